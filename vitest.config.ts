@@ -1,6 +1,8 @@
 import { defineConfig } from 'vitest/config';
+import manifest from './package.json' with { type: 'json' };
 
 export default defineConfig({
+  define: { __VERSION__: JSON.stringify(manifest.version) },
   test: {
     include: ['test/**/*.test.ts'],
     exclude: ['test/stack/**', 'node_modules/**'],

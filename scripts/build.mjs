@@ -1,0 +1,190 @@
+/**
+ * Builds what the package ships.
+ *
+ *   dist/otel-hooks.cjs   the bin: CommonJS, small, because every hook pays for loading it
+ *   dist/cli.js, chunks/  the commands, each loaded when it is called
+ *   dist/deliver.js       the kicked process: one file, so that an upgrade cannot mix two versions under it
+ *   dist/index.js, types/ the library
+ *
+ * Everything is bundled: the tarball has no dependencies, so it brings no second copy of OpenTelemetry into an
+ * application and no peer warning. The licence texts of what is really inside come from esbuild's own record.
+ *
+ * A file whose content is unchanged is not touched, and a changed one is replaced by rename: a hook or a test that
+ * runs during the build never meets half a file.
+ */
+import { spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import * as esbuild from 'esbuild';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const dist = join(root, 'dist');
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+
+const common = {
+  absWorkingDir: root,
+  bundle: true,
+  write: false,
+  metafile: true,
+  platform: 'node',
+  target: 'node20',
+  // ESM sources only: a CommonJS copy of a package would be bundled whole, and needs a `require` that ESM has not.
+  mainFields: ['module', 'main'],
+  conditions: ['module', 'import'],
+  define: { __VERSION__: JSON.stringify(manifest.version) },
+  // Names stay, so that a stack trace in a bug report can be read; the bin alone is minified to the end.
+  minifySyntax: true,
+  minifyWhitespace: true,
+  legalComments: 'none',
+  charset: 'utf8',
+  logLevel: 'warning',
+};
+
+const bundles = [
+  {
+    entryPoints: { 'otel-hooks': 'src/bin.ts' },
+    outExtension: { '.js': '.cjs' },
+    format: 'cjs',
+    minify: true,
+    plugins: [stays({ 'src/cli.ts': './cli.js' })],
+  },
+  {
+    entryPoints: { cli: 'src/cli.ts' },
+    format: 'esm',
+    splitting: true,
+    chunkNames: 'chunks/[name]-[hash]',
+    external: ['./deliver.js', '../deliver.js'],
+  },
+  { entryPoints: { deliver: 'src/deliver/main.ts' }, format: 'esm' },
+  { entryPoints: { index: 'src/index.ts' }, format: 'esm' },
+];
+
+const outputs = new Map();
+const inputs = new Set();
+for (const bundle of bundles) {
+  const entry = Object.values(bundle.entryPoints)[0];
+  if (!existsSync(join(root, entry))) {
+    console.error(`build: ${entry} does not exist; skipped`);
+    continue;
+  }
+  const result = await esbuild.build({ ...common, ...bundle, outdir: 'dist' });
+  for (const file of result.outputFiles) outputs.set(relative(dist, file.path), file.contents);
+  for (const [path, input] of Object.entries(result.metafile.inputs)) {
+    if (input.format === 'cjs') fail(`${path} is CommonJS; bundle the package's ESM build instead`);
+    inputs.add(path);
+  }
+}
+for (const [name, text] of declarations()) outputs.set(join('types', name), text);
+replaceFolder(dist, outputs, name => (name === 'otel-hooks.cjs' ? 0o755 : 0o644));
+replaceFile(join(root, 'THIRD-PARTY-LICENSES.txt'), licences(inputs), 0o644);
+
+/** Leaves imports of another entry to be resolved at run time, beside the bundle. */
+function stays(entries) {
+  return {
+    name: 'stays',
+    setup(build) {
+      build.onResolve({ filter: /^\.{1,2}\// }, args => {
+        const source = relative(root, resolve(args.resolveDir, args.path)).replace(/\.js$/, '.ts');
+        const path = entries[source];
+        return path === undefined ? undefined : { path, external: true };
+      });
+    },
+  };
+}
+
+/** The declarations that index.d.ts reaches. They may name nothing that an application would have to install. */
+function declarations() {
+  const found = new Map();
+  if (!existsSync(join(root, 'src/index.ts'))) return found;
+  const folder = mkdtempSync(join(tmpdir(), 'otel-hooks-types-'));
+  try {
+    const compiler = createRequire(import.meta.url).resolve('typescript/package.json');
+    const tsc = spawnSync(
+      process.execPath,
+      [join(dirname(compiler), 'bin', 'tsc'), '-p', join(root, 'tsconfig.types.json'), '--outDir', folder],
+      { encoding: 'utf8' },
+    );
+    if (tsc.status !== 0) fail(`the declarations were not written:\n${tsc.stdout}${tsc.stderr}`);
+    const queue = ['index.d.ts'];
+    for (let name = queue.pop(); name !== undefined; name = queue.pop()) {
+      if (found.has(name)) continue;
+      const text = readFileSync(join(folder, name), 'utf8');
+      found.set(name, Buffer.from(text));
+      for (const [, from] of text.matchAll(/(?:\bfrom\s*|\bimport\s*\(?\s*)["']([^"']+)["']/g)) {
+        if (from.startsWith('node:')) continue;
+        if (!from.startsWith('.')) fail(`types/${name} names the package ${from}, which applications need not have`);
+        queue.push(join(dirname(name), from.replace(/\.[jt]s$/, '.d.ts')));
+      }
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+  return found;
+}
+
+/** The licence of every package that has at least one file in a bundle. */
+function licences(paths) {
+  const packages = new Map();
+  for (const path of paths) {
+    const match = /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path);
+    if (match === null) continue;
+    const folder = join(root, match[1]);
+    const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+    const texts = readdirSync(folder)
+      .filter(file => /^(licen[cs]e|copying|notice)/i.test(file))
+      .sort();
+    if (!texts.some(file => /^(licen[cs]e|copying)/i.test(file)))
+      fail(`${name}@${version} is bundled but has no licence text`);
+    packages.set(
+      `${name} ${version} (${license})`,
+      texts.map(file => readFileSync(join(folder, file), 'utf8').trim()).join('\n\n'),
+    );
+  }
+  // Packages of one project share one text; it is printed once, below all their names.
+  const byText = new Map();
+  for (const [title, text] of [...packages].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    byText.set(text, [...(byText.get(text) ?? []), title]);
+  }
+  const line = '-'.repeat(80);
+  const sections = [...byText].map(([text, titles]) => `${line}\n${titles.join('\n')}\n${line}\n\n${text}\n`);
+  return Buffer.from(`otel-hooks ${manifest.version} contains code of these packages.\n\n${sections.join('\n')}`);
+}
+
+function replaceFolder(folder, files, modeOf) {
+  for (const [name, content] of files) replaceFile(join(folder, name), content, modeOf(name));
+  if (!existsSync(folder)) return;
+  for (const name of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    const path = join(name.parentPath, name.name);
+    if (name.isFile() && !files.has(relative(folder, path))) rmSync(path, { force: true });
+  }
+}
+
+function replaceFile(path, content, mode) {
+  if (existsSync(path) && readFileSync(path).equals(content)) {
+    chmodSync(path, mode);
+    return;
+  }
+  mkdirSync(dirname(path), { recursive: true });
+  const beside = `${path}.${process.pid}`;
+  writeFileSync(beside, content, { mode });
+  chmodSync(beside, mode);
+  renameSync(beside, path);
+}
+
+function fail(why) {
+  console.error(`build: ${why}`);
+  process.exit(1);
+}
