@@ -1,4 +1,4 @@
 declare const __VERSION__: string;
 
 /** The package's version: put in by the build, and by vitest for tests. */
-export const version = __VERSION__;
+export const VERSION = __VERSION__;
