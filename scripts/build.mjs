@@ -80,7 +80,10 @@ for (const bundle of bundles) {
     console.error(`build: ${entry} does not exist; skipped`);
     continue;
   }
-  const result = await esbuild.build({ ...common, ...bundle, outdir: 'dist' });
+  const result = await esbuild.build({ ...common, ...bundle, outdir: 'dist' }).catch(error => {
+    if (!process.argv.includes('--what-builds')) throw error;
+  });
+  if (result === undefined) continue;
   for (const file of result.outputFiles) outputs.set(relative(dist, file.path), file.contents);
   for (const [path, input] of Object.entries(result.metafile.inputs)) {
     if (input.format === 'cjs') fail(`${path} is CommonJS; bundle the package's ESM build instead`);
