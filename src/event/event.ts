@@ -128,7 +128,10 @@ export type Body =
       };
     }
   | { event_type: 'Model.Requested' | 'Model.Responded'; data: ModelCall }
-  | { event_type: 'Model.Failed'; data: ModelCall & { error_type?: string | undefined; error_message?: string | undefined } }
+  | {
+      event_type: 'Model.Failed';
+      data: ModelCall & { error_type?: string | undefined; error_message?: string | undefined };
+    }
   | {
       event_type: 'Action.Before' | 'Action.After';
       data: { action: Action; decision?: Decision | undefined };
@@ -240,7 +243,13 @@ export interface Envelope {
 export type Event = Envelope & Body;
 
 /** The data of one type of event. */
-export type DataOf<T extends EventType> = Extract<Body, { event_type: T }>['data'];
+export type DataOf<T extends EventType> = Body extends infer B
+  ? B extends { event_type: infer E; data: infer D }
+    ? T extends E
+      ? D
+      : never
+    : never
+  : never;
 
 /** Our facts of an event; events that others wrote have none. */
 export function factsOf(event: Event): Facts | undefined {
@@ -252,3 +261,6 @@ export function factsOf(event: Event): Facts | undefined {
 export function rootSessionOf(event: Event): string {
   return factsOf(event)?.root ?? event.parent_session_id ?? event.session_id;
 }
+
+export const isVendor = (event: Event): event is Event & { event_type: `vendor.${string}`; data: Fields } =>
+  event.event_type.startsWith('vendor.');

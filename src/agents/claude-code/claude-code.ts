@@ -1,0 +1,452 @@
+/**
+ * Claude Code. Facts: official hook documentation and changelog up to 2.1.240, captures of 2.1.215 to 2.1.289; checked 2026-11-18.
+ *
+ * Every hook of a subagent carries the parent's session id; `agent_id` alone tells them apart. `prompt_id` names the
+ * turn; a queued prompt is announced under the id of the turn that runs, and its own turn comes without announcement.
+ */
+import type { AgentMode, EndReason, Fields, StartReason } from '../../event/event.ts';
+import { canonicalJson, digest } from '../../lib/hash.ts';
+import { fieldsOf, number, text, word } from '../../lib/read.ts';
+import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
+import { settings } from './settings.ts';
+
+const startReasons: Record<string, StartReason> = { startup: 'new', clear: 'new', fork: 'new', resume: 'resume' };
+
+const endReasons: Record<string, EndReason> = {
+  clear: 'manual_reset',
+  resume: 'exit',
+  logout: 'exit',
+  prompt_input_exit: 'exit',
+  other: 'completed',
+};
+
+/** Built-in tools and what Agent Hooks calls them; the five standard names where they fit, else the tool's own in snake case. */
+const actions = {
+  Agent: 'agent',
+  AskUserQuestion: 'ask_user_question',
+  Bash: 'shell',
+  Edit: 'code_edit',
+  EnterPlanMode: 'enter_plan_mode',
+  ExitPlanMode: 'exit_plan_mode',
+  Glob: 'glob',
+  Grep: 'grep',
+  LSP: 'lsp',
+  Monitor: 'monitor',
+  MultiEdit: 'code_edit',
+  NotebookEdit: 'code_edit',
+  PowerShell: 'shell',
+  Read: 'read_file',
+  REPL: 'repl',
+  SendMessage: 'send_message',
+  Skill: 'skill',
+  Task: 'agent',
+  TaskCreate: 'task_create',
+  TaskGet: 'task_get',
+  TaskList: 'task_list',
+  TaskOutput: 'task_output',
+  TaskStop: 'task_stop',
+  TaskUpdate: 'task_update',
+  TodoWrite: 'todo_write',
+  ToolSearch: 'tool_search',
+  WebFetch: 'web_search',
+  WebSearch: 'web_search',
+  Workflow: 'workflow',
+  Write: 'write_file',
+} as const satisfies Record<string, string>;
+
+const actionNames: Readonly<Record<string, string>> = actions;
+
+const events: Record<string, HookEvent> = {
+  SessionStart: {
+    edge: true,
+    read(fields) {
+      const reason = startReasons[text(fields.source) ?? 'startup'];
+      // `compact` goes on with the running session: nothing starts.
+      if (reason === undefined) return [];
+      return [
+        said(fields, {
+          event_type: 'Session.Start',
+          data: { start_reason: reason },
+          facts: { ...factsOf(fields), model: word(fields.model) },
+        }),
+      ];
+    },
+  },
+  SessionEnd: {
+    edge: true,
+    read: fields => [
+      said(fields, {
+        event_type: 'Session.End',
+        data: { end_reason: endReasons[text(fields.reason) ?? 'other'] ?? 'completed' },
+      }),
+    ],
+  },
+  UserPromptSubmit: {
+    edge: true,
+    read: fields => [
+      said(fields, { event_type: 'Prompt.Submitted', data: { prompt: text(fields.prompt) }, actor: 'user' }),
+    ],
+  },
+  PreToolUse: {
+    read(fields, memory) {
+      const call = openCall(fields, memory);
+      const before = said(fields, {
+        event_type: 'Action.Before',
+        key: call,
+        data: { action: { name: actionName(fields), input: fieldsOf(fields.tool_input) } },
+        facts: { ...factsOf(fields), ...toolFacts(fields), call, launches: launchedBy(fields) },
+      });
+      if (fields.tool_name !== 'EnterPlanMode') return [before];
+      return [before, said(fields, { event_type: 'Agent.Plan.Start', key: call, data: { plan_type: 'plan' } })];
+    },
+  },
+  PostToolUse: {
+    read(fields, memory) {
+      const call = closeCall(fields, memory);
+      const response = fieldsOf(fields.tool_response);
+      const interrupted = response.interrupted === true;
+      const after = said(fields, {
+        event_type: 'Action.After',
+        key: call,
+        data: { action: { name: actionName(fields), input: fieldsOf(fields.tool_input), result: { success: true } } },
+        facts: {
+          ...factsOf(fields),
+          ...toolFacts(fields),
+          call,
+          duration_ms: number(fields.duration_ms),
+          interrupted: interrupted || undefined,
+          launches: launchedBy(fields, word(response.agentId)),
+        },
+      });
+      if (fields.tool_name !== 'ExitPlanMode') return [after];
+      return [after, said(fields, { event_type: 'Agent.Plan.End', key: call, data: { plan_type: 'plan' } })];
+    },
+  },
+  PostToolUseFailure: {
+    read(fields, memory) {
+      const call = closeCall(fields, memory);
+      const error = text(fields.error) ?? '';
+      const exitCode = /^Exit code (\d{1,3})\b/.exec(error)?.[1];
+      const interrupted = fields.is_interrupt === true;
+      return [
+        said(fields, {
+          event_type: 'Action.After',
+          key: call,
+          data: {
+            action: {
+              name: actionName(fields),
+              input: fieldsOf(fields.tool_input),
+              result: {
+                success: false,
+                exit_code: exitCode === undefined ? undefined : Number(exitCode),
+                error_message: error,
+              },
+            },
+          },
+          facts: {
+            ...factsOf(fields),
+            ...toolFacts(fields),
+            call,
+            duration_ms: number(fields.duration_ms),
+            interrupted: interrupted || undefined,
+            error_type: interrupted ? 'interrupted' : exitCode === undefined ? 'tool_error' : 'exit_code',
+          },
+        }),
+      ];
+    },
+  },
+  PostToolBatch: {
+    // After a batch of parallel calls: proof that each of them is over, and of nothing else.
+    read(fields, memory) {
+      const calls = Array.isArray(fields.tool_calls) ? fields.tool_calls : [];
+      const over = calls.flatMap(call => word(fieldsOf(call).tool_use_id) ?? []).slice(0, 128);
+      for (const call of over) memory.forget('open', call);
+      return [
+        said(fields, {
+          event_type: 'vendor.claude-code.PostToolBatch',
+          data: { calls: calls.length },
+          facts: { ...factsOf(fields), over },
+        }),
+      ];
+    },
+  },
+  PermissionRequest: {
+    // Carries no id of the call: it is the oldest open one of the same agent, tool and input that was not asked about yet.
+    read(fields, memory) {
+      const call = askedCall(fields, memory);
+      const facts = {
+        ...factsOf(fields),
+        ...toolFacts(fields),
+        call,
+        decision: { source: 'unknown', basis: 'observed' } as const,
+      };
+      return [
+        said(fields, { event_type: 'Agent.Notification', data: { type: 'ToolPermission' }, facts }),
+        said(fields, {
+          event_type: 'Agent.Decision',
+          data: { decision: { outcome: 'ask' }, action_name: actionName(fields) },
+          facts,
+        }),
+      ];
+    },
+  },
+  PermissionDenied: {
+    // The classifier of auto mode said no. Denials by a person, a rule or a hook fire nothing.
+    read(fields, memory) {
+      const call = closeCall(fields, memory);
+      const reason = text(fields.reason);
+      const facts = {
+        ...factsOf(fields),
+        ...toolFacts(fields),
+        call,
+        decision: { source: 'classifier', basis: 'observed' } as const,
+      };
+      return [
+        said(fields, {
+          event_type: 'Policy.Blocked',
+          key: call,
+          data: { policy_name: 'auto_mode', reason, action: { name: actionName(fields) } },
+          actor: 'system',
+          facts,
+        }),
+        said(fields, {
+          event_type: 'Action.After',
+          key: call,
+          data: {
+            action: { name: actionName(fields), input: fieldsOf(fields.tool_input) },
+            decision: { outcome: 'deny', reason },
+          },
+          facts,
+        }),
+      ];
+    },
+  },
+  Notification: {
+    plain: ['notification_type'],
+    read: fields => [
+      said(fields, {
+        event_type: 'Agent.Notification',
+        data: {
+          type: notificationTypes[text(fields.notification_type) ?? ''] ?? word(fields.notification_type),
+          message: text(fields.message),
+        },
+        actor: 'system',
+      }),
+    ],
+  },
+  SubagentStart: {
+    edge: true,
+    read: fields => [
+      said(fields, { event_type: 'Session.Start', data: { start_reason: 'new' }, facts: factsOf(fields) }),
+    ],
+  },
+  SubagentStop: {
+    edge: true,
+    read: fields => [
+      said(fields, {
+        event_type: 'Agent.Response',
+        data: { response: text(fields.last_assistant_message), final: true },
+      }),
+      said(fields, { event_type: 'Session.End', data: { end_reason: 'completed' } }),
+    ],
+  },
+  Stop: {
+    edge: true,
+    read: fields => [
+      said(fields, {
+        event_type: 'Agent.Response',
+        data: { response: text(fields.last_assistant_message), final: true },
+      }),
+    ],
+  },
+  StopFailure: {
+    edge: true,
+    read(fields) {
+      const kind = word(fields.error) ?? 'unknown';
+      return [
+        said(fields, {
+          event_type: 'Model.Failed',
+          data: { error_type: kind, error_message: text(fields.error_details) },
+          facts: { ...factsOf(fields), error_type: kind },
+        }),
+        said(fields, {
+          event_type: 'Agent.Error',
+          data: {
+            error_type: 'ModelError',
+            error_message: text(fields.error_details),
+            origin_event: 'Model.Failed',
+          },
+          facts: { ...factsOf(fields), error_type: kind },
+        }),
+      ];
+    },
+  },
+  PreCompact: {
+    read: fields => [compaction(fields, 'before')],
+  },
+  PostCompact: {
+    read: fields => [compaction(fields, 'after')],
+  },
+  UserPromptExpansion: vendor('expansion_type', 'command_source'),
+  PreModelSwitch: vendor('from_model', 'to_model', 'requested_model', 'source', 'context_tokens', 'prompt_cache_warm'),
+  PostModelSwitch: vendor('from_model', 'to_model', 'requested_model', 'source', 'context_tokens', 'prompt_cache_warm'),
+  TaskCreated: vendor('task_id'),
+  TaskCompleted: vendor('task_id'),
+  TeammateIdle: vendor(),
+  Setup: vendor('trigger'),
+  ConfigChange: vendor('source'),
+  InstructionsLoaded: vendor('memory_type', 'load_reason'),
+  CwdChanged: vendor(),
+  DirectoryAdded: vendor('source'),
+  Elicitation: vendor('mode'),
+  ElicitationResult: vendor('mode', 'action'),
+  // A removal waits for its hooks, and one that fails keeps the worktree.
+  WorktreeRemove: vendor(),
+  // A hook on WorktreeCreate replaces the built-in step and must print a path: a silent one makes every creation fail.
+  WorktreeCreate: vendor(),
+  // The matcher of a FileChanged hook is what builds the list of watched files.
+  FileChanged: vendor('event'),
+  // Runs on the way to the screen, for each piece of text.
+  MessageDisplay: vendor('index', 'final'),
+};
+
+const notificationTypes: Record<string, string> = { permission_prompt: 'ToolPermission', idle_prompt: 'IdleTimeout' };
+
+export const claudeCode: Agent = {
+  id: 'claude-code',
+  aliases: ['claude'],
+  title: 'Claude Code',
+  provider: 'anthropic',
+  source: { docs: 'https://code.claude.com/docs/en/hooks', version: '2.1.289', checked: '2026-11-18' },
+
+  signs(fields) {
+    const name = text(fields.hook_event_name);
+    if (name === undefined || word(fields.session_id) === undefined) return 0;
+    const known = Object.hasOwn(events, name);
+    const path = text(fields.transcript_path) ?? '';
+    if (/[\\/]\.claude[\\/]/.test(path)) return known ? 1 : 0.9;
+    // Other agents use these event names too; what only this one sends decides.
+    const own = ['prompt_id', 'permission_mode', 'effort', 'agent_id', 'stop_hook_active'].filter(key => key in fields);
+    return known ? Math.min(0.8, 0.4 + own.length * 0.15) : 0.1;
+  },
+  eventName: fields => word(fields.hook_event_name),
+  session: fields => word(fields.session_id),
+  cwd: fields => word(fields.cwd),
+  events,
+  actions,
+  settles: { action: 'hook', turn: 'transcript', subagent: 'transcript', session: 'transcript' },
+  transcript: absent('its transcripts are not read; tokens, models and costs of Claude Code are unknown'),
+  reply: { stdout: '' },
+  settings,
+};
+
+/** What every reading of a hook shares. */
+function said(fields: Fields, reading: Reading): Reading {
+  return {
+    actor: 'ai_agent',
+    facts: factsOf(fields),
+    ...reading,
+    subagent: word(fields.agent_id),
+    mode: agentMode(fields),
+  };
+}
+
+function factsOf(fields: Fields): NonNullable<Reading['facts']> {
+  return {
+    turn: word(fields.prompt_id),
+    agent: word(fields.agent_type),
+    permission_mode: word(fields.permission_mode),
+  };
+}
+
+function agentMode(fields: Fields): AgentMode | undefined {
+  const mode = text(fields.permission_mode);
+  return mode === undefined ? undefined : mode === 'plan' ? 'plan' : 'agent';
+}
+
+const MCP = /^mcp__(.+?)__(.+)$/s;
+
+function actionName(fields: Fields): string {
+  const tool = text(fields.tool_name) ?? 'unknown';
+  const mcp = MCP.exec(tool);
+  if (mcp) return `mcp:${mcp[2]}`;
+  return Object.hasOwn(actionNames, tool) ? (actionNames[tool] ?? tool) : tool;
+}
+
+function toolFacts(fields: Fields): NonNullable<Reading['facts']> {
+  const tool = text(fields.tool_name) ?? 'unknown';
+  const mcp = MCP.exec(tool);
+  if (!mcp) return { tool };
+  return { tool: mcp[2], mcp: { server: word(fieldsOf(fields.mcp_server).name) ?? mcp[1] ?? 'unknown' } };
+}
+
+function launchedBy(fields: Fields, id?: string): { id?: string | undefined; agent?: string | undefined } | undefined {
+  if (fields.tool_name !== 'Agent' && fields.tool_name !== 'Task') return undefined;
+  return { id, agent: word(fieldsOf(fields.tool_input).subagent_type) ?? 'general-purpose' };
+}
+
+function compaction(fields: Fields, phase: 'before' | 'after'): Reading {
+  const trigger = text(fields.trigger);
+  return said(fields, {
+    event_type: 'Context.Compaction',
+    data: { trigger: trigger === 'auto' || trigger === 'manual' ? trigger : undefined },
+    actor: 'system',
+    facts: { ...factsOf(fields), phase },
+  });
+}
+
+/** Kept under its own name, with the fields that hold closed sets and numbers. */
+function vendor(...plain: string[]): HookEvent {
+  return {
+    plain,
+    register: false,
+    read: fields => [
+      said(fields, {
+        event_type: `vendor.claude-code.${text(fields.hook_event_name)}`,
+        data: Object.fromEntries(plain.flatMap(key => (fields[key] === undefined ? [] : [[key, fields[key]]]))),
+        facts: { ...factsOf(fields), fields: plain },
+      }),
+    ],
+  };
+}
+
+/** What makes two calls look alike where no id tells them apart. */
+function likeness(fields: Fields): string {
+  const input = canonicalJson(fields.tool_input ?? {});
+  return digest(text(fields.agent_id) ?? '', text(fields.tool_name) ?? '', input).toString('hex', 0, 12);
+}
+
+/** Remembers a call that starts; one without an id gets one of its likeness and a number. */
+function openCall(fields: Fields, memory: Memory): string {
+  const like = likeness(fields);
+  const id = word(fields.tool_use_id) ?? `like-${like}-${nextNumber(memory, like)}`;
+  memory.remember('open', id, like);
+  return id;
+}
+
+function nextNumber(memory: Memory, like: string): number {
+  const next = Number(memory.recall('numbers', like) ?? '0') + 1;
+  memory.remember('numbers', like, String(next));
+  return next;
+}
+
+function closeCall(fields: Fields, memory: Memory): string | undefined {
+  const id = word(fields.tool_use_id) ?? oldestAlike(likeness(fields), memory, () => true);
+  if (id !== undefined) {
+    memory.forget('open', id);
+    memory.forget('asked', id);
+  }
+  return id;
+}
+
+function askedCall(fields: Fields, memory: Memory): string | undefined {
+  const id =
+    word(fields.tool_use_id) ??
+    oldestAlike(likeness(fields), memory, call => memory.recall('asked', call) === undefined);
+  if (id !== undefined) memory.remember('asked', id, '1');
+  return id;
+}
+
+function oldestAlike(like: string, memory: Memory, fits: (call: string) => boolean): string | undefined {
+  return memory.list('open').find(([call, known]) => known === like && fits(call))?.[0];
+}

@@ -1,0 +1,10 @@
+/** The registry: one line for each agent. */
+import { claudeCode } from './claude-code/claude-code.ts';
+import type { Agent } from './contract.ts';
+
+export const agents: readonly Agent[] = [claudeCode];
+
+/** The agent of an id or an alias, as `--tool` names it. */
+export function agentNamed(name: string): Agent | undefined {
+  return agents.find(agent => agent.id === name || agent.aliases?.includes(name));
+}

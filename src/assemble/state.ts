@@ -1,0 +1,141 @@
+/** What an open session remembers between rounds. JSON, bounded, with a version: it lies in the state folder. */
+import type { RiskLevel } from '../event/event.ts';
+import type { FinishedDecision, FinishedSpan, Link, SpanKey } from './finished.ts';
+
+export interface FoldState {
+  v: 1;
+  agent: string;
+  session: string;
+  settles: {
+    action: 'hook' | 'transcript';
+    turn: 'hook' | 'transcript';
+    subagent: 'hook' | 'transcript';
+    session: 'hook' | 'transcript';
+  };
+  /** The segment that runs, or ran last. */
+  segment: Segment | undefined;
+  endedMs: number | undefined;
+  /** The turn that the main agent works on. */
+  turn: OpenTurn | undefined;
+  /** Turns that have left or wait, newest last: which segment, how often continued. */
+  turns: KnownTurn[];
+  actions: { [call: string]: OpenAction };
+  subagents: { [id: string]: OpenSubagent };
+  /** How often a subagent has ended, of those known. */
+  subagentRuns: [id: string, runs: number][];
+  /** Calls whose span has left, newest last. */
+  leftCalls: string[];
+  /** Launching calls by the subagent they started, as far as known, newest last. */
+  launches: [subagent: string, call: string][];
+  /** Closed, but not settled: waiting for the transcript or for evidence. */
+  held: Held[];
+  lastMs: number;
+}
+
+export interface Segment {
+  number: number;
+  startMs: number;
+  spans: number;
+  startReason: string | undefined;
+  links: Link[];
+  turns: number;
+  actions: number;
+  subagents: number;
+  denied: number;
+  failed: number;
+  risk: OpenRisk | undefined;
+  traceparent: string | undefined;
+  mode: string | undefined;
+}
+
+export interface OpenRisk {
+  score?: number | undefined;
+  level?: RiskLevel | undefined;
+  factors?: string[] | undefined;
+}
+
+export interface KnownTurn {
+  key: string;
+  ordinal: number;
+  segment: number;
+}
+
+export interface OpenTurn {
+  key: string;
+  ordinal: number;
+  startMs: number;
+  prompts: number;
+  promptLength: number | undefined;
+  actions: number;
+  denied: number;
+  failed: number;
+  waitMs: number;
+  risk: OpenRisk | undefined;
+  mode: string | undefined;
+  links: Link[];
+}
+
+export interface OpenAction {
+  call: string | undefined;
+  subagent: string | undefined;
+  agent: string | undefined;
+  turn: string | undefined;
+  name: string;
+  tool: string;
+  mcpServer: string | undefined;
+  executable: string | undefined;
+  beforeMs: number;
+  askedMs: number | undefined;
+  decision: FinishedDecision | undefined;
+  risk: OpenRisk | undefined;
+  mode: string | undefined;
+  launches: { id?: string | undefined; agent?: string | undefined } | undefined;
+  /** Known to be over at this time, without word of its outcome. */
+  overMs: number | undefined;
+  parent: SpanKey;
+}
+
+export interface OpenSubagent {
+  id: string;
+  agent: string | undefined;
+  ordinal: number;
+  startMs: number;
+  actions: number;
+  launchedBy: string | undefined;
+  /** The launching call was named by the agent, not concluded. */
+  sure: boolean;
+  /** Where it hangs when no launching call is known. */
+  fallback: SpanKey;
+  links: Link[];
+  mode: string | undefined;
+}
+
+export interface Held {
+  /** How a Settled event names it. */
+  of: string;
+  span: FinishedSpan;
+  /** Waits for the transcript (or for word that there is none). */
+  unread: boolean;
+  /** Waits for the action that launched it to name it. */
+  unlinked: boolean;
+}
+
+export function openFold(agent: string, session: string, settles: FoldState['settles']): FoldState {
+  return {
+    v: 1,
+    agent,
+    session,
+    settles,
+    segment: undefined,
+    endedMs: undefined,
+    turn: undefined,
+    turns: [],
+    actions: {},
+    subagents: {},
+    subagentRuns: [],
+    leftCalls: [],
+    launches: [],
+    held: [],
+    lastMs: 0,
+  };
+}

@@ -1,0 +1,40 @@
+/** What the state folder keeps of a root session between rounds. JSON with a version; some KB while it runs. */
+import type { Remembered } from '../agents/memory.ts';
+import type { FoldState } from '../assemble/state.ts';
+import { digest } from '../lib/hash.ts';
+
+/** What a session's first event decided for all of it. */
+export interface Pinned {
+  /** Ids of the destinations that get what this session yields. */
+  destinations: string[];
+  resource: { readonly [name: string]: string };
+  denyAsError: boolean;
+  /** Share of traces that leave, by trace id. */
+  sampler: { kind: string; ratio: number };
+}
+
+export interface SessionState {
+  v: 1;
+  key: string;
+  agent: string;
+  session: string;
+  pinned: Pinned;
+  memory: Remembered;
+  /** Short forms of the last event ids, oldest first. */
+  seen: string[];
+  /** The last payloads: hash, parent process, arrival. */
+  recent: [hash: string, parent: string, atMs: number][];
+  seq: number;
+  /** Wall clock minus boot clock, so that a clock that jumps does not bend the session. */
+  clock: { boot: string; offsetMs: number } | undefined;
+  /** Arrival of the newest event, on this machine's clock: silence is measured from here. */
+  arrivedMs: number;
+  fold: FoldState;
+}
+
+export const SEEN_IDS = 4_096;
+export const RECENT_PAYLOADS = 32;
+
+/** Folder names come from here alone, so that no id of a stranger ever becomes a path. */
+export const sessionKey = (agent: string, session: string): string =>
+  digest('otel-hooks/session/1', agent, session).toString('hex', 0, 16);

@@ -1,0 +1,23 @@
+/** Closed facts about an action's input: names, never arguments. */
+import type { Action } from '../event/event.ts';
+
+/** Shell words that do nothing visible by themselves but change what the next word means. */
+const PREFIXED = /^[A-Za-z_][A-Za-z0-9_]*=/;
+const SIMPLE_NAME = /^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$/;
+/** Anything that makes more than one command of a line, or hides one. */
+const COMPOUND = /[;&|<>`\n(){}$\\"'*?[\]!#~]/;
+
+/**
+ * The program that a shell command runs, when it is one simple command and its name is nothing but a name. A path gives
+ * its last part. Everything else has none: no guess, and no way for an argument to pass as a name.
+ */
+export function executableOf(action: Action): string | undefined {
+  if (action.name !== 'shell') return undefined;
+  const command = action.input?.command;
+  if (typeof command !== 'string' || command.length > 4_096) return undefined;
+  const line = command.trim();
+  const first = line.split(/[ \t]+/, 1)[0] ?? '';
+  if (COMPOUND.test(line) || PREFIXED.test(first)) return undefined;
+  const name = first.slice(first.lastIndexOf('/') + 1);
+  return SIMPLE_NAME.test(name) ? name : undefined;
+}

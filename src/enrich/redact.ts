@@ -1,0 +1,158 @@
+/**
+ * What stays in the house stays out of the journal. Works by what is allowed, not by what is forbidden: each type of
+ * event names the fields that are numbers or closed sets; text becomes a length and a keyed hash; the rest goes.
+ */
+import { type Action, type Body, type Event, type Facts, type Fields, isVendor } from '../event/event.ts';
+import { canonicalJson } from '../lib/hash.ts';
+
+/** Hash of content under the installation's key. */
+export type Hash = (content: string) => string;
+
+type Content = NonNullable<Facts['content']>;
+
+export interface Redacted {
+  body: Body;
+  content: Content | undefined;
+}
+
+/** The longest name that passes: native ids, tool names and kinds are names, and names are short. */
+const LONGEST_NAME = 256;
+
+export function redact(body: Body, hash: Hash): Redacted {
+  const content: Content = {};
+  const leave = (field: string, value: unknown): void => {
+    if (value === undefined) return;
+    const said = typeof value === 'string' ? value : canonicalJson(value);
+    content[field] = { length: said.length, hash: hash(said) };
+  };
+  const kept = redactBody(body, leave);
+  return { body: kept, content: Object.keys(content).length > 0 ? content : undefined };
+
+  function redactBody(from: Body, out: typeof leave): Body {
+    if (isVendorBody(from)) return { event_type: from.event_type, data: plainFields(from.data) };
+    switch (from.event_type) {
+      case 'Prompt.Submitted': {
+        const { prompt, prompt_hash, prompt_length, is_followup, decision } = from.data;
+        return {
+          event_type: from.event_type,
+          data: {
+            prompt_hash: prompt === undefined ? prompt_hash : hash(prompt),
+            prompt_length: prompt?.length ?? prompt_length,
+            is_followup,
+            decision: decision && withoutReason(decision, out),
+          },
+        };
+      }
+      case 'Agent.Response': {
+        const { response, response_hash, response_length, final } = from.data;
+        return {
+          event_type: from.event_type,
+          data: {
+            response_hash: response === undefined ? response_hash : hash(response),
+            response_length: response?.length ?? response_length,
+            final,
+          },
+        };
+      }
+      case 'Agent.Decision': {
+        const { decision, action_name } = from.data;
+        return {
+          event_type: from.event_type,
+          data: { decision: decision && withoutReason(decision, out), action_name: name(action_name) },
+        };
+      }
+      case 'Action.Before':
+      case 'Action.After': {
+        const { action, decision } = from.data;
+        return {
+          event_type: from.event_type,
+          data: { action: withoutContent(action, out), decision: decision && withoutReason(decision, out) },
+        };
+      }
+      case 'Model.Failed': {
+        const { error_type, error_message, ...call } = from.data;
+        out('error_message', error_message);
+        return { event_type: from.event_type, data: { ...call, error_type: name(error_type) } };
+      }
+      case 'Policy.Violation':
+      case 'Policy.Blocked':
+      case 'Policy.Override': {
+        const { policy_name, rule, reason, override_by, action } = from.data;
+        out('reason', reason);
+        out('override_by', override_by);
+        return {
+          event_type: from.event_type,
+          data: { policy_name: name(policy_name), rule: name(rule), action: action && withoutContent(action, out) },
+        };
+      }
+      case 'Agent.Notification': {
+        const { type, message, details } = from.data;
+        out('message', message);
+        out('details', details);
+        return { event_type: from.event_type, data: { type: name(type) } };
+      }
+      case 'Agent.Error': {
+        const { error_type, error_message, origin_event } = from.data;
+        out('error_message', error_message);
+        return {
+          event_type: from.event_type,
+          data: { error_type: name(error_type), origin_event: name(origin_event) },
+        };
+      }
+      case 'Retry.Triggered': {
+        const { attempt, action_name, reason } = from.data;
+        out('reason', reason);
+        return { event_type: from.event_type, data: { attempt, action_name: name(action_name) } };
+      }
+      case 'Context.Compaction': {
+        const { strategy, ...numbers } = from.data;
+        return { event_type: from.event_type, data: { ...numbers, strategy: name(strategy) } };
+      }
+      // Numbers and closed sets alone.
+      case 'Session.Start':
+      case 'Session.End':
+      case 'Session.Abort':
+      case 'Agent.Plan.Start':
+      case 'Agent.Plan.End':
+      case 'Model.Requested':
+      case 'Model.Responded':
+      case 'Retry.Loop.Detected':
+      case 'Retry.Loop.Aborted':
+      case 'Context.UntilCompaction':
+        return from;
+    }
+  }
+}
+
+const isVendorBody = (body: Body): body is Extract<Body, { event_type: `vendor.${string}` }> => isVendor(body as Event);
+
+function withoutContent(action: Action, leave: (field: string, value: unknown) => void): Action {
+  const { result } = action;
+  leave('input', action.input && Object.keys(action.input).length > 0 ? action.input : undefined);
+  leave('error_message', result?.error_message);
+  leave('output', result?.output);
+  return {
+    name: name(action.name),
+    result: result && { success: result.success, exit_code: result.exit_code },
+  };
+}
+
+function withoutReason<T extends { reason?: string | undefined }>(
+  decision: T,
+  leave: (field: string, value: unknown) => void,
+): T {
+  leave('reason', decision.reason);
+  return { ...decision, reason: undefined };
+}
+
+const name = (value: string | undefined): string | undefined => value?.slice(0, LONGEST_NAME);
+
+/** Numbers, truth values and short words: what a reader has named as plain. */
+function plainFields(data: Fields): Fields {
+  const kept: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(data)) {
+    const short = typeof value === 'string' && value.length <= 64;
+    if (short || typeof value === 'number' || typeof value === 'boolean') kept[key] = value;
+  }
+  return kept;
+}

@@ -1,0 +1,84 @@
+/** What a round yields for one destination, gathered and encoded: the serializer groups by resource object, so each resource is one object. */
+import { ProtobufLogsSerializer, ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer';
+import type { Resource } from '@opentelemetry/resources';
+import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
+import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
+import type { FinishedRecord, FinishedSpan } from '../assemble/finished.ts';
+import { traceIdOf } from './ids.ts';
+import { mapRecord } from './logs.ts';
+import { type Plain, resourceOf } from './resource.ts';
+import { mapSpan, type SpanContextFacts } from './spans.ts';
+
+export interface Yield {
+  spans: readonly FinishedSpan[];
+  records: readonly FinishedRecord[];
+  facts: SpanContextFacts;
+  resource: Plain;
+  sampler: { kind: string; ratio: number };
+}
+
+/** One body holds at most this many items, so that a destination's refusal concerns few. */
+const MOST_ITEMS = 512;
+
+export interface Batch {
+  signal: 'traces' | 'logs';
+  items: number;
+  bytes: Uint8Array;
+}
+
+export interface Encoded {
+  batches: Batch[];
+  /** What the sampler left out, by signal. */
+  unsampled: { traces: number; logs: number };
+}
+
+export function encode(yields: readonly Yield[]): Encoded {
+  const resources = new Map<string, Resource>();
+  const spans: ReadableSpan[] = [];
+  const records: ReadableLogRecord[] = [];
+  const unsampled = { traces: 0, logs: 0 };
+  for (const each of yields) {
+    const key = JSON.stringify(each.resource);
+    const resource = resources.get(key) ?? resourceOf(each.resource);
+    resources.set(key, resource);
+    const sampled = samples(each.sampler);
+    for (const span of each.spans) {
+      if (sampled(span)) spans.push(mapSpan(span, each.facts, resource));
+      else unsampled.traces += 1;
+    }
+    // Logs are not sampled: only spans are.
+    for (const record of each.records) records.push(mapRecord(record, each.facts.agent, resource));
+  }
+  return {
+    batches: [
+      ...sliced(spans).map(part => batch('traces', part.length, ProtobufTraceSerializer.serializeRequest(part))),
+      ...sliced(records).map(part => batch('logs', part.length, ProtobufLogsSerializer.serializeRequest(part))),
+    ],
+    unsampled,
+  };
+}
+
+const batch = (signal: 'traces' | 'logs', items: number, bytes: Uint8Array | undefined): Batch => ({
+  signal,
+  items,
+  bytes: bytes ?? new Uint8Array(),
+});
+
+function sliced<T>(items: T[]): T[][] {
+  const parts: T[][] = [];
+  for (let at = 0; at < items.length; at += MOST_ITEMS) parts.push(items.slice(at, at + MOST_ITEMS));
+  return parts;
+}
+
+/** By trace id, as the standard's ratio sampler does it, so that a trace leaves whole or not at all. */
+function samples(sampler: { kind: string; ratio: number }): (span: FinishedSpan) => boolean {
+  if (sampler.ratio >= 1) return () => true;
+  if (sampler.ratio <= 0) return () => false;
+  const bound = Math.floor(sampler.ratio * 0xffffffff);
+  return span => {
+    const id = traceIdOf(span.trace);
+    let sum = 0;
+    for (let i = 0; i < 4; i += 1) sum = (sum ^ Number.parseInt(id.slice(i * 8, i * 8 + 8), 16)) >>> 0;
+    return sum < bound;
+  };
+}

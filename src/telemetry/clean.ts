@@ -1,0 +1,42 @@
+/**
+ * What reaches a serializer is plain: no undefined, no lone surrogates, no endless strings, names bounded. Back ends cut
+ * attribute values at 2,048 bytes; we cut before them, at a whole character.
+ */
+import type { Attributes, AttributeValue } from '@opentelemetry/api';
+
+const LONGEST_VALUE = 2_048;
+const MOST_ITEMS = 64;
+
+export function clean(attributes: Attributes): Attributes {
+  const kept: Attributes = {};
+  for (const [name, value] of Object.entries(attributes)) {
+    const cleaned = cleanValue(value);
+    if (cleaned !== undefined) kept[name] = cleaned;
+  }
+  return kept;
+}
+
+function cleanValue(value: AttributeValue | undefined): AttributeValue | undefined {
+  if (typeof value === 'string') return cleanText(value);
+  if (typeof value === 'number') return Number.isFinite(value) ? value : undefined;
+  if (Array.isArray(value)) return value.slice(0, MOST_ITEMS).map(item => cleanText(String(item)));
+  return value;
+}
+
+/** At most `longest` bytes of UTF-8, well-formed. */
+export function cleanText(value: string, longest = LONGEST_VALUE): string {
+  // Two or three bytes a character at most would need measuring; most values are far below either bound.
+  const short = value.length * 3 <= longest ? value : cut(value, longest);
+  return LONE_SURROGATE.test(short) ? short.replace(LONE_SURROGATES, '\uFFFD') : short;
+}
+
+const LONE_SURROGATE = /[\uD800-\uDFFF]/;
+const LONE_SURROGATES = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/g;
+
+function cut(value: string, longest: number): string {
+  const bytes = Buffer.from(value.slice(0, longest), 'utf8');
+  if (bytes.length <= longest) return value.slice(0, longest);
+  let end = longest;
+  while (end > 0 && ((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+  return bytes.toString('utf8', 0, end);
+}

@@ -1,0 +1,266 @@
+/** One log record for each event, in the context of its span. */
+import { TraceFlags } from '@opentelemetry/api';
+import { type AnyValueMap, SeverityNumber } from '@opentelemetry/api-logs';
+import type { Resource } from '@opentelemetry/resources';
+import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
+import type { FinishedRecord } from '../assemble/finished.ts';
+import { type Event, type EventType, type Facts, factsOf, isVendor } from '../event/event.ts';
+import { VERSION } from '../lib/version.ts';
+import { clean, cleanText } from './clean.ts';
+import { spanIdOf, subMillisecondNanos, traceIdOf } from './ids.ts';
+import { development, eventNameOf, ours, SCOPE, stable } from './names.ts';
+
+type Level = 'DEBUG' | 'INFO' | 'WARN' | 'ERROR';
+
+const numberOf: Record<Level, SeverityNumber> = {
+  DEBUG: SeverityNumber.DEBUG,
+  INFO: SeverityNumber.INFO,
+  WARN: SeverityNumber.WARN,
+  ERROR: SeverityNumber.ERROR,
+};
+
+export const severities = {
+  'Session.Start': 'INFO',
+  'Session.End': 'INFO',
+  'Session.Abort': 'ERROR',
+  'Prompt.Submitted': 'INFO',
+  'Agent.Plan.Start': 'INFO',
+  'Agent.Plan.End': 'INFO',
+  'Agent.Decision': 'INFO',
+  'Agent.Response': 'INFO',
+  'Model.Requested': 'DEBUG',
+  'Model.Responded': 'INFO',
+  'Model.Failed': 'WARN',
+  'Action.Before': 'INFO',
+  'Action.After': 'INFO',
+  'Retry.Triggered': 'INFO',
+  'Retry.Loop.Detected': 'WARN',
+  'Retry.Loop.Aborted': 'ERROR',
+  'Context.UntilCompaction': 'DEBUG',
+  'Context.Compaction': 'INFO',
+  'Policy.Violation': 'WARN',
+  'Policy.Blocked': 'WARN',
+  'Policy.Override': 'WARN',
+  'Agent.Notification': 'INFO',
+  'Agent.Error': 'ERROR',
+} as const satisfies Record<EventType, Level>;
+
+export function mapRecord(record: FinishedRecord, agent: string, resource: Resource): ReadableLogRecord {
+  const { event } = record;
+  const facts: Partial<Facts> = factsOf(event) ?? {};
+  const level = levelOf(event, facts);
+  const ms = Date.parse(event.timestamp);
+  const seconds = Math.floor(ms / 1000);
+  const time: [number, number] = [seconds, (ms - seconds * 1000) * 1e6 + subMillisecondNanos(event.event_id)];
+  const name = eventNameOf(event.event_type);
+  return {
+    hrTime: time,
+    hrTimeObserved: time,
+    spanContext: {
+      traceId: traceIdOf(record.trace),
+      spanId: spanIdOf(agent, record.span),
+      traceFlags: TraceFlags.SAMPLED,
+    },
+    severityNumber: numberOf[level],
+    severityText: level,
+    eventName: name,
+    body: lineOf(event, facts),
+    attributes: clean({
+      [development.eventName]: name,
+      [development.sessionId]: record.trace.session,
+      [development.conversationId]: record.trace.session,
+      [development.agentName]: event.session_id === record.trace.session ? agent : facts.agent,
+      [ours.agentId]: event.session_id === record.trace.session ? undefined : event.session_id,
+      [ours.parentSession]: event.parent_session_id,
+      [ours.eventId]: event.event_id,
+      [ours.eventType]: event.event_type,
+      [ours.eventNative]: facts.native,
+      [ours.specVersion]: event.spec_version,
+      [ours.agentMode]: event.agent_mode,
+      [ours.actorType]: event.actor?.type,
+      [ours.turnId]: facts.turn,
+      [ours.riskScore]: event.risk?.score,
+      [ours.riskLevel]: event.risk?.level,
+      [ours.riskFactors]: event.risk?.factors,
+      ...dataAttributes(event, facts),
+    }) as AnyValueMap,
+    resource,
+    instrumentationScope: { name: SCOPE, version: VERSION },
+    droppedAttributesCount: 0,
+  };
+}
+
+type Values = Parameters<typeof clean>[0];
+
+function dataAttributes(event: Event, facts: Partial<Facts>): Values {
+  if (isVendor(event)) {
+    const plain = Object.entries(event.data).filter(([, value]) =>
+      ['string', 'number', 'boolean'].includes(typeof value),
+    );
+    return Object.fromEntries(
+      plain.slice(0, 24).map(([name, value]) => [`${ours.vendorPrefix}${name}`, value as string | number | boolean]),
+    );
+  }
+  switch (event.event_type) {
+    case 'Session.Start':
+      return { [ours.startReason]: event.data.start_reason, [development.requestModel]: facts.model };
+    case 'Session.End':
+    case 'Session.Abort':
+      return {
+        [ours.endReason]: event.data.end_reason,
+        [stable.errorType]: event.event_type === 'Session.Abort' ? 'abandoned' : undefined,
+      };
+    case 'Prompt.Submitted':
+      return {
+        [ours.promptLength]: event.data.prompt_length,
+        [ours.promptHash]: event.data.prompt_hash,
+        [ours.promptFollowup]: event.data.is_followup,
+        ...decisionAttributes(event.data.decision?.outcome, facts),
+      };
+    case 'Agent.Plan.Start':
+    case 'Agent.Plan.End':
+      return { [ours.planType]: event.data.plan_type, [ours.planSteps]: event.data.step_count };
+    case 'Agent.Decision':
+      return {
+        ...actionAttributes(event.data.action_name, facts),
+        ...decisionAttributes(event.data.decision?.outcome, facts),
+      };
+    case 'Agent.Response':
+      return {
+        [ours.responseLength]: event.data.response_length,
+        [ours.responseHash]: event.data.response_hash,
+        [ours.responseFinal]: event.data.final,
+      };
+    case 'Model.Requested':
+    case 'Model.Responded':
+    case 'Model.Failed':
+      return { [development.requestModel]: event.data.model_id ?? facts.model, [stable.errorType]: facts.error_type };
+    case 'Action.Before':
+    case 'Action.After':
+      return {
+        ...actionAttributes(event.data.action.name, facts),
+        [ours.actionSuccess]: event.data.action.result?.success,
+        [ours.actionDurationMs]: facts.duration_ms,
+        [development.processExitCode]: event.data.action.result?.exit_code ?? facts.exit_code,
+        [development.processExecutableName]: facts.executable,
+        [stable.errorType]: facts.error_type,
+        ...decisionAttributes(event.data.decision?.outcome, facts),
+      };
+    case 'Retry.Triggered':
+      return { [ours.actionName]: event.data.action_name, [ours.retryAttempt]: event.data.attempt };
+    case 'Retry.Loop.Detected':
+    case 'Retry.Loop.Aborted':
+      return {
+        [ours.actionName]: event.data.action_name,
+        [ours.loopIterations]: event.data.iteration_count,
+        [ours.loopTokens]: event.data.tokens_consumed,
+        [ours.loopElapsedMs]: event.data.elapsed_ms,
+      };
+    case 'Context.UntilCompaction':
+      return {
+        [ours.tokensUsed]: event.data.tokens_used,
+        [ours.tokensLimit]: event.data.tokens_limit,
+        [ours.tokensRemaining]: event.data.tokens_remaining,
+        [ours.utilization]: event.data.percentage_used === undefined ? undefined : event.data.percentage_used / 100,
+      };
+    case 'Context.Compaction':
+      return {
+        [ours.contextTrigger]: event.data.trigger,
+        [ours.contextPhase]: facts.phase,
+        [ours.tokensBefore]: event.data.tokens_before,
+        [ours.tokensAfter]: event.data.tokens_after,
+        [ours.tokensRemoved]: event.data.tokens_removed,
+      };
+    case 'Policy.Violation':
+    case 'Policy.Blocked':
+    case 'Policy.Override':
+      return {
+        ...actionAttributes(event.data.action?.name, facts),
+        [ours.policyName]: event.data.policy_name,
+        [ours.policyRule]: event.data.rule,
+        [ours.decisionSource]: facts.decision?.source,
+        [ours.decisionBasis]: facts.decision?.basis,
+      };
+    case 'Agent.Notification':
+      return { [ours.notificationType]: event.data.type, ...actionAttributes(undefined, facts) };
+    case 'Agent.Error':
+      return {
+        [stable.errorType]: facts.error_type ?? event.data.error_type,
+        [ours.errorOrigin]: event.data.origin_event,
+      };
+  }
+}
+
+function actionAttributes(name: string | undefined, facts: Partial<Facts>): Values {
+  return {
+    [ours.actionName]: name,
+    [development.toolName]: facts.tool,
+    [development.toolCallId]: facts.call,
+    [ours.mcpServer]: facts.mcp?.server,
+  };
+}
+
+function decisionAttributes(outcome: string | undefined, facts: Partial<Facts>): Values {
+  if (outcome === undefined) return {};
+  return {
+    [ours.decisionOutcome]: outcome,
+    [ours.decisionSource]: facts.decision?.source,
+    [ours.decisionBasis]: facts.decision?.basis,
+  };
+}
+
+function levelOf(event: Event, facts: Partial<Facts>): Level {
+  if (isVendor(event)) return 'INFO';
+  const outcome = 'decision' in event.data ? event.data.decision?.outcome : undefined;
+  if (outcome === 'deny' || outcome === 'ask') return 'WARN';
+  if (event.event_type === 'Action.After' && (event.data.action.result?.success === false || facts.interrupted))
+    return 'WARN';
+  if (event.event_type === 'Policy.Violation' && event.risk?.level === 'critical') return 'ERROR';
+  return severities[event.event_type] ?? 'INFO';
+}
+
+/** What an operator reads. Ends in the first digits of the event's id, since back ends fold equal lines of one instant. */
+function lineOf(event: Event, facts: Partial<Facts>): string {
+  const words: (string | number | undefined)[] = [event.event_type];
+  if (!isVendor(event)) {
+    switch (event.event_type) {
+      case 'Action.Before':
+      case 'Action.After':
+        words.push(facts.tool ?? event.data.action.name, facts.executable, event.data.decision?.outcome);
+        if (event.event_type === 'Action.After')
+          words.push(outcomeWord(event.data.action.result?.success), facts.error_type);
+        if (facts.duration_ms !== undefined) words.push(`${facts.duration_ms}ms`);
+        break;
+      case 'Agent.Decision':
+        words.push(event.data.decision?.outcome, facts.tool);
+        break;
+      case 'Agent.Notification':
+        words.push(event.data.type, facts.tool);
+        break;
+      case 'Context.Compaction':
+        words.push(event.data.trigger, facts.phase);
+        break;
+      case 'Session.Start':
+        words.push(event.data.start_reason, facts.agent);
+        break;
+      case 'Session.End':
+      case 'Session.Abort':
+        words.push(event.data.end_reason, facts.agent);
+        break;
+      case 'Model.Failed':
+      case 'Agent.Error':
+        words.push(facts.error_type);
+        break;
+      case 'Policy.Blocked':
+        words.push(event.data.policy_name, facts.tool);
+        break;
+      default:
+        break;
+    }
+  }
+  words.push(event.event_id.slice(0, 8));
+  return cleanText(words.filter(word => word !== undefined && word !== '').join(' '), 1_024);
+}
+
+const outcomeWord = (success: boolean | undefined): string | undefined =>
+  success === undefined ? undefined : success ? 'ok' : 'failed';

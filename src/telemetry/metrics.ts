@@ -1,0 +1,344 @@
+/**
+ * Counters and histograms, cumulative, one state for each destination, kept as JSON between processes.
+ *
+ * Attributes come from closed sets, so the number of series is bounded: names that users or servers invent become
+ * `mcp` or `custom`. A series starts when it first appears, and leaves once as 0 at that moment before its first value
+ * leaves: back ends compute increases from what they saw, and a counter that appears as 7 shows none.
+ */
+import { ValueType } from '@opentelemetry/api';
+import { ProtobufMetricsSerializer } from '@opentelemetry/otlp-transformer';
+import {
+  AggregationTemporality,
+  DataPointType,
+  type MetricData,
+  type ResourceMetrics,
+} from '@opentelemetry/sdk-metrics';
+import type { FinishedSpan } from '../assemble/finished.ts';
+import { type Event, factsOf, isVendor } from '../event/event.ts';
+import { VERSION } from '../lib/version.ts';
+import { development, type MetricId, type MetricName, metrics, ours, SCOPE, stable } from './names.ts';
+import { metricResource, type Plain, resourceOf } from './resource.ts';
+import { hrTime } from './spans.ts';
+
+export interface Increment {
+  metric: MetricId;
+  attributes: Plain;
+  value: number;
+}
+
+export interface MetricState {
+  v: 1;
+  /** Counts the changes; a destination that has accepted it is up to date. */
+  version: number;
+  accepted: number;
+  /** Time of the newest points that were encoded; the next are later, whatever the clock says. */
+  lastMs: number;
+  resources: { [key: string]: { attributes: Plain; series: { [key: string]: Series } } };
+}
+
+interface Series {
+  metric: MetricId;
+  attributes: Plain;
+  startMs: number;
+  /** Has left as 0. */
+  begun: boolean;
+  now: Sum;
+  /** What the destination has accepted, for differences. */
+  sent: Sum;
+}
+
+interface Sum {
+  sum: number;
+  count: number;
+  buckets?: number[];
+}
+
+export const noMetrics = (): MetricState => ({ v: 1, version: 0, accepted: 0, lastMs: 0, resources: {} });
+
+/** Names that may stand on metrics as they are. */
+export type Known = (tool: string) => boolean;
+
+export function incrementsOf(
+  events: readonly Event[],
+  spans: readonly FinishedSpan[],
+  agent: string,
+  known: Known,
+): Increment[] {
+  return [...events.flatMap(event => fromEvent(event, known)), ...spans.flatMap(span => fromSpan(span, agent, known))];
+}
+
+function fromEvent(event: Event, known: Known): Increment[] {
+  const facts = factsOf(event);
+  const all = one('pipelineEvents', { [ours.eventType]: isVendor(event) ? 'vendor' : event.event_type });
+  if (isVendor(event)) return [all];
+  const root = event.parent_session_id === undefined;
+  switch (event.event_type) {
+    case 'Session.Start':
+      return root ? [all, one('sessionsStarted', { [ours.startReason]: event.data.start_reason ?? 'new' })] : [all];
+    case 'Prompt.Submitted':
+      return [all, one('prompts', {})];
+    case 'Context.Compaction':
+      // The standard's event is the moment before; an agent that tells both is counted once.
+      return facts?.phase === 'after'
+        ? [all]
+        : [all, one('compactions', { [ours.contextTrigger]: event.data.trigger ?? 'system' })];
+    case 'Policy.Violation':
+    case 'Policy.Blocked':
+    case 'Policy.Override':
+      return [
+        all,
+        one('policyEvents', { [ours.decisionOutcome]: event.event_type.slice('Policy.'.length).toLowerCase() }),
+      ];
+    case 'Agent.Error':
+      return [
+        all,
+        one('errors', {
+          [stable.errorType]: errorTypes.has(event.data.error_type ?? '')
+            ? (event.data.error_type ?? '_OTHER')
+            : '_OTHER',
+        }),
+      ];
+    case 'Agent.Notification':
+      return [
+        all,
+        one('notifications', {
+          [ours.notificationType]: notificationTypes.has(event.data.type ?? '')
+            ? (event.data.type ?? 'other')
+            : 'other',
+        }),
+      ];
+    case 'Agent.Decision':
+      return event.data.decision === undefined
+        ? [all]
+        : [
+            all,
+            decided(
+              event.data.decision.outcome,
+              facts?.decision?.source ?? 'unknown',
+              facts?.tool,
+              facts?.mcp !== undefined,
+              known,
+            ),
+          ];
+    default:
+      return [all];
+  }
+}
+
+const errorTypes = new Set(['ToolFailed', 'ModelError', 'HookError', 'UnhandledException']);
+const notificationTypes = new Set(['ToolPermission', 'IdleTimeout', 'ErrorAlert']);
+
+function fromSpan(span: FinishedSpan, agent: string, known: Known): Increment[] {
+  const seconds = (span.endMs - span.startMs) / 1000;
+  const error: Plain =
+    span.errorType === undefined
+      ? {}
+      : { [stable.errorType]: errorKinds.has(span.errorType) ? span.errorType : '_OTHER' };
+  switch (span.kind) {
+    case 'session':
+      return [
+        { metric: 'sessionDuration', attributes: { [ours.endReason]: span.endReason, ...error }, value: seconds },
+      ];
+    case 'turn':
+    case 'subagent': {
+      const name = span.kind === 'turn' ? agent : 'subagent';
+      return [
+        { metric: 'agentDuration', attributes: { [development.agentName]: name, ...error }, value: seconds },
+        { metric: 'agentToolCalls', attributes: { [development.agentName]: name }, value: span.actions },
+      ];
+    }
+    case 'action': {
+      const duration: Increment = {
+        metric: 'toolDuration',
+        attributes: {
+          [development.toolName]: toolOnMetrics(span.tool, span.mcpServer !== undefined, known),
+          [development.toolType]: span.mcpServer === undefined ? 'function' : 'extension',
+          ...error,
+        },
+        value: seconds,
+      };
+      const decision = span.decision;
+      // An ask is counted where it was asked; here stands what came of it. No length is known of what never ran.
+      const counted =
+        decision === undefined || decision.outcome === 'ask'
+          ? []
+          : [decided(decision.outcome, decision.source, span.tool, span.mcpServer !== undefined, known)];
+      return span.outcome === 'denied' || span.duration === 'none' ? counted : [duration, ...counted];
+    }
+  }
+}
+
+const errorKinds = new Set([
+  'tool_error',
+  'timeout',
+  'interrupted',
+  'exit_code',
+  'model_error',
+  'hook_error',
+  'abandoned',
+]);
+
+const toolOnMetrics = (tool: string, mcp: boolean, known: Known): string =>
+  mcp ? 'mcp' : known(tool) ? tool : 'custom';
+
+function decided(outcome: string, source: string, tool: string | undefined, mcp: boolean, known: Known): Increment {
+  return one('decisions', {
+    [ours.decisionOutcome]: outcome,
+    [ours.decisionSource]: source,
+    [development.toolName]: tool === undefined ? 'custom' : toolOnMetrics(tool, mcp, known),
+  });
+}
+
+const one = (metric: MetricId, attributes: Plain): Increment => ({ metric, attributes, value: 1 });
+
+/** Changes `state`, which the caller owns. */
+export function addTo(state: MetricState, resource: Plain, increments: readonly Increment[], nowMs: number): void {
+  if (increments.length === 0) return;
+  const identity = metricResource(resource);
+  const resourceKey = JSON.stringify(identity);
+  state.resources[resourceKey] ??= { attributes: identity, series: {} };
+  const all = state.resources[resourceKey].series;
+  for (const { metric, attributes, value } of increments) {
+    const key = `${metric} ${JSON.stringify(Object.entries(attributes).sort(([a], [b]) => (a < b ? -1 : 1)))}`;
+    const bounds = boundsOf(metric);
+    all[key] ??= { metric, attributes, startMs: nowMs, begun: false, now: zero(bounds), sent: zero(bounds) };
+    const { now } = all[key];
+    now.sum += value;
+    now.count += 1;
+    if (bounds && now.buckets) {
+      const at = bounds.findIndex(bound => value <= bound);
+      const bucket = at < 0 ? bounds.length : at;
+      now.buckets[bucket] = (now.buckets[bucket] ?? 0) + 1;
+    }
+  }
+  state.version += 1;
+}
+
+const boundsOf = (metric: MetricId): readonly number[] | undefined => (metrics[metric] as MetricName).bounds;
+
+const zero = (bounds: readonly number[] | undefined): Sum =>
+  bounds ? { sum: 0, count: 0, buckets: Array.from({ length: bounds.length + 1 }, () => 0) } : { sum: 0, count: 0 };
+
+export interface EncodedMetrics {
+  /** In this order: zeros of new series, where there are any, then what stands now. */
+  bodies: { items: number; bytes: Uint8Array }[];
+  /** The state once the destination has accepted all bodies. */
+  settled: MetricState;
+}
+
+/** Nothing to send: undefined. */
+export function encodeMetrics(
+  state: MetricState,
+  nowMs: number,
+  temporality: 'cumulative' | 'delta',
+): EncodedMetrics | undefined {
+  if (state.accepted >= state.version) return undefined;
+  const settled: MetricState = structuredClone(state);
+  const all = Object.values(settled.resources).flatMap(resource => Object.values(resource.series));
+  const newest = all.reduce(
+    (latest, series) => (series.begun ? latest : Math.max(latest, series.startMs)),
+    state.lastMs,
+  );
+  const timeMs = Math.max(nowMs, newest + 1);
+  const bodies: EncodedMetrics['bodies'] = [];
+  if (temporality === 'cumulative') {
+    const zeros = encode(
+      settled,
+      series => !series.begun,
+      series => point(series, zero(boundsOf(series.metric)), series.startMs, series.startMs),
+    );
+    if (zeros) bodies.push(zeros);
+    const values = encode(
+      settled,
+      () => true,
+      series => point(series, series.now, series.startMs, timeMs),
+    );
+    if (values) bodies.push(values);
+  } else {
+    const changed = (series: Series): boolean => series.now.count !== series.sent.count;
+    const values = encode(settled, changed, series =>
+      point(series, difference(series.now, series.sent), Math.max(series.startMs, state.lastMs), timeMs),
+    );
+    if (values) bodies.push(values);
+  }
+  for (const series of all) {
+    series.begun = true;
+    series.sent = structuredClone(series.now);
+  }
+  settled.accepted = settled.version;
+  settled.lastMs = timeMs;
+  return { bodies, settled };
+
+  function encode(
+    from: MetricState,
+    fits: (series: Series) => boolean,
+    pointOf: (series: Series) => Point,
+  ): { items: number; bytes: Uint8Array } | undefined {
+    const resources: ResourceMetrics[] = [];
+    let items = 0;
+    for (const { attributes, series } of Object.values(from.resources)) {
+      const byMetric = new Map<MetricId, Point[]>();
+      for (const each of Object.values(series)) {
+        if (!fits(each)) continue;
+        const points = byMetric.get(each.metric) ?? [];
+        points.push(pointOf(each));
+        byMetric.set(each.metric, points);
+        items += 1;
+      }
+      if (byMetric.size === 0) continue;
+      resources.push({
+        resource: resourceOf(attributes),
+        scopeMetrics: [
+          {
+            scope: { name: SCOPE, version: VERSION },
+            metrics: [...byMetric].map(([metric, points]) => dataOf(metric, points, temporality)),
+          },
+        ],
+      });
+    }
+    if (items === 0) return undefined;
+    // The serializer takes one resource; requests laid end to end are one request.
+    const parts = resources.map(resource => ProtobufMetricsSerializer.serializeRequest(resource) ?? new Uint8Array());
+    return { items, bytes: Buffer.concat(parts) };
+  }
+}
+
+type Point = { startTime: [number, number]; endTime: [number, number]; attributes: Plain; sum: Sum };
+
+const point = (series: Series, sum: Sum, startMs: number, timeMs: number): Point => ({
+  startTime: hrTime(startMs),
+  endTime: hrTime(timeMs),
+  attributes: series.attributes,
+  sum,
+});
+
+const difference = (now: Sum, sent: Sum): Sum => ({
+  sum: now.sum - sent.sum,
+  count: now.count - sent.count,
+  ...(now.buckets ? { buckets: now.buckets.map((count, i) => count - (sent.buckets?.[i] ?? 0)) } : {}),
+});
+
+function dataOf(metric: MetricId, points: Point[], temporality: 'cumulative' | 'delta'): MetricData {
+  const { name, unit, description } = metrics[metric];
+  const bounds = boundsOf(metric);
+  const aggregationTemporality =
+    temporality === 'delta' ? AggregationTemporality.DELTA : AggregationTemporality.CUMULATIVE;
+  if (bounds === undefined) {
+    return {
+      descriptor: { name, unit, description, valueType: ValueType.INT },
+      aggregationTemporality,
+      dataPointType: DataPointType.SUM,
+      isMonotonic: true,
+      dataPoints: points.map(({ sum, ...rest }) => ({ ...rest, value: sum.sum })),
+    };
+  }
+  return {
+    descriptor: { name, unit, description, valueType: ValueType.DOUBLE },
+    aggregationTemporality,
+    dataPointType: DataPointType.HISTOGRAM,
+    dataPoints: points.map(({ sum, ...rest }) => ({
+      ...rest,
+      value: { buckets: { boundaries: [...bounds], counts: sum.buckets ?? [] }, sum: sum.sum, count: sum.count },
+    })),
+  };
+}

@@ -1,0 +1,187 @@
+/**
+ * Every name that leaves us: span attributes, log attributes, event names, metrics.
+ *
+ * The names of OpenTelemetry are copied, not imported: the GenAI ones live in a registry without a release (state of
+ * semantic-conventions-genai: October 2026, all in development), and the package's incubating entry marks them as moved.
+ * `agent_hooks.*` are ours, where the conventions have nothing yet (decision and risk are open proposals there).
+ */
+export const SCOPE = 'otel-hooks';
+
+/** Stable, semantic-conventions 1.45.0. */
+export const stable = {
+  errorType: 'error.type',
+  exceptionMessage: 'exception.message',
+  serviceName: 'service.name',
+  serviceVersion: 'service.version',
+  serviceInstanceId: 'service.instance.id',
+  telemetrySdkName: 'telemetry.sdk.name',
+  telemetrySdkLanguage: 'telemetry.sdk.language',
+  telemetrySdkVersion: 'telemetry.sdk.version',
+  telemetryDistroName: 'telemetry.distro.name',
+  telemetryDistroVersion: 'telemetry.distro.version',
+} as const;
+
+/** In development or release candidates upstream. */
+export const development = {
+  sessionId: 'session.id',
+  eventName: 'event.name',
+  conversationId: 'gen_ai.conversation.id',
+  operationName: 'gen_ai.operation.name',
+  agentName: 'gen_ai.agent.name',
+  providerName: 'gen_ai.provider.name',
+  requestModel: 'gen_ai.request.model',
+  toolName: 'gen_ai.tool.name',
+  toolCallId: 'gen_ai.tool.call.id',
+  toolType: 'gen_ai.tool.type',
+  mcpMethodName: 'mcp.method.name',
+  processExecutableName: 'process.executable.name',
+  processExitCode: 'process.exit.code',
+} as const;
+
+export const ours = {
+  specVersion: 'agent_hooks.spec.version',
+  eventId: 'agent_hooks.event.id',
+  eventType: 'agent_hooks.event.type',
+  eventNative: 'agent_hooks.event.native',
+  agentId: 'agent_hooks.agent.id',
+  agentMode: 'agent_hooks.agent.mode',
+  parentSession: 'agent_hooks.session.parent_id',
+  actorType: 'agent_hooks.actor.type',
+  linkType: 'agent_hooks.link.type',
+  durationSource: 'agent_hooks.duration.source',
+  segment: 'agent_hooks.session.segment',
+  startReason: 'agent_hooks.session.start_reason',
+  endReason: 'agent_hooks.session.end_reason',
+  sessionTurns: 'agent_hooks.session.turns',
+  sessionActions: 'agent_hooks.session.actions',
+  sessionSubagents: 'agent_hooks.session.subagents',
+  sessionDenied: 'agent_hooks.session.actions_denied',
+  sessionFailed: 'agent_hooks.session.actions_failed',
+  turnId: 'agent_hooks.turn.id',
+  turnOutcome: 'agent_hooks.turn.outcome',
+  turnPrompts: 'agent_hooks.turn.prompts',
+  turnContinuation: 'agent_hooks.turn.continuation',
+  turnActions: 'agent_hooks.turn.actions',
+  turnDenied: 'agent_hooks.turn.actions_denied',
+  turnFailed: 'agent_hooks.turn.actions_failed',
+  turnWaitMs: 'agent_hooks.turn.wait_ms',
+  subagentOutcome: 'agent_hooks.subagent.outcome',
+  subagentActions: 'agent_hooks.subagent.actions',
+  subagentContinuation: 'agent_hooks.subagent.continuation',
+  actionName: 'agent_hooks.action.name',
+  actionOutcome: 'agent_hooks.action.outcome',
+  actionSuccess: 'agent_hooks.action.success',
+  actionWaitMs: 'agent_hooks.action.wait_ms',
+  actionDurationMs: 'agent_hooks.action.duration_ms',
+  mcpServer: 'agent_hooks.mcp.server',
+  decisionOutcome: 'agent_hooks.decision.outcome',
+  decisionSource: 'agent_hooks.decision.source',
+  decisionBasis: 'agent_hooks.decision.basis',
+  riskScore: 'agent_hooks.risk.score',
+  riskLevel: 'agent_hooks.risk.level',
+  riskFactors: 'agent_hooks.risk.factors',
+  promptLength: 'agent_hooks.prompt.length',
+  promptHash: 'agent_hooks.prompt.hash',
+  promptFollowup: 'agent_hooks.prompt.is_followup',
+  responseLength: 'agent_hooks.response.length',
+  responseHash: 'agent_hooks.response.hash',
+  responseFinal: 'agent_hooks.response.final',
+  planType: 'agent_hooks.plan.type',
+  planSteps: 'agent_hooks.plan.step_count',
+  contextTrigger: 'agent_hooks.context.trigger',
+  contextPhase: 'agent_hooks.context.phase',
+  tokensBefore: 'agent_hooks.context.tokens_before',
+  tokensAfter: 'agent_hooks.context.tokens_after',
+  tokensRemoved: 'agent_hooks.context.tokens_removed',
+  tokensUsed: 'agent_hooks.context.tokens_used',
+  tokensLimit: 'agent_hooks.context.tokens_limit',
+  tokensRemaining: 'agent_hooks.context.tokens_remaining',
+  utilization: 'agent_hooks.context.utilization',
+  policyName: 'agent_hooks.policy.name',
+  policyRule: 'agent_hooks.policy.rule',
+  notificationType: 'agent_hooks.notification.type',
+  errorOrigin: 'agent_hooks.error.origin_event',
+  retryAttempt: 'agent_hooks.retry.attempt',
+  loopIterations: 'agent_hooks.retry.iteration_count',
+  loopTokens: 'agent_hooks.retry.tokens_consumed',
+  loopElapsedMs: 'agent_hooks.retry.elapsed_ms',
+  traceparent: 'agent_hooks.session.traceparent',
+  vendorPrefix: 'agent_hooks.vendor.',
+} as const;
+
+export const operations = { invokeAgent: 'invoke_agent', executeTool: 'execute_tool' } as const;
+
+/** Name of the log record of vendor and unknown events; the type stands as an attribute. */
+export const VENDOR_EVENT = 'agent_hooks.vendor';
+
+/** `Session.Start` leaves as `agent_hooks.session.start`. */
+export const eventNameOf = (type: string): string =>
+  type.startsWith('vendor.') ? VENDOR_EVENT : `agent_hooks.${type.toLowerCase()}`;
+
+export interface MetricName {
+  readonly name: string;
+  readonly unit: string;
+  readonly description: string;
+  /** Bounds of a histogram's buckets; a counter has none. */
+  readonly bounds?: readonly number[];
+}
+
+const doubling = (first: number, count: number): number[] =>
+  Array.from({ length: count }, (_, i) => Number((first * 2 ** i).toPrecision(6)));
+
+export const metrics = {
+  sessionsStarted: {
+    name: 'agent_hooks.session.started',
+    unit: '{session}',
+    description: 'Sessions that started, by reason.',
+  },
+  sessionDuration: {
+    name: 'agent_hooks.session.duration',
+    unit: 's',
+    description: 'Length of sessions, from the first to the last event of a segment.',
+    bounds: [1, 5, 15, 60, 300, 900, 1800, 3600, 7200, 14400, 28800],
+  },
+  prompts: { name: 'agent_hooks.prompt.submitted', unit: '{prompt}', description: 'Prompts submitted.' },
+  decisions: {
+    name: 'agent_hooks.decisions',
+    unit: '{decision}',
+    description: 'Decisions on actions, by outcome and by who took them.',
+  },
+  compactions: {
+    name: 'agent_hooks.context.compactions',
+    unit: '{compaction}',
+    description: 'Compactions of the context that began.',
+  },
+  policyEvents: {
+    name: 'agent_hooks.policy.events',
+    unit: '{event}',
+    description: 'Violations, blocks and overrides of policies.',
+  },
+  errors: { name: 'agent_hooks.errors', unit: '{error}', description: 'Errors of the agent itself.' },
+  notifications: { name: 'agent_hooks.notifications', unit: '{notification}', description: 'Notifications, by type.' },
+  pipelineEvents: {
+    name: 'agent_hooks.pipeline.events',
+    unit: '{event}',
+    description: 'Events that were journaled, by type.',
+  },
+  toolDuration: {
+    name: 'gen_ai.execute_tool.duration',
+    unit: 's',
+    description: 'Length of actions; equal to their spans.',
+    bounds: doubling(0.01, 14),
+  },
+  agentDuration: {
+    name: 'gen_ai.invoke_agent.duration',
+    unit: 's',
+    description: 'Length of turns and of subagents; equal to their spans.',
+    bounds: doubling(0.1, 13),
+  },
+  agentToolCalls: {
+    name: 'gen_ai.invoke_agent.tool_calls',
+    unit: '{tool_call}',
+    description: 'Actions in one turn or one subagent, those of its own subagents apart.',
+    bounds: [1, 2, 4, 8, 16, 32, 64, 128],
+  },
+} as const satisfies Record<string, MetricName>;
+
+export type MetricId = keyof typeof metrics;

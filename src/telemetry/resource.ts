@@ -1,0 +1,59 @@
+import type { Resource } from '@opentelemetry/resources';
+import { digest } from '../lib/hash.ts';
+import { VERSION } from '../lib/version.ts';
+import { stable } from './names.ts';
+
+export interface ResourceFacts {
+  agent: string;
+  serviceName: string | undefined;
+  attributes: Readonly<Record<string, string>>;
+  installation: string;
+}
+
+export type Plain = Readonly<Record<string, string>>;
+
+/** Who speaks. The same for all sessions of an agent on a machine under one configuration; nothing of a session, process or person. */
+export function resourceAttributes(facts: ResourceFacts): Plain {
+  const service = facts.serviceName ?? facts.attributes[stable.serviceName] ?? facts.agent;
+  const own: Record<string, string> = {
+    ...facts.attributes,
+    [stable.serviceName]: service,
+    [stable.telemetryDistroName]: 'otel-hooks',
+    [stable.telemetryDistroVersion]: VERSION,
+    [stable.telemetrySdkLanguage]: 'nodejs',
+    [stable.telemetrySdkName]: 'opentelemetry',
+  };
+  own[stable.serviceInstanceId] ??= instanceId(facts);
+  return sorted(own);
+}
+
+/** Metrics must not change their identity with an upgrade, so their resource carries no versions. */
+export function metricResource(attributes: Plain): Plain {
+  const versions: string[] = [stable.telemetryDistroVersion, stable.serviceVersion];
+  return Object.fromEntries(Object.entries(attributes).filter(([name]) => !versions.includes(name)));
+}
+
+export function resourceOf(attributes: Plain): Resource {
+  return {
+    attributes,
+    getRawAttributes: () => Object.entries(attributes),
+    merge: () => resourceOf(attributes),
+  };
+}
+
+/** UUID-shaped, over the namespace that the convention prescribes for service instances. */
+function instanceId(facts: ResourceFacts): string {
+  const fixed = JSON.stringify(sorted({ ...facts.attributes }));
+  const hex = digest(
+    '4d63009a-8d0f-11ee-aad7-4c796ed8e320',
+    facts.installation,
+    facts.agent,
+    facts.serviceName ?? '',
+    fixed,
+  ).toString('hex', 0, 16);
+  const variant = ((Number.parseInt(hex.slice(16, 18), 16) & 0x3f) | 0x80).toString(16);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(18, 20)}-${hex.slice(20)}`;
+}
+
+const sorted = (attributes: Record<string, string>): Plain =>
+  Object.fromEntries(Object.entries(attributes).sort(([a], [b]) => (a < b ? -1 : 1)));

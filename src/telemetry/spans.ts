@@ -1,0 +1,173 @@
+/** Finished spans become ReadableSpan values. Pure; attributes in a fixed order, so that a repetition gives the same bytes. */
+import { type Attributes, SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
+import type { Resource } from '@opentelemetry/resources';
+import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
+import type { FinishedSpan, SessionSpan, TraceKey } from '../assemble/finished.ts';
+import { VERSION } from '../lib/version.ts';
+import { clean } from './clean.ts';
+import { spanIdOf, traceIdOf } from './ids.ts';
+import { development, operations, ours, SCOPE, stable } from './names.ts';
+
+export interface SpanContextFacts {
+  agent: string;
+  session: string;
+  provider: string | undefined;
+  denyAsError: boolean;
+}
+
+export function mapSpan(span: FinishedSpan, facts: SpanContextFacts, resource: Resource): ReadableSpan {
+  const traceId = traceIdOf(span.trace);
+  const context = (trace: TraceKey, spanId: string) => ({
+    traceId: traceIdOf(trace),
+    spanId,
+    traceFlags: TraceFlags.SAMPLED,
+  });
+  const error =
+    span.errorType ?? (facts.denyAsError && 'outcome' in span && span.outcome === 'denied' ? 'denied' : undefined);
+  return {
+    name: nameOf(span, facts),
+    kind: SpanKind.INTERNAL,
+    spanContext: () => ({ traceId, spanId: spanIdOf(facts.agent, span.key), traceFlags: TraceFlags.SAMPLED }),
+    ...(span.parent
+      ? { parentSpanContext: { traceId, spanId: spanIdOf(facts.agent, span.parent), traceFlags: TraceFlags.SAMPLED } }
+      : {}),
+    startTime: hrTime(span.startMs),
+    endTime: hrTime(span.endMs),
+    duration: hrTime(span.endMs - span.startMs),
+    status: error === undefined ? { code: SpanStatusCode.UNSET } : { code: SpanStatusCode.ERROR },
+    attributes: clean({ ...common(span, facts), ...attributesOf(span, facts), [stable.errorType]: error }),
+    links: [
+      ...span.links.map(link => ({
+        context: context(link.trace, spanIdOf(facts.agent, link.span)),
+        attributes: { [ours.linkType]: link.type },
+      })),
+      ...callerLink(span),
+    ],
+    events: [],
+    ended: true,
+    resource,
+    instrumentationScope: { name: SCOPE, version: VERSION },
+    droppedAttributesCount: 0,
+    droppedEventsCount: 0,
+    droppedLinksCount: 0,
+  };
+}
+
+export const hrTime = (ms: number): [number, number] => {
+  const whole = Math.floor(ms / 1000);
+  return [whole, Math.round((ms - whole * 1000) * 1e6)];
+};
+
+function nameOf(span: FinishedSpan, facts: SpanContextFacts): string {
+  switch (span.kind) {
+    case 'session':
+      return `session ${facts.agent}`;
+    case 'turn':
+      return `${operations.invokeAgent} ${facts.agent}`;
+    case 'subagent':
+      return span.agent === undefined ? operations.invokeAgent : `${operations.invokeAgent} ${span.agent}`;
+    case 'action':
+      return `${operations.executeTool} ${span.tool}`;
+  }
+}
+
+function common(span: FinishedSpan, facts: SpanContextFacts): Attributes {
+  return {
+    [development.sessionId]: facts.session,
+    [development.conversationId]: facts.session,
+    [ours.eventId]: span.closedBy,
+    [ours.agentMode]: span.mode,
+    [ours.durationSource]: span.clamped ? 'clamped' : span.duration,
+    [ours.riskScore]: span.risk?.score,
+    [ours.riskLevel]: span.risk?.level,
+    [ours.riskFactors]: span.risk?.factors,
+  };
+}
+
+function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes {
+  switch (span.kind) {
+    case 'session':
+      return {
+        [development.agentName]: facts.agent,
+        [ours.segment]: span.trace.segment,
+        [ours.startReason]: span.startReason,
+        [ours.endReason]: span.endReason,
+        [ours.sessionTurns]: span.turns,
+        [ours.sessionActions]: span.actions,
+        [ours.sessionSubagents]: span.subagents,
+        [ours.sessionDenied]: span.denied,
+        [ours.sessionFailed]: span.failed,
+      };
+    case 'turn':
+      return {
+        [development.operationName]: operations.invokeAgent,
+        [development.agentName]: facts.agent,
+        [development.providerName]: facts.provider,
+        [ours.turnId]: span.turn,
+        [ours.turnOutcome]: span.outcome,
+        [ours.turnContinuation]: span.ordinal === 0 ? undefined : span.ordinal,
+        [ours.turnPrompts]: span.prompts,
+        [ours.turnActions]: span.actions,
+        [ours.turnDenied]: span.denied,
+        [ours.turnFailed]: span.failed,
+        [ours.turnWaitMs]: span.waitMs === 0 ? undefined : span.waitMs,
+        [ours.promptLength]: span.promptLength,
+        ...decision(span),
+      };
+    case 'subagent':
+      return {
+        [development.operationName]: operations.invokeAgent,
+        [development.agentName]: span.agent,
+        [development.providerName]: facts.provider,
+        [ours.agentId]: span.id,
+        [ours.parentSession]: facts.session,
+        [ours.subagentOutcome]: span.outcome,
+        [ours.subagentActions]: span.actions,
+        [ours.subagentContinuation]: span.ordinal === 0 ? undefined : span.ordinal,
+      };
+    case 'action':
+      return {
+        [development.operationName]: operations.executeTool,
+        [development.agentName]: span.subagent === undefined ? facts.agent : span.agent,
+        [development.toolName]: span.tool,
+        [development.toolType]: span.mcpServer === undefined ? 'function' : 'extension',
+        [development.toolCallId]: span.call,
+        [development.mcpMethodName]: span.mcpServer === undefined ? undefined : 'tools/call',
+        [development.processExecutableName]: span.executable,
+        [development.processExitCode]: span.exitCode,
+        [ours.agentId]: span.subagent,
+        [ours.mcpServer]: span.mcpServer,
+        [ours.actionName]: span.name,
+        [ours.actionOutcome]: span.outcome,
+        [ours.actionSuccess]: span.outcome === 'success' ? true : span.outcome === 'failure' ? false : undefined,
+        [ours.actionWaitMs]: span.waitMs,
+        ...decision(span),
+      };
+  }
+}
+
+function decision(span: { decision: { outcome: string; source: string; basis: string } | undefined }): Attributes {
+  return {
+    [ours.decisionOutcome]: span.decision?.outcome,
+    [ours.decisionSource]: span.decision?.source,
+    [ours.decisionBasis]: span.decision?.basis,
+  };
+}
+
+/** The trace of whoever started the agent, as a link: an interactive shell may carry a stale one, so it is no parent. */
+function callerLink(span: FinishedSpan): ReadableSpan['links'] {
+  const value = span.kind === 'session' ? (span as SessionSpan).traceparent : undefined;
+  const parts = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(value ?? '');
+  if (!parts?.[1] || !parts[2] || /^0+$/.test(parts[1]) || /^0+$/.test(parts[2])) return [];
+  return [
+    {
+      context: {
+        traceId: parts[1],
+        spanId: parts[2],
+        traceFlags: Number.parseInt(parts[3] ?? '0', 16) & 1,
+        isRemote: true,
+      },
+      attributes: { [ours.linkType]: 'caller' },
+    },
+  ];
+}

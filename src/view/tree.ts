@@ -1,0 +1,71 @@
+/** A trace as an indented tree, for terminals and for tests. */
+
+export interface Node {
+  id: string;
+  parent: string | undefined;
+  name: string;
+  startMs: number;
+  endMs: number;
+  error: string | undefined;
+  /** Short words that stand behind the times: outcome, decision, wait. */
+  notes: string[];
+}
+
+export interface Drawing {
+  color: boolean;
+  columns: number;
+  unicode: boolean;
+}
+
+export function drawTree(nodes: readonly Node[], drawing: Drawing): string {
+  const known = new Set(nodes.map(node => node.id));
+  const children = new Map<string, Node[]>();
+  const roots: Node[] = [];
+  for (const node of [...nodes].sort((a, b) => a.startMs - b.startMs || a.endMs - b.endMs || (a.id < b.id ? -1 : 1))) {
+    if (node.parent === undefined || !known.has(node.parent)) roots.push(node);
+    else children.set(node.parent, [...(children.get(node.parent) ?? []), node]);
+  }
+  const beginMs = Math.min(...nodes.map(node => node.startMs));
+  const rows: { tree: string; node: Node }[] = [];
+  const lines = drawing.unicode
+    ? { branch: '├─ ', last: '└─ ', through: '│  ', gap: '   ' }
+    : { branch: '+- ', last: '+- ', through: '|  ', gap: '   ' };
+  // Without recursion: a trace may be deep, and it may come from a stranger's file.
+  const stack = roots.map(node => ({ node, lead: '', mark: '' })).reverse();
+  const drawn = new Set<string>();
+  while (stack.length > 0) {
+    const next = stack.pop();
+    if (next === undefined || drawn.has(next.node.id)) continue;
+    drawn.add(next.node.id);
+    rows.push({ tree: `${next.lead}${next.mark}${next.node.name}`, node: next.node });
+    const below = children.get(next.node.id) ?? [];
+    const lead = next.mark === '' ? '' : next.lead + (next.mark === lines.last ? lines.gap : lines.through);
+    for (let i = below.length - 1; i >= 0; i -= 1) {
+      const node = below[i];
+      if (node) stack.push({ node, lead, mark: i === below.length - 1 ? lines.last : lines.branch });
+    }
+  }
+  const widest = Math.min(Math.max(...rows.map(row => row.tree.length), 8), Math.max(20, drawing.columns - 34));
+  return rows.map(row => `${draw(row)}\n`).join('');
+
+  function draw({ tree, node }: { tree: string; node: Node }): string {
+    const name =
+      tree.length > widest ? `${tree.slice(0, widest - 1)}${drawing.unicode ? '…' : '~'}` : tree.padEnd(widest);
+    const times = `${`+${duration(node.startMs - beginMs)}`.padStart(9)} ${duration(node.endMs - node.startMs).padStart(8)}`;
+    const words = [...(node.error === undefined ? [] : [`ERROR ${node.error}`]), ...node.notes].join(', ');
+    const line = `${name} ${times}  ${words}`.trimEnd();
+    if (!drawing.color) return line;
+    return node.error === undefined
+      ? `${name} \u001b[2m${times}\u001b[0m  ${words}`.trimEnd()
+      : `\u001b[31m${line}\u001b[0m`;
+  }
+}
+
+/** 7 ms, 4.2 s, 3:05 min, 2:05 h: as long as it takes, never longer. */
+export function duration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)}ms`;
+  if (ms < 60_000) return `${(ms / 1_000).toFixed(ms < 10_000 ? 2 : 1)}s`;
+  const seconds = Math.round(ms / 1_000);
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)}m${String(seconds % 60).padStart(2, '0')}s`;
+  return `${Math.floor(seconds / 3_600)}h${String(Math.floor((seconds % 3_600) / 60)).padStart(2, '0')}m`;
+}

@@ -1,0 +1,56 @@
+/**
+ * A session's hooks in, its trace out, as a tree. Each case: `base` (fields that all payloads share), lines of
+ * `+seconds payload`, then `---- trace` and what is expected. `UPDATE=1 npx vitest run test/journeys` writes the expected part anew.
+ */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { type Played, play, START_MS, type Told, treeOf } from '../play.ts';
+
+const folder = join(import.meta.dirname, 'cases');
+
+export function readJourney(text: string): { told: Told[]; head: string; expected: string } {
+  const [head = '', expected = ''] = text.split(/^---- trace\n/m);
+  let base: object = {};
+  const told: Told[] = [];
+  for (const line of head.split('\n')) {
+    if (line.startsWith('base ')) base = JSON.parse(line.slice(5)) as object;
+    const match = /^\+([\d.]+) (\{.*\})$/.exec(line);
+    if (match?.[1] === undefined || match[2] === undefined) continue;
+    told.push({ atMs: START_MS + Number(match[1]) * 1000, payload: { ...base, ...(JSON.parse(match[2]) as object) } });
+  }
+  return { told, head, expected };
+}
+
+const summary = (played: Played): string => {
+  const fates = [...new Set(played.fates)].map(fate => `${fate} ${played.fates.filter(each => each === fate).length}`);
+  const odd = Object.entries(played.oddities).map(([kind, count]) => `${kind} ${count}`);
+  return `fragments: ${fates.join(', ')}\nevents: ${played.events.length}, records: ${played.records.length}, spans: ${played.spans.length}\n${odd.length > 0 ? `odd: ${odd.join(', ')}\n` : ''}`;
+};
+
+for (const file of readdirSync(folder).sort()) {
+  const path = join(folder, file);
+  const { told, head, expected } = readJourney(readFileSync(path, 'utf8'));
+  const name = /^# (.*)$/m.exec(head)?.[1] ?? file;
+
+  test(`${file}: ${name}`, () => {
+    const played = play(told);
+    const actual = `${treeOf(played.spans)}--\n${summary(played)}`;
+    if (process.env.UPDATE) writeFileSync(path, `${head}---- trace\n${actual}`);
+    else expect(actual).toBe(expected);
+    checkShape(played);
+  });
+}
+
+/** What holds for every trace, whatever the journey. */
+function checkShape(played: Played): void {
+  const ids = played.spans.map(span => JSON.stringify([span.trace, span.key]));
+  expect(new Set(ids).size, 'no span leaves twice').toBe(ids.length);
+  const left = new Set(ids);
+  for (const span of played.spans) {
+    expect(span.endMs).toBeGreaterThanOrEqual(span.startMs);
+    const ended = [...played.states.values()].every(state => state.fold.endedMs !== undefined);
+    if (span.parent && ended)
+      expect(left, `parent of ${ids[played.spans.indexOf(span)]}`).toContain(JSON.stringify([span.trace, span.parent]));
+  }
+}

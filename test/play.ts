@@ -1,0 +1,133 @@
+/** Plays native payloads through recognition, redaction and the fold in memory, as deliver does. */
+import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
+import { agents } from '../src/agents/index.ts';
+import { SETTLED, step, unread } from '../src/assemble/assemble.ts';
+import type { FinishedRecord, FinishedSpan } from '../src/assemble/finished.ts';
+import { openFold } from '../src/assemble/state.ts';
+import { conclude, drain } from '../src/drain/drain.ts';
+import type { SessionState } from '../src/drain/session.ts';
+import type { Event } from '../src/event/event.ts';
+import type { Fragment } from '../src/hook/fragment.ts';
+import { keyedHash } from '../src/lib/hash.ts';
+import { resourceOf } from '../src/telemetry/resource.ts';
+import { mapSpan } from '../src/telemetry/spans.ts';
+import { nodeOf } from '../src/view/span-node.ts';
+import { drawTree } from '../src/view/tree.ts';
+
+export interface Told {
+  atMs: number;
+  payload: object | string;
+  header?: Record<string, string>;
+}
+
+export interface Played {
+  events: Event[];
+  spans: FinishedSpan[];
+  records: FinishedRecord[];
+  fates: string[];
+  oddities: Record<string, number>;
+  states: Map<string, SessionState>;
+}
+
+export const START_MS = Date.parse('2026-03-02T09:00:00.000Z');
+
+export function play(told: readonly Told[]): Played {
+  const played: Played = { events: [], spans: [], records: [], fates: [], oddities: {}, states: new Map() };
+  const take = (event: Event, state: SessionState): void => {
+    played.events.push(event);
+    const out = step(state.fold, event);
+    played.spans.push(...out.spans);
+    played.records.push(...out.records);
+    for (const [kind, count] of Object.entries(out.oddities))
+      played.oddities[kind] = (played.oddities[kind] ?? 0) + count;
+    for (const of of unread(state.fold)) {
+      const settled = conclude(
+        state,
+        { event_type: SETTLED, data: { of, reason: 'absent' } },
+        of,
+        Date.parse(event.timestamp),
+      );
+      take(settled, state);
+    }
+  };
+  for (const [i, each] of told.entries()) {
+    const result = drain(fragmentOf(each, i), {
+      agents,
+      hash: content => keyedHash('test', content),
+      session: ({ agent, session, key }) => {
+        const known = played.states.get(key) ?? {
+          v: 1 as const,
+          key,
+          agent: agent.id,
+          session,
+          pinned: { destinations: [], resource: {}, denyAsError: false, sampler: { kind: 'always_on', ratio: 1 } },
+          memory: {},
+          seen: [],
+          recent: [],
+          seq: 0,
+          clock: undefined,
+          arrivedMs: 0,
+          fold: openFold(agent.id, session, agent.settles),
+        };
+        played.states.set(key, known);
+        return known;
+      },
+    });
+    played.fates.push(result.fate === 'rejected' ? result.reason : result.fate);
+    if (result.fate === 'journaled') for (const event of result.events) take(event, result.state);
+  }
+  return played;
+}
+
+export function fragmentOf(told: Told, i = 0): Fragment {
+  const payload = Buffer.from(typeof told.payload === 'string' ? told.payload : JSON.stringify(told.payload));
+  return {
+    name: `0-0-${i}-test`,
+    header: { ppid: '1', ...told.header },
+    payload,
+    atMs: told.atMs,
+    sizeBytes: payload.length,
+  };
+}
+
+export function mapped(spans: readonly FinishedSpan[]): ReadableSpan[] {
+  return spans.map(span =>
+    mapSpan(
+      span,
+      { agent: span.trace.agent, session: span.trace.session, provider: 'anthropic', denyAsError: false },
+      resourceOf({ 'service.name': span.trace.agent }),
+    ),
+  );
+}
+
+const millis = ([seconds, nanos]: [number, number]): number => seconds * 1000 + nanos / 1e6;
+
+export function treeOf(spans: readonly FinishedSpan[]): string {
+  const traces = new Map<string, ReadableSpan[]>();
+  for (const span of mapped(spans)) {
+    const id = span.spanContext().traceId;
+    traces.set(id, [...(traces.get(id) ?? []), span]);
+  }
+  return [...traces.values()]
+    .map(trace =>
+      drawTree(
+        trace.map(span => {
+          const node = nodeOf({
+            spanId: span.spanContext().spanId,
+            parentSpanId: span.parentSpanContext?.spanId,
+            name: span.name,
+            startMs: millis(span.startTime),
+            endMs: millis(span.endTime),
+            isError: span.status.code === 2,
+            attributes: span.attributes,
+          });
+          return {
+            ...node,
+            notes: [...node.notes, ...span.links.map(link => `link ${link.attributes?.['agent_hooks.link.type']}`)],
+          };
+        }),
+        { color: false, columns: 110, unicode: false },
+      ),
+    )
+    .join('--\n');
+}
