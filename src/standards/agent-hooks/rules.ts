@@ -1,0 +1,112 @@
+import type { Rule } from '../report.ts';
+
+/** Every rule that the validator can name. The ids are stable: scripts may compare them. */
+export const rules = {
+  'json/syntax': {
+    level: 'error',
+    asks: 'an event is a JSON text, and a stream has one per line',
+    clause: 'appendix G, RFC 8259',
+  },
+  'json/bom': {
+    level: 'warning',
+    asks: 'a JSON text starts without a byte order mark',
+    clause: 'RFC 8259 section 8.1',
+  },
+  'json/duplicate-key': {
+    level: 'warning',
+    asks: 'the keys of an object differ; readers disagree about which of two equal ones counts',
+    clause: 'RFC 8259 section 4',
+  },
+  'limit/depth': {
+    level: 'error',
+    asks: 'an event is nested at most 512 levels deep to be judged',
+    clause: 'limit of this validator',
+  },
+  'limit/size': {
+    level: 'error',
+    asks: 'an event is at most 16,777,216 characters long to be judged',
+    clause: 'limit of this validator',
+  },
+  'stream/empty': { level: 'warning', asks: 'a stream holds events', clause: 'limit of this validator' },
+  'stream/duplicate-event-id': { level: 'warning', asks: 'each event has an id of its own', clause: '6.1 event_id' },
+  'envelope/type': { level: 'error', asks: 'fields of the envelope have the types of its schema', clause: '6.1' },
+  'envelope/required': {
+    level: 'error',
+    asks: 'spec_version, event_id, event_type, timestamp, source with tool, and session_id are present',
+    clause: '6.1',
+  },
+  'envelope/spec-version': {
+    level: 'error',
+    asks: 'spec_version is three numbers with dots',
+    clause: '6.1 spec_version',
+  },
+  'envelope/newer-version': {
+    level: 'warning',
+    asks: 'spec_version has a major version that this validator knows (0)',
+    clause: '10.1',
+  },
+  'envelope/event-id': { level: 'error', asks: 'event_id has the form of a UUID', clause: '6.1 event_id' },
+  'envelope/timestamp': {
+    level: 'error',
+    asks: 'timestamp is an RFC 3339 date-time with a time zone',
+    clause: '6.1 timestamp',
+  },
+  'envelope/enum': {
+    level: 'error',
+    asks: 'actor.type, agent_mode and risk.level hold one of the listed words',
+    clause: '6.1',
+  },
+  'envelope/range': { level: 'error', asks: 'risk.score is an integer from 0 to 100', clause: '6.1 risk' },
+  'envelope/empty': { level: 'warning', asks: 'session_id and source.tool say something', clause: '6.1' },
+  'event-type/unknown': {
+    level: 'warning',
+    asks: 'event_type is one of the 23 types of the taxonomy or starts with vendor.',
+    clause: '7, 10.3',
+  },
+  'event-type/vendor': { level: 'warning', asks: 'a custom type has the form vendor.<vendor>.<name>', clause: '10.3' },
+  'data/type': {
+    level: 'error',
+    asks: 'fields of data have the types of the definitions and examples',
+    clause: '6.1 $defs, 7',
+  },
+  'data/enum': {
+    level: 'error',
+    asks: 'fields of data with a closed list hold one of its words',
+    clause: '6.1 $defs, 7.1',
+  },
+  'data/range': { level: 'error', asks: 'percentage_used is from 0 to 100', clause: '6.1 $defs/context' },
+  'data/placeholder': {
+    level: 'error',
+    asks: "a field holds one word; 'a | b' in the standard's text means that one of them is to be chosen",
+    clause: '7',
+  },
+  'data/listed': {
+    level: 'warning',
+    asks: 'plan_type, type of a notification and error_type of an error hold a word of their example',
+    clause: '7.3, 7.7',
+  },
+  'data/expected': {
+    level: 'warning',
+    asks: 'an action event has its action, a decision its outcome',
+    clause: '7.5, 6.1 $defs/decision',
+  },
+  'data/negative': { level: 'warning', asks: 'counts, lengths and durations are not negative', clause: '7' },
+  'data/consistent': {
+    level: 'warning',
+    asks: 'numbers of one context event agree with each other',
+    clause: '6.1 $defs/context, 7.6',
+  },
+  'data/convention': {
+    level: 'warning',
+    asks: 'fields that the standard leaves open hold what otel-hooks puts there',
+    clause: 'docs/agent-hooks.md',
+  },
+  'metadata/key': { level: 'warning', asks: 'keys of metadata are reverse domain names', clause: '10.2' },
+  'privacy/user': {
+    level: 'warning',
+    asks: 'user.id is an identifier of an organization, not an e-mail address',
+    clause: '9',
+  },
+} as const satisfies Record<string, Rule>;
+
+export type RuleId = keyof typeof rules;
