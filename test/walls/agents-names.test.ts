@@ -1,0 +1,60 @@
+/** An agent's name appears only under agents/: whatever is true of one agent alone has one place. */
+import { expect, it } from 'vitest';
+import { type Node, nodes, sources, wordOf } from './sources.ts';
+
+/** One word is enough to know an agent by, however the rest is spelled: Claude Code, claude-code, CLAUDE_PROJECT_DIR. */
+const telling = [
+  'claude',
+  'codex',
+  'gemini',
+  'copilot',
+  'windsurf',
+  'cascade',
+  'kiro',
+  'opencode',
+  'cline',
+  'antigravity',
+  'droid',
+];
+
+/** Ordinary words too: they name the agent where they are the whole of a text, or stand with another word of it. */
+const ambiguous = [
+  /^cursor$/,
+  /\bcursor (agent|ide|cli|hooks?)\b/i,
+  /^\.cursor\b/,
+  /\bcursor-agent\b/,
+  /\bCURSOR_[A-Z]/,
+];
+
+const elsewhere = sources().filter(source => source.room !== 'agents');
+
+it.each(elsewhere.map(source => [source.path, source] as const))('%s names no agent', (path, source) => {
+  expect(nodes(source.program).flatMap(named)).toEqual([]);
+  expect(telling.filter(name => wordsOf(path).includes(name))).toEqual([]);
+});
+
+it('the list holds every agent of the registry', async () => {
+  const { agents } = await import('../../src/agents/index.ts');
+  const unlisted = agents
+    .map(agent => agent.id)
+    .filter(id => id !== 'cursor' && !wordsOf(id).some(word => telling.includes(word)));
+  expect(unlisted).toEqual([]);
+});
+
+function named(node: Node): string[] {
+  const word = wordOf(node);
+  // What is imported from agents/ is named there.
+  if (word === undefined || node.type === 'ImportSpecifier') return [];
+  const isText = node.type !== 'Identifier' && node.type !== 'PrivateIdentifier';
+  const tells =
+    wordsOf(word).some(part => telling.includes(part)) || (isText && ambiguous.some(pattern => pattern.test(word)));
+  return tells ? [word] : [];
+}
+
+function wordsOf(text: string): string[] {
+  return text
+    .replace(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^a-z]+/)
+    .flatMap(word => [word, word.replace(/^open code$/, 'opencode')]);
+}

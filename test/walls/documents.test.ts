@@ -1,0 +1,88 @@
+/** What a person can type or can be told stands in the documents, and the documents name nothing else. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { commands } from '../../src/commands/registry.ts';
+import { isNode, nodes, root, sources, textOf, wordOf } from './sources.ts';
+
+/** Understood by every command. */
+const everywhere = ['--help', '--json', '--state-dir', '--config'];
+
+describe('docs/commands.md', () => {
+  const sections = sectionsOf('docs/commands.md');
+
+  it('has a section for each command, and no other', () => {
+    expect(Object.keys(sections).sort()).toEqual(commands.map(command => command.name).sort());
+  });
+
+  it.each(commands.map(command => [command.name, command] as const))(
+    '%s: every flag, and no other',
+    (name, command) => {
+      const documented = flagsIn(sections[name] ?? '');
+      const existing = command.flags.map(flag => dashed(flag.name));
+      expect(existing.filter(flag => !documented.includes(flag))).toEqual([]);
+      expect(documented.filter(flag => !existing.includes(flag) && !everywhere.includes(flag))).toEqual([]);
+    },
+  );
+});
+
+describe.each(['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs/problems.md'])('%s', file => {
+  const text = readFileSync(join(root, file), 'utf8');
+
+  it('calls only commands that exist, with flags that they have', () => {
+    const calls = [...text.matchAll(/(?:^|[\s`$(])otel-hooks (?!-)([a-z][a-z-]*)([^`\n|]*)/gm)];
+    const wrong = calls.flatMap(([, name = '', rest = '']) => {
+      const command = commands.find(({ name: known }) => known === name);
+      if (command === undefined) return isProse(rest) ? [] : [`otel-hooks ${name}`];
+      const known = [...everywhere, ...command.flags.map(flag => dashed(flag.name))];
+      return flagsIn(rest)
+        .filter(flag => !known.includes(flag))
+        .map(flag => `otel-hooks ${name} ${flag}`);
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it('points only at files that exist', () => {
+    const links = [...text.matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)[^)]*\)/g)].map(match => match[1] ?? '');
+    const folder = join(root, file, '..');
+    expect(links.filter(link => !existsSync(join(folder, link)))).toEqual([]);
+  });
+});
+
+describe('docs/problems.md', () => {
+  it('explains each code of a problem under a heading of its own, and no other', () => {
+    expect(Object.keys(sectionsOf('docs/problems.md')).sort()).toEqual(problemCodes());
+  });
+});
+
+/** The codes of the union `Problem`. */
+function problemCodes(): string[] {
+  const problem = sources().find(source => source.path === 'problem.ts');
+  if (problem === undefined) throw new Error('src/problem.ts is gone');
+  const codes = nodes(problem.program).flatMap(node => {
+    if (node.type !== 'TSPropertySignature' || !isNode(node.key) || wordOf(node.key) !== 'code') return [];
+    return nodes(node).flatMap(inner => (inner === node.key ? [] : (textOf(inner) ?? [])));
+  });
+  return [...new Set(codes)].sort();
+}
+
+/** Text below each heading of the second level, by the heading's first word without backticks. */
+function sectionsOf(file: string): Record<string, string> {
+  const [, ...sections] = readFileSync(join(root, file), 'utf8').split(/^## /m);
+  return Object.fromEntries(
+    sections.map(section => [/^`?(?:otel-hooks )?([\w-]+)/.exec(section)?.[1] ?? section, section]),
+  );
+}
+
+function flagsIn(text: string): string[] {
+  return [...new Set([...text.matchAll(/(?<![\w-])--[a-z][a-z-]*/g)].map(match => match[0]))];
+}
+
+function dashed(name: string): string {
+  return name.startsWith('--') ? name : `--${name}`;
+}
+
+/** `otel-hooks reads ...` in a sentence is no call. */
+function isProse(rest: string): boolean {
+  return /^ [a-z]+ |^[,.;:]|^ ?$/.test(rest);
+}

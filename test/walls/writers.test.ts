@@ -1,0 +1,43 @@
+/** Only store/ writes the state folder. Whoever else writes a file stands here, with what it writes and why. */
+import { expect, it } from 'vitest';
+import { isNode, type Node, nodes, type Source, sources, textOf, wordOf } from './sources.ts';
+
+const writers: Readonly<Record<string, string>> = {
+  'hook/inbox.ts': 'the Node front end: one new fragment in the inbox, and the folders that lead there',
+};
+
+const writing =
+  /^(writeFile|appendFile|mkdir|mkdtemp|rm|rmdir|rename|unlink|truncate|ftruncate|copyFile|cp|link|symlink|chmod|fchmod|lchmod|chown|utimes|futimes|lutimes|writev?)(Sync)?$|^createWriteStream$/;
+
+const found = sources().filter(source => source.room !== 'store' && writes(source).length > 0);
+
+it('nobody else writes files', () => {
+  const strangers = found.filter(source => writers[source.path] === undefined);
+  expect(strangers.map(source => `${source.path}: ${writes(source).join(', ')}`)).toEqual([]);
+});
+
+it('the list names nobody who has stopped writing', () => {
+  expect(Object.keys(writers).filter(path => !found.some(source => source.path === path))).toEqual([]);
+});
+
+/** Calls of a writing function of node:fs, in a file that has node:fs at all. */
+function writes(source: Source): string[] {
+  if (!source.packages.some(name => /^node:fs(\/promises)?$/.test(name))) return [];
+  const calls = nodes(source.program).filter(node => node.type === 'CallExpression' && isNode(node.callee));
+  return [...new Set(calls.flatMap(call => writingCall(call)))];
+}
+
+function writingCall(call: Node): string[] {
+  const callee = call.callee as Node;
+  const isMember = callee.type === 'MemberExpression';
+  const name = wordOf(isMember ? (callee.property as Node) : callee) ?? '';
+  // process.stdout.write and a socket's write are no files.
+  if (name === 'write' && isMember && !/^(fs|files?)$/.test(wordOf(callee.object as Node) ?? '')) return [];
+  // Nor are the standard streams.
+  if (name === 'writeSync' && Array.isArray(call.arguments) && /^[12]$/.test(String(call.arguments[0]?.value)))
+    return [];
+  if (writing.test(name)) return [name];
+  const flags = Array.isArray(call.arguments) && isNode(call.arguments[1]) ? textOf(call.arguments[1]) : undefined;
+  const isOpen = /^open(Sync)?$/.test(name) && Array.isArray(call.arguments) && call.arguments.length > 1;
+  return isOpen && flags !== 'r' ? [name] : [];
+}
