@@ -3,7 +3,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { commands } from '../../src/commands/registry.ts';
-import { isNode, nodes, root, sources, textOf, wordOf } from './sources.ts';
+import { problemCodes } from '../../src/problem.ts';
+import { filesBelow, root } from './sources.ts';
 
 /** Understood by every command. */
 const everywhere = ['--help', '--json', '--state-dir', '--config'];
@@ -26,7 +27,14 @@ describe('docs/commands.md', () => {
   );
 });
 
-describe.each(['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'SECURITY.md', 'docs/problems.md'])('%s', file => {
+const documents = filesBelow('.').filter(file => /^(docs\/.*|[A-Z]+)\.md$/.test(file));
+
+it('a user, a contributor and a finder of weaknesses each have their document', () => {
+  const needed = ['ARCHITECTURE.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'LICENSE', 'README.md', 'SECURITY.md'];
+  expect(needed.filter(file => !existsSync(join(root, file)))).toEqual([]);
+});
+
+describe.each(documents)('%s', file => {
   const text = readFileSync(join(root, file), 'utf8');
 
   it('calls only commands that exist, with flags that they have', () => {
@@ -51,20 +59,9 @@ describe.each(['README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'SECURITY.md',
 
 describe('docs/problems.md', () => {
   it('explains each code of a problem under a heading of its own, and no other', () => {
-    expect(Object.keys(sectionsOf('docs/problems.md')).sort()).toEqual(problemCodes());
+    expect(Object.keys(sectionsOf('docs/problems.md')).sort()).toEqual(problemCodes().sort());
   });
 });
-
-/** The codes of the union `Problem`. */
-function problemCodes(): string[] {
-  const problem = sources().find(source => source.path === 'problem.ts');
-  if (problem === undefined) throw new Error('src/problem.ts is gone');
-  const codes = nodes(problem.program).flatMap(node => {
-    if (node.type !== 'TSPropertySignature' || !isNode(node.key) || wordOf(node.key) !== 'code') return [];
-    return nodes(node).flatMap(inner => (inner === node.key ? [] : (textOf(inner) ?? [])));
-  });
-  return [...new Set(codes)].sort();
-}
 
 /** Text below each heading of the second level, by the heading's first word without backticks. */
 function sectionsOf(file: string): Record<string, string> {

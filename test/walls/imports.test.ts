@@ -48,6 +48,9 @@ const rooms: Readonly<Record<string, Room>> = {
   setup: { sees: ['lib', 'event', 'agents', 'config', 'hook', 'problem.ts'], packages: [node] },
   view: { sees: ['lib', 'event', 'assemble', 'telemetry'], packages: [] },
   serve: { sees: 'all', packages: 'all' },
+  // The way of the data as a whole.
+  'round.ts': { sees: 'all', packages: [] },
+  'deliver.ts': { sees: 'all', packages: 'all' },
   deliver: { sees: 'all', packages: 'all' },
   commands: { sees: 'all', packages: 'all' },
   'cli.ts': { sees: 'all', packages: 'all' },

@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { isNode, type Node, nodes, type Source, sources, textOf, wordOf } from './sources.ts';
 
 const writers: Readonly<Record<string, string>> = {
+  'config/files.ts': 'which project files the user trusts, in the configuration folder',
   'hook/inbox.ts': 'the Node front end: one new fragment in the inbox, and the folders that lead there',
 };
 
