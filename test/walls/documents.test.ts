@@ -2,12 +2,13 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { globalFlags } from '../../src/commands/command.ts';
 import { commands } from '../../src/commands/registry.ts';
 import { problemCodes } from '../../src/problem.ts';
 import { filesBelow, root } from './sources.ts';
 
 /** Understood by every command. */
-const everywhere = ['--help', '--json', '--state-dir', '--config'];
+const everywhere = globalFlags.map(flag => flag.name);
 
 describe('docs/commands.md', () => {
   const sections = sectionsOf('docs/commands.md');
@@ -20,7 +21,7 @@ describe('docs/commands.md', () => {
     '%s: every flag, and no other',
     (name, command) => {
       const documented = flagsIn(sections[name] ?? '');
-      const existing = command.flags.map(flag => dashed(flag.name));
+      const existing = command.flags.map(flag => flag.name);
       expect(existing.filter(flag => !documented.includes(flag))).toEqual([]);
       expect(documented.filter(flag => !existing.includes(flag) && !everywhere.includes(flag))).toEqual([]);
     },
@@ -38,11 +39,13 @@ describe.each(documents)('%s', file => {
   const text = readFileSync(join(root, file), 'utf8');
 
   it('calls only commands that exist, with flags that they have', () => {
-    const calls = [...text.matchAll(/(?:^|[\s`$(])otel-hooks (?!-)([a-z][a-z-]*)([^`\n|]*)/gm)];
+    const calls = codeIn(text).flatMap(code => [
+      ...code.matchAll(/(?<![\w/.-])otel-hooks ([a-z][a-z-]*)([^|;&#\n]*)/g),
+    ]);
     const wrong = calls.flatMap(([, name = '', rest = '']) => {
       const command = commands.find(({ name: known }) => known === name);
-      if (command === undefined) return isProse(rest) ? [] : [`otel-hooks ${name}`];
-      const known = [...everywhere, ...command.flags.map(flag => dashed(flag.name))];
+      if (command === undefined) return name === 'help' ? [] : [`otel-hooks ${name}`];
+      const known = [...everywhere, ...command.flags.map(flag => flag.name)];
       return flagsIn(rest)
         .filter(flag => !known.includes(flag))
         .map(flag => `otel-hooks ${name} ${flag}`);
@@ -75,11 +78,9 @@ function flagsIn(text: string): string[] {
   return [...new Set([...text.matchAll(/(?<![\w-])--[a-z][a-z-]*/g)].map(match => match[0]))];
 }
 
-function dashed(name: string): string {
-  return name.startsWith('--') ? name : `--${name}`;
-}
-
-/** `otel-hooks reads ...` in a sentence is no call. */
-function isProse(rest: string): boolean {
-  return /^ [a-z]+ |^[,.;:]|^ ?$/.test(rest);
+/** What is set as code: blocks, and pieces within a line. */
+function codeIn(text: string): string[] {
+  const blocks = [...text.matchAll(/^```[^\n]*\n([\s\S]*?)^```/gm)].map(match => match[1] ?? '');
+  const pieces = [...text.replace(/^```[\s\S]*?^```/gm, '').matchAll(/`([^`\n]+)`/g)].map(match => match[1] ?? '');
+  return [...blocks, ...pieces];
 }
