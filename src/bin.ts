@@ -1,0 +1,26 @@
+#!/usr/bin/env node
+/**
+ * The binary. Every event of an agent passes here, so `hook` is recognized before anything is loaded that it does not
+ * need; all other commands live in a file of their own.
+ */
+import { hook } from './hook/hook.ts';
+
+const words = process.argv.slice(2);
+const at = firstCommand(words);
+if (words[at] === 'hook' && !words.includes('--help')) {
+  hook([...words.slice(0, at), ...words.slice(at + 1)], `${__dirname}/deliver.js`);
+} else {
+  import('./cli.ts')
+    .then(cli => cli.start(words))
+    .catch(error => {
+      console.error(`otel-hooks: its own program could not be loaded (${error}).\n  next: install the package again.`);
+      process.exitCode = 1;
+    });
+}
+
+/** Global flags may stand before the command. */
+function firstCommand(argv: readonly string[]): number {
+  let index = 0;
+  while (argv[index]?.startsWith('--')) index += argv[index] === '--state-dir' || argv[index] === '--config' ? 2 : 1;
+  return index;
+}

@@ -1,0 +1,135 @@
+/**
+ * The fragment: one hook as it lies in the inbox, one file per event. It is the only thing that the front ends and
+ * deliver share.
+ *
+ * Constraints. A writer may be killed between any two bytes; a shell with nothing but builtins must be able to write
+ * the format without a second process; no payload, however hostile, may pass for the end of a header or for a trailer;
+ * nobody may have to parse the payload to find its bounds.
+ *
+ * Format 1.
+ *
+ *     file name   <boot>-<uptime>-<pid>-<unique>      of [0-9A-Za-z.-] only
+ *     content     otel-hooks/1 <key>=<bytes>:<value> <key>=<bytes>:<value> ...\n
+ *                 <payload>\n
+ *                 <unique>\n
+ *
+ * boot is the first group of the kernel's boot id and uptime its clock in seconds, both `0` where there is no /proc:
+ * a clock that neither jumps nor runs backwards, so fragments have an order that the wall clock cannot spoil. unique
+ * is a random UUID, or parent and counter where the kernel offers none. The trailer repeats it: a payload cannot know it, so
+ * a torn file never looks complete. Values say their length in bytes and may hold any byte, newlines included.
+ *
+ * Keys: tool, event, provider, cwd, at (arrival in Unix ms; absent where the front end has no clock, then the file's
+ * time counts), ppid, and variables of environment.ts under their own names. Unknown keys are kept. A version that is
+ * not ours is left for the program that knows it.
+ */
+
+export interface Fragment {
+  name: string;
+  header: Record<string, string>;
+  payload: Buffer;
+  /** Arrival: the writer's clock, else the file's time. */
+  atMs: number;
+  /** The kernel's clock at arrival, comparable only within one boot. */
+  upMs?: number;
+  boot?: string;
+  sizeBytes: number;
+}
+
+/** torn: the end is missing. header: damaged. newer: written by a later version of otel-hooks. */
+export type FragmentFault = 'torn' | 'header' | 'newer';
+
+export type Decoded = { ok: true; fragment: Fragment } | { ok: false; why: FragmentFault };
+
+/** Nobody stores more than this of one event, and nobody reads more. */
+export const maxFragmentBytes = 64 * 1024 * 1024;
+
+const magic = 'otel-hooks/';
+const version = 1;
+
+export function decodeFragment(name: string, bytes: Buffer, mtimeMs: number): Decoded {
+  const written = versionOf(bytes);
+  if (written !== undefined && written > version) return { ok: false, why: 'newer' };
+
+  const place = readFragmentName(name);
+  const trailer = Buffer.from(encodeTrailer(place?.unique ?? name), 'latin1');
+  const end = bytes.length - trailer.length;
+  if (end < 0 || !bytes.subarray(end).equals(trailer)) return { ok: false, why: 'torn' };
+
+  const head = written === version ? readHeader(bytes, end) : undefined;
+  if (head === undefined) return { ok: false, why: 'header' };
+
+  const at = Number(head.header.at);
+  const fragment: Fragment = {
+    name,
+    header: head.header,
+    payload: bytes.subarray(head.end, end),
+    atMs: Number.isSafeInteger(at) && at > 0 ? at : mtimeMs,
+    sizeBytes: bytes.length,
+  };
+  if (place?.upMs !== undefined) fragment.upMs = place.upMs;
+  if (place?.boot !== undefined) fragment.boot = place.boot;
+  return { ok: true, fragment };
+}
+
+/** A whole fragment at once, for writers that have it in memory. */
+export function encodeFragment(unique: string, header: Readonly<Record<string, string>>, payload: Uint8Array): Buffer {
+  return Buffer.concat([encodeHeader(header), payload, Buffer.from(encodeTrailer(unique), 'latin1')]);
+}
+
+/** The header line. Keys are ours; a value of `''` says nothing and is left out. */
+export function encodeHeader(header: Readonly<Record<string, string>>): Buffer {
+  let line = `${magic}${version}`;
+  for (const key of Object.keys(header)) {
+    const value = header[key];
+    if (value) line += ` ${key}=${Buffer.byteLength(value)}:${value}`;
+  }
+  return Buffer.from(`${line}\n`);
+}
+
+export const encodeTrailer = (unique: string): string => `\n${unique}\n`;
+
+export interface FragmentPlace {
+  boot?: string;
+  upMs?: number;
+  pid: number;
+  unique: string;
+}
+
+/** What a name says about when and by whom, or undefined for a file that no front end of this version wrote. */
+export function readFragmentName(name: string): FragmentPlace | undefined {
+  const parts = /^([0-9A-Za-z]{1,16})-([0-9]{1,12}(?:\.[0-9]{1,9})?)-([0-9]{1,10})-([0-9A-Za-z.-]{1,64})$/.exec(name);
+  if (parts === null) return undefined;
+  const [, boot = '0', uptime = '0', pid = '0', unique = ''] = parts;
+  const place: FragmentPlace = { pid: Number(pid), unique };
+  if (boot !== '0') place.boot = boot;
+  if (uptime !== '0') place.upMs = Math.round(Number(uptime) * 1000);
+  return place;
+}
+
+export const fragmentName = (boot: string, uptime: string, pid: number, unique: string): string =>
+  `${boot || '0'}-${uptime || '0'}-${pid}-${unique}`;
+
+function versionOf(bytes: Buffer): number | undefined {
+  const start = /^otel-hooks\/([1-9][0-9]{0,8})[ \n]/.exec(bytes.toString('latin1', 0, magic.length + 10));
+  return start === null ? undefined : Number(start[1]);
+}
+
+const space = 0x20;
+const newline = 0x0a;
+
+function readHeader(bytes: Buffer, limit: number): { header: Record<string, string>; end: number } | undefined {
+  const header: Record<string, string> = Object.create(null);
+  let at = magic.length + String(version).length;
+  while (at < limit && bytes[at] === space) {
+    // `key=length:` is short; a damaged length must not make us search the payload for a colon.
+    const field = /^([A-Za-z_][A-Za-z0-9_]{0,99})=([0-9]{1,8}):/.exec(bytes.toString('latin1', at + 1, at + 120));
+    if (field === null) return undefined;
+    const [start, key = '', length = ''] = field;
+    const from = at + 1 + start.length;
+    at = from + Number(length);
+    if (at >= limit) return undefined;
+    header[key] = bytes.toString('utf8', from, at);
+  }
+  // At `limit` the trailer begins, with a newline of its own: a header must have ended before it.
+  return at < limit && bytes[at] === newline ? { header, end: at + 1 } : undefined;
+}

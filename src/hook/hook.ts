@@ -1,0 +1,184 @@
+/**
+ * The Node front end: standard input into the inbox, then a look whether somebody delivers it.
+ *
+ * Whatever happens, the agent sees a process that printed nothing (or the one answer it was told to print) and ended
+ * with 0: a hook that fails must not be able to stop or to steer an agent. What went wrong is noted beside the inbox.
+ *
+ * This and what it imports is all that a hook loads; each further module is paid for by every event of every session.
+ */
+import { readFileSync, writeSync } from 'node:fs';
+import { travellingFrom } from './environment.ts';
+import { encodeHeader, encodeTrailer, maxFragmentBytes } from './fragment.ts';
+import { closeFragment, createFragment, noteProblem, openInbox, writeAll } from './inbox.ts';
+import { isDelivering, kick } from './kick.ts';
+import { locateStateFolder } from './state-folder.ts';
+import { bufferBytes, codeOf, type Input, isTerminal, isWholeObject, openInput } from './stdin.ts';
+
+const patienceMs = 5_000;
+
+/** `deliver` is the program that a kick starts. Never returns to a caller that could print: it ends the process. */
+export function hook(argv: readonly string[], deliver: string): void {
+  try {
+    const flags = readFlags(argv);
+    if (flags.reply) answer(flags.reply);
+    const stateFolder = locateStateFolder(
+      flags.stateDir,
+      { env: process.env, platform: process.platform, home, cwd: () => process.cwd() },
+      path => readFileSync(path, 'utf8'),
+    );
+    if (record(flags, stateFolder) && !flush(flags, stateFolder, deliver)) leave();
+  } catch {
+    // No place to note it: not even the state folder is known.
+    leave();
+  }
+}
+
+interface Flags {
+  tool?: string;
+  event?: string;
+  provider?: string;
+  stateDir?: string;
+  /** What this agent requires on standard output; never a decision. */
+  reply?: string;
+  flushMs?: number;
+  isEdge: boolean;
+}
+
+/** The event is on disk when this returns true; false, when there was nothing to keep or no way to keep it. */
+function record(flags: Flags, stateFolder: string): boolean {
+  let step = 'stdin';
+  try {
+    if (isTerminal(0)) return leave();
+    step = 'folder';
+    const inbox = openInbox(stateFolder);
+    step = 'write';
+    const { fd, unique } = createFragment(inbox, process.pid, process.ppid);
+    copy(openInput(0, patienceMs), fd, encodeHeader(headerOf(flags)), unique);
+    closeFragment(fd);
+    return true;
+  } catch (error) {
+    noteProblem(stateFolder, `${step}-${codeOf(error) || 'unknown'}`);
+    return leave();
+  }
+}
+
+/**
+ * Header, payload, trailer through one buffer: a common event is one write. The end of a payload beyond any limit is
+ * not waited for; its file stays without a trailer and too large, for deliver to count.
+ */
+function copy(input: Input, fd: number, header: Buffer, unique: string): void {
+  const trailer = encodeTrailer(unique);
+  const buffer = Buffer.allocUnsafeSlow(Math.max(bufferBytes, header.length + 64 * 1024));
+  let filled = header.copy(buffer);
+  let written = 0;
+  const isFirst = (): boolean => written === 0;
+  for (;;) {
+    const size = input.read(buffer, filled);
+    filled += size;
+    if (size === 0 || (isFirst() && isWholeObject(buffer, header.length, filled))) break;
+    if (filled < buffer.length) continue;
+    writeAll(fd, buffer, filled);
+    written += filled;
+    filled = 0;
+    if (written > maxFragmentBytes) return;
+  }
+  if (filled + trailer.length > buffer.length) {
+    writeAll(fd, buffer, filled);
+    filled = 0;
+  }
+  filled += buffer.write(trailer, filled, 'latin1');
+  writeAll(fd, buffer, filled);
+}
+
+function headerOf(flags: Flags): Record<string, string> {
+  return {
+    tool: flags.tool ?? '',
+    event: flags.event ?? '',
+    provider: flags.provider ?? '',
+    cwd: here(),
+    at: String(Date.now()),
+    ppid: String(process.ppid),
+    ...travellingFrom(process.env),
+  };
+}
+
+/** Starts deliver where it is needed. True: somebody is waited for, and ends the process. */
+function flush(flags: Flags, stateFolder: string, deliver: string): boolean {
+  try {
+    if (flags.flushMs !== undefined) {
+      // It is not killed when the time is up: what it holds stays on disk, and it may still finish.
+      const args = ['--wait', `${flags.flushMs}ms`];
+      const started = kick({ deliver, stateFolder, args }, leave);
+      if (started) setTimeout(leave, flags.flushMs + 250);
+      else noteProblem(stateFolder, 'kick-missing');
+      return started;
+    }
+    if (!flags.isEdge && isDelivering(stateFolder, Date.now())) return false;
+    if (!kick({ deliver, stateFolder, args: ['--kicked'] })) noteProblem(stateFolder, 'kick-missing');
+  } catch (error) {
+    noteProblem(stateFolder, `kick-${codeOf(error) || 'unknown'}`);
+  }
+  return false;
+}
+
+function readFlags(argv: readonly string[]): Flags {
+  const flags: Flags = { isEdge: false };
+  const values = new Map<string, string>();
+  for (let at = 0; at < argv.length; at++) {
+    const word = argv[at] ?? '';
+    const equals = word.indexOf('=');
+    if (word === '--edge') flags.isEdge = true;
+    else if (word.startsWith('--') && equals > 0) addTo(values, word.slice(0, equals), word.slice(equals + 1));
+    else if (takesValue.has(word)) addTo(values, word, argv[++at] ?? '');
+  }
+  flags.tool = values.get('--tool');
+  flags.event = values.get('--event');
+  flags.provider = values.get('--provider');
+  flags.stateDir = values.get('--state-dir');
+  flags.reply = values.get('--reply');
+  if (values.has('--flush')) flags.flushMs = readDurationMs(values.get('--flush') ?? '');
+  return flags;
+}
+
+const takesValue = new Set(['--tool', '--event', '--provider', '--state-dir', '--config', '--reply', '--flush']);
+
+/** Several providers may be named one by one; every other flag counts once, the last time. */
+function addTo(values: Map<string, string>, flag: string, value: string): void {
+  const former = values.get(flag);
+  values.set(flag, flag === '--provider' && former ? `${former},${value}` : value);
+}
+
+/** `5s`, `500ms`, `1m`; a bare number is seconds. What cannot be read is 5 s, and nothing waits longer than 5 min. */
+function readDurationMs(text: string): number {
+  const [, amount, unit] = /^([0-9]+(?:\.[0-9]+)?)(ms|s|m)?$/.exec(text) ?? [];
+  if (amount === undefined) return 5_000;
+  const factor = unit === 'ms' ? 1 : unit === 'm' ? 60_000 : 1_000;
+  return Math.min(Math.round(Number(amount) * factor), 300_000);
+}
+
+function answer(text: string): void {
+  try {
+    writeSync(1, `${text}\n`);
+  } catch {
+    // The agent does not listen; the event is kept all the same.
+  }
+}
+
+function here(): string {
+  try {
+    return process.cwd();
+  } catch {
+    // The folder was removed under the agent.
+    return '';
+  }
+}
+
+// Node would ask the same variable, but loading its module costs more than the question.
+const home = (): string => process.env.HOME || (require('node:os') as typeof import('node:os')).homedir();
+
+/** At once, without Node's own farewell: listeners and handles of a preloaded module must not keep an agent waiting. */
+function leave(): never {
+  const { reallyExit } = process as { reallyExit?: (code: number) => never };
+  if (reallyExit !== undefined) reallyExit.call(process, 0);
+  return process.exit(0);
+}

@@ -1,0 +1,156 @@
+/**
+ * The sh front end: a script that `enable` writes into the user's data folder, and the command that agents run.
+ *
+ * Constraints. A second process costs more than everything else together, so there is one, `cat`, and builtins do the
+ * rest. Agents hand the command to `sh -c`, which may be dash, bash (also as sh), busybox ash or zsh; the script is
+ * sourced there, because starting another shell would cost a third more. Therefore it may rely on nothing it did not
+ * set itself (IFS, locale, options, umask), prints nothing, and always ends its shell with 0, also where the
+ * shell would give up by itself (the trap).
+ *
+ * What it cannot do goes to the Node front end: making the folders, once. What nobody can do (a folder that is not
+ * ours, is a link, is not writable) it leaves alone without that cost.
+ *
+ * A writer that keeps the pipe open keeps `cat` waiting: a shell has no clock. Agents end hooks by their own limit; the
+ * file then has no trailer and counts as torn.
+ */
+import { travelling } from './environment.ts';
+
+export interface ShellHook {
+  stateFolder: string;
+  /** Absolute path of Node. One that is gone later (a version manager) is looked for in PATH. */
+  node: string;
+  /** The Node front end, otel-hooks.cjs. */
+  bin: string;
+  deliver: string;
+  /** Absolute path of `cat`, likewise. */
+  cat: string;
+  /** Absolute path of `setsid`, where there is one. */
+  setsid?: string | undefined;
+}
+
+export interface ShellCommand {
+  script: string;
+  tool: string;
+  event: string;
+  /** Deliver is started whatever its lock says. */
+  edge?: boolean | undefined;
+  provider?: string | undefined;
+  /** What this agent requires on standard output, printed whether or not the script is there. Never a decision. */
+  reply?: string | undefined;
+}
+
+/** The text for an agent's settings. It must stay harmless when the script is gone: then it does nothing. */
+export function shellCommand({ script, tool, event, edge, provider, reply }: ShellCommand): string {
+  const words = [tool, event];
+  if (edge || provider) words.push(edge ? 'edge' : '-');
+  if (provider) words.push(provider);
+  for (const word of words) {
+    if (!/^[0-9A-Za-z._:,/-]+$/.test(word))
+      throw new RangeError(`not a word for a hook command: ${JSON.stringify(word)}`);
+  }
+  const path = quote(script);
+  const say = reply ? `printf '%s\\n' ${quote(reply)}; ` : '';
+  return `${say}otel_hooks='${words.join(' ')}'; [ ! -r ${path} ] || . ${path}`;
+}
+
+/** The script's text. Every path is baked in, so that nothing the agent's environment says can lead it elsewhere. */
+export function shellHook({ stateFolder, node, bin, deliver, cat, setsid }: ShellHook): string {
+  const all = travelling.map(name => `\${${name}-}`).join('');
+  return `# The otel-hooks front end for shells. Written by \`otel-hooks enable\`, removed by \`otel-hooks disable\`;
+# changes are overwritten. The command in the agent's settings says whose event this is and sources this file.
+trap 'exit 0' 0
+exec 2>/dev/null
+case \${ZSH_VERSION+zsh} in zsh) emulate sh; unalias -a ;; esac
+unset -f printf read kill cd
+set +eu
+set -C
+umask 077
+LC_ALL=C
+IFS=' '
+[ -t 0 ] && exit 0
+
+oh_state=${quote(stateFolder)}
+case \${OTEL_HOOKS_STATE_DIR-} in
+'') ;;
+/*) oh_state=$OTEL_HOOKS_STATE_DIR ;;
+*) oh_state=$PWD/$OTEL_HOOKS_STATE_DIR ;;
+esac
+oh_inbox=$oh_state/inbox
+oh_node=${quote(node)}
+[ -x "$oh_node" ] || oh_node=node
+oh_cat=${quote(cat)}
+[ -x "$oh_cat" ] || oh_cat=cat
+
+# Only folders of this user, and no links: a redirection follows them.
+if [ -L "$oh_state" ] || [ -L "$oh_inbox" ]; then exit 0; fi
+if [ -O "$oh_inbox" ] && [ -O "$oh_state" ] && [ -d "$oh_inbox" ]; then :
+else
+  if [ -e "$oh_inbox" ]; then exit 0; fi
+  if [ -e "$oh_state" ]; then
+    [ -O "$oh_state" ] && [ -w "$oh_state" ] || exit 0
+  elif [ -d "\${oh_state%/*}" ] && ! [ -w "\${oh_state%/*}" ]; then exit 0
+  fi
+  unset NODE_OPTIONS
+  set -- $otel_hooks
+  case \${3-} in edge) oh_edge=--edge ;; *) oh_edge= ;; esac
+  "$oh_node" ${quote(bin)} hook --state-dir "$oh_state" --tool "$1" --event "$2" --provider "\${4-}" $oh_edge >/dev/null
+  exit 0
+fi
+
+set -- $otel_hooks
+oh_head="otel-hooks/1 tool=\${#1}:$1 event=\${#2}:$2 cwd=\${#PWD}:$PWD ppid=\${#PPID}:$PPID"
+[ -z "\${4-}" ] || oh_head="$oh_head provider=\${#4}:$4"
+case "${all}" in
+'') ;;
+*)
+  for oh_key in ${travelling.join(' ')}; do
+    eval "oh_value=\\\${$oh_key-}"
+    [ -z "$oh_value" ] || oh_head="$oh_head $oh_key=\${#oh_value}:$oh_value"
+  done
+  ;;
+esac
+
+oh_boot= oh_up= oh_uuid= oh_opened= oh_done= oh_try=0
+read -r oh_boot </proc/sys/kernel/random/boot_id
+read -r oh_up oh_rest </proc/uptime
+read -r oh_uuid </proc/sys/kernel/random/uuid
+oh_boot=\${oh_boot%%-*}
+while
+  oh_unique=\${oh_uuid:-$PPID.$oh_try}
+  {
+    oh_opened=1
+    printf '%s\\n' "$oh_head" && "$oh_cat" && printf '\\n%s\\n' "$oh_unique" && oh_done=1
+  } >"$oh_inbox/\${oh_boot:-0}-\${oh_up:-0}-$$-$oh_unique"
+  [ -z "$oh_opened$oh_uuid" ] && [ "$oh_try" -lt 99 ]
+do oh_try=$((oh_try + 1)); done
+if [ -z "$oh_done" ]; then
+  printf '' >|"$oh_state/problems/hook-write-sh"
+  exit 0
+fi
+
+# The event is kept. Is somebody there to deliver it? At an edge that is not asked: whoever is started decides.
+case \${3-} in
+edge) ;;
+*)
+  oh_pid=
+  read -r oh_pid oh_rest <"$oh_state/lock"
+  case $oh_pid in
+  '' | 0* | *[!0-9]*) ;;
+  *) kill -0 "$oh_pid" && exit 0 ;;
+  esac
+  ;;
+esac
+if [ -r ${quote(deliver)} ]; then
+  (
+    cd /
+    unset NODE_OPTIONS
+    exec ${setsid === undefined ? '' : `${quote(setsid)} `}"$oh_node" ${quote(deliver)} --kicked --state-dir "$oh_state"
+  ) </dev/null >/dev/null 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- &
+else
+  printf '' >|"$oh_state/problems/hook-kick-missing"
+fi
+exit 0
+`;
+}
+
+const quote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;

@@ -1,0 +1,449 @@
+import { spawn, spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import { travelling } from '../../src/hook/environment.ts';
+import { maxFragmentBytes } from '../../src/hook/fragment.ts';
+import { shellCommand } from '../../src/hook/script.ts';
+import {
+  alive,
+  build,
+  type Circumstances,
+  decoded,
+  demolish,
+  fragments,
+  frontEnds,
+  type House,
+  harmless,
+  kicks,
+  node,
+  run,
+  shells,
+} from './front-ends.ts';
+
+const isRoot = process.geteuid?.() === 0;
+const nobody = 65_534;
+const houses: House[] = [];
+const mounts: string[] = [];
+
+afterEach(() => {
+  for (const mount of mounts.splice(0)) spawnSync('umount', [mount]);
+  for (const each of houses.splice(0)) demolish(each);
+});
+
+function house(options?: Parameters<typeof build>[0]): House {
+  const built = build(options);
+  houses.push(built);
+  return built;
+}
+
+const payload = '{"session_id":"s","text":"line\\nquote\' é"}\n';
+
+for (const frontEnd of frontEnds) {
+  const { name, missing, command } = frontEnd;
+  describe.skipIf(missing !== undefined)(missing === undefined ? name : `${name} (skipped: ${missing})`, () => {
+    const bytesOf = async (content: string | Uint8Array, around?: Circumstances) => {
+      const at = house();
+      expect(await run(command(at, {}), content, around)).toEqual(harmless);
+      const [found, ...others] = fragments(at);
+      expect(others).toEqual([]);
+      return found;
+    };
+
+    test('puts the payload into the inbox, byte for byte, and prints nothing', async () => {
+      const found = await bytesOf(payload);
+      expect(found?.payload.toString()).toBe(payload);
+      expect(found?.header).toMatchObject({
+        tool: 'some-agent',
+        event: 'SomeEvent',
+        cwd: '/tmp',
+        ppid: String(process.pid),
+      });
+      expect(found?.upMs).toBeGreaterThan(0);
+      expect(found?.boot).toMatch(/^[0-9a-f]{8}$/);
+      expect(Math.abs((found?.atMs ?? 0) - Date.now())).toBeLessThan(10_000);
+    });
+
+    const binary = Buffer.from(Array.from({ length: 1_000_003 }, (_, index) => (index * 7919) % 256));
+    test.each([
+      ['an empty payload', Buffer.alloc(0)],
+      ['a payload that is no JSON', Buffer.from('hello }')],
+      ['an unfinished payload', Buffer.from('{"a":')],
+      ['a payload that imitates a trailer', Buffer.from('{}\n00000000-0000-0000-0000-000000000000\n')],
+      ['two payloads in one', Buffer.from('{"a":1}\n{"b":2}')],
+      ['a million bytes of anything', binary],
+      ['exactly one buffer', Buffer.alloc(256 * 1024, 'x')],
+      ['a million levels', Buffer.from('['.repeat(1_000_000) + ']'.repeat(1_000_000))],
+    ])('keeps %s', async (_says, content) => {
+      expect((await bytesOf(content))?.payload.equals(content)).toBe(true);
+    });
+
+    test('writes files that only their user can read, whatever the umask', async () => {
+      for (const umask of ['000', '777']) {
+        const at = house({ prepared: false });
+        const words = ['/bin/sh', '-c', `umask ${umask}; exec "$@"`, 'sh', ...command(at, {})];
+        expect(await run(words, payload)).toEqual(harmless);
+        for (const path of [at.state, at.inbox]) expect(statSync(path).mode & 0o777).toBe(0o700);
+        for (const file of readdirSync(at.inbox)) expect(statSync(join(at.inbox, file)).mode & 0o777).toBe(0o600);
+        expect(fragments(at)).toHaveLength(1);
+      }
+    });
+
+    test('takes the variables of its list along, whatever they hold, and no others', async () => {
+      const values = [
+        'a=b,c=d e',
+        `it's "quoted" $HOME \`id\` \\ *`,
+        'two\nlines 7:x',
+        'éü€😀',
+        ' edges ',
+        '-n',
+        '%s%d',
+        '\x01\x7f',
+      ];
+      const env = Object.fromEntries(
+        travelling.map((variable, index) => [variable, values[index % values.length] ?? '']),
+      );
+      const found = await bytesOf(payload, { env: { ...env, OTEL_SERVICE_NAME: '', OTEL_SECRET: 'x', HOME: '/x' } });
+      const { tool, event, cwd, ppid, at, ...others } = found?.header ?? {};
+      const { OTEL_SERVICE_NAME, ...expected } = env;
+      expect(others).toEqual(expected);
+    });
+
+    test('is not led astray by a hostile environment', async () => {
+      const at = house();
+      const startup = join(at.folder, 'startup');
+      writeFileSync(startup, 'set -eu; IFS=abc; umask 777; cat() { :; }; printf() { :; }; read() { :; }\n');
+      const env = {
+        IFS: '/-o',
+        ENV: startup,
+        BASH_ENV: startup,
+        ZDOTDIR: at.folder,
+        CDPATH: '/usr:/tmp',
+        SHELLOPTS: 'errexit:nounset:noglob',
+        POSIXLY_CORRECT: '1',
+        'BASH_FUNC_printf%%': '() { echo evil; }',
+        'BASH_FUNC_read%%': '() { echo evil; }',
+        LC_ALL: 'C.UTF-8',
+        LANG: 'xx_XX.UTF-8',
+        PATH: process.env.PATH ?? '',
+        otel_hooks: 'evil',
+        oh_state: '/evil',
+        oh_head: 'evil',
+        OTEL_RESOURCE_ATTRIBUTES: 'é=ü\n\'"',
+      };
+      writeFileSync(join(at.folder, '.zshenv'), 'alias -g cat=evil printf=evil\nsetopt err_exit no_unset glob_subst\n');
+      expect(await run(command(at, {}), payload, { env })).toEqual(harmless);
+      expect(fragments(at).map(each => [each.payload.toString(), each.header.OTEL_RESOURCE_ATTRIBUTES])).toEqual([
+        [payload, 'é=ü\n\'"'],
+      ]);
+    });
+
+    test('works in a folder, and from a folder, whose name holds anything', async () => {
+      const at = house({ name: `a 'b' "c"\n$(d) \`e\` é *` });
+      const cwd = join(at.folder, `w 'x'\n"y" é`);
+      mkdirSync(cwd);
+      expect(await run(command(at, {}), payload, { cwd })).toEqual(harmless);
+      expect(fragments(at).map(each => each.header.cwd)).toEqual([cwd]);
+    });
+
+    test.each(['<&-', '</dev/null', '>&-', '2>&-', '<&- >&- 2>&-', '>/dev/full'])('survives %s', async redirect => {
+      const at = house();
+      expect(await run(command(at, {}), payload, { redirect })).toEqual(harmless);
+      const found = decoded(at);
+      expect(found).toHaveLength(1);
+      // Without standard input nothing can be known of the event but that it was.
+      if (!redirect.startsWith('<&-')) expect(found[0]?.ok).toBe(true);
+    });
+
+    test('makes the state folder when there is none', async () => {
+      const at = house({ prepared: false });
+      expect(await run(command(at, { edge: true, provider: 'file' }), payload, { env: { NODE_OPTIONS: '' } })).toEqual(
+        harmless,
+      );
+      expect(fragments(at).map(each => ({ ...each.header }))).toMatchObject([
+        { tool: 'some-agent', event: 'SomeEvent', provider: 'file' },
+      ]);
+      expect(await kicks(at, 1)).toHaveLength(1);
+    });
+
+    test('prints the one answer that its agent requires', async () => {
+      const at = house();
+      const answer = `{"continue":"it's"}`;
+      expect(await run(command(at, { reply: answer }), payload)).toEqual({ ...harmless, stdout: `${answer}\n` });
+      expect(fragments(at)).toHaveLength(1);
+    });
+
+    test('refuses a state folder that is a link', async () => {
+      for (const part of ['state', 'inbox'] as const) {
+        const at = house({ prepared: false });
+        const elsewhere = join(at.folder, 'elsewhere');
+        mkdirSync(join(elsewhere, 'inbox'), { recursive: true });
+        if (part === 'inbox') mkdirSync(at.state);
+        symlinkSync(part === 'state' ? elsewhere : join(elsewhere, 'inbox'), at[part]);
+        expect(await run(command(at, {}), payload)).toEqual(harmless);
+        expect(readdirSync(join(elsewhere, 'inbox'))).toEqual([]);
+      }
+    });
+
+    test('refuses a state folder that is a file', async () => {
+      const at = house({ prepared: false });
+      writeFileSync(at.state, 'mine');
+      expect(await run(command(at, {}), payload)).toEqual(harmless);
+      expect(statSync(at.state).size).toBe(4);
+    });
+
+    test.skipIf(!isRoot)('refuses another user’s state folder (skipped unless run by root)', async () => {
+      const at = house();
+      for (const path of [at.state, at.inbox]) chmodSync(path, 0o777);
+      expect(await run(command(at, {}), payload, { uid: nobody })).toEqual(harmless);
+      expect(readdirSync(at.inbox)).toEqual([]);
+    });
+
+    test('leaves a read-only state folder alone', async () => {
+      const at = house();
+      if (isRoot) spawnSync('chown', ['-R', String(nobody), join(at.state)]);
+      for (const path of [at.inbox, at.state]) chmodSync(path, 0o500);
+      const around = isRoot ? { uid: nobody } : {};
+      expect(await run(command(at, {}), payload, around)).toEqual(harmless);
+      expect(readdirSync(at.inbox)).toEqual([]);
+      for (const path of [at.state, at.inbox]) chmodSync(path, 0o700);
+    });
+
+    test('on a full disk leaves at most a torn file, and goes on when there is room', async ({ skip }) => {
+      const at = house({ prepared: false });
+      mkdirSync(at.state, { mode: 0o700 });
+      const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=256k,mode=700', 'tmpfs', at.state]);
+      if (mounted.status !== 0) skip('a file system of 256 KB cannot be mounted here');
+      mounts.push(at.state);
+      mkdirSync(at.inbox, { mode: 0o700 });
+      mkdirSync(join(at.state, 'problems'), { mode: 0o700 });
+      alive(at);
+      expect(await run(command(at, {}), 'x'.repeat(1_000_000))).toEqual(harmless);
+      expect(decoded(at)).toEqual([{ ok: false, why: 'torn' }]);
+      expect(readdirSync(join(at.state, 'problems')).join()).toMatch(/^hook-write-/);
+      spawnSync('rm', ['-r', at.inbox]);
+      mkdirSync(at.inbox, { mode: 0o700 });
+      expect(await run(command(at, {}), payload)).toEqual(harmless);
+      expect(fragments(at)).toHaveLength(1);
+    });
+
+    test('starts deliver at an edge, in a session of its own, with none of the agent’s things', async () => {
+      const at = house();
+      const env = { NODE_OPTIONS: name === 'node' ? '--no-warnings' : '--require=/nonexistent' };
+      expect(await run(command(at, { edge: true }), payload, { env })).toEqual(harmless);
+      expect(await kicks(at, 1)).toEqual([{ args: ['--kicked', '--state-dir', at.state], cwd: '/', options: null }]);
+    });
+
+    test('starts deliver elsewhere only where no deliver lives', async () => {
+      const gone = spawnSync('true').pid;
+      const cases: [lock: string | undefined, kicked: number][] = [
+        [`${process.pid} {"v":1}\n`, 0],
+        [`${process.pid}\n{"v":1}\n`, 0],
+        [undefined, 1],
+        ['', 1],
+        ['garbage\n', 1],
+        ['0 {}\n', 1],
+        ['-1 {}\n', 1],
+        [`${gone} {}\n`, 1],
+      ];
+      const seen = cases.map(async ([lock, kicked]) => {
+        const at = house();
+        if (lock === undefined) rmSync(join(at.state, 'lock'));
+        else writeFileSync(join(at.state, 'lock'), lock);
+        expect(await run(command(at, {}), payload)).toEqual(harmless);
+        return [lock, (await kicks(at, kicked)).length];
+      });
+      expect(await Promise.all(seen)).toEqual(cases);
+    });
+
+    test('says so where deliver is gone', async () => {
+      const at = house({ deliver: null });
+      expect(await run(command(at, { edge: true }), payload)).toEqual(harmless);
+      expect(fragments(at)).toHaveLength(1);
+      expect(readdirSync(join(at.state, 'problems'))).toEqual(['hook-kick-missing']);
+    });
+
+    test('does not make its agent wait for deliver', async () => {
+      const at = house({ deliver: 'setTimeout(() => {}, 20_000);' });
+      const startedMs = Date.now();
+      expect(await run(command(at, { edge: true }), payload)).toEqual(harmless);
+      expect(Date.now() - startedMs).toBeLessThan(5_000);
+    });
+  });
+}
+
+describe('the front ends together', () => {
+  test('keep 64 events that come at once', async () => {
+    const at = house();
+    const present = frontEnds.filter(each => each.missing === undefined);
+    const runs = Array.from({ length: 64 }, (_, index) => {
+      const each = present[index % present.length] ?? node;
+      return run(each.command(at, {}), JSON.stringify({ index, text: 'x'.repeat(index * 1_000) }));
+    });
+    expect(new Set((await Promise.all(runs)).map(each => JSON.stringify(each)))).toEqual(
+      new Set([JSON.stringify(harmless)]),
+    );
+    const seen = fragments(at).map(each => JSON.parse(each.payload.toString()).index);
+    expect(seen.sort((a, b) => a - b)).toEqual(Array.from({ length: 64 }, (_, index) => index));
+  });
+
+  test('follow OTEL_HOOKS_STATE_DIR, also a relative one', async () => {
+    for (const each of shells.filter(shell => shell.missing === undefined)) {
+      const at = house();
+      const env = { OTEL_HOOKS_STATE_DIR: 'home/state' };
+      const words = each.command({ ...at, script: at.script }, { edge: true });
+      expect(await run(words, payload, { env, cwd: at.folder })).toEqual(harmless);
+      expect(fragments(at)).toHaveLength(1);
+      expect(await kicks(at, 1)).toMatchObject([{ args: ['--kicked', '--state-dir', at.state] }]);
+    }
+  });
+
+  test('take 100 MB without keeping more than is read of one event', async () => {
+    const at = house();
+    const huge = Buffer.alloc(100 * 1024 * 1024, '{');
+    expect(await run(node.command(at, {}), huge)).toEqual(harmless);
+    expect(decoded(at)).toEqual([{ ok: false, why: 'torn' }]);
+    const [file = ''] = readdirSync(at.inbox);
+    const { size } = statSync(join(at.inbox, file));
+    expect(size).toBeGreaterThan(maxFragmentBytes);
+    expect(size).toBeLessThan(maxFragmentBytes + 1024 * 1024);
+  });
+});
+
+describe('a shell', () => {
+  const strace = spawnSync('strace', ['-V']).error === undefined;
+  const [dash] = shells;
+  test.skipIf(!strace || dash?.missing !== undefined)(
+    'starts one process besides itself (skipped where strace or dash is not installed)',
+    async () => {
+      for (const shell of shells.filter(each => each.missing === undefined)) {
+        const at = house();
+        const words = ['strace', '-f', '-qq', '-e', 'trace=process', ...shell.command(at, {})];
+        const { stderr, status } = await run(words, payload);
+        expect(status).toBe(0);
+        const born = stderr.match(/\b(?:v?fork|clone3?)\((?!.*resumed)/g) ?? [];
+        const begun = stderr.match(/execve\("[^"]*", .*/g) ?? [];
+        expect([shell.name, born.length, begun.length]).toEqual([shell.name, 1, 2]);
+      }
+    },
+  );
+
+  test.each(shells.filter(each => each.missing === undefined))(
+    '$name does nothing where the script is gone',
+    async shell => {
+      const at = house();
+      const words = shell.command({ ...at, script: join(at.folder, 'gone.sh') }, {});
+      expect(await run(words, payload)).toEqual(harmless);
+      expect(fragments(at)).toEqual([]);
+    },
+  );
+
+  test('finds Node and cat elsewhere when those it was told are gone', async () => {
+    for (const shell of shells.filter(each => each.missing === undefined)) {
+      const at = house();
+      const text = readFileSync(at.script, 'utf8')
+        .replaceAll(process.execPath, '/nonexistent/node')
+        .replaceAll('/bin/cat', '/nonexistent/cat');
+      writeFileSync(at.script, text);
+      const env = { PATH: `${join(process.execPath, '..')}:${process.env.PATH}` };
+      expect(await run(shell.command(at, { edge: true }), payload, { env })).toEqual(harmless);
+      expect(fragments(at)).toHaveLength(1);
+      expect(await kicks(at, 1)).toHaveLength(1);
+    }
+  });
+
+  test('is given words only', () => {
+    expect(shellCommand({ script: '/d/hook.sh', tool: 'a', event: 'B', edge: true, provider: 'otlp,file' })).toBe(
+      `otel_hooks='a B edge otlp,file'; [ ! -r '/d/hook.sh' ] || . '/d/hook.sh'`,
+    );
+    expect(() => shellCommand({ script: '/d/hook.sh', tool: `a'; id #`, event: 'B' })).toThrow(RangeError);
+    expect(() => shellCommand({ script: '/d/hook.sh', tool: '', event: 'B' })).toThrow(RangeError);
+  });
+});
+
+describe('node', () => {
+  test('ends with a whole object although the pipe stays open', async () => {
+    const at = house();
+    const [program = '', ...args] = node.command(at, {});
+    const child = spawn(program, args, { env: { PATH: process.env.PATH } });
+    child.stdin.write(payload);
+    const status = await new Promise(resolve => child.on('exit', resolve));
+    child.stdin.destroy();
+    expect(status).toBe(0);
+    expect(fragments(at).map(each => each.payload.toString())).toEqual([payload]);
+  });
+
+  test('stops waiting for a writer that says nothing for 5 s, where the pipe lets it', async () => {
+    const at = house();
+    const pipe = join(at.folder, 'pipe');
+    spawnSync('mkfifo', [pipe]);
+    const fd = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);
+    writeSync(fd, '{"half":');
+    const [program = '', ...args] = node.command(at, {});
+    // A third descriptor: Node makes the first three blocking before it hands them on.
+    const child = spawn('/bin/sh', ['-c', 'exec "$@" <&3', 'sh', program, ...args], {
+      stdio: ['ignore', 'ignore', 'ignore', fd],
+      env: { PATH: process.env.PATH },
+    });
+    const startedMs = Date.now();
+    expect(await new Promise(resolve => child.on('exit', resolve))).toBe(0);
+    closeSync(fd);
+    expect(Date.now() - startedMs).toBeGreaterThan(4_000);
+    expect(fragments(at).map(each => each.payload.toString())).toEqual(['{"half":']);
+  });
+
+  const script = spawnSync('script', ['--version']).error === undefined;
+  test.skipIf(!script)('leaves a terminal at once (skipped where script is not installed)', async () => {
+    const at = house();
+    const typed = `${node.command(at, {}).join(' ')}; printf '%s' "left $?"`;
+    const child = spawn('script', ['-qec', typed, '/dev/null'], { stdio: ['pipe', 'pipe', 'inherit'] });
+    let shown = '';
+    child.stdout.on('data', chunk => {
+      shown += chunk;
+    });
+    await new Promise(resolve => child.on('close', resolve));
+    child.stdin.destroy();
+    expect(shown.trim()).toBe('left 0');
+    expect(readdirSync(at.inbox)).toEqual([]);
+  });
+
+  test('needs no flag, no HOME and no command it knows', async () => {
+    const at = house();
+    const env = { OTEL_HOOKS_STATE_DIR: at.state };
+    for (const words of [[], ['--tool'], ['--unknown', 'x'], ['--flush'], ['--tool=', 'rest']]) {
+      expect(await run([at.bin, 'hook', ...words], payload, { env })).toEqual(harmless);
+    }
+    expect(await run([at.bin, '--json', '--state-dir', at.state, 'hook'], payload)).toEqual(harmless);
+    expect(fragments(at)).toHaveLength(6);
+  });
+
+  test('waits for deliver with --flush, and not longer than that', async () => {
+    const ends = house({
+      deliver: `setTimeout(() => require('node:fs').writeFileSync(process.argv.at(-1) + '/kicked-1', JSON.stringify({ args: process.argv.slice(2) })), 300);`,
+    });
+    expect(await run([...node.command(ends, {}), '--flush', '5s'], payload)).toEqual(harmless);
+    expect(existsSync(join(ends.state, 'kicked-1'))).toBe(true);
+    expect(await kicks(ends, 1)).toEqual([{ args: ['--wait', '5000ms', '--state-dir', ends.state] }]);
+
+    const hangs = house({ deliver: 'setTimeout(() => {}, 20_000);' });
+    const startedMs = Date.now();
+    expect(await run([...node.command(hangs, {}), '--flush=700ms'], payload)).toEqual(harmless);
+    const tookMs = Date.now() - startedMs;
+    expect(tookMs).toBeGreaterThan(700);
+    expect(tookMs).toBeLessThan(5_000);
+  });
+});
