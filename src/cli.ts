@@ -1,0 +1,106 @@
+/** The command line, hooks apart: find the command, read its words, load it, run it. */
+import { homedir } from 'node:os';
+import { createInterface } from 'node:readline/promises';
+import { type Command, helpOf, type Io, parseWords, UsageError } from './commands/command.ts';
+import { commands } from './commands/registry.ts';
+import { nearest } from './lib/nearest.ts';
+
+export async function main(args: readonly string[], io: Io): Promise<number> {
+  const [first, ...others] = args;
+  if (first === undefined || first === '--help' || first === '-h') return overview(io, 0);
+  if (first === 'help') return help(others[0], io);
+  const name = first === '--version' || first === '-v' ? 'version' : first;
+  const command = commands.find(each => each.name === name);
+  if (command === undefined) return unknown(name, io);
+  if (others.includes('--help') || others.includes('-h')) {
+    io.out(helpOf(command));
+    return 0;
+  }
+  const parsed = parseWords(command, others);
+  if (!parsed.ok) return misused(command, parsed.message, io);
+  try {
+    const { run } = await command.load();
+    return await run(parsed.words, io);
+  } catch (error) {
+    if (error instanceof UsageError) return misused(command, error.message, io);
+    throw error;
+  }
+}
+
+function overview(io: Io, code: number): number {
+  const width = Math.max(...commands.map(command => command.name.length));
+  io.out(
+    [
+      'otel-hooks: hooks of coding agents become one OpenTelemetry trace per session.',
+      '',
+      '  otel-hooks COMMAND [flags]',
+      '',
+      ...commands.map(command => `  ${command.name.padEnd(width)}  ${command.summary}`),
+      '',
+      'See it work:        otel-hooks demo',
+      'On your own agent:  otel-hooks enable --tool claude-code --global',
+      'More of a command:  otel-hooks help COMMAND',
+      '',
+    ].join('\n'),
+  );
+  return code;
+}
+
+function help(name: string | undefined, io: Io): number {
+  if (name === undefined) return overview(io, 0);
+  const command = commands.find(each => each.name === name);
+  if (command === undefined) return unknown(name, io);
+  io.out(helpOf(command));
+  return 0;
+}
+
+function unknown(name: string, io: Io): number {
+  const meant = nearest(
+    name,
+    commands.map(command => command.name),
+  );
+  io.err(`otel-hooks: unknown command ${name}${meant === undefined ? '' : `; did you mean ${meant}?`}\n`);
+  io.err('  next: otel-hooks help\n');
+  return 2;
+}
+
+function misused(command: Command, message: string, io: Io): number {
+  io.err(`otel-hooks ${command.name}: ${message}\n  next: otel-hooks help ${command.name}\n`);
+  return 2;
+}
+
+function worldOf(): Io {
+  const { stdout, stderr, stdin, env } = process;
+  return {
+    out: text => void stdout.write(text),
+    err: text => void stderr.write(text),
+    env,
+    cwd: process.cwd(),
+    home: env.HOME ?? homedir(),
+    platform: process.platform,
+    color: stdout.isTTY === true && env.NO_COLOR === undefined && env.TERM !== 'dumb',
+    columns: stdout.columns ?? 100,
+    isTerminal: stdin.isTTY === true && stdout.isTTY === true,
+    async ask(question) {
+      const lines = createInterface({ input: stdin, output: stdout });
+      try {
+        return await lines.question(question);
+      } finally {
+        lines.close();
+      }
+    },
+    now: Date.now,
+  };
+}
+
+/** Called by the bin. A reader that closes the pipe (`| head`) is no failure of ours. */
+export async function start(args: readonly string[]): Promise<void> {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+  try {
+    process.exitCode = await main(args, worldOf());
+  } catch (error) {
+    process.stderr.write(`otel-hooks: ${error instanceof Error ? error.message : String(error)}\n`);
+    if (process.env.OTEL_HOOKS_DEBUG === 'true' && error instanceof Error) process.stderr.write(`${error.stack}\n`);
+    process.exitCode = 1;
+  }
+}

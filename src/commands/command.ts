@@ -1,0 +1,108 @@
+/** What a command is, and how its words are read. */
+import { nearest } from '../lib/nearest.ts';
+
+export interface Flag {
+  name: string;
+  /** What its value is called in the help; a flag without one is a switch. */
+  value?: string;
+  short?: string;
+  summary: string;
+}
+
+export interface Command {
+  name: string;
+  summary: string;
+  usage: string;
+  /** Whatever a person should know that the flags do not say. */
+  notes?: string[];
+  flags: Flag[];
+  example: string;
+  load(): Promise<{ run(words: Words, io: Io): Promise<number> | number }>;
+}
+
+export interface Words {
+  flags: { readonly [name: string]: string | true };
+  rest: string[];
+}
+
+/** The world as a command sees it. */
+export interface Io {
+  out(text: string): void;
+  err(text: string): void;
+  env: Readonly<Record<string, string | undefined>>;
+  cwd: string;
+  home: string;
+  platform: NodeJS.Platform;
+  /** Colours and drawing: a terminal that wants them. */
+  color: boolean;
+  columns: number;
+  isTerminal: boolean;
+  ask(question: string): Promise<string>;
+  now(): number;
+}
+
+export const globalFlags: Flag[] = [
+  { name: '--json', summary: 'print JSON instead of text, where there is output' },
+  { name: '--state-dir', value: 'DIR', summary: 'the state folder, instead of the customary one' },
+  { name: '--config', value: 'FILE', summary: 'the configuration file, instead of the customary one' },
+  { name: '--help', short: '-h', summary: 'what the command does, with an example' },
+];
+
+export type Parsed = { ok: true; words: Words } | { ok: false; message: string };
+
+/** Reads a command's words: `--flag value`, `--flag=value`, `--` ends the flags. */
+export function parseWords(command: Command, args: readonly string[]): Parsed {
+  const known = [...command.flags, ...globalFlags];
+  const flags: Record<string, string | true> = {};
+  const rest: string[] = [];
+  for (let i = 0; i < args.length; i += 1) {
+    const arg = args[i] ?? '';
+    if (arg === '--') {
+      rest.push(...args.slice(i + 1));
+      break;
+    }
+    if (!arg.startsWith('-') || arg === '-') {
+      rest.push(arg);
+      continue;
+    }
+    const [name = '', ...values] = arg.split('=');
+    const flag = known.find(each => each.name === name || each.short === name);
+    if (flag === undefined) {
+      const meant = nearest(
+        name,
+        known.map(each => each.name),
+      );
+      return { ok: false, message: `unknown flag ${name}${meant === undefined ? '' : `; did you mean ${meant}?`}` };
+    }
+    if (flag.value === undefined) {
+      if (values.length > 0) return { ok: false, message: `${flag.name} takes no value` };
+      flags[flag.name] = true;
+      continue;
+    }
+    const value = values.length > 0 ? values.join('=') : args[++i];
+    if (value === undefined) return { ok: false, message: `${flag.name} needs a value: ${flag.name} ${flag.value}` };
+    // Several of one flag are one list, as the words for several providers.
+    const before = flags[flag.name];
+    flags[flag.name] = typeof before === 'string' ? `${before},${value}` : value;
+  }
+  return { ok: true, words: { flags, rest } };
+}
+
+export function helpOf(command: Command): string {
+  const lines = [`otel-hooks ${command.name}: ${command.summary}`, '', `  ${command.usage}`, ''];
+  for (const flag of [...command.flags, ...globalFlags]) {
+    const names = [flag.short, flag.name].filter(name => name !== undefined).join(', ');
+    lines.push(`  ${`${names}${flag.value === undefined ? '' : ` ${flag.value}`}`.padEnd(26)} ${flag.summary}`);
+  }
+  if (command.notes) lines.push('', ...command.notes);
+  lines.push('', 'Example:', ...command.example.split('\n').map(line => `  ${line}`), '');
+  return lines.join('\n');
+}
+
+/** A usage error that a command finds only after the words were read. */
+export class UsageError extends Error {}
+
+export const flagText = (words: Words, name: string): string | undefined => {
+  const value = words.flags[name];
+  return typeof value === 'string' ? value : undefined;
+};

@@ -1,0 +1,90 @@
+/** A journal read again: the same fold gives the same spans. What is still open is shown as far as it has come. */
+import { agentNamed } from '../agents/index.ts';
+import { isOpen, step } from '../assemble/assemble.ts';
+import type { FinishedSpan } from '../assemble/finished.ts';
+import { openFold } from '../assemble/state.ts';
+import { type Event, rootSessionOf, SPEC_VERSION } from '../event/event.ts';
+import { spanIdOf, traceIdOf } from '../telemetry/ids.ts';
+import { resourceOf } from '../telemetry/resource.ts';
+import { mapSpan } from '../telemetry/spans.ts';
+import { nodeOf } from './span-node.ts';
+import type { Node } from './tree.ts';
+
+export interface Replay {
+  session: string;
+  agent: string;
+  events: Event[];
+  finished: FinishedSpan[];
+  /** Closed only for showing them; nothing of it has left. */
+  open: FinishedSpan[];
+}
+
+const unlimited = { span: { attributes: 1_000, links: 1_000 }, log: { attributes: 1_000 } };
+
+/** Damaged lines are skipped: a view shows what there is. */
+export function replay(journal: string): Replay | undefined {
+  const events = journal.split('\n').flatMap(line => parseLine(line) ?? []);
+  const [first] = events;
+  if (first === undefined) return undefined;
+  const agent = first.source.tool;
+  const session = rootSessionOf(first);
+  const settles = agentNamed(agent)?.settles ?? { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' };
+  const fold = openFold(agent, session, settles);
+  const finished = events.flatMap(event => step(fold, event).spans);
+  let open: FinishedSpan[] = [];
+  if (isOpen(fold)) {
+    const closing = structuredClone(fold);
+    closing.settles = { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' };
+    for (const held of closing.held) held.unread = false;
+    open = step(closing, abort(events, agent, session)).spans;
+  }
+  return { session, agent, events, finished, open };
+}
+
+export function nodesOf({ agent, session, finished, open }: Replay): Map<string, Node[]> {
+  const traces = new Map<string, Node[]>();
+  const facts = { agent, session, provider: undefined, denyAsError: false, limits: unlimited };
+  const add = (span: FinishedSpan, isOpenStill: boolean): void => {
+    const { attributes, name, status } = mapSpan(span, facts, resourceOf({}));
+    const node = nodeOf({
+      spanId: spanIdOf(agent, span.key),
+      parentSpanId: span.parent && spanIdOf(agent, span.parent),
+      name,
+      startMs: span.startMs,
+      endMs: span.endMs,
+      isError: status.code === 2,
+      attributes,
+    });
+    const trace = traceIdOf(span.trace);
+    traces.set(trace, [
+      ...(traces.get(trace) ?? []),
+      isOpenStill ? { ...node, error: undefined, notes: ['open'] } : node,
+    ]);
+  };
+  for (const span of finished) add(span, false);
+  for (const span of open) add(span, true);
+  return traces;
+}
+
+function parseLine(line: string): Event | undefined {
+  if (line === '') return undefined;
+  try {
+    const value = JSON.parse(line) as Event;
+    return typeof value.event_type === 'string' && typeof value.source?.tool === 'string' ? value : undefined;
+  } catch {
+    // A line that is none; the books of the store know of damage, a view does not.
+    return undefined;
+  }
+}
+
+function abort(events: readonly Event[], agent: string, session: string): Event {
+  return {
+    spec_version: SPEC_VERSION,
+    event_id: '00000000-0000-8000-8000-000000000000',
+    event_type: 'Session.Abort',
+    timestamp: events.at(-1)?.timestamp ?? new Date(0).toISOString(),
+    source: { tool: agent },
+    session_id: session,
+    data: {},
+  };
+}

@@ -1,0 +1,154 @@
+/**
+ * One suite for every agent of the registry. A sample is a native payload (JSON, on one line or several) and, below
+ * `---- events`, what it becomes: one line for each event. `UPDATE=1 npx vitest run test/agents` writes that part anew.
+ */
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { isAbsent } from '../../src/agents/contract.ts';
+import { agentNamed, agents } from '../../src/agents/index.ts';
+import { type Event, FACTS, factsOf } from '../../src/event/event.ts';
+import { validateAgentHooks } from '../../src/standards/agent-hooks/validate.ts';
+import { play, START_MS } from '../play.ts';
+
+interface Sample {
+  file: string;
+  path: string;
+  head: string;
+  payload: Record<string, unknown>;
+  expected: string;
+}
+
+function samplesOf(agent: string): Sample[] {
+  const folder = join(import.meta.dirname, agent);
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder)
+    .filter(file => file.endsWith('.sample'))
+    .sort()
+    .map(file => {
+      const path = join(folder, file);
+      const [head = '', expected = ''] = readFileSync(path, 'utf8').split(/^---- events\n/m);
+      const json = head.replace(/^#.*$/gm, '');
+      return { file, path, head, payload: JSON.parse(json) as Record<string, unknown>, expected };
+    });
+}
+
+function lineOf(event: Event): string {
+  const { v: _v, seq: _seq, time, native: _native, ...facts } = factsOf(event) ?? { v: 1, seq: 0, time: 'arrival' };
+  const who = [event.actor?.type, event.agent_mode, event.parent_session_id && `subagent ${event.session_id}`];
+  return `${event.event_type} [${who.filter(Boolean).join(', ')}; ${time}] ${JSON.stringify(event.data)} ${JSON.stringify(facts)}\n`;
+}
+
+test('ids are folder names, and no two agents share a name', () => {
+  const names = agents.flatMap(agent => [agent.id, ...(agent.aliases ?? [])]);
+  expect(new Set(names).size).toBe(names.length);
+  for (const agent of agents) {
+    expect(existsSync(join(import.meta.dirname, '../../src/agents', agent.id)), `src/agents/${agent.id}`).toBe(true);
+    expect(agentNamed(agent.id)).toBe(agent);
+  }
+});
+
+for (const agent of agents) {
+  describe(agent.id, () => {
+    const samples = samplesOf(agent.id);
+
+    test('every known event has a sample', () => {
+      const sampled = new Set(samples.map(({ payload }) => agent.eventName(payload)));
+      expect(Object.keys(agent.events).filter(name => !sampled.has(name))).toEqual([]);
+    });
+
+    test.each(samples.map(sample => [sample.file, sample] as const))('%s', (_, sample) => {
+      const { events, fates } = play([{ atMs: START_MS, payload: sample.payload, header: { tool: agent.id } }]);
+      expect(fates).toEqual(['journaled']);
+      const actual = events
+        .filter(event => !event.event_type.startsWith('vendor.otel-hooks.'))
+        .map(lineOf)
+        .join('');
+      if (process.env.UPDATE) writeFileSync(sample.path, `${sample.head}---- events\n${actual}`);
+      else expect(actual).toBe(sample.expected);
+    });
+
+    test.each(samples.map(sample => [sample.file, sample] as const))(
+      'knows %s as its own, before all others',
+      (_, { payload }) => {
+        const mine = agent.signs(payload);
+        expect(mine).toBeGreaterThanOrEqual(0.4);
+        for (const other of agents) if (other !== agent) expect(other.signs(payload)).toBeLessThan(mine);
+      },
+    );
+
+    test.each(samples.map(sample => [sample.file, sample] as const))(
+      '%s becomes valid Agent Hooks events',
+      (_, { payload }) => {
+        const { events } = play([{ atMs: START_MS, payload, header: { tool: agent.id } }]);
+        const report = validateAgentHooks(events.map(event => JSON.stringify(event)).join('\n'), 'journal');
+        expect(report.findings.filter(finding => finding.level === 'error')).toEqual([]);
+      },
+    );
+
+    test('no content of a payload reaches an event', () => {
+      for (const { payload, file } of samples) {
+        const planted = plant(payload, file);
+        const { events } = play([{ atMs: START_MS, payload: planted.payload, header: { tool: agent.id } }]);
+        const said = JSON.stringify(events);
+        for (const canary of planted.canaries) expect(said, `${file}: ${canary}`).not.toContain(canary);
+      }
+    });
+
+    test('the canaries are seen when redaction is left out', () => {
+      const seen = samples.some(({ payload, file }) => {
+        const planted = plant(payload, file);
+        const name = agent.eventName(payload) ?? '';
+        const readings =
+          agent.events[name]?.read(planted.payload, {
+            recall: () => undefined,
+            remember() {},
+            forget() {},
+            list: () => [],
+          }) ?? [];
+        return planted.canaries.some(canary => JSON.stringify(readings).includes(canary));
+      });
+      expect(seen).toBe(true);
+    });
+
+    test('an unknown event is kept under its own name', () => {
+      const [sample] = samples;
+      const name = agent.eventName(sample?.payload ?? {}) ?? '';
+      const text = JSON.stringify(sample?.payload).replaceAll(`"${name}"`, '"NobodyKnowsThis"');
+      const { events } = play([{ atMs: START_MS, payload: text, header: { tool: agent.id } }]);
+      expect(events.map(event => event.event_type)).toContain(`vendor.${agent.id}.NobodyKnowsThis`);
+      expect(events[0]?.metadata?.[FACTS]?.native).toBe('NobodyKnowsThis');
+    });
+
+    test('the neutral answer takes no decision', () => {
+      expect(agent.reply.stdout).not.toMatch(/allow|deny|block|approve|decision|continue/i);
+    });
+
+    test('what is missing says why', () => {
+      for (const part of [agent.transcript, agent.settings])
+        if (isAbsent(part)) expect(part.absent.length).toBeGreaterThan(10);
+    });
+  });
+}
+
+/** Fields that agents fill with closed sets, ids and names: everything else is content and gets a canary. */
+const closed =
+  /^(session_id|hook_event_name|tool_name|tool_use_id|prompt_id|agent_id|agent_type|permission_mode|source|reason|trigger|notification_type|error|level|model|status|agentId|subagent_type|type|mode|action|expansion_type|command_source|memory_type|load_reason|event|from_model|to_model|requested_model|task_id|name)$/;
+
+function plant(
+  payload: Record<string, unknown>,
+  seed: string,
+): { payload: Record<string, unknown>; canaries: string[] } {
+  const canaries: string[] = [];
+  const visit = (value: unknown, key: string): unknown => {
+    if (Array.isArray(value)) return value.map(item => visit(item, key));
+    if (typeof value === 'object' && value !== null) {
+      return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, visit(item, name)]));
+    }
+    if (typeof value !== 'string' || closed.test(key) || key === 'transcript_path') return value;
+    const canary = `canary-${seed.length}-${canaries.length}-sk9xQ`;
+    canaries.push(canary);
+    return `${value} ${canary}`;
+  };
+  return { payload: visit(payload, '') as Record<string, unknown>, canaries };
+}
