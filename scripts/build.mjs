@@ -119,12 +119,14 @@ function declarations() {
     const queue = ['index.d.ts'];
     for (let name = queue.pop(); name !== undefined; name = queue.pop()) {
       if (found.has(name)) continue;
-      const text = readFileSync(join(folder, name), 'utf8');
+      const written = readFileSync(join(folder, name), 'utf8');
+      // The compiler leaves `.ts` in declarations; there is no such file in the package.
+      const text = written.replace(/((?:\bfrom|\bimport)[\s(]*["']\.[^"']+)\.ts(["'])/g, '$1.js$2');
       found.set(name, Buffer.from(text));
-      for (const [, from] of text.matchAll(/(?:\bfrom\s*|\bimport\s*\(?\s*)["']([^"']+)["']/g)) {
+      for (const [, from] of text.matchAll(/(?:\bfrom|\bimport)[\s(]*["']([^"']+)["']/g)) {
         if (from.startsWith('node:')) continue;
         if (!from.startsWith('.')) fail(`types/${name} names the package ${from}, which applications need not have`);
-        queue.push(join(dirname(name), from.replace(/\.[jt]s$/, '.d.ts')));
+        queue.push(join(dirname(name), from.replace(/\.js$/, '.d.ts')));
       }
     }
   } finally {

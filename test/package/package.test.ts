@@ -1,5 +1,5 @@
 /** The tarball as a user gets it: installed into an empty folder, with an empty home and a bare environment. */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -103,6 +103,16 @@ describe('the packed tarball', () => {
       { cwd: app, env, encoding: 'utf8' },
     );
     expect(Number(text)).toBeGreaterThan(0);
+  });
+
+  it('has types that stand alone, under the strictest settings of an application', () => {
+    const file = "import * as otelHooks from 'otel-hooks';\nexport const names: string[] = Object.keys(otelHooks);\n";
+    writeFileSync(join(app, 'uses.mts'), file);
+    const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+    const settings = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', '--types', ''];
+    const found = spawnSync(process.execPath, [tsc, ...settings, 'uses.mts'], { cwd: app, env, encoding: 'utf8' });
+    expect(found.stdout).toBe('');
+    expect(found.status).toBe(0);
   });
 
   it('writes nothing into the home of someone who only looks', () => {
