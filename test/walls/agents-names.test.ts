@@ -21,7 +21,7 @@ const telling = [
 const ambiguous = [
   /^cursor$/,
   /\bcursor (agent|ide|cli|hooks?)\b/i,
-  /^\.cursor\b/,
+  /(^|\/)\.cursor\b/,
   /\bcursor-agent\b/,
   /\bCURSOR_[A-Z]/,
 ];

@@ -46,7 +46,7 @@ const rooms: Readonly<Record<string, Room>> = {
   config: { sees: ['lib', 'problem.ts'], packages: [node, /^zod$/, /^jsonc-parser$/] },
   'problem.ts': { sees: ['lib'], packages: [] },
   setup: { sees: ['lib', 'event', 'agents', 'config', 'hook', 'problem.ts'], packages: [node] },
-  view: { sees: ['lib', 'event', 'assemble', 'telemetry'], packages: [] },
+  view: { sees: ['lib', 'event', 'assemble', 'telemetry', 'agents/index.ts'], packages: [] },
   serve: { sees: 'all', packages: 'all' },
   // The way of the data as a whole.
   'round.ts': { sees: 'all', packages: [] },

@@ -21,11 +21,19 @@ it('the list names nobody who has stopped writing', () => {
   expect(Object.keys(writers).filter(path => !found.some(source => source.path === path))).toEqual([]);
 });
 
-/** Calls of a writing function of node:fs, in a file that has node:fs at all. */
+/** What a file imports from node:fs in order to write, or calls, if it has node:fs at all. */
 function writes(source: Source): string[] {
-  if (!source.packages.some(name => /^node:fs(\/promises)?$/.test(name))) return [];
-  const calls = nodes(source.program).filter(node => node.type === 'CallExpression' && isNode(node.callee));
-  return [...new Set(calls.flatMap(call => writingCall(call)))];
+  const tree = nodes(source.program);
+  const isFiles = (name: string | undefined) => name !== undefined && /^node:fs(\/promises)?$/.test(name);
+  if (!source.packages.some(isFiles)) return [];
+  const imported = tree
+    .filter(node => node.type === 'ImportDeclaration' && isFiles(textOf(node.source as Node)))
+    .flatMap(node => (Array.isArray(node.specifiers) ? node.specifiers.filter(isNode) : []))
+    .flatMap(node => (isNode(node.imported) ? (wordOf(node.imported) ?? []) : []))
+    // Writes to whatever is open; who opened it tells more.
+    .filter(name => writing.test(name) && !/^writev?(Sync)?$/.test(name));
+  const called = tree.filter(node => node.type === 'CallExpression' && isNode(node.callee)).flatMap(writingCall);
+  return [...new Set([...imported, ...called])];
 }
 
 function writingCall(call: Node): string[] {
