@@ -4,7 +4,7 @@
  *
  * A check of ours says in `params.wants` what it looks for; the validator maps issues to rules.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import type { DataOf, EventType, Fields } from '../../event/event.ts';
 
 /** Lists that stand in the standard's schema, or under the heading "fields": anything else breaks it. */

@@ -4,7 +4,7 @@
  * Made for texts from strangers. Events are read one at a time and dropped, nothing recurses with the depth of the
  * text, and what is remembered is bounded: findings, the event's own values, and MAX_IDS event ids.
  */
-import type { z } from 'zod';
+import type { core } from 'zod';
 import { type EventType, eventTypes, SPEC_VERSION } from '../../event/event.ts';
 import {
   BOM,
@@ -209,7 +209,7 @@ function judgeEvent(value: unknown): Remark[] {
   return remarks;
 }
 
-type Issue = z.core.$ZodIssue;
+type Issue = core.$ZodIssue;
 type Values = { readonly [key: string]: unknown };
 
 function envelopeRemark(issue: Issue, value: Values): Remark {

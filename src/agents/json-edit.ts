@@ -1,0 +1,293 @@
+/**
+ * Text edits of a person's JSON or JSONC file: members are appended and cut, and nothing else moves. Comments, order,
+ * indentation, line ends, trailing commas and a byte order mark stay.
+ *
+ * What one edit appends another cuts, byte for byte, with nothing to remember beside the file. The one thing that a
+ * cut cannot see is whether an emptied container was there before, so that is written into the layout:
+ *
+ *   A container that we make is empty but for our member and closes as a formatter would close it.
+ *   A container that was there, empty, gets our member and *one space behind it*: `{}` becomes `{ "a": 1 }` with a space
+ *   before the brace, whatever stood inside before stays behind that space. A blank file gets its space behind
+ *   the document.
+ *
+ * So a cut that empties a container looks behind the member: a space means that the container stays (the space goes),
+ * none means that the container goes as well. A formatter that ran in between blurs this: then an empty container goes.
+ */
+import { createScanner, getNodeValue, type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
+
+export { getNodeValue, type Node } from 'jsonc-parser';
+export type JsonPath = readonly (string | number)[];
+
+export interface Refusal {
+  ok: false;
+  line: number;
+  column: number;
+  why: string;
+}
+
+/** `root` undefined: the file is blank. */
+export type JsonText = { ok: true; root: Node | undefined } | Refusal;
+
+// jsonc-parser recurses; a person's settings never come near this.
+const MAX_DEPTH = 200;
+
+// The parser's const enums cannot be imported under isolatedModules.
+const token = {
+  openBrace: 1,
+  closeBrace: 2,
+  openBracket: 3,
+  closeBracket: 4,
+  comma: 5,
+  lineComment: 12,
+  comment: 13,
+  end: 17,
+};
+
+/** Reads without changing: is this a JSON object, with comments and trailing commas as editors allow them? */
+export function readJson(text: string): JsonText {
+  const body = withoutBom(text);
+  if (body.trim() === '') return { ok: true, root: undefined };
+  const scanner = createScanner(body, true);
+  let depth = 0;
+  for (let kind = scanner.scan(); kind !== token.end; kind = scanner.scan()) {
+    if (kind === token.openBrace || kind === token.openBracket) depth++;
+    if (kind === token.closeBrace || kind === token.closeBracket) depth--;
+    if (depth > MAX_DEPTH) return refusal(text, scanner.getTokenOffset(), `nested deeper than ${MAX_DEPTH} levels`);
+  }
+  const errors: ParseError[] = [];
+  const root = parseTree(body, errors, { allowTrailingComma: true, disallowComments: false });
+  const [error] = errors;
+  if (error) return refusal(text, error.offset, `not valid JSON: ${spoken(printParseErrorCode(error.error))}`);
+  if (root?.type !== 'object') return refusal(text, root?.offset ?? 0, `the file holds ${kindOf(root)}, not an object`);
+  return { ok: true, root };
+}
+
+/** A refusal at an offset of the text without its byte order mark, as nodes have it. */
+export function refusal(text: string, offset: number, why: string): Refusal {
+  const before = withoutBom(text).slice(0, offset);
+  const lineStart = before.lastIndexOf('\n') + 1;
+  return { ok: false, line: before.split('\n').length, column: offset - lineStart + 1, why };
+}
+
+/** The second of two members with one key. */
+export function duplicateKey(object: Node): Node | undefined {
+  const seen = new Set<unknown>();
+  return object.children?.find(property => {
+    const key = property.children?.[0]?.value;
+    if (seen.has(key)) return true;
+    seen.add(key);
+    return false;
+  });
+}
+
+export function members(object: Node | undefined): [key: string, value: Node][] {
+  if (object?.type !== 'object') return [];
+  return (object.children ?? []).flatMap(({ children: [key, value] = [] }) =>
+    key && value ? [[String(key.value), value]] : [],
+  );
+}
+
+export function kindOf(node: Node | undefined): string {
+  if (node === undefined) return 'nothing';
+  if (node.type === 'null') return 'null';
+  return `${/^[aeiou]/.test(node.type) ? 'an' : 'a'} ${node.type}`;
+}
+
+/**
+ * Appends `value` to the array at `path`, whose keys lead through objects; what is missing on the way is made.
+ * `text` undefined or blank: there is no document yet. The caller has checked what is there: objects, then an array.
+ */
+export function appendTo(text: string | undefined, path: readonly string[], value: unknown): string {
+  if (text === undefined) return `${canonical(nested(path, [value]))}\n`;
+  const bom = text.slice(0, text.length - withoutBom(text).length);
+  const body = withoutBom(text);
+  const root = rootOf(text);
+  if (root === undefined) return `${bom}${canonical(nested(path, [value]))} ${body}`;
+
+  let container = root;
+  for (const [depth, key] of path.entries()) {
+    const child = members(container).find(([name]) => name === key)?.[1];
+    if (child === undefined) return bom + append(body, root, container, nested(path.slice(depth + 1), [value]), key);
+    container = child;
+  }
+  return bom + append(body, root, container, value);
+}
+
+/** Cuts the member at `path` and, above it, containers below the root that were made for it. */
+export function cut(text: string, path: JsonPath): string {
+  const bom = text.slice(0, text.length - withoutBom(text).length);
+  let body = withoutBom(text);
+  for (let length = path.length; length > 0; length--) {
+    const result = cutMember(body, path.slice(0, length));
+    body = result.body;
+    if (!result.emptied || result.wasThere) break;
+  }
+  return bom + body;
+}
+
+/**
+ * What stays of a file whose last member is to be cut: `undefined` when the file was made for it, the blank text when
+ * it was blank. Any other file keeps its object.
+ */
+export function cutLast(text: string, path: JsonPath): string | undefined {
+  const root = rootOf(text);
+  const rest = cut(text, path);
+  const emptied = rootOf(rest);
+  if (!root || !emptied || emptied.children?.length !== 0) return rest;
+  const body = withoutBom(text);
+  const document = body.slice(root.offset, root.offset + root.length);
+  if (document !== canonical(getNodeValue(root)) || root.offset > 0) return rest;
+  const behind = body.slice(root.length);
+  if (behind.trim() !== '') return rest;
+  return behind.startsWith(' ') ? text.slice(0, text.length - body.length) + behind.slice(1) : undefined;
+}
+
+const canonical = (value: unknown): string => JSON.stringify(value, null, 2);
+
+function nested(keys: readonly string[], value: unknown): unknown {
+  return keys.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value);
+}
+
+function append(body: string, root: Node, container: Node, value: unknown, key?: string): string {
+  const style = styleOf(body, root);
+  const last = container.children?.at(-1);
+  const close = container.offset + container.length - 1;
+  const gap = gapOf(body, last ? endOf(last) : container.offset + 1, close);
+
+  if (last === undefined) {
+    const indent = lineIndent(body, container.offset) + style.unit;
+    const separator = style.isMultiline || gap.endsInLineComment ? style.eol + indent : '';
+    const member = printed(value, key, style, indent);
+    return insert(body, gap.end, `${separator}${member} `);
+  }
+
+  const run = body.slice(runBefore(body, last.offset), last.offset);
+  const newline = run.lastIndexOf('\n');
+  let separator = run;
+  let indent = lineIndent(body, last.offset);
+  if (newline !== -1) {
+    indent = run.slice(newline + 1);
+    separator = style.eol + indent;
+  } else if (gap.endsInLineComment) separator = style.eol + indent;
+  else if (run === '' && style.isMultiline) separator = ' ';
+
+  const member = separator + printed(value, key, style, indent);
+  if (gap.comma !== undefined) return insert(body, gap.end, `${member},`);
+  return insert(insert(body, gap.end, member), endOf(last), ',');
+}
+
+function cutMember(body: string, path: JsonPath): { body: string; emptied: boolean; wasThere: boolean } {
+  const node = find(rootOf(body), path);
+  const member = node?.parent?.type === 'property' ? node.parent : node;
+  const container = member?.parent;
+  const index = member ? (container?.children?.indexOf(member) ?? -1) : -1;
+  if (!member || !container || index === -1) throw new RangeError(`no member at ${path.join('/')}`);
+
+  const start = runBefore(body, member.offset);
+  const end = endOf(member);
+  const next = container.children?.[index + 1];
+  const previous = container.children?.[index - 1];
+  const gap = gapOf(body, end, next?.offset ?? container.offset + container.length - 1);
+  const stays = { emptied: false, wasThere: true };
+
+  if (gap.comma !== undefined) {
+    const between = body.slice(end, gap.comma);
+    const kept = between.trim() === '' ? '' : between;
+    // A comma that was there behind an only member is a person's: their comments may be all that is left.
+    return { body: body.slice(0, start) + kept + body.slice(gap.comma + 1), ...stays };
+  }
+  if (previous) {
+    const comma = gapOf(body, endOf(previous), member.offset).comma ?? start;
+    return { body: body.slice(0, comma) + body.slice(comma + 1, start) + body.slice(end), ...stays };
+  }
+  const wasThere = body[end] === ' ';
+  const inside = body.slice(container.offset + 1, start) + body.slice(end, container.offset + container.length - 1);
+  return {
+    body: body.slice(0, start) + body.slice(wasThere ? end + 1 : end),
+    emptied: inside.trim() === '',
+    wasThere,
+  };
+}
+
+interface Style {
+  eol: string;
+  unit: string;
+  isMultiline: boolean;
+  colon: string;
+  comma: string;
+}
+
+function styleOf(body: string, root: Node): Style {
+  const first = root.children?.[0];
+  const run = first ? body.slice(runBefore(body, first.offset), first.offset) : '';
+  const newline = body.indexOf('\n');
+  const key = first?.children?.[0];
+  const value = first?.children?.[1];
+  const isSpaced = !key || !value || /\s/.test(body.slice(endOf(key), value.offset));
+  return {
+    eol: newline > 0 && body[newline - 1] === '\r' ? '\r\n' : '\n',
+    unit: run.includes('\n') ? run.slice(run.lastIndexOf('\n') + 1) || '  ' : '  ',
+    isMultiline: first === undefined || body.slice(root.offset, root.offset + root.length).includes('\n'),
+    colon: isSpaced ? ': ' : ':',
+    comma: isSpaced ? ', ' : ',',
+  };
+}
+
+function printed(value: unknown, key: string | undefined, style: Style, indent: string): string {
+  const text = style.isMultiline
+    ? JSON.stringify(value, null, style.unit).replaceAll('\n', style.eol + indent)
+    : oneLine(value, style);
+  return key === undefined ? text : JSON.stringify(key) + style.colon + text;
+}
+
+function oneLine(value: unknown, style: Style): string {
+  if (Array.isArray(value)) return `[${value.map(item => oneLine(item, style)).join(style.comma)}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  const inner = Object.entries(value).map(([key, item]) => JSON.stringify(key) + style.colon + oneLine(item, style));
+  return `{${inner.join(style.comma)}}`;
+}
+
+/** What lies between two members, or between the last and the bracket: blanks, comments, a comma at most. */
+function gapOf(body: string, from: number, to: number): { comma?: number; end: number; endsInLineComment: boolean } {
+  const scanner = createScanner(body.slice(from, to), false);
+  const gap: { comma?: number; end: number; endsInLineComment: boolean } = { end: from, endsInLineComment: false };
+  for (let kind: number = scanner.scan(); kind !== token.end; kind = scanner.scan()) {
+    if (kind === token.comma) gap.comma = from + scanner.getTokenOffset();
+    if (kind !== token.comma && kind !== token.lineComment && kind !== token.comment) continue;
+    gap.end = from + scanner.getTokenOffset() + scanner.getTokenLength();
+    gap.endsInLineComment = kind === token.lineComment;
+  }
+  return gap;
+}
+
+function find(root: Node | undefined, path: JsonPath): Node | undefined {
+  return path.reduce<Node | undefined>(
+    (node, key) =>
+      typeof key === 'number' ? node?.children?.[key] : members(node).find(([name]) => name === key)?.[1],
+    root,
+  );
+}
+
+function rootOf(text: string): Node | undefined {
+  const read = readJson(text);
+  return read.ok ? read.root : undefined;
+}
+
+const insert = (body: string, at: number, text: string): string => body.slice(0, at) + text + body.slice(at);
+const endOf = (node: Node): number => node.offset + node.length;
+const withoutBom = (text: string): string => (text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
+
+function runBefore(body: string, offset: number): number {
+  let start = offset;
+  while (start > 0 && /[ \t\r\n]/.test(body[start - 1] ?? '')) start--;
+  return start;
+}
+
+function lineIndent(body: string, offset: number): string {
+  const line = body.slice(body.lastIndexOf('\n', offset - 1) + 1, offset);
+  return /^[ \t]*/.exec(line)?.[0] ?? '';
+}
+
+function spoken(code: string): string {
+  return code.replace(/([a-z])([A-Z])/g, (_, a, b) => `${a} ${b.toLowerCase()}`).toLowerCase();
+}
