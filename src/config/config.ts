@@ -1,0 +1,322 @@
+/**
+ * Layers of settings, lowest first: defaults, global file, project file, environment (the standard's variables, then
+ * ours), flags. Texts come in, values with their origins go out, and one problem for each value that could not be used.
+ *
+ * A project's file comes with a clone, so its author is a stranger: without consent it may narrow what leaves and label
+ * it, never say where it goes or what is read. Credentials stay with the hosts they were set for (`bound`).
+ */
+import { dirname, isAbsolute, join, resolve as resolvePath } from 'node:path';
+import { getNodeValue, type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
+import { nearest } from '../lib/nearest.ts';
+import type { Problem } from '../problem.ts';
+import { parsePairs } from './pairs.ts';
+import { factsOf, isKey, type Key, keys, type OtlpSignal, type Values, wordsOf } from './schema.ts';
+import { readVariables } from './variables.ts';
+
+export interface ConfigInput {
+  global?: { file: string; text: string } | undefined;
+  project?: { file: string; text: string; trusted: boolean } | undefined;
+  env: Readonly<Record<string, string | undefined>>;
+  /** Values of flags by key, as the command read them. */
+  flags?: { readonly [K in Key]?: string | number | boolean | undefined } | undefined;
+  home: string;
+  cwd: string;
+}
+
+export type Origin = 'default' | 'global file' | 'project file' | `environment ${string}` | `flag ${string}`;
+
+export interface Config {
+  values: Values;
+  /** Of the keys that have a value. */
+  origins: { [K in Key]?: Origin };
+  sampler: Sampler;
+  limits: Limits;
+  /** Resource attributes of all layers together. */
+  attributes: Readonly<Record<string, string>>;
+  /** For each credential: scheme, host and port of the endpoints that its layer or a lower one named. Empty: any. */
+  bound: { [K in Key]?: readonly string[] };
+  problems: Problem[];
+}
+
+/** Which share of traces leaves; parents of others' traces are not known here, so `parentbased_` changes nothing. */
+export interface Sampler {
+  kind: 'always_on' | 'always_off' | 'traceidratio';
+  ratio: number;
+}
+
+export interface Limits {
+  span: { attributes: number; valueLength?: number | undefined; events: number; links: number };
+  spanEvent: { attributes: number };
+  spanLink: { attributes: number };
+  log: { attributes: number; valueLength?: number | undefined };
+}
+
+export function resolve(input: ConfigInput): Config {
+  const problems: Problem[] = [];
+  const bad: BadValue[] = [];
+  const values: { [key: string]: unknown } = {};
+  const origins: { [K in Key]?: Origin } = {};
+  const bound: { [K in Key]?: readonly string[] } = {};
+  const attributes: Record<string, string> = {};
+  const hosts = new Set<string>();
+
+  for (const key of keys) {
+    const value = factsOf(key).default;
+    if (value === undefined) continue;
+    values[key] = value;
+    origins[key] = 'default';
+  }
+
+  for (const layer of layersOf(input, problems)) {
+    for (const entry of layer.entries) {
+      const accepted = accept(entry, layer, input.home);
+      if ('why' in accepted) {
+        bad.push({ ...entry, why: accepted.why });
+        continue;
+      }
+      if (entry.key === 'attributes') Object.assign(attributes, accepted.value);
+      values[entry.key] = accepted.value;
+      origins[entry.key] = originOf(layer, entry);
+    }
+    for (const { key } of layer.entries) {
+      const value = values[key];
+      if (key.endsWith('endpoint') && typeof value === 'string') hosts.add(new URL(value).origin);
+    }
+    for (const { key } of layer.entries) if (isCredential(key)) bound[key] = [...hosts];
+  }
+
+  if (Object.keys(attributes).length > 0) values.attributes = attributes;
+  // Each value went through its own schema above.
+  const resolved = values as Values;
+  problems.push(...bad.map(each => badValue(each, values)));
+  return {
+    values: resolved,
+    origins,
+    sampler: samplerOf(resolved),
+    limits: limitsOf(resolved),
+    attributes,
+    bound,
+    problems,
+  };
+}
+
+/** A value as `config` may show it. */
+export function shownValue(key: Key, value: unknown): string {
+  if (value === undefined) return 'not set';
+  if (factsOf(key).secret) {
+    const pairs = typeof value === 'string' ? parsePairs(value) : value;
+    const names = typeof pairs === 'object' && pairs !== null ? Object.keys(pairs) : [];
+    return names.map(name => `${name}=***`).join(',');
+  }
+  if (key.endsWith('endpoint') && typeof value === 'string') return shownEndpoint(value);
+  if (typeof value === 'string') return value;
+  return JSON.stringify(value);
+}
+
+/** Without user name, password, query and fragment: all of them may hold keys. */
+export function shownEndpoint(endpoint: string): string {
+  if (!URL.canParse(endpoint)) return endpoint;
+  const url = new URL(endpoint);
+  return `${url.origin}${url.pathname === '/' ? '' : url.pathname}`;
+}
+
+interface Entry {
+  key: Key;
+  value: unknown;
+  /** What could not be read as text. */
+  unreadable?: string | undefined;
+  file?: string | undefined;
+  line?: number | undefined;
+  variable?: string | undefined;
+  flag?: string | undefined;
+}
+type BadValue = Entry & { why: string };
+
+interface Layer {
+  origin: 'global file' | 'project file' | 'environment' | 'flag';
+  /** Relative paths are seen from here. */
+  base: string;
+  entries: Entry[];
+}
+
+function layersOf(input: ConfigInput, problems: Problem[]): Layer[] {
+  const { global, project, env, flags = {}, cwd } = input;
+  const layers: Layer[] = [];
+  if (global) {
+    layers.push({ origin: 'global file', base: dirname(global.file), entries: readFile(global, problems) });
+  }
+  const below = new Map(layers.flatMap(layer => layer.entries).map(entry => [entry.key, entry.value]));
+  if (project) {
+    const entries = readFile(project, problems).filter(entry => {
+      if (project.trusted || isHarmless(entry)) return true;
+      const used = shownValue(entry.key, below.get(entry.key) ?? factsOf(entry.key).default);
+      problems.push({ code: 'config-untrusted', key: entry.key, file: project.file, line: entry.line, used });
+      return false;
+    });
+    layers.push({ origin: 'project file', base: dirname(project.file), entries });
+  }
+  const variables = readVariables(env);
+  problems.push(...variables.problems);
+  layers.push({
+    origin: 'environment',
+    base: cwd,
+    entries: variables.settings.map(({ key, variable, reading }) => ({
+      key,
+      variable,
+      value: 'value' in reading ? reading.value : env[variable],
+      unreadable: 'bad' in reading ? reading.bad : undefined,
+    })),
+  });
+  const given = keys.filter(key => flags[key] !== undefined);
+  layers.push({
+    origin: 'flag',
+    base: cwd,
+    entries: given.map(key => ({ key, value: flags[key], flag: factsOf(key).flag ?? `--${key}` })),
+  });
+  return layers;
+}
+
+/** A project may switch itself off, never on again. */
+const isHarmless = ({ key, value }: Entry): boolean =>
+  factsOf(key).project === true && (key !== 'enabled' || value === false);
+
+/** The file's settings, each with its line; comments and trailing commas are let through. */
+function readFile({ file, text }: { file: string; text: string }, problems: Problem[]): Entry[] {
+  const plain = text.replace(/^\uFEFF/, '');
+  const lines = lineStarts(plain);
+  const errors: ParseError[] = [];
+  const tree = parseTree(plain, errors, { allowTrailingComma: true });
+  const first = errors[0];
+  if (first !== undefined || tree?.type !== 'object') {
+    const { line, column } = placeOf(lines, first?.offset ?? tree?.offset ?? 0);
+    const why = first === undefined ? 'it is not an object' : sentence(printParseErrorCode(first.error));
+    problems.push({ code: 'config-json', file, line, column, why });
+    return [];
+  }
+  return membersOf(tree, '', (key, node) => {
+    const { line } = placeOf(lines, node.offset);
+    problems.push({ code: 'config-key', key, file, line, nearest: nearest(key, keys) });
+  }).map(({ key, node, at }) => ({ key, value: getNodeValue(node), file, line: placeOf(lines, at).line }));
+}
+
+function membersOf(
+  object: Node,
+  above: string,
+  unknown: (key: string, node: Node) => void,
+): { key: Key; node: Node; at: number }[] {
+  return (object.children ?? []).flatMap(property => {
+    const [name, node] = property.children ?? [];
+    if (name === undefined || node === undefined) return [];
+    const key = `${above}${String(name.value)}`;
+    if (key === '$schema') return [];
+    if (isKey(key)) return [{ key, node, at: name.offset }];
+    const isGroup = keys.some(each => each.startsWith(`${key}.`));
+    if (isGroup && node.type === 'object') return membersOf(node, `${key}.`, unknown);
+    unknown(key, name);
+    return [];
+  });
+}
+
+/** `InvalidSymbol` becomes `invalid symbol`. */
+const sentence = (code: string): string => code.replace(/(?!^)([A-Z])/g, ' $1').toLowerCase();
+
+function lineStarts(text: string): number[] {
+  const starts = [0];
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
+  return starts;
+}
+
+function placeOf(starts: readonly number[], offset: number): { line: number; column: number } {
+  const index = starts.findLastIndex(start => start <= offset);
+  return { line: index + 1, column: offset - (starts[index] ?? 0) + 1 };
+}
+
+function accept(entry: Entry, layer: Layer, home: string): { value: unknown } | { why: string } {
+  if (entry.unreadable !== undefined) return { why: entry.unreadable };
+  const facts = factsOf(entry.key);
+  const checked = facts.schema.safeParse(entry.value);
+  if (!checked.success) return { why: whyOf(checked.error.issues[0], entry.key) };
+  if (facts.text === 'path') return { value: pathOf(String(checked.data), layer.base, home) };
+  if (facts.text === 'pairs' && typeof checked.data === 'string') return { value: parsePairs(checked.data) };
+  return { value: checked.data };
+}
+
+function whyOf(issue: { message: string; code?: string | undefined } | undefined, key: Key): string {
+  if (issue?.message.startsWith('is ') || issue?.message.startsWith('names ')) return issue.message;
+  const expected = /expected .*$/i.exec(issue?.message ?? '')?.[0].replace(/, received.*$/, '');
+  if (expected !== undefined && issue?.code !== 'invalid_union') return `does not fit (${expected})`;
+  return factsOf(key).text === 'pairs' ? 'is not a list of name=value or an object of texts' : 'does not fit';
+}
+
+function pathOf(text: string, base: string, home: string): string {
+  if (text === '~') return home;
+  if (text.startsWith('~/')) return join(home, text.slice(2));
+  return isAbsolute(text) ? text : resolvePath(base, text);
+}
+
+function originOf(layer: Layer, entry: Entry): Origin {
+  if (entry.variable !== undefined) return `environment ${entry.variable}`;
+  if (entry.flag !== undefined) return `flag ${entry.flag}`;
+  return layer.origin === 'project file' ? 'project file' : 'global file';
+}
+
+function badValue({ key, value, file, line, variable, flag, why }: BadValue, values: object): Problem {
+  // A secret, an address and a wrong type in their place may all hold credentials.
+  const isShowable = !factsOf(key).secret && !key.endsWith('endpoint');
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return {
+    code: 'config-value',
+    key,
+    file,
+    line,
+    variable,
+    flag,
+    value: isShowable && text !== undefined ? `"${text.slice(0, 60)}"` : undefined,
+    why,
+    used: shownValue(key, (values as Values)[key]),
+  };
+}
+
+const isCredential = (key: Key): boolean => /(^|[._])(headers|client_key|client_certificate)$/.test(key);
+
+/** The credential keys for a signal: the general one and the signal's own. */
+export const credentialKeys = (signal: OtlpSignal): Key[] => [
+  'otlp.headers',
+  `otlp.${signal}_headers`,
+  'otlp.client_certificate',
+  `otlp.${signal}_client_certificate`,
+  'otlp.client_key',
+  `otlp.${signal}_client_key`,
+];
+
+function samplerOf(values: Values): Sampler {
+  const kind = (values['trace.sampler'] ?? 'always_on').replace('parentbased_', '');
+  if (kind === 'always_off') return { kind: 'always_off', ratio: 0 };
+  if (kind === 'traceidratio') return { kind: 'traceidratio', ratio: values['trace.sampler_arg'] ?? 1 };
+  return { kind: 'always_on', ratio: 1 };
+}
+
+function limitsOf(values: Values): Limits {
+  const count = values['limits.attribute_count'] ?? 128;
+  const length = values['limits.attribute_value_length'];
+  return {
+    span: {
+      attributes: values['limits.span_attribute_count'] ?? count,
+      valueLength: values['limits.span_attribute_value_length'] ?? length,
+      events: values['limits.span_event_count'] ?? 128,
+      links: values['limits.span_link_count'] ?? 128,
+    },
+    spanEvent: { attributes: values['limits.event_attribute_count'] ?? 128 },
+    spanLink: { attributes: values['limits.link_attribute_count'] ?? 128 },
+    log: {
+      attributes: values['limits.log_attribute_count'] ?? count,
+      valueLength: values['limits.log_attribute_value_length'] ?? length,
+    },
+  };
+}
+
+/** Which of a signal's exporters were named; undefined: none, so every provider gets it. */
+export function exportersOf(values: Values, signal: OtlpSignal): string[] | undefined {
+  const named = values[`exporters.${signal}`];
+  return named === undefined ? undefined : wordsOf(named);
+}

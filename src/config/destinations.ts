@@ -1,0 +1,294 @@
+/** From settings to where data goes. A destination is complete: whoever ships to it needs no settings any more. */
+import { validateHeaderName, validateHeaderValue } from 'node:http';
+import { digest } from '../lib/hash.ts';
+import { nearest } from '../lib/nearest.ts';
+import type { Problem } from '../problem.ts';
+import { type Config, credentialKeys, exportersOf, shownEndpoint } from './config.ts';
+import { decoded, parsePairs } from './pairs.ts';
+import { type Key, type OtlpSignal, signals, type Values, wordsOf } from './schema.ts';
+
+/** What an outbox holds: OTLP requests by signal, or events as lines. */
+export type Signal = OtlpSignal | 'events';
+export type Provider = 'otlp' | 'console' | 'file' | 'agent-hooks-log';
+
+export interface Destination {
+  v: 1;
+  /** Folder name of its outbox: the same for the same provider, addresses, credentials and temporality. */
+  id: string;
+  provider: Provider;
+  /** For people: holds no credential. */
+  endpoint: string;
+  /** What it takes; a signal that is missing does not go there. */
+  signals: { readonly [S in Signal]?: Target };
+  temporality: 'cumulative' | 'delta';
+  /** Shortest time between two sends of metrics. */
+  metricIntervalMs: number;
+}
+
+export interface Target {
+  /** Of provider otlp. */
+  url?: string | undefined;
+  /** Of file and agent-hooks-log. */
+  path?: string | undefined;
+  headers: Readonly<Record<string, string>>;
+  timeoutMs: number;
+  gzip: boolean;
+  protocol: 'http/protobuf' | 'http/json';
+  tls: { ca?: string | undefined; cert?: string | undefined; key?: string | undefined };
+}
+
+export const providers = ['otlp', 'console', 'file'] as const;
+
+export function destinationsOf(config: Config): { destinations: Destination[]; problems: Problem[] } {
+  const { values } = config;
+  if (values.enabled === false) return { destinations: [], problems: [] };
+  const problems: Problem[] = [];
+  const destinations: Destination[] = [];
+  const named = namedProviders(config, problems);
+
+  if (named.has('otlp')) {
+    const targets = otlpTargets(config, problems);
+    const first = targets.traces ?? targets.metrics ?? targets.logs;
+    if (first?.url !== undefined) {
+      const base = baseOf(values)?.base;
+      destinations.push(complete(values, 'otlp', shownEndpoint(base ?? first.url), targets));
+    }
+  }
+  if (named.has('console')) {
+    const targets = localTargets(values, 'console', {});
+    if (Object.keys(targets).length > 0) destinations.push(complete(values, 'console', 'stdout', targets));
+  }
+  if (named.has('file')) {
+    const path = values['file.path'];
+    if (path === undefined) problems.push({ code: 'provider-incomplete', provider: 'file', key: 'file.path' });
+    else destinations.push(complete(values, 'file', path, localTargets(values, 'file', { path })));
+  }
+  const log = values.agent_hooks_log;
+  if (log !== undefined) {
+    destinations.push(complete(values, 'agent-hooks-log', log, { events: { ...local, path: log } }));
+  }
+  return { destinations, problems };
+}
+
+/** `--provider`: those of the configured that were named. The events' file is no provider and stays. */
+export function narrow(
+  destinations: readonly Destination[],
+  provider: string,
+): { destinations: Destination[]; problems: Problem[] } {
+  const asked = wordsOf(provider);
+  const problems: Problem[] = [];
+  for (const word of asked) {
+    if (destinations.some(each => each.provider === word)) continue;
+    problems.push(
+      isProvider(word) ? { code: 'provider-not-configured', provider: word } : unknownProvider(word, '--provider'),
+    );
+  }
+  return {
+    destinations: destinations.filter(each => each.provider === 'agent-hooks-log' || asked.includes(each.provider)),
+    problems,
+  };
+}
+
+const isProvider = (word: string): boolean => (providers as readonly string[]).includes(word);
+
+function unknownProvider(provider: string, from: string): Problem {
+  return { code: 'provider-unknown', provider, from, known: providers, nearest: nearest(provider, providers) };
+}
+
+function namedProviders(config: Config, problems: Problem[]): Set<string> {
+  const { values, origins } = config;
+  const named = new Set<string>();
+  for (const word of wordsOf(values.provider)) {
+    if (isProvider(word)) named.add(word);
+    else problems.push(unknownProvider(word, origins.provider ?? 'provider'));
+  }
+  const hasEndpoint = endpointKeys.some(key => values[key] !== undefined);
+  if (values.provider === undefined && hasEndpoint) named.add('otlp');
+  // An exporter that is asked for by name is a provider asked for.
+  for (const signal of signals) {
+    for (const word of exportersOf(values, signal) ?? []) if (word !== 'none') named.add(word);
+  }
+  return named;
+}
+
+const endpointKeys = [
+  'otlp.endpoint',
+  'otlp.traces_endpoint',
+  'otlp.metrics_endpoint',
+  'otlp.logs_endpoint',
+] as const satisfies Key[];
+
+type Targets = { -readonly [S in Signal]?: Target };
+
+function otlpTargets(config: Config, problems: Problem[]): Targets {
+  const { values, origins } = config;
+  const general = baseOf(values);
+  const origin = origins['otlp.endpoint'] ?? 'default';
+  if (general?.signalPath) {
+    const endpoint = shownEndpoint(values['otlp.endpoint'] ?? '');
+    problems.push({ code: 'endpoint-signal-path', endpoint, used: shownEndpoint(general.base), from: origin });
+  }
+  if (general && new URL(general.base).port === '4317') {
+    problems.push({ code: 'endpoint-grpc-port', endpoint: shownEndpoint(general.base), from: origin });
+  }
+  const anyEndpoint = endpointKeys.some(key => values[key] !== undefined);
+  const targets: Targets = {};
+  const without: OtlpSignal[] = [];
+  for (const signal of signals) {
+    const exporters = exportersOf(values, signal);
+    if (exporters !== undefined && !exporters.includes('otlp')) continue;
+    const own = values[`otlp.${signal}_endpoint`];
+    // With one signal's address alone the standard sends the others to localhost. There they would wait for ever, so
+    // they need to be asked for.
+    const fallback = anyEndpoint && exporters === undefined ? undefined : 'http://localhost:4318';
+    const base = general?.base ?? fallback;
+    const address = own === undefined ? (base === undefined ? undefined : signalUrl(base, signal)) : new URL(own).href;
+    if (address === undefined) without.push(signal);
+    else targets[signal] = otlpTarget(config, signal, address, problems);
+  }
+  if (without.length > 0) {
+    const key = `otlp.endpoint or ${without.map(signal => `otlp.${signal}_endpoint`).join(' and ')}`;
+    problems.push({ code: 'endpoint-missing', signals: without, key });
+  }
+  return targets;
+}
+
+/** The base of all signals. The Python package wrote one signal's address there, so such a path is taken off. */
+function baseOf(values: Values): { base: string; signalPath: boolean } | undefined {
+  const endpoint = values['otlp.endpoint'];
+  if (endpoint === undefined) return undefined;
+  const url = new URL(endpoint);
+  const path = url.pathname.replace(/\/v1\/(traces|metrics|logs)\/?$/, '');
+  const signalPath = path !== url.pathname;
+  url.pathname = path;
+  return { base: url.href, signalPath };
+}
+
+function signalUrl(base: string, signal: OtlpSignal): string {
+  const url = new URL(base);
+  url.pathname = `${url.pathname.replace(/\/$/, '')}/v1/${signal}`;
+  return url.href;
+}
+
+function otlpTarget(config: Config, signal: OtlpSignal, address: string, problems: Problem[]): Target {
+  const { values } = config;
+  const url = new URL(address);
+  const allowed = new Map(credentialKeys(signal).map(key => [key, isAllowed(config, key, url, problems)]));
+  const headers = {
+    ...authorizationOf(url),
+    ...(allowed.get('otlp.headers') ? headersOf(config, 'otlp.headers', problems) : {}),
+    ...(allowed.get(`otlp.${signal}_headers`) ? headersOf(config, `otlp.${signal}_headers`, problems) : {}),
+  };
+  url.username = '';
+  url.password = '';
+  url.hash = '';
+  const pick = (key: 'client_certificate' | 'client_key'): string | undefined =>
+    (allowed.get(`otlp.${signal}_${key}`) ? values[`otlp.${signal}_${key}`] : undefined) ??
+    (allowed.get(`otlp.${key}`) ? values[`otlp.${key}`] : undefined);
+  return {
+    url: url.href,
+    headers,
+    timeoutMs: values[`otlp.${signal}_timeout_ms`] ?? values['otlp.timeout_ms'] ?? 10_000,
+    gzip: (values[`otlp.${signal}_compression`] ?? values['otlp.compression']) !== 'none',
+    protocol: values[`otlp.${signal}_protocol`] ?? values['otlp.protocol'] ?? 'http/protobuf',
+    tls: {
+      ca: values[`otlp.${signal}_certificate`] ?? values['otlp.certificate'],
+      cert: pick('client_certificate'),
+      key: pick('client_key'),
+    },
+  };
+}
+
+/** A credential goes to the hosts that its layer or a lower one named, so that no higher layer can redirect it. */
+function isAllowed({ values, origins, bound }: Config, key: Key, url: URL, problems: Problem[]): boolean {
+  if (values[key] === undefined) return false;
+  const hosts = bound[key] ?? [];
+  if (hosts.length === 0 || hosts.includes(url.origin)) return true;
+  const problem: Problem = { code: 'credentials-withheld', key, from: origins[key] ?? 'default', endpoint: url.origin };
+  if (!problems.some(each => JSON.stringify(each) === JSON.stringify(problem))) problems.push(problem);
+  return false;
+}
+
+/** User name and password in an address leave as the header that they stand for. */
+function authorizationOf(url: URL): Record<string, string> {
+  if (url.username === '' && url.password === '') return {};
+  const pair = `${decoded(url.username) ?? url.username}:${decoded(url.password) ?? url.password}`;
+  return { authorization: `Basic ${Buffer.from(pair, 'utf8').toString('base64')}` };
+}
+
+function headersOf({ values, origins }: Config, key: Key, problems: Problem[]): Record<string, string> {
+  const value = values[key];
+  const pairs = typeof value === 'string' ? parsePairs(value) : value;
+  const headers: Record<string, string> = {};
+  for (const [name, text] of Object.entries(pairs ?? {})) {
+    const why = badHeader(name, text);
+    // Names are not case-sensitive; lower case makes a later one replace an earlier one.
+    if (why === undefined) headers[name.toLowerCase()] = text;
+    else {
+      const shown = JSON.stringify(name).slice(0, 60);
+      const problem: Problem = {
+        code: 'config-value',
+        key,
+        why: `holds the header ${shown}, which ${why}`,
+        used: 'no such header',
+      };
+      const variable = origins[key]?.startsWith('environment ') ? origins[key].slice('environment '.length) : undefined;
+      const placed = { ...problem, variable };
+      if (!problems.some(each => JSON.stringify(each) === JSON.stringify(placed))) problems.push(placed);
+    }
+  }
+  return headers;
+}
+
+/** Headers that say how the body is framed are ours; a line break in a value would begin a header of its own. */
+const ownHeaders = ['host', 'content-length', 'content-type', 'content-encoding', 'transfer-encoding', 'connection'];
+
+function badHeader(name: string, value: string): string | undefined {
+  if (ownHeaders.includes(name.toLowerCase())) return 'otel-hooks sets itself';
+  try {
+    validateHeaderName(name);
+    validateHeaderValue(name, value);
+    return undefined;
+  } catch {
+    // Both throw to say no; what they say repeats the value.
+    return 'HTTP does not allow';
+  }
+}
+
+const local: Target = { headers: {}, timeoutMs: 10_000, gzip: false, protocol: 'http/json', tls: {} };
+
+function localTargets(values: Values, provider: 'console' | 'file', where: { path?: string }): Targets {
+  const targets: Targets = {};
+  const isNamed = wordsOf(values.provider).includes(provider);
+  for (const signal of signals) {
+    const exporters = exportersOf(values, signal);
+    const goes = exporters === undefined ? isNamed : goesLocal(exporters, provider, isNamed);
+    if (goes) targets[signal] = { ...local, ...where };
+  }
+  return targets;
+}
+
+/** The standard's words know no file: it gets what is not `none`. */
+function goesLocal(exporters: readonly string[], provider: 'console' | 'file', isNamed: boolean): boolean {
+  return provider === 'file' ? isNamed && !exporters.includes('none') : exporters.includes('console');
+}
+
+function complete(values: Values, provider: Provider, endpoint: string, targets: Targets): Destination {
+  const temporality = values['otlp.temporality'] === 'cumulative' ? 'cumulative' : 'delta';
+  const identity = Object.entries(targets).map(([signal, { url, path, headers, tls }]) => [
+    signal,
+    url,
+    path,
+    Object.entries(headers).sort(([a], [b]) => (a < b ? -1 : 1)),
+    tls,
+  ]);
+  return {
+    v: 1,
+    id: digest('otel-hooks/destination/1', provider, temporality, JSON.stringify(identity)).toString('hex', 0, 8),
+    provider,
+    endpoint,
+    signals: targets,
+    temporality: provider === 'otlp' ? temporality : 'cumulative',
+    metricIntervalMs: values['metrics.interval_ms'] ?? 15_000,
+  };
+}

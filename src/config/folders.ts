@@ -1,0 +1,36 @@
+/** Where our folders are: XDG on Linux and wherever its variables are set, else as customary on macOS and Windows. */
+import { isAbsolute, join } from 'node:path';
+
+export interface Surroundings {
+  env: Readonly<Record<string, string | undefined>>;
+  home: string;
+  platform: string;
+}
+
+export const configFolder = (where: Surroundings): string =>
+  folder(where, 'XDG_CONFIG_HOME', '.config', 'APPDATA', 'config');
+
+export const stateFolder = (where: Surroundings): string =>
+  where.env.OTEL_HOOKS_STATE_DIR || folder(where, 'XDG_STATE_HOME', '.local/state', 'LOCALAPPDATA', 'state');
+
+export const dataFolder = (where: Surroundings): string =>
+  folder(where, 'XDG_DATA_HOME', '.local/share', 'LOCALAPPDATA', 'data');
+
+/** `part` keeps the three apart on systems that have one place for all of them. */
+function folder(
+  { env, home, platform }: Surroundings,
+  xdg: string,
+  linux: string,
+  windows: 'APPDATA' | 'LOCALAPPDATA',
+  part: 'config' | 'state' | 'data',
+): string {
+  const set = env[xdg];
+  // The XDG specification has relative values ignored.
+  if (set !== undefined && isAbsolute(set)) return join(set, 'otel-hooks');
+  if (platform === 'win32') {
+    const base = env[windows] || join(home, 'AppData', windows === 'APPDATA' ? 'Roaming' : 'Local');
+    return join(base, 'otel-hooks', part);
+  }
+  if (platform === 'darwin') return join(home, 'Library', 'Application Support', 'otel-hooks', part);
+  return join(home, linux, 'otel-hooks');
+}

@@ -1,0 +1,345 @@
+/**
+ * Every setting: its shape, what it is for, its default, and the variables and flags that also set it.
+ *
+ * One flat table. The nested file, the JSON Schema, docs/configuration.md, the layers and their origins are all read
+ * off it, so a setting is added by adding one entry here.
+ */
+import * as z from 'zod';
+import { parsePairs } from './pairs.ts';
+
+/** How a variable's text becomes a value; files and flags bring values of their own. */
+type Text = 'text' | 'word' | 'boolean' | 'number' | 'list' | 'path' | 'pairs';
+
+export interface Facts<T> {
+  schema: z.ZodType<T>;
+  about: string;
+  text: Text;
+  default?: T;
+  /** Lowest first: a later one overrides. */
+  variables?: readonly string[];
+  flag?: string;
+  /** Never shown, never in a problem. */
+  secret?: true;
+  /** A project's file may set it without consent: it narrows what leaves or only labels it. */
+  project?: true;
+}
+
+const setting = <T>(schema: z.ZodType<T>, facts: Omit<Facts<T>, 'schema'>): Facts<T> => ({ schema, ...facts });
+
+const words = z.union([z.string().min(1), z.array(z.string().min(1))]);
+const count = z.int().min(0);
+const path = z.string().min(1);
+const address = z.string().refine(isHttpAddress, 'is not an http:// or https:// address');
+const pairs = z.union([
+  z.string().refine(value => parsePairs(value) !== undefined, 'is not a list of name=value, separated by commas'),
+  z.record(z.string(), z.string()),
+]);
+const exporters = z
+  .union([z.string(), z.array(z.string())])
+  .refine(
+    value => wordsOf(value).every(word => ['otlp', 'console', 'none'].includes(word)),
+    'names an exporter other than otlp, console and none',
+  );
+
+export const signals = ['traces', 'metrics', 'logs'] as const;
+export type OtlpSignal = (typeof signals)[number];
+
+const protocols = ['http/protobuf', 'http/json'] as const;
+type Protocol = (typeof protocols)[number];
+const compressions = ['gzip', 'none'] as const;
+const temporalities = ['cumulative', 'delta', 'lowmemory'] as const;
+const samplers = [
+  'always_on',
+  'always_off',
+  'traceidratio',
+  'parentbased_always_on',
+  'parentbased_always_off',
+  'parentbased_traceidratio',
+] as const;
+
+const of = (signal: OtlpSignal): string => `OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_`;
+const endpointOf = (signal: OtlpSignal) =>
+  setting(address, {
+    about: `Address for ${signal}, used as it stands (nothing is appended).`,
+    text: 'text',
+    variables: [`${of(signal)}ENDPOINT`],
+  });
+const headersOf = (signal: OtlpSignal) =>
+  setting(pairs, {
+    about: `Headers for ${signal}, added to \`otlp.headers\`.`,
+    text: 'pairs',
+    secret: true,
+    variables: [`${of(signal)}HEADERS`],
+  });
+const protocolOf = (signal: OtlpSignal) =>
+  setting<Protocol>(z.enum(protocols), {
+    about: `As \`otlp.protocol\`, for ${signal}.`,
+    text: 'word',
+    variables: [`${of(signal)}PROTOCOL`],
+  });
+const compressionOf = (signal: OtlpSignal) =>
+  setting(z.enum(compressions), {
+    about: `As \`otlp.compression\`, for ${signal}.`,
+    text: 'word',
+    variables: [`${of(signal)}COMPRESSION`],
+  });
+const timeoutOf = (signal: OtlpSignal) =>
+  setting(z.int().min(1).max(600_000), {
+    about: `As \`otlp.timeout_ms\`, for ${signal}.`,
+    text: 'number',
+    variables: [`${of(signal)}TIMEOUT`],
+  });
+const fileOf = (signal: OtlpSignal, key: string, variable: string) =>
+  setting(path, {
+    about: `As \`otlp.${key}\`, for ${signal}.`,
+    text: 'path',
+    variables: [`${of(signal)}${variable}`],
+  });
+const exporterOf = (signal: OtlpSignal) =>
+  setting(exporters, {
+    about: `Where ${signal} go: \`otlp\`, \`console\`, both, or \`none\`. Unset: to every provider.`,
+    text: 'list',
+    variables: [`OTEL_${signal.toUpperCase()}_EXPORTER`],
+  });
+const limit = (about: string, variables: string[], value?: number) =>
+  setting(count, { about, text: 'number', variables, ...(value === undefined ? {} : { default: value }) });
+
+export const settings = {
+  provider: setting(words, {
+    about: 'Where data goes: one provider or several. Unset: `otlp` as soon as an endpoint is set, else nowhere.',
+    text: 'list',
+    variables: ['OTEL_HOOKS_PROVIDER'],
+  }),
+  enabled: setting(z.boolean(), {
+    about:
+      'False: sessions have no destination; what they record stays on this machine. A project may set it to false only.',
+    text: 'boolean',
+    default: true,
+    variables: ['OTEL_SDK_DISABLED', 'OTEL_HOOKS_ENABLED'],
+    project: true,
+  }),
+  service_name: setting(z.string().min(1), {
+    about: '`service.name` of the resource. Unset: the name of the agent.',
+    text: 'text',
+    variables: ['OTEL_SERVICE_NAME'],
+    project: true,
+  }),
+  attributes: setting(pairs, {
+    about: 'Attributes of the resource. Those of several layers are put together; the later layer wins.',
+    text: 'pairs',
+    variables: ['OTEL_RESOURCE_ATTRIBUTES'],
+    project: true,
+  }),
+  'otlp.endpoint': setting(address, {
+    about:
+      'Base address of an OTLP/HTTP receiver; `/v1/traces`, `/v1/metrics` and `/v1/logs` are appended. ' +
+      'With provider `otlp` and no endpoint at all: `http://localhost:4318`.',
+    text: 'text',
+    variables: ['OTEL_EXPORTER_OTLP_ENDPOINT'],
+  }),
+  'otlp.headers': setting(pairs, {
+    about: 'Headers sent along, as `name=value,name=value` with percent-encoding, or as an object.',
+    text: 'pairs',
+    secret: true,
+    variables: ['OTEL_EXPORTER_OTLP_HEADERS'],
+  }),
+  'otlp.protocol': setting<Protocol>(z.enum(protocols), {
+    about: 'Encoding of bodies.',
+    text: 'word',
+    default: 'http/protobuf',
+    variables: ['OTEL_EXPORTER_OTLP_PROTOCOL'],
+  }),
+  'otlp.compression': setting(z.enum(compressions), {
+    about: 'Compression of bodies on the wire.',
+    text: 'word',
+    default: 'gzip',
+    variables: ['OTEL_EXPORTER_OTLP_COMPRESSION'],
+  }),
+  'otlp.timeout_ms': setting(z.int().min(1).max(600_000), {
+    about: 'Longest time for one request, from connecting to the last byte of the answer.',
+    text: 'number',
+    default: 10_000,
+    variables: ['OTEL_EXPORTER_OTLP_TIMEOUT'],
+  }),
+  'otlp.certificate': setting(path, {
+    about: 'PEM file of the certificate authority that the server must be signed by, instead of the public ones.',
+    text: 'path',
+    variables: ['OTEL_EXPORTER_OTLP_CERTIFICATE'],
+  }),
+  'otlp.client_certificate': setting(path, {
+    about: 'PEM file of our own certificate, for servers that ask for one.',
+    text: 'path',
+    variables: ['OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE'],
+  }),
+  'otlp.client_key': setting(path, {
+    about: 'PEM file of the key of `otlp.client_certificate`.',
+    text: 'path',
+    variables: ['OTEL_EXPORTER_OTLP_CLIENT_KEY'],
+  }),
+  'otlp.temporality': setting(z.enum(temporalities), {
+    about: 'Of metrics: `cumulative` for Prometheus, `delta` for back ends that sum up (`lowmemory` means the same).',
+    text: 'word',
+    default: 'cumulative',
+    variables: ['OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE'],
+  }),
+  'otlp.traces_endpoint': endpointOf('traces'),
+  'otlp.traces_headers': headersOf('traces'),
+  'otlp.traces_protocol': protocolOf('traces'),
+  'otlp.traces_compression': compressionOf('traces'),
+  'otlp.traces_timeout_ms': timeoutOf('traces'),
+  'otlp.traces_certificate': fileOf('traces', 'certificate', 'CERTIFICATE'),
+  'otlp.traces_client_certificate': fileOf('traces', 'client_certificate', 'CLIENT_CERTIFICATE'),
+  'otlp.traces_client_key': fileOf('traces', 'client_key', 'CLIENT_KEY'),
+  'otlp.metrics_endpoint': endpointOf('metrics'),
+  'otlp.metrics_headers': headersOf('metrics'),
+  'otlp.metrics_protocol': protocolOf('metrics'),
+  'otlp.metrics_compression': compressionOf('metrics'),
+  'otlp.metrics_timeout_ms': timeoutOf('metrics'),
+  'otlp.metrics_certificate': fileOf('metrics', 'certificate', 'CERTIFICATE'),
+  'otlp.metrics_client_certificate': fileOf('metrics', 'client_certificate', 'CLIENT_CERTIFICATE'),
+  'otlp.metrics_client_key': fileOf('metrics', 'client_key', 'CLIENT_KEY'),
+  'otlp.logs_endpoint': endpointOf('logs'),
+  'otlp.logs_headers': headersOf('logs'),
+  'otlp.logs_protocol': protocolOf('logs'),
+  'otlp.logs_compression': compressionOf('logs'),
+  'otlp.logs_timeout_ms': timeoutOf('logs'),
+  'otlp.logs_certificate': fileOf('logs', 'certificate', 'CERTIFICATE'),
+  'otlp.logs_client_certificate': fileOf('logs', 'client_certificate', 'CLIENT_CERTIFICATE'),
+  'otlp.logs_client_key': fileOf('logs', 'client_key', 'CLIENT_KEY'),
+  'exporters.traces': exporterOf('traces'),
+  'exporters.metrics': exporterOf('metrics'),
+  'exporters.logs': exporterOf('logs'),
+  'metrics.interval_ms': setting(z.int().min(1_000).max(3_600_000), {
+    about: 'Shortest time between two sends of metrics to one destination.',
+    text: 'number',
+    default: 15_000,
+    variables: ['OTEL_METRIC_EXPORT_INTERVAL'],
+  }),
+  'file.path': setting(path, {
+    about: 'File that provider `file` appends to: one OTLP/JSON request a line.',
+    text: 'path',
+  }),
+  agent_hooks_log: setting(path, {
+    about: 'File that gets every event as one line of Agent Hooks 0.1, besides what the providers get.',
+    text: 'path',
+    variables: ['AGENT_HOOKS_LOG'],
+  }),
+  'trace.deny_as_error': setting(z.boolean(), {
+    about: 'True: a denied action has status ERROR. Otherwise it has none, since the policy worked.',
+    text: 'boolean',
+    default: false,
+    project: true,
+  }),
+  'trace.sampler': setting(z.enum(samplers), {
+    about: 'Which traces leave. Logs and metrics are not sampled.',
+    text: 'word',
+    default: 'parentbased_always_on',
+    variables: ['OTEL_TRACES_SAMPLER'],
+    project: true,
+  }),
+  'trace.sampler_arg': setting(z.number().min(0).max(1), {
+    about: 'Share of traces that the ratio samplers keep, decided by trace id.',
+    text: 'number',
+    default: 1,
+    variables: ['OTEL_TRACES_SAMPLER_ARG'],
+    project: true,
+  }),
+  'trace.traceparent': setting(z.enum(['link', 'parent', 'ignore']), {
+    about: "What a TRACEPARENT in the hook's environment becomes: a link, the session's parent, or nothing.",
+    text: 'word',
+    default: 'link',
+    variables: ['OTEL_PROPAGATORS'],
+    project: true,
+  }),
+  'limits.attribute_count': limit('Most attributes of a span or record.', ['OTEL_ATTRIBUTE_COUNT_LIMIT'], 128),
+  'limits.attribute_value_length': limit('Longest text of an attribute, in characters. Unset: 2,048 bytes.', [
+    'OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT',
+  ]),
+  'limits.span_attribute_count': limit('As `limits.attribute_count`, for spans.', ['OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT']),
+  'limits.span_attribute_value_length': limit('As `limits.attribute_value_length`, for spans.', [
+    'OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT',
+  ]),
+  'limits.span_event_count': limit('Most events of a span.', ['OTEL_SPAN_EVENT_COUNT_LIMIT'], 128),
+  'limits.span_link_count': limit('Most links of a span.', ['OTEL_SPAN_LINK_COUNT_LIMIT'], 128),
+  'limits.event_attribute_count': limit(
+    "Most attributes of a span's event.",
+    ['OTEL_SPAN_ATTRIBUTE_PER_EVENT_COUNT_LIMIT', 'OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT'],
+    128,
+  ),
+  'limits.link_attribute_count': limit(
+    "Most attributes of a span's link.",
+    ['OTEL_SPAN_ATTRIBUTE_PER_LINK_COUNT_LIMIT', 'OTEL_LINK_ATTRIBUTE_COUNT_LIMIT'],
+    128,
+  ),
+  'limits.log_attribute_count': limit('As `limits.attribute_count`, for log records.', [
+    'OTEL_LOGRECORD_ATTRIBUTE_COUNT_LIMIT',
+  ]),
+  'limits.log_attribute_value_length': limit('As `limits.attribute_value_length`, for log records.', [
+    'OTEL_LOGRECORD_ATTRIBUTE_VALUE_LENGTH_LIMIT',
+  ]),
+  max_chars: setting(z.int().min(0).max(10_000_000), {
+    about: 'Longest content, in characters, where content was asked for.',
+    text: 'number',
+    default: 20_000,
+    variables: ['OTEL_HOOKS_MAX_CHARS'],
+  }),
+  state_dir: setting(path, {
+    about: 'Folder of everything that otel-hooks keeps.',
+    text: 'path',
+    variables: ['OTEL_HOOKS_STATE_DIR'],
+    flag: '--state-dir',
+  }),
+  fsync: setting(z.boolean(), {
+    about: 'True: what is recorded also survives a power cut, at the price of slower writes.',
+    text: 'boolean',
+    default: false,
+    variables: ['OTEL_HOOKS_FSYNC'],
+  }),
+  debug: setting(z.boolean(), {
+    about: 'True: `deliver` and `serve` say what they do.',
+    text: 'boolean',
+    default: false,
+    variables: ['OTEL_LOG_LEVEL', 'OTEL_HOOKS_DEBUG'],
+  }),
+} satisfies { [key: string]: { schema: z.ZodType } };
+
+export type Key = keyof typeof settings;
+export type Value<K extends Key> = z.output<(typeof settings)[K]['schema']>;
+export type Values = { [K in Key]?: Value<K> };
+
+export const keys = Object.keys(settings) as Key[];
+export const isKey = (text: string): text is Key => Object.hasOwn(settings, text);
+/** The same entry, with the shape of its value forgotten. */
+export const factsOf = (key: Key): Facts<unknown> => settings[key] as unknown as Facts<unknown>;
+
+/** JSON Schema of a config file, for `config --schema` and for editors. */
+export function jsonSchema(): object {
+  const top: { [name: string]: z.ZodType } = { $schema: z.string().optional() };
+  const groups: { [name: string]: { [name: string]: z.ZodType } } = {};
+  for (const key of keys) {
+    const facts = factsOf(key);
+    const described = facts.schema.describe(facts.about).optional();
+    const [group, name] = key.split('.');
+    if (group === undefined) continue;
+    if (name === undefined) top[group] = described;
+    else {
+      groups[group] ??= {};
+      groups[group][name] = described;
+    }
+  }
+  for (const [group, members] of Object.entries(groups)) top[group] = z.strictObject(members).optional();
+  const schema = z.toJSONSchema(z.strictObject(top), { io: 'input' });
+  return { ...schema, title: 'otel-hooks configuration' };
+}
+
+/** A word, a list of words in one text, or a list. */
+export function wordsOf(value: string | readonly string[] | undefined): string[] {
+  const parts = typeof value === 'string' ? value.split(/[\s,]+/) : (value ?? []);
+  return [...new Set(parts.map(part => part.trim().toLowerCase()).filter(part => part !== ''))];
+}
+
+function isHttpAddress(value: string): boolean {
+  if (!URL.canParse(value)) return false;
+  const { protocol, hostname } = new URL(value);
+  return (protocol === 'http:' || protocol === 'https:') && hostname !== '';
+}

@@ -1,0 +1,171 @@
+/**
+ * Every variable that people set for OpenTelemetry, and what becomes of it: a setting, or a sentence that says why not.
+ * Parsing follows the specification: empty is unset, enumerations ignore case, what cannot be read is said and ignored.
+ */
+import { nearest } from '../lib/nearest.ts';
+import type { Problem } from '../problem.ts';
+import { parsePairs } from './pairs.ts';
+import { factsOf, type Key, keys } from './schema.ts';
+
+/** A setting's value as a variable states it, or why it states none. */
+type Reading = { value: unknown } | { bad: string };
+
+export interface VariableSetting {
+  key: Key;
+  variable: string;
+  reading: Reading;
+}
+
+export function readVariables(env: Readonly<Record<string, string | undefined>>): {
+  settings: VariableSetting[];
+  problems: Problem[];
+} {
+  const settings: VariableSetting[] = [];
+  for (const [variable, key] of settable) {
+    const text = env[variable]?.trim();
+    if (text === undefined || text === '') continue;
+    settings.push({ key, variable, reading: (special[variable] ?? plain(key))(text) });
+  }
+  return { settings, problems: [...unsupported(env), ...unknown(env)] };
+}
+
+/** Variables that set a key, in the order in which they are applied: the standard's, then ours. */
+const settable: readonly [string, Key][] = keys
+  .flatMap(key => (factsOf(key).variables ?? []).map((variable): [string, Key] => [variable, key]))
+  .sort(([a], [b]) => Number(isOurs(a)) - Number(isOurs(b)));
+
+/** What else is looked at, and by whom: these set no key. */
+const elsewhere = ['OTEL_HOOKS_CONFIG', 'OTEL_HOOKS_SOURCE_TOOL'];
+
+function isOurs(variable: string): boolean {
+  return variable.startsWith('OTEL_HOOKS_');
+}
+
+const plain =
+  (key: Key) =>
+  (text: string): Reading => {
+    switch (factsOf(key).text) {
+      case 'boolean':
+        return /^(true|false)$/i.test(text)
+          ? { value: text.toLowerCase() === 'true' }
+          : { bad: 'is not true or false' };
+      case 'number':
+        return /^[+-]?\d+(\.\d+)?$/.test(text) ? { value: Number(text) } : { bad: 'is not a number' };
+      case 'pairs': {
+        const value = parsePairs(text);
+        return value ? { value } : { bad: 'is not a list of name=value, separated by commas; none of it was used' };
+      }
+      case 'list':
+        return { value: text.split(',').map(word => word.trim().toLowerCase()) };
+      case 'word':
+        return { value: text.toLowerCase() };
+      default:
+        return { value: text };
+    }
+  };
+
+/** Variables whose words are not those of the key they set. */
+const special: { [variable: string]: (text: string) => Reading } = {
+  // Only the word true disables.
+  OTEL_SDK_DISABLED: text =>
+    /^(true|false)$/i.test(text) ? { value: text.toLowerCase() !== 'true' } : { bad: 'is not true or false' },
+  OTEL_LOG_LEVEL: text =>
+    /^(none|error|warn|info|debug|verbose|all)$/i.test(text)
+      ? { value: /^(debug|verbose|all)$/i.test(text) }
+      : { bad: 'is not a log level' },
+  OTEL_PROPAGATORS: text => {
+    const names = text.split(',').map(name => name.trim().toLowerCase());
+    const foreign = names.filter(name => !['tracecontext', 'baggage', 'none'].includes(name));
+    if (foreign.length > 0 && !names.includes('tracecontext')) {
+      return { bad: `names ${foreign.join(', ')}, but only tracecontext is read from the environment` };
+    }
+    return { value: names.includes('tracecontext') ? 'link' : 'ignore' };
+  },
+  OTEL_EXPORTER_OTLP_PROTOCOL: protocol,
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: protocol,
+  OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: protocol,
+  OTEL_EXPORTER_OTLP_LOGS_PROTOCOL: protocol,
+  OTEL_TRACES_EXPORTER: exporter,
+  OTEL_METRICS_EXPORTER: exporter,
+  OTEL_LOGS_EXPORTER: exporter,
+};
+
+function protocol(text: string): Reading {
+  return text.toLowerCase() === 'grpc'
+    ? { bad: 'is not spoken by otel-hooks, which posts over HTTP (port 4318 of a collector)' }
+    : { value: text.toLowerCase() };
+}
+
+function exporter(text: string): Reading {
+  const words = text.split(',').map(word => word.trim().toLowerCase());
+  // What provider `console` prints is what the specification's otlp/stdout asks for.
+  const value = words.map(word => (word === 'otlp/stdout' ? 'console' : word));
+  const foreign = value.filter(word => !['otlp', 'console', 'none'].includes(word));
+  return foreign.length > 0 ? { bad: `names ${foreign.join(', ')}; there are otlp, console and none` } : { value };
+}
+
+interface Answer {
+  why: string;
+  instead: string;
+  /** Values that ask for what we do anyway. */
+  fine?: readonly string[];
+}
+
+const outbox = 'bodies wait on disk and leave when a round ends, not by a timer or from a queue in memory';
+const noTimer: Answer = { why: outbox, instead: 'unset it; nothing waits for it.' };
+const noFile: Answer = {
+  why: 'otel-hooks does not read declarative configuration files, and the other OTEL_* variables stay in force',
+  instead: 'put the settings into the config file of otel-hooks; `otel-hooks config --schema` lists them.',
+};
+
+const answered: { readonly [variable: string]: Answer } = {
+  OTEL_CONFIG_FILE: noFile,
+  OTEL_EXPERIMENTAL_CONFIG_FILE: noFile,
+  OTEL_ENTITIES: { why: 'entities are not supported', instead: 'use OTEL_RESOURCE_ATTRIBUTES.' },
+  OTEL_BSP_SCHEDULE_DELAY: noTimer,
+  OTEL_BSP_EXPORT_TIMEOUT: { why: outbox, instead: 'use OTEL_EXPORTER_OTLP_TRACES_TIMEOUT.' },
+  OTEL_BSP_MAX_QUEUE_SIZE: noTimer,
+  OTEL_BSP_MAX_EXPORT_BATCH_SIZE: { why: 'requests hold up to 512 items', instead: 'unset it.', fine: ['512'] },
+  OTEL_BLRP_SCHEDULE_DELAY: noTimer,
+  OTEL_BLRP_EXPORT_TIMEOUT: { why: outbox, instead: 'use OTEL_EXPORTER_OTLP_LOGS_TIMEOUT.' },
+  OTEL_BLRP_MAX_QUEUE_SIZE: noTimer,
+  OTEL_BLRP_MAX_EXPORT_BATCH_SIZE: { why: 'requests hold up to 512 items', instead: 'unset it.', fine: ['512'] },
+  OTEL_METRIC_EXPORT_TIMEOUT: {
+    why: 'a request has one time limit',
+    instead: 'use OTEL_EXPORTER_OTLP_METRICS_TIMEOUT.',
+  },
+  OTEL_METRICS_EXEMPLAR_FILTER: {
+    why: 'metrics carry no exemplars',
+    instead: 'unset it, or set it to always_off.',
+    fine: ['always_off'],
+  },
+  OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION: {
+    why: 'histograms have the bounds that the conventions give them',
+    instead: 'unset it, or set it to explicit_bucket_histogram.',
+    fine: ['explicit_bucket_histogram'],
+  },
+};
+
+/** Variables that are read, and those that are answered; for the documents and for the front ends' allow-list. */
+export const honouredVariables: readonly string[] = [...new Set(settable.map(([variable]) => variable))];
+export const answeredVariables: readonly string[] = Object.keys(answered);
+export const answerOf = (variable: string): Answer | undefined => answered[variable];
+
+function unsupported(env: Readonly<Record<string, string | undefined>>): Problem[] {
+  const found: Problem[] = [];
+  for (const [variable, { why, instead, fine }] of Object.entries(answered)) {
+    const text = env[variable]?.trim();
+    if (text === undefined || text === '' || fine?.includes(text.toLowerCase())) continue;
+    found.push({ code: 'variable-unsupported', variable, why, instead });
+  }
+  return found;
+}
+
+/** Of the standard's variables many are meant for others; a name that begins with ours is meant for us. */
+function unknown(env: Readonly<Record<string, string | undefined>>): Problem[] {
+  const known = [...honouredVariables.filter(isOurs), ...elsewhere];
+  return Object.keys(env)
+    .filter(variable => isOurs(variable) && !known.includes(variable) && env[variable] !== '')
+    .sort()
+    .map(variable => ({ code: 'variable-unknown', variable, nearest: nearest(variable, known) }));
+}

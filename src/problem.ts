@@ -1,0 +1,141 @@
+/**
+ * Something a person should know, as data: tests compare codes, people read the sentences of `explain`.
+ *
+ * Every code has a heading in docs/problems.md. No field ever holds a credential: where a bad value might be one,
+ * whoever makes the problem leaves the value out.
+ */
+export type Problem =
+  | { code: 'config-unreadable'; file: string; why: string }
+  | { code: 'config-json'; file: string; line: number; column: number; why: string }
+  | (Setting & { code: 'config-value'; value?: string | undefined; why: string; used: string })
+  | (Setting & { code: 'config-key'; nearest?: string | undefined })
+  | (Setting & { code: 'config-untrusted'; used: string })
+  | { code: 'variable-unsupported'; variable: string; why: string; instead: string }
+  | { code: 'variable-unknown'; variable: string; nearest?: string | undefined }
+  | { code: 'provider-unknown'; provider: string; from: string; known: readonly string[]; nearest?: string | undefined }
+  | { code: 'provider-not-configured'; provider: string }
+  | { code: 'provider-incomplete'; provider: string; key: string }
+  | { code: 'endpoint-signal-path'; endpoint: string; used: string; from: string }
+  | { code: 'endpoint-grpc-port'; endpoint: string; from: string }
+  | { code: 'endpoint-missing'; signals: readonly string[]; key: string }
+  | { code: 'credentials-withheld'; key: string; from: string; endpoint: string }
+  | { code: 'delivery-failing'; endpoint: string; signal: string; why: string; failures: number }
+  | { code: 'delivery-refused'; endpoint: string; status: number }
+  | { code: 'delivery-endpoint'; endpoint: string; signal: string; status: number }
+  | { code: 'delivery-rejected'; endpoint: string; signal: string; reason: string; items: number }
+  | { code: 'delivery-all-refused'; endpoint: string; signal: string; reason: string; items: number }
+  | { code: 'delivery-partial'; endpoint: string; signal: string; items: number; message: string };
+
+/** Where a setting stands: a line of a file, a variable or a flag. */
+interface Setting {
+  key: string;
+  file?: string | undefined;
+  line?: number | undefined;
+  variable?: string | undefined;
+  flag?: string | undefined;
+}
+
+export interface Explanation {
+  /** Names the file, value or address, and what was not done. */
+  what: string;
+  /** A command or an edit. */
+  next: string;
+}
+
+export function explain(problem: Problem): Explanation {
+  // The table has one entry for each member of the union, so the entry found by the code fits the problem.
+  return (explanations[problem.code] as (problem: Problem) => Explanation)(problem);
+}
+
+export const problemCodes = (): string[] => Object.keys(explanations);
+
+const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code: C }>) => Explanation } = {
+  'config-unreadable': ({ file, why }) => ({
+    what: `${file} cannot be read (${why}); nothing in it was used.`,
+    next: `make ${file} readable, or remove it.`,
+  }),
+  'config-json': ({ file, line, column, why }) => ({
+    what: `${file} is not valid JSON (line ${line}, column ${column}: ${why}); nothing in it was used.`,
+    next: `fix line ${line}; \`otel-hooks config\` shows what is in force.`,
+  }),
+  'config-value': ({ value, why, used, ...setting }) => ({
+    what: `${placeOf(setting)}: ${value === undefined ? 'its value' : `the value ${value}`} ${why}; ${used} is used instead.`,
+    next: 'correct it; `otel-hooks config --schema` says what each key takes.',
+  }),
+  'config-key': ({ nearest, ...setting }) => ({
+    what: `${placeOf(setting)}: there is no such key; it was ignored.`,
+    next:
+      nearest === undefined ? 'remove it; `otel-hooks config --schema` lists the keys.' : `did you mean ${nearest}?`,
+  }),
+  'config-untrusted': ({ used, ...setting }) => ({
+    what: `${placeOf(setting)}: a project's file may not set this without your consent; ${used} is used instead.`,
+    next: 'read the file, then run `otel-hooks config --trust` in that project.',
+  }),
+  'variable-unsupported': ({ variable, why, instead }) => ({
+    what: `${variable} is set, but ${why}; it was ignored.`,
+    next: instead,
+  }),
+  'variable-unknown': ({ variable, nearest }) => ({
+    what: `${variable} is set, but otel-hooks has no such variable; it was ignored.`,
+    next: nearest === undefined ? 'unset it; docs/configuration.md lists the variables.' : `did you mean ${nearest}?`,
+  }),
+  'provider-unknown': ({ provider, from, known, nearest }) => ({
+    what: `${from}: there is no provider ${provider}; nothing is sent to it.`,
+    next: `${nearest === undefined ? '' : `did you mean ${nearest}? `}Providers: ${known.join(', ')}.`,
+  }),
+  'provider-not-configured': ({ provider }) => ({
+    what: `--provider ${provider} was asked for, but no such provider is configured; nothing is sent to it.`,
+    next: `add "${provider}" to "provider" in the config file, or take --provider out of the hook's command.`,
+  }),
+  'provider-incomplete': ({ provider, key }) => ({
+    what: `provider ${provider} needs ${key}, which is not set; nothing is sent to it.`,
+    next: `set ${key} in the config file.`,
+  }),
+  'endpoint-signal-path': ({ endpoint, used, from }) => ({
+    what: `${from}: ${endpoint} ends in one signal's path; ${used} is used as the base of all signals.`,
+    next: `set it to ${used}.`,
+  }),
+  'endpoint-grpc-port': ({ endpoint, from }) => ({
+    what: `${from}: ${endpoint} has the port of OTLP over gRPC, which otel-hooks does not speak; it posts there all the same.`,
+    next: 'use the HTTP port, usually 4318.',
+  }),
+  'endpoint-missing': ({ signals, key }) => ({
+    what: `only some signals have an endpoint; ${signals.join(' and ')} are not sent.`,
+    next: `set ${key}, or OTEL_${(signals[0] ?? 'logs').toUpperCase()}_EXPORTER=none if that is meant.`,
+  }),
+  'credentials-withheld': ({ key, from, endpoint }) => ({
+    what: `${key} (${from}) was set for another host and is not sent to ${endpoint}.`,
+    next: `set ${key} in the same place as the endpoint.`,
+  }),
+  'delivery-failing': ({ endpoint, signal, why, failures }) => ({
+    what: `${endpoint} has not taken ${signal} in ${failures} ${failures === 1 ? 'try' : 'tries'} (${why}); they are kept and tried again.`,
+    next: 'see that the address is right and the collector runs, then `otel-hooks deliver`.',
+  }),
+  'delivery-refused': ({ endpoint, status }) => ({
+    what: `${endpoint} refuses our credentials (${status}); everything for it is kept.`,
+    next: 'correct otlp.headers, then `otel-hooks deliver`.',
+  }),
+  'delivery-endpoint': ({ endpoint, signal, status }) => ({
+    what: `${endpoint} has no place for ${signal} (${status}); they are kept. Redirects are not followed.`,
+    next: `correct the endpoint, or set OTEL_${signal.toUpperCase()}_EXPORTER=none, then \`otel-hooks deliver\`.`,
+  }),
+  'delivery-rejected': ({ endpoint, signal, reason, items }) => ({
+    what: `${endpoint} rejected ${items} of the ${signal} (${reason}); they lie in quarantine and are not sent again.`,
+    next: 'see the limits of the collector; `otel-hooks status` counts them.',
+  }),
+  'delivery-all-refused': ({ endpoint, signal, reason, items }) => ({
+    what: `${endpoint} refused the last ${items} ${signal} one by one (${reason}), so the rest is kept and not tried for a while.`,
+    next: 'see whether an OTLP receiver answers there, then `otel-hooks deliver`.',
+  }),
+  'delivery-partial': ({ endpoint, signal, items, message }) => ({
+    what: `${endpoint} took a request but rejected ${items} of its ${signal}${message === '' ? '' : ` ("${message}")`}; they are not sent again.`,
+    next: 'see the limits of the collector; `otel-hooks status` counts them.',
+  }),
+};
+
+function placeOf({ key, file, line, variable, flag }: Setting): string {
+  if (variable !== undefined) return variable;
+  if (flag !== undefined) return flag;
+  if (file === undefined) return key;
+  return line === undefined ? `${file}, ${key}` : `${file}, line ${line}, ${key}`;
+}
