@@ -1,0 +1,82 @@
+/**
+ * Cutting serialized OTLP requests without decoding them.
+ *
+ * The three requests have one shape: resource (1), in it scope (2), in it item (2), where an item is a span, a record or
+ * a metric; all else in a resource or scope says whose items they are. So a part of a request is the chosen items' bytes
+ * with that frame around them, and requests laid end to end are one request, because repeated fields add up.
+ */
+import { fieldsIn, NotProtobuf, varint } from './wire.ts';
+
+const RESOURCE = 1;
+const SCOPE = 2;
+const ITEM = 2;
+
+/** Undefined: these bytes are no request. */
+export function countItems(bytes: Uint8Array): number | undefined {
+  try {
+    let count = 0;
+    for (const resource of fieldsIn(bytes, 0, bytes.length)) {
+      if (resource.number !== RESOURCE || resource.wire !== 2) continue;
+      for (const scope of fieldsIn(bytes, resource.from, resource.end)) {
+        if (scope.number !== SCOPE || scope.wire !== 2) continue;
+        for (const item of fieldsIn(bytes, scope.from, scope.end)) {
+          if (item.number === ITEM && item.wire === 2) count += 1;
+        }
+      }
+    }
+    return count;
+  } catch (error) {
+    if (error instanceof NotProtobuf) return undefined;
+    throw error;
+  }
+}
+
+export function joinBodies(bodies: readonly Uint8Array[]): Buffer {
+  return Buffer.concat(bodies);
+}
+
+/** Items [from, to) of a request, as a request. `bytes` must be one, as `countItems` tells. */
+export function cutBody(bytes: Uint8Array, from: number, to: number): Buffer {
+  let passed = 0;
+  const resources: Piece[] = [];
+  for (const resource of fieldsIn(bytes, 0, bytes.length)) {
+    if (resource.number !== RESOURCE || resource.wire !== 2) continue;
+    let hasItems = false;
+    const inside: Piece[] = [];
+    for (const scope of fieldsIn(bytes, resource.from, resource.end)) {
+      if (scope.number !== SCOPE || scope.wire !== 2) {
+        inside.push(bytes.subarray(scope.start, scope.end));
+        continue;
+      }
+      const before = passed;
+      const pieces: Piece[] = [];
+      let chosen = 0;
+      for (const item of fieldsIn(bytes, scope.from, scope.end)) {
+        const isItem = item.number === ITEM && item.wire === 2;
+        const isChosen = !isItem || (passed >= from && passed < to);
+        if (isItem) passed += 1;
+        if (!isChosen) continue;
+        if (isItem) chosen += 1;
+        pieces.push(bytes.subarray(item.start, item.end));
+      }
+      // A scope without items keeps its place when all is chosen, so that the whole is the bytes it was.
+      if (chosen === 0 && !(passed === before && from <= before && before < to)) continue;
+      hasItems ||= chosen > 0;
+      inside.push(wrap(SCOPE, pieces));
+    }
+    if (hasItems) resources.push(wrap(RESOURCE, inside));
+  }
+  return Buffer.concat(resources.flatMap(flat));
+}
+
+type Piece = Uint8Array | { bytes: number; pieces: Piece[] };
+
+function wrap(field: number, pieces: Piece[]): Piece {
+  const length = pieces.reduce((sum, piece) => sum + sizeOf(piece), 0);
+  const head = Uint8Array.from([field * 8 + 2, ...varint(length)]);
+  return { bytes: head.length + length, pieces: [head, ...pieces] };
+}
+
+const sizeOf = (piece: Piece): number => (piece instanceof Uint8Array ? piece.length : piece.bytes);
+
+const flat = (piece: Piece): Uint8Array[] => (piece instanceof Uint8Array ? [piece] : piece.pieces.flatMap(flat));

@@ -1,0 +1,171 @@
+/**
+ * One POST of one body to an OTLP/HTTP receiver.
+ *
+ * What it never does: follow a redirect (credentials go to the configured host alone), believe an answer's size (4 MiB
+ * after decompression, as the protocol says), wait longer than the time limit, frame a body in chunks.
+ */
+import { readFileSync } from 'node:fs';
+import * as http from 'node:http';
+import * as https from 'node:https';
+import { promisify } from 'node:util';
+import { gunzip, gzip, inflate } from 'node:zlib';
+import type { Destination, Signal, Target } from '../config/destinations.ts';
+import { VERSION } from '../lib/version.ts';
+import { decodeRequest } from './otlp-decode.ts';
+
+/** An HTTP answer, or what kept one from coming. `body` undefined: too large, or not what its headers say. */
+export type Answer =
+  | { status: number; retryAfter?: string | undefined; isJson?: boolean | undefined; body: Uint8Array | undefined }
+  | { failure: string };
+
+/** Never rejects: whatever goes wrong is an answer. */
+export type Transport = (destination: Destination, signal: Signal, body: Uint8Array) => Promise<Answer>;
+
+export interface HttpTransport {
+  send: Transport;
+  /** Lets go of idle connections. */
+  close(): void;
+}
+
+const LARGEST_ANSWER_BYTES = 4 * 1024 * 1024;
+const LEVEL_1 = { level: 1 };
+
+export function createHttpTransport(): HttpTransport {
+  const agents = new Map<string, http.Agent>();
+
+  async function send(destination: Destination, signal: Signal, body: Uint8Array): Promise<Answer> {
+    const target = destination.signals[signal];
+    if (target?.url === undefined || signal === 'events') return { failure: 'no address' };
+    const url = new URL(target.url);
+    const plain = target.protocol === 'http/json' ? jsonOf(signal, body) : body;
+    // As a receiver would answer that cannot parse it.
+    if (plain === undefined) return { status: 400, body: new Uint8Array() };
+    let agent: http.Agent;
+    try {
+      agent = agentFor(url, target.tls);
+    } catch (error) {
+      return { failure: `TLS files: ${codeOf(error)}` };
+    }
+    const payload = target.gzip ? await promisify(gzip)(plain, LEVEL_1) : plain;
+    const first = await post(url, target, agent, payload);
+    // A server may close a connection that is kept for later just when we use it, which says nothing about the server.
+    return first.isStale ? (await post(url, target, agent, payload)).answer : first.answer;
+  }
+
+  function agentFor(url: URL, tls: Target['tls']): http.Agent {
+    const key = JSON.stringify([url.protocol, tls]);
+    const known = agents.get(key);
+    if (known) return known;
+    const kept = { keepAlive: true, maxSockets: 4, maxFreeSockets: 2 };
+    const read = (path: string | undefined): Buffer | undefined =>
+      path === undefined ? undefined : readFileSync(path);
+    const agent =
+      url.protocol === 'https:'
+        ? new https.Agent({
+            ...kept,
+            minVersion: 'TLSv1.2',
+            ca: read(tls.ca),
+            cert: read(tls.cert),
+            key: read(tls.key),
+          })
+        : new http.Agent(kept);
+    agents.set(key, agent);
+    return agent;
+  }
+
+  function close(): void {
+    for (const agent of agents.values()) agent.destroy();
+    agents.clear();
+  }
+
+  return { send, close };
+}
+
+function jsonOf(signal: 'traces' | 'metrics' | 'logs', body: Uint8Array): Uint8Array | undefined {
+  const request = decodeRequest(signal, body);
+  return request === undefined ? undefined : Buffer.from(JSON.stringify(request), 'utf8');
+}
+
+interface Attempt {
+  answer: Answer;
+  isStale: boolean;
+}
+
+function post(url: URL, target: Target, agent: http.Agent, payload: Uint8Array): Promise<Attempt> {
+  return new Promise(resolve => {
+    let request: http.ClientRequest | undefined;
+    let isSettled = false;
+    const timer = setTimeout(() => settle({ failure: 'timeout' }), target.timeoutMs);
+    const settle = (answer: Answer, isStale = false): void => {
+      if (isSettled) return;
+      isSettled = true;
+      clearTimeout(timer);
+      // An answer read to its end gives the connection back; in every other case nobody must use it again.
+      if ('failure' in answer || answer.body === undefined) request?.destroy();
+      resolve({ answer, isStale });
+    };
+    try {
+      request = (url.protocol === 'https:' ? https : http).request(url, {
+        method: 'POST',
+        agent,
+        headers: {
+          ...target.headers,
+          'content-type': target.protocol === 'http/json' ? 'application/json' : 'application/x-protobuf',
+          'content-length': payload.length,
+          ...(target.gzip ? { 'content-encoding': 'gzip' } : {}),
+          'user-agent': userAgent(target.headers['user-agent']),
+        },
+      });
+    } catch (error) {
+      settle({ failure: codeOf(error) });
+      return;
+    }
+    const sent = request;
+    sent.on('error', error => settle({ failure: codeOf(error) }, sent.reusedSocket && codeOf(error) === 'ECONNRESET'));
+    sent.on('response', response => {
+      void readAnswer(response).then(settle);
+    });
+    sent.end(payload);
+  });
+}
+
+/** A distribution's name stands before ours, as the protocol wants. */
+const userAgent = (given: string | undefined): string =>
+  given === undefined ? `otel-hooks/${VERSION}` : `${given} otel-hooks/${VERSION}`;
+
+async function readAnswer(response: http.IncomingMessage): Promise<Answer> {
+  const parts: Buffer[] = [];
+  let sizeBytes = 0;
+  const facts = {
+    status: response.statusCode ?? 0,
+    retryAfter: response.headers['retry-after'],
+    isJson: /^application\/json\b/i.test(response.headers['content-type'] ?? ''),
+  };
+  try {
+    for await (const part of response as AsyncIterable<Buffer>) {
+      sizeBytes += part.length;
+      if (sizeBytes > LARGEST_ANSWER_BYTES) return { ...facts, body: undefined };
+      parts.push(part);
+    }
+  } catch (error) {
+    return { failure: codeOf(error) };
+  }
+  return { ...facts, body: await decompressed(Buffer.concat(parts), response.headers['content-encoding']) };
+}
+
+async function decompressed(body: Buffer, encoding: string | undefined): Promise<Buffer | undefined> {
+  const limit = { maxOutputLength: LARGEST_ANSWER_BYTES };
+  try {
+    if (encoding === 'gzip') return await promisify(gunzip)(body, limit);
+    if (encoding === 'deflate') return await promisify(inflate)(body, limit);
+    return encoding === undefined || encoding === 'identity' ? body : undefined;
+  } catch {
+    // A bomb or no such encoding: the status alone decides.
+    return undefined;
+  }
+}
+
+function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown error';
+  return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
+}

@@ -1,0 +1,145 @@
+/** An OTLP/HTTP receiver for tests: remembers what came, answers as the test says, decodes what it took. */
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer, type ServerOptions } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { gunzipSync } from 'node:zlib';
+import { decodeRequest, type Json, type JsonObject } from '../src/ship/otlp-decode.ts';
+
+export interface Received {
+  method: string;
+  path: string;
+  signal: 'traces' | 'metrics' | 'logs' | undefined;
+  headers: IncomingHttpHeaders;
+  /** As on the wire. */
+  raw: Buffer;
+  /** Decompressed. */
+  body: Buffer;
+  /** What was answered; undefined while nothing was. */
+  status: number | undefined;
+}
+
+export type Reply =
+  | { status: number; headers?: Record<string, string>; body?: string | Uint8Array }
+  /** Take the request and never answer. */
+  | 'hang'
+  /** Cut the connection without an answer. */
+  | 'reset';
+
+export interface CollectorOptions {
+  answer?: ((request: Received, index: number) => Reply | Promise<Reply>) | undefined;
+  tls?: ServerOptions;
+}
+
+export interface Collected {
+  [field: string]: unknown;
+  /** Of span or record, with plain values. */
+  plain: { [key: string]: unknown };
+  resource: { [key: string]: unknown };
+}
+
+export interface Collector {
+  url: string;
+  requests: Received[];
+  /** Of requests that were answered with 2xx. */
+  spans(): Collected[];
+  records(): Collected[];
+  metrics(): Collected[];
+  close(): Promise<void>;
+}
+
+export async function startCollector(options: CollectorOptions = {}): Promise<Collector> {
+  const requests: Received[] = [];
+  const sockets = new Set<Socket>();
+  const listener = (request: IncomingMessage, response: ServerResponse): void => {
+    void receive(request, response);
+  };
+  const server = options.tls ? createTlsServer(options.tls, listener) : createServer(listener);
+
+  async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const parts: Buffer[] = [];
+    for await (const part of request as AsyncIterable<Buffer>) parts.push(part);
+    const raw = Buffer.concat(parts);
+    const path = request.url ?? '';
+    const received: Received = {
+      method: request.method ?? '',
+      path,
+      signal: (['traces', 'metrics', 'logs'] as const).find(signal => path.endsWith(`/${signal}`)),
+      headers: request.headers,
+      raw,
+      body: request.headers['content-encoding'] === 'gzip' ? gunzipSync(raw) : raw,
+      status: undefined,
+    };
+    requests.push(received);
+    const reply = (await options.answer?.(received, requests.length - 1)) ?? { status: 200 };
+    if (reply === 'hang') return;
+    if (reply === 'reset') {
+      request.socket.resetAndDestroy();
+      return;
+    }
+    received.status = reply.status;
+    response.writeHead(reply.status, reply.headers);
+    response.end(reply.body);
+  }
+
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+    // A client that goes away in the middle is what some tests are about.
+    socket.on('error', () => undefined);
+  });
+  server.on('tlsClientError', () => undefined);
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+
+  const collect = (signal: 'traces' | 'metrics' | 'logs', scopes: string, items: string): Collected[] =>
+    requests
+      .filter(request => request.signal === signal && request.status !== undefined && request.status < 300)
+      .flatMap(request => {
+        const isJson = request.headers['content-type'] === 'application/json';
+        const decoded = isJson
+          ? (JSON.parse(request.body.toString('utf8')) as JsonObject)
+          : decodeRequest(signal, request.body);
+        if (decoded === undefined) throw new Error(`a ${signal} request could not be decoded`);
+        return objects(Object.values(decoded)[0]).flatMap(resource =>
+          objects(resource[scopes]).flatMap(scope =>
+            objects(scope[items]).map(item => ({
+              ...item,
+              plain: plainAttributes(item.attributes),
+              resource: plainAttributes(objects([resource.resource ?? {}])[0]?.attributes),
+            })),
+          ),
+        );
+      });
+
+  return {
+    url: `${options.tls ? 'https' : 'http'}://127.0.0.1:${port}`,
+    requests,
+    spans: () => collect('traces', 'scopeSpans', 'spans'),
+    records: () => collect('logs', 'scopeLogs', 'logRecords'),
+    metrics: () => collect('metrics', 'scopeMetrics', 'metrics'),
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise<void>(resolve => server.close(() => resolve()));
+    },
+  };
+}
+
+/** OTLP's list of keys and typed values as an object of plain values; integers become numbers. */
+export function plainAttributes(attributes: Json | undefined): { [key: string]: unknown } {
+  return Object.fromEntries(objects(attributes).map(({ key, value }) => [String(key), plainValue(value)]));
+}
+
+function plainValue(value: Json | undefined): unknown {
+  if (typeof value !== 'object' || Array.isArray(value)) return undefined;
+  if (value.intValue !== undefined) return Number(value.intValue);
+  if (value.arrayValue !== undefined) {
+    return objects(objects([value.arrayValue])[0]?.values).map(each => plainValue(each));
+  }
+  if (value.kvlistValue !== undefined) return plainAttributes(objects([value.kvlistValue])[0]?.values);
+  return Object.values(value)[0];
+}
+
+const objects = (value: Json | undefined): JsonObject[] =>
+  Array.isArray(value)
+    ? value.filter((each): each is JsonObject => typeof each === 'object' && !Array.isArray(each))
+    : [];
