@@ -152,12 +152,7 @@ export function placeOf(parsed: Parsed & { ok: true }, path: Path): number {
   return offset;
 }
 
-/** Line and column of an offset; `\n` ends a line. */
-export function positionAt(text: string, offset: number): Position {
-  return positionsIn(text)(offset);
-}
-
-/** The same for many offsets of one text: costs one pass in all as long as they ascend. */
+/** Lines and columns of a text's offsets; `\n` ends a line. Costs one pass in all as long as the offsets ascend. */
 export function positionsIn(text: string): (offset: number) => Position {
   let line = 1;
   let lineStart = 0;
