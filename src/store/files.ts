@@ -1,0 +1,185 @@
+import * as fs from 'node:fs';
+import { join } from 'node:path';
+
+/** All that the store does to a disk goes through these calls, so that a test can stop or kill it between any two. */
+export type StoreFs = Pick<
+  typeof fs,
+  | 'openSync'
+  | 'closeSync'
+  | 'readSync'
+  | 'writeSync'
+  | 'fsyncSync'
+  | 'fstatSync'
+  | 'lstatSync'
+  | 'opendirSync'
+  | 'renameSync'
+  | 'unlinkSync'
+  | 'mkdirSync'
+  | 'rmdirSync'
+  | 'utimesSync'
+  | 'chmodSync'
+>;
+
+export interface Clock {
+  nowMs(): number;
+  monotonicMs(): number;
+}
+
+/** A state folder and the means to change it. */
+export interface Disk {
+  readonly fs: StoreFs;
+  readonly folder: string;
+  readonly fsync: boolean;
+  readonly clock: Clock;
+  /** 16 hex characters that no other call ever returned. */
+  readonly nonce: () => string;
+}
+
+// Windows has neither flag; there a link or a pipe cannot be made without rights that make this check moot.
+const NO_FOLLOW = (fs.constants.O_NOFOLLOW ?? 0) | (fs.constants.O_NONBLOCK ?? 0);
+export const READ = fs.constants.O_RDONLY | NO_FOLLOW;
+export const UPDATE = fs.constants.O_RDWR | NO_FOLLOW;
+export const UPDATE_OR_CREATE = UPDATE | fs.constants.O_CREAT;
+export const CREATE = fs.constants.O_WRONLY | fs.constants.O_CREAT | fs.constants.O_EXCL | NO_FOLLOW;
+
+export const FILE_MODE = 0o600;
+export const FOLDER_MODE = 0o700;
+
+export const codeOf = (error: unknown): string | undefined =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+
+export const isMissing = (error: unknown): boolean => codeOf(error) === 'ENOENT';
+
+export const at = (disk: Disk, ...path: string[]): string => join(disk.folder, ...path);
+
+/** Calls back for each entry, without a list of them in memory; a missing folder has none. */
+export function eachEntry(disk: Disk, folder: string, visit: (name: string, isFile: boolean) => void): void {
+  let entries: fs.Dir;
+  try {
+    entries = disk.fs.opendirSync(at(disk, folder), { bufferSize: 256 });
+  } catch (error) {
+    if (isMissing(error)) return;
+    throw error;
+  }
+  try {
+    for (let entry = entries.readSync(); entry !== null; entry = entries.readSync()) visit(entry.name, entry.isFile());
+  } finally {
+    entries.closeSync();
+  }
+}
+
+export function names(disk: Disk, folder: string): string[] {
+  const found: string[] = [];
+  eachEntry(disk, folder, name => found.push(name));
+  return found.sort();
+}
+
+/** The bytes of a regular file; undefined where there is none, be it missing or of another kind. */
+export function readBytes(disk: Disk, path: string): Buffer | undefined {
+  return withFile(disk, path, READ, file => readAll(disk, file, 0, disk.fs.fstatSync(file).size));
+}
+
+/**
+ * Opens, calls, closes. Undefined where no regular file is to be had: missing, a link, a folder, a pipe. Never blocks
+ * on such.
+ */
+export function withFile<T>(disk: Disk, path: string, flags: number, use: (file: number) => T): T | undefined {
+  let file: number;
+  try {
+    file = disk.fs.openSync(at(disk, path), flags, FILE_MODE);
+  } catch (error) {
+    if (['ENOENT', 'ELOOP', 'EISDIR', 'ENXIO', 'ENOTDIR', 'EMLINK'].includes(codeOf(error) ?? '')) return undefined;
+    throw error;
+  }
+  try {
+    return disk.fs.fstatSync(file).isFile() ? use(file) : undefined;
+  } finally {
+    disk.fs.closeSync(file);
+  }
+}
+
+/** `length` bytes from `position`, fewer where the file ends before. */
+export function readAll(disk: Disk, file: number, position: number, length: number): Buffer {
+  const bytes = Buffer.allocUnsafe(length);
+  let filled = 0;
+  while (filled < length) {
+    const count = disk.fs.readSync(file, bytes, filled, length - filled, position + filled);
+    if (count === 0) break;
+    filled += count;
+  }
+  return bytes.subarray(0, filled);
+}
+
+/** A write may be short (a signal, a full disk): what is left is tried again, and then it is the error that comes. */
+export function writeAll(disk: Disk, file: number, bytes: Uint8Array, position: number): void {
+  let written = 0;
+  while (written < bytes.length)
+    written += disk.fs.writeSync(file, bytes, written, bytes.length - written, position + written);
+}
+
+export function createFile(disk: Disk, path: string, bytes: Uint8Array): void {
+  const file = disk.fs.openSync(at(disk, path), CREATE, FILE_MODE);
+  try {
+    writeAll(disk, file, bytes, 0);
+    if (disk.fsync) disk.fs.fsyncSync(file);
+  } finally {
+    disk.fs.closeSync(file);
+  }
+}
+
+/** Where files came to or went from a folder: makes that durable, when the user asked for it. */
+export function syncFolder(disk: Disk, folder: string): void {
+  if (!disk.fsync || process.platform === 'win32') return;
+  const file = disk.fs.openSync(at(disk, folder), fs.constants.O_RDONLY);
+  try {
+    disk.fs.fsyncSync(file);
+  } finally {
+    disk.fs.closeSync(file);
+  }
+}
+
+/** True when it was there. */
+export function unlinkIfThere(disk: Disk, path: string): boolean {
+  try {
+    disk.fs.unlinkSync(at(disk, path));
+    return true;
+  } catch (error) {
+    if (isMissing(error)) return false;
+    throw error;
+  }
+}
+
+/** False when either end of the way is gone. */
+export function renameIfThere(disk: Disk, from: string, to: string): boolean {
+  try {
+    disk.fs.renameSync(at(disk, from), at(disk, to));
+    return true;
+  } catch (error) {
+    if (isMissing(error)) return false;
+    throw error;
+  }
+}
+
+export function exists(disk: Disk, path: string): boolean {
+  try {
+    disk.fs.lstatSync(at(disk, path));
+    return true;
+  } catch (error) {
+    if (isMissing(error) || codeOf(error) === 'ENOTDIR') return false;
+    throw error;
+  }
+}
+
+/** JSON with a version, or undefined where it is missing; 'damaged' where it cannot be read as such. */
+export function readVersioned(disk: Disk, path: string): { [key: string]: unknown } | 'damaged' | undefined {
+  const bytes = readBytes(disk, path);
+  if (bytes === undefined) return undefined;
+  try {
+    const value: unknown = JSON.parse(bytes.toString());
+    if (typeof value !== 'object' || value === null || Array.isArray(value) || !('v' in value)) return 'damaged';
+    return { ...value };
+  } catch {
+    // A file that a power cut left empty or half: whoever asked counts it.
+    return 'damaged';
+  }
+}

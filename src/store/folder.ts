@@ -1,0 +1,100 @@
+import type { Stats } from 'node:fs';
+import { at, codeOf, createFile, type Disk, FOLDER_MODE, isMissing, readBytes, readVersioned } from './files.ts';
+
+/** The format of the state folder as a whole. A newer one is never touched. */
+export const STATE_VERSION = 1;
+
+const FOLDERS = ['inbox', 'quarantine', 'rounds', 'journal', 'sessions', 'outbox', 'documents', 'problems'];
+const NAME = /^[0-9a-z-]{1,64}$/;
+
+/** Why a state folder was not opened. Nothing in it was changed. */
+export type StateProblem =
+  | { code: 'state-missing'; folder: string }
+  | { code: 'state-newer'; folder: string; found: number; known: number }
+  | { code: 'state-foreign'; folder: string; owner: number }
+  | { code: 'state-symlink'; folder: string }
+  | { code: 'state-not-a-folder'; folder: string }
+  | { code: 'state-unusable'; folder: string; error: string };
+
+export class StateRefused extends Error {
+  readonly problem: StateProblem;
+  constructor(problem: StateProblem) {
+    super(`${problem.code}: ${problem.folder}`);
+    this.name = 'StateRefused';
+    this.problem = problem;
+  }
+}
+
+/** Checks who owns the folder and what format it has, then makes what is missing in it. */
+export function openFolder(disk: Disk, access: 'own' | 'read'): void {
+  try {
+    const stats = checkFolder(disk, '');
+    if (stats === undefined && access === 'read')
+      throw new StateRefused({ code: 'state-missing', folder: disk.folder });
+    const children = FOLDERS.filter(name => stats === undefined || checkFolder(disk, name) === undefined);
+    checkVersion(disk);
+    if (access === 'read') return;
+    if (stats === undefined) disk.fs.mkdirSync(disk.folder, { recursive: true, mode: FOLDER_MODE });
+    else if (isTooOpen(stats)) disk.fs.chmodSync(disk.folder, FOLDER_MODE);
+    for (const name of children) makeFolder(disk, name);
+    markVersion(disk);
+  } catch (error) {
+    const code = codeOf(error);
+    if (error instanceof StateRefused || code === undefined) throw error;
+    throw new StateRefused({ code: 'state-unusable', folder: disk.folder, error: code });
+  }
+}
+
+/** Names come from computed keys; whatever else arrives here is a mistake that must not become a path. */
+export function checkName(name: string): string {
+  if (!NAME.test(name)) throw new TypeError(`not a name of the store: ${JSON.stringify(name.slice(0, 80))}`);
+  return name;
+}
+
+export function makeFolder(disk: Disk, name: string): void {
+  try {
+    disk.fs.mkdirSync(at(disk, name), FOLDER_MODE);
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+  }
+}
+
+/** The folder's facts when it is ours and no link; undefined when it is missing. */
+function checkFolder(disk: Disk, name: string): Stats | undefined {
+  const folder = at(disk, name);
+  let stats: Stats;
+  try {
+    stats = disk.fs.lstatSync(folder);
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+  if (stats.isSymbolicLink()) throw new StateRefused({ code: 'state-symlink', folder });
+  if (!stats.isDirectory()) throw new StateRefused({ code: 'state-not-a-folder', folder });
+  // Windows has no such ids; there the profile folder's rights do this work.
+  const user = process.geteuid?.();
+  if (user !== undefined && stats.uid !== user)
+    throw new StateRefused({ code: 'state-foreign', folder, owner: stats.uid });
+  return stats;
+}
+
+const isTooOpen = (stats: Stats): boolean => process.platform !== 'win32' && (stats.mode & 0o077) !== 0;
+
+function checkVersion(disk: Disk): void {
+  const ledger = readVersioned(disk, 'ledger.json');
+  const found = Math.max(writtenVersion(disk) ?? 0, typeof ledger === 'object' ? Number(ledger.v) || 0 : 0);
+  if (found > STATE_VERSION)
+    throw new StateRefused({ code: 'state-newer', folder: disk.folder, found, known: STATE_VERSION });
+}
+
+const writtenVersion = (disk: Disk): number | undefined => {
+  const text = readBytes(disk, 'version')?.toString().trim();
+  return text === undefined || !/^\d{1,9}$/.test(text) ? undefined : Number(text);
+};
+
+function markVersion(disk: Disk): void {
+  if (writtenVersion(disk) !== undefined) return;
+  const fresh = `version.${disk.nonce()}`;
+  createFile(disk, fresh, Buffer.from(`${STATE_VERSION}\n`));
+  disk.fs.renameSync(at(disk, fresh), at(disk, 'version'));
+}

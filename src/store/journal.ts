@@ -1,0 +1,76 @@
+import { at, type Disk, isMissing, READ, readAll, readBytes, withFile } from './files.ts';
+
+/** Where the next lines of a journal go: behind what is committed, or, with all that is still good of it, to a new file. */
+export type Append = { offset: number } | { offset: number; rewrite: Buffer };
+
+export const journalPath = (key: string): string => `journal/${key}.jsonl`;
+
+/**
+ * `committedBytes` is what the session's file says; without one, all of the file is committed, because only rounds write
+ * here. A journal that somebody linked elsewhere or cut short begins anew with what is left of it: what lies
+ * at the other end of a link is not ours to write, and behind a torn line the next one would be lost as well.
+ */
+export function placeToAppend(disk: Disk, key: string, committedBytes: number | undefined): Append {
+  const path = journalPath(key);
+  const stats = lstat(disk, path);
+  if (stats === undefined) return { offset: 0 };
+  const committed = committedBytes ?? stats.size;
+  if (stats.isFile() && stats.nlink === 1 && stats.size >= committed) return { offset: committed };
+  const bytes = readBytes(disk, path)?.subarray(0, committed) ?? Buffer.alloc(0);
+  const rewrite = bytes.subarray(0, bytes.lastIndexOf(0x0a) + 1);
+  return { offset: rewrite.length, rewrite };
+}
+
+/** The committed part, or its last lines. */
+export function readJournal(disk: Disk, key: string, committedBytes: number | undefined): string | undefined {
+  return withFile(disk, journalPath(key), READ, file =>
+    readAll(
+      disk,
+      file,
+      0,
+      Math.min(disk.fs.fstatSync(file).size, committedBytes ?? Number.POSITIVE_INFINITY),
+    ).toString(),
+  );
+}
+
+const STEP_BYTES = 64 * 1024;
+
+export function readJournalTail(
+  disk: Disk,
+  key: string,
+  committedBytes: number | undefined,
+  lines: number,
+): string | undefined {
+  return withFile(disk, journalPath(key), READ, file => {
+    const end = Math.min(disk.fs.fstatSync(file).size, committedBytes ?? Number.POSITIVE_INFINITY);
+    let tail = Buffer.alloc(0);
+    for (let start = end; ; ) {
+      const from = startOfLast(tail, lines);
+      if (from !== undefined) return tail.subarray(from).toString();
+      if (start === 0) return tail.toString();
+      const length = Math.min(STEP_BYTES, start);
+      start -= length;
+      tail = Buffer.concat([readAll(disk, file, start, length), tail]);
+    }
+  });
+}
+
+/** Where the last so many lines begin, once a newline before them was seen. */
+function startOfLast(bytes: Buffer, lines: number): number | undefined {
+  let newline = bytes.length;
+  for (let seen = 0; seen <= lines; seen++) {
+    if (newline <= 0) return undefined;
+    newline = bytes.lastIndexOf(0x0a, newline - 1);
+    if (newline < 0) return undefined;
+  }
+  return newline + 1;
+}
+
+function lstat(disk: Disk, path: string) {
+  try {
+    return disk.fs.lstatSync(at(disk, path));
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}

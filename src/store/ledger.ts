@@ -1,0 +1,87 @@
+import { type Disk, names, readVersioned } from './files.ts';
+import { parseBodyName } from './outbox.ts';
+
+export const signals = ['traces', 'logs', 'metrics', 'events'] as const;
+export type Signal = (typeof signals)[number];
+
+type Counts = Record<string, number>;
+
+export interface Account {
+  produced: number;
+  accepted: number;
+  rejected: Counts;
+  dropped: Counts;
+}
+export type DestinationAccounts = { provider: string; endpoint: string } & Record<Signal, Account>;
+
+/** The books as of round n. Every number is counted where it happens; what waits is not here but lies on the disk. */
+export interface Ledger {
+  v: 1;
+  n: number;
+  nonce: string;
+  fragments: { received: number; journaled: number; quarantined: number; dropped: Counts };
+  transcripts: { read: number; journaled: number; duplicate: number };
+  destinations: Record<string, DestinationAccounts>;
+  counters: Counts;
+}
+
+export const emptyLedger = (): Ledger => ({
+  v: 1,
+  n: 0,
+  nonce: '',
+  fragments: { received: 0, journaled: 0, quarantined: 0, dropped: {} },
+  transcripts: { read: 0, journaled: 0, duplicate: 0 },
+  destinations: {},
+  counters: {},
+});
+
+export function increase(counts: Counts, key: string, by = 1): void {
+  counts[key] = (counts[key] ?? 0) + by;
+}
+
+/** The accounts of a destination, opened when it has none yet. */
+export function accountsOf(ledger: Ledger, id: string, shown = { provider: '', endpoint: '' }): DestinationAccounts {
+  const known = ledger.destinations[id];
+  if (known !== undefined) return known;
+  const opened = { ...shown, traces: account(), logs: account(), metrics: account(), events: account() };
+  ledger.destinations[id] = opened;
+  return opened;
+}
+
+const account = (): Account => ({ produced: 0, accepted: 0, rejected: {}, dropped: {} });
+
+/** What the disk says. A folder without a ledger is new. */
+export function readLedger(disk: Disk): Ledger {
+  const found = readVersioned(disk, 'ledger.json');
+  if (found === undefined) return emptyLedger();
+  // Only our own rename puts a ledger there, so what parses and carries a number has the whole shape.
+  return found !== 'damaged' && typeof found.n === 'number' ? (found as unknown as Ledger) : rebuiltLedger(disk);
+}
+
+/**
+ * A power cut without the fsync option can leave an empty ledger. Deliver must start all the same: the number goes on
+ * above every number that a file knows, the counts begin anew with what waits, and a counter says so. Nothing is
+ * written: the next round's ledger replaces the damaged one.
+ */
+function rebuiltLedger(disk: Disk): Ledger {
+  const ledger = emptyLedger();
+  for (const folder of ['sessions', 'documents'])
+    for (const name of names(disk, folder)) {
+      const file = readVersioned(disk, `${folder}/${name}`);
+      if (typeof file === 'object' && typeof file.n === 'number') ledger.n = Math.max(ledger.n, file.n);
+    }
+  for (const id of names(disk, 'outbox'))
+    for (const name of names(disk, `outbox/${id}`)) {
+      const body = parseBodyName(name);
+      if (body === undefined) continue;
+      ledger.n = Math.max(ledger.n, body.round);
+      accountsOf(ledger, id)[body.signal].produced += body.items;
+    }
+  // A committed round knows best: while its ledger lies staged it waits to be applied, whatever parts of it are.
+  const waiting = names(disk, 'rounds')
+    .filter(name => /^\d{1,15}$/.test(name) && names(disk, `rounds/${name}`).some(file => file.endsWith('.ledger')))
+    .map(Number);
+  if (waiting.length > 0) ledger.n = Math.max(...waiting) - 1;
+  increase(ledger.counters, 'damaged.ledger');
+  return ledger;
+}

@@ -1,0 +1,308 @@
+/**
+ * Who delivers. The lock is economy: two owners would do the work twice, and rounds (rounds.ts) make sure that it counts
+ * once. So nothing here has to be exact; it has to end well without a person.
+ *
+ * Constraints: an owner may be killed; its pid may be given to another process; the folder may be shared by containers
+ * that cannot see each other's processes, and by machines whose clocks differ. Clocks of two machines are never compared.
+ *
+ * Format: `lock` is `<pid> <json>\n`, made with O_EXCL, so that a shell reads the pid with `read -r pid rest`. The owner
+ * gives it a new time every 2 s. `lock.wanted` is the JSON of one who asks for it. `lock.watch` belongs to one who
+ * waits for an owner that cannot be seen, so that not each of many kicked processes waits.
+ *
+ * A lock is taken over at once when its owner lived in this boot and pid namespace and is no more; else when it stayed
+ * as it is for 30 s of the watcher's own clock.
+ */
+import { randomBytes } from 'node:crypto';
+import * as nodeFs from 'node:fs';
+import { hostname } from 'node:os';
+import {
+  at,
+  type Clock,
+  CREATE,
+  codeOf,
+  createFile,
+  type Disk,
+  exists,
+  FILE_MODE,
+  isMissing,
+  READ,
+  readAll,
+  readBytes,
+  renameIfThere,
+  type StoreFs,
+  unlinkIfThere,
+  withFile,
+  writeAll,
+} from './files.ts';
+import { openFolder } from './folder.ts';
+
+export interface Lock {
+  /** Says that we are alive, when it is time to. False: another has the lock. */
+  touch(): boolean;
+  /** Somebody asks for it who should have it: a person, or a newer version. To be looked at every 200 ms or after each round. */
+  wanted(): boolean;
+  release(): void;
+}
+
+export interface LockOptions {
+  folder: string;
+  version: string;
+  /** A person started us: who has the lock is asked for it. */
+  byHand: boolean;
+  /**
+   * How long an owner that is alive is waited for. One that cannot be seen is watched as long as it takes to know, but by
+   * one process at a time.
+   */
+  waitMs: number;
+  system?: LockSystem;
+}
+
+/** What a lock needs to know of the machine. */
+export interface LockSystem {
+  fs: StoreFs;
+  clock: Clock;
+  nonce: () => string;
+  sleep: (ms: number) => Promise<void>;
+  self: ProcessId;
+  isAlive: (process: ProcessId) => boolean;
+}
+
+/** boot and pidns are '' where there is no /proc. */
+export interface ProcessId {
+  host: string;
+  boot: string;
+  pidns: string;
+  pid: number;
+  start: string;
+}
+
+const TOUCH_MS = 2_000;
+const STALE_MS = 30_000;
+const LOOK_MS = 100;
+
+/** Undefined when another has it and keeps it. Throws StateRefused where the folder is not ours. */
+export async function takeLock(options: LockOptions): Promise<Lock | undefined> {
+  const { folder, version, byHand, waitMs, system = thisSystem() } = options;
+  const { clock, self } = system;
+  const disk: Disk = { fs: system.fs, folder, fsync: false, clock, nonce: system.nonce };
+  openFolder(disk, 'own');
+  const own: Owner = { v: 1, ...self, nonce: system.nonce(), version };
+  const startMs = clock.monotonicMs();
+  let seen: Seen | undefined;
+  let seenSinceMs = startMs;
+  let isAsking = false;
+  let isWatching = false;
+  try {
+    for (;;) {
+      if (createLock(disk, own)) return heldLock(disk, own);
+      const now = readLock(disk) ?? (exists(disk, 'lock') ? noLock : undefined);
+      if (now === undefined) continue;
+      if (now.text !== seen?.text || now.mtimeMs !== seen.mtimeMs) seenSinceMs = clock.monotonicMs();
+      seen = now;
+      const isVisible = now.owner !== undefined && canSee(self, now.owner);
+      const isDead = isVisible && now.owner !== undefined && !system.isAlive(now.owner);
+      if (isDead || clock.monotonicMs() - seenSinceMs >= STALE_MS) {
+        removeStale(disk, now);
+        continue;
+      }
+      if (!isVisible && !isWatching && waitMs < STALE_MS) {
+        isWatching = startWatch(disk, system, own);
+        if (!isWatching) return undefined;
+      }
+      const patienceMs = isWatching && !isVisible ? Math.max(waitMs, STALE_MS + 2 * LOOK_MS) : waitMs;
+      if (clock.monotonicMs() - startMs >= patienceMs) return undefined;
+      if (!isAsking && isEntitled({ byHand, version }, now.owner?.version)) {
+        isAsking = true;
+        ask(disk, { v: 1, version, nonce: own.nonce, byHand });
+      }
+      await system.sleep(LOOK_MS);
+    }
+  } finally {
+    if (isAsking) withdraw(disk, own.nonce);
+    if (isWatching) unlinkIfThere(disk, 'lock.watch');
+  }
+}
+
+interface Owner extends ProcessId {
+  v: 1;
+  nonce: string;
+  version: string;
+}
+interface Seen {
+  text: string;
+  mtimeMs: number;
+  owner: Owner | undefined;
+}
+interface Wanted {
+  v: 1;
+  version: string;
+  nonce: string;
+  byHand: boolean;
+}
+
+function heldLock(disk: Disk, own: Owner): Lock {
+  let touchedMs = disk.clock.monotonicMs();
+  let asker: { nonce: string; sinceMs: number } | undefined;
+  const isOurs = (): boolean => readLock(disk)?.owner?.nonce === own.nonce;
+  return {
+    touch() {
+      const nowMs = disk.clock.monotonicMs();
+      if (nowMs - touchedMs < TOUCH_MS) return true;
+      if (!isOurs()) return false;
+      touchedMs = nowMs;
+      const seconds = disk.clock.nowMs() / 1000;
+      try {
+        disk.fs.utimesSync(at(disk, 'lock'), seconds, seconds);
+      } catch (error) {
+        if (isMissing(error)) return false;
+        throw error;
+      }
+      return true;
+    },
+    wanted() {
+      const wanted = parse<Wanted>(readBytes(disk, 'lock.wanted')?.toString());
+      if (wanted === undefined || !isEntitled(wanted, own.version)) return false;
+      const nowMs = disk.clock.monotonicMs();
+      if (asker?.nonce !== wanted.nonce) asker = { nonce: wanted.nonce, sinceMs: nowMs };
+      // Who asked takes its question back; one that lies here this long was killed, and nobody would come.
+      return nowMs - asker.sinceMs < STALE_MS;
+    },
+    release() {
+      if (isOurs()) unlinkIfThere(disk, 'lock');
+    },
+  };
+}
+
+/** Something lies in the lock's place that is no file. Nobody keeps it fresh. */
+const noLock: Seen = { text: '', mtimeMs: 0, owner: undefined };
+
+const isEntitled = (asking: { byHand: boolean; version: string }, owner: string | undefined): boolean =>
+  asking.byHand || (owner !== undefined && isNewer(asking.version, owner));
+
+/** By the numbers; what follows them (a pre-release) does not make a version newer. */
+function isNewer(version: string, than: string): boolean {
+  const numbers = (text: string): number[] => (/^[\d.]+/.exec(text)?.[0] ?? '').split('.').map(Number);
+  const [theirs, ours] = [numbers(version), numbers(than)];
+  const at = theirs.findIndex((part, i) => part !== (ours[i] ?? 0));
+  return at >= 0 && (theirs[at] ?? 0) > (ours[at] ?? 0);
+}
+
+function createLock(disk: Disk, own: Owner): boolean {
+  return createOnce(disk, 'lock', Buffer.from(`${own.pid} ${JSON.stringify(own)}\n`));
+}
+
+function createOnce(disk: Disk, name: string, bytes: Buffer): boolean {
+  let file: number;
+  try {
+    file = disk.fs.openSync(at(disk, name), CREATE, FILE_MODE);
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false;
+    throw error;
+  }
+  try {
+    writeAll(disk, file, bytes, 0);
+    return true;
+  } catch (error) {
+    // A full disk: an empty lock would keep everybody out for 30 s.
+    unlinkIfThere(disk, name);
+    throw error;
+  } finally {
+    disk.fs.closeSync(file);
+  }
+}
+
+function readLock(disk: Disk, name = 'lock'): Seen | undefined {
+  const seen = withFile(disk, name, READ, file => {
+    const { size, mtimeMs } = disk.fs.fstatSync(file);
+    return { text: readAll(disk, file, 0, Math.min(size, 4096)).toString(), mtimeMs };
+  });
+  if (seen === undefined) return undefined;
+  return { ...seen, owner: parse<Owner>(seen.text.slice(seen.text.indexOf(' ') + 1)) };
+}
+
+function parse<T extends { v: 1; nonce: string }>(text: string | undefined): T | undefined {
+  try {
+    const value: unknown = JSON.parse(text ?? '');
+    const isOurs = typeof value === 'object' && value !== null && 'v' in value && value.v === 1 && 'nonce' in value;
+    return isOurs ? (value as T) : undefined;
+  } catch {
+    // Half written, or by another version: its time alone says whether somebody lives.
+    return undefined;
+  }
+}
+
+/** Whether the absence of its pid would mean anything to us. */
+const canSee = (self: ProcessId, owner: ProcessId): boolean =>
+  self.boot === owner.boot && self.pidns === owner.pidns && (self.boot !== '' || self.host === owner.host);
+
+/** Moved first and looked at again, so that the lock of somebody who was quicker goes back where it was. */
+function removeStale(disk: Disk, stale: Seen): void {
+  if (!renameIfThere(disk, 'lock', 'lock.stale')) return;
+  if ((readLock(disk, 'lock.stale') ?? noLock).text === stale.text) unlinkIfThere(disk, 'lock.stale');
+  else renameIfThere(disk, 'lock.stale', 'lock');
+}
+
+/** False when another process of ours watches already. */
+function startWatch(disk: Disk, system: LockSystem, own: Owner): boolean {
+  const bytes = Buffer.from(`${own.pid} ${JSON.stringify(own)}\n`);
+  if (createOnce(disk, 'lock.watch', bytes)) return true;
+  const watcher = readLock(disk, 'lock.watch')?.owner;
+  if (watcher !== undefined && canSee(system.self, watcher) && system.isAlive(watcher)) return false;
+  unlinkIfThere(disk, 'lock.watch');
+  return createOnce(disk, 'lock.watch', bytes);
+}
+
+function ask(disk: Disk, wanted: Wanted): void {
+  const fresh = `lock.wanted.${wanted.nonce}`;
+  createFile(disk, fresh, Buffer.from(`${JSON.stringify(wanted)}\n`));
+  disk.fs.renameSync(at(disk, fresh), at(disk, 'lock.wanted'));
+}
+
+function withdraw(disk: Disk, nonce: string): void {
+  if (parse<Wanted>(readBytes(disk, 'lock.wanted')?.toString())?.nonce === nonce) unlinkIfThere(disk, 'lock.wanted');
+}
+
+function thisSystem(): LockSystem {
+  return {
+    fs: nodeFs,
+    clock: { nowMs: () => Date.now(), monotonicMs: () => performance.now() },
+    nonce: () => randomBytes(8).toString('hex'),
+    sleep: ms => new Promise(resolve => setTimeout(resolve, ms)),
+    self: {
+      host: hostname(),
+      boot: fromProc(() => nodeFs.readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()),
+      pidns: fromProc(() => nodeFs.readlinkSync('/proc/self/ns/pid')),
+      pid: process.pid,
+      start: startOf(process.pid),
+    },
+    isAlive,
+  };
+}
+
+function isAlive({ pid, start }: ProcessId): boolean {
+  try {
+    process.kill(pid, 0);
+  } catch (error) {
+    // EPERM: there is one, of another user.
+    if (codeOf(error) === 'ESRCH') return false;
+  }
+  // The pid may have been given to another process since.
+  const found = startOf(pid);
+  return start === '' || found === '' || found === start;
+}
+
+/** In clock ticks since boot: field 22, counted behind the name, which may hold anything. */
+const startOf = (pid: number): string =>
+  fromProc(() => {
+    const stat = nodeFs.readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
+  });
+
+function fromProc(read: () => string): string {
+  try {
+    return read();
+  } catch {
+    // No Linux, or no such process any more.
+    return '';
+  }
+}

@@ -1,0 +1,82 @@
+import { createHash } from 'node:crypto';
+import type { Stats } from 'node:fs';
+import { readFragmentName } from '../hook/fragment.ts';
+import { at, codeOf, type Disk, eachEntry, isMissing, unlinkIfThere } from './files.ts';
+import { checkName } from './folder.ts';
+
+/** Raw payloads lie here, so it is small and short-lived. What is thrown out stays counted: `quarantined` is a fate. */
+export interface QuarantineLimits {
+  ageMs: number;
+  sizeBytes: number;
+}
+export const quarantineLimits: QuarantineLimits = { ageMs: 24 * 3_600_000, sizeBytes: 256 * 1024 * 1024 };
+
+export interface QuarantineSize {
+  files: number;
+  sizeBytes: number;
+}
+
+/** `<reason>.<name>`. A reason has no dot, so both can be read off again. */
+export function quarantinePath(reason: string, name: string): string {
+  return `quarantine/${checkName(reason)}.${safeName(name)}`;
+}
+
+/** The fragments that were quarantined for want of their end: a suspended writer may have finished them since. */
+export function eachTorn(disk: Disk, visit: (fragment: string, path: string) => void): void {
+  eachEntry(disk, 'quarantine', (name, isFile) => {
+    if (isFile && name.startsWith('torn.')) visit(name.slice('torn.'.length), `quarantine/${name}`);
+  });
+}
+
+export function sizeOfQuarantine(disk: Disk): QuarantineSize {
+  const files = listQuarantine(disk);
+  return { files: files.length, sizeBytes: files.reduce((sum, { stats }) => sum + stats.size, 0) };
+}
+
+/** Removes what is over the limits, oldest first. Safe beside any round: a name that is gone counts as moved. */
+export function limitQuarantine(disk: Disk, limits: QuarantineLimits): QuarantineSize {
+  const removed = { files: 0, sizeBytes: 0 };
+  const oldestFirst = listQuarantine(disk).sort((a, b) => a.stats.ctimeMs - b.stats.ctimeMs);
+  let kept = oldestFirst.reduce((sum, { stats }) => sum + stats.size, 0);
+  for (const { path, stats } of oldestFirst) {
+    // ctime is when it was moved here.
+    const isExpired = disk.clock.nowMs() - stats.ctimeMs >= limits.ageMs;
+    if (!isExpired && kept <= limits.sizeBytes) continue;
+    if (!removeEntry(disk, path, stats)) continue;
+    kept -= stats.size;
+    removed.files++;
+    removed.sizeBytes += stats.size;
+  }
+  return removed;
+}
+
+// A stranger's file in the inbox may have any name; what we make of it is a plain one, and the same each time.
+const safeName = (name: string): string =>
+  readFragmentName(name) !== undefined || /^[0-9a-z-]{1,64}$/.test(name)
+    ? name
+    : `odd-${createHash('sha256').update(name).digest('hex').slice(0, 32)}`;
+
+function listQuarantine(disk: Disk): { path: string; stats: Stats }[] {
+  const found: { path: string; stats: Stats }[] = [];
+  eachEntry(disk, 'quarantine', name => {
+    const path = `quarantine/${name}`;
+    try {
+      found.push({ path, stats: disk.fs.lstatSync(at(disk, path)) });
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+    }
+  });
+  return found;
+}
+
+function removeEntry(disk: Disk, path: string, stats: Stats): boolean {
+  if (!stats.isDirectory()) return unlinkIfThere(disk, path);
+  try {
+    disk.fs.rmdirSync(at(disk, path));
+    return true;
+  } catch (error) {
+    // Somebody's folder with somebody's files: it stays, since nothing of ours is in it.
+    if (['ENOENT', 'ENOTEMPTY', 'EEXIST', 'EACCES', 'EPERM', 'EBUSY'].includes(codeOf(error) ?? '')) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,346 @@
+/**
+ * Rounds: how the state folder changes. Everything that deliver decides about a handful of fragments or about an answer
+ * of a collector takes effect as one round, wholly or not at all.
+ *
+ * Constraints
+ * - Any process may be killed between two system calls, or in the middle of a write.
+ * - Any process may be stopped at any point for any time, and go on as if nothing had been. The lock makes two owners
+ *   rare; it does not make them impossible. So nothing here relies on it.
+ * - A call may fail (disk full, I/O error). What was promised before stays promised.
+ * - Nobody can compare and swap. What a file system offers: rename is atomic, a folder cannot be renamed onto one that
+ *   holds something, a name that is gone cannot be renamed, an open file stays the file that was opened.
+ * - Readers hold no lock and must see books that balance at every instant.
+ *
+ * Format (version 1)
+ *
+ *     ledger.json                     number n and nonce of the last round, and the books as of it
+ *     rounds/<n+1>.<nonce>/           a round being staged; belongs to nobody but its maker
+ *     rounds/<n+1>/                   a committed round, until it is applied
+ *         manifest.json               first line: `otel-hooks-round 1 <sha256 of the rest>`; then one JSON object
+ *         <nonce>.lines               all bytes for journals
+ *         <nonce>.<i>                 a file that comes to be: a body, a session's state, a document, a poison item,
+ *                                     a journal that has to begin as a new file
+ *         <nonce>.ledger              the next ledger
+ *         <nonce>.gone/               where files go whose names may come again; only when there are such
+ *     rounds/gone.<nonce>/            litter, on its way out
+ *
+ * A nonce is 16 random hex characters, one for each attempt. Numbers count up by one and none is used twice.
+ *
+ * Operations
+ * - stage: write everything to rounds/<n+1>.<nonce>/, manifest last, where n is the number of the ledger from which the
+ *   maker's whole view of the folder began.
+ * - commit: rename it to rounds/<n+1>. ENOTEMPTY: another owner's round has that number; ENOENT: a starting owner swept
+ *   our staging away. Either way the round is lost and the maker begins again from the disk. Then read the ledger: if
+ *   it has passed n, our rename came too late into a free name; discard, lost.
+ * - apply: (1) write the journals' bytes at their offsets, (2) rename the staged files to their places, (3) rename what
+ *   goes to <nonce>.gone/, (4) rename fragments to the quarantine, (5) unlink settled bodies, (6) unlink eaten fragments,
+ *   (7) rename the ledger, (8) discard rounds/<n+1>. "Not there" means "done" in 2 to 7.
+ * - discard: rename rounds/<m> to rounds/gone.<nonce>, then remove that.
+ * - adopt (at start, and after a loss): read the ledger, n. If rounds/<n+1> is there: read its manifest, read the ledger
+ *   again, and if it is still n apply it and begin anew. Else discard rounds/<n> and what other numbers lie about. A
+ *   starting owner also sweeps what is being staged.
+ *
+ * Why every crash is harmless
+ * - While staging: nobody reads a staging folder. It is litter.
+ * - After the rename: the round is there with all it needs, and whoever adopts next applies it. Applying twice, or the
+ *   rest after a part, does the same as once: the same bytes at the same offsets, and names that are gone stay gone.
+ * - Between ledger and discard: the number has passed, so nobody applies it; whoever adopts discards it.
+ * - In the middle of a journal's bytes: they lie beyond the committed length until the session's file (2) says
+ *   otherwise, and the round, still there, writes them again.
+ *
+ * Why a stopped owner that wakes late is harmless, wherever it stopped
+ * - Before its rename. Another owner committed n+1. While that lies in rounds/<n+1> the rename fails. When it was applied
+ *   and discarded the rename succeeds, but applied means that the ledger had reached n+1 before the name became free,
+ *   and the ledger never goes back: the check sees it. Others cannot take the late round for theirs: they read
+ *   the manifest first and the ledger afterwards, so a manifest is only applied if it lay there while the ledger
+ *   was below its number, which is before the name could have become free.
+ * - Between rename and check. If the name was free too early, see above. Else the round is committed; another owner applies
+ *   it; we find the ledger at n+1 with our nonce, or further on. In the latter case we cannot tell, and say lost: it means no
+ *   more than "begin again from the disk", and the disk has the round.
+ * - Before applying, or in the middle of it. Number n+1 is applied by another and many rounds follow.
+ *   (1) A journal is opened, then the ledger is read, then bytes are written. If the ledger has passed we stop. If it had
+ *   not, the open file is the one that the round meant, and its bytes at that place are these bytes for ever: a journal
+ *   grows only, and one that is pruned or replaced is another file, which this descriptor does not lead to.
+ *   (2) and (7) Sources carry our nonce inside rounds/<n+1>, and were renamed before the ledger passed.
+ *   (3) The target folder is inside rounds/<n+1> and carries our nonce; it is gone before any later round can exist,
+ *   because whoever adopts n+1 discards rounds/<n+1> first. So we cannot carry off a session's newer file.
+ *   (4), (5), (6) Names of fragments and bodies never come twice.
+ *   (8) A number that has passed has passed; what we carry off is ours or a round that came too late.
+ * - Before a discard or a sweep. Numbers that passed: as (8). A staging folder goes in one rename, so its maker loses the
+ *   whole round (ENOENT at its commit), never a part of it.
+ *
+ * Why the books balance at every instant: the commit is the instant. A reader that finds rounds/<n+1> reckons as if it were
+ * applied: the staged ledger, the listing less what the round removes and plus what it brings (books.ts). And since all
+ * comes and goes before the ledger does, without such a folder the listing is that of the ledger.
+ *
+ * Not covered: a power cut without the fsync option may leave committed rounds without content. Such a round is closed as
+ * an empty one under its number (`damaged.round` counts it), by a ledger renamed from inside its folder, so the argument
+ * above holds for it as well. With the option, files and folders are synced before each of the two renames that count.
+ */
+import { createHash } from 'node:crypto';
+import {
+  at,
+  codeOf,
+  createFile,
+  type Disk,
+  exists,
+  FOLDER_MODE,
+  isMissing,
+  names,
+  readBytes,
+  renameIfThere,
+  syncFolder,
+  UPDATE,
+  UPDATE_OR_CREATE,
+  unlinkIfThere,
+  withFile,
+  writeAll,
+} from './files.ts';
+import { makeFolder } from './folder.ts';
+import { increase, type Ledger, readLedger } from './ledger.ts';
+
+/** What a round does to the folder; all paths are relative to it. */
+export interface Effect {
+  ledger: Ledger;
+  /** `offset` is where the bytes go in the journal; a journal that is not there is made only for offset 0. */
+  lines: { path: string; offset: number; bytes: Uint8Array }[];
+  files: { path: string; bytes: Uint8Array }[];
+  /** Files whose names may come again. */
+  gone: string[];
+  quarantine: Move[];
+  settled: string[];
+  eaten: string[];
+}
+
+/** `isOdd`: something that is no fragment lies there, and it may refuse to be moved. */
+export interface Move {
+  from: string;
+  to: string;
+  isOdd?: boolean;
+}
+
+export interface Manifest {
+  v: 1;
+  n: number;
+  nonce: string;
+  lines: { path: string; offset: number; length: number }[];
+  /** Target paths; the i-th staged file is `<nonce>.<i>`. */
+  files: string[];
+  gone: string[];
+  quarantine: Move[];
+  settled: string[];
+  eaten: string[];
+}
+
+/** done: ours, applied by us. overtaken: committed, and another owner is at work here too. lost: begin again. */
+export type Outcome = 'done' | 'overtaken' | 'lost';
+
+/** The effect's ledger carries the number that the round asks for: one more than the ledger that the maker began from. */
+export function commitRound(disk: Disk, effect: Effect): Outcome {
+  const { n, nonce } = effect.ledger;
+  const staged = `rounds/${n}.${nonce}`;
+  const manifest = stage(disk, staged, effect);
+  try {
+    disk.fs.renameSync(at(disk, staged), at(disk, roundFolder(n)));
+  } catch (error) {
+    const isTaken = ['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(codeOf(error) ?? '');
+    // Windows says EPERM where others say ENOTEMPTY.
+    if (!isTaken && !(process.platform === 'win32' && exists(disk, roundFolder(n)))) throw error;
+    discard(disk, staged);
+    return 'lost';
+  }
+  syncFolder(disk, 'rounds');
+  const ledger = readLedger(disk);
+  if (ledger.n >= n) {
+    discard(disk, roundFolder(n));
+    return ledger.n === n && ledger.nonce === nonce ? 'overtaken' : 'lost';
+  }
+  return apply(disk, manifest, Buffer.concat(effect.lines.map(journal => journal.bytes)));
+}
+
+/** The ledger from which everything begins: no round before it is left to apply. */
+export function adoptLedger(disk: Disk, isStart: boolean): Ledger {
+  for (;;) {
+    // Listed before the ledger is read: a number above the next one can then only be a leftover of a lost ledger.
+    const found = names(disk, 'rounds');
+    const ledger = readLedger(disk);
+    const pending = readPending(disk, ledger.n + 1);
+    if (pending !== undefined) {
+      if (readLedger(disk).n !== ledger.n) continue;
+      if (pending === 'damaged') closeDamaged(disk, ledger);
+      else applyPending(disk, pending);
+      continue;
+    }
+    // By name, not by the listing: it may have come between. No later round may begin before it is gone.
+    discard(disk, roundFolder(ledger.n));
+    for (const name of found) if (isLitter(name, ledger.n, isStart)) discard(disk, `rounds/${name}`);
+    return ledger;
+  }
+}
+
+/** The manifest of a committed round; the caller reads the ledger after it to know whether it is still to be applied. */
+export function readPending(disk: Disk, n: number): Manifest | 'damaged' | undefined {
+  const bytes = readBytes(disk, `${roundFolder(n)}/manifest.json`);
+  if (bytes === undefined) return exists(disk, roundFolder(n)) ? 'damaged' : undefined;
+  const manifest = parseManifest(bytes);
+  return manifest?.n === n ? manifest : 'damaged';
+}
+
+/** The ledger that a committed round brings, wherever it is by now. */
+export function pendingLedger(disk: Disk, manifest: Manifest): Ledger | undefined {
+  const bytes = readBytes(disk, `${roundFolder(manifest.n)}/${manifest.nonce}.ledger`);
+  return bytes === undefined ? undefined : (JSON.parse(bytes.toString()) as Ledger);
+}
+
+export const roundFolder = (n: number): string => `rounds/${n}`;
+
+function stage(disk: Disk, folder: string, effect: Effect): Manifest {
+  const { n, nonce } = effect.ledger;
+  const manifest: Manifest = {
+    v: 1,
+    n,
+    nonce,
+    lines: effect.lines.map(({ path, offset, bytes }) => ({ path, offset, length: bytes.length })),
+    files: effect.files.map(file => file.path),
+    gone: effect.gone,
+    quarantine: effect.quarantine,
+    settled: effect.settled,
+    eaten: effect.eaten,
+  };
+  disk.fs.mkdirSync(at(disk, folder), FOLDER_MODE);
+  try {
+    if (effect.gone.length > 0) disk.fs.mkdirSync(at(disk, folder, `${nonce}.gone`), FOLDER_MODE);
+    if (effect.lines.length > 0)
+      createFile(disk, `${folder}/${nonce}.lines`, Buffer.concat(effect.lines.map(journal => journal.bytes)));
+    for (const [i, file] of effect.files.entries()) createFile(disk, `${folder}/${nonce}.${i}`, file.bytes);
+    createFile(disk, `${folder}/${nonce}.ledger`, Buffer.from(JSON.stringify(effect.ledger)));
+    createFile(disk, `${folder}/manifest.json`, serializeManifest(manifest));
+    syncFolder(disk, folder);
+  } catch (error) {
+    // Swept away under our hands: the commit will find it gone, too, and say so.
+    if (isMissing(error) && !exists(disk, folder)) return manifest;
+    // A full disk must not fill further with attempts.
+    removeIfPossible(disk, folder);
+    throw error;
+  }
+  return manifest;
+}
+
+const HEAD = 'otel-hooks-round 1 ';
+
+function serializeManifest(manifest: Manifest): Buffer {
+  const json = JSON.stringify(manifest);
+  return Buffer.from(`${HEAD}${checksum(json)}\n${json}`);
+}
+
+function parseManifest(bytes: Buffer): Manifest | undefined {
+  const text = bytes.toString();
+  const end = text.indexOf('\n');
+  const json = text.slice(end + 1);
+  return end > 0 && text.slice(0, end) === HEAD + checksum(json) ? (JSON.parse(json) as Manifest) : undefined;
+}
+
+const checksum = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+function applyPending(disk: Disk, manifest: Manifest): void {
+  const lines = readBytes(disk, `${roundFolder(manifest.n)}/${manifest.nonce}.lines`);
+  // Gone in the meantime: another owner is through with it.
+  if (lines === undefined && manifest.lines.length > 0) return;
+  apply(disk, manifest, lines ?? Buffer.alloc(0));
+}
+
+function apply(disk: Disk, manifest: Manifest, lines: Uint8Array): 'done' | 'overtaken' {
+  const folder = roundFolder(manifest.n);
+  const staged = `${folder}/${manifest.nonce}`;
+  let start = 0;
+  for (const { path, offset, length } of manifest.lines) {
+    const bytes = lines.subarray(start, start + length);
+    if (!writeLines(disk, manifest.n, path, offset, bytes)) return 'overtaken';
+    start += length;
+  }
+  for (const [i, path] of manifest.files.entries()) place(disk, `${staged}.${i}`, path);
+  for (const [i, path] of manifest.gone.entries()) renameIfThere(disk, path, `${staged}.gone/${i}`);
+  for (const move of manifest.quarantine) setAside(disk, move);
+  for (const path of manifest.settled) unlinkIfThere(disk, path);
+  for (const path of manifest.eaten) unlinkIfThere(disk, path);
+  if (disk.fsync) for (const touched of foldersOf(manifest)) syncFolder(disk, touched);
+  const isOurs = renameIfThere(disk, `${staged}.ledger`, 'ledger.json');
+  syncFolder(disk, '');
+  discard(disk, folder);
+  return isOurs ? 'done' : 'overtaken';
+}
+
+/** False when another owner is further on. */
+function writeLines(disk: Disk, n: number, path: string, offset: number, bytes: Uint8Array): boolean {
+  // Without a file there is nothing to go on with: pruned, and what was committed of it went with it.
+  const written = withFile(disk, path, offset === 0 ? UPDATE_OR_CREATE : UPDATE, file => {
+    if (readLedger(disk).n !== n - 1) return false;
+    writeAll(disk, file, bytes, offset);
+    if (disk.fsync) disk.fs.fsyncSync(file);
+    return true;
+  });
+  return written ?? true;
+}
+
+/** A staged file that is gone was placed before; one whose target folder is missing was not. */
+function place(disk: Disk, from: string, to: string): void {
+  while (!renameIfThere(disk, from, to) && exists(disk, from)) makeFolder(disk, parent(to));
+}
+
+function setAside(disk: Disk, { from, to, isOdd }: Move): void {
+  try {
+    renameIfThere(disk, from, to);
+  } catch (error) {
+    // A folder without write permission, a mount point: it stays, and must not stop everything behind it.
+    if (!isOdd) throw error;
+  }
+}
+
+function foldersOf(manifest: Manifest): Set<string> {
+  const moved = [...manifest.quarantine.flatMap(({ from, to }) => [from, to]), ...manifest.gone];
+  const paths = [...manifest.lines.map(({ path }) => path), ...manifest.files, ...moved, ...manifest.settled];
+  return new Set([...paths, ...manifest.eaten].map(parent));
+}
+
+const parent = (path: string): string => path.slice(0, path.lastIndexOf('/'));
+
+/** The round's number is spent without effect; see the end of the header. */
+function closeDamaged(disk: Disk, ledger: Ledger): void {
+  const nonce = disk.nonce();
+  const next: Ledger = { ...ledger, n: ledger.n + 1, nonce, counters: { ...ledger.counters } };
+  increase(next.counters, 'damaged.round');
+  const staged = `${roundFolder(next.n)}/${nonce}.ledger`;
+  try {
+    createFile(disk, staged, Buffer.from(JSON.stringify(next)));
+  } catch (error) {
+    // Another owner closed and discarded it.
+    if (isMissing(error)) return;
+    throw error;
+  }
+  renameIfThere(disk, staged, 'ledger.json');
+}
+
+function isLitter(name: string, n: number, isStart: boolean): boolean {
+  if (/^\d+$/.test(name)) return Number(name) !== n + 1;
+  return isStart;
+}
+
+/** Gone at once as far as anybody can see, which is what counts; then its content is removed. */
+function discard(disk: Disk, folder: string): void {
+  const litter = `rounds/gone.${disk.nonce()}`;
+  if (renameIfThere(disk, folder, litter)) removeIfPossible(disk, litter);
+}
+
+function removeIfPossible(disk: Disk, folder: string): void {
+  try {
+    for (const name of names(disk, folder)) {
+      const path = `${folder}/${name}`;
+      if (name.endsWith('.gone')) removeIfPossible(disk, path);
+      else unlinkIfThere(disk, path);
+    }
+    disk.fs.rmdirSync(at(disk, folder));
+  } catch {
+    // Another owner removes it as well, or something that is not ours lies in it. Nobody reads it, and every start
+    // tries again.
+  }
+}
