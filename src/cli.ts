@@ -80,6 +80,7 @@ function worldOf(): Io {
     platform: process.platform,
     color: stdout.isTTY === true && env.NO_COLOR === undefined && env.TERM !== 'dumb',
     columns: stdout.columns ?? 100,
+    unicode: /utf-?8/i.test(env.LC_ALL || env.LC_CTYPE || env.LANG || '') || process.platform === 'darwin',
     isTerminal: stdin.isTTY === true && stdout.isTTY === true,
     async ask(question) {
       const lines = createInterface({ input: stdin, output: stdout });

@@ -1,3 +1,6 @@
+import type { SetupProblem } from './setup/setup.ts';
+import type { StateProblem } from './store/folder.ts';
+
 /**
  * Something a person should know, as data: tests compare codes, people read the sentences of `explain`.
  *
@@ -24,6 +27,9 @@ export type Problem =
   | { code: 'delivery-endpoint'; endpoint: string; signal: string; status: number }
   | { code: 'delivery-rejected'; endpoint: string; signal: string; reason: string; items: number }
   | { code: 'delivery-all-refused'; endpoint: string; signal: string; reason: string; items: number }
+  | SetupProblem
+  | StateProblem
+  | { code: 'hook-failed'; folder: string; why: string; lastMs: number }
   | { code: 'delivery-partial'; endpoint: string; signal: string; items: number; message: string };
 
 /** Where a setting stands: a line of a file, a variable or a flag. */
@@ -126,6 +132,46 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   'delivery-all-refused': ({ endpoint, signal, reason, items }) => ({
     what: `${endpoint} refused the last ${items} ${signal} one by one (${reason}), so the rest is kept and not tried for a while.`,
     next: 'see whether an OTLP receiver answers there, then `otel-hooks deliver`.',
+  }),
+  'settings-absent': ({ agent, why }) => ({
+    what: `${agent} cannot be set up (${why}); nothing was changed.`,
+    next: '`otel-hooks help enable` lists what can be.',
+  }),
+  'settings-refused': ({ file, line, column, why }) => ({
+    what: `${file}: ${why} (line ${line}, column ${column}); nothing was changed.`,
+    next: `fix line ${line}, then run the command again.`,
+  }),
+  'settings-file': ({ file, why }) => ({
+    what: `${file} cannot be used (${why}); nothing was changed.`,
+    next: `look at its owner and mode: ls -l ${file}`,
+  }),
+  'state-missing': ({ folder }) => ({
+    what: `${folder} does not exist; nothing was received yet.`,
+    next: '`otel-hooks enable` writes the hooks that fill it.',
+  }),
+  'state-newer': ({ folder, found, known }) => ({
+    what: `${folder} has the format ${found} of a later otel-hooks (this one knows ${known}); it was left alone.`,
+    next: 'update otel-hooks: npm install -g otel-hooks',
+  }),
+  'state-foreign': ({ folder, owner }) => ({
+    what: `${folder} belongs to another user (uid ${owner}); nothing is read from it or written to it.`,
+    next: `remove it, or choose another with OTEL_HOOKS_STATE_DIR.`,
+  }),
+  'state-symlink': ({ folder }) => ({
+    what: `${folder} is a symbolic link; nothing is read through it or written through it.`,
+    next: 'name its target with OTEL_HOOKS_STATE_DIR, or put a folder in its place.',
+  }),
+  'state-not-a-folder': ({ folder }) => ({
+    what: `${folder} is not a folder; nothing can be received.`,
+    next: `move it away; the next hook makes the folder.`,
+  }),
+  'state-unusable': ({ folder, error }) => ({
+    what: `${folder} cannot be used (${error}); hooks leave without a trace until it can.`,
+    next: `look at its mode and at the disk: ls -ld ${folder}; df ${folder}`,
+  }),
+  'hook-failed': ({ folder, why, lastMs }) => ({
+    what: `a hook could not leave its event in ${folder} (${why}, last at ${new Date(lastMs).toISOString()}); that event is lost.`,
+    next: `look at its mode and at the disk: ls -ld ${folder}; df ${folder}`,
   }),
   'delivery-partial': ({ endpoint, signal, items, message }) => ({
     what: `${endpoint} took a request but rejected ${items} of its ${signal}${message === '' ? '' : ` ("${message}")`}; they are not sent again.`,

@@ -4,6 +4,7 @@ import { agents } from '../src/agents/index.ts';
 import { SETTLED, step, unread } from '../src/assemble/assemble.ts';
 import type { FinishedRecord, FinishedSpan } from '../src/assemble/finished.ts';
 import { openFold } from '../src/assemble/state.ts';
+import type { Limits } from '../src/config/config.ts';
 import { conclude, drain } from '../src/drain/drain.ts';
 import type { SessionState } from '../src/drain/session.ts';
 import type { Event } from '../src/event/event.ts';
@@ -29,9 +30,17 @@ export interface Played {
   states: Map<string, SessionState>;
 }
 
+export const limits: Limits = {
+  span: { attributes: 128, events: 128, links: 128 },
+  spanEvent: { attributes: 128 },
+  spanLink: { attributes: 128 },
+  log: { attributes: 128 },
+};
+
 export const START_MS = Date.parse('2026-03-02T09:00:00.000Z');
 
-export function play(told: readonly Told[]): Played {
+/** `stored`: the state goes through JSON between any two fragments, as between two rounds. */
+export function play(told: readonly Told[], stored = false): Played {
   const played: Played = { events: [], spans: [], records: [], fates: [], oddities: {}, states: new Map() };
   const take = (event: Event, state: SessionState): void => {
     played.events.push(event);
@@ -60,7 +69,13 @@ export function play(told: readonly Told[]): Played {
           key,
           agent: agent.id,
           session,
-          pinned: { destinations: [], resource: {}, denyAsError: false, sampler: { kind: 'always_on', ratio: 1 } },
+          pinned: {
+            destinations: [],
+            resource: {},
+            denyAsError: false,
+            sampler: { kind: 'always_on', ratio: 1 },
+            limits,
+          },
           memory: {},
           seen: [],
           recent: [],
@@ -75,6 +90,9 @@ export function play(told: readonly Told[]): Played {
     });
     played.fates.push(result.fate === 'rejected' ? result.reason : result.fate);
     if (result.fate === 'journaled') for (const event of result.events) take(event, result.state);
+    if (stored && result.fate !== 'rejected') {
+      played.states.set(result.state.key, JSON.parse(JSON.stringify(result.state)) as SessionState);
+    }
   }
   return played;
 }
@@ -94,7 +112,7 @@ export function mapped(spans: readonly FinishedSpan[]): ReadableSpan[] {
   return spans.map(span =>
     mapSpan(
       span,
-      { agent: span.trace.agent, session: span.trace.session, provider: 'anthropic', denyAsError: false },
+      { agent: span.trace.agent, session: span.trace.session, provider: 'anthropic', denyAsError: false, limits },
       resourceOf({ 'service.name': span.trace.agent }),
     ),
   );

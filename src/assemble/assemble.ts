@@ -26,7 +26,7 @@ import {
   type RiskLevel,
 } from '../event/event.ts';
 import type { ActionSpan, Finished, FinishedDecision, Link, SpanKey, TraceKey, TurnSpan } from './finished.ts';
-import type { FoldState, Held, OpenAction, OpenRisk, OpenSubagent, Segment } from './state.ts';
+import type { FoldState, Held, Launch, OpenAction, OpenRisk, OpenSubagent, Segment } from './state.ts';
 
 /** A segment is cut at a turn's start beyond these: half of what Tempo takes for one trace, and of a working day. */
 const SEGMENT_SPANS = 2_000;
@@ -101,6 +101,8 @@ function begin(state: FoldState, at: At): void {
   const wakes = at.subagent === undefined && (starts || opensWork(event));
   if (state.endedMs !== undefined) {
     if (!wakes) return;
+    // What came late to the ended segment stays in its trace.
+    closeLeftovers(state, at, state.lastMs);
   } else if (!(starts && event.data.start_reason !== 'new')) {
     return;
   } else {
@@ -136,10 +138,7 @@ function previousSegment(state: FoldState): Link {
 function closeSegment(state: FoldState, at: At, endReason: string, errorType: string | undefined, endMs: number): void {
   const segment = state.segment;
   if (segment === undefined) return;
-  closeTurn(state, at, 'unfinished', undefined, endMs);
-  for (const subagent of Object.values(state.subagents)) closeSubagent(state, at, subagent, 'abandoned', endMs);
-  closeActions(state, at, () => true, endMs, false);
-  for (const held of state.held) held.unlinked = false;
+  closeLeftovers(state, at, endMs);
   hold(state, at, {
     of: `session:${segment.number}`,
     unread: state.settles.session === 'transcript',
@@ -166,6 +165,15 @@ function closeSegment(state: FoldState, at: At, endReason: string, errorType: st
       traceparent: segment.traceparent,
     },
   });
+  release(state, at.out);
+}
+
+/** Whatever is still open when nothing more can come for it. */
+function closeLeftovers(state: FoldState, at: At, endMs: number): void {
+  closeTurn(state, at, 'unfinished', undefined, endMs);
+  for (const subagent of Object.values(state.subagents)) closeSubagent(state, at, subagent, 'abandoned', endMs);
+  closeActions(state, at, () => true, endMs, false);
+  for (const held of state.held) held.unlinked = false;
   release(state, at.out);
 }
 
@@ -292,15 +300,15 @@ function subagentOf(state: FoldState, at: At): OpenSubagent | undefined {
     return undefined;
   }
   const runs = state.subagentRuns.find(([known]) => known === id)?.[1] ?? 0;
-  const launch = launchOf(state, id, at.facts.agent);
+  const launched = launchOf(state, id, at.facts.agent);
   const subagent: OpenSubagent = {
     id,
     agent: at.facts.agent,
     ordinal: runs,
     startMs: at.atMs,
     actions: 0,
-    launchedBy: launch?.call,
-    sure: launch?.sure ?? false,
+    launch: launched?.launch,
+    sure: launched?.sure ?? false,
     fallback: mainKey(state),
     links:
       runs === 0 ? [] : [{ trace: traceOf(state), span: subagentKey(state, id, runs - 1), type: 'continued_subagent' }],
@@ -315,45 +323,56 @@ function launchOf(
   state: FoldState,
   id: string,
   agent: string | undefined,
-): { call: string; sure: boolean } | undefined {
-  const named = state.launches.findLast(([subagent]) => subagent === id)?.[1];
-  if (named !== undefined) return { call: named, sure: true };
-  const taken = new Set(Object.values(state.subagents).map(subagent => subagent.launchedBy));
+): { launch: Launch; sure: boolean } | undefined {
+  const named = state.launches.findLast(launch => launch.subagent === id);
+  if (named !== undefined) return { launch: named, sure: true };
+  const taken = new Set(Object.values(state.subagents).map(subagent => subagent.launch?.call));
   for (const held of state.held) if (held.span.kind === 'subagent') taken.add(held.span.launchedBy);
   const open = Object.values(state.actions).find(
     action =>
       action.launches !== undefined &&
       action.launches.id === undefined &&
-      action.call !== undefined &&
+      action.subagent !== id &&
       !taken.has(action.call) &&
       (action.launches.agent === agent || agent === undefined || agent === ''),
   );
-  return open?.call === undefined ? undefined : { call: open.call, sure: false };
+  if (open?.call === undefined) return undefined;
+  return { launch: launchAt(state, open.call, open.subagent), sure: false };
 }
+
+const launchAt = (state: FoldState, call: string, subagent: string | undefined): Launch => ({
+  call,
+  session: subagent ?? state.session,
+  segment: state.segment?.number ?? 0,
+});
+
+const launchKey = ({ call, session }: Launch): SpanKey => ({ kind: 'action', session, parts: [call] });
 
 /** The agent names the subagent that a call launched: what was only concluded is mended, as long as it is held. */
 function linkLaunch(state: FoldState, at: At, call: string, id: string): void {
-  state.launches.push([id, call]);
+  if (id === at.subagent) return;
+  const launch = launchAt(state, call, at.subagent);
+  state.launches.push({ subagent: id, ...launch });
   if (state.launches.length > OPEN_SUBAGENTS) state.launches.shift();
   for (const other of Object.values(state.subagents)) {
-    if (other.id !== id && other.launchedBy === call) {
-      other.launchedBy = undefined;
+    if (other.id !== id && other.launch?.call === call) {
+      other.launch = undefined;
       other.sure = false;
     }
   }
   const open = state.subagents[id];
   if (open) {
-    open.launchedBy = call;
+    open.launch = launch;
     open.sure = true;
   }
-  for (const held of state.held) {
-    if (held.span.kind !== 'subagent') continue;
-    if (held.span.id === id && held.unlinked) {
-      held.span.launchedBy = call;
-      held.span.parent = actionKey(state, call);
-      held.unlinked = false;
-    } else if (held.span.launchedBy === call && held.unlinked) {
-      held.span.launchedBy = undefined;
+  for (const { span, ...held } of state.held.filter(each => each.unlinked)) {
+    if (span.kind !== 'subagent' || span.trace.segment !== launch.segment) continue;
+    if (span.id === id) {
+      span.launchedBy = call;
+      span.parent = launchKey(launch);
+      for (const each of state.held) if (each.of === held.of) each.unlinked = false;
+    } else if (span.launchedBy === call) {
+      span.launchedBy = undefined;
     }
   }
   release(state, at.out);
@@ -372,8 +391,9 @@ function closeSubagent(
   if (known) known[1] += 1;
   else state.subagentRuns.push([subagent.id, 1]);
   if (state.subagentRuns.length > OPEN_SUBAGENTS) state.subagentRuns.shift();
+  const segment = state.segment?.number ?? 0;
   if (state.segment) state.segment.subagents += 1;
-  const launching = subagent.launchedBy === undefined ? undefined : state.actions[subagent.launchedBy];
+  const { launch } = subagent;
   hold(state, at, {
     of: `subagent:${subagent.id}:${subagent.ordinal}`,
     unread: state.settles.subagent === 'transcript',
@@ -383,13 +403,16 @@ function closeSubagent(
       kind: 'subagent',
       trace: traceOf(state),
       key: subagentKey(state, subagent.id, subagent.ordinal),
-      parent:
-        subagent.launchedBy === undefined
-          ? subagent.fallback
-          : (launching && keyOfAction(state, launching)) || actionKey(state, subagent.launchedBy),
+      parent: launch?.segment === segment ? launchKey(launch) : subagent.fallback,
       ...ends(subagent.startMs, endMs),
       duration: 'arrival',
-      links: subagent.links,
+      links:
+        launch === undefined || launch.segment === segment
+          ? subagent.links
+          : [
+              ...subagent.links,
+              { trace: { ...traceOf(state), segment: launch.segment }, span: launchKey(launch), type: 'launched_by' },
+            ],
       errorType: outcome === 'abandoned' ? 'abandoned' : undefined,
       mode: subagent.mode,
       risk: undefined,
@@ -399,7 +422,7 @@ function closeSubagent(
       ordinal: subagent.ordinal,
       outcome,
       actions: subagent.actions,
-      launchedBy: subagent.launchedBy,
+      launchedBy: launch?.call,
     },
   });
 }
@@ -690,10 +713,7 @@ function finish(state: FoldState, at: At): void {
       );
       state.endedMs = at.atMs;
     } else {
-      closeTurn(state, at, 'unfinished', undefined, state.lastMs);
-      for (const subagent of Object.values(state.subagents))
-        closeSubagent(state, at, subagent, 'abandoned', state.lastMs);
-      closeActions(state, at, () => true, state.lastMs, false);
+      closeLeftovers(state, at, state.lastMs);
     }
   }
   release(state, at.out);
@@ -787,16 +807,6 @@ const subagentKey = (state: FoldState, id: string, ordinal: number): SpanKey => 
   kind: 'subagent',
   session: state.session,
   parts: [id, String(ordinal)],
-});
-/** Launching calls are the main agent's, unless an open one says otherwise. */
-function actionKey(state: FoldState, call: string): SpanKey {
-  const open = state.actions[call];
-  return open ? keyOfAction(state, open) : { kind: 'action', session: state.session, parts: [call] };
-}
-const keyOfAction = (state: FoldState, action: OpenAction): SpanKey => ({
-  kind: 'action',
-  session: action.subagent ?? state.session,
-  parts: [action.call ?? ''],
 });
 
 function ends(startMs: number, endMs: number): { startMs: number; endMs: number; clamped: boolean } {

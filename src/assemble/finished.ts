@@ -18,7 +18,7 @@ export interface TraceKey {
 export interface Link {
   trace: TraceKey;
   span: SpanKey;
-  type: 'previous_segment' | 'continued_turn' | 'continued_subagent' | 'late';
+  type: 'previous_segment' | 'continued_turn' | 'continued_subagent' | 'launched_by';
 }
 
 export interface FinishedDecision {

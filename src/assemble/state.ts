@@ -26,7 +26,7 @@ export interface FoldState {
   /** Calls whose span has left, newest last. */
   leftCalls: string[];
   /** Launching calls by the subagent they started, as far as known, newest last. */
-  launches: [subagent: string, call: string][];
+  launches: (Launch & { subagent: string })[];
   /** Closed, but not settled: waiting for the transcript or for evidence. */
   held: Held[];
   lastMs: number;
@@ -95,13 +95,20 @@ export interface OpenAction {
   parent: SpanKey;
 }
 
+/** The call that launched a subagent: whose it is, and in which segment its span is. */
+export interface Launch {
+  call: string;
+  session: string;
+  segment: number;
+}
+
 export interface OpenSubagent {
   id: string;
   agent: string | undefined;
   ordinal: number;
   startMs: number;
   actions: number;
-  launchedBy: string | undefined;
+  launch: Launch | undefined;
   /** The launching call was named by the agent, not concluded. */
   sure: boolean;
   /** Where it hangs when no launching call is known. */

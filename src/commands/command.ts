@@ -36,6 +36,7 @@ export interface Io {
   /** Colours and drawing: a terminal that wants them. */
   color: boolean;
   columns: number;
+  unicode: boolean;
   isTerminal: boolean;
   ask(question: string): Promise<string>;
   now(): number;

@@ -9,7 +9,8 @@ const standards = ['agent-hooks'];
 export function run(words: Words, io: Io): number {
   const standard = flagText(words, '--standard');
   if (standard === undefined) throw new UsageError(`--standard is missing: ${standards.join(', ')}`);
-  if (!standards.includes(standard)) throw new UsageError(`unknown standard ${standard}; known: ${standards.join(', ')}`);
+  if (!standards.includes(standard))
+    throw new UsageError(`unknown standard ${standard}; known: ${standards.join(', ')}`);
   const [file, ...more] = words.rest;
   if (file === undefined || more.length > 0) throw new UsageError('one FILE is needed (- for standard input)');
   let text: string;

@@ -1,6 +1,8 @@
 /** What the state folder keeps of a root session between rounds. JSON with a version; some KB while it runs. */
+
 import type { Remembered } from '../agents/memory.ts';
 import type { FoldState } from '../assemble/state.ts';
+import type { Limits, Sampler } from '../config/config.ts';
 import { digest } from '../lib/hash.ts';
 
 /** What a session's first event decided for all of it. */
@@ -10,7 +12,8 @@ export interface Pinned {
   resource: { readonly [name: string]: string };
   denyAsError: boolean;
   /** Share of traces that leave, by trace id. */
-  sampler: { kind: string; ratio: number };
+  sampler: Sampler;
+  limits: Limits;
 }
 
 export interface SessionState {

@@ -2,26 +2,13 @@
  * The variables that travel with a fragment, because a session is pinned to its configuration at its first event and
  * deliver, a process started by somebody else, must not use its own. Both front ends read this one list: a variable
  * that is not here reaches nobody. An empty value means unset, as OpenTelemetry says.
+ *
+ * Plain words, although many follow a pattern: every hook would compute it anew.
  */
-const signals = ['', '_TRACES', '_METRICS', '_LOGS'] as const;
-const exporterSettings = [
-  'ENDPOINT',
-  'HEADERS',
-  'TIMEOUT',
-  'PROTOCOL',
-  'COMPRESSION',
-  'CERTIFICATE',
-  'CLIENT_CERTIFICATE',
-  'CLIENT_KEY',
-  'INSECURE',
-] as const;
-
 export const travelling: readonly string[] = [
-  // Context of the process that runs the agent.
   'TRACEPARENT',
   'TRACESTATE',
   'BAGGAGE',
-
   'OTEL_SDK_DISABLED',
   'OTEL_SERVICE_NAME',
   'OTEL_RESOURCE_ATTRIBUTES',
@@ -41,16 +28,52 @@ export const travelling: readonly string[] = [
   'OTEL_SEMCONV_STABILITY_OPT_IN',
   'OTEL_SEMCONV_EXCEPTION_SIGNAL_OPT_IN',
   'OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT',
-
-  ...signals.flatMap(signal => exporterSettings.map(setting => `OTEL_EXPORTER_OTLP${signal}_${setting}`)),
+  'OTEL_EXPORTER_OTLP_ENDPOINT',
+  'OTEL_EXPORTER_OTLP_HEADERS',
+  'OTEL_EXPORTER_OTLP_TIMEOUT',
+  'OTEL_EXPORTER_OTLP_PROTOCOL',
+  'OTEL_EXPORTER_OTLP_COMPRESSION',
+  'OTEL_EXPORTER_OTLP_CERTIFICATE',
+  'OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE',
+  'OTEL_EXPORTER_OTLP_CLIENT_KEY',
+  'OTEL_EXPORTER_OTLP_INSECURE',
+  'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT',
+  'OTEL_EXPORTER_OTLP_TRACES_HEADERS',
+  'OTEL_EXPORTER_OTLP_TRACES_TIMEOUT',
+  'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL',
+  'OTEL_EXPORTER_OTLP_TRACES_COMPRESSION',
+  'OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE',
+  'OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE',
+  'OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY',
+  'OTEL_EXPORTER_OTLP_TRACES_INSECURE',
+  'OTEL_EXPORTER_OTLP_METRICS_ENDPOINT',
+  'OTEL_EXPORTER_OTLP_METRICS_HEADERS',
+  'OTEL_EXPORTER_OTLP_METRICS_TIMEOUT',
+  'OTEL_EXPORTER_OTLP_METRICS_PROTOCOL',
+  'OTEL_EXPORTER_OTLP_METRICS_COMPRESSION',
+  'OTEL_EXPORTER_OTLP_METRICS_CERTIFICATE',
+  'OTEL_EXPORTER_OTLP_METRICS_CLIENT_CERTIFICATE',
+  'OTEL_EXPORTER_OTLP_METRICS_CLIENT_KEY',
+  'OTEL_EXPORTER_OTLP_METRICS_INSECURE',
+  'OTEL_EXPORTER_OTLP_LOGS_ENDPOINT',
+  'OTEL_EXPORTER_OTLP_LOGS_HEADERS',
+  'OTEL_EXPORTER_OTLP_LOGS_TIMEOUT',
+  'OTEL_EXPORTER_OTLP_LOGS_PROTOCOL',
+  'OTEL_EXPORTER_OTLP_LOGS_COMPRESSION',
+  'OTEL_EXPORTER_OTLP_LOGS_CERTIFICATE',
+  'OTEL_EXPORTER_OTLP_LOGS_CLIENT_CERTIFICATE',
+  'OTEL_EXPORTER_OTLP_LOGS_CLIENT_KEY',
+  'OTEL_EXPORTER_OTLP_LOGS_INSECURE',
   'OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE',
   'OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION',
-
-  ...['BSP', 'BLRP'].flatMap(processor =>
-    ['SCHEDULE_DELAY', 'EXPORT_TIMEOUT', 'MAX_QUEUE_SIZE', 'MAX_EXPORT_BATCH_SIZE'].map(
-      limit => `OTEL_${processor}_${limit}`,
-    ),
-  ),
+  'OTEL_BSP_SCHEDULE_DELAY',
+  'OTEL_BSP_EXPORT_TIMEOUT',
+  'OTEL_BSP_MAX_QUEUE_SIZE',
+  'OTEL_BSP_MAX_EXPORT_BATCH_SIZE',
+  'OTEL_BLRP_SCHEDULE_DELAY',
+  'OTEL_BLRP_EXPORT_TIMEOUT',
+  'OTEL_BLRP_MAX_QUEUE_SIZE',
+  'OTEL_BLRP_MAX_EXPORT_BATCH_SIZE',
   'OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT',
   'OTEL_ATTRIBUTE_COUNT_LIMIT',
   'OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT',
@@ -63,21 +86,23 @@ export const travelling: readonly string[] = [
   'OTEL_SPAN_ATTRIBUTE_PER_LINK_COUNT_LIMIT',
   'OTEL_LOGRECORD_ATTRIBUTE_VALUE_LENGTH_LIMIT',
   'OTEL_LOGRECORD_ATTRIBUTE_COUNT_LIMIT',
-
   'OTEL_HOOKS_CONFIG',
   'OTEL_HOOKS_PROVIDER',
   'OTEL_HOOKS_DEBUG',
   'OTEL_HOOKS_MAX_CHARS',
   'OTEL_HOOKS_ENABLED',
   'OTEL_HOOKS_FSYNC',
-  'OTEL_HOOKS_SERVICE_NAME',
   'OTEL_HOOKS_SOURCE_TOOL',
   'AGENT_HOOKS_LOG',
 ];
 
 export function travellingFrom(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
   const found: Record<string, string> = {};
-  for (const name of travelling) {
+  // From what there is: an environment holds some dozens of variables, each question for one that is missing costs as much.
+  for (const name of Object.keys(env)) {
+    const isOfOurs =
+      name.startsWith('OTEL_') || name.startsWith('TRACE') || name === 'BAGGAGE' || name === 'AGENT_HOOKS_LOG';
+    if (!isOfOurs || !travelling.includes(name)) continue;
     const value = env[name];
     if (value) found[name] = value;
   }

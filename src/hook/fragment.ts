@@ -51,7 +51,7 @@ export function decodeFragment(name: string, bytes: Buffer, mtimeMs: number): De
   if (written !== undefined && written > version) return { ok: false, why: 'newer' };
 
   const place = readFragmentName(name);
-  const trailer = Buffer.from(encodeTrailer(place?.unique ?? name), 'latin1');
+  const trailer = Buffer.from(encodeTrailer(place?.unique ?? name));
   const end = bytes.length - trailer.length;
   if (end < 0 || !bytes.subarray(end).equals(trailer)) return { ok: false, why: 'torn' };
 
@@ -73,17 +73,17 @@ export function decodeFragment(name: string, bytes: Buffer, mtimeMs: number): De
 
 /** A whole fragment at once, for writers that have it in memory. */
 export function encodeFragment(unique: string, header: Readonly<Record<string, string>>, payload: Uint8Array): Buffer {
-  return Buffer.concat([encodeHeader(header), payload, Buffer.from(encodeTrailer(unique), 'latin1')]);
+  return Buffer.concat([Buffer.from(encodeHeader(header)), payload, Buffer.from(encodeTrailer(unique))]);
 }
 
-/** The header line. Keys are ours; a value of `''` says nothing and is left out. */
-export function encodeHeader(header: Readonly<Record<string, string>>): Buffer {
+/** The header line, to be written as UTF-8. Keys are ours; a value of `''` says nothing and is left out. */
+export function encodeHeader(header: Readonly<Record<string, string>>): string {
   let line = `${magic}${version}`;
   for (const key of Object.keys(header)) {
     const value = header[key];
     if (value) line += ` ${key}=${Buffer.byteLength(value)}:${value}`;
   }
-  return Buffer.from(`${line}\n`);
+  return `${line}\n`;
 }
 
 export const encodeTrailer = (unique: string): string => `\n${unique}\n`;

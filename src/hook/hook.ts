@@ -12,7 +12,15 @@ import { encodeHeader, encodeTrailer, maxFragmentBytes } from './fragment.ts';
 import { closeFragment, createFragment, noteProblem, openInbox, writeAll } from './inbox.ts';
 import { isDelivering, kick } from './kick.ts';
 import { locateStateFolder } from './state-folder.ts';
-import { bufferBytes, codeOf, type Input, isTerminal, isWholeObject, openInput } from './stdin.ts';
+import {
+  codeOf,
+  type Input,
+  isTerminal,
+  isWholeObject,
+  largeBufferBytes,
+  openInput,
+  smallBufferBytes,
+} from './stdin.ts';
 
 const patienceMs = 5_000;
 
@@ -66,17 +74,24 @@ function record(flags: Flags, stateFolder: string): boolean {
  * Header, payload, trailer through one buffer: a common event is one write. The end of a payload beyond any limit is
  * not waited for; its file stays without a trailer and too large, for deliver to count.
  */
-function copy(input: Input, fd: number, header: Buffer, unique: string): void {
+function copy(input: Input, fd: number, header: string, unique: string): void {
   const trailer = encodeTrailer(unique);
-  const buffer = Buffer.allocUnsafeSlow(Math.max(bufferBytes, header.length + 64 * 1024));
-  let filled = header.copy(buffer);
+  // No character of a string takes more than three bytes.
+  let buffer = Buffer.allocUnsafeSlow(Math.max(smallBufferBytes, header.length * 4));
+  const start = buffer.write(header);
+  let filled = start;
   let written = 0;
-  const isFirst = (): boolean => written === 0;
   for (;;) {
     const size = input.read(buffer, filled);
     filled += size;
-    if (size === 0 || (isFirst() && isWholeObject(buffer, header.length, filled))) break;
+    if (size === 0 || (written === 0 && isWholeObject(buffer, start, filled))) break;
     if (filled < buffer.length) continue;
+    if (buffer.length < largeBufferBytes) {
+      const larger = Buffer.allocUnsafeSlow(largeBufferBytes);
+      buffer.copy(larger);
+      buffer = larger;
+      continue;
+    }
     writeAll(fd, buffer, filled);
     written += filled;
     filled = 0;
@@ -86,7 +101,7 @@ function copy(input: Input, fd: number, header: Buffer, unique: string): void {
     writeAll(fd, buffer, filled);
     filled = 0;
   }
-  filled += buffer.write(trailer, filled, 'latin1');
+  filled += buffer.write(trailer, filled);
   writeAll(fd, buffer, filled);
 }
 
@@ -96,8 +111,8 @@ function headerOf(flags: Flags): Record<string, string> {
     event: flags.event ?? '',
     provider: flags.provider ?? '',
     cwd: here(),
-    at: String(Date.now()),
-    ppid: String(process.ppid),
+    at: `${Date.now()}`,
+    ppid: `${process.ppid}`,
     ...travellingFrom(process.env),
   };
 }
@@ -121,31 +136,25 @@ function flush(flags: Flags, stateFolder: string, deliver: string): boolean {
   return false;
 }
 
+/** A word that is not known is passed over: an older front end must not fail over a newer setting. */
 function readFlags(argv: readonly string[]): Flags {
   const flags: Flags = { isEdge: false };
-  const values = new Map<string, string>();
   for (let at = 0; at < argv.length; at++) {
     const word = argv[at] ?? '';
     const equals = word.indexOf('=');
-    if (word === '--edge') flags.isEdge = true;
-    else if (word.startsWith('--') && equals > 0) addTo(values, word.slice(0, equals), word.slice(equals + 1));
-    else if (takesValue.has(word)) addTo(values, word, argv[++at] ?? '');
+    const flag = equals < 0 ? word : word.slice(0, equals);
+    const value = (): string => (equals < 0 ? (argv[++at] ?? '') : word.slice(equals + 1));
+    if (flag === '--tool') flags.tool = value();
+    else if (flag === '--event') flags.event = value();
+    else if (flag === '--edge') flags.isEdge = true;
+    else if (flag === '--state-dir') flags.stateDir = value();
+    else if (flag === '--reply') flags.reply = value();
+    else if (flag === '--flush') flags.flushMs = readDurationMs(value());
+    // Several may be named one by one.
+    else if (flag === '--provider') flags.provider = flags.provider ? `${flags.provider},${value()}` : value();
+    else if (flag === '--config') value();
   }
-  flags.tool = values.get('--tool');
-  flags.event = values.get('--event');
-  flags.provider = values.get('--provider');
-  flags.stateDir = values.get('--state-dir');
-  flags.reply = values.get('--reply');
-  if (values.has('--flush')) flags.flushMs = readDurationMs(values.get('--flush') ?? '');
   return flags;
-}
-
-const takesValue = new Set(['--tool', '--event', '--provider', '--state-dir', '--config', '--reply', '--flush']);
-
-/** Several providers may be named one by one; every other flag counts once, the last time. */
-function addTo(values: Map<string, string>, flag: string, value: string): void {
-  const former = values.get(flag);
-  values.set(flag, flag === '--provider' && former ? `${former},${value}` : value);
 }
 
 /** `5s`, `500ms`, `1m`; a bare number is seconds. What cannot be read is 5 s, and nothing waits longer than 5 min. */

@@ -69,7 +69,10 @@ export function noteProblem(stateFolder: string, code: string): void {
 
 function firstWord(file: string): string {
   try {
-    return /^[0-9A-Za-z.-]+/.exec(readFileSync(file, 'latin1'))?.[0] ?? '';
+    // Read as UTF-8, Node takes a short cut through all its layers.
+    const text = readFileSync(file, 'utf8');
+    const end = text.indexOf(' ');
+    return text.slice(0, end < 0 ? text.length - 1 : end);
   } catch {
     // Not Linux, or a container without /proc: names do without.
     return '';

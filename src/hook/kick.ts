@@ -2,7 +2,7 @@
  * Starting deliver. It is a process of its own, in a session of its own, with nothing of the agent's in its hands: it must
  * outlive the agent, and no agent may wait for it. Who is kicked decides itself whether there is something to do.
  */
-import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs';
+import { existsSync, lstatSync, readFileSync } from 'node:fs';
 
 /** The owner touches its lock every 2 s. */
 const lockStaleMs = 10_000;
@@ -12,20 +12,18 @@ const lockStaleMs = 10_000;
  * next edge event. So looking is enough and nothing is waited for.
  */
 export function isDelivering(stateFolder: string, nowMs: number): boolean {
-  let fd: number | undefined;
+  const lock = `${stateFolder}/lock`;
   try {
-    fd = openSync(`${stateFolder}/lock`, 'r');
-    if (nowMs - fstatSync(fd).mtimeMs > lockStaleMs) return false;
-    const head = Buffer.alloc(16);
-    const pid = Number(/^[1-9][0-9]*(?=[ \n])/.exec(head.toString('latin1', 0, readSync(fd, head)))?.[0]);
+    const found = lstatSync(lock, { throwIfNoEntry: false });
+    if (found === undefined || nowMs - found.mtimeMs > lockStaleMs) return false;
+    const pid = Number.parseInt(readFileSync(lock, 'utf8'), 10);
+    // 0 and less would ask for whole groups of processes.
     if (!(pid > 0)) return false;
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // EPERM: there is such a process, somebody else's.
+    // EPERM: there is such a process, somebody else's. Anything else: its owner is gone, or just left.
     return error instanceof Error && 'code' in error && error.code === 'EPERM';
-  } finally {
-    if (fd !== undefined) closeSync(fd);
   }
 }
 

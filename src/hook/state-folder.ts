@@ -24,14 +24,14 @@ export function locateStateFolder(
 export function defaultStateFolder({ env, platform, home }: Omit<Surroundings, 'cwd'>): string {
   if (env.XDG_STATE_HOME && isAbsolute(env.XDG_STATE_HOME)) return `${env.XDG_STATE_HOME}/otel-hooks`;
   if (platform === 'win32') return `${env.LOCALAPPDATA || `${home()}/AppData/Local`}/otel-hooks/state`;
-  if (platform === 'darwin') return `${home()}/Library/Application Support/otel-hooks`;
+  if (platform === 'darwin') return `${home()}/Library/Application Support/otel-hooks/state`;
   return `${home()}/.local/state/otel-hooks`;
 }
 
 export function defaultConfigFolder({ env, platform, home }: Omit<Surroundings, 'cwd'>): string {
   if (env.XDG_CONFIG_HOME && isAbsolute(env.XDG_CONFIG_HOME)) return `${env.XDG_CONFIG_HOME}/otel-hooks`;
-  if (platform === 'win32') return `${env.APPDATA || `${home()}/AppData/Roaming`}/otel-hooks`;
-  if (platform === 'darwin') return `${home()}/Library/Application Support/otel-hooks`;
+  if (platform === 'win32') return `${env.APPDATA || `${home()}/AppData/Roaming`}/otel-hooks/config`;
+  if (platform === 'darwin') return `${home()}/Library/Application Support/otel-hooks/config`;
   return `${home()}/.config/otel-hooks`;
 }
 
@@ -48,4 +48,4 @@ function configured(at: Surroundings, readText: (path: string) => string): strin
   }
 }
 
-const isAbsolute = (path: string): boolean => /^(?:[/\\]|[A-Za-z]:[/\\])/.test(path);
+const isAbsolute = (path: string): boolean => path[0] === '/' || /^(?:\\|[A-Za-z]:[/\\])/.test(path);

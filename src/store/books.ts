@@ -3,7 +3,7 @@ import { countWaiting } from './inbox.ts';
 import { type Account, accountsOf, type Ledger, readLedger, type Signal, signals } from './ledger.ts';
 import { listBodies, parseBodyName } from './outbox.ts';
 import { type QuarantineSize, sizeOfQuarantine } from './quarantine.ts';
-import { type Manifest, pendingLedger, readPending, roundFolder } from './rounds.ts';
+import { type Manifest, readPending, roundFolder } from './rounds.ts';
 
 export type AccountWithWaiting = Account & { waiting: number };
 
@@ -27,13 +27,12 @@ export function readBooks(disk: Disk): Books {
     const before = readLedger(disk);
     const found = readPending(disk, before.n + 1);
     const pending = found === 'damaged' ? undefined : found;
-    const ledger = pending === undefined ? before : pendingLedger(disk, pending);
-    const waiting = countWaiting(disk, isTakenBy(pending));
-    const bodies = waitingItems(disk, pending);
+    const waiting = countWaiting(disk, isTakenBy(pending?.manifest));
+    const bodies = waitingItems(disk, pending?.manifest);
     const after = readLedger(disk);
     const isPending = exists(disk, roundFolder(before.n + 1));
     const isSame = after.n === before.n && after.nonce === before.nonce && isPending === (found !== undefined);
-    if (ledger !== undefined && isSame) return balance(ledger, waiting, bodies, sizeOfQuarantine(disk));
+    if (isSame) return balance(pending?.ledger ?? before, waiting, bodies, sizeOfQuarantine(disk));
   }
 }
 

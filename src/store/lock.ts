@@ -123,6 +123,15 @@ export async function takeLock(options: LockOptions): Promise<Lock | undefined> 
   }
 }
 
+/** Who delivers now: a process that lives, or one on another machine that has touched the lock lately. For `status`; it takes nothing. */
+export function isDelivering(folder: string, system: LockSystem = thisSystem()): boolean {
+  const { fs, clock, nonce, self } = system;
+  const seen = readLock({ fs, folder, fsync: false, clock, nonce });
+  if (seen === undefined) return false;
+  if (seen.owner !== undefined && canSee(self, seen.owner)) return system.isAlive(seen.owner);
+  return clock.nowMs() - seen.mtimeMs < STALE_MS;
+}
+
 interface Owner extends ProcessId {
   v: 1;
   nonce: string;

@@ -36,8 +36,8 @@
  *   goes to <nonce>.gone/, (4) rename fragments to the quarantine, (5) unlink settled bodies, (6) unlink eaten fragments,
  *   (7) rename the ledger, (8) discard rounds/<n+1>. "Not there" means "done" in 2 to 7.
  * - discard: rename rounds/<m> to rounds/gone.<nonce>, then remove that.
- * - adopt (at start, and after a loss): read the ledger, n. If rounds/<n+1> is there: read its manifest, read the ledger
- *   again, and if it is still n apply it and begin anew. Else discard rounds/<n> and what other numbers lie about. A
+ * - adopt (at start, and after a loss): read the ledger, n. If rounds/<n+1> is there: read it, read the ledger again,
+ *   and if it is still n apply it and begin anew. Else discard rounds/<n> and what other numbers lie about. A
  *   starting owner also sweeps what is being staged.
  *
  * Why every crash is harmless
@@ -88,6 +88,7 @@ import {
   isMissing,
   names,
   readBytes,
+  readVersioned,
   renameIfThere,
   syncFolder,
   UPDATE,
@@ -168,7 +169,7 @@ export function adoptLedger(disk: Disk, isStart: boolean): Ledger {
     if (pending !== undefined) {
       if (readLedger(disk).n !== ledger.n) continue;
       if (pending === 'damaged') closeDamaged(disk, ledger);
-      else applyPending(disk, pending);
+      else apply(disk, pending.manifest, pending.lines);
       continue;
     }
     // By name, not by the listing: it may have come between. No later round may begin before it is gone.
@@ -178,18 +179,28 @@ export function adoptLedger(disk: Disk, isStart: boolean): Ledger {
   }
 }
 
-/** The manifest of a committed round; the caller reads the ledger after it to know whether it is still to be applied. */
-export function readPending(disk: Disk, n: number): Manifest | 'damaged' | undefined {
-  const bytes = readBytes(disk, `${roundFolder(n)}/manifest.json`);
-  if (bytes === undefined) return exists(disk, roundFolder(n)) ? 'damaged' : undefined;
-  const manifest = parseManifest(bytes);
-  return manifest?.n === n ? manifest : 'damaged';
+/** A committed round, as far as it is needed to apply it or to reckon with it. */
+export interface Pending {
+  manifest: Manifest;
+  lines: Buffer;
+  ledger: Ledger;
 }
 
-/** The ledger that a committed round brings, wherever it is by now. */
-export function pendingLedger(disk: Disk, manifest: Manifest): Ledger | undefined {
-  const bytes = readBytes(disk, `${roundFolder(manifest.n)}/${manifest.nonce}.ledger`);
-  return bytes === undefined ? undefined : (JSON.parse(bytes.toString()) as Ledger);
+/**
+ * The round of that number, if one is committed. The caller reads the ledger after it: if that has passed, the round is
+ * another's work in progress or a late one, and what was read means nothing.
+ */
+export function readPending(disk: Disk, n: number): Pending | 'damaged' | undefined {
+  const folder = roundFolder(n);
+  const bytes = readBytes(disk, `${folder}/manifest.json`);
+  if (bytes === undefined) return exists(disk, folder) ? 'damaged' : undefined;
+  const manifest = parseManifest(bytes);
+  if (manifest?.n !== n) return 'damaged';
+  const lines = readBytes(disk, `${folder}/${manifest.nonce}.lines`) ?? Buffer.alloc(0);
+  const ledger = readVersioned(disk, `${folder}/${manifest.nonce}.ledger`);
+  const isWhole = lines.length === manifest.lines.reduce((sum, { length }) => sum + length, 0);
+  if (!isWhole || typeof ledger !== 'object') return 'damaged';
+  return { manifest, lines, ledger: ledger as unknown as Ledger };
 }
 
 export const roundFolder = (n: number): string => `rounds/${n}`;
@@ -242,13 +253,6 @@ function parseManifest(bytes: Buffer): Manifest | undefined {
 
 const checksum = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-function applyPending(disk: Disk, manifest: Manifest): void {
-  const lines = readBytes(disk, `${roundFolder(manifest.n)}/${manifest.nonce}.lines`);
-  // Gone in the meantime: another owner is through with it.
-  if (lines === undefined && manifest.lines.length > 0) return;
-  apply(disk, manifest, lines ?? Buffer.alloc(0));
-}
-
 function apply(disk: Disk, manifest: Manifest, lines: Uint8Array): 'done' | 'overtaken' {
   const folder = roundFolder(manifest.n);
   const staged = `${folder}/${manifest.nonce}`;
@@ -299,7 +303,8 @@ function setAside(disk: Disk, { from, to, isOdd }: Move): void {
 function foldersOf(manifest: Manifest): Set<string> {
   const moved = [...manifest.quarantine.flatMap(({ from, to }) => [from, to]), ...manifest.gone];
   const paths = [...manifest.lines.map(({ path }) => path), ...manifest.files, ...moved, ...manifest.settled];
-  return new Set([...paths, ...manifest.eaten].map(parent));
+  // A destination's first body brings its folder.
+  return new Set([...[...paths, ...manifest.eaten].map(parent), 'outbox']);
 }
 
 const parent = (path: string): string => path.slice(0, path.lastIndexOf('/'));

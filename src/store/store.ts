@@ -248,7 +248,7 @@ function readStore(disk: Disk): Store {
   const committedBytes = (key: string): number | undefined => {
     const pending = readPending(disk, readLedger(disk).n + 1);
     const adding =
-      typeof pending === 'object' ? pending.lines.find(({ path }) => path === journalPath(key)) : undefined;
+      typeof pending === 'object' ? pending.manifest.lines.find(({ path }) => path === journalPath(key)) : undefined;
     return session(key)?.journalBytes ?? adding?.offset;
   };
   return {
@@ -290,6 +290,8 @@ function effectOf(
   const ledger: Ledger = { ...structuredClone(base), n: base.n + 1, nonce: disk.nonce() };
   const effect: Effect = { ledger, lines: [], files: [], gone: [], quarantine: [], settled: [], eaten: [] };
   const { n } = ledger;
+  checkOnce(round.eaten ?? []);
+  checkOnce((round.settled ?? []).map(({ destination, name }) => `${destination}/${name}`));
 
   for (const name of round.eaten ?? []) {
     const place = inbox.placeOf(name);
@@ -340,6 +342,11 @@ function effectOf(
   }
   round.tally?.(ledger);
   return effect;
+}
+
+/** What is named twice would be counted twice. */
+function checkOnce(names: string[]): void {
+  if (new Set(names).size !== names.length) throw new TypeError('a round names the same thing twice');
 }
 
 /** Adds the journals' bytes; answers with the sessions as they are then, as far as they were touched. */

@@ -47,7 +47,8 @@ export function encode(yields: readonly Yield[]): Encoded {
       else unsampled.traces += 1;
     }
     // Logs are not sampled: only spans are.
-    for (const record of each.records) records.push(mapRecord(record, each.facts.agent, resource));
+    for (const record of each.records)
+      records.push(mapRecord(record, each.facts.agent, resource, each.facts.limits.log));
   }
   return {
     batches: [

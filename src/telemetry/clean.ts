@@ -7,19 +7,37 @@ import type { Attributes, AttributeValue } from '@opentelemetry/api';
 const LONGEST_VALUE = 2_048;
 const MOST_ITEMS = 64;
 
-export function clean(attributes: Attributes): Attributes {
-  const kept: Attributes = {};
-  for (const [name, value] of Object.entries(attributes)) {
-    const cleaned = cleanValue(value);
-    if (cleaned !== undefined) kept[name] = cleaned;
-  }
-  return kept;
+export interface Cleaned {
+  kept: Attributes;
+  dropped: number;
 }
 
-function cleanValue(value: AttributeValue | undefined): AttributeValue | undefined {
-  if (typeof value === 'string') return cleanText(value);
+/** The standard's limits: later attributes go first, longer values are cut. */
+export interface AttributeLimits {
+  attributes: number;
+  valueLength?: number | undefined;
+}
+
+export function clean(attributes: Attributes, limits: AttributeLimits): Cleaned {
+  const kept: Attributes = {};
+  let count = 0;
+  let dropped = 0;
+  for (const [name, value] of Object.entries(attributes)) {
+    const cleaned = cleanValue(value, limits.valueLength);
+    if (cleaned === undefined) continue;
+    if (count >= limits.attributes) dropped += 1;
+    else {
+      kept[name] = cleaned;
+      count += 1;
+    }
+  }
+  return { kept, dropped };
+}
+
+function cleanValue(value: AttributeValue | undefined, longest = Number.POSITIVE_INFINITY): AttributeValue | undefined {
+  if (typeof value === 'string') return cleanText(value).slice(0, longest);
   if (typeof value === 'number') return Number.isFinite(value) ? value : undefined;
-  if (Array.isArray(value)) return value.slice(0, MOST_ITEMS).map(item => cleanText(String(item)));
+  if (Array.isArray(value)) return value.slice(0, MOST_ITEMS).map(item => cleanText(String(item)).slice(0, longest));
   return value;
 }
 

@@ -6,7 +6,7 @@ import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
 import type { FinishedRecord } from '../assemble/finished.ts';
 import { type Event, type EventType, type Facts, factsOf, isVendor } from '../event/event.ts';
 import { VERSION } from '../lib/version.ts';
-import { clean, cleanText } from './clean.ts';
+import { type AttributeLimits, clean, cleanText } from './clean.ts';
 import { spanIdOf, subMillisecondNanos, traceIdOf } from './ids.ts';
 import { development, eventNameOf, ours, SCOPE, stable } from './names.ts';
 
@@ -45,7 +45,12 @@ export const severities = {
   'Agent.Error': 'ERROR',
 } as const satisfies Record<EventType, Level>;
 
-export function mapRecord(record: FinishedRecord, agent: string, resource: Resource): ReadableLogRecord {
+export function mapRecord(
+  record: FinishedRecord,
+  agent: string,
+  resource: Resource,
+  limits: AttributeLimits,
+): ReadableLogRecord {
   const { event } = record;
   const facts: Partial<Facts> = factsOf(event) ?? {};
   const level = levelOf(event, facts);
@@ -53,19 +58,8 @@ export function mapRecord(record: FinishedRecord, agent: string, resource: Resou
   const seconds = Math.floor(ms / 1000);
   const time: [number, number] = [seconds, (ms - seconds * 1000) * 1e6 + subMillisecondNanos(event.event_id)];
   const name = eventNameOf(event.event_type);
-  return {
-    hrTime: time,
-    hrTimeObserved: time,
-    spanContext: {
-      traceId: traceIdOf(record.trace),
-      spanId: spanIdOf(agent, record.span),
-      traceFlags: TraceFlags.SAMPLED,
-    },
-    severityNumber: numberOf[level],
-    severityText: level,
-    eventName: name,
-    body: lineOf(event, facts),
-    attributes: clean({
+  const attributes = clean(
+    {
       [development.eventName]: name,
       [development.sessionId]: record.trace.session,
       [development.conversationId]: record.trace.session,
@@ -83,10 +77,25 @@ export function mapRecord(record: FinishedRecord, agent: string, resource: Resou
       [ours.riskLevel]: event.risk?.level,
       [ours.riskFactors]: event.risk?.factors,
       ...dataAttributes(event, facts),
-    }) as AnyValueMap,
+    },
+    limits,
+  );
+  return {
+    hrTime: time,
+    hrTimeObserved: time,
+    spanContext: {
+      traceId: traceIdOf(record.trace),
+      spanId: spanIdOf(agent, record.span),
+      traceFlags: TraceFlags.SAMPLED,
+    },
+    severityNumber: numberOf[level],
+    severityText: level,
+    eventName: name,
+    body: lineOf(event, facts),
+    attributes: attributes.kept as AnyValueMap,
     resource,
     instrumentationScope: { name: SCOPE, version: VERSION },
-    droppedAttributesCount: 0,
+    droppedAttributesCount: attributes.dropped,
   };
 }
 

@@ -68,6 +68,8 @@ export function incrementsOf(
 }
 
 function fromEvent(event: Event, known: Known): Increment[] {
+  // What the drain notes for itself is no event of an agent.
+  if (event.event_type.startsWith('vendor.otel-hooks.')) return [];
   const facts = factsOf(event);
   const all = one('pipelineEvents', { [ours.eventType]: isVendor(event) ? 'vendor' : event.event_type });
   if (isVendor(event)) return [all];
@@ -301,6 +303,22 @@ export function encodeMetrics(
     const parts = resources.map(resource => ProtobufMetricsSerializer.serializeRequest(resource) ?? new Uint8Array());
     return { items, bytes: Buffer.concat(parts) };
   }
+}
+
+/** What was accepted, noted in a state that may have grown since it was encoded. */
+export function settleMetrics(current: MetricState, settled: MetricState): MetricState {
+  const noted = structuredClone(current);
+  for (const [resource, { series }] of Object.entries(settled.resources)) {
+    for (const [key, { sent }] of Object.entries(series)) {
+      const known = noted.resources[resource]?.series[key];
+      if (known === undefined) continue;
+      known.begun = true;
+      known.sent = structuredClone(sent);
+    }
+  }
+  noted.accepted = settled.accepted;
+  noted.lastMs = settled.lastMs;
+  return noted;
 }
 
 type Point = { startTime: [number, number]; endTime: [number, number]; attributes: Plain; sum: Sum };

@@ -4,15 +4,22 @@ import type { Resource } from '@opentelemetry/resources';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import type { FinishedSpan, SessionSpan, TraceKey } from '../assemble/finished.ts';
 import { VERSION } from '../lib/version.ts';
-import { clean } from './clean.ts';
+import { type AttributeLimits, clean } from './clean.ts';
 import { spanIdOf, traceIdOf } from './ids.ts';
 import { development, operations, ours, SCOPE, stable } from './names.ts';
+
+/** As the standard's variables set them. */
+export interface Limits {
+  span: AttributeLimits & { links: number };
+  log: AttributeLimits;
+}
 
 export interface SpanContextFacts {
   agent: string;
   session: string;
   provider: string | undefined;
   denyAsError: boolean;
+  limits: Limits;
 }
 
 export function mapSpan(span: FinishedSpan, facts: SpanContextFacts, resource: Resource): ReadableSpan {
@@ -24,6 +31,10 @@ export function mapSpan(span: FinishedSpan, facts: SpanContextFacts, resource: R
   });
   const error =
     span.errorType ?? (facts.denyAsError && 'outcome' in span && span.outcome === 'denied' ? 'denied' : undefined);
+  const attributes = clean(
+    { ...common(span, facts), ...attributesOf(span, facts), [stable.errorType]: error },
+    facts.limits.span,
+  );
   return {
     name: nameOf(span, facts),
     kind: SpanKind.INTERNAL,
@@ -35,7 +46,7 @@ export function mapSpan(span: FinishedSpan, facts: SpanContextFacts, resource: R
     endTime: hrTime(span.endMs),
     duration: hrTime(span.endMs - span.startMs),
     status: error === undefined ? { code: SpanStatusCode.UNSET } : { code: SpanStatusCode.ERROR },
-    attributes: clean({ ...common(span, facts), ...attributesOf(span, facts), [stable.errorType]: error }),
+    attributes: attributes.kept,
     links: [
       ...span.links.map(link => ({
         context: context(link.trace, spanIdOf(facts.agent, link.span)),
@@ -47,7 +58,7 @@ export function mapSpan(span: FinishedSpan, facts: SpanContextFacts, resource: R
     ended: true,
     resource,
     instrumentationScope: { name: SCOPE, version: VERSION },
-    droppedAttributesCount: 0,
+    droppedAttributesCount: attributes.dropped,
     droppedEventsCount: 0,
     droppedLinksCount: 0,
   };

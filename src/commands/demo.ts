@@ -1,0 +1,118 @@
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type Demonstration, demonstrate } from '../demo/demo.ts';
+import { programAt } from '../setup/setup.ts';
+import { imbalances } from '../view/books.ts';
+import { nodeOf } from '../view/span-node.ts';
+import { drawTree, duration } from '../view/tree.ts';
+import { flagText, type Io, UsageError, type Words } from './command.ts';
+import { table } from './text.ts';
+
+export async function run(words: Words, io: Io): Promise<number> {
+  const passOn = flagText(words, '--otlp');
+  if (passOn !== undefined && !/^https?:$/.test(URL.canParse(passOn) ? new URL(passOn).protocol : '')) {
+    throw new UsageError(`--otlp takes a URL such as http://127.0.0.1:4318, not ${passOn}`);
+  }
+  const json = words.flags['--json'] !== undefined;
+  const startMs = performance.now();
+  if (!json && io.isTerminal) io.err('Playing a session of about two seconds …\n');
+  const shown = await demonstrate({
+    program: programAt(distOf(), process.execPath, io.env),
+    passOn,
+    platform: io.platform,
+  });
+  const unbalanced = imbalances(shown.books);
+  if (json) {
+    const { receiver, books, session, hookMs, bareMs } = shown;
+    io.out(
+      `${JSON.stringify({ v: 1, session, spans: receiver.spans, records: receiver.records, points: [...receiver.points.values()], books, hookMs, bareMs, refusals: receiver.refusals }, null, 2)}\n`,
+    );
+  } else {
+    io.out(textOf(shown, io, performance.now() - startMs));
+    if (passOn !== undefined) io.out(passedOn(shown, passOn));
+  }
+  for (const line of unbalanced) io.err(`otel-hooks: the books do not balance: ${line}\n`);
+  for (const refusal of shown.receiver.refusals) io.err(`otel-hooks: ${passOn} did not take ${refusal}\n`);
+  return unbalanced.length > 0 || shown.receiver.refusals.length > 0 ? 1 : 0;
+}
+
+function textOf({ receiver, books, hookMs, bareMs, commands }: Demonstration, io: Io, tookMs: number): string {
+  const [root] = receiver.spans.filter(span => span.parentSpanId === undefined);
+  const metrics = [...receiver.points.values()]
+    .map(point => [
+      `${point.name}${attributesOf(point.attributes)}`,
+      point.count === undefined
+        ? String(point.value)
+        : `${point.count} × ${duration((point.value / point.count) * (point.unit === 's' ? 1000 : 1)).replace(/ms$/, point.unit === 's' ? 'ms' : '')}`,
+    ])
+    .sort(([a = ''], [b = '']) => (a < b ? -1 : 1));
+  const { fragments, destinations } = books;
+  const [destination] = destinations;
+  const levels = Object.entries(
+    receiver.records.reduce<{ [level: string]: number }>((all, { severity }) => {
+      all[severity] = (all[severity] ?? 0) + 1;
+      return all;
+    }, {}),
+  );
+  const hook = median(hookMs);
+  const bare = median(bareMs);
+  return [
+    `Trace ${root?.traceId ?? ''}, as an OTLP receiver in this process took it`,
+    '',
+    drawTree(receiver.spans.map(nodeOf), { color: io.color, columns: io.columns, unicode: io.unicode }),
+    `Metrics (${receiver.points.size} series)`,
+    table(metrics.map(([name = '', value = '']) => [`  ${name}`, value])),
+    `Log records: ${receiver.records.length} (${levels.map(([level, count]) => `${count} ${level}`).join(', ')}), for example`,
+    ...receiver.records
+      .filter(record => record.severity === 'WARN')
+      .slice(0, 3)
+      .map(record => `  ${record.severity} ${record.body}`),
+    '',
+    'Books',
+    table([
+      [
+        '  hooks',
+        `${fragments.received} received = ${fragments.journaled} journaled + ${fragments.waiting} waiting + ${fragments.quarantined} quarantined + ${total(fragments.dropped)} dropped`,
+      ],
+      ...(['spans', 'logs', 'metrics'] as const).map(kind => {
+        const account = destination?.[kind];
+        return [
+          `  ${kind}`,
+          `${account?.produced} produced = ${account?.accepted} accepted + ${account?.waiting} waiting + ${total(account?.rejected)} rejected + ${total(account?.dropped)} dropped`,
+        ];
+      }),
+    ]),
+    `Cost: ${hookMs.length} hook processes, median ${hook.toFixed(1)} ms; a Node process that does nothing takes ${bare.toFixed(1)} ms here (${(hook / bare).toFixed(2)}×).`,
+    `      ${receiver.bodies} requests, ${receiver.bytes} bytes on the wire. All in ${(tookMs / 1000).toFixed(1)} s.`,
+    '',
+    `What an agent runs for a hook: ${(commands.get('PreToolUse') ?? '').replace(/'[^']*\/hook\.sh'/g, "'…/hook.sh'")}`,
+    '',
+    'On your own machine:',
+    '  otel-hooks enable --tool claude-code --global --endpoint http://127.0.0.1:4318',
+    '',
+  ].join('\n');
+}
+
+function passedOn({ session }: Demonstration, url: string): string {
+  return `Sent to ${url} as well. In Grafana (Tempo) or Jaeger look for session.id = ${session}\n`;
+}
+
+const attributesOf = (attributes: { [name: string]: string }): string => {
+  const said = Object.entries(attributes).map(([name, value]) => `${name.split('.').slice(-2).join('.')}=${value}`);
+  return said.length > 0 ? `{${said.join(', ')}}` : '';
+};
+
+const total = (counts: Readonly<Record<string, number>> | undefined): number =>
+  Object.values(counts ?? {}).reduce((all, each) => all + each, 0);
+
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? 0;
+}
+
+/** The folder of the built program: chunks of the command line lie below it. */
+function distOf(): string {
+  const here = dirname(fileURLToPath(import.meta.url));
+  return existsSync(`${here}/otel-hooks.cjs`) ? here : dirname(here);
+}

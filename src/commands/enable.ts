@@ -1,0 +1,4 @@
+import type { Io, Words } from './command.ts';
+import { setUp } from './setup.ts';
+
+export const run = (words: Words, io: Io): Promise<number> => setUp('enable', words, io);

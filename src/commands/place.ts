@@ -1,0 +1,17 @@
+/** Where our folders are, as a command's words and the environment say. */
+import { type LoadedConfig, loadConfig } from '../config/files.ts';
+import { dataFolder, stateFolder } from '../config/folders.ts';
+import { flagText, type Io, type Words } from './command.ts';
+
+export interface Folders {
+  state: string;
+  data: string;
+  config: LoadedConfig;
+}
+
+export function foldersOf(words: Words, io: Io): Folders {
+  const where = { env: io.env, home: io.home, platform: io.platform };
+  const config = loadConfig({ ...where, cwd: io.cwd, file: flagText(words, '--config') });
+  const named = flagText(words, '--state-dir') ?? io.env.OTEL_HOOKS_STATE_DIR ?? config.values.state_dir;
+  return { state: named || stateFolder(where), data: dataFolder(where), config };
+}

@@ -1,0 +1,120 @@
+import { existsSync } from 'node:fs';
+import { agents } from '../agents/index.ts';
+import type { Destination } from '../config/destinations.ts';
+import { destinationsIn, type NotedProblem } from '../deliver.ts';
+import type { Problem } from '../problem.ts';
+import { SHIP_DOCUMENT, shipProblems } from '../ship/ship.ts';
+import { StateRefused } from '../store/folder.ts';
+import { isDelivering } from '../store/lock.ts';
+import { openStore, type Store } from '../store/store.ts';
+import { imbalances, readStatusBooks, type StatusBooks } from '../view/books.ts';
+import type { Io, Words } from './command.ts';
+import { foldersOf } from './place.ts';
+import { problemText, table } from './text.ts';
+
+export function run(words: Words, io: Io): number {
+  const { state, config } = foldersOf(words, io);
+  const json = words.flags['--json'] !== undefined;
+  if (!existsSync(state)) {
+    if (json) io.out(`${JSON.stringify({ v: 1, state, ...nothing, problems: config.problems }, null, 2)}\n`);
+    else
+      io.out(
+        `Nothing has been received yet: there is no ${state}.\n  next: otel-hooks enable --tool ${agents[0]?.id ?? ''} --global\n`,
+      );
+    return 0;
+  }
+  let store: Store;
+  try {
+    store = openStore({ folder: state, access: 'read' });
+  } catch (error) {
+    if (!(error instanceof StateRefused)) throw error;
+    const { problem } = error;
+    if (json) io.out(`${JSON.stringify({ v: 1, state, ...nothing, problems: [problem] }, null, 2)}\n`);
+    else io.err(problemText(problem));
+    return 1;
+  }
+  try {
+    const books = readStatusBooks(store);
+    const destinations = destinationsIn(store);
+    const problems = problemsIn(store, destinations, config.problems, state);
+    const unbalanced = imbalances(books);
+    const delivering = isDelivering(state);
+    if (json) {
+      const { quarantine, counters } = store.books();
+      io.out(
+        `${JSON.stringify({ v: 1, state, ...books, quarantine, counters, balanced: unbalanced.length === 0, delivering, problems }, null, 2)}\n`,
+      );
+    } else {
+      io.out(textOf(books, state, delivering));
+      for (const line of unbalanced) io.err(`otel-hooks: the books do not balance: ${line}\n`);
+      for (const problem of problems) io.err(problemText(problem));
+    }
+    return problems.length > 0 || unbalanced.length > 0 ? 1 : 0;
+  } finally {
+    store.close();
+  }
+}
+
+const nothing: StatusBooks = {
+  fragments: { received: 0, waiting: 0, journaled: 0, quarantined: 0, dropped: {} },
+  transcripts: { read: 0, journaled: 0, duplicate: 0 },
+  destinations: [],
+};
+
+/** What the configuration says now, what sessions ran into, what destinations answer, what front ends could not do. */
+function problemsIn(
+  store: Store,
+  destinations: readonly Destination[],
+  now: readonly Problem[],
+  state: string,
+): Problem[] {
+  const noted = Object.values((store.document('problems') ?? {}) as { [key: string]: NotedProblem });
+  const all: Problem[] = [
+    ...now,
+    ...noted.map(each => each.problem),
+    ...shipProblems(store.document(SHIP_DOCUMENT), destinations),
+    ...store
+      .hookProblems()
+      .map(({ code, atMs }): Problem => ({ code: 'hook-failed', folder: state, why: code, lastMs: atMs })),
+  ];
+  return [...new Map(all.map(problem => [JSON.stringify(problem), problem])).values()];
+}
+
+function textOf(books: StatusBooks, state: string, atWork: boolean): string {
+  const { fragments, destinations } = books;
+  const reasons = (counts: Readonly<Record<string, number>>): string => {
+    const said = Object.entries(counts).map(([reason, count]) => `${count} ${reason}`);
+    return said.length > 0 ? said.join(', ') : '0';
+  };
+  const rows = [['', 'received', 'journaled', 'waiting', 'quarantined', 'dropped']];
+  rows.push([
+    'hooks',
+    String(fragments.received),
+    String(fragments.journaled),
+    String(fragments.waiting),
+    String(fragments.quarantined),
+    reasons(fragments.dropped),
+  ]);
+  const lines = [
+    `${table([
+      ['state folder', state],
+      ['delivery', atWork ? 'at work' : 'not running (a hook starts it)'],
+    ])}`,
+    table(rows),
+  ];
+  if (destinations.length === 0)
+    lines.push('No destination: sessions are kept in the journal only.\n  next: otel-hooks config\n');
+  for (const destination of destinations) {
+    const kinds = (['spans', 'logs', 'metrics', 'events'] as const).filter(kind => destination[kind].produced > 0);
+    lines.push(
+      `${destination.provider} ${destination.endpoint}\n${table([
+        ['', 'produced', 'accepted', 'waiting', 'rejected', 'dropped'],
+        ...kinds.map(kind => {
+          const { produced, accepted, waiting, rejected, dropped } = destination[kind];
+          return [kind, String(produced), String(accepted), String(waiting), reasons(rejected), reasons(dropped)];
+        }),
+      ])}`,
+    );
+  }
+  return lines.join('\n');
+}

@@ -1,0 +1,22 @@
+/** Small pieces of text that several commands print. */
+import { explain, type Problem } from '../problem.ts';
+
+export const problemText = (problem: Problem): string => {
+  const { what, next } = explain(problem);
+  return `otel-hooks: ${what}\n  next: ${next}\n`;
+};
+
+/** Rows with their columns under each other; the last column is as long as it likes. */
+export function table(rows: readonly (readonly string[])[]): string {
+  const widths: number[] = [];
+  for (const row of rows) for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, cell.length);
+  return rows
+    .map(
+      row =>
+        `${row
+          .map((cell, i) => (i === row.length - 1 ? cell : cell.padEnd(widths[i] ?? 0)))
+          .join('  ')
+          .trimEnd()}\n`,
+    )
+    .join('');
+}

@@ -1,0 +1,268 @@
+/**
+ * The whole way on one page: fragments are taken from the inbox, become events, the events spans, records and increments,
+ * these bodies, all of it one round; and whatever lies in the outboxes is sent. Taking never waits for sending.
+ */
+
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import type { Destination } from './config/destinations.ts';
+import type { Surroundings } from './drain/pin.ts';
+import { VERSION } from './lib/version.ts';
+import type { Problem } from './problem.ts';
+import { metricsDocument, roundOf, silentSessions } from './round.ts';
+import { appendToFile, printTo } from './ship/local.ts';
+import { createShipper, type Outcome, type Passed, type Shipper } from './ship/ship.ts';
+import { createHttpTransport } from './ship/transport.ts';
+
+import { accountsOf, increase } from './store/ledger.ts';
+import { type Lock, takeLock } from './store/lock.ts';
+import { openStore, type Store } from './store/store.ts';
+import { encodeMetrics, type MetricState, settleMetrics } from './telemetry/metrics.ts';
+import { readStatusBooks, type StatusBooks } from './view/books.ts';
+
+export interface DeliverOptions {
+  stateFolder: string;
+  /** A person started it: it takes over at once, tries what is paused, and leaves when nothing waits or time is up. */
+  byHand: boolean;
+  /** By hand: how long at most. Kicked: how long to linger for more. */
+  waitMs: number;
+  surroundings: Omit<Surroundings, 'installation'>;
+  /** Where `console` destinations are printed; without it they wait. */
+  print?: ((lines: string) => void) | undefined;
+  fsync?: boolean | undefined;
+  /** Files of this program: when they are gone, an upgrade took our place. */
+  self?: string | undefined;
+  now?: () => number;
+}
+
+export interface Delivered {
+  outcome: 'done' | 'busy';
+  journaled: number;
+  sent: number;
+  problems: Problem[];
+  books: StatusBooks | undefined;
+}
+
+/** One round takes at most so much, so that spans appear while a backlog is worked off. */
+const ROUND = { fragments: 2_000, bytes: 32 * 1024 * 1024 };
+const LOOK_MS = 200;
+const SILENCE_CHECK_MS = 300_000;
+
+export async function deliver(options: DeliverOptions): Promise<Delivered> {
+  const { stateFolder, byHand, waitMs, now = Date.now } = options;
+  const untilMs = performance.now() + waitMs;
+  const report: Delivered = { outcome: 'busy', journaled: 0, sent: 0, problems: [], books: undefined };
+  for (;;) {
+    const lock = await takeLock({ folder: stateFolder, version: VERSION, byHand, waitMs: byHand ? waitMs : 0 });
+    if (lock === undefined) return report;
+    const store = openStore({ folder: stateFolder, access: 'own', fsync: options.fsync ?? false });
+    const http = createHttpTransport();
+    try {
+      await work(store, lock, shipperOver(store, http.send, options, now), options, report, untilMs, now);
+      report.outcome = 'done';
+      report.books = readStatusBooks(store);
+    } finally {
+      http.close();
+      store.close();
+      lock.release();
+    }
+    // A hook may have looked at the lock in the moment before it went, and left its fragment to us.
+    if (byHand || !hasArrived(stateFolder)) return report;
+  }
+}
+
+async function work(
+  store: Store,
+  lock: Lock,
+  shipper: Shipper,
+  options: DeliverOptions,
+  report: Delivered,
+  untilMs: number,
+  now: () => number,
+): Promise<void> {
+  let checkedMs = Number.NEGATIVE_INFINITY;
+  let lastWorkMs = performance.now();
+  let isLeaving = false;
+  const leave = (): boolean => {
+    isLeaving ||= !lock.touch() || lock.wanted() || isReplaced(options.self);
+    return isLeaving || (options.byHand && performance.now() > untilMs);
+  };
+  let shipping: Promise<Passed> | undefined;
+  let isFirst = true;
+  let nextTryMs = 0;
+  for (;;) {
+    const silent = performance.now() - checkedMs > SILENCE_CHECK_MS ? silentSessions(store, now()) : [];
+    if (silent.length > 0 || checkedMs === Number.NEGATIVE_INFINITY) checkedMs = performance.now();
+    const taken = store.take(ROUND);
+    const hasWork = taken.fragments.length + taken.rejects.length + silent.length > 0;
+    if (hasWork) {
+      turn(store, taken, silent, options, report, now());
+      lastWorkMs = performance.now();
+      nextTryMs = 0;
+    }
+    if (shipping === undefined && performance.now() >= nextTryMs) {
+      const passing = shipper.pass({ byHand: options.byHand && isFirst, final: options.byHand, leave });
+      isFirst = false;
+      shipping = passing.then(passed => {
+        report.sent += passed.sent;
+        report.problems = passed.problems;
+        nextTryMs = performance.now() + Math.max(LOOK_MS, Math.min(passed.nextTryMs ?? 1_000, 60_000));
+        shipping = undefined;
+        return passed;
+      });
+    }
+    if (leave()) break;
+    if (hasWork) {
+      // A breath for answers that came in, then the next round.
+      await new Promise(resolve => setImmediate(resolve));
+      continue;
+    }
+    if (options.byHand) {
+      if (shipping === undefined) {
+        const passed = await shipper.pass({ final: true, leave });
+        report.sent += passed.sent;
+        report.problems = passed.problems;
+        const left =
+          passed.waiting > 0 && passed.nextTryMs !== undefined && performance.now() + passed.nextTryMs < untilMs;
+        if (!left && store.take(ROUND).fragments.length === 0) break;
+      } else await shipping;
+    } else if (performance.now() - lastWorkMs > options.waitMs && shipping === undefined) {
+      break;
+    }
+    await pause(options.byHand ? 50 : LOOK_MS);
+  }
+  await shipping;
+  if (!isLeaving) {
+    const passed = await shipper.pass({ final: true, leave });
+    report.sent += passed.sent;
+    report.problems = passed.problems;
+  }
+}
+
+/** One round. Lost to another owner, it is nothing: the fragments are offered again. */
+function turn(
+  store: Store,
+  taken: ReturnType<Store['take']>,
+  silent: readonly string[],
+  options: DeliverOptions,
+  report: Delivered,
+  nowMs: number,
+): void {
+  const installation = installationOf(store);
+  const { round, problems, journaled } = roundOf(store, taken, silent, {
+    ...options.surroundings,
+    installation: installation.id,
+    hashKey: installation.key,
+    nowMs,
+  });
+  const documents = [...(round.documents ?? []), ...installation.documents, ...noted(store, problems, nowMs)];
+  if (store.commit({ ...round, documents }) === 'committed') report.journaled += journaled;
+}
+
+/** Who we are on this machine, made once: an id for resources, and the key that content is hashed under. */
+function installationOf(store: Store): { id: string; key: string; documents: { name: string; value: unknown }[] } {
+  const known = store.document('installation') as { id: string; key: string } | undefined;
+  if (known) return { ...known, documents: [] };
+  const made = { id: randomBytes(16).toString('hex'), key: randomBytes(32).toString('hex') };
+  return { ...made, documents: [{ name: 'installation', value: made }] };
+}
+
+export interface NotedProblem {
+  problem: Problem;
+  count: number;
+  firstMs: number;
+  lastMs: number;
+}
+
+const MOST_PROBLEMS = 64;
+
+/** Problems of sessions' configurations are kept for `status`, each once, the oldest going first. */
+function noted(store: Store, problems: readonly Problem[], nowMs: number): { name: string; value: unknown }[] {
+  if (problems.length === 0) return [];
+  const known = new Map(Object.entries((store.document('problems') ?? {}) as { [key: string]: NotedProblem }));
+  for (const problem of problems) {
+    const key = JSON.stringify(problem);
+    const before = known.get(key);
+    known.delete(key);
+    known.set(key, { problem, count: (before?.count ?? 0) + 1, firstMs: before?.firstMs ?? nowMs, lastMs: nowMs });
+  }
+  return [{ name: 'problems', value: Object.fromEntries([...known].slice(-MOST_PROBLEMS)) }];
+}
+
+function shipperOver(
+  store: Store,
+  http: ReturnType<typeof createHttpTransport>['send'],
+  options: DeliverOptions,
+  now: () => number,
+): Shipper {
+  return createShipper({
+    store: { ...store, next: id => store.next(id), body: (id, name) => store.body(id, name) ?? new Uint8Array() },
+    destinations: () => destinationsIn(store),
+    transports: {
+      otlp: http,
+      file: appendToFile,
+      'agent-hooks-log': appendToFile,
+      ...(options.print ? { console: printTo(options.print) } : {}),
+    },
+    commit: outcome => settle(store, outcome),
+    metrics(destination, nowMs) {
+      const name = metricsDocument(destination.id);
+      const state = store.document(name) as MetricState | undefined;
+      const encoded = state && encodeMetrics(state, nowMs, destination.temporality);
+      if (state === undefined || encoded === undefined) return undefined;
+      return {
+        bodies: encoded.bodies.map(body => body.bytes),
+        superseded: state.version - state.accepted - 1,
+        settled() {
+          const current = (store.document(name) as MetricState | undefined) ?? encoded.settled;
+          return [{ name, value: settleMetrics(current, encoded.settled) }];
+        },
+      };
+    },
+    clock: now,
+    random: Math.random,
+  });
+}
+
+export function destinationsIn(store: Pick<Store, 'document' | 'documents'>): Destination[] {
+  return store
+    .documents()
+    .filter(name => name.startsWith('destination-'))
+    .flatMap(name => (store.document(name) as Destination | undefined) ?? []);
+}
+
+/** What an answer changes is a round of its own, before the next request of that destination. */
+function settle(store: Store, outcome: Outcome): 'committed' | 'lost' {
+  const { destination, signal } = outcome;
+  return store.commit({
+    settled: outcome.settled.map(name => ({ destination: destination.id, name })),
+    bodies: outcome.parts.map(part => ({
+      ...part,
+      destination: destination.id,
+      signal,
+      inPlaceOf: outcome.settled[0],
+    })),
+    quarantine: outcome.quarantine,
+    documents: outcome.documents,
+    tally(ledger) {
+      const books = accountsOf(ledger, destination.id, destination)[signal];
+      books.accepted += outcome.accepted;
+      for (const [reason, count] of Object.entries(outcome.rejected)) increase(books.rejected, reason, count);
+      for (const [reason, count] of Object.entries(outcome.dropped)) increase(books.dropped, reason, count);
+    },
+  });
+}
+
+function hasArrived(stateFolder: string): boolean {
+  const store = openStore({ folder: stateFolder, access: 'read' });
+  try {
+    return store.books().fragments.waiting > 0;
+  } finally {
+    store.close();
+  }
+}
+
+/** An upgrade took our file away: the next hook starts the new one. */
+const isReplaced = (self: string | undefined): boolean => self !== undefined && !existsSync(self);
+
+const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms));

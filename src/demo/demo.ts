@@ -1,0 +1,140 @@
+/**
+ * A session through the whole real way: the command that `enable` writes is run by a shell for each hook, the process
+ * that hooks start delivers, a receiver in this process takes what arrives. All of it in a temporary folder.
+ */
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { claudeCode } from '../agents/claude-code/claude-code.ts';
+import { deliver } from '../deliver.ts';
+import { applySetup, type Program, planSetup } from '../setup/setup.ts';
+import type { StatusBooks } from '../view/books.ts';
+import { type Receiver, startReceiver } from './receiver.ts';
+import { demoSession, type Hook, SINCE_BEFORE } from './session.ts';
+
+export interface Demonstration {
+  session: string;
+  receiver: Receiver;
+  books: StatusBooks;
+  /** Wall time of each hook process, as the agent would have waited for it. */
+  hookMs: number[];
+  /** The same for a Node process that does nothing, in between. */
+  bareMs: number[];
+  /** Commands that a hook process was started with, by event. */
+  commands: ReadonlyMap<string, string>;
+}
+
+export interface Stage {
+  program: Program;
+  passOn: string | undefined;
+  platform: NodeJS.Platform;
+}
+
+export async function demonstrate({ program, passOn, platform }: Stage): Promise<Demonstration> {
+  const home = mkdtempSync(join(tmpdir(), 'otel-hooks-demo-'));
+  const receiver = await startReceiver(passOn);
+  try {
+    const state = join(home, 'state');
+    const config = join(home, 'config.json');
+    const shop = join(home, 'shop');
+    mkdirSync(shop);
+    writeFileSync(config, JSON.stringify({ provider: 'otlp', otlp: { endpoint: receiver.url } }));
+    const env = { HOME: home, PATH: process.env.PATH, OTEL_HOOKS_CONFIG: config, OTEL_HOOKS_LINGER: '1s' };
+    const commands = setUp(home, state, program, platform);
+    const session = randomUUID();
+    const bareMs: number[] = [];
+    const hookMs: number[] = [];
+    for (let i = 0; i < 3; i += 1) bareMs.push(await timed(program.node, ['-e', '0'], '', shop, env));
+    const began = new Map<unknown, number>();
+    for (const group of together(demoSession(session, shop))) {
+      await pause(group[0]?.after ?? 0);
+      for (const hook of group) settleDuration(hook, began);
+      const times = await Promise.all(group.map(hook => run(hook, commands, shop, env, platform)));
+      hookMs.push(...times);
+    }
+    const delivered = await deliver({
+      stateFolder: state,
+      byHand: true,
+      waitMs: 15_000,
+      surroundings: { env, home, platform, ownVariables: false, configFile: config },
+    });
+    if (delivered.books === undefined) throw new Error('the delivery that the hooks started did not hand over');
+    return { session, receiver, books: delivered.books, hookMs, bareMs, commands };
+  } finally {
+    receiver.close();
+    rmSync(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+  }
+}
+
+/** Hooks are written into a settings file of the temporary home, as `enable` does, and read back from there. */
+function setUp(home: string, state: string, program: Program, platform: NodeJS.Platform): Map<string, string> {
+  const planned = planSetup({
+    agent: claudeCode,
+    scope: 'global',
+    action: 'enable',
+    places: { home, project: home, env: {} },
+    platform,
+    program,
+    folders: { state, data: join(home, 'data') },
+  });
+  if (!planned.ok) throw new Error(JSON.stringify(planned.problem));
+  const applied = applySetup(planned.plan);
+  if (!applied.ok) throw new Error(JSON.stringify(applied.problem));
+  const settings = JSON.parse(planned.plan.after ?? '{}') as {
+    hooks: { [event: string]: { hooks: { command: string }[] }[] };
+  };
+  return new Map(Object.entries(settings.hooks).map(([event, groups]) => [event, groups[0]?.hooks[0]?.command ?? '']));
+}
+
+function settleDuration({ payload }: Hook, began: Map<unknown, number>): void {
+  if (payload.hook_event_name === 'PreToolUse') began.set(payload.tool_use_id, performance.now());
+  if (payload.duration_ms !== SINCE_BEFORE) return;
+  const beganMs = began.get(payload.tool_use_id) ?? performance.now();
+  Object.assign(payload, { duration_ms: Math.round(performance.now() - beganMs) });
+}
+
+const together = (hooks: readonly Hook[]): Hook[][] => {
+  const groups: Hook[][] = [];
+  for (const hook of hooks) {
+    const last = groups.at(-1);
+    if (hook.together && last) last.push(hook);
+    else groups.push([hook]);
+  }
+  return groups;
+};
+
+function run(
+  hook: Hook,
+  commands: ReadonlyMap<string, string>,
+  cwd: string,
+  env: NodeJS.ProcessEnv,
+  platform: NodeJS.Platform,
+): Promise<number> {
+  const command = commands.get(hook.payload.hook_event_name);
+  if (command === undefined) throw new Error(`no hook is registered for ${hook.payload.hook_event_name}`);
+  const [shell, flag] = platform === 'win32' ? ['cmd.exe', '/c'] : ['/bin/sh', '-c'];
+  return timed(shell, [flag, command], JSON.stringify(hook.payload), cwd, env);
+}
+
+function timed(program: string, args: string[], input: string, cwd: string, env: NodeJS.ProcessEnv): Promise<number> {
+  return new Promise((settled, failed) => {
+    const startMs = performance.now();
+    const child = spawn(program, args, { cwd, env, stdio: ['pipe', 'pipe', 'inherit'], windowsHide: true });
+    let said = '';
+    child.stdout.on('data', (text: Buffer) => {
+      said += text.toString();
+    });
+    child.on('error', failed);
+    child.on('exit', code => {
+      if (code !== 0 || said !== '') failed(new Error(`${program} exited ${code} and printed ${JSON.stringify(said)}`));
+      else settled(performance.now() - startMs);
+    });
+    // A hook may be gone before it was told everything: that is its right.
+    child.stdin.on('error', () => undefined);
+    child.stdin.end(input);
+  });
+}
+
+const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms));

@@ -1,0 +1,102 @@
+/** A believable session: what an agent's hooks would say, and when. Two turns, parallel actions, a subagent, a denied and a failed action, a compaction. */
+import type { Fields } from '../event/event.ts';
+
+export interface Hook {
+  /** Pause before this hook, in ms. */
+  after: number;
+  payload: Fields & { hook_event_name: string };
+  /** Starts with the former one, as hooks of parallel calls do. */
+  together?: true;
+}
+
+/** Stands for the time since the call began: real processes take as long as they take. */
+export const SINCE_BEFORE = -1;
+
+export function demoSession(session: string, folder: string): Hook[] {
+  const base = {
+    session_id: session,
+    transcript_path: `${folder}/.claude/projects/shop/${session}.jsonl`,
+    cwd: folder,
+  };
+  const first = { prompt_id: `${session.slice(0, 24)}000000000001`, permission_mode: 'default' };
+  const second = { prompt_id: `${session.slice(0, 24)}000000000002`, permission_mode: 'auto' };
+  const scout = { agent_id: 'a7c31f09d2e84b56', agent_type: 'Explore' };
+  const hook = (after: number, name: string, fields: Fields, together?: true): Hook => ({
+    after,
+    payload: { ...base, ...fields, hook_event_name: name },
+    ...(together ? { together } : {}),
+  });
+  const start = { tool_name: 'Grep', tool_input: { pattern: 'roundCents', path: 'src' }, tool_use_id: 'toolu_demo01' };
+  const read = { tool_name: 'Read', tool_input: { file_path: `${folder}/src/cart.ts` }, tool_use_id: 'toolu_demo02' };
+  const scouting = {
+    tool_name: 'Agent',
+    tool_input: { subagent_type: 'Explore', description: 'find callers', prompt: 'Who calls roundCents?' },
+    tool_use_id: 'toolu_demo03',
+  };
+  const scouted = { tool_name: 'Grep', tool_input: { pattern: 'roundCents\\(' }, tool_use_id: 'toolu_demo04' };
+  const edit = {
+    tool_name: 'Edit',
+    tool_input: { file_path: `${folder}/src/cart.ts`, old_string: 'Math.floor', new_string: 'Math.round' },
+    tool_use_id: 'toolu_demo05',
+  };
+  const test = {
+    tool_name: 'Bash',
+    tool_input: { command: 'npm test', description: 'Run the tests' },
+    tool_use_id: 'toolu_demo06',
+  };
+  const fixed = { ...test, tool_use_id: 'toolu_demo07' };
+  const push = {
+    tool_name: 'Bash',
+    tool_input: { command: 'git push --force origin main' },
+    tool_use_id: 'toolu_demo08',
+  };
+  return [
+    hook(0, 'SessionStart', { source: 'startup', model: 'claude-sonnet-5' }),
+    hook(40, 'UserPromptSubmit', { ...first, prompt: 'The cart total is off by a cent. Find out why and fix it.' }),
+    hook(60, 'PreToolUse', { ...first, ...start }),
+    hook(0, 'PreToolUse', { ...first, ...read }, true),
+    hook(45, 'PostToolUse', { ...first, ...start, tool_response: { numFiles: 3 }, duration_ms: 31 }),
+    hook(15, 'PostToolUse', { ...first, ...read, tool_response: { type: 'text' }, duration_ms: 22 }),
+    hook(10, 'PreToolUse', { ...first, ...scouting }),
+    hook(15, 'SubagentStart', { ...first, ...scout }),
+    hook(40, 'PreToolUse', { ...first, ...scout, ...scouted }),
+    hook(60, 'PostToolUse', { ...first, ...scout, ...scouted, tool_response: { numFiles: 2 }, duration_ms: 44 }),
+    hook(40, 'SubagentStop', { ...first, ...scout, last_assistant_message: 'Two callers, both in the cart.' }),
+    hook(5, 'PostToolUse', {
+      ...first,
+      ...scouting,
+      tool_response: { status: 'completed', agentId: scout.agent_id },
+      duration_ms: 185,
+    }),
+    hook(30, 'PreToolUse', { ...first, ...edit }),
+    hook(10, 'PermissionRequest', { ...first, tool_name: edit.tool_name, tool_input: edit.tool_input }),
+    hook(180, 'PostToolUse', {
+      ...first,
+      ...edit,
+      tool_response: { filePath: `${folder}/src/cart.ts` },
+      duration_ms: 12,
+    }),
+    hook(20, 'PreToolUse', { ...first, ...test }),
+    hook(160, 'PostToolUseFailure', {
+      ...first,
+      ...test,
+      error: 'Exit code 1\n1 test failed',
+      is_interrupt: false,
+      duration_ms: 150,
+    }),
+    hook(40, 'Stop', {
+      ...first,
+      stop_hook_active: false,
+      last_assistant_message: 'One test still expects the old total.',
+    }),
+    hook(60, 'PreCompact', { trigger: 'manual', custom_instructions: null }),
+    hook(70, 'PostCompact', { trigger: 'manual', compact_summary: 'The rounding was wrong.' }),
+    hook(30, 'UserPromptSubmit', { ...second, prompt: 'Fix that test and push.' }),
+    hook(50, 'PreToolUse', { ...second, ...fixed }),
+    hook(120, 'PostToolUse', { ...second, ...fixed, tool_response: { stdout: 'ok' }, duration_ms: 110 }),
+    hook(20, 'PreToolUse', { ...second, ...push }),
+    hook(40, 'PermissionDenied', { ...second, ...push, reason: 'A forced push to the main branch rewrites history.' }),
+    hook(40, 'Stop', { ...second, stop_hook_active: false, last_assistant_message: 'Fixed; the push was refused.' }),
+    hook(40, 'SessionEnd', { reason: 'prompt_input_exit' }),
+  ];
+}

@@ -1,0 +1,46 @@
+/**
+ * The process that hooks start: dist/deliver.js, one file, loaded whole, so that an upgrade under it changes nothing.
+ * Nobody reads what it prints. Its own OTEL_* variables are those of whichever project's hook happened to start it, so
+ * they count for nothing: every session brings its own.
+ */
+import { homedir } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { loadConfig } from './config/files.ts';
+import { stateFolder } from './config/folders.ts';
+import { deliver } from './deliver.ts';
+import { durationMs } from './lib/duration.ts';
+
+const LINGER_MS = 30_000;
+
+const { values } = parseArgs({
+  args: process.argv.slice(2),
+  options: { kicked: { type: 'boolean' }, wait: { type: 'string' }, 'state-dir': { type: 'string' } },
+  strict: false,
+});
+const { env, platform } = process;
+const home = env.HOME ?? homedir();
+const surroundings = { env, home, platform, ownVariables: false, configFile: env.OTEL_HOOKS_CONFIG };
+const named = values['state-dir'];
+const waitMs = typeof values.wait === 'string' ? durationMs(values.wait) : undefined;
+
+try {
+  await deliver({
+    stateFolder: typeof named === 'string' ? named : stateFolder({ env, home, platform }),
+    // A hook with --flush waits for us: then we leave when all is sent.
+    byHand: waitMs !== undefined,
+    waitMs: waitMs ?? lingerMs(),
+    surroundings,
+    fsync: loadConfig({ env: {}, home, platform, cwd: home, file: env.OTEL_HOOKS_CONFIG }).values.fsync,
+    self: fileURLToPath(import.meta.url),
+  });
+  process.exit(0);
+} catch {
+  // Nobody listens. What is wrong with the folder is wrong for `status` too, which says so.
+  process.exit(1);
+}
+
+/** Tests and demonstrations shorten the wait for more. */
+function lingerMs(): number {
+  return durationMs(env.OTEL_HOOKS_LINGER ?? '') ?? LINGER_MS;
+}

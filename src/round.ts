@@ -1,0 +1,257 @@
+/**
+ * One round, as a value: fragments in; journal lines, session states, bodies and books out. The store commits it whole or
+ * not at all, so nothing here needs to be undone.
+ */
+
+import { isAbsent } from './agents/contract.ts';
+import { agentNamed, agents } from './agents/index.ts';
+import { isOpen, SETTLED, step, unread } from './assemble/assemble.ts';
+import type { FinishedRecord, FinishedSpan } from './assemble/finished.ts';
+import { openFold } from './assemble/state.ts';
+import type { Destination } from './config/destinations.ts';
+import { conclude, drain, type Opening } from './drain/drain.ts';
+import { pin, type Surroundings } from './drain/pin.ts';
+import type { SessionState } from './drain/session.ts';
+import type { Event } from './event/event.ts';
+import type { Fragment } from './hook/fragment.ts';
+import { keyedHash } from './lib/hash.ts';
+import type { Problem } from './problem.ts';
+import { accountsOf, type DestinationAccounts, increase, type Ledger } from './store/ledger.ts';
+import type { Round, Store } from './store/store.ts';
+import { encode, type Yield } from './telemetry/batch.ts';
+import { addTo, incrementsOf, type MetricState, noMetrics } from './telemetry/metrics.ts';
+
+/** A session without a sign of life for so long is over; nobody will say so any more. */
+const SILENCE_MS = 3_600_000;
+/** An ended session is remembered so long, for what may still come late. */
+const TOMBSTONE_MS = 7 * 24 * 3_600_000;
+
+export interface RoundWorld extends Surroundings {
+  hashKey: string;
+  nowMs: number;
+}
+
+/** What one session gains in this round. */
+interface Gain {
+  state: SessionState;
+  lines: string;
+  count: number;
+  events: Event[];
+  spans: FinishedSpan[];
+  records: FinishedRecord[];
+}
+
+export interface RoundResult {
+  round: Round;
+  problems: Problem[];
+  journaled: number;
+}
+
+export function roundOf(
+  store: Store,
+  taken: { fragments: readonly Fragment[]; rejects: readonly { name: string; reason: string }[] },
+  silent: readonly string[],
+  world: RoundWorld,
+): RoundResult {
+  const { epoch } = store;
+  const gains = new Map<string, Gain>();
+  const oddities: { [kind: string]: number } = {};
+  const problems: Problem[] = [];
+  const documents = new Map<string, unknown>();
+  const quarantine = taken.rejects.map(({ name, reason }) => ({ name, reason }));
+  const eaten: string[] = [];
+  let journaled = 0;
+  let duplicates = 0;
+
+  const gainOf = (state: SessionState): Gain => {
+    const known = gains.get(state.key) ?? { state, lines: '', count: 0, events: [], spans: [], records: [] };
+    gains.set(state.key, known);
+    return known;
+  };
+  const open = (key: string): SessionState | undefined => gains.get(key)?.state ?? recalled(store, key);
+
+  for (const fragment of taken.fragments) {
+    const told = drain(fragment, {
+      agents,
+      hash: content => keyedHash(world.hashKey, content),
+      session(opening) {
+        const known = open(opening.key);
+        if (known) return gainOf(known).state;
+        const { pinned, destinations, problems: found } = pin(opening, fragment, world);
+        problems.push(...found);
+        for (const destination of destinations) documents.set(`destination-${destination.id}`, destination);
+        return gainOf(newSession(opening, pinned)).state;
+      },
+    });
+    if (told.fate === 'rejected') {
+      quarantine.push({ name: fragment.name, reason: told.reason });
+      continue;
+    }
+    eaten.push(fragment.name);
+    if (told.fate === 'duplicate') {
+      duplicates += 1;
+      continue;
+    }
+    journaled += 1;
+    for (const event of told.events) follow(gainOf(told.state), event, oddities);
+  }
+
+  for (const key of silent) {
+    const state = open(key);
+    if (state) fallSilent(gainOf(state), world.nowMs, oddities);
+  }
+
+  const all = [...gains.values()];
+  const { bodies, tallies } = leaving(store, all, documents, world.nowMs);
+  return {
+    problems,
+    journaled,
+    round: {
+      epoch,
+      journal: all.flatMap(({ state, lines }) => (lines === '' ? [] : [{ key: state.key, lines }])),
+      sessions: all.map(({ state }) => ({
+        key: state.key,
+        state: isForgotten(state, world.nowMs) ? undefined : state,
+      })),
+      documents: [...documents].map(([name, value]) => ({ name, value })),
+      bodies,
+      eaten,
+      quarantine,
+      tally(ledger) {
+        ledger.fragments.journaled += journaled;
+        if (duplicates > 0) increase(ledger.fragments.dropped, 'duplicate', duplicates);
+        for (const [kind, count] of Object.entries(oddities)) increase(ledger.counters, `odd.${kind}`, count);
+        for (const tally of tallies) tally(ledger);
+      },
+    },
+  };
+}
+
+/** Sessions that are open and silent, and tombstones whose time is over. */
+export function silentSessions(store: Store, nowMs: number): string[] {
+  return store.sessions().filter(key => {
+    const state = store.session(key)?.state as SessionState | undefined;
+    if (state === undefined) return false;
+    return isForgotten(state, nowMs) || (isOpen(state.fold) && nowMs - state.arrivedMs > SILENCE_MS);
+  });
+}
+
+/** An event is journaled, folded, and with it whatever it settles. */
+function follow(gain: Gain, event: Event, oddities: { [kind: string]: number }): void {
+  const { state } = gain;
+  gain.lines += `${JSON.stringify(event)}\n`;
+  gain.count += 1;
+  gain.events.push(event);
+  const { spans, records, oddities: odd } = step(state.fold, event);
+  for (const [kind, count] of Object.entries(odd)) oddities[kind] = (oddities[kind] ?? 0) + count;
+  gain.spans.push(...spans);
+  gain.records.push(...records);
+  const agent = agentNamed(state.agent);
+  if (agent === undefined || !isAbsent(agent.transcript)) return;
+  for (const of of unread(state.fold)) {
+    follow(
+      gain,
+      conclude(state, { event_type: SETTLED, data: { of, reason: 'absent' } }, of, Date.parse(event.timestamp)),
+      oddities,
+    );
+  }
+}
+
+function fallSilent(gain: Gain, nowMs: number, oddities: { [kind: string]: number }): void {
+  const { state } = gain;
+  if (!isOpen(state.fold) || nowMs - state.arrivedMs <= SILENCE_MS) return;
+  const body = { event_type: 'Session.Abort' as const, data: { end_reason: 'idle_timeout' as const } };
+  const segment = state.fold.segment?.number ?? 0;
+  follow(gain, conclude(state, body, `silence:${segment}:${state.seq}`, state.arrivedMs + SILENCE_MS), oddities);
+}
+
+const isForgotten = (state: SessionState, nowMs: number): boolean =>
+  !isOpen(state.fold) && nowMs - state.arrivedMs > TOMBSTONE_MS;
+
+/** Bodies, metric states and their books, for each destination what its sessions yield. */
+function leaving(
+  store: Store,
+  gains: readonly Gain[],
+  documents: Map<string, unknown>,
+  nowMs: number,
+): { bodies: NonNullable<Round['bodies']>; tallies: ((ledger: Ledger) => void)[] } {
+  const bodies: NonNullable<Round['bodies']> = [];
+  const tallies: ((ledger: Ledger) => void)[] = [];
+  for (const id of new Set(gains.flatMap(gain => gain.state.pinned.destinations))) {
+    const name = `destination-${id}`;
+    const destination = (documents.get(name) ?? store.document(name)) as Destination | undefined;
+    if (destination === undefined) continue;
+    const here = gains.filter(gain => gain.state.pinned.destinations.includes(id));
+    const account = (ledger: Ledger): DestinationAccounts => accountsOf(ledger, id, destination);
+
+    if (destination.signals.events) {
+      const items = here.reduce((sum, gain) => sum + gain.count, 0);
+      const bytes = Buffer.from(here.map(gain => gain.lines).join(''));
+      if (items > 0) bodies.push({ destination: id, signal: 'events', items, bytes });
+      tallies.push(ledger => {
+        account(ledger).events.produced += items;
+      });
+    }
+    const { batches, unsampled } = encode(here.map(gain => yieldOf(gain, destination)));
+    for (const { signal, items, bytes } of batches) bodies.push({ destination: id, signal, items, bytes });
+    tallies.push(ledger => {
+      const books = account(ledger);
+      for (const { signal, items } of batches) books[signal].produced += items;
+      books.traces.produced += unsampled.traces;
+      if (unsampled.traces > 0) increase(books.traces.dropped, 'sampled', unsampled.traces);
+    });
+
+    if (destination.signals.metrics) {
+      const state = (store.document(metricsDocument(id)) as MetricState | undefined) ?? noMetrics();
+      const before = state.version;
+      for (const { state: session, events, spans } of here) {
+        const increments = incrementsOf(events, spans, session.agent, tool => isBuiltIn(session.agent, tool));
+        addTo(state, session.pinned.resource, increments, nowMs);
+      }
+      if (state.version > before) documents.set(metricsDocument(id), state);
+      tallies.push(ledger => {
+        account(ledger).metrics.produced += state.version - before;
+      });
+    }
+  }
+  return { bodies, tallies };
+}
+
+export const metricsDocument = (destination: string): string => `metrics-${destination}`;
+
+const isBuiltIn = (agent: string, tool: string): boolean => Object.hasOwn(agentNamed(agent)?.actions ?? {}, tool);
+
+function yieldOf({ state, spans, records }: Gain, destination: Destination): Yield {
+  return {
+    spans: destination.signals.traces ? spans : [],
+    records: destination.signals.logs ? records : [],
+    facts: {
+      agent: state.agent,
+      session: state.session,
+      provider: agentNamed(state.agent)?.provider,
+      denyAsError: state.pinned.denyAsError,
+      limits: state.pinned.limits,
+    },
+    resource: state.pinned.resource,
+    sampler: state.pinned.sampler,
+  };
+}
+
+/** The store gives copies, so what a lost round changed is changed nowhere. */
+const recalled = (store: Store, key: string): SessionState | undefined =>
+  store.session(key)?.state as SessionState | undefined;
+
+const newSession = ({ agent, session, key }: Opening, pinned: SessionState['pinned']): SessionState => ({
+  v: 1,
+  key,
+  agent: agent.id,
+  session,
+  pinned,
+  memory: {},
+  seen: [],
+  recent: [],
+  seq: 0,
+  clock: undefined,
+  arrivedMs: 0,
+  fold: openFold(agent.id, session, agent.settles),
+});

@@ -1,0 +1,72 @@
+/** The books as `status` shows them. */
+import { metricsDocument } from '../round.ts';
+import type { AccountWithWaiting, Books } from '../store/books.ts';
+import { type Signal, signals } from '../store/ledger.ts';
+import type { Store } from '../store/store.ts';
+import type { MetricState } from '../telemetry/metrics.ts';
+
+export interface StatusBooks {
+  fragments: Books['fragments'];
+  transcripts: Books['transcripts'];
+  destinations: ({ id: string; provider: string; endpoint: string } & Record<Names[Signal], AccountWithWaiting>)[];
+}
+
+/** Spans are what travels as traces; lines of an Agent Hooks log are events. */
+const names = { traces: 'spans', logs: 'logs', metrics: 'metrics', events: 'events' } as const;
+type Names = typeof names;
+
+/** The books, and of metrics the versions that a destination has not accepted. */
+export function readStatusBooks(store: Pick<Store, 'books' | 'document'>): StatusBooks {
+  // Books and states are two readings: when a round came between them, we look again.
+  for (let look = 0; ; look += 1) {
+    const { fragments, transcripts, destinations } = store.books();
+    const status = {
+      fragments,
+      transcripts,
+      destinations: Object.entries(destinations).map(([id, account]) => {
+        const state = store.document(metricsDocument(id)) as MetricState | undefined;
+        return {
+          id,
+          provider: account.provider,
+          endpoint: account.endpoint,
+          spans: account.traces,
+          logs: account.logs,
+          metrics: { ...account.metrics, waiting: state ? state.version - state.accepted : 0 },
+          events: account.events,
+        };
+      }),
+    };
+    if (look >= 20 || imbalances(status).length === 0) return status;
+  }
+}
+
+/** Items and fragments that have not met their fate yet. */
+export function waitingIn({ fragments, destinations }: StatusBooks): number {
+  const items = destinations.flatMap(each => signals.map(signal => each[names[signal]].waiting));
+  return items.reduce((all, each) => all + each, fragments.waiting);
+}
+
+const sum = (counts: Readonly<Record<string, number>>): number =>
+  Object.values(counts).reduce((all, each) => all + each, 0);
+
+/** Every balance that does not hold, as a sentence. Counted apart and compared here, never computed from each other. */
+export function imbalances({ fragments, transcripts, destinations }: StatusBooks): string[] {
+  const found: string[] = [];
+  const accounted = fragments.waiting + fragments.journaled + fragments.quarantined + sum(fragments.dropped);
+  if (fragments.received !== accounted)
+    found.push(`fragments: ${fragments.received} received, ${accounted} accounted for`);
+  const known = transcripts.journaled + transcripts.duplicate;
+  if (transcripts.read !== known) found.push(`transcripts: ${transcripts.read} read, ${known} accounted for`);
+  for (const destination of destinations) {
+    for (const name of Object.values(names)) {
+      const { produced, accepted, waiting, rejected, dropped } = destination[name];
+      const fates = accepted + waiting + sum(rejected) + sum(dropped);
+      if (produced !== fates) {
+        found.push(
+          `${destination.provider} ${destination.endpoint} ${name}: ${produced} produced, ${fates} accounted for`,
+        );
+      }
+    }
+  }
+  return found;
+}

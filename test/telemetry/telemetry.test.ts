@@ -1,0 +1,235 @@
+import { ProtobufLogsSerializer, ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer';
+import * as incubating from '@opentelemetry/semantic-conventions/incubating';
+import { describe, expect, test } from 'vitest';
+import { eventTypes } from '../../src/event/event.ts';
+import { decodeRequest } from '../../src/ship/otlp-decode.ts';
+import { encode } from '../../src/telemetry/batch.ts';
+import { clean, cleanText } from '../../src/telemetry/clean.ts';
+import { spanIdOf, subMillisecondNanos, traceIdOf } from '../../src/telemetry/ids.ts';
+import { addTo, encodeMetrics, incrementsOf, type MetricState, noMetrics } from '../../src/telemetry/metrics.ts';
+import { development, eventNameOf, metrics, ours, stable } from '../../src/telemetry/names.ts';
+import { metricResource, resourceAttributes } from '../../src/telemetry/resource.ts';
+import { limits, mapped, play, START_MS } from '../play.ts';
+
+const session = { session_id: 's-1', transcript_path: '/home/dev/.claude/projects/x/s-1.jsonl', cwd: '/x' };
+const hook = (second: number, name: string, fields: object = {}) => ({
+  atMs: START_MS + second * 1000,
+  payload: { ...session, hook_event_name: name, ...fields },
+});
+const short = () =>
+  play([
+    hook(0, 'SessionStart', { source: 'startup' }),
+    hook(1, 'UserPromptSubmit', { prompt_id: 'p1', prompt: 'secret words' }),
+    hook(2, 'PreToolUse', { prompt_id: 'p1', tool_name: 'Bash', tool_use_id: 'c1', tool_input: { command: 'ls' } }),
+    hook(3, 'PostToolUse', {
+      prompt_id: 'p1',
+      tool_name: 'Bash',
+      tool_use_id: 'c1',
+      tool_input: { command: 'ls' },
+      duration_ms: 400,
+    }),
+    hook(4, 'Stop', { prompt_id: 'p1' }),
+    hook(5, 'SessionEnd', { reason: 'other' }),
+  ]);
+
+describe('names', () => {
+  test('what OpenTelemetry names is spelled as its package spells it', () => {
+    const known = new Set(Object.values(incubating).filter(value => typeof value === 'string'));
+    const names = [...Object.values(stable), ...Object.values(development)];
+    expect(names.filter(name => !known.has(name) && name !== 'event.name')).toEqual([]);
+  });
+
+  test('every name follows the naming rules: lower case, dots and underscores', () => {
+    const names = [...Object.values(stable), ...Object.values(development), ...Object.values(ours)];
+    for (const name of names) expect(name).toMatch(/^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+\.?$/);
+    for (const { name } of Object.values(metrics)) expect(name).toMatch(/^(agent_hooks|gen_ai)(\.[a-z][a-z0-9_]*)+$/);
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  test('event names are the types in lower case, and vendor events share one', () => {
+    expect(eventTypes.map(eventNameOf)).toContain('agent_hooks.session.start');
+    expect(eventNameOf('vendor.claude-code.ConfigChange')).toBe('agent_hooks.vendor');
+  });
+});
+
+describe('ids', () => {
+  const trace = { agent: 'claude-code', session: 's', segment: 0 };
+  test('are computed: the same keys give the same ids, other keys others', () => {
+    expect(traceIdOf(trace)).toBe(traceIdOf({ ...trace }));
+    expect(traceIdOf(trace)).toMatch(/^[0-9a-f]{32}$/);
+    expect(traceIdOf({ ...trace, segment: 1 })).not.toBe(traceIdOf(trace));
+    expect(spanIdOf('a', { kind: 'turn', session: 's', parts: ['1', '0'] })).not.toBe(
+      spanIdOf('a', { kind: 'action', session: 's', parts: ['1', '0'] }),
+    );
+  });
+
+  test('this version computes exactly these', () => {
+    // A change here breaks the link between what was sent and what will be: it needs a new tag.
+    expect(traceIdOf(trace)).toMatchInlineSnapshot(`"11385ea691f009d56bbb4e345bc1189e"`);
+    expect(spanIdOf('claude-code', { kind: 'action', session: 's', parts: ['c1'] })).toMatchInlineSnapshot(
+      `"0d858ca576ded603"`,
+    );
+  });
+
+  test('nanoseconds below the millisecond come from the event', () => {
+    const nanos = subMillisecondNanos('550e8400-e29b-81d4-a716-446655440000');
+    expect(nanos).toBeGreaterThanOrEqual(0);
+    expect(nanos).toBeLessThan(1_000_000);
+  });
+});
+
+describe('spans and records', () => {
+  test('a session is one trace, decoded as it was meant', () => {
+    const played = short();
+    const { batches } = encode([
+      {
+        spans: played.spans,
+        records: played.records,
+        facts: { agent: 'claude-code', session: 's-1', provider: 'anthropic', denyAsError: false, limits },
+        resource: { 'service.name': 'claude-code' },
+        sampler: { kind: 'always_on', ratio: 1 },
+      },
+    ]);
+    expect(batches.map(({ signal, items }) => [signal, items])).toEqual([
+      ['traces', 3],
+      ['logs', 6],
+    ]);
+    const text = JSON.stringify(batches.map(({ signal, bytes }) => decodeRequest(signal, bytes)));
+    expect(text).toContain('execute_tool Bash');
+    expect(text).toContain('agent_hooks.prompt.submitted');
+    expect(text).not.toContain('secret words');
+    const logs = decodeRequest('logs', batches[1]?.bytes ?? new Uint8Array());
+    expect((logs?.resourceLogs as unknown[]).length).toBe(1);
+  });
+
+  test('equal rounds and unequal rounds give the same bytes for each span', () => {
+    const one = mapped(short().spans).map(span =>
+      Buffer.from(ProtobufTraceSerializer.serializeRequest([span]) ?? []).toString('hex'),
+    );
+    const two = mapped(short().spans).map(span =>
+      Buffer.from(ProtobufTraceSerializer.serializeRequest([span]) ?? []).toString('hex'),
+    );
+    expect(two).toEqual(one);
+    expect(ProtobufLogsSerializer.serializeRequest([])).toBeDefined();
+  });
+
+  test('the sampler takes whole traces, and no records', () => {
+    const played = short();
+    const facts = { agent: 'claude-code', session: 's-1', provider: undefined, denyAsError: false, limits };
+    const { batches, unsampled } = encode([
+      { spans: played.spans, records: played.records, facts, resource: {}, sampler: { kind: 'always_off', ratio: 0 } },
+    ]);
+    expect(unsampled).toEqual({ traces: 3, logs: 0 });
+    expect(batches.map(batch => batch.signal)).toEqual(['logs']);
+  });
+
+  test('attributes keep to the limits of the standard, the dropped ones counted', () => {
+    const { kept, dropped } = clean(
+      { a: 'abcdef', b: 1, c: true, d: undefined, e: Number.NaN },
+      { attributes: 2, valueLength: 3 },
+    );
+    expect(kept).toEqual({ a: 'abc', b: 1 });
+    expect(dropped).toBe(1);
+  });
+
+  test('values are well-formed and end before back ends cut them', () => {
+    expect(cleanText('a\uD800b')).toBe('a\uFFFDb');
+    expect(cleanText('ok \uD83D\uDE00')).toBe('ok \uD83D\uDE00');
+    const long = cleanText('é'.repeat(5_000));
+    expect(Buffer.byteLength(long)).toBeLessThanOrEqual(2_048);
+    expect(long.endsWith('é')).toBe(true);
+  });
+});
+
+describe('resource', () => {
+  const facts = { agent: 'claude-code', serviceName: undefined, attributes: { team: 'web' }, installation: 'i1' };
+  test('names the agent, and is the same every time', () => {
+    const attributes = resourceAttributes(facts);
+    expect(attributes['service.name']).toBe('claude-code');
+    expect(attributes['service.instance.id']).toMatch(
+      /^[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/,
+    );
+    expect(resourceAttributes(facts)).toEqual(attributes);
+    expect(resourceAttributes({ ...facts, installation: 'i2' })['service.instance.id']).not.toBe(
+      attributes['service.instance.id'],
+    );
+  });
+  test('of metrics carries no version, so that an upgrade starts no new series', () => {
+    expect(Object.keys(metricResource(resourceAttributes(facts))).filter(name => name.includes('version'))).toEqual([]);
+  });
+});
+
+describe('metrics', () => {
+  const resource = { 'service.name': 'claude-code' };
+  const counted = (state: MetricState, nowMs = START_MS) => {
+    const { events, spans } = short();
+    addTo(
+      state,
+      resource,
+      incrementsOf(events, spans, 'claude-code', tool => tool === 'Bash'),
+      nowMs,
+    );
+    return state;
+  };
+  const valuesIn = (bytes: Uint8Array | undefined) => {
+    const request = decodeRequest('metrics', bytes ?? new Uint8Array()) as unknown as {
+      resourceMetrics: {
+        scopeMetrics: {
+          metrics: { name: string; sum?: { dataPoints: { asInt: string; timeUnixNano: string }[] } }[];
+        }[];
+      }[];
+    };
+    const all = request.resourceMetrics.flatMap(r => r.scopeMetrics.flatMap(s => s.metrics));
+    return Object.fromEntries(
+      all.flatMap(m => (m.sum ? [[m.name, m.sum.dataPoints.reduce((sum, p) => sum + Number(p.asInt), 0)]] : [])),
+    );
+  };
+
+  test('a new series leaves as 0 before its first value', () => {
+    const encoded = encodeMetrics(counted(noMetrics()), START_MS + 10, 'cumulative');
+    expect(encoded?.bodies.length).toBe(2);
+    expect(Object.values(valuesIn(encoded?.bodies[0]?.bytes)).every(value => value === 0)).toBe(true);
+    expect(valuesIn(encoded?.bodies[1]?.bytes)['agent_hooks.session.started']).toBe(1);
+    expect(valuesIn(encoded?.bodies[1]?.bytes)['agent_hooks.prompt.submitted']).toBe(1);
+  });
+
+  test('counters only grow, times only rise, whatever the clock does', () => {
+    let state = counted(noMetrics());
+    let lastMs = 0;
+    for (const nowMs of [START_MS + 10, START_MS - 3_600_000, START_MS + 11, 0]) {
+      const encoded = encodeMetrics(state, nowMs, 'cumulative');
+      expect(encoded).toBeDefined();
+      if (encoded === undefined) return;
+      expect(encoded.settled.lastMs).toBeGreaterThan(lastMs);
+      lastMs = encoded.settled.lastMs;
+      state = counted(encoded.settled);
+    }
+    const last = encodeMetrics(state, START_MS + 20, 'cumulative');
+    expect(valuesIn(last?.bodies.at(-1)?.bytes)['agent_hooks.session.started']).toBe(5);
+  });
+
+  test('nothing new, nothing to send; delta is the difference to what was accepted', () => {
+    const first = encodeMetrics(counted(noMetrics()), START_MS, 'delta');
+    expect(first?.bodies.length).toBe(1);
+    if (first === undefined) return;
+    expect(encodeMetrics(first.settled, START_MS + 1, 'delta')).toBeUndefined();
+    const second = encodeMetrics(counted(first.settled), START_MS + 2, 'delta');
+    expect(valuesIn(second?.bodies[0]?.bytes)['agent_hooks.session.started']).toBe(1);
+  });
+
+  test('names that servers and users invent share one value', () => {
+    const { events, spans } = play([
+      ...Array.from({ length: 50 }, (_, i) =>
+        hook(i, 'PreToolUse', { tool_name: `mcp__s${i}__t${i}`, tool_use_id: `c${i}`, tool_input: { i } }),
+      ),
+      ...Array.from({ length: 50 }, (_, i) =>
+        hook(60 + i, 'PostToolUse', { tool_name: `Own${i}`, tool_use_id: `d${i}`, tool_input: { i }, duration_ms: 5 }),
+      ),
+      hook(200, 'SessionEnd', { reason: 'other' }),
+    ]);
+    const tools = new Set(
+      incrementsOf(events, spans, 'claude-code', () => false).map(each => each.attributes['gen_ai.tool.name']),
+    );
+    expect([...tools].filter(Boolean).sort()).toEqual(['custom', 'mcp']);
+  });
+});
