@@ -68,7 +68,7 @@ const bundles = [
     chunkNames: 'chunks/[name]-[hash]',
     external: ['./deliver.js', '../deliver.js'],
   },
-  { entryPoints: { deliver: 'src/deliver/main.ts' }, format: 'esm' },
+  { entryPoints: { deliver: 'src/kicked.ts' }, format: 'esm' },
   { entryPoints: { index: 'src/index.ts' }, format: 'esm' },
 ];
 

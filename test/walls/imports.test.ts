@@ -44,14 +44,19 @@ const rooms: Readonly<Record<string, Room>> = {
     pure: true,
   },
   config: { sees: ['lib', 'problem.ts'], packages: [node, /^zod$/, /^jsonc-parser$/] },
-  'problem.ts': { sees: ['lib'], packages: [] },
+  // The union of what each room has to tell.
+  'problem.ts': { sees: ['lib', 'setup/setup.ts', 'store/folder.ts'], packages: [] },
   setup: { sees: ['lib', 'event', 'agents', 'config', 'hook', 'problem.ts'], packages: [node] },
-  view: { sees: ['lib', 'event', 'assemble', 'telemetry', 'agents/index.ts'], packages: [] },
+  view: {
+    sees: ['lib', 'event', 'agents/index.ts', 'assemble', 'telemetry', 'store', 'round.ts'],
+    packages: [],
+  },
   serve: { sees: 'all', packages: 'all' },
   // The way of the data as a whole.
   'round.ts': { sees: 'all', packages: [] },
   'deliver.ts': { sees: 'all', packages: 'all' },
-  deliver: { sees: 'all', packages: 'all' },
+  'kicked.ts': { sees: 'all', packages: [node] },
+  demo: { sees: 'all', packages: [node] },
   commands: { sees: 'all', packages: 'all' },
   'cli.ts': { sees: 'all', packages: 'all' },
   'index.ts': { sees: 'all', packages: 'all' },
