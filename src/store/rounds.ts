@@ -192,9 +192,9 @@ export interface Pending {
  */
 export function readPending(disk: Disk, n: number): Pending | 'damaged' | undefined {
   const folder = roundFolder(n);
-  const bytes = readBytes(disk, `${folder}/manifest.json`);
-  if (bytes === undefined) return exists(disk, folder) ? 'damaged' : undefined;
-  const manifest = parseManifest(bytes);
+  // In this order: a folder that comes between two looks comes with its manifest.
+  if (!exists(disk, folder)) return undefined;
+  const manifest = parseManifest(readBytes(disk, `${folder}/manifest.json`));
   if (manifest?.n !== n) return 'damaged';
   const lines = readBytes(disk, `${folder}/${manifest.nonce}.lines`) ?? Buffer.alloc(0);
   const ledger = readVersioned(disk, `${folder}/${manifest.nonce}.ledger`);
@@ -244,8 +244,8 @@ function serializeManifest(manifest: Manifest): Buffer {
   return Buffer.from(`${HEAD}${checksum(json)}\n${json}`);
 }
 
-function parseManifest(bytes: Buffer): Manifest | undefined {
-  const text = bytes.toString();
+function parseManifest(bytes: Buffer | undefined): Manifest | undefined {
+  const text = bytes?.toString() ?? '';
   const end = text.indexOf('\n');
   const json = text.slice(end + 1);
   return end > 0 && text.slice(0, end) === HEAD + checksum(json) ? (JSON.parse(json) as Manifest) : undefined;

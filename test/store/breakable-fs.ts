@@ -6,7 +6,7 @@ export class Crash extends Error {}
 
 export type Breakage = 'crash' | 'tear' | 'short' | 'ENOSPC' | 'EMFILE';
 
-/** Called before each call of one owner; what it answers happens to that call. */
+/** Called before each call of one owner, with its name and paths; what it answers happens to that call. */
 export type Hook = (call: string) => Breakage | undefined;
 
 const real: StoreFs = fs;
@@ -41,7 +41,7 @@ export function breakableFs(hook: Hook): StoreFs {
     (name: keyof StoreFs) =>
     (...args: never[]) => {
       if (isDead) throw new Crash();
-      const breakage = hook(name);
+      const breakage = hook([name, ...args.filter(arg => typeof arg === 'string')].join(' '));
       if (breakage === 'crash') die();
       if (name === 'writeSync' && (breakage === 'tear' || breakage === 'short')) {
         const [file, bytes, offset, length, position] = args as unknown as [number, Buffer, number, number, number];

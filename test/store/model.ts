@@ -24,9 +24,12 @@ export type Step =
   | { do: 'round'; owner: number; most: number; forget: 'state' | 'journal' | 'document' | undefined; breaks: Break[] }
   | { do: 'settle'; owner: number; isSplit: boolean; breaks: Break[] };
 
-/** What happens at an owner's so-manieth call: it breaks, somebody looks, or it is stopped while the others go on. */
+/**
+ * What happens at an owner's so-manieth call, or before the first call of that form (`renameSync inbox/... quarantine/...`):
+ * it breaks, somebody looks, or it is stopped while the others go on.
+ */
 export interface Break {
-  atCall: number;
+  atCall: number | RegExp;
   what: Breakage | 'look' | Step[];
 }
 
@@ -120,14 +123,17 @@ class World {
       access: 'own',
       clock: { nowMs: () => Date.now() + this.laterMs, monotonicMs: () => this.laterMs },
       nonce: () => String(++this.nonces).padStart(16, '0'),
-      fs: owner === undefined ? fs : breakableFs(() => this.beforeCall(owner)),
+      fs: owner === undefined ? fs : breakableFs(call => this.beforeCall(owner, call)),
     } as const;
   }
 
-  beforeCall(owner: number): Breakage | undefined {
-    const call = (this.calls[owner] ?? 0) + 1;
-    this.calls[owner] = call;
-    const due = this.breaks[owner]?.filter(it => it.atCall === call) ?? [];
+  beforeCall(owner: number, call: string): Breakage | undefined {
+    const count = (this.calls[owner] ?? 0) + 1;
+    this.calls[owner] = count;
+    const text = call.replaceAll(`${this.folder}/`, '');
+    const breaks = this.breaks[owner] ?? [];
+    const due = breaks.filter(({ atCall }) => (typeof atCall === 'number' ? atCall === count : atCall.test(text)));
+    this.breaks[owner] = breaks.filter(it => !due.includes(it));
     for (const { what } of due) {
       if (what === 'look') this.look();
       else if (typeof what === 'string') return what;
