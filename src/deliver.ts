@@ -6,10 +6,10 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import type { Destination } from './config/destinations.ts';
-import type { Surroundings } from './drain/pin.ts';
 import { VERSION } from './lib/version.ts';
+import type { Surroundings } from './pin.ts';
 import type { Problem } from './problem.ts';
-import { metricsDocument, roundOf, silentSessions } from './round.ts';
+import { roundOf, silentSessions } from './round.ts';
 import { appendToFile, printTo } from './ship/local.ts';
 import { createShipper, type Outcome, type Passed, type Shipper } from './ship/ship.ts';
 import { createHttpTransport } from './ship/transport.ts';
@@ -17,7 +17,7 @@ import { createHttpTransport } from './ship/transport.ts';
 import { accountsOf, increase } from './store/ledger.ts';
 import { type Lock, takeLock } from './store/lock.ts';
 import { openStore, type Store } from './store/store.ts';
-import { encodeMetrics, type MetricState, settleMetrics } from './telemetry/metrics.ts';
+import { encodeMetrics, type MetricState, metricsDocument, settleMetrics } from './telemetry/metrics.ts';
 import { readStatusBooks, type StatusBooks } from './view/books.ts';
 
 export interface DeliverOptions {
@@ -32,6 +32,8 @@ export interface DeliverOptions {
   fsync?: boolean | undefined;
   /** Files of this program: when they are gone, an upgrade took our place. */
   self?: string | undefined;
+  /** How much one round takes at most; what leaves is the same whatever this is. */
+  round?: { fragments: number; bytes: number } | undefined;
   now?: () => number;
 }
 
@@ -93,7 +95,7 @@ async function work(
   for (;;) {
     const silent = performance.now() - checkedMs > SILENCE_CHECK_MS ? silentSessions(store, now()) : [];
     if (silent.length > 0 || checkedMs === Number.NEGATIVE_INFINITY) checkedMs = performance.now();
-    const taken = store.take(ROUND);
+    const taken = store.take(options.round ?? ROUND);
     const hasWork = taken.fragments.length + taken.rejects.length + silent.length > 0;
     if (hasWork) {
       turn(store, taken, silent, options, report, now());
@@ -124,7 +126,7 @@ async function work(
         report.problems = passed.problems;
         const left =
           passed.waiting > 0 && passed.nextTryMs !== undefined && performance.now() + passed.nextTryMs < untilMs;
-        if (!left && store.take(ROUND).fragments.length === 0) break;
+        if (!left && store.take(options.round ?? ROUND).fragments.length === 0) break;
       } else await shipping;
     } else if (performance.now() - lastWorkMs > options.waitMs && shipping === undefined) {
       break;
