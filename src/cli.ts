@@ -1,6 +1,8 @@
 /** The command line, hooks apart: find the command, read its words, load it, run it. */
+
 import { homedir } from 'node:os';
 import { createInterface } from 'node:readline/promises';
+import { exampleAgent } from './agents/index.ts';
 import { type Command, helpOf, type Io, parseWords, UsageError } from './commands/command.ts';
 import { commands } from './commands/registry.ts';
 import { nearest } from './lib/nearest.ts';
@@ -38,7 +40,7 @@ function overview(io: Io, code: number): number {
       ...commands.map(command => `  ${command.name.padEnd(width)}  ${command.summary}`),
       '',
       'See it work:        otel-hooks demo',
-      'On your own agent:  otel-hooks enable --tool claude-code --global',
+      `On your own agent:  otel-hooks enable --tool ${exampleAgent.id} --global`,
       'More of a command:  otel-hooks help COMMAND',
       '',
     ].join('\n'),

@@ -10,16 +10,16 @@ import type { FinishedRecord, FinishedSpan } from './assemble/finished.ts';
 import { openFold } from './assemble/state.ts';
 import type { Destination } from './config/destinations.ts';
 import { conclude, drain, type Opening } from './drain/drain.ts';
-import { pin, type Surroundings } from './drain/pin.ts';
 import type { SessionState } from './drain/session.ts';
 import type { Event } from './event/event.ts';
 import type { Fragment } from './hook/fragment.ts';
 import { keyedHash } from './lib/hash.ts';
+import { pin, type Surroundings } from './pin.ts';
 import type { Problem } from './problem.ts';
 import { accountsOf, type DestinationAccounts, increase, type Ledger } from './store/ledger.ts';
 import type { Round, Store } from './store/store.ts';
 import { encode, type Yield } from './telemetry/batch.ts';
-import { addTo, incrementsOf, type MetricState, noMetrics } from './telemetry/metrics.ts';
+import { addTo, incrementsOf, type MetricState, metricsDocument, noMetrics } from './telemetry/metrics.ts';
 
 /** A session without a sign of life for so long is over; nobody will say so any more. */
 const SILENCE_MS = 3_600_000;
@@ -216,8 +216,6 @@ function leaving(
   }
   return { bodies, tallies };
 }
-
-export const metricsDocument = (destination: string): string => `metrics-${destination}`;
 
 const isBuiltIn = (agent: string, tool: string): boolean => Object.hasOwn(agentNamed(agent)?.actions ?? {}, tool);
 

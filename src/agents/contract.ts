@@ -69,6 +69,21 @@ export type Edit =
   | { ok: true; text: string | undefined; changed: boolean; events: string[] }
   | { ok: false; line: number; column: number; why: string };
 
+/** One hook of a session that is played to show what comes of it. */
+export interface DemoHook {
+  /** Pause before it. */
+  afterMs: number;
+  event: string;
+  /** The agent's id of the action that it is about. */
+  call: string | undefined;
+  payload: Fields;
+  /** Starts with the former one, as hooks of parallel calls do. */
+  together?: true;
+}
+
+/** As a duration: the time since the action began. Real processes take as long as they take. */
+export const SINCE_BEFORE = -1;
+
 export interface Agent {
   /** Folder name, registry key, `--tool`, `source.tool`. */
   readonly id: string;
@@ -94,4 +109,6 @@ export interface Agent {
   /** What its hooks must print, if anything; never a decision. */
   readonly reply: { readonly stdout: string };
   readonly settings: SettingsFile | Absent;
+  /** A believable session of it. */
+  readonly demo: ((session: string, folder: string) => DemoHook[]) | Absent;
 }

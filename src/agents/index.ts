@@ -4,6 +4,9 @@ import type { Agent } from './contract.ts';
 
 export const agents: readonly Agent[] = [claudeCode];
 
+/** The agent that help texts and the demonstration take as their example. */
+export const exampleAgent: Agent = claudeCode;
+
 /** The agent of an id or an alias, as `--tool` names it. */
 export function agentNamed(name: string): Agent | undefined {
   return agents.find(agent => agent.id === name || agent.aliases?.includes(name));

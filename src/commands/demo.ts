@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { exampleAgent } from '../agents/index.ts';
 import { type Demonstration, demonstrate } from '../demo/demo.ts';
 import { programAt } from '../setup/setup.ts';
 import { imbalances } from '../view/books.ts';
@@ -89,7 +90,7 @@ function textOf({ receiver, books, hookMs, bareMs, commands }: Demonstration, io
     `What an agent runs for a hook: ${(commands.get('PreToolUse') ?? '').replace(/'[^']*\/hook\.sh'/g, "'…/hook.sh'")}`,
     '',
     'On your own machine:',
-    '  otel-hooks enable --tool claude-code --global --endpoint http://127.0.0.1:4318',
+    `  otel-hooks enable --tool ${exampleAgent.id} --global --endpoint http://127.0.0.1:4318`,
     '',
   ].join('\n');
 }

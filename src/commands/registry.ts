@@ -1,4 +1,5 @@
 /** Every command: its words here, its code loaded when it is called. */
+import { exampleAgent } from '../agents/index.ts';
 import type { Command } from './command.ts';
 
 export const commands: Command[] = [
@@ -11,13 +12,13 @@ export const commands: Command[] = [
       'tells whose it is. It writes one file and leaves; sending happens in a process of its own.',
     ],
     flags: [
-      { name: '--tool', value: 'AGENT', summary: 'the agent that calls, such as claude-code' },
+      { name: '--tool', value: 'AGENT', summary: `the agent that calls, such as ${exampleAgent.id}` },
       { name: '--event', value: 'NAME', summary: "the agent's name of the event, where the payload has none" },
       { name: '--edge', summary: 'start delivery in any case: a session, prompt or turn begins or ends' },
       { name: '--provider', value: 'NAME', summary: 'send this session to these destinations only' },
       { name: '--flush', value: 'TIME', summary: 'wait at most so long until everything is delivered (5s, 500ms)' },
     ],
-    example: 'otel-hooks hook --tool claude-code --flush 5s < payload.json',
+    example: `otel-hooks hook --tool ${exampleAgent.id} --flush 5s < payload.json`,
     // The bin answers before this is ever loaded; whoever comes by another way gets the same front end.
     load: async () => ({ run: () => 0 }),
   },
@@ -46,14 +47,14 @@ export const commands: Command[] = [
     summary: "write our hooks into an agent's settings, after showing the change",
     usage: 'otel-hooks enable --tool AGENT [--global] [--provider NAME] [--endpoint URL] [--dry-run] [--yes]',
     flags: [
-      { name: '--tool', value: 'AGENT', summary: 'the agent, such as claude-code; all for every known one' },
+      { name: '--tool', value: 'AGENT', summary: `the agent, such as ${exampleAgent.id}; all for every known one` },
       { name: '--global', summary: 'for all projects of this user (the default)' },
       { name: '--provider', value: 'NAME', summary: 'write the provider into our configuration, if it has none' },
       { name: '--endpoint', value: 'URL', summary: 'write the OTLP endpoint into our configuration' },
       { name: '--dry-run', summary: 'show the change, change nothing' },
       { name: '--yes', short: '-y', summary: 'do not ask' },
     ],
-    example: 'otel-hooks enable --tool claude-code --global --endpoint http://127.0.0.1:4318',
+    example: `otel-hooks enable --tool ${exampleAgent.id} --global --endpoint http://127.0.0.1:4318`,
     load: () => import('./enable.ts'),
   },
   {
@@ -61,12 +62,12 @@ export const commands: Command[] = [
     summary: "take our hooks out of an agent's settings again",
     usage: 'otel-hooks disable --tool AGENT [--global] [--dry-run] [--yes]',
     flags: [
-      { name: '--tool', value: 'AGENT', summary: 'the agent, such as claude-code; all for every known one' },
+      { name: '--tool', value: 'AGENT', summary: `the agent, such as ${exampleAgent.id}; all for every known one` },
       { name: '--global', summary: 'for all projects of this user (the default)' },
       { name: '--dry-run', summary: 'show the change, change nothing' },
       { name: '--yes', short: '-y', summary: 'do not ask' },
     ],
-    example: 'otel-hooks disable --tool claude-code --global',
+    example: `otel-hooks disable --tool ${exampleAgent.id} --global`,
     load: () => import('./disable.ts'),
   },
   {

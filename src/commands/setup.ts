@@ -1,10 +1,11 @@
 /** What `enable` and `disable` have in common: which agents, the change shown, one question, the change made. */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { applyEdits, modify } from 'jsonc-parser';
 import type { Agent, Scope } from '../agents/contract.ts';
 import { agentNamed, agents } from '../agents/index.ts';
+import { replaceConfig } from '../config/files.ts';
 import { nearest } from '../lib/nearest.ts';
 import { applySetup, type Plan, planSetup, programAt } from '../setup/setup.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
@@ -121,10 +122,7 @@ function configChange(words: Words, folders: Folders): { file: string; says: str
   return {
     file,
     says: `otlp.endpoint = ${endpoint}`,
-    write() {
-      mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-      writeFileSync(file, text.endsWith('\n') ? text : `${text}\n`, { mode: 0o600 });
-    },
+    write: () => replaceConfig(file, text.endsWith('\n') ? text : `${text}\n`),
   };
 }
 

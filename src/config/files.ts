@@ -59,10 +59,15 @@ export function trustProject(place: Place, file: string): void {
   const text = readFileSync(file, 'utf8');
   const list = trustFile(place);
   const projects = { ...trusted(list), [file]: contentHash(text) };
-  mkdirSync(dirname(list), { recursive: true, mode: 0o700 });
-  const beside = `${list}.${process.pid}`;
-  writeFileSync(beside, `${JSON.stringify({ v: 1, projects }, null, 2)}\n`, { mode: 0o600 });
-  renameSync(beside, list);
+  replaceConfig(list, `${JSON.stringify({ v: 1, projects }, null, 2)}\n`);
+}
+
+/** A file of the configuration folder, whole or not at all. */
+export function replaceConfig(file: string, text: string): void {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const beside = `${file}.${process.pid}`;
+  writeFileSync(beside, text, { mode: 0o600 });
+  renameSync(beside, file);
 }
 
 const trustFile = (place: Place): string => join(configFolder(place), 'trusted.json');

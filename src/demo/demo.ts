@@ -7,12 +7,12 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { claudeCode } from '../agents/claude-code/claude-code.ts';
+import { type DemoHook, isAbsent, SINCE_BEFORE } from '../agents/contract.ts';
+import { exampleAgent } from '../agents/index.ts';
 import { deliver } from '../deliver.ts';
 import { applySetup, type Program, planSetup } from '../setup/setup.ts';
 import type { StatusBooks } from '../view/books.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
-import { demoSession, type Hook, SINCE_BEFORE } from './session.ts';
 
 export interface Demonstration {
   session: string;
@@ -48,8 +48,8 @@ export async function demonstrate({ program, passOn, platform }: Stage): Promise
     const hookMs: number[] = [];
     for (let i = 0; i < 3; i += 1) bareMs.push(await timed(program.node, ['-e', '0'], '', shop, env));
     const began = new Map<unknown, number>();
-    for (const group of together(demoSession(session, shop))) {
-      await pause(group[0]?.after ?? 0);
+    for (const group of together(script(session, shop))) {
+      await pause(group[0]?.afterMs ?? 0);
       for (const hook of group) settleDuration(hook, began);
       const times = await Promise.all(group.map(hook => run(hook, commands, shop, env, platform)));
       hookMs.push(...times);
@@ -71,7 +71,7 @@ export async function demonstrate({ program, passOn, platform }: Stage): Promise
 /** Hooks are written into a settings file of the temporary home, as `enable` does, and read back from there. */
 function setUp(home: string, state: string, program: Program, platform: NodeJS.Platform): Map<string, string> {
   const planned = planSetup({
-    agent: claudeCode,
+    agent: exampleAgent,
     scope: 'global',
     action: 'enable',
     places: { home, project: home, env: {} },
@@ -88,15 +88,20 @@ function setUp(home: string, state: string, program: Program, platform: NodeJS.P
   return new Map(Object.entries(settings.hooks).map(([event, groups]) => [event, groups[0]?.hooks[0]?.command ?? '']));
 }
 
-function settleDuration({ payload }: Hook, began: Map<unknown, number>): void {
-  if (payload.hook_event_name === 'PreToolUse') began.set(payload.tool_use_id, performance.now());
-  if (payload.duration_ms !== SINCE_BEFORE) return;
-  const beganMs = began.get(payload.tool_use_id) ?? performance.now();
-  Object.assign(payload, { duration_ms: Math.round(performance.now() - beganMs) });
+function settleDuration({ payload, call }: DemoHook, began: Map<unknown, number>): void {
+  const beganMs = began.get(call) ?? performance.now();
+  began.set(call, beganMs);
+  if (payload.duration_ms === SINCE_BEFORE)
+    Object.assign(payload, { duration_ms: Math.round(performance.now() - beganMs) });
 }
 
-const together = (hooks: readonly Hook[]): Hook[][] => {
-  const groups: Hook[][] = [];
+function script(session: string, folder: string): DemoHook[] {
+  const { demo } = exampleAgent;
+  return isAbsent(demo) ? [] : demo(session, folder);
+}
+
+const together = (hooks: readonly DemoHook[]): DemoHook[][] => {
+  const groups: DemoHook[][] = [];
   for (const hook of hooks) {
     const last = groups.at(-1);
     if (hook.together && last) last.push(hook);
@@ -106,14 +111,14 @@ const together = (hooks: readonly Hook[]): Hook[][] => {
 };
 
 function run(
-  hook: Hook,
+  hook: DemoHook,
   commands: ReadonlyMap<string, string>,
   cwd: string,
   env: NodeJS.ProcessEnv,
   platform: NodeJS.Platform,
 ): Promise<number> {
-  const command = commands.get(hook.payload.hook_event_name);
-  if (command === undefined) throw new Error(`no hook is registered for ${hook.payload.hook_event_name}`);
+  const command = commands.get(hook.event);
+  if (command === undefined) throw new Error(`no hook is registered for ${hook.event}`);
   const [shell, flag] = platform === 'win32' ? ['cmd.exe', '/c'] : ['/bin/sh', '-c'];
   return timed(shell, [flag, command], JSON.stringify(hook.payload), cwd, env);
 }

@@ -53,6 +53,9 @@ interface Sum {
   buckets?: number[];
 }
 
+/** Name of the store's document that holds a destination's state. */
+export const metricsDocument = (destination: string): string => `metrics-${destination}`;
+
 export const noMetrics = (): MetricState => ({ v: 1, version: 0, accepted: 0, lastMs: 0, resources: {} });
 
 /** Names that may stand on metrics as they are. */

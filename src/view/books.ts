@@ -1,9 +1,8 @@
 /** The books as `status` shows them. */
-import { metricsDocument } from '../round.ts';
 import type { AccountWithWaiting, Books } from '../store/books.ts';
 import { type Signal, signals } from '../store/ledger.ts';
 import type { Store } from '../store/store.ts';
-import type { MetricState } from '../telemetry/metrics.ts';
+import { type MetricState, metricsDocument } from '../telemetry/metrics.ts';
 
 export interface StatusBooks {
   fragments: Books['fragments'];

@@ -99,7 +99,7 @@ describe('spans and records', () => {
     expect(text).toContain('agent_hooks.prompt.submitted');
     expect(text).not.toContain('secret words');
     const logs = decodeRequest('logs', batches[1]?.bytes ?? new Uint8Array());
-    expect((logs?.resourceLogs as unknown[]).length).toBe(1);
+    expect(logs?.resourceLogs).toHaveLength(1);
   });
 
   test('equal rounds and unequal rounds give the same bytes for each span', () => {

@@ -3,8 +3,7 @@ import { expect, it } from 'vitest';
 import { isNode, type Node, nodes, type Source, sources, textOf, wordOf } from './sources.ts';
 
 const writers: Readonly<Record<string, string>> = {
-  'commands/setup.ts': 'our configuration file, when `enable` is told a provider or an endpoint',
-  'config/files.ts': 'which project files the user trusts, in the configuration folder',
+  'config/files.ts': 'our configuration file, when `enable` is told an endpoint, and which project files the user trusts',
   'demo/demo.ts': 'a temporary folder that stands for a home, removed at the end',
   'hook/inbox.ts': 'the Node front end: one new fragment in the inbox, and the folders that lead there',
   'setup/setup.ts': "an agent's settings file and the shell script, on command",

@@ -8,6 +8,7 @@ import type { AgentMode, EndReason, Fields, StartReason } from '../../event/even
 import { canonicalJson, digest } from '../../lib/hash.ts';
 import { fieldsOf, number, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
+import { demoSession } from './demo.ts';
 import { settings } from './settings.ts';
 
 const startReasons: Record<string, StartReason> = { startup: 'new', clear: 'new', fork: 'new', resume: 'resume' };
@@ -338,6 +339,7 @@ export const claudeCode: Agent = {
   transcript: absent('its transcripts are not read; tokens, models and costs of Claude Code are unknown'),
   reply: { stdout: '' },
   settings,
+  demo: demoSession,
 };
 
 /** What every reading of a hook shares. */

@@ -1,12 +1,12 @@
 /** A session is pinned to its configuration at its first event: files for its folder, then the variables its hook was given. */
-import type { Destination } from '../config/destinations.ts';
-import { destinationsOf } from '../config/destinations.ts';
-import { loadConfig } from '../config/files.ts';
-import type { Fragment } from '../hook/fragment.ts';
-import type { Problem } from '../problem.ts';
-import { resourceAttributes } from '../telemetry/resource.ts';
-import type { Opening } from './drain.ts';
-import type { Pinned } from './session.ts';
+import type { Destination } from './config/destinations.ts';
+import { destinationsOf } from './config/destinations.ts';
+import { loadConfig } from './config/files.ts';
+import type { Opening } from './drain/drain.ts';
+import type { Pinned } from './drain/session.ts';
+import type { Fragment } from './hook/fragment.ts';
+import type { Problem } from './problem.ts';
+import { resourceAttributes } from './telemetry/resource.ts';
 
 export interface Surroundings {
   env: Readonly<Record<string, string | undefined>>;

@@ -1,18 +1,9 @@
 /** A believable session: what an agent's hooks would say, and when. Two turns, parallel actions, a subagent, a denied and a failed action, a compaction. */
-import type { Fields } from '../event/event.ts';
 
-export interface Hook {
-  /** Pause before this hook, in ms. */
-  after: number;
-  payload: Fields & { hook_event_name: string };
-  /** Starts with the former one, as hooks of parallel calls do. */
-  together?: true;
-}
+import type { Fields } from '../../event/event.ts';
+import { type DemoHook, SINCE_BEFORE } from '../contract.ts';
 
-/** Stands for the time since the call began: real processes take as long as they take. */
-export const SINCE_BEFORE = -1;
-
-export function demoSession(session: string, folder: string): Hook[] {
+export function demoSession(session: string, folder: string): DemoHook[] {
   const base = {
     session_id: session,
     transcript_path: `${folder}/.claude/projects/shop/${session}.jsonl`,
@@ -21,8 +12,10 @@ export function demoSession(session: string, folder: string): Hook[] {
   const first = { prompt_id: `${session.slice(0, 24)}000000000001`, permission_mode: 'default' };
   const second = { prompt_id: `${session.slice(0, 24)}000000000002`, permission_mode: 'auto' };
   const scout = { agent_id: 'a7c31f09d2e84b56', agent_type: 'Explore' };
-  const hook = (after: number, name: string, fields: Fields, together?: true): Hook => ({
-    after,
+  const hook = (after: number, name: string, fields: Fields, together?: true): DemoHook => ({
+    afterMs: after,
+    event: name,
+    call: fields.tool_use_id as string | undefined,
     payload: { ...base, ...fields, hook_event_name: name },
     ...(together ? { together } : {}),
   });
@@ -66,7 +59,7 @@ export function demoSession(session: string, folder: string): Hook[] {
       ...first,
       ...scouting,
       tool_response: { status: 'completed', agentId: scout.agent_id },
-      duration_ms: 185,
+      duration_ms: SINCE_BEFORE,
     }),
     hook(30, 'PreToolUse', { ...first, ...edit }),
     hook(10, 'PermissionRequest', { ...first, tool_name: edit.tool_name, tool_input: edit.tool_input }),
