@@ -68,6 +68,7 @@ export function resolve(input: ConfigInput): Config {
   }
 
   for (const layer of layersOf(input, problems)) {
+    const taken: Key[] = [];
     for (const entry of layer.entries) {
       const accepted = accept(entry, layer, input.home);
       if ('why' in accepted) {
@@ -77,12 +78,13 @@ export function resolve(input: ConfigInput): Config {
       if (entry.key === 'attributes') Object.assign(attributes, accepted.value);
       values[entry.key] = accepted.value;
       origins[entry.key] = originOf(layer, entry);
+      taken.push(entry.key);
     }
-    for (const { key } of layer.entries) {
+    for (const key of taken) {
       const value = values[key];
       if (key.endsWith('endpoint') && typeof value === 'string') hosts.add(new URL(value).origin);
     }
-    for (const { key } of layer.entries) if (isCredential(key)) bound[key] = [...hosts];
+    for (const key of taken) if (isCredential(key)) bound[key] = [...hosts];
   }
 
   if (Object.keys(attributes).length > 0) values.attributes = attributes;

@@ -37,6 +37,8 @@ export interface Target {
   tls: { ca?: string | undefined; cert?: string | undefined; key?: string | undefined };
 }
 
+const LOCALHOST = 'http://localhost:4318';
+
 export const providers = ['otlp', 'console', 'file'] as const;
 
 export function destinationsOf(config: Config): { destinations: Destination[]; problems: Problem[] } {
@@ -46,27 +48,24 @@ export function destinationsOf(config: Config): { destinations: Destination[]; p
   const destinations: Destination[] = [];
   const named = namedProviders(config, problems);
 
+  const add = (provider: Provider, endpoint: string, targets: Targets): void => {
+    if (Object.keys(targets).length > 0) destinations.push(complete(values, provider, endpoint, targets));
+  };
+
   if (named.has('otlp')) {
     const targets = otlpTargets(config, problems);
-    const first = targets.traces ?? targets.metrics ?? targets.logs;
-    if (first?.url !== undefined) {
-      const base = baseOf(values)?.base;
-      destinations.push(complete(values, 'otlp', shownEndpoint(base ?? first.url), targets));
-    }
+    const own = targets.traces?.url ?? targets.metrics?.url ?? targets.logs?.url;
+    const base = baseOf(values)?.base ?? (hasOwnEndpoint(values) ? own : undefined);
+    add('otlp', shownEndpoint(base ?? LOCALHOST), targets);
   }
-  if (named.has('console')) {
-    const targets = localTargets(values, 'console', {});
-    if (Object.keys(targets).length > 0) destinations.push(complete(values, 'console', 'stdout', targets));
-  }
+  if (named.has('console')) add('console', 'stdout', localTargets(values, 'console', {}));
   if (named.has('file')) {
     const path = values['file.path'];
     if (path === undefined) problems.push({ code: 'provider-incomplete', provider: 'file', key: 'file.path' });
-    else destinations.push(complete(values, 'file', path, localTargets(values, 'file', { path })));
+    else add('file', path, localTargets(values, 'file', { path }));
   }
   const log = values.agent_hooks_log;
-  if (log !== undefined) {
-    destinations.push(complete(values, 'agent-hooks-log', log, { events: { ...local, path: log } }));
-  }
+  if (log !== undefined) add('agent-hooks-log', log, { events: { ...local, path: log } });
   return { destinations, problems };
 }
 
@@ -102,8 +101,7 @@ function namedProviders(config: Config, problems: Problem[]): Set<string> {
     if (isProvider(word)) named.add(word);
     else problems.push(unknownProvider(word, origins.provider ?? 'provider'));
   }
-  const hasEndpoint = endpointKeys.some(key => values[key] !== undefined);
-  if (values.provider === undefined && hasEndpoint) named.add('otlp');
+  if (values.provider === undefined && hasEndpoint(values)) named.add('otlp');
   // An exporter that is asked for by name is a provider asked for.
   for (const signal of signals) {
     for (const word of exportersOf(values, signal) ?? []) if (word !== 'none') named.add(word);
@@ -111,12 +109,9 @@ function namedProviders(config: Config, problems: Problem[]): Set<string> {
   return named;
 }
 
-const endpointKeys = [
-  'otlp.endpoint',
-  'otlp.traces_endpoint',
-  'otlp.metrics_endpoint',
-  'otlp.logs_endpoint',
-] as const satisfies Key[];
+const hasOwnEndpoint = (values: Values): boolean =>
+  signals.some(signal => values[`otlp.${signal}_endpoint`] !== undefined);
+const hasEndpoint = (values: Values): boolean => values['otlp.endpoint'] !== undefined || hasOwnEndpoint(values);
 
 type Targets = { -readonly [S in Signal]?: Target };
 
@@ -131,7 +126,6 @@ function otlpTargets(config: Config, problems: Problem[]): Targets {
   if (general && new URL(general.base).port === '4317') {
     problems.push({ code: 'endpoint-grpc-port', endpoint: shownEndpoint(general.base), from: origin });
   }
-  const anyEndpoint = endpointKeys.some(key => values[key] !== undefined);
   const targets: Targets = {};
   const without: OtlpSignal[] = [];
   for (const signal of signals) {
@@ -140,7 +134,7 @@ function otlpTargets(config: Config, problems: Problem[]): Targets {
     const own = values[`otlp.${signal}_endpoint`];
     // With one signal's address alone the standard sends the others to localhost. There they would wait for ever, so
     // they need to be asked for.
-    const fallback = anyEndpoint && exporters === undefined ? undefined : 'http://localhost:4318';
+    const fallback = hasEndpoint(values) && exporters === undefined ? undefined : LOCALHOST;
     const base = general?.base ?? fallback;
     const address = own === undefined ? (base === undefined ? undefined : signalUrl(base, signal)) : new URL(own).href;
     if (address === undefined) without.push(signal);

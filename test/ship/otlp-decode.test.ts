@@ -29,6 +29,8 @@ function canonical(value: unknown, key = ''): unknown {
       .filter(([name, each]) => !isDefault(name, each));
     return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
   }
+  // JSON has one zero.
+  if (value === 0 && !isLong.has(key)) return 0;
   if (typeof value === 'number' && isLong.has(key)) return BigInt(value).toString();
   if (value === null && (key === 'doubleValue' || key === 'asDouble' || key === 'sum')) return 'not finite';
   if ((value === 'NaN' || value === 'Infinity' || value === '-Infinity') && key === 'doubleValue') return 'not finite';

@@ -1,0 +1,132 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { loadConfig, type Place, trustProject } from '../../src/config/files.ts';
+import { configFolder, dataFolder, stateFolder } from '../../src/config/folders.ts';
+
+let root = '';
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'otel-hooks-config-'));
+});
+afterEach(() => rmSync(root, { recursive: true, force: true }));
+
+const write = (path: string, text: string): string => {
+  const file = join(root, path);
+  mkdirSync(join(file, '..'), { recursive: true });
+  writeFileSync(file, text);
+  return file;
+};
+const place = (more: Partial<Place> = {}): Place => ({
+  env: {},
+  home: join(root, 'home'),
+  platform: 'linux',
+  cwd: join(root, 'home/app/src'),
+  ...more,
+});
+
+describe('files', () => {
+  it('may all be missing', () => {
+    expect(loadConfig(place())).toMatchObject({ projectFile: undefined, projectTrusted: false, problems: [] });
+  });
+
+  it('are the one in the config folder and the nearest one above the working folder', () => {
+    const globalFile = write('home/.config/otel-hooks/config.json', '{"service_name": "global", "debug": true}');
+    const projectFile = write('home/app/.otel-hooks.json', '{"service_name": "project"}');
+    write('home/.otel-hooks.json', '{"service_name": "home"}');
+    const config = loadConfig(place());
+    expect(config).toMatchObject({ globalFile, projectFile, values: { service_name: 'project', debug: true } });
+  });
+
+  it('of the home folder belong to no project', () => {
+    write('home/.otel-hooks.json', '{"service_name": "home"}');
+    expect(loadConfig(place()).projectFile).toBeUndefined();
+  });
+
+  it('can be named by OTEL_HOOKS_CONFIG and above it by --config', () => {
+    const a = write('a.json', '{"service_name": "a"}');
+    const b = write('b.json', '{"service_name": "b"}');
+    expect(loadConfig(place({ env: { OTEL_HOOKS_CONFIG: a } })).values.service_name).toBe('a');
+    expect(loadConfig(place({ env: { OTEL_HOOKS_CONFIG: a }, file: b })).values.service_name).toBe('b');
+    expect(loadConfig(place({ env: { XDG_CONFIG_HOME: join(root, 'x') } })).globalFile).toBe(
+      join(root, 'x/otel-hooks/config.json'),
+    );
+  });
+
+  it('that cannot be read are a problem and no end', () => {
+    mkdirSync(join(root, 'home/.config/otel-hooks/config.json'), { recursive: true });
+    expect(loadConfig(place()).problems).toMatchObject([{ code: 'config-unreadable', why: 'it is no file' }]);
+    const large = write('large.json', `{"service_name": "${'x'.repeat(1_100_000)}"}`);
+    expect(loadConfig(place({ file: large })).problems).toMatchObject([
+      { code: 'config-unreadable', why: 'it is larger than 1 MB' },
+    ]);
+  });
+
+  it.skipIf(process.platform === 'win32')('that are pipes hold up nobody', () => {
+    mkdirSync(join(root, 'home/app'), { recursive: true });
+    execFileSync('mkfifo', [join(root, 'home/app/.otel-hooks.json'), join(root, 'pipe')]);
+    expect(loadConfig(place({ file: join(root, 'pipe') })).problems).toMatchObject([{ code: 'config-unreadable' }]);
+  });
+});
+
+describe('consent', () => {
+  it('is given to a text, and a change of it asks anew', () => {
+    const file = write('home/app/.otel-hooks.json', '{"otlp": {"endpoint": "http://theirs"}}');
+    expect(loadConfig(place()).values['otlp.endpoint']).toBeUndefined();
+    trustProject(place(), file);
+    expect(loadConfig(place())).toMatchObject({
+      projectTrusted: true,
+      values: { 'otlp.endpoint': 'http://theirs' },
+      problems: [],
+    });
+    write('home/app/.otel-hooks.json', '{"otlp": {"endpoint": "http://evil"}}');
+    expect(loadConfig(place())).toMatchObject({ projectTrusted: false });
+    expect(loadConfig(place()).values['otlp.endpoint']).toBeUndefined();
+    expect(statSync(join(root, 'home/.config/otel-hooks/trusted.json')).mode & 0o777).toBe(0o600);
+  });
+
+  it('to one project is none to another with the same text', () => {
+    const text = '{"otlp": {"endpoint": "http://theirs"}}';
+    trustProject(place(), write('home/app/.otel-hooks.json', text));
+    write('home/other/.otel-hooks.json', text);
+    expect(loadConfig(place({ cwd: join(root, 'home/other') })).projectTrusted).toBe(false);
+  });
+
+  it('is not read from a damaged list', () => {
+    write('home/.config/otel-hooks/trusted.json', 'rubbish');
+    const file = write('home/app/.otel-hooks.json', '{"debug": true}');
+    expect(loadConfig(place()).projectTrusted).toBe(false);
+    trustProject(place(), file);
+    expect(loadConfig(place()).projectTrusted).toBe(true);
+  });
+});
+
+it.each<[string, Record<string, string>, string[]]>([
+  ['linux', {}, ['/h/.config/otel-hooks', '/h/.local/state/otel-hooks', '/h/.local/share/otel-hooks']],
+  [
+    'linux',
+    { XDG_CONFIG_HOME: '/c', XDG_STATE_HOME: '/s', XDG_DATA_HOME: '/d' },
+    ['/c/otel-hooks', '/s/otel-hooks', '/d/otel-hooks'],
+  ],
+  [
+    'linux',
+    { XDG_STATE_HOME: 'relative' },
+    ['/h/.config/otel-hooks', '/h/.local/state/otel-hooks', '/h/.local/share/otel-hooks'],
+  ],
+  ['linux', { OTEL_HOOKS_STATE_DIR: '/mine' }, ['/h/.config/otel-hooks', '/mine', '/h/.local/share/otel-hooks']],
+  ['darwin', {}, ['config', 'state', 'data'].map(part => `/h/Library/Application Support/otel-hooks/${part}`)],
+  [
+    'win32',
+    { APPDATA: '/r', LOCALAPPDATA: '/l' },
+    ['/r/otel-hooks/config', '/l/otel-hooks/state', '/l/otel-hooks/data'],
+  ],
+  [
+    'win32',
+    {},
+    ['/h/AppData/Roaming/otel-hooks/config', '/h/AppData/Local/otel-hooks/state', '/h/AppData/Local/otel-hooks/data'],
+  ],
+])('folders on %s with %o', (platform, env, expected) => {
+  const where = { env, home: '/h', platform };
+  expect([configFolder(where), stateFolder(where), dataFolder(where)]).toEqual(expected);
+});

@@ -1,0 +1,172 @@
+import { describe, expect, it } from 'vitest';
+import { type Config, resolve } from '../../src/config/config.ts';
+import { answeredVariables, honouredVariables } from '../../src/config/variables.ts';
+import { travelling } from '../../src/hook/environment.ts';
+import { explain } from '../../src/problem.ts';
+
+const from = (env: Record<string, string>): Config => resolve({ env, home: '/h', cwd: '/w' });
+
+/** Each variable that people set for OpenTelemetry, and what it does here: values, or a problem that names it. */
+const honoured: [variable: string, text: string, effect: object][] = [
+  ['OTEL_SDK_DISABLED', 'TRUE', { values: { enabled: false } }],
+  ['OTEL_SDK_DISABLED', 'false', { values: { enabled: true } }],
+  ['OTEL_SERVICE_NAME', 'app', { values: { service_name: 'app' } }],
+  ['OTEL_RESOURCE_ATTRIBUTES', 'a=b,c=d%20e', { attributes: { a: 'b', c: 'd e' } }],
+  ['OTEL_LOG_LEVEL', 'DEBUG', { values: { debug: true } }],
+  ['OTEL_LOG_LEVEL', 'error', { values: { debug: false } }],
+  ['OTEL_PROPAGATORS', 'tracecontext,baggage', { values: { 'trace.traceparent': 'link' } }],
+  ['OTEL_PROPAGATORS', 'tracecontext,b3', { values: { 'trace.traceparent': 'link' } }],
+  ['OTEL_PROPAGATORS', 'none', { values: { 'trace.traceparent': 'ignore' } }],
+  ['OTEL_TRACES_SAMPLER', 'always_off', { sampler: { kind: 'always_off', ratio: 0 } }],
+  ['OTEL_TRACES_SAMPLER', 'parentbased_always_on', { sampler: { kind: 'always_on', ratio: 1 } }],
+  ['OTEL_TRACES_SAMPLER', 'PARENTBASED_TRACEIDRATIO', { sampler: { kind: 'traceidratio', ratio: 1 } }],
+  [
+    'OTEL_TRACES_SAMPLER_ARG',
+    '0.25',
+    { values: { 'trace.sampler_arg': 0.25 }, sampler: { kind: 'always_on', ratio: 1 } },
+  ],
+  ['OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT', '99', { limits: { span: { valueLength: 99 }, log: { valueLength: 99 } } }],
+  ['OTEL_ATTRIBUTE_COUNT_LIMIT', '9', { limits: { span: { attributes: 9 }, log: { attributes: 9 } } }],
+  [
+    'OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT',
+    '99',
+    { limits: { span: { valueLength: 99 }, log: { valueLength: undefined } } },
+  ],
+  ['OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT', '9', { limits: { span: { attributes: 9 }, log: { attributes: 128 } } }],
+  ['OTEL_SPAN_EVENT_COUNT_LIMIT', '3', { limits: { span: { events: 3 } } }],
+  ['OTEL_SPAN_LINK_COUNT_LIMIT', '3', { limits: { span: { links: 3 } } }],
+  ['OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT', '3', { limits: { spanEvent: { attributes: 3 } } }],
+  ['OTEL_LINK_ATTRIBUTE_COUNT_LIMIT', '3', { limits: { spanLink: { attributes: 3 } } }],
+  ['OTEL_SPAN_ATTRIBUTE_PER_EVENT_COUNT_LIMIT', '3', { limits: { spanEvent: { attributes: 3 } } }],
+  ['OTEL_SPAN_ATTRIBUTE_PER_LINK_COUNT_LIMIT', '3', { limits: { spanLink: { attributes: 3 } } }],
+  [
+    'OTEL_LOGRECORD_ATTRIBUTE_VALUE_LENGTH_LIMIT',
+    '99',
+    { limits: { log: { valueLength: 99 }, span: { valueLength: undefined } } },
+  ],
+  ['OTEL_LOGRECORD_ATTRIBUTE_COUNT_LIMIT', '9', { limits: { log: { attributes: 9 }, span: { attributes: 128 } } }],
+  ['OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE', 'Delta', { values: { 'otlp.temporality': 'delta' } }],
+  ['OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE', 'lowmemory', { values: { 'otlp.temporality': 'lowmemory' } }],
+  ['OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION', 'explicit_bucket_histogram', {}],
+  ['OTEL_TRACES_EXPORTER', 'none', { values: { 'exporters.traces': ['none'] } }],
+  ['OTEL_METRICS_EXPORTER', 'otlp,console', { values: { 'exporters.metrics': ['otlp', 'console'] } }],
+  ['OTEL_LOGS_EXPORTER', 'otlp/stdout', { values: { 'exporters.logs': ['console'] } }],
+  ['OTEL_METRIC_EXPORT_INTERVAL', '30000', { values: { 'metrics.interval_ms': 30_000 } }],
+  ['OTEL_METRICS_EXEMPLAR_FILTER', 'always_off', {}],
+  ['OTEL_BSP_MAX_EXPORT_BATCH_SIZE', '512', {}],
+  ['OTEL_BLRP_MAX_EXPORT_BATCH_SIZE', '512', {}],
+  ['AGENT_HOOKS_LOG', 'x.jsonl', { values: { agent_hooks_log: '/w/x.jsonl' } }],
+  ['OTEL_HOOKS_PROVIDER', 'otlp,File', { values: { provider: ['otlp', 'file'] } }],
+  ['OTEL_HOOKS_ENABLED', 'false', { values: { enabled: false } }],
+  ['OTEL_HOOKS_DEBUG', 'true', { values: { debug: true } }],
+  ['OTEL_HOOKS_MAX_CHARS', '5', { values: { max_chars: 5 } }],
+  ['OTEL_HOOKS_STATE_DIR', '/s', { values: { state_dir: '/s' } }],
+  ['OTEL_HOOKS_FSYNC', 'true', { values: { fsync: true } }],
+  ['OTEL_HOOKS_CONFIG', '/c.json', {}],
+  ...['', 'traces_', 'metrics_', 'logs_'].flatMap((signal): [string, string, object][] => {
+    const variable = `OTEL_EXPORTER_OTLP_${signal.toUpperCase()}`;
+    return [
+      [`${variable}ENDPOINT`, 'http://h:1/p', { values: { [`otlp.${signal}endpoint`]: 'http://h:1/p' } }],
+      [`${variable}HEADERS`, 'a=b%3D%20c,d=e', { values: { [`otlp.${signal}headers`]: { a: 'b= c', d: 'e' } } }],
+      [`${variable}TIMEOUT`, '250', { values: { [`otlp.${signal}timeout_ms`]: 250 } }],
+      [`${variable}COMPRESSION`, 'GZIP', { values: { [`otlp.${signal}compression`]: 'gzip' } }],
+      [`${variable}COMPRESSION`, 'none', { values: { [`otlp.${signal}compression`]: 'none' } }],
+      [`${variable}CERTIFICATE`, 'ca.pem', { values: { [`otlp.${signal}certificate`]: '/w/ca.pem' } }],
+      [`${variable}CLIENT_CERTIFICATE`, '/c.pem', { values: { [`otlp.${signal}client_certificate`]: '/c.pem' } }],
+      [`${variable}CLIENT_KEY`, '/k.pem', { values: { [`otlp.${signal}client_key`]: '/k.pem' } }],
+      [`${variable}PROTOCOL`, 'http/json', { values: { [`otlp.${signal}protocol`]: 'http/json' } }],
+    ];
+  }),
+];
+
+const answered: [variable: string, text: string, code: string][] = [
+  ['OTEL_SDK_DISABLED', 'yes', 'config-value'],
+  ['OTEL_RESOURCE_ATTRIBUTES', 'a=b,broken', 'config-value'],
+  ['OTEL_LOG_LEVEL', 'loud', 'config-value'],
+  ['OTEL_PROPAGATORS', 'b3', 'config-value'],
+  ['OTEL_TRACES_SAMPLER', 'jaeger_remote', 'config-value'],
+  ['OTEL_TRACES_SAMPLER_ARG', '2', 'config-value'],
+  ['OTEL_TRACES_SAMPLER_ARG', 'half', 'config-value'],
+  ['OTEL_ATTRIBUTE_COUNT_LIMIT', '-1', 'config-value'],
+  ['OTEL_ATTRIBUTE_COUNT_LIMIT', '1.5', 'config-value'],
+  ['OTEL_EXPORTER_OTLP_TIMEOUT', '10s', 'config-value'],
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', 'localhost:4318', 'config-value'],
+  ['OTEL_EXPORTER_OTLP_HEADERS', 'a=%zz', 'config-value'],
+  ['OTEL_EXPORTER_OTLP_COMPRESSION', 'zstd', 'config-value'],
+  ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc', 'config-value'],
+  ['OTEL_EXPORTER_OTLP_LOGS_PROTOCOL', 'GRPC', 'config-value'],
+  ['OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE', 'weekly', 'config-value'],
+  [
+    'OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION',
+    'base2_exponential_bucket_histogram',
+    'variable-unsupported',
+  ],
+  ['OTEL_TRACES_EXPORTER', 'zipkin', 'config-value'],
+  ['OTEL_METRICS_EXPORTER', 'prometheus', 'config-value'],
+  ['OTEL_METRIC_EXPORT_INTERVAL', 'often', 'config-value'],
+  ['OTEL_METRIC_EXPORT_TIMEOUT', '1', 'variable-unsupported'],
+  ['OTEL_METRICS_EXEMPLAR_FILTER', 'trace_based', 'variable-unsupported'],
+  ['OTEL_ENTITIES', 'x', 'variable-unsupported'],
+  ['OTEL_BSP_SCHEDULE_DELAY', '1', 'variable-unsupported'],
+  ['OTEL_BSP_EXPORT_TIMEOUT', '1', 'variable-unsupported'],
+  ['OTEL_BSP_MAX_QUEUE_SIZE', '1', 'variable-unsupported'],
+  ['OTEL_BSP_MAX_EXPORT_BATCH_SIZE', '64', 'variable-unsupported'],
+  ['OTEL_BLRP_SCHEDULE_DELAY', '1', 'variable-unsupported'],
+  ['OTEL_BLRP_EXPORT_TIMEOUT', '1', 'variable-unsupported'],
+  ['OTEL_BLRP_MAX_QUEUE_SIZE', '1', 'variable-unsupported'],
+  ['OTEL_BLRP_MAX_EXPORT_BATCH_SIZE', '64', 'variable-unsupported'],
+  ['OTEL_CONFIG_FILE', '/x.yaml', 'variable-unsupported'],
+  ['OTEL_EXPERIMENTAL_CONFIG_FILE', '/x.yaml', 'variable-unsupported'],
+  ['OTEL_HOOKS_PROVIDR', 'x', 'variable-unknown'],
+];
+
+describe('a variable that is honoured', () => {
+  it.each(honoured)('%s=%s', (variable, text, effect) => {
+    const config = from({ [variable]: text });
+    expect(config.problems).toEqual([]);
+    expect(config).toMatchObject(effect);
+  });
+});
+
+describe('a variable that cannot be honoured is answered by name, and nothing changes', () => {
+  it.each(answered)('%s=%s', (variable, text, code) => {
+    const config = from({ [variable]: text });
+    expect(config.problems).toMatchObject([{ code, variable }]);
+    expect(config.problems.map(problem => explain(problem).what).join()).toContain(variable);
+    expect({ ...config, problems: [] }).toEqual(from({}));
+  });
+});
+
+it('every variable that is read or answered is tried here', () => {
+  const tried = new Set([...honoured, ...answered].map(([variable]) => variable));
+  expect([...honouredVariables, ...answeredVariables].filter(variable => !tried.has(variable))).toEqual([]);
+});
+
+it('every variable that is read or answered travels with a fragment', () => {
+  const here = [...honouredVariables, ...answeredVariables].filter(variable => variable !== 'OTEL_HOOKS_STATE_DIR');
+  expect(here.filter(variable => !travelling.includes(variable))).toEqual([]);
+});
+
+it("prefers a span's own limits to the general ones", () => {
+  const { limits } = from({
+    OTEL_ATTRIBUTE_COUNT_LIMIT: '10',
+    OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT: '20',
+    OTEL_LOGRECORD_ATTRIBUTE_COUNT_LIMIT: '30',
+  });
+  expect([limits.span.attributes, limits.log.attributes]).toEqual([20, 30]);
+});
+
+it('leaves variables of others alone', () => {
+  expect(from({ OTEL_NODE_RESOURCE_DETECTORS: 'all', OTEL_WHATEVER: '1', PATH: '/bin' }).problems).toEqual([]);
+});
+
+it('suggests the variable that was meant', () => {
+  expect(from({ OTEL_HOOKS_PROVIDR: 'x' }).problems).toMatchObject([{ nearest: 'OTEL_HOOKS_PROVIDER' }]);
+});
+
+it('samples by the ratio of the sampler that has one', () => {
+  expect(from({ OTEL_TRACES_SAMPLER: 'traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.5' }).sampler).toEqual({
+    kind: 'traceidratio',
+    ratio: 0.5,
+  });
+});

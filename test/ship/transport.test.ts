@@ -1,0 +1,327 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { Destination, Target } from '../../src/config/destinations.ts';
+import { type Answer, createHttpTransport } from '../../src/ship/transport.ts';
+import { type CollectorOptions, startCollector } from '../collector.ts';
+import { destinationAt } from './memory-store.ts';
+import { logs, namedSpans, record, traces } from './samples.ts';
+
+const closing: (() => void | Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+const body = traces(namedSpans(3));
+
+async function collector(options: CollectorOptions = {}) {
+  const started = await startCollector(options);
+  closing.push(() => started.close());
+  return started;
+}
+
+function transport() {
+  const made = createHttpTransport();
+  closing.push(() => made.close());
+  return made;
+}
+
+const at = (url: string, more: Partial<Target> = {}): Destination =>
+  destinationAt(url, {
+    signals: {
+      traces: {
+        url: `${url}/v1/traces`,
+        headers: {},
+        timeoutMs: 5_000,
+        gzip: true,
+        protocol: 'http/protobuf',
+        tls: {},
+        ...more,
+      },
+    },
+  });
+
+/** A server of bare bytes. */
+async function raw(serve: (socket: Socket) => void): Promise<string> {
+  const sockets = new Set<Socket>();
+  const server: Server = createServer(socket => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    serve(socket);
+  });
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  closing.push(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
+}
+
+const send = (destination: Destination, bytes: Uint8Array = body): Promise<Answer> =>
+  transport().send(destination, 'traces', bytes);
+
+describe('a request', () => {
+  it('is one framed body, compressed, with the configured headers and our name', async () => {
+    const { url, requests, spans } = await collector();
+    await send(at(url, { headers: { 'x-key': 'a b', 'user-agent': 'mine/1' } }));
+    const [request] = requests;
+    expect(request?.method).toBe('POST');
+    expect(request?.path).toBe('/v1/traces');
+    expect(request?.headers).toMatchObject({
+      'content-type': 'application/x-protobuf',
+      'content-encoding': 'gzip',
+      'content-length': String(request?.raw.length),
+      'x-key': 'a b',
+    });
+    expect(request?.headers['transfer-encoding']).toBeUndefined();
+    expect(request?.headers['user-agent']).toMatch(/^mine\/1 otel-hooks\/\d/);
+    expect(request?.body.equals(body)).toBe(true);
+    expect(spans().map(span => span.name)).toEqual(['n0', 'n1', 'n2']);
+  });
+
+  it('is not compressed where compression is none', async () => {
+    const { url, requests } = await collector();
+    await send(at(url, { gzip: false }));
+    expect(requests[0]?.headers['content-encoding']).toBeUndefined();
+    expect(requests[0]?.raw.equals(body)).toBe(true);
+  });
+
+  it('is JSON where the protocol is http/json', async () => {
+    const { url, requests, spans } = await collector();
+    await send(at(url, { protocol: 'http/json' }));
+    expect(requests[0]?.headers['content-type']).toBe('application/json');
+    expect(spans()).toHaveLength(3);
+    expect(spans()[0]).toMatchObject({
+      traceId: '0af7651916cd43dd8448eb211c80319c',
+      resource: { 'service.name': 'a' },
+    });
+  });
+
+  it('that cannot become JSON is refused like by a receiver', async () => {
+    expect(await send(at('http://127.0.0.1:1', { protocol: 'http/json' }), Buffer.from('no protobuf'))).toMatchObject({
+      status: 400,
+    });
+  });
+
+  it('goes out over a connection that is kept', async () => {
+    const ports = new Set<unknown>();
+    const { url, requests } = await collector();
+    const { send: sendOn } = transport();
+    for (let i = 0; i < 3; i += 1) expect(await sendOn(at(url), 'traces', body)).toMatchObject({ status: 200 });
+    for (const request of requests) ports.add(request.headers.connection);
+    expect([...ports]).toEqual(['keep-alive']);
+  });
+
+  it('is sent again at once when the kept connection had just been closed', async () => {
+    let connections = 0;
+    const url = await raw(socket => {
+      connections += 1;
+      let answered = 0;
+      socket.on('data', () => {
+        answered += 1;
+        if (answered === 1) socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
+        else socket.resetAndDestroy();
+      });
+    });
+    const { send: sendOn } = transport();
+    expect(await sendOn(at(url), 'traces', body)).toMatchObject({ status: 200 });
+    expect(await sendOn(at(url), 'traces', body)).toMatchObject({ status: 200 });
+    expect(connections).toBe(2);
+  });
+
+  it('with a line break in a header is not sent', async () => {
+    const { url, requests } = await collector();
+    expect(await send(at(url, { headers: { 'x-a': 'b\r\nx-c: d' } }))).toEqual({ failure: 'ERR_INVALID_CHAR' });
+    expect(requests).toHaveLength(0);
+  });
+});
+
+describe('an answer', () => {
+  it('never comes from where nobody listens', async () => {
+    const { url, close } = await startCollector();
+    await close();
+    expect(await send(at(url))).toEqual({ failure: 'ECONNREFUSED' });
+  });
+
+  it('never comes from a connection that is reset', async () => {
+    const { url } = await collector({ answer: () => 'reset' });
+    expect(await send(at(url))).toEqual({ failure: 'ECONNRESET' });
+  });
+
+  it('is waited for no longer than the time limit', async () => {
+    const { url } = await collector({ answer: () => 'hang' });
+    expect(await send(at(url, { timeoutMs: 50 }))).toEqual({ failure: 'timeout' });
+  });
+
+  it('that trickles in is cut off at the same limit', async () => {
+    const url = await raw(socket => {
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n');
+      const timer = setInterval(() => socket.write('x'), 10);
+      socket.on('close', () => clearInterval(timer));
+    });
+    expect(await send(at(url, { timeoutMs: 100 }))).toEqual({ failure: 'timeout' });
+  });
+
+  it('that breaks off in the middle is none', async () => {
+    const url = await raw(socket => {
+      socket.on('data', () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nhalf'));
+    });
+    expect(await send(at(url))).toEqual({ failure: 'ECONNRESET' });
+  });
+
+  it('that is no HTTP is none', async () => {
+    const url = await raw(socket => {
+      socket.on('data', () => socket.end('SSH-2.0-OpenSSH_9.6\r\n'));
+    });
+    expect(await send(at(url))).toMatchObject({ failure: expect.stringMatching(/^HPE_/) });
+  });
+
+  it('of 100 MB is read no further than 4 MiB, and its status counts', async () => {
+    let written = 0;
+    const url = await raw(socket => {
+      socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${100 * 1024 * 1024}\r\n\r\n`);
+      const part = Buffer.alloc(64 * 1024);
+      const push = (): void => {
+        while (!socket.destroyed && written < 100 * 1024 * 1024) {
+          written += part.length;
+          if (!socket.write(part)) break;
+        }
+      };
+      socket.on('drain', push);
+      push();
+    });
+    expect(await send(at(url))).toMatchObject({ status: 200, body: undefined });
+    expect(written).toBeLessThan(50 * 1024 * 1024);
+  });
+
+  it('that unpacks to more than 4 MiB is not unpacked, and its status counts', async () => {
+    const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024));
+    const { url } = await collector({
+      answer: () => ({ status: 200, headers: { 'content-encoding': 'gzip' }, body: bomb }),
+    });
+    expect(await send(at(url))).toMatchObject({ status: 200, body: undefined });
+  });
+
+  it('that is compressed is unpacked', async () => {
+    const { url } = await collector({
+      answer: () => ({
+        status: 200,
+        headers: { 'content-encoding': 'gzip', 'content-type': 'application/json' },
+        body: gzipSync('{}'),
+      }),
+    });
+    expect(await send(at(url))).toMatchObject({ status: 200, isJson: true, body: Buffer.from('{}') });
+  });
+
+  it('that points elsewhere is not followed', async () => {
+    const other = await collector();
+    const { url } = await collector({
+      answer: () => ({ status: 307, headers: { location: `${other.url}/v1/traces` } }),
+    });
+    expect(await send(at(url, { headers: { authorization: 'Bearer secret' } }))).toMatchObject({ status: 307 });
+    expect(other.requests).toHaveLength(0);
+  });
+
+  it('brings its Retry-After along', async () => {
+    const { url } = await collector({ answer: () => ({ status: 503, headers: { 'retry-after': '7' } }) });
+    expect(await send(at(url))).toMatchObject({ status: 503, retryAfter: '7' });
+  });
+});
+
+describe('TLS', () => {
+  let folder = '';
+  const pem = (name: string): string => join(folder, name);
+  const openssl = (...words: string[]): void => {
+    execFileSync('openssl', words, { cwd: folder, stdio: 'ignore' });
+  };
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'otel-hooks-tls-'));
+    const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+    openssl('req', '-x509', ...curve, '-keyout', 'ca.key', '-out', 'ca.pem', '-days', '2', '-subj', '/CN=test ca');
+    for (const [name, extra] of [
+      ['server', 'subjectAltName=IP:127.0.0.1'],
+      ['client', 'extendedKeyUsage=clientAuth'],
+    ] as const) {
+      openssl('req', ...curve, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', `/CN=${name}`);
+      writeFileSync(pem(`${name}.ext`), extra);
+      openssl(
+        'x509',
+        '-req',
+        '-in',
+        `${name}.csr`,
+        '-CA',
+        'ca.pem',
+        '-CAkey',
+        'ca.key',
+        '-CAcreateserial',
+        '-days',
+        '2',
+        '-extfile',
+        `${name}.ext`,
+        '-out',
+        `${name}.pem`,
+      );
+    }
+  });
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  const tlsCollector = (asksForCertificate = false) =>
+    collector({
+      tls: {
+        key: readFileSync(pem('server.key')),
+        cert: readFileSync(pem('server.pem')),
+        ca: readFileSync(pem('ca.pem')),
+        requestCert: asksForCertificate,
+        rejectUnauthorized: asksForCertificate,
+      },
+    });
+
+  it('trusts a server that the configured authority signed', async () => {
+    const { url, requests } = await tlsCollector();
+    expect(await send(at(url, { tls: { ca: pem('ca.pem') } }))).toMatchObject({ status: 200 });
+    expect(requests).toHaveLength(1);
+  });
+
+  it('sends nothing to a server that nobody known signed', async () => {
+    const { url, requests } = await tlsCollector();
+    expect(await send(at(url))).toMatchObject({ failure: expect.stringMatching(/CERT|SIGN|VERIFY/) });
+    expect(requests).toHaveLength(0);
+  });
+
+  it('sends nothing to a server of another name', async () => {
+    const { url, requests } = await tlsCollector();
+    const elsewhere = url.replace('127.0.0.1', 'localhost');
+    expect(await send(at(elsewhere, { tls: { ca: pem('ca.pem') } }))).toEqual({
+      failure: 'ERR_TLS_CERT_ALTNAME_INVALID',
+    });
+    expect(requests).toHaveLength(0);
+  });
+
+  it('shows our certificate to a server that asks for one', async () => {
+    const { url, requests } = await tlsCollector(true);
+    const without = await send(at(url, { tls: { ca: pem('ca.pem') } }));
+    expect(without).toHaveProperty('failure');
+    const own = { ca: pem('ca.pem'), cert: pem('client.pem'), key: pem('client.key') };
+    expect(await send(at(url, { tls: own }))).toMatchObject({ status: 200 });
+    expect(requests).toHaveLength(1);
+  });
+
+  it('says which kind of file cannot be read', async () => {
+    expect(await send(at('https://127.0.0.1:1', { tls: { ca: pem('none.pem') } }))).toEqual({
+      failure: 'TLS files: ENOENT',
+    });
+  });
+});
+
+it('sends records and spans to their own addresses', async () => {
+  const { url, requests } = await collector();
+  const { send: sendOn } = transport();
+  await sendOn(destinationAt(url), 'logs', logs([record('x')]));
+  await sendOn(destinationAt(url), 'traces', body);
+  expect(requests.map(request => request.path)).toEqual(['/v1/logs', '/v1/traces']);
+});

@@ -1,0 +1,79 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { backoffMs, LONGEST_WAIT_MS, retryAfterMs, type Verdict, verdictOf } from '../../src/ship/verdict.ts';
+
+const nowMs = Date.parse('2026-01-01T00:00:00Z');
+const empty = new Uint8Array();
+const taken: Verdict = { kind: 'taken', rejected: 0, message: '' };
+const retry = (why: string): Verdict => ({ kind: 'retry', why, afterMs: undefined });
+
+describe('what an answer means', () => {
+  it.each<[number, Verdict]>([
+    [200, taken],
+    [202, taken],
+    [204, taken],
+    [301, { kind: 'pause', status: 301, scope: 'signal' }],
+    [307, { kind: 'pause', status: 307, scope: 'signal' }],
+    [400, { kind: 'refused', reason: '400' }],
+    [401, { kind: 'pause', status: 401, scope: 'destination' }],
+    [403, { kind: 'pause', status: 403, scope: 'destination' }],
+    [404, { kind: 'pause', status: 404, scope: 'signal' }],
+    [405, { kind: 'pause', status: 405, scope: 'signal' }],
+    [408, { kind: 'refused', reason: '408' }],
+    [413, { kind: 'refused', reason: '413' }],
+    [429, retry('429')],
+    [500, { kind: 'refused', reason: '500' }],
+    [501, { kind: 'refused', reason: '501' }],
+    [502, retry('502')],
+    [503, retry('503')],
+    [504, retry('504')],
+    [505, { kind: 'refused', reason: '505' }],
+  ])('%i', (status, verdict) => {
+    expect(verdictOf({ status, body: empty }, nowMs)).toEqual(verdict);
+  });
+
+  it('tries again after a connection that failed in any way', () => {
+    expect(verdictOf({ failure: 'ECONNREFUSED' }, nowMs)).toEqual({ kind: 'retry', why: 'ECONNREFUSED' });
+  });
+
+  it('takes a 200 as taken whatever stands below it', () => {
+    expect(verdictOf({ status: 200, body: Buffer.from('<html>') }, nowMs)).toEqual(taken);
+    expect(verdictOf({ status: 200, body: undefined }, nowMs)).toEqual(taken);
+  });
+
+  it('cuts what a server says to a length that a person reads', () => {
+    const body = Buffer.from(
+      JSON.stringify({ partialSuccess: { rejectedSpans: 1, errorMessage: 'x'.repeat(10_000) } }),
+    );
+    const verdict = verdictOf({ status: 200, isJson: true, body }, nowMs);
+    expect(verdict).toMatchObject({ kind: 'taken', rejected: 1, message: 'x'.repeat(200) });
+  });
+});
+
+describe('Retry-After', () => {
+  it.each<[string, string | undefined, number | undefined]>([
+    ['seconds', '7', 7_000],
+    ['no time at all', '0', 0],
+    ['a date', 'Thu, 01 Jan 2026 00:00:30 GMT', 30_000],
+    ['a date that is over', 'Wed, 31 Dec 2025 00:00:00 GMT', 0],
+    ['a century', 'Thu, 01 Jan 2126 00:00:00 GMT', LONGEST_WAIT_MS],
+    ['more seconds than numbers have', '9'.repeat(400), LONGEST_WAIT_MS],
+    ['a negative number', '-5', undefined],
+    ['words', 'soon', undefined],
+    ['an ISO date, which HTTP does not have', '2026-01-01T00:00:30Z', undefined],
+    ['nothing', '', undefined],
+    ['no header', undefined, undefined],
+  ])('%s', (_, text, expected) => {
+    expect(retryAfterMs(text, nowMs)).toBe(expected);
+  });
+});
+
+it('backs off between one second and five minutes', () => {
+  fc.assert(
+    fc.property(fc.nat(1_000), fc.double({ min: 0, max: 1, noNaN: true }), (failures, random) => {
+      const ms = backoffMs(failures, random);
+      expect(ms).toBeGreaterThanOrEqual(1_000);
+      expect(ms).toBeLessThanOrEqual(Math.min(300_000, Math.max(1_000, 1_000 * 2 ** failures)));
+    }),
+  );
+});
