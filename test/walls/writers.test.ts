@@ -3,7 +3,8 @@ import { expect, it } from 'vitest';
 import { isNode, type Node, nodes, type Source, sources, textOf, wordOf } from './sources.ts';
 
 const writers: Readonly<Record<string, string>> = {
-  'config/files.ts': 'our configuration file, when `enable` is told an endpoint, and which project files the user trusts',
+  'config/files.ts':
+    'our configuration file, when `enable` is told an endpoint, and which project files the user trusts',
   'demo/demo.ts': 'a temporary folder that stands for a home, removed at the end',
   'hook/inbox.ts': 'the Node front end: one new fragment in the inbox, and the folders that lead there',
   'setup/setup.ts': "an agent's settings file and the shell script, on command",
