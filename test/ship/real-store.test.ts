@@ -3,11 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { appendToFile } from '../../src/ship/local.ts';
-import { roundOf } from '../../src/ship/round.ts';
-import { createShipper, type Shipper } from '../../src/ship/ship.ts';
+import { createShipper, type Outcome, type Shipper } from '../../src/ship/ship.ts';
 import { createHttpTransport } from '../../src/ship/transport.ts';
-import { accountsOf } from '../../src/store/ledger.ts';
-import { openStore, type Store } from '../../src/store/store.ts';
+import { accountsOf, increase } from '../../src/store/ledger.ts';
+import { openStore, type Round, type Store } from '../../src/store/store.ts';
 import { startCollector } from '../collector.ts';
 import { destinationAt } from './memory-store.ts';
 import { namedSpans, traces } from './samples.ts';
@@ -17,6 +16,26 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'otel-hooks-ship-'));
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function roundOf(outcome: Outcome): Round {
+  const { destination, signal } = outcome;
+  return {
+    documents: outcome.documents,
+    settled: outcome.settled.map(name => ({ destination: destination.id, name })),
+    bodies: outcome.parts.map(part => ({
+      destination: destination.id,
+      signal,
+      ...part,
+      inPlaceOf: outcome.settled[0],
+    })),
+    quarantine: outcome.quarantine,
+    tally: ledger => {
+      const account = accountsOf(ledger, destination.id, destination)[signal];
+      account.accepted += outcome.accepted;
+      for (const [reason, items] of Object.entries(outcome.rejected)) increase(account.rejected, reason, items);
+    },
+  };
+}
 
 it('ships from the real store to a real receiver, poison included, and the books balance', async () => {
   const collector = await startCollector({
