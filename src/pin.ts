@@ -50,10 +50,22 @@ export function pin(opening: Opening, fragment: Fragment, where: Surroundings): 
         installation: where.installation,
       }),
       denyAsError: values['trace.deny_as_error'] ?? false,
+      caller: callerOf(fragment.header.TRACEPARENT, values['trace.traceparent']),
       sampler: config.sampler,
       limits: config.limits,
     },
     destinations,
     problems: [...config.problems, ...problems],
   };
+}
+
+/**
+ * The trace of whoever started the agent, by the W3C's format. A link by default: an interactive shell may carry a stale
+ * one, and sessions of a whole day would then share a trace.
+ */
+function callerOf(traceparent: string | undefined, policy: string | undefined): Pinned['caller'] {
+  const [, traceId = '', spanId = ''] =
+    /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$/.exec(traceparent ?? '') ?? [];
+  if (policy === 'ignore' || !/[1-9a-f]/.test(traceId) || !/[1-9a-f]/.test(spanId)) return undefined;
+  return { policy: policy === 'parent' ? 'parent' : 'link', traceId, spanId };
 }

@@ -32,7 +32,7 @@ export interface RoundWorld extends Surroundings {
 }
 
 /** What one session gains in this round. */
-interface Gain {
+export interface Gain {
   state: SessionState;
   lines: string;
   count: number;
@@ -169,7 +169,7 @@ const isForgotten = (state: SessionState, nowMs: number): boolean =>
   !isOpen(state.fold) && nowMs - state.arrivedMs > TOMBSTONE_MS;
 
 /** Bodies, metric states and their books, for each destination what its sessions yield. */
-function leaving(
+export function leaving(
   store: Store,
   gains: readonly Gain[],
   documents: Map<string, unknown>,
@@ -228,6 +228,7 @@ function yieldOf({ state, spans, records }: Gain, destination: Destination): Yie
       session: state.session,
       provider: agentNamed(state.agent)?.provider,
       denyAsError: state.pinned.denyAsError,
+      caller: state.pinned.caller,
       limits: state.pinned.limits,
     },
     resource: state.pinned.resource,

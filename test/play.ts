@@ -73,6 +73,7 @@ export function play(told: readonly Told[], stored = false): Played {
             destinations: [],
             resource: {},
             denyAsError: false,
+            caller: undefined,
             sampler: { kind: 'always_on', ratio: 1 },
             limits,
           },

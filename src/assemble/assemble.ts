@@ -126,7 +126,6 @@ function openSegment(number: number, at: At, startReason: string | undefined, li
     denied: 0,
     failed: 0,
     risk: undefined,
-    traceparent: at.facts.traceparent,
     mode: at.event.agent_mode,
   };
 }
@@ -162,7 +161,6 @@ function closeSegment(state: FoldState, at: At, endReason: string, errorType: st
       subagents: segment.subagents,
       denied: segment.denied,
       failed: segment.failed,
-      traceparent: segment.traceparent,
     },
   });
   release(state, at.out);

@@ -53,7 +53,6 @@ export interface SessionSpan extends Common {
   subagents: number;
   denied: number;
   failed: number;
-  traceparent: string | undefined;
 }
 
 export interface TurnSpan extends Common {

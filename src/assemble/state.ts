@@ -44,7 +44,6 @@ export interface Segment {
   denied: number;
   failed: number;
   risk: OpenRisk | undefined;
-  traceparent: string | undefined;
   mode: string | undefined;
 }
 

@@ -94,7 +94,7 @@ function agentsOf(words: Words, io: Io): Agent[] {
     if (agent) return agent;
     const meant = nearest(
       name,
-      agents.map(each => each.id),
+      agents.flatMap(each => [each.id, ...(each.aliases ?? [])]),
     );
     throw new UsageError(
       `unknown agent ${name}${meant ? `; did you mean ${meant}?` : `; known: ${agents.map(each => each.id).join(', ')}`}`,

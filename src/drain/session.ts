@@ -12,6 +12,8 @@ export interface Pinned {
   resource: { readonly [name: string]: string };
   denyAsError: boolean;
   /** Share of traces that leave, by trace id. */
+  /** What the hook's TRACEPARENT becomes, and what it said, where that is a valid one. */
+  caller: { policy: 'link' | 'parent'; traceId: string; spanId: string } | undefined;
   sampler: Sampler;
   limits: Limits;
 }

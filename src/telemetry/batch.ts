@@ -47,8 +47,7 @@ export function encode(yields: readonly Yield[]): Encoded {
       else unsampled.traces += 1;
     }
     // Logs are not sampled: only spans are.
-    for (const record of each.records)
-      records.push(mapRecord(record, each.facts.agent, resource, each.facts.limits.log));
+    for (const record of each.records) records.push(mapRecord(record, each.facts, resource));
   }
   return {
     batches: [

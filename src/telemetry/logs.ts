@@ -6,9 +6,10 @@ import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
 import type { FinishedRecord } from '../assemble/finished.ts';
 import { type Event, type EventType, type Facts, factsOf, isVendor } from '../event/event.ts';
 import { VERSION } from '../lib/version.ts';
-import { type AttributeLimits, clean, cleanText } from './clean.ts';
-import { spanIdOf, subMillisecondNanos, traceIdOf } from './ids.ts';
+import { clean, cleanText } from './clean.ts';
+import { spanIdOf, subMillisecondNanos } from './ids.ts';
 import { development, eventNameOf, ours, SCOPE, stable } from './names.ts';
+import { type SpanContextFacts, wireTraceId } from './spans.ts';
 
 type Level = 'DEBUG' | 'INFO' | 'WARN' | 'ERROR';
 
@@ -45,12 +46,8 @@ export const severities = {
   'Agent.Error': 'ERROR',
 } as const satisfies Record<EventType, Level>;
 
-export function mapRecord(
-  record: FinishedRecord,
-  agent: string,
-  resource: Resource,
-  limits: AttributeLimits,
-): ReadableLogRecord {
+export function mapRecord(record: FinishedRecord, from: SpanContextFacts, resource: Resource): ReadableLogRecord {
+  const { agent } = from;
   const { event } = record;
   const facts: Partial<Facts> = factsOf(event) ?? {};
   const level = levelOf(event, facts);
@@ -78,13 +75,13 @@ export function mapRecord(
       [ours.riskFactors]: event.risk?.factors,
       ...dataAttributes(event, facts),
     },
-    limits,
+    from.limits.log,
   );
   return {
     hrTime: time,
     hrTimeObserved: time,
     spanContext: {
-      traceId: traceIdOf(record.trace),
+      traceId: wireTraceId(record.trace, from),
       spanId: spanIdOf(agent, record.span),
       traceFlags: TraceFlags.SAMPLED,
     },

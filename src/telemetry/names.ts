@@ -105,7 +105,6 @@ export const ours = {
   loopIterations: 'agent_hooks.retry.iteration_count',
   loopTokens: 'agent_hooks.retry.tokens_consumed',
   loopElapsedMs: 'agent_hooks.retry.elapsed_ms',
-  traceparent: 'agent_hooks.session.traceparent',
   vendorPrefix: 'agent_hooks.vendor.',
 } as const;
 

@@ -2,7 +2,7 @@
 import { type Attributes, SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
 import type { Resource } from '@opentelemetry/resources';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
-import type { FinishedSpan, SessionSpan, TraceKey } from '../assemble/finished.ts';
+import type { FinishedSpan, TraceKey } from '../assemble/finished.ts';
 import { VERSION } from '../lib/version.ts';
 import { type AttributeLimits, clean } from './clean.ts';
 import { spanIdOf, traceIdOf } from './ids.ts';
@@ -19,13 +19,15 @@ export interface SpanContextFacts {
   session: string;
   provider: string | undefined;
   denyAsError: boolean;
+  caller?: { policy: 'link' | 'parent'; traceId: string; spanId: string } | undefined;
   limits: Limits;
 }
 
 export function mapSpan(span: FinishedSpan, facts: SpanContextFacts, resource: Resource): ReadableSpan {
-  const traceId = traceIdOf(span.trace);
+  const traceId = wireTraceId(span.trace, facts);
+  const parent = parentOf(span, facts);
   const context = (trace: TraceKey, spanId: string) => ({
-    traceId: traceIdOf(trace),
+    traceId: wireTraceId(trace, facts),
     spanId,
     traceFlags: TraceFlags.SAMPLED,
   });
@@ -39,9 +41,7 @@ export function mapSpan(span: FinishedSpan, facts: SpanContextFacts, resource: R
     name: nameOf(span, facts),
     kind: SpanKind.INTERNAL,
     spanContext: () => ({ traceId, spanId: spanIdOf(facts.agent, span.key), traceFlags: TraceFlags.SAMPLED }),
-    ...(span.parent
-      ? { parentSpanContext: { traceId, spanId: spanIdOf(facts.agent, span.parent), traceFlags: TraceFlags.SAMPLED } }
-      : {}),
+    ...(parent ? { parentSpanContext: { traceId, spanId: parent, traceFlags: TraceFlags.SAMPLED } } : {}),
     startTime: hrTime(span.startMs),
     endTime: hrTime(span.endMs),
     duration: hrTime(span.endMs - span.startMs),
@@ -52,7 +52,7 @@ export function mapSpan(span: FinishedSpan, facts: SpanContextFacts, resource: R
         context: context(link.trace, spanIdOf(facts.agent, link.span)),
         attributes: { [ours.linkType]: link.type },
       })),
-      ...callerLink(span),
+      ...callerLink(span, facts),
     ],
     events: [],
     ended: true,
@@ -165,20 +165,24 @@ function decision(span: { decision: { outcome: string; source: string; basis: st
   };
 }
 
-/** The trace of whoever started the agent, as a link: an interactive shell may carry a stale one, so it is no parent. */
-function callerLink(span: FinishedSpan): ReadableSpan['links'] {
-  const value = span.kind === 'session' ? (span as SessionSpan).traceparent : undefined;
-  const parts = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(value ?? '');
-  if (!parts?.[1] || !parts[2] || /^0+$/.test(parts[1]) || /^0+$/.test(parts[2])) return [];
+/** The trace of whoever started the agent, where it is only linked to. */
+function callerLink(span: FinishedSpan, { caller }: SpanContextFacts): ReadableSpan['links'] {
+  if (span.kind !== 'session' || span.trace.segment !== 0 || caller?.policy !== 'link') return [];
+  const { traceId, spanId } = caller;
   return [
     {
-      context: {
-        traceId: parts[1],
-        spanId: parts[2],
-        traceFlags: Number.parseInt(parts[3] ?? '0', 16) & 1,
-        isRemote: true,
-      },
+      context: { traceId, spanId, traceFlags: TraceFlags.SAMPLED, isRemote: true },
       attributes: { [ours.linkType]: 'caller' },
     },
   ];
+}
+
+/** The id of a trace on the wire: ours, or that of the caller whose part the session is. */
+export function wireTraceId(trace: TraceKey, { caller }: Pick<SpanContextFacts, 'caller'>): string {
+  return caller?.policy === 'parent' && trace.segment === 0 ? caller.traceId : traceIdOf(trace);
+}
+
+function parentOf(span: FinishedSpan, facts: SpanContextFacts): string | undefined {
+  if (span.parent) return spanIdOf(facts.agent, span.parent);
+  return facts.caller?.policy === 'parent' && span.trace.segment === 0 ? facts.caller.spanId : undefined;
 }

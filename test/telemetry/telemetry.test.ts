@@ -8,7 +8,8 @@ import { clean, cleanText } from '../../src/telemetry/clean.ts';
 import { spanIdOf, subMillisecondNanos, traceIdOf } from '../../src/telemetry/ids.ts';
 import { addTo, encodeMetrics, incrementsOf, type MetricState, noMetrics } from '../../src/telemetry/metrics.ts';
 import { development, eventNameOf, metrics, ours, stable } from '../../src/telemetry/names.ts';
-import { metricResource, resourceAttributes } from '../../src/telemetry/resource.ts';
+import { metricResource, resourceAttributes, resourceOf } from '../../src/telemetry/resource.ts';
+import { mapSpan } from '../../src/telemetry/spans.ts';
 import { limits, mapped, play, START_MS } from '../play.ts';
 
 const session = { session_id: 's-1', transcript_path: '/home/dev/.claude/projects/x/s-1.jsonl', cwd: '/x' };
@@ -111,6 +112,28 @@ describe('spans and records', () => {
     );
     expect(two).toEqual(one);
     expect(ProtobufLogsSerializer.serializeRequest([])).toBeDefined();
+  });
+
+  test('the trace of the caller is a link, or the parent where that is asked for', () => {
+    const caller = { traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' };
+    const roots = (['link', 'parent'] as const).map(policy => {
+      const facts = {
+        agent: 'claude-code',
+        session: 's-1',
+        provider: undefined,
+        denyAsError: false,
+        limits,
+        caller: { policy, ...caller },
+      };
+      const spans = short().spans.map(span => mapSpan(span, facts, resourceOf({})));
+      expect(new Set(spans.map(span => span.spanContext().traceId)).size).toBe(1);
+      return spans.find(span => span.name.startsWith('session'));
+    });
+    expect(roots[0]?.links.map(link => link.context.traceId)).toEqual([caller.traceId]);
+    expect(roots[0]?.parentSpanContext).toBeUndefined();
+    expect(roots[1]?.links).toEqual([]);
+    expect(roots[1]?.parentSpanContext?.spanId).toBe(caller.spanId);
+    expect(roots[1]?.spanContext().traceId).toBe(caller.traceId);
   });
 
   test('the sampler takes whole traces, and no records', () => {
