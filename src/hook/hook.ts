@@ -59,6 +59,7 @@ function record(flags: Flags, stateFolder: string): boolean {
     if (isTerminal(0)) return leave();
     step = 'folder';
     const inbox = openInbox(stateFolder);
+    if (inbox === undefined) return leave();
     step = 'write';
     const { fd, unique } = createFragment(inbox, process.pid, process.ppid);
     copy(openInput(0, patienceMs), fd, encodeHeader(headerOf(flags)), unique);

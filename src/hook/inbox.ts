@@ -5,26 +5,21 @@
 import { closeSync, lstatSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs';
 import { fragmentName } from './fragment.ts';
 
-export class Refused extends Error {}
-
-/** Makes the state folder and what a front end needs in it, or refuses one that somebody else could have prepared. */
-export function openInbox(stateFolder: string): string {
+/** Makes the state folder and what a front end needs in it; undefined for one that somebody else could have prepared. */
+export function openInbox(stateFolder: string): string | undefined {
   const inbox = `${stateFolder}/inbox`;
   process.umask(0o077);
-  if (!isOurs(stateFolder)) mkdirSync(stateFolder, { recursive: true, mode: 0o700 });
-  if (!isOurs(inbox)) {
-    for (const folder of [inbox, `${stateFolder}/problems`]) mkdirSync(folder, { recursive: true, mode: 0o700 });
+  for (const folder of [stateFolder, inbox]) {
+    const found = lstatSync(folder, { throwIfNoEntry: false });
+    if (found === undefined) {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      if (folder === inbox) mkdirSync(`${stateFolder}/problems`, { recursive: true, mode: 0o700 });
+    } else if (!found.isDirectory() || (process.geteuid !== undefined && found.uid !== process.geteuid())) {
+      // A link or another user's folder may lead anywhere.
+      return undefined;
+    }
   }
   return inbox;
-}
-
-/** True: a folder of this user. False: nothing there. A link or another user's folder is refused: it may lead anywhere. */
-function isOurs(folder: string): boolean {
-  const found = lstatSync(folder, { throwIfNoEntry: false });
-  if (found === undefined) return false;
-  if (!found.isDirectory()) throw new Refused('ENOTDIR');
-  if (process.geteuid !== undefined && found.uid !== process.geteuid()) throw new Refused('EPERM');
-  return true;
 }
 
 export interface Opened {

@@ -55,7 +55,9 @@ export function shellCommand({ script, tool, event, edge, provider, reply }: She
 
 /** The script's text. Every path is baked in, so that nothing the agent's environment says can lead it elsewhere. */
 export function shellHook({ stateFolder, node, bin, deliver, cat, setsid }: ShellHook): string {
-  const all = travelling.map(name => `\${${name}-}`).join('');
+  const all = travelling()
+    .map(name => `\${${name}-}`)
+    .join('');
   return `# The otel-hooks front end for shells. Written by \`otel-hooks enable\`, removed by \`otel-hooks disable\`;
 # changes are overwritten. The command in the agent's settings says whose event this is and sources this file.
 trap 'exit 0' 0
@@ -103,7 +105,7 @@ oh_head="otel-hooks/1 tool=\${#1}:$1 event=\${#2}:$2 cwd=\${#PWD}:$PWD ppid=\${#
 case "${all}" in
 '') ;;
 *)
-  for oh_key in ${travelling.join(' ')}; do
+  for oh_key in ${travelling().join(' ')}; do
     eval "oh_value=\\\${$oh_key-}"
     [ -z "$oh_value" ] || oh_head="$oh_head $oh_key=\${#oh_value}:$oh_value"
   done

@@ -86,7 +86,7 @@ describe('a fragment', () => {
   });
 
   test('leaves empty values out of its header', () => {
-    expect(encodeHeader({ tool: '', event: 'é' }).toString()).toBe('otel-hooks/1 event=2:é\n');
+    expect(encodeHeader({ tool: '', event: 'é' })).toBe('otel-hooks/1 event=2:é\n');
   });
 });
 
