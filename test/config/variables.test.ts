@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type Config, resolve } from '../../src/config/config.ts';
-import { answeredVariables, honouredVariables } from '../../src/config/variables.ts';
-import { travelling } from '../../src/hook/environment.ts';
+import { answeredVariables, answerOf, honouredVariables } from '../../src/config/variables.ts';
+import { travellingFrom } from '../../src/hook/environment.ts';
 import { explain } from '../../src/problem.ts';
 
 const from = (env: Record<string, string>): Config => resolve({ env, home: '/h', cwd: '/w' });
@@ -144,7 +144,9 @@ it('every variable that is read or answered is tried here', () => {
 
 it('every variable that is read or answered travels with a fragment', () => {
   const here = [...honouredVariables, ...answeredVariables].filter(variable => variable !== 'OTEL_HOOKS_STATE_DIR');
-  expect(here.filter(variable => !travelling.includes(variable))).toEqual([]);
+  expect(Object.keys(travellingFrom(Object.fromEntries(here.map(variable => [variable, 'x'])))).sort()).toEqual(
+    [...here].sort(),
+  );
 });
 
 it("prefers a span's own limits to the general ones", () => {
@@ -154,6 +156,13 @@ it("prefers a span's own limits to the general ones", () => {
     OTEL_LOGRECORD_ATTRIBUTE_COUNT_LIMIT: '30',
   });
   expect([limits.span.attributes, limits.log.attributes]).toEqual([20, 30]);
+});
+
+it('says of each variable that it cannot honour what to do instead', () => {
+  for (const variable of answeredVariables) {
+    const { problems } = from({ [variable]: 'x' });
+    expect(problems.map(problem => explain(problem).next)).toEqual([answerOf(variable)?.instead]);
+  }
 });
 
 it('leaves variables of others alone', () => {

@@ -1,0 +1,21 @@
+/** What an answer changes, as a round of the store. */
+import { accountsOf, increase } from '../store/ledger.ts';
+import type { Round } from '../store/store.ts';
+import type { Outcome } from './ship.ts';
+
+export function roundOf(outcome: Outcome): Round {
+  const { destination, signal } = outcome;
+  const { id, provider, endpoint } = destination;
+  return {
+    documents: outcome.documents,
+    settled: outcome.settled.map(name => ({ destination: id, name })),
+    bodies: outcome.parts.map(part => ({ destination: id, signal, ...part, inPlaceOf: outcome.settled[0] })),
+    quarantine: outcome.quarantine,
+    tally: ledger => {
+      const account = accountsOf(ledger, id, { provider, endpoint })[signal];
+      account.accepted += outcome.accepted;
+      for (const [reason, items] of Object.entries(outcome.rejected)) increase(account.rejected, reason, items);
+      for (const [reason, items] of Object.entries(outcome.dropped)) increase(account.dropped, reason, items);
+    },
+  };
+}
