@@ -6,6 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import type { Destination } from './config/destinations.ts';
+import type { Fragment } from './hook/fragment.ts';
 import { VERSION } from './lib/version.ts';
 import type { Surroundings } from './pin.ts';
 import type { Problem } from './problem.ts';
@@ -13,7 +14,6 @@ import { roundOf, silentSessions } from './round.ts';
 import { appendToFile, printTo } from './ship/local.ts';
 import { createShipper, type Outcome, type Passed, type Shipper } from './ship/ship.ts';
 import { createHttpTransport } from './ship/transport.ts';
-
 import { accountsOf, increase } from './store/ledger.ts';
 import { type Lock, takeLock } from './store/lock.ts';
 import { openStore, type Store } from './store/store.ts';
@@ -144,22 +144,49 @@ async function work(
 /** One round. Lost to another owner, it is nothing: the fragments are offered again. */
 function turn(
   store: Store,
-  taken: ReturnType<Store['take']>,
+  taken: { fragments: readonly Fragment[]; rejects: readonly { name: string; reason: string }[] },
   silent: readonly string[],
   options: DeliverOptions,
   report: Delivered,
   nowMs: number,
 ): void {
-  const installation = installationOf(store);
-  const { round, problems, journaled } = roundOf(store, taken, silent, {
-    ...options.surroundings,
-    installation: installation.id,
-    hashKey: installation.key,
-    nowMs,
-  });
-  const documents = [...(round.documents ?? []), ...installation.documents, ...noted(store, problems, nowMs)];
-  if (store.commit({ ...round, documents }) === 'committed') report.journaled += journaled;
+  const { epoch } = store;
+  try {
+    const installation = installationOf(store);
+    const { round, problems, journaled } = roundOf(store, taken, silent, {
+      ...options.surroundings,
+      installation: installation.id,
+      hashKey: installation.key,
+      nowMs,
+    });
+    const documents = [...(round.documents ?? []), ...installation.documents, ...noted(store, problems, nowMs)];
+    if (store.commit({ ...round, documents }) === 'committed') report.journaled += journaled;
+  } catch (error) {
+    if (isDiskError(error)) throw error;
+    // Not the disk: something in here could not bear one of them. Half and half, down to the one; it alone is set aside.
+    const { fragments, rejects } = taken;
+    const [only] = fragments;
+    if (only === undefined) throw error;
+    if (fragments.length === 1) {
+      turn(
+        store,
+        { fragments: [], rejects: [...rejects, { name: only.name, reason: 'failed' }] },
+        [],
+        options,
+        report,
+        nowMs,
+      );
+      return;
+    }
+    const middle = Math.ceil(fragments.length / 2);
+    turn(store, { fragments: fragments.slice(0, middle), rejects }, silent, options, report, nowMs);
+    // Another owner came between: what we hold is offered again.
+    if (store.epoch !== epoch) return;
+    turn(store, { fragments: fragments.slice(middle), rejects: [] }, [], options, report, nowMs);
+  }
 }
+
+const isDiskError = (error: unknown): boolean => error instanceof Error && 'syscall' in error;
 
 /** Who we are on this machine, made once: an id for resources, and the key that content is hashed under. */
 function installationOf(store: Store): { id: string; key: string; documents: { name: string; value: unknown }[] } {

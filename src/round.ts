@@ -120,6 +120,7 @@ export function roundOf(
       tally(ledger) {
         ledger.fragments.journaled += journaled;
         if (duplicates > 0) increase(ledger.fragments.dropped, 'duplicate', duplicates);
+        for (const { reason } of quarantine) increase(ledger.counters, `quarantined.${reason}`);
         for (const [kind, count] of Object.entries(oddities)) increase(ledger.counters, `odd.${kind}`, count);
         for (const tally of tallies) tally(ledger);
       },

@@ -4,6 +4,7 @@ import type { Destination } from '../config/destinations.ts';
 import { destinationsIn, type NotedProblem } from '../deliver.ts';
 import type { Problem } from '../problem.ts';
 import { SHIP_DOCUMENT, shipProblems } from '../ship/ship.ts';
+import type { Books } from '../store/books.ts';
 import { StateRefused } from '../store/folder.ts';
 import { isDelivering } from '../store/lock.ts';
 import { openStore, type Store } from '../store/store.ts';
@@ -46,6 +47,7 @@ export function run(words: Words, io: Io): number {
       );
     } else {
       io.out(textOf(books, state, delivering));
+      io.out(quarantineText(store.books()));
       for (const line of unbalanced) io.err(`otel-hooks: the books do not balance: ${line}\n`);
       for (const problem of problems) io.err(problemText(problem));
     }
@@ -117,4 +119,15 @@ function textOf(books: StatusBooks, state: string, atWork: boolean): string {
     );
   }
   return lines.join('\n');
+}
+
+/** Why something was set aside, and that it holds what agents said in full. */
+function quarantineText({ counters, quarantine }: Books): string {
+  const reasons = Object.entries(counters).flatMap(([name, count]) =>
+    name.startsWith('quarantined.') ? [`${count} ${name.slice('quarantined.'.length)}`] : [],
+  );
+  if (reasons.length === 0) return '';
+  const kept =
+    quarantine.files === 0 ? '' : `; ${quarantine.files} of them still there, as they came, for at most 24 hours`;
+  return `\nset aside: ${reasons.join(', ')}${kept}\n`;
 }

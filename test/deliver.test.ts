@@ -1,0 +1,91 @@
+/** Deliver as a whole, in this process, over a real folder. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { claudeCode } from '../src/agents/claude-code/claude-code.ts';
+import { type Delivered, deliver } from '../src/deliver.ts';
+import { encodeFragment, fragmentName } from '../src/hook/fragment.ts';
+import { imbalances } from '../src/view/books.ts';
+
+let home = '';
+let state = '';
+let count = 0;
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'deliver-test-'));
+  state = join(home, 'state');
+  mkdirSync(state, { mode: 0o700 });
+  mkdirSync(join(state, 'inbox'), { mode: 0o700 });
+  count = 0;
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  rmSync(home, { recursive: true, force: true });
+});
+
+const hook = (fields: object): void => {
+  count += 1;
+  const unique = `00000000-0000-4000-8000-${String(count).padStart(12, '0')}`;
+  const payload = JSON.stringify({
+    session_id: 's-1',
+    transcript_path: '/h/.claude/projects/x.jsonl',
+    cwd: home,
+    ...fields,
+  });
+  const name = fragmentName('0000beef', String(1_000 + count), 100 + count, unique);
+  writeFileSync(
+    join(state, 'inbox', name),
+    encodeFragment(unique, { tool: 'claude-code', ppid: '1' }, Buffer.from(payload)),
+    { mode: 0o600 },
+  );
+};
+
+const run = (now?: () => number): Promise<Delivered> =>
+  deliver({
+    stateFolder: state,
+    byHand: true,
+    waitMs: 5_000,
+    surroundings: { env: {}, home, platform: 'linux', ownVariables: false, configFile: undefined },
+    ...(now ? { now } : {}),
+  });
+
+test('one fragment that something inside cannot bear costs itself alone', async () => {
+  const read = claudeCode.events.Stop?.read;
+  vi.spyOn(claudeCode.events.Stop ?? { read }, 'read').mockImplementation((fields, memory) => {
+    if (fields.poison) throw new TypeError('cannot bear it');
+    return read?.(fields, memory) ?? [];
+  });
+  for (let i = 0; i < 9; i += 1) hook({ hook_event_name: 'UserPromptSubmit', prompt_id: `p${i}`, prompt: `${i}` });
+  hook({ hook_event_name: 'Stop', prompt_id: 'p8', poison: true });
+  for (let i = 9; i < 14; i += 1) hook({ hook_event_name: 'UserPromptSubmit', prompt_id: `p${i}`, prompt: `${i}` });
+  const { books } = await run();
+  expect(books?.fragments).toMatchObject({ received: 15, journaled: 14, quarantined: 1, waiting: 0 });
+  expect(books && imbalances(books)).toEqual([]);
+});
+
+test('a silent session is ended by the drain, at its last sign of life', async () => {
+  hook({ hook_event_name: 'SessionStart', source: 'startup' });
+  hook({ hook_event_name: 'UserPromptSubmit', prompt_id: 'p1', prompt: 'x' });
+  await run();
+  const later = Date.now() + 2 * 3_600_000;
+  await run(() => later);
+  const { openStore } = await import('../src/store/store.ts');
+  const store = openStore({ folder: state, access: 'read' });
+  const [key = ''] = store.journals();
+  const types = (store.journal(key) ?? '')
+    .trim()
+    .split('\n')
+    .map(line => (JSON.parse(line) as { event_type: string }).event_type);
+  store.close();
+  expect(types).toContain('Session.Abort');
+  expect(types.filter(type => type === 'Session.Abort')).toHaveLength(1);
+  await run(() => later + 60_000);
+  expect(types.filter(type => type === 'Session.Abort')).toHaveLength(1);
+});
+
+test('nothing to do: leaves at once, with balanced books', async () => {
+  const { outcome, books } = await run();
+  expect(outcome).toBe('done');
+  expect(books?.fragments.received).toBe(0);
+});
