@@ -131,6 +131,7 @@ export function createShipper(parts: ShipperParts): Shipper {
     const transport = parts.transports[destination.provider];
     if (transport === undefined) return 0;
     const line = lineOf(destination);
+    line.hasSentMetrics = false;
     const free = new Set<Signal>(options.byHand ? signalsOf(destination) : []);
     let sent = 0;
     while (!options.leave?.()) {
@@ -149,7 +150,7 @@ export function createShipper(parts: ShipperParts): Shipper {
   function lineOf(destination: Destination): Line {
     const known = lines.get(destination.id);
     if (known) return known;
-    const opened: Line = { suspects: [], last: undefined };
+    const opened: Line = { suspects: [], last: undefined, hasSentMetrics: false };
     lines.set(destination.id, opened);
     return opened;
   }
@@ -168,7 +169,7 @@ export function createShipper(parts: ShipperParts): Shipper {
       const signal = all[(after + i) % all.length];
       if (signal === undefined) continue;
       if (!free.has(signal) && waitMs(standing, destination, signal, clock()) > 0) continue;
-      const step = bodiesStep(destination, line, signal) ?? metricsStep(destination, signal, standing, options);
+      const step = bodiesStep(destination, line, signal) ?? metricsStep(destination, line, signal, standing, options);
       if (step === undefined) continue;
       line.last = signal;
       return step;
@@ -264,17 +265,19 @@ export function createShipper(parts: ShipperParts): Shipper {
 
   function metricsStep(
     destination: Destination,
+    line: Line,
     signal: Signal,
     standing: Standing,
     { final }: PassOptions,
   ): Step | undefined {
-    if (signal !== 'metrics' || parts.metrics === undefined) return undefined;
+    if (signal !== 'metrics' || parts.metrics === undefined || line.hasSentMetrics) return undefined;
     const nowMs = clock();
     const sinceMs = nowMs - (standing.metrics[destination.id] ?? Number.NEGATIVE_INFINITY);
     // A clock that was set back must not silence metrics until it has caught up.
     if (!final && sinceMs >= 0 && sinceMs < destination.metricIntervalMs) return undefined;
     const metrics = parts.metrics(destination, nowMs);
     if (metrics === undefined) return undefined;
+    line.hasSentMetrics = true;
     return { signal, send: (transport, problems) => sendMetrics(destination, metrics, transport, problems) };
   }
 
@@ -427,6 +430,8 @@ interface Line {
   /** Parts of refused requests, each sent before all else of its signal and joined with nothing. */
   suspects: Group[];
   last: Signal | undefined;
+  /** In this pass: once is enough, however fast the state changes. */
+  hasSentMetrics: boolean;
 }
 
 /** Bodies that go as one request; `cut`: the one body's parts in order, of which the first goes. */
