@@ -12,9 +12,9 @@ import type { Surroundings } from './pin.ts';
 import type { Problem } from './problem.ts';
 import { roundOf, silentSessions } from './round.ts';
 import { appendToFile, printTo } from './ship/local.ts';
-import { createShipper, type Outcome, type Passed, type Shipper } from './ship/ship.ts';
+import { roundOf as settlementOf } from './ship/round.ts';
+import { createShipper, type Passed, type Shipper } from './ship/ship.ts';
 import { createHttpTransport } from './ship/transport.ts';
-import { accountsOf, increase } from './store/ledger.ts';
 import { type Lock, takeLock } from './store/lock.ts';
 import { openStore, type Store } from './store/store.ts';
 import { encodeMetrics, type MetricState, metricsDocument, settleMetrics } from './telemetry/metrics.ts';
@@ -83,62 +83,65 @@ async function work(
   now: () => number,
 ): Promise<void> {
   let checkedMs = Number.NEGATIVE_INFINITY;
-  let lastWorkMs = performance.now();
+  let busyMs = performance.now();
+  let tryMs = 0;
+  let isFirst = true;
   let isLeaving = false;
+  let shipping: Promise<void> | undefined;
+  let failure: Error | undefined;
   const leave = (): boolean => {
     isLeaving ||= !lock.touch() || lock.wanted() || isReplaced(options.self);
     return isLeaving || (options.byHand && performance.now() > untilMs);
   };
-  let shipping: Promise<Passed> | undefined;
-  let isFirst = true;
-  let nextTryMs = 0;
-  for (;;) {
-    const silent = performance.now() - checkedMs > SILENCE_CHECK_MS ? silentSessions(store, now()) : [];
-    if (silent.length > 0 || checkedMs === Number.NEGATIVE_INFINITY) checkedMs = performance.now();
+  let last: Pick<Passed, 'waiting' | 'nextTryMs'> = { waiting: 0, nextTryMs: undefined };
+  const note = (passed: Passed): void => {
+    report.sent += passed.sent;
+    report.problems = passed.problems;
+    last = passed;
+  };
+  const ship = async (): Promise<void> => {
+    try {
+      note(await shipper.pass({ byHand: options.byHand && isFirst, final: options.byHand, leave }));
+      tryMs = performance.now() + Math.max(LOOK_MS, Math.min(last.nextTryMs ?? 1_000, 60_000));
+    } catch (error) {
+      failure = error instanceof Error ? error : new Error(String(error));
+    } finally {
+      isFirst = false;
+      shipping = undefined;
+    }
+  };
+  while (!leave()) {
+    if (failure) throw failure;
+    const isCheck = performance.now() - checkedMs > SILENCE_CHECK_MS;
+    if (isCheck) checkedMs = performance.now();
+    const silent = isCheck ? silentSessions(store, now()) : [];
     const taken = store.take(options.round ?? ROUND);
     const hasWork = taken.fragments.length + taken.rejects.length + silent.length > 0;
     if (hasWork) {
       turn(store, taken, silent, options, report, now());
-      lastWorkMs = performance.now();
-      nextTryMs = 0;
+      busyMs = performance.now();
+      tryMs = 0;
     }
-    if (shipping === undefined && performance.now() >= nextTryMs) {
-      const passing = shipper.pass({ byHand: options.byHand && isFirst, final: options.byHand, leave });
-      isFirst = false;
-      shipping = passing.then(passed => {
-        report.sent += passed.sent;
-        report.problems = passed.problems;
-        nextTryMs = performance.now() + Math.max(LOOK_MS, Math.min(passed.nextTryMs ?? 1_000, 60_000));
-        shipping = undefined;
-        return passed;
-      });
-    }
-    if (leave()) break;
+    if (shipping === undefined && performance.now() >= tryMs) shipping = ship();
     if (hasWork) {
       // A breath for answers that came in, then the next round.
       await new Promise(resolve => setImmediate(resolve));
-      continue;
-    }
-    if (options.byHand) {
-      if (shipping === undefined) {
-        const passed = await shipper.pass({ final: true, leave });
-        report.sent += passed.sent;
-        report.problems = passed.problems;
-        const left =
-          passed.waiting > 0 && passed.nextTryMs !== undefined && performance.now() + passed.nextTryMs < untilMs;
-        if (!left && store.take(options.round ?? ROUND).fragments.length === 0) break;
-      } else await shipping;
-    } else if (performance.now() - lastWorkMs > options.waitMs && shipping === undefined) {
+    } else if (options.byHand) {
+      await shipping;
+      // Worth waiting for only what is tried again before time is up.
+      const isWorthIt =
+        last.waiting > 0 && last.nextTryMs !== undefined && performance.now() + last.nextTryMs < untilMs;
+      if (!failure && !isWorthIt) break;
+      await pause(Math.min(last.nextTryMs ?? 0, 50));
+    } else if (shipping === undefined && performance.now() - busyMs > options.waitMs) {
       break;
+    } else {
+      await pause(LOOK_MS);
     }
-    await pause(options.byHand ? 50 : LOOK_MS);
   }
   await shipping;
-  if (!isLeaving) {
-    const passed = await shipper.pass({ final: true, leave });
-    report.sent += passed.sent;
-    report.problems = passed.problems;
-  }
+  if (failure) throw failure;
+  if (!isLeaving) note(await shipper.pass({ final: true, leave }));
 }
 
 /** One round. Lost to another owner, it is nothing: the fragments are offered again. */
@@ -225,7 +228,7 @@ function shipperOver(
   now: () => number,
 ): Shipper {
   return createShipper({
-    store: { ...store, next: id => store.next(id), body: (id, name) => store.body(id, name) ?? new Uint8Array() },
+    store,
     destinations: () => destinationsIn(store),
     transports: {
       otlp: http,
@@ -233,7 +236,8 @@ function shipperOver(
       'agent-hooks-log': appendToFile,
       ...(options.print ? { console: printTo(options.print) } : {}),
     },
-    commit: outcome => settle(store, outcome),
+    // What an answer changes is a round of its own, before the next request of that destination.
+    commit: outcome => store.commit(settlementOf(outcome)),
     metrics(destination, nowMs) {
       const name = metricsDocument(destination.id);
       const state = store.document(name) as MetricState | undefined;
@@ -258,28 +262,6 @@ export function destinationsIn(store: Pick<Store, 'document' | 'documents'>): De
     .documents()
     .filter(name => name.startsWith('destination-'))
     .flatMap(name => (store.document(name) as Destination | undefined) ?? []);
-}
-
-/** What an answer changes is a round of its own, before the next request of that destination. */
-function settle(store: Store, outcome: Outcome): 'committed' | 'lost' {
-  const { destination, signal } = outcome;
-  return store.commit({
-    settled: outcome.settled.map(name => ({ destination: destination.id, name })),
-    bodies: outcome.parts.map(part => ({
-      ...part,
-      destination: destination.id,
-      signal,
-      inPlaceOf: outcome.settled[0],
-    })),
-    quarantine: outcome.quarantine,
-    documents: outcome.documents,
-    tally(ledger) {
-      const books = accountsOf(ledger, destination.id, destination)[signal];
-      books.accepted += outcome.accepted;
-      for (const [reason, count] of Object.entries(outcome.rejected)) increase(books.rejected, reason, count);
-      for (const [reason, count] of Object.entries(outcome.dropped)) increase(books.dropped, reason, count);
-    },
-  });
 }
 
 function hasArrived(stateFolder: string): boolean {

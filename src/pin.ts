@@ -1,6 +1,6 @@
 /** A session is pinned to its configuration at its first event: files for its folder, then the variables its hook was given. */
 import type { Destination } from './config/destinations.ts';
-import { destinationsOf } from './config/destinations.ts';
+import { destinationsOf, narrow } from './config/destinations.ts';
 import { loadConfig } from './config/files.ts';
 import type { Opening } from './drain/drain.ts';
 import type { Pinned } from './drain/session.ts';
@@ -36,9 +36,10 @@ export function pin(opening: Opening, fragment: Fragment, where: Surroundings): 
     platform: where.platform,
     cwd: opening.cwd ?? where.home,
     file: where.configFile,
-    flags: fragment.header.provider === undefined ? undefined : { provider: fragment.header.provider },
   });
-  const { destinations, problems } = destinationsOf(config);
+  const all = destinationsOf(config);
+  const { provider } = fragment.header;
+  const { destinations, problems } = provider === undefined ? all : narrow(all.destinations, provider);
   const { values } = config;
   return {
     pinned: {
@@ -55,7 +56,7 @@ export function pin(opening: Opening, fragment: Fragment, where: Surroundings): 
       limits: config.limits,
     },
     destinations,
-    problems: [...config.problems, ...problems],
+    problems: [...config.problems, ...all.problems, ...(problems === all.problems ? [] : problems)],
   };
 }
 

@@ -27,15 +27,18 @@ export async function run(words: Words, io: Io): Promise<number> {
   if (json) {
     const { receiver, books, session, hookMs, bareMs } = shown;
     io.out(
-      `${JSON.stringify({ v: 1, session, spans: receiver.spans, records: receiver.records, points: [...receiver.points.values()], books, hookMs, bareMs, refusals: receiver.refusals }, null, 2)}\n`,
+      `${JSON.stringify({ v: 1, session, spans: receiver.spans, records: receiver.records, points: [...receiver.points.values()], books, hookMs, bareMs, refusals: Object.fromEntries(receiver.refusals) }, null, 2)}\n`,
     );
   } else {
     io.out(textOf(shown, io, performance.now() - startMs));
-    if (passOn !== undefined) io.out(passedOn(shown, passOn));
+    if (passOn !== undefined && !shown.receiver.refusals.has('/v1/traces')) io.out(passedOn(shown, passOn));
   }
   for (const line of unbalanced) io.err(`otel-hooks: the books do not balance: ${line}\n`);
-  for (const refusal of shown.receiver.refusals) io.err(`otel-hooks: ${passOn} did not take ${refusal}\n`);
-  return unbalanced.length > 0 || shown.receiver.refusals.length > 0 ? 1 : 0;
+  for (const [path, status] of shown.receiver.refusals) {
+    io.err(`otel-hooks: ${passOn}${path} did not take it (${status}).
+`);
+  }
+  return unbalanced.length > 0 || shown.receiver.refusals.has('/v1/traces') ? 1 : 0;
 }
 
 function textOf({ receiver, books, hookMs, bareMs, commands }: Demonstration, io: Io, tookMs: number): string {

@@ -26,7 +26,7 @@ export interface Receiver {
   bodies: number;
   bytes: number;
   /** What a collector that bodies were passed to answered with, other than success. */
-  refusals: string[];
+  refusals: Map<string, string>;
   close(): void;
 }
 
@@ -40,7 +40,7 @@ export async function startReceiver(passOn: string | undefined): Promise<Receive
     points: new Map(),
     bodies: 0,
     bytes: 0,
-    refusals: [],
+    refusals: new Map(),
     close: () => {
       server.closeAllConnections();
       server.close();
@@ -80,7 +80,7 @@ async function take(
   else keepPoints(receiver, decoded);
   if (passOn !== undefined) {
     const status = await forward(`${passOn.replace(/\/$/, '')}${path}`, incoming, body);
-    if (status !== '200') receiver.refusals.push(`${path}: ${status}`);
+    if (status !== '200') receiver.refusals.set(path, status);
   }
   answer.writeHead(200, { 'content-type': 'application/x-protobuf' }).end();
 }
