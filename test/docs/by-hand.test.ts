@@ -1,0 +1,41 @@
+/** What a person wrote into the documents, where the code can contradict it. */
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import manifest from '../../package.json' with { type: 'json' };
+
+const root = join(import.meta.dirname, '..', '..');
+const read = (file: string): string => readFileSync(join(root, file), 'utf8');
+
+it('ARCHITECTURE.md says of every dependency what it is for', () => {
+  const text = read('ARCHITECTURE.md');
+  const section = text.slice(text.indexOf('## Dependencies'), text.indexOf('## Where to change what'));
+  const named = [...section.matchAll(/`([@\w/-]+)`(?=[^|\n]*\|)/g)].map(match => match[1] ?? '');
+  expect(named.sort()).toEqual(Object.keys(manifest.devDependencies).sort());
+});
+
+it('ARCHITECTURE.md links every decision', () => {
+  const linked = [...read('ARCHITECTURE.md').matchAll(/docs\/decisions\/([\w-]+\.md)/g)].map(match => match[1] ?? '');
+  expect(linked.sort()).toEqual(readdirSync(join(root, 'docs', 'decisions')).sort());
+});
+
+it('the session that the README opens with is the one that the demonstration plays', () => {
+  const printed = execFileSync(process.execPath, [join(root, 'dist', 'otel-hooks.cjs'), 'demo'], {
+    encoding: 'utf8',
+    env: { ...process.env, LC_ALL: 'C.UTF-8' },
+  });
+  expect(spansIn(/^session [\s\S]*?\n\n/m.exec(printed)?.[0])).toEqual(
+    spansIn(/```\n(session [\s\S]*?)```/.exec(read('README.md'))?.[1]),
+  );
+});
+
+/** Each with its depth. Times differ from run to run, columns with them, and the order of what began together. */
+function spansIn(tree = ''): string[] {
+  return tree
+    .split('\n')
+    .filter(line => line.trim() !== '')
+    .map(line => line.replace(/[├└─│]/g, ' ').replace(/\+?\b\d+(\.\d+)?m?s\b/g, 'T'))
+    .map(line => `${line.search(/\S/)} ${line.trim().replace(/ +/g, ' ')}`)
+    .sort();
+}

@@ -1,0 +1,169 @@
+/** One finished span of each kind and one event of each type with everything filled: what can leave is read off them. */
+import type { ActionSpan, FinishedSpan, SessionSpan, SubagentSpan, TurnSpan } from '../../src/assemble/finished.ts';
+import { type Event, type EventType, FACTS, type Facts, SPEC_VERSION } from '../../src/event/event.ts';
+
+export const agent = 'AGENT';
+export const session = 'SESSION';
+
+type Filled<T> = { [K in keyof T]-?: Exclude<T[K], undefined> };
+
+const key = (kind: FinishedSpan['kind']) => ({ kind, session, parts: ['1'] });
+const common = {
+  trace: { agent, session, segment: 0 },
+  startMs: 0,
+  endMs: 1_000,
+  duration: 'arrival' as const,
+  clamped: false,
+  links: [],
+  errorType: 'timeout',
+  mode: 'agent',
+  risk: { score: 1, level: 'low' as const, factors: ['x'] },
+  closedBy: 'e',
+};
+const decision = { outcome: 'deny' as const, source: 'user' as const, basis: 'observed' as const };
+
+const sessionSpan: Filled<SessionSpan> = {
+  ...common,
+  kind: 'session',
+  key: key('session'),
+  parent: key('session'),
+  startReason: 'new',
+  endReason: 'exit',
+  turns: 1,
+  actions: 1,
+  subagents: 1,
+  denied: 1,
+  failed: 1,
+};
+const turnSpan: Filled<TurnSpan> = {
+  ...common,
+  kind: 'turn',
+  key: key('turn'),
+  parent: key('session'),
+  outcome: 'failed',
+  turn: 't',
+  ordinal: 1,
+  prompts: 1,
+  promptLength: 1,
+  actions: 1,
+  denied: 1,
+  failed: 1,
+  waitMs: 1,
+  decision,
+};
+const subagentSpan: Filled<SubagentSpan> = {
+  ...common,
+  kind: 'subagent',
+  key: key('subagent'),
+  parent: key('action'),
+  id: 'SUBAGENT',
+  agent: 'KIND',
+  ordinal: 1,
+  outcome: 'completed',
+  actions: 1,
+  launchedBy: 'c',
+};
+const actionSpan: Filled<ActionSpan> = {
+  ...common,
+  kind: 'action',
+  key: key('action'),
+  parent: key('turn'),
+  call: 'c',
+  subagent: 'SUBAGENT',
+  agent: 'KIND',
+  name: 'shell',
+  tool: 'TOOL',
+  mcpServer: 'SERVER',
+  outcome: 'failure',
+  decision,
+  waitMs: 1,
+  exitCode: 1,
+  executable: 'git',
+};
+
+export const spans: { [K in FinishedSpan['kind']]: Extract<FinishedSpan, { kind: K }> } = {
+  session: sessionSpan,
+  turn: turnSpan,
+  subagent: subagentSpan,
+  action: actionSpan,
+};
+
+const call = { model_id: 'm', input_tokens: 1, output_tokens: 1, latency_ms: 1, retry_count: 1 };
+const action = { name: 'shell', input: {}, result: { success: true, exit_code: 0 } };
+const policy = { policy_name: 'p', rule: 'r', reason: 'r', override_by: 'o', action };
+const loop = { iteration_count: 1, action_name: 'shell', tokens_consumed: 1, elapsed_ms: 1 };
+const ends = { end_reason: 'exit', usage: {} };
+const plan = { plan_type: 'plan', step_count: 1 };
+const decided = { outcome: 'deny', reason: 'r' };
+
+const data: Record<EventType, object> = {
+  'Session.Start': { start_reason: 'new' },
+  'Session.End': ends,
+  'Session.Abort': ends,
+  'Prompt.Submitted': { prompt_hash: 'h', prompt_length: 1, is_followup: true, decision: decided },
+  'Agent.Plan.Start': plan,
+  'Agent.Plan.End': plan,
+  'Agent.Decision': { decision: decided, action_name: 'shell' },
+  'Agent.Response': { response_hash: 'h', response_length: 1, final: true },
+  'Model.Requested': call,
+  'Model.Responded': call,
+  'Model.Failed': { ...call, error_type: 'e' },
+  'Action.Before': { action, decision: decided },
+  'Action.After': { action, decision: decided },
+  'Retry.Triggered': { attempt: 1, action_name: 'shell' },
+  'Retry.Loop.Detected': loop,
+  'Retry.Loop.Aborted': loop,
+  'Context.UntilCompaction': { tokens_used: 1, tokens_limit: 2, percentage_used: 50, tokens_remaining: 1 },
+  'Context.Compaction': { trigger: 'auto', tokens_before: 2, tokens_after: 1, tokens_removed: 1, strategy: 's' },
+  'Policy.Violation': policy,
+  'Policy.Blocked': policy,
+  'Policy.Override': policy,
+  'Agent.Notification': { type: 'IdleTimeout' },
+  'Agent.Error': { error_type: 'ModelError', origin_event: 'Model.Failed' },
+};
+
+const facts: Filled<Facts> = {
+  v: 1,
+  seq: 1,
+  time: 'arrival',
+  native: 'NATIVE',
+  root: session,
+  turn: 't',
+  call: 'c',
+  over: [],
+  tool: 'TOOL',
+  mcp: { server: 'SERVER' },
+  agent: 'KIND',
+  launches: {},
+  duration_ms: 1,
+  error_type: 'timeout',
+  exit_code: 1,
+  executable: 'git',
+  interrupted: false,
+  decision: { source: 'user', basis: 'observed' },
+  phase: 'before',
+  content: {},
+  model: 'm',
+  provider: 'p',
+  permission_mode: 'default',
+  traceparent: '',
+  fields: [],
+};
+
+/** As a subagent's event: it has every field of the envelope. */
+export function eventOf(type: string, of: object = data[type as EventType] ?? {}, root = false): Event {
+  return {
+    spec_version: SPEC_VERSION,
+    event_id: '00000000-0000-8000-8000-000000000000',
+    event_type: type,
+    timestamp: '2026-01-01T00:00:00.000Z',
+    source: { tool: agent },
+    session_id: root ? session : 'SUBAGENT',
+    parent_session_id: root ? undefined : session,
+    actor: { type: 'ai_agent' },
+    agent_mode: 'agent',
+    risk: common.risk,
+    data: of,
+    metadata: { [FACTS]: facts },
+  } as Event;
+}

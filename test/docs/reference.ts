@@ -1,0 +1,449 @@
+/**
+ * The parts of the documents that are read off the code: docs/commands.md, docs/telemetry.md, and the README's table of
+ * agents. `npm run docs` writes them; the test beside this fails when they are stale.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { isAbsent } from '../../src/agents/contract.ts';
+import { agents } from '../../src/agents/index.ts';
+import { type Command, type Flag, globalFlags } from '../../src/commands/command.ts';
+import { commands } from '../../src/commands/registry.ts';
+import { eventTypes } from '../../src/event/event.ts';
+import { mapRecord, severities } from '../../src/telemetry/logs.ts';
+import { incrementsOf } from '../../src/telemetry/metrics.ts';
+import {
+  development,
+  eventNameOf,
+  type MetricName,
+  metrics,
+  ours,
+  SCOPE,
+  stable,
+  VENDOR_EVENT,
+} from '../../src/telemetry/names.ts';
+import { metricResource, resourceAttributes, resourceOf } from '../../src/telemetry/resource.ts';
+import { mapSpan } from '../../src/telemetry/spans.ts';
+import { agent, eventOf, session, spans } from './probes.ts';
+
+const GENERATED = '<!-- Written by `npm run docs`; edits are overwritten. -->\n';
+
+// ---------------------------------------------------------------- docs/commands.md
+
+export function commandsPage(): string {
+  return `${[
+    GENERATED,
+    '# Commands',
+    '',
+    'Exit codes: 0 done, 1 a problem was found or work is left over, 2 wrong usage. The front end that agents call always exits 0.',
+    '',
+    'Understood by every command:',
+    '',
+    ...flagTable(globalFlags),
+    '',
+    ...commands.flatMap(commandSection),
+  ]
+    .join('\n')
+    .trimEnd()}\n`;
+}
+
+const commandSection = (command: Command): string[] => [
+  `## ${command.name}`,
+  '',
+  `${capital(command.summary)}.`,
+  '',
+  '```',
+  command.usage,
+  '```',
+  '',
+  ...(command.notes ? [command.notes.join(' '), ''] : []),
+  ...(command.flags.length > 0 ? [...flagTable(command.flags), ''] : []),
+  'Example:',
+  '',
+  '```sh',
+  command.example,
+  '```',
+  '',
+];
+
+const flagTable = (flags: readonly Flag[]): string[] => [
+  '| flag | does |',
+  '| --- | --- |',
+  ...flags.map(({ name, value, short, summary }) => {
+    const words = `\`${name}${value === undefined ? '' : ` ${value}`}\``;
+    return row(short === undefined ? words : `${words}, \`${short}\``, summary);
+  }),
+];
+
+// ---------------------------------------------------------------- docs/telemetry.md
+
+const wide = { attributes: 1_000, links: 1_000 };
+const limits = { span: wide, log: wide };
+const resource = resourceOf({});
+
+const from = { agent, session, provider: 'PROVIDER', denyAsError: false, limits };
+
+const spanOf = (kind: keyof typeof spans) => mapSpan(spans[kind], from, resource);
+
+const attributesOfEvent = (type: string, data?: object): string[] =>
+  Object.keys(
+    mapRecord(
+      {
+        event: eventOf(type, data),
+        trace: { agent, session, segment: 0 },
+        span: { kind: 'turn', session, parts: ['1'] },
+      },
+      from,
+      resource,
+    ).attributes,
+  );
+
+const kinds = Object.keys(spans) as (keyof typeof spans)[];
+
+/** What the fold decides and its types cannot say. */
+const spanNotes: Record<keyof typeof spans, { parent: string; lasts: string }> = {
+  session: { parent: 'none: the root', lasts: 'one segment of a root session, from its first event to its end' },
+  turn: { parent: 'session', lasts: 'one prompt, up to the final response' },
+  subagent: {
+    parent: 'the action that launched it, else the turn',
+    lasts: 'one run of a subagent; `session.id` stays that of the root session',
+  },
+  action: { parent: 'turn or subagent', lasts: 'one use of a tool; its own duration where the agent states one' },
+};
+
+const about: { readonly [name: string]: string } = {
+  [stable.errorType]:
+    'What failed; with it the span has status ERROR. A denied action has none, unless `trace.deny_as_error` is set',
+  [development.sessionId]: "The root session's id, on everything that belongs to it",
+  [development.eventName]: "The record's event name once more, for back ends that drop that field",
+  [development.conversationId]: 'The same as `session.id`, under the name that GenAI views look for',
+  [development.operationName]: '`invoke_agent` or `execute_tool`',
+  [development.agentName]: 'The agent; for a subagent its kind',
+  [development.providerName]: "The provider of the agent's models, where the agent has one",
+  [development.requestModel]: 'The model that the agent names',
+  [development.toolName]: "The agent's own name of what it executes",
+  [development.toolCallId]: "The agent's own id of the action",
+  [development.toolType]: '`function` built in, `extension` from an MCP server',
+  [development.mcpMethodName]: '`tools/call`, for tools of MCP servers',
+  [development.processExecutableName]: 'The program of a simple shell command; never an argument',
+  [development.processExitCode]: 'Exit code of a shell command, where the agent states it',
+  [ours.specVersion]: 'Version of Agent Hooks that the event follows',
+  [ours.eventId]: 'On a record the event; on a span the event that closed it. The same in the journal',
+  [ours.eventType]: 'Type of the event, as Agent Hooks or its vendor spells it',
+  [ours.eventNative]: "The agent's own name of the event",
+  [ours.agentId]: "The subagent's native id",
+  [ours.agentMode]: '`agent` or `plan`, as the agent says',
+  [ours.parentSession]: 'The session that a subagent belongs to',
+  [ours.actorType]: '`user`, `ai_agent` or `system`',
+  [ours.durationSource]:
+    "Where the span's length comes from: `native`, `arrival`, ...; `clamped` when its ends stood the wrong way round",
+  [ours.segment]: 'Number of this part of a long session, from 0; each has a trace of its own',
+  [ours.startReason]: '`new`, `resume` or `restart`',
+  [ours.endReason]: 'Why the session or the segment ended',
+  [ours.sessionTurns]: 'Turns in the segment',
+  [ours.sessionActions]: 'Actions in the segment, those of subagents too',
+  [ours.sessionSubagents]: 'Subagent runs in the segment',
+  [ours.sessionDenied]: 'Denied actions in the segment',
+  [ours.sessionFailed]: 'Failed actions in the segment',
+  [ours.turnId]: "The agent's own id of the prompt",
+  [ours.turnOutcome]: '`completed`, `failed`, `denied` or `unfinished`',
+  [ours.turnPrompts]: 'Prompts that this turn answered',
+  [ours.turnContinuation]: 'Which continuation of an already closed turn this is',
+  [ours.turnActions]: 'Actions in the turn',
+  [ours.turnDenied]: 'Denied actions in the turn',
+  [ours.turnFailed]: 'Failed actions in the turn',
+  [ours.turnWaitMs]: 'Time in which the turn waited for a person (ms)',
+  [ours.subagentOutcome]: '`completed` or `abandoned`',
+  [ours.subagentActions]: 'Actions of this run',
+  [ours.subagentContinuation]: 'Which further run of the same subagent this is',
+  [ours.actionName]: "Agent Hooks' name: `shell`, `read_file`, `write_file`, `code_edit`, `web_search`, `mcp:...`, ...",
+  [ours.actionOutcome]: '`success`, `failure`, `denied`, `interrupted`, `abandoned` or `unknown`',
+  [ours.actionSuccess]: 'Whether it succeeded; absent where nobody knows',
+  [ours.actionWaitMs]: 'Time that the action waited for a person, before it ran (ms)',
+  [ours.actionDurationMs]: "The agent's own duration of the action (ms)",
+  [ours.mcpServer]: 'Name of the MCP server',
+  [ours.decisionOutcome]: '`allow`, `deny` or `ask`; on the metric of policies what became of them',
+  [ours.decisionSource]:
+    'Who decided: `user`, `classifier`, `config`, `hook`, `mode`, `policy`, `sandbox` or `unknown`',
+  [ours.decisionBasis]: '`observed` when the agent said so, `inferred` when it follows from what it did next',
+  [ours.riskScore]: 'Risk from 0 to 100, where an event carries one',
+  [ours.riskLevel]: '`low`, `medium`, `high` or `critical`',
+  [ours.riskFactors]: 'What makes it risky',
+  [ours.promptLength]: 'Length of the prompt in characters',
+  [ours.promptHash]: 'HMAC of the prompt under the key of the installation',
+  [ours.promptFollowup]: 'Whether the prompt follows an earlier one',
+  [ours.responseLength]: 'Length of the response in characters',
+  [ours.responseHash]: 'HMAC of the response under the key of the installation',
+  [ours.responseFinal]: 'Whether it ends the turn',
+  [ours.planType]: '`plan`, `explore` or `default`',
+  [ours.planSteps]: 'Steps of the plan',
+  [ours.contextTrigger]: '`auto`, `manual` or `system`',
+  [ours.contextPhase]: '`before` or `after` the compaction',
+  [ours.tokensBefore]: 'Tokens in the context before',
+  [ours.tokensAfter]: 'Tokens in the context after',
+  [ours.tokensRemoved]: 'Tokens that went',
+  [ours.tokensUsed]: 'Tokens in the context',
+  [ours.tokensLimit]: 'Tokens at which it is compacted',
+  [ours.tokensRemaining]: 'Tokens up to there',
+  [ours.utilization]: 'Share of the limit that is used, 0 to 1',
+  [ours.policyName]: 'Name of the policy',
+  [ours.policyRule]: 'Its rule',
+  [ours.notificationType]: '`ToolPermission`, `IdleTimeout`, `ErrorAlert`, or as the agent says',
+  [ours.errorOrigin]: 'Type of the event that the error came from',
+  [ours.retryAttempt]: 'Number of the attempt',
+  [ours.loopIterations]: 'Repetitions so far',
+  [ours.loopTokens]: 'Tokens that the loop took',
+  [ours.loopElapsedMs]: 'Time that the loop took (ms)',
+  [`${ours.vendorPrefix}*`]: 'Closed sets and numbers of an event that only this agent has',
+};
+
+export function telemetryPage(): string {
+  return `${[
+    GENERATED,
+    '# Telemetry',
+    '',
+    `What leaves, name by name. Instrumentation scope \`${SCOPE}\`. Names of OpenTelemetry are marked \`stable\` or \`development\` as the conventions mark them;`,
+    '`own` are ours, under `agent_hooks.`, where the conventions have nothing. What is unknown is absent, never 0 or a guess.',
+    '',
+    '## Resource',
+    '',
+    'The same for all sessions of an agent under one configuration; nothing of a session, a process or a person. Metrics carry it without versions, so that',
+    'an upgrade does not begin new series.',
+    '',
+    ...resourceTable(),
+    '',
+    'Attributes of `OTEL_RESOURCE_ATTRIBUTES` and of the key `attributes` are added.',
+    '',
+    '## Spans',
+    '',
+    'A session is one trace. A resumed session goes on in a new trace with a link to the former one, and so does one with 2,000 spans or an age of four hours, at',
+    'the start of its next turn. Each span leaves once, when it is over. All spans are of kind INTERNAL.',
+    '',
+    '| span | name | child of | is |',
+    '| --- | --- | --- | --- |',
+    ...kinds.map(kind => row(kind, `\`${spanOf(kind).name}\``, spanNotes[kind].parent, spanNotes[kind].lasts)),
+    '',
+    `Links say in \`${ours.linkType}\` why: \`previous_segment\`, \`continued_turn\`, \`continued_subagent\`, or \`caller\` (the trace in whose \`TRACEPARENT\` the agent was started; \`trace.traceparent\` can make it the parent, or nothing).`,
+    '',
+    '## Attributes',
+    '',
+    ...attributeTable(),
+    '',
+    'Values are cut at 2,048 bytes, at a whole character.',
+    '',
+    '## Metrics',
+    '',
+    'Cumulative by default, delta with `otlp.temporality`. Attributes come from closed sets, so that the number of series is bounded: a tool that is not built into the',
+    'agent counts as `mcp` or `custom`, all subagents as `subagent`, an error outside the list as `_OTHER`. A new series leaves once as 0 before its first value, so that',
+    '`increase()` sees short sessions.',
+    '',
+    ...metricTable(),
+    '',
+    'Bounds of the histograms:',
+    '',
+    '| metric | bounds |',
+    '| --- | --- |',
+    ...allMetrics.flatMap(({ name, bounds }) => (bounds ? [row(`\`${name}\``, bounds.join(', '))] : [])),
+    '',
+    'The names in Prometheus are those of its OTLP receiver with the default translation: dots become underscores, also in labels (`gen_ai_tool_name`), a unit of',
+    'seconds is appended, counters end in `_total`. `service.name` becomes `job`, `service.instance.id` becomes `instance`; the rest of the resource stands on `target_info`.',
+    '',
+    '```promql',
+    'sum by (gen_ai_tool_name) (increase(gen_ai_execute_tool_duration_seconds_count[1h]))',
+    'histogram_quantile(0.95, sum by (le, gen_ai_tool_name) (rate(gen_ai_execute_tool_duration_seconds_bucket[1h])))',
+    'sum by (agent_hooks_decision_source) (increase(agent_hooks_decisions_total{agent_hooks_decision_outcome="deny"}[1d]))',
+    '```',
+    '',
+    '## Logs',
+    '',
+    'One record for each event that an agent told or that silence ended, in the context of its span, whether or not that span is sampled. The body is one line for people that ends in the first',
+    'digits of the event id.',
+    '',
+    `Every record has ${commonOnLogs().map(code).join(', ')} (the last ones where the event has them).`,
+    '',
+    '| event | event name | severity | besides |',
+    '| --- | --- | --- | --- |',
+    ...eventTypes.map(type =>
+      row(
+        code(type),
+        code(eventNameOf(type)),
+        severities[type],
+        attributesOfEvent(type)
+          .filter(name => !commonOnLogs().includes(name))
+          .map(code)
+          .join(' '),
+      ),
+    ),
+    row('`vendor.*`', code(VENDOR_EVENT), 'INFO', code(`${ours.vendorPrefix}*`)),
+    '',
+    'An event with a decision `ask` or `deny`, a failed and an interrupted action are WARN; a violation of critical risk is ERROR.',
+    '',
+    'In Loki `service_name` and `service_instance_id` are labels; every attribute is structured metadata with underscores for dots, beside `trace_id`, `span_id`, `severity_text` and',
+    '`scope_name`. Loki 3.7 drops the event name of a record, so query the attribute:',
+    '',
+    '```logql',
+    `{service_name="${agents[0]?.id}"} | event_name="agent_hooks.action.after" | agent_hooks_action_success="false"`,
+    `sum by (gen_ai_tool_name) (count_over_time({service_name="${agents[0]?.id}"} | event_name="agent_hooks.action.before" [1h]))`,
+    `{service_name="${agents[0]?.id}"} | session_id="..." | severity_text="WARN"`,
+    '```',
+  ].join('\n')}\n`;
+}
+
+function resourceTable(): string[] {
+  const meaning: { [name: string]: string } = {
+    [stable.serviceName]: 'The agent, or `service_name` of the configuration',
+    [stable.serviceInstanceId]:
+      'Computed from the installation, the agent and the static attributes; says nothing about the machine',
+    [stable.telemetryDistroName]: '`otel-hooks`',
+    [stable.telemetryDistroVersion]: 'Its version; not on metrics',
+    [stable.telemetrySdkLanguage]: '`nodejs`',
+    [stable.telemetrySdkName]: '`opentelemetry`',
+  };
+  const all = resourceAttributes({ agent, serviceName: undefined, attributes: {}, installation: '' });
+  const onMetrics = metricResource(all);
+  return [
+    '| attribute | on metrics | is |',
+    '| --- | --- | --- |',
+    ...Object.keys(all).map(name => row(code(name), name in onMetrics ? 'yes' : 'no', meaningOf(meaning, name))),
+  ];
+}
+
+function attributeTable(): string[] {
+  const places = new Map<string, Set<string>>();
+  const note = (names: readonly string[], place: string): void => {
+    for (const name of names) places.set(name, (places.get(name) ?? new Set()).add(place));
+  };
+  for (const kind of kinds) note(Object.keys(spanOf(kind).attributes), kind);
+  for (const type of eventTypes) note(attributesOfEvent(type), 'logs');
+  note(attributesOfEvent('vendor.x.Y', { '*': 1 }), 'logs');
+  for (const { names } of metricAttributes().values()) note([...names], 'metrics');
+  const undone = Object.keys(about).filter(name => !places.has(name));
+  if (undone.length > 0)
+    throw new Error(`described in test/docs/reference.ts, but nothing carries it: ${undone.join(', ')}`);
+  const rank = (name: string): number => ['stable', 'development', 'own'].indexOf(stabilityOf(name));
+  return [
+    '| attribute | stability | on | is |',
+    '| --- | --- | --- | --- |',
+    ...[...places]
+      .sort(([a], [b]) => rank(a) - rank(b) || (a < b ? -1 : 1))
+      .map(([name, on]) => row(code(name), stabilityOf(name), [...on].join(', '), meaningOf(about, name))),
+  ];
+}
+
+const stabilityOf = (name: string): string =>
+  isOneOf(stable, name) ? 'stable' : isOneOf(development, name) ? 'development' : 'own';
+const isOneOf = (names: Readonly<Record<string, string>>, name: string): boolean => Object.values(names).includes(name);
+
+function meaningOf(meanings: { readonly [name: string]: string }, name: string): string {
+  const meaning = meanings[name];
+  if (meaning === undefined) throw new Error(`test/docs/reference.ts does not say what ${name} is`);
+  return meaning;
+}
+
+const allMetrics: readonly MetricName[] = Object.values(metrics);
+
+/** Attributes of each metric, by its name. */
+function metricAttributes(): Map<string, { names: Set<string> }> {
+  const found = new Map<string, { names: Set<string> }>(allMetrics.map(({ name }) => [name, { names: new Set() }]));
+  const events = eventTypes.map(type => eventOf(type, undefined, true));
+  const finished = kinds.map(kind => spans[kind]);
+  for (const { metric, attributes } of incrementsOf(events, finished, agent, () => true)) {
+    for (const name of Object.keys(attributes)) found.get(metrics[metric].name)?.names.add(name);
+  }
+  return found;
+}
+
+function metricTable(): string[] {
+  const attributes = metricAttributes();
+  return [
+    '| metric | type | unit | in Prometheus | attributes | is |',
+    '| --- | --- | --- | --- | --- | --- |',
+    ...allMetrics.map(metric =>
+      row(
+        code(metric.name),
+        metric.bounds ? 'histogram' : 'counter',
+        code(metric.unit),
+        metric.bounds
+          ? ['bucket', 'sum', 'count'].map(part => code(`${prometheusName(metric)}_${part}`)).join(' ')
+          : code(prometheusName(metric)),
+        [...(attributes.get(metric.name)?.names ?? [])].map(code).join(' '),
+        metric.description.replace(/\.$/, ''),
+      ),
+    ),
+  ];
+}
+
+/** Units in braces are annotations and leave no trace in the name. */
+function prometheusName({ name, unit, bounds }: MetricName): string {
+  const plain = name.replace(/[^a-zA-Z0-9_]/g, '_');
+  if (unit !== 's' && !/^\{.*\}$/.test(unit)) throw new Error(`no rule for the unit ${unit}`);
+  return `${plain}${unit === 's' ? '_seconds' : ''}${bounds ? '' : '_total'}`;
+}
+
+function commonOnLogs(): string[] {
+  const [first = [], ...others] = eventTypes.map(type => attributesOfEvent(type));
+  return first.filter(name => others.every(names => names.includes(name)));
+}
+
+// ---------------------------------------------------------------- README.md
+
+/** What each agent's hooks become, read off the samples that the agents' own tests hold against the code. */
+export function agentsTable(): string {
+  const becomes = new Map(agents.map(each => [each.id, sampled(each.id)]));
+  const told = eventTypes.filter(type => [...becomes.values()].some(types => types.has(type)));
+  const untold = eventTypes.filter(type => !told.includes(type));
+  return [
+    row('', ...agents.map(each => `${each.title} ${each.source.version}`)),
+    row('---', ...agents.map(() => '---')),
+    row('checked', ...agents.map(each => `${each.source.checked} against [its documentation](${each.source.docs})`)),
+    ...told.map(type =>
+      row(code(type), ...agents.map(each => [...(becomes.get(each.id)?.get(type) ?? [])].map(code).join(', ') || 'no')),
+    ),
+    row(
+      'known, kept as `vendor.*`',
+      ...agents.map(each => [...(becomes.get(each.id)?.get('vendor') ?? [])].map(code).join(', ')),
+    ),
+    row(
+      'registered by `enable`',
+      ...agents.map(each => {
+        const all = Object.values(each.events);
+        return `${all.filter(event => event.register !== false).length} of ${all.length} hooks`;
+      }),
+    ),
+    row(
+      'settings file',
+      ...agents.map(each => (isAbsent(each.settings) ? `no: ${each.settings.absent}` : 'written and given back')),
+    ),
+    row('transcripts', ...agents.map(each => `no: ${each.transcript.absent}`)),
+    '',
+    `Types of the standard that no hook tells: ${untold.map(code).join(', ')}.`,
+  ].join('\n');
+}
+
+/** Event type, or `vendor`, to the native hooks that become one. */
+function sampled(id: string): Map<string, Set<string>> {
+  const folder = join(import.meta.dirname, '..', 'agents', id);
+  const found = new Map<string, Set<string>>();
+  const one = agents.find(each => each.id === id);
+  for (const file of readdirSync(folder)
+    .filter(name => name.endsWith('.sample'))
+    .sort()) {
+    const [head = '', events = ''] = readFileSync(join(folder, file), 'utf8').split(/^---- events\n/m);
+    const native = one?.eventName(JSON.parse(head.replace(/^#.*$/gm, ''))) ?? '';
+    for (const [type = ''] of events.matchAll(/^\S+/gm)) {
+      const key = type.startsWith('vendor.') ? 'vendor' : type;
+      found.set(key, (found.get(key) ?? new Set()).add(native));
+    }
+  }
+  return found;
+}
+
+/** The README with its generated part anew. */
+export function withAgents(readme: string): string {
+  const part = /(<!-- agents: written by `npm run docs` -->\n)[\s\S]*?(<!-- \/agents -->)/;
+  if (!part.test(readme)) throw new Error('README.md has no place for the table of agents');
+  return readme.replace(part, (_, begin: string, end: string) => `${begin}\n${agentsTable()}\n\n${end}`);
+}
+
+const row = (...cells: string[]): string => `| ${cells.map(cell => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+const code = (text: string): string => `\`${text}\``;
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
