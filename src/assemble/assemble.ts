@@ -25,12 +25,15 @@ import {
   type Risk,
   type RiskLevel,
 } from '../event/event.ts';
+import { own, put } from '../lib/read.ts';
 import type { ActionSpan, Finished, FinishedDecision, Link, SpanKey, TraceKey, TurnSpan } from './finished.ts';
 import type { FoldState, Held, Launch, OpenAction, OpenRisk, OpenSubagent, Segment } from './state.ts';
 
 /** A segment is cut at a turn's start beyond these: half of what Tempo takes for one trace, and of a working day. */
 const SEGMENT_SPANS = 2_000;
 const SEGMENT_AGE_MS = 4 * 3_600_000;
+/** Nothing runs longer; a number beyond it is a mistake, and would bend everything that holds the action. */
+const LONGEST_ACTION_MS = 7 * 24 * 3_600_000;
 const KNOWN_TURNS = 64;
 const KNOWN_CALLS = 512;
 const OPEN_ACTIONS = 1_024;
@@ -290,7 +293,7 @@ function closeTurn(
 function subagentOf(state: FoldState, at: At): OpenSubagent | undefined {
   const id = at.subagent;
   if (id === undefined) return undefined;
-  const open = state.subagents[id];
+  const open = own(state.subagents, id);
   if (open) return open;
   if (at.event.event_type === 'Session.End') return undefined;
   if (Object.keys(state.subagents).length >= OPEN_SUBAGENTS) {
@@ -312,7 +315,7 @@ function subagentOf(state: FoldState, at: At): OpenSubagent | undefined {
       runs === 0 ? [] : [{ trace: traceOf(state), span: subagentKey(state, id, runs - 1), type: 'continued_subagent' }],
     mode: at.event.agent_mode,
   };
-  state.subagents[id] = subagent;
+  put(state.subagents, id, subagent);
   return subagent;
 }
 
@@ -358,7 +361,7 @@ function linkLaunch(state: FoldState, at: At, call: string, id: string): void {
       other.sure = false;
     }
   }
-  const open = state.subagents[id];
+  const open = own(state.subagents, id);
   if (open) {
     open.launch = launch;
     open.sure = true;
@@ -433,7 +436,7 @@ const launchesOpen = (state: FoldState): boolean =>
 function openAction(state: FoldState, at: At, data: DataOf<'Action.Before'>): void {
   const { facts, event } = at;
   const call = facts.call ?? event.event_id;
-  if (state.actions[call] || state.leftCalls.includes(call)) {
+  if (own(state.actions, call) || state.leftCalls.includes(call)) {
     odd(at.out, 'late_before');
     return;
   }
@@ -460,7 +463,7 @@ function openAction(state: FoldState, at: At, data: DataOf<'Action.Before'>): vo
     overMs: undefined,
     parent: parentKey(state, at),
   };
-  state.actions[call] = action;
+  put(state.actions, call, action);
   if (decision?.outcome === 'deny') closeAction(state, at, call, action, { outcome: 'denied', endMs: at.atMs });
 }
 
@@ -471,7 +474,7 @@ function afterAction(state: FoldState, at: At, data: DataOf<'Action.After'>): vo
     odd(at.out, 'late_after');
     return;
   }
-  const open = state.actions[call];
+  const open = own(state.actions, call);
   const action: OpenAction = open ?? {
     call: facts.call,
     subagent: at.subagent,
@@ -533,7 +536,7 @@ function closeAction(state: FoldState, at: At, call: string, action: OpenAction,
   state.leftCalls.push(call);
   if (state.leftCalls.length > KNOWN_CALLS) state.leftCalls.shift();
   const { outcome, endMs, durationMs } = closing;
-  const native = durationMs !== undefined && durationMs >= 0;
+  const native = durationMs !== undefined && durationMs >= 0 && durationMs <= LONGEST_ACTION_MS;
   const startMs = native ? endMs - durationMs : action.beforeMs;
   let waitMs: number | undefined;
   if (action.askedMs !== undefined && (outcome === 'success' || outcome === 'failure' || outcome === 'interrupted')) {
@@ -551,7 +554,7 @@ function closeAction(state: FoldState, at: At, call: string, action: OpenAction,
     if (outcome === 'failure') segment.failed += 1;
   }
   if (action.subagent !== undefined) {
-    const subagent = state.subagents[action.subagent];
+    const subagent = own(state.subagents, action.subagent);
     if (subagent) {
       subagent.startMs = Math.min(subagent.startMs, startMs);
       subagent.actions += 1;
@@ -648,7 +651,7 @@ const effectOf: { [T in EventType]: Effect } = {
   'Agent.Plan.End': nothing,
   'Agent.Decision': (state, at, event) => {
     if (event.event_type !== 'Agent.Decision' || at.facts.call === undefined) return;
-    const action = state.actions[at.facts.call];
+    const action = own(state.actions, at.facts.call);
     const outcome = event.data.decision?.outcome;
     if (action === undefined || outcome === undefined) return;
     if (outcome === 'ask') action.askedMs ??= at.atMs;
@@ -678,7 +681,7 @@ const effectOf: { [T in EventType]: Effect } = {
 
 function effects(state: FoldState, at: At): void {
   for (const call of at.facts.over ?? []) {
-    const action = state.actions[call];
+    const action = own(state.actions, call);
     if (action) action.overMs ??= at.atMs;
   }
   if (!isVendor(at.event)) effectOf[at.event.event_type]?.(state, at, at.event);
@@ -697,7 +700,7 @@ function finish(state: FoldState, at: At): void {
   } else if (event.event_type === 'Session.End' || event.event_type === 'Session.Abort') {
     const aborted = event.event_type === 'Session.Abort';
     if (!main) {
-      const subagent = state.subagents[at.subagent ?? ''];
+      const subagent = own(state.subagents, at.subagent ?? '');
       if (subagent) closeSubagent(state, at, subagent, aborted ? 'abandoned' : 'completed', at.atMs);
     } else if (state.endedMs === undefined) {
       // Nobody saw when a silent session ended: its last sign of life is its end.
@@ -754,7 +757,7 @@ function contextOf(state: FoldState, at: At): SpanKey {
 /** Where something that happens now hangs: in its subagent, else in the turn that runs, else in the session. */
 function parentKey(state: FoldState, at: At): SpanKey {
   if (at.subagent !== undefined) {
-    const open = state.subagents[at.subagent];
+    const open = own(state.subagents, at.subagent);
     const runs = state.subagentRuns.find(([id]) => id === at.subagent)?.[1];
     return subagentKey(state, at.subagent, open?.ordinal ?? Math.max(0, (runs ?? 1) - 1));
   }

@@ -14,3 +14,12 @@ export const number = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isFinite(value) ? value : undefined;
 
 export const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
+
+/** What a table itself holds. Keys are often strangers' words, and every object has a `constructor`. */
+export const own = <T>(table: Readonly<Record<string, T>>, key: string): T | undefined =>
+  Object.hasOwn(table, key) ? table[key] : undefined;
+
+/** An entry under any key: assigned, `__proto__` would be no entry. */
+export function put<T>(table: Record<string, T>, key: string, value: T): void {
+  Object.defineProperty(table, key, { value, enumerable: true, writable: true, configurable: true });
+}

@@ -6,7 +6,7 @@
  */
 import type { AgentMode, EndReason, Fields, StartReason } from '../../event/event.ts';
 import { canonicalJson, digest } from '../../lib/hash.ts';
-import { fieldsOf, number, text, word } from '../../lib/read.ts';
+import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
 import { demoSession } from './demo.ts';
 import { settings } from './settings.ts';
@@ -61,7 +61,7 @@ const events: Record<string, HookEvent> = {
   SessionStart: {
     edge: true,
     read(fields) {
-      const reason = startReasons[text(fields.source) ?? 'startup'];
+      const reason = own(startReasons, text(fields.source) ?? 'startup');
       // `compact` goes on with the running session: nothing starts.
       if (reason === undefined) return [];
       return [
@@ -78,7 +78,7 @@ const events: Record<string, HookEvent> = {
     read: fields => [
       said(fields, {
         event_type: 'Session.End',
-        data: { end_reason: endReasons[text(fields.reason) ?? 'other'] ?? 'completed' },
+        data: { end_reason: own(endReasons, text(fields.reason) ?? 'other') ?? 'completed' },
       }),
     ],
   },
@@ -228,7 +228,7 @@ const events: Record<string, HookEvent> = {
       said(fields, {
         event_type: 'Agent.Notification',
         data: {
-          type: notificationTypes[text(fields.notification_type) ?? ''] ?? word(fields.notification_type),
+          type: own(notificationTypes, text(fields.notification_type) ?? '') ?? word(fields.notification_type),
           message: text(fields.message),
         },
         actor: 'system',
@@ -372,7 +372,7 @@ function actionName(fields: Fields): string {
   const tool = text(fields.tool_name) ?? 'unknown';
   const mcp = MCP.exec(tool);
   if (mcp) return `mcp:${mcp[2]}`;
-  return Object.hasOwn(actionNames, tool) ? (actionNames[tool] ?? tool) : tool;
+  return own(actionNames, tool) ?? tool;
 }
 
 function toolFacts(fields: Fields): NonNullable<Reading['facts']> {
