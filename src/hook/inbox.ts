@@ -8,10 +8,11 @@ import { fragmentName } from './fragment.ts';
 /** Makes the state folder and what a front end needs in it; undefined for one that somebody else could have prepared. */
 export function openInbox(stateFolder: string): string | undefined {
   const inbox = `${stateFolder}/inbox`;
-  process.umask(0o077);
   for (const folder of [stateFolder, inbox]) {
     const found = lstatSync(folder, { throwIfNoEntry: false });
     if (found === undefined) {
+      // The modes below are narrow by themselves; this is for a umask that would take the owner's own rights.
+      process.umask(0o077);
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       if (folder === inbox) mkdirSync(`${stateFolder}/problems`, { recursive: true, mode: 0o700 });
     } else if (!found.isDirectory() || (process.geteuid !== undefined && found.uid !== process.geteuid())) {
