@@ -50,7 +50,7 @@ const text = (session: string, more: object = {}): string => payloadOf(fields(se
 const around = (session: string, field: string, json: string): string =>
   `${text(session).slice(0, -1)},"${field}":${json}}`;
 
-const wrong = [7, [1, 'x', null], { a: { b: [] } }, true, null, ''];
+const wrong = [7, [1, 'x', null], { a: { b: [] } }, true, null, '', 'constructor', '__proto__'];
 const everyField = [
   'transcript_path',
   'cwd',
