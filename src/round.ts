@@ -249,6 +249,7 @@ const newSession = ({ agent, session, key }: Opening, pinned: SessionState['pinn
   pinned,
   memory: {},
   seen: [],
+  ordinals: {},
   recent: [],
   seq: 0,
   clock: undefined,

@@ -51,10 +51,12 @@ const run = (now?: () => number): Promise<Delivered> =>
   });
 
 test('one fragment that something inside cannot bear costs itself alone', async () => {
-  const read = claudeCode.events.Stop?.read;
-  vi.spyOn(claudeCode.events.Stop ?? { read }, 'read').mockImplementation((fields, memory) => {
+  const { Stop } = claudeCode.events;
+  if (Stop === undefined) throw new Error('Claude Code has a Stop hook');
+  const { read } = Stop;
+  vi.spyOn(Stop, 'read').mockImplementation((fields, memory) => {
     if (fields.poison) throw new TypeError('cannot bear it');
-    return read?.(fields, memory) ?? [];
+    return read(fields, memory);
   });
   for (let i = 0; i < 9; i += 1) hook({ hook_event_name: 'UserPromptSubmit', prompt_id: `p${i}`, prompt: `${i}` });
   hook({ hook_event_name: 'Stop', prompt_id: 'p8', poison: true });

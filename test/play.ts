@@ -19,6 +19,8 @@ export interface Told {
   atMs: number;
   payload: object | string;
   header?: Record<string, string>;
+  /** The kernel's clock, where the front end could read one. */
+  upMs?: number;
 }
 
 export interface Played {
@@ -79,6 +81,7 @@ export function play(told: readonly Told[], stored = false): Played {
           },
           memory: {},
           seen: [],
+          ordinals: {},
           recent: [],
           seq: 0,
           clock: undefined,
@@ -106,6 +109,7 @@ export function fragmentOf(told: Told, i = 0): Fragment {
     payload,
     atMs: told.atMs,
     sizeBytes: payload.length,
+    ...(told.upMs === undefined ? {} : { upMs: told.upMs, boot: '0000beef' }),
   };
 }
 

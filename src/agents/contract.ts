@@ -17,6 +17,8 @@ export const isAbsent = (value: unknown): value is Absent =>
  * the session's state. `remember` drops the oldest entry of its kind beyond the limit, so it stays small by construction.
  */
 export interface Memory {
+  /** A short hash of content under the installation's key: tells what is alike, and nobody else what it was. */
+  likeness(content: string): string;
   recall(kind: string, key: string): string | undefined;
   remember(kind: string, key: string, value: string): void;
   forget(kind: string, key: string): void;

@@ -7,7 +7,7 @@ const MOST_ENTRIES = 256;
 const MOST_CHARACTERS = 512;
 
 /** A memory over plain data, which it changes in place. */
-export function memoryOver(remembered: Remembered): Memory {
+export function memoryOver(remembered: Remembered, hash: (content: string) => string): Memory {
   const entries = (kind: string): [string, string][] => {
     remembered[kind] ??= [];
     return remembered[kind];
@@ -17,6 +17,7 @@ export function memoryOver(remembered: Remembered): Memory {
     if (at >= 0) entries(kind).splice(at, 1);
   };
   return {
+    likeness: content => hash(content),
     recall: (kind, key) => remembered[kind]?.find(([known]) => known === key)?.[1],
     remember(kind, key, value) {
       if (key.length > MOST_CHARACTERS || value.length > MOST_CHARACTERS) return;

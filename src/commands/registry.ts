@@ -45,10 +45,13 @@ export const commands: Command[] = [
   {
     name: 'enable',
     summary: "write our hooks into an agent's settings, after showing the change",
-    usage: 'otel-hooks enable --tool AGENT [--global] [--provider NAME] [--endpoint URL] [--dry-run] [--yes]',
+    usage:
+      'otel-hooks enable --tool AGENT [--global|--project|--local] [--provider NAME] [--endpoint URL] [--dry-run] [--yes]',
     flags: [
       { name: '--tool', value: 'AGENT', summary: `the agent, such as ${exampleAgent.id}; all for every known one` },
       { name: '--global', summary: 'for all projects of this user (the default)' },
+      { name: '--project', summary: 'for everyone who works in this folder: the file is shared' },
+      { name: '--local', summary: 'for this user in this folder' },
       { name: '--provider', value: 'NAME', summary: 'write the provider into our configuration, if it has none' },
       { name: '--endpoint', value: 'URL', summary: 'write the OTLP endpoint into our configuration' },
       { name: '--dry-run', summary: 'show the change, change nothing' },
@@ -60,10 +63,12 @@ export const commands: Command[] = [
   {
     name: 'disable',
     summary: "take our hooks out of an agent's settings again",
-    usage: 'otel-hooks disable --tool AGENT [--global] [--dry-run] [--yes]',
+    usage: 'otel-hooks disable --tool AGENT [--global|--project|--local] [--dry-run] [--yes]',
     flags: [
       { name: '--tool', value: 'AGENT', summary: `the agent, such as ${exampleAgent.id}; all for every known one` },
       { name: '--global', summary: 'for all projects of this user (the default)' },
+      { name: '--project', summary: 'for everyone who works in this folder: the file is shared' },
+      { name: '--local', summary: 'for this user in this folder' },
       { name: '--dry-run', summary: 'show the change, change nothing' },
       { name: '--yes', short: '-y', summary: 'do not ask' },
     ],

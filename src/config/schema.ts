@@ -259,10 +259,14 @@ export const settings = {
   'limits.span_attribute_value_length': limit('As `limits.attribute_value_length`, for spans.', [
     'OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT',
   ]),
-  'limits.span_event_count': limit('Most events of a span.', ['OTEL_SPAN_EVENT_COUNT_LIMIT'], 128),
+  'limits.span_event_count': limit(
+    'Most events of a span; none are sent, occurrences are log records.',
+    ['OTEL_SPAN_EVENT_COUNT_LIMIT'],
+    128,
+  ),
   'limits.span_link_count': limit('Most links of a span.', ['OTEL_SPAN_LINK_COUNT_LIMIT'], 128),
   'limits.event_attribute_count': limit(
-    "Most attributes of a span's event.",
+    "Most attributes of a span's event; no events are sent.",
     ['OTEL_SPAN_ATTRIBUTE_PER_EVENT_COUNT_LIMIT', 'OTEL_EVENT_ATTRIBUTE_COUNT_LIMIT'],
     128,
   ),
@@ -278,7 +282,7 @@ export const settings = {
     'OTEL_LOGRECORD_ATTRIBUTE_VALUE_LENGTH_LIMIT',
   ]),
   max_chars: setting(z.int().min(0).max(10_000_000), {
-    about: 'Longest content, in characters, where content was asked for.',
+    about: 'Known to earlier configurations; it bounds content, and there is no setting that sends content.',
     text: 'number',
     default: 20_000,
     variables: ['OTEL_HOOKS_MAX_CHARS'],
@@ -296,7 +300,7 @@ export const settings = {
     variables: ['OTEL_HOOKS_FSYNC'],
   }),
   debug: setting(z.boolean(), {
-    about: 'True: `deliver` and `serve` say what they do.',
+    about: 'Known to earlier configurations. `OTEL_HOOKS_DEBUG=true` prints where an unexpected error came from.',
     text: 'boolean',
     default: false,
     variables: ['OTEL_LOG_LEVEL', 'OTEL_HOOKS_DEBUG'],

@@ -35,7 +35,7 @@ const settable: readonly [string, Key][] = keys
   .sort(([a], [b]) => Number(isOurs(a)) - Number(isOurs(b)));
 
 /** What else is looked at, and by whom: these set no key. */
-const elsewhere = ['OTEL_HOOKS_CONFIG', 'OTEL_HOOKS_SOURCE_TOOL'];
+const elsewhere = ['OTEL_HOOKS_CONFIG', 'OTEL_HOOKS_SOURCE_TOOL', 'OTEL_HOOKS_LINGER'];
 
 function isOurs(variable: string): boolean {
   return variable.startsWith('OTEL_HOOKS_');

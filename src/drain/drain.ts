@@ -11,7 +11,7 @@ import type { Fragment } from '../hook/fragment.ts';
 import { digest, digestBytes, uuidOf } from '../lib/hash.ts';
 import { isFields } from '../lib/read.ts';
 import { recognize } from './recognize.ts';
-import { RECENT_PAYLOADS, SEEN_IDS, type SessionState, sessionKey } from './session.ts';
+import { ORDINALS, RECENT_PAYLOADS, SEEN_IDS, type SessionState, sessionKey } from './session.ts';
 
 export type Reject =
   | 'empty'
@@ -60,7 +60,7 @@ export function drain(fragment: Fragment, deps: Drain): Drained {
   if (isRepetition(state, payloadHash, fragment)) return { fate: 'duplicate', state };
 
   const atMs = settleClock(state, fragment);
-  const readings = normalize(agent, native, fields, state);
+  const readings = normalize(agent, native, fields, state, deps.hash);
   const seen = seenBy(state);
   const events: Event[] = [];
   let duplicates = 0;
@@ -68,7 +68,6 @@ export function drain(fragment: Fragment, deps: Drain): Drained {
     const event = identify(state, reading, {
       native,
       atMs,
-      payloadHash,
       seen,
       hash: deps.hash,
       traceparent: fragment.header.TRACEPARENT,
@@ -145,9 +144,9 @@ function settleClock(state: SessionState, fragment: Fragment): number {
   return atMs;
 }
 
-function normalize(agent: Agent, native: string, fields: Fields, state: SessionState): Reading[] {
+function normalize(agent: Agent, native: string, fields: Fields, state: SessionState, hash: Hash): Reading[] {
   const known = Object.hasOwn(agent.events, native) ? agent.events[native] : undefined;
-  if (known) return known.read(fields, memoryOver(state.memory));
+  if (known) return known.read(fields, memoryOver(state.memory, hash));
   return [{ event_type: `vendor.${agent.id}.${plainName(native)}`, data: {} }];
 }
 
@@ -157,7 +156,6 @@ const plainName = (native: string): string => (/^[A-Za-z0-9_.:-]{1,64}$/.test(na
 interface Circumstances {
   native: string;
   atMs: number;
-  payloadHash: string;
   seen: Set<string>;
   hash: Hash;
   traceparent: string | undefined;
@@ -167,28 +165,28 @@ interface Circumstances {
 function identify(state: SessionState, reading: Reading, at: Circumstances): Event | undefined {
   const subagent = boundId(reading.subagent);
   const session = subagent ?? state.session;
-  const id = idOf(state, session, reading, at);
-  if (id === undefined) return undefined;
+  const { key, facts: told, actor, subagent: _subagent, mode, atMs, ...body } = reading;
+  const { body: kept, content } = redact(body as Body, at.hash);
+  const facts = {
+    native: plainName(at.native),
+    root: subagent === undefined ? undefined : state.session,
+    ...boundFacts(told),
+    executable: 'action' in body.data && isFields(body.data.action) ? executableOf(body.data.action) : undefined,
+    content,
+  };
+  const id =
+    key === undefined
+      ? numberedId(state, session, { ...kept, facts }, at.seen)
+      : eventId(state, session, reading.event_type, key);
+  if (key !== undefined && at.seen.has(shortOf(id))) return undefined;
   remember(state, at.seen, shortOf(id));
   state.seq += 1;
-  const { key: _key, facts, actor, subagent: _subagent, mode, atMs, ...body } = reading;
-  const { body: kept, content } = redact(body as Body, at.hash);
   const known: Facts = {
     v: 1,
     seq: state.seq,
     time: atMs === undefined ? 'arrival' : 'native',
-    native: plainName(at.native),
-    root: subagent === undefined ? undefined : state.session,
     ...facts,
-    turn: boundId(facts?.turn),
-    call: boundId(facts?.call),
-    agent: boundId(facts?.agent),
-    tool: boundId(facts?.tool),
-    over: facts?.over?.map(call => boundId(call) ?? call),
-    launches: facts?.launches && { id: boundId(facts.launches.id), agent: boundId(facts.launches.agent) },
-    executable: 'action' in body.data && isFields(body.data.action) ? executableOf(body.data.action) : undefined,
     traceparent: state.seq === 1 ? at.traceparent?.slice(0, 64) : undefined,
-    content,
   };
   return {
     spec_version: SPEC_VERSION,
@@ -205,20 +203,46 @@ function identify(state: SessionState, reading: Reading, at: Circumstances): Eve
   } as Event;
 }
 
+/** What an agent's reader says beside the standard, with every name and id of bounded length. */
+function boundFacts(told: Reading['facts']): NonNullable<Reading['facts']> {
+  if (told === undefined) return {};
+  return {
+    ...told,
+    turn: boundId(told.turn),
+    call: boundId(told.call),
+    agent: boundId(told.agent),
+    tool: boundId(told.tool),
+    model: boundId(told.model),
+    provider: boundId(told.provider),
+    permission_mode: boundId(told.permission_mode),
+    error_type: boundId(told.error_type),
+    mcp: told.mcp && { server: boundId(told.mcp.server) ?? '' },
+    over: told.over?.map(call => boundId(call) ?? call),
+    launches: told.launches && { id: boundId(told.launches.id), agent: boundId(told.launches.agent) },
+  };
+}
+
 /**
- * With a native id: the same id whichever source tells it, and a second telling is a repetition. Without one: the
- * payload's hash and its number among equal payloads, so that two equal notifications stay two.
+ * Without a native id: what is left of the event after redaction, and its number among equals, so that two equal
+ * notifications stay two. Not the payload's hash: the id leaves, and whoever knows the rest of a payload could try out
+ * short prompts on it.
  */
-function idOf(state: SessionState, session: string, reading: Reading, at: Circumstances): string | undefined {
-  if (reading.key !== undefined) {
-    const id = eventId(state, session, reading.event_type, reading.key);
-    return at.seen.has(shortOf(id)) ? undefined : id;
-  }
-  for (let ordinal = 0; ; ordinal += 1) {
-    const id = eventId(state, session, reading.event_type, `${at.payloadHash}#${ordinal}`);
-    if (!at.seen.has(shortOf(id))) return id;
+function numberedId(state: SessionState, session: string, rest: object, seen: Set<string>): string {
+  const likeness = digest(JSON.stringify(rest, withoutHashes)).toString('hex', 0, 8);
+  const type = 'event_type' in rest ? String(rest.event_type) : '';
+  for (let ordinal = state.ordinals[likeness] ?? 0; ; ordinal += 1) {
+    const id = eventId(state, session, type, `${likeness}#${ordinal}`);
+    if (seen.has(shortOf(id))) continue;
+    state.ordinals[likeness] = ordinal + 1;
+    const [oldest, ...others] = Object.keys(state.ordinals);
+    if (others.length >= ORDINALS && oldest !== undefined) delete state.ordinals[oldest];
+    return id;
   }
 }
+
+/** Keyed hashes differ from installation to installation; ids do not. */
+const withoutHashes = (name: string, value: unknown): unknown =>
+  name === 'hash' || name.endsWith('_hash') ? undefined : value;
 
 const eventId = (state: SessionState, session: string, type: string, key: string): string =>
   uuidOf('otel-hooks/event/1', state.agent, state.session, session, type, key);

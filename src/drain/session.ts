@@ -27,6 +27,8 @@ export interface SessionState {
   memory: Remembered;
   /** Short forms of the last event ids, oldest first. */
   seen: string[];
+  /** Events without native ids: how many like this one there were. */
+  ordinals: { [likeness: string]: number };
   /** The last payloads: hash, parent process, arrival. */
   recent: [hash: string, parent: string, atMs: number][];
   seq: number;
@@ -39,6 +41,7 @@ export interface SessionState {
 
 export const SEEN_IDS = 4_096;
 export const RECENT_PAYLOADS = 32;
+export const ORDINALS = 512;
 
 /** Folder names come from here alone, so that no id of a stranger ever becomes a path. */
 export const sessionKey = (agent: string, session: string): string =>

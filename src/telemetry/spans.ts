@@ -37,6 +37,13 @@ export function mapSpan(span: FinishedSpan, facts: SpanContextFacts, resource: R
     { ...common(span, facts), ...attributesOf(span, facts), [stable.errorType]: error },
     facts.limits.span,
   );
+  const links = [
+    ...span.links.map(link => ({
+      context: context(link.trace, spanIdOf(facts.agent, link.span)),
+      attributes: { [ours.linkType]: link.type },
+    })),
+    ...callerLink(span, facts),
+  ];
   return {
     name: nameOf(span, facts),
     kind: SpanKind.INTERNAL,
@@ -47,20 +54,14 @@ export function mapSpan(span: FinishedSpan, facts: SpanContextFacts, resource: R
     duration: hrTime(span.endMs - span.startMs),
     status: error === undefined ? { code: SpanStatusCode.UNSET } : { code: SpanStatusCode.ERROR },
     attributes: attributes.kept,
-    links: [
-      ...span.links.map(link => ({
-        context: context(link.trace, spanIdOf(facts.agent, link.span)),
-        attributes: { [ours.linkType]: link.type },
-      })),
-      ...callerLink(span, facts),
-    ],
+    links: facts.limits.span.links > 0 ? links.slice(-facts.limits.span.links) : [],
     events: [],
     ended: true,
     resource,
     instrumentationScope: { name: SCOPE, version: VERSION },
     droppedAttributesCount: attributes.dropped,
     droppedEventsCount: 0,
-    droppedLinksCount: 0,
+    droppedLinksCount: Math.max(0, links.length - facts.limits.span.links),
   };
 }
 

@@ -101,6 +101,7 @@ for (const agent of agents) {
         const name = agent.eventName(payload) ?? '';
         const readings =
           agent.events[name]?.read(planted.payload, {
+            likeness: () => '',
             recall: () => undefined,
             remember() {},
             forget() {},

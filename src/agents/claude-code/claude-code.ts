@@ -5,7 +5,7 @@
  * turn; a queued prompt is announced under the id of the turn that runs, and its own turn comes without announcement.
  */
 import type { AgentMode, EndReason, Fields, StartReason } from '../../event/event.ts';
-import { canonicalJson, digest } from '../../lib/hash.ts';
+import { canonicalJson } from '../../lib/hash.ts';
 import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
 import { demoSession } from './demo.ts';
@@ -263,7 +263,7 @@ const events: Record<string, HookEvent> = {
   StopFailure: {
     edge: true,
     read(fields) {
-      const kind = word(fields.error) ?? 'unknown';
+      const kind = errorKind(fields.error);
       return [
         said(fields, {
           event_type: 'Model.Failed',
@@ -342,6 +342,10 @@ export const claudeCode: Agent = {
   demo: demoSession,
 };
 
+/** The kinds are a closed set that grows; whatever is no such word is none. */
+const errorKind = (error: unknown): string =>
+  /^[a-z][a-z0-9_]{0,63}$/.test(text(error) ?? '') ? String(error) : 'unknown';
+
 /** What every reading of a hook shares. */
 function said(fields: Fields, reading: Reading): Reading {
   return {
@@ -413,27 +417,26 @@ function vendor(...plain: string[]): HookEvent {
 }
 
 /** What makes two calls look alike where no id tells them apart. */
-function likeness(fields: Fields): string {
+function likeness(fields: Fields, memory: Memory): string {
   const input = canonicalJson(fields.tool_input ?? {});
-  return digest(text(fields.agent_id) ?? '', text(fields.tool_name) ?? '', input).toString('hex', 0, 12);
+  return memory.likeness([text(fields.agent_id) ?? '', text(fields.tool_name) ?? '', input].join('\0'));
 }
 
-/** Remembers a call that starts; one without an id gets one of its likeness and a number. */
+/** Remembers a call that starts; one without an id gets a number. */
 function openCall(fields: Fields, memory: Memory): string {
-  const like = likeness(fields);
-  const id = word(fields.tool_use_id) ?? `like-${like}-${nextNumber(memory, like)}`;
-  memory.remember('open', id, like);
+  const id = word(fields.tool_use_id) ?? `call-${nextNumber(memory)}`;
+  memory.remember('open', id, likeness(fields, memory));
   return id;
 }
 
-function nextNumber(memory: Memory, like: string): number {
-  const next = Number(memory.recall('numbers', like) ?? '0') + 1;
-  memory.remember('numbers', like, String(next));
+function nextNumber(memory: Memory): number {
+  const next = Number(memory.recall('numbers', 'calls') ?? '0') + 1;
+  memory.remember('numbers', 'calls', String(next));
   return next;
 }
 
 function closeCall(fields: Fields, memory: Memory): string | undefined {
-  const id = word(fields.tool_use_id) ?? oldestAlike(likeness(fields), memory, () => true);
+  const id = word(fields.tool_use_id) ?? oldestAlike(likeness(fields, memory), memory, () => true);
   if (id !== undefined) {
     memory.forget('open', id);
     memory.forget('asked', id);
@@ -444,7 +447,7 @@ function closeCall(fields: Fields, memory: Memory): string | undefined {
 function askedCall(fields: Fields, memory: Memory): string | undefined {
   const id =
     word(fields.tool_use_id) ??
-    oldestAlike(likeness(fields), memory, call => memory.recall('asked', call) === undefined);
+    oldestAlike(likeness(fields, memory), memory, call => memory.recall('asked', call) === undefined);
   if (id !== undefined) memory.remember('asked', id, '1');
   return id;
 }

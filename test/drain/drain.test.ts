@@ -1,0 +1,82 @@
+import { expect, test } from 'vitest';
+import { play, START_MS } from '../play.ts';
+
+const session = { session_id: 's-1', transcript_path: '/home/dev/.claude/projects/x/s-1.jsonl', cwd: '/x' };
+const prompt = (text: string, second = 0) => ({
+  atMs: START_MS + second * 1000,
+  payload: { ...session, hook_event_name: 'UserPromptSubmit', prompt_id: 'p1', prompt: text },
+});
+
+test('the id of an event says nothing of its content', () => {
+  const [yes] = play([prompt('yes')]).events;
+  const [nay] = play([prompt('nay')]).events;
+  expect(yes?.event_id).toBe(nay?.event_id);
+  expect(yes?.data).not.toEqual(nay?.data);
+});
+
+test('two equal events are two, with ids that the same order gives again', () => {
+  const ids = () => play([prompt('yes'), prompt('yes', 5), prompt('yes', 9)]).events.map(event => event.event_id);
+  expect(new Set(ids()).size).toBe(3);
+  expect(ids()).toEqual(ids());
+});
+
+test('a call without an id of its own gets a number, not a hash of its input', () => {
+  const { events } = play([
+    {
+      atMs: START_MS,
+      payload: { ...session, hook_event_name: 'PreToolUse', tool_name: 'Bash', tool_input: { command: 'date' } },
+    },
+  ]);
+  expect(events[0]?.metadata?.['dev.otel-hooks']?.call).toBe('call-1');
+});
+
+test('thousands of equal events cost no more each than the first', () => {
+  const told = Array.from({ length: 3_000 }, (_, i) => prompt('yes', i * 2));
+  const { events } = play(told);
+  expect(new Set(events.map(event => event.event_id)).size).toBe(events.length);
+});
+
+test.each([
+  ['', 'empty'],
+  ['  \n', 'empty'],
+  ['{"a":', 'not-json'],
+  ['\u0000\u0001binary', 'not-json'],
+  ['[1,2]', 'not-an-object'],
+  ['"text"', 'not-an-object'],
+  ['{"hello":1}', 'unknown-agent'],
+  [`${'['.repeat(100_000)}`, 'not-json'],
+])('%j is set aside: %s', (payload, reason) => {
+  expect(play([{ atMs: START_MS, payload }]).fates).toEqual([reason]);
+});
+
+test.each([
+  [undefined, 'no-session-id'],
+  ['', 'no-session-id'],
+  [42, 'no-session-id'],
+  ['x'.repeat(10_000), 'bad-session-id'],
+  ['a\u0000b', 'bad-session-id'],
+  ['../../etc/passwd', 'journaled'],
+  ['__proto__', 'journaled'],
+  ['constructor', 'journaled'],
+])('the session id %j: %s', (id, fate) => {
+  const payload = { ...session, session_id: id, hook_event_name: 'Stop' };
+  const played = play([{ atMs: START_MS, payload, header: { tool: 'claude-code' } }]);
+  expect(played.fates).toEqual([fate]);
+  for (const state of played.states.values()) expect(state.key).toMatch(/^[0-9a-f]{32}$/);
+});
+
+test('a clock that jumps bends nothing within a session', () => {
+  const played = play([
+    {
+      atMs: START_MS,
+      upMs: 1_000,
+      payload: { ...session, hook_event_name: 'PreToolUse', tool_name: 'Bash', tool_use_id: 'c1', tool_input: {} },
+    },
+    {
+      atMs: START_MS - 3_600_000,
+      upMs: 3_000,
+      payload: { ...session, hook_event_name: 'PostToolUse', tool_name: 'Bash', tool_use_id: 'c1', tool_input: {} },
+    },
+  ]);
+  expect(played.spans.map(span => span.endMs - span.startMs)).toEqual([2_000]);
+});
