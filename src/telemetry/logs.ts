@@ -5,10 +5,10 @@ import type { Resource } from '@opentelemetry/resources';
 import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
 import type { FinishedRecord } from '../assemble/finished.ts';
 import { type Event, type EventType, type Facts, factsOf, isVendor } from '../event/event.ts';
-import { VERSION } from '../lib/version.ts';
 import { clean, cleanText } from './clean.ts';
 import { spanIdOf, subMillisecondNanos } from './ids.ts';
-import { development, eventNameOf, ours, SCOPE, stable } from './names.ts';
+import { development, eventNameOf, ours, stable } from './names.ts';
+import { instrumentationScope } from './resource.ts';
 import { type SpanContextFacts, wireTraceId } from './spans.ts';
 
 type Level = 'DEBUG' | 'INFO' | 'WARN' | 'ERROR';
@@ -91,7 +91,7 @@ export function mapRecord(record: FinishedRecord, from: SpanContextFacts, resour
     body: lineOf(event, facts),
     attributes: attributes.kept as AnyValueMap,
     resource,
-    instrumentationScope: { name: SCOPE, version: VERSION },
+    instrumentationScope,
     droppedAttributesCount: attributes.dropped,
   };
 }

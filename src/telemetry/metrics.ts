@@ -15,9 +15,8 @@ import {
 } from '@opentelemetry/sdk-metrics';
 import type { FinishedSpan } from '../assemble/finished.ts';
 import { type Event, factsOf, isVendor } from '../event/event.ts';
-import { VERSION } from '../lib/version.ts';
-import { development, type MetricId, type MetricName, metrics, ours, SCOPE, stable } from './names.ts';
-import { metricResource, type Plain, resourceOf } from './resource.ts';
+import { development, type MetricId, type MetricName, metrics, ours, stable } from './names.ts';
+import { instrumentationScope, metricResource, type Plain, resourceOf } from './resource.ts';
 import { hrTime } from './spans.ts';
 
 export interface Increment {
@@ -295,7 +294,7 @@ export function encodeMetrics(
         resource: resourceOf(attributes),
         scopeMetrics: [
           {
-            scope: { name: SCOPE, version: VERSION },
+            scope: instrumentationScope,
             metrics: [...byMetric].map(([metric, points]) => dataOf(metric, points, temporality)),
           },
         ],

@@ -1,7 +1,7 @@
 import type { Resource } from '@opentelemetry/resources';
 import { digest } from '../lib/hash.ts';
 import { VERSION } from '../lib/version.ts';
-import { stable } from './names.ts';
+import { SCOPE, stable } from './names.ts';
 
 export interface ResourceFacts {
   agent: string;
@@ -32,6 +32,9 @@ export function metricResource(attributes: Plain): Plain {
   const versions: string[] = [stable.telemetryDistroVersion, stable.serviceVersion];
   return Object.fromEntries(Object.entries(attributes).filter(([name]) => !versions.includes(name)));
 }
+
+/** One object, because the serializers begin a new scope in the body for each object that they meet. */
+export const instrumentationScope = { name: SCOPE, version: VERSION };
 
 export function resourceOf(attributes: Plain): Resource {
   return {

@@ -3,10 +3,10 @@ import { type Attributes, SpanKind, SpanStatusCode, TraceFlags } from '@opentele
 import type { Resource } from '@opentelemetry/resources';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import type { FinishedSpan, TraceKey } from '../assemble/finished.ts';
-import { VERSION } from '../lib/version.ts';
 import { type AttributeLimits, clean } from './clean.ts';
 import { spanIdOf, traceIdOf } from './ids.ts';
-import { development, operations, ours, SCOPE, stable } from './names.ts';
+import { development, operations, ours, stable } from './names.ts';
+import { instrumentationScope } from './resource.ts';
 
 /** As the standard's variables set them. */
 export interface Limits {
@@ -58,7 +58,7 @@ export function mapSpan(span: FinishedSpan, facts: SpanContextFacts, resource: R
     events: [],
     ended: true,
     resource,
-    instrumentationScope: { name: SCOPE, version: VERSION },
+    instrumentationScope,
     droppedAttributesCount: attributes.dropped,
     droppedEventsCount: 0,
     droppedLinksCount: Math.max(0, links.length - facts.limits.span.links),
