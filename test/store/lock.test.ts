@@ -1,0 +1,153 @@
+import { execFileSync, spawn } from 'node:child_process';
+import * as fs from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { type Lock, type LockOptions, type LockSystem, type ProcessId, takeLock } from '../../src/store/lock.ts';
+
+let root: string;
+let folder: string;
+let nowMs: number;
+let nonces = 0;
+let alive: (process: ProcessId) => boolean;
+/** What happens while somebody sleeps. */
+let during: (ms: number) => void;
+
+beforeEach(() => {
+  root = fs.mkdtempSync(join(tmpdir(), 'otel-hooks-lock-'));
+  folder = join(root, 'state');
+  nowMs = 0;
+  alive = () => true;
+  during = () => {};
+});
+afterEach(() => fs.rmSync(root, { recursive: true }));
+
+const machine = (self: Partial<ProcessId> = {}): LockSystem => ({
+  fs,
+  clock: { nowMs: () => 1_700_000_000_000 + nowMs, monotonicMs: () => nowMs },
+  nonce: () => `n${++nonces}`,
+  sleep: async ms => {
+    nowMs += ms;
+    during(ms);
+  },
+  self: { host: 'h', boot: 'b', pidns: 'p', pid: 7, start: '1', ...self },
+  isAlive: process => alive(process),
+});
+const take = (more: Partial<LockOptions> = {}): Promise<Lock | undefined> =>
+  takeLock({ folder, version: '1.0.0', byHand: false, waitMs: 0, system: machine(), ...more });
+const elsewhere = { system: machine({ boot: 'other' }) };
+const touching = (lock: Lock | undefined) => () => {
+  lock?.touch();
+};
+
+it('goes to one, and to the next when it is released', async () => {
+  const lock = await take();
+  expect(await take()).toBeUndefined();
+  lock?.release();
+  expect(await take()).toBeDefined();
+});
+
+it('begins with a pid that a shell can read', async () => {
+  await take();
+  const pid = execFileSync('sh', ['-c', `read -r pid rest < '${folder}/lock'; printf %s "$pid"`], { encoding: 'utf8' });
+  expect(pid).toBe('7');
+});
+
+it('is taken at once from a process that is no more', async () => {
+  await take();
+  alive = () => false;
+  expect(await take()).toBeDefined();
+  expect(nowMs).toBe(0);
+});
+
+it('is taken from an owner that cannot be seen when it stayed the same for half a minute', async () => {
+  await take(elsewhere);
+  expect(await take()).toBeDefined();
+  expect(nowMs).toBeGreaterThanOrEqual(30_000);
+  expect(fs.readdirSync(folder).filter(name => name.startsWith('lock'))).toEqual(['lock']);
+});
+
+it('is left to an owner that cannot be seen but touches it', async () => {
+  during = touching(await take(elsewhere));
+  expect(await take()).toBeUndefined();
+  expect(nowMs).toBeLessThan(31_000);
+});
+
+it('is watched by one process at a time', async () => {
+  const owner = await take(elsewhere);
+  let second: Promise<Lock | undefined> | undefined;
+  during = () => {
+    touching(owner)();
+    second ??= take({ system: machine({ pid: 8 }) });
+  };
+  await take();
+  expect(await second).toBeUndefined();
+});
+
+it('is taken from a file that says nothing, and from what is no file', async () => {
+  const lock = await take();
+  lock?.release();
+  fs.writeFileSync(join(folder, 'lock'), '');
+  (await take())?.release();
+  fs.symlinkSync('/nowhere', join(folder, 'lock'));
+  expect(await take()).toBeDefined();
+});
+
+it.each([
+  { asking: { byHand: true, version: '1.0.0' }, isHandedOver: true },
+  { asking: { byHand: false, version: '1.0.1' }, isHandedOver: true },
+  { asking: { byHand: false, version: '1.10.0' }, isHandedOver: true },
+  { asking: { byHand: false, version: '1.0.0' }, isHandedOver: false },
+  { asking: { byHand: false, version: '0.9.9' }, isHandedOver: false },
+])('is handed over on request: $asking -> $isHandedOver', async ({ asking, isHandedOver }) => {
+  const owner = await take();
+  during = () => {
+    if (owner?.wanted()) owner.release();
+  };
+  const next = await take({ ...asking, waitMs: 5_000 });
+  expect(next !== undefined).toBe(isHandedOver);
+  expect(next?.wanted() ?? false).toBe(false);
+  expect(fs.existsSync(join(folder, 'lock.wanted'))).toBe(false);
+});
+
+it('is not given up for long to somebody who asked and died', async () => {
+  const owner = await take();
+  fs.writeFileSync(join(folder, 'lock.wanted'), '{"v":1,"version":"9.0.0","nonce":"x","byHand":true}');
+  expect(owner?.wanted()).toBe(true);
+  nowMs += 31_000;
+  expect(owner?.wanted()).toBe(false);
+});
+
+it('says to a former owner that another has it', async () => {
+  const owner = await take();
+  expect(owner?.touch()).toBe(true);
+  alive = () => false;
+  const next = await take();
+  nowMs += 3_000;
+  expect(owner?.touch()).toBe(false);
+  owner?.release();
+  expect(next?.touch()).toBe(true);
+});
+
+it('knows real processes', async () => {
+  const child = spawn('sleep', ['60']);
+  const real = { folder, version: '1.0.0', byHand: false, waitMs: 0 };
+  const lock = await takeLock(real);
+  expect(await takeLock(real)).toBeUndefined();
+  // As if the child had taken it: alive, then not.
+  const text = fs.readFileSync(join(folder, 'lock'), 'utf8');
+  const owner = { ...JSON.parse(text.slice(text.indexOf(' '))), pid: child.pid, start: '' };
+  fs.writeFileSync(join(folder, 'lock'), `${child.pid} ${JSON.stringify(owner)}\n`);
+  expect(await takeLock(real)).toBeUndefined();
+  fs.writeFileSync(join(folder, 'lock'), `${child.pid} ${JSON.stringify({ ...owner, start: 'another' })}\n`);
+  const hasStart = fs.existsSync('/proc/self/stat');
+  if (!hasStart) child.kill();
+  else expect(await takeLock(real)).toBeDefined();
+  fs.writeFileSync(join(folder, 'lock'), `${child.pid} ${JSON.stringify(owner)}\n`);
+  await new Promise(resolve => {
+    child.once('exit', resolve);
+    child.kill();
+  });
+  expect(await takeLock(real)).toBeDefined();
+  lock?.release();
+});
