@@ -80,16 +80,19 @@ function main(): number {
 function install(): { variants: Variant[]; state: string } {
   const dist = join(folder, 'lib', 'node_modules', 'otel-hooks', 'dist');
   const links = join(folder, 'bin');
-  const state = join(folder, 'state');
+  const state = join(folder, '.local', 'state', 'otel-hooks');
+  const config = join(folder, '.config', 'otel-hooks');
   const inbox = join(state, 'inbox');
   const bin = join(dist, 'otel-hooks.cjs');
   const deliver = join(dist, 'deliver.js');
   const script = join(folder, 'hook.sh');
-  for (const path of [dist, links, inbox, join(state, 'problems')]) mkdirSync(path, { recursive: true, mode: 0o700 });
+  for (const path of [dist, links, inbox, join(state, 'problems'), config])
+    mkdirSync(path, { recursive: true, mode: 0o700 });
   const root = fileURLToPath(new URL('..', import.meta.url));
   copyFileSync(join(root, 'dist', 'otel-hooks.cjs'), bin);
   copyFileSync(join(root, 'package.json'), join(dist, '..', 'package.json'));
   writeFileSync(deliver, '');
+  writeFileSync(join(config, 'config.json'), '{"provider": "otlp", "otlp": {"endpoint": "http://127.0.0.1:4318"}}\n');
   symlinkSync(bin, join(links, 'otel-hooks'));
   const setsid = ['/usr/bin/setsid', '/bin/setsid'].find(path => existsSync(path));
   writeFileSync(
@@ -98,8 +101,7 @@ function install(): { variants: Variant[]; state: string } {
   );
 
   const node = (...more: string[]): string[] => {
-    const flags = ['--tool', 'claude-code', '--event', 'PostToolUse', '--state-dir', state];
-    return [join(links, 'otel-hooks'), 'hook', ...flags, ...more];
+    return [join(links, 'otel-hooks'), 'hook', '--tool', 'claude-code', ...more];
   };
   const sh = (shell: string[], edge: boolean): string[] => {
     const command = shellCommand({ script, tool: 'claude-code', event: 'PostToolUse', edge });
