@@ -54,13 +54,15 @@ export async function deliver(options: DeliverOptions): Promise<Delivered> {
   const { stateFolder, byHand, waitMs, now = Date.now } = options;
   const untilMs = performance.now() + waitMs;
   const report: Delivered = { outcome: 'busy', journaled: 0, sent: 0, problems: [], books: undefined };
+  let leftBehind = 0;
   for (;;) {
     const lock = await takeLock({ folder: stateFolder, version: VERSION, byHand, waitMs: byHand ? waitMs : 0 });
     if (lock === undefined) return report;
     const store = openStore({ folder: stateFolder, access: 'own', fsync: options.fsync ?? false });
     const http = createHttpTransport();
+    let ended: Ended;
     try {
-      await work(store, lock, shipperOver(store, http.send, options, now), options, report, untilMs, now);
+      ended = await work(store, lock, shipperOver(store, http.send, options, now), options, report, untilMs, now);
       report.outcome = 'done';
       report.books = readStatusBooks(store);
     } finally {
@@ -68,10 +70,17 @@ export async function deliver(options: DeliverOptions): Promise<Delivered> {
       store.close();
       lock.release();
     }
-    // A hook may have looked at the lock in the moment before it went, and left its fragment to us.
-    if (byHand || !hasArrived(stateFolder)) return report;
+    if (ended === 'asked' || (byHand && performance.now() > untilMs)) return report;
+    // A hook may have looked at the lock in the moment before it went, and left its fragment to us. What still lies there
+    // when we found nothing to do is not for us: it is being written, or a later version's.
+    const waiting = countWaiting(stateFolder);
+    if (waiting === 0 || (ended === 'idle' && waiting <= leftBehind)) return report;
+    leftBehind = ended === 'idle' ? waiting : 0;
   }
 }
+
+/** asked: another is to deliver. idle: there was nothing to take. */
+type Ended = 'asked' | 'worked' | 'idle';
 
 async function work(
   store: Store,
@@ -81,11 +90,12 @@ async function work(
   report: Delivered,
   untilMs: number,
   now: () => number,
-): Promise<void> {
+): Promise<Ended> {
   let checkedMs = Number.NEGATIVE_INFINITY;
   let busyMs = performance.now();
   let tryMs = 0;
   let isFirst = true;
+  let hasWorked = false;
   let isLeaving = false;
   let shipping: Promise<void> | undefined;
   let failure: Error | undefined;
@@ -119,6 +129,7 @@ async function work(
     const hasWork = taken.fragments.length + taken.rejects.length + silent.length > 0;
     if (hasWork) {
       turn(store, taken, silent, options, report, now());
+      hasWorked = true;
       busyMs = performance.now();
       tryMs = 0;
     }
@@ -141,7 +152,9 @@ async function work(
   }
   await shipping;
   if (failure) throw failure;
-  if (!isLeaving) note(await shipper.pass({ final: true, leave }));
+  if (isLeaving) return 'asked';
+  note(await shipper.pass({ final: true, leave }));
+  return hasWorked ? 'worked' : 'idle';
 }
 
 /** One round. Lost to another owner, it is nothing: the fragments are offered again. */
@@ -264,10 +277,10 @@ export function destinationsIn(store: Pick<Store, 'document' | 'documents'>): De
     .flatMap(name => (store.document(name) as Destination | undefined) ?? []);
 }
 
-function hasArrived(stateFolder: string): boolean {
+function countWaiting(stateFolder: string): number {
   const store = openStore({ folder: stateFolder, access: 'read' });
   try {
-    return store.books().fragments.waiting > 0;
+    return store.books().fragments.waiting;
   } finally {
     store.close();
   }

@@ -83,9 +83,12 @@ function copied(app: string): string {
   return join(app, 'dist');
 }
 
-/** Waits until no process of ours is left in it; then it goes. */
+/** No process of ours is left in it. */
+export const quiet = (house: House): Promise<void> =>
+  until(() => !existsSync(join(house.state, 'lock')) || !isDelivering(house.state), 15_000);
+
 export async function vacate(house: House): Promise<void> {
-  await until(() => !existsSync(house.state) || !isDelivering(house.state), 15_000);
+  await quiet(house);
   rmSync(house.folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 }
 

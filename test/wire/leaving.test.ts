@@ -1,0 +1,65 @@
+/** When a delivery may leave: not while something arrived that it can deliver, and not never. */
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { type DeliverOptions, deliver } from '../../src/deliver.ts';
+import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
+import { AGENT } from './house.ts';
+
+let home: string;
+let state: string;
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'otel-hooks-leaving-'));
+  state = join(home, 'state');
+  mkdirSync(join(state, 'inbox'), { recursive: true, mode: 0o700 });
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+function arrive(prompt: string, spoil: (bytes: Buffer) => Buffer = bytes => bytes): void {
+  const unique = randomUUID();
+  const payload = { session_id: 's', hook_event_name: 'UserPromptSubmit', prompt_id: prompt, prompt };
+  const bytes = encodeFragment(unique, { tool: AGENT, cwd: home }, Buffer.from(JSON.stringify(payload)));
+  writeFileSync(join(state, 'inbox', fragmentName('0', '0', 1, unique)), spoil(bytes), { mode: 0o600 });
+}
+
+const run = (more: Partial<DeliverOptions>) =>
+  deliver({
+    stateFolder: state,
+    byHand: true,
+    waitMs: 5_000,
+    surroundings: { env: {}, home, platform: process.platform, ownVariables: false, configFile: undefined },
+    ...more,
+  });
+
+it('whenever an event arrives, a delivery by hand takes it with it or comes back to it', async () => {
+  // Each question for the time is a moment at which another hook may end.
+  for (let moment = 1; moment <= 12; moment += 1) {
+    arrive(`before ${moment}`);
+    let asked = 0;
+    const { books } = await run({
+      now() {
+        asked += 1;
+        if (asked === moment) arrive(`meanwhile ${moment}`);
+        return Date.now();
+      },
+    });
+    expect(books?.fragments.waiting, `arrived at moment ${moment} of ${asked}`).toBe(0);
+  }
+});
+
+it.each([
+  [
+    'written by a later version',
+    (bytes: Buffer) => Buffer.from(bytes.toString().replace('otel-hooks/1', 'otel-hooks/9')),
+  ],
+  ['that is being written', (bytes: Buffer) => bytes.subarray(0, -10)],
+])('a started delivery does not stay for ever for an event %s', async (_, spoil) => {
+  arrive('whole');
+  arrive('left alone', spoil);
+  const { outcome, books } = await run({ byHand: false, waitMs: 100 });
+  expect(outcome).toBe('done');
+  expect(books?.fragments).toMatchObject({ journaled: 1, waiting: 1 });
+});
