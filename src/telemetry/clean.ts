@@ -18,23 +18,27 @@ export interface AttributeLimits {
   valueLength?: number | undefined;
 }
 
-export function clean(attributes: Attributes, limits: AttributeLimits): Cleaned {
+/** Of all parts, in their order. They are not spread into one object first: that would cost as much as encoding them. */
+export function clean(parts: readonly Attributes[], limits: AttributeLimits): Cleaned {
   const kept: Attributes = {};
   let count = 0;
   let dropped = 0;
-  for (const [name, value] of Object.entries(attributes)) {
-    const cleaned = cleanValue(value, limits.valueLength);
-    if (cleaned === undefined) continue;
-    if (count >= limits.attributes) dropped += 1;
-    else {
-      kept[name] = cleaned;
-      count += 1;
+  for (const attributes of parts) {
+    for (const name in attributes) {
+      const value = attributes[name];
+      const cleaned = value === undefined ? undefined : cleanValue(value, limits.valueLength);
+      if (cleaned === undefined) continue;
+      if (count >= limits.attributes) dropped += 1;
+      else {
+        kept[name] = cleaned;
+        count += 1;
+      }
     }
   }
   return { kept, dropped };
 }
 
-function cleanValue(value: AttributeValue | undefined, longest = Number.POSITIVE_INFINITY): AttributeValue | undefined {
+function cleanValue(value: AttributeValue, longest = Number.POSITIVE_INFINITY): AttributeValue | undefined {
   if (typeof value === 'string') return cleanText(value).slice(0, longest);
   if (typeof value === 'number') return Number.isFinite(value) ? value : undefined;
   if (Array.isArray(value)) return value.slice(0, MOST_ITEMS).map(item => cleanText(String(item)).slice(0, longest));

@@ -1,5 +1,5 @@
 /** One log record for each event, in the context of its span. */
-import { TraceFlags } from '@opentelemetry/api';
+import { type Attributes, TraceFlags } from '@opentelemetry/api';
 import { type AnyValueMap, SeverityNumber } from '@opentelemetry/api-logs';
 import type { Resource } from '@opentelemetry/resources';
 import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
@@ -55,28 +55,7 @@ export function mapRecord(record: FinishedRecord, from: SpanContextFacts, resour
   const seconds = Math.floor(ms / 1000);
   const time: [number, number] = [seconds, (ms - seconds * 1000) * 1e6 + subMillisecondNanos(event.event_id)];
   const name = eventNameOf(event.event_type);
-  const attributes = clean(
-    {
-      [development.eventName]: name,
-      [development.sessionId]: record.trace.session,
-      [development.conversationId]: record.trace.session,
-      [development.agentName]: event.session_id === record.trace.session ? agent : facts.agent,
-      [ours.agentId]: event.session_id === record.trace.session ? undefined : event.session_id,
-      [ours.parentSession]: event.parent_session_id,
-      [ours.eventId]: event.event_id,
-      [ours.eventType]: event.event_type,
-      [ours.eventNative]: facts.native,
-      [ours.specVersion]: event.spec_version,
-      [ours.agentMode]: event.agent_mode,
-      [ours.actorType]: event.actor?.type,
-      [ours.turnId]: facts.turn,
-      [ours.riskScore]: event.risk?.score,
-      [ours.riskLevel]: event.risk?.level,
-      [ours.riskFactors]: event.risk?.factors,
-      ...dataAttributes(event, facts),
-    },
-    from.limits.log,
-  );
+  const attributes = clean([common(record, facts, agent), ...dataAttributes(event, facts)], from.limits.log);
   return {
     hrTime: time,
     hrTimeObserved: time,
@@ -96,108 +75,141 @@ export function mapRecord(record: FinishedRecord, from: SpanContextFacts, resour
   };
 }
 
-type Values = Parameters<typeof clean>[0];
+function common({ event, trace: { session } }: FinishedRecord, facts: Partial<Facts>, agent: string): Attributes {
+  return {
+    [development.eventName]: eventNameOf(event.event_type),
+    [development.sessionId]: session,
+    [development.conversationId]: session,
+    [development.agentName]: event.session_id === session ? agent : facts.agent,
+    [ours.agentId]: event.session_id === session ? undefined : event.session_id,
+    [ours.parentSession]: event.parent_session_id,
+    [ours.eventId]: event.event_id,
+    [ours.eventType]: event.event_type,
+    [ours.eventNative]: facts.native,
+    [ours.specVersion]: event.spec_version,
+    [ours.agentMode]: event.agent_mode,
+    [ours.actorType]: event.actor?.type,
+    [ours.turnId]: facts.turn,
+    [ours.riskScore]: event.risk?.score,
+    [ours.riskLevel]: event.risk?.level,
+    [ours.riskFactors]: event.risk?.factors,
+  };
+}
 
-function dataAttributes(event: Event, facts: Partial<Facts>): Values {
+/** In parts, which are not spread into one object for nothing. */
+function dataAttributes(event: Event, facts: Partial<Facts>): Attributes[] {
   if (isVendor(event)) {
     const plain = Object.entries(event.data).filter(([, value]) =>
       ['string', 'number', 'boolean'].includes(typeof value),
     );
-    return Object.fromEntries(
-      plain.slice(0, 24).map(([name, value]) => [`${ours.vendorPrefix}${name}`, value as string | number | boolean]),
-    );
+    return plain.slice(0, 24).map(([name, value]) => ({ [`${ours.vendorPrefix}${name}`]: value as string | number }));
   }
   switch (event.event_type) {
     case 'Session.Start':
-      return { [ours.startReason]: event.data.start_reason, [development.requestModel]: facts.model };
+      return [{ [ours.startReason]: event.data.start_reason, [development.requestModel]: facts.model }];
     case 'Session.End':
     case 'Session.Abort':
-      return {
-        [ours.endReason]: event.data.end_reason,
-        [stable.errorType]: event.event_type === 'Session.Abort' ? 'abandoned' : undefined,
-      };
+      return [
+        {
+          [ours.endReason]: event.data.end_reason,
+          [stable.errorType]: event.event_type === 'Session.Abort' ? 'abandoned' : undefined,
+        },
+      ];
     case 'Prompt.Submitted':
-      return {
-        [ours.promptLength]: event.data.prompt_length,
-        [ours.promptHash]: event.data.prompt_hash,
-        [ours.promptFollowup]: event.data.is_followup,
-        ...decisionAttributes(event.data.decision?.outcome, facts),
-      };
+      return [
+        {
+          [ours.promptLength]: event.data.prompt_length,
+          [ours.promptHash]: event.data.prompt_hash,
+          [ours.promptFollowup]: event.data.is_followup,
+        },
+        decisionAttributes(event.data.decision?.outcome, facts),
+      ];
     case 'Agent.Plan.Start':
     case 'Agent.Plan.End':
-      return { [ours.planType]: event.data.plan_type, [ours.planSteps]: event.data.step_count };
+      return [{ [ours.planType]: event.data.plan_type, [ours.planSteps]: event.data.step_count }];
     case 'Agent.Decision':
-      return {
-        ...actionAttributes(event.data.action_name, facts),
-        ...decisionAttributes(event.data.decision?.outcome, facts),
-      };
+      return [actionAttributes(event.data.action_name, facts), decisionAttributes(event.data.decision?.outcome, facts)];
     case 'Agent.Response':
-      return {
-        [ours.responseLength]: event.data.response_length,
-        [ours.responseHash]: event.data.response_hash,
-        [ours.responseFinal]: event.data.final,
-      };
+      return [
+        {
+          [ours.responseLength]: event.data.response_length,
+          [ours.responseHash]: event.data.response_hash,
+          [ours.responseFinal]: event.data.final,
+        },
+      ];
     case 'Model.Requested':
     case 'Model.Responded':
     case 'Model.Failed':
-      return { [development.requestModel]: event.data.model_id ?? facts.model, [stable.errorType]: facts.error_type };
+      return [{ [development.requestModel]: event.data.model_id ?? facts.model, [stable.errorType]: facts.error_type }];
     case 'Action.Before':
     case 'Action.After':
-      return {
-        ...actionAttributes(event.data.action.name, facts),
-        [ours.actionSuccess]: event.data.action.result?.success,
-        [ours.actionDurationMs]: facts.duration_ms,
-        [development.processExitCode]: event.data.action.result?.exit_code ?? facts.exit_code,
-        [development.processExecutableName]: facts.executable,
-        [stable.errorType]: facts.error_type,
-        ...decisionAttributes(event.data.decision?.outcome, facts),
-      };
+      return [
+        actionAttributes(event.data.action.name, facts),
+        {
+          [ours.actionSuccess]: event.data.action.result?.success,
+          [ours.actionDurationMs]: facts.duration_ms,
+          [development.processExitCode]: event.data.action.result?.exit_code ?? facts.exit_code,
+          [development.processExecutableName]: facts.executable,
+          [stable.errorType]: facts.error_type,
+        },
+        decisionAttributes(event.data.decision?.outcome, facts),
+      ];
     case 'Retry.Triggered':
-      return { [ours.actionName]: event.data.action_name, [ours.retryAttempt]: event.data.attempt };
+      return [{ [ours.actionName]: event.data.action_name, [ours.retryAttempt]: event.data.attempt }];
     case 'Retry.Loop.Detected':
     case 'Retry.Loop.Aborted':
-      return {
-        [ours.actionName]: event.data.action_name,
-        [ours.loopIterations]: event.data.iteration_count,
-        [ours.loopTokens]: event.data.tokens_consumed,
-        [ours.loopElapsedMs]: event.data.elapsed_ms,
-      };
+      return [
+        {
+          [ours.actionName]: event.data.action_name,
+          [ours.loopIterations]: event.data.iteration_count,
+          [ours.loopTokens]: event.data.tokens_consumed,
+          [ours.loopElapsedMs]: event.data.elapsed_ms,
+        },
+      ];
     case 'Context.UntilCompaction':
-      return {
-        [ours.tokensUsed]: event.data.tokens_used,
-        [ours.tokensLimit]: event.data.tokens_limit,
-        [ours.tokensRemaining]: event.data.tokens_remaining,
-        [ours.utilization]: event.data.percentage_used === undefined ? undefined : event.data.percentage_used / 100,
-      };
+      return [
+        {
+          [ours.tokensUsed]: event.data.tokens_used,
+          [ours.tokensLimit]: event.data.tokens_limit,
+          [ours.tokensRemaining]: event.data.tokens_remaining,
+          [ours.utilization]: event.data.percentage_used === undefined ? undefined : event.data.percentage_used / 100,
+        },
+      ];
     case 'Context.Compaction':
-      return {
-        [ours.contextTrigger]: event.data.trigger,
-        [ours.contextPhase]: facts.phase,
-        [ours.tokensBefore]: event.data.tokens_before,
-        [ours.tokensAfter]: event.data.tokens_after,
-        [ours.tokensRemoved]: event.data.tokens_removed,
-      };
+      return [
+        {
+          [ours.contextTrigger]: event.data.trigger,
+          [ours.contextPhase]: facts.phase,
+          [ours.tokensBefore]: event.data.tokens_before,
+          [ours.tokensAfter]: event.data.tokens_after,
+          [ours.tokensRemoved]: event.data.tokens_removed,
+        },
+      ];
     case 'Policy.Violation':
     case 'Policy.Blocked':
     case 'Policy.Override':
-      return {
-        ...actionAttributes(event.data.action?.name, facts),
-        [ours.policyName]: event.data.policy_name,
-        [ours.policyRule]: event.data.rule,
-        [ours.decisionSource]: facts.decision?.source,
-        [ours.decisionBasis]: facts.decision?.basis,
-      };
+      return [
+        actionAttributes(event.data.action?.name, facts),
+        {
+          [ours.policyName]: event.data.policy_name,
+          [ours.policyRule]: event.data.rule,
+          [ours.decisionSource]: facts.decision?.source,
+          [ours.decisionBasis]: facts.decision?.basis,
+        },
+      ];
     case 'Agent.Notification':
-      return { [ours.notificationType]: event.data.type, ...actionAttributes(undefined, facts) };
+      return [{ [ours.notificationType]: event.data.type }, actionAttributes(undefined, facts)];
     case 'Agent.Error':
-      return {
-        [stable.errorType]: facts.error_type ?? event.data.error_type,
-        [ours.errorOrigin]: event.data.origin_event,
-      };
+      return [
+        { [stable.errorType]: facts.error_type ?? event.data.error_type, [ours.errorOrigin]: event.data.origin_event },
+      ];
+    default:
+      // A type that a later version of the standard may bring: its envelope says it.
+      return [];
   }
 }
 
-function actionAttributes(name: string | undefined, facts: Partial<Facts>): Values {
+function actionAttributes(name: string | undefined, facts: Partial<Facts>): Attributes {
   return {
     [ours.actionName]: name,
     [development.toolName]: facts.tool,
@@ -206,7 +218,7 @@ function actionAttributes(name: string | undefined, facts: Partial<Facts>): Valu
   };
 }
 
-function decisionAttributes(outcome: string | undefined, facts: Partial<Facts>): Values {
+function decisionAttributes(outcome: string | undefined, facts: Partial<Facts>): Attributes {
   if (outcome === undefined) return {};
   return {
     [ours.decisionOutcome]: outcome,

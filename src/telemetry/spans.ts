@@ -26,6 +26,7 @@ export interface SpanContextFacts {
 export function mapSpan(span: FinishedSpan, facts: SpanContextFacts, resource: Resource): ReadableSpan {
   const traceId = wireTraceId(span.trace, facts);
   const parent = parentOf(span, facts);
+  const own = { traceId, spanId: spanIdOf(facts.agent, span.key), traceFlags: TraceFlags.SAMPLED };
   const context = (trace: TraceKey, spanId: string) => ({
     traceId: wireTraceId(trace, facts),
     spanId,
@@ -34,7 +35,7 @@ export function mapSpan(span: FinishedSpan, facts: SpanContextFacts, resource: R
   const error =
     span.errorType ?? (facts.denyAsError && 'outcome' in span && span.outcome === 'denied' ? 'denied' : undefined);
   const attributes = clean(
-    { ...common(span, facts), ...attributesOf(span, facts), [stable.errorType]: error },
+    [common(span, facts), attributesOf(span, facts), { [stable.errorType]: error }],
     facts.limits.span,
   );
   const links = [
@@ -47,7 +48,7 @@ export function mapSpan(span: FinishedSpan, facts: SpanContextFacts, resource: R
   return {
     name: nameOf(span, facts),
     kind: SpanKind.INTERNAL,
-    spanContext: () => ({ traceId, spanId: spanIdOf(facts.agent, span.key), traceFlags: TraceFlags.SAMPLED }),
+    spanContext: () => own,
     ...(parent ? { parentSpanContext: { traceId, spanId: parent, traceFlags: TraceFlags.SAMPLED } } : {}),
     startTime: hrTime(span.startMs),
     endTime: hrTime(span.endMs),
