@@ -241,7 +241,7 @@ function yieldOf({ state, spans, records }: Gain, destination: Destination): Yie
 const recalled = (store: Store, key: string): SessionState | undefined =>
   store.session(key)?.state as SessionState | undefined;
 
-const newSession = ({ agent, session, key }: Opening, pinned: SessionState['pinned']): SessionState => ({
+export const newSession = ({ agent, session, key }: Opening, pinned: SessionState['pinned']): SessionState => ({
   v: 1,
   key,
   agent: agent.id,
