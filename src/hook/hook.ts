@@ -6,7 +6,7 @@
  *
  * This and what it imports is all that a hook loads; each further module is paid for by every event of every session.
  */
-import { readFileSync, writeSync } from 'node:fs';
+import { readFileSync, writeSync } from './builtins.ts';
 import { travellingFrom } from './environment.ts';
 import { encodeHeader, encodeTrailer, maxFragmentBytes } from './fragment.ts';
 import { closeFragment, createFragment, noteProblem, openInbox, writeAll } from './inbox.ts';
@@ -129,7 +129,7 @@ function flush(flags: Flags, stateFolder: string, deliver: string): boolean {
       else noteProblem(stateFolder, 'kick-missing');
       return started;
     }
-    if (!flags.isEdge && isDelivering(stateFolder, Date.now())) return false;
+    if (!flags.isEdge && isDelivering(stateFolder)) return false;
     if (!kick({ deliver, stateFolder, args: ['--kicked'] })) noteProblem(stateFolder, 'kick-missing');
   } catch (error) {
     noteProblem(stateFolder, `kick-${codeOf(error) || 'unknown'}`);

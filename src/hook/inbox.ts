@@ -2,7 +2,7 @@
  * The Node front end's way to the disk: folders made or refused, one new file, nothing removed. Errors are thrown as
  * they come; the one catch is in hook.ts.
  */
-import { closeSync, lstatSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, lstatSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from './builtins.ts';
 import { fragmentName } from './fragment.ts';
 
 /** Makes the state folder and what a front end needs in it; undefined for one that somebody else could have prepared. */

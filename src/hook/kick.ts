@@ -2,27 +2,19 @@
  * Starting deliver. It is a process of its own, in a session of its own, with nothing of the agent's in its hands: it must
  * outlive the agent, and no agent may wait for it. Who is kicked decides itself whether there is something to do.
  */
-import { existsSync, lstatSync, readFileSync } from 'node:fs';
-
-/** The owner touches its lock every 2 s. */
-const lockStaleMs = 10_000;
+import { existsSync, readFileSync } from './builtins.ts';
 
 /**
- * Does a deliver seem to be alive? A wrong no costs a process that leaves at once; a wrong yes costs time until the
- * next edge event. So looking is enough and nothing is waited for.
+ * Does a deliver seem to be alive? A wrong no costs a process that leaves at once; a wrong yes (a pid that another has
+ * by now) costs time until the next edge event. So looking is enough and nothing is waited for.
  */
-export function isDelivering(stateFolder: string, nowMs: number): boolean {
-  const lock = `${stateFolder}/lock`;
+export function isDelivering(stateFolder: string): boolean {
   try {
-    const found = lstatSync(lock, { throwIfNoEntry: false });
-    if (found === undefined || nowMs - found.mtimeMs > lockStaleMs) return false;
-    const pid = Number.parseInt(readFileSync(lock, 'utf8'), 10);
-    // 0 and less would ask for whole groups of processes.
-    if (!(pid > 0)) return false;
-    process.kill(pid, 0);
-    return true;
+    // Read as UTF-8, Node takes a short cut through all its layers; a number at the start is all that counts.
+    const pid = Number.parseInt(readFileSync(`${stateFolder}/lock`, 'utf8'), 10);
+    return pid > 0 && process.kill(pid, 0);
   } catch (error) {
-    // EPERM: there is such a process, somebody else's. Anything else: its owner is gone, or just left.
+    // EPERM: there is such a process, somebody else's.
     return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
 }

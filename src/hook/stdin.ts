@@ -5,7 +5,7 @@
  * that memory does not grow with the payload. The buffer starts small, because most events are, and a large one costs
  * a system call and a page fault for every 4 KB.
  */
-import { fstatSync, readSync } from 'node:fs';
+import { fstatSync, readSync } from './builtins.ts';
 
 export const smallBufferBytes = 64 * 1024;
 export const largeBufferBytes = 1024 * 1024;

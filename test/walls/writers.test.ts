@@ -28,8 +28,10 @@ it('the list names nobody who has stopped writing', () => {
 /** What a file imports from node:fs in order to write, or calls, if it has node:fs at all. */
 function writes(source: Source): string[] {
   const tree = nodes(source.program);
-  const isFiles = (name: string | undefined) => name !== undefined && /^node:fs(\/promises)?$/.test(name);
-  if (!source.packages.some(isFiles)) return [];
+  // The front end asks for its functions in one place.
+  const isFiles = (name: string | undefined) =>
+    name !== undefined && /^(node:fs(\/promises)?|.*\/builtins\.ts)$/.test(name);
+  if (![...source.packages, ...source.imports].some(isFiles)) return [];
   const imported = tree
     .filter(node => node.type === 'ImportDeclaration' && isFiles(textOf(node.source as Node)))
     .flatMap(node => (Array.isArray(node.specifiers) ? node.specifiers.filter(isNode) : []))
