@@ -16,6 +16,7 @@ export const commands: Command[] = [
       { name: '--event', value: 'NAME', summary: "the agent's name of the event, where the payload has none" },
       { name: '--edge', summary: 'start delivery in any case: a session, prompt or turn begins or ends' },
       { name: '--provider', value: 'NAME', summary: 'send this session to these destinations only' },
+      { name: '--reply', value: 'TEXT', summary: 'print this, where an agent demands an answer; never a decision' },
       { name: '--flush', value: 'TIME', summary: 'wait at most so long until everything is delivered (5s, 500ms)' },
     ],
     example: `otel-hooks hook --tool ${exampleAgent.id} --flush 5s < payload.json`,
