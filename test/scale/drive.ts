@@ -94,8 +94,8 @@ async function kill(
         killed();
       }
       idleSinceMs = performance.now();
-    } else if (isOver() || performance.now() - idleSinceMs > 2_000) {
-      // No hook is left to start it.
+    } else if (isOver() || performance.now() - idleSinceMs > 300) {
+      // No hook is there to start it: all are over, or wait for the next kill.
       startDeliver(house, env);
       idleSinceMs = performance.now();
       await pause(100);
