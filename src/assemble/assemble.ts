@@ -436,7 +436,7 @@ const launchesOpen = (state: FoldState): boolean =>
 function openAction(state: FoldState, at: At, data: DataOf<'Action.Before'>): void {
   const { facts, event } = at;
   const call = facts.call ?? event.event_id;
-  if (own(state.actions, call) || state.leftCalls.includes(call)) {
+  if (own(state.actions, call) || leftBy(state).has(call)) {
     odd(at.out, 'late_before');
     return;
   }
@@ -470,7 +470,7 @@ function openAction(state: FoldState, at: At, data: DataOf<'Action.Before'>): vo
 function afterAction(state: FoldState, at: At, data: DataOf<'Action.After'>): void {
   const { facts, event } = at;
   const call = facts.call ?? event.event_id;
-  if (state.leftCalls.includes(call)) {
+  if (leftBy(state).has(call)) {
     odd(at.out, 'late_after');
     return;
   }
@@ -533,8 +533,7 @@ interface Closing {
 
 function closeAction(state: FoldState, at: At, call: string, action: OpenAction, closing: Closing): void {
   delete state.actions[call];
-  state.leftCalls.push(call);
-  if (state.leftCalls.length > KNOWN_CALLS) state.leftCalls.shift();
+  leave(state, call);
   const { outcome, endMs, durationMs } = closing;
   const native = durationMs !== undefined && durationMs >= 0 && durationMs <= LONGEST_ACTION_MS;
   const startMs = native ? endMs - durationMs : action.beforeMs;
@@ -597,6 +596,23 @@ function closeAction(state: FoldState, at: At, call: string, action: OpenAction,
       executable: action.executable,
     },
   });
+}
+
+/** The calls that have left as a set, for as long as the state itself lives. */
+const leftSets = new WeakMap<FoldState, Set<string>>();
+
+function leftBy(state: FoldState): Set<string> {
+  const known = leftSets.get(state) ?? new Set(state.leftCalls);
+  leftSets.set(state, known);
+  return known;
+}
+
+function leave(state: FoldState, call: string): void {
+  const left = leftBy(state);
+  state.leftCalls.push(call);
+  left.add(call);
+  const oldest = state.leftCalls.length > KNOWN_CALLS ? state.leftCalls.shift() : undefined;
+  if (oldest !== undefined) left.delete(oldest);
 }
 
 /** Closes what is left open: never as a success. */
