@@ -1,24 +1,30 @@
-import { createHash, createHmac } from 'node:crypto';
+import crypto from 'node:crypto';
 
-/** SHA-256 over NUL-separated parts: no two lists of parts without NUL meet. */
-export function digest(...parts: string[]): Buffer {
-  return createHash('sha256').update(parts.join('\0')).digest();
-}
+/** In one call where Node has it (20.12 on): a third of what an object costs that is fed and then asked. */
+const sha256: (content: string | Uint8Array) => string =
+  crypto.hash === undefined
+    ? content => crypto.createHash('sha256').update(content).digest('hex')
+    : content => crypto.hash('sha256', content, 'hex');
 
-export const digestBytes = (bytes: Uint8Array): Buffer => createHash('sha256').update(bytes).digest();
+/** SHA-256 over NUL-separated parts, in hex: no two lists of parts without NUL meet. */
+export const hexDigest = (...parts: string[]): string => sha256(parts.join('\0'));
+
+export const hexDigestOf = (bytes: Uint8Array): string => sha256(bytes);
+
+export const digestBytes = (bytes: Uint8Array): Buffer => Buffer.from(hexDigestOf(bytes), 'hex');
+
+export const digest = (...parts: string[]): Buffer => Buffer.from(hexDigest(...parts), 'hex');
 
 /** UUID-shaped (version 8, RFC 9562), computed from its parts. */
 export function uuidOf(...parts: string[]): string {
-  const bytes = digest(...parts);
-  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;
-  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
-  const hex = bytes.toString('hex', 0, 16);
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+  const hex = hexDigest(...parts);
+  const variant = '89ab'[Number.parseInt(hex.charAt(16), 16) & 0x3];
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-${variant}${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 
 /** A hash of content that only this installation can compute, so that short secrets cannot be guessed from it. */
 export function keyedHash(key: string, content: string): string {
-  return `hmac-sha256:${createHmac('sha256', key).update(content).digest('hex').slice(0, 32)}`;
+  return `hmac-sha256:${crypto.createHmac('sha256', key).update(content).digest('hex').slice(0, 32)}`;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Resource } from '@opentelemetry/resources';
-import { digest } from '../lib/hash.ts';
+import { hexDigest } from '../lib/hash.ts';
 import { VERSION } from '../lib/version.ts';
 import { SCOPE, stable } from './names.ts';
 
@@ -47,15 +47,15 @@ export function resourceOf(attributes: Plain): Resource {
 /** UUID-shaped, over the namespace that the convention prescribes for service instances. */
 function instanceId(facts: ResourceFacts): string {
   const fixed = JSON.stringify(sorted({ ...facts.attributes }));
-  const hex = digest(
+  const hex = hexDigest(
     '4d63009a-8d0f-11ee-aad7-4c796ed8e320',
     facts.installation,
     facts.agent,
     facts.serviceName ?? '',
     fixed,
-  ).toString('hex', 0, 16);
+  );
   const variant = ((Number.parseInt(hex.slice(16, 18), 16) & 0x3f) | 0x80).toString(16);
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(18, 20)}-${hex.slice(20)}`;
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(18, 20)}-${hex.slice(20, 32)}`;
 }
 
 const sorted = (attributes: Record<string, string>): Plain =>
