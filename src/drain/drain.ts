@@ -8,7 +8,7 @@ import { executableOf } from '../enrich/action-facts.ts';
 import { type Hash, redact } from '../enrich/redact.ts';
 import { type Body, type Event, FACTS, type Facts, type Fields, SPEC_VERSION } from '../event/event.ts';
 import type { Fragment } from '../hook/fragment.ts';
-import { digest, digestBytes, uuidOf } from '../lib/hash.ts';
+import { hexDigest, hexDigestOf, uuidOf } from '../lib/hash.ts';
 import { isFields } from '../lib/read.ts';
 import { recognize } from './recognize.ts';
 import { ORDINALS, RECENT_PAYLOADS, SEEN_IDS, type SessionState, sessionKey } from './session.ts';
@@ -56,7 +56,7 @@ export function drain(fragment: Fragment, deps: Drain): Drained {
 
   const cwd = agent.cwd(fields) ?? fragment.header.cwd;
   const state = deps.session({ agent, session, key: sessionKey(agent.id, session), cwd }, fragment);
-  const payloadHash = digestBytes(fragment.payload).toString('hex', 0, 16);
+  const payloadHash = hexDigestOf(fragment.payload).slice(0, 32);
   if (isRepetition(state, payloadHash, fragment)) return { fate: 'duplicate', state };
 
   const atMs = settleClock(state, fragment);
@@ -113,7 +113,7 @@ const isId = (id: string): boolean => id.length <= LONGEST_ID && !/[\u0000-\u001
 
 /** A native id as it may stand in keys: a monstrous one is replaced by its hash, and stays one and the same. */
 const boundId = (id: string | undefined): string | undefined =>
-  id === undefined || isId(id) ? id : `hash-${digest(id).toString('hex', 0, 16)}`;
+  id === undefined || isId(id) ? id : `hash-${hexDigest(id).slice(0, 32)}`;
 
 /** Two registrations of the same hook: same bytes, same parent process, same moment. */
 function isRepetition(state: SessionState, hash: string, fragment: Fragment): boolean {
@@ -163,63 +163,58 @@ interface Circumstances {
 
 /** Gives a reading its envelope and its id; none when the session has had it. */
 function identify(state: SessionState, reading: Reading, at: Circumstances): Event | undefined {
+  const { key, atMs, mode, actor } = reading;
   const subagent = boundId(reading.subagent);
   const session = subagent ?? state.session;
-  const { key, facts: told, actor, subagent: _subagent, mode, atMs, ...body } = reading;
-  const { body: kept, content } = redact(body as Body, at.hash);
-  const facts = {
+  const { body, content } = redact(reading, at.hash);
+  const facts: Facts = {
+    v: 1,
+    seq: state.seq + 1,
+    time: atMs === undefined ? 'arrival' : 'native',
     native: plainName(at.native),
     root: subagent === undefined ? undefined : state.session,
-    ...boundFacts(told),
-    executable: 'action' in body.data && isFields(body.data.action) ? executableOf(body.data.action) : undefined,
-    content,
+    ...reading.facts,
   };
+  bound(facts);
+  facts.executable =
+    'action' in reading.data && isFields(reading.data.action) ? executableOf(reading.data.action) : undefined;
+  facts.content = content;
   const id =
     key === undefined
-      ? numberedId(state, session, { ...kept, facts }, at.seen)
+      ? numberedId(state, session, body, facts, at.seen)
       : eventId(state, session, reading.event_type, key);
-  if (key !== undefined && at.seen.has(shortOf(id))) return undefined;
-  remember(state, at.seen, shortOf(id));
+  const short = shortOf(id);
+  if (key !== undefined && at.seen.has(short)) return undefined;
+  remember(state, at.seen, short);
   state.seq += 1;
-  const known: Facts = {
-    v: 1,
-    seq: state.seq,
-    time: atMs === undefined ? 'arrival' : 'native',
-    ...facts,
-    traceparent: state.seq === 1 ? at.traceparent?.slice(0, 64) : undefined,
-  };
+  facts.traceparent = state.seq === 1 ? at.traceparent?.slice(0, 64) : undefined;
   return {
     spec_version: SPEC_VERSION,
     event_id: id,
-    event_type: kept.event_type,
+    event_type: body.event_type,
     timestamp: new Date(atMs ?? at.atMs).toISOString(),
     source: { tool: state.agent },
     session_id: session,
     parent_session_id: subagent === undefined ? undefined : state.session,
     actor: { type: actor ?? 'ai_agent' },
     agent_mode: mode,
-    data: kept.data,
-    metadata: { [FACTS]: known },
+    data: body.data,
+    metadata: { [FACTS]: facts },
   } as Event;
 }
 
-/** What an agent's reader says beside the standard, with every name and id of bounded length. */
-function boundFacts(told: Reading['facts']): NonNullable<Reading['facts']> {
-  if (told === undefined) return {};
-  return {
-    ...told,
-    turn: boundId(told.turn),
-    call: boundId(told.call),
-    agent: boundId(told.agent),
-    tool: boundId(told.tool),
-    model: boundId(told.model),
-    provider: boundId(told.provider),
-    permission_mode: boundId(told.permission_mode),
-    error_type: boundId(told.error_type),
-    mcp: told.mcp && { server: boundId(told.mcp.server) ?? '' },
-    over: told.over?.map(call => boundId(call) ?? call),
-    launches: told.launches && { id: boundId(told.launches.id), agent: boundId(told.launches.agent) },
-  };
+const named = ['turn', 'call', 'agent', 'tool', 'model', 'provider', 'permission_mode', 'error_type'] as const;
+
+/** Every name and id that an agent's reader says beside the standard is of bounded length; changed in place. */
+function bound(facts: Facts): void {
+  for (const name of named) {
+    const value = facts[name];
+    if (value !== undefined && !isId(value)) facts[name] = boundId(value);
+  }
+  const { mcp, over, launches } = facts;
+  if (mcp) facts.mcp = { server: boundId(mcp.server) ?? '' };
+  if (over) facts.over = over.map(call => boundId(call) ?? call);
+  if (launches) facts.launches = { id: boundId(launches.id), agent: boundId(launches.agent) };
 }
 
 /**
@@ -227,22 +222,40 @@ function boundFacts(told: Reading['facts']): NonNullable<Reading['facts']> {
  * notifications stay two. Not the payload's hash: the id leaves, and whoever knows the rest of a payload could try out
  * short prompts on it.
  */
-function numberedId(state: SessionState, session: string, rest: object, seen: Set<string>): string {
-  const likeness = digest(JSON.stringify(rest, withoutHashes)).toString('hex', 0, 8);
-  const type = 'event_type' in rest ? String(rest.event_type) : '';
+function numberedId(state: SessionState, session: string, body: Body, facts: Facts, seen: Set<string>): string {
+  const { v: _v, seq: _seq, time: _time, ...said } = facts;
+  const { event_type: type, data } = body;
+  const likeness = hexDigest(JSON.stringify(withoutHashes({ event_type: type, data, facts: said }))).slice(0, 16);
   for (let ordinal = state.ordinals[likeness] ?? 0; ; ordinal += 1) {
     const id = eventId(state, session, type, `${likeness}#${ordinal}`);
     if (seen.has(shortOf(id))) continue;
-    state.ordinals[likeness] = ordinal + 1;
-    const [oldest, ...others] = Object.keys(state.ordinals);
-    if (others.length >= ORDINALS && oldest !== undefined) delete state.ordinals[oldest];
+    count(state.ordinals, likeness, ordinal + 1);
     return id;
   }
 }
 
+/** Keys in order of age, for as long as the table itself lives: listing them costs more than all else here. */
+const ages = new WeakMap<SessionState['ordinals'], string[]>();
+
+function count(ordinals: SessionState['ordinals'], likeness: string, next: number): void {
+  const keys = ages.get(ordinals) ?? Object.keys(ordinals);
+  ages.set(ordinals, keys);
+  if (ordinals[likeness] === undefined) keys.push(likeness);
+  ordinals[likeness] = next;
+  const oldest = keys.length > ORDINALS ? keys.shift() : undefined;
+  if (oldest !== undefined) delete ordinals[oldest];
+}
+
 /** Keyed hashes differ from installation to installation; ids do not. */
-const withoutHashes = (name: string, value: unknown): unknown =>
-  name === 'hash' || name.endsWith('_hash') ? undefined : value;
+function withoutHashes(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutHashes);
+  if (!isFields(value)) return value;
+  const kept: { [name: string]: unknown } = {};
+  for (const name in value) {
+    if (name !== 'hash' && !name.endsWith('_hash')) kept[name] = withoutHashes(value[name]);
+  }
+  return kept;
+}
 
 const eventId = (state: SessionState, session: string, type: string, key: string): string =>
   uuidOf('otel-hooks/event/1', state.agent, state.session, session, type, key);

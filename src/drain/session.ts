@@ -3,7 +3,7 @@
 import type { Remembered } from '../agents/memory.ts';
 import type { FoldState } from '../assemble/state.ts';
 import type { Limits, Sampler } from '../config/config.ts';
-import { digest } from '../lib/hash.ts';
+import { hexDigest } from '../lib/hash.ts';
 
 /** What a session's first event decided for all of it. */
 export interface Pinned {
@@ -45,4 +45,4 @@ export const ORDINALS = 512;
 
 /** Folder names come from here alone, so that no id of a stranger ever becomes a path. */
 export const sessionKey = (agent: string, session: string): string =>
-  digest('otel-hooks/session/1', agent, session).toString('hex', 0, 16);
+  hexDigest('otel-hooks/session/1', agent, session).slice(0, 32);

@@ -11,8 +11,6 @@ export const hexDigest = (...parts: string[]): string => sha256(parts.join('\0')
 
 export const hexDigestOf = (bytes: Uint8Array): string => sha256(bytes);
 
-export const digestBytes = (bytes: Uint8Array): Buffer => Buffer.from(hexDigestOf(bytes), 'hex');
-
 export const digest = (...parts: string[]): Buffer => Buffer.from(hexDigest(...parts), 'hex');
 
 /** UUID-shaped (version 8, RFC 9562), computed from its parts. */
