@@ -7,10 +7,9 @@ import { isAbsent } from './agents/contract.ts';
 import { agentNamed, agents } from './agents/index.ts';
 import { isOpen, SETTLED, step, unread } from './assemble/assemble.ts';
 import type { FinishedRecord, FinishedSpan } from './assemble/finished.ts';
-import { openFold } from './assemble/state.ts';
 import type { Destination } from './config/destinations.ts';
-import { conclude, drain, type Opening } from './drain/drain.ts';
-import type { SessionState } from './drain/session.ts';
+import { conclude, drain } from './drain/drain.ts';
+import { newSession, type SessionState } from './drain/session.ts';
 import type { Event } from './event/event.ts';
 import type { Fragment } from './hook/fragment.ts';
 import { keyedHash } from './lib/hash.ts';
@@ -240,19 +239,3 @@ function yieldOf({ state, spans, records }: Gain, destination: Destination): Yie
 /** The store gives copies, so what a lost round changed is changed nowhere. */
 const recalled = (store: Store, key: string): SessionState | undefined =>
   store.session(key)?.state as SessionState | undefined;
-
-export const newSession = ({ agent, session, key }: Opening, pinned: SessionState['pinned']): SessionState => ({
-  v: 1,
-  key,
-  agent: agent.id,
-  session,
-  pinned,
-  memory: {},
-  seen: [],
-  ordinals: {},
-  recent: [],
-  seq: 0,
-  clock: undefined,
-  arrivedMs: 0,
-  fold: openFold(agent.id, session, agent.settles),
-});

@@ -3,10 +3,9 @@ import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { agents } from '../src/agents/index.ts';
 import { SETTLED, step, unread } from '../src/assemble/assemble.ts';
 import type { FinishedRecord, FinishedSpan } from '../src/assemble/finished.ts';
-import { openFold } from '../src/assemble/state.ts';
 import type { Limits } from '../src/config/config.ts';
 import { conclude, drain } from '../src/drain/drain.ts';
-import type { SessionState } from '../src/drain/session.ts';
+import { newSession, type Pinned, type SessionState } from '../src/drain/session.ts';
 import type { Event } from '../src/event/event.ts';
 import type { Fragment } from '../src/hook/fragment.ts';
 import { keyedHash } from '../src/lib/hash.ts';
@@ -39,6 +38,15 @@ export const limits: Limits = {
   log: { attributes: 128 },
 };
 
+const pinned: Pinned = {
+  destinations: [],
+  resource: {},
+  denyAsError: false,
+  caller: undefined,
+  sampler: { kind: 'always_on', ratio: 1 },
+  limits,
+};
+
 export const START_MS = Date.parse('2026-03-02T09:00:00.000Z');
 
 /** `stored`: the state goes through JSON between any two fragments, as between two rounds. */
@@ -66,28 +74,7 @@ export function play(told: readonly Told[], stored = false): Played {
       agents,
       hash: content => keyedHash('test', content),
       session: ({ agent, session, key }) => {
-        const known = played.states.get(key) ?? {
-          v: 1 as const,
-          key,
-          agent: agent.id,
-          session,
-          pinned: {
-            destinations: [],
-            resource: {},
-            denyAsError: false,
-            caller: undefined,
-            sampler: { kind: 'always_on', ratio: 1 },
-            limits,
-          },
-          memory: {},
-          seen: [],
-          ordinals: {},
-          recent: [],
-          seq: 0,
-          clock: undefined,
-          arrivedMs: 0,
-          fold: openFold(agent.id, session, agent.settles),
-        };
+        const known = played.states.get(key) ?? newSession({ agent, session, key }, pinned);
         played.states.set(key, known);
         return known;
       },

@@ -16,6 +16,7 @@
  *              one has grown too large or too old.
  */
 import {
+  type Action,
   type DataOf,
   type Event,
   type EventType,
@@ -445,24 +446,7 @@ function openAction(state: FoldState, at: At, data: DataOf<'Action.Before'>): vo
     return;
   }
   const decision = decisionOf(data.decision?.outcome, facts);
-  const action: OpenAction = {
-    call: facts.call,
-    subagent: at.subagent,
-    agent: facts.agent,
-    turn: at.subagent === undefined ? state.turn?.key : undefined,
-    name: data.action.name ?? 'unknown',
-    tool: facts.tool ?? data.action.name ?? 'unknown',
-    mcpServer: facts.mcp?.server,
-    executable: facts.executable,
-    beforeMs: at.atMs,
-    askedMs: undefined,
-    decision,
-    risk: event.risk,
-    mode: event.agent_mode,
-    launches: facts.launches,
-    overMs: undefined,
-    parent: parentKey(state, at),
-  };
+  const action = actionOf(state, at, data.action, decision);
   put(state.actions, call, action);
   if (decision?.outcome === 'deny') closeAction(state, at, call, action, { outcome: 'denied', endMs: at.atMs });
 }
@@ -475,24 +459,7 @@ function afterAction(state: FoldState, at: At, data: DataOf<'Action.After'>): vo
     return;
   }
   const open = own(state.actions, call);
-  const action: OpenAction = open ?? {
-    call: facts.call,
-    subagent: at.subagent,
-    agent: facts.agent,
-    turn: at.subagent === undefined ? state.turn?.key : undefined,
-    name: data.action.name ?? 'unknown',
-    tool: facts.tool ?? data.action.name ?? 'unknown',
-    mcpServer: facts.mcp?.server,
-    executable: facts.executable,
-    beforeMs: at.atMs,
-    askedMs: undefined,
-    decision: undefined,
-    risk: event.risk,
-    mode: event.agent_mode,
-    launches: facts.launches,
-    overMs: undefined,
-    parent: parentKey(state, at),
-  };
+  const action = open ?? actionOf(state, at, data.action, undefined);
   const result = data.action.result;
   const denied = data.decision?.outcome === 'deny';
   if (denied) action.decision = decisionOf('deny', facts);
@@ -520,6 +487,29 @@ function afterAction(state: FoldState, at: At, data: DataOf<'Action.After'>): vo
           : undefined,
     seenBefore: open !== undefined,
   });
+}
+
+/** An action as its first event tells it. */
+function actionOf(state: FoldState, at: At, { name }: Action, decision: FinishedDecision | undefined): OpenAction {
+  const { facts, event } = at;
+  return {
+    call: facts.call,
+    subagent: at.subagent,
+    agent: facts.agent,
+    turn: at.subagent === undefined ? state.turn?.key : undefined,
+    name: name ?? 'unknown',
+    tool: facts.tool ?? name ?? 'unknown',
+    mcpServer: facts.mcp?.server,
+    executable: facts.executable,
+    beforeMs: at.atMs,
+    askedMs: undefined,
+    decision,
+    risk: event.risk,
+    mode: event.agent_mode,
+    launches: facts.launches,
+    overMs: undefined,
+    parent: parentKey(state, at),
+  };
 }
 
 interface Closing {

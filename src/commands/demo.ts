@@ -1,6 +1,3 @@
-import { existsSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { exampleAgent } from '../agents/index.ts';
 import { type Demonstration, demonstrate } from '../demo/demo.ts';
 import { programAt } from '../setup/setup.ts';
@@ -8,6 +5,7 @@ import { imbalances } from '../view/books.ts';
 import { nodeOf } from '../view/span-node.ts';
 import { drawTree, duration } from '../view/tree.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
+import { distFolder } from './place.ts';
 import { table } from './text.ts';
 
 export async function run(words: Words, io: Io): Promise<number> {
@@ -19,7 +17,7 @@ export async function run(words: Words, io: Io): Promise<number> {
   const startMs = performance.now();
   if (!json && io.isTerminal) io.err('Playing a session of about two seconds …\n');
   const shown = await demonstrate({
-    program: programAt(distOf(), process.execPath, io.env),
+    program: programAt(distFolder(), process.execPath, io.env),
     passOn,
     platform: io.platform,
   });
@@ -113,10 +111,4 @@ const total = (counts: Readonly<Record<string, number>> | undefined): number =>
 function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.floor(sorted.length / 2)] ?? 0;
-}
-
-/** The folder of the built program: chunks of the command line lie below it. */
-function distOf(): string {
-  const here = dirname(fileURLToPath(import.meta.url));
-  return existsSync(`${here}/otel-hooks.cjs`) ? here : dirname(here);
 }

@@ -1,4 +1,7 @@
 /** Where our folders are, as a command's words and the environment say. */
+import { existsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { type LoadedConfig, loadConfig } from '../config/files.ts';
 import { dataFolder, stateFolder } from '../config/folders.ts';
 import { flagText, type Io, type Words } from './command.ts';
@@ -14,4 +17,10 @@ export function foldersOf(words: Words, io: Io): Folders {
   const config = loadConfig({ ...where, cwd: io.cwd, file: flagText(words, '--config') });
   const named = flagText(words, '--state-dir') ?? io.env.OTEL_HOOKS_STATE_DIR ?? config.values.state_dir;
   return { state: named || stateFolder(where), data: dataFolder(where), config };
+}
+
+/** The folder of the built program: chunks of the command line lie below it. */
+export function distFolder(): string {
+  const here = dirname(fileURLToPath(import.meta.url));
+  return existsSync(`${here}/otel-hooks.cjs`) ? here : dirname(here);
 }

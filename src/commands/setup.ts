@@ -1,7 +1,5 @@
 /** What `enable` and `disable` have in common: which agents, the change shown, one question, the change made. */
 import { existsSync, readFileSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { applyEdits, modify } from 'jsonc-parser';
 import type { Agent, Scope } from '../agents/contract.ts';
 import { agentNamed, agents } from '../agents/index.ts';
@@ -9,7 +7,7 @@ import { replaceConfig } from '../config/files.ts';
 import { nearest } from '../lib/nearest.ts';
 import { applySetup, type Plan, planSetup, programAt } from '../setup/setup.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
-import { type Folders, foldersOf } from './place.ts';
+import { distFolder, type Folders, foldersOf } from './place.ts';
 import { problemText } from './text.ts';
 
 export async function setUp(action: 'enable' | 'disable', words: Words, io: Io): Promise<number> {
@@ -26,7 +24,7 @@ export async function setUp(action: 'enable' | 'disable', words: Words, io: Io):
       action,
       places: { home: io.home, project: io.cwd, env: io.env },
       platform: io.platform,
-      program: programAt(distOf(), process.execPath, io.env),
+      program: programAt(distFolder(), process.execPath, io.env),
       folders,
       provider: flagText(words, '--provider'),
     });
@@ -139,10 +137,4 @@ function whatNext(words: Words, io: Io): string {
   return where
     ? `  next: say where data goes, for example otel-hooks enable --tool ${flagText(words, '--tool')} --endpoint http://127.0.0.1:4318\n        until then sessions are kept in the journal: otel-hooks show\n`
     : '  next: start a new session of the agent, then otel-hooks status\n';
-}
-
-/** The folder of the built program: chunks of the CLI lie below it. */
-function distOf(): string {
-  const here = dirname(fileURLToPath(import.meta.url));
-  return existsSync(`${here}/otel-hooks.cjs`) ? here : dirname(here);
 }

@@ -1,7 +1,8 @@
 /** What the state folder keeps of a root session between rounds. JSON with a version; some KB while it runs. */
 
+import type { Agent } from '../agents/contract.ts';
 import type { Remembered } from '../agents/memory.ts';
-import type { FoldState } from '../assemble/state.ts';
+import { type FoldState, openFold } from '../assemble/state.ts';
 import type { Limits, Sampler } from '../config/config.ts';
 import { hexDigest } from '../lib/hash.ts';
 
@@ -46,3 +47,22 @@ export const ORDINALS = 512;
 /** Folder names come from here alone, so that no id of a stranger ever becomes a path. */
 export const sessionKey = (agent: string, session: string): string =>
   hexDigest('otel-hooks/session/1', agent, session).slice(0, 32);
+
+export const newSession = (
+  { agent, session, key }: { agent: Pick<Agent, 'id' | 'settles'>; session: string; key: string },
+  pinned: Pinned,
+): SessionState => ({
+  v: 1,
+  key,
+  agent: agent.id,
+  session,
+  pinned,
+  memory: {},
+  seen: [],
+  ordinals: {},
+  recent: [],
+  seq: 0,
+  clock: undefined,
+  arrivedMs: 0,
+  fold: openFold(agent.id, session, agent.settles),
+});
