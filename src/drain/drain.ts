@@ -97,7 +97,8 @@ export function conclude(state: SessionState, body: Body, key: string, atMs: num
 }
 
 function parse(payload: Buffer): { fields: Fields } | { reason: Reject } {
-  const text = payload.toString('utf8').replace(/^\uFEFF/, '');
+  const marked = payload.toString('utf8');
+  const text = marked.startsWith('\uFEFF') ? marked.slice(1) : marked;
   if (text.trim() === '') return { reason: 'empty' };
   try {
     const value: unknown = JSON.parse(text);
@@ -119,7 +120,7 @@ const boundId = (id: string | undefined): string | undefined =>
 function isRepetition(state: SessionState, hash: string, fragment: Fragment): boolean {
   const parent = fragment.header.ppid ?? '';
   const twice = state.recent.some(
-    ([known, by, atMs]) => known === hash && by === parent && parent !== '' && Math.abs(fragment.atMs - atMs) <= 1_000,
+    each => each[0] === hash && each[1] === parent && parent !== '' && Math.abs(fragment.atMs - each[2]) <= 1_000,
   );
   if (!twice) {
     state.recent.push([hash, parent, fragment.atMs]);
@@ -276,4 +277,4 @@ function remember(state: SessionState, seen: Set<string>, short: string): void {
   if (oldest !== undefined) seen.delete(oldest);
 }
 
-const shortOf = (id: string): string => id.replaceAll('-', '').slice(0, 16);
+const shortOf = (id: string): string => id.slice(0, 8) + id.slice(9, 13) + id.slice(14, 18);
