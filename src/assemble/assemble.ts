@@ -351,9 +351,9 @@ const launchAt = (state: FoldState, call: string, subagent: string | undefined):
 const launchKey = ({ call, session }: Launch): SpanKey => ({ kind: 'action', session, parts: [call] });
 
 /** The agent names the subagent that a call launched: what was only concluded is mended, as long as it is held. */
-function linkLaunch(state: FoldState, at: At, call: string, id: string): void {
-  if (id === at.subagent) return;
-  const launch = launchAt(state, call, at.subagent);
+function linkLaunch(state: FoldState, at: At, call: string, id: string, owner: string | undefined): void {
+  if (id === owner) return;
+  const launch = launchAt(state, call, owner);
   state.launches.push({ subagent: id, ...launch });
   if (state.launches.length > OPEN_SUBAGENTS) state.launches.shift();
   for (const other of Object.values(state.subagents)) {
@@ -464,7 +464,7 @@ function afterAction(state: FoldState, at: At, data: DataOf<'Action.After'>): vo
   const denied = data.decision?.outcome === 'deny';
   if (denied) action.decision = decisionOf('deny', facts);
   const launched = facts.launches?.id;
-  if (launched !== undefined && facts.call !== undefined) linkLaunch(state, at, facts.call, launched);
+  if (launched !== undefined && facts.call !== undefined) linkLaunch(state, at, facts.call, launched, action.subagent);
   const outcome: ActionSpan['outcome'] = denied
     ? 'denied'
     : facts.interrupted
