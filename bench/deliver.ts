@@ -39,10 +39,10 @@ import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { agentNamed } from '../src/agents/index.ts';
 import { step } from '../src/assemble/assemble.ts';
 import type { Destination } from '../src/config/destinations.ts';
-import type { SessionState } from '../src/drain/session.ts';
+import { newSession, type SessionState } from '../src/drain/session.ts';
 import { type Event, type Fields, rootSessionOf } from '../src/event/event.ts';
 import { encodeFragment, type Fragment } from '../src/hook/fragment.ts';
-import { type Gain, leaving, newSession, type RoundWorld, roundOf } from '../src/round.ts';
+import { type Gain, leaving, type RoundWorld, roundOf } from '../src/round.ts';
 import { roundOf as roundOfAnswer } from '../src/ship/round.ts';
 import { createShipper } from '../src/ship/ship.ts';
 import { createHttpTransport } from '../src/ship/transport.ts';
@@ -516,7 +516,7 @@ function sessionOf([first]: readonly Event[], pin: SessionState['pinned']): Gain
   const agent = agentNamed(first.source.tool);
   const session = rootSessionOf(first);
   if (agent === undefined) throw new Error('an unknown agent');
-  return gainOf(newSession({ agent, session, key: session, cwd: undefined }, pin));
+  return gainOf(newSession({ agent, session, key: session }, pin));
 }
 
 /** Fragments of four sessions at once, in the inbox of a state folder of that name. */
