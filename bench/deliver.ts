@@ -312,7 +312,7 @@ function valuesOf(texts: readonly string[]): { spans: ReadableSpan[]; records: R
 async function deliverJournals(texts: readonly string[], destination: Destination): Promise<Counted> {
   const store = openStore({ folder: join(folder, 'way'), access: 'own' });
   store.commit({ documents: [{ name: `destination-${destination.id}`, value: destination }] });
-  const { ship, close } = shipping(store, [destination]);
+  const { ship, flush, close } = shipping(store, [destination]);
   let gains: Gain[] = [];
   let room = ROUND.fragments;
   const commit = async (): Promise<void> => {
@@ -350,13 +350,21 @@ async function deliverJournals(texts: readonly string[], destination: Destinatio
     }
   }
   await commit();
-  await close();
+  await flush();
+  close();
   const accounts = store.ledger().destinations[destination.id];
   store.close();
   return { spans: accounts?.traces.accepted ?? 0, records: accounts?.logs.accepted ?? 0 };
 }
 
-function shipping(store: Store, destinations: readonly Destination[]): { ship(): void; close(): Promise<void> } {
+interface Shipping {
+  ship(): void;
+  /** Until nothing waits. */
+  flush(): Promise<void>;
+  close(): void;
+}
+
+function shipping(store: Store, destinations: readonly Destination[]): Shipping {
   const http = createHttpTransport();
   const shipper = createShipper({
     store,
@@ -370,10 +378,10 @@ function shipping(store: Store, destinations: readonly Destination[]): { ship():
     ship() {
       void shipper.pass();
     },
-    async close() {
+    async flush() {
       for (let waiting = 1; waiting > 0; ) waiting = (await shipper.pass()).waiting;
-      http.close();
     },
+    close: () => http.close(),
   };
 }
 
@@ -413,7 +421,7 @@ async function deliverLong(url: string, events: number): Promise<number[]> {
   ] as const) {
     const state = join(folder, `state-${session}`);
     const store = openStore({ folder: state, access: 'own' });
-    const { ship, close } = shipping(store, [destinationOf({ url, gzip: false, metrics: true })]);
+    const { ship, flush, close } = shipping(store, [destinationOf({ url, gzip: false, metrics: true })]);
     const hooks = hooksOf(session, 500);
     for (let part = 0; part < 10; part++) {
       const fragments = Array.from({ length: count / 10 }, () => fragmentOf(hooks.next().value, url));
@@ -426,11 +434,12 @@ async function deliverLong(url: string, events: number): Promise<number[]> {
           ship();
           await new Promise(resolve => setImmediate(resolve));
         }
+        await flush();
         return { spans: 0, records: 0 };
       });
       if (session === 'long') parts.push((cpuMs / fragments.length) * 1000);
     }
-    await close();
+    close();
     store.close();
     rmSync(state, { recursive: true });
   }
