@@ -1,12 +1,13 @@
 /** When a delivery may leave: not while something arrived that it can deliver, and not never. */
+import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type DeliverOptions, deliver } from '../../src/deliver.ts';
 import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
-import { AGENT } from './house.ts';
+import { AGENT, until } from './house.ts';
 
 let home: string;
 let state: string;
@@ -62,4 +63,36 @@ it.each([
   const { outcome, books } = await run({ byHand: false, waitMs: 100 });
   expect(outcome).toBe('done');
   expect(books?.fragments).toMatchObject({ journaled: 1, waiting: 1 });
+});
+
+// It is taken for one still: a lock's owner counts as alive when it can be signalled, and a zombie can.
+it('a delivery that was killed, and that nobody has reaped, is none', {
+  fails: true,
+  skip: process.platform !== 'linux',
+}, async () => {
+  // The second process never asks how the first one ended; in containers nobody may.
+  const parent = spawn('/bin/sh', ['-c', 'sleep 0.2 & echo $!; exec sleep 20'], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  try {
+    const pid = Number(await new Promise(resolve => parent.stdout.once('data', resolve)));
+    const stat = (): string[] => readFileSync(`/proc/${pid}/stat`, 'utf8').split(' ');
+    await until(() => stat()[2] === 'Z', 5_000);
+    const owner = {
+      v: 1,
+      host: hostname(),
+      boot: readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(),
+      pidns: readlinkSync('/proc/self/ns/pid'),
+      pid,
+      start: stat()[21],
+      nonce: '0123456789abcdef',
+      version: '0.0.1',
+    };
+    writeFileSync(join(state, 'lock'), `${pid} ${JSON.stringify(owner)}\n`);
+    arrive('whole');
+    const { outcome, journaled } = await run({ byHand: false, waitMs: 100 });
+    expect({ outcome, journaled }).toEqual({ outcome: 'done', journaled: 1 });
+  } finally {
+    parent.kill();
+  }
 });
