@@ -76,12 +76,15 @@ export function encodeFragment(unique: string, header: Readonly<Record<string, s
   return Buffer.concat([Buffer.from(encodeHeader(header)), payload, Buffer.from(encodeTrailer(unique))]);
 }
 
-/** The header line, to be written as UTF-8. Keys are ours; a value of `''` says nothing and is left out. */
-export function encodeHeader(header: Readonly<Record<string, string>>): string {
+/**
+ * The header line, to be written as UTF-8. Keys are ours; a value of `''` says nothing and is left out. `isPlain`: all
+ * of it is ASCII, so characters are bytes and nothing needs to be measured.
+ */
+export function encodeHeader(header: Readonly<Record<string, string>>, isPlain = false): string {
   let line = `${magic}${version}`;
   for (const key of Object.keys(header)) {
     const value = header[key];
-    if (value) line += ` ${key}=${Buffer.byteLength(value)}:${value}`;
+    if (value) line += ` ${key}=${isPlain ? value.length : Buffer.byteLength(value)}:${value}`;
   }
   return `${line}\n`;
 }

@@ -62,7 +62,7 @@ function record(flags: Flags, stateFolder: string): boolean {
     if (inbox === undefined) return leave();
     step = 'write';
     const { fd, unique } = createFragment(inbox, process.pid, process.ppid);
-    copy(openInput(0, patienceMs), fd, encodeHeader(headerOf(flags)), unique);
+    copy(openInput(0, patienceMs), fd, headerOf(flags), unique);
     closeFragment(fd);
     return true;
   } catch (error) {
@@ -75,11 +75,16 @@ function record(flags: Flags, stateFolder: string): boolean {
  * Header, payload, trailer through one buffer: a common event is one write. The end of a payload beyond any limit is
  * not waited for; its file stays without a trailer and too large, for deliver to count.
  */
-function copy(input: Input, fd: number, header: string, unique: string): void {
+function copy(input: Input, fd: number, fields: Readonly<Record<string, string>>, unique: string): void {
+  let header = encodeHeader(fields, true);
   const trailer = encodeTrailer(unique);
   // No character of a string takes more than three bytes.
   let buffer = Buffer.allocUnsafeSlow(Math.max(smallBufferBytes, header.length * 4));
-  const start = buffer.write(header);
+  let start = buffer.write(header);
+  if (start !== header.length) {
+    header = encodeHeader(fields);
+    start = buffer.write(header);
+  }
   let filled = start;
   let written = 0;
   for (;;) {

@@ -148,7 +148,10 @@ describe('spans and records', () => {
 
   test('attributes keep to the limits of the standard, the dropped ones counted', () => {
     const { kept, dropped } = clean(
-      [{ a: 'abcdef', b: 1 }, { c: true, d: undefined, e: Number.NaN }],
+      [
+        { a: 'abcdef', b: 1 },
+        { c: true, d: undefined, e: Number.NaN },
+      ],
       { attributes: 2, valueLength: 3 },
     );
     expect(kept).toEqual({ a: 'abc', b: 1 });
