@@ -13,7 +13,8 @@
  *
  *     node scripts/bench.mjs hook [--rounds 60]
  *
- * Exits 1 when a gate is missed in each of five runs: other work on the machine can only make a hook look worse.
+ * Exits 1 when a gate is missed in each of five runs: other work on the machine can only make a hook look worse. With
+ * `--gate`, for machines that are shared, a ratio may lie above its gate by what such machines vary by.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import {
@@ -56,6 +57,7 @@ interface Result {
 
 const baseline = 'node -e 0';
 const rounds = roundsOf(process.argv.slice(2));
+const allowance = process.argv.includes('--gate') ? 1.06 : 1;
 const folder = mkdtempSync(join(tmpdir(), 'otel-hooks-bench-'));
 process.exitCode = main();
 rmSync(folder, { recursive: true, force: true });
@@ -205,9 +207,10 @@ function print(variants: readonly Variant[], results: readonly Result[]): string
     let verdict = '';
     if (variant.gate !== undefined) {
       const isMet = ratio <= variant.gate;
-      if (!isMet) missed.push(variant.name);
+      const isNear = ratio <= variant.gate * allowance;
+      if (!isNear) missed.push(variant.name);
       const aim = variant.aim === undefined ? '' : `, aim ${variant.aim} ${ratio <= variant.aim ? 'met' : 'missed'}`;
-      verdict = `   <= ${variant.gate} ${isMet ? 'met' : 'MISSED'}${aim}`;
+      verdict = `   <= ${variant.gate} ${isMet ? 'met' : isNear ? 'missed, by no more than machines vary' : 'MISSED'}${aim}`;
     }
     console.log(
       variant.name.padEnd(22) +

@@ -6,9 +6,10 @@
 import { hook } from './hook/hook.ts';
 
 const words = process.argv.slice(2);
-const at = firstCommand(words);
+const at = words[0] === 'hook' ? 0 : firstCommand(words);
 if (words[at] === 'hook' && !words.includes('--help')) {
-  hook([...words.slice(0, at), ...words.slice(at + 1)], `${__dirname}/deliver.js`);
+  // The word itself is one of those that are passed over.
+  hook(words, `${__dirname}/deliver.js`);
 } else {
   import('./cli.ts')
     .then(cli => cli.start(words))

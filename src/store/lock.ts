@@ -295,17 +295,23 @@ function isAlive({ pid, start }: ProcessId): boolean {
     // EPERM: there is one, of another user.
     if (codeOf(error) === 'ESRCH') return false;
   }
+  const stat = statOf(pid);
+  // Killed, and nobody has asked how it ended: it can be signalled, and will never do anything again.
+  if (stat[0] === 'Z' || stat[0] === 'X') return false;
   // The pid may have been given to another process since.
-  const found = startOf(pid);
+  const found = stat[19] ?? '';
   return start === '' || found === '' || found === start;
 }
 
-/** In clock ticks since boot: field 22, counted behind the name, which may hold anything. */
-const startOf = (pid: number): string =>
+/** In clock ticks since boot. */
+const startOf = (pid: number): string => statOf(pid)[19] ?? '';
+
+/** From field 3, the state, on: counted behind the name, which may hold anything. */
+const statOf = (pid: number): string[] =>
   fromProc(() => {
     const stat = nodeFs.readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? '';
-  });
+    return stat.slice(stat.lastIndexOf(')') + 2);
+  }).split(' ');
 
 function fromProc(read: () => string): string {
   try {

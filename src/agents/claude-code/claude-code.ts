@@ -61,9 +61,10 @@ const events: Record<string, HookEvent> = {
   SessionStart: {
     edge: true,
     read(fields) {
-      const reason = own(startReasons, text(fields.source) ?? 'startup');
       // `compact` goes on with the running session: nothing starts.
-      if (reason === undefined) return [];
+      if (fields.source === 'compact') return [];
+      // A source that nobody knows yet is a start all the same; why it started stays open.
+      const reason = own(startReasons, text(fields.source) ?? 'startup');
       return [
         said(fields, {
           event_type: 'Session.Start',
