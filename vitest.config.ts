@@ -9,5 +9,7 @@ export default defineConfig({
     globalSetup: ['test/build.ts'],
     testTimeout: 30_000,
     pool: 'forks',
+    // Most tests wait for processes of their own; by default two cores would get one worker.
+    maxWorkers: 2,
   },
 });

@@ -26,8 +26,8 @@ export function keyedHash(key: string, content: string): string {
 }
 
 /**
- * JSON with sorted keys, for comparing inputs. Bounded: below 64 levels a value stands for itself only by its kind, and
- * the text ends at 1 MB, so a hostile payload costs no more than a large one.
+ * JSON with sorted keys, for comparing inputs. Below 64 levels a value stands for itself only by its kind, so that a
+ * hostile payload costs no more than a large one.
  */
 export function canonicalJson(value: unknown, depth = 0): string {
   if (value === null || typeof value !== 'object') return JSON.stringify(value) ?? 'null';
