@@ -10,10 +10,10 @@ const from = (
   return resolve({
     global:
       globalText === undefined ? undefined : { file: '/home/me/.config/otel-hooks/config.json', text: globalText },
-    project: projectText === undefined ? undefined : { file: '/work/app/.otel-hooks.json', text: projectText, trusted },
+    project: projectText === undefined ? undefined : { file: '/srv/app/.otel-hooks.json', text: projectText, trusted },
     env: {},
     home: '/home/me',
-    cwd: '/work/app',
+    cwd: '/srv/app',
     ...rest,
   });
 };
@@ -71,7 +71,7 @@ describe('layers', () => {
     expect(values).toMatchObject({
       'file.path': '/home/me/.config/otel-hooks/out.jsonl',
       'otlp.certificate': '/home/me/ca.pem',
-      'otlp.client_key': '/work/app/key.pem',
+      'otlp.client_key': '/srv/app/key.pem',
       agent_hooks_log: '/var/log/x',
     });
   });
@@ -119,7 +119,7 @@ describe("a project's file", () => {
       'debug',
       'exporters.traces',
     ]);
-    expect(problems[1]).toMatchObject({ file: '/work/app/.otel-hooks.json', line: 1, used: 'https://mine.example' });
+    expect(problems[1]).toMatchObject({ file: '/srv/app/.otel-hooks.json', line: 1, used: 'https://mine.example' });
     for (const problem of problems) expect(explain(problem).next).toContain('otel-hooks config --trust');
   });
 
