@@ -26,8 +26,8 @@ if (words[0] === '--print') {
 }
 
 function run() {
-  const size = valueOf('--size') ?? 'ci';
-  const seed = valueOf('--seed') ?? process.env.OTEL_HOOKS_SEED ?? String(Math.floor(Math.random() * 100_000));
+  const size = flag('--size') ?? 'ci';
+  const seed = flag('--seed') ?? process.env.OTEL_HOOKS_SEED ?? String(Math.floor(Math.random() * 100_000));
   const folder = mkdtempSync(join(tmpdir(), 'otel-hooks-report-'));
   const report = join(folder, 'report');
   const results = join(folder, 'results.json');
@@ -51,7 +51,7 @@ function run() {
 }
 
 /** Takes a flag and its value out of the words. */
-function valueOf(flag) {
+function flag(flag) {
   const at = words.indexOf(flag);
   return at < 0 ? undefined : words.splice(at, 2)[1];
 }
