@@ -86,6 +86,136 @@ export interface DemoHook {
 /** As a duration: the time since the action began. Real processes take as long as they take. */
 export const SINCE_BEFORE = -1;
 
+/**
+ * What an agent writes down of its sessions, and how it is read.
+ *
+ * The host (src/transcripts) owns the disk: it opens files, remembers how far each was read, waits for tails that are not
+ * written yet, and limits everything. The reader says where files lie and what a row means. It is pure and total: a row in,
+ * readings out, whatever the row is; it never throws, and what it does not know it leaves out.
+ *
+ * A session's files are read up to the moment of each edge hook *before* that hook's own events, so that what happened
+ * first is told first; rows without a time go with the row before them. Then, once the session is quiet, to the end.
+ */
+export interface Transcript {
+  /** What the session's hook says of its files; the host keeps the first word of each. */
+  told?(fields: Fields): ToldFiles;
+  /**
+   * The files of one session, the main one first: asked anew at each reading, since files appear late and in between.
+   * No path leaves the folders that the session or the person's home names; the host checks that each is a plain file.
+   */
+  files(session: SessionPlace, look: Look): TranscriptFile[];
+  /** For import: all main files of the agent on this machine. */
+  installed(places: Places, look: Look): TranscriptFile[];
+  /**
+   * For import: whose file it is, by its name and beginning: up to 64 rows, or the document. More than one where a
+   * store holds many sessions; each then comes back as `session` of the file. None: not a main file of this agent.
+   */
+  sessions(file: TranscriptFile, start: Start): FoundSession[];
+  readonly read: LineReader | DocumentReader;
+}
+
+export interface ToldFiles {
+  main?: string | undefined;
+  /** The own file of the subagent that the hook is about. */
+  subagent?: { id: string; path: string } | undefined;
+}
+
+export interface SessionPlace extends Pick<Places, 'home' | 'env'> {
+  readonly session: string;
+  readonly cwd: string | undefined;
+  /** What hooks told, or what import was given. */
+  readonly main: string | undefined;
+  readonly subagents: readonly { readonly id: string; readonly path: string }[];
+}
+
+/** The host's eyes: names in a folder in sorted order, nothing where there is none; bounded. Paths are absolute. */
+export interface Look {
+  names(folder: string): readonly string[];
+}
+
+export interface TranscriptFile {
+  readonly path: string;
+  /** The subagent whose own file this is: its readings carry the id unless they say another. */
+  readonly subagent?: string | undefined;
+  /** Which session of a store that holds many. */
+  readonly session?: string | undefined;
+  /** Small files that belong to it (a subagent's card, a database's log): read whole, where they are there. */
+  readonly beside?: readonly string[] | undefined;
+}
+
+export interface FoundSession {
+  readonly session: string;
+  readonly cwd?: string | undefined;
+  /** The newest time it knows (Unix ms); without one the file's. */
+  readonly atMs?: number | undefined;
+}
+
+/** The beginning of a file: rows of a line file, or the document. */
+export interface Start {
+  readonly rows: readonly Fields[];
+  readonly document: Document | undefined;
+}
+
+/** One JSON object per line, appended. Read from a remembered offset; each row once. */
+export interface LineReader {
+  readonly format: 'lines';
+  /**
+   * `memory` belongs to this file alone and lives as long as its offset: a rewritten file begins with an empty one. What
+   * is grouped over rows (blocks of one response) waits in it. A line above 8 MB comes pruned: long texts are `''`, long
+   * lists cut, everything else is there.
+   */
+  row(row: Fields, memory: Memory, file: ReadFile): Told[];
+  /** What still waits in `memory`, asked when nothing more comes: the turn, the subagent or the session has settled. */
+  rest?(memory: Memory, file: ReadFile): Told[];
+}
+
+/** A file that is rewritten, or a database: read whole whenever it changed; what was told before is known by its keys. */
+export interface DocumentReader {
+  readonly format: 'document';
+  document(document: Document, file: ReadFile): Told[];
+}
+
+export interface ReadFile extends TranscriptFile {
+  /** The root session's id. */
+  readonly root: string;
+  /** Contents of `beside`, in its order; undefined where there is none (yet), or where it is too large. */
+  readonly companions: readonly (Buffer | undefined)[];
+}
+
+export interface Document {
+  readonly sizeBytes: number;
+  /** Bytes at a place, for what is read by pages; fewer where the file ends. */
+  slice(at: number, length: number): Buffer;
+  /** Parsed as JSON; undefined where it is none (half written, say) or above 64 MB. */
+  json(): unknown;
+}
+
+/** What a row says: events, and that something is over. */
+export type Told = TranscriptReading | Over;
+
+/**
+ * An event from a transcript. Its key is the native id: the same one that the hook's event of that type has, so that both
+ * are one event whichever comes first. `atMs` is the row's own time.
+ */
+export type TranscriptReading = Reading & {
+  key: string;
+  /**
+   * Set where hooks tell the same without an id that both share (types of event have one teller each): such a reading
+   * counts only in a session that no hook tells of.
+   */
+  unless?: 'hooked' | undefined;
+};
+
+/**
+ * Evidence that a turn, a subagent or the session is told to its end; a held span settles by it. Where `id` is missing,
+ * the turn that runs, or the file's own subagent. `atMs`: the row's time; it settles only what began before.
+ */
+export interface Over {
+  over: 'turn' | 'subagent' | 'session';
+  id?: string | undefined;
+  atMs?: number | undefined;
+}
+
 export interface Agent {
   /** Folder name, registry key, `--tool`, `source.tool`. */
   readonly id: string;
@@ -107,7 +237,8 @@ export interface Agent {
   readonly actions: Readonly<Record<string, string>>;
   /** What closes each kind of span for good: the closing hook, or the transcript read past it. */
   readonly settles: Readonly<Record<Settling, 'hook' | 'transcript'>>;
-  readonly transcript: Absent;
+  /** How what it writes down of a session is read. */
+  readonly transcript: Transcript | Absent;
   /** What its hooks must print, if anything; never a decision. */
   readonly reply: { readonly stdout: string };
   readonly settings: SettingsFile | Absent;

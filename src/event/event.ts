@@ -216,10 +216,27 @@ export interface Facts {
   content?: { [field: string]: { length: number; hash?: string | undefined } } | undefined;
   model?: string | undefined;
   provider?: string | undefined;
+  /** Parts of a response's tokens: `data.input_tokens` holds both cache parts, `data.output_tokens` the reasoning. Unknown is absent. */
+  usage?: Usage | undefined;
+  /** Why the model stopped, in the provider's words (end_turn, tool_use). */
+  finish?: string | undefined;
+  /** The provider's id of a response, and of the request. */
+  response?: string | undefined;
+  request?: string | undefined;
+  /** What the agent itself says a response cost. */
+  cost_usd?: number | undefined;
   permission_mode?: string | undefined;
   traceparent?: string | undefined;
   /** Raw payload fields of a vendor event that are known to be harmless. */
   fields?: string[] | undefined;
+}
+
+export interface Usage {
+  cache_read_tokens?: number | undefined;
+  /** All that was written to a cache, and of it what lives for an hour. */
+  cache_write_tokens?: number | undefined;
+  cache_write_1h_tokens?: number | undefined;
+  reasoning_tokens?: number | undefined;
 }
 
 export type DecisionSource = 'config' | 'hook' | 'user' | 'classifier' | 'mode' | 'policy' | 'sandbox' | 'unknown';
