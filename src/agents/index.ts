@@ -1,8 +1,9 @@
 /** The registry: one line for each agent. */
 import { claudeCode } from './claude-code/claude-code.ts';
+import { codex } from './codex/codex.ts';
 import type { Agent } from './contract.ts';
 
-export const agents: readonly Agent[] = [claudeCode];
+export const agents: readonly Agent[] = [claudeCode, codex];
 
 /** The agent that help texts and the demonstration take as their example. */
 export const exampleAgent: Agent = claudeCode;

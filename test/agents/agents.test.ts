@@ -81,7 +81,8 @@ for (const agent of agents) {
       '%s becomes valid Agent Hooks events',
       (_, { payload }) => {
         const { events } = play([{ atMs: START_MS, payload, header: { tool: agent.id } }]);
-        const report = validateAgentHooks(events.map(event => JSON.stringify(event)).join('\n'), 'journal');
+        const lines = events.map(event => JSON.stringify(event));
+        const report = validateAgentHooks(lines.length === 0 ? '[]' : lines.join('\n'), 'journal');
         expect(report.findings.filter(finding => finding.level === 'error')).toEqual([]);
       },
     );
@@ -134,7 +135,7 @@ for (const agent of agents) {
 
 /** Fields that agents fill with closed sets, ids and names: everything else is content and gets a canary. */
 const closed =
-  /^(session_id|hook_event_name|tool_name|tool_use_id|prompt_id|agent_id|agent_type|permission_mode|source|reason|trigger|notification_type|error|level|model|status|agentId|subagent_type|type|mode|action|expansion_type|command_source|memory_type|load_reason|event|from_model|to_model|requested_model|task_id|name)$/;
+  /^(session_id|turn_id|thread-id|turn-id|hook_event_name|tool_name|tool_use_id|prompt_id|agent_id|agent_type|permission_mode|source|reason|trigger|notification_type|error|level|model|status|agentId|subagent_type|type|mode|action|expansion_type|command_source|memory_type|load_reason|event|from_model|to_model|requested_model|task_id|name)$/;
 
 function plant(
   payload: Record<string, unknown>,

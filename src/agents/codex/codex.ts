@@ -1,0 +1,312 @@
+/**
+ * Codex CLI. Facts: the hook layer's source of August 2026 (0.149) and the published input schemas of 0.159.2, with captures of
+ * 0.147.0, 0.154.0 and 0.160.0; checked 2026-11-18.
+ *
+ * A subagent's hooks carry the root's session id and its own thread id as `agent_id`; `turn_id` names the turn. A shell command
+ * counts as done whatever it returned, and a call that failed, was refused or was cut off has no closing hook: how a call ended
+ * is in the rollout. In code mode a hook's call id (`exec-…`) is in no rollout, which knows the script alone.
+ */
+import type { AgentMode, Fields, StartReason } from '../../event/event.ts';
+import { fieldsOf, own, text, word } from '../../lib/read.ts';
+import { type Agent, absent, type HookEvent, type Reading } from '../contract.ts';
+import { askedCall, type Call, closeCall, openCall } from '../pairing.ts';
+
+const startReasons: Record<string, StartReason> = { startup: 'new', clear: 'new', fork: 'new', resume: 'resume' };
+
+/** Tools as hooks name them; all of them may stand on metrics. */
+const actions = {
+  Bash: 'shell',
+  apply_patch: 'write_file',
+  close_agent: 'close_agent',
+  followup_task: 'send_message',
+  get_goal: 'get_goal',
+  list_agents: 'list_agents',
+  read_mcp_resource: 'read_mcp_resource',
+  request_user_input: 'ask_user_question',
+  resume_agent: 'resume_agent',
+  send_input: 'send_message',
+  send_message: 'send_message',
+  spawn_agent: 'agent',
+  update_goal: 'update_goal',
+  update_plan: 'update_plan',
+  view_image: 'view_image',
+  wait: 'wait_agent',
+  wait_agent: 'wait_agent',
+} as const satisfies Record<string, string>;
+
+const actionNames: Readonly<Record<string, string>> = actions;
+
+const events: Record<string, HookEvent> = {
+  SessionStart: {
+    // Comes with the first prompt of the thread, not when the program starts.
+    edge: true,
+    read(fields) {
+      // `compact` goes on with the running session: nothing starts.
+      if (fields.source === 'compact') return [];
+      return [
+        said(fields, {
+          event_type: 'Session.Start',
+          data: { start_reason: own(startReasons, text(fields.source) ?? 'startup') },
+        }),
+      ];
+    },
+  },
+  SessionEnd: {
+    edge: true,
+    // The reason is always `other`: why it ended stays open.
+    read: fields => [said(fields, { event_type: 'Session.End', data: {} })],
+  },
+  UserPromptSubmit: {
+    edge: true,
+    // Input that steers the running turn comes under its id and opens nothing.
+    read: fields => [
+      said(fields, { event_type: 'Prompt.Submitted', data: { prompt: text(fields.prompt) }, actor: 'user' }),
+    ],
+  },
+  PreToolUse: {
+    read(fields, memory) {
+      const call = openCall(callOf(fields), memory);
+      return [
+        said(fields, {
+          event_type: 'Action.Before',
+          key: call,
+          data: { action: { name: actionName(fields), input: fieldsOf(fields.tool_input) } },
+          facts: { ...factsOf(fields), ...toolFacts(fields), call, launches: launchedBy(fields) },
+        }),
+      ];
+    },
+  },
+  PostToolUse: {
+    read(fields, memory) {
+      const call = closeCall(callOf(fields), memory);
+      // A shell command that returned an error comes here too, and nothing in the payload tells.
+      const result = fields.tool_name === 'Bash' ? undefined : { success: true };
+      return [
+        said(fields, {
+          event_type: 'Action.After',
+          key: call,
+          data: { action: { name: actionName(fields), input: fieldsOf(fields.tool_input), result } },
+          facts: { ...factsOf(fields), ...toolFacts(fields), call, launches: launchedBy(fields, spawned(fields)) },
+        }),
+      ];
+    },
+  },
+  PermissionRequest: {
+    // Carries no id of the call, and adds the command's justification to its input.
+    read(fields, memory) {
+      const call = askedCall(callOf(fields), memory);
+      const facts = {
+        ...factsOf(fields),
+        ...toolFacts(fields),
+        call,
+        decision: { source: 'unknown', basis: 'observed' } as const,
+      };
+      return [
+        said(fields, { event_type: 'Agent.Notification', data: { type: 'ToolPermission' }, facts }),
+        said(fields, {
+          event_type: 'Agent.Decision',
+          data: { decision: { outcome: 'ask' }, action_name: actionName(fields) },
+          facts,
+        }),
+      ];
+    },
+  },
+  SubagentStart: {
+    edge: true,
+    read: fields => [said(fields, { event_type: 'Session.Start', data: { start_reason: 'new' } })],
+  },
+  SubagentStop: {
+    edge: true,
+    read: fields => [
+      answer(fields, text(fields.last_assistant_message)),
+      said(fields, { event_type: 'Session.End', data: { end_reason: 'completed' } }),
+    ],
+  },
+  Stop: {
+    edge: true,
+    read: fields => [answer(fields, text(fields.last_assistant_message))],
+  },
+  Interrupt: {
+    // In place of Stop, when a person stops the running turn; the session goes on.
+    edge: true,
+    read: fields => [
+      said(fields, {
+        event_type: 'Agent.Response',
+        data: { final: true },
+        facts: { ...factsOf(fields), interrupted: true },
+      }),
+    ],
+  },
+  PreCompact: { read: fields => [compaction(fields, 'before')] },
+  PostCompact: { read: fields => [compaction(fields, 'after')] },
+  'agent-turn-complete': {
+    // What `notify` passes. It tells what Stop tells, for helper threads too, and nothing of turns that were interrupted.
+    edge: true,
+    register: false,
+    read: fields => {
+      const turn = word(fields['turn-id']);
+      return [
+        {
+          event_type: 'Agent.Response',
+          key: turn && answerKey(turn),
+          data: { response: text(fields['last-assistant-message']), final: true },
+          facts: { turn },
+        },
+      ];
+    },
+  },
+};
+
+/** `rollout-<local time>-<thread>.jsonl`, below the day, or in the archive. */
+const ROLLOUT = /[\\/](?:sessions[\\/].*|archived_sessions[\\/])rollout-[^\\/]+\.jsonl(?:\.zst)?$/;
+const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-/;
+
+export const codex: Agent = {
+  id: 'codex',
+  title: 'Codex',
+  provider: 'openai',
+  source: { docs: 'https://developers.openai.com/codex/hooks', version: '0.160.0', checked: '2026-11-18' },
+
+  signs(fields) {
+    if (fields.type === 'agent-turn-complete' && word(fields['thread-id']) !== undefined) return 1;
+    const name = text(fields.hook_event_name);
+    const session = word(fields.session_id);
+    if (name === undefined || session === undefined) return 0;
+    const known = Object.hasOwn(events, name);
+    if (ROLLOUT.test(text(fields.transcript_path) ?? '')) return known ? 1 : 0.9;
+    // Its inputs are closed: a field of another agent means another agent.
+    if (!Object.keys(fields).every(key => inputs.has(key)) || !UUID_V7.test(session)) return 0;
+    if (word(fields.turn_id) !== undefined) return known ? 0.95 : 0.6;
+    if (!known) return 0;
+    return fields.transcript_path === null ? 0.85 : 0.3;
+  },
+  eventName: fields => word(fields.hook_event_name) ?? word(fields.type),
+  session: fields => word(fields.session_id) ?? word(fields['thread-id']),
+  cwd: fields => word(fields.cwd),
+  events: Object.fromEntries(
+    Object.entries(events).map(([name, event]) => [
+      name,
+      { ...event, read: (fields, memory) => (isMemoryWriter(fields) ? [] : event.read(fields, memory)) },
+    ]),
+  ),
+  actions,
+  settles: { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' },
+  transcript: absent('its rollouts are not read; tokens, outcomes of commands and costs are unknown'),
+  reply: { stdout: '' },
+  settings: absent(
+    'not written by enable yet; add the hooks to ~/.codex/hooks.json by hand and approve them in /hooks',
+  ),
+  demo: absent('one agent is enough to show what comes of a session'),
+};
+
+const inputs = new Set([
+  'session_id',
+  'transcript_path',
+  'cwd',
+  'hook_event_name',
+  'model',
+  'permission_mode',
+  'turn_id',
+  'agent_id',
+  'agent_type',
+  'source',
+  'prompt',
+  'tool_name',
+  'tool_input',
+  'tool_use_id',
+  'tool_response',
+  'agent_transcript_path',
+  'stop_hook_active',
+  'last_assistant_message',
+  'trigger',
+  'reason',
+]);
+
+/** A background thread that writes memories, where that feature is on: nobody's session. Seen in captures of 0.160.0. */
+const isMemoryWriter = (fields: Fields): boolean =>
+  fields.transcript_path === null && /[\\/]\.codex[\\/]memories[\\/]?$/.test(text(fields.cwd) ?? '');
+
+/** What every reading of a hook shares. */
+function said(fields: Fields, reading: Reading): Reading {
+  return {
+    actor: 'ai_agent',
+    facts: factsOf(fields),
+    ...reading,
+    subagent: word(fields.agent_id),
+    mode: agentMode(fields),
+  };
+}
+
+function factsOf(fields: Fields): NonNullable<Reading['facts']> {
+  return {
+    turn: word(fields.turn_id),
+    agent: word(fields.agent_type),
+    permission_mode: word(fields.permission_mode),
+    model: word(fields.model),
+  };
+}
+
+function agentMode(fields: Fields): AgentMode | undefined {
+  const mode = text(fields.permission_mode);
+  return mode === undefined ? undefined : mode === 'plan' ? 'plan' : 'agent';
+}
+
+/** Hooks, `notify` and the rollout tell of the same answer; one that a hook forced comes again under the same turn. */
+function answer(fields: Fields, response: string | undefined): Reading {
+  const turn = word(fields.turn_id);
+  return said(fields, {
+    event_type: 'Agent.Response',
+    key: turn === undefined || fields.stop_hook_active === true ? undefined : answerKey(turn),
+    data: { response, final: true },
+  });
+}
+
+const answerKey = (turn: string): string => `answer:${turn}`;
+
+const MCP = /^mcp__(.+?)__(.+)$/s;
+
+function actionName(fields: Fields): string {
+  const tool = text(fields.tool_name) ?? 'unknown';
+  const mcp = MCP.exec(tool);
+  if (mcp) return `mcp:${mcp[2]}`;
+  return own(actionNames, tool) ?? tool;
+}
+
+function toolFacts(fields: Fields): NonNullable<Reading['facts']> {
+  const tool = text(fields.tool_name) ?? 'unknown';
+  const mcp = MCP.exec(tool);
+  return mcp ? { tool: mcp[2], mcp: { server: mcp[1] ?? 'unknown' } } : { tool };
+}
+
+function callOf(fields: Fields): Call {
+  const { description: _description, ...input } = fieldsOf(fields.tool_input);
+  return {
+    id: word(fields.tool_use_id),
+    subagent: word(fields.agent_id),
+    tool: text(fields.tool_name) ?? 'unknown',
+    input,
+  };
+}
+
+function launchedBy(fields: Fields, id?: string): NonNullable<Reading['facts']>['launches'] {
+  if (fields.tool_name !== 'spawn_agent') return undefined;
+  return { id, agent: word(fieldsOf(fields.tool_input).agent_type) ?? 'default' };
+}
+
+/** The id of the agent that a call spawned; nothing else of the answer is looked at. */
+function spawned(fields: Fields): string | undefined {
+  const response = text(fields.tool_response);
+  return response === undefined
+    ? word(fieldsOf(fields.tool_response).agent_id)
+    : /"agent_id"\s*:\s*"([0-9a-fA-F-]{36})"/.exec(response.slice(0, 4_096))?.[1];
+}
+
+function compaction(fields: Fields, phase: 'before' | 'after'): Reading {
+  const trigger = text(fields.trigger);
+  return said(fields, {
+    event_type: 'Context.Compaction',
+    data: { trigger: trigger === 'auto' || trigger === 'manual' ? trigger : undefined },
+    actor: 'system',
+    facts: { ...factsOf(fields), phase },
+  });
+}
