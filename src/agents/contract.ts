@@ -128,9 +128,12 @@ export interface SessionPlace extends Pick<Places, 'home' | 'env'> {
   readonly subagents: readonly { readonly id: string; readonly path: string }[];
 }
 
-/** The host's eyes: names in a folder in sorted order, nothing where there is none; bounded. Paths are absolute. */
+/** The host's eyes, bounded. Paths are absolute. */
 export interface Look {
+  /** Names in a folder in sorted order; none where there is no folder. */
   names(folder: string): readonly string[];
+  /** The first 4 KB of a plain file as text; empty where there is none. */
+  head(path: string): string;
 }
 
 export interface TranscriptFile {

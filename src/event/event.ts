@@ -203,6 +203,8 @@ export interface Facts {
   agent?: string | undefined;
   /** Subagent that this action launched, or will launch: its id when known, its kind. */
   launches?: { id?: string | undefined; agent?: string | undefined } | undefined;
+  /** The call that launched this subagent, where the subagent's own record names it. */
+  launched_by?: string | undefined;
   /** Native duration of the action, without waiting for people. */
   duration_ms?: number | undefined;
   error_type?: string | undefined;
@@ -223,6 +225,8 @@ export interface Facts {
   /** The provider's id of a response, and of the request. */
   response?: string | undefined;
   request?: string | undefined;
+  /** When the agent sent what a response answers, by its own record (Unix ms). */
+  started_ms?: number | undefined;
   /** What the agent itself says a response cost. */
   cost_usd?: number | undefined;
   permission_mode?: string | undefined;

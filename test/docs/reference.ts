@@ -413,7 +413,7 @@ export function agentsTable(): string {
       'settings file',
       ...agents.map(each => (isAbsent(each.settings) ? `no: ${each.settings.absent}` : 'written and given back')),
     ),
-    row('transcripts', ...agents.map(each => `no: ${each.transcript.absent}`)),
+    row('transcripts', ...agents.map(each => (isAbsent(each.transcript) ? `no: ${each.transcript.absent}` : 'read'))),
     '',
     `Types of the standard that no hook tells: ${untold.map(code).join(', ')}.`,
   ].join('\n');
