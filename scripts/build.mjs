@@ -29,6 +29,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as esbuild from 'esbuild';
+import { minify } from 'terser';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');
@@ -82,9 +83,21 @@ for (const bundle of bundles) {
     inputs.add(path);
   }
 }
+outputs.set('otel-hooks.cjs', await inlined(outputs.get('otel-hooks.cjs')));
 for (const [name, text] of declarations()) outputs.set(join('types', name), text);
 replaceFolder(dist, outputs, name => (name === 'otel-hooks.cjs' ? 0o755 : 0o644));
 replaceFile(join(root, 'THIRD-PARTY-LICENSES.txt'), licences(inputs), 0o644);
+
+/** The bin with functions put where they are called once: in a hook, compiling each costs more than running it. */
+async function inlined(contents) {
+  const { code } = await minify(new TextDecoder().decode(contents), {
+    ecma: 2020,
+    toplevel: true,
+    compress: { passes: 4, pure_getters: true, unsafe: true },
+    format: { comments: false, shebang: true },
+  });
+  return new TextEncoder().encode(code);
+}
 
 /** Leaves imports of another entry to be resolved at run time, beside the bundle. */
 function stays(entries) {

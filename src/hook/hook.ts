@@ -4,161 +4,158 @@
  * Whatever happens, the agent sees a process that printed nothing (or the one answer it was told to print) and ended
  * with 0: a hook that fails must not be able to stop or to steer an agent. What went wrong is noted beside the inbox.
  *
- * This and what it imports is all that a hook loads; each further module is paid for by every event of every session.
+ * This is all that a hook runs, and every event of every session pays for it. A function that is called but once costs
+ * more to compile than to run, so the common case stands here in one piece, and what is rare in the files beside it.
  */
-import { readFileSync, writeSync } from './builtins.ts';
+import { fstatSync, lstatSync, openSync, readFileSync, readSync, writeSync } from './builtins.ts';
 import { travellingFrom } from './environment.ts';
-import { encodeHeader, encodeTrailer, maxFragmentBytes } from './fragment.ts';
-import { closeFragment, createFragment, noteProblem, openInbox, writeAll } from './inbox.ts';
+import { encodeHeader, encodeTrailer, fragmentName } from './fragment.ts';
+import { makeFolders, noteProblem, writeAll } from './inbox.ts';
 import { isDelivering, kick } from './kick.ts';
 import { locateStateFolder } from './state-folder.ts';
-import {
-  codeOf,
-  type Input,
-  isTerminal,
-  isWholeObject,
-  largeBufferBytes,
-  openInput,
-  smallBufferBytes,
-} from './stdin.ts';
+import { codeOf, copyLarge, endsInBrace, isJson, readPatiently } from './stdin.ts';
 
-const patienceMs = 5_000;
+/** Most events fit; a larger one costs a system call and a page fault for every 4 KB. */
+const bufferBytes = 64 * 1024;
 
 /** `deliver` is the program that a kick starts. Never returns to a caller that could print: it ends the process. */
 export function hook(argv: readonly string[], deliver: string): void {
-  try {
-    const flags = readFlags(argv);
-    if (flags.reply) answer(flags.reply);
-    const stateFolder = locateStateFolder(
-      flags.stateDir,
-      { env: process.env, platform: process.platform, home, cwd: () => process.cwd() },
-      path => readFileSync(path, 'utf8'),
-    );
-    if (record(flags, stateFolder) && !flush(flags, stateFolder, deliver)) leave();
-  } catch {
-    // No place to note it: not even the state folder is known.
-    leave();
-  }
-}
-
-interface Flags {
-  tool?: string;
-  event?: string;
-  provider?: string;
-  stateDir?: string;
-  /** What this agent requires on standard output; never a decision. */
-  reply?: string;
-  flushMs?: number;
-  isEdge: boolean;
-}
-
-/** The event is on disk when this returns true; false, when there was nothing to keep or no way to keep it. */
-function record(flags: Flags, stateFolder: string): boolean {
+  let stateFolder: string | undefined;
   let step = 'stdin';
   try {
-    if (isTerminal(0)) return leave();
+    const { tool, event, provider, stateDir, reply, flushMs, isEdge } = readFlags(argv);
+    if (reply) answer(reply);
+    const { env, pid, ppid, platform } = process;
+    stateFolder = locateStateFolder(stateDir, { env, platform, home, cwd: process.cwd }, readText);
+
+    // A person at a keyboard is no agent, and would wait for ever. /dev/null is a character device as well; only then
+    // is the module worth its time.
+    if (fstatSync(0).isCharacterDevice() && (require('node:tty') as typeof import('node:tty')).isatty(0)) leave();
+
+    // Only folders of this user, and no links: others may lead anywhere.
     step = 'folder';
-    const inbox = openInbox(stateFolder);
-    if (inbox === undefined) return leave();
+    const inbox = `${stateFolder}/inbox`;
+    for (const folder of [stateFolder, inbox]) {
+      const found = lstatSync(folder, { throwIfNoEntry: false });
+      if (found === undefined) makeFolders(stateFolder);
+      else if (!found.isDirectory() || (process.geteuid !== undefined && found.uid !== process.geteuid())) leave();
+    }
+
+    // A new file under a name that no other process can have.
     step = 'write';
-    const { fd, unique } = createFragment(inbox, process.pid, process.ppid);
-    copy(openInput(0, patienceMs), fd, headerOf(flags), unique);
-    closeFragment(fd);
-    return true;
+    const boot = firstWord('/proc/sys/kernel/random/boot_id').slice(0, 8);
+    const uptime = firstWord('/proc/uptime');
+    const random = firstWord('/proc/sys/kernel/random/uuid');
+    let unique = '';
+    let fd = -1;
+    for (let attempt = 0; fd < 0; attempt++) {
+      unique = random || `${ppid}.${process.hrtime.bigint()}.${attempt}`;
+      try {
+        fd = openSync(`${inbox}/${fragmentName(boot, uptime, pid, unique)}`, 'wx', 0o600);
+      } catch (error) {
+        if (attempt === 9 || codeOf(error) !== 'EEXIST') throw error;
+      }
+    }
+    const at = Date.now();
+    const fields = { tool, event, provider, cwd: here(), at: `${at}`, ppid: `${ppid}`, ...travellingFrom(env) };
+    let header = encodeHeader(fields, true);
+    const trailer = encodeTrailer(unique);
+
+    // Header, payload and trailer through one buffer: a common event is one write.
+    // No character of a string takes more than three bytes, and the trailer always fits.
+    const buffer = Buffer.allocUnsafeSlow(Math.max(bufferBytes, header.length * 4) + trailer.length);
+    const limit = buffer.length - trailer.length;
+    let start = buffer.write(header);
+    if (start !== header.length) {
+      header = encodeHeader(fields);
+      start = buffer.write(header);
+    }
+    let filled = start;
+    for (;;) {
+      let size: number;
+      try {
+        size = readSync(0, buffer, filled, limit - filled, null);
+      } catch (error) {
+        size = readPatiently(error, buffer.subarray(0, limit), filled);
+      }
+      filled += size;
+      // An agent may write one JSON object and keep the pipe open, and a blocking read has no timer.
+      if (size === 0 || (endsInBrace(buffer, filled) && isJson(buffer, start, filled))) {
+        filled += buffer.write(trailer, filled);
+        writeAll(fd, buffer, filled);
+        break;
+      }
+      if (filled === limit) {
+        copyLarge(fd, buffer.subarray(0, filled), start, trailer);
+        break;
+      }
+    }
+
+    // The event is kept. Is somebody there to deliver it?
+    step = 'kick';
+    if (flushMs !== undefined) {
+      if (flush(stateFolder, deliver, flushMs)) return;
+    } else if ((isEdge || !isDelivering(stateFolder)) && !kick({ deliver, stateFolder, args: ['--kicked'] })) {
+      noteProblem(stateFolder, 'kick-missing');
+    }
   } catch (error) {
-    noteProblem(stateFolder, `${step}-${codeOf(error) || 'unknown'}`);
-    return leave();
+    // Without a state folder there is no place to note it.
+    if (stateFolder !== undefined) noteProblem(stateFolder, `${step}-${codeOf(error) || 'unknown'}`);
   }
+  leave();
 }
 
 /**
- * Header, payload, trailer through one buffer: a common event is one write. The end of a payload beyond any limit is
- * not waited for; its file stays without a trailer and too large, for deliver to count.
+ * Waits for deliver, bounded; false when there is none. It is not killed when the time is up: what it holds stays on
+ * disk, and it may still finish.
  */
-function copy(input: Input, fd: number, fields: Readonly<Record<string, string>>, unique: string): void {
-  let header = encodeHeader(fields, true);
-  const trailer = encodeTrailer(unique);
-  // No character of a string takes more than three bytes.
-  let buffer = Buffer.allocUnsafeSlow(Math.max(smallBufferBytes, header.length * 4));
-  let start = buffer.write(header);
-  if (start !== header.length) {
-    header = encodeHeader(fields);
-    start = buffer.write(header);
-  }
-  let filled = start;
-  let written = 0;
-  for (;;) {
-    const size = input.read(buffer, filled);
-    filled += size;
-    if (size === 0 || (written === 0 && isWholeObject(buffer, start, filled))) break;
-    if (filled < buffer.length) continue;
-    if (buffer.length < largeBufferBytes) {
-      const larger = Buffer.allocUnsafeSlow(largeBufferBytes);
-      buffer.copy(larger);
-      buffer = larger;
-      continue;
-    }
-    writeAll(fd, buffer, filled);
-    written += filled;
-    filled = 0;
-    if (written > maxFragmentBytes) return;
-  }
-  if (filled + trailer.length > buffer.length) {
-    writeAll(fd, buffer, filled);
-    filled = 0;
-  }
-  filled += buffer.write(trailer, filled);
-  writeAll(fd, buffer, filled);
+function flush(stateFolder: string, deliver: string, flushMs: number): boolean {
+  const started = kick({ deliver, stateFolder, args: ['--wait', `${flushMs}ms`] }, leave);
+  if (started) setTimeout(leave, flushMs + 250);
+  else noteProblem(stateFolder, 'kick-missing');
+  return started;
 }
 
-function headerOf(flags: Flags): Record<string, string> {
-  return {
-    tool: flags.tool ?? '',
-    event: flags.event ?? '',
-    provider: flags.provider ?? '',
-    cwd: here(),
-    at: `${Date.now()}`,
-    ppid: `${process.ppid}`,
-    ...travellingFrom(process.env),
-  };
-}
-
-/** Starts deliver where it is needed. True: somebody is waited for, and ends the process. */
-function flush(flags: Flags, stateFolder: string, deliver: string): boolean {
-  try {
-    if (flags.flushMs !== undefined) {
-      // It is not killed when the time is up: what it holds stays on disk, and it may still finish.
-      const args = ['--wait', `${flags.flushMs}ms`];
-      const started = kick({ deliver, stateFolder, args }, leave);
-      if (started) setTimeout(leave, flags.flushMs + 250);
-      else noteProblem(stateFolder, 'kick-missing');
-      return started;
-    }
-    if (!flags.isEdge && isDelivering(stateFolder)) return false;
-    if (!kick({ deliver, stateFolder, args: ['--kicked'] })) noteProblem(stateFolder, 'kick-missing');
-  } catch (error) {
-    noteProblem(stateFolder, `kick-${codeOf(error) || 'unknown'}`);
-  }
-  return false;
+interface Flags {
+  tool: string;
+  event: string;
+  provider: string;
+  stateDir: string;
+  /** What this agent requires on standard output; never a decision. */
+  reply: string;
+  flushMs: number | undefined;
+  isEdge: boolean;
 }
 
 /** A word that is not known is passed over: an older front end must not fail over a newer setting. */
 function readFlags(argv: readonly string[]): Flags {
-  const flags: Flags = { isEdge: false };
+  const flags: Flags = {
+    tool: '',
+    event: '',
+    provider: '',
+    stateDir: '',
+    reply: '',
+    flushMs: undefined,
+    isEdge: false,
+  };
   for (let at = 0; at < argv.length; at++) {
     const word = argv[at] ?? '';
     const equals = word.indexOf('=');
     const flag = equals < 0 ? word : word.slice(0, equals);
-    const value = (): string => (equals < 0 ? (argv[++at] ?? '') : word.slice(equals + 1));
-    if (flag === '--tool') flags.tool = value();
-    else if (flag === '--event') flags.event = value();
-    else if (flag === '--edge') flags.isEdge = true;
-    else if (flag === '--state-dir') flags.stateDir = value();
-    else if (flag === '--reply') flags.reply = value();
-    else if (flag === '--flush') flags.flushMs = readDurationMs(value());
+    if (flag === '--edge') {
+      flags.isEdge = true;
+      continue;
+    }
+    const value = equals < 0 ? (argv[at + 1] ?? '') : word.slice(equals + 1);
+    if (flag === '--tool') flags.tool = value;
+    else if (flag === '--event') flags.event = value;
+    else if (flag === '--state-dir') flags.stateDir = value;
+    else if (flag === '--reply') flags.reply = value;
+    else if (flag === '--flush') flags.flushMs = readDurationMs(value);
     // Several may be named one by one.
-    else if (flag === '--provider') flags.provider = flags.provider ? `${flags.provider},${value()}` : value();
-    else if (flag === '--config') value();
+    else if (flag === '--provider') flags.provider = flags.provider ? `${flags.provider},${value}` : value;
+    else if (flag !== '--config') continue;
+    if (equals < 0) at += 1;
   }
   return flags;
 }
@@ -187,6 +184,20 @@ function here(): string {
     return '';
   }
 }
+
+function firstWord(file: string): string {
+  try {
+    // Read as UTF-8, Node takes a short cut through all its layers.
+    const text = readFileSync(file, 'utf8');
+    const end = text.indexOf(' ');
+    return text.slice(0, end < 0 ? text.length - 1 : end);
+  } catch {
+    // Not Linux, or a container without /proc: names do without.
+    return '';
+  }
+}
+
+const readText = (path: string): string => readFileSync(path, 'utf8');
 
 // Node would ask the same variable, but loading its module costs more than the question.
 const home = (): string => process.env.HOME || (require('node:os') as typeof import('node:os')).homedir();

@@ -4,8 +4,8 @@
  * Constraints. A second process costs more than everything else together, so there is one, `cat`, and builtins do the
  * rest. Agents hand the command to `sh -c`, which may be dash, bash (also as sh), busybox ash or zsh; the script is
  * sourced there, because starting another shell would cost a third more. Therefore it may rely on nothing it did not
- * set itself (IFS, locale, options, umask), prints nothing, and always ends its shell with 0, also where the
- * shell would give up by itself (the trap).
+ * set itself (functions, IFS, locale, options, umask), prints nothing, and always ends its shell with 0, also where the
+ * shell would give up by itself (the trap) or a limit on the size of files would end it (XFSZ).
  *
  * What it cannot do goes to the Node front end: making the folders, once. What nobody can do (a folder that is not
  * ours, is a link, is not writable) it leaves alone without that cost.
@@ -49,7 +49,8 @@ export function shellCommand({ script, tool, event, edge, provider, reply }: She
       throw new RangeError(`not a word for a hook command: ${JSON.stringify(word)}`);
   }
   const path = quote(script);
-  const say = reply ? `printf '%s\\n' ${quote(reply)}; ` : '';
+  // An agent that has stopped listening must not end us before the event is kept, nor hear about it.
+  const say = reply ? `trap '' PIPE; { printf '%s\\n' ${quote(reply)}; } 2>/dev/null; ` : '';
   return `${say}otel_hooks='${words.join(' ')}'; [ ! -r ${path} ] || . ${path}`;
 }
 
@@ -60,10 +61,11 @@ export function shellHook({ stateFolder, node, bin, deliver, cat, setsid }: Shel
     .join('');
   return `# The otel-hooks front end for shells. Written by \`otel-hooks enable\`, removed by \`otel-hooks disable\`;
 # changes are overwritten. The command in the agent's settings says whose event this is and sources this file.
+unset -f trap exec unset set umask exit eval [ printf read kill cd 2>/dev/null || :
 trap 'exit 0' 0
+trap '' XFSZ
 exec 2>/dev/null
 case \${ZSH_VERSION+zsh} in zsh) emulate sh; unalias -a ;; esac
-unset -f printf read kill cd
 set +eu
 set -C
 umask 077
@@ -99,6 +101,13 @@ else
   exit 0
 fi
 
+# Leaves a sign for whoever looks next. Its place may hold something that is not ours: signs are empty files.
+oh_note() {
+  oh_sign=$oh_state/problems/$1
+  if [ -L "$oh_state/problems" ] || [ -L "$oh_sign" ] || [ -s "$oh_sign" ]; then return 0; fi
+  if [ -f "$oh_sign" ] || ! [ -e "$oh_sign" ]; then printf '' >|"$oh_sign"; fi
+}
+
 set -- $otel_hooks
 oh_head="otel-hooks/1 tool=\${#1}:$1 event=\${#2}:$2 cwd=\${#PWD}:$PWD ppid=\${#PPID}:$PPID"
 [ -z "\${4-}" ] || oh_head="$oh_head provider=\${#4}:$4"
@@ -126,7 +135,7 @@ while
   [ -z "$oh_opened$oh_uuid" ] && [ "$oh_try" -lt 99 ]
 do oh_try=$((oh_try + 1)); done
 if [ -z "$oh_done" ]; then
-  printf '' >|"$oh_state/problems/hook-write-sh"
+  oh_note hook-write-sh
   exit 0
 fi
 
@@ -135,7 +144,8 @@ case \${3-} in
 edge) ;;
 *)
   oh_pid=
-  read -r oh_pid oh_rest <"$oh_state/lock"
+  # A pipe in its place would be waited for.
+  [ -f "$oh_state/lock" ] && read -r oh_pid oh_rest <"$oh_state/lock"
   case $oh_pid in
   '' | 0* | *[!0-9]*) ;;
   *) kill -0 "$oh_pid" && exit 0 ;;
@@ -149,7 +159,7 @@ if [ -r ${quote(deliver)} ]; then
     exec ${setsid === undefined ? '' : `${quote(setsid)} `}"$oh_node" ${quote(deliver)} --kicked --state-dir "$oh_state"
   ) </dev/null >/dev/null 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- &
 else
-  printf '' >|"$oh_state/problems/hook-kick-missing"
+  oh_note hook-kick-missing
 fi
 exit 0
 `;

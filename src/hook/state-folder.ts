@@ -17,33 +17,43 @@ export function locateStateFolder(
   at: Surroundings,
   readText: (path: string) => string,
 ): string {
-  const chosen = flag || at.env.OTEL_HOOKS_STATE_DIR || configured(at, readText) || defaultStateFolder(at);
-  return isAbsolute(chosen) ? chosen : `${at.cwd()}/${chosen}`;
+  let chosen = flag || at.env.OTEL_HOOKS_STATE_DIR;
+  if (!chosen) {
+    let config = '';
+    try {
+      config = readText(at.env.OTEL_HOOKS_CONFIG || `${defaultFolder('config', at)}/config.json`);
+    } catch {
+      // There is none, or none that can be read, about which `config` complains.
+    }
+    // Few move the folder, and every event would pay for the parser.
+    chosen = (config.includes('state_dir') && configured(config, at)) || defaultFolder('state', at);
+  }
+  return chosen[0] === '/' || isAbsolute(chosen) ? chosen : `${at.cwd()}/${chosen}`;
 }
 
-export function defaultStateFolder({ env, platform, home }: Omit<Surroundings, 'cwd'>): string {
-  if (env.XDG_STATE_HOME && isAbsolute(env.XDG_STATE_HOME)) return `${env.XDG_STATE_HOME}/otel-hooks`;
-  if (platform === 'win32') return `${env.LOCALAPPDATA || `${home()}/AppData/Local`}/otel-hooks/state`;
-  if (platform === 'darwin') return `${home()}/Library/Application Support/otel-hooks/state`;
-  return `${home()}/.local/state/otel-hooks`;
+const customs = {
+  state: { xdg: 'XDG_STATE_HOME', posix: '.local/state', windows: 'LOCALAPPDATA', appData: 'Local' },
+  config: { xdg: 'XDG_CONFIG_HOME', posix: '.config', windows: 'APPDATA', appData: 'Roaming' },
+} as const;
+
+export function defaultFolder(kind: 'state' | 'config', { env, platform, home }: Omit<Surroundings, 'cwd'>): string {
+  const { xdg, posix, windows, appData } = customs[kind];
+  const base = env[xdg];
+  if (base && (base[0] === '/' || isAbsolute(base))) return `${base}/otel-hooks`;
+  if (platform === 'win32') return `${env[windows] || `${home()}/AppData/${appData}`}/otel-hooks/${kind}`;
+  if (platform === 'darwin') return `${home()}/Library/Application Support/otel-hooks/${kind}`;
+  return `${home()}/${posix}/otel-hooks`;
 }
 
-export function defaultConfigFolder({ env, platform, home }: Omit<Surroundings, 'cwd'>): string {
-  if (env.XDG_CONFIG_HOME && isAbsolute(env.XDG_CONFIG_HOME)) return `${env.XDG_CONFIG_HOME}/otel-hooks`;
-  if (platform === 'win32') return `${env.APPDATA || `${home()}/AppData/Roaming`}/otel-hooks/config`;
-  if (platform === 'darwin') return `${home()}/Library/Application Support/otel-hooks/config`;
-  return `${home()}/.config/otel-hooks`;
-}
-
-function configured(at: Surroundings, readText: (path: string) => string): string | undefined {
+function configured(text: string, at: Surroundings): string | undefined {
   try {
-    const config: unknown = JSON.parse(readText(at.env.OTEL_HOOKS_CONFIG || `${defaultConfigFolder(at)}/config.json`));
+    const config: unknown = JSON.parse(text);
     if (typeof config !== 'object' || config === null || !('state_dir' in config)) return undefined;
     const chosen = config.state_dir;
     if (typeof chosen !== 'string') return undefined;
     return chosen.startsWith('~/') ? at.home() + chosen.slice(1) : chosen;
   } catch {
-    // No such file, or one that `config` complains about: the default is what it then says is used.
+    // `config` complains about such a file; the default is what it then says is used.
     return undefined;
   }
 }

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { configFolder, stateFolder } from '../../src/config/folders.ts';
 import { factsOf, keys } from '../../src/config/schema.ts';
 import { travelling, travellingFrom } from '../../src/hook/environment.ts';
-import { defaultConfigFolder, locateStateFolder } from '../../src/hook/state-folder.ts';
+import { defaultFolder, locateStateFolder } from '../../src/hook/state-folder.ts';
 
 const nothing = (): string => {
   throw new Error('no such file');
@@ -46,7 +46,7 @@ const environments: Record<string, string>[] = [
 for (const platform of ['linux', 'darwin', 'win32']) {
   test.each(environments)(`the state folder is where deliver looks for it (${platform}, %j)`, env => {
     expect(locate(env, platform)).toBe(stateFolder({ env, platform, home: '/home/u' }));
-    expect(defaultConfigFolder({ env, platform, home: () => '/home/u' })).toBe(
+    expect(defaultFolder('config', { env, platform, home: () => '/home/u' })).toBe(
       configFolder({ env, platform, home: '/home/u' }),
     );
   });
