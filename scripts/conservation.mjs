@@ -19,12 +19,6 @@ const expected = [...Array.from({ length: 16 }, (_, i) => `R${i + 1}`), ...['H1'
 const root = fileURLToPath(new URL('..', import.meta.url));
 const words = process.argv.slice(2);
 
-if (words[0] === '--print') {
-  process.exit(print(words[1] ?? '', words[2]));
-} else {
-  process.exit(run());
-}
-
 function run() {
   const size = flag('--size') ?? 'ci';
   const seed = flag('--seed') ?? process.env.OTEL_HOOKS_SEED ?? String(Math.floor(Math.random() * 100_000));
@@ -61,9 +55,9 @@ function print(report, results) {
   const failed = new Set(failedIn(results));
   const known = new Set(rows.map(each => each.id));
   const cells = rows.map(each => cellsOf(each, failed.has(each.id)));
-  for (const id of failed) if (!known.has(id)) cells.push(sparse(id, 'FAILED before it had figures'));
+  for (const id of failed) if (!known.has(id)) cells.push(sparse(id, '', 'FAILED before it had figures'));
   const missing = expected.filter(id => !known.has(id) && !failed.has(id));
-  for (const id of missing) cells.push(sparse(id, 'not run: no test of this run reported it'));
+  for (const id of missing) cells.push(sparse(id, '', 'not run: no test of this run reported it'));
   const all = [columns, ...cells];
   const widths = columns.map((_, i) => Math.max(...all.map(row => row[i].length)));
   console.log(
@@ -131,3 +125,5 @@ function order(id) {
   const at = expected.indexOf(id);
   return at < 0 ? expected.length : at;
 }
+
+process.exit(words[0] === '--print' ? print(words[1] ?? '', words[2]) : run());

@@ -2,6 +2,8 @@
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { gunzipSync } from 'node:zlib';
 import { decodeRequest, type Json, type JsonObject } from '../src/ship/otlp-decode.ts';
 
@@ -19,7 +21,16 @@ export interface Received {
 }
 
 export type Reply =
-  | { status: number; headers?: Record<string, string>; body?: string | Uint8Array }
+  | {
+      status: number;
+      headers?: Record<string, string>;
+      /** In parts, it goes out part by part. */
+      body?: string | Uint8Array | Iterable<Uint8Array>;
+      /** A pause after each part. */
+      everyMs?: number;
+    }
+  /** These bytes in place of HTTP, and the connection ends. */
+  | { raw: string | Uint8Array }
   /** Take the request and never answer. */
   | 'hang'
   /** Cut the connection without an answer. */
@@ -44,6 +55,10 @@ export interface Collector {
   spans(): Collected[];
   records(): Collected[];
   metrics(): Collected[];
+  /** Nobody listens any more; what was taken stays. */
+  stop(): Promise<void>;
+  /** At the same address again. */
+  start(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -57,7 +72,12 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
 
   async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const parts: Buffer[] = [];
-    for await (const part of request as AsyncIterable<Buffer>) parts.push(part);
+    try {
+      for await (const part of request as AsyncIterable<Buffer>) parts.push(part);
+    } catch {
+      // Whoever sent it was killed in the middle: it is no request.
+      return;
+    }
     const raw = Buffer.concat(parts);
     const path = request.url ?? '';
     const received: Received = {
@@ -76,9 +96,16 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
       request.socket.resetAndDestroy();
       return;
     }
+    if ('raw' in reply) {
+      request.socket.end(reply.raw);
+      return;
+    }
     received.status = reply.status;
     response.writeHead(reply.status, reply.headers);
-    response.end(reply.body);
+    const { body, everyMs } = reply;
+    if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) response.end(body);
+    // A client that does not wait for the end is what such answers are for.
+    else await pipeline(Readable.from(spread(body, everyMs)), response).catch(() => undefined);
   }
 
   server.on('connection', (socket: Socket) => {
@@ -88,7 +115,12 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
     socket.on('error', () => undefined);
   });
   server.on('tlsClientError', () => undefined);
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  const listen = (at: number): Promise<void> => new Promise(resolve => server.listen(at, '127.0.0.1', resolve));
+  const stop = async (): Promise<void> => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise<void>(resolve => server.close(() => resolve()));
+  };
+  await listen(0);
   const { port } = server.address() as AddressInfo;
 
   const collect = (signal: 'traces' | 'metrics' | 'logs', scopes: string, items: string): Collected[] =>
@@ -117,11 +149,17 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
     spans: () => collect('traces', 'scopeSpans', 'spans'),
     records: () => collect('logs', 'scopeLogs', 'logRecords'),
     metrics: () => collect('metrics', 'scopeMetrics', 'metrics'),
-    async close() {
-      for (const socket of sockets) socket.destroy();
-      await new Promise<void>(resolve => server.close(() => resolve()));
-    },
+    stop,
+    start: () => listen(port),
+    close: stop,
   };
+}
+
+async function* spread(parts: Iterable<Uint8Array>, everyMs = 0): AsyncGenerator<Uint8Array> {
+  for (const part of parts) {
+    yield part;
+    if (everyMs > 0) await new Promise(resolve => setTimeout(resolve, everyMs));
+  }
 }
 
 /** OTLP's list of keys and typed values as an object of plain values; integers become numbers. */

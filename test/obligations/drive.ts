@@ -2,15 +2,15 @@
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Agent, commandsIn, type House, harmless, payloadOf, runHook } from '../wire/house.ts';
-import type { Load, Phase, Random } from './load.ts';
+import { type Agent, commandsIn, type House, harmless, runHook } from '../wire/house.ts';
+import { type Load, type Phase, type Random, textOf } from './load.ts';
 
 export interface Drive {
   parallel: number;
   random: Random;
   env: Record<string, string>;
   /** SIGKILLs for whoever delivers, spread over the run. */
-  kills: number;
+  kills?: number;
 }
 
 export interface Driven {
@@ -19,20 +19,21 @@ export interface Driven {
   harmful: string[];
   kills: number;
   wallMs: number;
+  longestHookMs: number;
 }
 
 export async function drive(house: House, load: Load, options: Drive): Promise<Driven> {
-  const { random, env, parallel } = options;
+  const { random, env, parallel, kills = 0 } = options;
   const startMs = performance.now();
   const agent: Agent = { house, commands: commandsIn(house) };
-  const driven: Driven = { hooks: { sh: 0, node: 0 }, harmful: [], kills: 0, wallMs: 0 };
+  const driven: Driven = { hooks: { sh: 0, node: 0 }, harmful: [], kills: 0, wallMs: 0, longestHookMs: 0 };
   const all = load.expected.hooks;
   let free = parallel;
   let begun = 0;
   const waiting: (() => void)[] = [];
   const next = (): void => {
     // Kills are spread over all of the run: hooks do not run ahead of them.
-    while (free > 0 && waiting.length > 0 && begun <= (all * (driven.kills + 1)) / (options.kills || 1e-9)) {
+    while (free > 0 && waiting.length > 0 && begun <= (all * (driven.kills + 1)) / (kills || 1e-9)) {
       free -= 1;
       begun += 1;
       waiting.shift()?.();
@@ -49,7 +50,9 @@ export async function drive(house: House, load: Load, options: Drive): Promise<D
       await turn();
       const mouth = random() < 0.5 ? 'sh' : 'node';
       driven.hooks[mouth] += 1;
-      const ran = await runHook(agent, { event, mouth, env, payload: payloadOf(payload) });
+      const beginMs = performance.now();
+      const ran = await runHook(agent, { event, mouth, env, payload: textOf(payload) });
+      driven.longestHookMs = Math.max(driven.longestHookMs, performance.now() - beginMs);
       if (JSON.stringify(ran) !== JSON.stringify(harmless)) driven.harmful.push(`${event} ${JSON.stringify(ran)}`);
       free += 1;
       next();
@@ -77,7 +80,7 @@ export async function drive(house: House, load: Load, options: Drive): Promise<D
 
 async function kill(
   house: House,
-  { kills, random, env }: Drive,
+  { kills = 0, random, env }: Drive,
   isOver: () => boolean,
   killed: () => void,
 ): Promise<void> {
@@ -110,8 +113,34 @@ export function startDeliver(house: House, env: Record<string, string>): void {
   spawn(process.execPath, words, { cwd: '/', detached: true, stdio: 'ignore', env: { ...house.env, ...env } }).unref();
 }
 
+/** Looks now and then how much memory whoever delivers has needed; answers with the most, in MB. */
+export function watchMemory(house: House): () => number | undefined {
+  let most: number | undefined;
+  const look = (): void => {
+    const pid = delivering(house);
+    const mb = pid === undefined ? undefined : memoryOf(pid);
+    if (mb !== undefined) most = Math.max(most ?? 0, mb);
+  };
+  const timer = setInterval(look, 50);
+  return () => {
+    clearInterval(timer);
+    return most;
+  };
+}
+
+/** The most that a process ever held. */
+export function memoryOf(pid: number): number | undefined {
+  try {
+    const [, kb] = /^VmHWM:\s*(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+    return kb === undefined ? undefined : Number(kb) / 1024;
+  } catch {
+    // It has ended.
+    return undefined;
+  }
+}
+
 /** The process that has the lock, if it is one of this house: nobody else's process is ever killed. */
-function delivering(house: House): number | undefined {
+export function delivering(house: House): number | undefined {
   try {
     const pid = Number.parseInt(readFileSync(join(house.state, 'lock'), 'utf8'), 10);
     const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');

@@ -18,8 +18,11 @@ export function randomOf(seed: number): Random {
 
 export interface Told {
   event: string;
-  payload: Record<string, unknown>;
+  payload: Record<string, unknown> | string;
 }
+
+export const textOf = (payload: Told['payload']): string =>
+  typeof payload === 'string' ? payload : JSON.stringify(payload);
 
 /** Lanes go side by side, as parallel calls and subagents do; the next phase begins when all have ended. */
 export type Phase = Told[][];

@@ -1,12 +1,8 @@
 /** What reached a receiver, item by item: which came, how often, and whether each repetition is the same bytes. */
-import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { countItems, cutBody } from '../../src/ship/otlp-body.ts';
 import { decodeRequest, type JsonObject } from '../../src/ship/otlp-decode.ts';
-import { plainAttributes } from '../collector.ts';
+import { type Collector, plainAttributes } from '../collector.ts';
 
 type Signal = 'traces' | 'logs' | 'metrics';
 
@@ -15,40 +11,11 @@ export interface Request {
   body: Uint8Array;
 }
 
-export interface Receiver {
-  url: string;
-  requests(): Request[];
-  close(): void;
-}
-
-export function startReceiver(folder: string, longestDelayMs: number, seed: number): Promise<Receiver> {
-  const file = join(folder, 'received');
-  const program = fileURLToPath(new URL('receiver.mjs', import.meta.url));
-  const child = spawn(process.execPath, [program, file, String(longestDelayMs), String(seed)], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  });
-  return new Promise((settled, failed) => {
-    child.on('error', failed);
-    child.stdout.once('data', (port: Buffer) => {
-      settled({
-        url: `http://127.0.0.1:${port.toString().trim()}`,
-        requests: () => requestsIn(readFileSync(file)),
-        close: () => void child.kill(),
-      });
-    });
-  });
-}
-
-function requestsIn(bytes: Buffer): Request[] {
-  const requests: Request[] = [];
-  for (let at = 0; at < bytes.length; ) {
-    const end = bytes.indexOf(10, at);
-    const [signal, length] = bytes.toString('latin1', at, end).split(' ');
-    at = end + 1 + Number(length);
-    requests.push({ signal: signal as Signal, body: bytes.subarray(end + 1, at) });
-  }
-  return requests;
-}
+/** What a collector took: it answered so, whether or not the sender lived to read it. */
+export const takenBy = ({ requests }: Pick<Collector, 'requests'>): Request[] =>
+  requests.flatMap(({ signal, body, status = 0 }) =>
+    signal !== undefined && status >= 200 && status < 300 ? [{ signal, body }] : [],
+  );
 
 export interface Span {
   id: string;
@@ -60,8 +27,10 @@ export interface Received {
   spans: Map<string, Span>;
   /** Ids of events, of which each makes one record. */
   records: Set<string>;
-  /** Hash by id of a span or record, for comparing two deliveries. */
+  /** Hash of the bytes by id of a span or record, for comparing two deliveries. */
   hashes: Map<string, string>;
+  /** The same without times, for comparing what processes of two runs sent. */
+  timeless: Map<string, string>;
   /** How often items came that had come before. */
   repeatedItems: number;
   /** Requests that brought such items. */
@@ -79,6 +48,7 @@ export function receivedIn(requests: readonly Request[]): Received {
     spans: new Map(),
     records: new Set(),
     hashes: new Map(),
+    timeless: new Map(),
     repeatedItems: 0,
     repeatedRequests: 0,
     changed: [],
@@ -98,12 +68,13 @@ export function receivedIn(requests: readonly Request[]): Received {
       const item = itemIn(signal, bytes);
       const id =
         signal === 'traces' ? String(item.spanId) : String(plainAttributes(item.attributes)['agent_hooks.event.id']);
-      const key = `${signal} ${id}`;
+      const key = `${signal} ${item.traceId} ${id}`;
       const hash = createHash('sha256').update(bytes).digest('hex');
       const known = found.hashes.get(key);
       if (known !== undefined) repeated += 1;
       if (known !== undefined && known !== hash) found.changed.push(key);
       found.hashes.set(key, hash);
+      found.timeless.set(key, JSON.stringify(withoutTimes(item)));
       if (signal === 'logs') found.records.add(id);
       else {
         const parent = item.parentSpanId === undefined ? undefined : String(item.parentSpanId);
@@ -125,6 +96,13 @@ function itemIn(signal: Signal, body: Uint8Array): JsonObject {
   const [scope] = list(resource?.[signal === 'traces' ? 'scopeSpans' : 'scopeLogs']);
   return list(scope?.[signal === 'traces' ? 'spans' : 'logRecords'])[0] ?? {};
 }
+
+function withoutTimes({ attributes, ...item }: JsonObject): JsonObject {
+  const kept = Object.entries(item).filter(([name]) => !name.endsWith('UnixNano'));
+  return { ...Object.fromEntries(kept), attributes: list(attributes).filter(({ key }) => !isTime(String(key))) };
+}
+
+const isTime = (name: string): boolean => /_ms$/.test(name);
 
 /** A series as points in the order of their times: a repeated body brings old points again, which change nothing. */
 type Series = Map<string, Map<bigint, { start: string; value: number }>>;

@@ -1,0 +1,168 @@
+/** Where the tests of this folder take place: a house with a collector, or a state folder that was filled beforehand. */
+import { cpSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import { type Delivered, type DeliverOptions, deliver } from '../../src/deliver.ts';
+import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
+import { openStore } from '../../src/store/store.ts';
+import { readStatusBooks, type StatusBooks } from '../../src/view/books.ts';
+import { type Collector, type CollectorOptions, startCollector } from '../collector.ts';
+import { AGENT, enable, furnish, type House, status, vacate } from '../wire/house.ts';
+import { type Expected, type Random, type Told, textOf } from './load.ts';
+import { type Received, receivedIn, takenBy } from './received.ts';
+
+export interface Stage {
+  house: House;
+  collector: Collector;
+  leave(): Promise<void>;
+}
+
+export async function stage(options: CollectorOptions = {}): Promise<Stage> {
+  const collector = await startCollector(options);
+  const house = furnish('built', 'otel-hooks-obligations-');
+  expect(enable(house, collector.url).status).toBe(0);
+  return {
+    house,
+    collector,
+    async leave() {
+      await vacate(house);
+      await collector.close();
+    },
+  };
+}
+
+/** A folder of one's own that goes with everything in it. */
+export function room(): { folder: string; leave: () => void } {
+  const folder = mkdtempSync(join(tmpdir(), 'otel-hooks-obligations-'));
+  return { folder, leave: () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+export const copyOf = (from: string, to: string): string => {
+  cpSync(from, to, { recursive: true, preserveTimestamps: true });
+  return to;
+};
+
+const someInstallation = { id: 'a'.repeat(32), key: 'b'.repeat(64) };
+
+/** A state folder of an installation that is always the same, so that two deliveries give the same bytes. */
+export function founded(folder: string, installation: unknown = someInstallation): string {
+  const store = openStore({ folder, access: 'own' });
+  store.commit({ documents: [{ name: 'installation', value: installation }] });
+  store.close();
+  return folder;
+}
+
+export function installationIn(folder: string): unknown {
+  const store = openStore({ folder, access: 'read' });
+  try {
+    return store.document('installation');
+  } finally {
+    store.close();
+  }
+}
+
+export interface Filling {
+  env: Record<string, string>;
+  random: Random;
+  /** When the first was written; by default an hour ago. */
+  startMs?: number;
+}
+
+/** Fragments as the Node front end writes them, in the given order; answers with their names. */
+export function fill(folder: string, order: readonly Told[], { env, random, startMs }: Filling): string[] {
+  const fromMs = startMs ?? Date.now() - 3_600_000;
+  let upMs = 1_000_000;
+  return order.map(({ event, payload }, i) => {
+    // Hooks come in bursts, many within one tick of the kernel's clock.
+    if (random() < 0.3) upMs += 10 * Math.floor(random() * 20);
+    const unique = `${String(i).padStart(8, '0')}-0000`;
+    const header = { tool: AGENT, event, at: String(fromMs + upMs), ppid: '1', ...env };
+    const name = fragmentName('abcdef01', (upMs / 1_000).toFixed(2), 1_000 + i, unique);
+    const path = join(folder, 'inbox', name);
+    writeFileSync(path, encodeFragment(unique, header, Buffer.from(textOf(payload))), { mode: 0o600 });
+    utimesSync(path, fromMs / 1_000, fromMs / 1_000);
+    return name;
+  });
+}
+
+export const exporting = (url: string, more: Record<string, string> = {}): Record<string, string> => ({
+  OTEL_EXPORTER_OTLP_ENDPOINT: url,
+  ...more,
+});
+
+/** One delivery by hand, in this process. */
+export function deliverHere(stateFolder: string, options: Partial<DeliverOptions> = {}): Promise<Delivered> {
+  return deliver({
+    stateFolder,
+    byHand: true,
+    waitMs: 60_000,
+    surroundings: {
+      env: {},
+      home: stateFolder,
+      platform: process.platform,
+      ownVariables: false,
+      configFile: undefined,
+    },
+    ...options,
+  });
+}
+
+export function booksOf(folder: string): StatusBooks {
+  const store = openStore({ folder, access: 'read' });
+  try {
+    return readStatusBooks(store);
+  } finally {
+    store.close();
+  }
+}
+
+export const receivedBy = (collector: Collector): Received => receivedIn(takenBy(collector));
+
+/** All that was told, as the spans and records that it implies, and nothing else. */
+export function checkWhole(received: Received, expected: Expected): void {
+  expect(received.records.size).toBe(expected.records);
+  expect(received.spans.size).toBe(expected.spans.size);
+  const odd = [...received.spans.values()].filter(({ id, parent, trace }) => {
+    const known = expected.spans.get(id);
+    return known === undefined || known.trace !== trace || known.parent !== parent;
+  });
+  expect(odd).toEqual([]);
+  expect(
+    [...received.spans.values()].filter(({ parent }) => parent !== undefined && !received.spans.has(parent)),
+  ).toEqual([]);
+  expect(received.counted).toBe(expected.records);
+  expect(received.fallen).toEqual([]);
+  expect(received.changed).toEqual([]);
+}
+
+export function checkBooks(house: House, expected: Expected): void {
+  const found = status(house);
+  expect(found.balanced).toBe(true);
+  expect(found.fragments).toEqual({
+    received: expected.hooks,
+    journaled: expected.hooks,
+    waiting: 0,
+    quarantined: 0,
+    dropped: {},
+  });
+  const all = { waiting: 0, rejected: {}, dropped: {} };
+  expect(found.destinations).toMatchObject([
+    {
+      spans: { produced: expected.spans.size, accepted: expected.spans.size, ...all },
+      logs: { produced: expected.records, accepted: expected.records, ...all },
+      metrics: { waiting: 0, rejected: {} },
+    },
+  ]);
+}
+
+/** Ids that only one side has, or that are not the same on both. */
+export function differences(one: ReadonlyMap<string, string>, other: ReadonlyMap<string, string>): string[] {
+  return [...new Set([...one.keys(), ...other.keys()])].filter(id => one.get(id) !== other.get(id));
+}
+
+/** What of a load is missing at the collector, in items. */
+export function lostOf(received: Received, expected: Expected): number {
+  const spans = [...expected.spans.keys()].filter(id => !received.spans.has(id)).length;
+  return spans + Math.max(0, expected.records - received.records.size);
+}
