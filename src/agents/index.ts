@@ -1,9 +1,11 @@
 /** The registry: one line for each agent. */
 import { claudeCode } from './claude-code/claude-code.ts';
+import { cline } from './cline/cline.ts';
 import { codex } from './codex/codex.ts';
 import type { Agent } from './contract.ts';
+import { geminiCli } from './gemini-cli/gemini-cli.ts';
 
-export const agents: readonly Agent[] = [claudeCode, codex];
+export const agents: readonly Agent[] = [claudeCode, codex, geminiCli, cline];
 
 /** The agent that help texts and the demonstration take as their example. */
 export const exampleAgent: Agent = claudeCode;

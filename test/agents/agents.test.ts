@@ -51,6 +51,7 @@ test('ids are folder names, and no two agents share a name', () => {
 for (const agent of agents) {
   describe(agent.id, () => {
     const samples = samplesOf(agent.id);
+    const closedFields = closedFieldsOf(agent.id);
 
     test('every known event has a sample', () => {
       const sampled = new Set(samples.map(({ payload }) => agent.eventName(payload)));
@@ -89,7 +90,7 @@ for (const agent of agents) {
 
     test('no content of a payload reaches an event', () => {
       for (const { payload, file } of samples) {
-        const planted = plant(payload, file);
+        const planted = plant(payload, file, closedFields);
         const { events } = play([{ atMs: START_MS, payload: planted.payload, header: { tool: agent.id } }]);
         const said = JSON.stringify(events);
         for (const canary of planted.canaries) expect(said, `${file}: ${canary}`).not.toContain(canary);
@@ -98,7 +99,7 @@ for (const agent of agents) {
 
     test('the canaries are seen when redaction is left out', () => {
       const seen = samples.some(({ payload, file }) => {
-        const planted = plant(payload, file);
+        const planted = plant(payload, file, closedFields);
         const name = agent.eventName(payload) ?? '';
         const readings =
           agent.events[name]?.read(planted.payload, {
@@ -135,11 +136,18 @@ for (const agent of agents) {
 
 /** Fields that agents fill with closed sets, ids and names: everything else is content and gets a canary. */
 const closed =
-  /^(session_id|turn_id|thread-id|turn-id|hook_event_name|tool_name|tool_use_id|prompt_id|agent_id|agent_type|permission_mode|source|reason|trigger|notification_type|error|level|model|status|agentId|subagent_type|type|mode|action|expansion_type|command_source|memory_type|load_reason|event|from_model|to_model|requested_model|task_id|name)$/;
+  /^(session_id|turn_id|thread-id|turn-id|server_name|agent_name|finishReason|hook_event_name|tool_name|tool_use_id|prompt_id|agent_id|agent_type|permission_mode|source|reason|trigger|notification_type|error|level|model|status|agentId|subagent_type|type|mode|action|expansion_type|command_source|memory_type|load_reason|event|from_model|to_model|requested_model|task_id|name)$/;
+
+/** What an agent's payloads have beyond that: names of fields, one per line, in its folder of samples. */
+function closedFieldsOf(agent: string): ReadonlySet<string> {
+  const path = join(import.meta.dirname, agent, 'closed-fields.txt');
+  return new Set(existsSync(path) ? readFileSync(path, 'utf8').split(/\s+/) : []);
+}
 
 function plant(
   payload: Record<string, unknown>,
   seed: string,
+  closedHere: ReadonlySet<string>,
 ): { payload: Record<string, unknown>; canaries: string[] } {
   const canaries: string[] = [];
   const visit = (value: unknown, key: string): unknown => {
@@ -147,7 +155,7 @@ function plant(
     if (typeof value === 'object' && value !== null) {
       return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, visit(item, name)]));
     }
-    if (typeof value !== 'string' || closed.test(key) || key === 'transcript_path') return value;
+    if (typeof value !== 'string' || closed.test(key) || closedHere.has(key) || key === 'transcript_path') return value;
     const canary = `canary-${seed.length}-${canaries.length}-sk9xQ`;
     canaries.push(canary);
     return `${value} ${canary}`;

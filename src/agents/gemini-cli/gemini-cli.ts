@@ -1,0 +1,276 @@
+/**
+ * Gemini CLI. Facts: its source of August 2026 (0.56, 0.57 preview) and recordings of June 2026; checked 2026-11-18.
+ *
+ * Every hook states its time, and none an id: neither of the turn nor of the call. Calls pair by tool and input, in order, or
+ * else by tool, since another hook may have changed the input in between. What runs inside a subagent looks like the session's
+ * own work; the subagents' own files alone tell it apart. A call that was refused, cancelled or blocked has no closing hook.
+ * After a lasting change to another model the session id changes without a word: two sessions then, of which the first keeps
+ * the transcript.
+ */
+import type { EndReason, Fields, StartReason } from '../../event/event.ts';
+import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
+import { type Agent, absent, type HookEvent, type Reading } from '../contract.ts';
+import { askedCall, type Call, closeCall, openCall } from '../pairing.ts';
+
+const startReasons: Record<string, StartReason> = { startup: 'new', clear: 'new', resume: 'resume' };
+
+const endReasons: Record<string, EndReason> = {
+  exit: 'exit',
+  logout: 'exit',
+  prompt_input_exit: 'exit',
+  clear: 'manual_reset',
+  other: 'completed',
+};
+
+const actions = {
+  activate_skill: 'skill',
+  ask_user: 'ask_user_question',
+  complete_task: 'complete_task',
+  enter_plan_mode: 'enter_plan_mode',
+  exit_plan_mode: 'exit_plan_mode',
+  get_internal_docs: 'get_internal_docs',
+  glob: 'glob',
+  google_web_search: 'web_search',
+  grep_search: 'grep',
+  invoke_agent: 'agent',
+  list_directory: 'list_directory',
+  list_mcp_resources: 'list_mcp_resources',
+  read_file: 'read_file',
+  read_many_files: 'read_file',
+  read_mcp_resource: 'read_mcp_resource',
+  replace: 'code_edit',
+  run_shell_command: 'shell',
+  save_memory: 'save_memory',
+  search_file_content: 'grep',
+  update_topic: 'update_topic',
+  web_fetch: 'web_search',
+  write_file: 'write_file',
+  write_todos: 'todo_write',
+} as const satisfies Record<string, string>;
+
+const actionNames: Readonly<Record<string, string>> = actions;
+
+const events: Record<string, HookEvent> = {
+  SessionStart: {
+    edge: true,
+    read: fields => [
+      said(fields, {
+        event_type: 'Session.Start',
+        data: { start_reason: own(startReasons, text(fields.source) ?? 'startup') },
+      }),
+    ],
+  },
+  SessionEnd: {
+    edge: true,
+    read: fields => [
+      said(fields, {
+        event_type: 'Session.End',
+        data: { end_reason: own(endReasons, text(fields.reason) ?? 'other') },
+      }),
+    ],
+  },
+  BeforeAgent: {
+    // A hook that forces the agent to go on comes here too, with its reason as the prompt; nothing tells them apart.
+    edge: true,
+    read: fields => [
+      said(fields, { event_type: 'Prompt.Submitted', data: { prompt: text(fields.prompt) }, actor: 'user' }),
+    ],
+  },
+  AfterAgent: {
+    edge: true,
+    read(fields) {
+      const response = text(fields.prompt_response);
+      return [
+        said(fields, {
+          event_type: 'Agent.Response',
+          data: { response: response === '[no response text]' ? undefined : response, final: true },
+        }),
+      ];
+    },
+  },
+  BeforeTool: {
+    read(fields, memory) {
+      const call = openCall(callOf(fields), memory);
+      const before = said(fields, {
+        event_type: 'Action.Before',
+        key: call,
+        data: { action: { name: actionName(fields), input: fieldsOf(fields.tool_input) } },
+        facts: { ...toolFacts(fields), call, launches: launchedBy(fields) },
+      });
+      if (fields.tool_name !== 'enter_plan_mode') return [before];
+      return [before, said(fields, { event_type: 'Agent.Plan.Start', key: call, data: { plan_type: 'plan' } })];
+    },
+  },
+  AfterTool: {
+    read(fields, memory) {
+      const call = closeCall(callOf(fields), memory, 'oldest of its tool');
+      const { error, exitCode } = outcome(fields);
+      const failed = error !== undefined || (exitCode !== undefined && exitCode !== 0);
+      const after = said(fields, {
+        event_type: 'Action.After',
+        key: call,
+        data: {
+          action: {
+            name: actionName(fields),
+            input: fieldsOf(fields.tool_input),
+            result: { success: !failed, exit_code: exitCode, error_message: text(error?.message) },
+          },
+        },
+        facts: {
+          ...toolFacts(fields),
+          call,
+          launches: launchedBy(fields),
+          error_type: error ? errorKind(error.type) : failed ? 'exit_code' : undefined,
+        },
+      });
+      if (fields.tool_name !== 'exit_plan_mode') return [after];
+      return [after, said(fields, { event_type: 'Agent.Plan.End', key: call, data: { plan_type: 'plan' } })];
+    },
+  },
+  Notification: {
+    plain: ['notification_type'],
+    // A person is asked. What they answer is not told; which call it is about shows in the kind of the dialog alone.
+    read(fields, memory) {
+      const kind = text(fieldsOf(fields.details).type) ?? '';
+      const call = askedCall({ tools: own(askedTools, kind) ?? [] }, memory);
+      const type = word(fields.notification_type);
+      const facts = { call, decision: { source: 'unknown', basis: 'observed' } as const };
+      const notified = said(fields, {
+        event_type: 'Agent.Notification',
+        data: { type, message: text(fields.message) },
+        actor: 'system',
+        facts,
+      });
+      if (type !== 'ToolPermission') return [notified];
+      return [notified, said(fields, { event_type: 'Agent.Decision', data: { decision: { outcome: 'ask' } }, facts })];
+    },
+  },
+  PreCompress: {
+    // Nothing tells of its end.
+    read(fields) {
+      const trigger = text(fields.trigger);
+      return [
+        said(fields, {
+          event_type: 'Context.Compaction',
+          data: { trigger: trigger === 'auto' || trigger === 'manual' ? trigger : undefined },
+          actor: 'system',
+          facts: { phase: 'before' },
+        }),
+      ];
+    },
+  },
+  // Each of the following is waited for on the way to the model, AfterModel with every piece of a streamed answer.
+  BeforeModel: {
+    register: false,
+    read: fields => [
+      said(fields, { event_type: 'Model.Requested', data: { model_id: word(fieldsOf(fields.llm_request).model) } }),
+    ],
+  },
+  AfterModel: { register: false, read: answered },
+  // The same request as BeforeModel, once more.
+  BeforeToolSelection: { register: false, read: () => [] },
+};
+
+/** Kinds of confirmation dialogs, and the tools that open them. */
+const askedTools: Readonly<Record<string, readonly string[]>> = {
+  exec: ['run_shell_command'],
+  edit: ['replace', 'write_file'],
+  info: ['web_fetch', 'google_web_search'],
+  ask_user: ['ask_user'],
+  exit_plan_mode: ['exit_plan_mode'],
+};
+
+const shared = new Set(['SessionStart', 'SessionEnd', 'Notification']);
+
+export const geminiCli: Agent = {
+  id: 'gemini-cli',
+  aliases: ['gemini'],
+  title: 'Gemini CLI',
+  provider: 'gcp.gemini',
+  source: { docs: 'https://geminicli.com/docs/hooks/reference/', version: '0.57.0', checked: '2026-11-18' },
+
+  signs(fields) {
+    const name = text(fields.hook_event_name);
+    const path = text(fields.transcript_path);
+    // The base of every hook; `transcript_path` is empty while there is none.
+    if (name === undefined || word(fields.session_id) === undefined || path === undefined) return 0;
+    if (!Number.isFinite(Date.parse(text(fields.timestamp) ?? ''))) return 0;
+    const known = Object.hasOwn(events, name);
+    if (CHAT.test(path)) return known ? 1 : 0.9;
+    if (path !== '') return known && !shared.has(name) ? 0.7 : 0;
+    return known ? (shared.has(name) ? 0.6 : 0.9) : 0.2;
+  },
+  eventName: fields => word(fields.hook_event_name),
+  session: fields => word(fields.session_id),
+  cwd: fields => word(fields.cwd),
+  events,
+  actions,
+  settles: { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' },
+  transcript: absent('its chat files are not read; tokens and subagents are unknown'),
+  // Anything else, on the standard error too, would be shown to the person.
+  reply: { stdout: '' },
+  settings: absent('not written by enable yet; add the hooks to ~/.gemini/settings.json by hand'),
+  demo: absent('one agent is enough to show what comes of a session'),
+};
+
+const CHAT = /[\\/]chats[\\/](?:[^\\/]+[\\/])?[^\\/]+\.jsonl?$/;
+
+/** What every reading of a hook shares. */
+function said(fields: Fields, reading: Reading): Reading {
+  const atMs = Date.parse(text(fields.timestamp) ?? '');
+  return { actor: 'ai_agent', ...reading, atMs: Number.isFinite(atMs) ? atMs : undefined };
+}
+
+function actionName(fields: Fields): string {
+  const mcp = word(fieldsOf(fields.mcp_context).tool_name);
+  if (mcp !== undefined) return `mcp:${mcp}`;
+  const tool = text(fields.tool_name) ?? 'unknown';
+  return own(actionNames, tool) ?? tool;
+}
+
+function toolFacts(fields: Fields): NonNullable<Reading['facts']> {
+  const mcp = fieldsOf(fields.mcp_context);
+  const tool = word(mcp.tool_name);
+  if (tool === undefined) return { tool: text(fields.tool_name) ?? 'unknown' };
+  return { tool, mcp: { server: word(mcp.server_name) ?? 'unknown' } };
+}
+
+const callOf = (fields: Fields): Call => ({ tool: text(fields.tool_name) ?? 'unknown', input: fields.tool_input });
+
+function launchedBy(fields: Fields): NonNullable<Reading['facts']>['launches'] {
+  if (fields.tool_name !== 'invoke_agent') return undefined;
+  return { agent: word(fieldsOf(fields.tool_input).agent_name) };
+}
+
+/** An error of the tool, and how a command ended: it names its code only when that is not 0. */
+function outcome(fields: Fields): { error: Fields | undefined; exitCode: number | undefined } {
+  const response = fieldsOf(fields.tool_response);
+  const error = response.error === undefined || response.error === null ? undefined : fieldsOf(response.error);
+  if (fields.tool_name !== 'run_shell_command' || error) return { error, exitCode: undefined };
+  const code = /^Exit Code: (\d{1,3})$/m.exec(text(response.llmContent) ?? '')?.[1];
+  return { error, exitCode: code === undefined ? undefined : Number(code) };
+}
+
+/** The kinds are a closed set of the program; whatever is no such word is none. */
+const errorKind = (kind: unknown): string =>
+  /^[a-z][a-z0-9_]{0,63}$/.test(text(kind) ?? '') ? String(kind) : 'tool_error';
+
+/**
+ * The piece of an answer that ends it. Its counts leave out what was cached and thought, and it has no id, so it stands for
+ * the response only in a session that keeps no transcript.
+ */
+function answered(fields: Fields): Reading[] {
+  const response = fieldsOf(fields.llm_response);
+  const candidates = Array.isArray(response.candidates) ? response.candidates : [];
+  const finish = candidates.map(candidate => word(fieldsOf(candidate).finishReason)).find(Boolean);
+  if (finish === undefined || word(fields.transcript_path) !== undefined) return [];
+  const usage = fieldsOf(response.usageMetadata);
+  const model = word(fieldsOf(fields.llm_request).model);
+  return [
+    said(fields, {
+      event_type: 'Model.Responded',
+      data: { model_id: model, input_tokens: number(usage.promptTokenCount) },
+      facts: { model, finish },
+    }),
+  ];
+}
