@@ -1,0 +1,328 @@
+/**
+ * Cline. Facts: cline/cline sources of 2026-08-22 (extension 4.1.x, CLI 3.0.5x, SDK) and docs.cline.bot; checked 2026-11-18.
+ *
+ * Two generations share the names of hook files and differ in `hookName`: the extension says `PreToolUse` and wraps what
+ * it tells in an object of that name, the SDK and the CLI say `tool_call`. The extension gives calls no id; the SDK does.
+ * A session is a task; the SDK brackets each of its runs with agent_start and agent_end, which is a turn.
+ */
+import type { Fields } from '../../event/event.ts';
+import { fieldsOf, isFields, own, text, word } from '../../lib/read.ts';
+import { type Agent, absent, type HookEvent, type Reading } from '../contract.ts';
+import { closeCall, openCall } from '../pairing.ts';
+
+/** Built-in tools of both generations and what Agent Hooks calls them. */
+const actions = {
+  access_mcp_resource: 'access_mcp_resource',
+  act_mode_respond: 'act_mode_respond',
+  apply_patch: 'code_edit',
+  ask_followup_question: 'ask_user_question',
+  ask_question: 'ask_user_question',
+  attempt_completion: 'attempt_completion',
+  browser_action: 'browser_action',
+  condense: 'condense',
+  editor: 'code_edit',
+  execute_command: 'shell',
+  fetch_web_content: 'web_search',
+  focus_chain: 'focus_chain',
+  list_code_definition_names: 'list_code_definition_names',
+  list_files: 'list_files',
+  load_mcp_documentation: 'load_mcp_documentation',
+  new_task: 'new_task',
+  plan_mode_respond: 'plan_mode_respond',
+  read_file: 'read_file',
+  read_files: 'read_file',
+  replace_in_file: 'code_edit',
+  run_commands: 'shell',
+  search_codebase: 'search_codebase',
+  search_files: 'search_files',
+  skills: 'skill',
+  spawn_agent: 'agent',
+  submit_and_exit: 'submit_and_exit',
+  summarize_task: 'summarize_task',
+  use_mcp_tool: 'mcp',
+  use_skill: 'skill',
+  use_subagents: 'agent',
+  web_fetch: 'web_search',
+  web_search: 'web_search',
+  write_to_file: 'write_file',
+} as const satisfies Record<string, string>;
+
+const actionNames: Readonly<Record<string, string>> = actions;
+
+const start: HookEvent = {
+  edge: true,
+  read(fields, memory) {
+    // The SDK tells of every run; the first one of a task begins the session, and each of a subagent its own.
+    if (subagentOf(fields) === undefined) {
+      if (memory.recall('session', 'started') !== undefined) return [];
+      memory.remember('session', 'started', '1');
+    }
+    return [said(fields, { event_type: 'Session.Start', data: { start_reason: 'new' }, facts: modelOf(fields) })];
+  },
+};
+
+const resume: HookEvent = {
+  edge: true,
+  read(fields, memory) {
+    memory.remember('session', 'started', '1');
+    return [said(fields, { event_type: 'Session.Start', data: { start_reason: 'resume' }, facts: modelOf(fields) })];
+  },
+};
+
+const prompt: HookEvent = {
+  edge: true,
+  read: fields => [
+    said(fields, {
+      event_type: 'Prompt.Submitted',
+      data: { prompt: text(fieldsOf(fields.userPromptSubmit).prompt) },
+      actor: 'user',
+      facts: modelOf(fields),
+    }),
+  ],
+};
+
+const before: HookEvent = {
+  read(fields, memory) {
+    const use = useOf(fields);
+    const call = openCall(use.told, memory);
+    return [
+      said(fields, {
+        event_type: 'Action.Before',
+        key: call,
+        data: { action: { name: use.action, input: use.input } },
+        facts: { call, tool: use.tool, mcp: use.mcp, launches: use.action === 'agent' ? {} : undefined },
+      }),
+    ];
+  },
+};
+
+const after: HookEvent = {
+  read(fields, memory) {
+    const use = useOf(fields);
+    const call = closeCall(use.told, memory);
+    const result = fieldsOf(fields.tool_result);
+    const legacy = fieldsOf(fields.postToolUse);
+    const failed = result.error !== undefined && result.error !== null ? true : legacy.success === false;
+    const known = failed || legacy.success === true || isFields(fields.tool_result);
+    const event = said(fields, {
+      event_type: 'Action.After',
+      key: call,
+      data: {
+        action: {
+          name: use.action,
+          input: use.input,
+          result: known ? { success: !failed, error_message: failed ? errorText(result.error) : undefined } : undefined,
+        },
+      },
+      facts: {
+        call,
+        tool: use.tool,
+        mcp: use.mcp,
+        duration_ms: count(result.durationMs) ?? count(legacy.executionTimeMs),
+        error_type: failed ? 'tool_error' : undefined,
+        launches: use.action === 'agent' ? {} : undefined,
+      },
+      atMs: timeOf(result.endedAt),
+    });
+    if (use.tool !== 'plan_mode_respond') return [event];
+    return [event, said(fields, { event_type: 'Agent.Plan.End', key: call, data: { plan_type: 'plan' } })];
+  },
+};
+
+const events: Record<string, HookEvent> = {
+  // The extension.
+  TaskStart: start,
+  TaskResume: resume,
+  TaskCancel: {
+    edge: true,
+    read: fields => [said(fields, { event_type: 'Session.Abort', data: { end_reason: 'exit' }, actor: 'user' })],
+  },
+  TaskComplete: {
+    edge: true,
+    read: fields => [
+      said(fields, { event_type: 'Agent.Response', data: { final: true } }),
+      said(fields, { event_type: 'Session.End', data: { end_reason: 'completed' } }),
+    ],
+  },
+  UserPromptSubmit: prompt,
+  PreToolUse: before,
+  PostToolUse: after,
+  PreCompact: {
+    // `contextSize` counts messages; the tokens are those of the last request.
+    read(fields) {
+      const told = fieldsOf(fields.preCompact);
+      const input = count(told.tokensIn);
+      const cached = count(told.tokensInCache);
+      return [
+        said(fields, {
+          event_type: 'Context.Compaction',
+          data: {
+            tokens_before: input === undefined && cached === undefined ? undefined : (input ?? 0) + (cached ?? 0),
+            strategy: word(told.compactionStrategy),
+          },
+          actor: 'system',
+          facts: { phase: 'before' },
+        }),
+      ];
+    },
+  },
+  Notification: {
+    read(fields) {
+      const { event, message } = fieldsOf(fields.notification);
+      return [
+        said(fields, {
+          event_type: 'Agent.Notification',
+          data: { type: word(event), message: text(message) },
+          actor: 'system',
+        }),
+      ];
+    },
+  },
+  // The SDK and the CLI.
+  agent_start: start,
+  session_start: start,
+  agent_resume: resume,
+  agent_end: {
+    edge: true,
+    read(fields) {
+      const { outputText } = fieldsOf(fields.turn);
+      const response = said(fields, {
+        event_type: 'Agent.Response',
+        data: { response: text(outputText), final: true },
+      });
+      if (subagentOf(fields) === undefined) return [response];
+      return [response, said(fields, { event_type: 'Session.End', data: { end_reason: 'completed' } })];
+    },
+  },
+  agent_abort: {
+    edge: true,
+    read: fields => [
+      said(fields, {
+        event_type: 'Agent.Response',
+        data: { final: true },
+        actor: 'user',
+        facts: { interrupted: true },
+      }),
+    ],
+  },
+  agent_error: {
+    edge: true,
+    read(fields) {
+      const { name, message } = fieldsOf(fields.error);
+      return [
+        said(fields, {
+          event_type: 'Agent.Error',
+          data: { error_type: 'UnhandledException', error_message: text(message) },
+          facts: { error_type: /^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(text(name) ?? '') ? text(name) : 'agent_error' },
+        }),
+      ];
+    },
+  },
+  prompt_submit: prompt,
+  tool_call: before,
+  tool_call_before: before,
+  tool_result: after,
+  tool_call_after: after,
+  session_shutdown: {
+    edge: true,
+    read: fields => [said(fields, { event_type: 'Session.End', data: { end_reason: 'exit' } })],
+  },
+};
+
+export const cline: Agent = {
+  id: 'cline',
+  title: 'Cline',
+  source: { docs: 'https://github.com/cline/cline', version: 'extension 4.1, CLI 3.0', checked: '2026-11-18' },
+
+  // Nobody else sends `hookName` or `clineVersion`.
+  signs(fields) {
+    const name = text(fields.hookName);
+    if (name === undefined || sessionOf(fields) === undefined) return 0;
+    const known = Object.hasOwn(events, name);
+    if (word(fields.clineVersion) !== undefined) return known ? 1 : 0.9;
+    return known ? 0.7 : 0.1;
+  },
+  eventName: fields => word(fields.hookName),
+  session: sessionOf,
+  cwd(fields) {
+    const [root] = Array.isArray(fields.workspaceRoots) ? fields.workspaceRoots : [];
+    return word(root) ?? word(fieldsOf(fields.workspaceInfo).rootPath);
+  },
+  version: fields => word(fields.clineVersion),
+  events,
+  actions,
+  settles: { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' },
+  transcript: absent('its task files are not read; tokens, models and costs of Cline are unknown'),
+  // Empty output lets everything pass, in both generations.
+  reply: { stdout: '' },
+  settings: absent('hooks are executables named after events, which enable does not write yet: docs/agents/cline.md'),
+  demo: absent('the demonstration plays one agent, and it is another'),
+};
+
+function sessionOf(fields: Fields): string | undefined {
+  return word(fieldsOf(fields.sessionContext).rootSessionId) ?? word(fields.taskId);
+}
+
+/** A root agent has an id too; only one with a parent is a subagent. */
+const subagentOf = (fields: Fields): string | undefined =>
+  word(fields.parent_agent_id) === undefined ? undefined : word(fields.agent_id);
+
+/** What every reading of a hook shares. */
+function said(fields: Fields, reading: Reading): Reading {
+  return {
+    actor: 'ai_agent',
+    ...reading,
+    subagent: subagentOf(fields),
+    atMs: reading.atMs ?? timeOf(fields.timestamp),
+  };
+}
+
+function modelOf(fields: Fields): NonNullable<Reading['facts']> {
+  const { provider, slug } = fieldsOf(fields.model);
+  return { model: word(slug), provider: word(provider) };
+}
+
+interface Use {
+  tool: string;
+  action: string;
+  input: Fields;
+  mcp: { server: string } | undefined;
+  told: Parameters<typeof openCall>[0];
+}
+
+/** Which tool is used, and how: the SDK's own fields before the ones it keeps for old hooks. */
+function useOf(fields: Fields): Use {
+  const current = fieldsOf(fields.tool_call ?? fields.tool_result);
+  const legacy = fieldsOf(fields.preToolUse ?? fields.postToolUse);
+  const name = word(current.name) ?? word(legacy.toolName) ?? 'unknown';
+  const told = isFields(current.input) ? current.input : fieldsOf(legacy.parameters);
+  const server = name === 'use_mcp_tool' ? word(told.server_name) : undefined;
+  const tool = server === undefined ? name : (word(told.tool_name) ?? 'unknown');
+  return {
+    tool,
+    action: server === undefined ? (own(actionNames, name) ?? name) : `mcp:${tool}`,
+    input: oneCommand(told),
+    mcp: server === undefined ? undefined : { server },
+    told: { id: word(current.id), subagent: subagentOf(fields), tool: name, input: told },
+  };
+}
+
+/** `run_commands` takes a list; one command in it is that command. */
+function oneCommand(input: Fields): Fields {
+  const [only, ...more] = Array.isArray(input.commands) ? input.commands : [];
+  return typeof only === 'string' && more.length === 0 ? { ...input, command: only } : input;
+}
+
+const errorText = (error: unknown): string | undefined => text(error) ?? text(fieldsOf(error).message);
+
+/** 64-bit numbers arrive as text from the extension. */
+function count(value: unknown): number | undefined {
+  const told = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value;
+  return typeof told === 'number' && Number.isFinite(told) && told >= 0 ? told : undefined;
+}
+
+/** Milliseconds as text from the extension, ISO 8601 from the SDK. */
+function timeOf(value: unknown): number | undefined {
+  const atMs = count(value) ?? Date.parse(text(value) ?? '');
+  return atMs > Date.UTC(2000) && atMs < Date.UTC(2200) ? Math.floor(atMs) : undefined;
+}
