@@ -7,9 +7,11 @@
 import type { AgentMode, EndReason, Fields, StartReason } from '../../event/event.ts';
 import { canonicalJson } from '../../lib/hash.ts';
 import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
-import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
+import type { Agent, HookEvent, Memory, Reading } from '../contract.ts';
 import { demoSession } from './demo.ts';
 import { settings } from './settings.ts';
+import { actionName, actions, launchedBy, toolFacts } from './tools.ts';
+import { transcript } from './transcript.ts';
 
 const startReasons: Record<string, StartReason> = { startup: 'new', clear: 'new', fork: 'new', resume: 'resume' };
 
@@ -20,42 +22,6 @@ const endReasons: Record<string, EndReason> = {
   prompt_input_exit: 'exit',
   other: 'completed',
 };
-
-/** Built-in tools and what Agent Hooks calls them; the five standard names where they fit, else the tool's own in snake case. */
-const actions = {
-  Agent: 'agent',
-  AskUserQuestion: 'ask_user_question',
-  Bash: 'shell',
-  Edit: 'code_edit',
-  EnterPlanMode: 'enter_plan_mode',
-  ExitPlanMode: 'exit_plan_mode',
-  Glob: 'glob',
-  Grep: 'grep',
-  LSP: 'lsp',
-  Monitor: 'monitor',
-  MultiEdit: 'code_edit',
-  NotebookEdit: 'code_edit',
-  PowerShell: 'shell',
-  Read: 'read_file',
-  REPL: 'repl',
-  SendMessage: 'send_message',
-  Skill: 'skill',
-  Task: 'agent',
-  TaskCreate: 'task_create',
-  TaskGet: 'task_get',
-  TaskList: 'task_list',
-  TaskOutput: 'task_output',
-  TaskStop: 'task_stop',
-  TaskUpdate: 'task_update',
-  TodoWrite: 'todo_write',
-  ToolSearch: 'tool_search',
-  WebFetch: 'web_search',
-  WebSearch: 'web_search',
-  Workflow: 'workflow',
-  Write: 'write_file',
-} as const satisfies Record<string, string>;
-
-const actionNames: Readonly<Record<string, string>> = actions;
 
 const events: Record<string, HookEvent> = {
   SessionStart: {
@@ -337,7 +303,7 @@ export const claudeCode: Agent = {
   events,
   actions,
   settles: { action: 'hook', turn: 'transcript', subagent: 'transcript', session: 'transcript' },
-  transcript: absent('its transcripts are not read; tokens, models and costs of Claude Code are unknown'),
+  transcript,
   reply: { stdout: '' },
   settings,
   demo: demoSession,
@@ -369,27 +335,6 @@ function factsOf(fields: Fields): NonNullable<Reading['facts']> {
 function agentMode(fields: Fields): AgentMode | undefined {
   const mode = text(fields.permission_mode);
   return mode === undefined ? undefined : mode === 'plan' ? 'plan' : 'agent';
-}
-
-const MCP = /^mcp__(.+?)__(.+)$/s;
-
-function actionName(fields: Fields): string {
-  const tool = text(fields.tool_name) ?? 'unknown';
-  const mcp = MCP.exec(tool);
-  if (mcp) return `mcp:${mcp[2]}`;
-  return own(actionNames, tool) ?? tool;
-}
-
-function toolFacts(fields: Fields): NonNullable<Reading['facts']> {
-  const tool = text(fields.tool_name) ?? 'unknown';
-  const mcp = MCP.exec(tool);
-  if (!mcp) return { tool };
-  return { tool: mcp[2], mcp: { server: word(fieldsOf(fields.mcp_server).name) ?? mcp[1] ?? 'unknown' } };
-}
-
-function launchedBy(fields: Fields, id?: string): { id?: string | undefined; agent?: string | undefined } | undefined {
-  if (fields.tool_name !== 'Agent' && fields.tool_name !== 'Task') return undefined;
-  return { id, agent: word(fieldsOf(fields.tool_input).subagent_type) ?? 'general-purpose' };
 }
 
 function compaction(fields: Fields, phase: 'before' | 'after'): Reading {

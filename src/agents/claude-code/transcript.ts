@@ -1,0 +1,561 @@
+/**
+ * Claude Code's transcripts: `<config>/projects/<folder>/<session>.jsonl`, subagents in `<session>/subagents/agent-<id>.jsonl` with
+ * a card `agent-<id>.meta.json`; versions before 2.1.3x kept `agent-<id>.jsonl` beside the main file. The format is
+ * internal to it: unknown rows say nothing. Facts: recordings of 2.0.76 to 2.1.289; checked 2026-11-18.
+ *
+ * A response is written as one row for each block, all with its id. Since 2.1.97 each of them holds the final usage;
+ * before that, early ones are placeholders. So rows are grouped until the next response begins, and the largest output counts.
+ * Ids of responses, of calls and of prompts are those of the hooks and of the provider: copies that a resumed session, a
+ * compaction or another file repeats are known by them.
+ */
+import type { Fields } from '../../event/event.ts';
+import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
+import type { LineReader, Memory, ReadFile, Told, Transcript, TranscriptFile, TranscriptReading } from '../contract.ts';
+import { actionName, launchedBy, toolFacts } from './tools.ts';
+
+const rows: LineReader = {
+  format: 'lines',
+  row(row, memory, file) {
+    // What another session wrote and this file repeats is told by that session.
+    const session = word(row.sessionId);
+    if (session !== undefined && session !== file.root) return [];
+    if (row.forkedFrom !== undefined) return [];
+    const at = placeOf(row, memory, file);
+    const told =
+      row.type === 'assistant'
+        ? assistant(row, at)
+        : row.type === 'user'
+          ? user(row, at)
+          : row.type === 'system'
+            ? system(row, at)
+            : [];
+    if (at.atMs !== undefined) {
+      // A response answers what stood before it: a prompt, or the results of calls.
+      if (row.type === 'user') memory.remember('place', 'asked', String(at.atMs));
+      memory.remember('place', 'last', String(at.atMs));
+    }
+    return told.length === 0 ? told : [...firstSign(at), ...told];
+  },
+  rest: (memory, file) => closeResponse(placeOf({}, memory, file)),
+};
+
+export const transcript: Transcript = {
+  told: fields => ({
+    main: word(fields.transcript_path),
+    subagent:
+      word(fields.agent_id) === undefined || word(fields.agent_transcript_path) === undefined
+        ? undefined
+        : { id: String(fields.agent_id), path: String(fields.agent_transcript_path) },
+  }),
+  files({ main, session, subagents }, look) {
+    if (main === undefined) return [];
+    const files = new Map<string, TranscriptFile>([[main, { path: main }]]);
+    const add = (path: string, id: string): void => {
+      if (files.has(path)) return;
+      files.set(path, {
+        path,
+        subagent: isInternal(id) ? undefined : id,
+        beside: [path.replace(/\.jsonl$/, '.meta.json')],
+      });
+    };
+    for (const { id, path } of subagents) add(path, id);
+    const [folder, stem] = splitPath(main);
+    const own = `${stem}/subagents`;
+    for (const name of look.names(own)) {
+      const id = AGENT_FILE.exec(name)?.[1];
+      if (id !== undefined) add(`${own}/${name}`, id);
+    }
+    for (const run of look.names(`${own}/workflows`)) {
+      for (const name of look.names(`${own}/workflows/${run}`)) {
+        const id = AGENT_FILE.exec(name)?.[1];
+        if (id !== undefined) add(`${own}/workflows/${run}/${name}`, id);
+      }
+    }
+    // Beside the main file lie those of all sessions: theirs are known by their first row.
+    for (const beside of [folder, `${folder}/subagents`]) {
+      for (const name of look.names(beside)) {
+        const id = AGENT_FILE.exec(name)?.[1];
+        const path = `${beside}/${name}`;
+        if (id !== undefined && !files.has(path) && look.head(path).includes(`"sessionId":"${session}"`)) add(path, id);
+      }
+    }
+    return [...files.values()];
+  },
+  installed({ home, env }, look) {
+    const projects = `${word(env.CLAUDE_CONFIG_DIR) ?? `${home}/.claude`}/projects`;
+    return look.names(projects).flatMap(project =>
+      look
+        .names(`${projects}/${project}`)
+        .filter(name => name.endsWith('.jsonl') && !AGENT_FILE.test(name))
+        .map(name => ({ path: `${projects}/${project}/${name}` })),
+    );
+  },
+  sessions(file, { rows }) {
+    if (AGENT_FILE.test(file.path.slice(file.path.lastIndexOf('/') + 1))) return [];
+    const known = rows.find(row => isConversation(row) && word(row.sessionId) !== undefined && 'parentUuid' in row);
+    if (known === undefined) return [];
+    return [{ session: String(known.sessionId), cwd: word(known.cwd) }];
+  },
+  read: rows,
+};
+
+const AGENT_FILE = /^agent-([A-Za-z0-9_-]{1,128})\.jsonl$/;
+
+/** Agents that it runs for itself (compaction, suggestions): their names have a word before the number; no hook tells of them. */
+const isInternal = (id: string): boolean => /^a[a-z_]+-[0-9a-f]+$/.test(id);
+
+const isConversation = (row: Fields): boolean =>
+  ['user', 'assistant', 'system', 'attachment', 'progress'].includes(text(row.type) ?? '');
+
+function splitPath(path: string): [folder: string, stem: string] {
+  const plain = path.replaceAll('\\', '/');
+  return [plain.slice(0, plain.lastIndexOf('/')), plain.replace(/\.jsonl$/, '')];
+}
+
+interface Place {
+  memory: Memory;
+  file: ReadFile;
+  atMs: number | undefined;
+  /** Whose row it is; the main agent's without. */
+  subagent: string | undefined;
+  /** Of an agent that it runs for itself: it costs, and says nothing of turns. */
+  aside: boolean;
+  turn: string | undefined;
+}
+
+function placeOf(row: Fields, memory: Memory, file: ReadFile): Place {
+  const time = text(row.timestamp);
+  const atMs = time === undefined ? Number.NaN : Date.parse(time);
+  const prompt = row.isSidechain === true ? undefined : word(row.promptId);
+  const turn = memory.recall('place', 'turn');
+  if (prompt !== undefined && prompt !== turn) memory.remember('place', 'turn', prompt);
+  // Old versions wrote subagents' rows into the main file; where they have ids, they are their own files' rows again.
+  const agent = word(row.agentId);
+  const side = row.isSidechain === true && agent !== undefined && !isInternal(agent) ? agent : undefined;
+  return {
+    memory,
+    file,
+    atMs: Number.isNaN(atMs) ? undefined : atMs,
+    subagent: file.subagent ?? side,
+    aside: row.isSidechain === true && file.subagent === undefined && side === undefined,
+    turn: prompt ?? turn,
+  };
+}
+
+function saying(at: Place, reading: TranscriptReading): TranscriptReading {
+  return {
+    actor: 'ai_agent',
+    ...reading,
+    subagent: reading.subagent ?? at.subagent,
+    atMs: reading.atMs ?? at.atMs,
+    facts: { turn: at.turn, agent: kindOf(at), ...reading.facts },
+  };
+}
+
+/** A subagent's first row is its start; its card says of what kind it is, and which call launched it. */
+function firstSign(at: Place): Told[] {
+  const { memory, file, subagent } = at;
+  if (subagent === undefined || file.subagent === undefined || memory.recall('place', 'begun') !== undefined) return [];
+  memory.remember('place', 'begun', '1');
+  const atMs = Number(memory.recall('place', 'asked') ?? Number.NaN);
+  return [
+    saying(at, {
+      event_type: 'Session.Start',
+      key: 'start',
+      unless: 'hooked',
+      data: { start_reason: 'new' },
+      atMs: Number.isNaN(atMs) ? at.atMs : atMs,
+      facts: { launched_by: word(cardOf(file).toolUseId) },
+    }),
+  ];
+}
+
+function kindOf({ subagent, memory, file }: Place): string | undefined {
+  if (subagent === undefined) return undefined;
+  const known = memory.recall('place', 'kind');
+  if (known !== undefined) return known === '' ? undefined : known;
+  const kind = word(cardOf(file).agentType);
+  memory.remember('place', 'kind', kind ?? '');
+  return kind;
+}
+
+function cardOf(file: ReadFile): Fields {
+  const [card] = file.companions;
+  if (card === undefined) return {};
+  try {
+    return fieldsOf(JSON.parse(card.toString('utf8')));
+  } catch {
+    // Half written: the kind stays unknown.
+    return {};
+  }
+}
+
+// ---------------------------------------------------------------- responses
+
+/** A response as far as its rows were read; small enough to wait in the memory. */
+interface Pending {
+  id: string;
+  response?: string | undefined;
+  request?: string | undefined;
+  model?: string | undefined;
+  finish?: string | undefined;
+  usage: number[];
+  startedMs?: number | undefined;
+  atMs?: number | undefined;
+  subagent?: string | undefined;
+  turn?: string | undefined;
+}
+
+const classes = ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens', 'output_tokens'] as const;
+const UNKNOWN = -1;
+
+function assistant(row: Fields, at: Place): Told[] {
+  const message = fieldsOf(row.message);
+  const model = word(message.model);
+  // A canned reply or a rendered error: nobody asked a model.
+  if (model === '<synthetic>' || row.isApiErrorMessage === true) {
+    return [...closeResponse(at), ...(row.isApiErrorMessage === true ? failed(row, at) : [])];
+  }
+  const id = [word(message.id), word(row.requestId)].filter(part => part !== undefined).join('/') || word(row.uuid);
+  if (id === undefined) return [];
+  const told: Told[] = [];
+  if (at.memory.recall('place', 'answered') !== id) at.memory.forget('place', 'answered');
+  let pending = pendingIn(at.memory);
+  if (pending !== undefined && pending.id !== id) {
+    told.push(...closeResponse(at));
+    pending = undefined;
+  }
+  const asked = Number(at.memory.recall('place', 'asked') ?? Number.NaN);
+  pending ??= {
+    id,
+    usage: [],
+    startedMs: Number.isNaN(asked) || (at.atMs !== undefined && asked > at.atMs) ? undefined : asked,
+  };
+  const usage = usageOf(fieldsOf(message.usage));
+  if ((usage[3] ?? UNKNOWN) >= (pending.usage[3] ?? UNKNOWN)) pending.usage = usage;
+  pending.response = word(message.id);
+  pending.model = model ?? pending.model;
+  pending.request = word(row.requestId) ?? pending.request;
+  pending.finish = word(message.stop_reason) ?? pending.finish;
+  pending.atMs = at.atMs ?? pending.atMs;
+  pending.subagent = at.subagent;
+  pending.turn = at.turn;
+
+  const blocks = Array.isArray(message.content) ? message.content.map(fieldsOf) : [];
+  for (const block of blocks) {
+    const call = word(block.id);
+    if (block.type === 'tool_use' && call !== undefined) told.push(...calls(block, call, at));
+  }
+  if (pending.id === at.memory.recall('place', 'told')) return told;
+  keep(at.memory, pending);
+  const answer = blocks.findLast(block => block.type === 'text');
+  if (!isFinal(pending.finish) || answer === undefined) return told;
+  // The answer itself: no row of this response is still to come, or it says the same once more.
+  return [...told, ...closeResponse(at), ...answered(at, id, text(answer.text))];
+}
+
+/** Whatever the provider's word is, only a call means that the agent goes on. */
+const isFinal = (finish: string | undefined): boolean =>
+  finish !== undefined && finish !== 'tool_use' && finish !== 'pause_turn';
+
+function answered(at: Place, id: string, response: string | undefined): Told[] {
+  if (at.aside) return [];
+  at.memory.remember('place', 'answered', id);
+  return [
+    saying(at, { event_type: 'Agent.Response', key: id, unless: 'hooked', data: { response, final: true } }),
+    ...(at.subagent === undefined ? [] : [ended(at, at.subagent)]),
+    overOf(at),
+  ];
+}
+
+const ended = (at: Place, subagent: string): Told =>
+  saying(at, { event_type: 'Session.End', key: 'end', unless: 'hooked', subagent, data: { end_reason: 'completed' } });
+
+const overOf = (at: Place): Told =>
+  at.subagent === undefined
+    ? { over: 'turn', id: at.turn, atMs: at.atMs }
+    : { over: 'subagent', id: at.subagent, atMs: at.atMs };
+
+function usageOf(usage: Fields): number[] {
+  const kept = classes.map(name => number(usage[name]) ?? UNKNOWN);
+  kept.push(number(fieldsOf(usage.cache_creation).ephemeral_1h_input_tokens) ?? UNKNOWN);
+  kept.push(number(fieldsOf(usage.output_tokens_details).thinking_tokens) ?? UNKNOWN);
+  return kept;
+}
+
+const known = (count: number | undefined): number | undefined =>
+  count === undefined || count === UNKNOWN ? undefined : count;
+
+function closeResponse(at: Place): Told[] {
+  const pending = pendingIn(at.memory);
+  if (pending === undefined) return [];
+  at.memory.forget('place', 'response');
+  at.memory.remember('place', 'told', pending.id);
+  const [input, written, read, output, hour, reasoning] = pending.usage.map(known);
+  const parts = [input, written, read].filter(count => count !== undefined);
+  return [
+    saying(
+      { ...at, subagent: pending.subagent, turn: pending.turn, atMs: pending.atMs },
+      {
+        event_type: 'Model.Responded',
+        key: pending.id,
+        data: {
+          model_id: pending.model,
+          input_tokens: parts.length === 0 ? undefined : parts.reduce((sum, count) => sum + count, 0),
+          output_tokens: output,
+        },
+        facts: {
+          turn: pending.turn,
+          usage: {
+            cache_read_tokens: read,
+            cache_write_tokens: written,
+            cache_write_1h_tokens: hour,
+            reasoning_tokens: reasoning,
+          },
+          finish: pending.finish,
+          response: pending.response,
+          request: pending.request,
+          started_ms: pending.startedMs,
+        },
+      },
+    ),
+  ];
+}
+
+function pendingIn(memory: Memory): Pending | undefined {
+  const kept = memory.recall('place', 'response');
+  return kept === undefined ? undefined : (JSON.parse(kept) as Pending);
+}
+
+const keep = (memory: Memory, pending: Pending): void => {
+  memory.remember('place', 'response', JSON.stringify(pending));
+};
+
+function failed(row: Fields, at: Place): Told[] {
+  const kind = /^[a-z][a-z0-9_]{0,63}$/.test(text(row.error) ?? '') ? String(row.error) : 'unknown';
+  const key = word(row.uuid);
+  if (key === undefined || at.aside) return [];
+  at.memory.remember('place', 'answered', key);
+  return [
+    saying(at, {
+      event_type: 'Model.Failed',
+      key,
+      unless: 'hooked',
+      data: { error_type: kind },
+      facts: { error_type: kind },
+    }),
+    overOf(at),
+  ];
+}
+
+// ---------------------------------------------------------------- calls and their results
+
+function calls(block: Fields, call: string, at: Place): Told[] {
+  const fields = { tool_name: text(block.name) ?? 'unknown', tool_input: fieldsOf(block.input) };
+  at.memory.remember('calls', call, fields.tool_name);
+  const kind = launchedBy(fields);
+  return [
+    saying(at, {
+      event_type: 'Action.Before',
+      key: call,
+      data: { action: { name: actionName(fields), input: fields.tool_input } },
+      facts: { ...toolFacts(fields), call, launches: kind },
+    }),
+    ...(fields.tool_name === 'EnterPlanMode'
+      ? [
+          saying(at, {
+            event_type: 'Agent.Plan.Start',
+            key: call,
+            data: { plan_type: 'plan' },
+          }),
+        ]
+      : []),
+  ];
+}
+
+const denials: Readonly<Record<string, 'user' | 'classifier'>> = {
+  'user-rejected': 'user',
+  'automode-unavailable': 'classifier',
+};
+
+function result(block: Fields, call: string, row: Fields, at: Place): Told[] {
+  const tool = at.memory.recall('calls', call) ?? 'unknown';
+  at.memory.forget('calls', call);
+  const fields = { tool_name: tool };
+  const response = fieldsOf(row.toolUseResult);
+  const failure = block.is_error === true;
+  const said = failure ? resultText(block) : '';
+  const exitCode = failure ? /^(?:Error: )?Exit code (\d{1,3})\b/.exec(said)?.[1] : undefined;
+  const denial =
+    word(row.toolDenialKind) ?? (row.toolUseResult === 'User rejected tool use' ? 'user-rejected' : undefined);
+  const interrupted =
+    denial === undefined && (response.interrupted === true || said.startsWith('[Request interrupted by user'));
+  const subagent = word(response.agentId);
+  const told: Told[] = [
+    saying(at, {
+      event_type: 'Action.After',
+      key: call,
+      data: {
+        action: {
+          name: actionName(fields),
+          result:
+            denial === undefined
+              ? { success: !failure, exit_code: exitCode === undefined ? undefined : Number(exitCode) }
+              : undefined,
+        },
+        decision: denial === undefined ? undefined : { outcome: 'deny' },
+      },
+      facts: {
+        ...toolFacts(fields),
+        call,
+        interrupted: interrupted || undefined,
+        error_type:
+          failure && denial === undefined
+            ? interrupted
+              ? 'interrupted'
+              : exitCode === undefined
+                ? 'tool_error'
+                : 'exit_code'
+            : undefined,
+        decision: denial === undefined ? undefined : { source: own(denials, denial) ?? 'unknown', basis: 'observed' },
+        launches: subagent === undefined ? undefined : { id: subagent, agent: word(response.agentType) },
+      },
+    }),
+  ];
+  if (tool === 'ExitPlanMode' && !failure) {
+    told.push(saying(at, { event_type: 'Agent.Plan.End', key: call, data: { plan_type: 'plan' } }));
+  }
+  // The result of a call that waited for its subagent: that one is over, whatever its own file shows.
+  if (subagent !== undefined && response.status === 'completed') {
+    told.push(ended(at, subagent), { over: 'subagent', id: subagent, atMs: at.atMs });
+  }
+  return told;
+}
+
+function resultText(block: Fields): string {
+  if (typeof block.content === 'string') return block.content;
+  const [first] = Array.isArray(block.content) ? block.content : [];
+  return text(fieldsOf(first).text) ?? '';
+}
+
+// ---------------------------------------------------------------- prompts
+
+function user(row: Fields, at: Place): Told[] {
+  const { content } = fieldsOf(row.message);
+  const blocks = Array.isArray(content) ? content.map(fieldsOf) : [];
+  const told: Told[] = [];
+  for (const block of blocks) {
+    const call = word(block.tool_use_id);
+    if (block.type === 'tool_result' && call !== undefined) told.push(...result(block, call, row, at));
+  }
+  const said = text(content) ?? text(blocks.find(block => block.type === 'text')?.text);
+  if (said === undefined) return told;
+  if (said.startsWith('[Request interrupted by user')) return [...told, ...interruption(row, at)];
+  return [...told, ...prompt(row, said, at)];
+}
+
+/** Nothing else tells of an interrupt: the turn ends here. */
+function interruption(row: Fields, at: Place): Told[] {
+  const key = word(row.uuid);
+  if (key === undefined || at.aside) return closeResponse(at);
+  at.memory.remember('place', 'answered', key);
+  return [
+    ...closeResponse(at),
+    saying(at, {
+      event_type: 'Agent.Response',
+      key: `interrupted:${key}`,
+      data: { final: true },
+      facts: { interrupted: true },
+    }),
+    overOf(at),
+  ];
+}
+
+/** Records of local commands and what the agent puts into the conversation itself are no prompts. */
+function prompt(row: Fields, said: string, at: Place): Told[] {
+  if (row.isMeta === true || row.isCompactSummary === true || row.isVisibleInTranscriptOnly === true) return [];
+  if (at.subagent !== undefined || at.file.subagent !== undefined || row.isSidechain === true) return [];
+  if (/^<(command-name|command-message|local-command-|bash-)/.test(said)) return [];
+  const key = word(row.promptId) ?? word(row.uuid);
+  if (key === undefined) return [];
+  const { kind } = fieldsOf(row.origin);
+  const automatic = kind !== undefined && kind !== 'human';
+  return [
+    ...closeResponse(at),
+    saying(at, {
+      event_type: 'Prompt.Submitted',
+      key,
+      unless: 'hooked',
+      data: { prompt: said },
+      actor: automatic ? 'system' : 'user',
+    }),
+  ];
+}
+
+// ---------------------------------------------------------------- what the program notes
+
+function system(row: Fields, at: Place): Told[] {
+  const key = word(row.uuid);
+  if (key === undefined) return [];
+  switch (row.subtype) {
+    case 'turn_duration':
+    case 'stop_hook_summary':
+      // Written after the last row of a turn, in versions whose rows have no reason to stop.
+      return [...closeResponse(at), ...(at.subagent === undefined ? turnEnd(key, at) : [])];
+    case 'compact_boundary': {
+      const meta = fieldsOf(row.compactMetadata);
+      const trigger = meta.trigger === 'auto' || meta.trigger === 'manual' ? meta.trigger : undefined;
+      const before = number(meta.preTokens);
+      const after = number(meta.postTokens);
+      const durationMs = number(meta.durationMs);
+      return [
+        ...closeResponse(at),
+        saying(at, {
+          event_type: 'Context.Compaction',
+          key: `before:${key}`,
+          unless: 'hooked',
+          data: { trigger },
+          atMs: at.atMs === undefined || durationMs === undefined ? at.atMs : at.atMs - durationMs,
+          actor: 'system',
+          facts: { phase: 'before' },
+        }),
+        saying(at, {
+          event_type: 'Context.Compaction',
+          key: `after:${key}`,
+          data: {
+            trigger,
+            tokens_before: before,
+            tokens_after: after,
+            tokens_removed: before === undefined || after === undefined ? undefined : Math.max(0, before - after),
+          },
+          actor: 'system',
+          facts: { phase: 'after' },
+        }),
+      ];
+    }
+    case 'api_error': {
+      const error = fieldsOf(row.error);
+      const status = number(error.status);
+      return [
+        saying(at, {
+          event_type: 'Retry.Triggered',
+          key,
+          data: { attempt: number(row.retryAttempt) },
+          actor: 'system',
+          facts: { error_type: status === undefined ? 'connection' : String(status) },
+        }),
+      ];
+    }
+    default:
+      return [];
+  }
+}
+
+function turnEnd(key: string, at: Place): Told[] {
+  if (at.aside || at.memory.recall('place', 'answered') !== undefined) return [];
+  at.memory.remember('place', 'answered', key);
+  return [
+    saying(at, { event_type: 'Agent.Response', key: `end:${key}`, unless: 'hooked', data: { final: true } }),
+    overOf(at),
+  ];
+}
