@@ -52,6 +52,14 @@ export interface HookEvent {
   read(fields: Fields, memory: Memory): Reading[];
 }
 
+/** Who ran the hook, as its front end saw it: for payloads that do not name their session. */
+export interface Sender {
+  readonly cwd?: string | undefined;
+  /** Its parent process, and the boot that this id belongs to. */
+  readonly ppid?: string | undefined;
+  readonly boot?: string | undefined;
+}
+
 /** One place in a settings file that runs a command of ours, and the text edit that adds or removes it. */
 export interface SettingsFile {
   readonly scopes: readonly Scope[];
@@ -231,7 +239,7 @@ export interface Agent {
   /** How surely is this payload this agent's? 0 to 1. */
   signs(fields: Fields): number;
   eventName(fields: Fields): string | undefined;
-  session(fields: Fields): string | undefined;
+  session(fields: Fields, sender: Sender): string | undefined;
   cwd(fields: Fields): string | undefined;
   version?(fields: Fields): string | undefined;
   /** Every native event that is known. An unknown one is kept as `vendor.<id>.<native name>`. */

@@ -4,8 +4,9 @@ import { cline } from './cline/cline.ts';
 import { codex } from './codex/codex.ts';
 import type { Agent } from './contract.ts';
 import { geminiCli } from './gemini-cli/gemini-cli.ts';
+import { kiro } from './kiro/kiro.ts';
 
-export const agents: readonly Agent[] = [claudeCode, codex, geminiCli, cline];
+export const agents: readonly Agent[] = [claudeCode, codex, geminiCli, kiro, cline];
 
 /** The agent that help texts and the demonstration take as their example. */
 export const exampleAgent: Agent = claudeCode;

@@ -48,7 +48,8 @@ export function drain(fragment: Fragment, deps: Drain): Drained {
   const recognized = recognize(fields, fragment.header.tool, deps.agents);
   if (recognized === undefined) return { fate: 'rejected', reason: 'unknown-agent' };
   const { agent, certainty } = recognized;
-  const session = agent.session(fields);
+  const { cwd: sentFrom, ppid } = fragment.header;
+  const session = agent.session(fields, { cwd: sentFrom, ppid, boot: fragment.boot });
   if (session === undefined) return { fate: 'rejected', reason: 'no-session-id' };
   if (!isId(session)) return { fate: 'rejected', reason: 'bad-session-id' };
   const native = agent.eventName(fields) ?? fragment.header.event;

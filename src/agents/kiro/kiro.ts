@@ -1,0 +1,252 @@
+/**
+ * Kiro. Three contracts, told apart by the payload; facts from its documentation, issues and measurements up to CLI 2.19 and 3.0,
+ * IDE 1.0; checked 2026-11-18:
+ *
+ *   A  CLI 2.x: camelCase names, hooks embedded in an agent's file. Headless runs have no session id.
+ *   B  CLI 3.x and IDE 1.x: PascalCase names, ids that begin with `sess_`.
+ *   C  IDE 0.x: passes nothing on stdin, an environment variable at best. What arrives here is what the command beside the hook
+ *      makes of it, marked `"kiro": "ide-0"`: the length of a prompt, and what the variable says of a tool.
+ *
+ * None has ids of turns or calls, times, tokens, or an event for the end of a session; calls come one after the other.
+ */
+import type { Fields } from '../../event/event.ts';
+import { hexDigest } from '../../lib/hash.ts';
+import { fieldsOf, isFields, number, own, text, word } from '../../lib/read.ts';
+import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
+import { type Call, closeCall, openCall } from '../pairing.ts';
+
+const actions = {
+  aws: 'use_aws',
+  execute_bash: 'shell',
+  fs_append: 'write_file',
+  fs_read: 'read_file',
+  fs_write: 'write_file',
+  glob: 'glob',
+  grep: 'grep',
+  introspect: 'introspect',
+  knowledge: 'knowledge',
+  read: 'read_file',
+  report_issue: 'report_issue',
+  shell: 'shell',
+  str_replace: 'code_edit',
+  thinking: 'thinking',
+  todo_list: 'todo_write',
+  use_aws: 'use_aws',
+  use_subagent: 'agent',
+  web_fetch: 'web_search',
+  web_search: 'web_search',
+  write: 'write_file',
+} as const satisfies Record<string, string>;
+
+const actionNames: Readonly<Record<string, string>> = actions;
+
+const prompted: HookEvent = {
+  edge: true,
+  read: fields => [
+    said({
+      event_type: 'Prompt.Submitted',
+      // Some builds of the IDE send an empty prompt.
+      data: { prompt: word(fields.prompt), prompt_length: number(fields.prompt_length) },
+      actor: 'user',
+    }),
+  ],
+};
+
+const stopped: HookEvent = {
+  edge: true,
+  read: fields => [
+    said({ event_type: 'Agent.Response', data: { response: text(fields.assistant_response), final: true } }),
+  ],
+};
+
+const before: HookEvent = {
+  read(fields, memory) {
+    // Contract C does not say what will run.
+    if (fields.tool_name === undefined) return [];
+    const call = openCall(callOf(fields), memory);
+    return [
+      said({
+        event_type: 'Action.Before',
+        key: call,
+        data: { action: { name: actionName(fields), input: fieldsOf(fields.tool_input) } },
+        facts: { ...toolFacts(fields), call },
+      }),
+    ];
+  },
+};
+
+const after: HookEvent = {
+  read(fields, memory) {
+    const call = fields.tool_name === undefined ? undefined : closeCall(callOf(fields), memory, 'oldest of its tool');
+    const { success, exitCode } = outcome(fields);
+    return [
+      said({
+        event_type: 'Action.After',
+        key: call,
+        data: {
+          action: {
+            name: actionName(fields),
+            input: fieldsOf(fields.tool_input),
+            result: success === undefined ? undefined : { success, exit_code: exitCode },
+          },
+        },
+        facts: {
+          ...toolFacts(fields),
+          call,
+          error_type: success === false ? (exitCode === undefined ? 'tool_error' : 'exit_code') : undefined,
+        },
+      }),
+    ];
+  },
+};
+
+const events: Record<string, HookEvent> = {
+  // Contract A.
+  agentSpawn: {
+    // Comes again whenever another agent is chosen.
+    edge: true,
+    read: () => [said({ event_type: 'Session.Start', key: 'start', data: {} })],
+  },
+  userPromptSubmit: prompted,
+  preToolUse: before,
+  postToolUse: after,
+  stop: stopped,
+  // Contract B.
+  SessionStart: {
+    // At the beginning and when a session is taken up again, without a word of which.
+    edge: true,
+    read: (_, memory) => [
+      said({ event_type: 'Session.Start', data: { start_reason: isFirst('start', memory) ? undefined : 'resume' } }),
+    ],
+  },
+  UserPromptSubmit: prompted,
+  PreToolUse: before,
+  PostToolUse: after,
+  Stop: stopped,
+  PreTaskExec: { read: () => [said({ event_type: 'Agent.Plan.Start', data: {} })] },
+  PostTaskExec: { read: () => [said({ event_type: 'Agent.Plan.End', data: {} })] },
+  PostFileCreate: changed('FileCreated'),
+  PostFileSave: changed('FileSaved'),
+  PostFileDelete: changed('FileDeleted'),
+  Manual: { register: false, read: () => [] },
+  // Contract C.
+  promptSubmit: prompted,
+  agentStop: stopped,
+  fileCreated: changed('FileCreated'),
+  fileEdited: changed('FileSaved'),
+  fileDeleted: changed('FileDeleted'),
+  userTriggered: { register: false, read: () => [] },
+};
+
+const camelCase = new Set(['agentSpawn', 'userPromptSubmit', 'preToolUse', 'postToolUse', 'stop']);
+
+/** All that hooks of the contracts A and B send. */
+const inputs = new Set([
+  'hook_event_name',
+  'cwd',
+  'session_id',
+  'prompt',
+  'tool_name',
+  'tool_input',
+  'tool_response',
+  'assistant_response',
+]);
+
+export const kiro: Agent = {
+  id: 'kiro',
+  title: 'Kiro',
+  source: { docs: 'https://kiro.dev/docs/cli/hooks/', version: 'CLI 2.19, 3.0, IDE 1.0', checked: '2026-11-18' },
+
+  signs(fields) {
+    const name = text(fields.hook_event_name);
+    if (name === undefined) return 0;
+    const known = Object.hasOwn(events, name);
+    if (fields.kiro === 'ide-0') return known ? 1 : 0.6;
+    const closed = Object.keys(fields).every(key => inputs.has(key));
+    if (/^sess_/.test(text(fields.session_id) ?? '')) return known ? (closed ? 0.95 : 0.6) : 0.5;
+    if (!closed || !camelCase.has(name)) return 0;
+    if (name === 'agentSpawn' || 'assistant_response' in fields) return 0.95;
+    if ('__tool_use_purpose' in fieldsOf(fields.tool_input)) return 0.95;
+    return word(fields.session_id) === undefined ? 0.5 : 0.6;
+  },
+  eventName: fields => word(fields.hook_event_name),
+  session(fields, sender) {
+    const cwd = text(fields.cwd) ?? sender.cwd;
+    if (word(fields.session_id) !== undefined) return word(fields.session_id);
+    // Headless runs and the old IDE: who ran it, and where, is all that holds their hooks together.
+    if (sender.ppid === undefined || cwd === undefined) return undefined;
+    return `local-${hexDigest(sender.boot ?? '', sender.ppid, cwd).slice(0, 24)}`;
+  },
+  cwd: fields => word(fields.cwd),
+  events,
+  actions,
+  settles: { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' },
+  transcript: absent('its session files are not read; models and times are unknown'),
+  // Some hooks' output becomes part of what the model reads.
+  reply: { stdout: '' },
+  settings: absent(
+    'not written by enable yet; add the hooks to .kiro/hooks/*.json, or to each file in .kiro/agents, by hand',
+  ),
+  demo: absent('one agent is enough to show what comes of a session'),
+};
+
+const said = (reading: Reading): Reading => ({ actor: 'ai_agent', ...reading });
+
+/** A file changed: by the agent, or by the person beside it. */
+function changed(name: 'FileCreated' | 'FileSaved' | 'FileDeleted'): HookEvent {
+  return { register: false, read: () => [said({ event_type: `vendor.kiro.${name}`, data: {}, actor: 'system' })] };
+}
+
+function isFirst(what: string, memory: Memory): boolean {
+  const first = memory.recall('seen', what) === undefined;
+  memory.remember('seen', what, '1');
+  return first;
+}
+
+/** What the IDE's variable said of a tool. */
+const reported = (fields: Fields): Fields => fieldsOf(fields.reported);
+
+const toolName = (fields: Fields): string => word(fields.tool_name) ?? word(reported(fields).toolName) ?? 'unknown';
+
+const callOf = (fields: Fields): Call => ({ tool: toolName(fields), input: fields.tool_input });
+
+const MCP = /^@([^/]+)\/(.+)$/s;
+
+function actionName(fields: Fields): string {
+  const tool = toolName(fields);
+  const mcp = MCP.exec(tool);
+  if (mcp) return `mcp:${mcp[2]}`;
+  return own(actionNames, tool) ?? (tool.startsWith('subagent_') ? 'agent' : tool);
+}
+
+function toolFacts(fields: Fields): NonNullable<Reading['facts']> {
+  const tool = toolName(fields);
+  const mcp = MCP.exec(tool);
+  return mcp ? { tool: mcp[2], mcp: { server: mcp[1] ?? 'unknown' } } : { tool };
+}
+
+/** A command that ran is a success to its tool, whatever it returned: its exit status decides, and that is text. */
+function outcome(fields: Fields): { success?: boolean; exitCode?: number } {
+  const told = reported(fields).toolSuccess;
+  if (typeof told === 'boolean') return { success: told };
+  const response = fields.tool_response;
+  const exitCode = actionName(fields) === 'shell' ? exitCodeOf(exitStatus(response)) : undefined;
+  if (exitCode !== undefined) return { success: exitCode === 0, exitCode };
+  const success = fieldsOf(response).success;
+  return typeof success === 'boolean' ? { success } : {};
+}
+
+function exitStatus(response: unknown): string | undefined {
+  if (typeof response === 'string') return response.trim();
+  const { items, result } = fieldsOf(response);
+  const parts = Array.isArray(items) ? items : Array.isArray(result) ? result : [];
+  return parts
+    .filter(isFields)
+    .map(part => text(fieldsOf(part.Json ?? part.json ?? part).exit_status))
+    .find(status => status !== undefined);
+}
+
+function exitCodeOf(status: string | undefined): number | undefined {
+  const code = /^exit (?:code|status):? (\d{1,3})$/.exec(status ?? '')?.[1];
+  return code === undefined ? undefined : Number(code);
+}
