@@ -1,4 +1,5 @@
 /** The registry: one line for each agent. */
+import { antigravity } from './antigravity/antigravity.ts';
 import { claudeCode } from './claude-code/claude-code.ts';
 import { cline } from './cline/cline.ts';
 import { codex } from './codex/codex.ts';
@@ -6,7 +7,7 @@ import type { Agent } from './contract.ts';
 import { geminiCli } from './gemini-cli/gemini-cli.ts';
 import { kiro } from './kiro/kiro.ts';
 
-export const agents: readonly Agent[] = [claudeCode, codex, geminiCli, kiro, cline];
+export const agents: readonly Agent[] = [claudeCode, codex, geminiCli, kiro, cline, antigravity];
 
 /** The agent that help texts and the demonstration take as their example. */
 export const exampleAgent: Agent = claudeCode;

@@ -1,0 +1,182 @@
+/**
+ * `<data>/brain/<conversation>/.system_generated/logs/transcript.jsonl`: one row per step. Facts: transcripts of CLI 1.0
+ * recorded in June 2026; checked 2026-11-18.
+ *
+ * A response of the model names the calls that it makes; each call then is a row of its own, with the step that its hooks
+ * carry. Times have whole seconds. There are no tokens. A subagent is a conversation of its own, in a folder of its own;
+ * the row that launches it names it. A checkpoint follows the first response of every conversation, however short, so it
+ * says nothing about compaction.
+ */
+import { join } from 'node:path';
+import type { Fields } from '../../event/event.ts';
+import { fieldsOf, number, text, word } from '../../lib/read.ts';
+import type { Memory, Told, Transcript, TranscriptReading } from '../contract.ts';
+import { actionName, launchedBy, toolFacts } from './tools.ts';
+
+const folders = ['antigravity', 'antigravity-cli'];
+
+const pathOf = (home: string, folder: string, conversation: string): string =>
+  join(home, '.gemini', folder, 'brain', conversation, '.system_generated', 'logs', 'transcript.jsonl');
+
+export const transcript: Transcript = {
+  told: fields => ({ main: word(fields.transcriptPath) }),
+  files({ main, home, session }, look) {
+    if (main !== undefined) return [{ path: main }];
+    const path = folders.map(folder => pathOf(home, folder, session)).find(each => look.head(each) !== '');
+    return path === undefined ? [] : [{ path }];
+  },
+  installed: ({ home }, look) =>
+    folders.flatMap(folder =>
+      look
+        .names(join(home, '.gemini', folder, 'brain'))
+        .map(conversation => pathOf(home, folder, conversation))
+        .filter(path => look.head(path) !== '')
+        .map(path => ({ path })),
+    ),
+  sessions({ path }) {
+    const session = /[\\/]brain[\\/]([^\\/]+)[\\/]\.system_generated[\\/]/.exec(path)?.[1];
+    return session === undefined ? [] : [{ session }];
+  },
+  read: { format: 'lines', row },
+};
+
+function row(fields: Fields, memory: Memory): Told[] {
+  const step = number(fields.step_index);
+  if (step === undefined) return [];
+  const key = `step-${step}`;
+  const atMs = timeOf(fields.created_at);
+  const content = text(fields.content) ?? '';
+  switch (fields.type) {
+    case 'USER_INPUT':
+      return prompt(content, key, atMs, memory);
+    case 'PLANNER_RESPONSE':
+      return response(fields, content, key, atMs, memory);
+    case 'ERROR_MESSAGE':
+      return [
+        {
+          event_type: 'Agent.Error',
+          key,
+          atMs,
+          data: {
+            error_type: content.startsWith('Error: model') ? 'ModelError' : 'UnhandledException',
+            error_message: content,
+          },
+        },
+      ];
+  }
+  return fields.source === 'MODEL' ? action(fields, content, key, atMs, memory) : [];
+}
+
+function prompt(content: string, key: string, atMs: number | undefined, memory: Memory): Told[] {
+  const model = /changed setting `Model Selection` from .{1,80}? to ([\w .()-]{1,64})\. /.exec(content)?.[1];
+  if (model !== undefined) memory.remember('model', 'selected', model);
+  const asked = /<USER_REQUEST>\n?([\s\S]*?)\n?<\/USER_REQUEST>/.exec(content)?.[1];
+  return [
+    {
+      event_type: 'Prompt.Submitted',
+      key,
+      unless: 'hooked',
+      atMs,
+      actor: 'user',
+      data: { prompt: asked ?? content },
+      facts: { model: memory.recall('model', 'selected') },
+    },
+  ];
+}
+
+function response(fields: Fields, content: string, key: string, atMs: number | undefined, memory: Memory): Told[] {
+  const calls = Array.isArray(fields.tool_calls) ? fields.tool_calls.map(fieldsOf) : [];
+  for (const [i, { name, args }] of calls.slice(0, 64).entries()) {
+    const tool = word(name) ?? 'unknown';
+    memory.remember('called', `${key}.${i}`, JSON.stringify([tool, launchedBy(tool, args)?.agent ?? '']));
+  }
+  const responded: TranscriptReading = {
+    event_type: 'Model.Responded',
+    key,
+    unless: 'hooked',
+    atMs,
+    actor: 'ai_agent',
+    data: { model_id: memory.recall('model', 'selected') },
+  };
+  // Nothing said and nothing called is an error of the model, which is asked again.
+  if (calls.length > 0 || content === '') return [responded];
+  return [
+    responded,
+    {
+      event_type: 'Agent.Response',
+      key,
+      unless: 'hooked',
+      atMs,
+      actor: 'ai_agent',
+      data: { response: content, final: true },
+    },
+    { over: 'turn', atMs },
+  ];
+}
+
+/** How a row about a call begins, and how a command's goes on. What the call gave comes after that. */
+const TIMES = /^Created At: (\S{20,35})\nCompleted At: (\S{20,35})\n/;
+const EXIT = /^Created At: \S+\nCompleted At: \S+\n\s{0,16}The command failed with exit code: (\d{1,3})\n/;
+const CHILD = /^\s*"conversationId":\s*"([0-9a-f-]{36})"/m;
+
+const waiting = ['PENDING', 'RUNNING', 'WAITING'];
+
+function action(fields: Fields, content: string, key: string, atMs: number | undefined, memory: Memory): Told[] {
+  const { tool, agent } = calledAt(key, memory);
+  const [, began, ended] = TIMES.exec(content) ?? [];
+  const launches = tool === 'invoke_subagent' ? { agent, id: CHILD.exec(content)?.[1] } : undefined;
+  const facts = { ...toolFacts(tool), call: key, launches };
+  const before: TranscriptReading = {
+    event_type: 'Action.Before',
+    key,
+    atMs: timeOf(began) ?? atMs,
+    actor: 'ai_agent',
+    data: { action: { name: actionName(tool) } },
+    facts,
+  };
+  const status = word(fields.status) ?? '';
+  if (waiting.includes(status)) return [before];
+  const exitCode = number(fields.exit_code) ?? numberOf(EXIT.exec(content)?.[1]);
+  const failed = status === 'ERROR' || (exitCode !== undefined && exitCode !== 0);
+  return [
+    before,
+    {
+      event_type: 'Action.After',
+      key,
+      atMs: timeOf(ended) ?? atMs,
+      actor: 'ai_agent',
+      data: {
+        action: {
+          name: actionName(tool),
+          result: failed || status === 'DONE' ? { success: !failed, exit_code: exitCode } : undefined,
+        },
+      },
+      facts: {
+        ...facts,
+        error_type: failed ? (exitCode === undefined ? 'tool_error' : 'exit_code') : undefined,
+      },
+    },
+  ];
+}
+
+/** Rows of calls come in the order in which the response named them; a row that is written again is the same call. */
+function calledAt(key: string, memory: Memory): { tool: string; agent: string | undefined } {
+  const known = memory.recall('step', key);
+  const [next] = memory.list('called');
+  const told = known ?? next?.[1];
+  if (known === undefined && next !== undefined) {
+    memory.forget('called', next[0]);
+    memory.remember('step', key, next[1]);
+  }
+  if (told === undefined) return { tool: 'unknown', agent: undefined };
+  const [tool, agent] = JSON.parse(told) as [string, string];
+  return { tool, agent: agent === '' ? undefined : agent };
+}
+
+const numberOf = (digits: string | undefined): number | undefined =>
+  digits === undefined ? undefined : Number(digits);
+
+function timeOf(value: unknown): number | undefined {
+  const atMs = Date.parse(text(value) ?? '');
+  return Number.isNaN(atMs) ? undefined : atMs;
+}
