@@ -4,10 +4,11 @@ import { claudeCode } from './claude-code/claude-code.ts';
 import { cline } from './cline/cline.ts';
 import { codex } from './codex/codex.ts';
 import type { Agent } from './contract.ts';
+import { cursor } from './cursor/cursor.ts';
 import { geminiCli } from './gemini-cli/gemini-cli.ts';
 import { kiro } from './kiro/kiro.ts';
 
-export const agents: readonly Agent[] = [claudeCode, codex, geminiCli, kiro, cline, antigravity];
+export const agents: readonly Agent[] = [claudeCode, codex, geminiCli, cursor, kiro, cline, antigravity];
 
 /** The agent that help texts and the demonstration take as their example. */
 export const exampleAgent: Agent = claudeCode;

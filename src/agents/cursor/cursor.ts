@@ -1,0 +1,715 @@
+/**
+ * Cursor: IDE, CLI (`cursor-agent`) and cloud agents. Facts: the vendor's hook documentation of 2026-06, captures of IDE
+ * 3.18.25 and CLI 2026.06.24 to 2026.09.10; checked 2026-11-18.
+ *
+ * One call is told by two families of hooks. The general ones (preToolUse, postToolUse, postToolUseFailure) carry its id;
+ * the special ones (shell, MCP, file) do not, and some surfaces send only them. Both find the same call by what it does,
+ * and tell it under the same id, so that it is one action whichever family speaks, and whichever first. How it ended is
+ * the general family's to say.
+ *
+ * `generation_id` names the turn. Hooks of a subagent carry its own conversation id; the place of its transcript tells
+ * whose it is, and where no transcript is named such a conversation is a session of its own.
+ */
+import type { AgentMode, Fields } from '../../event/event.ts';
+import { canonicalJson } from '../../lib/hash.ts';
+import { fieldsOf, isFields, number, own, text, word } from '../../lib/read.ts';
+import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
+
+/** The set is open: these are the names that were seen. */
+const actions = {
+  Delete: 'delete_file',
+  Grep: 'grep',
+  Read: 'read_file',
+  Shell: 'shell',
+  Task: 'agent',
+  WebFetch: 'web_search',
+  WebSearch: 'web_search',
+  Write: 'write_file',
+} as const satisfies Record<string, string>;
+
+const actionNames: Readonly<Record<string, string>> = actions;
+
+const modes: Record<string, AgentMode> = { agent: 'agent', ask: 'chat', edit: 'edit' };
+
+const events: Record<string, HookEvent> = {
+  sessionStart: {
+    edge: true,
+    read: fields => [
+      said(fields, {
+        event_type: 'Session.Start',
+        data: { start_reason: 'new' },
+        facts: { model: modelOf(fields.model) },
+        mode: own(modes, text(fields.composer_mode) ?? ''),
+      }),
+    ],
+  },
+  sessionEnd: {
+    edge: true,
+    read(fields, memory) {
+      const usage = { duration_ms: number(fields.duration_ms) };
+      const end: Reading[] =
+        fields.reason === 'error'
+          ? [
+              said(fields, {
+                event_type: 'Agent.Error',
+                data: { error_type: 'UnhandledException', error_message: text(fields.error_message) },
+                facts: {},
+              }),
+              said(fields, { event_type: 'Session.Abort', data: { end_reason: 'error', usage }, facts: {} }),
+            ]
+          : fields.reason === 'aborted'
+            ? [said(fields, { event_type: 'Session.Abort', data: { usage }, facts: {} })]
+            : [
+                said(fields, {
+                  event_type: 'Session.End',
+                  data: { end_reason: fields.reason === 'completed' ? 'completed' : 'exit', usage },
+                  facts: {},
+                }),
+              ];
+      return [...usageOver(fields, memory, () => true), ...end];
+    },
+  },
+  beforeSubmitPrompt: {
+    edge: true,
+    read: (fields, memory) => [
+      ...usageOver(fields, memory, isEarlierTurn(fields)),
+      said(fields, { event_type: 'Prompt.Submitted', data: { prompt: text(fields.prompt) }, actor: 'user' }, memory),
+    ],
+  },
+  preToolUse: {
+    read(fields, memory) {
+      const call = callOf(fields, toolCall(fields), 'B', memory).id;
+      return [
+        said(
+          fields,
+          {
+            event_type: 'Action.Before',
+            key: call,
+            data: { action: { name: actionName(fields), input: inputOf(fields.tool_input) } },
+            facts: { ...toolFacts(fields, call, memory), call, launches: launchedBy(fields, call, memory) },
+          },
+          memory,
+        ),
+      ];
+    },
+  },
+  postToolUse: {
+    read(fields, memory) {
+      const call = callOf(fields, toolCall(fields), 'A', memory).id;
+      return [
+        said(
+          fields,
+          {
+            event_type: 'Action.After',
+            key: call,
+            data: {
+              action: {
+                name: actionName(fields),
+                input: inputOf(fields.tool_input),
+                result: { success: true, exit_code: number(inputOf(fields.tool_output).exitCode) },
+              },
+            },
+            facts: {
+              ...toolFacts(fields, call, memory),
+              call,
+              duration_ms: number(fields.duration),
+              launches: launchedBy(fields, call, memory),
+            },
+          },
+          memory,
+        ),
+      ];
+    },
+  },
+  postToolUseFailure: {
+    read(fields, memory) {
+      const call = callOf(fields, toolCall(fields), 'A', memory).id;
+      const facts = {
+        ...toolFacts(fields, call, memory),
+        call,
+        duration_ms: number(fields.duration),
+        launches: launchedBy(fields, call, memory),
+      };
+      const action = { name: actionName(fields), input: inputOf(fields.tool_input) };
+      if (fields.failure_type === 'permission_denied') {
+        const denied = { ...facts, decision: { source: 'unknown', basis: 'observed' } as const };
+        const reason = text(fields.error_message);
+        return [
+          said(
+            fields,
+            {
+              event_type: 'Policy.Blocked',
+              key: call,
+              data: { policy_name: 'permission', reason, action: { name: action.name } },
+              actor: 'system',
+              facts: denied,
+            },
+            memory,
+          ),
+          said(
+            fields,
+            {
+              event_type: 'Action.After',
+              key: call,
+              data: { action, decision: { outcome: 'deny', reason } },
+              facts: denied,
+            },
+            memory,
+          ),
+        ];
+      }
+      const interrupted = fields.is_interrupt === true;
+      return [
+        said(
+          fields,
+          {
+            event_type: 'Action.After',
+            key: call,
+            data: { action: { ...action, result: { success: false, error_message: text(fields.error_message) } } },
+            facts: {
+              ...facts,
+              interrupted: interrupted || undefined,
+              error_type: interrupted ? 'interrupted' : fields.failure_type === 'timeout' ? 'timeout' : 'tool_error',
+            },
+          },
+          memory,
+        ),
+      ];
+    },
+  },
+  beforeShellExecution: special('before', fields => ({
+    kind: 'shell',
+    subject: text(fields.command) ?? '',
+    name: 'shell',
+    tool: 'Shell',
+    input: { command: fields.command },
+  })),
+  // Says neither whether the command succeeded nor with which code it ended.
+  afterShellExecution: special('after', fields => ({
+    kind: 'shell',
+    subject: text(fields.command) ?? '',
+    name: 'shell',
+    tool: 'Shell',
+    input: { command: fields.command },
+  })),
+  beforeMCPExecution: special('before', mcpCall),
+  afterMCPExecution: special('after', mcpCall),
+  // The content is read by now; no hook follows that says so. Without the general family this is all there is of a read.
+  beforeReadFile: {
+    read(fields, memory) {
+      const call = callOf(fields, { kind: 'read', subject: text(fields.file_path) ?? '' }, 'b', memory);
+      const reading = {
+        key: call.id,
+        data: { action: { name: 'read_file', input: { path: fields.file_path } } },
+        facts: { ...turnOf(fields), tool: 'Read', call: call.id },
+      };
+      const general = call.told.includes('B');
+      return [said(fields, { ...reading, event_type: general ? 'Action.Before' : 'Action.After' }, memory)];
+    },
+  },
+  afterFileEdit: special('after', fields => ({
+    kind: 'write',
+    subject: text(fields.file_path) ?? '',
+    name: 'code_edit',
+    tool: 'Write',
+    input: { path: fields.file_path, edits: fields.edits },
+    success: true,
+  })),
+  beforeTabFileRead: tab('read_file', 'TabRead'),
+  afterTabFileEdit: tab('code_edit', 'TabWrite'),
+  // Very frequent, and all that is left of it is that it happened.
+  afterAgentThought: {
+    register: false,
+    read: (fields, memory) => [
+      said(
+        fields,
+        {
+          event_type: 'Agent.Decision',
+          data: {},
+          facts: { ...turnOf(fields), duration_ms: number(fields.duration_ms) },
+        },
+        memory,
+      ),
+    ],
+  },
+  afterAgentResponse: {
+    // Several in a turn; its tokens are the turn's so far, and `stop` repeats them: they are told once, at the turn's end.
+    read(fields, memory) {
+      const generation = word(fields.generation_id);
+      const earlier = usageOver(fields, memory, isEarlierTurn(fields));
+      keepUsage(fields, memory);
+      const response = text(fields.text);
+      if (generation !== undefined && response !== undefined) {
+        memory.remember('response', generation, `${response.length} ${memory.likeness(response)}`);
+      }
+      return [...earlier, said(fields, { event_type: 'Agent.Response', data: { response, final: false } }, memory)];
+    },
+  },
+  subagentStart: {
+    edge: true,
+    read(fields, memory) {
+      const id = word(fields.subagent_id);
+      if (id === undefined) return [];
+      memory.remember('subagents', id, subagentLikeness(fields, memory));
+      const call = word(fields.tool_call_id);
+      if (call !== undefined) memory.remember('launched', call, id);
+      return [
+        said(fields, {
+          event_type: 'Session.Start',
+          key: id,
+          data: { start_reason: 'new' },
+          subagent: id,
+          facts: { ...turnOf(fields), agent: word(fields.subagent_type), model: modelOf(fields.subagent_model) },
+        }),
+      ];
+    },
+  },
+  subagentStop: {
+    edge: true,
+    plain: ['duration_ms', 'tool_call_count', 'message_count', 'status'],
+    // Names no id: it is the oldest open subagent of that kind and task.
+    read(fields, memory) {
+      const id = endedSubagent(fields, memory);
+      const facts = { ...turnOf(fields), agent: word(fields.subagent_type) };
+      if (id === undefined) {
+        const plain = ['duration_ms', 'tool_call_count', 'message_count', 'status'];
+        return [
+          said(fields, {
+            event_type: 'vendor.cursor.subagentStop',
+            data: Object.fromEntries(plain.map(key => [key, fields[key]])),
+            facts: { ...facts, fields: plain },
+          }),
+        ];
+      }
+      const response = word(fields.summary);
+      const usage = { duration_ms: number(fields.duration_ms), total_actions: number(fields.tool_call_count) };
+      const answer: Reading[] =
+        response === undefined
+          ? []
+          : [said(fields, { event_type: 'Agent.Response', data: { response, final: true }, subagent: id, facts })];
+      const ending: Reading =
+        fields.status === 'completed' || fields.status === undefined
+          ? { event_type: 'Session.End', data: { end_reason: 'completed', usage } }
+          : {
+              event_type: 'Session.Abort',
+              data: { end_reason: fields.status === 'error' ? 'error' : undefined, usage },
+            };
+      return [...answer, said(fields, { ...ending, key: id, subagent: id, facts })];
+    },
+  },
+  preCompact: {
+    read(fields, memory) {
+      const used = number(fields.context_tokens);
+      const limit = number(fields.context_window_size);
+      const trigger = fields.trigger === 'auto' || fields.trigger === 'manual' ? fields.trigger : undefined;
+      return [
+        said(
+          fields,
+          {
+            event_type: 'Context.UntilCompaction',
+            data: {
+              tokens_used: used,
+              tokens_limit: limit,
+              percentage_used: number(fields.context_usage_percent),
+              tokens_remaining: used === undefined || limit === undefined ? undefined : Math.max(0, limit - used),
+            },
+            actor: 'system',
+          },
+          memory,
+        ),
+        said(
+          fields,
+          {
+            event_type: 'Context.Compaction',
+            data: { trigger, tokens_before: used },
+            actor: 'system',
+            facts: { ...turnOf(fields), phase: 'before' },
+          },
+          memory,
+        ),
+      ];
+    },
+  },
+  stop: {
+    edge: true,
+    read(fields, memory) {
+      const generation = word(fields.generation_id) ?? '';
+      const [length, hash] = memory.recall('response', generation)?.split(' ') ?? [];
+      memory.forget('response', generation);
+      keepUsage(fields, memory);
+      const tokens = usageOver(fields, memory, ({ turn }) => turn === generation);
+      if (fields.status === 'error') {
+        return [
+          ...tokens,
+          said(fields, {
+            event_type: 'Agent.Error',
+            data: { error_type: 'UnhandledException', error_message: text(fields.error_message) },
+            facts: { ...turnOf(fields), error_type: 'agent_error' },
+          }),
+        ];
+      }
+      const aborted = fields.status === 'aborted';
+      return [
+        ...tokens,
+        said(fields, {
+          event_type: 'Agent.Response',
+          data: {
+            response_length: length === undefined ? undefined : Number(length),
+            response_hash: hash,
+            final: true,
+          },
+          facts: { ...turnOf(fields), interrupted: aborted || undefined },
+        }),
+      ];
+    },
+  },
+  // No conversation, so nothing to tell.
+  workspaceOpen: { register: false, read: () => [] },
+};
+
+export const cursor: Agent = {
+  id: 'cursor',
+  title: 'Cursor',
+  source: { docs: 'https://cursor.com/docs/hooks', version: 'IDE 3.18.25, CLI 2026.09.10', checked: '2026-11-18' },
+
+  signs(fields) {
+    const name = eventName(fields);
+    const known = name !== undefined && Object.hasOwn(events, name);
+    // Sent with every event, also where hooks of another agent's settings are run, and by nobody else.
+    if (word(fields.cursor_version) !== undefined) return known ? 1 : 0.95;
+    if (word(fields.conversation_id) === undefined || name === undefined) return 0;
+    const own = ['generation_id', 'workspace_roots', 'user_email'].filter(key => key in fields).length;
+    return known ? 0.4 + own * 0.15 : own * 0.15;
+  },
+  eventName,
+  session: fields =>
+    familyOf(fields)?.root ??
+    word(fields.parent_conversation_id) ??
+    word(fields.conversation_id) ??
+    word(fields.session_id) ??
+    (fields.hook_event_name === 'workspaceOpen' ? 'no-conversation' : undefined),
+  cwd: fields =>
+    word(fields.cwd) ?? (Array.isArray(fields.workspace_roots) ? word(fields.workspace_roots[0]) : undefined),
+  version: fields => word(fields.cursor_version),
+  events,
+  actions,
+  settles: { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' },
+  transcript: absent('its transcript has neither ids nor times, tokens or results: nothing that hooks do not tell'),
+  // An empty answer fails where a person set failClosed; this object decides nothing.
+  reply: { stdout: '{}' },
+  settings: absent('not written by enable yet; register the command in .cursor/hooks.json by hand'),
+  demo: absent('the demonstration shows another agent'),
+};
+
+function eventName(fields: Fields): string | undefined {
+  return word(fields.hook_event_name) ?? word(fields.hookEventName);
+}
+
+const FAMILY = /[\\/]agent-transcripts[\\/]([^\\/]+)[\\/]subagents[\\/][^\\/]+$/;
+
+/** A subagent's transcript lies in its root conversation's folder. */
+function familyOf(fields: Fields): { root: string; child: string } | undefined {
+  const root = FAMILY.exec(text(fields.transcript_path) ?? '')?.[1];
+  const child = word(fields.conversation_id);
+  return root === undefined || child === undefined || child === root ? undefined : { root, child };
+}
+
+/** The subagent whose conversation this is: the one that runs, if it is the only one without a conversation. */
+function childOf(fields: Fields, memory: Memory): string | undefined {
+  const child = familyOf(fields)?.child;
+  if (child === undefined) return undefined;
+  const known = memory.recall('children', child);
+  if (known !== undefined) return known;
+  const taken = new Set(memory.list('children').map(([, id]) => id));
+  const free = memory.list('subagents').filter(([id]) => !taken.has(id));
+  const id = free.length === 1 ? (free[0]?.[0] ?? child) : child;
+  memory.remember('children', child, id);
+  return id;
+}
+
+/** What every reading of a hook shares; `memory` where the hook may be a subagent's. */
+function said(fields: Fields, reading: Reading, memory?: Memory): Reading {
+  const facts = reading.facts ?? turnOf(fields);
+  return {
+    actor: 'ai_agent',
+    ...reading,
+    facts,
+    subagent: reading.subagent ?? (memory && childOf(fields, memory)),
+  };
+}
+
+const turnOf = (fields: Fields): { turn: string | undefined } => ({ turn: word(fields.generation_id) });
+
+/** `default` and `auto` stand for whatever the service picks. */
+function modelOf(name: unknown): string | undefined {
+  const model = word(name);
+  return model === 'default' || model === 'auto' ? undefined : model;
+}
+
+// ---------------------------------------------------------------- calls
+
+const GENERAL_MCP = /^MCP:(.+)$/s;
+
+function actionName(fields: Fields): string {
+  const tool = text(fields.tool_name) ?? 'unknown';
+  const mcp = GENERAL_MCP.exec(tool);
+  return mcp ? `mcp:${mcp[1]}` : (own(actionNames, tool) ?? tool);
+}
+
+function toolFacts(fields: Fields, call: string, memory: Memory): NonNullable<Reading['facts']> {
+  const tool = text(fields.tool_name) ?? 'unknown';
+  const mcp = GENERAL_MCP.exec(tool);
+  if (!mcp) return { ...turnOf(fields), tool };
+  return { ...turnOf(fields), tool: mcp[1], mcp: { server: memory.recall('servers', call) ?? 'unknown' } };
+}
+
+function launchedBy(
+  fields: Fields,
+  call: string,
+  memory: Memory,
+): { id?: string | undefined; agent?: string | undefined } | undefined {
+  if (fields.tool_name !== 'Task') return undefined;
+  return { id: memory.recall('launched', call), agent: word(inputOf(fields.tool_input).subagent_type) };
+}
+
+/** Some inputs are objects, some are JSON in a string. */
+function inputOf(value: unknown): Fields {
+  if (typeof value !== 'string') return fieldsOf(value);
+  try {
+    const parsed: unknown = JSON.parse(value);
+    return isFields(parsed) ? parsed : { raw: value };
+  } catch {
+    // Not JSON after all: the text itself is the input.
+    return value === '' ? {} : { raw: value };
+  }
+}
+
+interface Described {
+  kind: string;
+  subject: string;
+}
+
+/** What a general hook's call does, in words that the special hooks share. */
+function toolCall(fields: Fields): Described {
+  const tool = text(fields.tool_name) ?? 'unknown';
+  const input = inputOf(fields.tool_input);
+  const path = text(input.path) ?? text(input.file_path) ?? '';
+  const mcp = GENERAL_MCP.exec(tool)?.[1];
+  if (mcp !== undefined) return { kind: `mcp ${mcp}`, subject: canonicalJson(input) };
+  if (tool === 'Shell') return { kind: 'shell', subject: text(input.command) ?? '' };
+  if (tool === 'Read') return { kind: 'read', subject: path };
+  if (tool === 'Write') return { kind: 'write', subject: path };
+  return { kind: tool, subject: canonicalJson(input) };
+}
+
+/** Which hooks spoke of a call: general before (B) and after (A), special before (b) and after (a). */
+type Telling = 'B' | 'A' | 'b' | 'a';
+
+interface KnownCall {
+  id: string;
+  /** The tellings so far, this one included. */
+  told: string;
+}
+
+/** The call that a hook speaks of: by its id, else the oldest one alike that this hook has not spoken of. */
+function callOf(fields: Fields, { kind, subject }: Described, telling: Telling, memory: Memory): KnownCall {
+  const turn = [text(fields.conversation_id) ?? '', text(fields.generation_id) ?? ''];
+  const like = memory.likeness([...turn, kind, subject].join('\0'));
+  const id = word(fields.tool_use_id);
+  const known = memory.list('calls').map(([call, entry]) => {
+    const [told = '', alike] = entry.split(' ');
+    return { id: call, told, alike: alike === like };
+  });
+  const native = id === undefined ? undefined : (memory.recall('also', id) ?? id);
+  const call =
+    known.find(each => each.id === native) ??
+    known.find(each => each.alike && !each.told.includes(telling) && maySpeakOf(each.told, telling));
+  const found = call?.id ?? native ?? `call-${nextNumber(memory)}`;
+  if (id !== undefined && id !== found) memory.remember('also', id, found);
+  const told = `${call?.told ?? ''}${telling}`;
+  memory.remember('calls', found, `${told} ${like}`);
+  return { id: found, told };
+}
+
+/** A general hook has its own id for what general hooks told; the start of a call is not told after its end. */
+function maySpeakOf(told: string, telling: Telling): boolean {
+  const over = told.includes('A') || told.includes('a');
+  switch (telling) {
+    case 'B':
+      return !over;
+    case 'A':
+      return !told.includes('B');
+    case 'b':
+      return !over;
+    case 'a':
+      return true;
+  }
+}
+
+function nextNumber(memory: Memory): number {
+  const next = Number(memory.recall('numbers', 'calls') ?? '0') + 1;
+  memory.remember('numbers', 'calls', String(next));
+  return next;
+}
+
+interface Special extends Described {
+  name: string;
+  tool: string;
+  input: Fields;
+  server?: string | undefined;
+  success?: boolean | undefined;
+}
+
+function special(moment: 'before' | 'after', describe: (fields: Fields) => Special): HookEvent {
+  return {
+    plain: ['duration', 'sandbox'],
+    read(fields, memory) {
+      const { name, tool, input, server, success, ...described } = describe(fields);
+      const { id: call, told } = callOf(fields, described, moment === 'before' ? 'b' : 'a', memory);
+      if (server !== undefined) memory.remember('servers', call, server);
+      const known = server ?? memory.recall('servers', call);
+      const facts = {
+        ...turnOf(fields),
+        tool,
+        call,
+        mcp: name.startsWith('mcp:') ? { server: known ?? 'unknown' } : undefined,
+      };
+      if (moment === 'before') {
+        return [
+          said(fields, { event_type: 'Action.Before', key: call, data: { action: { name, input } }, facts }, memory),
+        ];
+      }
+      if (told.includes('B') && !told.includes('A')) {
+        // The general hook is still to come and says how it ended; should it not come, the call is known to be over.
+        const { call: _call, ...rest } = facts;
+        return [
+          said(
+            fields,
+            {
+              event_type: `vendor.cursor.${eventName(fields)}`,
+              data: { duration: fields.duration, sandbox: fields.sandbox },
+              facts: { ...rest, over: [call], fields: ['duration', 'sandbox'] },
+            },
+            memory,
+          ),
+        ];
+      }
+      return [
+        said(
+          fields,
+          {
+            event_type: 'Action.After',
+            key: call,
+            data: { action: { name, input, result: success === undefined ? {} : { success } } },
+            facts: { ...facts, duration_ms: number(fields.duration) },
+          },
+          memory,
+        ),
+      ];
+    },
+  };
+}
+
+function mcpCall(fields: Fields): Special {
+  const tool = text(fields.tool_name) ?? 'unknown';
+  const input = inputOf(fields.tool_input);
+  const failed = inputOf(fields.result_json).isError;
+  return {
+    kind: `mcp ${tool}`,
+    subject: canonicalJson(input),
+    name: `mcp:${tool}`,
+    tool,
+    input,
+    server: serverOf(fields),
+    success: typeof failed === 'boolean' ? !failed : undefined,
+  };
+}
+
+const PLAIN_WORD = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
+/** An MCP server is known by its host, or by the program that runs it; never by the rest of an address or a command. */
+function serverOf(fields: Fields): string | undefined {
+  const host = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/@]*@)?([A-Za-z0-9.-]{1,253})/.exec(text(fields.url) ?? '')?.[1];
+  if (host !== undefined) return host;
+  const program = text(fields.command)
+    ?.trim()
+    .split(/\s+/, 1)[0]
+    ?.replace(/^.*[\\/]/s, '');
+  return program !== undefined && PLAIN_WORD.test(program) ? program : undefined;
+}
+
+/** Inline completion: of no turn, and very frequent. */
+function tab(name: string, tool: string): HookEvent {
+  return {
+    register: false,
+    read: fields => [
+      said(fields, {
+        event_type: 'Action.After',
+        data: { action: { name, input: { path: fields.file_path }, result: {} } },
+        facts: { tool },
+        mode: 'edit',
+      }),
+    ],
+  };
+}
+
+// ---------------------------------------------------------------- subagents
+
+const subagentLikeness = (fields: Fields, memory: Memory): string =>
+  memory.likeness([text(fields.subagent_type) ?? '', text(fields.task) ?? ''].join('\0'));
+
+function endedSubagent(fields: Fields, memory: Memory): string | undefined {
+  const like = subagentLikeness(fields, memory);
+  const id = word(fields.subagent_id) ?? memory.list('subagents').find(([, known]) => known === like)?.[0];
+  if (id !== undefined) memory.forget('subagents', id);
+  return id;
+}
+
+// ---------------------------------------------------------------- tokens
+
+/** The tokens of a turn so far, until it is over. Numbers that were not told are null. */
+interface TurnUsage {
+  turn: string;
+  conversation: string;
+  subagent: string | undefined;
+  model: string | undefined;
+  counters: readonly (number | null)[];
+}
+
+/** `input_tokens` holds both cache parts. */
+const COUNTERS = ['input_tokens', 'output_tokens', 'cache_read_tokens', 'cache_write_tokens'] as const;
+
+/** Later numbers of a turn replace earlier ones: each holds the whole turn. */
+function keepUsage(fields: Fields, memory: Memory): void {
+  const turn = word(fields.generation_id);
+  const counters = COUNTERS.map(name => number(fields[name]) ?? null);
+  if (turn === undefined || counters.every(count => count === null)) return;
+  const usage: TurnUsage = {
+    turn,
+    conversation: text(fields.conversation_id) ?? '',
+    subagent: childOf(fields, memory),
+    model: modelOf(fields.model),
+    counters,
+  };
+  memory.remember('usage', turn, JSON.stringify(usage));
+}
+
+const isEarlierTurn =
+  (fields: Fields) =>
+  ({ turn, conversation }: TurnUsage): boolean =>
+    turn !== fields.generation_id && conversation === fields.conversation_id;
+
+function usageOver(fields: Fields, memory: Memory, isOver: (usage: TurnUsage) => boolean): Reading[] {
+  const over = memory.list('usage').map(([, entry]) => JSON.parse(entry) as TurnUsage);
+  return over.filter(isOver).map(({ turn, subagent, model, counters }) => {
+    memory.forget('usage', turn);
+    const [input, output, read, write] = counters.map(count => count ?? undefined);
+    return said(fields, {
+      event_type: 'Model.Responded',
+      key: turn,
+      data: { model_id: model, input_tokens: input, output_tokens: output },
+      subagent,
+      facts: { turn, usage: { cache_read_tokens: read, cache_write_tokens: write } },
+    });
+  });
+}
