@@ -54,6 +54,7 @@ export async function deliver(options: DeliverOptions): Promise<Delivered> {
   const { stateFolder, byHand, waitMs, now = Date.now } = options;
   const untilMs = performance.now() + waitMs;
   const report: Delivered = { outcome: 'busy', journaled: 0, sent: 0, problems: [], books: undefined };
+  const incidents: Problem[] = [];
   let leftBehind = 0;
   for (;;) {
     const lock = await takeLock({ folder: stateFolder, version: VERSION, byHand, waitMs: byHand ? waitMs : 0 });
@@ -62,7 +63,14 @@ export async function deliver(options: DeliverOptions): Promise<Delivered> {
     const http = createHttpTransport();
     let ended: Ended;
     try {
-      ended = await work(store, lock, shipperOver(store, http.send, options, now), options, report, untilMs, now);
+      const shipper = shipperOver(store, http.send, options, incidents, now);
+      ended = await work(store, lock, shipper, options, report, untilMs, now);
+      // What a pass ran into is news once; the last pass says what is wrong still.
+      const problems = [...incidents, ...report.problems].map((problem): [string, Problem] => [
+        JSON.stringify(problem),
+        problem,
+      ]);
+      report.problems = [...new Map(problems).values()];
       report.outcome = 'done';
       report.books = readStatusBooks(store);
     } finally {
@@ -238,6 +246,7 @@ function shipperOver(
   store: Store,
   http: ReturnType<typeof createHttpTransport>['send'],
   options: DeliverOptions,
+  incidents: Problem[],
   now: () => number,
 ): Shipper {
   return createShipper({
@@ -250,7 +259,13 @@ function shipperOver(
       ...(options.print ? { console: printTo(options.print) } : {}),
     },
     // What an answer changes is a round of its own, before the next request of that destination.
-    commit: outcome => store.commit(settlementOf(outcome)),
+    commit(outcome) {
+      const round = settlementOf(outcome);
+      const documents = [...(round.documents ?? []), ...noted(store, outcome.problems, now())];
+      const committed = store.commit({ ...round, documents });
+      if (committed === 'committed') incidents.push(...outcome.problems);
+      return committed;
+    },
     metrics(destination, nowMs) {
       const name = metricsDocument(destination.id);
       const state = store.document(name) as MetricState | undefined;

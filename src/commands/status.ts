@@ -37,7 +37,7 @@ export function run(words: Words, io: Io): number {
   try {
     const books = readStatusBooks(store);
     const destinations = destinationsIn(store);
-    const problems = problemsIn(store, destinations, config.problems, state);
+    const problems = problemsIn(store, destinations, config.problems, state, io.now());
     const unbalanced = imbalances(books);
     const delivering = isDelivering(state);
     if (json) {
@@ -63,17 +63,22 @@ const nothing: StatusBooks = {
   destinations: [],
 };
 
+/** What has not come again for a week was mended, or nobody minds. */
+const NEWS_MS = 7 * 86_400_000;
+
 /** What the configuration says now, what sessions ran into, what destinations answer, what front ends could not do. */
 function problemsIn(
   store: Store,
   destinations: readonly Destination[],
   now: readonly Problem[],
   state: string,
+  nowMs: number,
 ): Problem[] {
   const noted = Object.values((store.document('problems') ?? {}) as { [key: string]: NotedProblem });
+  const recent = noted.filter(({ lastMs }) => nowMs - lastMs < NEWS_MS);
   const all: Problem[] = [
     ...now,
-    ...noted.map(each => each.problem),
+    ...recent.map(each => each.problem),
     ...shipProblems(store.document(SHIP_DOCUMENT), destinations),
     ...store
       .hookProblems()

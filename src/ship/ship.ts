@@ -58,6 +58,8 @@ export interface Outcome {
   /** Items that no request can carry. */
   quarantine: { reason: string; label: string; bytes: Uint8Array }[];
   documents: { name: string; value: unknown }[];
+  /** What a person should hear of, though nothing stays wrong. */
+  problems: Problem[];
 }
 
 /** Metrics are encoded when they leave. */
@@ -232,6 +234,11 @@ export function createShipper(parts: ShipperParts): Shipper {
             untilMs: isHopeless ? clock() + hopelessMs(refusedInARow) : 0,
           };
     const before = new Set(store.next(destination.id).map(body => body.name));
+    const { endpoint } = destination;
+    const found: Problem[] = [];
+    if (verdict.kind === 'refused') found.push({ code: 'delivery-rejected', endpoint, signal, reason, items });
+    else if (rejected > 0 || verdict.message !== '')
+      found.push({ code: 'delivery-partial', endpoint, signal, items: rejected, message: verdict.message });
     const committed = parts.commit({
       destination,
       signal,
@@ -242,6 +249,7 @@ export function createShipper(parts: ShipperParts): Shipper {
       dropped: {},
       quarantine: verdict.kind === 'refused' ? [{ reason, label: signal, bytes }] : [],
       documents: standingChange(standing, destination, signal, now),
+      problems: found,
     });
     if (committed === 'lost') return startAnew(line);
     // Parts stand in the outbox under names of their own now, and each is tried alone.
@@ -254,12 +262,7 @@ export function createShipper(parts: ShipperParts): Shipper {
       group,
       fresh.map(body => ({ bodies: [body] })),
     );
-    if (verdict.kind === 'refused') {
-      problems.push({ code: 'delivery-rejected', endpoint: destination.endpoint, signal, reason, items });
-    } else if (rejected > 0 || verdict.message !== '') {
-      const { endpoint } = destination;
-      problems.push({ code: 'delivery-partial', endpoint, signal, items: rejected, message: verdict.message });
-    }
+    problems.push(...found);
     return { taken, isLost: false, isPaused: false };
   }
 
@@ -291,6 +294,7 @@ export function createShipper(parts: ShipperParts): Shipper {
     const signal = 'metrics';
     const { endpoint } = destination;
     const waiting = [...metrics.bodies];
+    const found: Problem[] = [];
     let refused: string | undefined;
     for (let body = waiting.shift(); body !== undefined; body = waiting.shift()) {
       const verdict = verdictOf(await transport(destination, signal, body), clock());
@@ -305,10 +309,10 @@ export function createShipper(parts: ShipperParts): Shipper {
       }
       if (verdict.kind === 'refused') {
         refused = verdict.reason;
-        problems.push({ code: 'delivery-rejected', endpoint, signal, reason: verdict.reason, items });
+        found.push({ code: 'delivery-rejected', endpoint, signal, reason: verdict.reason, items });
       } else if (verdict.rejected > 0 || verdict.message !== '') {
         if (verdict.rejected > 0) refused ??= 'partial';
-        problems.push({
+        found.push({
           code: 'delivery-partial',
           endpoint,
           signal,
@@ -329,7 +333,9 @@ export function createShipper(parts: ShipperParts): Shipper {
       dropped: metrics.superseded === 0 ? {} : { superseded: metrics.superseded },
       quarantine: [],
       documents: [...metrics.settled(), ...standingChange(standing, destination, signal, undefined, true)],
+      problems: found,
     });
+    problems.push(...found);
     return committed === 'lost' ? lost : { taken: refused === undefined ? 1 : 0, isLost: false, isPaused: false };
   }
 
@@ -361,6 +367,7 @@ export function createShipper(parts: ShipperParts): Shipper {
       dropped: {},
       quarantine: [],
       documents: [{ name: SHIP_DOCUMENT, value: standing }],
+      problems: [],
     });
     const isPaused = verdict.kind === 'pause' && verdict.scope === 'destination';
     return { taken: 0, isLost: committed === 'lost', isPaused };
@@ -389,6 +396,7 @@ export function createShipper(parts: ShipperParts): Shipper {
       dropped: { damaged: itemsIn(unreadable) },
       quarantine: [],
       documents: [],
+      problems: [],
     });
     if (committed === 'lost') return startAnew(line);
     replace(line, group, []);
