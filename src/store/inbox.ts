@@ -43,8 +43,16 @@ export interface Inbox {
   placeOf(name: string): Place | undefined;
   /** A round was committed with these. */
   settle(names: readonly string[]): void;
+  /** Written by a later version: they lie here until that version runs, or a limit takes them. */
+  leftAlone(): LeftAlone[];
   /** What was taken and not settled is there again. */
   restart(): void;
+}
+
+export interface LeftAlone {
+  name: string;
+  sizeBytes: number;
+  writtenMs: number;
 }
 
 /** A clock that was set back makes a file seem to come from the future; so far in it, it is no writer at work either. */
@@ -61,7 +69,7 @@ export function createInbox(disk: Disk, held = HELD): Inbox {
   /** Torn when last read, and as long as nothing was written since. */
   const torn = new Map<string, string>();
   /** A fragment never changes its version, so these are not opened again. */
-  const newer = new Set<string>();
+  const newer = new Map<string, LeftAlone>();
   /** Odd things that were quarantined once; what still lies here could not be moved. */
   const stuck = new Set<string>();
 
@@ -105,8 +113,8 @@ export function createInbox(disk: Disk, held = HELD): Inbox {
         if (found === 'over') break;
         step();
         if (found === 'gone') torn.delete(place.path);
-        else if (found === 'newer') {
-          newer.add(name);
+        else if ('writtenMs' in found) {
+          newer.set(name, found);
           result.newer++;
         } else if ('tornAt' in found) {
           torn.set(place.path, found.tornAt);
@@ -124,11 +132,14 @@ export function createInbox(disk: Disk, held = HELD): Inbox {
       result.more = first() !== undefined || listing.isCut;
       return result;
     },
-    placeOf: name => taken.get(name),
+    placeOf: name =>
+      taken.get(name) ?? (newer.has(name) ? { path: `inbox/${name}`, isQuarantined: false, isOdd: false } : undefined),
+    leftAlone: () => [...newer.values()],
     settle(names) {
       for (const name of names) {
         if (taken.get(name)?.isOdd) stuck.add(name);
         taken.delete(name);
+        newer.delete(name);
       }
     },
     restart() {
@@ -137,6 +148,8 @@ export function createInbox(disk: Disk, held = HELD): Inbox {
       next = 0;
       lookedAgainMs = Number.NEGATIVE_INFINITY;
       taken.clear();
+      // Another owner may have thrown them out.
+      newer.clear();
     },
   };
 }
@@ -212,7 +225,7 @@ function timeOf(disk: Disk, name: string): number {
   }
 }
 
-type Look = Fragment | { reason: Reject['reason']; isOdd: boolean } | { tornAt: string } | 'gone' | 'newer' | 'over';
+type Look = Fragment | { reason: Reject['reason']; isOdd: boolean } | { tornAt: string } | LeftAlone | 'gone' | 'over';
 
 const rejected = (reason: Reject['reason'], isOdd = false): Look => ({ reason, isOdd });
 
@@ -231,7 +244,7 @@ function look(disk: Disk, candidate: Place & { name: string }, mostBytes: number
       if (stats.size > mostBytes) return 'over';
       const decoded = decodeFragment(name, readAll(disk, file, 0, stats.size), stats.mtimeMs);
       if (decoded.ok) return decoded.fragment;
-      if (decoded.why === 'newer') return 'newer';
+      if (decoded.why === 'newer') return { name, sizeBytes: stats.size, writtenMs: stats.mtimeMs };
       if (decoded.why === 'header') return rejected('header');
     }
     const isYoung = Math.abs(disk.clock.nowMs() - stats.mtimeMs) < TORN_AFTER_MS;

@@ -1,9 +1,27 @@
-import { at, type Disk, isMissing, READ, readAll, readBytes, withFile } from './files.ts';
+import { at, type Disk, eachEntry, isMissing, READ, readAll, readBytes, withFile } from './files.ts';
 
 /** Where the next lines of a journal go: behind what is committed, or, with all that is still good of it, to a new file. */
 export type Append = { offset: number } | { offset: number; rewrite: Buffer };
 
 export const journalPath = (key: string): string => `journal/${key}.jsonl`;
+export const journalKey = (path: string): string | undefined => /^journal\/([0-9a-z-]{1,64})\.jsonl$/.exec(path)?.[1];
+
+export interface JournalFile {
+  key: string;
+  sizeBytes: number;
+  writtenMs: number;
+}
+
+export function listJournals(disk: Disk): Map<string, JournalFile> {
+  const found = new Map<string, JournalFile>();
+  eachEntry(disk, 'journal', name => {
+    const key = journalKey(`journal/${name}`);
+    const stats = key === undefined ? undefined : lstat(disk, journalPath(key));
+    if (key === undefined || stats === undefined) return;
+    found.set(key, { key, sizeBytes: stats.size, writtenMs: stats.mtimeMs });
+  });
+  return found;
+}
 
 /**
  * `committedBytes` is what the session's file says; without one, all of the file is committed, because only rounds write

@@ -7,34 +7,47 @@ export interface BodyFile {
   signal: Signal;
   items: number;
   sizeBytes: number;
+  /** What a limit takes last: the spans that hold a session together. */
+  isSkeleton: boolean;
 }
 
-const NAME = /^(\d{12}-\d{5})(?:\.(\d{12})-\d{5})?-(traces|logs|metrics|events)-(\d{1,12})-(\d{1,12})$/;
+const NAME = /^(\d{12}-\d{5})(?:\.(\d{12})-\d{5})?-(traces|logs|metrics|events)-(\d{1,12})-(\d{1,12})(-skeleton)?$/;
 
 /**
- * `<round>-<index>-<signal>-<items>-<bytes>`: sorted by name is oldest first. A part cut from another body keeps that
- * body's place (`<round>-<index>.<round>-<index>-...`). A round is applied once, so no name ever comes twice.
+ * `<round>-<index>-<signal>-<items>-<bytes>`, and `-skeleton` behind it where that is so: sorted by name is oldest first. A
+ * part cut from another body keeps that body's place (`<round>-<index>.<round>-<index>-...`) and kind. A round is applied
+ * once, so no name ever comes twice.
  */
 export function bodyName(
-  body: { signal: Signal; items: number; sizeBytes: number; inPlaceOf?: string | undefined },
+  body: {
+    signal: Signal;
+    items: number;
+    sizeBytes: number;
+    isSkeleton?: boolean | undefined;
+    inPlaceOf?: string | undefined;
+  },
   round: number,
   index: number,
 ): string {
   const own = `${String(round).padStart(12, '0')}-${String(index).padStart(5, '0')}`;
-  const place = body.inPlaceOf === undefined ? undefined : NAME.exec(body.inPlaceOf)?.[1];
-  return `${place === undefined ? own : `${place}.${own}`}-${body.signal}-${body.items}-${body.sizeBytes}`;
+  const whole = body.inPlaceOf === undefined ? null : NAME.exec(body.inPlaceOf);
+  const mark = (body.isSkeleton ?? whole?.[6] !== undefined) ? '-skeleton' : '';
+  return `${whole === null ? own : `${whole[1]}.${own}`}-${body.signal}-${body.items}-${body.sizeBytes}${mark}`;
 }
 
-export function parseBodyName(name: string): (BodyFile & { round: number }) | undefined {
+/** `round` made the file; `born`, for a part, the whole. */
+export function parseBodyName(name: string): (BodyFile & { round: number; born: number }) | undefined {
   const match = NAME.exec(name);
   if (match === null) return undefined;
-  const [, place = '', cutIn, signal, items, sizeBytes] = match;
+  const [, place = '', cutIn, signal, items, sizeBytes, mark] = match;
   return {
     name,
     signal: signal as Signal,
     items: Number(items),
     sizeBytes: Number(sizeBytes),
+    isSkeleton: mark !== undefined,
     round: Number(cutIn ?? place.slice(0, 12)),
+    born: Number(place.slice(0, 12)),
   };
 }
 
@@ -42,10 +55,18 @@ export function parseBodyName(name: string): (BodyFile & { round: number }) | un
 export function listBodies(disk: Disk, destination: string): BodyFile[] {
   const bodies: BodyFile[] = [];
   eachEntry(disk, `outbox/${destination}`, name => {
-    const body = parseBodyName(name);
-    if (body !== undefined) bodies.push({ name, signal: body.signal, items: body.items, sizeBytes: body.sizeBytes });
+    const body = bodyFile(name);
+    if (body !== undefined) bodies.push(body);
   });
   return bodies.sort(byName);
+}
+
+/** As a listing has it. */
+export function bodyFile(name: string): BodyFile | undefined {
+  const body = parseBodyName(name);
+  if (body === undefined) return undefined;
+  const { signal, items, sizeBytes, isSkeleton } = body;
+  return { name, signal, items, sizeBytes, isSkeleton };
 }
 
 export const byName = (a: { name: string }, b: { name: string }): number =>

@@ -8,8 +8,16 @@ import { checkName } from './folder.ts';
 export interface QuarantineLimits {
   ageMs: number;
   sizeBytes: number;
+  files: number;
 }
-export const quarantineLimits: QuarantineLimits = { ageMs: 24 * 3_600_000, sizeBytes: 256 * 1024 * 1024 };
+export const quarantineLimits: QuarantineLimits = {
+  ageMs: 24 * 3_600_000,
+  sizeBytes: 256 * 1024 * 1024,
+  files: 10_000,
+};
+
+/** By reason. */
+export type Purged = { [reason in 'over-age' | 'over-size' | 'over-files' | 'by-hand']?: number };
 
 export interface QuarantineSize {
   files: number;
@@ -34,18 +42,37 @@ export function sizeOfQuarantine(disk: Disk): QuarantineSize {
 }
 
 /** Removes what is over the limits, oldest first. Safe beside any round: a name that is gone counts as moved. */
-export function limitQuarantine(disk: Disk, limits: QuarantineLimits): QuarantineSize {
+export function limitQuarantine(disk: Disk, limits: QuarantineLimits, purged: Purged): QuarantineSize {
   const removed = { files: 0, sizeBytes: 0 };
   const oldestFirst = listQuarantine(disk).sort((a, b) => a.stats.ctimeMs - b.stats.ctimeMs);
-  let kept = oldestFirst.reduce((sum, { stats }) => sum + stats.size, 0);
-  for (const { path, stats } of oldestFirst) {
-    // ctime is when it was moved here.
-    const isExpired = disk.clock.nowMs() - stats.ctimeMs >= limits.ageMs;
-    if (!isExpired && kept <= limits.sizeBytes) continue;
-    if (!removeEntry(disk, path, stats)) continue;
-    kept -= stats.size;
+  let keptBytes = oldestFirst.reduce((sum, { stats }) => sum + stats.size, 0);
+  let keptFiles = oldestFirst.length;
+  const remove = ({ path, stats }: Entry, reason: keyof Purged): void => {
+    if (!removeEntry(disk, path, stats)) return;
+    keptBytes -= stats.size;
+    keptFiles--;
     removed.files++;
     removed.sizeBytes += stats.size;
+    purged[reason] = (purged[reason] ?? 0) + 1;
+  };
+  // ctime is when it was moved here. One far in the future was moved under a clock that has been set back since: nobody
+  // can tell its age, and what lies here are raw payloads.
+  const isExpired = ({ stats }: Entry): boolean => Math.abs(disk.clock.nowMs() - stats.ctimeMs) >= limits.ageMs;
+  for (const entry of oldestFirst) if (isExpired(entry)) remove(entry, 'over-age');
+  for (const entry of oldestFirst.filter(each => !isExpired(each))) {
+    if (keptBytes > limits.sizeBytes) remove(entry, 'over-size');
+    else if (keptFiles > limits.files) remove(entry, 'over-files');
+  }
+  return removed;
+}
+
+export function emptyQuarantine(disk: Disk, purged: Purged): QuarantineSize {
+  const removed = { files: 0, sizeBytes: 0 };
+  for (const { path, stats } of listQuarantine(disk)) {
+    if (!removeEntry(disk, path, stats)) continue;
+    removed.files++;
+    removed.sizeBytes += stats.size;
+    purged['by-hand'] = (purged['by-hand'] ?? 0) + 1;
   }
   return removed;
 }
@@ -56,8 +83,13 @@ const safeName = (name: string): string =>
     ? name
     : `odd-${createHash('sha256').update(name).digest('hex').slice(0, 32)}`;
 
-function listQuarantine(disk: Disk): { path: string; stats: Stats }[] {
-  const found: { path: string; stats: Stats }[] = [];
+interface Entry {
+  path: string;
+  stats: Stats;
+}
+
+function listQuarantine(disk: Disk): Entry[] {
+  const found: Entry[] = [];
   eachEntry(disk, 'quarantine', name => {
     const path = `quarantine/${name}`;
     try {

@@ -21,11 +21,31 @@ import { type Books, readBooks } from './books.ts';
 import { at, type Clock, type Disk, eachEntry, exists, names, readBytes, type StoreFs } from './files.ts';
 import { checkName, openFolder } from './folder.ts';
 import { createInbox, type Inbox, type Taken } from './inbox.ts';
-import { journalPath, placeToAppend, readJournal, readJournalTail } from './journal.ts';
-import { increase, type Ledger, readLedger, type Signal } from './ledger.ts';
-import { type BodyFile, bodyName, byName, listBodies, parseBodyName } from './outbox.ts';
 import {
+  type JournalFile,
+  journalKey,
+  journalPath,
+  listJournals,
+  placeToAppend,
+  readJournal,
+  readJournalTail,
+} from './journal.ts';
+import { increase, type Ledger, readLedger, type Signal } from './ledger.ts';
+import {
+  bookExcess,
+  CALENDAR_DOCUMENT,
+  type Excess,
+  excessOf,
+  type IsUnderWay,
+  type Limits,
+  readCalendar,
+  turnPage,
+} from './limits.ts';
+import { type BodyFile, bodyFile, bodyName, byName, listBodies, parseBodyName } from './outbox.ts';
+import {
+  emptyQuarantine,
   limitQuarantine,
+  type Purged,
   type QuarantineLimits,
   type QuarantineSize,
   quarantineLimits,
@@ -70,6 +90,11 @@ export interface Store {
   ledger(): Ledger;
   books(): Books;
   emptyQuarantine(): QuarantineSize;
+  /**
+   * What brings inbox, outbox and journal within their limits, and the round that does it; undefined when there is nothing
+   * to do. What `isUnderWay` stays. The quarantine is kept within its own by each commit that adds to it, and here.
+   */
+  within(limits: Limits, isUnderWay?: IsUnderWay): { excess: Excess; round: Round } | undefined;
   /** What front ends could not do, and when that was last. */
   hookProblems(): { code: string; atMs: number }[];
   /** Drops the view and whatever was taken and not committed. */
@@ -91,13 +116,20 @@ export interface Round {
   sessions?: { key: string; state: unknown }[];
   documents?: { name: string; value: unknown }[];
   /** `inPlaceOf`: a part of a body that this round settles keeps its place in line. */
-  bodies?: { destination: string; signal: Signal; items: number; bytes: Uint8Array; inPlaceOf?: string | undefined }[];
+  bodies?: {
+    destination: string;
+    signal: Signal;
+    items: number;
+    bytes: Uint8Array;
+    isSkeleton?: boolean | undefined;
+    inPlaceOf?: string | undefined;
+  }[];
   /** Fragments that met their fate; the tally says which. */
   eaten?: string[];
   /** Fragments to set aside, and items cut out of a body. */
   quarantine?: ({ name: string; reason: string } | { bytes: Uint8Array; reason: string; label: string })[];
   settled?: { destination: string; name: string }[];
-  /** Journals that go, with their sessions. */
+  /** Journals that go; sessions that are known stay so. */
   prune?: string[];
   /** The caller's increments. `fragments.received` and `fragments.quarantined` are the store's. */
   tally?: (ledger: Ledger) => void;
@@ -118,6 +150,7 @@ export function openStore(options: StoreOptions): Store {
 const systemClock: Clock = { nowMs: () => Date.now(), monotonicMs: () => performance.now() };
 
 const MOST_CACHED = 512;
+const LOOK_AT_QUARANTINE_MS = 600_000;
 
 function ownStore(disk: Disk, limits: QuarantineLimits): Store {
   const inbox = createInbox(disk);
@@ -129,7 +162,11 @@ function ownStore(disk: Disk, limits: QuarantineLimits): Store {
   const outbox = new Map<string, BodyFile[]>();
   /** Files that could not be read: the next round counts them. */
   const damaged = new Set<string>();
-  limitQuarantine(disk, limits);
+  /** Thrown out of the quarantine: the next round counts them. */
+  let purged: Purged = {};
+  let journals: Map<string, JournalFile> | undefined;
+  limitQuarantine(disk, limits, purged);
+  let quarantineSeenMs = disk.clock.monotonicMs();
 
   const view = (): Ledger => {
     if (isClosed) throw new TypeError('the store is closed');
@@ -141,6 +178,7 @@ function ownStore(disk: Disk, limits: QuarantineLimits): Store {
     epoch++;
     texts.clear();
     outbox.clear();
+    journals = undefined;
     inbox.restart();
   };
   const textOf = (path: string): string | undefined => {
@@ -172,6 +210,9 @@ function ownStore(disk: Disk, limits: QuarantineLimits): Store {
     const effect = isStale ? undefined : effectOf(disk, round, ledger, inbox, session);
     for (const path of damaged)
       if (effect !== undefined) increase(effect.ledger.counters, `damaged.${path.split('/')[0]}`);
+    if (effect !== undefined)
+      for (const [reason, count] of Object.entries(purged))
+        increase(effect.ledger.counters, `dropped.quarantine.${reason}`, count);
     const outcome = effect === undefined ? 'lost' : commitRound(disk, effect);
     if (effect === undefined || outcome !== 'done') {
       restart();
@@ -179,10 +220,12 @@ function ownStore(disk: Disk, limits: QuarantineLimits): Store {
     }
     base = effect.ledger;
     damaged.clear();
+    purged = {};
     for (const { path, bytes } of effect.files)
       if (isCachedPath(path)) remember(path, Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString());
     for (const path of effect.gone) if (isCachedPath(path)) remember(path, undefined);
     updateOutbox(outbox, effect);
+    if (journals !== undefined) updateJournals(journals, effect, disk.clock.nowMs());
     inbox.settle([
       ...(round.eaten ?? []),
       ...(round.quarantine ?? []).flatMap(set => ('name' in set ? [set.name] : [])),
@@ -221,7 +264,7 @@ function ownStore(disk: Disk, limits: QuarantineLimits): Store {
         // The round may have been committed before the error; only the disk knows.
         if (outcome === undefined) restart();
       }
-      if (outcome === 'committed' && (round.quarantine?.length ?? 0) > 0) limitQuarantine(disk, limits);
+      if (outcome === 'committed' && (round.quarantine?.length ?? 0) > 0) limitQuarantine(disk, limits, purged);
       return outcome;
     },
     next: bodies,
@@ -229,7 +272,41 @@ function ownStore(disk: Disk, limits: QuarantineLimits): Store {
     destinations: () => names(disk, 'outbox'),
     ledger: () => structuredClone(view()),
     books: () => readBooks(disk),
-    emptyQuarantine: () => limitQuarantine(disk, { ageMs: Number.NEGATIVE_INFINITY, sizeBytes: 0 }),
+    emptyQuarantine: () => emptyQuarantine(disk, purged),
+    within(places, isUnderWay = () => false) {
+      const ledger = view();
+      if (disk.clock.monotonicMs() - quarantineSeenMs >= LOOK_AT_QUARANTINE_MS) {
+        quarantineSeenMs = disk.clock.monotonicMs();
+        limitQuarantine(disk, limits, purged);
+      }
+      const calendar = readCalendar(noting(documentPath(CALENDAR_DOCUMENT), parseDocument)?.value);
+      const turned = turnPage(calendar, ledger.n, disk.clock.nowMs());
+      journals ??= listJournals(disk);
+      let known: Set<string> | undefined;
+      const isKnown = (key: string): boolean => {
+        known ??= new Set(keysIn(disk, 'sessions', '.json'));
+        return known.has(key);
+      };
+      const excess = excessOf(places, {
+        outbox: new Map(names(disk, 'outbox').map(id => [id, bodies(id)])),
+        isUnderWay,
+        leftAlone: inbox.leftAlone(),
+        journals,
+        isKnown,
+        calendar: turned ?? calendar,
+      });
+      const isNothing = Object.values(excess).every(list => list.length === 0) && Object.keys(purged).length === 0;
+      if (isNothing && turned === undefined) return undefined;
+      const round: Round = {
+        epoch,
+        documents: turned === undefined ? [] : [{ name: CALENDAR_DOCUMENT, value: turned }],
+        settled: excess.bodies.map(({ destination, name }) => ({ destination, name })),
+        eaten: excess.fragments.map(({ name }) => name),
+        prune: excess.journals.map(({ key }) => key),
+        tally: next => bookExcess(next, excess),
+      };
+      return { excess, round };
+    },
     hookProblems: () => readHookProblems(disk),
     restart,
     close() {
@@ -269,6 +346,7 @@ function readStore(disk: Disk): Store {
     ledger: () => readLedger(disk),
     books: () => readBooks(disk),
     emptyQuarantine: refuse,
+    within: refuse,
     hookProblems: () => readHookProblems(disk),
     restart() {},
     close() {},
@@ -327,7 +405,11 @@ function effectOf(
     if (state === undefined) effect.gone.push(path);
     else written.set(key, { state, journalBytes: written.get(key)?.journalBytes ?? committedOf(disk, key, session) });
   }
-  for (const key of round.prune ?? []) effect.gone.push(sessionPath(key), journalPath(key));
+  for (const key of round.prune ?? []) {
+    effect.gone.push(journalPath(key));
+    const known = written.get(key) ?? session(key);
+    if (known !== undefined) written.set(key, { ...known, journalBytes: 0 });
+  }
   for (const [key, { state, journalBytes }] of written) {
     if (state === undefined || effect.gone.includes(sessionPath(key))) continue;
     effect.files.push({ path: sessionPath(key), bytes: jsonBytes({ v: 1, n, journalBytes, state }) });
@@ -428,11 +510,20 @@ function updateOutbox(outbox: Map<string, BodyFile[]>, effect: Effect): void {
     if (!isTouched(id)) continue;
     const added = effect.files
       .filter(file => file.path.startsWith(`outbox/${id}/`))
-      .flatMap(file => parseBodyName(file.path.slice(`outbox/${id}/`.length)) ?? [])
-      .map(({ name, signal, items, sizeBytes }) => ({ name, signal, items, sizeBytes }));
+      .flatMap(file => bodyFile(file.path.slice(`outbox/${id}/`.length)) ?? []);
     const kept = bodies.filter(body => !settled.has(`outbox/${id}/${body.name}`));
     outbox.set(id, [...kept, ...added].sort(byName));
   }
+}
+
+function updateJournals(journals: Map<string, JournalFile>, effect: Effect, nowMs: number): void {
+  const grown = effect.lines.map(({ path, offset, bytes }) => ({ path, sizeBytes: offset + bytes.length }));
+  const anew = effect.files.map(({ path, bytes }) => ({ path, sizeBytes: bytes.length }));
+  for (const { path, sizeBytes } of [...grown, ...anew]) {
+    const key = journalKey(path);
+    if (key !== undefined) journals.set(key, { key, sizeBytes, writtenMs: nowMs });
+  }
+  for (const path of effect.gone) journals.delete(journalKey(path) ?? '');
 }
 
 function readHookProblems(disk: Disk): { code: string; atMs: number }[] {

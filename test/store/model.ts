@@ -12,17 +12,21 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
 import { accountsOf, increase } from '../../src/store/ledger.ts';
+import type { Excess, Limits } from '../../src/store/limits.ts';
 import type { openStore, Round, Store } from '../../src/store/store.ts';
 import { type Breakage, breakableFs, Crash } from './breakable-fs.ts';
 
 export type Step =
   | { do: 'write'; count: number; session: number }
+  | { do: 'write newer' }
   | { do: 'begin torn'; session: number }
   | { do: 'end torn' }
   | { do: 'wait' }
+  | { do: 'day' }
   | { do: 'restart'; owner: number; breaks: Break[] }
   | { do: 'round'; owner: number; most: number; forget: 'state' | 'journal' | 'document' | undefined; breaks: Break[] }
-  | { do: 'settle'; owner: number; isSplit: boolean; breaks: Break[] };
+  | { do: 'settle'; owner: number; isSplit: boolean; breaks: Break[] }
+  | { do: 'limit'; owner: number; breaks: Break[] };
 
 /**
  * What happens at an owner's so-manieth call, or before the first call of that form (`renameSync inbox/... quarantine/...`):
@@ -36,6 +40,12 @@ export interface Break {
 const OWNERS = 3;
 const SESSIONS = ['0a', '0b', '0c'];
 const DESTINATION = 'd0';
+/** So little that some of everything goes. */
+const LIMITS: Limits = {
+  inbox: { files: 1, sizeBytes: 1_000, days: 1 },
+  outbox: { files: 3, sizeBytes: 60, days: 1 },
+  journal: { files: 2, sizeBytes: 60, days: 1 },
+};
 
 export const steps = (depth: number): fc.Arbitrary<Step[]> => {
   const owner = fc.nat(OWNERS - 1);
@@ -53,7 +63,7 @@ export const steps = (depth: number): fc.Arbitrary<Step[]> => {
     { weight: 3, arbitrary: fc.record({ do: fc.constant('write'), count: fc.integer({ min: 1, max: 3 }), session }) },
     { weight: 1, arbitrary: fc.record({ do: fc.constant('begin torn'), session }) },
     { weight: 1, arbitrary: fc.record({ do: fc.constant('end torn') }) },
-    { weight: 1, arbitrary: fc.record({ do: fc.constant('wait') }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('wait', 'day', 'write newer') }) },
     { weight: 1, arbitrary: fc.record({ do: fc.constant('restart'), owner, breaks }) },
     {
       weight: 6,
@@ -66,12 +76,14 @@ export const steps = (depth: number): fc.Arbitrary<Step[]> => {
       }),
     },
     { weight: 2, arbitrary: fc.record({ do: fc.constant('settle'), owner, isSplit: fc.boolean(), breaks }) },
+    { weight: 2, arbitrary: fc.record({ do: fc.constant('limit'), owner, breaks }) },
   ) as fc.Arbitrary<Step>;
   return fc.array(step, { minLength: 1, maxLength: depth > 0 ? 6 : 4 });
 };
 
 /** What a round meant to do. */
 interface Meant {
+  by: 'round' | 'settle' | 'limit';
   ids: number[];
   lines: { session: string; ids: number[] }[];
   duplicates: number[];
@@ -79,7 +91,20 @@ interface Meant {
   bodies: { items: number; text: string; replaces?: string }[];
   settled: { name: string; accepted: number; rejected: number }[];
   forgets: { what: 'state' | 'journal'; session: string } | { what: 'document' } | undefined;
+  excess: Excess;
 }
+
+const meantBy = (by: Meant['by']): Meant => ({
+  by,
+  ids: [],
+  lines: [],
+  duplicates: [],
+  rejects: [],
+  bodies: [],
+  settled: [],
+  forgets: undefined,
+  excess: { bodies: [], fragments: [], journals: [] },
+});
 
 /** Runs the steps; throws where store and model differ. */
 export function runModel(open: typeof openStore, script: Step[]): void {
@@ -121,6 +146,8 @@ class World {
     return {
       folder: this.folder,
       access: 'own',
+      // What lies in it must be found there at the end.
+      quarantine: { ageMs: Number.POSITIVE_INFINITY, sizeBytes: 1_000_000, files: 1_000 },
       clock: { nowMs: () => Date.now() + this.laterMs, monotonicMs: () => this.laterMs },
       nonce: () => String(++this.nonces).padStart(16, '0'),
       fs: owner === undefined ? fs : breakableFs(call => this.beforeCall(owner, call)),
@@ -143,10 +170,12 @@ class World {
   }
 
   run(step: Step): void {
-    if (step.do === 'write') for (let i = 0; i < step.count; i++) this.write(step.session, false);
-    else if (step.do === 'begin torn') this.write(step.session, true);
+    if (step.do === 'write') for (let i = 0; i < step.count; i++) this.write(step.session, 'whole');
+    else if (step.do === 'write newer') this.write(0, 'newer');
+    else if (step.do === 'begin torn') this.write(step.session, 'torn');
     else if (step.do === 'end torn') this.endTorn();
     else if (step.do === 'wait') this.laterMs += 61_000;
+    else if (step.do === 'day') this.laterMs += 86_400_000;
     else if (!this.busy.has(step.owner)) this.runOwner(step);
   }
 
@@ -161,6 +190,7 @@ class World {
       this.owners[owner] = store;
       if (step.do === 'round') this.round(store, step.most, step.forget);
       else if (step.do === 'settle') this.settle(store, step.isSplit);
+      else if (step.do === 'limit') this.limit(store);
     } catch (error) {
       if (error instanceof Crash) this.owners[owner] = undefined;
       else if (!isRefusedCall(error)) throw error;
@@ -170,17 +200,18 @@ class World {
     }
   }
 
-  write(session: number, isTorn: boolean): void {
+  write(session: number, what: 'whole' | 'torn' | 'newer'): void {
     const id = this.fragments.length;
     const unique = `u${id}`;
     const name = fragmentName('b0', String(id + 1), 1, unique);
     const key = SESSIONS[session] ?? '';
-    const bytes = encodeFragment(unique, { tool: 't' }, Buffer.from(JSON.stringify({ id, key })));
+    const encoded = encodeFragment(unique, { tool: 't' }, Buffer.from(JSON.stringify({ id, key })));
+    const bytes = what === 'newer' ? Buffer.from('otel-hooks/2 of a later version') : encoded;
     this.fragments.push({ name, session: key });
     const file = fs.openSync(join(this.folder, 'inbox', name), 'wx', 0o600);
-    const whole = isTorn ? bytes.length - 3 : bytes.length;
+    const whole = what === 'torn' ? bytes.length - 3 : bytes.length;
     fs.writeSync(file, bytes, 0, whole);
-    if (isTorn) this.torn.push({ file, rest: bytes.subarray(whole) });
+    if (what === 'torn') this.torn.push({ file, rest: bytes.subarray(whole) });
     else fs.closeSync(file);
   }
 
@@ -195,15 +226,7 @@ class World {
 
   round(store: Store, most: number, forget: 'state' | 'journal' | 'document' | undefined): void {
     const taken = store.take({ fragments: most, bytes: 1_000_000 });
-    const meant: Meant = {
-      ids: [],
-      lines: [],
-      duplicates: [],
-      rejects: [],
-      bodies: [],
-      settled: [],
-      forgets: undefined,
-    };
+    const meant = meantBy('round');
     const round: Round = { journal: [], sessions: [], documents: [], bodies: [], quarantine: [] };
     for (const fragment of taken.fragments) {
       const { id, key } = JSON.parse(fragment.payload.toString()) as { id: number; key: string };
@@ -260,15 +283,7 @@ class World {
   settle(store: Store, isSplit: boolean): void {
     const body = store.next(DESTINATION)[0];
     if (body === undefined) return;
-    const meant: Meant = {
-      ids: [],
-      lines: [],
-      duplicates: [],
-      rejects: [],
-      bodies: [],
-      settled: [],
-      forgets: undefined,
-    };
+    const meant = meantBy('settle');
     const bodies: Round['bodies'] = [];
     const rejected = isSplit ? 1 : 0;
     if (isSplit && body.items > 1) {
@@ -290,6 +305,11 @@ class World {
     });
   }
 
+  limit(store: Store): void {
+    const found = store.within(LIMITS);
+    if (found !== undefined) this.commit(store, { ...meantBy('limit'), excess: found.excess }, found.round);
+  }
+
   commit(store: Store, meant: Meant, round: Round): void {
     const id = this.rounds.push(meant) - 1;
     const outcome = store.commit({
@@ -309,7 +329,8 @@ class World {
     same('received', received, this.fragments.length);
     same('fragments', waiting + journaled + quarantined + sum(dropped), received);
     const logs = books.destinations[DESTINATION]?.logs;
-    if (logs !== undefined) same('logs', logs.accepted + logs.waiting + sum(logs.rejected), logs.produced);
+    if (logs !== undefined)
+      same('logs', logs.accepted + logs.waiting + sum(logs.rejected) + sum(logs.dropped), logs.produced);
     same('round goes forward', books.round >= this.lastRound, true);
     this.lastRound = books.round;
     const numbers = Object.entries(books.counters).flatMap(([id, n]) => (/^r\d/.test(id) ? [n] : []));
@@ -340,6 +361,11 @@ class World {
         same(`f${id} is set aside once`, fates.get(id), undefined);
         fates.set(id, 'quarantine');
       }
+      for (const { name } of round.excess.fragments) {
+        const id = this.fragments.findIndex(fragment => fragment.name === name);
+        same(`f${id} is dropped once`, fates.get(id), undefined);
+        fates.set(id, 'dropped');
+      }
     }
     const lying = (folder: string): string[] => fs.readdirSync(join(this.folder, folder)).sort();
     const named = (fate: string | undefined): string[] =>
@@ -356,17 +382,18 @@ class World {
     for (const key of SESSIONS) {
       let journal = '';
       let chain: string | undefined;
-      for (const { lines, forgets } of committed) {
+      for (const { lines, forgets, excess } of committed) {
         const added = linesOf(lines.find(({ session }) => session === key)?.ids ?? []);
         journal += added;
         if (added !== '') chain = (chain ?? '') + added;
         if (forgets?.what === 'state' && forgets.session === key) chain = undefined;
-        if (forgets?.what === 'journal' && forgets.session === key) [journal, chain] = ['', undefined];
+        if (forgets?.what === 'journal' && forgets.session === key) journal = '';
+        if (excess.journals.some(gone => gone.key === key)) journal = '';
       }
       same(`journal ${key}`, store.journal(key) ?? '', journal);
       same(`state ${key}`, (store.session(key)?.state as { chain: string } | undefined)?.chain, chain);
     }
-    const sums = committed.filter(({ settled }) => settled.length === 0);
+    const sums = committed.filter(({ by }) => by === 'round');
     const total = sums.reduce<number | undefined>(
       (sum, { lines, forgets }) =>
         forgets?.what === 'document' ? undefined : (sum ?? 0) + lines.flatMap(({ ids }) => ids).length,
@@ -374,7 +401,9 @@ class World {
     );
     same('document', store.document('sum'), total);
 
-    const settled = new Set(committed.flatMap(round => round.settled.map(({ name }) => name)));
+    const settled = new Set(
+      committed.flatMap(round => [...round.settled, ...round.excess.bodies].map(({ name }) => name)),
+    );
     const waiting = store.next(DESTINATION);
     same('settled bodies are gone', waiting.filter(body => settled.has(body.name)).length, 0);
     const texts = waiting.map(body => store.body(DESTINATION, body.name)?.toString()).sort();
@@ -386,6 +415,15 @@ class World {
       texts.every(text => text !== undefined && meantTexts.includes(text)),
       true,
     );
+
+    store.take({ fragments: 1_000, bytes: 1_000_000 });
+    const over = store.within(LIMITS);
+    if (over !== undefined) same('the last limit', store.commit(over.round), 'committed');
+    same('within the limits', store.within(LIMITS), undefined);
+    for (const place of ['outbox', 'journal'] as const) {
+      const files = lying(place === 'outbox' && lying('outbox').length > 0 ? `outbox/${DESTINATION}` : place);
+      same(`files in ${place}`, files.length <= LIMITS[place].files, true);
+    }
   }
 }
 

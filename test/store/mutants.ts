@@ -157,7 +157,12 @@ export const mutants: Mutant[] = [
   {
     without: 'a view that lasts from taking to committing',
     file: 'store.ts',
-    edits: [['    const ledger = view();\n', '    base = adoptLedger(disk, false);\n    const ledger = view();\n']],
+    edits: [
+      [
+        '    const ledger = view();\n    const isStale',
+        '    base = adoptLedger(disk, false);\n    const ledger = view();\n    const isStale',
+      ],
+    ],
     steps: [write(0), start(1), round(0, [{ atCall: /^openSync sessions/, what: [round(1)] }])],
   },
 ];

@@ -258,7 +258,7 @@ describe('the inbox', () => {
 
 describe('the quarantine', () => {
   it('is bounded in size and age, and what it throws out stays counted', () => {
-    const store = open({ quarantine: { ageMs: 86_400_000, sizeBytes: 250 } });
+    const store = open({ quarantine: { ageMs: 86_400_000, sizeBytes: 250, files: 9 } });
     for (const label of ['a', 'b', 'c']) {
       store.commit({ quarantine: [{ bytes: Buffer.alloc(100), reason: '400', label }] });
     }
@@ -305,7 +305,7 @@ describe('a round', () => {
     }
   });
 
-  it('goes on behind a journal whose session was forgotten, and begins anew behind one that was pruned', () => {
+  it('goes on behind a journal whose session was forgotten, and anew behind one that was pruned', () => {
     const store = open();
     const add = (lines: string) =>
       store.commit({ journal: [{ key: 'k1', lines }], sessions: [{ key: 'k1', state: lines }] });
@@ -315,7 +315,7 @@ describe('a round', () => {
     add('two\n');
     expect(store.journal('k1')).toBe('one\ntwo\n');
     store.commit({ prune: ['k1'] });
-    expect([store.journal('k1'), store.session('k1')]).toEqual([undefined, undefined]);
+    expect([store.journal('k1'), store.session('k1')]).toEqual([undefined, { state: 'two\n', journalBytes: 0 }]);
     add('three\n');
     expect(store.journal('k1')).toBe('three\n');
   });

@@ -1,0 +1,195 @@
+/**
+ * What goes when the state folder holds more than it may, and in which order.
+ *
+ * Constraints
+ * - What was recorded is kept as long as there is a choice. So a fragment that can be drained is never thrown out: draining
+ *   it frees its place nearly as fast as deleting it would, and what comes of it is smaller. The inbox's limits concern what
+ *   no round of ours can take: fragments of a later version.
+ * - The newest is worth most, and a session whose frame is there can still be read. So the oldest content goes first (actions,
+ *   records, events), and the frame (sessions, turns, subagents) when nothing else is left.
+ * - One destination that is away must not cost another its data: the one with the largest backlog gives.
+ * - What is just being sent stays, or it would be counted as dropped and arrive all the same.
+ * - The journal is a copy for people. Journals of sessions that are over and forgotten go first; of a session that is still
+ *   known the journal alone goes, never its state, so that what leaves is the same with it and without it.
+ * - A clock that jumps throws nothing out. Age is counted in days that passed while somebody delivered: the document
+ *   `calendar` has the round and the time at which each began, and however far the clock jumped, one look begins one day.
+ *   A body is as old as the days since its round; a file without a round as the days since its time.
+ */
+
+import type { LeftAlone } from './inbox.ts';
+import type { JournalFile } from './journal.ts';
+import { increase, type Ledger, type Signal } from './ledger.ts';
+import { type BodyFile, parseBodyName } from './outbox.ts';
+
+export interface PlaceLimits {
+  sizeBytes: number;
+  files: number;
+  days: number;
+}
+
+/** Infinity where there is none. */
+export type Limits = Record<'inbox' | 'outbox' | 'journal', PlaceLimits>;
+
+export type Reason = 'over-age' | 'over-size' | 'over-files';
+
+/** What goes. */
+export interface Excess {
+  bodies: { destination: string; name: string; signal: Signal; items: number; reason: Reason }[];
+  fragments: { name: string; reason: Reason }[];
+  journals: { key: string; reason: Reason }[];
+}
+
+export interface Holdings {
+  /** By destination, oldest first. */
+  outbox: ReadonlyMap<string, readonly BodyFile[]>;
+  isUnderWay: IsUnderWay;
+  leftAlone: readonly LeftAlone[];
+  journals: ReadonlyMap<string, JournalFile>;
+  /** Whether a session's state is still kept. */
+  isKnown: (key: string) => boolean;
+  calendar: Calendar;
+}
+
+/** Whether a body is just being sent. */
+export type IsUnderWay = (destination: string, name: string) => boolean;
+
+/** The round that was the last, and the time, when a day began. */
+export type Calendar = readonly (readonly [round: number, atMs: number])[];
+
+export const CALENDAR_DOCUMENT = 'calendar';
+
+const DAY_MS = 24 * 3_600_000;
+/** No setting asks for more. */
+const MOST_DAYS = 3_660;
+
+/** The calendar as of now, or undefined when nothing changes in it. */
+export function turnPage(calendar: Calendar, round: number, nowMs: number): Calendar | undefined {
+  const last = calendar.at(-1);
+  if (last === undefined) return [[round, nowMs]];
+  // Set back: what came from the future is as late as now, and the day begins once more.
+  if (nowMs < last[1]) return calendar.map(([n, atMs]) => [n, Math.min(atMs, nowMs)]);
+  return nowMs - last[1] < DAY_MS ? undefined : [...calendar, [round, nowMs] as const].slice(-MOST_DAYS);
+}
+
+export function readCalendar(document: unknown): Calendar {
+  return Array.isArray(document) ? (document as Calendar) : [];
+}
+
+export function excessOf(limits: Limits, held: Holdings): Excess {
+  const excess: Excess = { bodies: [], fragments: [], journals: [] };
+  overOutbox(limits.outbox, held, excess);
+  const { isKnown, calendar } = held;
+
+  const writtenBy = endOfDay(calendar, limits.inbox.days);
+  const isOld = (each: LeftAlone): boolean => isBefore(each.writtenMs, writtenBy);
+  for (const { thing, reason } of over(limits.inbox, held.leftAlone, isOld, byTime))
+    excess.fragments.push({ name: thing.name, reason });
+
+  const closedBy = endOfDay(calendar, limits.journal.days);
+  const isOver = (each: JournalFile): boolean => isBefore(each.writtenMs, closedBy) && !isKnown(each.key);
+  const forgottenFirst = (a: JournalFile, b: JournalFile): number =>
+    Number(isKnown(a.key)) - Number(isKnown(b.key)) || byTime(a, b);
+  for (const { thing, reason } of over(limits.journal, [...held.journals.values()], isOver, forgottenFirst))
+    excess.journals.push({ key: thing.key, reason });
+  return excess;
+}
+
+/** The books of what goes. */
+export function bookExcess(ledger: Ledger, { fragments, journals, bodies }: Excess): void {
+  for (const { reason } of fragments) increase(ledger.fragments.dropped, reason);
+  for (const { reason } of journals) increase(ledger.counters, `dropped.journal.${reason}`);
+  for (const { destination, signal, items, reason } of bodies) {
+    const account = ledger.destinations[destination]?.[signal];
+    if (account !== undefined) increase(account.dropped, reason, items);
+  }
+}
+
+/** The last instant, as a round and as a time, that is so many whole days ago. */
+function endOfDay(calendar: Calendar, days: number): readonly [round: number, atMs: number] | undefined {
+  return calendar[calendar.length - 1 - days];
+}
+
+/** Before this there was nothing like us: such a time was written by a clock that had not been set. */
+const FIRST_MS = Date.UTC(2020, 0);
+
+const isBefore = (writtenMs: number, day: readonly [number, number] | undefined): boolean =>
+  day !== undefined && writtenMs >= FIRST_MS && writtenMs <= day[1];
+
+const byTime = (a: { writtenMs: number }, b: { writtenMs: number }): number => a.writtenMs - b.writtenMs;
+
+/** What is too old, then as many in order as it takes. */
+function over<T extends { sizeBytes: number }>(
+  limits: PlaceLimits,
+  things: readonly T[],
+  isOld: (thing: T) => boolean,
+  order: (a: T, b: T) => number,
+): { thing: T; reason: Reason }[] {
+  const gone: { thing: T; reason: Reason }[] = [];
+  let files = things.length;
+  let sizeBytes = things.reduce((sum, thing) => sum + thing.sizeBytes, 0);
+  const go = (thing: T, reason: Reason): void => {
+    gone.push({ thing, reason });
+    files -= 1;
+    sizeBytes -= thing.sizeBytes;
+  };
+  for (const thing of things) if (isOld(thing)) go(thing, 'over-age');
+  if (sizeBytes <= limits.sizeBytes && files <= limits.files) return gone;
+  for (const thing of things.filter(each => !isOld(each)).sort(order)) {
+    if (sizeBytes > limits.sizeBytes) go(thing, 'over-size');
+    else if (files > limits.files) go(thing, 'over-files');
+    else break;
+  }
+  return gone;
+}
+
+function overOutbox(limits: PlaceLimits, { outbox, isUnderWay, calendar }: Holdings, excess: Excess): void {
+  const madeBy = endOfDay(calendar, limits.days)?.[0] ?? -1;
+  const lines: Line[] = [];
+  for (const [destination, bodies] of outbox) {
+    const line: Line = { destination, files: 0, sizeBytes: 0, inOrder: [] };
+    const content: BodyFile[] = [];
+    const skeleton: BodyFile[] = [];
+    for (const body of bodies) {
+      const isFree = !isUnderWay(destination, body.name);
+      if (isFree && madeBy >= 0 && (parseBodyName(body.name)?.born ?? 0) <= madeBy) {
+        note(excess, destination, body, 'over-age');
+        continue;
+      }
+      line.files += 1;
+      line.sizeBytes += body.sizeBytes;
+      if (isFree) (body.isSkeleton ? skeleton : content).push(body);
+    }
+    line.inOrder = [...content, ...skeleton].reverse();
+    lines.push(line);
+  }
+  for (const [reason, limit, measure] of [
+    ['over-size', limits.sizeBytes, 'sizeBytes'],
+    ['over-files', limits.files, 'files'],
+  ] as const) {
+    for (let total = lines.reduce((sum, line) => sum + line[measure], 0); total > limit; ) {
+      const giving = lines.filter(line => line.inOrder.length > 0);
+      const [first] = giving;
+      if (first === undefined) break;
+      const line = giving.reduce((most, each) => (each[measure] > most[measure] ? each : most), first);
+      const body = line.inOrder.pop();
+      if (body === undefined) break;
+      note(excess, line.destination, body, reason);
+      line.files -= 1;
+      line.sizeBytes -= body.sizeBytes;
+      total -= measure === 'files' ? 1 : body.sizeBytes;
+    }
+  }
+}
+
+interface Line {
+  destination: string;
+  files: number;
+  sizeBytes: number;
+  /** The last one goes first. */
+  inOrder: BodyFile[];
+}
+
+function note(excess: Excess, destination: string, body: BodyFile, reason: Reason): void {
+  const { name, signal, items } = body;
+  excess.bodies.push({ destination, name, signal, items, reason });
+}
