@@ -1,7 +1,8 @@
 /**
  * What a hook costs, as a ratio to a Node that does nothing (`node -e 0`), for what users really run:
  *
- *     node   `otel-hooks hook`, found through the link and the shebang that npm makes
+ *     node   `otel-hooks hook` by the absolute paths of Node and of the bin, as a command in settings names them
+ *     link   the same by the link and the shebang that npm makes: `env` runs before it, and Node resolves the link
  *     sh     the command that `enable` writes into an agent's settings, behind the agent's own `sh -c`
  *
  * Every round runs every variant once, in random order, with pipes on stdin and stdout and a clean environment. The
@@ -103,7 +104,7 @@ function install(): { variants: Variant[]; state: string } {
   );
 
   const node = (...more: string[]): string[] => {
-    return [join(links, 'otel-hooks'), 'hook', '--tool', 'claude-code', ...more];
+    return [process.execPath, bin, 'hook', '--tool', 'claude-code', ...more];
   };
   const sh = (shell: string[], edge: boolean): string[] => {
     const command = shellCommand({ script, tool: 'claude-code', event: 'PostToolUse', edge });
@@ -138,6 +139,14 @@ function install(): { variants: Variant[]; state: string } {
       },
     );
   }
+  variants.push({
+    name: 'link  3.4 KB',
+    command: [join(links, 'otel-hooks'), 'hook', '--tool', 'claude-code'],
+    payload: common,
+    repeats: nodeRepeats,
+    gate: 1.1,
+    aim: 1.05,
+  });
   const more: [string, string[]][] = [
     ['bash  3.4 KB', ['bash']],
     ['zsh   3.4 KB', ['zsh']],
