@@ -100,9 +100,10 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
       request.socket.end(reply.raw);
       return;
     }
-    received.status = reply.status;
-    response.writeHead(reply.status, reply.headers);
     const { body, everyMs } = reply;
+    // Who answers so slowly that nobody waits for the end has not answered.
+    if (everyMs === undefined) received.status = reply.status;
+    response.writeHead(reply.status, reply.headers);
     if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) response.end(body);
     // A client that does not wait for the end is what such answers are for.
     else await pipeline(Readable.from(spread(body, everyMs)), response).catch(() => undefined);

@@ -57,7 +57,7 @@ export function loadOf(hooks: number, random: Random, tag: string): Load {
 
 function sessionOf(session: string, hooks: number, random: Random, expected: Expected): Phase[] {
   const trace = traceIdOf({ agent: AGENT, session, segment: 0 });
-  const base = { session_id: session, cwd: '/', transcript_path: `/none/.claude/${session}.jsonl` };
+  const base = { session_id: session, cwd: '/' };
   const told = (event: string, ...fields: object[]): Told => {
     expected.hooks += 1;
     expected.records += isTwo.has(event) ? 2 : 1;

@@ -1,0 +1,465 @@
+/**
+ * Every kind of answer that a collector can give, and every way not to give one: what may be sent again is kept and sent
+ * again when it may be, what may not is not, and whatever it was, taking from the inbox never waited for it. Afterwards
+ * the collector is well, and everything must have arrived with the bytes of an undisturbed delivery.
+ */
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { countItems } from '../../src/ship/otlp-body.ts';
+import { openStore } from '../../src/store/store.ts';
+import { imbalances, type StatusBooks } from '../../src/view/books.ts';
+import { type Collector, type Received as Post, type Reply, startCollector } from '../collector.ts';
+import { inSomeOrder, loadOf, randomOf, type Told } from './load.ts';
+import { type Received, receivedIn, takenBy } from './received.ts';
+import { row } from './report.ts';
+import { bySize, seed, size } from './size.ts';
+import { booksOf, deliverHere, differences, exporting, fill, founded, lostOf, receivedBy, room } from './stage.ts';
+
+const events = bySize({ quick: 40, ci: 300, full: 10_000 });
+const TIMEOUT_MS = size === 'full' ? 300_000 : 60_000;
+/** More than an hour ago, so that no file of the load is too young for anything. */
+const startMs = Math.floor(Date.now() / 1_000 - 3_600) * 1_000;
+const nowMs = startMs + 1_800_000;
+
+const { folder, leave } = room();
+afterAll(leave);
+
+const load = loadOf(events, randomOf(seed), `answers-${seed}`);
+const order = inSomeOrder(load, randomOf(seed + 1));
+let healthy: Received;
+beforeAll(async () => {
+  const { state, collector, close } = await filled('healthy', order);
+  await deliverHere(state, { now: () => nowMs });
+  healthy = receivedBy(collector);
+  await close();
+}, TIMEOUT_MS);
+
+const json = { 'content-type': 'application/json' };
+const reply = (status: number, headers?: Record<string, string>, body?: string | Uint8Array): Reply => ({
+  status,
+  ...(headers ? { headers } : {}),
+  ...(body === undefined ? {} : { body }),
+});
+
+/** How far clients that should stop at 4 MiB were served. */
+let mostServedMb = 0;
+function* megabytes(count: number): Generator<Uint8Array> {
+  const part = Buffer.alloc(2 ** 20, 0x20);
+  for (let served = 0; served < count; served += 1) {
+    mostServedMb = Math.max(mostServedMb, served);
+    yield part;
+  }
+}
+function* bytes(count: number): Generator<Uint8Array> {
+  for (let sent = 0; sent < count; sent += 1) yield Buffer.of(0x20);
+}
+const bomb = gzipSync(Buffer.alloc(64 * 2 ** 20));
+const dateIn = (seconds: number): string => new Date(nowMs + seconds * 1_000).toUTCString();
+const HOUR_S = 3_600;
+
+/** Kept for the next try, not before so many seconds and surely then; without a number, our own backoff decides. */
+interface Kept {
+  fate: 'kept';
+  afterS?: number;
+  /** One answer speaks for all signals. */
+  isForAll?: true;
+}
+type Expectation = Kept | { fate: 'taken' } | { fate: 'refused'; reason: string };
+
+const retried: Expectation = { fate: 'kept' };
+const paused: Expectation = { fate: 'kept', afterS: 300 };
+const cases: [name: string, answer: Reply | (() => Reply), expected: Expectation][] = [
+  ['reset', 'reset', retried],
+  ['no answer', 'hang', retried],
+  ['1 byte per second', () => ({ status: 200, body: bytes(100), everyMs: 1_000 }), retried],
+  ['garbage in place of HTTP', { raw: '\0\x01\x02 what?\r\n\r\n' }, retried],
+  ['an answer that breaks off', { raw: 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{' }, retried],
+  ['endless headers', { raw: `HTTP/1.1 200 OK\r\n${'X-A: b\r\n'.repeat(20_000)}` }, retried],
+  ...[429, 502, 503, 504].flatMap((status): typeof cases => [
+    [`${status}`, reply(status), retried],
+    [`${status}, Retry-After: 90`, reply(status, { 'retry-after': '90' }), { fate: 'kept', afterS: 90 }],
+  ]),
+  ['503, Retry-After: a date', reply(503, { 'retry-after': dateIn(45) }), { fate: 'kept', afterS: 45 }],
+  ['429, Retry-After: a date', reply(429, { 'retry-after': dateIn(600) }), { fate: 'kept', afterS: 600 }],
+  ['429, Retry-After: 10^20', reply(429, { 'retry-after': `1${'0'.repeat(20)}` }), { fate: 'kept', afterS: HOUR_S }],
+  [
+    '503, Retry-After: year 9999',
+    reply(503, { 'retry-after': 'Fri, 31 Dec 9999 23:59:59 GMT' }),
+    { fate: 'kept', afterS: HOUR_S },
+  ],
+  ['503, Retry-After: the past', reply(503, { 'retry-after': dateIn(-86_400) }), { fate: 'kept', afterS: 1 }],
+  ['503, Retry-After: 0', reply(503, { 'retry-after': '0' }), { fate: 'kept', afterS: 1 }],
+  ['503, Retry-After: -5', reply(503, { 'retry-after': '-5' }), retried],
+  ['503, Retry-After: soon', reply(503, { 'retry-after': 'soon' }), retried],
+  ['503 and 100 MB', () => ({ status: 503, body: megabytes(100) }), retried],
+  ['401', reply(401), { ...paused, isForAll: true }],
+  ['403', reply(403), { ...paused, isForAll: true }],
+  ['404', reply(404), paused],
+  ['405', reply(405), paused],
+  ...[301, 302, 303, 307, 308].map((status): (typeof cases)[number] => [
+    `${status} to another host`,
+    () => reply(status, { location: `${elsewhere?.url}/v1/traces` }),
+    paused,
+  ]),
+  ...[400, 413, 422, 500, 501].map((status): (typeof cases)[number] => [
+    `${status} for everything`,
+    reply(status),
+    { fate: 'refused', reason: String(status) },
+  ]),
+  ['200 and garbage', reply(200, {}, '\0\x01\xffwhat?'), { fate: 'taken' }],
+  ['200 and a page', reply(200, { 'content-type': 'text/html' }, '<html>'), { fate: 'taken' }],
+  ['200 and 100 MB', () => ({ status: 200, body: megabytes(100) }), { fate: 'taken' }],
+  ['200 and a bomb', reply(200, { ...json, 'content-encoding': 'gzip' }, bomb), { fate: 'taken' }],
+  ['202', reply(202), { fate: 'taken' }],
+];
+
+/** One of each sort where seconds count. */
+const few = [
+  ...[
+    'reset',
+    'no answer',
+    'garbage in place of HTTP',
+    '429, Retry-After: 90',
+    '503, Retry-After: a date',
+    '503 and 100 MB',
+  ],
+  ...['401', '404', '302 to another host', '400 for everything', '200 and a bomb', '202'],
+];
+const tried = size === 'quick' ? cases.filter(([name]) => few.includes(name)) : cases;
+
+let elsewhere: Collector | undefined;
+beforeAll(async () => {
+  elsewhere = await startCollector();
+});
+afterAll(() => elsewhere?.close());
+
+it.concurrent.each(tried)(`R6 %s (seed ${seed})`, { timeout: TIMEOUT_MS }, async (name, answer, expected) => {
+  let isWell = false;
+  const ill = typeof answer === 'function' ? answer : () => answer;
+  const { state, collector, close } = await filled(name, order, () => (isWell ? reply(200) : ill()));
+  try {
+    const startedMs = performance.now();
+    await kicked(state, nowMs);
+    const drainedMs = performance.now() - startedMs;
+    const during = booksOf(state);
+    const asked = collector.requests.length;
+    let isPatient = true;
+    if (expected.fate === 'kept') {
+      const afterS = expected.afterS ?? 1;
+      // A process that hooks start asks again no sooner than it may, and then it does.
+      await kicked(state, nowMs + afterS * 1_000 - 500);
+      isPatient = collector.requests.length === asked;
+      isWell = true;
+      // Our own backoff is at most five minutes, whatever the dice said.
+      await kicked(state, nowMs + (expected.afterS ?? 300) * 1_000 + 500);
+    }
+    const untilWell = collector.requests.length;
+    isWell = true;
+    await deliverHere(state, { now: () => nowMs + 2 * HOUR_S * 1_000 });
+    const after = booksOf(state);
+    const received = receivedBy(collector);
+    const refused = quarantinedIn(after);
+    row('R6', name, {
+      obligations: load.expected.hooks,
+      delivered: received.records.size,
+      duplicated: received.repeatedItems,
+      lost: lostOf(received, load.expected) - refused,
+      quarantined: refused,
+      note: `${asked} requests while it was so`,
+    });
+
+    expect(during.fragments).toMatchObject({ waiting: 0, journaled: load.expected.hooks, quarantined: 0, dropped: {} });
+    expect(imbalances(during)).toEqual([]);
+    expect(imbalances(after)).toEqual([]);
+    expect(elsewhere?.requests).toEqual([]);
+    expect(mostServedMb).toBeLessThan(32);
+    if (expected.fate === 'kept') {
+      expect(accountsOf(during)).toMatchObject({ accepted: 0, rejected: {}, dropped: {} });
+      expect(asked).toBe(expected.isForAll ? 1 : 3);
+      expect(isPatient).toBe(true);
+      expect(untilWell).toBeGreaterThan(asked);
+      // Well before anything is too old: no time limit took its part.
+      expect(drainedMs).toBeLessThan(TIMEOUT_MS / 2);
+    }
+    if (expected.fate === 'refused') {
+      // A server that refuses everything is believed for some items, not for the whole backlog.
+      expect(refused).toBeGreaterThan(0);
+      expect(refused).toBeLessThanOrEqual(2 * (16 + 2));
+      expect(accountsOf(after).rejected).toEqual({ [expected.reason]: refused });
+      expect(received.records.size + received.spans.size).toBe(
+        load.expected.records + load.expected.spans.size - refused,
+      );
+      expect(differences(received.hashes, healthy.hashes).filter(id => received.hashes.has(id))).toEqual([]);
+    } else {
+      expect(accountsOf(after)).toMatchObject({ waiting: 0, rejected: {}, dropped: {} });
+      expect(differences(received.hashes, healthy.hashes)).toEqual([]);
+    }
+    expect(received.repeatedItems).toBe(0);
+    await onePasses(state, collector);
+    // Counters are whole again with the next state, even where one was refused.
+    expect(receivedBy(collector).counted).toBe(load.expected.records + 1);
+  } finally {
+    await close();
+  }
+});
+
+it(`R6 a collector that nobody reaches (seed ${seed})`, { timeout: TIMEOUT_MS }, async () => {
+  const { state, collector, close } = await filled('refused', order);
+  try {
+    await collector.stop();
+    await kicked(state, nowMs);
+    const during = booksOf(state);
+    await collector.start();
+    await kicked(state, nowMs + 300_500);
+    const received = receivedBy(collector);
+    row('R6', 'connection refused', {
+      obligations: load.expected.hooks,
+      delivered: received.records.size,
+      duplicated: received.repeatedItems,
+      lost: lostOf(received, load.expected),
+    });
+    expect(during.fragments).toMatchObject({ waiting: 0, journaled: load.expected.hooks });
+    expect(accountsOf(during)).toMatchObject({ accepted: 0, rejected: {}, dropped: {} });
+    expect(differences(received.hashes, healthy.hashes)).toEqual([]);
+    expect(received.repeatedItems).toBe(0);
+    expect(imbalances(booksOf(state))).toEqual([]);
+    await onePasses(state, collector);
+  } finally {
+    await close();
+  }
+});
+
+it.each([
+  [400, 'spans'],
+  [400, 'records'],
+  [413, 'spans'],
+  [500, 'records'],
+] as const)(`R6 %s for one of the %s (seed ${seed})`, { timeout: TIMEOUT_MS }, async (status, kind) => {
+  const all = kind === 'spans' ? [...healthy.spans.keys()] : [...healthy.records];
+  const poison = all[Math.floor(randomOf(seed + status)() * all.length)] ?? '';
+  // As the span's own id, not as the parent of its children.
+  const holds = ({ signal, body }: Post): boolean =>
+    kind === 'spans'
+      ? signal === 'traces' && body.includes(Buffer.from(`1208${poison}`, 'hex'))
+      : signal === 'logs' && body.includes(poison);
+  const { state, collector, close } = await filled(`poison-${status}-${kind}`, order, post =>
+    reply(holds(post) ? status : 200),
+  );
+  try {
+    await deliverHere(state, { now: () => nowMs });
+    const received = receivedBy(collector);
+    const books = booksOf(state);
+    const refusals = collector.requests.filter(post => post.status === status);
+    row('R6', `${status} for one of the ${kind}`, {
+      obligations: load.expected.hooks,
+      delivered: received.records.size,
+      duplicated: received.repeatedItems,
+      lost: lostOf(received, load.expected) - quarantinedIn(books),
+      quarantined: quarantinedIn(books),
+      note: `${refusals.length} requests were refused`,
+    });
+    expect(differences(received.hashes, healthy.hashes).map(id => id.split(' ')[2])).toEqual([poison]);
+    expect(received.repeatedItems).toBe(0);
+    expect(accountsOf(books)).toMatchObject({ waiting: 0, rejected: { [status]: 1 }, dropped: {} });
+    expect(imbalances(books)).toEqual([]);
+    // Each refused request is at most half of the one before, and none goes twice as it was.
+    const mostItems = Math.max(...refusals.map(({ body }) => countItems(body) ?? 0));
+    expect(refusals.length).toBeLessThanOrEqual(Math.ceil(Math.log2(mostItems)) + 1);
+    expect(new Set(refusals.map(({ body }) => body.toString('latin1'))).size).toBe(refusals.length);
+    await onePasses(state, collector);
+  } finally {
+    await close();
+  }
+});
+
+it(`R6 413 for more than a few KB (seed ${seed})`, { timeout: TIMEOUT_MS }, async () => {
+  const { state, collector, close } = await filled('413-size', order, ({ body }) =>
+    reply(body.length > 6_000 ? 413 : 200),
+  );
+  try {
+    await deliverHere(state, { now: () => nowMs });
+    const received = receivedBy(collector);
+    row('R6', '413 for more than 6 KB', {
+      obligations: load.expected.hooks,
+      delivered: received.records.size,
+      duplicated: received.repeatedItems,
+      lost: lostOf(received, load.expected),
+    });
+    expect(differences(received.hashes, healthy.hashes)).toEqual([]);
+    expect(received.repeatedItems).toBe(0);
+    expect(accountsOf(booksOf(state))).toMatchObject({ waiting: 0, rejected: {}, dropped: {} });
+    expect(imbalances(booksOf(state))).toEqual([]);
+  } finally {
+    await close();
+  }
+});
+
+it(`R7 a partial success is counted and never sent again (seed ${seed})`, { timeout: TIMEOUT_MS }, async () => {
+  const many = loadOf(Math.max(events, 1_200), randomOf(seed + 2), `partial-${seed}`);
+  let rejected = 0;
+  const { state, collector, close } = await filled('partial', inSomeOrder(many, randomOf(seed + 3)), post => {
+    const items = post.signal === 'traces' ? (countItems(post.body) ?? 0) : 0;
+    if (items !== 512) return reply(200);
+    rejected += 100;
+    // partial_success { rejected_spans: 100, error_message: "too old" }
+    const partial = Buffer.concat([Buffer.from([0x08, 100, 0x12, 7]), Buffer.from('too old')]);
+    return reply(
+      200,
+      { 'content-type': 'application/x-protobuf' },
+      Buffer.concat([Buffer.from([0x0a, partial.length]), partial]),
+    );
+  });
+  try {
+    const { problems } = await deliverHere(state, { now: () => nowMs });
+    const first = collector.requests.length;
+    await deliverHere(state, { now: () => nowMs + HOUR_S * 1_000 });
+    const received = receivedBy(collector);
+    const books = booksOf(state);
+    row('R7', 'partial success: 100 of 512 rejected', {
+      faults: rejected / 100,
+      obligations: many.expected.hooks,
+      delivered: received.records.size,
+      duplicated: received.repeatedItems,
+      lost: lostOf(received, many.expected),
+      dropped: rejected,
+    });
+    expect(rejected).toBeGreaterThan(0);
+    expect(books.destinations[0]?.spans).toMatchObject({
+      accepted: many.expected.spans.size - rejected,
+      rejected: { partial: rejected },
+      waiting: 0,
+    });
+    expect(imbalances(books)).toEqual([]);
+    expect(received.repeatedItems).toBe(0);
+    expect(collector.requests.slice(first).filter(({ signal }) => signal !== 'metrics')).toEqual([]);
+    expect(problems).toContainEqual(
+      expect.objectContaining({ code: 'delivery-partial', items: 100, message: 'too old' }),
+    );
+    // Where nobody read what the delivery printed, status has it.
+    const store = openStore({ folder: state, access: 'read' });
+    expect(JSON.stringify(store.document('problems'))).toContain('too old');
+  } finally {
+    await close();
+  }
+});
+
+it(`R8 poison in the inbox costs itself alone (seed ${seed})`, { timeout: TIMEOUT_MS }, async () => {
+  const random = randomOf(seed + 4);
+  const mixed = [...order];
+  const session = sessionOf(order[0]);
+  const poison = poisonIn(session);
+  for (const each of poison) {
+    // In the middle of its session, where it could spoil most.
+    const from = mixed.findIndex(told => sessionOf(told) === session) + 1;
+    const end = mixed.findLastIndex(told => sessionOf(told) === session);
+    mixed.splice(from + Math.floor(random() * (end - from)), 0, each);
+  }
+  const { state, collector, close } = await filled('poison', mixed);
+  try {
+    await deliverHere(state, { now: () => nowMs });
+    const received = receivedBy(collector);
+    const books = booksOf(state);
+    const { quarantined, dropped } = books.fragments;
+    row('R8', 'payloads 20,000 levels deep, 1e300, lone surrogates, 1 MB key, __proto__', {
+      faults: poison.length,
+      obligations: load.expected.hooks,
+      delivered: received.records.size - (poison.length - quarantined),
+      duplicated: received.repeatedItems,
+      lost: lostOf(received, load.expected),
+      quarantined,
+    });
+    const changed = differences(received.timeless, healthy.timeless);
+    expect(changed.filter(id => id.startsWith('logs') && healthy.timeless.has(id))).toEqual([]);
+    expect([...load.expected.spans.keys()].filter(id => !received.spans.has(id))).toEqual([]);
+    expect(books.fragments).toMatchObject({
+      received: mixed.length,
+      waiting: 0,
+      journaled: mixed.length - quarantined,
+    });
+    expect(quarantined).toBeLessThanOrEqual(poison.length);
+    expect(dropped).toEqual({});
+    expect(imbalances(books)).toEqual([]);
+    expect({}).not.toHaveProperty('polluted');
+    await onePasses(state, collector);
+  } finally {
+    await close();
+  }
+});
+
+/** A state folder with these fragments, whose sessions name this collector. */
+async function filled(name: string, told: readonly Told[], answer?: (post: Post) => Reply) {
+  const collector = await startCollector({ answer });
+  const state = founded(join(folder, name.replaceAll(/[^0-9a-z]+/gi, '-')));
+  fill(state, told, {
+    env: exporting(collector.url, { OTEL_EXPORTER_OTLP_TIMEOUT: '300' }),
+    random: randomOf(seed),
+    startMs,
+  });
+  return {
+    state,
+    collector,
+    async close() {
+      await collector.close();
+      rmSync(state, { recursive: true, force: true });
+    },
+  };
+}
+
+/** As hooks start it: it asks nobody sooner than it may. */
+const kicked = (state: string, atMs: number) =>
+  deliverHere(state, { byHand: false, waitMs: 0, now: () => atMs }).then(() => undefined);
+
+/** All signals of the one destination together; metrics wait in versions of a state and are looked at apart. */
+function accountsOf({ destinations }: StatusBooks) {
+  const all = { accepted: 0, waiting: 0, rejected: {}, dropped: {} };
+  for (const { spans, logs } of destinations) {
+    for (const account of [spans, logs]) {
+      all.accepted += account.accepted;
+      all.waiting += account.waiting;
+      add(all.rejected, account.rejected);
+      add(all.dropped, account.dropped);
+    }
+  }
+  return all;
+}
+
+function add(to: Record<string, number>, counts: Readonly<Record<string, number>>): void {
+  for (const [reason, count] of Object.entries(counts)) to[reason] = (to[reason] ?? 0) + count;
+}
+
+const quarantinedIn = (books: StatusBooks): number =>
+  Object.values(accountsOf(books).rejected as Record<string, number>).reduce((sum, count) => sum + count, 0);
+
+/** Whatever happened before, the next event goes its way. */
+async function onePasses(state: string, collector: Collector): Promise<void> {
+  const before = collector.requests.length;
+  const payload = { session_id: `fresh-${seed}`, cwd: '/', hook_event_name: 'SessionStart', source: 'startup' };
+  const atMs = nowMs + 2 * HOUR_S * 1_000 + 400_000;
+  fill(state, [{ event: 'SessionStart', payload }], {
+    env: exporting(collector.url),
+    random: randomOf(seed),
+    startMs: atMs - 1_200_000,
+  });
+  await deliverHere(state, { now: () => atMs });
+  expect(receivedIn(takenBy({ requests: collector.requests.slice(before) })).records.size).toBe(1);
+  expect(imbalances(booksOf(state))).toEqual([]);
+}
+
+const sessionOf = (told: Told | undefined): unknown =>
+  typeof told?.payload === 'object' ? told.payload.session_id : undefined;
+
+/** As raw text, because no serializer would write them. */
+function poisonIn(session: unknown): Told[] {
+  const base = (name: string): string =>
+    `"session_id":${JSON.stringify(session)},"cwd":"/","hook_event_name":"PreToolUse","tool_name":"Bash","tool_use_id":"poison-${name}"`;
+  const deep = `${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}`;
+  return [
+    `{${base('deep')},"tool_input":${deep}}`,
+    `{${base('huge')},"tool_input":{"n":1e300,"m":-1e999,"i":123456789012345678901234567890},"duration_ms":1e300}`,
+    `{${base('lone')},"tool_input":{"text":"\\ud800 \\udfff"},"permission_mode":"\\udc00"}`,
+    `{${base('key')},"tool_input":{"${'k'.repeat(2 ** 20)}":1}}`,
+    `{${base('proto')},"__proto__":{"polluted":true},"tool_input":{"__proto__":{"polluted":true},"constructor":1}}`,
+  ].map(payload => ({ event: 'PreToolUse', payload }));
+}
