@@ -60,6 +60,7 @@ export function play(told: readonly Told[], stored = false): Played {
     for (const [kind, count] of Object.entries(out.oddities))
       played.oddities[kind] = (played.oddities[kind] ?? 0) + count;
     for (const of of unread(state.fold)) {
+      if (!unread(state.fold).includes(of)) continue;
       const settled = conclude(
         state,
         { event_type: SETTLED, data: { of, reason: 'absent' } },

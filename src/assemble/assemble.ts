@@ -12,6 +12,10 @@
  *   action     opens with Before, closes with After, by its native id, whichever comes first. What its turn, or its
  *              subagent, leaves open is closed as denied (a person was asked, and the agent went on), else as abandoned.
  *   subagent   opens and closes with its own Session.Start and End; it hangs under the action that launched it.
+ *   chat       one response of a model, told whole: it leaves at once, as a child of what it was part of, however late it is.
+ *
+ * What a transcript tells comes late as a rule. It joins the turn that it names, open, held or gone, and never ends a
+ * turn that began after it.
  *   segment    a trace of its own for a part of a long session: after a resume, and at a turn's start when the running
  *              one has grown too large or too old.
  */
@@ -25,10 +29,22 @@ import {
   isVendor,
   type Risk,
   type RiskLevel,
+  type TimeSource,
+  type Usage,
 } from '../event/event.ts';
 import { own, put } from '../lib/read.ts';
-import type { ActionSpan, Finished, FinishedDecision, Link, SpanKey, TraceKey, TurnSpan } from './finished.ts';
-import type { FoldState, Held, Launch, OpenAction, OpenRisk, OpenSubagent, Segment } from './state.ts';
+import type {
+  ActionSpan,
+  Finished,
+  FinishedDecision,
+  FinishedSpan,
+  Link,
+  SpanKey,
+  Sums,
+  TraceKey,
+  TurnSpan,
+} from './finished.ts';
+import type { FoldState, Held, KnownTurn, Launch, OpenAction, OpenRisk, OpenSubagent, Segment } from './state.ts';
 
 /** A segment is cut at a turn's start beyond these: half of what Tempo takes for one trace, and of a working day. */
 const SEGMENT_SPANS = 2_000;
@@ -53,18 +69,22 @@ export function step(state: FoldState, event: Event): Finished {
     return out;
   }
   if (event.event_type === SETTLED) {
-    settle(state, String(event.data.of), out);
+    settle(state, String(event.data.of), event.data.reason === 'timeout', out);
     return out;
   }
   const subagent = event.session_id === state.session ? undefined : event.session_id;
-  const at: At = { event, facts, atMs, subagent, out };
+  const at: At = { event, facts, atMs, subagent, out, late: undefined };
   if (event.event_type === AMENDED) {
-    record(state, at);
+    amend(state, at);
     return out;
   }
-  begin(state, at);
-  if (subagent === undefined) moveTurn(state, at);
-  else if (opensWork(event)) subagentOf(state, at);
+  at.late = lateness(state, at);
+  if (at.late === undefined) {
+    begin(state, at);
+    if (subagent === undefined) moveTurn(state, at);
+  }
+  if (subagent !== undefined && opensWork(event) && (at.late === undefined || own(state.subagents, subagent)))
+    subagentOf(state, at);
   effects(state, at);
   record(state, at);
   finish(state, at);
@@ -90,6 +110,23 @@ interface At {
   atMs: number;
   subagent: string | undefined;
   out: Finished;
+  /** Told by a transcript after its time had passed: the turn it was part of, where that is known. */
+  late: { turn: KnownTurn | undefined } | undefined;
+}
+
+/** Does a transcript tell of a time that is over? Then nothing begins or ends by it. */
+function lateness(state: FoldState, at: At): At['late'] {
+  const { event, facts, atMs } = at;
+  if (facts.time !== 'transcript' || state.segment === undefined || !opensWork(event)) return undefined;
+  if (at.subagent !== undefined)
+    return state.endedMs !== undefined && atMs <= state.endedMs ? { turn: undefined } : undefined;
+  if (facts.turn !== undefined && facts.turn === state.turn?.key) return undefined;
+  const turn = facts.turn === undefined ? undefined : state.turns.findLast(known => known.key === facts.turn);
+  const isOver =
+    (state.endedMs !== undefined && atMs <= state.endedMs) ||
+    (turn?.endMs !== undefined && atMs <= turn.endMs) ||
+    (facts.turn !== undefined && state.turn !== undefined && atMs < state.turn.startMs);
+  return isOver ? { turn } : undefined;
 }
 
 // ---------------------------------------------------------------- sessions and segments
@@ -129,6 +166,7 @@ function openSegment(number: number, at: At, startReason: string | undefined, li
     subagents: 0,
     denied: 0,
     failed: 0,
+    usage: { calls: 0 },
     risk: undefined,
     mode: at.event.agent_mode,
   };
@@ -165,6 +203,8 @@ function closeSegment(state: FoldState, at: At, endReason: string, errorType: st
       subagents: segment.subagents,
       denied: segment.denied,
       failed: segment.failed,
+      usage: segment.usage,
+      complete: true,
     },
   });
   release(state, at.out);
@@ -207,7 +247,7 @@ function openTurn(state: FoldState, at: At, key: string): void {
     });
   }
   const ordinal = known ? known.ordinal + 1 : 0;
-  state.turns.push({ key, ordinal, segment: segment?.number ?? 0 });
+  state.turns.push({ key, ordinal, segment: segment?.number ?? 0, endMs: undefined });
   if (state.turns.length > KNOWN_TURNS) state.turns.shift();
   state.turn = {
     key,
@@ -218,6 +258,7 @@ function openTurn(state: FoldState, at: At, key: string): void {
     actions: 0,
     denied: 0,
     failed: 0,
+    usage: { calls: 0 },
     waitMs: 0,
     risk: undefined,
     mode: at.event.agent_mode,
@@ -252,6 +293,8 @@ function closeTurn(
     if (held.span.kind === 'subagent' && held.unlinked) held.unlinked = false;
   }
   state.turn = undefined;
+  const known = state.turns.findLast(each => each.key === turn.key);
+  if (known) known.endMs = Math.max(endMs, turn.startMs);
   segment.turns += 1;
   segment.risk = higher(segment.risk, turn.risk);
   hold(state, at, {
@@ -278,6 +321,8 @@ function closeTurn(
       actions: turn.actions,
       denied: turn.denied,
       failed: turn.failed,
+      usage: turn.usage,
+      complete: true,
       waitMs: turn.waitMs,
       decision:
         outcome === 'denied'
@@ -302,13 +347,14 @@ function subagentOf(state: FoldState, at: At): OpenSubagent | undefined {
     return undefined;
   }
   const runs = state.subagentRuns.find(([known]) => known === id)?.[1] ?? 0;
-  const launched = launchOf(state, id, at.facts.agent);
+  const launched = launchOf(state, id, at.facts);
   const subagent: OpenSubagent = {
     id,
     agent: at.facts.agent,
     ordinal: runs,
     startMs: at.atMs,
     actions: 0,
+    usage: { calls: 0 },
     launch: launched?.launch,
     sure: launched?.sure ?? false,
     fallback: mainKey(state),
@@ -324,10 +370,11 @@ function subagentOf(state: FoldState, at: At): OpenSubagent | undefined {
 function launchOf(
   state: FoldState,
   id: string,
-  agent: string | undefined,
+  { agent, launched_by: call }: Partial<Facts>,
 ): { launch: Launch; sure: boolean } | undefined {
   const named = state.launches.findLast(launch => launch.subagent === id);
   if (named !== undefined) return { launch: named, sure: true };
+  if (call !== undefined) return { launch: launchAt(state, call, own(state.actions, call)?.subagent), sure: true };
   const taken = new Set(Object.values(state.subagents).map(subagent => subagent.launch?.call));
   for (const held of state.held) if (held.span.kind === 'subagent') taken.add(held.span.launchedBy);
   const open = Object.values(state.actions).find(
@@ -424,6 +471,8 @@ function closeSubagent(
       ordinal: subagent.ordinal,
       outcome,
       actions: subagent.actions,
+      usage: subagent.usage,
+      complete: true,
       launchedBy: launch?.call,
     },
   });
@@ -455,29 +504,42 @@ function afterAction(state: FoldState, at: At, data: DataOf<'Action.After'>): vo
   const { facts, event } = at;
   const call = facts.call ?? event.event_id;
   if (leftBy(state).has(call)) {
-    odd(at.out, 'late_after');
+    // Held, because it was closed without word of how it ended: here is the word.
+    if (!correct(state, at, call)) odd(at.out, 'late_after');
     return;
   }
   const open = own(state.actions, call);
   const action = open ?? actionOf(state, at, data.action, undefined);
-  const result = data.action.result;
   const denied = data.decision?.outcome === 'deny';
   if (denied) action.decision = decisionOf('deny', facts);
   const launched = facts.launches?.id;
   if (launched !== undefined && facts.call !== undefined) linkLaunch(state, at, facts.call, launched, action.subagent);
-  const outcome: ActionSpan['outcome'] = denied
-    ? 'denied'
-    : facts.interrupted
-      ? 'interrupted'
-      : result?.success === true
-        ? 'success'
-        : result?.success === false
-          ? 'failure'
-          : 'unknown';
   closeAction(state, at, call, action, {
-    outcome,
+    ...endOf(data, facts),
     endMs: at.atMs,
     durationMs: facts.duration_ms,
+    time: facts.time ?? 'arrival',
+    seenBefore: open !== undefined,
+  });
+}
+
+/** How an action ended, by what its closing event says. */
+function endOf(
+  { action: { result }, decision }: DataOf<'Action.After'>,
+  facts: Partial<Facts>,
+): Pick<Closing, 'outcome' | 'exitCode' | 'errorType'> {
+  const outcome: ActionSpan['outcome'] =
+    decision?.outcome === 'deny'
+      ? 'denied'
+      : facts.interrupted
+        ? 'interrupted'
+        : result?.success === true
+          ? 'success'
+          : result?.success === false
+            ? 'failure'
+            : 'unknown';
+  return {
+    outcome,
     exitCode: result?.exit_code ?? facts.exit_code,
     errorType:
       outcome === 'failure'
@@ -485,8 +547,7 @@ function afterAction(state: FoldState, at: At, data: DataOf<'Action.After'>): vo
         : outcome === 'interrupted'
           ? 'interrupted'
           : undefined,
-    seenBefore: open !== undefined,
-  });
+  };
 }
 
 /** An action as its first event tells it. */
@@ -502,6 +563,7 @@ function actionOf(state: FoldState, at: At, { name }: Action, decision: Finished
     mcpServer: facts.mcp?.server,
     executable: facts.executable,
     beforeMs: at.atMs,
+    time: facts.time ?? 'arrival',
     askedMs: undefined,
     decision,
     risk: event.risk,
@@ -519,6 +581,8 @@ interface Closing {
   exitCode?: number | undefined;
   errorType?: string | undefined;
   seenBefore?: boolean;
+  /** Where the end's time comes from; closed without a closing event it has none of its own. */
+  time?: TimeSource | undefined;
 }
 
 function closeAction(state: FoldState, at: At, call: string, action: OpenAction, closing: Closing): void {
@@ -559,7 +623,9 @@ function closeAction(state: FoldState, at: At, call: string, action: OpenAction,
   }
   hold(state, at, {
     of: `action:${call}`,
-    unread: state.settles.action === 'transcript',
+    // Closed without word of its end, it waits for the transcript, which may have it.
+    unread:
+      state.settles.action === 'transcript' || (closing.time === undefined && state.settles.turn === 'transcript'),
     unlinked: false,
     span: {
       kind: 'action',
@@ -567,7 +633,13 @@ function closeAction(state: FoldState, at: At, call: string, action: OpenAction,
       key: { kind: 'action', session: action.subagent ?? state.session, parts: [call] },
       parent: action.parent,
       ...ends(startMs, endMs),
-      duration: native ? 'native' : closing.seenBefore === false ? 'none' : 'events',
+      duration: native
+        ? 'native'
+        : closing.seenBefore === false
+          ? 'none'
+          : action.time === 'transcript' && closing.time === 'transcript'
+            ? 'transcript'
+            : 'events',
       links: [],
       errorType: closing.errorType,
       mode: action.mode,
@@ -665,7 +737,9 @@ const effectOf: { [T in EventType]: Effect } = {
   },
   'Agent.Response': nothing,
   'Model.Requested': nothing,
-  'Model.Responded': nothing,
+  'Model.Responded': (state, at, event) => {
+    if (event.event_type === 'Model.Responded') chat(state, at, event.data);
+  },
   'Model.Failed': nothing,
   'Action.Before': (state, at, event) => {
     if (event.event_type === 'Action.Before') openAction(state, at, event.data);
@@ -685,6 +759,152 @@ const effectOf: { [T in EventType]: Effect } = {
   'Agent.Error': nothing,
 };
 
+// ---------------------------------------------------------------- responses
+
+/** A response leaves as it is told, and adds to what it was part of, as long as that is here. */
+function chat(state: FoldState, at: At, data: DataOf<'Model.Responded'>): void {
+  const { facts, event, atMs } = at;
+  const usage: Usage = facts.usage ?? {};
+  const latencyMs = data.latency_ms;
+  const native = latencyMs !== undefined && latencyMs >= 0 && latencyMs <= LONGEST_ACTION_MS;
+  const started = facts.started_ms !== undefined && atMs - facts.started_ms <= LONGEST_ACTION_MS;
+  const startMs = native ? atMs - latencyMs : started ? (facts.started_ms ?? atMs) : atMs;
+  const sums: Sums = {
+    calls: 1,
+    input: data.input_tokens,
+    output: data.output_tokens,
+    cacheRead: usage.cache_read_tokens,
+    cacheWrite: usage.cache_write_tokens,
+    reasoning: usage.reasoning_tokens,
+    costUsd: facts.cost_usd,
+  };
+  const home = homeOf(state, at);
+  const { segment } = state;
+  if (segment) segment.spans += 1;
+  at.out.spans.push({
+    kind: 'chat',
+    trace: home.trace,
+    key: { kind: 'chat', session: at.subagent ?? state.session, parts: [event.event_id] },
+    parent: home.key,
+    ...ends(startMs, atMs),
+    duration: native ? 'native' : started ? 'transcript' : 'none',
+    links: [],
+    errorType: undefined,
+    mode: event.agent_mode,
+    risk: undefined,
+    closedBy: event.event_id,
+    subagent: at.subagent,
+    agent: facts.agent,
+    model: data.model_id ?? facts.model,
+    provider: facts.provider,
+    response: facts.response,
+    request: facts.request,
+    finish: facts.finish,
+    input: sums.input,
+    output: sums.output,
+    cacheRead: sums.cacheRead,
+    cacheWrite: sums.cacheWrite,
+    cacheWrite1h: usage.cache_write_1h_tokens,
+    reasoning: sums.reasoning,
+    costUsd: sums.costUsd,
+    retries: data.retry_count,
+  });
+  for (const holder of [home.holder, sessionHolder(state, home.trace)]) {
+    if (holder === undefined) continue;
+    add(holder.usage, sums);
+    // What holds it began no later, and, where it waits, ended no earlier.
+    holder.startMs = Math.min(holder.startMs, startMs);
+    if (holder.endMs !== undefined) holder.endMs = Math.max(holder.endMs, atMs);
+  }
+}
+
+interface Holder {
+  usage: Sums;
+  startMs: number;
+  endMs?: number;
+}
+
+interface Home {
+  trace: TraceKey;
+  key: SpanKey;
+  /** Open or held, it counts what is part of it. */
+  holder: Holder | undefined;
+}
+
+/** Where something hangs that its transcript tells: in the turn or subagent that it names, though that has ended. */
+function homeOf(state: FoldState, at: At): Home {
+  const trace = traceOf(state);
+  if (at.subagent !== undefined) {
+    const key = parentKey(state, at);
+    return { trace, key, holder: own(state.subagents, at.subagent) ?? heldSpan(state, key) };
+  }
+  if (at.late === undefined) return { trace, key: mainKey(state), holder: state.turn };
+  const { turn } = at.late;
+  if (turn === undefined) return { trace, key: sessionKey(state), holder: undefined };
+  const key = turnKey(state, turn.key, turn.ordinal);
+  return { trace: { ...trace, segment: turn.segment }, key, holder: heldSpan(state, key) };
+}
+
+function sessionHolder(state: FoldState, trace: TraceKey): Holder | undefined {
+  if (state.segment?.number === trace.segment && state.endedMs === undefined) return state.segment;
+  return heldSpan(state, { ...sessionKey(state), parts: [String(trace.segment)] });
+}
+
+function heldSpan(state: FoldState, key: SpanKey): Exclude<FinishedSpan, { kind: 'action' | 'chat' }> | undefined {
+  for (const { span } of state.held) {
+    if (span.kind === 'action' || span.kind === 'chat' || span.kind !== key.kind) continue;
+    if (span.key.session === key.session && span.key.parts.join('\0') === key.parts.join('\0')) return span;
+  }
+  return undefined;
+}
+
+function add(to: Sums, more: Sums): void {
+  for (const name of Object.keys(more) as (keyof Sums)[]) {
+    const count = more[name];
+    if (count !== undefined) to[name] = (to[name] ?? 0) + count;
+  }
+}
+
+// ---------------------------------------------------------------- what is known better
+
+/** The transcript's word on an event that was told before: it counts while the action is open or held. */
+function amend(state: FoldState, at: At): void {
+  const { facts } = at;
+  const open = facts.call === undefined ? undefined : own(state.actions, facts.call);
+  if (open !== undefined && at.event.event_type === AMENDED && at.event.data.type === 'Action.Before') {
+    open.beforeMs = at.atMs;
+    open.time = facts.time ?? open.time;
+    return;
+  }
+  if (facts.call !== undefined && correct(state, at, facts.call)) return;
+  record(state, at);
+}
+
+/** Changes the held span of an action by what is told now. */
+function correct(state: FoldState, at: At, call: string): boolean {
+  const span = state.held.find(held => held.of === `action:${call}`)?.span;
+  if (span?.kind !== 'action') return false;
+  const { event, facts, atMs } = at;
+  const type = event.event_type === AMENDED ? event.data.type : event.event_type;
+  const source = facts.time ?? 'arrival';
+  if (type === 'Action.Before') {
+    Object.assign(span, ends(atMs, Math.max(atMs, span.endMs)));
+    return true;
+  }
+  if (event.event_type === 'Action.After') {
+    Object.assign(span, endOf(event.data, facts));
+    span.decision = span.outcome === 'denied' ? decisionOf('deny', facts) : span.decision;
+    span.closedBy = event.event_id;
+  } else {
+    span.exitCode = facts.exit_code ?? span.exitCode;
+  }
+  const native = facts.duration_ms !== undefined && facts.duration_ms >= 0 && facts.duration_ms <= LONGEST_ACTION_MS;
+  const startMs = native ? atMs - (facts.duration_ms ?? 0) : Math.min(span.startMs, atMs);
+  Object.assign(span, ends(startMs, atMs));
+  span.duration = native ? 'native' : source === 'transcript' ? 'transcript' : span.duration;
+  return true;
+}
+
 function effects(state: FoldState, at: At): void {
   for (const call of at.facts.over ?? []) {
     const action = own(state.actions, call);
@@ -697,8 +917,11 @@ function effects(state: FoldState, at: At): void {
 function finish(state: FoldState, at: At): void {
   const { event } = at;
   const main = at.subagent === undefined;
-  if (event.event_type === 'Agent.Response' && event.data.final && main) {
-    closeTurn(state, at, 'completed', undefined, at.atMs);
+  if (at.late !== undefined) {
+    if (event.event_type === 'Agent.Response' && at.facts.interrupted) interruptHeld(state, at);
+  } else if (event.event_type === 'Agent.Response' && event.data.final && main) {
+    const interrupted = at.facts.interrupted === true;
+    closeTurn(state, at, interrupted ? 'interrupted' : 'completed', interrupted ? 'interrupted' : undefined, at.atMs);
   } else if (event.event_type === 'Model.Failed' && main) {
     closeTurn(state, at, 'failed', at.facts.error_type ?? 'model_error', at.atMs);
   } else if (event.event_type === 'Prompt.Submitted' && event.data.decision?.outcome === 'deny') {
@@ -724,6 +947,17 @@ function finish(state: FoldState, at: At): void {
     }
   }
   release(state, at.out);
+}
+
+/** A turn that nobody saw end, and that waits for its transcript: here is its end. */
+function interruptHeld(state: FoldState, at: At): void {
+  const turn = at.late?.turn;
+  const span = turn && heldSpan(state, turnKey(state, turn.key, turn.ordinal));
+  if (span?.kind !== 'turn' || span.outcome !== 'unfinished') return;
+  span.outcome = 'interrupted';
+  span.errorType = 'interrupted';
+  span.closedBy = at.event.event_id;
+  Object.assign(span, ends(span.startMs, at.atMs));
 }
 
 /** Types that mean the agent is at work, so that a turn, a subagent or an ended session opens. */
@@ -767,7 +1001,9 @@ function parentKey(state: FoldState, at: At): SpanKey {
     const runs = state.subagentRuns.find(([id]) => id === at.subagent)?.[1];
     return subagentKey(state, at.subagent, open?.ordinal ?? Math.max(0, (runs ?? 1) - 1));
   }
-  return mainKey(state);
+  if (at.late === undefined) return mainKey(state);
+  const { turn } = at.late;
+  return turn?.segment === state.segment?.number && turn ? turnKey(state, turn.key, turn.ordinal) : sessionKey(state);
 }
 
 const mainKey = (state: FoldState): SpanKey =>
@@ -781,8 +1017,12 @@ function hold(state: FoldState, at: At, held: Held): void {
   else at.out.spans.push(held.span);
 }
 
-function settle(state: FoldState, of: string, out: Finished): void {
-  for (const held of state.held) if (held.of === of) held.unread = false;
+function settle(state: FoldState, of: string, tooLate: boolean, out: Finished): void {
+  for (const held of state.held) {
+    if (held.of !== of) continue;
+    held.unread = false;
+    if (tooLate && 'complete' in held.span) held.span.complete = false;
+  }
   release(state, out);
 }
 

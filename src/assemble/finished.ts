@@ -3,7 +3,7 @@ import type { DecisionSource, Event, Outcome, RiskLevel, TimeSource } from '../e
 
 /** What makes a span this one: its kind and the parts that its id is computed from. */
 export interface SpanKey {
-  readonly kind: 'session' | 'turn' | 'subagent' | 'action';
+  readonly kind: 'session' | 'turn' | 'subagent' | 'action' | 'chat';
   readonly session: string;
   readonly parts: readonly string[];
 }
@@ -44,8 +44,23 @@ interface Common {
   closedBy: string | undefined;
 }
 
+/** What the responses within one span used; a class that no response told is absent. */
+export interface Sums {
+  calls: number;
+  input?: number | undefined;
+  output?: number | undefined;
+  cacheRead?: number | undefined;
+  cacheWrite?: number | undefined;
+  reasoning?: number | undefined;
+  /** What the agent itself says it cost. */
+  costUsd?: number | undefined;
+}
+
 export interface SessionSpan extends Common {
   kind: 'session';
+  usage: Sums;
+  /** False when the wait for the transcript was over before it was read. */
+  complete: boolean;
   startReason: string | undefined;
   endReason: string;
   turns: number;
@@ -57,7 +72,9 @@ export interface SessionSpan extends Common {
 
 export interface TurnSpan extends Common {
   kind: 'turn';
-  outcome: 'completed' | 'failed' | 'denied' | 'unfinished';
+  usage: Sums;
+  complete: boolean;
+  outcome: 'completed' | 'failed' | 'denied' | 'interrupted' | 'unfinished';
   turn: string;
   ordinal: number;
   prompts: number;
@@ -71,6 +88,8 @@ export interface TurnSpan extends Common {
 
 export interface SubagentSpan extends Common {
   kind: 'subagent';
+  usage: Sums;
+  complete: boolean;
   id: string;
   agent: string | undefined;
   ordinal: number;
@@ -94,7 +113,27 @@ export interface ActionSpan extends Common {
   executable: string | undefined;
 }
 
-export type FinishedSpan = SessionSpan | TurnSpan | SubagentSpan | ActionSpan;
+/** One response of a model. */
+export interface ChatSpan extends Common {
+  kind: 'chat';
+  subagent: string | undefined;
+  agent: string | undefined;
+  model: string | undefined;
+  provider: string | undefined;
+  response: string | undefined;
+  request: string | undefined;
+  finish: string | undefined;
+  input: number | undefined;
+  output: number | undefined;
+  cacheRead: number | undefined;
+  cacheWrite: number | undefined;
+  cacheWrite1h: number | undefined;
+  reasoning: number | undefined;
+  costUsd: number | undefined;
+  retries: number | undefined;
+}
+
+export type FinishedSpan = SessionSpan | TurnSpan | SubagentSpan | ActionSpan | ChatSpan;
 
 /** An event with the span it belongs to. */
 export interface FinishedRecord {

@@ -1,6 +1,6 @@
 /** What an open session remembers between rounds. JSON, bounded, with a version: it lies in the state folder. */
-import type { RiskLevel } from '../event/event.ts';
-import type { FinishedDecision, FinishedSpan, Link, SpanKey } from './finished.ts';
+import type { RiskLevel, TimeSource } from '../event/event.ts';
+import type { FinishedDecision, FinishedSpan, Link, SpanKey, Sums } from './finished.ts';
 
 export interface FoldState {
   v: 1;
@@ -43,6 +43,7 @@ export interface Segment {
   subagents: number;
   denied: number;
   failed: number;
+  usage: Sums;
   risk: OpenRisk | undefined;
   mode: string | undefined;
 }
@@ -57,6 +58,8 @@ export interface KnownTurn {
   key: string;
   ordinal: number;
   segment: number;
+  /** Undefined while it runs. */
+  endMs: number | undefined;
 }
 
 export interface OpenTurn {
@@ -68,6 +71,7 @@ export interface OpenTurn {
   actions: number;
   denied: number;
   failed: number;
+  usage: Sums;
   waitMs: number;
   risk: OpenRisk | undefined;
   mode: string | undefined;
@@ -84,6 +88,8 @@ export interface OpenAction {
   mcpServer: string | undefined;
   executable: string | undefined;
   beforeMs: number;
+  /** Where that time comes from. */
+  time: TimeSource;
   askedMs: number | undefined;
   decision: FinishedDecision | undefined;
   risk: OpenRisk | undefined;
@@ -107,6 +113,7 @@ export interface OpenSubagent {
   ordinal: number;
   startMs: number;
   actions: number;
+  usage: Sums;
   launch: Launch | undefined;
   /** The launching call was named by the agent, not concluded. */
   sure: boolean;

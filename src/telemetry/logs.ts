@@ -140,7 +140,23 @@ function dataAttributes(event: Event, facts: Partial<Facts>): Attributes[] {
     case 'Model.Requested':
     case 'Model.Responded':
     case 'Model.Failed':
-      return [{ [development.requestModel]: event.data.model_id ?? facts.model, [stable.errorType]: facts.error_type }];
+      return [
+        {
+          [development.requestModel]: event.data.model_id ?? facts.model,
+          [development.responseId]: facts.response,
+          [development.finishReasons]: facts.finish === undefined ? undefined : [facts.finish],
+          [development.inputTokens]: event.data.input_tokens,
+          [development.outputTokens]: event.data.output_tokens,
+          [development.cacheReadTokens]: facts.usage?.cache_read_tokens,
+          [development.cacheWriteTokens]: facts.usage?.cache_write_tokens,
+          [development.reasoningTokens]: facts.usage?.reasoning_tokens,
+          [ours.cacheWrite1hTokens]: facts.usage?.cache_write_1h_tokens,
+          [ours.modelRequest]: facts.request,
+          [ours.modelRetries]: event.data.retry_count,
+          [ours.modelCost]: facts.cost_usd,
+          [stable.errorType]: facts.error_type,
+        },
+      ];
     case 'Action.Before':
     case 'Action.After':
       return [
@@ -264,6 +280,9 @@ function lineOf(event: Event, facts: Partial<Facts>): string {
       case 'Session.End':
       case 'Session.Abort':
         words.push(event.data.end_reason, facts.agent);
+        break;
+      case 'Model.Responded':
+        words.push(event.data.model_id ?? facts.model);
         break;
       case 'Model.Failed':
       case 'Agent.Error':

@@ -13,9 +13,9 @@ import {
   type MetricData,
   type ResourceMetrics,
 } from '@opentelemetry/sdk-metrics';
-import type { FinishedSpan } from '../assemble/finished.ts';
+import type { ChatSpan, FinishedSpan } from '../assemble/finished.ts';
 import { type Event, factsOf, isVendor } from '../event/event.ts';
-import { development, type MetricId, type MetricName, metrics, ours, stable } from './names.ts';
+import { development, type MetricId, type MetricName, metrics, operations, ours, stable } from './names.ts';
 import { instrumentationScope, metricResource, type Plain, resourceOf } from './resource.ts';
 import { hrTime } from './spans.ts';
 
@@ -65,8 +65,12 @@ export function incrementsOf(
   spans: readonly FinishedSpan[],
   agent: string,
   known: Known,
+  provider?: string,
 ): Increment[] {
-  return [...events.flatMap(event => fromEvent(event, known)), ...spans.flatMap(span => fromSpan(span, agent, known))];
+  return [
+    ...events.flatMap(event => fromEvent(event, known)),
+    ...spans.flatMap(span => fromSpan(span, agent, known, provider)),
+  ];
 }
 
 function fromEvent(event: Event, known: Known): Increment[] {
@@ -84,8 +88,15 @@ function fromEvent(event: Event, known: Known): Increment[] {
     case 'Context.Compaction':
       // The standard's event is the moment before; an agent that tells both is counted once.
       return facts?.phase === 'after'
-        ? [all]
+        ? [
+            all,
+            ...counted('tokensRemoved', event.data.tokens_removed, {
+              [ours.contextTrigger]: event.data.trigger ?? 'system',
+            }),
+          ]
         : [all, one('compactions', { [ours.contextTrigger]: event.data.trigger ?? 'system' })];
+    case 'Retry.Triggered':
+      return [all, one('retries', {})];
     case 'Policy.Violation':
     case 'Policy.Blocked':
     case 'Policy.Override':
@@ -132,7 +143,7 @@ function fromEvent(event: Event, known: Known): Increment[] {
 const errorTypes = new Set(['ToolFailed', 'ModelError', 'HookError', 'UnhandledException']);
 const notificationTypes = new Set(['ToolPermission', 'IdleTimeout', 'ErrorAlert']);
 
-function fromSpan(span: FinishedSpan, agent: string, known: Known): Increment[] {
+function fromSpan(span: FinishedSpan, agent: string, known: Known, provider: string | undefined): Increment[] {
   const seconds = (span.endMs - span.startMs) / 1000;
   const error: Plain =
     span.errorType === undefined
@@ -149,8 +160,11 @@ function fromSpan(span: FinishedSpan, agent: string, known: Known): Increment[] 
       return [
         { metric: 'agentDuration', attributes: { [development.agentName]: name, ...error }, value: seconds },
         { metric: 'agentToolCalls', attributes: { [development.agentName]: name }, value: span.actions },
+        ...counted('agentInferenceCalls', span.usage.calls, { [development.agentName]: name }),
       ];
     }
+    case 'chat':
+      return fromChat(span, provider);
     case 'action': {
       const duration: Increment = {
         metric: 'toolDuration',
@@ -193,6 +207,32 @@ function decided(outcome: string, source: string, tool: string | undefined, mcp:
   });
 }
 
+/** Tokens are counted here and nowhere else: once for each response. */
+function fromChat(span: ChatSpan, provider: string | undefined): Increment[] {
+  const about: Plain = {
+    [development.operationName]: operations.chat,
+    [development.providerName]: span.provider ?? provider ?? 'unknown',
+    [development.requestModel]: MODEL.test(span.model ?? '') ? (span.model ?? 'unknown') : 'unknown',
+  };
+  const tokens = { ...about, [development.tokenModality]: 'unknown' };
+  return [
+    ...counted('inputTokens', span.input, tokens),
+    ...counted('outputTokens', span.output, tokens),
+    ...counted('cacheReadTokens', span.cacheRead, tokens),
+    ...counted('cacheWriteTokens', span.cacheWrite, tokens),
+    ...counted('reasoningTokens', span.reasoning, tokens),
+    ...(span.duration === 'none'
+      ? []
+      : [{ metric: 'inferenceDuration' as const, attributes: about, value: (span.endMs - span.startMs) / 1000 }]),
+  ];
+}
+
+const MODEL = /^[A-Za-z0-9][A-Za-z0-9._:@/[\]-]{0,95}$/;
+
+/** Nothing is added for what is not known, or nothing. */
+const counted = (metric: MetricId, value: number | undefined, attributes: Plain): Increment[] =>
+  value !== undefined && value > 0 ? [{ metric, attributes, value }] : [];
+
 const one = (metric: MetricId, attributes: Plain): Increment => ({ metric, attributes, value: 1 });
 
 /** Changes `state`, which the caller owns. */
@@ -202,7 +242,9 @@ export function addTo(state: MetricState, resource: Plain, increments: readonly 
   const resourceKey = JSON.stringify(identity);
   state.resources[resourceKey] ??= { attributes: identity, series: {} };
   const all = state.resources[resourceKey].series;
-  for (const { metric, attributes, value } of increments) {
+  const models = modelsIn(all);
+  for (const { metric, attributes: given, value } of increments) {
+    const attributes = boundModel(given, models);
     const key = `${metric} ${JSON.stringify(Object.entries(attributes).sort(([a], [b]) => (a < b ? -1 : 1)))}`;
     const bounds = boundsOf(metric);
     all[key] ??= { metric, attributes, startMs: nowMs, begun: false, now: zero(bounds), sent: zero(bounds) };
@@ -216,6 +258,20 @@ export function addTo(state: MetricState, resource: Plain, increments: readonly 
     }
   }
   state.version += 1;
+}
+
+/** Users may name models as they like: beyond so many they are one. */
+const MOST_MODELS = 50;
+
+const modelsIn = (series: { [key: string]: Series }): Set<string> =>
+  new Set(Object.values(series).flatMap(({ attributes }) => attributes[development.requestModel] ?? []));
+
+function boundModel(attributes: Plain, models: Set<string>): Plain {
+  const model = attributes[development.requestModel];
+  if (model === undefined || models.has(model)) return attributes;
+  if (models.size >= MOST_MODELS) return { ...attributes, [development.requestModel]: 'other' };
+  models.add(model);
+  return attributes;
 }
 
 const boundsOf = (metric: MetricId): readonly number[] | undefined => (metrics[metric] as MetricName).bounds;

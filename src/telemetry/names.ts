@@ -30,6 +30,15 @@ export const development = {
   agentName: 'gen_ai.agent.name',
   providerName: 'gen_ai.provider.name',
   requestModel: 'gen_ai.request.model',
+  responseModel: 'gen_ai.response.model',
+  responseId: 'gen_ai.response.id',
+  finishReasons: 'gen_ai.response.finish_reasons',
+  inputTokens: 'gen_ai.usage.input_tokens',
+  outputTokens: 'gen_ai.usage.output_tokens',
+  cacheReadTokens: 'gen_ai.usage.cache_read.input_tokens',
+  cacheWriteTokens: 'gen_ai.usage.cache_write.input_tokens',
+  reasoningTokens: 'gen_ai.usage.reasoning.output_tokens',
+  tokenModality: 'gen_ai.token.modality',
   toolName: 'gen_ai.tool.name',
   toolCallId: 'gen_ai.tool.call.id',
   toolType: 'gen_ai.tool.type',
@@ -73,6 +82,12 @@ export const ours = {
   actionSuccess: 'agent_hooks.action.success',
   actionWaitMs: 'agent_hooks.action.wait_ms',
   actionDurationMs: 'agent_hooks.action.duration_ms',
+  modelCalls: 'agent_hooks.model.calls',
+  modelRequest: 'agent_hooks.model.request_id',
+  modelRetries: 'agent_hooks.model.retry_count',
+  modelCost: 'agent_hooks.model.cost_usd',
+  cacheWrite1hTokens: 'agent_hooks.model.cache_write_1h_tokens',
+  usageComplete: 'agent_hooks.usage.complete',
   mcpServer: 'agent_hooks.mcp.server',
   decisionOutcome: 'agent_hooks.decision.outcome',
   decisionSource: 'agent_hooks.decision.source',
@@ -105,10 +120,12 @@ export const ours = {
   loopIterations: 'agent_hooks.retry.iteration_count',
   loopTokens: 'agent_hooks.retry.tokens_consumed',
   loopElapsedMs: 'agent_hooks.retry.elapsed_ms',
+  pipelineItem: 'agent_hooks.pipeline.item',
+  pipelineReason: 'agent_hooks.pipeline.reason',
   vendorPrefix: 'agent_hooks.vendor.',
 } as const;
 
-export const operations = { invokeAgent: 'invoke_agent', executeTool: 'execute_tool' } as const;
+export const operations = { invokeAgent: 'invoke_agent', executeTool: 'execute_tool', chat: 'chat' } as const;
 
 /** Name of the log record of vendor and unknown events; the type stands as an attribute. */
 export const VENDOR_EVENT = 'agent_hooks.vendor';
@@ -163,6 +180,21 @@ export const metrics = {
     unit: '{event}',
     description: 'Events that were journaled, by type.',
   },
+  pipelineDropped: {
+    name: 'agent_hooks.pipeline.dropped',
+    unit: '{item}',
+    description: 'What was received or produced and dropped on this machine, by reason.',
+  },
+  pipelineRejected: {
+    name: 'agent_hooks.pipeline.rejected',
+    unit: '{item}',
+    description: 'What the destination refused for good, by reason.',
+  },
+  pipelineQuarantined: {
+    name: 'agent_hooks.pipeline.quarantined',
+    unit: '{item}',
+    description: 'Fragments that could not be read, by reason.',
+  },
   toolDuration: {
     name: 'gen_ai.execute_tool.duration',
     unit: 's',
@@ -174,6 +206,53 @@ export const metrics = {
     unit: 's',
     description: 'Length of turns and of subagents; equal to their spans.',
     bounds: doubling(0.1, 13),
+  },
+  inputTokens: {
+    name: 'gen_ai.client.inference.usage.input_tokens',
+    unit: '{token}',
+    description: 'Tokens that models were given, those from caches among them.',
+  },
+  outputTokens: {
+    name: 'gen_ai.client.inference.usage.output_tokens',
+    unit: '{token}',
+    description: 'Tokens that models gave, reasoning among them.',
+  },
+  cacheReadTokens: {
+    name: 'gen_ai.client.inference.usage.cache_read.input_tokens',
+    unit: '{token}',
+    description: 'Of the input, what was read from a cache.',
+  },
+  cacheWriteTokens: {
+    name: 'gen_ai.client.inference.usage.cache_write.input_tokens',
+    unit: '{token}',
+    description: 'Of the input, what was written to a cache.',
+  },
+  reasoningTokens: {
+    name: 'gen_ai.client.inference.usage.reasoning.output_tokens',
+    unit: '{token}',
+    description: 'Of the output, what was reasoning, where the provider says it.',
+  },
+  inferenceDuration: {
+    name: 'gen_ai.client.inference.duration',
+    unit: 's',
+    description: 'Time from what was asked to the response; equal to their spans, where that is known.',
+    bounds: doubling(0.01, 14),
+  },
+  agentInferenceCalls: {
+    name: 'gen_ai.invoke_agent.inference_calls',
+    unit: '{inference_call}',
+    description: 'Responses of models in one turn or one subagent, those of its own subagents apart.',
+    bounds: [1, 2, 4, 8, 16, 32, 64, 128],
+  },
+  retries: {
+    name: 'agent_hooks.retry.triggered',
+    unit: '{retry}',
+    description: 'Requests that were tried again.',
+  },
+  tokensRemoved: {
+    name: 'agent_hooks.context.tokens_removed',
+    unit: '{token}',
+    description: 'Tokens that compactions took out of the context.',
   },
   agentToolCalls: {
     name: 'gen_ai.invoke_agent.tool_calls',

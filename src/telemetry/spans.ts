@@ -2,7 +2,7 @@
 import { type Attributes, SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
 import type { Resource } from '@opentelemetry/resources';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
-import type { FinishedSpan, TraceKey } from '../assemble/finished.ts';
+import type { FinishedSpan, Sums, TraceKey } from '../assemble/finished.ts';
 import { type AttributeLimits, clean } from './clean.ts';
 import { spanIdOf, traceIdOf } from './ids.ts';
 import { development, operations, ours, stable } from './names.ts';
@@ -47,7 +47,7 @@ export function mapSpan(span: FinishedSpan, facts: SpanContextFacts, resource: R
   ];
   return {
     name: nameOf(span, facts),
-    kind: SpanKind.INTERNAL,
+    kind: span.kind === 'chat' ? SpanKind.CLIENT : SpanKind.INTERNAL,
     spanContext: () => own,
     ...(parent ? { parentSpanContext: { traceId, spanId: parent, traceFlags: TraceFlags.SAMPLED } } : {}),
     startTime: hrTime(span.startMs),
@@ -81,6 +81,8 @@ function nameOf(span: FinishedSpan, facts: SpanContextFacts): string {
       return span.agent === undefined ? operations.invokeAgent : `${operations.invokeAgent} ${span.agent}`;
     case 'action':
       return `${operations.executeTool} ${span.tool}`;
+    case 'chat':
+      return span.model === undefined ? operations.chat : `${operations.chat} ${span.model}`;
   }
 }
 
@@ -110,6 +112,7 @@ function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes {
         [ours.sessionSubagents]: span.subagents,
         [ours.sessionDenied]: span.denied,
         [ours.sessionFailed]: span.failed,
+        ...sums(span),
       };
     case 'turn':
       return {
@@ -126,6 +129,7 @@ function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes {
         [ours.turnWaitMs]: span.waitMs === 0 ? undefined : span.waitMs,
         [ours.promptLength]: span.promptLength,
         ...decision(span),
+        ...sums(span),
       };
     case 'subagent':
       return {
@@ -137,6 +141,7 @@ function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes {
         [ours.subagentOutcome]: span.outcome,
         [ours.subagentActions]: span.actions,
         [ours.subagentContinuation]: span.ordinal === 0 ? undefined : span.ordinal,
+        ...sums(span),
       };
     case 'action':
       return {
@@ -156,7 +161,43 @@ function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes {
         [ours.actionWaitMs]: span.waitMs,
         ...decision(span),
       };
+    case 'chat':
+      return {
+        [development.operationName]: operations.chat,
+        [development.agentName]: span.subagent === undefined ? facts.agent : span.agent,
+        [development.providerName]: span.provider ?? facts.provider,
+        [development.requestModel]: span.model,
+        [development.responseModel]: span.model,
+        [development.responseId]: span.response,
+        [development.finishReasons]: span.finish === undefined ? undefined : [span.finish],
+        [development.inputTokens]: span.input,
+        [development.outputTokens]: span.output,
+        [development.cacheReadTokens]: span.cacheRead,
+        [development.cacheWriteTokens]: span.cacheWrite,
+        [development.reasoningTokens]: span.reasoning,
+        [ours.cacheWrite1hTokens]: span.cacheWrite1h,
+        [ours.agentId]: span.subagent,
+        [ours.modelRequest]: span.request,
+        [ours.modelRetries]: span.retries,
+        [ours.modelCost]: span.costUsd,
+      };
   }
+}
+
+/** What the responses within it used, as far as they were told. */
+function sums({ usage, complete }: { usage: Sums; complete: boolean }): Attributes {
+  const untold = complete ? undefined : false;
+  if (usage.calls === 0) return { [ours.usageComplete]: untold };
+  return {
+    [ours.modelCalls]: usage.calls,
+    [development.inputTokens]: usage.input,
+    [development.outputTokens]: usage.output,
+    [development.cacheReadTokens]: usage.cacheRead,
+    [development.cacheWriteTokens]: usage.cacheWrite,
+    [development.reasoningTokens]: usage.reasoning,
+    [ours.modelCost]: usage.costUsd,
+    [ours.usageComplete]: untold,
+  };
 }
 
 function decision(span: { decision: { outcome: string; source: string; basis: string } | undefined }): Attributes {

@@ -1,5 +1,13 @@
 /** One finished span of each kind and one event of each type with everything filled: what can leave is read off them. */
-import type { ActionSpan, FinishedSpan, SessionSpan, SubagentSpan, TurnSpan } from '../../src/assemble/finished.ts';
+import type {
+  ActionSpan,
+  ChatSpan,
+  FinishedSpan,
+  SessionSpan,
+  SubagentSpan,
+  Sums,
+  TurnSpan,
+} from '../../src/assemble/finished.ts';
 import { type Event, type EventType, FACTS, type Facts, SPEC_VERSION } from '../../src/event/event.ts';
 
 export const agent = 'AGENT';
@@ -22,6 +30,8 @@ const common = {
 };
 const decision = { outcome: 'deny' as const, source: 'user' as const, basis: 'observed' as const };
 
+const usage: Filled<Sums> = { calls: 1, input: 1, output: 1, cacheRead: 1, cacheWrite: 1, reasoning: 1, costUsd: 1 };
+
 const sessionSpan: Filled<SessionSpan> = {
   ...common,
   kind: 'session',
@@ -34,6 +44,8 @@ const sessionSpan: Filled<SessionSpan> = {
   subagents: 1,
   denied: 1,
   failed: 1,
+  usage,
+  complete: false,
 };
 const turnSpan: Filled<TurnSpan> = {
   ...common,
@@ -50,6 +62,8 @@ const turnSpan: Filled<TurnSpan> = {
   failed: 1,
   waitMs: 1,
   decision,
+  usage,
+  complete: false,
 };
 const subagentSpan: Filled<SubagentSpan> = {
   ...common,
@@ -62,6 +76,8 @@ const subagentSpan: Filled<SubagentSpan> = {
   outcome: 'completed',
   actions: 1,
   launchedBy: 'c',
+  usage,
+  complete: false,
 };
 const actionSpan: Filled<ActionSpan> = {
   ...common,
@@ -81,11 +97,34 @@ const actionSpan: Filled<ActionSpan> = {
   executable: 'git',
 };
 
+const chatSpan: Filled<ChatSpan> = {
+  ...common,
+  kind: 'chat',
+  key: key('chat'),
+  parent: key('turn'),
+  subagent: 'SUBAGENT',
+  agent: 'KIND',
+  model: 'MODEL',
+  provider: 'PROVIDER',
+  response: 'RESPONSE',
+  request: 'REQUEST',
+  finish: 'end_turn',
+  input: 1,
+  output: 1,
+  cacheRead: 1,
+  cacheWrite: 1,
+  cacheWrite1h: 1,
+  reasoning: 1,
+  costUsd: 1,
+  retries: 1,
+};
+
 export const spans: { [K in FinishedSpan['kind']]: Extract<FinishedSpan, { kind: K }> } = {
   session: sessionSpan,
   turn: turnSpan,
   subagent: subagentSpan,
   action: actionSpan,
+  chat: chatSpan,
 };
 
 const call = { model_id: 'm', input_tokens: 1, output_tokens: 1, latency_ms: 1, retry_count: 1 };
@@ -146,6 +185,14 @@ const facts: Filled<Facts> = {
   model: 'm',
   provider: 'p',
   usage: { cache_read_tokens: 1, cache_write_tokens: 1, cache_write_1h_tokens: 1, reasoning_tokens: 1 },
+  totals: {
+    input_tokens: 1,
+    output_tokens: 1,
+    cache_read_tokens: 1,
+    cache_write_tokens: 1,
+    cache_write_1h_tokens: 1,
+    reasoning_tokens: 1,
+  },
   finish: 'end_turn',
   response: 'RESPONSE',
   request: 'REQUEST',

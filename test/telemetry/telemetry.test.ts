@@ -35,9 +35,11 @@ const short = () =>
 
 describe('names', () => {
   test('what OpenTelemetry names is spelled as its package spells it', () => {
-    const known = new Set(Object.values(incubating).filter(value => typeof value === 'string'));
+    const known = new Set<string>(Object.values(incubating).filter(value => typeof value === 'string'));
     const names = [...Object.values(stable), ...Object.values(development)];
-    expect(names.filter(name => !known.has(name) && name !== 'event.name')).toEqual([]);
+    // Renamed or new in the registry of 2026, which no package holds yet.
+    const newer = ['event.name', 'gen_ai.usage.cache_write.input_tokens', 'gen_ai.token.modality'];
+    expect(names.filter(name => !known.has(name) && !newer.includes(name))).toEqual([]);
   });
 
   test('every name follows the naming rules: lower case, dots and underscores', () => {
