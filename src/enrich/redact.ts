@@ -2,7 +2,16 @@
  * What stays in the house stays out of the journal. Works by what is allowed, not by what is forbidden: each type of
  * event names the fields that are numbers or closed sets; text becomes a length and a keyed hash; the rest goes.
  */
-import { type Action, type Body, type Event, type Facts, type Fields, isVendor } from '../event/event.ts';
+import {
+  type Action,
+  type Body,
+  type Decision,
+  type Event,
+  type Facts,
+  type Fields,
+  isVendor,
+  type ModelCall,
+} from '../event/event.ts';
 import { canonicalJson } from '../lib/hash.ts';
 
 /** Hash of content under the installation's key. */
@@ -36,7 +45,7 @@ export function redact(body: Body, hash: Hash): Redacted {
         return {
           event_type: from.event_type,
           data: {
-            prompt_hash: prompt === undefined ? prompt_hash : hash(prompt),
+            prompt_hash: prompt === undefined ? keyed(prompt_hash, hash) : hash(prompt),
             prompt_length: prompt?.length ?? prompt_length,
             is_followup,
             decision: decision && withoutReason(decision, out),
@@ -48,7 +57,7 @@ export function redact(body: Body, hash: Hash): Redacted {
         return {
           event_type: from.event_type,
           data: {
-            response_hash: response === undefined ? response_hash : hash(response),
+            response_hash: response === undefined ? keyed(response_hash, hash) : hash(response),
             response_length: response?.length ?? response_length,
             final,
           },
@@ -70,9 +79,9 @@ export function redact(body: Body, hash: Hash): Redacted {
         };
       }
       case 'Model.Failed': {
-        const { error_type, error_message, ...call } = from.data;
+        const { error_type, error_message } = from.data;
         out('error_message', error_message);
-        return { event_type: from.event_type, data: { ...call, error_type: name(error_type) } };
+        return { event_type: from.event_type, data: { ...modelCall(from.data), error_type: name(error_type) } };
       }
       case 'Policy.Violation':
       case 'Policy.Blocked':
@@ -105,21 +114,37 @@ export function redact(body: Body, hash: Hash): Redacted {
         return { event_type: from.event_type, data: { attempt, action_name: name(action_name) } };
       }
       case 'Context.Compaction': {
-        const { strategy, ...numbers } = from.data;
-        return { event_type: from.event_type, data: { ...numbers, strategy: name(strategy) } };
+        const { trigger, strategy } = from.data;
+        return {
+          event_type: from.event_type,
+          data: { trigger, ...numbers(from.data, compactionFields), strategy: name(strategy) },
+        };
       }
-      // Numbers and closed sets alone.
       case 'Session.Start':
+        return { event_type: from.event_type, data: { start_reason: from.data.start_reason } };
       case 'Session.End':
-      case 'Session.Abort':
+      case 'Session.Abort': {
+        const { end_reason, usage } = from.data;
+        return { event_type: from.event_type, data: { end_reason, usage: usage && numbers(usage, usageFields) } };
+      }
       case 'Agent.Plan.Start':
-      case 'Agent.Plan.End':
+      case 'Agent.Plan.End': {
+        const { plan_type, step_count } = from.data;
+        return { event_type: from.event_type, data: { plan_type: kind(plan_type), step_count } };
+      }
       case 'Model.Requested':
       case 'Model.Responded':
+        return { event_type: from.event_type, data: modelCall(from.data) };
       case 'Retry.Loop.Detected':
-      case 'Retry.Loop.Aborted':
+      case 'Retry.Loop.Aborted': {
+        const { iteration_count, action_name, tokens_consumed, elapsed_ms } = from.data;
+        return {
+          event_type: from.event_type,
+          data: { iteration_count, action_name: name(action_name), tokens_consumed, elapsed_ms },
+        };
+      }
       case 'Context.UntilCompaction':
-        return from;
+        return { event_type: from.event_type, data: numbers(from.data, shareFields) };
     }
   }
 }
@@ -137,15 +162,37 @@ function withoutContent(action: Action, leave: (field: string, value: unknown) =
   };
 }
 
-function withoutReason<T extends { reason?: string | undefined }>(
-  decision: T,
-  leave: (field: string, value: unknown) => void,
-): T {
+function withoutReason(decision: Decision, leave: (field: string, value: unknown) => void): Decision {
   leave('reason', decision.reason);
-  return { ...decision, reason: undefined };
+  return { outcome: decision.outcome };
 }
 
 const name = (value: string | undefined): string | undefined => value?.slice(0, LONGEST_NAME);
+
+/** A word of a list that agents lengthen. */
+const kind = <T extends string>(value: T | undefined): T | undefined =>
+  /^[a-z_-]{1,32}$/.test(value ?? '') ? value : undefined;
+
+/** A hash that others made without a key lets a short text be guessed: what stays is a keyed hash of it. */
+const keyed = (said: string | undefined, hash: Hash): string | undefined =>
+  said === undefined || /^hmac-sha256:[0-9a-f]{32,64}$/.test(said) ? said : hash(said);
+
+const usageFields = ['total_tokens', 'total_actions', 'duration_ms'] as const;
+const shareFields = ['tokens_used', 'tokens_limit', 'percentage_used', 'tokens_remaining'] as const;
+const compactionFields = ['tokens_before', 'tokens_after', 'tokens_removed'] as const;
+
+function numbers<K extends string>(
+  from: { readonly [key in K]?: number | undefined },
+  fields: readonly K[],
+): { [key in K]?: number | undefined } {
+  const kept: { [key in K]?: number | undefined } = {};
+  for (const field of fields) if (from[field] !== undefined) kept[field] = from[field];
+  return kept;
+}
+
+function modelCall({ model_id, input_tokens, output_tokens, latency_ms, retry_count }: ModelCall): ModelCall {
+  return { model_id: name(model_id), input_tokens, output_tokens, latency_ms, retry_count };
+}
 
 /** Numbers, truth values and short words: what a reader has named as plain. */
 function plainFields(data: Fields): Fields {

@@ -220,6 +220,8 @@ export interface Facts {
   provider?: string | undefined;
   /** Parts of a response's tokens: `data.input_tokens` holds both cache parts, `data.output_tokens` the reasoning. Unknown is absent. */
   usage?: Usage | undefined;
+  /** What is stated of a whole session at its end, where nothing tells of its responses one by one. */
+  totals?: (Usage & { input_tokens?: number | undefined; output_tokens?: number | undefined }) | undefined;
   /** Why the model stopped, in the provider's words (end_turn, tool_use). */
   finish?: string | undefined;
   /** The provider's id of a response, and of the request. */

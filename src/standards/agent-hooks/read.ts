@@ -1,0 +1,152 @@
+/**
+ * An Agent Hooks event from somebody else, as input. The envelope must say which type of event it is and whose; in the
+ * data, what breaks the schema is left out and the rest stays. An event that otel-hooks wrote keeps its id and the facts
+ * beside the standard, so that a journal that is read again adds nothing.
+ */
+import * as z from 'zod';
+import { type Body, type EventType, eventTypes, FACTS, type Fields } from '../../event/event.ts';
+import { fieldsOf, isFields, own, text, word } from '../../lib/read.ts';
+import type { ToldEvent, ToldReading, Unreadable } from '../told.ts';
+import { actorTypes, agentModes, dataSchemas, envelopeSchema, isDateTime } from './schema.ts';
+
+export const isAgentHooks = (fields: Fields): boolean =>
+  typeof fields.spec_version === 'string' && typeof fields.event_type === 'string';
+
+const envelope = z.looseObject({
+  spec_version: envelopeSchema.shape.spec_version,
+  event_type: z.string().min(1),
+  session_id: z.string(),
+  event_id: lenient(z.string().min(1)),
+  timestamp: lenient(z.string().refine(isDateTime)),
+  parent_session_id: lenient(z.string().min(1)),
+  agent_mode: lenient(z.enum(agentModes)),
+  risk: lenient(envelopeSchema.shape.risk.unwrap()),
+});
+
+const name = lenient(z.string().min(1).max(256));
+const duration = lenient(z.number().nonnegative());
+const count = lenient(z.number().int().nonnegative());
+const parts = {
+  cache_read_tokens: count,
+  cache_write_tokens: count,
+  cache_write_1h_tokens: count,
+  reasoning_tokens: count,
+};
+
+/** What stands at `metadata["dev.otel-hooks"]`, field by field: whoever wrote it, nothing else passes. */
+const ownFacts = z.object({
+  native: name,
+  root: name,
+  turn: name,
+  call: name,
+  over: lenient(z.array(z.string().max(256)).max(128)),
+  tool: name,
+  mcp: lenient(z.object({ server: z.string().min(1).max(256) })),
+  agent: name,
+  launches: lenient(z.object({ id: name, agent: name })),
+  duration_ms: duration,
+  error_type: name,
+  exit_code: lenient(z.number().int()),
+  interrupted: lenient(z.boolean()),
+  decision: lenient(
+    z.object({
+      source: z.enum(['config', 'hook', 'user', 'classifier', 'mode', 'policy', 'sandbox', 'unknown']),
+      basis: z.enum(['observed', 'inferred']),
+    }),
+  ),
+  phase: lenient(z.enum(['before', 'after'])),
+  model: name,
+  provider: name,
+  usage: lenient(z.object(parts)),
+  totals: lenient(z.object({ ...parts, input_tokens: count, output_tokens: count })),
+  finish: name,
+  response: name,
+  request: name,
+  started_ms: count,
+  cost_usd: duration,
+  permission_mode: name,
+});
+
+export function readAgentHooks(fields: Fields): ToldEvent | Unreadable {
+  const read = envelope.safeParse(fields);
+  if (!read.success) return { unreadable: 'invalid-event' };
+  const { event_type, event_id, session_id, parent_session_id, timestamp, agent_mode, risk } = read.data;
+  if (session_id === '') return { unreadable: 'no-session-id' };
+  const told = fieldsOf(fieldsOf(fields.metadata)[FACTS]);
+  const { root, native, ...facts } = told.v === 1 ? ownFacts.parse(told) : ownFacts.parse({});
+  const parent = root ?? (parent_session_id === session_id ? undefined : parent_session_id);
+  const atMs = timestamp === undefined ? Number.NaN : Date.parse(timestamp);
+  const body = bodyOf(event_type, fields.data);
+  const says: ToldReading = {
+    ...body,
+    id: event_id,
+    facts,
+    risk,
+    mode: agent_mode,
+    actor: actorOf(fields.actor),
+    subagent: parent === undefined ? undefined : session_id,
+  };
+  if (facts.call === undefined && body.event_type === 'Action.Before') says.pairs = 'opens';
+  if (facts.call === undefined && body.event_type === 'Action.After') says.pairs = 'closes';
+  return {
+    standard: 'agent-hooks',
+    source: word(fieldsOf(fields.source).tool),
+    session: parent ?? session_id,
+    native: native ?? event_type,
+    cwd: undefined,
+    atMs: Number.isNaN(atMs) ? undefined : atMs,
+    // What otel-hooks concluded for itself it concludes anew.
+    says: body.event_type.startsWith('vendor.otel-hooks.') ? [] : [says],
+  };
+}
+
+const isEventType = (type: string): type is EventType => (eventTypes as readonly string[]).includes(type);
+
+function bodyOf(type: string, data: unknown): Body {
+  if (isEventType(type)) return { event_type: type, data: conforming(type, fieldsOf(data)) } as Body;
+  const vendor = /^vendor\.[A-Za-z0-9_-]{1,64}\.[A-Za-z0-9_.:-]{1,64}$/.test(type);
+  const plain = /^[A-Za-z0-9_.:-]{1,64}$/.test(type);
+  // Short texts may be content: of a stranger's own events numbers and truth values stay.
+  const kept = Object.entries(fieldsOf(data)).filter(([, value]) => ['number', 'boolean'].includes(typeof value));
+  return {
+    event_type: vendor ? (type as `vendor.${string}`) : `vendor.agent-hooks.${plain ? type : 'unnamed'}`,
+    data: Object.fromEntries(kept),
+  };
+}
+
+/** As deep as a breach may stand: `action.result.exit_code`. */
+const MOST_BREACHES = 64;
+
+/** The data without the fields that break the schema. */
+function conforming(type: EventType, data: Fields): Fields {
+  const schema: z.ZodType = dataSchemas[type];
+  // The model's action events always hold an action, of which nothing may be known.
+  const actionless = (type === 'Action.Before' || type === 'Action.After') && !isFields(data.action);
+  const copy = structuredClone(actionless ? { ...data, action: {} } : data);
+  for (let look = 0; look < MOST_BREACHES; look += 1) {
+    const read = schema.safeParse(copy);
+    if (read.success) return copy;
+    for (const { path } of read.error.issues) remove(copy, path);
+  }
+  return actionless ? { action: {} } : {};
+}
+
+/** What is missing cannot be taken away: then what it is missing in goes. */
+function remove(from: Fields, path: readonly PropertyKey[]): void {
+  let at: unknown = from;
+  for (const part of path.slice(0, -1)) at = isFields(at) ? own(at, String(part)) : undefined;
+  const last = String(path.at(-1));
+  if (isFields(at) && Object.hasOwn(at, last)) delete (at as Record<string, unknown>)[last];
+  else if (path.length > 1) remove(from, path.slice(0, -1));
+}
+
+/** `agent` stands in the standard's table of actors, `ai_agent` in its schema. */
+function actorOf(actor: unknown): ToldReading['actor'] {
+  const type = text(fieldsOf(actor).type);
+  return type === 'agent' ? 'ai_agent' : actorTypes.find(known => known === type);
+}
+
+/** A field of another type than expected says nothing. */
+function lenient<T extends z.ZodType>(type: T): z.ZodCatch<z.ZodOptional<T>> {
+  return type.optional().catch(undefined);
+}

@@ -1,0 +1,45 @@
+/**
+ * What an event of an open standard says, in the model's words. The drain finds its session and pairs calls without ids;
+ * which agent it is about, it says itself.
+ */
+import type { AgentMode, Body, Facts, Fields, Risk } from '../event/event.ts';
+
+export interface ToldEvent {
+  readonly standard: 'agent-hooks' | 'openhook' | 'base-coat';
+  /** The agent as the event spells it; absent where the standard has no word for it. */
+  readonly source: string | undefined;
+  readonly session: string;
+  /** Its type there. */
+  readonly native: string;
+  readonly cwd: string | undefined;
+  readonly atMs: number | undefined;
+  /** The agent's own payload, where the event carries it: it knows more than the event. */
+  readonly payload?: Fields | undefined;
+  readonly says: readonly ToldReading[];
+  /** Oddities that cost nothing, for the books. */
+  readonly odd?: readonly string[] | undefined;
+}
+
+export type ToldReading = Body & {
+  /** The native id that it shares with the agent's own hooks. */
+  key?: string | undefined;
+  /** The event's id in its standard: repeated, it is the same event. */
+  id?: string | undefined;
+  facts?: Partial<Omit<Facts, 'v' | 'seq' | 'time'>> | undefined;
+  actor?: 'user' | 'ai_agent' | 'system' | undefined;
+  mode?: AgentMode | undefined;
+  risk?: Risk | undefined;
+  subagent?: string | undefined;
+  atMs?: number | undefined;
+  /** A call or a subagent without an id: the oldest open one that looks alike is meant. `unless open` leaves it to the caller. */
+  pairs?: 'opens' | 'closes' | undefined;
+  /** Counts only as the first sign of its session. */
+  onlyFirst?: true | undefined;
+};
+
+/** What cannot be read, and why: it costs itself. */
+export interface Unreadable {
+  readonly unreadable: 'invalid-event' | 'no-session-id';
+}
+
+export const isUnreadable = (value: object): value is Unreadable => 'unreadable' in value;
