@@ -4,11 +4,23 @@ import { claudeCode } from './claude-code/claude-code.ts';
 import { cline } from './cline/cline.ts';
 import { codex } from './codex/codex.ts';
 import type { Agent } from './contract.ts';
+import { copilot } from './copilot/copilot.ts';
 import { cursor } from './cursor/cursor.ts';
 import { geminiCli } from './gemini-cli/gemini-cli.ts';
 import { kiro } from './kiro/kiro.ts';
+import { openCode } from './opencode/opencode.ts';
 
-export const agents: readonly Agent[] = [claudeCode, codex, geminiCli, cursor, kiro, cline, antigravity];
+export const agents: readonly Agent[] = [
+  claudeCode,
+  codex,
+  geminiCli,
+  cursor,
+  copilot,
+  kiro,
+  openCode,
+  cline,
+  antigravity,
+];
 
 /** The agent that help texts and the demonstration take as their example. */
 export const exampleAgent: Agent = claudeCode;

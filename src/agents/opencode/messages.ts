@@ -1,0 +1,151 @@
+/** Messages and their parts as V1 says them on its bus and keeps them in its store, and the tools of both versions. */
+import type { Fields } from '../../event/event.ts';
+import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
+import type { Reading } from '../contract.ts';
+
+export const actions = {
+  apply_patch: 'write_file',
+  bash: 'shell',
+  edit: 'code_edit',
+  execute: 'execute',
+  glob: 'glob',
+  grep: 'grep',
+  list: 'list_directory',
+  lsp: 'lsp',
+  patch: 'write_file',
+  plan_enter: 'enter_plan_mode',
+  plan_exit: 'exit_plan_mode',
+  question: 'ask_user_question',
+  read: 'read_file',
+  shell: 'shell',
+  skill: 'skill',
+  subagent: 'agent',
+  task: 'agent',
+  todoread: 'todo_read',
+  todowrite: 'todo_write',
+  webfetch: 'web_search',
+  websearch: 'web_search',
+  write: 'write_file',
+} as const satisfies Record<string, string>;
+
+const actionNames: Readonly<Record<string, string>> = actions;
+
+/** A tool of an MCP server is `<server>_<tool>`, and where to cut is not to be seen: it keeps its name. */
+export const actionName = (tool: string | undefined): string =>
+  tool === undefined ? 'unknown' : (own(actionNames, tool) ?? tool);
+
+/** What a call of a tool launches; the child's id shows once it runs. */
+export function launchOf(
+  tool: string | undefined,
+  input: Fields,
+  metadata: Fields,
+): NonNullable<Reading['facts']>['launches'] {
+  if (tool !== 'task' && tool !== 'subagent') return undefined;
+  return {
+    id: word(metadata.sessionId) ?? word(metadata.sessionID),
+    agent: word(input.subagent_type) ?? word(input.agent),
+  };
+}
+
+/** A tool part, which comes again with each change of its state, as the events that it stands for so far. */
+export function actionsOf(part: Fields, waitedMs: number): Reading[] {
+  const call = word(part.callID);
+  const state = fieldsOf(part.state);
+  const startMs = number(fieldsOf(state.time).start);
+  const status = text(state.status);
+  if (part.type !== 'tool' || call === undefined || startMs === undefined || status === 'pending') return [];
+  const tool = text(part.tool) ?? 'unknown';
+  const input = fieldsOf(state.input);
+  const name = actionName(tool);
+  const metadata = fieldsOf(state.metadata);
+  const launches = launchOf(tool, input, metadata);
+  const facts = { call, tool, launches };
+  const readings: Reading[] = [
+    { event_type: 'Action.Before', key: call, data: { action: { name, input } }, facts, atMs: startMs },
+  ];
+  if (tool === 'plan_enter')
+    readings.push({ event_type: 'Agent.Plan.Start', key: call, data: { plan_type: 'plan' }, atMs: startMs });
+  const endMs = number(fieldsOf(state.time).end);
+  if ((status !== 'completed' && status !== 'error') || endMs === undefined) return readings;
+  const exitCode = number(metadata.exit);
+  const failed = status === 'error' || (exitCode !== undefined && exitCode !== 0);
+  readings.push({
+    event_type: 'Action.After',
+    key: call,
+    data: {
+      action: { name, input, result: { success: !failed, exit_code: exitCode, error_message: text(state.error) } },
+    },
+    facts: {
+      ...facts,
+      duration_ms: Math.max(0, endMs - startMs - waitedMs),
+      error_type: failed ? (status === 'error' ? 'tool_error' : 'exit_code') : undefined,
+    },
+    atMs: endMs,
+  });
+  if (tool === 'plan_exit')
+    readings.push({ event_type: 'Agent.Plan.End', key: call, data: { plan_type: 'plan' }, atMs: endMs });
+  return readings;
+}
+
+/** An assistant's message, once it is complete. It comes again and again while it grows. */
+export function responseOf(info: Fields): Reading | undefined {
+  const id = word(info.id);
+  const time = fieldsOf(info.time);
+  const completedMs = number(time.completed);
+  if (info.role !== 'assistant' || id === undefined || completedMs === undefined) return undefined;
+  return responded(
+    {
+      id,
+      model: word(info.modelID),
+      provider: word(info.providerID),
+      finish: word(info.finish),
+      turn: word(info.parentID),
+    },
+    info,
+    completedMs,
+  );
+}
+
+export interface Response {
+  id: string;
+  model: string | undefined;
+  provider: string | undefined;
+  finish: string | undefined;
+  turn?: string | undefined;
+  latencyMs?: number | undefined;
+}
+
+/** What a response cost: `input` leaves out what caches gave and took, `output` the reasoning. */
+export function responded(response: Response, paid: Fields, atMs: number | undefined): Reading {
+  const tokens = fieldsOf(paid.tokens);
+  const cache = fieldsOf(tokens.cache);
+  const sum = (...parts: unknown[]): number | undefined => {
+    const known = parts.map(number);
+    return known[0] === undefined ? undefined : known.reduce<number>((total, part) => total + (part ?? 0), 0);
+  };
+  const { id, model, provider, finish, turn, latencyMs } = response;
+  return {
+    event_type: 'Model.Responded',
+    key: id,
+    data: {
+      model_id: model,
+      input_tokens: sum(tokens.input, cache.read, cache.write),
+      output_tokens: sum(tokens.output, tokens.reasoning),
+      latency_ms: latencyMs,
+    },
+    facts: {
+      turn,
+      model,
+      provider,
+      finish,
+      response: id,
+      cost_usd: number(paid.cost),
+      usage: {
+        cache_read_tokens: number(cache.read),
+        cache_write_tokens: number(cache.write),
+        reasoning_tokens: number(tokens.reasoning),
+      },
+    },
+    atMs,
+  };
+}

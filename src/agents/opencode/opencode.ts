@@ -1,0 +1,484 @@
+/**
+ * OpenCode, V1 (1.x) and V2 (2.x). Facts: V1 source at 1.18.18, V2 schemas up to 2.0.32 and recordings of 2.0.16; checked 2026-11-18.
+ *
+ * It runs no commands: a plugin in its process passes on what its event bus says, as it says it, `{type, properties}` from V1
+ * and `{type, created, data}` from V2, and adds `session_id` (the root of the session's family), `event_time`, `directory` and
+ * `opencode_version`. What V1 has as a hook and not as an event comes in the same form, under the hook's name.
+ *
+ * Sessions, messages and calls have ids, and a child session is a session of its own that names its parent. In V1 an answer names
+ * its prompt; in V2 a turn is what runs between two words of an execution, and has the id of the prompt that began it.
+ */
+import type { ActionResult, Fields } from '../../event/event.ts';
+import { fieldsOf, number, text, word } from '../../lib/read.ts';
+import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
+import { actionName, actions, actionsOf, launchOf, responded, responseOf } from './messages.ts';
+
+/** An event, as far as both versions have it in common. */
+interface Happened {
+  data: Fields;
+  /** The session that it is about, which may be a child. */
+  session: string;
+  isChild: boolean;
+  atMs: number | undefined;
+  memory: Memory;
+}
+
+const readers: Record<string, (happened: Happened) => Reading[]> = {
+  'session.created': ({ data, session, memory }) => {
+    const agent = word((data.info === undefined ? data : fieldsOf(data.info)).agent);
+    if (agent !== undefined) memory.remember('agent', session, agent);
+    return [{ event_type: 'Session.Start', key: 'start', data: { start_reason: 'new' } }];
+  },
+  'session.forked': () => [{ event_type: 'Session.Start', key: 'start', data: { start_reason: 'new' } }],
+  'session.deleted': () => [{ event_type: 'Session.End', data: { end_reason: 'exit' } }],
+  // V1's process ends.
+  dispose: () => [{ event_type: 'Session.End', data: { end_reason: 'exit' } }],
+
+  // ---- V1: prompts, messages and their parts
+  'chat.message': happened => {
+    const { data, session, memory, isChild } = happened;
+    const id = word(data.messageID);
+    if (id !== undefined) memory.remember('turn', session, id);
+    return [
+      ...chosen(happened),
+      {
+        event_type: 'Prompt.Submitted',
+        key: id,
+        data: { prompt: written(data.parts) },
+        actor: isChild ? 'ai_agent' : 'user',
+      },
+    ];
+  },
+  'chat.params': ({ data }) => {
+    const model = fieldsOf(data.model);
+    const id = word(model.id) ?? word(model.modelID);
+    return [{ event_type: 'Model.Requested', data: { model_id: id }, facts: { model: id } }];
+  },
+  'message.updated': ({ data }) => {
+    const response = responseOf(fieldsOf(data.info));
+    return response ? [response] : [];
+  },
+  'message.part.updated': ({ data, memory }) => {
+    const part = fieldsOf(data.part);
+    const call = word(part.callID);
+    if (call !== undefined) memory.remember('tool', call, text(part.tool) ?? '');
+    return actionsOf(part, waitedMs(call, memory));
+  },
+  'session.status': ({ data }) => {
+    const status = fieldsOf(data.status);
+    return status.type === 'retry' ? [retried(status.attempt, status.message)] : [];
+  },
+  // Comes after an abort and after an error too, which have ended the turn already.
+  'session.idle': happened =>
+    happened.memory.recall('turn', happened.session) === undefined ? [] : answered(happened),
+  'session.error': happened => {
+    const error = fieldsOf(happened.data.error);
+    if (error.name === 'MessageAbortedError') return interrupted(happened);
+    return failed(happened, text(error.name), fieldsOf(error.data).message);
+  },
+  'experimental.session.compacting': ({ data }) => [compaction(data, 'before')],
+  'session.compacted': ({ data }) => [compaction(data, 'after')],
+
+  // ---- V2: executions and their steps
+  'session.inbox.enqueued': ({ data, session, memory, isChild }) => {
+    const item = fieldsOf(data.item);
+    const id = word(data.inboxID);
+    if (item.type !== 'user' || id === undefined) return [];
+    memory.remember('queued', id, session);
+    // What comes while an execution runs steers it; if it has to wait, the next execution is its turn.
+    if (memory.recall('running', session) === undefined) memory.remember('turn', session, id);
+    return [
+      {
+        event_type: 'Prompt.Submitted',
+        key: id,
+        data: { prompt: text(fieldsOf(item.payload).text) },
+        actor: isChild ? 'ai_agent' : 'user',
+      },
+    ];
+  },
+  'session.inbox.delivered': taken,
+  'session.inbox.cancelled': taken,
+  'session.execution.started': ({ session, memory }) => {
+    const next = memory.list('queued').find(([, queued]) => queued === session)?.[0];
+    if (next !== undefined) memory.remember('turn', session, next);
+    memory.remember('running', session, '1');
+    return [];
+  },
+  'session.step.started': ({ data, atMs, memory }) => {
+    // `started` is the request, the event itself the first byte of the answer.
+    const startedMs = number(data.started) ?? atMs;
+    const model = fieldsOf(data.model);
+    const step = word(data.assistantMessageID);
+    if (step !== undefined) memory.remember('step', step, JSON.stringify([model.id, model.providerID, startedMs]));
+    return [
+      {
+        event_type: 'Model.Requested',
+        key: step,
+        data: { model_id: word(model.id) },
+        facts: { model: word(model.id), provider: word(model.providerID) },
+        atMs: startedMs,
+      },
+    ];
+  },
+  'session.step.streamed': ({ data, atMs, memory }) => {
+    const step = word(data.assistantMessageID);
+    if (step !== undefined && atMs !== undefined) memory.remember('streamed', step, String(atMs));
+    return [];
+  },
+  'session.step.ended': stepped,
+  // That it failed is said by its execution; what it cost, here.
+  'session.step.failed': happened => (happened.data.tokens === undefined ? [] : stepped(happened)),
+  'session.text.ended': ({ data, session, memory }) => {
+    memory.remember('answer', session, String(text(data.text)?.length ?? 0));
+    return [];
+  },
+  'session.tool.input.started': ({ data, memory }) => {
+    // The only event of a call that names its tool.
+    const call = callOf(data);
+    if (call !== undefined) memory.remember('tool', call, text(data.name) ?? '');
+    return [];
+  },
+  'session.tool.called': ({ data, atMs, memory }) => {
+    const call = callOf(data);
+    if (call !== undefined && atMs !== undefined) memory.remember('called', call, String(atMs));
+    const tool = toolOf(call, memory);
+    const input = fieldsOf(data.input);
+    return [
+      {
+        event_type: 'Action.Before',
+        key: call,
+        data: { action: { name: actionName(tool), input } },
+        facts: { call, tool, launches: launchOf(tool, input, {}) },
+      },
+    ];
+  },
+  'session.tool.success': happened => {
+    // A command that returned an error is a success too.
+    const exitCode = number(fieldsOf(happened.data.metadata).exit);
+    const success = exitCode === undefined || exitCode === 0;
+    return [called(happened, { success, exit_code: exitCode }, { error_type: success ? undefined : 'exit_code' })];
+  },
+  'session.tool.failed': happened => {
+    const error = fieldsOf(happened.data.error);
+    const aborted = error.type === 'aborted';
+    return [
+      called(
+        happened,
+        { success: false, error_message: text(error.message) },
+        { interrupted: aborted || undefined, error_type: aborted ? 'interrupted' : errorKind(text(error.type)) },
+      ),
+    ];
+  },
+  'session.retry.scheduled': ({ data }) => [retried(data.attempt, fieldsOf(data.error).message)],
+  'session.execution.succeeded': answered,
+  'session.execution.failed': happened => {
+    const error = fieldsOf(happened.data.error);
+    return failed(happened, text(error.type), error.message);
+  },
+  // The reason is `shutdown` even where a person refused a call.
+  'session.execution.interrupted': interrupted,
+  'session.compaction.started': ({ data }) => [compaction(data, 'before')],
+  'session.compaction.ended': ({ data }) => [compaction(data, 'after')],
+  'session.agent.selected': chosen,
+
+  // ---- a person is asked, and answers
+  'permission.asked': ({ data, atMs, memory }) => {
+    const request = word(data.id);
+    const call = word(fieldsOf(data.tool).callID) ?? callOf(fieldsOf(data.source));
+    if (request !== undefined) memory.remember('request', request, JSON.stringify([call, atMs]));
+    const facts = { call, tool: toolOf(call, memory), decision: { source: 'unknown', basis: 'observed' } as const };
+    return [
+      { event_type: 'Agent.Notification', key: request, data: { type: 'ToolPermission' }, actor: 'system', facts },
+      {
+        event_type: 'Agent.Decision',
+        key: request && `asked:${request}`,
+        data: { decision: { outcome: 'ask' }, action_name: actionName(facts.tool) },
+        facts,
+      },
+    ];
+  },
+  'permission.replied': ({ data, atMs, memory }) => {
+    const request = word(data.requestID) ?? word(data.permissionID);
+    const [asked, askedMs] = listed(request && memory.recall('request', request));
+    const call = word(asked);
+    if (call !== undefined && typeof askedMs === 'number' && atMs !== undefined) {
+      memory.remember('waited', call, String(waitedMs(call, memory) + Math.max(0, atMs - askedMs)));
+    }
+    const facts = { call, tool: toolOf(call, memory), decision: { source: 'user', basis: 'observed' } as const };
+    const name = actionName(facts.tool);
+    if ((data.reply ?? data.response) !== 'reject') {
+      return [
+        {
+          event_type: 'Agent.Decision',
+          key: request && `replied:${request}`,
+          data: { decision: { outcome: 'allow' }, action_name: name },
+          actor: 'user',
+          facts,
+        },
+      ];
+    }
+    const blocked: Reading = {
+      event_type: 'Policy.Blocked',
+      key: request,
+      data: { policy_name: 'permission', action: { name } },
+      actor: 'user',
+      facts,
+    };
+    if (call === undefined) return [blocked];
+    // The failure that follows says no more than this.
+    return [
+      blocked,
+      {
+        event_type: 'Action.After',
+        key: call,
+        data: { action: { name }, decision: { outcome: 'deny' } },
+        facts,
+      },
+    ];
+  },
+  'question.asked': ({ data }) => [questioned(word(data.id), word(fieldsOf(data.tool).callID))],
+  'form.created': ({ data }) => {
+    const form = fieldsOf(data.form);
+    const metadata = fieldsOf(form.metadata);
+    return metadata.kind === 'question' ? [questioned(word(form.id), callOf(fieldsOf(metadata.tool)))] : [];
+  },
+};
+
+const edges = new Set([
+  'session.created',
+  'session.deleted',
+  'dispose',
+  'chat.message',
+  'session.idle',
+  'session.error',
+  'session.inbox.enqueued',
+  'session.execution.succeeded',
+  'session.execution.failed',
+  'session.execution.interrupted',
+]);
+
+const events: Record<string, HookEvent> = Object.fromEntries(
+  Object.entries(readers).map(([name, read]) => [
+    name,
+    { ...(edges.has(name) ? { edge: true } : {}), read: (fields, memory) => shared(fields, memory, read) },
+  ]),
+);
+
+/** Betas of V2 said `input` where later versions say `inbox`. */
+const nameOf = (fields: Fields): string | undefined =>
+  word(fields.type)?.replace(/^session\.input\./, 'session.inbox.');
+
+const dataOf = (fields: Fields): Fields => fieldsOf(fields.data ?? fields.properties);
+
+function sessionOf(fields: Fields): string | undefined {
+  const data = dataOf(fields);
+  const info = fieldsOf(data.info);
+  return (
+    word(data.sessionID) ??
+    word(info.sessionID) ??
+    word(fieldsOf(data.part).sessionID) ??
+    word(fieldsOf(data.form).sessionID) ??
+    (nameOf(fields)?.startsWith('session.') ? word(info.id) : undefined) ??
+    word(fields.session_id)
+  );
+}
+
+export const openCode: Agent = {
+  id: 'opencode',
+  title: 'OpenCode',
+  source: { docs: 'https://opencode.ai/docs/plugins/', version: '1.18.18, 2.0.32', checked: '2026-11-18' },
+
+  signs(fields) {
+    const name = nameOf(fields);
+    const session = sessionOf(fields);
+    if (name === undefined || session === undefined) return 0;
+    const known = Object.hasOwn(events, name);
+    if (word(fields.opencode_version) !== undefined) return known ? 1 : 0.9;
+    // The bare event, as the bus says it.
+    const bare =
+      /^ses_/.test(session) && /^[a-z]+(\.[a-z]+)+$/.test(name) && ('data' in fields || 'properties' in fields);
+    return bare ? (known ? 0.95 : 0.7) : 0;
+  },
+  eventName: nameOf,
+  session: fields => word(fields.session_id) ?? sessionOf(fields),
+  cwd: fields => word(fields.directory) ?? word(fieldsOf(fields.location).directory),
+  version: fields => word(fields.opencode_version),
+  events,
+  actions,
+  settles: { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' },
+  transcript: absent('its database is not read; a session from before the plugin is unknown'),
+  reply: { stdout: '' },
+  settings: absent('not written by enable yet; it takes a plugin that passes its events on to the hook command'),
+  demo: absent('one agent is enough to show what comes of a session'),
+};
+
+/** The readings of an event, with what all of them share. */
+function shared(fields: Fields, memory: Memory, read: (happened: Happened) => Reading[]): Reading[] {
+  const session = sessionOf(fields) ?? '';
+  const isChild = session !== (word(fields.session_id) ?? session);
+  const atMs = number(fields.created) ?? number(fields.event_time);
+  // Asked before the event is read, which may end it.
+  const turn = memory.recall('turn', session);
+  const readings = read({ data: dataOf(fields), session, isChild, atMs, memory });
+  const agent = memory.recall('agent', session);
+  return readings.map(reading => ({
+    actor: 'ai_agent',
+    ...reading,
+    facts: {
+      turn: memory.recall('turn', session) ?? turn,
+      agent: isChild ? agent : undefined,
+      ...withoutUnknown(reading.facts ?? {}),
+    },
+    atMs: reading.atMs ?? atMs,
+    mode: agent === undefined ? undefined : agent === 'plan' ? 'plan' : 'agent',
+    subagent: isChild ? session : undefined,
+  }));
+}
+
+const withoutUnknown = (facts: NonNullable<Reading['facts']>): NonNullable<Reading['facts']> =>
+  Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined));
+
+/** A turn that came to its answer. A child is over with it. */
+function answered({ session, memory, isChild }: Happened): Reading[] {
+  const length = memory.recall('answer', session);
+  endTurn(session, memory);
+  const answer: Reading = {
+    event_type: 'Agent.Response',
+    data: { final: true, response_length: length === undefined ? undefined : Number(length) },
+  };
+  return isChild ? [answer, { event_type: 'Session.End', data: { end_reason: 'completed' } }] : [answer];
+}
+
+function interrupted({ session, memory, isChild }: Happened): Reading[] {
+  endTurn(session, memory);
+  if (isChild) return [{ event_type: 'Session.Abort', data: {}, facts: { interrupted: true } }];
+  return [{ event_type: 'Agent.Response', data: { final: true }, facts: { interrupted: true } }];
+}
+
+function failed({ session, memory, isChild }: Happened, kind: string | undefined, message: unknown): Reading[] {
+  endTurn(session, memory);
+  const facts = { error_type: errorKind(kind) };
+  const readings: Reading[] = [
+    { event_type: 'Model.Failed', data: { error_type: facts.error_type, error_message: text(message) }, facts },
+    {
+      event_type: 'Agent.Error',
+      data: { error_type: 'ModelError', error_message: text(message), origin_event: 'Model.Failed' },
+      facts,
+    },
+  ];
+  return isChild ? [...readings, { event_type: 'Session.End', data: { end_reason: 'error' } }] : readings;
+}
+
+function endTurn(session: string, memory: Memory): void {
+  for (const kind of ['turn', 'running', 'answer']) memory.forget(kind, session);
+}
+
+function taken({ data, memory }: Happened): Reading[] {
+  memory.forget('queued', word(data.inboxID) ?? '');
+  return [];
+}
+
+/** Another agent goes on: from then on it is planning, or no longer. */
+function chosen({ data, session, memory }: Happened): Reading[] {
+  const agent = word(data.agent);
+  const former = memory.recall('agent', session);
+  if (agent === undefined || agent === former) return [];
+  memory.remember('agent', session, agent);
+  if (agent === 'plan') return [{ event_type: 'Agent.Plan.Start', data: { plan_type: 'plan' } }];
+  return former === 'plan' ? [{ event_type: 'Agent.Plan.End', data: { plan_type: 'plan' } }] : [];
+}
+
+/** A step is one response. It ends when its calls have run; what the model took ended with the stream. */
+function stepped({ data, atMs, memory }: Happened): Reading[] {
+  const step = word(data.assistantMessageID);
+  if (step === undefined) return [];
+  const [model, provider, startedMs] = listed(memory.recall('step', step));
+  const streamed = memory.recall('streamed', step);
+  const endMs = streamed === undefined ? atMs : Number(streamed);
+  memory.forget('step', step);
+  memory.forget('streamed', step);
+  return [
+    responded(
+      {
+        id: step,
+        model: word(model),
+        provider: word(provider),
+        finish: word(data.finish) ?? word(data.rawFinish),
+        latencyMs: streamed !== undefined && typeof startedMs === 'number' ? Number(streamed) - startedMs : undefined,
+      },
+      data,
+      endMs,
+    ),
+  ];
+}
+
+function called({ data, atMs, memory }: Happened, result: ActionResult, facts: NonNullable<Reading['facts']>): Reading {
+  const call = callOf(data);
+  const tool = toolOf(call, memory);
+  const calledMs = Number((call && memory.recall('called', call)) ?? Number.NaN);
+  const durationMs = atMs === undefined ? Number.NaN : atMs - calledMs - waitedMs(call, memory);
+  if (call !== undefined) for (const kind of ['called', 'waited', 'tool']) memory.forget(kind, call);
+  return {
+    event_type: 'Action.After',
+    key: call,
+    data: { action: { name: actionName(tool), result } },
+    facts: {
+      call,
+      tool,
+      launches: launchOf(tool, {}, fieldsOf(data.metadata)),
+      duration_ms: Number.isNaN(durationMs) ? undefined : Math.max(0, durationMs),
+      ...facts,
+    },
+  };
+}
+
+const retried = (attempt: unknown, reason: unknown): Reading => ({
+  event_type: 'Retry.Triggered',
+  data: { attempt: number(attempt), reason: text(reason) },
+  actor: 'system',
+});
+
+const questioned = (key: string | undefined, call: string | undefined): Reading => ({
+  event_type: 'Agent.Notification',
+  key,
+  data: { type: 'Question' },
+  actor: 'system',
+  facts: { call },
+});
+
+function compaction(data: Fields, phase: 'before' | 'after'): Reading {
+  const trigger = data.reason === 'auto' || data.reason === 'manual' ? data.reason : undefined;
+  return { event_type: 'Context.Compaction', data: { trigger }, actor: 'system', facts: { phase } };
+}
+
+/** Betas of V2 said `callID`. */
+const callOf = (data: Fields): string | undefined => word(data.id) ?? word(data.callID);
+
+const toolOf = (call: string | undefined, memory: Memory): string | undefined =>
+  call === undefined ? undefined : word(memory.recall('tool', call));
+
+/** How long people were asked about a call. */
+const waitedMs = (call: string | undefined, memory: Memory): number =>
+  Number((call && memory.recall('waited', call)) ?? '0');
+
+function listed(remembered: string | undefined): unknown[] {
+  const list: unknown = remembered ? JSON.parse(remembered) : [];
+  return Array.isArray(list) ? list : [];
+}
+
+/** `APIError` and `provider.invalid-request` alike as a short word of a closed set. */
+function errorKind(kind: string | undefined): string {
+  const snake = (kind ?? '')
+    .replace(/Error$/, '')
+    .replace(/([a-z])([A-Z])/g, '$1_$2')
+    .replace(/[.-]/g, '_')
+    .toLowerCase();
+  return /^[a-z][a-z0-9_]{0,63}$/.test(snake) ? snake : 'unknown';
+}
+
+/** What the person wrote: parts that the program added say so. */
+function written(parts: unknown): string | undefined {
+  if (!Array.isArray(parts)) return undefined;
+  const texts = parts.map(fieldsOf).flatMap(part => (part.synthetic === true ? [] : (text(part.text) ?? [])));
+  return texts.length === 0 ? undefined : texts.join('\n');
+}
