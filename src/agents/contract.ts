@@ -239,6 +239,8 @@ export interface Agent {
   /** How surely is this payload this agent's? 0 to 1. */
   signs(fields: Fields): number;
   eventName(fields: Fields): string | undefined;
+  /** For payloads that do not say which event they are: what their fields show, should the command not name it either. */
+  eventByShape?(fields: Fields): string | undefined;
   session(fields: Fields, sender: Sender): string | undefined;
   cwd(fields: Fields): string | undefined;
   version?(fields: Fields): string | undefined;

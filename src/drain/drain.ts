@@ -52,7 +52,7 @@ export function drain(fragment: Fragment, deps: Drain): Drained {
   const session = agent.session(fields, { cwd: sentFrom, ppid, boot: fragment.boot });
   if (session === undefined) return { fate: 'rejected', reason: 'no-session-id' };
   if (!isId(session)) return { fate: 'rejected', reason: 'bad-session-id' };
-  const native = agent.eventName(fields) ?? fragment.header.event;
+  const native = agent.eventName(fields) ?? fragment.header.event ?? agent.eventByShape?.(fields);
   if (native === undefined) return { fate: 'rejected', reason: 'no-event-name' };
 
   const cwd = agent.cwd(fields) ?? fragment.header.cwd;
@@ -165,7 +165,8 @@ interface Circumstances {
 
 /** Gives a reading its envelope and its id; none when the session has had it. */
 function identify(state: SessionState, reading: Reading, at: Circumstances): Event | undefined {
-  const { key, atMs, mode, actor } = reading;
+  const { key, mode, actor } = reading;
+  const atMs = isTime(reading.atMs) ? reading.atMs : undefined;
   const subagent = boundId(reading.subagent);
   const session = subagent ?? state.session;
   const { body, content } = redact(reading, at.hash);
@@ -204,6 +205,9 @@ function identify(state: SessionState, reading: Reading, at: Circumstances): Eve
     metadata: { [FACTS]: facts },
   } as Event;
 }
+
+/** Some payloads state their time as a number, and a number can be anything. */
+const isTime = (atMs: number | undefined): boolean => atMs !== undefined && atMs >= 0 && atMs < Date.UTC(10_000, 0);
 
 const named = ['turn', 'call', 'agent', 'tool', 'model', 'provider', 'permission_mode', 'error_type'] as const;
 

@@ -5,7 +5,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { isAbsent } from '../../src/agents/contract.ts';
+import { type Agent, isAbsent } from '../../src/agents/contract.ts';
 import { agentNamed, agents } from '../../src/agents/index.ts';
 import { type Event, FACTS, factsOf } from '../../src/event/event.ts';
 import { validateAgentHooks } from '../../src/standards/agent-hooks/validate.ts';
@@ -54,7 +54,7 @@ for (const agent of agents) {
     const closedFields = closedFieldsOf(agent.id);
 
     test('every known event has a sample', () => {
-      const sampled = new Set(samples.map(({ payload }) => agent.eventName(payload)));
+      const sampled = new Set(samples.map(({ payload }) => nameOf(agent, payload)));
       expect(Object.keys(agent.events).filter(name => !sampled.has(name))).toEqual([]);
     });
 
@@ -100,7 +100,7 @@ for (const agent of agents) {
     test('the canaries are seen when redaction is left out', () => {
       const seen = samples.some(({ payload, file }) => {
         const planted = plant(payload, file, closedFields);
-        const name = agent.eventName(payload) ?? '';
+        const name = nameOf(agent, payload) ?? '';
         const readings =
           agent.events[name]?.read(planted.payload, {
             likeness: () => '',
@@ -116,9 +116,12 @@ for (const agent of agents) {
 
     test('an unknown event is kept under its own name', () => {
       const [sample] = samples;
-      const name = agent.eventName(sample?.payload ?? {}) ?? '';
-      const text = JSON.stringify(sample?.payload).replaceAll(`"${name}"`, '"NobodyKnowsThis"');
-      const { events } = play([{ atMs: START_MS, payload: text, header: { tool: agent.id } }]);
+      const name = agent.eventName(sample?.payload ?? {});
+      const json = JSON.stringify(sample?.payload);
+      const text = name === undefined ? json : json.replaceAll(`"${name}"`, '"NobodyKnowsThis"');
+      // Where the payload does not name its event, the command does.
+      const named: Record<string, string> = name === undefined ? { event: 'NobodyKnowsThis' } : {};
+      const { events } = play([{ atMs: START_MS, payload: text, header: { tool: agent.id, ...named } }]);
       expect(events.map(event => event.event_type)).toContain(`vendor.${agent.id}.NobodyKnowsThis`);
       expect(events[0]?.metadata?.[FACTS]?.native).toBe('NobodyKnowsThis');
     });
@@ -133,6 +136,9 @@ for (const agent of agents) {
     });
   });
 }
+
+const nameOf = (agent: Agent, payload: Record<string, unknown>): string | undefined =>
+  agent.eventName(payload) ?? agent.eventByShape?.(payload);
 
 /** Fields that agents fill with closed sets, ids and names: everything else is content and gets a canary. */
 const closed =

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { factsOf } from '../../src/event/event.ts';
 import { play, START_MS } from '../play.ts';
 
 const session = { session_id: 's-1', transcript_path: '/home/dev/.claude/projects/x/s-1.jsonl', cwd: '/x' };
@@ -79,4 +80,11 @@ test('a clock that jumps bends nothing within a session', () => {
     },
   ]);
   expect(played.spans.map(span => span.endMs - span.startMs)).toEqual([2_000]);
+});
+
+test.each([1e300, -1, 9e15])('a time that is none, %d, is the arrival', timestamp => {
+  const payload = { timestamp, sessionId: 's', cwd: '/', toolName: 'view', toolArgs: {} };
+  const { events } = play([{ atMs: START_MS, payload, header: { tool: 'copilot' } }]);
+  expect(events.map(event => event.timestamp)).toEqual([new Date(START_MS).toISOString()]);
+  expect(events.map(event => factsOf(event)?.time)).toEqual(['arrival']);
 });

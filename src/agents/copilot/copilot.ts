@@ -1,0 +1,427 @@
+/**
+ * GitHub Copilot: CLI, cloud agent, app, and VS Code. Facts: the vendor's hook reference of autumn 2026, VS Code's hook pages
+ * of 2026-10, measurements of CLI 1.0.41 to 1.0.78, recordings of VS Code of 2026-02 and 2026-05; checked 2026-11-18.
+ *
+ * How a hook is spelled in the settings decides what it is sent: under camelCase names a payload in camelCase that does not
+ * say which event it is, under PascalCase names one in snake_case that does. VS Code's own chat agent sends a third kind,
+ * whose calls have ids; elsewhere calls pair by tool and arguments, in order. No hook names a turn, a model or tokens.
+ * In the cloud a payload may lack the session's id: a job is one session then, known by who runs its hooks.
+ *
+ * What a subagent calls comes under the parent's id, so its actions stand beside the parent's. Hooks of the CLI do not say
+ * which subagent begins; its event log does.
+ */
+import type { EndReason, Fields, StartReason } from '../../event/event.ts';
+import { hexDigest } from '../../lib/hash.ts';
+import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
+import { type Agent, absent, type HookEvent, type Reading } from '../contract.ts';
+import { askedCall, type Call, closeCall, openCall } from '../pairing.ts';
+import { actions, exitCodeOf, inputOf, launchedBy, type Tool, toolOf } from './tools.ts';
+
+const startReasons: Record<string, StartReason> = { startup: 'new', new: 'new', resume: 'resume' };
+
+const endReasons: Record<string, EndReason> = { complete: 'completed', user_exit: 'exit' };
+
+const abortReasons: Record<string, EndReason> = { error: 'error', timeout: 'idle_timeout' };
+
+const notificationTypes: Record<string, string> = { permission_prompt: 'ToolPermission', agent_idle: 'IdleTimeout' };
+
+const sessionStart: HookEvent = {
+  edge: true,
+  // The first prompt, where it is told here, comes again as an event of its own.
+  read: fields => [
+    said(fields, {
+      event_type: 'Session.Start',
+      data: { start_reason: own(startReasons, text(fields.source) ?? 'new') },
+    }),
+  ],
+};
+
+const sessionEnd: HookEvent = {
+  edge: true,
+  read(fields) {
+    const reason = text(fields.reason) ?? 'complete';
+    const ended = own(endReasons, reason);
+    if (ended !== undefined) return [said(fields, { event_type: 'Session.End', data: { end_reason: ended } })];
+    const aborted = said(fields, {
+      event_type: 'Session.Abort',
+      data: { end_reason: own(abortReasons, reason) },
+    });
+    if (reason !== 'error') return [aborted];
+    return [said(fields, { event_type: 'Agent.Error', data: { error_type: 'UnhandledException' } }), aborted];
+  },
+};
+
+const prompted: HookEvent = {
+  edge: true,
+  read: fields => [
+    said(fields, { event_type: 'Prompt.Submitted', data: { prompt: text(fields.prompt) }, actor: 'user' }),
+  ],
+};
+
+const beforeAction: HookEvent = {
+  read(fields, memory) {
+    const { action, facts, input } = toolUse(fields);
+    const call = openCall(callOf(fields), memory);
+    return [
+      said(fields, {
+        event_type: 'Action.Before',
+        key: call,
+        data: { action: { name: action, input } },
+        facts: { ...facts, call, launches: launchedBy(action, input) },
+      }),
+    ];
+  },
+};
+
+const afterAction: HookEvent = {
+  read(fields, memory) {
+    const { action, facts, input } = toolUse(fields);
+    const call = closeCall(callOf(fields), memory);
+    const result = fieldsOf(fields.toolResult ?? fields.tool_result);
+    const kind = text(result.resultType) ?? text(result.result_type) ?? 'success';
+    // Older builds told failures and refusals here too.
+    const denied = kind === 'denied';
+    const success = denied ? undefined : kind === 'success';
+    const exitCode = exitCodeOf(action, result.textResultForLlm ?? result.text_result_for_llm ?? fields.tool_response);
+    return [
+      said(fields, {
+        event_type: 'Action.After',
+        key: call,
+        data: {
+          action: { name: action, input, result: denied ? undefined : { success, exit_code: exitCode } },
+          decision: denied ? { outcome: 'deny' } : undefined,
+        },
+        facts: {
+          ...facts,
+          call,
+          launches: launchedBy(action, input),
+          error_type: success === false ? 'tool_error' : undefined,
+          decision: denied ? { source: 'unknown', basis: 'observed' } : undefined,
+        },
+      }),
+    ];
+  },
+};
+
+const failedAction: HookEvent = {
+  read(fields, memory) {
+    const { action, facts, input } = toolUse(fields);
+    const call = closeCall(callOf(fields), memory);
+    return [
+      said(fields, {
+        event_type: 'Action.After',
+        key: call,
+        data: {
+          action: { name: action, input, result: { success: false, error_message: text(fields.error) } },
+        },
+        facts: { ...facts, call, error_type: 'tool_error' },
+      }),
+    ];
+  },
+};
+
+const permissionRequest: HookEvent = {
+  read(fields, memory) {
+    const { action, facts: tool } = toolUse(fields);
+    const call = askedCall(callOf(fields), memory);
+    const facts = { ...tool, call, decision: { source: 'unknown', basis: 'observed' } as const };
+    return [
+      said(fields, { event_type: 'Agent.Notification', data: { type: 'ToolPermission' }, facts }),
+      said(fields, {
+        event_type: 'Agent.Decision',
+        data: { decision: { outcome: 'ask' }, action_name: action },
+        facts,
+      }),
+    ];
+  },
+};
+
+/** In the CLI what the agent answered is in its event log alone. */
+const stopped: HookEvent = {
+  edge: true,
+  read: fields => [
+    said(fields, {
+      event_type: 'Agent.Response',
+      data: { response: text(fields.last_assistant_message), final: true },
+    }),
+  ],
+};
+
+const subagentStarted: HookEvent = {
+  edge: true,
+  plain: ['agentName'],
+  read(fields) {
+    const id = word(fields.agent_id);
+    const agent = agentOf(fields);
+    if (id === undefined) return [aboutSubagent(fields)];
+    return [
+      said(fields, {
+        event_type: 'Session.Start',
+        key: id,
+        data: { start_reason: 'new' },
+        subagent: id,
+        facts: { agent },
+      }),
+    ];
+  },
+};
+
+const subagentStopped: HookEvent = {
+  edge: true,
+  plain: ['agentName'],
+  read(fields) {
+    const id = word(fields.agent_id);
+    // The CLI's own has the name of an instance, and what runs is told by the event log under another id.
+    if (id === undefined || EVENT_LOG.test(text(fields.transcript_path) ?? '')) return [aboutSubagent(fields)];
+    const facts = { agent: agentOf(fields) };
+    return [
+      said(fields, {
+        event_type: 'Agent.Response',
+        data: { response: text(fields.last_assistant_message), final: true },
+        subagent: id,
+        facts,
+      }),
+      said(fields, {
+        event_type: 'Session.End',
+        key: id,
+        data: { end_reason: 'completed' },
+        subagent: id,
+        facts,
+      }),
+    ];
+  },
+};
+
+const errorOccurred: HookEvent = {
+  read(fields) {
+    const error = fieldsOf(fields.error);
+    const message = text(error.message);
+    const kind = errorKind(error.name);
+    const context = text(fields.errorContext) ?? text(fields.error_context);
+    const facts = { error_type: kind };
+    if (context === 'model_call') {
+      // The turn goes on; only a failure that lasts ends it.
+      if (fields.recoverable === true) {
+        return [said(fields, { event_type: 'Retry.Triggered', data: { reason: message }, actor: 'system', facts })];
+      }
+      return [
+        said(fields, { event_type: 'Model.Failed', data: { error_type: kind, error_message: message }, facts }),
+        said(fields, {
+          event_type: 'Agent.Error',
+          data: { error_type: 'ModelError', error_message: message, origin_event: 'Model.Failed' },
+          facts,
+        }),
+      ];
+    }
+    return [
+      said(fields, {
+        event_type: 'Agent.Error',
+        data: {
+          error_type: context === 'tool_execution' ? 'ToolFailed' : 'UnhandledException',
+          error_message: message,
+        },
+        facts,
+      }),
+    ];
+  },
+};
+
+const preCompact: HookEvent = {
+  read(fields) {
+    const trigger = fields.trigger === 'auto' || fields.trigger === 'manual' ? fields.trigger : undefined;
+    return [
+      said(fields, {
+        event_type: 'Context.Compaction',
+        data: { trigger },
+        actor: 'system',
+        facts: { phase: 'before' },
+      }),
+    ];
+  },
+};
+
+const notified: HookEvent = {
+  plain: ['notification_type'],
+  read(fields) {
+    const kind = word(fields.notification_type);
+    return [
+      said(fields, {
+        event_type: 'Agent.Notification',
+        data: { type: own(notificationTypes, kind ?? '') ?? kind, message: text(fields.message) },
+        actor: 'system',
+      }),
+    ];
+  },
+};
+
+/** The prompt once more, as it is sent. */
+const transformed: HookEvent = { register: false, read: () => [] };
+
+/** Under camelCase names the payload does not name its event, so these are registered under the other spelling. */
+const unnamed = (event: HookEvent): HookEvent => ({ ...event, register: false });
+
+const events: Record<string, HookEvent> = {
+  sessionStart: unnamed(sessionStart),
+  sessionEnd: unnamed(sessionEnd),
+  userPromptSubmitted: unnamed(prompted),
+  userPromptTransformed: transformed,
+  preToolUse: unnamed(beforeAction),
+  permissionRequest: unnamed(permissionRequest),
+  postToolUse: unnamed(afterAction),
+  postToolUseFailure: unnamed(failedAction),
+  agentStop: unnamed(stopped),
+  // Exists under this name alone.
+  subagentStart: subagentStarted,
+  subagentStop: unnamed(subagentStopped),
+  errorOccurred: unnamed(errorOccurred),
+  preCompact: unnamed(preCompact),
+  SessionStart: sessionStart,
+  SessionEnd: sessionEnd,
+  UserPromptSubmit: prompted,
+  PreToolUse: beforeAction,
+  PermissionRequest: permissionRequest,
+  PostToolUse: afterAction,
+  PostToolUseFailure: failedAction,
+  Stop: stopped,
+  SubagentStart: { ...subagentStarted, register: false },
+  SubagentStop: subagentStopped,
+  ErrorOccurred: errorOccurred,
+  PreCompact: preCompact,
+  Notification: notified,
+};
+
+export const copilot: Agent = {
+  id: 'copilot',
+  title: 'GitHub Copilot',
+  provider: 'github',
+  source: {
+    docs: 'https://docs.github.com/en/copilot/reference/hooks-configuration',
+    version: 'CLI 1.0.78, VS Code 1.109',
+    checked: '2026-11-18',
+  },
+
+  signs(fields) {
+    if (isLog(text(fields.transcriptPath)) || isLog(text(fields.transcript_path))) return 1;
+    if (text(fields.sessionId)?.startsWith(CHAT_URI)) return 1;
+    if (text(fields.tool_use_id)?.includes(VSCODE_ID)) return 1;
+    if (timeOf(fields) === undefined) return 0;
+    const name = eventName(fields);
+    const known = name !== undefined && Object.hasOwn(events, name);
+    if (name === undefined) {
+      // The CLI's own dialect: a number as time, and a shape that is one of its events.
+      const shape = typeof fields.timestamp === 'number' ? eventByShape(fields) : undefined;
+      if (shape === undefined || text(fields.cwd) === undefined) return 0;
+      const telling = ['toolArgs', 'toolResult', 'stopReason', 'errorContext', 'transformedPrompt', 'agentName'];
+      return telling.some(key => key in fields) ? 0.9 : 'sessionId' in fields ? 0.7 : 0.5;
+    }
+    if (word(fields.sessionId) !== undefined) return known ? 0.8 : 0.3;
+    // Claude Code's names and fields, but a time, and no transcript unless it was known above.
+    if (word(fields.session_id) === undefined || 'transcript_path' in fields) return 0;
+    return known ? 0.75 : 0.3;
+  },
+  eventName,
+  eventByShape,
+  session(fields, sender) {
+    const id = word(fields.sessionId) ?? word(fields.session_id);
+    if (id !== undefined) return conversationOf(id);
+    if (sender.ppid === undefined) return undefined;
+    return `job-${hexDigest(sender.boot ?? '', sender.ppid, text(fields.cwd) ?? sender.cwd ?? '').slice(0, 24)}`;
+  },
+  // VS Code once told the folder of the hook's own file.
+  cwd: fields => word(text(fields.cwd)?.replace(/[\\/]\.github[\\/]hooks[\\/]?$/, '')),
+  events,
+  actions,
+  settles: { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' },
+  transcript: absent('its event log is not read; tokens, models and subagents are unknown'),
+  // `{}` would do as well; anything that decides would skip the question that a person gets.
+  reply: { stdout: '' },
+  settings: absent('not written by enable yet; add the hooks to .github/hooks/*.json or ~/.copilot/hooks by hand'),
+  demo: absent('one agent is enough to show what comes of a session'),
+};
+
+const CHAT_URI = 'vscode-chat-session://local/';
+const VSCODE_ID = '__vscode-';
+
+/** The CLI's, and that of the chat agent in VS Code. */
+const EVENT_LOG = /[\\/]session-state[\\/][^\\/]+[\\/]events\.jsonl$/;
+const CHAT_LOG = /[\\/]GitHub\.copilot-chat[\\/]transcripts[\\/]/;
+
+const isLog = (path: string | undefined): boolean =>
+  path !== undefined && (EVENT_LOG.test(path) || CHAT_LOG.test(path));
+
+function eventName(fields: Fields): string | undefined {
+  return word(fields.hook_event_name) ?? word(fields.hookEventName);
+}
+
+/** Which event of the camelCase dialect a payload without a name is: each has fields that no other has. */
+function eventByShape(fields: Fields): string | undefined {
+  const has = (key: string): boolean => fields[key] !== undefined;
+  if (has('errorContext')) return 'errorOccurred';
+  if (has('transformedPrompt')) return 'userPromptTransformed';
+  if (has('prompt')) return 'userPromptSubmitted';
+  if (has('toolResult')) return 'postToolUse';
+  if (has('toolName'))
+    return has('error') ? 'postToolUseFailure' : has('toolArgs') ? 'preToolUse' : 'permissionRequest';
+  if (has('agentId') || (has('agentName') && has('stopReason'))) return 'subagentStop';
+  if (has('agentName')) return 'subagentStart';
+  if (has('stopReason')) return 'agentStop';
+  if (has('trigger')) return 'preCompact';
+  if (has('reason')) return 'sessionEnd';
+  if (has('source')) return 'sessionStart';
+  return undefined;
+}
+
+/** VS Code once named the session by an address that holds its id. */
+function conversationOf(id: string): string {
+  if (!id.startsWith(CHAT_URI)) return id;
+  try {
+    const decoded = atob(id.slice(CHAT_URI.length));
+    return /^[\w-]{1,64}$/.test(decoded) ? decoded : id;
+  } catch {
+    // Not what it was: the address itself is an id too.
+    return id;
+  }
+}
+
+function timeOf(fields: Fields): number | undefined {
+  const { timestamp } = fields;
+  const atMs = typeof timestamp === 'string' ? Date.parse(timestamp) : number(timestamp);
+  return atMs === undefined || Number.isNaN(atMs) ? undefined : atMs;
+}
+
+/** What every reading of a hook shares. */
+const said = (fields: Fields, reading: Reading): Reading => ({
+  actor: 'ai_agent',
+  ...reading,
+  atMs: timeOf(fields),
+});
+
+interface ToolUse extends Tool {
+  input: Fields;
+}
+
+const toolUse = (fields: Fields): ToolUse => ({
+  ...toolOf(text(fields.toolName) ?? text(fields.tool_name) ?? 'unknown'),
+  input: inputOf(fields.toolArgs ?? fields.tool_input ?? fields.toolInput),
+});
+
+/** Two hooks of one call may name the tool in two spellings, so the action stands for it. */
+function callOf(fields: Fields): Call {
+  const { action, input } = toolUse(fields);
+  return { id: word(text(fields.tool_use_id)?.split(VSCODE_ID, 1)[0]), tool: action, input };
+}
+
+const agentOf = (fields: Fields): string | undefined =>
+  word(fields.agentType) ?? word(fields.agent_type) ?? word(fields.agentName) ?? word(fields.agent_name);
+
+function aboutSubagent(fields: Fields): Reading {
+  const native = eventName(fields) ?? eventByShape(fields) ?? 'subagent';
+  return said(fields, {
+    event_type: `vendor.copilot.${native}`,
+    data: { agentName: agentOf(fields) },
+    facts: { agent: agentOf(fields), fields: ['agentName'] },
+  });
+}
+
+/** Names of classes of errors, as far as they are names. */
+const errorKind = (name: unknown): string => (/^[A-Za-z][\w.]{0,63}$/.test(text(name) ?? '') ? String(name) : '_OTHER');
