@@ -1,15 +1,16 @@
 import { defineConfig } from 'vitest/config';
 import manifest from './package.json' with { type: 'json' };
 
-/** Tests against real back ends in containers. They share one stack, so they run one after the other. */
+/** Tests against the real back ends of docker-compose.yml; `npm run test:stack`. */
 export default defineConfig({
   define: { __VERSION__: JSON.stringify(manifest.version) },
   test: {
     include: ['test/stack/**/*.test.ts'],
-    globalSetup: ['test/build.ts'],
+    globalSetup: ['test/build.ts', 'test/stack/compose.ts'],
     testTimeout: 120_000,
-    hookTimeout: 180_000,
+    hookTimeout: 120_000,
     pool: 'forks',
+    // They share one stack.
     fileParallelism: false,
   },
 });
