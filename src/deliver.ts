@@ -10,6 +10,7 @@ import type { Fragment } from './hook/fragment.ts';
 import { VERSION } from './lib/version.ts';
 import type { Surroundings } from './pin.ts';
 import type { Problem } from './problem.ts';
+import { reconciliation } from './reconciliation.ts';
 import { roundOf, silentSessions } from './round.ts';
 import { appendToFile, printTo } from './ship/local.ts';
 import { roundOf as settlementOf } from './ship/round.ts';
@@ -63,6 +64,8 @@ export async function deliver(options: DeliverOptions): Promise<Delivered> {
     const http = createHttpTransport();
     let ended: Ended;
     try {
+      const reconciled = reconciliation(store);
+      if (reconciled) store.commit(reconciled);
       const shipper = shipperOver(store, http.send, options, incidents, now);
       ended = await work(store, lock, shipper, options, report, untilMs, now);
       // What a pass ran into is news once; the last pass says what is wrong still.

@@ -99,7 +99,12 @@ function findProjectFile({ cwd, home }: Place, globalFile: string): string | und
 }
 
 function isFile(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+  try {
+    return statSync(path).isFile();
+  } catch {
+    // Missing, behind a folder that we may not enter, or a path that no disk could hold: there is no file for us.
+    return false;
+  }
 }
 
 function readText(file: string, problems: Problem[]): string | undefined {

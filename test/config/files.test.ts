@@ -39,6 +39,14 @@ describe('files', () => {
     expect(config).toMatchObject({ globalFile, projectFile, values: { service_name: 'project', debug: true } });
   });
 
+  it.each([
+    ['longer than any disk allows', '/\ufffd'.repeat(3_000)],
+    ['with one name too long', `/${'x'.repeat(5_000)}`],
+    ['with a NUL', '/a\0b/c'],
+  ])('are not looked for along a folder %s', (_, cwd) => {
+    expect(loadConfig(place({ cwd }))).toMatchObject({ projectFile: undefined, problems: [] });
+  });
+
   it('of the home folder belong to no project', () => {
     write('home/.otel-hooks.json', '{"service_name": "home"}');
     expect(loadConfig(place()).projectFile).toBeUndefined();

@@ -54,6 +54,7 @@ const rooms: Readonly<Record<string, Room>> = {
   serve: { sees: 'all', packages: 'all' },
   // The way of the data as a whole.
   'round.ts': { sees: 'all', packages: [] },
+  'reconciliation.ts': { sees: ['store', 'telemetry'], packages: [] },
   'pin.ts': { sees: 'all', packages: [] },
   'deliver.ts': { sees: 'all', packages: 'all' },
   'kicked.ts': { sees: 'all', packages: [node] },
