@@ -52,10 +52,12 @@ export const isMissing = (error: unknown): boolean => codeOf(error) === 'ENOENT'
 
 export const at = (disk: Disk, ...path: string[]): string => join(disk.folder, ...path);
 
-/** Calls back for each entry, without a list of them in memory; a missing folder has none. */
+/** Calls back for each entry, without a list of them in memory; a missing folder has none, nor what is no folder of ours. */
 export function eachEntry(disk: Disk, folder: string, visit: (name: string, isFile: boolean) => void): void {
   let entries: fs.Dir;
   try {
+    // What a link leads to is not ours to read.
+    if (!disk.fs.lstatSync(at(disk, folder)).isDirectory()) return;
     entries = disk.fs.opendirSync(at(disk, folder), { bufferSize: 256 });
   } catch (error) {
     if (isMissing(error)) return;

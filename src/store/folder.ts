@@ -1,5 +1,5 @@
 import type { Stats } from 'node:fs';
-import { at, codeOf, createFile, type Disk, FOLDER_MODE, isMissing, readBytes, readVersioned } from './files.ts';
+import { at, codeOf, createFile, type Disk, FOLDER_MODE, isMissing, names, readBytes, readVersioned } from './files.ts';
 
 /** The format of the state folder as a whole. A newer one is never touched. */
 export const STATE_VERSION = 1;
@@ -31,12 +31,17 @@ export function openFolder(disk: Disk, access: 'own' | 'read'): void {
     const stats = checkFolder(disk, '');
     if (stats === undefined && access === 'read')
       throw new StateRefused({ code: 'state-missing', folder: disk.folder });
-    const children = FOLDERS.filter(name => stats === undefined || checkFolder(disk, name) === undefined);
+    const children = FOLDERS.map(name => ({ name, stats: stats && checkFolder(disk, name) }));
+    // Bodies are renamed into these, so a link would lead them away.
+    for (const id of stats === undefined ? [] : names(disk, 'outbox'))
+      if (NAME.test(id)) checkFolder(disk, `outbox/${id}`);
     checkVersion(disk);
     if (access === 'read') return;
     if (stats === undefined) disk.fs.mkdirSync(disk.folder, { recursive: true, mode: FOLDER_MODE });
-    else if (isTooOpen(stats)) disk.fs.chmodSync(disk.folder, FOLDER_MODE);
-    for (const name of children) makeFolder(disk, name);
+    for (const child of [{ name: '', stats }, ...children]) {
+      if (child.stats === undefined) makeFolder(disk, child.name);
+      else if (isTooOpen(child.stats)) disk.fs.chmodSync(at(disk, child.name), FOLDER_MODE);
+    }
     markVersion(disk);
   } catch (error) {
     const code = codeOf(error);

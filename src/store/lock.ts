@@ -100,7 +100,7 @@ export async function takeLock(options: LockOptions): Promise<Lock | undefined> 
       if (now.text !== seen?.text || now.mtimeMs !== seen.mtimeMs) seenSinceMs = clock.monotonicMs();
       seen = now;
       const isVisible = now.owner !== undefined && canSee(self, now.owner);
-      const isDead = isVisible && now.owner !== undefined && !system.isAlive(now.owner);
+      const isDead = now === noLock || (isVisible && now.owner !== undefined && !system.isAlive(now.owner));
       if (isDead || clock.monotonicMs() - seenSinceMs >= STALE_MS) {
         removeStale(disk, now);
         continue;
@@ -182,7 +182,7 @@ function heldLock(disk: Disk, own: Owner): Lock {
   };
 }
 
-/** Something lies in the lock's place that is no file. Nobody keeps it fresh. */
+/** Something lies in the lock's place that is no file. Nobody keeps it fresh, and nobody is waited for. */
 const noLock: Seen = { text: '', mtimeMs: 0, owner: undefined };
 
 const isEntitled = (asking: { byHand: boolean; version: string }, owner: string | undefined): boolean =>
@@ -246,9 +246,12 @@ const canSee = (self: ProcessId, owner: ProcessId): boolean =>
 
 /** Moved first and looked at again, so that the lock of somebody who was quicker goes back where it was. */
 function removeStale(disk: Disk, stale: Seen): void {
-  if (!renameIfThere(disk, 'lock', 'lock.stale')) return;
-  if ((readLock(disk, 'lock.stale') ?? noLock).text === stale.text) unlinkIfThere(disk, 'lock.stale');
-  else renameIfThere(disk, 'lock.stale', 'lock');
+  const moved = `lock.stale.${disk.nonce()}`;
+  if (!renameIfThere(disk, 'lock', moved)) return;
+  const found = readLock(disk, moved) ?? noLock;
+  if (found.text !== stale.text) renameIfThere(disk, moved, 'lock');
+  // Somebody's folder is out of the way where it is now.
+  else if (found !== noLock || !disk.fs.lstatSync(at(disk, moved)).isDirectory()) unlinkIfThere(disk, moved);
 }
 
 /** False when another process of ours watches already. */

@@ -338,6 +338,11 @@ function discard(disk: Disk, folder: string): void {
 
 function removeIfPossible(disk: Disk, folder: string): void {
   try {
+    // A link goes itself; nothing that lies at its other end is ours.
+    if (!disk.fs.lstatSync(at(disk, folder)).isDirectory()) {
+      disk.fs.unlinkSync(at(disk, folder));
+      return;
+    }
     for (const name of names(disk, folder)) {
       const path = `${folder}/${name}`;
       if (name.endsWith('.gone')) removeIfPossible(disk, path);
