@@ -7,6 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import type { Destination } from './config/destinations.ts';
 import type { Fragment } from './hook/fragment.ts';
+import { type Keep, keepOf, keepWithin, tellLosses } from './keep.ts';
 import { VERSION } from './lib/version.ts';
 import type { Surroundings } from './pin.ts';
 import type { Problem } from './problem.ts';
@@ -16,6 +17,7 @@ import { appendToFile, printTo } from './ship/local.ts';
 import { roundOf as settlementOf } from './ship/round.ts';
 import { createShipper, type Passed, type Shipper } from './ship/ship.ts';
 import { createHttpTransport } from './ship/transport.ts';
+import type { IsUnderWay } from './store/limits.ts';
 import { type Lock, takeLock } from './store/lock.ts';
 import { openStore, type Store } from './store/store.ts';
 import { encodeMetrics, type MetricState, metricsDocument, settleMetrics } from './telemetry/metrics.ts';
@@ -31,6 +33,8 @@ export interface DeliverOptions {
   /** Where `console` destinations are printed; without it they wait. */
   print?: ((lines: string) => void) | undefined;
   fsync?: boolean | undefined;
+  /** What the state folder may hold; without it the defaults. */
+  keep?: Keep | undefined;
   /** Files of this program: when they are gone, an upgrade took our place. */
   self?: string | undefined;
   /** How much one round takes at most; what leaves is the same whatever this is. */
@@ -50,6 +54,8 @@ export interface Delivered {
 const ROUND = { fragments: 2_000, bytes: 32 * 1024 * 1024 };
 const LOOK_MS = 200;
 const SILENCE_CHECK_MS = 300_000;
+const KEEP_CHECK_MS = 600_000;
+const TELL_MS = 15_000;
 
 export async function deliver(options: DeliverOptions): Promise<Delivered> {
   const { stateFolder, byHand, waitMs, now = Date.now } = options;
@@ -60,7 +66,8 @@ export async function deliver(options: DeliverOptions): Promise<Delivered> {
   for (;;) {
     const lock = await takeLock({ folder: stateFolder, version: VERSION, byHand, waitMs: byHand ? waitMs : 0 });
     if (lock === undefined) return report;
-    const store = openStore({ folder: stateFolder, access: 'own', fsync: options.fsync ?? false });
+    const { quarantine } = options.keep ?? keepOf();
+    const store = openStore({ folder: stateFolder, access: 'own', fsync: options.fsync ?? false, quarantine });
     const http = createHttpTransport();
     let ended: Ended;
     try {
@@ -96,13 +103,16 @@ type Ended = 'asked' | 'worked' | 'idle';
 async function work(
   store: Store,
   lock: Lock,
-  shipper: Shipper,
+  shipper: Shipper & { isUnderWay: IsUnderWay },
   options: DeliverOptions,
   report: Delivered,
   untilMs: number,
   now: () => number,
 ): Promise<Ended> {
+  const keep = options.keep ?? keepOf();
   let checkedMs = Number.NEGATIVE_INFINITY;
+  let keptMs = Number.NEGATIVE_INFINITY;
+  let toldMs = Number.NEGATIVE_INFINITY;
   let busyMs = performance.now();
   let tryMs = 0;
   let isFirst = true;
@@ -131,6 +141,18 @@ async function work(
       shipping = undefined;
     }
   };
+  const tell = (): void => {
+    toldMs = performance.now();
+    const installation = store.document('installation') as { id: string } | undefined;
+    const metered = destinationsIn(store).filter(destination => destination.signals.metrics);
+    if (installation)
+      tellLosses(
+        store,
+        metered.map(({ id }) => id),
+        installation.id,
+        now(),
+      );
+  };
   while (!leave()) {
     if (failure) throw failure;
     const isCheck = performance.now() - checkedMs > SILENCE_CHECK_MS;
@@ -144,7 +166,15 @@ async function work(
       busyMs = performance.now();
       tryMs = 0;
     }
-    if (shipping === undefined && performance.now() >= tryMs) shipping = ship();
+    // After each round, which may have added, and now and then for what grows old.
+    if (hasWork || performance.now() - keptMs > KEEP_CHECK_MS) {
+      keptMs = performance.now();
+      keepWithin(store, keep, shipper.isUnderWay);
+    }
+    if (shipping === undefined && performance.now() >= tryMs) {
+      if (options.byHand || performance.now() - toldMs > TELL_MS) tell();
+      shipping = ship();
+    }
     if (hasWork) {
       // A breath for answers that came in, then the next round.
       await new Promise(resolve => setImmediate(resolve));
@@ -164,6 +194,7 @@ async function work(
   await shipping;
   if (failure) throw failure;
   if (isLeaving) return 'asked';
+  tell();
   note(await shipper.pass({ final: true, leave }));
   return hasWorked ? 'worked' : 'idle';
 }
@@ -251,9 +282,18 @@ function shipperOver(
   options: DeliverOptions,
   incidents: Problem[],
   now: () => number,
-): Shipper {
-  return createShipper({
-    store,
+): Shipper & { isUnderWay: IsUnderWay } {
+  /** By destination: what was read for a request whose outcome is not committed yet. */
+  const underWay = new Map<string, Set<string>>();
+  const shipper = createShipper({
+    store: {
+      next: store.next,
+      document: store.document,
+      body(destination, name) {
+        underWay.set(destination, (underWay.get(destination) ?? new Set()).add(name));
+        return store.body(destination, name);
+      },
+    },
     destinations: () => destinationsIn(store),
     transports: {
       otlp: http,
@@ -263,6 +303,7 @@ function shipperOver(
     },
     // What an answer changes is a round of its own, before the next request of that destination.
     commit(outcome) {
+      underWay.delete(outcome.destination.id);
       const round = settlementOf(outcome);
       const documents = [...(round.documents ?? []), ...noted(store, outcome.problems, now())];
       const committed = store.commit({ ...round, documents });
@@ -286,6 +327,7 @@ function shipperOver(
     clock: now,
     random: Math.random,
   });
+  return { ...shipper, isUnderWay: (destination, name) => underWay.get(destination)?.has(name) ?? false };
 }
 
 export function destinationsIn(store: Pick<Store, 'document' | 'documents'>): Destination[] {

@@ -9,6 +9,7 @@ import { parseArgs } from 'node:util';
 import { loadConfig } from './config/files.ts';
 import { stateFolder } from './config/folders.ts';
 import { deliver } from './deliver.ts';
+import { keepOf } from './keep.ts';
 import { durationMs } from './lib/duration.ts';
 
 const LINGER_MS = 30_000;
@@ -25,13 +26,22 @@ const named = values['state-dir'];
 const waitMs = typeof values.wait === 'string' ? durationMs(values.wait) : undefined;
 
 try {
+  // Where the file is counts; what it says is the user's, whichever hook started us.
+  const { values: config } = loadConfig({
+    env: { XDG_CONFIG_HOME: env.XDG_CONFIG_HOME, APPDATA: env.APPDATA },
+    home,
+    platform,
+    cwd: home,
+    file: env.OTEL_HOOKS_CONFIG,
+  });
   await deliver({
     stateFolder: typeof named === 'string' ? named : stateFolder({ env, home, platform }),
     // A hook with --flush waits for us: then we leave when all is sent.
     byHand: waitMs !== undefined,
     waitMs: waitMs ?? lingerMs(),
     surroundings,
-    fsync: loadConfig({ env: {}, home, platform, cwd: home, file: env.OTEL_HOOKS_CONFIG }).values.fsync,
+    fsync: config.fsync,
+    keep: keepOf(config),
     self: fileURLToPath(import.meta.url),
   });
   process.exit(0);

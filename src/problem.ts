@@ -30,6 +30,7 @@ export type Problem =
   | SetupProblem
   | StateProblem
   | { code: 'hook-failed'; folder: string; why: string; lastMs: number }
+  | { code: 'fragments-newer'; folder: string; fragments: number }
   | { code: 'delivery-partial'; endpoint: string; signal: string; items: number; message: string };
 
 /** Where a setting stands: a line of a file, a variable or a flag. */
@@ -172,6 +173,10 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   'hook-failed': ({ folder, why, lastMs }) => ({
     what: `a hook could not leave its event in ${folder} (${why}, last at ${new Date(lastMs).toISOString()}); that event is lost.`,
     next: `look at its mode and at the disk: ls -ld ${folder}; df ${folder}`,
+  }),
+  'fragments-newer': ({ folder, fragments }) => ({
+    what: `${fragments} hooks in ${folder}/inbox were written by a later otel-hooks; they are left alone.`,
+    next: 'update otel-hooks, or run the newer one: `otel-hooks deliver`.',
   }),
   'delivery-partial': ({ endpoint, signal, items, message }) => ({
     what: `${endpoint} took a request but rejected ${items} of its ${signal}${message === '' ? '' : ` ("${message}")`}; they are not sent again.`,

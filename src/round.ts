@@ -193,7 +193,7 @@ export function leaving(
       });
     }
     const { batches, unsampled } = encode(here.map(gain => yieldOf(gain, destination)));
-    for (const { signal, items, bytes } of batches) bodies.push({ destination: id, signal, items, bytes });
+    for (const batch of batches) bodies.push({ destination: id, ...batch });
     tallies.push(ledger => {
       const books = account(ledger);
       for (const { signal, items } of batches) books[signal].produced += items;

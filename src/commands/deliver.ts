@@ -1,4 +1,5 @@
 import { deliver } from '../deliver.ts';
+import { keepOf } from '../keep.ts';
 import { durationMs } from '../lib/duration.ts';
 import { waitingIn } from '../view/books.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
@@ -24,6 +25,7 @@ export async function run(words: Words, io: Io): Promise<number> {
     },
     print: json ? undefined : io.out,
     fsync: config.values.fsync,
+    keep: keepOf(config.values),
     now: io.now,
   });
   if (delivered.outcome === 'busy' || delivered.books === undefined) {

@@ -124,6 +124,18 @@ export const commands: Command[] = [
     load: () => import('./config.ts'),
   },
   {
+    name: 'prune',
+    summary: 'bring the state folder within its limits now, or empty the quarantine',
+    usage: 'otel-hooks prune [--quarantine]',
+    notes: [
+      'Delivery does this after every round; by hand it is for limits that were just lowered. What goes first stands in',
+      'docs/limits.md, how much may stay in the keys keep.* of the configuration. What goes is counted.',
+    ],
+    flags: [{ name: '--quarantine', summary: 'remove all that was set aside, raw payloads included' }],
+    example: 'otel-hooks prune --quarantine',
+    load: () => import('./prune.ts'),
+  },
+  {
     name: 'version',
     summary: 'the version',
     usage: 'otel-hooks version',

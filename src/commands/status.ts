@@ -6,6 +6,7 @@ import type { Problem } from '../problem.ts';
 import { SHIP_DOCUMENT, shipProblems } from '../ship/ship.ts';
 import type { Books } from '../store/books.ts';
 import { StateRefused } from '../store/folder.ts';
+import { LEFT_ALONE_DOCUMENT } from '../store/limits.ts';
 import { isDelivering } from '../store/lock.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { imbalances, readStatusBooks, type StatusBooks } from '../view/books.ts';
@@ -48,6 +49,7 @@ export function run(words: Words, io: Io): number {
     } else {
       io.out(textOf(books, state, delivering));
       io.out(quarantineText(store.books()));
+      io.out(limitsText(store.books()));
       for (const line of unbalanced) io.err(`otel-hooks: the books do not balance: ${line}\n`);
       for (const problem of problems) io.err(problemText(problem));
     }
@@ -84,6 +86,8 @@ function problemsIn(
       .hookProblems()
       .map(({ code, atMs }): Problem => ({ code: 'hook-failed', folder: state, why: code, lastMs: atMs })),
   ];
+  const newer = Number(store.document(LEFT_ALONE_DOCUMENT) ?? 0);
+  if (newer > 0) all.push({ code: 'fragments-newer', folder: state, fragments: newer });
   return [...new Map(all.map(problem => [JSON.stringify(problem), problem])).values()];
 }
 
@@ -126,6 +130,22 @@ function textOf(books: StatusBooks, state: string, atWork: boolean): string {
   return lines.join('\n');
 }
 
+/** What went because a place was full or because it was old; what went on its way out stands in the tables, by reason. */
+function limitsText({ counters, fragments, destinations }: Books): string {
+  const accounts = Object.values(destinations).flatMap(each => [each.traces, each.logs, each.events]);
+  const lost = [fragments, ...accounts].flatMap(({ dropped }) =>
+    Object.entries(dropped).flatMap(([reason, count]) => (reason.startsWith('over-') ? [count] : [])),
+  );
+  const said = Object.entries(counters).flatMap(([name, count]) => {
+    const [, place, reason] = /^dropped\.(journal|quarantine)\.(.+)$/.exec(name) ?? [];
+    if (place === undefined) return [];
+    return [`${count} ${place === 'journal' ? 'journals' : 'files of the quarantine'} ${reason}`];
+  });
+  const all = lost.reduce((sum, count) => sum + count, 0);
+  if (all > 0) said.unshift(`${all} hooks, spans and records`);
+  return said.length === 0 ? '' : `\ndropped by limits: ${said.join(', ')}\n  next: keep.* in docs/configuration.md\n`;
+}
+
 /** Why something was set aside, and that it holds what agents said in full. */
 function quarantineText({ counters, quarantine }: Books): string {
   const reasons = Object.entries(counters).flatMap(([name, count]) =>
@@ -133,6 +153,8 @@ function quarantineText({ counters, quarantine }: Books): string {
   );
   if (reasons.length === 0) return '';
   const kept =
-    quarantine.files === 0 ? '' : `; ${quarantine.files} of them still there, as they came, for at most 24 hours`;
+    quarantine.files === 0
+      ? ''
+      : `; ${quarantine.files} of them still there, as they came, until keep.quarantine_hours are over`;
   return `\nset aside: ${reasons.join(', ')}${kept}\n`;
 }

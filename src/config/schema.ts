@@ -104,6 +104,10 @@ const exporterOf = (signal: OtlpSignal) =>
 const limit = (about: string, variables: string[], value?: number) =>
   setting(count, { about, text: 'number', variables, ...(value === undefined ? {} : { default: value }) });
 
+/** Of the state folder: files only, since a folder holds more than one session's. */
+const keep = (most: number, value: number, about: string) =>
+  setting(z.int().min(0).max(most), { about, text: 'number', default: value });
+
 export const settings = {
   provider: setting(words, {
     about: 'Where data goes: one provider or several. Unset: `otlp` as soon as an endpoint is set, else nowhere.',
@@ -281,6 +285,22 @@ export const settings = {
   'limits.log_attribute_value_length': limit('As `limits.attribute_value_length`, for log records.', [
     'OTEL_LOGRECORD_ATTRIBUTE_VALUE_LENGTH_LIMIT',
   ]),
+  'keep.inbox_mb': keep(
+    1_000_000,
+    1_024,
+    'Most MB of hooks in the inbox that only a later version can read. 0: no limit, here and below.',
+  ),
+  'keep.inbox_files': keep(100_000_000, 200_000, 'Most such hooks.'),
+  'keep.inbox_days': keep(3_650, 30, 'Days for which they are kept.'),
+  'keep.outbox_mb': keep(1_000_000, 1_024, 'Most MB of what waits for destinations, all together.'),
+  'keep.outbox_files': keep(100_000_000, 100_000, 'Most files of it.'),
+  'keep.outbox_days': keep(3_650, 30, 'Days for which something waits.'),
+  'keep.journal_mb': keep(1_000_000, 1_024, 'Most MB of journals.'),
+  'keep.journal_files': keep(100_000_000, 20_000, 'Most journals; each session has one.'),
+  'keep.journal_days': keep(3_650, 90, 'Days for which the journal of a session that is over is kept.'),
+  'keep.quarantine_mb': keep(1_000_000, 256, 'Most MB in the quarantine.'),
+  'keep.quarantine_files': keep(100_000_000, 10_000, 'Most files in the quarantine.'),
+  'keep.quarantine_hours': keep(87_600, 24, 'Hours for which something lies in the quarantine.'),
   max_chars: setting(z.int().min(0).max(10_000_000), {
     about: 'Known to earlier configurations; it bounds content, and there is no setting that sends content.',
     text: 'number',

@@ -57,6 +57,8 @@ export type IsUnderWay = (destination: string, name: string) => boolean;
 export type Calendar = readonly (readonly [round: number, atMs: number])[];
 
 export const CALENDAR_DOCUMENT = 'calendar';
+/** How many fragments of a later version were seen, for whoever reads without taking. */
+export const LEFT_ALONE_DOCUMENT = 'left-alone';
 
 const DAY_MS = 24 * 3_600_000;
 /** No setting asks for more. */

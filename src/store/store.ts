@@ -37,6 +37,7 @@ import {
   type Excess,
   excessOf,
   type IsUnderWay,
+  LEFT_ALONE_DOCUMENT,
   type Limits,
   readCalendar,
   turnPage,
@@ -296,10 +297,15 @@ function ownStore(disk: Disk, limits: QuarantineLimits): Store {
         calendar: turned ?? calendar,
       });
       const isNothing = Object.values(excess).every(list => list.length === 0) && Object.keys(purged).length === 0;
-      if (isNothing && turned === undefined) return undefined;
+      const leftAlone = inbox.leftAlone().length - excess.fragments.length;
+      const documents: Round['documents'] = [];
+      if (turned !== undefined) documents.push({ name: CALENDAR_DOCUMENT, value: turned });
+      if (leftAlone !== (noting(documentPath(LEFT_ALONE_DOCUMENT), parseDocument)?.value ?? 0))
+        documents.push({ name: LEFT_ALONE_DOCUMENT, value: leftAlone });
+      if (isNothing && documents.length === 0) return undefined;
       const round: Round = {
         epoch,
-        documents: turned === undefined ? [] : [{ name: CALENDAR_DOCUMENT, value: turned }],
+        documents,
         settled: excess.bodies.map(({ destination, name }) => ({ destination, name })),
         eaten: excess.fragments.map(({ name }) => name),
         prune: excess.journals.map(({ key }) => key),

@@ -24,6 +24,8 @@ export interface Batch {
   signal: 'traces' | 'logs';
   items: number;
   bytes: Uint8Array;
+  /** What holds sessions together: kept the longest where not all can be kept. */
+  isSkeleton: boolean;
 }
 
 export interface Encoded {
@@ -35,6 +37,7 @@ export interface Encoded {
 export function encode(yields: readonly Yield[]): Encoded {
   const resources = new Map<string, Resource>();
   const spans: ReadableSpan[] = [];
+  const skeleton: ReadableSpan[] = [];
   const records: ReadableLogRecord[] = [];
   const unsampled = { traces: 0, logs: 0 };
   for (const each of yields) {
@@ -43,7 +46,7 @@ export function encode(yields: readonly Yield[]): Encoded {
     resources.set(key, resource);
     const sampled = samples(each.sampler);
     for (const span of each.spans) {
-      if (sampled(span)) spans.push(mapSpan(span, each.facts, resource));
+      if (sampled(span)) (isSkeleton(span) ? skeleton : spans).push(mapSpan(span, each.facts, resource));
       else unsampled.traces += 1;
     }
     // Logs are not sampled: only spans are.
@@ -51,17 +54,30 @@ export function encode(yields: readonly Yield[]): Encoded {
   }
   return {
     batches: [
-      ...sliced(spans).map(part => batch('traces', part.length, ProtobufTraceSerializer.serializeRequest(part))),
-      ...sliced(records).map(part => batch('logs', part.length, ProtobufLogsSerializer.serializeRequest(part))),
+      ...sliced(spans).map(part => tracesOf(part, false)),
+      ...sliced(skeleton).map(part => tracesOf(part, true)),
+      ...sliced(records).map(part => batch('logs', part.length, ProtobufLogsSerializer.serializeRequest(part), false)),
     ],
     unsampled,
   };
 }
 
-const batch = (signal: 'traces' | 'logs', items: number, bytes: Uint8Array | undefined): Batch => ({
+const frame: ReadonlySet<FinishedSpan['kind']> = new Set(['session', 'turn', 'subagent']);
+const isSkeleton = ({ kind }: FinishedSpan): boolean => frame.has(kind);
+
+const tracesOf = (part: ReadableSpan[], isFrame: boolean): Batch =>
+  batch('traces', part.length, ProtobufTraceSerializer.serializeRequest(part), isFrame);
+
+const batch = (
+  signal: 'traces' | 'logs',
+  items: number,
+  bytes: Uint8Array | undefined,
+  isSkeleton: boolean,
+): Batch => ({
   signal,
   items,
   bytes: bytes ?? new Uint8Array(),
+  isSkeleton,
 });
 
 function sliced<T>(items: T[]): T[][] {

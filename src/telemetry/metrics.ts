@@ -245,7 +245,7 @@ export function addTo(state: MetricState, resource: Plain, increments: readonly 
   const models = modelsIn(all);
   for (const { metric, attributes: given, value } of increments) {
     const attributes = boundModel(given, models);
-    const key = `${metric} ${JSON.stringify(Object.entries(attributes).sort(([a], [b]) => (a < b ? -1 : 1)))}`;
+    const key = seriesKey({ metric, attributes });
     const bounds = boundsOf(metric);
     all[key] ??= { metric, attributes, startMs: nowMs, begun: false, now: zero(bounds), sent: zero(bounds) };
     const { now } = all[key];
@@ -273,6 +273,20 @@ function boundModel(attributes: Plain, models: Set<string>): Plain {
   models.add(model);
   return attributes;
 }
+
+/** Counters that are counted elsewhere, brought up to what is said there; none ever goes down. False: all were there already. */
+export function raiseTo(state: MetricState, resource: Plain, totals: readonly Increment[], nowMs: number): boolean {
+  const series = state.resources[JSON.stringify(metricResource(resource))]?.series ?? {};
+  const missing = totals.flatMap(total => {
+    const value = total.value - (series[seriesKey(total)]?.now.sum ?? 0);
+    return value > 0 ? [{ ...total, value }] : [];
+  });
+  addTo(state, resource, missing, nowMs);
+  return missing.length > 0;
+}
+
+const seriesKey = ({ metric, attributes }: Pick<Increment, 'metric' | 'attributes'>): string =>
+  `${metric} ${JSON.stringify(Object.entries(attributes).sort(([a], [b]) => (a < b ? -1 : 1)))}`;
 
 const boundsOf = (metric: MetricId): readonly number[] | undefined => (metrics[metric] as MetricName).bounds;
 

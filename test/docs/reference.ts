@@ -9,6 +9,8 @@ import { agents } from '../../src/agents/index.ts';
 import { type Command, type Flag, globalFlags } from '../../src/commands/command.ts';
 import { commands } from '../../src/commands/registry.ts';
 import { eventTypes } from '../../src/event/event.ts';
+import { lossesOf } from '../../src/keep.ts';
+import { accountsOf, emptyLedger } from '../../src/store/ledger.ts';
 import { mapRecord, severities } from '../../src/telemetry/logs.ts';
 import { incrementsOf } from '../../src/telemetry/metrics.ts';
 import {
@@ -214,6 +216,9 @@ const about: { readonly [name: string]: string } = {
   [ours.loopIterations]: 'Repetitions so far',
   [ours.loopTokens]: 'Tokens that the loop took',
   [ours.loopElapsedMs]: 'Time that the loop took (ms)',
+  [ours.pipelineItem]: '`fragment`, `span`, `log`, `event`, `journal` or `quarantine`',
+  [ours.pipelineReason]:
+    'Why: `duplicate`, `sampled`, `damaged`, `over-age`, `over-size`, `over-files`, ...; of what was rejected the status',
   [`${ours.vendorPrefix}*`]: 'Closed sets and numbers of an event that only this agent has',
 };
 
@@ -367,7 +372,11 @@ function metricAttributes(): Map<string, { names: Set<string> }> {
   const found = new Map<string, { names: Set<string> }>(allMetrics.map(({ name }) => [name, { names: new Set() }]));
   const events = eventTypes.map(type => eventOf(type, undefined, true));
   const finished = kinds.map(kind => spans[kind]);
-  for (const { metric, attributes } of incrementsOf(events, finished, agent, () => true)) {
+  const lost = emptyLedger();
+  lost.fragments.dropped.duplicate = 1;
+  lost.counters['quarantined.torn'] = 1;
+  accountsOf(lost, 'd').traces.rejected['400'] = 1;
+  for (const { metric, attributes } of [...incrementsOf(events, finished, agent, () => true), ...lossesOf(lost, 'd')]) {
     for (const name of Object.keys(attributes)) found.get(metrics[metric].name)?.names.add(name);
   }
   return found;

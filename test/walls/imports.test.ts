@@ -56,6 +56,7 @@ const rooms: Readonly<Record<string, Room>> = {
   'round.ts': { sees: 'all', packages: [] },
   'reconciliation.ts': { sees: ['store', 'telemetry'], packages: [] },
   'pin.ts': { sees: 'all', packages: [] },
+  'keep.ts': { sees: 'all', packages: [] },
   'deliver.ts': { sees: 'all', packages: 'all' },
   'kicked.ts': { sees: 'all', packages: [node] },
   demo: { sees: 'all', packages: [node] },

@@ -1,0 +1,90 @@
+import { existsSync } from 'node:fs';
+import { keepOf } from '../keep.ts';
+import { VERSION } from '../lib/version.ts';
+import { StateRefused } from '../store/folder.ts';
+import type { Excess } from '../store/limits.ts';
+import { takeLock } from '../store/lock.ts';
+import { openStore, type Store } from '../store/store.ts';
+import type { Io, Words } from './command.ts';
+import { foldersOf } from './place.ts';
+import { problemText, table } from './text.ts';
+
+const WAIT_MS = 10_000;
+
+export async function run(words: Words, io: Io): Promise<number> {
+  const { state, config } = foldersOf(words, io);
+  const isJson = words.flags['--json'] !== undefined;
+  const isEmptying = words.flags['--quarantine'] !== undefined;
+  if (!existsSync(state)) {
+    say(io, isJson, nothing);
+    return 0;
+  }
+  try {
+    const lock = await takeLock({ folder: state, version: VERSION, byHand: true, waitMs: WAIT_MS });
+    if (lock === undefined) {
+      io.err(
+        'otel-hooks: a delivery is at work and did not hand over in time; nothing was removed.\n  next: otel-hooks prune\n',
+      );
+      return 1;
+    }
+    const keep = keepOf(config.values);
+    const store = openStore({ folder: state, access: 'own', fsync: config.values.fsync, quarantine: keep.quarantine });
+    try {
+      say(io, isJson, prune(store, keep.places, isEmptying));
+    } finally {
+      store.close();
+      lock.release();
+    }
+    return 0;
+  } catch (error) {
+    if (!(error instanceof StateRefused)) throw error;
+    io.err(problemText(error.problem));
+    return 1;
+  }
+}
+
+interface Pruned {
+  hooks: number;
+  items: number;
+  journals: number;
+  quarantine: { files: number; sizeBytes: number };
+}
+const nothing: Pruned = { hooks: 0, items: 0, journals: 0, quarantine: { files: 0, sizeBytes: 0 } };
+
+function prune(store: Store, places: Parameters<Store['within']>[0], isEmptying: boolean): Pruned {
+  const before = store.books().quarantine;
+  // Read, so that what only a later version can read is known; nothing is eaten.
+  while (store.take({ fragments: 1_000, bytes: 32 * 1024 * 1024 }).more);
+  if (isEmptying) store.emptyQuarantine();
+  for (;;) {
+    const over = store.within(places);
+    if (over !== undefined && store.commit(over.round) !== 'committed') continue;
+    // Counts of the quarantine that no other round took along.
+    if (over === undefined && isEmptying && store.commit({}) !== 'committed') continue;
+    const { files, sizeBytes } = store.books().quarantine;
+    const quarantine = { files: before.files - files, sizeBytes: before.sizeBytes - sizeBytes };
+    return { ...countsOf(over?.excess), quarantine };
+  }
+}
+
+const countsOf = (excess: Excess | undefined): Omit<Pruned, 'quarantine'> => ({
+  hooks: excess?.fragments.length ?? 0,
+  items: excess?.bodies.reduce((sum, { items }) => sum + items, 0) ?? 0,
+  journals: excess?.journals.length ?? 0,
+});
+
+function say(io: Io, isJson: boolean, { hooks, items, journals, quarantine }: Pruned): void {
+  if (isJson) {
+    io.out(`${JSON.stringify({ v: 1, removed: { hooks, items, journals, quarantine } }, null, 2)}\n`);
+    return;
+  }
+  io.out(
+    table([
+      ['removed', ''],
+      ['hooks of a later version', String(hooks)],
+      ['items that waited', String(items)],
+      ['journals', String(journals)],
+      ['files in quarantine', `${quarantine.files} (${quarantine.sizeBytes} bytes)`],
+    ]),
+  );
+}
