@@ -9,6 +9,7 @@ import { cursor } from './cursor/cursor.ts';
 import { geminiCli } from './gemini-cli/gemini-cli.ts';
 import { kiro } from './kiro/kiro.ts';
 import { openCode } from './opencode/opencode.ts';
+import { windsurf } from './windsurf/windsurf.ts';
 
 export const agents: readonly Agent[] = [
   claudeCode,
@@ -16,6 +17,7 @@ export const agents: readonly Agent[] = [
   geminiCli,
   cursor,
   copilot,
+  windsurf,
   kiro,
   openCode,
   cline,

@@ -1,0 +1,201 @@
+/**
+ * Windsurf's Cascade, now also sold as Devin Desktop. Facts: the vendor's hook pages of 2026 and third parties' tests of
+ * 2026-08; no recording of a payload was to be had; checked 2026-11-18.
+ *
+ * Four families of actions are told, each before and after: reading, writing, commands, MCP. Calls have no ids, so they pair by
+ * what they do, in order, within an execution (the turn). A command's end says nothing of how it ended: that stands in the
+ * transcript alone. A `pre_` hook without its `post_` was refused, cancelled or failed. Sessions neither start nor end.
+ */
+import type { Fields } from '../../event/event.ts';
+import { fieldsOf, isFields, text, word } from '../../lib/read.ts';
+import { type Agent, absent, type HookEvent, type Reading } from '../contract.ts';
+import { type Call, closeCall, openCall } from '../pairing.ts';
+
+/** Tools have no names here: the families stand for them. */
+const actions = {
+  read_code: 'read_file',
+  run_command: 'shell',
+  write_code: 'write_file',
+} as const satisfies Record<string, string>;
+
+type Family = keyof typeof actions | 'mcp_tool_use';
+
+interface Performed {
+  name: string;
+  tool: string;
+  input: Fields;
+  mcp?: { server: string } | undefined;
+}
+
+const before = (family: Family): HookEvent => ({
+  read(fields, memory) {
+    const { name, tool, input, mcp } = performed(family, fields);
+    const call = openCall(callOf(family, fields), memory);
+    return [
+      said(fields, {
+        event_type: 'Action.Before',
+        key: call,
+        data: { action: { name, input } },
+        facts: { tool, mcp, call },
+      }),
+    ];
+  },
+});
+
+const after = (family: Family, success: (info: Fields) => boolean | undefined): HookEvent => ({
+  read(fields, memory) {
+    const { name, tool, input, mcp } = performed(family, fields);
+    const call = closeCall(callOf(family, fields), memory);
+    const succeeded = success(infoOf(fields));
+    return [
+      said(fields, {
+        event_type: 'Action.After',
+        key: call,
+        data: { action: { name, input, result: succeeded === undefined ? {} : { success: succeeded } } },
+        facts: { tool, mcp, call, error_type: succeeded === false ? 'tool_error' : undefined },
+      }),
+    ];
+  },
+});
+
+/** Both hooks of a turn's end tell it; the one with the transcript has no answer in it. */
+const responded: HookEvent = {
+  edge: true,
+  read: fields => [
+    said(fields, {
+      event_type: 'Agent.Response',
+      key: word(fields.execution_id),
+      data: { response: text(infoOf(fields).response), final: true },
+    }),
+  ],
+};
+
+const events: Record<string, HookEvent> = {
+  pre_user_prompt: {
+    edge: true,
+    read: fields => [
+      said(fields, {
+        event_type: 'Prompt.Submitted',
+        data: { prompt: text(infoOf(fields).user_prompt) },
+        actor: 'user',
+      }),
+    ],
+  },
+  pre_read_code: before('read_code'),
+  post_read_code: after('read_code', () => true),
+  pre_write_code: before('write_code'),
+  post_write_code: after('write_code', () => true),
+  pre_run_command: before('run_command'),
+  post_run_command: after('run_command', () => undefined),
+  pre_mcp_tool_use: before('mcp_tool_use'),
+  post_mcp_tool_use: after('mcp_tool_use', info => (isMcpError(info.mcp_result) ? false : undefined)),
+  post_cascade_response: responded,
+  post_cascade_response_with_transcript: responded,
+  post_setup_worktree: {
+    register: false,
+    read: fields => [said(fields, { event_type: 'vendor.windsurf.post_setup_worktree', data: {} })],
+  },
+};
+
+export const windsurf: Agent = {
+  id: 'windsurf',
+  title: 'Windsurf',
+  source: { docs: 'https://docs.windsurf.com/windsurf/cascade/hooks', version: '1.12.41', checked: '2026-11-18' },
+
+  signs(fields) {
+    const name = eventName(fields);
+    if (name === undefined || word(fields.trajectory_id) === undefined) return 0;
+    // Nobody else sends either of them.
+    return Object.hasOwn(events, name) ? 1 : 0.9;
+  },
+  eventName,
+  session: fields => word(fields.trajectory_id),
+  cwd(fields) {
+    const info = infoOf(fields);
+    return word(info.cwd) ?? word(info.root_workspace_path);
+  },
+  events,
+  actions,
+  settles: { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' },
+  transcript: absent('its transcript is not read; how commands ended is unknown'),
+  // Never read by it; a person may see it.
+  reply: { stdout: '' },
+  settings: absent('not written by enable yet; add the hooks to ~/.codeium/windsurf/hooks.json by hand'),
+  demo: absent('one agent is enough to show what comes of a session'),
+};
+
+/** Some write the names in PascalCase. */
+function eventName(fields: Fields): string | undefined {
+  const name = word(fields.agent_action_name);
+  if (name === undefined || !/^[A-Z]/.test(name)) return name;
+  const snake = name.replace(/([a-z0-9])([A-Z])|([A-Z])([A-Z][a-z])/g, '$1$3_$2$4').toLowerCase();
+  return Object.hasOwn(events, snake) ? snake : name;
+}
+
+const infoOf = (fields: Fields): Fields => fieldsOf(fields.tool_info);
+
+function performed(family: Family, fields: Fields): Performed {
+  const info = infoOf(fields);
+  switch (family) {
+    case 'read_code':
+      return { name: 'read_file', tool: family, input: { path: info.file_path } };
+    case 'write_code':
+      return {
+        name: replaces(info.edits) ? 'code_edit' : 'write_file',
+        tool: family,
+        input: { path: info.file_path, edits: info.edits },
+      };
+    case 'run_command':
+      return { name: 'shell', tool: family, input: { command: info.command_line, cwd: info.cwd } };
+    case 'mcp_tool_use': {
+      const tool = word(info.mcp_tool_name) ?? 'unknown';
+      return {
+        name: `mcp:${tool}`,
+        tool,
+        input: fieldsOf(info.mcp_tool_arguments),
+        mcp: { server: word(info.mcp_server_name) ?? 'unknown' },
+      };
+    }
+  }
+}
+
+/** An edit that takes something away found a file. */
+const replaces = (edits: unknown): boolean =>
+  Array.isArray(edits) && edits.some(edit => word(fieldsOf(edit).old_string) !== undefined);
+
+/** What both hooks of one call have in common; edits may be left out of one of them. */
+function callOf(family: Family, fields: Fields): Call {
+  const info = infoOf(fields);
+  const { input, mcp } = performed(family, fields);
+  const subject =
+    family === 'mcp_tool_use' ? [mcp?.server, info.mcp_tool_name, input] : [info.file_path, input.command, info.cwd];
+  return { tool: family, input: [word(fields.execution_id) ?? '', ...subject] };
+}
+
+function isMcpError(result: unknown): boolean {
+  if (typeof result !== 'string') return false;
+  try {
+    const parsed: unknown = JSON.parse(result);
+    return isFields(parsed) && (parsed.isError === true || 'error' in parsed);
+  } catch {
+    // Most results are plain text, which says nothing of success.
+    return false;
+  }
+}
+
+/** What every reading of a hook shares. */
+function said(fields: Fields, reading: Reading): Reading {
+  const atMs = Date.parse(text(fields.timestamp) ?? '');
+  return {
+    actor: 'ai_agent',
+    ...reading,
+    facts: { turn: word(fields.execution_id), model: modelOf(fields.model_name), ...reading.facts },
+    atMs: Number.isNaN(atMs) ? undefined : atMs,
+  };
+}
+
+/** A name for people ("Claude Sonnet 4"), as close to an id as it gets. */
+function modelOf(name: unknown): string | undefined {
+  const model = word(name);
+  return model === undefined || model === 'Unknown' ? undefined : model.toLowerCase().replaceAll(' ', '-');
+}
