@@ -7,6 +7,5 @@ export {
   openSync,
   readFileSync,
   readSync,
-  writeFileSync,
   writeSync,
 } from 'node:fs';

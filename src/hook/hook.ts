@@ -32,6 +32,8 @@ export function hook(argv: readonly string[], deliver: string): void {
     // is the module worth its time.
     if (fstatSync(0).isCharacterDevice() && (require('node:tty') as typeof import('node:tty')).isatty(0)) leave();
 
+    // Modes are narrow by themselves; this is for a umask that would take the owner's own rights.
+    process.umask(0o077);
     // Only folders of this user, and no links: others may lead anywhere.
     step = 'folder';
     const inbox = `${stateFolder}/inbox`;

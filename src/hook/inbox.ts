@@ -2,12 +2,10 @@
  * What the Node front end seldom does to the disk: folders made, short writes finished, a sign left where something
  * failed. Nothing is removed.
  */
-import { mkdirSync, writeFileSync, writeSync } from './builtins.ts';
+import { fstatSync, lstatSync, mkdirSync, openSync, writeSync } from './builtins.ts';
 
 /** Makes what a front end needs. */
 export function makeFolders(stateFolder: string): void {
-  // The modes below are narrow by themselves; this is for a umask that would take the owner's own rights.
-  process.umask(0o077);
   for (const folder of ['inbox', 'problems']) mkdirSync(`${stateFolder}/${folder}`, { recursive: true, mode: 0o700 });
 }
 
@@ -18,12 +16,17 @@ export function writeAll(fd: number, bytes: Uint8Array, length: number): void {
 
 /**
  * Leaves a sign in `problems` for whoever looks next; its time is the file's. Names are few, so the folder stays small.
+ * Something else may lie in its place: a link is not followed, a pipe not waited for, a file with another name not touched.
  */
 export function noteProblem(stateFolder: string, code: string): void {
   try {
-    writeFileSync(`${stateFolder}/problems/hook-${code.replace(/[^0-9A-Za-z-]/g, '').slice(0, 40)}`, '', {
-      mode: 0o600,
-    });
+    const { constants, futimesSync } = require('node:fs') as typeof import('node:fs');
+    const folder = `${stateFolder}/problems`;
+    if (!lstatSync(folder).isDirectory()) return;
+    const flags = constants.O_WRONLY | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+    const fd = openSync(`${folder}/hook-${code.replace(/[^0-9A-Za-z-]/g, '').slice(0, 40)}`, flags, 0o600);
+    const now = Date.now() / 1_000;
+    if (fstatSync(fd).nlink === 1) futimesSync(fd, now, now);
   } catch {
     // Where not even this can be written nobody can be told; the agent must not be disturbed.
   }

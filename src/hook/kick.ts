@@ -2,7 +2,7 @@
  * Starting deliver. It is a process of its own, in a session of its own, with nothing of the agent's in its hands: it must
  * outlive the agent, and no agent may wait for it. Who is kicked decides itself whether there is something to do.
  */
-import { existsSync, readFileSync } from './builtins.ts';
+import { existsSync, lstatSync, readFileSync } from './builtins.ts';
 
 /**
  * Does a deliver seem to be alive? A wrong no costs a process that leaves at once; a wrong yes (a pid that another has
@@ -10,6 +10,8 @@ import { existsSync, readFileSync } from './builtins.ts';
  */
 export function isDelivering(stateFolder: string): boolean {
   try {
+    // A pipe or a device in its place would be read for ever.
+    if (!lstatSync(`${stateFolder}/lock`).isFile()) return false;
     // Read as UTF-8, Node takes a short cut through all its layers; a number at the start is all that counts.
     const pid = Number.parseInt(readFileSync(`${stateFolder}/lock`, 'utf8'), 10);
     return pid > 0 && process.kill(pid, 0);
