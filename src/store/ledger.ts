@@ -1,4 +1,5 @@
-import { type Disk, names, readVersioned } from './files.ts';
+import { createHash } from 'node:crypto';
+import { type Disk, names, readBytes, readVersioned } from './files.ts';
 import { parseBodyName } from './outbox.ts';
 
 export const signals = ['traces', 'logs', 'metrics', 'events'] as const;
@@ -50,16 +51,33 @@ export function accountsOf(ledger: Ledger, id: string, shown = { provider: '', e
 
 const account = (): Account => ({ produced: 0, accepted: 0, rejected: {}, dropped: {} });
 
+/** With a checksum at its end, since a digit that changed at rest would look like any other number. */
+export function serializeLedger(ledger: Ledger): Buffer {
+  const json = JSON.stringify(ledger);
+  return Buffer.from(`${json.slice(0, -1)},"sum":"${checksum(json)}"}`);
+}
+
+/** Undefined for what is none, or is not what was written. */
+export function parseLedger(bytes: Buffer): Ledger | undefined {
+  try {
+    const { sum, ...ledger } = JSON.parse(bytes.toString()) as Ledger & { sum?: unknown };
+    return sum === checksum(JSON.stringify(ledger)) ? ledger : undefined;
+  } catch {
+    // Not even JSON: whoever asked counts it.
+    return undefined;
+  }
+}
+
+const checksum = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32);
+
 /** What the disk says. A folder without a ledger is new. */
 export function readLedger(disk: Disk): Ledger {
-  const found = readVersioned(disk, 'ledger.json');
-  if (found === undefined) return emptyLedger();
-  // Only our own rename puts a ledger there, so what parses and carries a number has the whole shape.
-  return found !== 'damaged' && typeof found.n === 'number' ? (found as unknown as Ledger) : rebuiltLedger(disk);
+  const bytes = readBytes(disk, 'ledger.json');
+  return bytes === undefined ? emptyLedger() : (parseLedger(bytes) ?? rebuiltLedger(disk));
 }
 
 /**
- * A power cut without the fsync option can leave an empty ledger. Deliver must start all the same: the number goes on
+ * A power cut without the fsync option can leave an empty ledger, and bytes change at rest. Deliver must start all the same: the number goes on
  * above every number that a file knows, the counts begin anew with what waits, and a counter says so. Nothing is
  * written: the next round's ledger replaces the damaged one.
  */

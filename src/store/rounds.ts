@@ -88,7 +88,6 @@ import {
   isMissing,
   names,
   readBytes,
-  readVersioned,
   renameIfThere,
   syncFolder,
   UPDATE,
@@ -98,7 +97,7 @@ import {
   writeAll,
 } from './files.ts';
 import { makeFolder } from './folder.ts';
-import { increase, type Ledger, readLedger } from './ledger.ts';
+import { increase, type Ledger, parseLedger, readLedger, serializeLedger } from './ledger.ts';
 
 /** What a round does to the folder; all paths are relative to it. */
 export interface Effect {
@@ -197,10 +196,9 @@ export function readPending(disk: Disk, n: number): Pending | 'damaged' | undefi
   const manifest = parseManifest(readBytes(disk, `${folder}/manifest.json`));
   if (manifest?.n !== n) return 'damaged';
   const lines = readBytes(disk, `${folder}/${manifest.nonce}.lines`) ?? Buffer.alloc(0);
-  const ledger = readVersioned(disk, `${folder}/${manifest.nonce}.ledger`);
+  const ledger = parseLedger(readBytes(disk, `${folder}/${manifest.nonce}.ledger`) ?? Buffer.alloc(0));
   const isWhole = lines.length === manifest.lines.reduce((sum, { length }) => sum + length, 0);
-  if (!isWhole || typeof ledger !== 'object') return 'damaged';
-  return { manifest, lines, ledger: ledger as unknown as Ledger };
+  return isWhole && ledger !== undefined ? { manifest, lines, ledger } : 'damaged';
 }
 
 export const roundFolder = (n: number): string => `rounds/${n}`;
@@ -224,7 +222,7 @@ function stage(disk: Disk, folder: string, effect: Effect): Manifest {
     if (effect.lines.length > 0)
       createFile(disk, `${folder}/${nonce}.lines`, Buffer.concat(effect.lines.map(journal => journal.bytes)));
     for (const [i, file] of effect.files.entries()) createFile(disk, `${folder}/${nonce}.${i}`, file.bytes);
-    createFile(disk, `${folder}/${nonce}.ledger`, Buffer.from(JSON.stringify(effect.ledger)));
+    createFile(disk, `${folder}/${nonce}.ledger`, serializeLedger(effect.ledger));
     createFile(disk, `${folder}/manifest.json`, serializeManifest(manifest));
     syncFolder(disk, folder);
   } catch (error) {
@@ -316,7 +314,7 @@ function closeDamaged(disk: Disk, ledger: Ledger): void {
   increase(next.counters, 'damaged.round');
   const staged = `${roundFolder(next.n)}/${nonce}.ledger`;
   try {
-    createFile(disk, staged, Buffer.from(JSON.stringify(next)));
+    createFile(disk, staged, serializeLedger(next));
   } catch (error) {
     // Another owner closed and discarded it.
     if (isMissing(error)) return;
