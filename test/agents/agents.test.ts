@@ -2,7 +2,7 @@
  * One suite for every agent of the registry. A sample is a native payload (JSON, on one line or several) and, below
  * `---- events`, what it becomes: one line for each event. `UPDATE=1 npx vitest run test/agents` writes that part anew.
  */
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type Agent, isAbsent } from '../../src/agents/contract.ts';
@@ -10,28 +10,7 @@ import { agentNamed, agents } from '../../src/agents/index.ts';
 import { type Event, FACTS, factsOf } from '../../src/event/event.ts';
 import { validateAgentHooks } from '../../src/standards/agent-hooks/validate.ts';
 import { play, START_MS } from '../play.ts';
-
-interface Sample {
-  file: string;
-  path: string;
-  head: string;
-  payload: Record<string, unknown>;
-  expected: string;
-}
-
-function samplesOf(agent: string): Sample[] {
-  const folder = join(import.meta.dirname, agent);
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder)
-    .filter(file => file.endsWith('.sample'))
-    .sort()
-    .map(file => {
-      const path = join(folder, file);
-      const [head = '', expected = ''] = readFileSync(path, 'utf8').split(/^---- events\n/m);
-      const json = head.replace(/^#.*$/gm, '');
-      return { file, path, head, payload: JSON.parse(json) as Record<string, unknown>, expected };
-    });
-}
+import { closedFieldsOf, samplesOf } from './samples.ts';
 
 function lineOf(event: Event): string {
   const { v: _v, seq: _seq, time, native: _native, ...facts } = factsOf(event) ?? { v: 1, seq: 0, time: 'arrival' };
@@ -143,12 +122,6 @@ const nameOf = (agent: Agent, payload: Record<string, unknown>): string | undefi
 /** Fields that agents fill with closed sets, ids and names: everything else is content and gets a canary. */
 const closed =
   /^(session_id|turn_id|thread-id|turn-id|server_name|agent_name|finishReason|hook_event_name|tool_name|tool_use_id|prompt_id|agent_id|agent_type|permission_mode|source|reason|trigger|notification_type|error|level|model|status|agentId|subagent_type|type|mode|action|expansion_type|command_source|memory_type|load_reason|event|from_model|to_model|requested_model|task_id|name)$/;
-
-/** What an agent's payloads have beyond that: names of fields, one per line, in its folder of samples. */
-function closedFieldsOf(agent: string): ReadonlySet<string> {
-  const path = join(import.meta.dirname, agent, 'closed-fields.txt');
-  return new Set(existsSync(path) ? readFileSync(path, 'utf8').split(/\s+/) : []);
-}
 
 function plant(
   payload: Record<string, unknown>,

@@ -1,0 +1,31 @@
+/** The samples of an agent's payloads, as its folder holds them. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export interface Sample {
+  file: string;
+  path: string;
+  head: string;
+  payload: Record<string, unknown>;
+  expected: string;
+}
+
+export function samplesOf(agent: string): Sample[] {
+  const folder = join(import.meta.dirname, agent);
+  if (!existsSync(folder)) return [];
+  return readdirSync(folder)
+    .filter(file => file.endsWith('.sample'))
+    .sort()
+    .map(file => {
+      const path = join(folder, file);
+      const [head = '', expected = ''] = readFileSync(path, 'utf8').split(/^---- events\n/m);
+      const json = head.replace(/^#.*$/gm, '');
+      return { file, path, head, payload: JSON.parse(json) as Record<string, unknown>, expected };
+    });
+}
+
+/** Fields that an agent fills with closed sets, ids and names, beside those of every agent: one name per line. */
+export function closedFieldsOf(agent: string): ReadonlySet<string> {
+  const path = join(import.meta.dirname, agent, 'closed-fields.txt');
+  return new Set(existsSync(path) ? readFileSync(path, 'utf8').split(/\s+/) : []);
+}
