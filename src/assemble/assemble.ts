@@ -96,6 +96,13 @@ export function step(state: FoldState, event: Event): Finished {
 /** Names of closed spans that wait for their transcript; the drain answers each with a Settled event. */
 export const unread = (state: FoldState): string[] => state.held.flatMap(held => (held.unread ? [held.of] : []));
 
+/** Spans that are closed and wait for their transcript, in the order in which they were closed. */
+export const awaited = (state: FoldState): Held[] => state.held.filter(held => held.unread);
+
+/** Would a better word on this call still change its span? */
+export const isAmendable = (state: FoldState, call: string): boolean =>
+  own(state.actions, call) !== undefined || state.held.some(held => held.unread && held.of === `action:${call}`);
+
 /** Something is still open: silence will have to end it. */
 export const isOpen = (state: FoldState): boolean =>
   (state.segment !== undefined && state.endedMs === undefined) ||
@@ -770,7 +777,7 @@ function chat(state: FoldState, at: At, data: DataOf<'Model.Responded'>): void {
   const started = facts.started_ms !== undefined && atMs - facts.started_ms <= LONGEST_ACTION_MS;
   const startMs = native ? atMs - latencyMs : started ? (facts.started_ms ?? atMs) : atMs;
   const sums: Sums = {
-    calls: 1,
+    calls: facts.sum === undefined ? 1 : 0,
     input: data.input_tokens,
     output: data.output_tokens,
     cacheRead: usage.cache_read_tokens,
@@ -808,6 +815,7 @@ function chat(state: FoldState, at: At, data: DataOf<'Model.Responded'>): void {
     reasoning: sums.reasoning,
     costUsd: sums.costUsd,
     retries: data.retry_count,
+    sum: facts.sum,
   });
   for (const holder of [home.holder, sessionHolder(state, home.trace)]) {
     if (holder === undefined) continue;
@@ -834,6 +842,7 @@ interface Home {
 /** Where something hangs that its transcript tells: in the turn or subagent that it names, though that has ended. */
 function homeOf(state: FoldState, at: At): Home {
   const trace = traceOf(state);
+  if (at.facts.sum === 'session') return { trace, key: sessionKey(state), holder: undefined };
   if (at.subagent !== undefined) {
     const key = parentKey(state, at);
     return { trace, key, holder: own(state.subagents, at.subagent) ?? heldSpan(state, key) };
@@ -876,14 +885,15 @@ function amend(state: FoldState, at: At): void {
     open.time = facts.time ?? open.time;
     return;
   }
-  if (facts.call !== undefined && correct(state, at, facts.call)) return;
-  record(state, at);
+  if (facts.call !== undefined && correct(state, at, facts.call)) release(state, at.out);
+  else record(state, at);
 }
 
 /** Changes the held span of an action by what is told now. */
 function correct(state: FoldState, at: At, call: string): boolean {
-  const span = state.held.find(held => held.of === `action:${call}`)?.span;
-  if (span?.kind !== 'action') return false;
+  const held = state.held.find(each => each.of === `action:${call}`);
+  const span = held?.span;
+  if (held === undefined || span?.kind !== 'action') return false;
   const { event, facts, atMs } = at;
   const type = event.event_type === AMENDED ? event.data.type : event.event_type;
   const source = facts.time ?? 'arrival';
@@ -902,6 +912,8 @@ function correct(state: FoldState, at: At, call: string): boolean {
   const startMs = native ? atMs - (facts.duration_ms ?? 0) : Math.min(span.startMs, atMs);
   Object.assign(span, ends(startMs, atMs));
   span.duration = native ? 'native' : source === 'transcript' ? 'transcript' : span.duration;
+  // The transcript's own word on it is what it waited for.
+  if (source === 'transcript') held.unread = false;
   return true;
 }
 
@@ -967,11 +979,13 @@ function opensWork(event: Event): boolean {
     case 'Agent.Plan.Start':
     case 'Agent.Response':
     case 'Model.Requested':
-    case 'Model.Responded':
     case 'Model.Failed':
     case 'Action.Before':
     case 'Action.After':
       return true;
+    case 'Model.Responded':
+      // A session's account is drawn when its work is over.
+      return factsOf(event)?.sum !== 'session';
     default:
       return false;
   }

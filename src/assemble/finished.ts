@@ -131,6 +131,8 @@ export interface ChatSpan extends Common {
   reasoning: number | undefined;
   costUsd: number | undefined;
   retries: number | undefined;
+  /** No single response, but all of a turn or of a session's run. */
+  sum: 'turn' | 'session' | undefined;
 }
 
 export type FinishedSpan = SessionSpan | TurnSpan | SubagentSpan | ActionSpan | ChatSpan;

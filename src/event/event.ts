@@ -222,6 +222,8 @@ export interface Facts {
   usage?: Usage | undefined;
   /** What is stated of a whole session at its end, where nothing tells of its responses one by one. */
   totals?: (Usage & { input_tokens?: number | undefined; output_tokens?: number | undefined }) | undefined;
+  /** No single response: what all responses of a turn, or of a session's run, used together, where the agent tells no more. */
+  sum?: 'turn' | 'session' | undefined;
   /** Why the model stopped, in the provider's words (end_turn, tool_use). */
   finish?: string | undefined;
   /** The provider's id of a response, and of the request. */

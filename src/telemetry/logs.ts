@@ -154,6 +154,7 @@ function dataAttributes(event: Event, facts: Partial<Facts>): Attributes[] {
           [ours.modelRequest]: facts.request,
           [ours.modelRetries]: event.data.retry_count,
           [ours.modelCost]: facts.cost_usd,
+          [ours.modelSum]: facts.sum,
           [stable.errorType]: facts.error_type,
         },
       ];

@@ -86,6 +86,7 @@ export const ours = {
   modelRequest: 'agent_hooks.model.request_id',
   modelRetries: 'agent_hooks.model.retry_count',
   modelCost: 'agent_hooks.model.cost_usd',
+  modelSum: 'agent_hooks.model.sum_of',
   cacheWrite1hTokens: 'agent_hooks.model.cache_write_1h_tokens',
   usageComplete: 'agent_hooks.usage.complete',
   mcpServer: 'agent_hooks.mcp.server',

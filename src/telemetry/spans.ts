@@ -180,6 +180,7 @@ function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes {
         [ours.modelRequest]: span.request,
         [ours.modelRetries]: span.retries,
         [ours.modelCost]: span.costUsd,
+        [ours.modelSum]: span.sum,
       };
   }
 }
@@ -187,9 +188,9 @@ function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes {
 /** What the responses within it used, as far as they were told. */
 function sums({ usage, complete }: { usage: Sums; complete: boolean }): Attributes {
   const untold = complete ? undefined : false;
-  if (usage.calls === 0) return { [ours.usageComplete]: untold };
   return {
-    [ours.modelCalls]: usage.calls,
+    // Sums that the agent drew itself do not say of how many.
+    [ours.modelCalls]: usage.calls === 0 ? undefined : usage.calls,
     [development.inputTokens]: usage.input,
     [development.outputTokens]: usage.output,
     [development.cacheReadTokens]: usage.cacheRead,

@@ -117,6 +117,7 @@ const chatSpan: Filled<ChatSpan> = {
   reasoning: 1,
   costUsd: 1,
   retries: 1,
+  sum: 'turn',
 };
 
 export const spans: { [K in FinishedSpan['kind']]: Extract<FinishedSpan, { kind: K }> } = {
@@ -197,6 +198,7 @@ const facts: Filled<Facts> = {
   response: 'RESPONSE',
   request: 'REQUEST',
   cost_usd: 1,
+  sum: 'turn',
   started_ms: 1,
   launched_by: 'c',
   permission_mode: 'default',

@@ -140,6 +140,7 @@ const about: { readonly [name: string]: string } = {
   [ours.modelCalls]: 'Responses within; those of subagents count on the session and on themselves',
   [ours.modelRequest]: "The provider's id of the request",
   [ours.modelRetries]: 'How often the request was tried again',
+  [ours.modelSum]: 'On what is no single response: `turn` or `session`, whose responses used this together',
   [ours.modelCost]: 'What the agent itself says it cost (US dollars)',
   [ours.cacheWrite1hTokens]: 'Of what was written to a cache, what lives for an hour',
   [ours.usageComplete]: '`false` when the wait for the transcript was over before it was read to the end',

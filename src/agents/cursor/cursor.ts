@@ -709,7 +709,7 @@ function usageOver(fields: Fields, memory: Memory, isOver: (usage: TurnUsage) =>
       key: turn,
       data: { model_id: model, input_tokens: input, output_tokens: output },
       subagent,
-      facts: { turn, usage: { cache_read_tokens: read, cache_write_tokens: write } },
+      facts: { turn, sum: 'turn', usage: { cache_read_tokens: read, cache_write_tokens: write } },
     });
   });
 }
