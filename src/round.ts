@@ -5,7 +5,7 @@
 
 import { isAbsent } from './agents/contract.ts';
 import { agentNamed, agents } from './agents/index.ts';
-import { isOpen, SETTLED, step, unread } from './assemble/assemble.ts';
+import { awaited, isOpen, SETTLED, step, unread } from './assemble/assemble.ts';
 import type { FinishedRecord, FinishedSpan } from './assemble/finished.ts';
 import type { Destination } from './config/destinations.ts';
 import { conclude, drain } from './drain/drain.ts';
@@ -19,6 +19,15 @@ import { accountsOf, type DestinationAccounts, increase, type Ledger } from './s
 import type { Round, Store } from './store/store.ts';
 import { encode, type Yield } from './telemetry/batch.ts';
 import { addTo, incrementsOf, type MetricState, metricsDocument, noMetrics } from './telemetry/metrics.ts';
+import type { Eyes } from './transcripts/eyes.ts';
+import {
+  patient,
+  readerOf,
+  type SessionReader,
+  type TranscriptBooks,
+  type TranscriptWorld,
+  type Waits,
+} from './transcripts/session.ts';
 
 /** A session without a sign of life for so long is over; nobody will say so any more. */
 const SILENCE_MS = 3_600_000;
@@ -28,7 +37,20 @@ const TOMBSTONE_MS = 7 * 24 * 3_600_000;
 export interface RoundWorld extends Surroundings {
   hashKey: string;
   nowMs: number;
+  /** Without eyes no transcript is read; what waits for one goes on waiting. */
+  eyes?: Eyes | undefined;
+  waits?: Waits | undefined;
 }
+
+/** Sessions to look at beside those of the fragments. */
+export interface Due {
+  silent?: readonly string[];
+  /** Something of them waits for its transcript. */
+  waiting?: readonly string[];
+}
+
+/** One round reads on at most so much of transcripts; the rest is the next round's. */
+const TRANSCRIPT_BYTES = 16 * 1024 * 1024;
 
 /** What one session gains in this round. */
 export interface Gain {
@@ -44,12 +66,18 @@ export interface RoundResult {
   round: Round;
   problems: Problem[];
   journaled: number;
+  /** Of the sessions of this round, those that wait for their transcripts. */
+  waiting: string[];
+  /** Sessions that were looked at. */
+  looked: string[];
+  /** More of a transcript is there than one round reads. */
+  isMore: boolean;
 }
 
 export function roundOf(
   store: Store,
   taken: { fragments: readonly Fragment[]; rejects: readonly { name: string; reason: string }[] },
-  silent: readonly string[],
+  due: Due,
   world: RoundWorld,
 ): RoundResult {
   const { epoch } = store;
@@ -58,6 +86,9 @@ export function roundOf(
   const problems: Problem[] = [];
   const documents = new Map<string, unknown>();
   const quarantine = taken.rejects.map(({ name, reason }) => ({ name, reason }));
+  /** Bad items of lists whose other items could be read. */
+  const cut: { bytes: Uint8Array; reason: string; label: string }[] = [];
+  const badEvents: { [reason: string]: number } = {};
   const eaten: string[] = [];
   let journaled = 0;
   let duplicates = 0;
@@ -68,11 +99,27 @@ export function roundOf(
     return known;
   };
   const open = (key: string): SessionState | undefined => gains.get(key)?.state ?? recalled(store, key);
+  const hash = (content: string): string => keyedHash(world.hashKey, content);
+  const books: TranscriptBooks = { read: 0, journaled: 0, duplicate: 0, odd: oddities };
+  const transcripts = transcriptWorld(store, world, hash);
+  const readers = new Map<string, SessionReader | undefined>();
+  const readerFor = (state: SessionState): SessionReader | undefined => {
+    const agent = agentNamed(state.agent);
+    if (!readers.has(state.key) && transcripts && agent) {
+      const emit = (event: Event): void => follow(gainOf(state), event, oddities);
+      readers.set(state.key, readerOf(state, agent, transcripts, emit, books));
+    }
+    return readers.get(state.key);
+  };
+  let isMore = false;
 
   for (const fragment of taken.fragments) {
     const told = drain(fragment, {
       agents,
-      hash: content => keyedHash(world.hashKey, content),
+      hash,
+      before(state, _agent, atMs) {
+        isMore = (readerFor(state)?.read(atMs).isMore ?? false) || isMore;
+      },
       session(opening) {
         const known = open(opening.key);
         if (known) return gainOf(known).state;
@@ -92,12 +139,27 @@ export function roundOf(
       continue;
     }
     journaled += 1;
-    for (const event of told.events) follow(gainOf(told.state), event, oddities);
+    for (const { state, events } of told.parts) for (const event of events) follow(gainOf(state), event, oddities);
+    for (const kind of told.odd) oddities[kind] = (oddities[kind] ?? 0) + 1;
+    for (const { reason } of told.bad) increase(badEvents, reason);
+    cut.push(...setAside(told.bad));
   }
 
-  for (const key of silent) {
+  for (const key of due.silent ?? []) {
     const state = open(key);
-    if (state) fallSilent(gainOf(state), world.nowMs, oddities);
+    if (state) fallSilent(gainOf(state), readerFor(state), world.nowMs, oddities);
+  }
+  for (const key of due.waiting ?? []) {
+    const state = open(key);
+    if (state) gainOf(state);
+  }
+  for (const { state } of gains.values()) {
+    if (awaited(state.fold).length === 0) continue;
+    const reader = readerFor(state);
+    if (reader === undefined) continue;
+    const followed = reader.read(Number.POSITIVE_INFINITY);
+    isMore ||= followed.isMore;
+    reader.settle(followed);
   }
 
   const all = [...gains.values()];
@@ -105,6 +167,9 @@ export function roundOf(
   return {
     problems,
     journaled,
+    waiting: all.flatMap(({ state }) => (awaited(state.fold).length > 0 ? [state.key] : [])),
+    looked: all.map(({ state }) => state.key),
+    isMore,
     round: {
       epoch,
       journal: all.flatMap(({ state, lines }) => (lines === '' ? [] : [{ key: state.key, lines }])),
@@ -115,16 +180,61 @@ export function roundOf(
       documents: [...documents].map(([name, value]) => ({ name, value })),
       bodies,
       eaten,
-      quarantine,
+      quarantine: [...quarantine, ...cut],
       tally(ledger) {
         ledger.fragments.journaled += journaled;
+        addBooks(ledger, books);
         if (duplicates > 0) increase(ledger.fragments.dropped, 'duplicate', duplicates);
         for (const { reason } of quarantine) increase(ledger.counters, `quarantined.${reason}`);
+        for (const [reason, count] of Object.entries(badEvents))
+          increase(ledger.counters, `bad-events.${reason}`, count);
         for (const [kind, count] of Object.entries(oddities)) increase(ledger.counters, `odd.${kind}`, count);
         for (const tally of tallies) tally(ledger);
       },
     },
   };
+}
+
+/** One file for each reason, one item to a line. */
+function setAside(
+  bad: readonly { reason: string; text: string }[],
+): { bytes: Uint8Array; reason: string; label: string }[] {
+  const lines = new Map<string, string[]>();
+  for (const { reason, text } of bad) lines.set(reason, [...(lines.get(reason) ?? []), text]);
+  return [...lines].map(([reason, texts]) => ({ bytes: Buffer.from(`${texts.join('\n')}\n`), reason, label: 'event' }));
+}
+
+export function addBooks({ transcripts }: Ledger, { read, journaled, duplicate }: TranscriptBooks): void {
+  transcripts.read += read;
+  transcripts.journaled += journaled;
+  transcripts.duplicate += duplicate;
+}
+
+function transcriptWorld(
+  store: Store,
+  world: RoundWorld,
+  hash: (content: string) => string,
+): TranscriptWorld | undefined {
+  const { eyes, home, env, nowMs, waits = patient } = world;
+  if (eyes === undefined) return undefined;
+  return {
+    eyes,
+    home,
+    env,
+    hash,
+    nowMs,
+    waits,
+    budget: { bytes: TRANSCRIPT_BYTES },
+    journal: key => store.journal(key),
+  };
+}
+
+/** Sessions with spans that wait for their transcripts. */
+export function waitingSessions(store: Store): string[] {
+  return store.sessions().filter(key => {
+    const state = recalled(store, key);
+    return state !== undefined && awaited(state.fold).length > 0;
+  });
 }
 
 /** Sessions that are open and silent, and tombstones whose time is over. */
@@ -157,12 +267,22 @@ function follow(gain: Gain, event: Event, oddities: { [kind: string]: number }):
   }
 }
 
-function fallSilent(gain: Gain, nowMs: number, oddities: { [kind: string]: number }): void {
+function fallSilent(
+  gain: Gain,
+  reader: SessionReader | undefined,
+  nowMs: number,
+  oddities: { [kind: string]: number },
+): void {
   const { state } = gain;
   if (!isOpen(state.fold) || nowMs - state.arrivedMs <= SILENCE_MS) return;
+  // What it wrote down may tell of its last hours, or that it is at work still.
+  const followed = reader?.read(Number.POSITIVE_INFINITY);
+  if (followed?.isMore) return;
+  if (followed?.isThere && nowMs - Math.max(state.fold.lastMs, followed.writtenMs) <= SILENCE_MS) return;
   const body = { event_type: 'Session.Abort' as const, data: { end_reason: 'idle_timeout' as const } };
   const segment = state.fold.segment?.number ?? 0;
   follow(gain, conclude(state, body, `silence:${segment}:${state.seq}`, state.arrivedMs + SILENCE_MS), oddities);
+  if (followed) reader?.settle(followed, true);
 }
 
 const isForgotten = (state: SessionState, nowMs: number): boolean =>
@@ -222,32 +342,6 @@ export function leaving(
   }
   return { bodies, tallies };
 }
-
-/**
- * A metric state and its books lie in two files, and damage to one must not leave them apart for ever: versions that the
- * state no longer knows went with it, versions that the books no longer know are counted as the outbox is.
- */
-export function reconciliation(store: Pick<Store, 'ledger' | 'document'>): Round | undefined {
-  const gaps = Object.entries(store.ledger().destinations).flatMap(([id, { metrics }]) => {
-    const state = store.document(metricsDocument(id)) as MetricState | undefined;
-    const waiting = state ? state.version - state.accepted : 0;
-    const gap = metrics.produced - metrics.accepted - sum(metrics.rejected) - sum(metrics.dropped) - waiting;
-    return gap === 0 ? [] : [{ id, gap }];
-  });
-  if (gaps.length === 0) return undefined;
-  return {
-    tally(ledger) {
-      for (const { id, gap } of gaps) {
-        const { metrics } = accountsOf(ledger, id);
-        if (gap > 0) increase(metrics.dropped, 'damaged', gap);
-        else metrics.produced -= gap;
-      }
-    },
-  };
-}
-
-const sum = (counts: Readonly<Record<string, number>>): number =>
-  Object.values(counts).reduce((all, count) => all + count, 0);
 
 const isBuiltIn = (agent: string, tool: string): boolean => Object.hasOwn(agentNamed(agent)?.actions ?? {}, tool);
 

@@ -81,9 +81,11 @@ export function play(told: readonly Told[], stored = false): Played {
       },
     });
     played.fates.push(result.fate === 'rejected' ? result.reason : result.fate);
-    if (result.fate === 'journaled') for (const event of result.events) take(event, result.state);
-    if (stored && result.fate !== 'rejected') {
-      played.states.set(result.state.key, JSON.parse(JSON.stringify(result.state)) as SessionState);
+    if (result.fate === 'rejected') continue;
+    for (const { state, events } of result.parts) for (const event of events) take(event, state);
+    if (!stored) continue;
+    for (const { state } of result.parts) {
+      played.states.set(state.key, JSON.parse(JSON.stringify(state)) as SessionState);
     }
   }
   return played;

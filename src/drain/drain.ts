@@ -2,28 +2,35 @@
  * From a fragment to journal events: recognize, normalize, enrich, redact, identify. Pure and total: an odd payload costs
  * itself, with a reason, and nothing else. State and memory of the session are handed in and changed in place.
  */
-import type { Agent, Reading } from '../agents/contract.ts';
+import { type Agent, isAbsent, type Reading, type ToldFiles, type TranscriptReading } from '../agents/contract.ts';
+import { toldMetric } from '../agents/extras.ts';
 import { memoryOver } from '../agents/memory.ts';
 import { executableOf } from '../enrich/action-facts.ts';
 import { type Hash, redact } from '../enrich/redact.ts';
-import { type Body, type Event, FACTS, type Facts, type Fields, SPEC_VERSION } from '../event/event.ts';
+import {
+  type Body,
+  type Event,
+  FACTS,
+  type Facts,
+  type Fields,
+  type Risk,
+  SPEC_VERSION,
+  type TimeSource,
+} from '../event/event.ts';
 import type { Fragment } from '../hook/fragment.ts';
 import { hexDigest, hexDigestOf, uuidOf } from '../lib/hash.ts';
-import { isFields } from '../lib/read.ts';
-import { recognize } from './recognize.ts';
-import { ORDINALS, RECENT_PAYLOADS, SEEN_IDS, type SessionState, sessionKey } from './session.ts';
+import { isFields, own } from '../lib/read.ts';
+import { UUID } from '../standards/agent-hooks/schema.ts';
+import type { ToldReading } from '../standards/told.ts';
+import { HOOKS, insideOf, isToldByAnother, isToldByStandard, readingsOf, type Who, whoTold } from './foreign.ts';
+import { type Bad, type Item, itemsIn, type Unread } from './items.ts';
+import { recognize, SURE } from './recognize.ts';
+import { noTranscripts, ORDINALS, RECENT_PAYLOADS, SEEN_IDS, type SessionState, sessionKey } from './session.ts';
 
-export type Reject =
-  | 'empty'
-  | 'not-json'
-  | 'not-an-object'
-  | 'unknown-agent'
-  | 'no-session-id'
-  | 'bad-session-id'
-  | 'no-event-name';
+export type Reject = Unread | 'bad-session-id' | 'no-event-name';
 
 export interface Opening {
-  agent: Agent;
+  agent: Pick<Agent, 'id' | 'settles'>;
   session: string;
   key: string;
   cwd: string | undefined;
@@ -34,52 +41,260 @@ export interface Drain {
   hash: Hash;
   /** The session that a fragment belongs to; a new one is pinned to its configuration here. */
   session(opening: Opening, fragment: Fragment): SessionState;
+  /** Before an edge hook's own events: what the session's transcripts tell up to here comes first. */
+  before?(state: SessionState, agent: Agent, atMs: number): void;
+}
+
+/** Events of one session, in order. */
+export interface Part {
+  state: SessionState;
+  events: Event[];
 }
 
 export type Drained =
-  | { fate: 'journaled'; state: SessionState; events: Event[]; duplicates: number; certainty: number }
-  | { fate: 'duplicate'; state: SessionState }
+  | {
+      fate: 'journaled';
+      /** One for an agent's hook; more where a list held events of several sessions. */
+      parts: Part[];
+      duplicates: number;
+      /** Items of a list that could not be read; their neighbours could. */
+      bad: Bad<Reject>[];
+      odd: string[];
+      certainty: number;
+    }
+  | { fate: 'duplicate'; parts: Part[] }
   | { fate: 'rejected'; reason: Reject };
 
 export function drain(fragment: Fragment, deps: Drain): Drained {
-  const parsed = parse(fragment.payload);
-  if ('reason' in parsed) return { fate: 'rejected', reason: parsed.reason };
-  const { fields } = parsed;
-  const recognized = recognize(fields, fragment.header.tool, deps.agents);
-  if (recognized === undefined) return { fate: 'rejected', reason: 'unknown-agent' };
-  const { agent, certainty } = recognized;
-  const { cwd: sentFrom, ppid } = fragment.header;
-  const session = agent.session(fields, { cwd: sentFrom, ppid, boot: fragment.boot });
-  if (session === undefined) return { fate: 'rejected', reason: 'no-session-id' };
-  if (!isId(session)) return { fate: 'rejected', reason: 'bad-session-id' };
-  const native = agent.eventName(fields) ?? fragment.header.event ?? agent.eventByShape?.(fields);
-  if (native === undefined) return { fate: 'rejected', reason: 'no-event-name' };
-
-  const cwd = agent.cwd(fields) ?? fragment.header.cwd;
-  const state = deps.session({ agent, session, key: sessionKey(agent.id, session), cwd }, fragment);
-  const payloadHash = hexDigestOf(fragment.payload).slice(0, 32);
-  if (isRepetition(state, payloadHash, fragment)) return { fate: 'duplicate', state };
-
-  const atMs = settleClock(state, fragment);
-  const readings = normalize(agent, native, fields, state, deps.hash);
-  const seen = seenBy(state);
-  const events: Event[] = [];
+  const read = itemsIn(fragment.payload);
+  if ('reason' in read) return { fate: 'rejected', reason: read.reason };
+  const parts: Part[] = [];
+  const bad: Bad<Reject>[] = [...read.bad];
+  const odd: string[] = [];
   let duplicates = 0;
-  for (const reading of readings) {
-    const event = identify(state, reading, {
-      native,
-      atMs,
-      seen,
-      hash: deps.hash,
-      traceparent: fragment.header.TRACEPARENT,
-    });
+  let certainty = 1;
+  for (const item of read.items) {
+    const source = sourceOf(item, fragment, deps.agents);
+    if (typeof source === 'string') {
+      bad.push({ reason: source, text: JSON.stringify(item.fields) });
+      continue;
+    }
+    certainty = Math.min(certainty, source.certainty);
+    odd.push(...source.odd);
+    const { who, session, cwd } = source;
+    const state = deps.session({ agent: who, session, key: sessionKey(who.id, session), cwd }, fragment);
+    const known = parts.find(part => part.state === state);
+    if (known === undefined && isRepetition(state, hexDigestOf(fragment.payload).slice(0, 32), fragment)) {
+      parts.push({ state, events: [] });
+      duplicates += 1;
+      continue;
+    }
+    const part = known ?? { state, events: [] };
+    if (known === undefined) parts.push(part);
+    duplicates += addTo(part, source, fragment, deps);
+  }
+  const [first] = bad;
+  if (parts.length === 0 && first !== undefined) return { fate: 'rejected', reason: first.reason };
+  if (certainty < SURE) odd.push('unsure_agent');
+  if (duplicates > 0 && bad.length === 0 && parts.every(part => part.events.length === 0)) {
+    return { fate: 'duplicate', parts };
+  }
+  return { fate: 'journaled', parts, duplicates, bad, odd, certainty };
+}
+
+/** Whose item it is, which session's, and how it is read. */
+interface ItemSource {
+  who: Who;
+  session: string;
+  native: string;
+  cwd: string | undefined;
+  certainty: number;
+  odd: readonly string[];
+  /** Who tells it: the agent's hooks, or a standard. */
+  teller: string;
+  /** What an envelope says where its inside says nothing. */
+  atMs: number | undefined;
+  id: string | undefined;
+  /** What it says of the session's transcripts. */
+  files: ToldFiles | undefined;
+  isEdge: boolean;
+  read(state: SessionState, hash: Hash): ToldReading[];
+}
+
+function sourceOf(item: Item, fragment: Fragment, agents: readonly Agent[]): ItemSource | Reject {
+  const { header } = fragment;
+  const { fields, event, wrapped } = item;
+  const word = { flag: header.tool, variable: header.OTEL_HOOKS_SOURCE_TOOL };
+  if (event !== undefined) {
+    const inside = insideOf(event, agents);
+    if (!isId(event.session)) return 'bad-session-id';
+    const who = inside
+      ? { id: inside.agent.id, settles: inside.agent.settles, agent: inside.agent }
+      : whoTold(event, word.flag ?? word.variable, agents);
+    const native = inside?.agent.eventName(inside.fields);
+    return {
+      who,
+      session: event.session,
+      native: native ?? event.native,
+      cwd: event.cwd ?? header.cwd,
+      certainty: 1,
+      odd: event.odd ?? [],
+      teller: inside && native !== undefined ? HOOKS : event.standard,
+      atMs: event.atMs ?? wrapped?.atMs,
+      id: wrapped?.id,
+      files: event.transcript === undefined ? undefined : { main: event.transcript },
+      isEdge: event.says.some(said => said.event_type === 'Session.End'),
+      read: (state, hash) =>
+        inside && native !== undefined
+          ? normalize(inside.agent, native, inside.fields, state, hash)
+          : readingsOf(event, who, state, memoryOver(state.memory, hash)),
+    };
+  }
+  const recognized = recognize(fields, word, agents);
+  if (recognized === undefined) return 'unknown-agent';
+  const { agent, certainty } = recognized;
+  const metric = toldMetric(fields);
+  const session = metric?.session ?? agent.session(fields, { cwd: header.cwd, ppid: header.ppid, boot: fragment.boot });
+  if (session === undefined) return 'no-session-id';
+  if (!isId(session)) return 'bad-session-id';
+  const native = metric?.native ?? agent.eventName(fields) ?? header.event ?? agent.eventByShape?.(fields);
+  if (native === undefined) return 'no-event-name';
+  return {
+    who: { id: agent.id, settles: agent.settles, agent },
+    session,
+    native,
+    cwd: agent.cwd(fields) ?? header.cwd,
+    certainty,
+    odd: [],
+    teller: HOOKS,
+    atMs: wrapped?.atMs,
+    id: wrapped?.id,
+    files: isAbsent(agent.transcript) ? undefined : agent.transcript.told?.(fields),
+    isEdge: own(agent.events, native)?.edge === true,
+    read: (state, hash) => (metric?.reading ? [metric.reading] : normalize(agent, native, fields, state, hash)),
+  };
+}
+
+/** Adds the item's events to its session; answers how many of them the session has had. */
+function addTo(part: Part, source: ItemSource, fragment: Fragment, { hash, before }: Drain): number {
+  const { state, events } = part;
+  const { native, teller, who } = source;
+  const atMs = settleClock(state, fragment);
+  if (who.agent && !isAbsent(who.agent.transcript)) {
+    noteFiles(state, source.files, source.cwd);
+    if (teller === HOOKS && (state.hookedMs === undefined || atMs < state.hookedMs)) state.hookedMs = atMs;
+    if (source.isEdge) before?.(state, who.agent, atMs);
+  }
+  const seen = seenBy(state);
+  let duplicates = 0;
+  for (const reading of source.read(state, hash)) {
+    const id = reading.id ?? source.id;
+    if (!reading.ours && isToldByAnother(state, reading, teller)) {
+      duplicates += 1;
+      continue;
+    }
+    const event = identify(
+      state,
+      {
+        ...reading,
+        atMs: reading.atMs ?? source.atMs,
+        key: reading.key ?? (id === undefined ? undefined : `${teller}:${id}`),
+      },
+      {
+        native,
+        source: 'native',
+        atMs,
+        seen,
+        hash,
+        traceparent: fragment.header.TRACEPARENT,
+        id: teller === 'agent-hooks' && UUID.test(id ?? '') ? id?.toLowerCase() : undefined,
+        risk: reading.risk,
+      },
+    );
     if (event === undefined) duplicates += 1;
     else events.push(event);
   }
   state.arrivedMs = Math.max(state.arrivedMs, fragment.atMs);
-  if (events.length === 0 && duplicates > 0) return { fate: 'duplicate', state };
-  return { fate: 'journaled', state, events, duplicates, certainty };
+  return duplicates;
 }
+
+export interface Telling {
+  /** The time of a reading without one. */
+  atMs: number;
+  hash: Hash;
+  /** Ids beyond those that the state remembers, where a file is read once more. */
+  journaled?: ReadonlySet<string> | undefined;
+}
+
+/** What a transcript's reading becomes: an event, or the id of the one that is known already. */
+export function tellTranscript(
+  state: SessionState,
+  reading: TranscriptReading,
+  { atMs, hash, journaled }: Telling,
+): { event: Event } | { known: string } {
+  const session = boundId(reading.subagent) ?? state.session;
+  const known = { known: eventId(state, session, reading.event_type, reading.key) };
+  const isHooked = state.hookedMs !== undefined && (reading.atMs ?? atMs) >= state.hookedMs;
+  if (reading.unless === 'hooked' && (isHooked || isToldByStandard(state, reading.event_type))) return known;
+  if (journaled?.has(shortOf(known.known))) return known;
+  const event = identify(state, reading, {
+    native: undefined,
+    source: 'transcript',
+    atMs,
+    seen: seenBy(state),
+    hash,
+    traceparent: undefined,
+  });
+  return event === undefined ? known : { event };
+}
+
+/** What a transcript knows better about an event that was told before. Once for each event; then undefined. */
+export function amend(state: SessionState, reading: TranscriptReading, of: string, type: string): Event | undefined {
+  const { subagent, facts, atMs } = reading;
+  return identify(
+    state,
+    {
+      event_type: type,
+      key: of,
+      data: { of, type: reading.event_type },
+      subagent,
+      atMs,
+      actor: 'system',
+      facts,
+    } as TranscriptReading,
+    {
+      native: undefined,
+      source: 'transcript',
+      atMs: atMs ?? 0,
+      seen: seenBy(state),
+      hash: String,
+      traceparent: undefined,
+    },
+  );
+}
+
+/** The short forms of all ids that a journal holds. */
+export function idsIn(journal: string): Set<string> {
+  const found = new Set<string>();
+  for (const [, id = ''] of journal.matchAll(/"event_id":"([0-9a-f-]{36})"/g)) found.add(shortOf(id));
+  return found;
+}
+
+/** The last word on a session's files counts: a resumed session may go on in another one. */
+function noteFiles(state: SessionState, told: ToldFiles | undefined, cwd: string | undefined): void {
+  state.transcripts ??= noTranscripts();
+  const { transcripts } = state;
+  const { main, subagent } = told ?? {};
+  if (main !== undefined && main !== '' && main.length <= LONGEST_PATH) transcripts.main = main;
+  transcripts.cwd ??= cwd;
+  if (subagent === undefined || subagent.path.length > LONGEST_PATH || !isId(subagent.id)) return;
+  if (transcripts.subagents.some(known => known.path === subagent.path)) return;
+  transcripts.subagents.push(subagent);
+  if (transcripts.subagents.length > MOST_SUBAGENT_FILES) transcripts.subagents.shift();
+}
+
+const LONGEST_PATH = 4_096;
+const MOST_SUBAGENT_FILES = 256;
 
 /** An event that no fragment told: what the drain itself concludes (silence, settlement). */
 export function conclude(state: SessionState, body: Body, key: string, atMs: number): Event {
@@ -95,19 +310,6 @@ export function conclude(state: SessionState, body: Body, key: string, atMs: num
     data: body.data,
     metadata: { [FACTS]: { v: 1, seq: state.seq, time: 'arrival' } },
   } as Event;
-}
-
-function parse(payload: Buffer): { fields: Fields } | { reason: Reject } {
-  const marked = payload.toString('utf8');
-  const text = marked.startsWith('\uFEFF') ? marked.slice(1) : marked;
-  if (text.trim() === '') return { reason: 'empty' };
-  try {
-    const value: unknown = JSON.parse(text);
-    return isFields(value) ? { fields: value } : { reason: 'not-an-object' };
-  } catch {
-    // Whatever the parser dislikes, and an input too deep for it: the fragment says so in quarantine.
-    return { reason: 'not-json' };
-  }
 }
 
 const LONGEST_ID = 256;
@@ -156,11 +358,17 @@ function normalize(agent: Agent, native: string, fields: Fields, state: SessionS
 const plainName = (native: string): string => (/^[A-Za-z0-9_.:-]{1,64}$/.test(native) ? native : 'unnamed');
 
 interface Circumstances {
-  native: string;
+  /** The agent's name of the hook. */
+  native: string | undefined;
+  /** Where a time that the reading itself states comes from. */
+  source: TimeSource;
   atMs: number;
   seen: Set<string>;
   hash: Hash;
   traceparent: string | undefined;
+  /** The id that an event came with, where it is one of ours. */
+  id?: string | undefined;
+  risk?: Risk | undefined;
 }
 
 /** Gives a reading its envelope and its id; none when the session has had it. */
@@ -173,8 +381,8 @@ function identify(state: SessionState, reading: Reading, at: Circumstances): Eve
   const facts: Facts = {
     v: 1,
     seq: state.seq + 1,
-    time: atMs === undefined ? 'arrival' : 'native',
-    native: plainName(at.native),
+    time: atMs === undefined ? 'arrival' : at.source,
+    native: at.native === undefined ? undefined : plainName(at.native),
     root: subagent === undefined ? undefined : state.session,
     ...reading.facts,
   };
@@ -182,12 +390,10 @@ function identify(state: SessionState, reading: Reading, at: Circumstances): Eve
   facts.executable =
     'action' in reading.data && isFields(reading.data.action) ? executableOf(reading.data.action) : undefined;
   facts.content = content;
-  const id =
-    key === undefined
-      ? numberedId(state, session, body, facts, at.seen)
-      : eventId(state, session, reading.event_type, key);
+  const stated = at.id ?? (key === undefined ? undefined : eventId(state, session, reading.event_type, key));
+  if (stated !== undefined && at.seen.has(shortOf(stated))) return undefined;
+  const id = stated ?? numberedId(state, session, body, facts, at.seen);
   const short = shortOf(id);
-  if (key !== undefined && at.seen.has(short)) return undefined;
   remember(state, at.seen, short);
   state.seq += 1;
   facts.traceparent = state.seq === 1 ? at.traceparent?.slice(0, 64) : undefined;
@@ -201,6 +407,7 @@ function identify(state: SessionState, reading: Reading, at: Circumstances): Eve
     parent_session_id: subagent === undefined ? undefined : state.session,
     actor: { type: actor ?? 'ai_agent' },
     agent_mode: mode,
+    risk: at.risk,
     data: body.data,
     metadata: { [FACTS]: facts },
   } as Event;

@@ -19,6 +19,35 @@ export interface Pinned {
   limits: Limits;
 }
 
+/** How far the session's transcripts were read. */
+export interface TranscriptState {
+  /** What hooks said of its files, or who imported it. */
+  main?: string | undefined;
+  cwd?: string | undefined;
+  subagents: { id: string; path: string }[];
+  files: { [path: string]: FileState };
+  /** What the files have told to its end, and when that was: newest last. */
+  over: [what: string, atMs: number][];
+  /** Since when a closed span waits for its transcript, by the name that settles it. */
+  waits: { [of: string]: number };
+  /** A wait was over before the file had told all: the session's sums are not whole. */
+  tooLate?: true | undefined;
+}
+
+export interface FileState {
+  /** Everything before is told. */
+  at: number;
+  /** Hash of the last bytes before it: another one means that the file was written anew. */
+  mark?: string | undefined;
+  memory: Remembered;
+  /** Time of the last row; rows without one share it. */
+  lastMs?: number | undefined;
+  /** Of a document: as what it was read last. */
+  version?: string | undefined;
+  /** Told up to here before it was written anew: what comes again is known by its ids alone, however old. */
+  again?: number | undefined;
+}
+
 export interface SessionState {
   v: 1;
   key: string;
@@ -28,6 +57,8 @@ export interface SessionState {
   memory: Remembered;
   /** Short forms of the last event ids, oldest first. */
   seen: string[];
+  /** Who told each type of event first: an agent's own hooks, or a standard. */
+  tellers?: { [type: string]: string };
   /** Events without native ids: how many like this one there were. */
   ordinals: { [likeness: string]: number };
   /** The last payloads: hash, parent process, arrival. */
@@ -37,8 +68,13 @@ export interface SessionState {
   clock: { boot: string; offsetMs: number } | undefined;
   /** Arrival of the newest event, on this machine's clock: silence is measured from here. */
   arrivedMs: number;
+  /** Arrival of the first hook: from here on hooks tell what transcripts would tell once more. */
+  hookedMs?: number | undefined;
+  transcripts?: TranscriptState | undefined;
   fold: FoldState;
 }
+
+export const noTranscripts = (): TranscriptState => ({ subagents: [], files: {}, over: [], waits: {} });
 
 export const SEEN_IDS = 4_096;
 export const RECENT_PAYLOADS = 32;

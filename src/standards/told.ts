@@ -13,6 +13,8 @@ export interface ToldEvent {
   readonly native: string;
   readonly cwd: string | undefined;
   readonly atMs: number | undefined;
+  /** The session's transcript, where the event names one. */
+  readonly transcript?: string | undefined;
   /** The agent's own payload, where the event carries it: it knows more than the event. */
   readonly payload?: Fields | undefined;
   readonly says: readonly ToldReading[];
@@ -31,7 +33,9 @@ export type ToldReading = Body & {
   risk?: Risk | undefined;
   subagent?: string | undefined;
   atMs?: number | undefined;
-  /** A call or a subagent without an id: the oldest open one that looks alike is meant. `unless open` leaves it to the caller. */
+  /** Written by otel-hooks: its id is the one that the agent's own hook would give. */
+  ours?: true | undefined;
+  /** A subagent without an id: the oldest open one of its kind is meant. */
   pairs?: 'opens' | 'closes' | undefined;
   /** Counts only as the first sign of its session. */
   onlyFirst?: true | undefined;

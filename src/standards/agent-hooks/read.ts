@@ -7,7 +7,7 @@ import * as z from 'zod';
 import { type Body, type EventType, eventTypes, FACTS, type Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, own, text, word } from '../../lib/read.ts';
 import type { ToldEvent, ToldReading, Unreadable } from '../told.ts';
-import { actorTypes, agentModes, dataSchemas, envelopeSchema, isDateTime } from './schema.ts';
+import { actorTypes, agentModes, dataSchemas, envelopeSchema, isDateTime, riskLevels } from './schema.ts';
 
 export const isAgentHooks = (fields: Fields): boolean =>
   typeof fields.spec_version === 'string' && typeof fields.event_type === 'string';
@@ -20,7 +20,13 @@ const envelope = z.looseObject({
   timestamp: lenient(z.string().refine(isDateTime)),
   parent_session_id: lenient(z.string().min(1)),
   agent_mode: lenient(z.enum(agentModes)),
-  risk: lenient(envelopeSchema.shape.risk.unwrap()),
+  risk: lenient(
+    z.object({
+      score: lenient(z.number().int().min(0).max(100)),
+      level: lenient(z.enum(riskLevels)),
+      factors: lenient(z.array(z.string())),
+    }),
+  ),
 });
 
 const name = lenient(z.string().min(1).max(256));
@@ -81,13 +87,12 @@ export function readAgentHooks(fields: Fields): ToldEvent | Unreadable {
     ...body,
     id: event_id,
     facts,
-    risk,
+    ours: told.v === 1 ? true : undefined,
+    risk: risk && { ...risk, factors: risk.factors?.filter(factor => /^[\w.:-]{1,64}$/.test(factor)).slice(0, 16) },
     mode: agent_mode,
     actor: actorOf(fields.actor),
     subagent: parent === undefined ? undefined : session_id,
   };
-  if (facts.call === undefined && body.event_type === 'Action.Before') says.pairs = 'opens';
-  if (facts.call === undefined && body.event_type === 'Action.After') says.pairs = 'closes';
   return {
     standard: 'agent-hooks',
     source: word(fieldsOf(fields.source).tool),

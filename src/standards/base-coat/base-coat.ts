@@ -70,7 +70,6 @@ const readers: Readonly<Record<HookPoint, (event: Envelope) => ToldReading[]>> =
       event_type: 'Action.Before',
       data: { action: { name: tool?.name } },
       facts: { tool: tool?.name },
-      pairs: 'opens',
     },
   ],
   PostToolUse: event => [outcome(event, event.tool?.success)],
@@ -127,5 +126,4 @@ const outcome = ({ tool }: Envelope, success: boolean | undefined): ToldReading 
     duration_ms: tool?.durationMs,
     error_type: success === false ? 'tool_error' : undefined,
   },
-  pairs: 'closes',
 });

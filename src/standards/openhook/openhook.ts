@@ -77,6 +77,7 @@ export function readOpenHook(fields: Fields): ToldEvent | Unreadable {
     native: type,
     cwd: folderOf(context) ?? cwd,
     atMs,
+    transcript: type === 'session.end' ? sessionEnd.parse(fieldsOf(fields.data)).transcript_path : undefined,
     payload: isFields(extensions.legacy_payload) ? extensions.legacy_payload : undefined,
     odd: [
       ...(openhook === VERSION ? [] : ['openhook_version']),
@@ -139,7 +140,6 @@ const readers: Readonly<Record<string, Read>> = {
         key: tool_call_id,
         data: { action: { name: tool_name } },
         facts: { call: tool_call_id, tool: tool_name },
-        pairs: 'opens',
       },
     ];
   },
@@ -161,7 +161,6 @@ const readers: Readonly<Record<string, Read>> = {
           duration_ms,
           error_type: success === false && !denied ? 'tool_error' : undefined,
         },
-        pairs: 'closes',
       },
     ];
   },

@@ -1,0 +1,119 @@
+/**
+ * Events of the open standards, brought to where an agent's own hooks arrive. An event names its agent, so it belongs to the
+ * same session as that agent's hooks. What both tell with a native id is one event; of what has none, a session believes the
+ * one who told it first, and the others add nothing.
+ */
+import type { Agent, Memory, Reading } from '../agents/contract.ts';
+import { closeCall, openCall } from '../agents/pairing.ts';
+import type { Fields } from '../event/event.ts';
+import { own } from '../lib/read.ts';
+import type { ToldEvent, ToldReading } from '../standards/told.ts';
+import { find, recognize, SURE } from './recognize.ts';
+import type { SessionState } from './session.ts';
+
+/** Of an agent that nobody here knows, hooks are all there is. */
+export type Who = Pick<Agent, 'id' | 'settles'> & { readonly agent?: Agent | undefined };
+
+const unknownAgents: Agent['settles'] = { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' };
+
+/** The agent that an event names; where it names none, the one that the hook was registered for. */
+export function whoTold(event: ToldEvent, named: string | undefined, agents: readonly Agent[]): Who {
+  const source = event.source === undefined || event.source === 'unknown' ? undefined : idOf(event.source);
+  const agent = find(source ?? '', agents) ?? (source === undefined && named ? find(named, agents) : undefined);
+  if (agent) return { id: agent.id, settles: agent.settles, agent };
+  return { id: source ?? event.standard, settles: unknownAgents };
+}
+
+/** Names of products as ids: `Claude Code` is `claude-code`. */
+function idOf(source: string): string | undefined {
+  const id = source
+    .slice(0, 128)
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '')
+    .slice(0, 64);
+  return id === '' ? undefined : id;
+}
+
+/** An agent's own payload inside an envelope is read as that agent's, when it surely is and of the same session. */
+export function insideOf(event: ToldEvent, agents: readonly Agent[]): { agent: Agent; fields: Fields } | undefined {
+  const { payload } = event;
+  if (payload === undefined) return undefined;
+  const known = recognize(payload, {}, agents);
+  if (known === undefined || known.certainty < SURE) return undefined;
+  return known.agent.session(payload, {}) === event.session ? { agent: known.agent, fields: payload } : undefined;
+}
+
+const MCP = /^mcp__(.+?)__(.+)$/s;
+
+/** Readings of the model: actions by their names here, calls and subagents with ids. */
+export function readingsOf(event: ToldEvent, who: Who, state: SessionState, memory: Memory): (Reading & ToldReading)[] {
+  const isNew = state.seq === 0;
+  return event.says.flatMap(said => {
+    if (said.onlyFirst && !isNew) return [];
+    const named = event.standard === 'agent-hooks' ? said : withNames(said, who.agent);
+    if (said.event_type === 'Action.Before' || said.event_type === 'Action.After') return [withCall(named, memory)];
+    if (said.pairs === undefined) return [named];
+    return [withSubagent(named, event, memory)];
+  });
+}
+
+/** Tools have their native names in the other standards. */
+function withNames(said: ToldReading, agent: Agent | undefined): ToldReading {
+  const tool = said.facts?.tool;
+  if (tool === undefined || (said.event_type !== 'Action.Before' && said.event_type !== 'Action.After')) return said;
+  const mcp = MCP.exec(tool);
+  const name = mcp ? `mcp:${mcp[2]}` : (own(agent?.actions ?? {}, tool) ?? tool);
+  return {
+    ...said,
+    data: { ...said.data, action: { ...said.data.action, name } },
+    facts: { ...said.facts, ...(mcp ? { tool: mcp[2], mcp: { server: mcp[1] ?? 'unknown' } } : {}) },
+  };
+}
+
+/** A call with an id is known by it; one without is the oldest open one that looks alike. */
+function withCall(said: ToldReading, memory: Memory): ToldReading {
+  if (said.event_type !== 'Action.Before' && said.event_type !== 'Action.After') return said;
+  const { action } = said.data;
+  const tool = said.facts?.tool ?? action.name ?? 'unknown';
+  const told = { id: said.facts?.call, subagent: said.subagent, tool, input: action.input };
+  const opens = said.event_type === 'Action.Before';
+  if (said.facts?.call !== undefined) {
+    if (opens) openCall(told, memory);
+    else closeCall(told, memory);
+    return said;
+  }
+  if (opens) memory.forget('failed', tool);
+  const failed = !opens && action.result?.success === false;
+  const call = opens
+    ? openCall(told, memory)
+    : (closeCall(told, memory, 'oldest of its tool') ?? (failed ? memory.recall('failed', tool) : undefined));
+  // One standard tells a failure twice: as the end of the action, and as an error.
+  if (failed && call !== undefined) memory.remember('failed', tool, call);
+  return { ...said, key: said.key ?? call, facts: { ...said.facts, call } };
+}
+
+function withSubagent(said: ToldReading, event: ToldEvent, memory: Memory): ToldReading {
+  const told = { tool: `subagent ${said.facts?.agent ?? ''}`, input: undefined };
+  const number = said.pairs === 'opens' ? openCall(told, memory) : closeCall(told, memory);
+  // The end of a subagent that nobody saw begin must not end the session.
+  if (number === undefined) return { event_type: `vendor.${event.standard}.${event.native}`, data: {} };
+  return { ...said, pairs: undefined, subagent: `${event.session}.${number}` };
+}
+
+export const isToldByStandard = (state: SessionState, type: string): boolean =>
+  (own(state.tellers ?? {}, type) ?? HOOKS) !== HOOKS;
+
+/** The teller that an agent's own hooks are. */
+export const HOOKS = 'hook';
+
+/**
+ * Who tells of a type of event in this session: whoever did so first. Only what has no native id is measured by it.
+ */
+export function isToldByAnother(state: SessionState, reading: ToldReading, teller: string): boolean {
+  if (reading.event_type.startsWith('vendor.')) return false;
+  state.tellers ??= {};
+  const first = own(state.tellers, reading.event_type);
+  if (first === undefined) state.tellers[reading.event_type] = teller;
+  return first !== undefined && first !== teller && reading.key === undefined;
+}
