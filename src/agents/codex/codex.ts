@@ -10,31 +10,10 @@ import type { AgentMode, Fields, StartReason } from '../../event/event.ts';
 import { fieldsOf, own, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Reading } from '../contract.ts';
 import { askedCall, type Call, closeCall, openCall } from '../pairing.ts';
+import { actionName, actions, answerKey, launchedBy, spawnedThread, toolFacts } from './tools.ts';
+import { transcript } from './transcript.ts';
 
 const startReasons: Record<string, StartReason> = { startup: 'new', clear: 'new', fork: 'new', resume: 'resume' };
-
-/** Tools as hooks name them; all of them may stand on metrics. */
-const actions = {
-  Bash: 'shell',
-  apply_patch: 'write_file',
-  close_agent: 'close_agent',
-  followup_task: 'send_message',
-  get_goal: 'get_goal',
-  list_agents: 'list_agents',
-  read_mcp_resource: 'read_mcp_resource',
-  request_user_input: 'ask_user_question',
-  resume_agent: 'resume_agent',
-  send_input: 'send_message',
-  send_message: 'send_message',
-  spawn_agent: 'agent',
-  update_goal: 'update_goal',
-  update_plan: 'update_plan',
-  view_image: 'view_image',
-  wait: 'wait_agent',
-  wait_agent: 'wait_agent',
-} as const satisfies Record<string, string>;
-
-const actionNames: Readonly<Record<string, string>> = actions;
 
 const events: Record<string, HookEvent> = {
   SessionStart: {
@@ -70,8 +49,13 @@ const events: Record<string, HookEvent> = {
         said(fields, {
           event_type: 'Action.Before',
           key: call,
-          data: { action: { name: actionName(fields), input: fieldsOf(fields.tool_input) } },
-          facts: { ...factsOf(fields), ...toolFacts(fields), call, launches: launchedBy(fields) },
+          data: { action: { name: actionName(toolOf(fields)), input: fieldsOf(fields.tool_input) } },
+          facts: {
+            ...factsOf(fields),
+            ...toolFacts(toolOf(fields)),
+            call,
+            launches: launchedBy(toolOf(fields), fieldsOf(fields.tool_input)),
+          },
         }),
       ];
     },
@@ -85,8 +69,13 @@ const events: Record<string, HookEvent> = {
         said(fields, {
           event_type: 'Action.After',
           key: call,
-          data: { action: { name: actionName(fields), input: fieldsOf(fields.tool_input), result } },
-          facts: { ...factsOf(fields), ...toolFacts(fields), call, launches: launchedBy(fields, spawned(fields)) },
+          data: { action: { name: actionName(toolOf(fields)), input: fieldsOf(fields.tool_input), result } },
+          facts: {
+            ...factsOf(fields),
+            ...toolFacts(toolOf(fields)),
+            call,
+            launches: launchedBy(toolOf(fields), fieldsOf(fields.tool_input), spawned(fields)),
+          },
         }),
       ];
     },
@@ -97,7 +86,7 @@ const events: Record<string, HookEvent> = {
       const call = askedCall(callOf(fields), memory);
       const facts = {
         ...factsOf(fields),
-        ...toolFacts(fields),
+        ...toolFacts(toolOf(fields)),
         call,
         decision: { source: 'unknown', basis: 'observed' } as const,
       };
@@ -105,7 +94,7 @@ const events: Record<string, HookEvent> = {
         said(fields, { event_type: 'Agent.Notification', data: { type: 'ToolPermission' }, facts }),
         said(fields, {
           event_type: 'Agent.Decision',
-          data: { decision: { outcome: 'ask' }, action_name: actionName(fields) },
+          data: { decision: { outcome: 'ask' }, action_name: actionName(toolOf(fields)) },
           facts,
         }),
       ];
@@ -132,6 +121,7 @@ const events: Record<string, HookEvent> = {
     read: fields => [
       said(fields, {
         event_type: 'Agent.Response',
+        key: word(fields.turn_id) && answerKey(String(fields.turn_id)),
         data: { final: true },
         facts: { ...factsOf(fields), interrupted: true },
       }),
@@ -190,8 +180,8 @@ export const codex: Agent = {
     ]),
   ),
   actions,
-  settles: { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' },
-  transcript: absent('its rollouts are not read; tokens, outcomes of commands and costs are unknown'),
+  settles: { action: 'transcript', turn: 'transcript', subagent: 'transcript', session: 'transcript' },
+  transcript,
   reply: { stdout: '' },
   settings: absent(
     'not written by enable yet; add the hooks to ~/.codex/hooks.json by hand and approve them in /hooks',
@@ -261,44 +251,22 @@ function answer(fields: Fields, response: string | undefined): Reading {
   });
 }
 
-const answerKey = (turn: string): string => `answer:${turn}`;
-
-const MCP = /^mcp__(.+?)__(.+)$/s;
-
-function actionName(fields: Fields): string {
-  const tool = text(fields.tool_name) ?? 'unknown';
-  const mcp = MCP.exec(tool);
-  if (mcp) return `mcp:${mcp[2]}`;
-  return own(actionNames, tool) ?? tool;
-}
-
-function toolFacts(fields: Fields): NonNullable<Reading['facts']> {
-  const tool = text(fields.tool_name) ?? 'unknown';
-  const mcp = MCP.exec(tool);
-  return mcp ? { tool: mcp[2], mcp: { server: mcp[1] ?? 'unknown' } } : { tool };
-}
+const toolOf = (fields: Fields): string => word(fields.tool_name) ?? 'unknown';
 
 function callOf(fields: Fields): Call {
   const { description: _description, ...input } = fieldsOf(fields.tool_input);
   return {
     id: word(fields.tool_use_id),
     subagent: word(fields.agent_id),
-    tool: text(fields.tool_name) ?? 'unknown',
+    tool: toolOf(fields),
     input,
   };
 }
 
-function launchedBy(fields: Fields, id?: string): NonNullable<Reading['facts']>['launches'] {
-  if (fields.tool_name !== 'spawn_agent') return undefined;
-  return { id, agent: word(fieldsOf(fields.tool_input).agent_type) ?? 'default' };
-}
-
-/** The id of the agent that a call spawned; nothing else of the answer is looked at. */
+/** The thread that a call spawned. */
 function spawned(fields: Fields): string | undefined {
   const response = text(fields.tool_response);
-  return response === undefined
-    ? word(fieldsOf(fields.tool_response).agent_id)
-    : /"agent_id"\s*:\s*"([0-9a-fA-F-]{36})"/.exec(response.slice(0, 4_096))?.[1];
+  return response === undefined ? word(fieldsOf(fields.tool_response).agent_id) : spawnedThread(response);
 }
 
 function compaction(fields: Fields, phase: 'before' | 'after'): Reading {

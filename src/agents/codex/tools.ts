@@ -1,0 +1,65 @@
+/** Tools of Codex by the names that its hooks use, and what they are called in its rollouts. */
+import type { Fields } from '../../event/event.ts';
+import { own, word } from '../../lib/read.ts';
+import type { Reading } from '../contract.ts';
+
+/** All of them may stand on metrics. */
+export const actions = {
+  Bash: 'shell',
+  apply_patch: 'write_file',
+  close_agent: 'close_agent',
+  exec: 'exec',
+  followup_task: 'send_message',
+  get_goal: 'get_goal',
+  list_agents: 'list_agents',
+  read_mcp_resource: 'read_mcp_resource',
+  request_user_input: 'ask_user_question',
+  resume_agent: 'resume_agent',
+  send_input: 'send_message',
+  send_message: 'send_message',
+  spawn_agent: 'agent',
+  update_goal: 'update_goal',
+  update_plan: 'update_plan',
+  view_image: 'view_image',
+  wait: 'wait_agent',
+  wait_agent: 'wait_agent',
+  web_search: 'web_search',
+  write_stdin: 'write_stdin',
+} as const satisfies Record<string, string>;
+
+const actionNames: Readonly<Record<string, string>> = actions;
+
+/** What the model calls a shell, over the versions; hooks call all of them Bash. */
+const shells = new Set(['exec_command', 'shell', 'shell_command', 'local_shell', 'container.exec']);
+
+/** The name that a hook has for a tool of the rollout. */
+export function hookName(call: Fields): string {
+  const name = word(call.name) ?? 'unknown';
+  const namespace = word(call.namespace);
+  if (namespace?.startsWith('mcp__')) return `${namespace.replace(/_+$/, '')}__${name}`;
+  return shells.has(name) ? 'Bash' : name;
+}
+
+const MCP = /^mcp__(.+?)__(.+)$/s;
+
+export function actionName(tool: string): string {
+  const mcp = MCP.exec(tool);
+  return mcp ? `mcp:${mcp[2]}` : (own(actionNames, tool) ?? tool);
+}
+
+export function toolFacts(tool: string): NonNullable<Reading['facts']> {
+  const mcp = MCP.exec(tool);
+  return mcp ? { tool: mcp[2], mcp: { server: mcp[1] ?? 'unknown' } } : { tool };
+}
+
+export function launchedBy(tool: string, input: Fields, id?: string): NonNullable<Reading['facts']>['launches'] {
+  if (tool !== 'spawn_agent') return undefined;
+  return { id, agent: word(input.agent_type) ?? word(input.agent_role) ?? 'default' };
+}
+
+/** The id of the thread that a call spawned, from its answer; nothing else of that is looked at. */
+export const spawnedThread = (answer: string): string | undefined =>
+  /"agent_id"\s*:\s*"([0-9a-zA-Z-]{1,64})"/.exec(answer.slice(0, 4_096))?.[1];
+
+/** The hooks', the notifier's and the rollout's word of one and the same answer. */
+export const answerKey = (turn: string): string => `answer:${turn}`;
