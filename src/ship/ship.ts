@@ -375,17 +375,23 @@ export function createShipper(parts: ShipperParts): Shipper {
 
   function bytesOf(destination: Destination, bodies: readonly WaitingBody[]): Uint8Array | undefined {
     const found: Uint8Array[] = [];
-    for (const { name } of bodies) {
-      const bytes = store.body(destination.id, name);
+    for (const body of bodies) {
+      const bytes = readWhole(destination, body);
       if (bytes === undefined) return undefined;
       found.push(bytes);
     }
     return joinBodies(found);
   }
 
+  /** A damaged one, laid end to end with its neighbours, would make all of them unreadable. */
+  function readWhole(destination: Destination, { name, signal, items }: WaitingBody): Uint8Array | undefined {
+    const bytes = store.body(destination.id, name);
+    return bytes !== undefined && itemsOf(signal, bytes) === items ? bytes : undefined;
+  }
+
   /** A body that a power cut damaged. One that another owner settled makes the commit a lost one. */
   function dropUnreadable(destination: Destination, line: Line, group: Group): Ended {
-    const unreadable = group.bodies.filter(({ name }) => store.body(destination.id, name) === undefined);
+    const unreadable = group.bodies.filter(body => readWhole(destination, body) === undefined);
     const committed = parts.commit({
       destination,
       signal: group.bodies[0]?.signal ?? 'traces',
