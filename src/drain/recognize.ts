@@ -27,8 +27,8 @@ export interface Word {
 const CERTAIN_ENOUGH = 0.4;
 /** From here on an answer counts as sure. */
 export const SURE = 0.75;
-/** A payload contradicts the name that it came under. */
-const OWN_AT_MOST = 0.6;
+/** A payload contradicts the name that it came under: it looks like another's, surely and by a lead. */
+const OWN_AT_MOST = 0.85;
 const OTHER_AT_LEAST = 0.9;
 /** Two agents that are so near to each other cannot both be right. */
 const LEAD = 0.15;
@@ -41,7 +41,7 @@ export function recognize(fields: Fields, word: Word, agents: readonly Agent[]):
   if (named !== undefined && own > OWN_AT_MOST) return { agent: named, certainty: 1 };
   const { best, second } = ranked(fields, agents);
   if (named !== undefined) {
-    const contradicts = best !== undefined && best.agent !== named && best.certainty >= OTHER_AT_LEAST;
+    const contradicts = best && best.certainty >= OTHER_AT_LEAST && best.certainty - own >= LEAD;
     return contradicts ? best : { agent: named, certainty: 1 };
   }
   if (best === undefined || best.certainty < CERTAIN_ENOUGH) return undefined;

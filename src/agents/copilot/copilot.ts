@@ -317,7 +317,7 @@ export const copilot: Agent = {
     if (word(fields.sessionId) !== undefined) return known ? 0.8 : 0.3;
     // Claude Code's names and fields, but a time, and no transcript unless it was known above.
     if (word(fields.session_id) === undefined || 'transcript_path' in fields) return 0;
-    return known ? 0.75 : 0.3;
+    return known ? 0.7 : 0.3;
   },
   eventName,
   eventByShape,

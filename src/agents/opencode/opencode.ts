@@ -290,13 +290,13 @@ export const openCode: Agent = {
 
   signs(fields) {
     const name = nameOf(fields);
-    const session = sessionOf(fields);
-    if (name === undefined || session === undefined) return 0;
+    if (name === undefined) return 0;
     const known = Object.hasOwn(events, name);
-    if (word(fields.opencode_version) !== undefined) return known ? 1 : 0.9;
-    // The bare event, as the bus says it.
-    const bare =
-      /^ses_/.test(session) && /^[a-z]+(\.[a-z]+)+$/.test(name) && ('data' in fields || 'properties' in fields);
+    const session = sessionOf(fields);
+    if (word(fields.opencode_version) !== undefined && session !== undefined) return known ? 1 : 0.9;
+    // The bare event, as the bus says it; some are of the whole program and of no session.
+    const ofBus = /^evt_/.test(text(fields.id) ?? '') || /^ses_/.test(session ?? '');
+    const bare = ofBus && /^[a-z]+(\.[a-z]+)+$/.test(name) && ('data' in fields || 'properties' in fields);
     return bare ? (known ? 0.95 : 0.7) : 0;
   },
   eventName: nameOf,

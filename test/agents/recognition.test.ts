@@ -1,0 +1,120 @@
+/**
+ * Whose payload is it, when nobody says? Over all samples of the project always, over the recorded payloads beside the
+ * project when they are there.
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { Agent } from '../../src/agents/contract.ts';
+import { agents } from '../../src/agents/index.ts';
+import { recognize, SURE } from '../../src/drain/recognize.ts';
+import { samplesOf } from './samples.ts';
+
+type Payload = Record<string, unknown>;
+
+const idOf = (payload: Payload, word = {}): string | undefined => recognize(payload, word, agents)?.agent.id;
+
+describe.each(agents.map(agent => [agent.id, agent] as const))('%s', (id, agent) => {
+  const samples = samplesOf(id);
+
+  test('is recognized by every sample of it', () => {
+    const wrong = samples.filter(({ payload }) => idOf(payload) !== id);
+    expect(wrong.map(({ file, payload }) => `${file} is taken for ${idOf(payload)}`)).toEqual([]);
+  });
+
+  test("a payload of which half is missing is its own, unsurely somebody's, or nobody's", () => {
+    const wrong = samples.flatMap(({ file, payload }) =>
+      cuttings(payload).flatMap(cut => {
+        const found = recognize(cut, {}, agents);
+        return found === undefined || found.agent === agent || found.certainty < SURE
+          ? []
+          : [`${file}, cut to ${Object.keys(cut)}: ${found.agent.id}`];
+      }),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test('its name in the flag, or in the variable, is believed', () => {
+    for (const { payload } of samples) {
+      for (const word of [{ flag: id }, { variable: id }, ...(agent.aliases ?? []).map(flag => ({ flag }))]) {
+        expect(recognize(payload, word, agents)).toEqual({ agent, certainty: 1 });
+      }
+      expect(recognize({ ...payload, source_tool: id }, {}, agents)).toEqual({ agent, certainty: 1 });
+    }
+  });
+});
+
+test("a flag in settings that another program runs too does not make its payloads somebody else's", () => {
+  // Two agents read the settings file of a third, and run the command that is written there.
+  const shared = ['cursor', 'copilot'].flatMap(id =>
+    samplesOf(id).filter(({ payload }) => certaintyOf(payload) >= 0.9),
+  );
+  expect(shared.length).toBeGreaterThan(10);
+  for (const { payload, file } of shared) expect(idOf(payload, { flag: 'claude-code' }), file).toBe(idOf(payload));
+});
+
+const certaintyOf = (payload: Payload): number => recognize(payload, {}, agents)?.certainty ?? 0;
+
+test('a flag that names nobody is a mistake and not a hint; a variable that names nobody counts for nothing', () => {
+  const payload = samplesOf('claude-code')[0]?.payload ?? {};
+  expect(idOf(payload, { flag: 'nobody' })).toBeUndefined();
+  expect(idOf(payload, { variable: 'nobody' })).toBe('claude-code');
+  expect(idOf({ ...payload, source_tool: 'nobody' })).toBe('claude-code');
+});
+
+test("what nobody sends is nobody's", () => {
+  for (const payload of [{}, { hello: 1 }, { session_id: 's' }, { hook_event_name: 'Stop' }, { type: 'x', id: 'y' }]) {
+    expect(idOf(payload)).toBeUndefined();
+  }
+});
+
+test('equally good signs make the answer unsure', () => {
+  const twin = (id: string): Agent => ({ ...(agents[0] as Agent), id, signs: () => 0.9 });
+  expect(recognize({}, {}, [twin('a'), twin('b')])?.certainty).toBeLessThan(SURE);
+});
+
+// ---------------------------------------------------------------- what was recorded
+
+const recordings = join(import.meta.dirname, '../../../shared/fixtures');
+const missing = existsSync(recordings) ? '' : ' (none: ../shared/fixtures is not here)';
+
+describe(`recorded payloads${missing}`, () => {
+  const recorded = missing === '' ? agents.map(agent => [agent.id, payloadsOf(agent.id)] as const) : [];
+
+  test.each(recorded)('of %s are its own, each of them', (id, payloads) => {
+    expect(payloads.length, 'payloads that were found').toBeGreaterThan(0);
+    const wrong = payloads.filter(({ payload }) => idOf(payload) !== id);
+    expect(wrong.map(({ from, payload }) => `${from}: ${idOf(payload)} (${Object.keys(payload)})`)).toEqual([]);
+  });
+});
+
+/** Files of hooks: one payload, a list of them, or lines, each bare or beside what is told of its arrival. */
+function payloadsOf(agent: string): { from: string; payload: Payload }[] {
+  const folder = join(recordings, agent);
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter(name => /(payloads|v2-events)[\\/][^\\/]+\.jsonl?$/.test(name))
+    .flatMap(name => {
+      const text = readFileSync(join(folder, name), 'utf8');
+      const values: unknown[] = name.endsWith('.jsonl')
+        ? text
+            .split('\n')
+            .filter(line => line.trim() !== '')
+            .map(line => JSON.parse(line))
+        : [JSON.parse(text)].flat();
+      return values.map((value, i) => {
+        const { payload, stdin } = value as { payload?: Payload; stdin?: Payload };
+        return { from: `${name}#${i}`, payload: payload ?? stdin ?? (value as Payload) };
+      });
+    });
+}
+
+/** The payload without each of its fields, with every second one, with the first half. */
+function cuttings(payload: Payload): Payload[] {
+  const all = Object.entries(payload);
+  return [
+    ...all.map((_, i) => all.filter((_each, at) => at !== i)),
+    all.filter((_, i) => i % 2 === 0),
+    all.filter((_, i) => i % 2 === 1),
+    all.slice(0, Math.ceil(all.length / 2)),
+  ].map(entries => Object.fromEntries(entries));
+}
