@@ -390,7 +390,7 @@ function drainFragments(): Counted {
   const store = openStore({ folder: join(folder, 'drain'), access: 'own' });
   let events = 0;
   for (let taken = store.take(ROUND); taken.fragments.length > 0; taken = store.take(ROUND)) {
-    const { round, journaled } = roundOf(store, taken, [], world);
+    const { round, journaled } = roundOf(store, taken, {}, world);
     if (journaled !== taken.fragments.length) throw new Error('a fragment was not journaled');
     if (store.commit(round) !== 'committed') throw new Error('a round was lost');
     events += journaled;
@@ -428,7 +428,7 @@ async function deliverLong(url: string, events: number): Promise<number[]> {
       const { cpuMs } = await timed(async () => {
         for (let at = 0; at < fragments.length; at += ROUND.fragments) {
           const taken = { fragments: fragments.slice(at, at + ROUND.fragments), rejects: [] };
-          const { round } = roundOf(store, taken, [], world);
+          const { round } = roundOf(store, taken, {}, world);
           // They were never in the inbox.
           store.commit({ ...round, eaten: [] });
           ship();
@@ -500,7 +500,7 @@ function prepareJournals(url: string): void {
   for (let session = 0; session < SESSIONS; session++) {
     const hooks = hooksOf(`bench-${session}`, 500);
     const fragments = Array.from({ length: HOOKS_PER_SESSION }, () => fragmentOf(hooks.next().value, undefined));
-    const { round } = roundOf(store, { fragments, rejects: [] }, [], world);
+    const { round } = roundOf(store, { fragments, rejects: [] }, {}, world);
     store.commit({ ...round, eaten: [] });
   }
   store.close();

@@ -12,7 +12,7 @@ import { VERSION } from './lib/version.ts';
 import type { Surroundings } from './pin.ts';
 import type { Problem } from './problem.ts';
 import { reconciliation } from './reconciliation.ts';
-import { roundOf, silentSessions } from './round.ts';
+import { type Due, roundOf, silentSessions, waitingSessions } from './round.ts';
 import { appendToFile, printTo } from './ship/local.ts';
 import { roundOf as settlementOf } from './ship/round.ts';
 import { createShipper, type Passed, type Shipper } from './ship/ship.ts';
@@ -21,6 +21,8 @@ import type { IsUnderWay } from './store/limits.ts';
 import { type Lock, takeLock } from './store/lock.ts';
 import { openStore, type Store } from './store/store.ts';
 import { encodeMetrics, type MetricState, metricsDocument, settleMetrics } from './telemetry/metrics.ts';
+import { diskEyes, type Eyes } from './transcripts/eyes.ts';
+import { impatient, patient, type Waits } from './transcripts/session.ts';
 import { readStatusBooks, type StatusBooks } from './view/books.ts';
 
 export interface DeliverOptions {
@@ -39,6 +41,8 @@ export interface DeliverOptions {
   self?: string | undefined;
   /** How much one round takes at most; what leaves is the same whatever this is. */
   round?: { fragments: number; bytes: number } | undefined;
+  /** How long what is closed waits for its transcript; by hand not at all. */
+  waits?: Waits | undefined;
   now?: () => number;
 }
 
@@ -110,6 +114,8 @@ async function work(
   now: () => number,
 ): Promise<Ended> {
   const keep = options.keep ?? keepOf();
+  const eyes = diskEyes();
+  const vigils: Vigils = new Map();
   let checkedMs = Number.NEGATIVE_INFINITY;
   let keptMs = Number.NEGATIVE_INFINITY;
   let toldMs = Number.NEGATIVE_INFINITY;
@@ -158,13 +164,15 @@ async function work(
     const isCheck = performance.now() - checkedMs > SILENCE_CHECK_MS;
     if (isCheck) checkedMs = performance.now();
     const silent = isCheck ? silentSessions(store, now()) : [];
+    if (isCheck) for (const key of waitingSessions(store)) if (!vigils.has(key)) vigils.set(key, noVigil);
+    const waiting = [...vigils].flatMap(([key, { dueMs }]) => (dueMs <= performance.now() ? [key] : []));
     const taken = store.take(options.round ?? ROUND);
     const hasWork = taken.fragments.length + taken.rejects.length + silent.length > 0;
-    if (hasWork) {
-      turn(store, taken, silent, options, report, now());
-      hasWorked = true;
-      busyMs = performance.now();
-      tryMs = 0;
+    if (hasWork || waiting.length > 0) {
+      const isCommitted = turn(store, taken, { silent, waiting }, { ...options, eyes, vigils }, report, now());
+      hasWorked ||= isCommitted;
+      if (hasWork) busyMs = performance.now();
+      if (isCommitted) tryMs = 0;
     }
     // After each round, which may have added, and now and then for what grows old.
     if (hasWork || performance.now() - keptMs > KEEP_CHECK_MS) {
@@ -183,9 +191,9 @@ async function work(
       // Worth waiting for only what is tried again before time is up.
       const isWorthIt =
         last.waiting > 0 && last.nextTryMs !== undefined && performance.now() + last.nextTryMs < untilMs;
-      if (!failure && !isWorthIt) break;
+      if (!failure && !isWorthIt && vigils.size === 0) break;
       await pause(Math.min(last.nextTryMs ?? 0, 50));
-    } else if (shipping === undefined && performance.now() - busyMs > options.waitMs) {
+    } else if (shipping === undefined && performance.now() - busyMs > options.waitMs && vigils.size === 0) {
       break;
     } else {
       await pause(LOOK_MS);
@@ -199,48 +207,89 @@ async function work(
   return hasWorked ? 'worked' : 'idle';
 }
 
-/** One round. Lost to another owner, it is nothing: the fragments are offered again. */
+/** Sessions with something closed that waits for its transcript, and when each is looked at again: soon, then less often. */
+type Vigils = Map<string, { dueMs: number; stepMs: number }>;
+const noVigil = { dueMs: 0, stepMs: LOOK_MS };
+const LONGEST_STEP_MS = 2_000;
+
+interface TurnOptions extends DeliverOptions {
+  eyes: Eyes;
+  vigils: Vigils;
+}
+
+/** One round. Lost to another owner, it is nothing: the fragments are offered again. True when something was done. */
 function turn(
   store: Store,
   taken: { fragments: readonly Fragment[]; rejects: readonly { name: string; reason: string }[] },
-  silent: readonly string[],
-  options: DeliverOptions,
+  due: Due,
+  options: TurnOptions,
   report: Delivered,
   nowMs: number,
-): void {
+): boolean {
   const { epoch } = store;
+  const { fragments, rejects } = taken;
+  const { silent = [], waiting = [] } = due;
   try {
     const installation = installationOf(store);
-    const { round, problems, journaled } = roundOf(store, taken, silent, {
+    const told = roundOf(store, taken, due, {
       ...options.surroundings,
       installation: installation.id,
       hashKey: installation.key,
       nowMs,
+      eyes: options.eyes,
+      waits: options.waits ?? (options.byHand ? impatient : patient),
     });
+    const { round, problems, journaled } = told;
+    watch(options.vigils, told);
+    // Looked, and nothing had come: nothing to keep.
+    const isIdle = fragments.length + rejects.length + silent.length === 0;
+    if (isIdle && round.journal?.length === 0 && !told.isMore) return false;
     const documents = [...(round.documents ?? []), ...installation.documents, ...noted(store, problems, nowMs)];
     if (store.commit({ ...round, documents }) === 'committed') report.journaled += journaled;
+    return true;
   } catch (error) {
     if (isDiskError(error)) throw error;
     // Not the disk: something in here could not bear one of them. Half and half, down to the one; it alone is set aside.
-    const { fragments, rejects } = taken;
     const [only] = fragments;
-    if (only === undefined) throw error;
+    if (only === undefined) {
+      const [key] = waiting;
+      if (key === undefined || waiting.length + silent.length > 1) {
+        for (const each of silent) turn(store, { fragments: [], rejects }, { silent: [each] }, options, report, nowMs);
+        for (const each of waiting)
+          turn(store, { fragments: [], rejects }, { waiting: [each] }, options, report, nowMs);
+        if (waiting.length + silent.length > 1) return true;
+        throw error;
+      }
+      // Nothing of it is lost: it waits until it is looked for once more.
+      options.vigils.delete(key);
+      return false;
+    }
     if (fragments.length === 1) {
-      turn(
+      return turn(
         store,
         { fragments: [], rejects: [...rejects, { name: only.name, reason: 'failed' }] },
-        [],
+        {},
         options,
         report,
         nowMs,
       );
-      return;
     }
     const middle = Math.ceil(fragments.length / 2);
-    turn(store, { fragments: fragments.slice(0, middle), rejects }, silent, options, report, nowMs);
+    turn(store, { fragments: fragments.slice(0, middle), rejects }, due, options, report, nowMs);
     // Another owner came between: what we hold is offered again.
-    if (store.epoch !== epoch) return;
-    turn(store, { fragments: fragments.slice(middle), rejects: [] }, [], options, report, nowMs);
+    if (store.epoch !== epoch) return true;
+    return turn(store, { fragments: fragments.slice(middle), rejects: [] }, {}, options, report, nowMs);
+  }
+}
+
+/** Who of the round waits still is looked at again, at once where there is more to read. */
+function watch(vigils: Vigils, told: { looked: string[]; waiting: string[]; isMore: boolean }): void {
+  const before = new Map(vigils);
+  for (const key of told.looked) vigils.delete(key);
+  for (const key of told.waiting) {
+    const { stepMs } = before.get(key) ?? noVigil;
+    const dueMs = told.isMore ? 0 : performance.now() + stepMs;
+    vigils.set(key, { dueMs, stepMs: Math.min(stepMs * 2, LONGEST_STEP_MS) });
   }
 }
 

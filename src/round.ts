@@ -111,14 +111,15 @@ export function roundOf(
     }
     return readers.get(state.key);
   };
-  let isMore = false;
+  /** Of these, more is there than one round reads. */
+  const more = new Set<string>();
 
   for (const fragment of taken.fragments) {
     const told = drain(fragment, {
       agents,
       hash,
       before(state, _agent, atMs) {
-        isMore = (readerFor(state)?.read(atMs).isMore ?? false) || isMore;
+        if (readerFor(state)?.read(atMs).isMore) more.add(state.key);
       },
       session(opening) {
         const known = open(opening.key);
@@ -153,12 +154,14 @@ export function roundOf(
     const state = open(key);
     if (state) gainOf(state);
   }
+  const isDue = (key: string): boolean => more.has(key) || (due.waiting ?? []).includes(key);
   for (const { state } of gains.values()) {
-    if (awaited(state.fold).length === 0) continue;
+    if (awaited(state.fold).length === 0 && !isDue(state.key)) continue;
     const reader = readerFor(state);
     if (reader === undefined) continue;
     const followed = reader.read(Number.POSITIVE_INFINITY);
-    isMore ||= followed.isMore;
+    if (followed.isMore) more.add(state.key);
+    else more.delete(state.key);
     reader.settle(followed);
   }
 
@@ -167,9 +170,9 @@ export function roundOf(
   return {
     problems,
     journaled,
-    waiting: all.flatMap(({ state }) => (awaited(state.fold).length > 0 ? [state.key] : [])),
+    waiting: all.flatMap(({ state }) => (awaited(state.fold).length > 0 || more.has(state.key) ? [state.key] : [])),
     looked: all.map(({ state }) => state.key),
-    isMore,
+    isMore: more.size > 0,
     round: {
       epoch,
       journal: all.flatMap(({ state, lines }) => (lines === '' ? [] : [{ key: state.key, lines }])),

@@ -170,6 +170,8 @@ export interface Start {
 /** One JSON object per line, appended. Read from a remembered offset; each row once. */
 export interface LineReader {
   readonly format: 'lines';
+  /** The row's own time (Unix ms). Without this function `timestamp` is asked: a text as ISO 8601 has it, or Unix ms. */
+  at?(row: Fields): number | undefined;
   /**
    * `memory` belongs to this file alone and lives as long as its offset: a rewritten file begins with an empty one. What
    * is grouped over rows (blocks of one response) waits in it. A line above 8 MB comes pruned: long texts are `''`, long

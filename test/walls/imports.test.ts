@@ -43,6 +43,8 @@ const rooms: Readonly<Record<string, Room>> = {
     packages: [],
     pure: true,
   },
+  // The only place that reads what agents wrote; it writes nothing.
+  transcripts: { sees: ['lib', 'event', 'agents', 'drain', 'assemble'], packages: [/^node:(fs|path)$/] },
   config: { sees: ['lib', 'problem.ts'], packages: [node, /^zod$/, /^jsonc-parser$/] },
   // The union of what each room has to tell.
   'problem.ts': { sees: ['lib', 'setup/setup.ts', 'store/folder.ts'], packages: [] },

@@ -9,6 +9,7 @@ const writers: Readonly<Record<string, string>> = {
   'hook/inbox.ts': 'the Node front end: one new fragment in the inbox, and the folders that lead there',
   'setup/setup.ts': "an agent's settings file and the shell script, on command",
   'ship/local.ts': 'the file that a `file` or `agent-hooks-log` destination names',
+  'transcripts/eyes.ts': 'nothing: it opens to read, with a flag more so that a pipe makes nobody wait',
 };
 
 const writing =

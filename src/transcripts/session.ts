@@ -1,0 +1,224 @@
+/**
+ * A session and its transcripts: what they tell becomes events beside those of the hooks, and what was closed settles.
+ *
+ * A span settles as `read` when the transcript has told it to its end; as `timeout` when the wait for that is over, and
+ * its sums say that they are not whole; as `absent` when there is no transcript. The round journals which, so that a
+ * journal read again settles at the same place.
+ */
+import { type Agent, isAbsent, type Told, type Transcript, type TranscriptFile } from '../agents/contract.ts';
+import { AMENDED, awaited, isAmendable, SETTLED } from '../assemble/assemble.ts';
+import type { FinishedSpan } from '../assemble/finished.ts';
+import { amend, conclude, idsIn, tellTranscript } from '../drain/drain.ts';
+import { noTranscripts, SEEN_IDS, type SessionState, type TranscriptState } from '../drain/session.ts';
+import type { Event } from '../event/event.ts';
+import type { Eyes } from './eyes.ts';
+import { type Followed, type Following, follow, rest } from './follow.ts';
+
+export interface TranscriptWorld {
+  eyes: Eyes;
+  home: string;
+  env: Readonly<Record<string, string | undefined>>;
+  hash: (content: string) => string;
+  nowMs: number;
+  /** How long a closed span waits for its transcript. */
+  waits: Waits;
+  /** What one round may read; changed in place. */
+  budget: { bytes: number };
+  /** The committed journal of the session: its ids are asked for where a file is read once more. */
+  journal(key: string): string | undefined;
+}
+
+export interface Waits {
+  turnMs: number;
+  subagentMs: number;
+}
+
+/** A stale tail is waited for so long. */
+export const patient: Waits = { turnMs: 10_000, subagentMs: 60_000 };
+/** A person waits: what is there now is all. */
+export const impatient: Waits = { turnMs: 0, subagentMs: 0 };
+
+/** What one session's reading yields, counted where it happens. */
+export interface TranscriptBooks {
+  read: number;
+  journaled: number;
+  duplicate: number;
+  odd: { [kind: string]: number };
+}
+
+export interface SessionReader {
+  /** Up to a moment. */
+  read(untilMs: number): Followed;
+  /** Settles what was closed, as far as it is read, or waited for long enough. `isOver`: nothing more will come. */
+  settle(followed: Followed, isOver?: boolean): void;
+}
+
+export function readerOf(
+  state: SessionState,
+  agent: Agent,
+  world: TranscriptWorld,
+  emit: (event: Event) => void,
+  books: TranscriptBooks,
+): SessionReader | undefined {
+  const { transcript } = agent;
+  if (isAbsent(transcript)) return undefined;
+  state.transcripts ??= noTranscripts();
+  const transcripts = state.transcripts;
+  let journaled: Set<string> | undefined;
+  const journaledIds = (): Set<string> => {
+    journaled ??= idsIn(world.journal(state.key) ?? '');
+    return journaled;
+  };
+  const following = (untilMs: number): Following => ({
+    transcript,
+    state: transcripts,
+    session: state.session,
+    home: world.home,
+    env: world.env,
+    eyes: world.eyes,
+    hash: world.hash,
+    untilMs,
+    budget: world.budget,
+    tell: (told, from) => hear(told, from),
+    odd: kind => {
+      books.odd[`transcript_${kind}`] = (books.odd[`transcript_${kind}`] ?? 0) + 1;
+    },
+  });
+
+  function hear(told: Told, from: { atMs: number | undefined; subagent: string | undefined; isAgain: boolean }): void {
+    if ('over' in told) {
+      noteOver(
+        transcripts,
+        told.over,
+        told.id ?? (told.over === 'subagent' ? from.subagent : undefined),
+        told.atMs ?? from.atMs,
+      );
+      return;
+    }
+    books.read += 1;
+    const reading = { ...told, subagent: told.subagent ?? from.subagent, atMs: told.atMs ?? from.atMs };
+    const isOld = from.isAgain && state.seq > SEEN_IDS;
+    const outcome = tellTranscript(state, reading, {
+      atMs: world.nowMs,
+      hash: world.hash,
+      journaled: isOld ? journaledIds() : undefined,
+    });
+    if ('event' in outcome) {
+      books.journaled += 1;
+      emit(outcome.event);
+      return;
+    }
+    books.duplicate += 1;
+    const call = reading.facts?.call;
+    const isAction = reading.event_type === 'Action.Before' || reading.event_type === 'Action.After';
+    if (!isAction || call === undefined || reading.unless !== undefined || !isAmendable(state.fold, call)) return;
+    const amended = amend(state, reading, outcome.known, AMENDED);
+    if (amended) emit(amended);
+  }
+
+  const flush = (fits: (file: TranscriptFile) => boolean): void => rest(following(world.nowMs), fits);
+
+  return {
+    read: untilMs => follow(following(untilMs)),
+    settle(followed, isOver = false) {
+      const verdicts = verdictsOn(state, transcript, followed, world, isOver);
+      if (verdicts.length === 0) return;
+      const isQuiet = isOver || world.nowMs - followed.writtenMs > patient.turnMs;
+      const ends = new Set(verdicts.filter(each => each.reason !== 'absent').map(each => each.kind));
+      if (ends.has('session') || (isQuiet && verdicts.some(each => each.reason === 'timeout'))) flush(() => true);
+      for (const { of, reason, kind } of verdicts) {
+        delete transcripts.waits[of];
+        if (reason === 'timeout') transcripts.tooLate = true;
+        if (kind === 'session') transcripts.tooLate = undefined;
+        emit(conclude(state, { event_type: SETTLED, data: { of, reason } }, of, world.nowMs));
+      }
+    },
+  };
+}
+
+const MOST_OVER = 128;
+
+function noteOver(transcripts: TranscriptState, over: string, id: string | undefined, atMs: number | undefined): void {
+  const what = `${over}:${id ?? ''}`;
+  const at = transcripts.over.findIndex(([known]) => known === what);
+  if (at >= 0) transcripts.over.splice(at, 1);
+  transcripts.over.push([what, atMs ?? Number.MAX_SAFE_INTEGER]);
+  if (transcripts.over.length > MOST_OVER) transcripts.over.shift();
+}
+
+type Reason = 'read' | 'timeout' | 'absent';
+interface Verdict {
+  of: string;
+  kind: FinishedSpan['kind'];
+  reason: Reason;
+}
+
+/** What settles now, in the order in which it was closed. */
+function verdictsOn(
+  state: SessionState,
+  transcript: Transcript,
+  followed: Followed,
+  world: TranscriptWorld,
+  isOver: boolean,
+): Verdict[] {
+  const transcripts = state.transcripts ?? noTranscripts();
+  const held = awaited(state.fold);
+  for (const of of Object.keys(transcripts.waits)) {
+    if (!held.some(each => each.of === of)) delete transcripts.waits[of];
+  }
+  if (followed.isMore) return [];
+  const isNowhere = !followed.isThere && transcript.files(placeOf(state, world), world.eyes).length === 0;
+  const verdicts: Verdict[] = [];
+  // From the last to be closed: an action is told, or never will be, when what held it is.
+  let after: Reason | undefined;
+  let isHeldBack = false;
+  for (const { of, span } of held.toReversed()) {
+    transcripts.waits[of] ??= world.nowMs;
+    const waitMs = span.kind === 'subagent' ? world.waits.subagentMs : world.waits.turnMs;
+    const isDue = isOver || world.nowMs - (transcripts.waits[of] ?? world.nowMs) >= waitMs;
+    let reason: Reason | undefined;
+    if (isNowhere) reason = 'absent';
+    else if (span.kind === 'session') continue;
+    else if (span.kind === 'action') reason = after;
+    else if (isTold(transcripts, span)) reason = 'read';
+    if (reason === undefined && isDue) reason = followed.isThere ? (isOver ? 'read' : 'timeout') : 'absent';
+    if (reason === undefined) isHeldBack = true;
+    else verdicts.unshift({ of, kind: span.kind, reason });
+    if (span.kind === 'turn' || span.kind === 'subagent') after = reason;
+  }
+  if (isNowhere || isHeldBack) return verdicts;
+  const isLate = transcripts.tooLate === true || verdicts.some(each => each.reason === 'timeout');
+  const sessions = held.filter(({ span }) => span.kind === 'session');
+  const reason = followed.isThere
+    ? isLate
+      ? 'timeout'
+      : 'read'
+    : isPast(sessions, transcripts, world) || isOver
+      ? 'absent'
+      : undefined;
+  if (reason !== undefined) for (const { of } of sessions) verdicts.push({ of, kind: 'session', reason });
+  return verdicts;
+}
+
+function isPast(sessions: readonly { of: string }[], transcripts: TranscriptState, world: TranscriptWorld): boolean {
+  for (const { of } of sessions) transcripts.waits[of] ??= world.nowMs;
+  return sessions.every(({ of }) => world.nowMs - (transcripts.waits[of] ?? world.nowMs) >= world.waits.turnMs);
+}
+
+const placeOf = (state: SessionState, { home, env }: TranscriptWorld) => ({
+  session: state.session,
+  cwd: state.transcripts?.cwd,
+  home,
+  env,
+  main: state.transcripts?.main,
+  subagents: state.transcripts?.subagents ?? [],
+});
+
+/** Was an end of it told that lies within it? Ends of former parts of the same turn lie before. */
+function isTold(transcripts: TranscriptState, span: FinishedSpan): boolean {
+  const what =
+    span.kind === 'turn' ? `turn:${span.turn}` : span.kind === 'subagent' ? `subagent:${span.id}` : undefined;
+  return transcripts.over.some(
+    ([known, atMs]) => atMs >= span.startMs && (known === what || (span.kind === 'turn' && known === 'turn:')),
+  );
+}
