@@ -1,4 +1,4 @@
-import { type Disk, exists, names } from './files.ts';
+import { type Disk, isFolder, names } from './files.ts';
 import { countWaiting } from './inbox.ts';
 import { type Account, accountsOf, type Ledger, readLedger, type Signal, signals } from './ledger.ts';
 import { listBodies, parseBodyName } from './outbox.ts';
@@ -30,7 +30,7 @@ export function readBooks(disk: Disk): Books {
     const waiting = countWaiting(disk, isTakenBy(pending?.manifest));
     const bodies = waitingItems(disk, pending?.manifest);
     const after = readLedger(disk);
-    const isPending = exists(disk, roundFolder(before.n + 1));
+    const isPending = isFolder(disk, roundFolder(before.n + 1));
     const isSame = after.n === before.n && after.nonce === before.nonce && isPending === (found !== undefined);
     if (isSame) return balance(pending?.ledger ?? before, waiting, bodies, sizeOfQuarantine(disk));
   }

@@ -52,12 +52,22 @@ export const isMissing = (error: unknown): boolean => codeOf(error) === 'ENOENT'
 
 export const at = (disk: Disk, ...path: string[]): string => join(disk.folder, ...path);
 
+/** A link to a folder is none. */
+export function isFolder(disk: Disk, path: string): boolean {
+  try {
+    return disk.fs.lstatSync(at(disk, path)).isDirectory();
+  } catch (error) {
+    if (isMissing(error) || codeOf(error) === 'ENOTDIR') return false;
+    throw error;
+  }
+}
+
 /** Calls back for each entry, without a list of them in memory; a missing folder has none, nor what is no folder of ours. */
 export function eachEntry(disk: Disk, folder: string, visit: (name: string, isFile: boolean) => void): void {
   let entries: fs.Dir;
   try {
     // What a link leads to is not ours to read.
-    if (!disk.fs.lstatSync(at(disk, folder)).isDirectory()) return;
+    if (!isFolder(disk, folder)) return;
     entries = disk.fs.opendirSync(at(disk, folder), { bufferSize: 256 });
   } catch (error) {
     if (isMissing(error)) return;

@@ -85,6 +85,7 @@ import {
   type Disk,
   exists,
   FOLDER_MODE,
+  isFolder,
   isMissing,
   names,
   readBytes,
@@ -173,7 +174,8 @@ export function adoptLedger(disk: Disk, isStart: boolean): Ledger {
     }
     // By name, not by the listing: it may have come between. No later round may begin before it is gone.
     discard(disk, roundFolder(ledger.n));
-    for (const name of found) if (isLitter(name, ledger.n, isStart)) discard(disk, `rounds/${name}`);
+    for (const name of found)
+      if (isLitter(name, ledger.n, isStart) || !isFolder(disk, `rounds/${name}`)) discard(disk, `rounds/${name}`);
     return ledger;
   }
 }
@@ -192,7 +194,7 @@ export interface Pending {
 export function readPending(disk: Disk, n: number): Pending | 'damaged' | undefined {
   const folder = roundFolder(n);
   // In this order: a folder that comes between two looks comes with its manifest.
-  if (!exists(disk, folder)) return undefined;
+  if (!isFolder(disk, folder)) return undefined;
   const manifest = parseManifest(readBytes(disk, `${folder}/manifest.json`));
   if (manifest?.n !== n) return 'damaged';
   const lines = readBytes(disk, `${folder}/${manifest.nonce}.lines`) ?? Buffer.alloc(0);
@@ -337,7 +339,7 @@ function discard(disk: Disk, folder: string): void {
 function removeIfPossible(disk: Disk, folder: string): void {
   try {
     // A link goes itself; nothing that lies at its other end is ours.
-    if (!disk.fs.lstatSync(at(disk, folder)).isDirectory()) {
+    if (!isFolder(disk, folder)) {
       disk.fs.unlinkSync(at(disk, folder));
       return;
     }

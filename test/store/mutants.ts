@@ -97,7 +97,7 @@ export const mutants: Mutant[] = [
     file: 'rounds.ts',
     // biome-ignore-start lint/suspicious/noTemplateCurlyInString: text of a source
     edits: [
-      ['  if (!exists(disk, folder)) return undefined;\n', ''],
+      ['  if (!isFolder(disk, folder)) return undefined;\n', ''],
       [
         'parseManifest(readBytes(disk, `${folder}/manifest.json`));',
         'parseManifest(readBytes(disk, `${folder}/manifest.json`)); if (!manifest && !exists(disk, folder)) return;',
