@@ -61,7 +61,7 @@ export function shellHook({ stateFolder, node, bin, deliver, cat, setsid }: Shel
     .join('');
   return `# The otel-hooks front end for shells. Written by \`otel-hooks enable\`, removed by \`otel-hooks disable\`;
 # changes are overwritten. The command in the agent's settings says whose event this is and sources this file.
-unset -f trap exec unset set umask exit eval [ printf read kill cd 2>/dev/null || :
+unset -f trap exec unset set umask exit eval [ printf read kill cd rm 2>/dev/null || :
 trap 'exit 0' 0
 trap '' XFSZ
 exec 2>/dev/null
@@ -101,11 +101,13 @@ else
   exit 0
 fi
 
-# Leaves a sign for whoever looks next. Its place may hold something that is not ours: signs are empty files.
+# Leaves a sign for whoever looks next; its time is the file's. What lies in its place goes: it may lead elsewhere.
 oh_note() {
   oh_sign=$oh_state/problems/$1
-  if [ -L "$oh_state/problems" ] || [ -L "$oh_sign" ] || [ -s "$oh_sign" ]; then return 0; fi
-  if [ -f "$oh_sign" ] || ! [ -e "$oh_sign" ]; then printf '' >|"$oh_sign"; fi
+  if [ -L "$oh_state/problems" ]; then return; fi
+  PATH=/bin:/usr/bin rm -f "$oh_sign"
+  if [ -e "$oh_sign" ] || [ -L "$oh_sign" ]; then return; fi
+  printf '' >"$oh_sign"
 }
 
 set -- $otel_hooks
