@@ -42,8 +42,8 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
  * `packed`: what npm would publish, installed into an empty folder. `built`: a copy of dist, which is quicker. In both
  * cases a rebuild of the sources changes nothing under a running test.
  */
-export function furnish(how: 'packed' | 'built', prefix = 'otel-hooks-wire-'): House {
-  const folder = mkdtempSync(join(tmpdir(), prefix));
+export function furnish(how: 'packed' | 'built', prefix = 'otel-hooks-wire-', parent = tmpdir()): House {
+  const folder = mkdtempSync(join(parent, prefix));
   chmodSync(folder, 0o755);
   const home = join(folder, 'home');
   const project = join(folder, 'project');
