@@ -6,7 +6,7 @@ import { type Agent, isAbsent, type Reading, type ToldFiles, type TranscriptRead
 import { toldMetric } from '../agents/extras.ts';
 import { memoryOver } from '../agents/memory.ts';
 import { executableOf } from '../enrich/action-facts.ts';
-import { type Hash, redact } from '../enrich/redact.ts';
+import { type Hash, redact, word } from '../enrich/redact.ts';
 import {
   type Body,
   type Event,
@@ -416,10 +416,12 @@ function identify(state: SessionState, reading: Reading, at: Circumstances): Eve
 /** Some payloads state their time as a number, and a number can be anything. */
 const isTime = (atMs: number | undefined): boolean => atMs !== undefined && atMs >= 0 && atMs < Date.UTC(10_000, 0);
 
-const named = ['turn', 'call', 'agent', 'tool', 'model', 'provider', 'permission_mode', 'error_type'] as const;
+const named = ['turn', 'call', 'launched_by', 'response', 'request', 'agent', 'tool', 'model', 'provider'] as const;
+const words = ['permission_mode', 'error_type', 'finish'] as const;
 
-/** Every name and id that an agent's reader says beside the standard is of bounded length; changed in place. */
+/** Every name and id that an agent's reader says beside the standard is bounded, every word is one; changed in place. */
 function bound(facts: Facts): void {
+  for (const name of words) if (facts[name] !== undefined) facts[name] = word(facts[name]);
   for (const name of named) {
     const value = facts[name];
     if (value !== undefined && !isId(value)) facts[name] = boundId(value);

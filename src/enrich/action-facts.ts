@@ -4,6 +4,8 @@ import type { Action } from '../event/event.ts';
 /** Shell words that do nothing visible by themselves but change what the next word means. */
 const PREFIXED = /^[A-Za-z_][A-Za-z0-9_]*=/;
 const SIMPLE_NAME = /^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$/;
+/** As keys, tokens and numbers of cards look, which somebody may have pasted in a command's place. */
+const SECRETIVE = /[A-Z].*[0-9]|[0-9].*[A-Z]|[0-9](?:.*[0-9]){4}/;
 /** Anything that makes more than one command of a line, or hides one. */
 const COMPOUND = /[;&|<>`\n(){}$\\"'*?[\]!#~]/;
 
@@ -19,5 +21,5 @@ export function executableOf(action: Action): string | undefined {
   const first = line.split(/[ \t]+/, 1)[0] ?? '';
   if (COMPOUND.test(line) || PREFIXED.test(first)) return undefined;
   const name = first.slice(first.lastIndexOf('/') + 1);
-  return SIMPLE_NAME.test(name) ? name : undefined;
+  return SIMPLE_NAME.test(name) && !SECRETIVE.test(name) ? name : undefined;
 }

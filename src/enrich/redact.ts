@@ -27,6 +27,15 @@ export interface Redacted {
 /** The longest name that passes: native ids, tool names and kinds are names, and names are short. */
 const LONGEST_NAME = 256;
 
+/**
+ * What agents fill from a closed set that grows: one word. No sentence, address, path or assignment passes for one, should
+ * an agent put there what nobody foresaw.
+ */
+const WORD = /^[^\s@=\\/][^\s@=\\]{0,63}$/;
+
+export const word = (value: string | undefined): string | undefined =>
+  value !== undefined && WORD.test(value) ? value : undefined;
+
 export function redact(body: Body, hash: Hash): Redacted {
   const content: Content = {};
   const leave = (field: string, value: unknown): void => {
@@ -81,7 +90,7 @@ export function redact(body: Body, hash: Hash): Redacted {
       case 'Model.Failed': {
         const { error_type, error_message } = from.data;
         out('error_message', error_message);
-        return { event_type: from.event_type, data: { ...modelCall(from.data), error_type: name(error_type) } };
+        return { event_type: from.event_type, data: { ...modelCall(from.data), error_type: word(error_type) } };
       }
       case 'Policy.Violation':
       case 'Policy.Blocked':
@@ -98,14 +107,14 @@ export function redact(body: Body, hash: Hash): Redacted {
         const { type, message, details } = from.data;
         out('message', message);
         out('details', details);
-        return { event_type: from.event_type, data: { type: name(type) } };
+        return { event_type: from.event_type, data: { type: word(type) } };
       }
       case 'Agent.Error': {
         const { error_type, error_message, origin_event } = from.data;
         out('error_message', error_message);
         return {
           event_type: from.event_type,
-          data: { error_type: name(error_type), origin_event: name(origin_event) },
+          data: { error_type: word(error_type), origin_event: name(origin_event) },
         };
       }
       case 'Retry.Triggered': {
@@ -117,7 +126,7 @@ export function redact(body: Body, hash: Hash): Redacted {
         const { trigger, strategy } = from.data;
         return {
           event_type: from.event_type,
-          data: { trigger, ...numbers(from.data, compactionFields), strategy: name(strategy) },
+          data: { trigger, ...numbers(from.data, compactionFields), strategy: word(strategy) },
         };
       }
       case 'Session.Start':
@@ -198,8 +207,8 @@ function modelCall({ model_id, input_tokens, output_tokens, latency_ms, retry_co
 function plainFields(data: Fields): Fields {
   const kept: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(data)) {
-    const short = typeof value === 'string' && value.length <= 64;
-    if (short || typeof value === 'number' || typeof value === 'boolean') kept[key] = value;
+    const isWord = typeof value === 'string' && WORD.test(value);
+    if (isWord || typeof value === 'number' || typeof value === 'boolean') kept[key] = value;
   }
   return kept;
 }
