@@ -6,7 +6,8 @@ const writers: Readonly<Record<string, string>> = {
   'config/files.ts':
     'our configuration file, when `enable` is told an endpoint, and which project files the user trusts',
   'demo/demo.ts': 'a temporary folder that stands for a home, removed at the end',
-  'hook/inbox.ts': 'the Node front end: one new fragment in the inbox, and the folders that lead there',
+  'hook/hook.ts': 'the Node front end: one new fragment in the inbox',
+  'hook/inbox.ts': 'the folders that lead there, and signs in problems/',
   'setup/setup.ts': "an agent's settings file and the shell script, on command",
   'ship/local.ts': 'the file that a `file` or `agent-hooks-log` destination names',
   'transcripts/eyes.ts': 'nothing: it opens to read, with a flag more so that a pipe makes nobody wait',
