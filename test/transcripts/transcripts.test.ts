@@ -1,0 +1,234 @@
+/** Hooks and a transcript of one session, in whatever order they come. */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { patient } from '../../src/transcripts/session.ts';
+import { START_MS } from '../play.ts';
+import { at, type House, openHouse, overwrite, rowsOf, short, tokensOf } from './house.ts';
+
+let house: House;
+let rows: ReturnType<typeof rowsOf>;
+beforeEach(() => {
+  house = openHouse();
+  rows = rowsOf(house.session);
+});
+afterEach(() => house.close());
+
+/** One turn: a prompt, a call, the answer. Two responses. */
+const turnRows = (start: number, prompt: string, call: string): object[] => [
+  rows.prompt(start, prompt),
+  rows.assistant(start + 2, `${prompt}-a`, rows.text('I look'), 40, 'tool_use'),
+  rows.assistant(start + 3, `${prompt}-a`, rows.call(call), 40, 'tool_use'),
+  rows.result(start + 5, call, prompt),
+  rows.assistant(start + 8, `${prompt}-b`, rows.text('done'), 7, 'end_turn'),
+];
+const turnHooks = (start: number, prompt: string, call: string): void => {
+  const input = { tool_name: 'Bash', tool_use_id: call, tool_input: { command: 'make check' }, prompt_id: prompt };
+  house.hook(start, 'UserPromptSubmit', { prompt_id: prompt, prompt: 'please' });
+  house.hook(start + 3.1, 'PreToolUse', input);
+  house.hook(start + 5, 'PostToolUse', { ...input, tool_response: {}, duration_ms: 1_500 });
+  house.hook(start + 8.2, 'Stop', { prompt_id: prompt });
+};
+
+describe('hooks and a transcript', () => {
+  test('responses count once, and stand in their turn', () => {
+    house.write(house.main, ...turnRows(1, 'p1', 'c1'));
+    house.hook(0, 'SessionStart', { source: 'startup' });
+    turnHooks(1, 'p1', 'c1');
+    house.hook(12, 'SessionEnd', { reason: 'other' });
+    house.round();
+    expect(house.tree()).toMatchInlineSnapshot(`
+      "session claude-code                 +0ms    12.0s  completed
+      +- invoke_agent claude-code       +1.00s    8.20s
+         +- chat claude-sonnet-5        +1.00s    3.00s
+         +- execute_tool Bash (make)    +4.50s    1.50s
+         +- chat claude-sonnet-5        +6.00s    3.00s
+      "
+    `);
+    expect(tokensOf(house.spans())).toEqual({ calls: 2, input: 2 * 3_210, output: 47 });
+    expect(short(house.events())).toMatchInlineSnapshot(`
+      [
+        "Session.Start",
+        "Prompt.Submitted",
+        "Action.Before c1",
+        "Action.After c1",
+        "Model.Responded T",
+        "Model.Responded T",
+        "Agent.Response",
+        "Session.End",
+        "Settled turn:p1:0 read",
+        "Settled session:0 read",
+      ]
+    `);
+    const { transcripts } = house.ledger();
+    expect(transcripts.read).toBe(transcripts.journaled + transcripts.duplicate);
+    expect(transcripts).toMatchInlineSnapshot(`
+      {
+        "duplicate": 4,
+        "journaled": 2,
+        "read": 6,
+      }
+    `);
+  });
+
+  test('sums stand on turn and session', () => {
+    house.write(house.main, ...turnRows(1, 'p1', 'c1'));
+    turnHooks(1, 'p1', 'c1');
+    house.hook(12, 'SessionEnd', { reason: 'other' });
+    house.round();
+    const sums = house.spans().flatMap(span => ('usage' in span ? [[span.kind, span.usage, span.complete]] : []));
+    const all = { calls: 2, input: 6_420, output: 47, cacheRead: 6_000, cacheWrite: 400 };
+    expect(sums).toEqual([
+      ['turn', all, true],
+      ['session', all, true],
+    ]);
+  });
+
+  test('a tail that is not written yet is waited for, and a later round brings it', () => {
+    const all = turnRows(1, 'p1', 'c1');
+    house.write(house.main, ...all.slice(0, 4));
+    turnHooks(1, 'p1', 'c1');
+    const first = house.round({ nowMs: START_MS + 10_000, waits: patient });
+    expect(first.waiting).toHaveLength(1);
+    expect(house.spans().filter(span => span.kind === 'turn')).toEqual([]);
+    house.write(house.main, ...all.slice(4));
+    const second = house.round({ nowMs: START_MS + 11_000, waits: patient, due: { waiting: first.waiting } });
+    expect(second.waiting).toEqual([]);
+    expect(house.spans().find(span => span.kind === 'turn')).toMatchObject({ complete: true, usage: { calls: 2 } });
+    expect(short(house.events()).at(-1)).toBe('Settled turn:p1:0 read');
+  });
+
+  test('a tail that never comes is waited for only so long; what comes later still counts, once', () => {
+    const all = turnRows(1, 'p1', 'c1');
+    house.write(house.main, ...all.slice(0, 4));
+    turnHooks(1, 'p1', 'c1');
+    const { waiting } = house.round({ nowMs: START_MS + 10_000, waits: patient });
+    house.round({ nowMs: START_MS + 19_000, waits: patient, due: { waiting } });
+    expect(house.spans().some(span => span.kind === 'turn')).toBe(false);
+    house.round({ nowMs: START_MS + 20_000, waits: patient, due: { waiting } });
+    expect(house.spans().find(span => span.kind === 'turn')).toMatchObject({ complete: false });
+    house.write(house.main, ...all.slice(4));
+    house.hook(30, 'SessionEnd', { reason: 'other' });
+    house.round();
+    expect(tokensOf(house.spans())).toEqual({ calls: 2, input: 6_420, output: 47 });
+    const [turn] = house.spans().filter(span => span.kind === 'turn');
+    const chats = house.spans().filter(span => span.kind === 'chat');
+    expect(chats.map(chat => chat.parent)).toEqual([turn?.key, turn?.key]);
+    expect(house.spans().find(span => span.kind === 'session')).toMatchObject({ complete: false, usage: { calls: 2 } });
+  });
+
+  test('without a file the wait ends as absent, and nothing is claimed of tokens', () => {
+    turnHooks(1, 'p1', 'c1');
+    const { waiting } = house.round({ nowMs: START_MS + 10_000, waits: patient });
+    house.round({ nowMs: START_MS + 20_000, waits: patient, due: { waiting } });
+    expect(short(house.events()).at(-1)).toBe('Settled turn:p1:0 absent');
+    expect(house.spans().find(span => span.kind === 'turn')).toMatchObject({ complete: true, usage: { calls: 0 } });
+  });
+
+  test('a torn last line is read when it is whole', () => {
+    const all = turnRows(1, 'p1', 'c1');
+    house.write(house.main, ...all.slice(0, 4));
+    const last = JSON.stringify(all[4]);
+    house.write(house.main, last.slice(0, 120));
+    turnHooks(1, 'p1', 'c1');
+    const { waiting } = house.round({ nowMs: START_MS + 10_000, waits: patient });
+    house.write(house.main, last.slice(120));
+    house.round({ nowMs: START_MS + 11_000, waits: patient, due: { waiting } });
+    expect(tokensOf(house.spans())).toEqual({ calls: 2, input: 6_420, output: 47 });
+    expect(house.ledger().counters).not.toHaveProperty('odd.transcript_bad_line');
+  });
+
+  test('a file that is written anew, or shrinks, adds nothing that is known', () => {
+    const all = turnRows(1, 'p1', 'c1');
+    house.write(house.main, ...all);
+    turnHooks(1, 'p1', 'c1');
+    house.round();
+    const before = house.events().length;
+    const again = [...turnRows(1, 'p1', 'c1'), ...turnRows(21, 'p2', 'c2')];
+    overwrite(house.main, rows.system(0, 'informational'), ...again);
+    turnHooks(21, 'p2', 'c2');
+    house.round();
+    expect(tokensOf(house.spans())).toEqual({ calls: 4, input: 4 * 3_210, output: 94 });
+    overwrite(house.main, ...turnRows(1, 'p1', 'c1').slice(0, 3));
+    turnHooks(41, 'p3', 'c3');
+    house.round();
+    expect(tokensOf(house.spans()).calls).toBe(4);
+    expect(house.events().length).toBeGreaterThan(before);
+  });
+
+  test('a call that no hook told the end of takes it from the transcript', () => {
+    const failed = {
+      message: {
+        role: 'user',
+        content: [{ type: 'tool_result', tool_use_id: 'c1', content: 'Exit code 2\nno', is_error: true }],
+      },
+      toolUseResult: 'Error: Exit code 2\nno',
+    };
+    const all = turnRows(1, 'p1', 'c1');
+    house.write(house.main, ...all.slice(0, 3), rows.result(5, 'c1', 'p1', failed), ...all.slice(4));
+    house.hook(1, 'UserPromptSubmit', { prompt_id: 'p1', prompt: 'please' });
+    house.hook(4, 'PreToolUse', {
+      prompt_id: 'p1',
+      tool_name: 'Bash',
+      tool_use_id: 'c1',
+      tool_input: { command: 'ls' },
+    });
+    house.hook(9.2, 'Stop', { prompt_id: 'p1' });
+    house.round();
+    expect(house.spans().find(span => span.kind === 'action')).toMatchObject({
+      outcome: 'failure',
+      exitCode: 2,
+      duration: 'transcript',
+      startMs: Date.parse(at(4)),
+      endMs: Date.parse(at(5)),
+    });
+  });
+
+  test('an interrupted turn says so, though no hook does', () => {
+    house.hook(1, 'UserPromptSubmit', { prompt_id: 'p1', prompt: 'please' });
+    house.round();
+    house.write(
+      house.main,
+      rows.prompt(1, 'p1'),
+      rows.assistant(2, 'm1', { type: 'thinking', thinking: '' }, 1, null),
+      rows.prompt(3, 'p1', '[Request interrupted by user]'),
+      rows.prompt(20, 'p2'),
+    );
+    house.hook(20, 'UserPromptSubmit', { prompt_id: 'p2', prompt: 'again' });
+    house.round();
+    expect(house.spans().find(span => span.kind === 'turn')).toMatchObject({
+      outcome: 'interrupted',
+      endMs: Date.parse(at(3)),
+    });
+  });
+
+  test('a row that comes after its turn has left never ends the next one', () => {
+    const all = turnRows(1, 'p1', 'c1');
+    house.write(house.main, ...all.slice(0, 4));
+    turnHooks(1, 'p1', 'c1');
+    house.round();
+    house.hook(20, 'UserPromptSubmit', { prompt_id: 'p2', prompt: 'more' });
+    house.round();
+    house.write(
+      house.main,
+      ...all.slice(4),
+      rows.prompt(20, 'p2'),
+      rows.assistant(22, 'm9', rows.text('yes'), 5, 'end_turn'),
+    );
+    house.hook(23, 'Stop', { prompt_id: 'p2' });
+    house.round();
+    const turns = house.spans().filter(span => span.kind === 'turn');
+    expect(turns.map(turn => [turn.turn, turn.ordinal, turn.outcome])).toEqual([
+      ['p1', 0, 'completed'],
+      ['p2', 0, 'completed'],
+    ]);
+    expect(tokensOf(house.spans()).calls).toBe(3);
+  });
+
+  test('a round that is lost has read nothing', () => {
+    house.write(house.main, ...turnRows(1, 'p1', 'c1'));
+    turnHooks(1, 'p1', 'c1');
+    house.round({ commit: false });
+    expect(house.events()).toEqual([]);
+    house.round();
+    expect(tokensOf(house.spans()).calls).toBe(2);
+  });
+});
