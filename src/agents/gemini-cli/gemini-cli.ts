@@ -11,6 +11,8 @@ import type { EndReason, Fields, StartReason } from '../../event/event.ts';
 import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Reading } from '../contract.ts';
 import { askedCall, type Call, closeCall, openCall } from '../pairing.ts';
+import { actionName, actions, exitCodeOf } from './tools.ts';
+import { transcript } from './transcript.ts';
 
 const startReasons: Record<string, StartReason> = { startup: 'new', clear: 'new', resume: 'resume' };
 
@@ -21,34 +23,6 @@ const endReasons: Record<string, EndReason> = {
   clear: 'manual_reset',
   other: 'completed',
 };
-
-const actions = {
-  activate_skill: 'skill',
-  ask_user: 'ask_user_question',
-  complete_task: 'complete_task',
-  enter_plan_mode: 'enter_plan_mode',
-  exit_plan_mode: 'exit_plan_mode',
-  get_internal_docs: 'get_internal_docs',
-  glob: 'glob',
-  google_web_search: 'web_search',
-  grep_search: 'grep',
-  invoke_agent: 'agent',
-  list_directory: 'list_directory',
-  list_mcp_resources: 'list_mcp_resources',
-  read_file: 'read_file',
-  read_many_files: 'read_file',
-  read_mcp_resource: 'read_mcp_resource',
-  replace: 'code_edit',
-  run_shell_command: 'shell',
-  save_memory: 'save_memory',
-  search_file_content: 'grep',
-  update_topic: 'update_topic',
-  web_fetch: 'web_search',
-  write_file: 'write_file',
-  write_todos: 'todo_write',
-} as const satisfies Record<string, string>;
-
-const actionNames: Readonly<Record<string, string>> = actions;
 
 const events: Record<string, HookEvent> = {
   SessionStart: {
@@ -94,7 +68,7 @@ const events: Record<string, HookEvent> = {
       const before = said(fields, {
         event_type: 'Action.Before',
         key: call,
-        data: { action: { name: actionName(fields), input: fieldsOf(fields.tool_input) } },
+        data: { action: { name: nameOf(fields), input: fieldsOf(fields.tool_input) } },
         facts: { ...toolFacts(fields), call, launches: launchedBy(fields) },
       });
       if (fields.tool_name !== 'enter_plan_mode') return [before];
@@ -111,7 +85,7 @@ const events: Record<string, HookEvent> = {
         key: call,
         data: {
           action: {
-            name: actionName(fields),
+            name: nameOf(fields),
             input: fieldsOf(fields.tool_input),
             result: { success: !failed, exit_code: exitCode, error_message: text(error?.message) },
           },
@@ -205,8 +179,8 @@ export const geminiCli: Agent = {
   cwd: fields => word(fields.cwd),
   events,
   actions,
-  settles: { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' },
-  transcript: absent('its chat files are not read; tokens and subagents are unknown'),
+  settles: { action: 'hook', turn: 'transcript', subagent: 'transcript', session: 'transcript' },
+  transcript,
   // Anything else, on the standard error too, would be shown to the person.
   reply: { stdout: '' },
   settings: absent('not written by enable yet; add the hooks to ~/.gemini/settings.json by hand'),
@@ -221,11 +195,9 @@ function said(fields: Fields, reading: Reading): Reading {
   return { actor: 'ai_agent', ...reading, atMs: Number.isFinite(atMs) ? atMs : undefined };
 }
 
-function actionName(fields: Fields): string {
+function nameOf(fields: Fields): string {
   const mcp = word(fieldsOf(fields.mcp_context).tool_name);
-  if (mcp !== undefined) return `mcp:${mcp}`;
-  const tool = text(fields.tool_name) ?? 'unknown';
-  return own(actionNames, tool) ?? tool;
+  return mcp === undefined ? actionName(fields.tool_name) : `mcp:${mcp}`;
 }
 
 function toolFacts(fields: Fields): NonNullable<Reading['facts']> {
@@ -242,13 +214,12 @@ function launchedBy(fields: Fields): NonNullable<Reading['facts']>['launches'] {
   return { agent: word(fieldsOf(fields.tool_input).agent_name) };
 }
 
-/** An error of the tool, and how a command ended: it names its code only when that is not 0. */
+/** An error of the tool itself; else a command may have returned one. */
 function outcome(fields: Fields): { error: Fields | undefined; exitCode: number | undefined } {
   const response = fieldsOf(fields.tool_response);
   const error = response.error === undefined || response.error === null ? undefined : fieldsOf(response.error);
-  if (fields.tool_name !== 'run_shell_command' || error) return { error, exitCode: undefined };
-  const code = /^Exit Code: (\d{1,3})$/m.exec(text(response.llmContent) ?? '')?.[1];
-  return { error, exitCode: code === undefined ? undefined : Number(code) };
+  const isCommand = fields.tool_name === 'run_shell_command' && error === undefined;
+  return { error, exitCode: isCommand ? exitCodeOf(text(response.llmContent)) : undefined };
 }
 
 /** The kinds are a closed set of the program; whatever is no such word is none. */

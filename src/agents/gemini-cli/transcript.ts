@@ -1,0 +1,313 @@
+/**
+ * Gemini CLI's chats: `~/.gemini/tmp/<project>/chats/session-<time>-<first of the id>.jsonl`, subagents in
+ * `chats/<session>/<agent>.jsonl`. Facts: source of August 2026 and recordings of June 2026; checked 2026-11-18. Older versions
+ * wrote one JSON object, `session-*.json`, which is not read.
+ *
+ * A message comes again under its id: an answer with calls once as it was given and once with their results. What it cost
+ * counts when it is first said, since a compression, a cleared or rewound chat drops messages that were paid for. Only what
+ * follows shows whether an answer was the last word of its turn. Hooks have no ids: prompts, calls and answers are told by them
+ * alone where there are any.
+ */
+import type { Fields } from '../../event/event.ts';
+import { fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
+import type { LineReader, Memory, ReadFile, Told, Transcript, TranscriptReading } from '../contract.ts';
+import { actionName, exitCodeOf } from './tools.ts';
+
+const reader: LineReader = {
+  format: 'lines',
+  at: row => timeOf(row.timestamp),
+  row(row, memory, file) {
+    if (word(row.sessionId) !== undefined) return began(row, memory, file);
+    if (word(row.id) !== undefined) return message(row, memory, file);
+    const { messages } = fieldsOf(row.$set);
+    if (!Array.isArray(messages)) return [];
+    // The whole list anew: what it had before the chat began is another file's, the rest is known by its ids.
+    if (memory.recall('place', 'listed') !== undefined) memory.remember('place', 'replaced', '1');
+    memory.remember('place', 'listed', '1');
+    const startMs = Number(memory.recall('place', 'start') ?? '0');
+    return messages
+      .filter(isFields)
+      .filter(each => (timeOf(each.timestamp) ?? 0) >= startMs && each.type === 'gemini')
+      .flatMap(each => message(each, memory, file));
+  },
+  rest: (memory, file) => [...answered(memory, file), ...ended(memory, file)],
+};
+
+/** Its name ends with the first letters of the session's id. */
+const CHAT = /^session-.+-([0-9a-f]{8})\.jsonl$/;
+
+export const transcript: Transcript = {
+  told: fields => ({ main: word(fields.transcript_path) }),
+  files({ main, session }, look) {
+    if (main === undefined) return [];
+    const plain = main.replaceAll('\\', '/');
+    const cut = plain.lastIndexOf('/');
+    // After a lasting change of the model the id is another, and the chat still the former session's.
+    const id = CHAT.exec(plain.slice(cut + 1))?.[1];
+    if (id !== undefined && !session.startsWith(id)) return [];
+    const own = `${plain.slice(0, cut)}/${session}`;
+    const agents = look.names(own).filter(name => name.endsWith('.jsonl'));
+    return [
+      { path: main },
+      ...agents.map(name => ({ path: `${own}/${name}`, subagent: name.slice(0, -'.jsonl'.length) })),
+    ];
+  },
+  installed({ home, env }, look) {
+    const projects = `${word(env.GEMINI_CLI_HOME) ?? home}/.gemini/tmp`;
+    return look.names(projects).flatMap(project =>
+      look
+        .names(`${projects}/${project}/chats`)
+        .filter(name => name.endsWith('.jsonl'))
+        .map(name => ({ path: `${projects}/${project}/chats/${name}` })),
+    );
+  },
+  sessions(_, { rows }) {
+    const header = rows.find(row => word(row.sessionId) !== undefined);
+    const session = word(header?.sessionId);
+    if (header === undefined || session === undefined || header.kind === 'subagent') return [];
+    const [folder] = Array.isArray(header.directories) ? header.directories : [];
+    return [{ session, cwd: word(folder), atMs: timeOf(header.lastUpdated) }];
+  },
+  read: reader,
+};
+
+function timeOf(time: unknown): number | undefined {
+  const atMs = Date.parse(text(time) ?? '');
+  return Number.isNaN(atMs) ? undefined : atMs;
+}
+
+const said = (reading: TranscriptReading): TranscriptReading => ({ actor: 'ai_agent', ...reading });
+
+function began(header: Fields, memory: Memory, file: ReadFile): Told[] {
+  const again = memory.recall('place', 'start') !== undefined;
+  const atMs = timeOf(again ? header.lastUpdated : header.startTime);
+  if (!again) memory.remember('place', 'start', String(atMs ?? 0));
+  if (again && file.subagent !== undefined) return [];
+  return [
+    said({
+      event_type: 'Session.Start',
+      key: again ? `resume:${text(header.lastUpdated) ?? ''}` : 'start',
+      // No hook tells of a subagent's beginning.
+      unless: file.subagent === undefined ? 'hooked' : undefined,
+      data: { start_reason: again ? 'resume' : 'new' },
+      atMs,
+    }),
+  ];
+}
+
+function message(row: Fields, memory: Memory, file: ReadFile): Told[] {
+  const atMs = timeOf(row.timestamp);
+  if (row.type === 'gemini') return response(row, atMs, memory, file);
+  if (row.type === 'user') return asked(row, atMs, memory, file);
+  if (row.type === 'error') return [...answered(memory, file), ...failed(row, atMs, file)];
+  if (row.type !== 'info') return [];
+  if (row.content === 'Request cancelled.') return [...answered(memory, file), ...cancelled(row, atMs, file)];
+  const compressed = row.content === '' && memory.recall('place', 'replaced') !== undefined;
+  memory.forget('place', 'replaced');
+  if (!compressed) return [];
+  return [
+    said({
+      event_type: 'Context.Compaction',
+      key: String(row.id),
+      unless: 'hooked',
+      data: {},
+      actor: 'system',
+      facts: { phase: 'after' },
+      atMs,
+    }),
+  ];
+}
+
+/** A prompt, or what calls gave back; the first one of a chat is the program's own. */
+function asked(row: Fields, atMs: number | undefined, memory: Memory, file: ReadFile): Told[] {
+  const parts = Array.isArray(row.content) ? row.content.map(fieldsOf) : [];
+  const texts = typeof row.content === 'string' ? [row.content] : parts.flatMap(part => text(part.text) ?? []);
+  const prompt = texts.join('\n');
+  if (prompt.startsWith('<session_context>')) return [];
+  if (atMs !== undefined) memory.remember('place', 'asked', String(atMs));
+  if (texts.length === 0) {
+    // The results of calls: the answer before them was not the last word.
+    memory.forget('place', 'answer');
+    return [];
+  }
+  return [
+    ...answered(memory, file),
+    said({
+      event_type: 'Prompt.Submitted',
+      key: String(row.id),
+      unless: 'hooked',
+      data: { prompt },
+      actor: file.subagent === undefined ? 'user' : 'ai_agent',
+      atMs,
+    }),
+  ];
+}
+
+function response(row: Fields, atMs: number | undefined, memory: Memory, file: ReadFile): Told[] {
+  const id = String(row.id);
+  const calls = Array.isArray(row.toolCalls) ? row.toolCalls.filter(isFields) : [];
+  const told: Told[] = [];
+  const [former] = pending(memory);
+  if (former !== undefined && former !== id) told.push(...answered(memory, file));
+  const tokens = fieldsOf(row.tokens);
+  const output = number(tokens.output);
+  const thoughts = number(tokens.thoughts);
+  const askedMs = Number(memory.recall('place', 'asked') ?? Number.NaN);
+  if (isFields(row.tokens) && memory.recall('paid', id) === undefined) {
+    memory.remember('paid', id, '1');
+    told.push(
+      said({
+        event_type: 'Model.Responded',
+        key: id,
+        data: {
+          model_id: word(row.model),
+          input_tokens: number(tokens.input),
+          output_tokens: output === undefined ? undefined : output + (thoughts ?? 0),
+        },
+        facts: {
+          model: word(row.model),
+          response: id,
+          started_ms: askedMs <= (atMs ?? 0) ? askedMs : undefined,
+          usage: { cache_read_tokens: number(tokens.cached), reasoning_tokens: thoughts },
+        },
+        atMs,
+      }),
+    );
+  }
+  for (const call of calls) told.push(...called(call, atMs, memory, file));
+  if (calls.length > 0) {
+    memory.forget('place', 'answer');
+    // Said too early, of the answer as it was first written: a turn that began at any time is not over.
+    return file.subagent === undefined ? [...told, { over: 'turn', atMs: 0 }] : told;
+  }
+  memory.remember('place', 'answer', JSON.stringify([id, text(row.content)?.length ?? 0, atMs]));
+  return file.subagent === undefined ? [...told, { over: 'turn', atMs }] : told;
+}
+
+/** An answer that may be the last word of its turn: its length, not its text, waits. */
+function pending(memory: Memory): [id?: string, length?: number, atMs?: number] {
+  const kept: unknown = JSON.parse(memory.recall('place', 'answer') ?? '[]');
+  if (!Array.isArray(kept)) return [];
+  return [word(kept[0]), number(kept[1]), number(kept[2])];
+}
+
+/** Something else follows: it was the last word. */
+function answered(memory: Memory, file: ReadFile): Told[] {
+  const [id, length, atMs] = pending(memory);
+  memory.forget('place', 'answer');
+  if (id === undefined) return [];
+  memory.remember('place', 'ended', String(atMs ?? ''));
+  return [
+    said({
+      event_type: 'Agent.Response',
+      key: id,
+      unless: file.subagent === undefined ? 'hooked' : undefined,
+      data: { response_length: length, final: true },
+      atMs,
+    }),
+  ];
+}
+
+/** A subagent's chat has no last row; it ends with its last word. */
+function ended(memory: Memory, { subagent }: ReadFile): Told[] {
+  const last = memory.recall('place', 'ended');
+  if (subagent === undefined || last === undefined) return [];
+  const atMs = last === '' ? undefined : Number(last);
+  return [
+    said({ event_type: 'Session.End', key: 'end', data: { end_reason: 'completed' }, atMs }),
+    { over: 'subagent', id: subagent, atMs },
+  ];
+}
+
+function failed(row: Fields, atMs: number | undefined, file: ReadFile): Told[] {
+  const content = text(row.content) ?? '';
+  const status = /"status":\s*"([A-Z][A-Z_]{0,40})"/.exec(content.slice(0, 4_096))?.[1];
+  const facts = { error_type: status?.toLowerCase() ?? 'unknown' };
+  const key = String(row.id);
+  return [
+    said({
+      event_type: 'Model.Failed',
+      key,
+      data: { error_type: facts.error_type, error_message: content },
+      facts,
+      atMs,
+    }),
+    said({
+      event_type: 'Agent.Error',
+      key,
+      data: { error_type: 'ModelError', error_message: content, origin_event: 'Model.Failed' },
+      facts,
+      atMs,
+    }),
+    overOf(file, atMs),
+  ];
+}
+
+const overOf = ({ subagent }: ReadFile, atMs: number | undefined): Told =>
+  subagent === undefined ? { over: 'turn', atMs } : { over: 'subagent', id: subagent, atMs };
+
+/** No hook fires after it. */
+const cancelled = (row: Fields, atMs: number | undefined, file: ReadFile): Told[] => [
+  said({
+    event_type: 'Agent.Response',
+    key: String(row.id),
+    data: { final: true },
+    facts: { interrupted: true },
+    atMs,
+  }),
+  overOf(file, atMs),
+];
+
+/** Written when all calls of the answer are done; each has the time of its end. */
+function called(call: Fields, answeredMs: number | undefined, memory: Memory, file: ReadFile): Told[] {
+  const id = word(call.id);
+  if (id === undefined) return [];
+  const tool = word(call.name) ?? 'unknown';
+  const doneMs = timeOf(call.timestamp);
+  if (doneMs !== undefined) memory.remember('place', 'asked', String(doneMs));
+  const input = fieldsOf(call.args);
+  const child = word(call.agentId);
+  const facts = {
+    call: id,
+    tool,
+    launches: tool === 'invoke_agent' ? { id: child, agent: word(input.agent_name) } : undefined,
+  };
+  const name = actionName(tool);
+  const status = text(call.status);
+  const exitCode = tool === 'run_shell_command' ? exitCodeOf(outputOf(call)) : undefined;
+  const success =
+    status === 'success' ? exitCode === undefined || exitCode === 0 : status === 'error' ? false : undefined;
+  const told: Told[] = [
+    said({
+      event_type: 'Action.Before',
+      key: id,
+      unless: 'hooked',
+      data: { action: { name, input } },
+      facts,
+      atMs: answeredMs,
+    }),
+  ];
+  if (success === undefined && status !== 'cancelled') return told;
+  told.push(
+    said({
+      event_type: 'Action.After',
+      key: id,
+      unless: 'hooked',
+      data: { action: { name, input, result: success === undefined ? undefined : { success, exit_code: exitCode } } },
+      facts: {
+        ...facts,
+        interrupted: status === 'cancelled' || undefined,
+        error_type: success === false ? (exitCode === undefined ? 'tool_error' : 'exit_code') : undefined,
+      },
+      atMs: doneMs,
+    }),
+  );
+  // A subagent says by a call that it is done.
+  if (tool === 'complete_task' && file.subagent !== undefined) memory.remember('place', 'ended', String(doneMs ?? ''));
+  return told;
+}
+
+function outputOf(call: Fields): string | undefined {
+  const [result] = Array.isArray(call.result) ? call.result : [];
+  return text(fieldsOf(fieldsOf(fieldsOf(result).functionResponse).response).output);
+}

@@ -1,0 +1,90 @@
+/** Recorded chats of Gemini CLI, and payloads made of them, where they lie beside the repository. */
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { isAbsent } from '../../../src/agents/contract.ts';
+import { geminiCli } from '../../../src/agents/gemini-cli/gemini-cli.ts';
+import { play, START_MS } from '../../play.ts';
+import { readRows, sums, textOf, total } from '../told.ts';
+
+const folder = join(import.meta.dirname, '../../../../shared/fixtures/gemini-cli');
+const missing = existsSync(folder) ? '' : ' (none: ../shared/fixtures is not here)';
+
+interface Expected {
+  responses: number;
+  tokens: { input?: number; output?: number; cached?: number; thoughts?: number; total?: number };
+  models: string[];
+  tool_calls: number;
+}
+
+describe(`recorded chats${missing}`, () => {
+  const expected =
+    missing === ''
+      ? Object.entries(JSON.parse(textOf(join(folder, 'expected-usage.json'))) as Record<string, Expected>)
+      : [];
+  test.runIf(missing === '')('lie beside the repository', () => expect(expected.length).toBeGreaterThan(0));
+  const { transcript } = geminiCli;
+  if (isAbsent(transcript)) throw new Error('no transcript');
+
+  test.each(expected)('%s: tokens, to the token, and calls', (name, wanted) => {
+    const { readings } = readRows(transcript, textOf(join(folder, 'transcripts', name)), 'root');
+    const { input = 0, output = 0, cached = 0, thoughts = 0, total: all = 0 } = wanted.tokens;
+    const sum = total(readings);
+    expect(sum).toMatchObject({ responses: wanted.responses, input, cacheRead: cached, reasoning: thoughts });
+    expect(sum.output).toBe(output + thoughts);
+    expect(sum.input + sum.output).toBe(all);
+    expect([...sums(readings).keys()].sort()).toEqual([...wanted.models].sort());
+    const count = (type: string): number => readings.filter(each => each.event_type === type).length;
+    expect(count('Action.Before')).toBe(wanted.tool_calls);
+    expect(count('Action.After')).toBe(wanted.tool_calls);
+  });
+
+  test.runIf(missing === '')('tell how turns ended', () => {
+    const ends = (name: string): string[] =>
+      readRows(transcript, textOf(join(folder, 'transcripts', name)), 'root').readings.flatMap(each =>
+        each.event_type === 'Prompt.Submitted'
+          ? 'prompt'
+          : each.event_type === 'Agent.Response'
+            ? each.facts?.interrupted
+              ? 'interrupted'
+              : 'answered'
+            : each.event_type === 'Model.Failed'
+              ? `failed ${each.facts?.error_type}`
+              : [],
+      );
+    expect(ends('2-20_user-esc-interrupt--2026-06-13-14-33-04.jsonl')).toEqual([
+      'prompt',
+      'interrupted',
+      'prompt',
+      'answered',
+    ]);
+    expect(ends('2-14_turn-aborted-by-error--2026-06-12-14-25-05.jsonl')).toEqual([
+      'prompt',
+      'failed invalid_argument',
+    ]);
+    expect(ends('2-2_auto-executed-tool-call--2026-06-11-23-05-11.jsonl')).toEqual(['prompt', 'answered']);
+  });
+});
+
+describe(`payloads${missing}`, () => {
+  const payloads = missing === '' ? readdirSync(join(folder, 'payloads')) : [];
+  test.runIf(missing === '')('lie beside the repository', () => expect(payloads.length).toBeGreaterThan(0));
+
+  test.each(payloads)('%s is known without being named, and kept', name => {
+    const value = JSON.parse(textOf(join(folder, 'payloads', name))) as
+      | object
+      | { payload: { hook_event_name: string } }[];
+    const payloads = Array.isArray(value) ? value.map(each => each.payload) : [value];
+    const { fates, events, spans } = play(payloads.map(payload => ({ atMs: START_MS, payload })));
+    expect(new Set(fates)).toEqual(new Set(['journaled']));
+    expect(events.filter(event => event.source.tool !== 'gemini-cli')).toEqual([]);
+    expect(events.filter(event => event.event_type.startsWith('vendor.gemini-cli.'))).toEqual([]);
+    if (!Array.isArray(value)) return;
+    const count = (event: string): number =>
+      payloads.filter(payload => 'hook_event_name' in payload && payload.hook_event_name === event).length;
+    const actions = spans.filter(span => span.kind === 'action');
+    expect(actions).toHaveLength(count('BeforeTool'));
+    expect(actions.filter(span => span.outcome !== 'success')).toEqual([]);
+    expect(spans.filter(span => span.kind === 'turn')).toHaveLength(count('BeforeAgent'));
+  });
+});
