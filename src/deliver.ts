@@ -19,6 +19,7 @@ import { createShipper, type Passed, type Shipper } from './ship/ship.ts';
 import { createHttpTransport } from './ship/transport.ts';
 import type { IsUnderWay } from './store/limits.ts';
 import { type Lock, takeLock } from './store/lock.ts';
+import { isFull } from './store/reserve.ts';
 import { openStore, type Store } from './store/store.ts';
 import { encodeMetrics, type MetricState, metricsDocument, settleMetrics } from './telemetry/metrics.ts';
 import { diskEyes, type Eyes } from './transcripts/eyes.ts';
@@ -114,6 +115,9 @@ async function work(
   now: () => number,
 ): Promise<Ended> {
   const keep = options.keep ?? keepOf();
+  const whole = options.round ?? ROUND;
+  /** Fewer at a time on a full disk: a small round finds room sooner, and makes some. */
+  let most = whole.fragments;
   const eyes = diskEyes();
   const vigils: Vigils = new Map();
   let checkedMs = Number.NEGATIVE_INFINITY;
@@ -130,6 +134,7 @@ async function work(
     isLeaving ||= !lock.touch() || lock.wanted() || isReplaced(options.self);
     return isLeaving || (options.byHand && performance.now() > untilMs);
   };
+  const leaveOrWait = (): boolean => leave() || !store.canSettle();
   let last: Pick<Passed, 'waiting' | 'nextTryMs'> = { waiting: 0, nextTryMs: undefined };
   const note = (passed: Passed): void => {
     report.sent += passed.sent;
@@ -138,7 +143,7 @@ async function work(
   };
   const ship = async (): Promise<void> => {
     try {
-      note(await shipper.pass({ byHand: options.byHand && isFirst, final: options.byHand, leave }));
+      note(await shipper.pass({ byHand: options.byHand && isFirst, final: options.byHand, leave: leaveOrWait }));
       tryMs = performance.now() + Math.max(LOOK_MS, Math.min(last.nextTryMs ?? 1_000, 60_000));
     } catch (error) {
       failure = error instanceof Error ? error : new Error(String(error));
@@ -166,22 +171,39 @@ async function work(
     const silent = isCheck ? silentSessions(store, now()) : [];
     if (isCheck) for (const key of waitingSessions(store)) if (!vigils.has(key)) vigils.set(key, noVigil);
     const waiting = [...vigils].flatMap(([key, { dueMs }]) => (dueMs <= performance.now() ? [key] : []));
-    const taken = store.take(options.round ?? ROUND);
+    const taken = store.take({ ...whole, fragments: Math.min(most, whole.fragments) });
     const hasWork = taken.fragments.length + taken.rejects.length + silent.length > 0;
-    if (hasWork || waiting.length > 0) {
-      const isCommitted = turn(store, taken, { silent, waiting }, { ...options, eyes, vigils }, report, now());
-      hasWorked ||= isCommitted;
-      if (hasWork) busyMs = performance.now();
-      if (isCommitted) tryMs = 0;
+    let full: unknown;
+    try {
+      if (hasWork || waiting.length > 0) {
+        const isCommitted = turn(store, taken, { silent, waiting }, { ...options, eyes, vigils }, report, now());
+        hasWorked ||= isCommitted;
+        if (hasWork) busyMs = performance.now();
+        if (isCommitted) tryMs = 0;
+        most = Math.min(most * 2, whole.fragments);
+      }
+      // After each round, which may have added, and now and then for what grows old.
+      if (hasWork || performance.now() - keptMs > KEEP_CHECK_MS) {
+        keptMs = performance.now();
+        keepWithin(store, keep, shipper.isUnderWay);
+      }
+    } catch (error) {
+      if (!isFull(error)) throw error;
+      full = error;
+      most = Math.floor(Math.min(most, taken.fragments.length) / 8);
+      if (most > 0) continue;
     }
-    // After each round, which may have added, and now and then for what grows old.
-    if (hasWork || performance.now() - keptMs > KEEP_CHECK_MS) {
-      keptMs = performance.now();
-      keepWithin(store, keep, shipper.isUnderWay);
-    }
-    if (shipping === undefined && performance.now() >= tryMs) {
+    if (shipping === undefined && performance.now() >= tryMs && store.canSettle()) {
       if (options.byHand || performance.now() - toldMs > TELL_MS) tell();
       shipping = ship();
+    }
+    if (full !== undefined) {
+      // Not even one finds room. What leaves makes some; if nothing does, the next hook starts another try.
+      const { sent } = report;
+      await shipping;
+      if (report.sent === sent) throw full;
+      most = 1;
+      continue;
     }
     if (hasWork) {
       // A breath for answers that came in, then the next round.
@@ -202,8 +224,8 @@ async function work(
   await shipping;
   if (failure) throw failure;
   if (isLeaving) return 'asked';
-  tell();
-  note(await shipper.pass({ final: true, leave }));
+  if (store.canSettle()) tell();
+  note(await shipper.pass({ final: true, leave: leaveOrWait }));
   return hasWorked ? 'worked' : 'idle';
 }
 

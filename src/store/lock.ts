@@ -35,6 +35,7 @@ import {
   writeAll,
 } from './files.ts';
 import { openFolder } from './folder.ts';
+import { isFull, spendReserve } from './reserve.ts';
 
 export interface Lock {
   /** Says that we are alive, when it is time to. False: another has the lock. */
@@ -212,12 +213,14 @@ function createOnce(disk: Disk, name: string, bytes: Buffer): boolean {
     writeAll(disk, file, bytes, 0);
     return true;
   } catch (error) {
-    // A full disk: an empty lock would keep everybody out for 30 s.
+    // An empty lock would keep everybody out for 30 s.
     unlinkIfThere(disk, name);
-    throw error;
+    // Only who delivers can make room on a full disk.
+    if (!isFull(error) || !spendReserve(disk)) throw error;
   } finally {
     disk.fs.closeSync(file);
   }
+  return createOnce(disk, name, bytes);
 }
 
 function readLock(disk: Disk, name = 'lock'): Seen | undefined {

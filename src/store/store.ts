@@ -10,6 +10,7 @@
  *     documents/<name>.json         { v, n, value }: whatever else must survive
  *     outbox/<destination>/         bodies that wait for a collector (outbox.ts)
  *     lock  lock.wanted             who delivers (lock.ts)
+ *     reserve                       room for the next round on a full disk (reserve.ts)
  *     problems/                     signs of the front ends
  *
  * An owner's view begins with a ledger; all that it reads and decides belongs to that ledger's number until a commit
@@ -52,6 +53,7 @@ import {
   quarantineLimits,
   quarantinePath,
 } from './quarantine.ts';
+import { createReserve } from './reserve.ts';
 import { adoptLedger, commitRound, type Effect, readPending } from './rounds.ts';
 
 export interface StoreOptions {
@@ -63,6 +65,7 @@ export interface StoreOptions {
   clock?: Clock;
   /** 16 hex characters that never come twice. */
   nonce?: () => string;
+  reserveBytes?: number;
   fs?: StoreFs;
 }
 
@@ -86,6 +89,8 @@ export interface Store {
   next(destination: string): readonly BodyFile[];
   /** Undefined when it is gone or damaged; then it is to be settled as dropped. */
   body(destination: string, name: string): Buffer | undefined;
+  /** Whether there is room to note what a destination takes; without it nothing is to be sent. */
+  canSettle(): boolean;
   /** Those that have, or once had, bodies. */
   destinations(): string[];
   ledger(): Ledger;
@@ -145,7 +150,7 @@ export function openStore(options: StoreOptions): Store {
     nonce: options.nonce ?? (() => randomBytes(8).toString('hex')),
   };
   openFolder(disk, options.access);
-  return options.access === 'own' ? ownStore(disk, options.quarantine ?? quarantineLimits) : readStore(disk);
+  return options.access === 'own' ? ownStore(disk, options) : readStore(disk);
 }
 
 const systemClock: Clock = { nowMs: () => Date.now(), monotonicMs: () => performance.now() };
@@ -153,9 +158,10 @@ const systemClock: Clock = { nowMs: () => Date.now(), monotonicMs: () => perform
 const MOST_CACHED = 512;
 const LOOK_AT_QUARANTINE_MS = 600_000;
 
-function ownStore(disk: Disk, limits: QuarantineLimits): Store {
+function ownStore(disk: Disk, { quarantine: limits = quarantineLimits, reserveBytes }: StoreOptions): Store {
   const inbox = createInbox(disk);
-  let base: Ledger | undefined = adoptLedger(disk, true);
+  const reserve = createReserve(disk, reserveBytes);
+  let base: Ledger | undefined = reserve.spend(() => adoptLedger(disk, true));
   let epoch = 0;
   let isClosed = false;
   // As text: what callers do to a state that they read must not reach the next one who reads it.
@@ -171,7 +177,7 @@ function ownStore(disk: Disk, limits: QuarantineLimits): Store {
 
   const view = (): Ledger => {
     if (isClosed) throw new TypeError('the store is closed');
-    base ??= adoptLedger(disk, false);
+    base ??= reserve.spend(() => adoptLedger(disk, false));
     return base;
   };
   const restart = (): void => {
@@ -214,7 +220,8 @@ function ownStore(disk: Disk, limits: QuarantineLimits): Store {
     if (effect !== undefined)
       for (const [reason, count] of Object.entries(purged))
         increase(effect.ledger.counters, `dropped.quarantine.${reason}`, count);
-    const outcome = effect === undefined ? 'lost' : commitRound(disk, effect);
+    // Committed and then out of room, the second time finds the first one's round and is lost: the disk has it.
+    const outcome = effect === undefined ? 'lost' : reserve.spend(() => commitRound(disk, effect));
     if (effect === undefined || outcome !== 'done') {
       restart();
       return outcome === 'overtaken' ? 'committed' : 'lost';
@@ -270,6 +277,7 @@ function ownStore(disk: Disk, limits: QuarantineLimits): Store {
     },
     next: bodies,
     body: (destination, name) => readBody(disk, destination, name),
+    canSettle: reserve.isThere,
     destinations: () => names(disk, 'outbox'),
     ledger: () => structuredClone(view()),
     books: () => readBooks(disk),
@@ -348,6 +356,7 @@ function readStore(disk: Disk): Store {
     commit: refuse,
     next: destination => listBodies(disk, checkName(destination)),
     body: (destination, name) => readBody(disk, destination, name),
+    canSettle: () => false,
     destinations: () => names(disk, 'outbox'),
     ledger: () => readLedger(disk),
     books: () => readBooks(disk),

@@ -146,6 +146,7 @@ class World {
     return {
       folder: this.folder,
       access: 'own',
+      reserveBytes: 64,
       // What lies in it must be found there at the end.
       quarantine: { ageMs: Number.POSITIVE_INFINITY, sizeBytes: 1_000_000, files: 1_000 },
       clock: { nowMs: () => Date.now() + this.laterMs, monotonicMs: () => this.laterMs },
@@ -282,7 +283,7 @@ class World {
 
   settle(store: Store, isSplit: boolean): void {
     const body = store.next(DESTINATION)[0];
-    if (body === undefined) return;
+    if (body === undefined || !store.canSettle()) return;
     const meant = meantBy('settle');
     const bodies: Round['bodies'] = [];
     const rejected = isSplit ? 1 : 0;

@@ -395,6 +395,45 @@ describe('a round', () => {
   });
 });
 
+describe('a full disk', () => {
+  /** Writes nothing but what fits into the place of the reserve. */
+  const fullDisk = () => {
+    let isFull = true;
+    let sent = 0;
+    const refuse = (): never => {
+      throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC', syscall: 'write' });
+    };
+    const disk = {
+      ...fs,
+      writeSync: (...args: Parameters<typeof fs.writeSync>) => (isFull ? refuse() : fs.writeSync(...args)),
+      unlinkSync(path: string) {
+        fs.unlinkSync(path);
+        if (path.endsWith('/reserve')) isFull = sent++ > 0;
+      },
+    } as unknown as NonNullable<StoreOptions['fs']>;
+    return { disk, fill: () => (isFull = true), free: () => (isFull = false) };
+  };
+
+  it('lets a round through that makes room, once, and says when there is no room for another', () => {
+    const { disk, fill, free } = fullDisk();
+    free();
+    const store = open({ fs: disk });
+    store.commit({ bodies: [{ destination: 'd1', signal: 'logs', items: 1, bytes: Buffer.from('x') }] });
+    expect(store.canSettle()).toBe(true);
+    fill();
+    const settled = store.next('d1').map(({ name }) => ({ destination: 'd1', name }));
+    expect(store.commit({ settled })).toBe('committed');
+    fill();
+    expect(store.canSettle()).toBe(false);
+    expect(() => store.commit({ documents: [{ name: 'd', value: 1 }] })).toThrow('ENOSPC');
+    expect(listed('rounds')).toEqual([]);
+    free();
+    expect(store.canSettle()).toBe(true);
+    expect(store.commit({ documents: [{ name: 'd', value: 1 }] })).toBe('committed');
+    expect(open().books().destinations.d1?.logs.waiting ?? 0).toBe(0);
+  });
+});
+
 describe('damage by a power cut', () => {
   it('to a session or a document costs it alone, and is counted', () => {
     open().commit({ sessions: [{ key: 'k1', state: 1 }], documents: [{ name: 'd1', value: 1 }] });

@@ -93,15 +93,16 @@ describe('spans and records', () => {
         sampler: { kind: 'always_on', ratio: 1 },
       },
     ]);
-    expect(batches.map(({ signal, items }) => [signal, items])).toEqual([
-      ['traces', 3],
-      ['logs', 6],
+    expect(batches.map(({ signal, items, isSkeleton }) => [signal, items, isSkeleton])).toEqual([
+      ['traces', 1, false],
+      ['traces', 2, true],
+      ['logs', 6, false],
     ]);
     const text = JSON.stringify(batches.map(({ signal, bytes }) => decodeRequest(signal, bytes)));
     expect(text).toContain('execute_tool Bash');
     expect(text).toContain('agent_hooks.prompt.submitted');
     expect(text).not.toContain('secret words');
-    const logs = decodeRequest('logs', batches[1]?.bytes ?? new Uint8Array());
+    const logs = decodeRequest('logs', batches[2]?.bytes ?? new Uint8Array());
     expect(logs?.resourceLogs).toHaveLength(1);
   });
 

@@ -1,0 +1,70 @@
+import { randomBytes } from 'node:crypto';
+import { at, CREATE, codeOf, type Disk, FILE_MODE, isMissing, unlinkIfThere, writeAll } from './files.ts';
+
+/**
+ * A little room that is ours even when the disk is full. Nothing is sent without it: what a destination took has to be noted
+ * in a round, or it would be sent again. It is spent when a round finds no room, and laid by again as soon as there is some.
+ */
+export interface Reserve {
+  /** Makes sure of it, as far as the disk has room. */
+  isThere(): boolean;
+  /** Does it; finding no room, once more with the reserve's. It must be such that doing it twice does no harm. */
+  spend<T>(change: () => T): T;
+}
+
+const RESERVE_BYTES = 256 * 1024;
+const FILE = 'reserve';
+
+export function createReserve(disk: Disk, sizeBytes = RESERVE_BYTES): Reserve {
+  let isKnown = false;
+  return {
+    isThere() {
+      isKnown ||= layBy(disk, sizeBytes);
+      return isKnown;
+    },
+    spend(change) {
+      try {
+        return change();
+      } catch (error) {
+        if (!isFull(error) || !spendReserve(disk)) throw error;
+        isKnown = false;
+        return change();
+      }
+    },
+  };
+}
+
+/** True when there was one. */
+export const spendReserve = (disk: Disk): boolean => unlinkIfThere(disk, FILE);
+
+export const isFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(codeOf(error) ?? '');
+
+function layBy(disk: Disk, sizeBytes: number): boolean {
+  if (sizeOf(disk) >= sizeBytes / 2) return true;
+  let file: number | undefined;
+  try {
+    spendReserve(disk);
+    file = disk.fs.openSync(at(disk, FILE), CREATE, FILE_MODE);
+    // Bytes that do not repeat: some file systems keep what does in next to nothing.
+    writeAll(disk, file, randomBytes(sizeBytes), 0);
+    return true;
+  } catch (error) {
+    if (!isFull(error)) throw error;
+  } finally {
+    if (file !== undefined) disk.fs.closeSync(file);
+  }
+  // Half of it is enough for most, and better than nothing at all being sent.
+  if (sizeOf(disk) >= sizeBytes / 2) return true;
+  spendReserve(disk);
+  return false;
+}
+
+function sizeOf(disk: Disk): number {
+  try {
+    const stats = disk.fs.lstatSync(at(disk, FILE));
+    return stats.isFile() ? stats.size : 0;
+  } catch (error) {
+    if (isMissing(error)) return 0;
+    throw error;
+  }
+}
