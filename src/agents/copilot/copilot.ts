@@ -16,6 +16,7 @@ import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Reading } from '../contract.ts';
 import { askedCall, type Call, closeCall, openCall } from '../pairing.ts';
 import { actions, exitCodeOf, inputOf, launchedBy, type Tool, toolOf } from './tools.ts';
+import { CHAT_LOG, EVENT_LOG, transcript } from './transcript.ts';
 
 const startReasons: Record<string, StartReason> = { startup: 'new', new: 'new', resume: 'resume' };
 
@@ -331,8 +332,8 @@ export const copilot: Agent = {
   cwd: fields => word(text(fields.cwd)?.replace(/[\\/]\.github[\\/]hooks[\\/]?$/, '')),
   events,
   actions,
-  settles: { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' },
-  transcript: absent('its event log is not read; tokens, models and subagents are unknown'),
+  settles: { action: 'hook', turn: 'transcript', subagent: 'transcript', session: 'transcript' },
+  transcript,
   // `{}` would do as well; anything that decides would skip the question that a person gets.
   reply: { stdout: '' },
   settings: absent('not written by enable yet; add the hooks to .github/hooks/*.json or ~/.copilot/hooks by hand'),
@@ -341,10 +342,6 @@ export const copilot: Agent = {
 
 const CHAT_URI = 'vscode-chat-session://local/';
 const VSCODE_ID = '__vscode-';
-
-/** The CLI's, and that of the chat agent in VS Code. */
-const EVENT_LOG = /[\\/]session-state[\\/][^\\/]+[\\/]events\.jsonl$/;
-const CHAT_LOG = /[\\/]GitHub\.copilot-chat[\\/]transcripts[\\/]/;
 
 const isLog = (path: string | undefined): boolean =>
   path !== undefined && (EVENT_LOG.test(path) || CHAT_LOG.test(path));

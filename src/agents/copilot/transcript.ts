@@ -1,0 +1,493 @@
+/**
+ * `~/.copilot/session-state/<session>/events.jsonl`, the event log of the CLI and of all that runs on it, and the transcript of
+ * the chat agent in VS Code, which has the same envelope and fewer rows. Facts: the vendor's published event types of
+ * 2026-08, recordings of CLI 1.0.45, 1.0.77 and 1.0.78 and of VS Code 1.109; checked 2026-11-18.
+ *
+ * Of a response the log knows the model and what came out of it; what went in is told when the program ends, as the sum of
+ * the whole session for each model. So that sum, less what is known of it, is told as one; a session that is resumed goes on
+ * adding. A compaction is a response of its own, which that sum leaves out. A session that was killed has no sum.
+ *
+ * Hooks name neither turns nor calls. In a session that they tell of, prompts, calls and answers are theirs.
+ */
+import { join } from 'node:path';
+import type { DecisionSource, Fields } from '../../event/event.ts';
+import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
+import type { Look, Memory, Places, Told, Transcript, TranscriptFile, TranscriptReading } from '../contract.ts';
+import { exitCodeOf, inputOf, launchedBy, toolOf } from './tools.ts';
+
+/** The CLI's, and that of the chat agent in VS Code. */
+export const EVENT_LOG = /[\\/]session-state[\\/]([^\\/]+)[\\/]events\.jsonl$/;
+export const CHAT_LOG = /[\\/]GitHub\.copilot-chat[\\/]transcripts[\\/]([^\\/]+)\.jsonl$/;
+
+export const transcript: Transcript = {
+  told(fields) {
+    const main = word(fields.transcriptPath) ?? word(fields.transcript_path);
+    return { main: main !== undefined && (EVENT_LOG.test(main) || CHAT_LOG.test(main)) ? main : undefined };
+  },
+  files({ main, home, env, session }, look) {
+    if (main !== undefined) return [{ path: main }];
+    if (!/^[\w-]{1,128}$/.test(session)) return [];
+    const path = join(sessionsFolder({ home, env }), session, 'events.jsonl');
+    return look.head(path) === '' ? [] : [{ path }];
+  },
+  installed: (places, look) => [...eventLogs(places, look), ...chatLogs(places, look)],
+  sessions(_, { rows }) {
+    const start = rows.find(row => row.type === 'session.start');
+    const data = fieldsOf(start?.data);
+    const session = word(data.sessionId);
+    if (session === undefined || text(data.producer) !== 'copilot-agent') return [];
+    return [{ session, cwd: word(fieldsOf(data.context).cwd) }];
+  },
+  read: { format: 'lines', row: readRow },
+};
+
+const sessionsFolder = ({ home, env }: Pick<Places, 'home' | 'env'>): string =>
+  join(word(env.COPILOT_HOME) ?? join(home, '.copilot'), 'session-state');
+
+function eventLogs(places: Places, look: Look): TranscriptFile[] {
+  const folder = sessionsFolder(places);
+  return look
+    .names(folder)
+    .map(session => ({ path: join(folder, session, 'events.jsonl') }))
+    .filter(({ path }) => look.head(path) !== '');
+}
+
+function chatLogs({ home, env }: Places, look: Look): TranscriptFile[] {
+  const data = [
+    word(env.XDG_CONFIG_HOME) ?? join(home, '.config'),
+    join(home, 'Library', 'Application Support'),
+    ...(word(env.APPDATA) === undefined ? [] : [String(env.APPDATA)]),
+  ];
+  const storages = data.flatMap(folder =>
+    ['Code', 'Code - Insiders'].map(product => join(folder, product, 'User', 'workspaceStorage')),
+  );
+  return storages.flatMap(storage =>
+    look.names(storage).flatMap(workspace => {
+      const folder = join(storage, workspace, 'GitHub.copilot-chat', 'transcripts');
+      return look
+        .names(folder)
+        .filter(name => name.endsWith('.jsonl'))
+        .map(name => ({ path: join(folder, name) }));
+    }),
+  );
+}
+
+interface Row {
+  id: string;
+  atMs: number | undefined;
+  data: Fields;
+  /** The subagent whose row it is: the call that launched it. */
+  subagent: string | undefined;
+  memory: Memory;
+}
+
+function readRow(fields: Fields, memory: Memory): Told[] {
+  const id = word(fields.id);
+  if (id === undefined) return [];
+  const atMs = Date.parse(text(fields.timestamp) ?? '');
+  const row: Row = {
+    id,
+    atMs: Number.isNaN(atMs) ? undefined : atMs,
+    data: fieldsOf(fields.data),
+    subagent: word(fields.agentId),
+    memory,
+  };
+  return own(tellers, text(fields.type) ?? '')?.(row) ?? [];
+}
+
+const tellers: Readonly<Record<string, (row: Row) => Told[]>> = {
+  'session.start': row => started(row, 'new'),
+  'session.resume': row => started(row, 'resume'),
+  'session.model_change': ({ data, memory }) => chosen(data.newModel, memory),
+  'session.auto_mode_resolved': ({ data, memory }) => chosen(data.chosenModel, memory),
+  'user.message': prompted,
+  'assistant.turn_start': asked,
+  'assistant.message': responded,
+  'tool.user_requested': typedByPerson,
+  'tool.execution_start': callStarted,
+  'tool.execution_complete': callEnded,
+  'permission.requested': permissionAsked,
+  'permission.completed': permissionGiven,
+  'subagent.started': subagentStarted,
+  'subagent.completed': row => subagentEnded(row, true),
+  'subagent.failed': row => subagentEnded(row, false),
+  'session.compaction_start': compactionStarted,
+  'session.compaction_complete': compacted,
+  'session.error': failed,
+  abort: aborted,
+  'session.shutdown': shutDown,
+};
+
+function says(row: Row, reading: Omit<TranscriptReading, 'key'> & { key?: string }): TranscriptReading {
+  return {
+    actor: 'ai_agent',
+    key: row.id,
+    atMs: row.atMs,
+    subagent: row.subagent,
+    ...reading,
+  } as TranscriptReading;
+}
+
+// ---------------------------------------------------------------- sessions, prompts, answers
+
+function started(row: Row, reason: 'new' | 'resume'): Told[] {
+  chosen(row.data.selectedModel, row.memory);
+  const model = row.memory.recall('model', 'chosen');
+  return [
+    says(row, { event_type: 'Session.Start', unless: 'hooked', data: { start_reason: reason }, facts: { model } }),
+  ];
+}
+
+/** `auto` is no model; which one it became is told later. */
+function chosen(name: unknown, memory: Memory): Told[] {
+  const model = word(name);
+  if (model !== undefined && model !== 'auto') memory.remember('model', 'chosen', model);
+  return [];
+}
+
+function prompted(row: Row): Told[] {
+  asked(row);
+  if (row.subagent !== undefined) return [];
+  // What somebody else than the person put into the conversation has a source.
+  const actor = word(row.data.source) === undefined ? 'user' : 'system';
+  return [
+    says(row, { event_type: 'Prompt.Submitted', unless: 'hooked', actor, data: { prompt: text(row.data.content) } }),
+  ];
+}
+
+/** The model is asked now, for the main agent or a subagent. */
+function asked({ memory, subagent, atMs }: Row): Told[] {
+  if (atMs !== undefined) memory.remember('asked', subagent ?? '', String(atMs));
+  return [];
+}
+
+function responded(row: Row): Told[] {
+  const { data, memory, subagent } = row;
+  const startedMs = number(Number(memory.recall('asked', subagent ?? '') ?? Number.NaN));
+  memory.forget('asked', subagent ?? '');
+  const model = word(data.model) ?? memory.recall('model', 'chosen');
+  const output = number(data.outputTokens);
+  // A long response may come in pieces, each with the tokens of all of them.
+  const isPiece = (number(data.chunkCount) ?? 1) > 1;
+  const key = (isPiece ? word(data.apiCallId) : undefined) ?? word(data.messageId) ?? row.id;
+  const told: Told[] = [];
+  if (!isPiece || memory.recall('responses', key) === undefined) {
+    if (isPiece) memory.remember('responses', key, '1');
+    if (model !== undefined && output !== undefined) addOutput(model, output, memory);
+    told.push(
+      says(row, {
+        event_type: 'Model.Responded',
+        key,
+        data: { model_id: model, output_tokens: output },
+        facts: { response: word(data.apiCallId), started_ms: startedMs },
+      }),
+    );
+  }
+  const response = word(data.content);
+  const calls = Array.isArray(data.toolRequests) && data.toolRequests.length > 0;
+  const goesOn = calls || (isPiece && (number(data.chunkIndex) ?? 0) + 1 < (number(data.chunkCount) ?? 1));
+  if (response === undefined || goesOn) return told;
+  if (subagent !== undefined) {
+    return [...told, says(row, { event_type: 'Agent.Response', data: { response, final: true } })];
+  }
+  return [
+    ...told,
+    says(row, { event_type: 'Agent.Response', data: { response, final: false } }),
+    says(row, { event_type: 'Agent.Response', key: `end:${row.id}`, unless: 'hooked', data: { final: true } }),
+    { over: 'turn', atMs: row.atMs },
+  ];
+}
+
+// ---------------------------------------------------------------- calls
+
+function callStarted(row: Row): Told[] {
+  const call = word(row.data.toolCallId);
+  if (call === undefined) return [];
+  const name = text(row.data.toolName) ?? 'unknown';
+  const { action, facts } = toolOf(name, mcpOf(row.data));
+  const input = inputOf(row.data.arguments);
+  const launches = launchedBy(action, input);
+  row.memory.remember('calls', call, JSON.stringify({ action, facts }));
+  return [
+    says(row, {
+      event_type: 'Action.Before',
+      key: call,
+      unless: 'hooked',
+      data: { action: { name: action, input } },
+      // A subagent's id is that of the call.
+      facts: { ...facts, call, launches: launches && { ...launches, id: call } },
+    }),
+  ];
+}
+
+function mcpOf(data: Fields): { server: string | undefined; tool: string | undefined } | undefined {
+  const tool = word(data.mcpToolName);
+  return tool === undefined ? undefined : { server: word(data.mcpServerName), tool };
+}
+
+/** A command that a person typed between prompts is no action of the agent. */
+function typedByPerson({ data, memory }: Row): Told[] {
+  const call = word(data.toolCallId);
+  if (call !== undefined) memory.remember('typed', call, '1');
+  return [];
+}
+
+function callEnded(row: Row): Told[] {
+  const { data, memory } = row;
+  const call = word(data.toolCallId);
+  if (call === undefined || memory.recall('typed', call) !== undefined || data.isUserRequested === true) return [];
+  asked(row);
+  const known = memory.recall('calls', call);
+  const { action, facts } = known === undefined ? toolOf('unknown') : (JSON.parse(known) as ReturnType<typeof toolOf>);
+  const denial = own(denials, memory.recall('denied', call) ?? '');
+  memory.forget('calls', call);
+  memory.forget('denied', call);
+  const result = fieldsOf(data.result);
+  const kind = text(result.result_type);
+  const success =
+    typeof data.success === 'boolean' ? data.success : kind === undefined ? undefined : kind === 'success';
+  return [
+    says(row, {
+      event_type: 'Action.After',
+      key: call,
+      unless: 'hooked',
+      data: {
+        action: {
+          name: action,
+          result: denial ? undefined : { success, exit_code: exitCodeOf(action, result.content) },
+        },
+        decision: denial && { outcome: 'deny' },
+      },
+      facts: {
+        ...facts,
+        call,
+        error_type: success === false && denial === undefined ? 'tool_error' : undefined,
+        decision: denial && { source: denial.source, basis: 'observed' },
+      },
+    }),
+  ];
+}
+
+// ---------------------------------------------------------------- permissions
+
+/** Kinds of refusals, who refused, and the policy where it was one. */
+const denials: Readonly<Record<string, { source: DecisionSource; policy?: string }>> = {
+  'denied-by-rules': { source: 'config', policy: 'rules' },
+  'denied-by-content-exclusion-policy': { source: 'policy', policy: 'content-exclusion' },
+  'denied-interactively-by-user': { source: 'user' },
+  'denied-no-approval-rule-and-could-not-request-from-user': { source: 'mode', policy: 'no-approval' },
+};
+
+function permissionAsked(row: Row): Told[] {
+  const { data, memory } = row;
+  const call = word(fieldsOf(data.permissionRequest).toolCallId);
+  const request = word(data.requestId);
+  if (call === undefined || request === undefined) return [];
+  memory.remember('requests', request, call);
+  return [
+    says(row, {
+      event_type: 'Agent.Decision',
+      unless: 'hooked',
+      data: { decision: { outcome: 'ask' } },
+      facts: { call, decision: { source: 'unknown', basis: 'observed' } },
+    }),
+  ];
+}
+
+function permissionGiven(row: Row): Told[] {
+  const { data, memory } = row;
+  const kind = text(fieldsOf(data.result).kind) ?? '';
+  const denial = own(denials, kind);
+  const call = memory.recall('requests', word(data.requestId) ?? '');
+  if (denial === undefined || call === undefined) return [];
+  memory.remember('denied', call, kind);
+  const decided = says(row, {
+    event_type: 'Agent.Decision',
+    unless: 'hooked',
+    data: { decision: { outcome: 'deny' } },
+    facts: { call, decision: { source: denial.source, basis: 'observed' } },
+  });
+  if (denial.policy === undefined) return [decided];
+  return [
+    decided,
+    // No hook tells of it; without the call, which hooks know by another name.
+    says(row, {
+      event_type: 'Policy.Blocked',
+      actor: 'system',
+      data: { policy_name: denial.policy },
+      facts: { decision: { source: denial.source, basis: 'observed' } },
+    }),
+  ];
+}
+
+// ---------------------------------------------------------------- subagents
+
+function subagentStarted(row: Row): Told[] {
+  const id = word(row.data.toolCallId);
+  if (id === undefined) return [];
+  return [
+    says(row, {
+      event_type: 'Session.Start',
+      key: id,
+      subagent: id,
+      data: { start_reason: 'new' },
+      facts: { agent: word(row.data.agentName), model: word(row.data.model) },
+    }),
+  ];
+}
+
+function subagentEnded(row: Row, completed: boolean): Told[] {
+  const { data } = row;
+  const id = word(data.toolCallId);
+  if (id === undefined) return [];
+  const usage = {
+    total_tokens: number(data.totalTokens),
+    total_actions: number(data.totalToolCalls),
+    duration_ms: number(data.durationMs),
+  };
+  return [
+    says(row, {
+      event_type: completed ? 'Session.End' : 'Session.Abort',
+      key: id,
+      subagent: id,
+      data: { end_reason: completed ? 'completed' : 'error', usage },
+      facts: { agent: word(data.agentName) },
+    }),
+    { over: 'subagent', id, atMs: row.atMs },
+  ];
+}
+
+// ---------------------------------------------------------------- compactions
+
+const triggerOf = (data: Fields): 'auto' | 'manual' | undefined =>
+  data.trigger === 'auto' || data.trigger === 'manual' ? data.trigger : undefined;
+
+function compactionStarted(row: Row): Told[] {
+  return [
+    says(row, {
+      event_type: 'Context.Compaction',
+      unless: 'hooked',
+      actor: 'system',
+      data: { trigger: triggerOf(row.data), tokens_before: number(row.data.currentTokens) },
+      facts: { phase: 'before' },
+    }),
+  ];
+}
+
+function compacted(row: Row): Told[] {
+  const { data } = row;
+  const used = fieldsOf(data.compactionTokensUsed);
+  const model = word(used.model);
+  const told: Told[] = [];
+  const input = number(used.inputTokens) ?? number(used.input);
+  const output = number(used.outputTokens) ?? number(used.output);
+  if (input !== undefined || output !== undefined) {
+    told.push(
+      says(row, {
+        event_type: 'Model.Responded',
+        data: { model_id: model, input_tokens: input, output_tokens: output, latency_ms: number(used.duration) },
+        facts: {
+          usage: {
+            cache_read_tokens: number(used.cacheReadTokens) ?? number(used.cachedInput),
+            cache_write_tokens: number(used.cacheWriteTokens),
+          },
+        },
+      }),
+    );
+  }
+  if (data.success === false) return told;
+  const removed = number(data.tokensRemoved);
+  told.push(
+    says(row, {
+      event_type: 'Context.Compaction',
+      actor: 'system',
+      data: {
+        trigger: triggerOf(data),
+        tokens_before: number(data.preCompactionTokens),
+        tokens_after: number(data.postCompactionTokens),
+        // A short conversation's summary is longer than what it stands for.
+        tokens_removed: removed === undefined ? undefined : Math.max(0, removed),
+      },
+      facts: { phase: 'after' },
+    }),
+  );
+  return told;
+}
+
+// ---------------------------------------------------------------- ends
+
+function failed(row: Row): Told[] {
+  const kind = /^[a-z][a-z0-9_-]{0,63}$/.test(text(row.data.errorType) ?? '') ? String(row.data.errorType) : 'unknown';
+  const status = number(row.data.statusCode);
+  return [
+    says(row, {
+      event_type: 'Model.Failed',
+      unless: 'hooked',
+      data: { error_type: kind, error_message: text(row.data.message) },
+      facts: { error_type: status === undefined ? kind : String(status) },
+    }),
+    { over: 'turn', atMs: row.atMs },
+  ];
+}
+
+function aborted(row: Row): Told[] {
+  return [
+    says(row, { event_type: 'Agent.Response', data: { final: true }, facts: { interrupted: true } }),
+    { over: 'turn', atMs: row.atMs },
+  ];
+}
+
+const CLASSES = ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheWriteTokens', 'reasoningTokens'] as const;
+
+/** The log's sums by model, less what was told of them before. */
+function shutDown(row: Row): Told[] {
+  const { data, memory } = row;
+  const sums = Object.entries(fieldsOf(data.modelMetrics)).flatMap(([model, metrics]) =>
+    sumOf(row, model, fieldsOf(fieldsOf(metrics).usage)),
+  );
+  memory.forget('asked', '');
+  const isError = data.shutdownType === 'error';
+  return [
+    ...sums,
+    says(row, {
+      event_type: isError ? 'Session.Abort' : 'Session.End',
+      unless: 'hooked',
+      data: { end_reason: isError ? 'error' : 'completed' },
+    }),
+    { over: 'session', atMs: row.atMs },
+  ];
+}
+
+function sumOf(row: Row, model: string, usage: Fields): Told[] {
+  const { memory } = row;
+  // What the memory cannot hold could not be told less what was told before.
+  if (model.length > 256) return [];
+  const now = CLASSES.map(name => number(usage[name]));
+  const before = JSON.parse(memory.recall('sums', model) ?? '[]') as (number | null)[];
+  memory.remember('sums', model, JSON.stringify(now));
+  // Some builds begin anew after a compaction: then nothing of it was told before.
+  const again = now.some((count, i) => (count ?? 0) < (before[i] ?? 0));
+  const [input, output, read, written, reasoning] = now.map((count, i) =>
+    count === undefined ? undefined : count - (again ? 0 : (before[i] ?? 0)),
+  );
+  const known = Number(memory.recall('output', model) ?? '0');
+  memory.forget('output', model);
+  const rest = output === undefined ? undefined : Math.max(0, output - known);
+  if ([input, rest, read, written, reasoning].every(count => (count ?? 0) === 0)) return [];
+  return [
+    says(row, {
+      event_type: 'Model.Responded',
+      key: `${row.id}:${model}`,
+      subagent: undefined,
+      data: { model_id: model, input_tokens: input, output_tokens: rest === 0 ? undefined : rest },
+      facts: {
+        sum: 'session',
+        usage: { cache_read_tokens: read, cache_write_tokens: written, reasoning_tokens: reasoning },
+      },
+    }),
+  ];
+}
+
+function addOutput(model: string, tokens: number, memory: Memory): void {
+  memory.remember('output', model, String(Number(memory.recall('output', model) ?? '0') + tokens));
+}

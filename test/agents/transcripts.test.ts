@@ -1,0 +1,51 @@
+/**
+ * One suite for every agent that keeps transcripts by lines: `<agent>/*.transcript` are rows and, below `---- told`, what they
+ * say. `UPDATE=1 npx vitest run test/agents` writes that part anew.
+ */
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { isAbsent, type Told } from '../../src/agents/contract.ts';
+import { agents } from '../../src/agents/index.ts';
+import { lineOf, readRows } from './told.ts';
+
+const lineOfTold = (told: Told): string =>
+  'over' in told
+    ? `over: ${told.over}${told.id === undefined ? '' : ` ${told.id}`}${told.atMs === undefined ? '' : `, ${new Date(told.atMs).toISOString().slice(11, 23)}`}`
+    : lineOf(told);
+
+for (const { id, transcript } of agents) {
+  const folder = join(import.meta.dirname, id);
+  const files = readdirSync(folder).filter(file => file.endsWith('.transcript'));
+  if (isAbsent(transcript) || files.length === 0) continue;
+
+  describe.each(files)(`${id}/%s`, file => {
+    const path = join(folder, file);
+    const [head = '', expected = ''] = readFileSync(path, 'utf8').split(/^---- told\n/m);
+    const root = /^# root: (.*)$/m.exec(head)?.[1] ?? '';
+    const of = { path: /^# path: (.*)$/m.exec(head)?.[1] ?? '' };
+    const lines = head.split('\n').filter(line => line.startsWith('{'));
+
+    test('says what it says', () => {
+      const actual = `${readRows(transcript, lines.join('\n'), root, of).told.map(lineOfTold).join('\n')}\n`;
+      if (process.env.UPDATE) writeFileSync(path, `${head}---- told\n${actual}`);
+      else expect(actual).toBe(expected);
+    });
+
+    test('is known by its beginning', () => {
+      const rows = lines.slice(0, 64).map(line => JSON.parse(line) as Record<string, unknown>);
+      expect(transcript.sessions(of, { rows, document: undefined }).map(found => found.session)).toEqual([root]);
+    });
+
+    test('says the same whenever it is read', () => {
+      const whole = readRows(transcript, lines.join('\n'), root, of).told;
+      expect(readRows(transcript, lines.join('\n'), root, of, true).told).toEqual(whole);
+    });
+
+    test('says nothing new when it is written once more', () => {
+      const once = readRows(transcript, lines.join('\n'), root, of).readings;
+      const twice = readRows(transcript, [...lines, ...lines].join('\n'), root, of).readings;
+      expect(twice).toEqual(once);
+    });
+  });
+}
