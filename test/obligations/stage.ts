@@ -67,13 +67,16 @@ export interface Filling {
   random: Random;
   /** When the first was written; by default an hour ago. */
   startMs?: number;
+  /** How many were written before, into the same folder. */
+  after?: number;
 }
 
 /** Fragments as the Node front end writes them, in the given order; answers with their names. */
-export function fill(folder: string, order: readonly Told[], { env, random, startMs }: Filling): string[] {
+export function fill(folder: string, order: readonly Told[], { env, random, startMs, after = 0 }: Filling): string[] {
   const fromMs = startMs ?? Date.now() - 3_600_000;
-  let upMs = 1_000_000;
-  return order.map(({ event, payload }, i) => {
+  let upMs = 1_000_000 + after * 100;
+  return order.map(({ event, payload }, place) => {
+    const i = after + place;
     // Hooks come in bursts, many within one tick of the kernel's clock.
     if (random() < 0.3) upMs += 10 * Math.floor(random() * 20);
     const unique = `${String(i).padStart(8, '0')}-0000`;
@@ -91,9 +94,13 @@ export const exporting = (url: string, more: Record<string, string> = {}): Recor
   ...more,
 });
 
-/** One delivery by hand, in this process. */
-export function deliverHere(stateFolder: string, options: Partial<DeliverOptions> = {}): Promise<Delivered> {
-  return deliver({
+/** One delivery by hand, in this process. `program`: another build of it. */
+export function deliverHere(
+  stateFolder: string,
+  options: Partial<DeliverOptions> = {},
+  program: typeof deliver = deliver,
+): Promise<Delivered> {
+  return program({
     stateFolder,
     byHand: true,
     waitMs: 60_000,

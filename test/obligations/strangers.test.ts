@@ -32,7 +32,7 @@ const isRoot = process.geteuid?.() === 0;
 const TIMEOUT_MS = 300_000;
 /** What nobody waits longer for; a busy machine is allowed much. */
 const PATIENCE_MS = 20_000;
-const most = bySize({ quick: 10, ci: 400, full: 10_000 });
+const most = bySize({ quick: 6, ci: 100, full: 10_000 });
 
 let house: House;
 let collector: Collector;
@@ -65,10 +65,8 @@ async function furnished(folder: string): Promise<string> {
   const put = (name: string, text: string | Uint8Array): void =>
     fs.writeFileSync(join(folder, name), text, { mode: 0o600 });
   put(`inbox/${fragmentName('abcdef01', '1.00', 1, 'u1')}`, encodeFragment('u1', { tool: AGENT }, Buffer.from('no')));
-  await deliverHere(folder);
+  await deliverHere(folder, { waitMs: 1_000 });
   const { n } = JSON.parse(fs.readFileSync(join(folder, 'ledger.json'), 'utf8')) as { n: number };
-  for (const name of ['lock', 'lock.watch', 'lock.stale']) put(name, '999999999 {}\n');
-  put('lock.wanted', '{}\n');
   for (const name of ['hook-write-sh', 'hook-kick-missing']) put(`problems/${name}`, '');
   put(`inbox/${fragmentName('abcdef01', '9999.00', 1, 'u2')}`, 'otel-hooks/1 tool=');
   for (const name of [`rounds/${n + 1}`, `rounds/${n + 1}.0123456789abcdef`, `rounds/gone.0123456789abcdef`]) {
@@ -105,9 +103,7 @@ interface Case {
 
 describe('S1 strangers in the state folder', () => {
   it(`S1 are neither followed, nor waited for, nor changed (seed ${seed})`, { timeout: TIMEOUT_MS }, async context => {
-    const names = [...new Set(fs.readdirSync(template, { recursive: true, encoding: 'utf8' }))].filter(
-      name => !name.startsWith('outbox/') || name.split('/').length < 3 || name.endsWith(lastBody()),
-    );
+    const names = [...oneOfEach(fs.readdirSync(template, { recursive: true, encoding: 'utf8' })), ...passing];
     const usable = Object.keys(kinds).filter(kind => isRoot || !ofRoot.includes(kind));
     const all = names.flatMap(name => usable.map(kind => ({ name, kind })));
     const tried = someOf(all, most, randomOf(seed));
@@ -132,12 +128,14 @@ describe('S1 strangers in the state folder', () => {
   });
 });
 
-const lastBody = (): string =>
-  fs
-    .readdirSync(join(template, 'outbox'), { recursive: true, encoding: 'utf8' })
-    .filter(name => name.includes('/'))
-    .sort()
-    .at(-1) ?? '';
+/** Names that come and go while somebody delivers. */
+const passing = ['lock', 'lock.wanted', 'lock.watch', 'lock.stale'];
+
+/** Of files that differ by their session or number alone, one. */
+function oneOfEach(names: string[]): string[] {
+  const shapes = new Map(names.map(name => [name.replace(/[0-9a-f]{32}|\d{12}-\d{5}|\d+-\d+$/g, '*'), name]));
+  return [...shapes.values()];
+}
 
 /** The ones that matter most are always among them. */
 function someOf(all: Case[], count: number, random: Random): Case[] {
@@ -161,7 +159,7 @@ async function meet({ name, kind }: Case, tag: string): Promise<{ faults: string
   for (const [file, text] of Object.entries({ file: 'mine', empty: '', 'folder/file': 'mine' }))
     fs.writeFileSync(join(outside, file), text, { mode: 0o640 });
   const path = join(state, name);
-  fs.rmSync(path, { recursive: true });
+  fs.rmSync(path, { recursive: true, force: true });
   kinds[kind]?.(path, outside);
   const before = factsOf(outside);
   const faults: string[] = [];
@@ -171,10 +169,15 @@ async function meet({ name, kind }: Case, tag: string): Promise<{ faults: string
     longestHookMs = Math.max(longestHookMs, tookMs);
     if (JSON.stringify(ran) !== JSON.stringify(harmless)) faults.push(`the ${mouth} hook: ${JSON.stringify(ran)}`);
   }
-  const delivery = await start(process.execPath, [deliverer, '--wait', '500ms', '--state-dir', state], '', {});
-  if (delivery.ran.status !== 0 && delivery.ran.status !== 1) faults.push(`deliver: ${JSON.stringify(delivery.ran)}`);
+  // An owner that cannot be read may be one all the same, and is watched for half a minute: test/store/lock.test.ts.
+  if (name !== 'lock' || !fs.lstatSync(path, { throwIfNoEntry: false })?.isFile()) {
+    const { ran } = await start(process.execPath, [deliverer, '--wait', '500ms', '--state-dir', state], '', {});
+    if (ran.status !== 0 && ran.status !== 1) faults.push(`deliver: ${JSON.stringify(ran)}`);
+  }
   try {
-    booksOf(state);
+    // The one that is torn is too young for a verdict. A lock that says nothing, and a refused inbox, keep events waiting.
+    const { waiting } = booksOf(state).fragments;
+    if (waiting !== 1 && name !== 'lock' && !name.startsWith('inbox')) faults.push(`${waiting} fragments wait`);
   } catch (error) {
     if (!(error instanceof StateRefused)) faults.push(`status: ${error}`);
   }

@@ -1,0 +1,310 @@
+/**
+ * P8 from end to end: secrets of ten kinds in everything that agents say, in every event of every agent of the registry,
+ * and with default settings nothing of them leaves, or lies anywhere after delivery, quarantine apart. And so that the
+ * test is known to see them: the same with redaction taken out of the program.
+ */
+import { spawnSync } from 'node:child_process';
+import * as fs from 'node:fs';
+import { basename, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { agents } from '../../src/agents/index.ts';
+import type { deliver } from '../../src/deliver.ts';
+import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
+import { samplesOf } from '../agents/samples.ts';
+import { type Collector, startCollector } from '../collector.ts';
+import { randomOf } from './load.ts';
+import { row } from './report.ts';
+import { seed } from './size.ts';
+import { booksOf, deliverHere, exporting, founded, room } from './stage.ts';
+
+/** `mark` is what is searched for: no other text has it. Each looks like what people really lose. */
+const secrets: Record<string, (mark: string) => string> = {
+  'a cloud key': mark => `AKIA${mark.toUpperCase()}`,
+  'a token of a forge': mark => `ghp_${mark}${mark}`,
+  'a key of a model provider': mark => `sk-ant-api03-${mark}-${mark}`,
+  'a token of a chat': mark => `xoxb-1234567890-${mark}`,
+  'a signed token': mark => `eyJhbGciOiJIUzI1NiJ9.${mark}.${mark}`,
+  'a private key': mark => `-----BEGIN PRIVATE KEY-----\n${mark}\n-----END PRIVATE KEY-----`,
+  'a database with its password': mark => `postgres://admin:${mark}@db.example.com/${mark}`,
+  'an e-mail address': mark => `${mark}@example.com`,
+  'a path with a name': mark => `/home/${mark}/notes.txt`,
+  'a password': mark => `password=${mark}`,
+};
+const kinds = Object.keys(secrets);
+
+/**
+ * What leaves by design: ids, names of events, tools, models and agents. Everything else is content, also where an agent
+ * has a closed set in mind: whoever reads such a field has to hold what is in it against that set.
+ */
+const ids = /(^|[_.-])(id|ids)$|[a-z](Id|ID)$/;
+const names =
+  /\.(hook_?event_?name|hookName|agent_action_name|event|type|timestamp|tool_?name|tool|mcp_(tool|server)_name|server_name|(subagent_|from_|to_|requested_)?model|model_?name|model\.slug|agent_?type|agent_?name|agent|subagent_type|provider)$|(tool\w*|mcp_server|\.data)\.name$/i;
+
+interface Canary {
+  agent: string;
+  file: string;
+  field: string;
+  kind: string;
+  mark: string;
+}
+
+interface Planted {
+  tool: string;
+  event: string;
+  payload: string;
+  cwd: string;
+}
+
+/** Every mark begins with it, so that one look finds all of them. */
+const TOKEN = 'q9zk7vw3';
+
+/** Every sample of every agent, with a secret behind each of its texts, in each of its lists and as a name in each object. */
+function plantAll(): { planted: Planted[]; canaries: Map<string, Canary> } {
+  const random = randomOf(seed);
+  const canaries = new Map<string, Canary>();
+  const planted: Planted[] = [];
+  for (const { id: agent, eventName, eventByShape } of agents) {
+    for (const { file, payload } of samplesOf(agent)) {
+      const secret = (field: string, kind = kinds[canaries.size % kinds.length] ?? ''): string => {
+        const mark = TOKEN + Array.from({ length: 8 }, () => Math.floor(random() * 36).toString(36)).join('');
+        canaries.set(mark, { agent, file, field, kind, mark });
+        return secrets[kind]?.(mark) ?? '';
+      };
+      const visit = (value: unknown, path: string): unknown => {
+        if (Array.isArray(value)) return [...value.map(item => visit(item, path)), secret(path)];
+        if (typeof value === 'object' && value !== null) {
+          const fields = Object.entries(value).map(([name, item]) => [name, visit(item, `${path}.${name}`)]);
+          return Object.fromEntries([...fields, [secret(`${path}.<name>`), secret(`${path}.<unknown>`)]]);
+        }
+        return typeof value === 'string' && !ids.test(path) && !names.test(path) ? `${value} ${secret(path)}` : value;
+      };
+      const event = eventName(payload) ?? eventByShape?.(payload) ?? '';
+      const cwd = secret('working folder of the hook', 'a path with a name');
+      planted.push({ tool: agent, event, cwd, payload: JSON.stringify(visit(payload, '')) });
+    }
+  }
+  return { planted, canaries };
+}
+
+/** With ids that no other sample has. */
+function inItsOwnSession(each: Planted, i: number): Planted {
+  const visit = (value: unknown, path: string): unknown => {
+    if (Array.isArray(value)) return value.map(item => visit(item, path));
+    if (typeof value === 'object' && value !== null)
+      return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, visit(item, `${path}.${name}`)]));
+    return typeof value === 'string' && ids.test(path) ? `${value}-${i}` : value;
+  };
+  return { ...each, payload: JSON.stringify(visit(JSON.parse(each.payload), '')) };
+}
+
+/** Plain, and as base64 and hex would hide it. */
+function marksIn(bytes: Buffer): string[] {
+  const text = bytes.toString('latin1');
+  const plain = text.toLowerCase().match(new RegExp(`${TOKEN}[0-9a-z]{8}`, 'g')) ?? [];
+  const hidden = disguises.filter(disguise => text.includes(disguise));
+  return [...new Set([...plain, ...hidden])];
+}
+
+const disguises = [
+  Buffer.from(TOKEN).toString('hex'),
+  // The letters that depend on nothing but the token, wherever it stands among the threes of bytes.
+  ...[0, 1, 2].map(before => {
+    const encoded = Buffer.from('\0'.repeat(before) + TOKEN).toString('base64');
+    return encoded.slice(before === 0 ? 0 : before + 1, Math.floor(((TOKEN.length + before) * 8) / 6));
+  }),
+];
+
+interface Found {
+  where: string;
+  marks: string[];
+}
+
+/** Where a mark lies. */
+function findIn(places: [where: string, bytes: Buffer][]): Found[] {
+  return places.flatMap(([where, bytes]) => {
+    const marks = marksIn(Buffer.concat([bytes, Buffer.from(where)]));
+    return marks.length > 0 ? [{ where, marks }] : [];
+  });
+}
+
+function filesOf(folder: string): [string, Buffer][] {
+  return fs
+    .readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => join(entry.parentPath, entry.name))
+    .map(path => [path.slice(folder.length + 1), fs.readFileSync(path)]);
+}
+
+interface Delivery {
+  state: string;
+  /** All that left, and all that commands print afterwards. */
+  out: [string, Buffer][];
+}
+
+const bin = fileURLToPath(new URL('../../dist/otel-hooks.cjs', import.meta.url));
+const rooms: (() => void)[] = [];
+let collector: Collector;
+beforeAll(async () => {
+  collector = await startCollector();
+});
+afterAll(async () => {
+  for (const leave of rooms) leave();
+  await collector.close();
+});
+
+interface DeliverAll {
+  program?: typeof deliver;
+  /** The beginning of a fragment that was never finished. */
+  torn?: string;
+  /** What a person asks for afterwards. */
+  commands?: readonly string[][];
+}
+
+const asked = [['deliver'], ['status'], ['status', '--json'], ['show'], ['config', '--json']];
+
+/** With settings as they come, but for where to send. */
+async function deliverAll(planted: Planted[], options: DeliverAll = {}): Promise<Delivery> {
+  const { program, torn = '', commands = [] } = options;
+  const { folder, leave } = room();
+  rooms.push(leave);
+  const state = founded(join(folder, 'state'));
+  const log = join(folder, 'agent-hooks.jsonl');
+  const env = exporting(collector.url, { AGENT_HOOKS_LOG: log });
+  for (const [i, { tool, event, payload, cwd }] of planted.entries()) {
+    const unique = String(i).padStart(12, '0');
+    const header = { tool, event, cwd, at: String(Date.now()), ppid: '1', ...env };
+    const path = join(state, 'inbox', fragmentName('abcdef01', `${1_000 + i}.00`, 100 + i, unique));
+    fs.writeFileSync(path, encodeFragment(unique, header, Buffer.from(payload)), { mode: 0o600 });
+  }
+  if (torn !== '') {
+    const path = join(state, 'inbox', fragmentName('abcdef01', '1.00', 1, 'torn'));
+    fs.writeFileSync(path, `otel-hooks/1 tool=4:kiro\n${torn}`, { mode: 0o600 });
+    fs.utimesSync(path, 1_000, 1_000);
+  }
+  const first = collector.requests.length;
+  const delivered = await deliverHere(state, {}, program);
+  const out: [string, Buffer][] = collector.requests
+    .slice(first)
+    .map(({ path, body, headers }) => [path, Buffer.concat([body, Buffer.from(JSON.stringify(headers))])]);
+  out.push(['agent hooks log', fs.existsSync(log) ? fs.readFileSync(log) : Buffer.alloc(0)]);
+  out.push(['what deliver reports', Buffer.from(JSON.stringify(delivered))]);
+  for (const words of commands) {
+    const { stdout, stderr } = spawnSync(process.execPath, [bin, ...words, '--state-dir', state], {
+      env: { HOME: folder, PATH: process.env.PATH ?? '' },
+      cwd: folder,
+    });
+    out.push([`output of ${words.join(' ')}`, Buffer.concat([stdout, stderr])]);
+  }
+  return { state, out };
+}
+
+const inQuarantine = ({ where }: Found): boolean => where.startsWith('quarantine/');
+/** Where a session's transcripts lie is remembered as long as they are read; it does not leave. */
+const isPlace = ({ field }: Canary, where: string): boolean =>
+  /transcript_?path|cwd|workspace|^working folder/i.test(field) && where.startsWith('sessions/');
+
+const told = (found: Found[], canaries: ReadonlyMap<string, Canary>): string[] => [
+  ...new Set(
+    found.flatMap(({ where, marks }) =>
+      marks.flatMap(mark => {
+        const canary = canaries.get(mark);
+        if (canary !== undefined && isPlace(canary, where)) return [];
+        const { agent, file, field, kind } = canary ?? {};
+        return `${kind} of ${agent} ${file} ${field} in ${where.replace(/[0-9a-f]{16,}/g, '*')}`;
+      }),
+    ),
+  ),
+];
+
+describe('S3 secrets', () => {
+  const { planted, canaries } = plantAll();
+
+  it(`S3 in all that agents say neither leave nor stay (seed ${seed})`, { timeout: 120_000 }, async () => {
+    const { state, out } = await deliverAll(planted, { commands: asked });
+    const alone = await deliverAll(planted.map(inItsOwnSession));
+    const found = [...findIn([...out, ...filesOf(state)]), ...findIn([...alone.out, ...filesOf(alone.state)])];
+    const leaks = told(found, canaries);
+    row('S3', 'secrets of ten kinds in every text of every event of every agent', {
+      faults: canaries.size,
+      obligations: planted.length,
+      lost: leaks.length,
+      note: `${agents.length} agents, ${out.length} outputs searched`,
+    });
+    // One after the other they are sessions; but some samples tell the same event, so each has one of its own as well.
+    expect(booksOf(state).fragments).toMatchObject({ received: planted.length, quarantined: 0, waiting: 0 });
+    expect(booksOf(alone.state).fragments).toMatchObject({ received: planted.length, journaled: planted.length });
+    expect(out.map(([where]) => where)).toEqual(expect.arrayContaining(['/v1/traces', '/v1/logs', '/v1/metrics']));
+    expect(leaks).toEqual([]);
+  });
+
+  it('S3 in events that nobody can read lie in the quarantine, and nowhere else', { timeout: 60_000 }, async () => {
+    const ways: ((each: Planted) => Planted)[] = [
+      each => ({ ...each, payload: each.payload.slice(0, -1) }),
+      each => ({ ...each, payload: `[${each.payload}]` }),
+      each => ({ ...each, tool: 'nobody' }),
+      each => ({ ...each, payload: `${each.payload} and more` }),
+    ];
+    const spoiled = agents.flatMap(({ id }) =>
+      planted.filter(({ tool }) => tool === id).flatMap((each, i) => ways[i]?.(each) ?? []),
+    );
+    const { state, out } = await deliverAll(spoiled, { torn: planted[0]?.payload ?? '', commands: [['status']] });
+    const found = findIn([...out, ...filesOf(state)]);
+    row('S3', 'the same in events that cannot be read', {
+      faults: spoiled.length + 1,
+      quarantined: found.filter(inQuarantine).length,
+    });
+    expect(booksOf(state).fragments).toMatchObject({ quarantined: spoiled.length + 1, journaled: 0 });
+    expect(found.filter(inQuarantine)).toHaveLength(spoiled.length + 1);
+    expect(told(found, canaries).filter(leak => !leak.includes('in quarantine/'))).toEqual([]);
+  });
+
+  it('S3 are seen when redaction is taken out', { timeout: 60_000 }, async () => {
+    const { state, out } = await deliverAll(planted, { program: await withoutRedaction() });
+    const found = findIn([...out, ...filesOf(state)]);
+    const leaking = new Set(found.flatMap(({ marks }) => marks).map(mark => canaries.get(mark)));
+    for (const { id } of agents)
+      expect(
+        [...leaking].some(canary => canary?.agent === id),
+        id,
+      ).toBe(true);
+    expect(new Set([...leaking].map(canary => canary?.kind))).toEqual(new Set(kinds));
+    expect(found.some(({ where }) => where.startsWith('journal/'))).toBe(true);
+    expect(found.some(({ where }) => where === 'agent hooks log')).toBe(true);
+  });
+});
+
+/** The program as it would be if it forgot to redact. */
+async function withoutRedaction(): Promise<typeof deliver> {
+  const entry = fileURLToPath(new URL('../../src/deliver.ts', import.meta.url));
+  const line = 'const kept = redactBody(body, leave);';
+  const bundle = await build({
+    entryPoints: [entry],
+    bundle: true,
+    write: false,
+    format: 'esm',
+    platform: 'node',
+    mainFields: ['module', 'main'],
+    conditions: ['module', 'import'],
+    define: { __VERSION__: '"0.0.0"' },
+    plugins: [
+      {
+        name: 'without redaction',
+        setup({ onLoad }) {
+          onLoad({ filter: /src\/enrich\/redact\.ts$/ }, ({ path }) => {
+            const text = fs.readFileSync(path, 'utf8');
+            if (text.split(line).length !== 2) throw new Error(`${basename(path)} has not once: ${line}`);
+            return { loader: 'ts', contents: text.replace(line, 'const kept = body;') };
+          });
+        },
+      },
+    ],
+  });
+  const { folder, leave } = room();
+  rooms.push(leave);
+  const file = join(folder, 'deliver.mjs');
+  fs.writeFileSync(file, bundle.outputFiles[0]?.text ?? '');
+  const loaded = (await import(/* @vite-ignore */ pathToFileURL(file).href)) as { deliver: typeof deliver };
+  return loaded.deliver;
+}
