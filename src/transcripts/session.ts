@@ -5,6 +5,7 @@
  * its sums say that they are not whole; as `absent` when there is no transcript. The round journals which, so that a
  * journal read again settles at the same place.
  */
+import { dirname } from 'node:path';
 import { type Agent, isAbsent, type Told, type Transcript, type TranscriptFile } from '../agents/contract.ts';
 import { AMENDED, awaited, isAmendable, SETTLED } from '../assemble/assemble.ts';
 import type { FinishedSpan } from '../assemble/finished.ts';
@@ -167,7 +168,7 @@ function verdictsOn(
     if (!held.some(each => each.of === of)) delete transcripts.waits[of];
   }
   if (followed.isMore) return [];
-  const isNowhere = !followed.isThere && transcript.files(placeOf(state, world), world.eyes).length === 0;
+  const isNowhere = !followed.isThere && isHopeless(state, transcript, world);
   const verdicts: Verdict[] = [];
   // From the last to be closed: an action is told, or never will be, when what held it is.
   let after: Reason | undefined;
@@ -199,6 +200,10 @@ function verdictsOn(
   if (reason !== undefined) for (const { of } of sessions) verdicts.push({ of, kind: 'session', reason });
   return verdicts;
 }
+
+/** Where not even the folder is, nobody is about to write a file. */
+const isHopeless = (state: SessionState, transcript: Transcript, world: TranscriptWorld): boolean =>
+  transcript.files(placeOf(state, world), world.eyes).every(({ path }) => world.eyes.names(dirname(path)).length === 0);
 
 function isPast(sessions: readonly { of: string }[], transcripts: TranscriptState, world: TranscriptWorld): boolean {
   for (const { of } of sessions) transcripts.waits[of] ??= world.nowMs;

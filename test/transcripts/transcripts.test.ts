@@ -115,7 +115,25 @@ describe('hooks and a transcript', () => {
     expect(house.spans().find(span => span.kind === 'session')).toMatchObject({ complete: false, usage: { calls: 2 } });
   });
 
+  test('where not even its folder is, nobody waits for a file', () => {
+    turnHooks(1, 'p1', 'c1');
+    expect(house.round({ nowMs: START_MS + 10_000, waits: patient }).waiting).toEqual([]);
+    expect(short(house.events()).at(-1)).toBe('Settled turn:p1:0 absent');
+  });
+
+  test('a file that appears late is read, and what it tells is not told twice', () => {
+    turnHooks(1, 'p1', 'c1');
+    house.round();
+    house.write(house.main, ...turnRows(1, 'p1', 'c1'));
+    house.hook(20, 'UserPromptSubmit', { prompt_id: 'p2', prompt: 'more' });
+    house.round();
+    expect(tokensOf(house.spans()).calls).toBe(2);
+    const [turn] = house.spans().filter(span => span.kind === 'turn');
+    expect(house.spans().flatMap(span => (span.kind === 'chat' ? [span.parent] : []))).toEqual([turn?.key, turn?.key]);
+  });
+
   test('without a file the wait ends as absent, and nothing is claimed of tokens', () => {
+    house.write(`${house.main}.other`, '');
     turnHooks(1, 'p1', 'c1');
     const { waiting } = house.round({ nowMs: START_MS + 10_000, waits: patient });
     house.round({ nowMs: START_MS + 20_000, waits: patient, due: { waiting } });
