@@ -1,5 +1,5 @@
 /** Deliver as a whole, in this process, over a real folder. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
@@ -24,21 +24,19 @@ afterEach(() => {
   rmSync(home, { recursive: true, force: true });
 });
 
-const hook = (fields: object): void => {
+const hook = (fields: object): void =>
+  send(
+    JSON.stringify({ session_id: 's-1', transcript_path: '/h/.claude/projects/x.jsonl', cwd: home, ...fields }),
+    'claude-code',
+  );
+
+const send = (payload: string, tool = ''): void => {
   count += 1;
   const unique = `00000000-0000-4000-8000-${String(count).padStart(12, '0')}`;
-  const payload = JSON.stringify({
-    session_id: 's-1',
-    transcript_path: '/h/.claude/projects/x.jsonl',
-    cwd: home,
-    ...fields,
-  });
   const name = fragmentName('0000beef', String(1_000 + count), 100 + count, unique);
-  writeFileSync(
-    join(state, 'inbox', name),
-    encodeFragment(unique, { tool: 'claude-code', ppid: '1' }, Buffer.from(payload)),
-    { mode: 0o600 },
-  );
+  writeFileSync(join(state, 'inbox', name), encodeFragment(unique, { tool, ppid: '1' }, Buffer.from(payload)), {
+    mode: 0o600,
+  });
 };
 
 const run = (now?: () => number): Promise<Delivered> =>
@@ -64,6 +62,47 @@ test('one fragment that something inside cannot bear costs itself alone', async 
   const { books } = await run();
   expect(books?.fragments).toMatchObject({ received: 15, journaled: 14, quarantined: 1, waiting: 0 });
   expect(books && imbalances(books)).toEqual([]);
+});
+
+test('a bad event in a list costs itself; the list has one fate, and what was cut out of it is kept and counted', async () => {
+  const event = (id: string, session_id: string): string =>
+    JSON.stringify({
+      openhook: '0.1',
+      id,
+      source: 'acme',
+      type: 'session.start',
+      time: '2026-03-02T09:00:00Z',
+      session_id,
+    });
+  send([event('1', 'a'), event('2', ''), '{"openhook":', event('3', 'b'), event('4', '')].join('\n'));
+  send(`[${event('5', '')},${event('6', '')}]`);
+  send([event('1', 'a'), event('3', 'b')].join('\n'));
+  const { books } = await run();
+  expect(books?.fragments).toEqual({
+    received: 3,
+    waiting: 0,
+    journaled: 1,
+    quarantined: 1,
+    dropped: { duplicate: 1 },
+  });
+  expect(books && imbalances(books)).toEqual([]);
+  const { openStore } = await import('../src/store/store.ts');
+  const store = openStore({ folder: state, access: 'read' });
+  expect(store.journals()).toHaveLength(2);
+  expect(store.books().counters).toMatchObject({
+    'bad-events.no-session-id': 2,
+    'bad-events.not-json': 1,
+    'quarantined.no-session-id': 1,
+  });
+  store.close();
+  const kept = readdirSync(join(state, 'quarantine'));
+  expect(kept.map(name => name.replace(/\..*/, '')).sort()).toEqual(['no-session-id', 'no-session-id', 'not-json']);
+  const cut = kept.find(name => name.startsWith('no-session-id.event-')) ?? '';
+  expect(
+    readFileSync(join(state, 'quarantine', cut), 'utf8')
+      .trim()
+      .split('\n'),
+  ).toHaveLength(2);
 });
 
 test('a silent session is ended by the drain, at its last sign of life', async () => {

@@ -28,6 +28,9 @@ export interface Played {
   records: FinishedRecord[];
   fates: string[];
   oddities: Record<string, number>;
+  /** What drain found odd, and the items of lists that it could not read. */
+  odd: string[];
+  bad: { reason: string; text: string }[];
   states: Map<string, SessionState>;
 }
 
@@ -51,7 +54,16 @@ export const START_MS = Date.parse('2026-03-02T09:00:00.000Z');
 
 /** `stored`: the state goes through JSON between any two fragments, as between two rounds. */
 export function play(told: readonly Told[], stored = false): Played {
-  const played: Played = { events: [], spans: [], records: [], fates: [], oddities: {}, states: new Map() };
+  const played: Played = {
+    events: [],
+    spans: [],
+    records: [],
+    fates: [],
+    oddities: {},
+    odd: [],
+    bad: [],
+    states: new Map(),
+  };
   const take = (event: Event, state: SessionState): void => {
     played.events.push(event);
     const out = step(state.fold, event);
@@ -82,6 +94,10 @@ export function play(told: readonly Told[], stored = false): Played {
     });
     played.fates.push(result.fate === 'rejected' ? result.reason : result.fate);
     if (result.fate === 'rejected') continue;
+    if (result.fate === 'journaled') {
+      played.odd.push(...result.odd);
+      played.bad.push(...result.bad);
+    }
     for (const { state, events } of result.parts) for (const event of events) take(event, state);
     if (!stored) continue;
     for (const { state } of result.parts) {

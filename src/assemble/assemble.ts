@@ -40,6 +40,7 @@ import type {
   FinishedSpan,
   Link,
   SpanKey,
+  Stated,
   Sums,
   TraceKey,
   TurnSpan,
@@ -212,9 +213,28 @@ function closeSegment(state: FoldState, at: At, endReason: string, errorType: st
       failed: segment.failed,
       usage: segment.usage,
       complete: true,
+      stated: statedBy(at),
     },
   });
   release(state, at.out);
+}
+
+/** Tokens of a whole session, which only its end tells. */
+function statedBy({ event, facts }: At): Stated | undefined {
+  const { totals, model, provider } = facts;
+  if (event.event_type !== 'Session.End' || totals === undefined) return undefined;
+  return {
+    usage: {
+      calls: 0,
+      input: totals.input_tokens,
+      output: totals.output_tokens,
+      cacheRead: totals.cache_read_tokens,
+      cacheWrite: totals.cache_write_tokens,
+      reasoning: totals.reasoning_tokens,
+    },
+    model,
+    provider,
+  };
 }
 
 /** Whatever is still open when nothing more can come for it. */
@@ -504,6 +524,8 @@ function openAction(state: FoldState, at: At, data: DataOf<'Action.Before'>): vo
   const decision = decisionOf(data.decision?.outcome, facts);
   const action = actionOf(state, at, data.action, decision);
   put(state.actions, call, action);
+  const launched = facts.launches?.id;
+  if (launched !== undefined && facts.call !== undefined) linkLaunch(state, at, facts.call, launched, action.subagent);
   if (decision?.outcome === 'deny') closeAction(state, at, call, action, { outcome: 'denied', endMs: at.atMs });
 }
 
@@ -1028,7 +1050,15 @@ const mainKey = (state: FoldState): SpanKey =>
 function hold(state: FoldState, at: At, held: Held): void {
   if (state.segment) state.segment.spans += 1;
   if (held.unread || held.unlinked) state.held.push(held);
-  else at.out.spans.push(held.span);
+  else at.out.spans.push(counted(held.span));
+}
+
+/** Tokens count once: what was stated of the whole only where nothing told of the parts. */
+function counted(span: FinishedSpan): FinishedSpan {
+  if (span.kind !== 'session' || span.stated === undefined) return span;
+  const { calls, input, output } = span.usage;
+  const isTold = calls > 0 || input !== undefined || output !== undefined;
+  return isTold ? { ...span, stated: undefined } : { ...span, usage: span.stated.usage };
 }
 
 function settle(state: FoldState, of: string, tooLate: boolean, out: Finished): void {
@@ -1044,7 +1074,7 @@ function release(state: FoldState, out: Finished): void {
   const ready = state.held.filter(held => !held.unread && !held.unlinked);
   if (ready.length === 0) return;
   state.held = state.held.filter(held => held.unread || held.unlinked);
-  out.spans.push(...ready.map(held => held.span));
+  out.spans.push(...ready.map(held => counted(held.span)));
 }
 
 // ---------------------------------------------------------------- keys

@@ -56,11 +56,19 @@ export interface Sums {
   costUsd?: number | undefined;
 }
 
+export interface Stated {
+  usage: Sums;
+  model: string | undefined;
+  provider: string | undefined;
+}
+
 export interface SessionSpan extends Common {
   kind: 'session';
   usage: Sums;
   /** False when the wait for the transcript was over before it was read. */
   complete: boolean;
+  /** What the end of the session stated of all of it: `usage` is this when nothing told of its responses. */
+  stated?: Stated | undefined;
   startReason: string | undefined;
   endReason: string;
   turns: number;

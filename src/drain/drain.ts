@@ -208,6 +208,7 @@ function addTo(part: Part, source: ItemSource, fragment: Fragment, { hash, befor
         hash,
         traceparent: fragment.header.TRACEPARENT,
         id: teller === 'agent-hooks' && UUID.test(id ?? '') ? id?.toLowerCase() : undefined,
+        ours: reading.ours,
         risk: reading.risk,
       },
     );
@@ -366,8 +367,9 @@ interface Circumstances {
   seen: Set<string>;
   hash: Hash;
   traceparent: string | undefined;
-  /** The id that an event came with, where it is one of ours. */
+  /** The id that an event came with, and whether it was computed here. */
   id?: string | undefined;
+  ours?: true | undefined;
   risk?: Risk | undefined;
 }
 
@@ -391,10 +393,12 @@ function identify(state: SessionState, reading: Reading, at: Circumstances): Eve
     'action' in reading.data && isFields(reading.data.action) ? executableOf(reading.data.action) : undefined;
   facts.content = content;
   const stated = at.id ?? (key === undefined ? undefined : eventId(state, session, reading.event_type, key));
-  if (stated !== undefined && at.seen.has(shortOf(stated))) return undefined;
+  // Ids of others may begin alike: with the time, with zeros.
+  const isOthers = at.id !== undefined && !at.ours;
+  const short = (id: string): string => (isOthers ? hexDigest(id).slice(0, 16) : shortOf(id));
+  if (stated !== undefined && at.seen.has(short(stated))) return undefined;
   const id = stated ?? numberedId(state, session, body, facts, at.seen);
-  const short = shortOf(id);
-  remember(state, at.seen, short);
+  remember(state, at.seen, short(id));
   state.seq += 1;
   facts.traceparent = state.seq === 1 ? at.traceparent?.slice(0, 64) : undefined;
   return {

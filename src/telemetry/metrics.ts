@@ -153,6 +153,9 @@ function fromSpan(span: FinishedSpan, agent: string, known: Known, provider: str
     case 'session':
       return [
         { metric: 'sessionDuration', attributes: { [ours.endReason]: span.endReason, ...error }, value: seconds },
+        ...(span.stated === undefined
+          ? []
+          : tokensOf(span.usage, aboutModel(span.stated.model, span.stated.provider ?? provider))),
       ];
     case 'turn':
     case 'subagent': {
@@ -207,20 +210,30 @@ function decided(outcome: string, source: string, tool: string | undefined, mcp:
   });
 }
 
-/** Tokens are counted here and nowhere else: once for each response. */
-function fromChat(span: ChatSpan, provider: string | undefined): Increment[] {
-  const about: Plain = {
-    [development.operationName]: operations.chat,
-    [development.providerName]: span.provider ?? provider ?? 'unknown',
-    [development.requestModel]: MODEL.test(span.model ?? '') ? (span.model ?? 'unknown') : 'unknown',
-  };
+const aboutModel = (model: string | undefined, provider: string | undefined): Plain => ({
+  [development.operationName]: operations.chat,
+  [development.providerName]: provider ?? 'unknown',
+  [development.requestModel]: MODEL.test(model ?? '') ? (model ?? 'unknown') : 'unknown',
+});
+
+/** Tokens are counted once: for each response, or for the session where nothing told of its responses. */
+function tokensOf(used: TokenCounts, about: Plain): Increment[] {
   const tokens = { ...about, [development.tokenModality]: 'unknown' };
   return [
-    ...counted('inputTokens', span.input, tokens),
-    ...counted('outputTokens', span.output, tokens),
-    ...counted('cacheReadTokens', span.cacheRead, tokens),
-    ...counted('cacheWriteTokens', span.cacheWrite, tokens),
-    ...counted('reasoningTokens', span.reasoning, tokens),
+    ...counted('inputTokens', used.input, tokens),
+    ...counted('outputTokens', used.output, tokens),
+    ...counted('cacheReadTokens', used.cacheRead, tokens),
+    ...counted('cacheWriteTokens', used.cacheWrite, tokens),
+    ...counted('reasoningTokens', used.reasoning, tokens),
+  ];
+}
+
+type TokenCounts = Partial<Pick<ChatSpan, 'input' | 'output' | 'cacheRead' | 'cacheWrite' | 'reasoning'>>;
+
+function fromChat(span: ChatSpan, provider: string | undefined): Increment[] {
+  const about = aboutModel(span.model, span.provider ?? provider);
+  return [
+    ...tokensOf(span, about),
     ...(span.duration === 'none'
       ? []
       : [{ metric: 'inferenceDuration' as const, attributes: about, value: (span.endMs - span.startMs) / 1000 }]),

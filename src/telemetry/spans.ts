@@ -112,6 +112,7 @@ function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes {
         [ours.sessionSubagents]: span.subagents,
         [ours.sessionDenied]: span.denied,
         [ours.sessionFailed]: span.failed,
+        [development.requestModel]: span.stated?.model,
         ...sums(span),
       };
     case 'turn':

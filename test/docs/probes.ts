@@ -46,6 +46,7 @@ const sessionSpan: Filled<SessionSpan> = {
   failed: 1,
   usage,
   complete: false,
+  stated: { usage, model: 'MODEL', provider: 'PROVIDER' },
 };
 const turnSpan: Filled<TurnSpan> = {
   ...common,
