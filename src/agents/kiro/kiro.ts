@@ -11,34 +11,11 @@
  */
 import type { Fields } from '../../event/event.ts';
 import { hexDigest } from '../../lib/hash.ts';
-import { fieldsOf, isFields, number, own, text, word } from '../../lib/read.ts';
+import { fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
 import { type Call, closeCall, openCall } from '../pairing.ts';
-
-const actions = {
-  aws: 'use_aws',
-  execute_bash: 'shell',
-  fs_append: 'write_file',
-  fs_read: 'read_file',
-  fs_write: 'write_file',
-  glob: 'glob',
-  grep: 'grep',
-  introspect: 'introspect',
-  knowledge: 'knowledge',
-  read: 'read_file',
-  report_issue: 'report_issue',
-  shell: 'shell',
-  str_replace: 'code_edit',
-  thinking: 'thinking',
-  todo_list: 'todo_write',
-  use_aws: 'use_aws',
-  use_subagent: 'agent',
-  web_fetch: 'web_search',
-  web_search: 'web_search',
-  write: 'write_file',
-} as const satisfies Record<string, string>;
-
-const actionNames: Readonly<Record<string, string>> = actions;
+import { actionName, actions, exitCodeOf, toolFacts } from './tools.ts';
+import { transcript } from './transcript.ts';
 
 const prompted: HookEvent = {
   edge: true,
@@ -68,8 +45,8 @@ const before: HookEvent = {
       said({
         event_type: 'Action.Before',
         key: call,
-        data: { action: { name: actionName(fields), input: fieldsOf(fields.tool_input) } },
-        facts: { ...toolFacts(fields), call },
+        data: { action: { name: actionName(toolName(fields)), input: fieldsOf(fields.tool_input) } },
+        facts: { ...toolFacts(toolName(fields)), call },
       }),
     ];
   },
@@ -85,13 +62,13 @@ const after: HookEvent = {
         key: call,
         data: {
           action: {
-            name: actionName(fields),
+            name: actionName(toolName(fields)),
             input: fieldsOf(fields.tool_input),
             result: success === undefined ? undefined : { success, exit_code: exitCode },
           },
         },
         facts: {
-          ...toolFacts(fields),
+          ...toolFacts(toolName(fields)),
           call,
           error_type: success === false ? (exitCode === undefined ? 'tool_error' : 'exit_code') : undefined,
         },
@@ -180,8 +157,9 @@ export const kiro: Agent = {
   cwd: fields => word(fields.cwd),
   events,
   actions,
-  settles: { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' },
-  transcript: absent('its session files are not read; models and times are unknown'),
+  // A turn's own record is written some time after its end, and holds no tokens: nothing waits for it.
+  settles: { action: 'hook', turn: 'hook', subagent: 'hook', session: 'transcript' },
+  transcript,
   // Some hooks' output becomes part of what the model reads.
   reply: { stdout: '' },
   settings: absent(
@@ -210,27 +188,12 @@ const toolName = (fields: Fields): string => word(fields.tool_name) ?? word(repo
 
 const callOf = (fields: Fields): Call => ({ tool: toolName(fields), input: fields.tool_input });
 
-const MCP = /^@([^/]+)\/(.+)$/s;
-
-function actionName(fields: Fields): string {
-  const tool = toolName(fields);
-  const mcp = MCP.exec(tool);
-  if (mcp) return `mcp:${mcp[2]}`;
-  return own(actionNames, tool) ?? (tool.startsWith('subagent_') ? 'agent' : tool);
-}
-
-function toolFacts(fields: Fields): NonNullable<Reading['facts']> {
-  const tool = toolName(fields);
-  const mcp = MCP.exec(tool);
-  return mcp ? { tool: mcp[2], mcp: { server: mcp[1] ?? 'unknown' } } : { tool };
-}
-
 /** A command that ran is a success to its tool, whatever it returned: its exit status decides, and that is text. */
 function outcome(fields: Fields): { success?: boolean; exitCode?: number } {
   const told = reported(fields).toolSuccess;
   if (typeof told === 'boolean') return { success: told };
   const response = fields.tool_response;
-  const exitCode = actionName(fields) === 'shell' ? exitCodeOf(exitStatus(response)) : undefined;
+  const exitCode = actionName(toolName(fields)) === 'shell' ? exitCodeOf(exitStatus(response)) : undefined;
   if (exitCode !== undefined) return { success: exitCode === 0, exitCode };
   const success = fieldsOf(response).success;
   return typeof success === 'boolean' ? { success } : {};
@@ -244,9 +207,4 @@ function exitStatus(response: unknown): string | undefined {
     .filter(isFields)
     .map(part => text(fieldsOf(part.Json ?? part.json ?? part).exit_status))
     .find(status => status !== undefined);
-}
-
-function exitCodeOf(status: string | undefined): number | undefined {
-  const code = /^exit (?:code|status):? (\d{1,3})$/.exec(status ?? '')?.[1];
-  return code === undefined ? undefined : Number(code);
 }

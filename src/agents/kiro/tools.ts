@@ -1,0 +1,47 @@
+/** Tools of Kiro over its contracts, and what is read of their answers. */
+import { own } from '../../lib/read.ts';
+import type { Reading } from '../contract.ts';
+
+export const actions = {
+  aws: 'use_aws',
+  execute_bash: 'shell',
+  fs_append: 'write_file',
+  fs_read: 'read_file',
+  fs_write: 'write_file',
+  glob: 'glob',
+  grep: 'grep',
+  introspect: 'introspect',
+  knowledge: 'knowledge',
+  read: 'read_file',
+  report_issue: 'report_issue',
+  shell: 'shell',
+  str_replace: 'code_edit',
+  thinking: 'thinking',
+  todo_list: 'todo_write',
+  use_aws: 'use_aws',
+  use_subagent: 'agent',
+  web_fetch: 'web_search',
+  web_search: 'web_search',
+  write: 'write_file',
+} as const satisfies Record<string, string>;
+
+const actionNames: Readonly<Record<string, string>> = actions;
+
+const MCP = /^@([^/]+)\/(.+)$/s;
+
+export function actionName(tool: string): string {
+  const mcp = MCP.exec(tool);
+  if (mcp) return `mcp:${mcp[2]}`;
+  return own(actionNames, tool) ?? (tool.startsWith('subagent_') ? 'agent' : tool);
+}
+
+export function toolFacts(tool: string): NonNullable<Reading['facts']> {
+  const mcp = MCP.exec(tool);
+  return mcp ? { tool: mcp[2], mcp: { server: mcp[1] ?? 'unknown' } } : { tool };
+}
+
+/** How a command ended is said in words. */
+export function exitCodeOf(status: string | undefined): number | undefined {
+  const code = /^exit (?:code|status):? (\d{1,3})$/.exec(status ?? '')?.[1];
+  return code === undefined ? undefined : Number(code);
+}

@@ -1,0 +1,230 @@
+/**
+ * Sessions of Kiro CLI 2.x: `~/.kiro/sessions/cli/<session>.jsonl`, with a card `<session>.json` beside it that is written anew after
+ * each turn. Facts: sessions of June to August 2026; checked 2026-11-18. Sessions of CLI 3.x and of the IDE are not read: their
+ * rows are not documented.
+ *
+ * Only prompts have times. The card has the end of each turn, the model, credits, and counts of tokens that are 0 in all but
+ * one of the sessions seen: 0 is taken for unknown, and a count is that of a whole turn, said with its last response. A rewound
+ * session repeats its messages, under their ids.
+ */
+import { join } from 'node:path';
+import type { Fields } from '../../event/event.ts';
+import { fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
+import type { LineReader, Memory, ReadFile, Told, Transcript, TranscriptReading } from '../contract.ts';
+import { actionName, exitCodeOf, toolFacts } from './tools.ts';
+
+const reader: LineReader = {
+  format: 'lines',
+  at: timeOf,
+  row(row, memory, file) {
+    const data = fieldsOf(row.data);
+    const id = word(data.message_id);
+    const blocks = Array.isArray(data.content) ? data.content.map(fieldsOf) : [];
+    switch (row.kind) {
+      case 'Prompt':
+        return id === undefined ? [] : [...responded(memory, file), prompted(id, blocks, timeOf(row))];
+      case 'AssistantMessage':
+        return id === undefined ? [] : answered(id, blocks, memory);
+      case 'ToolResults':
+        return blocks.flatMap(block => returned(fieldsOf(block.data), memory));
+      case 'Compaction':
+        return [compacted(id, memory)];
+    }
+    return [];
+  },
+  rest: responded,
+};
+
+const folderOf = (home: string): string => join(home, '.kiro', 'sessions', 'cli');
+
+export const transcript: Transcript = {
+  files({ main, home, session }, look) {
+    const path = main ?? join(folderOf(home), `${session}.jsonl`);
+    if (main === undefined && look.head(path) === '') return [];
+    return [{ path, beside: [path.replace(/\.jsonl$/, '.json')] }];
+  },
+  installed: ({ home }, look) =>
+    look
+      .names(folderOf(home))
+      .filter(name => name.endsWith('.jsonl'))
+      .map(name => ({ path: join(folderOf(home), name) })),
+  sessions({ path }, { rows }) {
+    const session = /([^\\/]+)\.jsonl$/.exec(path)?.[1];
+    if (session === undefined || !rows.some(row => row.version === 'v1' && word(row.kind) !== undefined)) return [];
+    return [{ session, atMs: rows.map(timeOf).findLast(time => time !== undefined) }];
+  },
+  read: reader,
+};
+
+/** Whole seconds, on prompts alone. */
+function timeOf(row: Fields): number | undefined {
+  const seconds = number(fieldsOf(fieldsOf(row.data).meta).timestamp);
+  return seconds === undefined ? undefined : seconds * 1_000;
+}
+
+const said = (reading: TranscriptReading): TranscriptReading => ({ actor: 'ai_agent', ...reading });
+
+const textsOf = (blocks: readonly Fields[]): string =>
+  blocks.flatMap(block => (block.kind === 'text' ? (text(block.data) ?? []) : [])).join('\n');
+
+const prompted = (id: string, blocks: readonly Fields[], atMs: number | undefined): Told =>
+  said({
+    event_type: 'Prompt.Submitted',
+    key: id,
+    unless: 'hooked',
+    data: { prompt: textsOf(blocks) },
+    actor: 'user',
+    atMs,
+  });
+
+function answered(id: string, blocks: readonly Fields[], memory: Memory): Told[] {
+  memory.remember('answers', id, '1');
+  const uses = blocks.filter(block => block.kind === 'toolUse').map(block => fieldsOf(block.data));
+  const calls = uses.flatMap((use): Told[] => {
+    const call = word(use.toolUseId);
+    const tool = word(use.name) ?? 'unknown';
+    if (call === undefined) return [];
+    memory.remember('calls', call, tool);
+    return [
+      said({
+        event_type: 'Action.Before',
+        key: call,
+        unless: 'hooked',
+        data: { action: { name: actionName(tool), input: fieldsOf(use.input) } },
+        facts: { ...toolFacts(tool), call },
+      }),
+    ];
+  });
+  if (uses.length > 0) return calls;
+  return [
+    said({
+      event_type: 'Agent.Response',
+      key: id,
+      unless: 'hooked',
+      data: { response: textsOf(blocks), final: true },
+    }),
+  ];
+}
+
+function returned(result: Fields, memory: Memory): Told[] {
+  const call = word(result.toolUseId);
+  if (call === undefined) return [];
+  const tool = memory.recall('calls', call) ?? 'unknown';
+  const parts = Array.isArray(result.content) ? result.content.map(part => fieldsOf(fieldsOf(part).data)) : [];
+  const status = parts.map(part => text(part.exit_status)).find(known => known !== undefined);
+  const exitCode = actionName(tool) === 'shell' ? exitCodeOf(status) : undefined;
+  const ran = result.status === 'success' ? true : result.status === 'error' ? false : undefined;
+  const success = exitCode === undefined ? ran : exitCode === 0;
+  return [
+    said({
+      event_type: 'Action.After',
+      key: call,
+      unless: 'hooked',
+      data: {
+        action: {
+          name: actionName(tool),
+          result: success === undefined ? undefined : { success, exit_code: exitCode },
+        },
+      },
+      facts: {
+        ...toolFacts(tool),
+        call,
+        error_type: success === false ? (exitCode === undefined ? 'tool_error' : 'exit_code') : undefined,
+      },
+    }),
+  ];
+}
+
+function compacted(id: string | undefined, memory: Memory): Told {
+  const count = Number(memory.recall('count', 'compactions') ?? '0') + 1;
+  memory.remember('count', 'compactions', String(count));
+  return said({
+    event_type: 'Context.Compaction',
+    key: id ?? `compaction:${count}`,
+    data: {},
+    actor: 'system',
+    facts: { phase: 'after' },
+  });
+}
+
+/** A turn is over: its responses, and what the card says of it, as far as it says something yet. */
+function responded(memory: Memory, file: ReadFile): Told[] {
+  const card = cardOf(file);
+  const state = fieldsOf(card.session_state);
+  const list = fieldsOf(state.conversation_metadata).user_turn_metadatas;
+  const turns = Array.isArray(list) ? list.filter(isFields) : [];
+  const info = fieldsOf(fieldsOf(state.rts_model_state).model_info);
+  const answers = memory.list('answers').map(([id]) => id);
+  for (const id of answers) memory.forget('answers', id);
+  const last = answers.at(-1);
+  const turn = turnOf(turns, last, memory);
+  // The card has the model of now: that of its last turn, and former ones may have had another.
+  const model = turn !== undefined && turn === turns.at(-1) ? word(info.model_id) : undefined;
+  const endMs = Date.parse(text(turn?.end_timestamp) ?? '');
+  const atMs = Number.isNaN(endMs) ? undefined : endMs;
+  const told: Told[] = answers.map(id =>
+    said({
+      event_type: 'Model.Responded',
+      key: id,
+      data: {
+        model_id: model,
+        input_tokens: id === last ? counted(turn?.input_token_count) : undefined,
+        output_tokens: id === last ? counted(turn?.output_token_count) : undefined,
+      },
+      facts: { model, response: id },
+      atMs: id === last ? atMs : undefined,
+    }),
+  );
+  return turn === undefined || last === undefined ? told : [...told, ...metered(turn, info, last, atMs)];
+}
+
+/** The turn that ended with this message; older cards do not name messages, and have turns in their order. */
+function turnOf(turns: readonly Fields[], last: string | undefined, memory: Memory): Fields | undefined {
+  if (last === undefined) return undefined;
+  const count = Number(memory.recall('count', 'turns') ?? '0');
+  memory.remember('count', 'turns', String(count + 1));
+  const named = turns.find(turn => Array.isArray(turn.message_ids) && turn.message_ids.includes(last));
+  return named ?? (turns.some(turn => turn.message_ids !== undefined) ? undefined : turns[count]);
+}
+
+const counted = (count: unknown): number | undefined => (count === 0 ? undefined : number(count));
+
+/** Credits are what it costs; they are no tokens and no money. */
+function metered(turn: Fields, info: Fields, key: string, atMs: number | undefined): Told[] {
+  const credits = (Array.isArray(turn.metering_usage) ? turn.metering_usage : [])
+    .map(fieldsOf)
+    .flatMap(usage => (usage.unit === 'credit' ? (number(usage.value) ?? []) : []));
+  const { secs, nanos } = fieldsOf(turn.turn_duration);
+  const seconds = number(secs);
+  const data = {
+    credits: credits.length === 0 ? undefined : credits.reduce((sum, each) => sum + each, 0),
+    requests: number(turn.total_request_count),
+    duration_ms: seconds === undefined ? undefined : Math.round(seconds * 1_000 + (number(nanos) ?? 0) / 1_000_000),
+  };
+  const told: Told[] = [
+    said({ event_type: 'vendor.kiro.TurnMetered', key, data, facts: { fields: Object.keys(data) }, atMs }),
+  ];
+  const percentage = number(turn.context_usage_percentage);
+  const limit = number(info.context_window_tokens);
+  if (percentage === undefined) return told;
+  told.push(
+    said({
+      event_type: 'Context.UntilCompaction',
+      key,
+      data: { tokens_limit: limit, percentage_used: Math.round(percentage * 10) / 10 },
+      atMs,
+    }),
+  );
+  return told;
+}
+
+function cardOf({ companions }: ReadFile): Fields {
+  const [card] = companions;
+  if (card === undefined) return {};
+  try {
+    return fieldsOf(JSON.parse(card.toString('utf8')));
+  } catch {
+    // Half written: what it says comes with the next turn.
+    return {};
+  }
+}
