@@ -50,8 +50,9 @@ export function shellCommand({ script, tool, event, edge, provider, reply }: She
   }
   const path = quote(script);
   // An agent that has stopped listening must not end us before the event is kept, nor hear about it.
-  const say = reply ? `trap '' PIPE; { printf '%s\\n' ${quote(reply)}; } 2>/dev/null; ` : '';
-  return `${say}otel_hooks='${words.join(' ')}'; [ ! -r ${path} ] || . ${path}`;
+  const say = reply ? `trap '' PIPE; printf '%s\\n' ${quote(reply)} 2>/dev/null; ` : '';
+  // A shell that cannot read what it is to source gives up with 2, and that is an answer to some agents.
+  return `trap 'exit 0' 0; ${say}otel_hooks='${words.join(' ')}'; [ ! -r ${path} ] || . ${path} 2>/dev/null`;
 }
 
 /** The script's text. Every path is baked in, so that nothing the agent's environment says can lead it elsewhere. */

@@ -168,7 +168,8 @@ function commandFor(setup: Setup, event: string, edge: boolean): string {
   if (provider !== undefined) words.push('--provider', provider);
   if (agent.reply.stdout) words.push('--reply', `'${agent.reply.stdout}'`);
   if (setup.scope !== 'project') return `"${program.node}" "${program.bin}" ${words.join(' ')}`;
-  return `! command -v otel-hooks >/dev/null 2>&1 || otel-hooks ${words.join(' ')}`;
+  // What an agent's user has set for Node is not for this one: a module that is gone would end it before it began.
+  return `! command -v otel-hooks >/dev/null 2>&1 || NODE_OPTIONS= otel-hooks ${words.join(' ')}`;
 }
 
 const runsScript = ({ platform, scope }: Setup): boolean => platform !== 'win32' && scope !== 'project';

@@ -369,7 +369,7 @@ describe('a shell', () => {
 
   test('is given words only', () => {
     expect(shellCommand({ script: '/d/hook.sh', tool: 'a', event: 'B', edge: true, provider: 'otlp,file' })).toBe(
-      `otel_hooks='a B edge otlp,file'; [ ! -r '/d/hook.sh' ] || . '/d/hook.sh'`,
+      `trap 'exit 0' 0; otel_hooks='a B edge otlp,file'; [ ! -r '/d/hook.sh' ] || . '/d/hook.sh' 2>/dev/null`,
     );
     expect(() => shellCommand({ script: '/d/hook.sh', tool: `a'; id #`, event: 'B' })).toThrow(RangeError);
     expect(() => shellCommand({ script: '/d/hook.sh', tool: '', event: 'B' })).toThrow(RangeError);

@@ -86,7 +86,7 @@ describe('a plan', () => {
       +        "hooks": [
       +          {
       +            "type": "command",
-      +            "command": "otel_hooks='claude-code Stop'; [ ! -r '~/data/otel-hooks/hook.sh' ] || . '~/data/otel-hooks/hook.sh'",
+      +            "command": "trap 'exit 0' 0; otel_hooks='claude-code Stop'; [ ! -r '~/data/otel-hooks/hook.sh' ] || . '~/data/otel-hooks/hook.sh' 2>/dev/null",
       +            "timeout": 10
       +          }
       +        ]
@@ -152,12 +152,14 @@ describe('the command', () => {
   it('sources the script with its paths', () => {
     const path = join(home, 'data/otel-hooks/hook.sh');
     const say = (scope: Setup['scope']) => first({ scope });
-    expect(say('global')).toBe(`otel_hooks='claude-code SessionStart edge'; [ ! -r '${path}' ] || . '${path}'`);
+    expect(say('global')).toBe(
+      `trap 'exit 0' 0; otel_hooks='claude-code SessionStart edge'; [ ! -r '${path}' ] || . '${path}' 2>/dev/null`,
+    );
     expect(say('local')).toBe(say('global'));
   });
   it('names no path of this machine in a file that is shared', () => {
     expect(first({ scope: 'project', provider: 'otlp' })).toBe(
-      '! command -v otel-hooks >/dev/null 2>&1 || otel-hooks hook --tool claude-code --event SessionStart --edge --provider otlp',
+      '! command -v otel-hooks >/dev/null 2>&1 || NODE_OPTIONS= otel-hooks hook --tool claude-code --event SessionStart --edge --provider otlp',
     );
   });
   it('starts Node on Windows', () => {
