@@ -1,4 +1,5 @@
 /** Where the tests of this folder take place: a house with a collector, or a state folder that was filled beforehand. */
+import { spawn } from 'node:child_process';
 import { cpSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +9,7 @@ import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
 import { openStore } from '../../src/store/store.ts';
 import { readStatusBooks, type StatusBooks } from '../../src/view/books.ts';
 import { type Collector, type CollectorOptions, startCollector } from '../collector.ts';
-import { AGENT, enable, furnish, type House, status, vacate } from '../wire/house.ts';
+import { AGENT, enable, furnish, type House, type Ran, status, vacate } from '../wire/house.ts';
 import { type Expected, type Random, type Told, textOf } from './load.ts';
 import { type Received, receivedIn, takenBy } from './received.ts';
 
@@ -30,6 +31,27 @@ export async function stage(options: CollectorOptions = {}): Promise<Stage> {
       await collector.close();
     },
   };
+}
+
+/** As a person types it. This process goes on meanwhile: the collector lives in it. */
+export function byHand(house: House, wait: string, env: Record<string, string> = {}): Promise<Ran> {
+  return new Promise((settled, failed) => {
+    const child = spawn(process.execPath, [house.bin, 'deliver', '--wait', wait], {
+      cwd: house.project,
+      env: { ...house.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let stdout = '';
+    let stderr = '';
+    child.stdout.on('data', part => {
+      stdout += part;
+    });
+    child.stderr.on('data', part => {
+      stderr += part;
+    });
+    child.on('error', failed);
+    child.on('close', status => settled({ status, stdout, stderr }));
+  });
 }
 
 /** A folder of one's own that goes with everything in it. */

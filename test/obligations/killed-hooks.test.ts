@@ -1,0 +1,179 @@
+/**
+ * Hooks that are killed at any moment, by agents that lost patience or by the kernel: what a hook said it recorded is
+ * there with the payload's very bytes, what it did not say is there whole or counted as torn, and nobody else's event
+ * is touched. Deliver stands still meanwhile: the complete fragments in the inbox are what must arrive.
+ */
+import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync, rmSync, statfsSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { decodeFragment } from '../../src/hook/fragment.ts';
+import { imbalances } from '../../src/view/books.ts';
+import { startCollector } from '../collector.ts';
+import { AGENT, books, commandsIn, enable, furnish, vacate } from '../wire/house.ts';
+import { type Random, randomOf } from './load.ts';
+import { notRun, row } from './report.ts';
+import { bySize, seed, size } from './size.ts';
+import { byHand, receivedBy } from './stage.ts';
+
+const kills = bySize({ quick: 16, ci: 150, full: 1_000 });
+const TIMEOUT_MS = size === 'full' ? 900_000 : 120_000;
+const PARALLEL = 4;
+const SIZES = [500, 60_000, 1_200_000];
+
+interface Outcome {
+  id: string;
+  payload: string;
+  status: number | null;
+  wasKilled: boolean;
+  ms: number;
+}
+
+it(`R2 ${kills} SIGKILLs of hooks, on disk (seed ${seed})`, { timeout: TIMEOUT_MS }, () => killHooks('disk', tmpdir()));
+
+it(`R2 ${kills} SIGKILLs of hooks, on tmpfs (seed ${seed})`, { timeout: TIMEOUT_MS }, context => {
+  const TMPFS = 0x01021994;
+  if (!isOfType('/dev/shm', TMPFS)) notRun(context, 'R2', 'SIGKILLs of hooks, on tmpfs', '/dev/shm is no tmpfs');
+  return killHooks('tmpfs', '/dev/shm');
+});
+
+function isOfType(path: string, type: number): boolean {
+  try {
+    return statfsSync(path).type === type;
+  } catch {
+    // No such folder on this system.
+    return false;
+  }
+}
+
+async function killHooks(where: string, parent: string): Promise<void> {
+  const random = randomOf(seed + where.length);
+  const collector = await startCollector();
+  const house = furnish('built', 'otel-hooks-killed-', parent);
+  try {
+    expect(enable(house, collector.url).status).toBe(0);
+    // Somebody who lives has the lock, so no hook starts a delivery. The folders are made by the first.
+    const first = await hook('first', random, 'node', 500, undefined);
+    writeFileSync(join(house.state, 'lock'), `${process.pid} {"v":1}\n`);
+    const outcomes = [first];
+    let killed = 0;
+    while (killed < kills) {
+      const some = await Promise.all(
+        Array.from({ length: PARALLEL }, () => {
+          const bytes = SIZES[Math.floor(random() * SIZES.length)] ?? 500;
+          const mouth = random() < 0.5 ? 'sh' : 'node';
+          // Node is busy starting for most of its life, a shell for some milliseconds.
+          const afterMs = random() < 0.2 ? undefined : random() * (mouth === 'node' ? 60 : 25);
+          return hook(`n${outcomes.length}-${Math.floor(random() * 1e9)}`, random, mouth, bytes, afterMs);
+        }),
+      );
+      outcomes.push(...some);
+      killed += some.filter(each => each.wasKilled).length;
+    }
+
+    const inbox = join(house.state, 'inbox');
+    const found = new Map<string, string>();
+    let torn = 0;
+    for (const name of readdirSync(inbox)) {
+      const path = join(inbox, name);
+      const decoded = decodeFragment(name, readFileSync(path), statSync(path).mtimeMs);
+      if (!decoded.ok) {
+        torn += 1;
+        // Old enough for a verdict: nobody is writing it any more.
+        utimesSync(path, 1, 1);
+        continue;
+      }
+      const text = decoded.fragment.payload.toString();
+      found.set(String((JSON.parse(text) as { tool_use_id: string }).tool_use_id), text);
+    }
+    const promised = outcomes.filter(each => each.status === 0);
+    const lost = promised.filter(each => found.get(each.id) !== each.payload);
+    const damaged = [...found].filter(([id, text]) => outcomes.find(each => each.id === id)?.payload !== text);
+
+    rmSync(join(house.state, 'lock'));
+    expect((await byHand(house, '60s')).status).toBe(0);
+    const after = books(house);
+    const arrived = new Set(
+      collector
+        .records()
+        .filter(record => record.plain['agent_hooks.event.type'] === 'Action.Before')
+        .map(record => String(record.plain['gen_ai.tool.call.id'])),
+    );
+    const undelivered = [...found.keys()].filter(id => !arrived.has(id));
+    row('R2', `SIGKILLs of hooks, on ${where}, 0.5 KB, 60 KB, 1.2 MB`, {
+      faults: killed,
+      obligations: found.size,
+      delivered: arrived.size,
+      duplicated: receivedBy(collector).repeatedItems,
+      lost: lost.length + undelivered.length,
+      quarantined: after?.fragments.quarantined ?? 0,
+      longestHookMs: Math.max(...promised.map(each => each.ms)),
+      note: `${promised.length} hooks were let live`,
+    });
+    expect(lost.map(each => each.id)).toEqual([]);
+    expect(damaged).toEqual([]);
+    expect(undelivered).toEqual([]);
+    expect(arrived.size).toBe(found.size);
+    expect(after?.fragments).toMatchObject({ waiting: 0, journaled: found.size, quarantined: torn });
+    expect(after && imbalances(after)).toEqual([]);
+    expect(receivedBy(collector).repeatedItems).toBe(0);
+  } finally {
+    await vacate(house);
+    await collector.close();
+  }
+
+  function hook(
+    id: string,
+    dice: Random,
+    mouth: 'sh' | 'node',
+    bytes: number,
+    killAfterMs: number | undefined,
+  ): Promise<Outcome> {
+    const fields = {
+      session_id: `killed-${seed}`,
+      cwd: '/',
+      hook_event_name: 'PreToolUse',
+      tool_name: 'Bash',
+      tool_use_id: id,
+    };
+    const payload = JSON.stringify({ ...fields, tool_input: { command: textOf(bytes, dice) } });
+    const command = commandsIn(house).get('PreToolUse') ?? '';
+    const [program, args] =
+      mouth === 'sh'
+        ? ['/bin/sh', ['-c', command]]
+        : [process.execPath, [house.bin, 'hook', '--tool', AGENT, '--event', 'PreToolUse']];
+    return new Promise((settled, failed) => {
+      const startMs = performance.now();
+      let wasKilled = false;
+      // A group of its own: the shell and its `cat` die at one moment, or the shell alone.
+      const child = spawn(program, args, {
+        cwd: house.project,
+        env: house.env,
+        detached: true,
+        stdio: ['pipe', 'ignore', 'ignore'],
+      });
+      child.on('error', failed);
+      child.on('close', status => settled({ id, payload, status, wasKilled, ms: performance.now() - startMs }));
+      child.stdin.on('error', () => undefined);
+      child.stdin.end(payload);
+      if (killAfterMs === undefined) return;
+      setTimeout(() => {
+        if (child.exitCode !== null || child.pid === undefined) return;
+        wasKilled = true;
+        try {
+          process.kill(dice() < 0.5 ? -child.pid : child.pid, 'SIGKILL');
+        } catch {
+          // It ended in this moment, and nobody was killed.
+          wasKilled = false;
+        }
+      }, killAfterMs);
+    });
+  }
+}
+
+/** Of that many bytes, different each time, so that no two payloads could be taken for each other. */
+function textOf(bytes: number, random: Random): string {
+  const word = Math.floor(random() * 2 ** 32).toString(16);
+  return word.repeat(Math.ceil(bytes / word.length)).slice(0, bytes);
+}

@@ -1,0 +1,211 @@
+/** A collector that is away or hangs: hooks do not notice, taking from the inbox goes on, and afterwards all arrives. */
+import { spawn } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { countItems } from '../../src/ship/otlp-body.ts';
+import { imbalances } from '../../src/view/books.ts';
+import { type Received as Post, type Reply, startCollector } from '../collector.ts';
+import { books, until } from '../wire/house.ts';
+import { drive, memoryOf, watchMemory } from './drive.ts';
+import { loadOf, randomOf, type Told } from './load.ts';
+import { row } from './report.ts';
+import { bySize, seed, size } from './size.ts';
+import {
+  booksOf,
+  byHand,
+  checkBooks,
+  checkWhole,
+  exporting,
+  fill,
+  founded,
+  lostOf,
+  receivedBy,
+  room,
+  stage,
+} from './stage.ts';
+
+const { hooks, parallel } = bySize({
+  quick: { hooks: 40, parallel: 8 },
+  ci: { hooks: 500, parallel: 32 },
+  full: { hooks: 10_000, parallel: 64 },
+});
+const TIMEOUT_MS = size === 'full' ? 1_800_000 : 120_000;
+/** A delivery that waits for an answer is asked to hand over, and does when it has one or none came. */
+const env = { OTEL_HOOKS_LINGER: '500ms', OTEL_EXPORTER_OTLP_TIMEOUT: '1000' };
+
+it(`R5 a collector that is away for ${hooks} hooks (seed ${seed})`, { timeout: TIMEOUT_MS }, async () => {
+  const { house, collector, leave } = await stage();
+  try {
+    await collector.stop();
+    const load = loadOf(hooks, randomOf(seed), `away-${seed}`);
+    const rss = watchMemory(house);
+    const driven = await drive(house, load, { parallel, random: randomOf(seed + 1), env });
+    await collector.start();
+    const typed = await byHand(house, '60s');
+    const received = receivedBy(collector);
+    row('R5', `collector away, ${parallel} hooks at a time`, {
+      obligations: hooks,
+      delivered: received.records.size,
+      duplicated: received.repeatedItems,
+      lost: lostOf(received, load.expected),
+      longestHookMs: driven.longestHookMs,
+      rssMb: rss(),
+    });
+    expect(driven.harmful).toEqual([]);
+    expect(typed).toMatchObject({ status: 0, stderr: '' });
+    checkWhole(received, load.expected);
+    checkBooks(house, load.expected);
+    expect(received.repeatedItems).toBe(0);
+  } finally {
+    await leave();
+  }
+});
+
+it(`R5 taking goes on while the collector hangs (seed ${seed})`, { timeout: TIMEOUT_MS }, async () => {
+  let isWell = false;
+  const { house, collector, leave } = await stage({ answer: () => (isWell ? { status: 200 } : 'hang') });
+  try {
+    const load = loadOf(hooks, randomOf(seed + 2), `hangs-${seed}`);
+    const rss = watchMemory(house);
+    const driven = await drive(house, load, { parallel, random: randomOf(seed + 3), env });
+    // All is taken, though nobody ever answered.
+    await until(() => books(house)?.fragments.waiting === 0, 30_000);
+    const during = books(house);
+    const asked = collector.requests.length;
+    isWell = true;
+    const typed = await byHand(house, '60s');
+    const received = receivedBy(collector);
+    row('R5', `collector hangs, ${parallel} hooks at a time`, {
+      obligations: hooks,
+      delivered: received.records.size,
+      duplicated: received.repeatedItems,
+      lost: lostOf(received, load.expected),
+      longestHookMs: driven.longestHookMs,
+      rssMb: rss(),
+      note: `${asked} requests hung`,
+    });
+    expect(driven.harmful).toEqual([]);
+    expect(asked).toBeGreaterThan(0);
+    expect(during?.fragments).toMatchObject({ received: hooks, journaled: hooks, waiting: 0 });
+    expect(typed).toMatchObject({ status: 0 });
+    checkWhole(received, load.expected);
+    checkBooks(house, load.expected);
+    expect(received.repeatedItems).toBe(0);
+  } finally {
+    await leave();
+  }
+});
+
+/** Sessions of plain actions, 500 events each: little work for us, so that the number is what counts. */
+function* plainSessions(events: number): Generator<Told[]> {
+  const PER_SESSION = 500;
+  for (let s = 0; s * PER_SESSION < events; s += 1) {
+    const base = { session_id: `backlog-${seed}-${s}`, cwd: '/' };
+    const told: Told[] = [
+      { event: 'SessionStart', payload: { ...base, hook_event_name: 'SessionStart', source: 'startup' } },
+    ];
+    for (let call = 0; told.length < PER_SESSION - 1; call += 1) {
+      const fields = {
+        ...base,
+        tool_name: 'Bash',
+        tool_use_id: `${s}-${call}`,
+        tool_input: { command: 'ls -l'.repeat(20) },
+      };
+      told.push({ event: 'PreToolUse', payload: { ...fields, hook_event_name: 'PreToolUse' } });
+      told.push({ event: 'PostToolUse', payload: { ...fields, hook_event_name: 'PostToolUse', duration_ms: 3 } });
+    }
+    told.length = PER_SESSION - 1;
+    told.push({ event: 'SessionEnd', payload: { ...base, hook_event_name: 'SessionEnd', reason: 'other' } });
+    yield told;
+  }
+}
+
+const backlog = bySize({ quick: 0, ci: 20_000, full: 1_000_000 });
+it.skipIf(backlog === 0)(
+  `R5 ${backlog} events wait, first as fragments, then as bodies (seed ${seed})`,
+  {
+    timeout: size === 'full' ? 7_200_000 : 180_000,
+  },
+  async () => {
+    const { folder, leave } = room();
+    const counts = { traces: 0, logs: 0, metrics: 0 };
+    const answer = (post: Post): Reply => {
+      if (post.signal) counts[post.signal] += countItems(post.body) ?? 0;
+      // What was counted need not be kept: this process has memory for other things.
+      collector.requests.length = 0;
+      return { status: 200 };
+    };
+    const collector = await startCollector({ answer });
+    try {
+      const state = founded(join(folder, 'state'));
+      let written = 0;
+      for (const told of plainSessions(backlog)) {
+        fill(state, told, { env: exporting(collector.url), random: randomOf(seed), after: written });
+        written += told.length;
+      }
+      await collector.stop();
+      const taking = await deliverAlone(folder, state, backlog);
+      const during = booksOf(state);
+      await collector.start();
+      const sending = await deliverAlone(folder, state, backlog);
+      const after = booksOf(state);
+      const [account] = after.destinations;
+      row('R5', `${backlog} events wait as fragments`, {
+        obligations: written,
+        delivered: during.fragments.journaled,
+        lost: written - during.fragments.journaled,
+        rssMb: taking.rssMb,
+        note: `taken in ${(taking.ms / 1_000).toFixed(0)} s`,
+      });
+      row('R5', `${backlog} events wait as bodies`, {
+        obligations: written,
+        delivered: counts.logs,
+        lost: written - counts.logs,
+        rssMb: sending.rssMb,
+        note: `${counts.traces} spans too, sent in ${(sending.ms / 1_000).toFixed(0)} s`,
+      });
+      expect(during.fragments).toMatchObject({ received: written, waiting: 0, journaled: written, dropped: {} });
+      expect(during.destinations[0]?.logs).toMatchObject({ produced: written, waiting: written, accepted: 0 });
+      expect(account?.logs).toMatchObject({
+        produced: written,
+        accepted: written,
+        waiting: 0,
+        rejected: {},
+        dropped: {},
+      });
+      expect(account?.spans).toMatchObject({ waiting: 0, rejected: {}, dropped: {} });
+      expect(counts.logs).toBe(written);
+      expect(counts.traces).toBe(account?.spans.accepted);
+      expect(imbalances(during)).toEqual([]);
+      expect(imbalances(after)).toEqual([]);
+      expect(taking.rssMb).toBeLessThanOrEqual(256);
+      expect(sending.rssMb).toBeLessThanOrEqual(256);
+    } finally {
+      await collector.close();
+      leave();
+    }
+  },
+);
+
+/** A delivery by hand in a process of its own, with limits lifted, for as long as so many events may take. */
+async function deliverAlone(home: string, state: string, events: number): Promise<{ rssMb: number; ms: number }> {
+  const config = join(home, '.config', 'otel-hooks');
+  mkdirSync(config, { recursive: true });
+  const none = { inbox_mb: 0, inbox_files: 0, outbox_mb: 0, outbox_files: 0, journal_mb: 0, journal_files: 0 };
+  writeFileSync(join(config, 'config.json'), JSON.stringify({ keep: none }));
+  const bin = join(import.meta.dirname, '..', '..', 'dist', 'otel-hooks.cjs');
+  const wait = `${Math.max(30, events / 500)}s`;
+  const startMs = performance.now();
+  const child = spawn(process.execPath, [bin, 'deliver', '--wait', wait, '--state-dir', state], {
+    stdio: 'ignore',
+    env: { HOME: home, PATH: process.env.PATH ?? '' },
+  });
+  let rssMb = 0;
+  const timer = setInterval(() => {
+    rssMb = Math.max(rssMb, (child.pid && memoryOf(child.pid)) || 0);
+  }, 100);
+  await new Promise(resolve => child.on('close', resolve));
+  clearInterval(timer);
+  return { rssMb, ms: performance.now() - startMs };
+}

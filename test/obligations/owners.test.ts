@@ -1,0 +1,105 @@
+/** Several deliveries on one folder, and one that is stopped for a while and goes on: one owner at a time, nothing twice. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect, it } from 'vitest';
+import { delivered } from '../wire/house.ts';
+import { delivering, drive, startDeliver, watchMemory } from './drive.ts';
+import { loadOf, randomOf } from './load.ts';
+import { row } from './report.ts';
+import { bySize, seed, size } from './size.ts';
+import { byHand, checkBooks, checkWhole, lostOf, receivedBy, stage } from './stage.ts';
+
+const { hooks, parallel, stopS } = bySize({
+  quick: { hooks: 40, parallel: 8, stopS: 0 },
+  ci: { hooks: 400, parallel: 16, stopS: 36 },
+  full: { hooks: 4_000, parallel: 32, stopS: 60 },
+});
+const TIMEOUT_MS = size === 'full' ? 900_000 : 180_000;
+const env = { OTEL_HOOKS_LINGER: '500ms' };
+
+it(`R12 deliveries without number on one folder (seed ${seed})`, { timeout: TIMEOUT_MS }, async () => {
+  const { house, collector, leave } = await stage();
+  try {
+    const load = loadOf(hooks, randomOf(seed), `crowd-${seed}`);
+    let started = 0;
+    const crowd = setInterval(() => {
+      startDeliver(house, env);
+      startDeliver(house, env);
+      started += 2;
+    }, 400);
+    const rss = watchMemory(house);
+    const driven = await drive(house, load, { parallel, random: randomOf(seed + 1), env });
+    const typed = await byHand(house, '30s');
+    clearInterval(crowd);
+    await delivered(house);
+    const received = receivedBy(collector);
+    row('R12', 'deliveries started twice each 0.4 s, and one by hand', {
+      faults: started,
+      obligations: hooks,
+      delivered: received.records.size,
+      duplicated: received.repeatedItems,
+      lost: lostOf(received, load.expected),
+      longestHookMs: driven.longestHookMs,
+      rssMb: rss(),
+    });
+    expect(started).toBeGreaterThan(0);
+    expect(driven.harmful).toEqual([]);
+    // Everything left, or another took over before it could tell.
+    expect([0, 1]).toContain(typed.status);
+    checkWhole(received, load.expected);
+    checkBooks(house, load.expected);
+    expect(received.repeatedItems).toBe(0);
+  } finally {
+    await leave();
+  }
+});
+
+it.skipIf(stopS === 0)(
+  `R12 an owner is stopped for ${stopS} s and goes on (seed ${seed})`,
+  {
+    timeout: TIMEOUT_MS,
+  },
+  async () => {
+    const random = randomOf(seed + 5);
+    const slowly = () => pause(random() * 30, { status: 200 });
+    const { house, collector, leave } = await stage({ answer: slowly });
+    try {
+      const load = loadOf(hooks, randomOf(seed + 2), `stopped-${seed}`);
+      const half = { sessions: load.sessions.map(phases => phases.slice(0, 2)), expected: load.expected };
+      const rest = { sessions: load.sessions.map(phases => phases.slice(2)), expected: load.expected };
+      // It lingers, so that somebody is there to be stopped.
+      const first = await drive(house, half, {
+        parallel,
+        random: randomOf(seed + 3),
+        env: { OTEL_HOOKS_LINGER: '30s' },
+      });
+      const stopped = delivering(house);
+      if (stopped === undefined) throw new Error('nobody delivers');
+      process.kill(stopped, 'SIGSTOP');
+      const driving = drive(house, rest, { parallel, random: randomOf(seed + 4), env });
+      const kicks = setInterval(() => startDeliver(house, env), 2_000);
+      await pause(stopS * 1_000);
+      const heir = delivering(house);
+      process.kill(stopped, 'SIGCONT');
+      const second = await driving;
+      await delivered(house, 60_000).finally(() => clearInterval(kicks));
+      await delivered(house, 60_000);
+      const received = receivedBy(collector);
+      row('R12', `the owner stopped for ${stopS} s`, {
+        faults: 1,
+        obligations: hooks,
+        delivered: received.records.size,
+        duplicated: received.repeatedItems,
+        lost: lostOf(received, load.expected),
+        longestHookMs: Math.max(first.longestHookMs, second.longestHookMs),
+        note: heir === stopped ? 'nobody took over' : 'another took over',
+      });
+      expect(heir).not.toBe(stopped);
+      expect([...first.harmful, ...second.harmful]).toEqual([]);
+      checkWhole(received, load.expected);
+      checkBooks(house, load.expected);
+      expect(received.repeatedRequests).toBeLessThanOrEqual(1);
+    } finally {
+      await leave();
+    }
+  },
+);
