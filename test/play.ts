@@ -41,7 +41,7 @@ export const limits: Limits = {
   log: { attributes: 128 },
 };
 
-const pinned: Pinned = {
+export const pinned: Pinned = {
   destinations: [],
   resource: {},
   denyAsError: false,

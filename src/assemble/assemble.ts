@@ -56,6 +56,8 @@ const KNOWN_TURNS = 64;
 const KNOWN_CALLS = 512;
 const OPEN_ACTIONS = 1_024;
 const OPEN_SUBAGENTS = 256;
+/** Calls that launch subagents and are over, before anything told of these. */
+const ENDED_LAUNCHES = 32;
 
 export const SETTLED = 'vendor.otel-hooks.Settled';
 export const AMENDED = 'vendor.otel-hooks.Amended';
@@ -374,7 +376,7 @@ function subagentOf(state: FoldState, at: At): OpenSubagent | undefined {
     return undefined;
   }
   const runs = state.subagentRuns.find(([known]) => known === id)?.[1] ?? 0;
-  const launched = launchOf(state, id, at.facts);
+  const launched = launchOf(state, id, at);
   const subagent: OpenSubagent = {
     id,
     agent: at.facts.agent,
@@ -397,7 +399,7 @@ function subagentOf(state: FoldState, at: At): OpenSubagent | undefined {
 function launchOf(
   state: FoldState,
   id: string,
-  { agent, launched_by: call }: Partial<Facts>,
+  { facts: { agent, launched_by: call }, atMs }: At,
 ): { launch: Launch; sure: boolean } | undefined {
   const named = state.launches.findLast(launch => launch.subagent === id);
   if (named !== undefined) return { launch: named, sure: true };
@@ -412,8 +414,21 @@ function launchOf(
       !taken.has(action.call) &&
       (action.launches.agent === agent || agent === undefined || agent === ''),
   );
-  if (open?.call === undefined) return undefined;
-  return { launch: launchAt(state, open.call, open.subagent), sure: false };
+  if (open?.call !== undefined) {
+    open.launched = true;
+    return { launch: launchAt(state, open.call, open.subagent), sure: false };
+  }
+  // Told by a transcript, it may have begun while a call ran that is over by now.
+  const over = state.endedLaunches?.find(
+    ended =>
+      ended.startMs <= atMs &&
+      atMs <= ended.endMs &&
+      !taken.has(ended.call) &&
+      (ended.agent === agent || agent === undefined || agent === ''),
+  );
+  if (over === undefined) return undefined;
+  state.endedLaunches = state.endedLaunches?.filter(ended => ended !== over);
+  return { launch: over, sure: true };
 }
 
 const launchAt = (state: FoldState, call: string, subagent: string | undefined): Launch => ({
@@ -427,6 +442,8 @@ const launchKey = ({ call, session }: Launch): SpanKey => ({ kind: 'action', ses
 /** The agent names the subagent that a call launched: what was only concluded is mended, as long as it is held. */
 function linkLaunch(state: FoldState, at: At, call: string, id: string, owner: string | undefined): void {
   if (id === owner) return;
+  const launching = own(state.actions, call);
+  if (launching) launching.launched = true;
   const launch = launchAt(state, call, owner);
   state.launches.push({ subagent: id, ...launch });
   if (state.launches.length > OPEN_SUBAGENTS) state.launches.shift();
@@ -579,6 +596,18 @@ function endOf(
   };
 }
 
+/** How an action ended, as far as facts alone say so. */
+function endByFacts({
+  interrupted,
+  exit_code,
+  error_type,
+}: Partial<Facts>): Partial<Pick<Closing, 'outcome' | 'errorType'>> {
+  if (interrupted) return { outcome: 'interrupted', errorType: 'interrupted' };
+  if (exit_code === 0 && error_type === undefined) return { outcome: 'success' };
+  if (exit_code === undefined && error_type === undefined) return {};
+  return { outcome: 'failure', errorType: error_type ?? 'exit_code' };
+}
+
 /** An action as its first event tells it. */
 function actionOf(state: FoldState, at: At, { name }: Action, decision: FinishedDecision | undefined): OpenAction {
   const { facts, event } = at;
@@ -617,6 +646,7 @@ interface Closing {
 function closeAction(state: FoldState, at: At, call: string, action: OpenAction, closing: Closing): void {
   delete state.actions[call];
   leave(state, call);
+  keepLaunch(state, call, action, closing.endMs);
   const { outcome, endMs, durationMs } = closing;
   const native = durationMs !== undefined && durationMs >= 0 && durationMs <= LONGEST_ACTION_MS;
   const startMs = native ? endMs - durationMs : action.beforeMs;
@@ -687,6 +717,13 @@ function closeAction(state: FoldState, at: At, call: string, action: OpenAction,
       executable: action.executable,
     },
   });
+}
+
+function keepLaunch(state: FoldState, call: string, action: OpenAction, endMs: number): void {
+  const { launches, launched, subagent, beforeMs } = action;
+  if (launches === undefined || launches.id !== undefined || launched) return;
+  const launch = { ...launchAt(state, call, subagent), agent: launches.agent, startMs: beforeMs, endMs };
+  state.endedLaunches = [...(state.endedLaunches ?? []), launch].slice(-ENDED_LAUNCHES);
 }
 
 /** The calls that have left as a set, for as long as the state itself lives. */
@@ -884,7 +921,7 @@ function sessionHolder(state: FoldState, trace: TraceKey): Holder | undefined {
 function heldSpan(state: FoldState, key: SpanKey): Exclude<FinishedSpan, { kind: 'action' | 'chat' }> | undefined {
   for (const { span } of state.held) {
     if (span.kind === 'action' || span.kind === 'chat' || span.kind !== key.kind) continue;
-    if (span.key.session === key.session && span.key.parts.join('\0') === key.parts.join('\0')) return span;
+    if (sameKey(span.key, key)) return span;
   }
   return undefined;
 }
@@ -919,6 +956,12 @@ function correct(state: FoldState, at: At, call: string): boolean {
   const { event, facts, atMs } = at;
   const type = event.event_type === AMENDED ? event.data.type : event.event_type;
   const source = facts.time ?? 'arrival';
+  if (span.tool === 'unknown' && facts.tool !== undefined) {
+    // Some hooks tell the end of a call without its name.
+    span.tool = facts.tool;
+    span.mcpServer = facts.mcp?.server;
+    if (event.event_type === 'Action.Before') span.name = event.data.action.name ?? span.name;
+  }
   if (type === 'Action.Before') {
     Object.assign(span, ends(atMs, Math.max(atMs, span.endMs)));
     return true;
@@ -929,6 +972,11 @@ function correct(state: FoldState, at: At, call: string): boolean {
     span.closedBy = event.event_id;
   } else {
     span.exitCode = facts.exit_code ?? span.exitCode;
+    // A hook may tell that a call is over, and not how it ended.
+    if (span.outcome === 'unknown') {
+      Object.assign(span, endByFacts(facts));
+      if (span.outcome === 'failure') countFailure(state, span);
+    }
   }
   const native = facts.duration_ms !== undefined && facts.duration_ms >= 0 && facts.duration_ms <= LONGEST_ACTION_MS;
   const startMs = native ? atMs - (facts.duration_ms ?? 0) : Math.min(span.startMs, atMs);
@@ -938,6 +986,22 @@ function correct(state: FoldState, at: At, call: string): boolean {
   if (source === 'transcript') held.unread = false;
   return true;
 }
+
+/** What held an action when it closed has counted it already, and not yet as failed. */
+function countFailure(state: FoldState, { parent, subagent, trace }: ActionSpan): void {
+  const { turn, segment } = state;
+  const isOpen =
+    turn !== undefined && parent?.kind === 'turn' && sameKey(turnKey(state, turn.key, turn.ordinal), parent);
+  const holder = isOpen ? turn : parent && subagent === undefined ? heldSpan(state, parent) : undefined;
+  const session =
+    segment?.number === trace.segment && state.endedMs === undefined
+      ? segment
+      : heldSpan(state, { ...sessionKey(state), parts: [String(trace.segment)] });
+  for (const each of [holder, session]) if (each !== undefined && 'failed' in each) each.failed += 1;
+}
+
+const sameKey = (one: SpanKey, other: SpanKey): boolean =>
+  one.session === other.session && one.parts.join('\0') === other.parts.join('\0');
 
 function effects(state: FoldState, at: At): void {
   for (const call of at.facts.over ?? []) {
@@ -954,8 +1018,9 @@ function finish(state: FoldState, at: At): void {
   if (at.late !== undefined) {
     if (event.event_type === 'Agent.Response' && at.facts.interrupted) interruptHeld(state, at);
   } else if (event.event_type === 'Agent.Response' && event.data.final && main) {
-    const interrupted = at.facts.interrupted === true;
-    closeTurn(state, at, interrupted ? 'interrupted' : 'completed', interrupted ? 'interrupted' : undefined, at.atMs);
+    const errorType = at.facts.interrupted ? 'interrupted' : at.facts.error_type;
+    const outcome = at.facts.interrupted ? 'interrupted' : errorType === undefined ? 'completed' : 'failed';
+    closeTurn(state, at, outcome, errorType, at.atMs);
   } else if (event.event_type === 'Model.Failed' && main) {
     closeTurn(state, at, 'failed', at.facts.error_type ?? 'model_error', at.atMs);
   } else if (event.event_type === 'Prompt.Submitted' && event.data.decision?.outcome === 'deny') {

@@ -27,6 +27,8 @@ export interface FoldState {
   leftCalls: string[];
   /** Launching calls by the subagent they started, as far as known, newest last. */
   launches: (Launch & { subagent: string })[];
+  /** Calls that launched something nobody told of, and are over. */
+  endedLaunches?: (Launch & { agent: string | undefined; startMs: number; endMs: number })[];
   /** Closed, but not settled: waiting for the transcript or for evidence. */
   held: Held[];
   lastMs: number;
@@ -95,6 +97,8 @@ export interface OpenAction {
   risk: OpenRisk | undefined;
   mode: string | undefined;
   launches: { id?: string | undefined; agent?: string | undefined } | undefined;
+  /** A subagent was found that it launched. */
+  launched?: true;
   /** Known to be over at this time, without word of its outcome. */
   overMs: number | undefined;
   parent: SpanKey;

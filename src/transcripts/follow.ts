@@ -52,7 +52,7 @@ export function follow(following: Following): Followed {
     followed.isThere = true;
     followed.writtenMs = Math.max(followed.writtenMs, stat.writtenMs);
     const name = file.session === undefined ? file.path : `${file.path}#${file.session}`;
-    const known = state.files[name] ?? { at: 0, memory: {} };
+    const known = state.files[name] ?? { at: 0, memory: {}, again: state.isAgain && Number.MAX_SAFE_INTEGER };
     state.files[name] = known;
     if (read.format === 'document') readDocument(following, read, file, known, stat);
     else if (stat.sizeBytes !== known.at || known.at === 0) {
@@ -72,10 +72,11 @@ export function rest(following: Following, fits: (file: TranscriptFile) => boole
   for (const file of filesOf(following)) {
     const known = state.files[file.path];
     if (known === undefined || !fits(file)) continue;
+    const atMs = known.lastMs ?? Math.floor(following.eyes.stat(file.path)?.writtenMs ?? 0);
     const told = guarded(following, () =>
       read.rest?.(memoryOver(known.memory, following.hash), opened(following, file)),
     );
-    for (const each of told) following.tell(each, { atMs: known.lastMs, subagent: file.subagent, isAgain: false });
+    for (const each of told) following.tell(each, { atMs, subagent: file.subagent, isAgain: false });
   }
 }
 
@@ -109,6 +110,8 @@ interface Cursor {
   known: FileState;
   rows: Rows;
   memory: ReturnType<typeof memoryOver>;
+  /** The time of rows that have none, nor any before them. */
+  writtenMs: number;
   /** The next row, and its time: never before that of the rows before it. */
   next: { row: Row; atMs: number | undefined; orderMs: number } | undefined;
 }
@@ -135,6 +138,7 @@ function cursorAt(
     known,
     rows: rowsFrom(eyes, file.path, known.at, stat.sizeBytes, following.odd),
     memory: memoryOver(known.memory, following.hash),
+    writtenMs: Math.floor(stat.writtenMs),
     next: undefined,
   };
   advance(cursor, reader);
@@ -181,7 +185,8 @@ function merge(following: Following, reader: LineReader, cursors: Cursor[]): boo
     known.lastMs = orderMs === 0 ? undefined : orderMs;
     const told = guarded(following, () => reader.row(row.fields, cursor.memory, file));
     const isAgain = known.again !== undefined;
-    for (const each of told) following.tell(each, { atMs: atMs ?? known.lastMs, subagent: file.subagent, isAgain });
+    const tellingMs = atMs ?? known.lastMs ?? cursor.writtenMs;
+    for (const each of told) following.tell(each, { atMs: tellingMs, subagent: file.subagent, isAgain });
     known.at = row.end;
     if (known.again !== undefined && known.at >= known.again) known.again = undefined;
     cursor.rows.take();
@@ -238,7 +243,11 @@ function readDocument(
       continue;
     }
     known.lastMs = atMs ?? known.lastMs;
-    following.tell(each, { atMs: known.lastMs, subagent: file.subagent, isAgain: known.at > 0 });
+    following.tell(each, {
+      atMs: known.lastMs,
+      subagent: file.subagent,
+      isAgain: known.at > 0 || known.again !== undefined,
+    });
   }
   following.budget.bytes -= stat.sizeBytes;
   known.at = stat.sizeBytes;

@@ -42,7 +42,8 @@ for (const { id, transcript } of agents) {
       expect(readRows(transcript, lines.join('\n'), root, of, true).told).toEqual(whole);
     });
 
-    test('says nothing new when it is written once more', () => {
+    // Two equal rows without ids are two.
+    test.skipIf(head.includes('# its rows have no ids\n'))('says nothing new when it is written once more', () => {
       const once = readRows(transcript, lines.join('\n'), root, of).readings;
       const twice = readRows(transcript, [...lines, ...lines].join('\n'), root, of).readings;
       expect(twice).toEqual(once);

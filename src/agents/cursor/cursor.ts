@@ -12,22 +12,10 @@
  */
 import type { AgentMode, Fields } from '../../event/event.ts';
 import { canonicalJson } from '../../lib/hash.ts';
-import { fieldsOf, isFields, number, own, text, word } from '../../lib/read.ts';
+import { number, own, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
-
-/** The set is open: these are the names that were seen. */
-const actions = {
-  Delete: 'delete_file',
-  Grep: 'grep',
-  Read: 'read_file',
-  Shell: 'shell',
-  Task: 'agent',
-  WebFetch: 'web_search',
-  WebSearch: 'web_search',
-  Write: 'write_file',
-} as const satisfies Record<string, string>;
-
-const actionNames: Readonly<Record<string, string>> = actions;
+import { actionName, actions, inputOf, launchedBy, mcpToolOf, toolFacts } from './tools.ts';
+import { transcript } from './transcript.ts';
 
 const modes: Record<string, AgentMode> = { agent: 'agent', ask: 'chat', edit: 'edit' };
 
@@ -86,7 +74,7 @@ const events: Record<string, HookEvent> = {
             event_type: 'Action.Before',
             key: call,
             data: { action: { name: actionName(fields), input: inputOf(fields.tool_input) } },
-            facts: { ...toolFacts(fields, call, memory), call, launches: launchedBy(fields, call, memory) },
+            facts: { ...callFacts(fields, call, memory), call },
           },
           memory,
         ),
@@ -110,10 +98,9 @@ const events: Record<string, HookEvent> = {
               },
             },
             facts: {
-              ...toolFacts(fields, call, memory),
+              ...callFacts(fields, call, memory),
               call,
               duration_ms: number(fields.duration),
-              launches: launchedBy(fields, call, memory),
             },
           },
           memory,
@@ -124,12 +111,7 @@ const events: Record<string, HookEvent> = {
   postToolUseFailure: {
     read(fields, memory) {
       const call = callOf(fields, toolCall(fields), 'A', memory).id;
-      const facts = {
-        ...toolFacts(fields, call, memory),
-        call,
-        duration_ms: number(fields.duration),
-        launches: launchedBy(fields, call, memory),
-      };
+      const facts = { ...callFacts(fields, call, memory), call, duration_ms: number(fields.duration) };
       const action = { name: actionName(fields), input: inputOf(fields.tool_input) };
       if (fields.failure_type === 'permission_denied') {
         const denied = { ...facts, decision: { source: 'unknown', basis: 'observed' } as const };
@@ -259,7 +241,12 @@ const events: Record<string, HookEvent> = {
           key: id,
           data: { start_reason: 'new' },
           subagent: id,
-          facts: { ...turnOf(fields), agent: word(fields.subagent_type), model: modelOf(fields.subagent_model) },
+          facts: {
+            ...turnOf(fields),
+            agent: word(fields.subagent_type),
+            model: modelOf(fields.subagent_model),
+            launched_by: call !== undefined && isRunning(call, memory) ? call : undefined,
+          },
         }),
       ];
     },
@@ -338,19 +325,19 @@ const events: Record<string, HookEvent> = {
       memory.forget('response', generation);
       keepUsage(fields, memory);
       const tokens = usageOver(fields, memory, ({ turn }) => turn === generation);
-      if (fields.status === 'error') {
-        return [
-          ...tokens,
-          said(fields, {
-            event_type: 'Agent.Error',
-            data: { error_type: 'UnhandledException', error_message: text(fields.error_message) },
-            facts: { ...turnOf(fields), error_type: 'agent_error' },
-          }),
-        ];
-      }
+      const failed = fields.status === 'error';
+      const error: Reading[] = failed
+        ? [
+            said(fields, {
+              event_type: 'Agent.Error',
+              data: { error_type: 'UnhandledException', error_message: text(fields.error_message) },
+            }),
+          ]
+        : [];
       const aborted = fields.status === 'aborted';
       return [
         ...tokens,
+        ...error,
         said(fields, {
           event_type: 'Agent.Response',
           data: {
@@ -358,7 +345,11 @@ const events: Record<string, HookEvent> = {
             response_hash: hash,
             final: true,
           },
-          facts: { ...turnOf(fields), interrupted: aborted || undefined },
+          facts: {
+            ...turnOf(fields),
+            interrupted: aborted || undefined,
+            error_type: failed ? 'agent_error' : undefined,
+          },
         }),
       ];
     },
@@ -394,7 +385,7 @@ export const cursor: Agent = {
   events,
   actions,
   settles: { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' },
-  transcript: absent('its transcript has neither ids nor times, tokens or results: nothing that hooks do not tell'),
+  transcript,
   // An empty answer fails where a person set failClosed; this object decides nothing.
   reply: { stdout: '{}' },
   settings: absent('not written by enable yet; register the command in .cursor/hooks.json by hand'),
@@ -448,41 +439,12 @@ function modelOf(name: unknown): string | undefined {
 
 // ---------------------------------------------------------------- calls
 
-const GENERAL_MCP = /^MCP:(.+)$/s;
-
-function actionName(fields: Fields): string {
-  const tool = text(fields.tool_name) ?? 'unknown';
-  const mcp = GENERAL_MCP.exec(tool);
-  return mcp ? `mcp:${mcp[1]}` : (own(actionNames, tool) ?? tool);
-}
-
-function toolFacts(fields: Fields, call: string, memory: Memory): NonNullable<Reading['facts']> {
-  const tool = text(fields.tool_name) ?? 'unknown';
-  const mcp = GENERAL_MCP.exec(tool);
-  if (!mcp) return { ...turnOf(fields), tool };
-  return { ...turnOf(fields), tool: mcp[1], mcp: { server: memory.recall('servers', call) ?? 'unknown' } };
-}
-
-function launchedBy(
-  fields: Fields,
-  call: string,
-  memory: Memory,
-): { id?: string | undefined; agent?: string | undefined } | undefined {
-  if (fields.tool_name !== 'Task') return undefined;
-  return { id: memory.recall('launched', call), agent: word(inputOf(fields.tool_input).subagent_type) };
-}
-
-/** Some inputs are objects, some are JSON in a string. */
-function inputOf(value: unknown): Fields {
-  if (typeof value !== 'string') return fieldsOf(value);
-  try {
-    const parsed: unknown = JSON.parse(value);
-    return isFields(parsed) ? parsed : { raw: value };
-  } catch {
-    // Not JSON after all: the text itself is the input.
-    return value === '' ? {} : { raw: value };
-  }
-}
+/** What the call's special hooks and its subagent's told before is added. */
+const callFacts = (fields: Fields, call: string, memory: Memory): NonNullable<Reading['facts']> => ({
+  ...turnOf(fields),
+  ...toolFacts(fields, memory.recall('servers', call)),
+  launches: launchedBy(fields, memory.recall('launched', call)),
+});
 
 interface Described {
   kind: string;
@@ -494,7 +456,7 @@ function toolCall(fields: Fields): Described {
   const tool = text(fields.tool_name) ?? 'unknown';
   const input = inputOf(fields.tool_input);
   const path = text(input.path) ?? text(input.file_path) ?? '';
-  const mcp = GENERAL_MCP.exec(tool)?.[1];
+  const mcp = mcpToolOf(fields);
   if (mcp !== undefined) return { kind: `mcp ${mcp}`, subject: canonicalJson(input) };
   if (tool === 'Shell') return { kind: 'shell', subject: text(input.command) ?? '' };
   if (tool === 'Read') return { kind: 'read', subject: path };
@@ -544,6 +506,12 @@ function maySpeakOf(told: string, telling: Telling): boolean {
     case 'a':
       return true;
   }
+}
+
+/** The start of the call was told, and its end was not. */
+function isRunning(call: string, memory: Memory): boolean {
+  const told = memory.recall('calls', call)?.split(' ', 1)[0] ?? '';
+  return told.includes('B') && !told.includes('A');
 }
 
 function nextNumber(memory: Memory): number {

@@ -10,6 +10,7 @@ import type { Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Reading } from '../contract.ts';
 import { type Call, closeCall, openCall } from '../pairing.ts';
+import { transcript } from './transcript.ts';
 
 /** Tools have no names here: the families stand for them. */
 const actions = {
@@ -117,7 +118,7 @@ export const windsurf: Agent = {
   events,
   actions,
   settles: { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' },
-  transcript: absent('its transcript is not read; how commands ended is unknown'),
+  transcript,
   // Never read by it; a person may see it.
   reply: { stdout: '' },
   settings: absent('not written by enable yet; add the hooks to ~/.codeium/windsurf/hooks.json by hand'),

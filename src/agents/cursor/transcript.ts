@@ -1,0 +1,118 @@
+/**
+ * `~/.cursor/projects/<folder>/agent-transcripts/<conversation>/<conversation>.jsonl`, subagents' in `subagents/` beside it. Facts: a
+ * transcript of 2026-08, third parties' notes on the format; checked 2026-11-18.
+ *
+ * A row is a message: what a person asked, what the agent said and called. Rows have neither ids nor times; results, models and
+ * tokens stand nowhere, thinking is left out. So a session that hooks tell of learns nothing here; of one without hooks this
+ * is all there is: its prompts, and what it called, in order.
+ */
+import { join } from 'node:path';
+import type { Fields } from '../../event/event.ts';
+import { fieldsOf, text, word } from '../../lib/read.ts';
+import type { Memory, ReadFile, Told, Transcript, TranscriptFile, TranscriptReading } from '../contract.ts';
+import { actionName, launchedBy, toolFacts } from './tools.ts';
+
+const MAIN = /[\\/]agent-transcripts[\\/]([\w-]{1,128})[\\/]\1\.jsonl$/;
+const CHILD = /^([\w-]{1,128})\.jsonl$/;
+
+export const transcript: Transcript = {
+  told(fields) {
+    const main = word(fields.transcript_path);
+    return { main: main !== undefined && MAIN.test(main) ? main : undefined };
+  },
+  files({ main }, look) {
+    if (main === undefined) return [];
+    const folder = join(main.replace(/[^\\/]*$/, ''), 'subagents');
+    const children = look.names(folder).flatMap((name): TranscriptFile[] => {
+      const id = CHILD.exec(name)?.[1];
+      return id === undefined ? [] : [{ path: join(folder, name), subagent: id }];
+    });
+    return [{ path: main }, ...children];
+  },
+  installed({ home }, look) {
+    const projects = join(home, '.cursor', 'projects');
+    return look.names(projects).flatMap(project => {
+      const folder = join(projects, project, 'agent-transcripts');
+      return look
+        .names(folder)
+        .map(conversation => ({ path: join(folder, conversation, `${conversation}.jsonl`) }))
+        .filter(({ path }) => look.head(path) !== '');
+    });
+  },
+  sessions({ path }) {
+    const session = MAIN.exec(path)?.[1];
+    return session === undefined ? [] : [{ session }];
+  },
+  read: { format: 'lines', row, rest: (memory, file) => over(memory, file) },
+};
+
+function row(fields: Fields, memory: Memory, file: ReadFile): Told[] {
+  const key = `row-${nextNumber(memory)}`;
+  if (fields.type === 'turn_ended') return over(memory, file);
+  const { content } = fieldsOf(fields.message);
+  const items = Array.isArray(content) ? content.map(fieldsOf) : [];
+  const said = text(items.findLast(item => item.type === 'text')?.text);
+  if (fields.role === 'user') return file.subagent === undefined ? prompt(key, said, memory, file) : begun(memory);
+  if (fields.role !== 'assistant') return [];
+  const told = file.subagent === undefined ? [] : begun(memory);
+  const calls = items.filter(item => item.type === 'tool_use').slice(0, 128);
+  memory.forget('turn', 'answer');
+  if (calls.length === 0 && said !== undefined) {
+    memory.remember('turn', 'answer', JSON.stringify({ key, length: said.length, hash: memory.likeness(said) }));
+  }
+  return [...told, ...calls.flatMap((call, i) => called(`${key}.${i}`, call))];
+}
+
+function prompt(key: string, said: string | undefined, memory: Memory, file: ReadFile): Told[] {
+  const asked = /<user_query>\n?([\s\S]*?)\n?<\/user_query>/.exec(said ?? '')?.[1] ?? said;
+  return [...over(memory, file), says(key, { event_type: 'Prompt.Submitted', actor: 'user', data: { prompt: asked } })];
+}
+
+/** A subagent's first row is its start. */
+function begun(memory: Memory): Told[] {
+  if (memory.recall('turn', 'begun') !== undefined) return [];
+  memory.remember('turn', 'begun', '1');
+  return [says('start', { event_type: 'Session.Start', data: { start_reason: 'new' } })];
+}
+
+/** That it was called is all there is to a call: whether it went well is not written down. */
+function called(key: string, { name, input }: Fields): Told[] {
+  const fields = { tool_name: name, tool_input: input };
+  const action = { name: actionName(fields), input: fieldsOf(input) };
+  const facts = { ...toolFacts(fields), call: key, launches: launchedBy(fields) };
+  return [
+    says(key, { event_type: 'Action.Before', data: { action }, facts }),
+    says(key, { event_type: 'Action.After', data: { action: { ...action, result: {} } }, facts }),
+  ];
+}
+
+function over(memory: Memory, file: ReadFile): Told[] {
+  const kept = memory.recall('turn', 'answer');
+  memory.forget('turn', 'answer');
+  const answer = kept === undefined ? undefined : (JSON.parse(kept) as { key: string; length: number; hash: string });
+  const told: Told[] =
+    answer === undefined
+      ? []
+      : [
+          says(answer.key, {
+            event_type: 'Agent.Response',
+            data: { response_length: answer.length, response_hash: answer.hash, final: true },
+          }),
+        ];
+  if (file.subagent === undefined) return answer === undefined ? [] : [...told, { over: 'turn' }];
+  if (answer === undefined) return [];
+  return [
+    ...told,
+    says('end', { event_type: 'Session.End', data: { end_reason: 'completed' } }),
+    { over: 'subagent', id: file.subagent },
+  ];
+}
+
+const says = (key: string, reading: Omit<TranscriptReading, 'key' | 'unless'>): TranscriptReading =>
+  ({ actor: 'ai_agent', ...reading, key, unless: 'hooked' }) as TranscriptReading;
+
+function nextNumber(memory: Memory): number {
+  const next = Number(memory.recall('numbers', 'rows') ?? '0') + 1;
+  memory.remember('numbers', 'rows', String(next));
+  return next;
+}

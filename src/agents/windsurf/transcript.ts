@@ -1,0 +1,113 @@
+/**
+ * `~/.windsurf/transcripts/<trajectory>.jsonl`, kept where a hook with the transcript is registered. Facts: the vendor's pages
+ * of 2026, a transcript in a third party's tests of 2026-08; checked 2026-11-18.
+ *
+ * A row is one step, done or failed: `{status, type, <type>: {…}}`. Rows have neither ids nor times, and there are no tokens
+ * anywhere. Here alone stands how a command ended and that a person refused it, but nothing ties a row to a hook's call, and
+ * equal commands would be mixed up: so all this is told of sessions without hooks, in the order of the rows.
+ */
+import { join } from 'node:path';
+import type { Fields } from '../../event/event.ts';
+import { fieldsOf, number, text, word } from '../../lib/read.ts';
+import type { Memory, Told, Transcript, TranscriptReading } from '../contract.ts';
+
+const FILE = /[\\/]\.windsurf[\\/]transcripts[\\/]([\w-]{1,128})\.jsonl$/;
+
+const folderIn = (home: string): string => join(home, '.windsurf', 'transcripts');
+
+export const transcript: Transcript = {
+  told: fields => ({ main: word(fieldsOf(fields.tool_info).transcript_path) }),
+  files({ main, home, session }, look) {
+    if (main !== undefined) return [{ path: main }];
+    const name = `${session}.jsonl`;
+    return look.names(folderIn(home)).includes(name) ? [{ path: join(folderIn(home), name) }] : [];
+  },
+  installed: ({ home }, look) =>
+    look
+      .names(folderIn(home))
+      .filter(name => name.endsWith('.jsonl'))
+      .map(name => ({ path: join(folderIn(home), name) })),
+  sessions({ path }) {
+    const session = FILE.exec(path)?.[1];
+    return session === undefined ? [] : [{ session }];
+  },
+  read: { format: 'lines', row, rest: memory => answered(memory) },
+};
+
+function row(fields: Fields, memory: Memory): Told[] {
+  const type = text(fields.type) ?? '';
+  const step = fieldsOf(fields[type]);
+  const key = `row-${nextNumber(memory)}`;
+  switch (type) {
+    case '':
+      return [];
+    case 'user_input':
+      return [
+        ...answered(memory),
+        says(key, { event_type: 'Prompt.Submitted', actor: 'user', data: { prompt: text(step.user_response) } }),
+      ];
+    case 'planner_response': {
+      const response = text(step.response) ?? '';
+      // The last one before the next prompt is the answer.
+      memory.remember(
+        'turn',
+        'answer',
+        JSON.stringify({ key, length: response.length, hash: memory.likeness(response) }),
+      );
+      return [];
+    }
+    default:
+      return action(key, type, step, fields.status);
+  }
+}
+
+function answered(memory: Memory): Told[] {
+  const kept = memory.recall('turn', 'answer');
+  if (kept === undefined) return [];
+  memory.forget('turn', 'answer');
+  const { key, length, hash } = JSON.parse(kept) as { key: string; length: number; hash: string };
+  return [
+    says(key, { event_type: 'Agent.Response', data: { response_length: length, response_hash: hash, final: true } }),
+    { over: 'turn' },
+  ];
+}
+
+/** Steps under the names that hooks give them, where they have any; else under the step's own. */
+const actions: Readonly<Record<string, { name: string; tool: string }>> = {
+  view_file: { name: 'read_file', tool: 'read_code' },
+  code_action: { name: 'write_file', tool: 'write_code' },
+  run_command: { name: 'shell', tool: 'run_command' },
+};
+
+function action(key: string, type: string, step: Fields, status: unknown): Told[] {
+  const { name, tool } = (Object.hasOwn(actions, type) ? actions[type] : undefined) ?? { name: type, tool: type };
+  const input = type === 'run_command' ? { command: step.command, cwd: step.cwd } : { path: step.path };
+  const facts = { tool, call: key };
+  const rejected = step.user_rejected === true;
+  const exitCode = number(step.exit_code);
+  const success = status === 'error' ? false : status === 'done' ? true : undefined;
+  return [
+    says(key, { event_type: 'Action.Before', data: { action: { name, input } }, facts }),
+    says(key, {
+      event_type: 'Action.After',
+      data: {
+        action: { name, input, result: rejected ? undefined : { success, exit_code: exitCode } },
+        decision: rejected ? { outcome: 'deny' } : undefined,
+      },
+      facts: {
+        ...facts,
+        error_type: success === false && !rejected ? 'tool_error' : undefined,
+        decision: rejected ? { source: 'user', basis: 'observed' } : undefined,
+      },
+    }),
+  ];
+}
+
+const says = (key: string, reading: Omit<TranscriptReading, 'key' | 'unless'>): TranscriptReading =>
+  ({ actor: 'ai_agent', ...reading, key, unless: 'hooked' }) as TranscriptReading;
+
+function nextNumber(memory: Memory): number {
+  const next = Number(memory.recall('numbers', 'rows') ?? '0') + 1;
+  memory.remember('numbers', 'rows', String(next));
+  return next;
+}

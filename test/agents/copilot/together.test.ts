@@ -1,0 +1,119 @@
+/** Hooks and event log of one session: together they are the union, and the log alone is a session too. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { copilot } from '../../../src/agents/copilot/copilot.ts';
+import { transcript } from '../../../src/agents/copilot/transcript.ts';
+import { awaited, SETTLED, step } from '../../../src/assemble/assemble.ts';
+import type { FinishedSpan } from '../../../src/assemble/finished.ts';
+import { conclude, tellTranscript } from '../../../src/drain/drain.ts';
+import { newSession, sessionKey } from '../../../src/drain/session.ts';
+import { pinned, START_MS, treeOf } from '../../play.ts';
+import { at, type House, openHouse, tokensOf } from '../../transcripts/house.ts';
+import { readRows } from '../told.ts';
+
+const session = '3e9a7c10-54d2-4f6b-b1e8-0c7a2d9f4e61';
+let house: House;
+let log: string;
+beforeEach(() => {
+  house = openHouse('copilot', session);
+  log = join(house.home, '.copilot', 'session-state', session, 'events.jsonl');
+});
+afterEach(() => house.close());
+
+let number = 0;
+const row = (seconds: number, type: string, data: object, agentId?: string): object => {
+  number += 1;
+  return { type, data, agentId, id: `row-${number}`, timestamp: at(seconds), parentId: null };
+};
+const hook = (seconds: number, event: string, fields: object = {}): void =>
+  house.hook(seconds, event, { timestamp: at(seconds), transcript_path: log, ...fields });
+
+test('what both tell is told once, and the log adds responses, subagents and tokens', () => {
+  const task = { agent_type: 'explore', prompt: 'find clocks' };
+  hook(0, 'SessionStart', { source: 'new' });
+  hook(1, 'UserPromptSubmit', { prompt: 'mend it' });
+  hook(4.1, 'PreToolUse', { tool_name: 'Agent', tool_input: task });
+  hook(8, 'PostToolUse', { tool_name: 'Agent', tool_input: task, tool_result: { result_type: 'success' } });
+  hook(10.5, 'Stop', { stop_reason: 'end_turn' });
+  hook(12, 'SessionEnd', { reason: 'complete' });
+  const usage = { inputTokens: 5_000, outputTokens: 170, cacheReadTokens: 4_000, cacheWriteTokens: 0 };
+  house.write(
+    log,
+    row(0, 'session.start', { sessionId: session, producer: 'copilot-agent' }),
+    row(1, 'user.message', { content: 'mend it' }),
+    row(1.5, 'assistant.turn_start', { turnId: '0' }),
+    row(4, 'assistant.message', {
+      messageId: 'm1',
+      model: 'gpt-5-mini',
+      content: '',
+      toolRequests: [{}],
+      outputTokens: 90,
+    }),
+    row(4.1, 'tool.execution_start', { toolCallId: 'call_1', toolName: 'task', arguments: task }),
+    row(4.2, 'subagent.started', { toolCallId: 'call_1', agentName: 'explore' }, 'call_1'),
+    row(4.3, 'user.message', { content: 'find clocks', source: 'agent-1' }, 'call_1'),
+    row(7, 'assistant.message', { messageId: 'm2', model: 'gpt-5-mini', content: 'two', outputTokens: 60 }, 'call_1'),
+    row(7.5, 'subagent.completed', { toolCallId: 'call_1', agentName: 'explore' }, 'call_1'),
+    row(8, 'tool.execution_complete', { toolCallId: 'call_1', success: true, result: { content: 'two' } }),
+    row(8.5, 'assistant.turn_start', { turnId: '1' }),
+    row(10, 'assistant.message', { messageId: 'm3', model: 'gpt-5-mini', content: 'mended', outputTokens: 20 }),
+    row(12, 'session.shutdown', { shutdownType: 'routine', modelMetrics: { 'gpt-5-mini': { usage } } }),
+  );
+  house.round();
+  expect(house.tree()).toMatchInlineSnapshot(`
+    "session copilot                    +0ms    12.0s  completed
+    +- invoke_agent copilot          +1.00s    9.50s
+       +- chat gpt-5-mini            +1.50s    2.50s
+       +- execute_tool Agent         +4.10s    3.90s
+          +- invoke_agent explore    +4.20s    3.30s
+             +- chat gpt-5-mini      +4.30s    2.70s
+       +- chat gpt-5-mini            +8.50s    1.50s
+    +- chat gpt-5-mini               +12.0s      0ms  length unknown
+    "
+  `);
+  expect(tokensOf(house.spans())).toMatchObject({ input: 5_000, output: 170 });
+  const told = house.events().length;
+  hook(20, 'SessionStart', { source: 'resume' });
+  house.round();
+  expect(house.events().length).toBe(told + 1);
+});
+
+test('the log alone is a session: every subagent hangs under the call that started it', () => {
+  const text = readFileSync(join(import.meta.dirname, 'event-log.transcript'), 'utf8').split('---- told')[0] ?? '';
+  const rows = text.replace(/^#.*$/gm, '');
+  const state = newSession({ agent: copilot, session, key: sessionKey('copilot', session) }, pinned);
+  const spans: FinishedSpan[] = [];
+  for (const reading of readRows(transcript, rows, session).readings) {
+    const told = tellTranscript(state, reading, { atMs: START_MS, hash: () => 'h', journaled: undefined });
+    if (!('event' in told)) continue;
+    spans.push(...step(state.fold, told.event).spans);
+    for (const { of } of awaited(state.fold)) {
+      const settled = conclude(state, { event_type: SETTLED, data: { of, reason: 'read' } }, of, START_MS);
+      spans.push(...step(state.fold, settled).spans);
+    }
+  }
+  expect(treeOf(spans)).toMatchInlineSnapshot(`
+    "session copilot                    +0ms    40.0s  completed
+    +- invoke_agent copilot          +1.10s    16.1s
+       +- chat gpt-5-mini            +1.20s    3.00s
+       +- execute_tool bash (npm)    +4.30s    4.70s  exit 1
+       +- execute_tool find          +4.40s    600ms  ERROR tool_error
+       +- chat gpt-5-mini            +9.20s    2.80s
+       +- execute_tool task          +12.2s    1.40s
+          +- invoke_agent explore    +12.3s    1.20s
+             +- chat gpt-5-mini      +12.4s    1.00s
+       +- execute_tool bash (rm)     +13.7s    1.40s  denied (config)
+       +- chat gpt-5-mini            +15.2s    2.00s
+    +- chat gpt-5-mini               +21.5s    12.5s
+    +- chat gpt-5-mini               +40.0s      0ms  length unknown
+    --
+    session copilot                  +0ms    15.0s  completed, link previous_segment
+    +- invoke_agent copilot        +1.00s    1.00s  ERROR 429
+    +- invoke_agent copilot        +10.0s    3.00s  ERROR interrupted
+       +- chat claude-haiku-4.5    +10.1s    2.00s
+       +- execute_tool view        +12.2s    800ms  ERROR abandoned
+    +- chat claude-haiku-4.5       +15.0s      0ms  length unknown
+    "
+  `);
+});
