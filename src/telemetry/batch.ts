@@ -1,11 +1,11 @@
-/** What a round yields for one destination, gathered and encoded: the serializer groups by resource object, so each resource is one object. */
-import { ProtobufLogsSerializer, ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer';
+/** What a round yields for one destination, gathered and encoded: the writer groups by resource object, so each resource is one object. */
 import type { Resource } from '@opentelemetry/resources';
 import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import type { FinishedRecord, FinishedSpan } from '../assemble/finished.ts';
 import { traceIdOf } from './ids.ts';
 import { mapRecord } from './logs.ts';
+import { writeRecords, writeSpans } from './otlp-writer.ts';
 import { type Plain, resourceOf } from './resource.ts';
 import { mapSpan, type SpanContextFacts } from './spans.ts';
 
@@ -56,7 +56,7 @@ export function encode(yields: readonly Yield[]): Encoded {
     batches: [
       ...sliced(spans).map(part => tracesOf(part, false)),
       ...sliced(skeleton).map(part => tracesOf(part, true)),
-      ...sliced(records).map(part => batch('logs', part.length, ProtobufLogsSerializer.serializeRequest(part), false)),
+      ...sliced(records).map(part => batch('logs', part.length, writeRecords(part), false)),
     ],
     unsampled,
   };
@@ -66,7 +66,7 @@ const frame: ReadonlySet<FinishedSpan['kind']> = new Set(['session', 'turn', 'su
 const isSkeleton = ({ kind }: FinishedSpan): boolean => frame.has(kind);
 
 const tracesOf = (part: ReadableSpan[], isFrame: boolean): Batch =>
-  batch('traces', part.length, ProtobufTraceSerializer.serializeRequest(part), isFrame);
+  batch('traces', part.length, writeSpans(part), isFrame);
 
 const batch = (
   signal: 'traces' | 'logs',
