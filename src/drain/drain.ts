@@ -219,6 +219,9 @@ function addTo(part: Part, source: ItemSource, fragment: Fragment, { hash, befor
   return duplicates;
 }
 
+/** A row is written, with whole seconds at times, before the hook that tells of the same has arrived. */
+const HOOK_LAG_MS = 2_000;
+
 export interface Telling {
   /** The time of a reading without one. */
   atMs: number;
@@ -235,7 +238,7 @@ export function tellTranscript(
 ): { event: Event } | { known: string } {
   const session = boundId(reading.subagent) ?? state.session;
   const known = { known: eventId(state, session, reading.event_type, reading.key) };
-  const isHooked = state.hookedMs !== undefined && (reading.atMs ?? atMs) >= state.hookedMs;
+  const isHooked = state.hookedMs !== undefined && (reading.atMs ?? atMs) >= state.hookedMs - HOOK_LAG_MS;
   if (reading.unless === 'hooked' && (isHooked || isToldByStandard(state, reading.event_type))) return known;
   if (journaled?.has(shortOf(known.known))) return known;
   const event = identify(state, reading, {

@@ -37,7 +37,7 @@ export const transcript: Transcript = {
     const session = /[\\/]brain[\\/]([^\\/]+)[\\/]\.system_generated[\\/]/.exec(path)?.[1];
     return session === undefined ? [] : [{ session }];
   },
-  read: { format: 'lines', row },
+  read: { format: 'lines', at: fields => timeOf(fields.created_at), row },
 };
 
 function row(fields: Fields, memory: Memory): Told[] {
@@ -87,8 +87,9 @@ function prompt(content: string, key: string, atMs: number | undefined, memory: 
 function response(fields: Fields, content: string, key: string, atMs: number | undefined, memory: Memory): Told[] {
   const calls = Array.isArray(fields.tool_calls) ? fields.tool_calls.map(fieldsOf) : [];
   for (const [i, { name, args }] of calls.slice(0, 64).entries()) {
-    const tool = word(name) ?? 'unknown';
-    memory.remember('called', `${key}.${i}`, JSON.stringify([tool, launchedBy(tool, args)?.agent ?? '']));
+    const tool = word(name)?.slice(0, LONGEST_NAME) ?? 'unknown';
+    const agent = launchedBy(tool, args)?.agent?.slice(0, LONGEST_NAME) ?? '';
+    memory.remember('called', `${key}.${i}`, JSON.stringify([tool, agent]));
   }
   const responded: TranscriptReading = {
     event_type: 'Model.Responded',
@@ -113,6 +114,9 @@ function response(fields: Fields, content: string, key: string, atMs: number | u
     { over: 'turn', atMs },
   ];
 }
+
+/** Two of them fit into one entry of the memory, however they are escaped. */
+const LONGEST_NAME = 64;
 
 /** How a row about a call begins, and how a command's goes on. What the call gave comes after that. */
 const TIMES = /^Created At: (\S{20,35})\nCompleted At: (\S{20,35})\n/;

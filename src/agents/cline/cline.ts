@@ -6,48 +6,11 @@
  * A session is a task; the SDK brackets each of its runs with agent_start and agent_end, which is a turn.
  */
 import type { Fields } from '../../event/event.ts';
-import { fieldsOf, isFields, own, text, word } from '../../lib/read.ts';
+import { fieldsOf, isFields, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Reading } from '../contract.ts';
 import { closeCall, openCall } from '../pairing.ts';
-
-/** Built-in tools of both generations and what Agent Hooks calls them. */
-const actions = {
-  access_mcp_resource: 'access_mcp_resource',
-  act_mode_respond: 'act_mode_respond',
-  apply_patch: 'code_edit',
-  ask_followup_question: 'ask_user_question',
-  ask_question: 'ask_user_question',
-  attempt_completion: 'attempt_completion',
-  browser_action: 'browser_action',
-  condense: 'condense',
-  editor: 'code_edit',
-  execute_command: 'shell',
-  fetch_web_content: 'web_search',
-  focus_chain: 'focus_chain',
-  list_code_definition_names: 'list_code_definition_names',
-  list_files: 'list_files',
-  load_mcp_documentation: 'load_mcp_documentation',
-  new_task: 'new_task',
-  plan_mode_respond: 'plan_mode_respond',
-  read_file: 'read_file',
-  read_files: 'read_file',
-  replace_in_file: 'code_edit',
-  run_commands: 'shell',
-  search_codebase: 'search_codebase',
-  search_files: 'search_files',
-  skills: 'skill',
-  spawn_agent: 'agent',
-  submit_and_exit: 'submit_and_exit',
-  summarize_task: 'summarize_task',
-  use_mcp_tool: 'mcp',
-  use_skill: 'skill',
-  use_subagents: 'agent',
-  web_fetch: 'web_search',
-  web_search: 'web_search',
-  write_to_file: 'write_file',
-} as const satisfies Record<string, string>;
-
-const actionNames: Readonly<Record<string, string>> = actions;
+import { actions, useOfTool } from './tools.ts';
+import { count, timeOf, transcript } from './transcript.ts';
 
 const start: HookEvent = {
   edge: true,
@@ -251,8 +214,8 @@ export const cline: Agent = {
   version: fields => word(fields.clineVersion),
   events,
   actions,
-  settles: { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' },
-  transcript: absent('its task files are not read; tokens, models and costs of Cline are unknown'),
+  settles: { action: 'hook', turn: 'transcript', subagent: 'hook', session: 'transcript' },
+  transcript,
   // Empty output lets everything pass, in both generations.
   reply: { stdout: '' },
   settings: absent('hooks are executables named after events, which enable does not write yet: docs/agents/cline.md'),
@@ -296,13 +259,9 @@ function useOf(fields: Fields): Use {
   const legacy = fieldsOf(fields.preToolUse ?? fields.postToolUse);
   const name = word(current.name) ?? word(legacy.toolName) ?? 'unknown';
   const told = isFields(current.input) ? current.input : fieldsOf(legacy.parameters);
-  const server = name === 'use_mcp_tool' ? word(told.server_name) : undefined;
-  const tool = server === undefined ? name : (word(told.tool_name) ?? 'unknown');
   return {
-    tool,
-    action: server === undefined ? (own(actionNames, name) ?? name) : `mcp:${tool}`,
+    ...useOfTool(name, told),
     input: oneCommand(told),
-    mcp: server === undefined ? undefined : { server },
     told: { id: word(current.id), subagent: subagentOf(fields), tool: name, input: told },
   };
 }
@@ -314,15 +273,3 @@ function oneCommand(input: Fields): Fields {
 }
 
 const errorText = (error: unknown): string | undefined => text(error) ?? text(fieldsOf(error).message);
-
-/** 64-bit numbers arrive as text from the extension. */
-function count(value: unknown): number | undefined {
-  const told = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value;
-  return typeof told === 'number' && Number.isFinite(told) && told >= 0 ? told : undefined;
-}
-
-/** Milliseconds as text from the extension, ISO 8601 from the SDK. */
-function timeOf(value: unknown): number | undefined {
-  const atMs = count(value) ?? Date.parse(text(value) ?? '');
-  return atMs > Date.UTC(2000) && atMs < Date.UTC(2200) ? Math.floor(atMs) : undefined;
-}

@@ -1,0 +1,56 @@
+/** What Cline executes, as hooks and its files name it alike. */
+import type { Fields } from '../../event/event.ts';
+import { own, word } from '../../lib/read.ts';
+
+/** Built-in tools of both generations and what Agent Hooks calls them. */
+export const actions = {
+  access_mcp_resource: 'access_mcp_resource',
+  act_mode_respond: 'act_mode_respond',
+  apply_patch: 'code_edit',
+  ask_followup_question: 'ask_user_question',
+  ask_question: 'ask_user_question',
+  attempt_completion: 'attempt_completion',
+  browser_action: 'browser_action',
+  condense: 'condense',
+  editor: 'code_edit',
+  execute_command: 'shell',
+  fetch_web_content: 'web_search',
+  focus_chain: 'focus_chain',
+  list_code_definition_names: 'list_code_definition_names',
+  list_files: 'list_files',
+  load_mcp_documentation: 'load_mcp_documentation',
+  new_task: 'new_task',
+  plan_mode_respond: 'plan_mode_respond',
+  read_file: 'read_file',
+  read_files: 'read_file',
+  replace_in_file: 'code_edit',
+  run_commands: 'shell',
+  search_codebase: 'search_codebase',
+  search_files: 'search_files',
+  skills: 'skill',
+  spawn_agent: 'agent',
+  submit_and_exit: 'submit_and_exit',
+  summarize_task: 'summarize_task',
+  use_mcp_tool: 'mcp',
+  use_skill: 'skill',
+  use_subagents: 'agent',
+  web_fetch: 'web_search',
+  web_search: 'web_search',
+  write_to_file: 'write_file',
+} as const satisfies Record<string, string>;
+
+const actionNames: Readonly<Record<string, string>> = actions;
+
+export interface ToolUse {
+  tool: string;
+  action: string;
+  mcp: { server: string } | undefined;
+}
+
+/** The extension's tools of MCP servers hide behind one name. */
+export function useOfTool(name: string, input: Fields): ToolUse {
+  const server = name === 'use_mcp_tool' ? word(input.server_name) : undefined;
+  if (server === undefined) return { tool: name, action: own(actionNames, name) ?? name, mcp: undefined };
+  const tool = word(input.tool_name) ?? 'unknown';
+  return { tool, action: `mcp:${tool}`, mcp: { server } };
+}

@@ -1,0 +1,126 @@
+/** Antigravity's transcripts: damaged ones, those beside hooks, and recorded ones where they lie beside the repository. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { transcript } from '../../../src/agents/antigravity/transcript.ts';
+import { FACTS } from '../../../src/event/event.ts';
+import { play, START_MS } from '../../play.ts';
+import { DAMAGED_COPIES, mutated } from '../mutated.ts';
+import { readRows, textOf } from '../told.ts';
+
+const sample = textOf(join(import.meta.dirname, 'commands.transcript'))
+  .split('\n')
+  .filter(line => line.startsWith('{'))
+  .join('\n');
+
+test('damaged copies are read without a throw, and each event has its key', () => {
+  let told = 0;
+  for (const text of mutated(sample)) {
+    const { readings } = readRows(transcript, text, 'root');
+    told += readings.length;
+    for (const { key } of readings) if (!/^step-/.test(key)) expect.fail(key);
+  }
+  expect(told).toBeGreaterThan(DAMAGED_COPIES * 5);
+});
+
+test('hook and transcript give a call the same id', () => {
+  const payload = {
+    hookEventName: 'PostToolUse',
+    conversationId: 'c-1',
+    artifactDirectoryPath: '/x',
+    stepIdx: 3,
+    error: 'command exited with code 101',
+  };
+  const [event] = play([{ atMs: START_MS, payload }]).events;
+  const after = readRows(transcript, sample, 'c-1').readings.find(
+    each => each.key === 'step-3' && each.event_type === 'Action.After',
+  );
+  expect(event?.metadata?.[FACTS]?.call).toBe(after?.key);
+  expect(event?.data).toMatchObject({ action: { result: { success: false, exit_code: 101 } } });
+  expect(after?.data).toMatchObject({ action: { result: { success: false, exit_code: 101 } } });
+});
+
+test('files are looked for in both programs, by the conversation', () => {
+  const there = '/h/.gemini/antigravity-cli/brain/c-1/.system_generated/logs/transcript.jsonl';
+  const look = {
+    names: (folder: string) => (folder.includes('-cli') ? ['c-1'] : []),
+    head: (path: string) => (path === there ? '{' : ''),
+  };
+  const place = { session: 'c-1', cwd: undefined, home: '/h', env: {}, main: undefined, subagents: [] };
+  expect(transcript.files(place, look)).toEqual([{ path: there }]);
+  expect(transcript.files({ ...place, main: '/told' }, look)).toEqual([{ path: '/told' }]);
+  expect(transcript.files({ ...place, session: 'c-2' }, look)).toEqual([]);
+  expect(transcript.installed({ home: '/h', project: '/p', env: {} }, look)).toEqual([{ path: there }]);
+});
+
+// ---------------------------------------------------------------- what was recorded
+
+const folder = join(import.meta.dirname, '../../../../shared/fixtures/antigravity');
+const missing = existsSync(folder) ? '' : ' (none: ../shared/fixtures is not here)';
+
+describe(`recorded${missing}`, () => {
+  /**
+   * Counted by hand in the rows: USER_INPUT; PLANNER_RESPONSE; rows of source MODEL of another type; ERROR_MESSAGE; planner
+   * responses with content and without calls. None of them has tokens, so none may be told.
+   */
+  const expected: Record<string, [prompts: number, responses: number, calls: number, errors: number, answers: number]> =
+    {
+      '1-1_session-start.jsonl': [1, 1, 0, 0, 1],
+      '2-12_context-compaction.jsonl': [2, 2, 0, 0, 2],
+      '2-2_auto-executed-tool-call.jsonl': [1, 2, 1, 0, 1],
+      '2-4_self-correction-iteration.jsonl': [1, 3, 2, 0, 1],
+      '3-1_foreground-subagent.jsonl': [1, 3, 1, 1, 0],
+      'codeburn-current-cli.jsonl': [1, 1, 0, 0, 1],
+    };
+  const files = missing === '' ? readdirSync(join(folder, 'transcripts')) : [];
+  test.runIf(missing === '')('each has its expectation', () => expect(files.sort()).toEqual(Object.keys(expected)));
+
+  test.each(files)('%s', file => {
+    const { readings } = readRows(transcript, textOf(join(folder, 'transcripts', file)), 'root');
+    const count = (type: string): number => readings.filter(each => each.event_type === type).length;
+    expect([
+      count('Prompt.Submitted'),
+      count('Model.Responded'),
+      count('Action.After'),
+      count('Agent.Error'),
+      count('Agent.Response'),
+    ]).toEqual(expected[file]);
+    expect(count('Action.Before')).toBe(count('Action.After'));
+    for (const { data } of readings) expect(data).not.toHaveProperty('input_tokens');
+  });
+
+  test.runIf(missing === '')('a failed command has its exit code, a launched subagent its conversation', () => {
+    const of = (file: string) => readRows(transcript, textOf(join(folder, 'transcripts', file)), 'root').readings;
+    const results = of('2-4_self-correction-iteration.jsonl').flatMap(each =>
+      each.event_type === 'Action.After' ? [each.data.action.result] : [],
+    );
+    expect(results).toEqual([
+      { success: false, exit_code: 1 },
+      { success: true, exit_code: undefined },
+    ]);
+    const launched = of('3-1_foreground-subagent.jsonl').find(each => each.event_type === 'Action.After');
+    expect(launched?.facts?.launches).toEqual({ agent: 'research', id: expect.stringMatching(/^d635cb50-/) });
+  });
+
+  test.runIf(missing === '')('its payloads become the events that they are', () => {
+    const lines = readFileSync(join(folder, 'hook-payloads', 'constructed.jsonl'), 'utf8')
+      .trim()
+      .split('\n');
+    const told = lines.map((line, i) => {
+      const { event, stdin } = JSON.parse(line) as { event: string; stdin: object };
+      return { atMs: START_MS + i * 1000, payload: stdin, header: { event, ppid: String(i) } };
+    });
+    const { events, fates } = play(told);
+    expect(new Set(fates)).toEqual(new Set(['journaled']));
+    expect(events.map(event => event.event_type).filter(type => !type.startsWith('vendor.'))).toEqual([
+      'Prompt.Submitted',
+      'Model.Requested',
+      'Action.Before',
+      'Action.Before',
+      'Action.After',
+      'Action.After',
+      'Model.Responded',
+      'Agent.Response',
+    ]);
+  });
+});
