@@ -483,9 +483,10 @@ function callOf(fields: Fields, { kind, subject }: Described, telling: Telling, 
     return { id: call, told, alike: alike === like };
   });
   const native = id === undefined ? undefined : (memory.recall('also', id) ?? id);
-  const call =
-    known.find(each => each.id === native) ??
-    known.find(each => each.alike && !each.told.includes(telling) && maySpeakOf(each.told, telling));
+  const fits = known.filter(each => each.alike && !each.told.includes(telling) && maySpeakOf(each.told, telling));
+  // A special end belongs to a special start, where there is one.
+  const begun = telling === 'a' ? fits.find(each => each.told.includes('b')) : undefined;
+  const call = known.find(each => each.id === native) ?? begun ?? fits[0];
   const found = call?.id ?? native ?? `call-${nextNumber(memory)}`;
   if (id !== undefined && id !== found) memory.remember('also', id, found);
   const told = `${call?.told ?? ''}${telling}`;

@@ -1,0 +1,76 @@
+/** Payloads and a transcript of Cursor, where they lie beside the repository. */
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { transcript } from '../../../src/agents/cursor/transcript.ts';
+import { play, START_MS, type Told } from '../../play.ts';
+import { readRows, textOf } from '../told.ts';
+
+const folder = join(import.meta.dirname, '../../../../shared/fixtures/cursor');
+const missing = existsSync(folder) ? '' : ' (none: ../shared/fixtures is not here)';
+const payloads = join(folder, 'hook-payloads');
+
+function toldIn(file: string): Told[] {
+  const text = textOf(join(payloads, file));
+  const values = file.endsWith('.json') ? [text] : text.split('\n').filter(line => line.trim() !== '');
+  return values.map((line, i) => {
+    const value = JSON.parse(line) as { stdin?: object };
+    return { atMs: START_MS + i * 1_000, payload: value.stdin ?? value };
+  });
+}
+
+describe(`payloads${missing}`, () => {
+  const files = missing === '' ? readdirSync(payloads) : [];
+  test.runIf(missing === '')('lie beside the repository', () => expect(files.length).toBeGreaterThan(0));
+
+  test.each(files)('%s are known without being named, and none is lost', file => {
+    const { fates, events, states } = play(toldIn(file));
+    expect(fates.filter(fate => fate !== 'journaled' && fate !== 'duplicate')).toEqual([]);
+    expect([...states.values()].map(state => state.agent)).toEqual([...states].map(() => 'cursor'));
+    const vendor = events.map(event => event.event_type).filter(type => type.startsWith('vendor.cursor.'));
+    // The end of a command that the general hook is still to tell.
+    expect(vendor.filter(type => type !== 'vendor.cursor.afterShellExecution')).toEqual([]);
+  });
+
+  /**
+   * Worked out by hand: `afterAgentResponse` and `stop` of the one turn carry the same counters (41,230 in, of which 36,000
+   * read from the cache and 2,100 written to it; 812 out), so the turn used them once. Six calls: a command and a read, told
+   * by both families and so once each; an edit; an MCP call that the general family tells the failure of, and another one
+   * that the special family tells from its beginning, after that; an inline edit.
+   */
+  test.runIf(missing === '')('one turn of each event: tokens once, calls once', () => {
+    const { events } = play(toldIn('constructed-all-events.jsonl'));
+    const responses = events.filter(event => event.event_type === 'Model.Responded');
+    expect(responses.map(event => [event.data, event.metadata?.['dev.otel-hooks']?.usage])).toEqual([
+      [
+        { model_id: 'claude-sonnet-4.5', input_tokens: 41_230, output_tokens: 812 },
+        { cache_read_tokens: 36_000, cache_write_tokens: 2_100 },
+      ],
+    ]);
+    const ended = events.filter(event => event.event_type === 'Action.After');
+    expect(ended.map(event => 'action' in event.data && (event.data.action as { name?: string }).name)).toEqual([
+      'shell',
+      'read_file',
+      'code_edit',
+      'mcp:create_issue',
+      'mcp:create_issue',
+      'code_edit',
+    ]);
+    expect(events.filter(event => event.parent_session_id !== undefined).map(event => event.event_type)).toEqual([
+      'Session.Start',
+      'Agent.Response',
+      'Session.End',
+    ]);
+  });
+});
+
+/** Worked out by hand: one question, ten calls in nine messages, the last message is the answer. */
+test.runIf(missing === '')('a transcript alone tells its prompt, its calls and its answer', () => {
+  const text = textOf(join(folder, 'transcripts/agent-transcript-composer2.jsonl'));
+  const { readings } = readRows(transcript, text, 'root');
+  const calls = readings.flatMap(each => (each.event_type === 'Action.Before' ? [each.facts?.tool] : []));
+  expect(calls).toEqual('Read WebSearch WebFetch Read Read WebSearch Grep WebSearch Write WebSearch'.split(' '));
+  expect(readings.filter(each => each.event_type === 'Prompt.Submitted').length).toBe(1);
+  expect(readings.filter(each => each.event_type === 'Agent.Response').length).toBe(1);
+  expect(readings.filter(each => each.unless !== 'hooked')).toEqual([]);
+});

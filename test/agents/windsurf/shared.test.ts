@@ -1,0 +1,52 @@
+/** Payloads and a part of a transcript of Windsurf, where they lie beside the repository. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { transcript } from '../../../src/agents/windsurf/transcript.ts';
+import { play } from '../../play.ts';
+import { readRows, textOf } from '../told.ts';
+
+const folder = join(import.meta.dirname, '../../../../shared/fixtures/windsurf');
+const missing = existsSync(folder) ? '' : ' (none: ../shared/fixtures is not here)';
+
+/**
+ * Worked out by hand: fourteen payloads of one execution. Two commands run at once and end the other way round; five calls in
+ * all, each with its end; the second hook of the turn's end repeats the first.
+ */
+test.runIf(missing === '')(`payloads are known without being named, and none is lost${missing}`, () => {
+  const lines = textOf(join(folder, 'hook-payloads/constructed-all-events.jsonl')).split('\n');
+  const payloads = lines.filter(line => line !== '').map(line => (JSON.parse(line) as { stdin: object }).stdin);
+  const { fates, events, states, spans } = play(
+    payloads.map((payload, i) => ({ atMs: 1_800_000_000_000 + i, payload })),
+  );
+  expect(fates.filter(fate => fate !== 'journaled')).toEqual(['duplicate']);
+  expect([...states.values()].map(state => state.agent)).toEqual(['windsurf']);
+  expect(events.filter(event => event.event_type.startsWith('vendor.windsurf.')).length).toBe(1);
+  const actions = spans.filter(span => span.kind === 'action');
+  expect(actions.map(span => [span.name, span.outcome, span.endMs - span.startMs])).toEqual([
+    ['read_file', 'success', 1_037],
+    ['code_edit', 'success', 1_037],
+    ['shell', 'unknown', 1_037],
+    ['shell', 'unknown', 3_111],
+    ['mcp:create_issue', 'unknown', 1_037],
+  ]);
+});
+
+/** Worked out by hand: three prompts, six steps that are calls (both commands ended with 0), the last word before each prompt. */
+test.runIf(missing === '')(`a transcript alone tells prompts, calls, exit codes and answers${missing}`, () => {
+  const { readings } = readRows(transcript, textOf(join(folder, 'transcripts/session-part1.jsonl')), 'root');
+  const ends = readings.flatMap(each =>
+    each.event_type === 'Action.After' ? [[each.data.action.name, each.data.action.result?.exit_code]] : [],
+  );
+  expect(ends).toEqual([
+    ['read_file', undefined],
+    ['write_file', undefined],
+    ['shell', 0],
+    ['shell', 0],
+    ['read_file', undefined],
+    ['write_file', undefined],
+  ]);
+  expect(readings.filter(each => each.event_type === 'Prompt.Submitted').length).toBe(3);
+  expect(readings.filter(each => each.event_type === 'Agent.Response').length).toBe(3);
+  expect(readings.filter(each => each.unless !== 'hooked')).toEqual([]);
+});
