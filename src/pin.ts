@@ -26,7 +26,7 @@ export interface Pin {
 
 const TELEMETRY = /^(OTEL_|AGENT_HOOKS_LOG$)/;
 
-export function pin(opening: Opening, fragment: Fragment, where: Surroundings): Pin {
+export function pin(opening: Opening, fragment: Pick<Fragment, 'header'>, where: Surroundings): Pin {
   const given = Object.entries(fragment.header).filter(([name]) => TELEMETRY.test(name));
   const own = Object.entries(where.env).filter(([name]) => where.ownVariables || !TELEMETRY.test(name));
   const env = { ...Object.fromEntries(own), ...Object.fromEntries(given) };

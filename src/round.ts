@@ -30,7 +30,7 @@ import {
 } from './transcripts/session.ts';
 
 /** A session without a sign of life for so long is over; nobody will say so any more. */
-const SILENCE_MS = 3_600_000;
+export const SILENCE_MS = 3_600_000;
 /** An ended session is remembered so long, for what may still come late. */
 const TOMBSTONE_MS = 7 * 24 * 3_600_000;
 
@@ -250,7 +250,7 @@ export function silentSessions(store: Store, nowMs: number): string[] {
 }
 
 /** An event is journaled, folded, and with it whatever it settles. */
-function follow(gain: Gain, event: Event, oddities: { [kind: string]: number }): void {
+export function follow(gain: Gain, event: Event, oddities: { [kind: string]: number }): void {
   const { state } = gain;
   gain.lines += `${JSON.stringify(event)}\n`;
   gain.count += 1;
@@ -291,12 +291,19 @@ function fallSilent(
 const isForgotten = (state: SessionState, nowMs: number): boolean =>
   !isOpen(state.fold) && nowMs - state.arrivedMs > TOMBSTONE_MS;
 
+/** What of it leaves: of things long past, counters would jump today, and back ends take no logs. */
+export interface Leaving {
+  metrics: boolean;
+  logsSinceMs: number;
+}
+
 /** Bodies, metric states and their books, for each destination what its sessions yield. */
 export function leaving(
-  store: Store,
+  store: Pick<Store, 'document'>,
   gains: readonly Gain[],
   documents: Map<string, unknown>,
   nowMs: number,
+  { metrics, logsSinceMs }: Leaving = { metrics: true, logsSinceMs: Number.NEGATIVE_INFINITY },
 ): { bodies: NonNullable<Round['bodies']>; tallies: ((ledger: Ledger) => void)[] } {
   const bodies: NonNullable<Round['bodies']> = [];
   const tallies: ((ledger: Ledger) => void)[] = [];
@@ -315,7 +322,7 @@ export function leaving(
         account(ledger).events.produced += items;
       });
     }
-    const { batches, unsampled } = encode(here.map(gain => yieldOf(gain, destination)));
+    const { batches, unsampled } = encode(here.map(gain => yieldOf(gain, destination, logsSinceMs)));
     for (const batch of batches) bodies.push({ destination: id, ...batch });
     tallies.push(ledger => {
       const books = account(ledger);
@@ -324,7 +331,7 @@ export function leaving(
       if (unsampled.traces > 0) increase(books.traces.dropped, 'sampled', unsampled.traces);
     });
 
-    if (destination.signals.metrics) {
+    if (destination.signals.metrics && metrics) {
       const state = (store.document(metricsDocument(id)) as MetricState | undefined) ?? noMetrics();
       const before = state.version;
       for (const { state: session, events, spans } of here) {
@@ -348,10 +355,10 @@ export function leaving(
 
 const isBuiltIn = (agent: string, tool: string): boolean => Object.hasOwn(agentNamed(agent)?.actions ?? {}, tool);
 
-function yieldOf({ state, spans, records }: Gain, destination: Destination): Yield {
+function yieldOf({ state, spans, records }: Gain, destination: Destination, logsSinceMs: number): Yield {
   return {
     spans: destination.signals.traces ? spans : [],
-    records: destination.signals.logs ? records : [],
+    records: destination.signals.logs ? records.filter(({ event }) => Date.parse(event.timestamp) >= logsSinceMs) : [],
     facts: {
       agent: state.agent,
       session: state.session,
@@ -366,5 +373,5 @@ function yieldOf({ state, spans, records }: Gain, destination: Destination): Yie
 }
 
 /** The store gives copies, so what a lost round changed is changed nowhere. */
-const recalled = (store: Store, key: string): SessionState | undefined =>
+export const recalled = (store: Pick<Store, 'session'>, key: string): SessionState | undefined =>
   store.session(key)?.state as SessionState | undefined;

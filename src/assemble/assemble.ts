@@ -90,6 +90,8 @@ export function step(state: FoldState, event: Event): Finished {
     subagentOf(state, at);
   effects(state, at);
   record(state, at);
+  const working = subagent === undefined ? undefined : own(state.subagents, subagent);
+  if (working) working.lastMs = Math.max(working.lastMs ?? atMs, atMs);
   finish(state, at);
   state.lastMs = Math.max(state.lastMs, atMs);
   for (const span of out.spans) if (span.clamped) odd(out, 'clamped');
@@ -382,6 +384,7 @@ function subagentOf(state: FoldState, at: At): OpenSubagent | undefined {
     agent: at.facts.agent,
     ordinal: runs,
     startMs: at.atMs,
+    lastMs: at.atMs,
     actions: 0,
     usage: { calls: 0 },
     launch: launched?.launch,
@@ -440,7 +443,14 @@ const launchAt = (state: FoldState, call: string, subagent: string | undefined):
 const launchKey = ({ call, session }: Launch): SpanKey => ({ kind: 'action', session, parts: [call] });
 
 /** The agent names the subagent that a call launched: what was only concluded is mended, as long as it is held. */
-function linkLaunch(state: FoldState, at: At, call: string, id: string, owner: string | undefined): void {
+function linkLaunch(
+  state: FoldState,
+  at: At,
+  call: string,
+  id: string,
+  kind: string | undefined,
+  owner: string | undefined,
+): void {
   if (id === owner) return;
   const launching = own(state.actions, call);
   if (launching) launching.launched = true;
@@ -457,11 +467,13 @@ function linkLaunch(state: FoldState, at: At, call: string, id: string, owner: s
   if (open) {
     open.launch = launch;
     open.sure = true;
+    open.agent ??= kind;
   }
   for (const { span, ...held } of state.held.filter(each => each.unlinked)) {
     if (span.kind !== 'subagent' || span.trace.segment !== launch.segment) continue;
     if (span.id === id) {
       span.launchedBy = call;
+      span.agent ??= kind;
       span.parent = launchKey(launch);
       for (const each of state.held) if (each.of === held.of) each.unlinked = false;
     } else if (span.launchedBy === call) {
@@ -497,7 +509,8 @@ function closeSubagent(
       trace: traceOf(state),
       key: subagentKey(state, subagent.id, subagent.ordinal),
       parent: launch?.segment === segment ? launchKey(launch) : subagent.fallback,
-      ...ends(subagent.startMs, endMs),
+      // Nobody saw it end: its last sign of life is its end.
+      ...ends(subagent.startMs, outcome === 'abandoned' ? Math.min(endMs, subagent.lastMs ?? endMs) : endMs),
       duration: 'arrival',
       links:
         launch === undefined || launch.segment === segment
@@ -542,7 +555,8 @@ function openAction(state: FoldState, at: At, data: DataOf<'Action.Before'>): vo
   const action = actionOf(state, at, data.action, decision);
   put(state.actions, call, action);
   const launched = facts.launches?.id;
-  if (launched !== undefined && facts.call !== undefined) linkLaunch(state, at, facts.call, launched, action.subagent);
+  if (launched !== undefined && facts.call !== undefined)
+    linkLaunch(state, at, facts.call, launched, facts.launches?.agent, action.subagent);
   if (decision?.outcome === 'deny') closeAction(state, at, call, action, { outcome: 'denied', endMs: at.atMs });
 }
 
@@ -559,7 +573,8 @@ function afterAction(state: FoldState, at: At, data: DataOf<'Action.After'>): vo
   const denied = data.decision?.outcome === 'deny';
   if (denied) action.decision = decisionOf('deny', facts);
   const launched = facts.launches?.id;
-  if (launched !== undefined && facts.call !== undefined) linkLaunch(state, at, facts.call, launched, action.subagent);
+  if (launched !== undefined && facts.call !== undefined)
+    linkLaunch(state, at, facts.call, launched, facts.launches?.agent, action.subagent);
   closeAction(state, at, call, action, {
     ...endOf(data, facts),
     endMs: at.atMs,
@@ -974,8 +989,9 @@ function correct(state: FoldState, at: At, call: string): boolean {
     span.exitCode = facts.exit_code ?? span.exitCode;
     // A hook may tell that a call is over, and not how it ended.
     if (span.outcome === 'unknown') {
-      Object.assign(span, endByFacts(facts));
-      if (span.outcome === 'failure') countFailure(state, span);
+      const { outcome = span.outcome, errorType } = endByFacts(facts);
+      Object.assign(span, { outcome, errorType });
+      if (outcome === 'failure') countFailure(state, span);
     }
   }
   const native = facts.duration_ms !== undefined && facts.duration_ms >= 0 && facts.duration_ms <= LONGEST_ACTION_MS;

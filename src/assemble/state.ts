@@ -116,6 +116,8 @@ export interface OpenSubagent {
   agent: string | undefined;
   ordinal: number;
   startMs: number;
+  /** Its last sign of life. */
+  lastMs?: number | undefined;
   actions: number;
   usage: Sums;
   launch: Launch | undefined;

@@ -91,6 +91,25 @@ export const commands: Command[] = [
     load: () => import('./demo.ts'),
   },
   {
+    name: 'import',
+    summary: 'take in sessions that agents wrote down before, with their true times',
+    usage: 'otel-hooks import PATH... | --all [--tool AGENT] [--since 30d] [--metrics] [--dry-run]',
+    notes: [
+      'PATH is the main file of a session, whose subagents are found beside it, or a folder. What was taken in once, or told',
+      'by hooks, adds nothing. Ctrl-C keeps what is done. Log records leave only where they are no older than a week.',
+    ],
+    flags: [
+      { name: '--all', summary: 'wherever the agents of this machine keep them' },
+      { name: '--tool', value: 'AGENT', summary: `only this agent's, such as ${exampleAgent.id}` },
+      { name: '--since', value: 'TIME', summary: 'only what was written since then (12h, 30d, 4w)' },
+      { name: '--metrics', summary: 'count it into counters and histograms too, as of today' },
+      { name: '--dry-run', summary: 'list sessions, spans and tokens; keep and send nothing' },
+      { name: '--wait', value: 'TIME', summary: 'how long to send at most (default 30s); the rest is sent later' },
+    ],
+    example: 'otel-hooks import --all --since 30d --dry-run',
+    load: () => import('./import.ts'),
+  },
+  {
     name: 'show',
     summary: 'sessions from the journal, without any back end',
     usage: 'otel-hooks show [SESSION]',

@@ -30,6 +30,8 @@ export interface TranscriptState {
   over: [what: string, atMs: number][];
   /** Since when a closed span waits for its transcript, by the name that settles it. */
   waits: { [of: string]: number };
+  /** The state was lost and made again from the journal: what is read anew is known by its ids alone. */
+  isAgain?: true | undefined;
   /** A wait was over before the file had told all: the session's sums are not whole. */
   tooLate?: true | undefined;
 }

@@ -52,6 +52,8 @@ export interface SessionReader {
   read(untilMs: number): Followed;
   /** Settles what was closed, as far as it is read, or waited for long enough. `isOver`: nothing more will come. */
   settle(followed: Followed, isOver?: boolean): void;
+  /** Nothing more will come: what still waits for further rows is told. */
+  finish(): void;
 }
 
 export function readerOf(
@@ -121,6 +123,7 @@ export function readerOf(
 
   return {
     read: untilMs => follow(following(untilMs)),
+    finish: () => flush(() => true),
     settle(followed, isOver = false) {
       const verdicts = verdictsOn(state, transcript, followed, world, isOver);
       if (verdicts.length === 0) return;
@@ -131,7 +134,7 @@ export function readerOf(
         delete transcripts.waits[of];
         if (reason === 'timeout') transcripts.tooLate = true;
         if (kind === 'session') transcripts.tooLate = undefined;
-        emit(conclude(state, { event_type: SETTLED, data: { of, reason } }, of, world.nowMs));
+        emit(conclude(state, { event_type: SETTLED, data: { of, reason } }, of, state.fold.lastMs || world.nowMs));
       }
     },
   };
@@ -170,8 +173,8 @@ function verdictsOn(
   if (followed.isMore) return [];
   const isNowhere = !followed.isThere && isHopeless(state, transcript, world);
   const verdicts: Verdict[] = [];
-  // From the last to be closed: an action is told, or never will be, when what held it is.
-  let after: Reason | undefined;
+  // From the last to be closed: an action is told, or never will be, when what held it is: its subagent, else its turn.
+  const after = new Map<string | undefined, Reason | undefined>();
   let isHeldBack = false;
   for (const { of, span } of held.toReversed()) {
     transcripts.waits[of] ??= world.nowMs;
@@ -180,12 +183,13 @@ function verdictsOn(
     let reason: Reason | undefined;
     if (isNowhere) reason = 'absent';
     else if (span.kind === 'session') continue;
-    else if (span.kind === 'action') reason = after;
+    else if (span.kind === 'action') reason = after.get(after.has(span.subagent) ? span.subagent : undefined);
     else if (isTold(transcripts, span)) reason = 'read';
     if (reason === undefined && isDue) reason = followed.isThere ? (isOver ? 'read' : 'timeout') : 'absent';
     if (reason === undefined) isHeldBack = true;
     else verdicts.unshift({ of, kind: span.kind, reason });
-    if (span.kind === 'turn' || span.kind === 'subagent') after = reason;
+    if (span.kind === 'turn') after.set(undefined, reason);
+    if (span.kind === 'subagent') after.set(span.id, reason);
   }
   if (isNowhere || isHeldBack) return verdicts;
   const isLate = transcripts.tooLate === true || verdicts.some(each => each.reason === 'timeout');

@@ -58,6 +58,7 @@ const rooms: Readonly<Record<string, Room>> = {
   'round.ts': { sees: 'all', packages: [] },
   'reconciliation.ts': { sees: ['store', 'telemetry'], packages: [] },
   'pin.ts': { sees: 'all', packages: [] },
+  'import.ts': { sees: 'all', packages: [/^node:(fs|path)$/] },
   'keep.ts': { sees: 'all', packages: [] },
   'deliver.ts': { sees: 'all', packages: 'all' },
   'kicked.ts': { sees: 'all', packages: [node] },

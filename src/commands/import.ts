@@ -1,0 +1,342 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { isAbsent } from '../agents/contract.ts';
+import { agentNamed, agents } from '../agents/index.ts';
+import { deliver } from '../deliver.ts';
+import { emptyStore, type Found, findSessions, type ImportRound, importRound } from '../import.ts';
+import { keepOf } from '../keep.ts';
+import { durationMs } from '../lib/duration.ts';
+import { VERSION } from '../lib/version.ts';
+import type { Problem } from '../problem.ts';
+import { takeLock } from '../store/lock.ts';
+import { openStore, type Store } from '../store/store.ts';
+import { diskEyes, type Eyes } from '../transcripts/eyes.ts';
+import { waitingIn } from '../view/books.ts';
+import { flagText, type Io, UsageError, type Words } from './command.ts';
+import { foldersOf } from './place.ts';
+import { problemText, table } from './text.ts';
+
+/** Back ends refuse older log records (Loki takes a week). */
+const LOGS_MS = 7 * 24 * 3_600_000;
+/** Between two looks at Ctrl-C, and what a kill can cost of work. */
+const ROUND_BYTES = 8 * 1024 * 1024;
+
+/** What became of one session. */
+interface Line {
+  agent: string;
+  session: string;
+  path: string;
+  events: number;
+  spans: number;
+  responses: number;
+  input_tokens: number | undefined;
+  output_tokens: number | undefined;
+  cache_read_tokens: number | undefined;
+  cache_write_tokens: number | undefined;
+}
+
+export async function run(words: Words, io: Io): Promise<number> {
+  const json = words.flags['--json'] !== undefined;
+  const isDry = words.flags['--dry-run'] !== undefined;
+  const metrics = words.flags['--metrics'] !== undefined;
+  const waitMs = waitOf(words);
+  const eyes = diskEyes();
+  const { found, without } = findSessions({ ...whichOf(words, io), eyes, places: placesOf(io) });
+  const { state, config } = foldersOf(words, io);
+  for (const path of without)
+    io.err(`otel-hooks: ${path} holds no transcript that an agent here knows; it was left out.\n`);
+  if (!json) io.out(announcement(found, isDry, metrics));
+  if (found.length === 0) {
+    if (json) io.out(`${JSON.stringify({ v: 1, dry_run: isDry, sessions: [], interrupted: false }, null, 2)}\n`);
+    return without.length > 0 ? 1 : 0;
+  }
+  const surroundings = { ...io, ownVariables: true, configFile: flagText(words, '--config') };
+  const delivery = {
+    stateFolder: state,
+    byHand: true,
+    surroundings,
+    fsync: config.values.fsync,
+    keep: keepOf(config.values),
+    print: json ? undefined : io.out,
+    now: io.now,
+  };
+  const progress = progressOf(io, json, found);
+  const which = { metrics, logsSinceMs: io.now() - LOGS_MS };
+  const work = { io, surroundings, eyes, found, progress, which };
+  if (isDry) {
+    const done = dryRun(work, state);
+    progress.end();
+    io.out(json ? jsonOf(done, { dry_run: true }) : linesOf(done));
+    return without.length > 0 ? 1 : 0;
+  }
+  // What hooks told of these sessions comes first: then the transcripts add only what nobody told.
+  await deliver({ ...delivery, waitMs: 1_000 });
+  const lock = await takeLock({ folder: state, version: VERSION, byHand: true, waitMs: 10_000 });
+  if (lock === undefined) {
+    io.err(
+      'otel-hooks: another delivery is at work and did not hand over in time; nothing was done.\n  next: otel-hooks status\n',
+    );
+    return 1;
+  }
+  const store = openStore({ folder: state, access: 'own', fsync: config.values.fsync ?? false });
+  const stop = interruptible();
+  let done: Done;
+  try {
+    done = await committed(work, store, () => stop.isAsked() || lock.wanted() || !lock.touch());
+  } finally {
+    stop.end();
+    store.close();
+    lock.release();
+    progress.end();
+  }
+  const delivered = await deliver({ ...delivery, waitMs: done.isInterrupted ? 1_000 : waitMs });
+  const waiting = delivered.books === undefined ? 0 : waitingIn(delivered.books);
+  if (json) io.out(jsonOf(done, { dry_run: false, sent: delivered.sent, waiting }));
+  else
+    io.out(
+      linesOf(done) +
+        table([
+          ['items sent', String(delivered.sent)],
+          ['waiting', String(waiting)],
+        ]),
+    );
+  for (const problem of [...done.problems, ...delivered.problems]) io.err(problemText(problem));
+  if (done.isInterrupted)
+    io.err('otel-hooks: stopped; what was read is kept.\n  next: the same command goes on from here\n');
+  return done.isInterrupted || waiting > 0 || without.length > 0 ? 1 : 0;
+}
+
+interface Work {
+  io: Io;
+  surroundings: {
+    env: Io['env'];
+    home: string;
+    platform: NodeJS.Platform;
+    ownVariables: boolean;
+    configFile: string | undefined;
+  };
+  eyes: Eyes;
+  found: readonly Found[];
+  progress: { add(bytes: number, sessions: number): void; end(): void };
+  which: { metrics: boolean; logsSinceMs: number };
+}
+
+interface Done {
+  lines: Line[];
+  read: number;
+  duplicate: number;
+  problems: Problem[];
+  isInterrupted: boolean;
+}
+
+/** Round after round, each kept when it is done. */
+async function committed(work: Work, store: Store, isAsked: () => boolean): Promise<Done> {
+  const done = nothing();
+  const installation = (store.document('installation') ?? made()) as { id: string; key: string };
+  const documents = store.document('installation') ? [] : [{ name: 'installation', value: installation }];
+  let left = work.found;
+  while (left.length > 0) {
+    if (isAsked()) return { ...done, isInterrupted: true };
+    const told = importRound(store, left, worldOf(work, installation), ROUND_BYTES, work.which);
+    const { round } = told;
+    if (store.commit({ ...round, documents: [...(round.documents ?? []), ...documents] }) !== 'committed') continue;
+    note(done, told, left);
+    left = left.slice(told.done);
+    work.progress.add(told.bytes, told.done);
+    // A breath, in which Ctrl-C is heard.
+    await new Promise(resolve => setImmediate(resolve));
+  }
+  return done;
+}
+
+/** The same rounds over the same state, which nobody keeps. */
+function dryRun(work: Work, folder: string): Done {
+  const done = nothing();
+  const store = existsSync(folder) ? openStore({ folder, access: 'read' }) : undefined;
+  const from = store ?? emptyStore;
+  try {
+    const installation = (from.document('installation') ?? made()) as { id: string; key: string };
+    for (const each of work.found) {
+      const told = importRound(from, [each], worldOf(work, installation), Number.POSITIVE_INFINITY, work.which);
+      note(done, told, [each]);
+      work.progress.add(told.bytes, 1);
+    }
+  } finally {
+    store?.close();
+  }
+  return done;
+}
+
+const nothing = (): Done => ({ lines: [], read: 0, duplicate: 0, problems: [], isInterrupted: false });
+
+const made = () => ({ id: randomBytes(16).toString('hex'), key: randomBytes(32).toString('hex') });
+
+const worldOf = ({ io, surroundings, eyes }: Work, { id, key }: { id: string; key: string }) => ({
+  ...surroundings,
+  installation: id,
+  hashKey: key,
+  nowMs: io.now(),
+  eyes,
+});
+
+/** A long session takes several rounds: its numbers are added up. */
+function note(done: Done, told: ImportRound, found: readonly Found[]): void {
+  done.read += told.books.read;
+  done.duplicate += told.books.duplicate;
+  done.problems.push(...told.problems);
+  for (const { state, count, spans } of told.gains) {
+    const path = found.find(each => each.agent.id === state.agent && each.session === state.session)?.file.path ?? '';
+    let line = done.lines.find(each => each.agent === state.agent && each.session === state.session);
+    if (line === undefined) {
+      line = {
+        agent: state.agent,
+        session: state.session,
+        path,
+        events: 0,
+        spans: 0,
+        responses: 0,
+        input_tokens: undefined,
+        output_tokens: undefined,
+        cache_read_tokens: undefined,
+        cache_write_tokens: undefined,
+      };
+      done.lines.push(line);
+    }
+    line.events += count;
+    line.spans += spans.length;
+    for (const span of spans) {
+      if (span.kind !== 'chat') continue;
+      line.responses += 1;
+      line.input_tokens = plus(line.input_tokens, span.input);
+      line.output_tokens = plus(line.output_tokens, span.output);
+      line.cache_read_tokens = plus(line.cache_read_tokens, span.cacheRead);
+      line.cache_write_tokens = plus(line.cache_write_tokens, span.cacheWrite);
+    }
+  }
+}
+
+/** What nobody told stays unknown. */
+const plus = (sum: number | undefined, more: number | undefined): number | undefined =>
+  more === undefined ? sum : (sum ?? 0) + more;
+
+const jsonOf = ({ lines, read, duplicate, isInterrupted }: Done, more: object): string =>
+  `${JSON.stringify({ v: 1, ...more, sessions: lines, read, duplicate, interrupted: isInterrupted }, null, 2)}\n`;
+
+function linesOf({ lines, read, duplicate }: Done): string {
+  const fresh = lines.filter(line => line.events > 0);
+  const rows = fresh.map(line => [
+    line.agent,
+    line.session.slice(0, 12),
+    `${line.events} events`,
+    `${line.spans} spans`,
+    `${line.responses} responses`,
+    line.input_tokens === undefined ? 'tokens unknown' : `${line.input_tokens} in, ${line.output_tokens ?? 0} out`,
+  ]);
+  return `${table(rows)}${fresh.length} of ${lines.length} sessions had something new; ${read} events read, ${duplicate} of them known already.\n`;
+}
+
+// ---------------------------------------------------------------- words
+
+function whichOf(words: Words, io: Io) {
+  const named = flagText(words, '--tool');
+  const one = named === undefined ? undefined : agentNamed(named);
+  if (named !== undefined && one === undefined) throw new UsageError(`--tool names no agent that is known: ${named}`);
+  if (one && isAbsent(one.transcript)) throw new UsageError(`${one.title} keeps none: ${one.transcript.absent}`);
+  const isAll = words.flags['--all'] !== undefined;
+  if (!isAll && words.rest.length === 0) throw new UsageError('name files or folders, or say --all');
+  if (isAll && words.rest.length > 0) throw new UsageError('--all looks everywhere; with it no paths are named');
+  return {
+    agents: one ? [one] : agents,
+    paths: words.rest.map(path => resolve(io.cwd, path)),
+    sinceMs: sinceOf(words, io.now()),
+  };
+}
+
+function sinceOf(words: Words, nowMs: number): number {
+  const since = flagText(words, '--since');
+  if (since === undefined) return Number.NEGATIVE_INFINITY;
+  const match = /^(\d{1,5})([mhdw])$/.exec(since);
+  const units: { readonly [unit: string]: number } = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
+  const unitMs = units[match?.[2] ?? ''];
+  if (match?.[1] === undefined || unitMs === undefined) {
+    throw new UsageError(`--since takes a time such as 12h, 30d or 4w, not ${since}`);
+  }
+  return nowMs - Number(match[1]) * unitMs;
+}
+
+function waitOf(words: Words): number {
+  const wait = flagText(words, '--wait') ?? '30s';
+  const waitMs = durationMs(wait);
+  if (waitMs === undefined) throw new UsageError(`--wait takes a time such as 10s or 500ms, not ${wait}`);
+  return waitMs;
+}
+
+const placesOf = ({ home, cwd, env }: Io) => ({ home, project: cwd, env });
+
+function announcement(found: readonly Found[], isDry: boolean, metrics: boolean): string {
+  if (found.length === 0) return 'No transcripts were found.\n';
+  const bytes = found.reduce((sum, each) => sum + each.sizeBytes, 0);
+  const counters = metrics
+    ? 'Counters and histograms take them in as of today: they will jump.'
+    : 'Counters and histograms stay as they are (--metrics counts them as of today).';
+  const [first] = found;
+  const [last] = found.slice(-1);
+  const day = (atMs: number | undefined): string => new Date(atMs ?? 0).toISOString().slice(0, 10);
+  return [
+    `${found.length} sessions, ${sizeText(bytes)}, ${day(first?.atMs)} to ${day(last?.atMs)}.`,
+    'Traces leave with their true times; log records only where they are no older than a week, since back ends take no older ones.',
+    counters,
+    isDry ? 'A dry run: nothing is kept, nothing leaves.\n' : '',
+  ].join('\n');
+}
+
+const sizeText = (bytes: number): string =>
+  bytes < 1024 * 1024 ? `${Math.ceil(bytes / 1024)} KB` : `${(bytes / 1024 / 1024).toFixed(1)} MB`;
+
+// ---------------------------------------------------------------- the bar, and Ctrl-C
+
+function progressOf(io: Io, json: boolean, found: readonly Found[]): Work['progress'] {
+  const total = found.reduce((sum, each) => sum + each.sizeBytes, 0);
+  const startMs = performance.now();
+  let bytes = 0;
+  let sessions = 0;
+  const isShown = io.isTerminal && !json;
+  return {
+    add(more, done) {
+      bytes += more;
+      sessions += done;
+      if (!isShown) return;
+      const share = total === 0 ? 1 : Math.min(1, bytes / total);
+      const seconds = (performance.now() - startMs) / 1000;
+      const rate = bytes / Math.max(seconds, 0.001);
+      const left = Math.max(0, total - bytes) / Math.max(rate, 1);
+      const width = Math.max(10, Math.min(30, io.columns - 60));
+      const full = Math.round(share * width);
+      const bar = (io.unicode ? '█' : '#').repeat(full) + (io.unicode ? '░' : '.').repeat(width - full);
+      io.err(
+        `\r${bar} ${Math.round(share * 100)} %  ${sessions}/${found.length} sessions  ${sizeText(rate)}/s  ${Math.ceil(left)} s left   `,
+      );
+    },
+    end() {
+      if (isShown) io.err('\r\u001b[K');
+    },
+  };
+}
+
+/** The first Ctrl-C ends after the round at hand, a second one at once. */
+function interruptible(): { isAsked(): boolean; end(): void } {
+  let isAsked = false;
+  const ask = (): void => {
+    isAsked = true;
+  };
+  process.once('SIGINT', ask);
+  process.once('SIGTERM', ask);
+  return {
+    isAsked: () => isAsked,
+    end() {
+      process.off('SIGINT', ask);
+      process.off('SIGTERM', ask);
+    },
+  };
+}

@@ -1,0 +1,273 @@
+/**
+ * Transcripts that exist already, with their true times. They go the way of all others: through the reader of their
+ * agent, the journal, the fold, in rounds that commit; so what was imported once, or told by hooks, is known by its ids.
+ */
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Agent, isAbsent, type Places, type Transcript, type TranscriptFile } from './agents/contract.ts';
+import { awaited, isOpen, step } from './assemble/assemble.ts';
+import { conclude, idsIn } from './drain/drain.ts';
+import { newSession, noTranscripts, SEEN_IDS, type SessionState, sessionKey } from './drain/session.ts';
+import { type Event, FACTS, type Fields, factsOf } from './event/event.ts';
+import { keyedHash } from './lib/hash.ts';
+import { pin } from './pin.ts';
+import type { Problem } from './problem.ts';
+import { addBooks, follow, type Gain, type Leaving, leaving, type RoundWorld, recalled, SILENCE_MS } from './round.ts';
+import { increase } from './store/ledger.ts';
+import type { Round, Store } from './store/store.ts';
+import type { Eyes } from './transcripts/eyes.ts';
+import { rowsFrom } from './transcripts/lines.ts';
+import { impatient, readerOf, type TranscriptBooks } from './transcripts/session.ts';
+
+/** A session that somebody wrote down. */
+export interface Found {
+  agent: Agent;
+  session: string;
+  file: TranscriptFile;
+  cwd: string | undefined;
+  /** The newest time that is known of it. */
+  atMs: number;
+  /** All its files. */
+  sizeBytes: number;
+}
+
+export interface Search {
+  agents: readonly Agent[];
+  /** Files and folders; none: wherever the agents keep them. */
+  paths: readonly string[];
+  places: Places;
+  eyes: Eyes;
+  sinceMs: number;
+}
+
+/** Sessions, the oldest first, each once; and the paths in which there was none. */
+export function findSessions(search: Search): { found: Found[]; without: string[] } {
+  const { agents, paths, places, eyes, sinceMs } = search;
+  const found = new Map<string, Found>();
+  const without: string[] = [];
+  const add = (agent: Agent, file: TranscriptFile): boolean => {
+    const sessions = sessionsIn(agent, file, eyes, places);
+    for (const each of sessions) {
+      const key = `${agent.id} ${each.session}`;
+      const known = found.get(key);
+      if (known === undefined || known.atMs < each.atMs) found.set(key, each);
+    }
+    return sessions.length > 0;
+  };
+  for (const path of paths) {
+    const files = filesBelow(path, eyes);
+    const isAny = files.map(each => agents.some(agent => add(agent, { path: each }))).some(Boolean);
+    if (!isAny) without.push(path);
+  }
+  if (paths.length === 0) {
+    for (const agent of agents) {
+      if (isAbsent(agent.transcript)) continue;
+      for (const file of agent.transcript.installed(places, eyes)) add(agent, file);
+    }
+  }
+  const all = [...found.values()].filter(each => each.atMs >= sinceMs).sort((a, b) => a.atMs - b.atMs);
+  return { found: all, without };
+}
+
+const START_BYTES = 512 * 1024;
+const START_ROWS = 64;
+const LARGEST_DOCUMENT = 64 * 1024 * 1024;
+
+function sessionsIn(agent: Agent, file: TranscriptFile, eyes: Eyes, { home, env }: Places): Found[] {
+  const { transcript } = agent;
+  const stat = eyes.stat(file.path);
+  if (isAbsent(transcript) || stat === undefined) return [];
+  return foundIn(transcript, file, eyes, stat.sizeBytes).map(({ session, cwd, atMs }) => {
+    const place = { session, cwd, home, env, main: file.path, subagents: [] };
+    const files = transcript.files(place, eyes);
+    const sizeBytes = files.reduce((sum, { path }) => sum + (eyes.stat(path)?.sizeBytes ?? 0), 0);
+    return { agent, session, file, cwd, atMs: atMs ?? stat.writtenMs, sizeBytes: sizeBytes || stat.sizeBytes };
+  });
+}
+
+function foundIn(transcript: Transcript, file: TranscriptFile, eyes: Eyes, size: number) {
+  const rows: Fields[] = [];
+  try {
+    if (transcript.read.format === 'lines') {
+      const reader = rowsFrom(eyes, file.path, 0, Math.min(size, START_BYTES), () => undefined);
+      for (let row = reader.peek(); row !== undefined && rows.length < START_ROWS; row = reader.peek()) {
+        rows.push(row.fields);
+        reader.take();
+      }
+      return transcript.sessions(file, { rows, document: undefined });
+    }
+    return transcript.sessions(file, { rows, document: documentOf(eyes, file.path, size) });
+  } catch {
+    // A reader that cannot bear a stranger's file does not claim it.
+    return [];
+  }
+}
+
+const documentOf = (eyes: Eyes, path: string, sizeBytes: number) => ({
+  sizeBytes,
+  slice: (at: number, length: number): Buffer => eyes.read(path, at, Math.min(length, LARGEST_DOCUMENT)),
+  json(): unknown {
+    if (sizeBytes > LARGEST_DOCUMENT) return undefined;
+    try {
+      return JSON.parse(eyes.read(path, 0, sizeBytes).toString('utf8'));
+    } catch {
+      // No JSON: whoever asks is told so.
+      return undefined;
+    }
+  },
+});
+
+const DEEPEST_FOLDER = 8;
+const MOST_FILES = 100_000;
+
+/** A file is itself; a folder all files below it, as far as folders go. */
+function filesBelow(path: string, eyes: Eyes): string[] {
+  const files: string[] = [];
+  const walk = (at: string, depth: number): void => {
+    if (files.length >= MOST_FILES) return;
+    if (!isFolder(at)) {
+      if (eyes.stat(at) !== undefined) files.push(at);
+    } else if (depth < DEEPEST_FOLDER) {
+      for (const name of eyes.names(at)) walk(join(at, name), depth + 1);
+    }
+  };
+  walk(path, 0);
+  return files;
+}
+
+function isFolder(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    // Not there: neither a folder nor a file.
+    return false;
+  }
+}
+
+export type ImportStore = Pick<Store, 'epoch' | 'session' | 'journal' | 'document'>;
+
+/** A folder that is not there yet: for a look at what would come of it. */
+export const emptyStore: ImportStore = {
+  epoch: 0,
+  session: () => undefined,
+  journal: () => undefined,
+  document: () => undefined,
+};
+
+/** What one round of an import did. */
+export interface ImportRound {
+  round: Round;
+  problems: Problem[];
+  gains: readonly Gain[];
+  books: TranscriptBooks;
+  /** How many of the sessions are done; the next round begins with the one after. */
+  done: number;
+  bytes: number;
+}
+
+/** Reads on in these sessions, one after the other, until so many bytes are read. */
+export function importRound(
+  store: ImportStore,
+  sessions: readonly Found[],
+  world: RoundWorld & { eyes: Eyes },
+  bytes: number,
+  which: Leaving,
+): ImportRound {
+  const { eyes, home, env, nowMs } = world;
+  const hash = (content: string): string => keyedHash(world.hashKey, content);
+  const books: TranscriptBooks = { read: 0, journaled: 0, duplicate: 0, odd: {} };
+  const budget = { bytes };
+  const gains: Gain[] = [];
+  const documents = new Map<string, unknown>();
+  const problems: Problem[] = [];
+  let done = 0;
+  for (const found of sessions) {
+    if (budget.bytes <= 0) break;
+    const { state, destinations, problems: more } = opened(store, found, world);
+    problems.push(...more);
+    for (const destination of destinations) documents.set(`destination-${destination.id}`, destination);
+    const gain: Gain = { state, lines: '', count: 0, events: [], spans: [], records: [] };
+    gains.push(gain);
+    const emit = (event: Event): void => follow(gain, event, books.odd);
+    const transcripts = { eyes, home, env, hash, nowMs, waits: impatient, budget, journal: store.journal };
+    const reader = readerOf(state, found.agent, transcripts, emit, books);
+    if (reader === undefined) continue;
+    const followed = reader.read(Number.POSITIVE_INFINITY);
+    state.arrivedMs = Math.max(state.arrivedMs, nowMs);
+    if (followed.isMore) break;
+    done += 1;
+    const isPast = nowMs - state.fold.lastMs > SILENCE_MS;
+    if (!isPast && state.hookedMs !== undefined) reader.settle(followed);
+    if (!isPast) continue;
+    reader.finish();
+    // No transcript says when its session ended: its last row is its last sign of life.
+    if (isOpen(state.fold) && state.fold.endedMs === undefined && state.hookedMs === undefined) {
+      const { lastMs, segment } = state.fold;
+      const body = { event_type: 'Session.End' as const, data: { end_reason: 'idle_timeout' as const } };
+      emit(conclude(state, body, `imported:${segment?.number ?? 0}:${lastMs}`, lastMs));
+    }
+    if (awaited(state.fold).length > 0) reader.settle(followed, true);
+  }
+  const { bodies, tallies } = leaving(store, gains, documents, nowMs, which);
+  return {
+    problems,
+    gains,
+    books,
+    done,
+    bytes: bytes - budget.bytes,
+    round: {
+      epoch: store.epoch,
+      journal: gains.flatMap(({ state, lines }) => (lines === '' ? [] : [{ key: state.key, lines }])),
+      sessions: gains.map(({ state }) => ({ key: state.key, state })),
+      documents: [...documents].map(([name, value]) => ({ name, value })),
+      bodies,
+      tally(ledger) {
+        addBooks(ledger, books);
+        for (const [kind, count] of Object.entries(books.odd)) increase(ledger.counters, `odd.${kind}`, count);
+        for (const tally of tallies) tally(ledger);
+      },
+    },
+  };
+}
+
+function opened(
+  store: Pick<Store, 'session' | 'journal'>,
+  { agent, session, file, cwd }: Found,
+  world: RoundWorld,
+): Pick<ReturnType<typeof pin>, 'destinations' | 'problems'> & { state: SessionState } {
+  const key = sessionKey(agent.id, session);
+  const known = recalled(store, key);
+  const pinned = known ? undefined : pin({ agent, session, key, cwd }, { header: {} }, world);
+  const state = known ?? newSession({ agent, session, key }, (pinned as ReturnType<typeof pin>).pinned);
+  if (known === undefined) remade(state, store.journal(key));
+  state.transcripts ??= noTranscripts();
+  state.transcripts.main = file.path;
+  state.transcripts.cwd ??= cwd;
+  return { state, destinations: pinned?.destinations ?? [], problems: pinned?.problems ?? [] };
+}
+
+/** Of a session that was forgotten the journal knows all: the same fold over it gives the same state. */
+function remade(state: SessionState, journal: string | undefined): void {
+  if (journal === undefined || journal === '') return;
+  for (const line of journal.split('\n')) {
+    const event = parsed(line);
+    if (event === undefined) continue;
+    step(state.fold, event);
+    state.seq = Math.max(state.seq + 1, factsOf(event)?.seq ?? 0);
+    const isHook = event.metadata?.[FACTS]?.native !== undefined;
+    const atMs = Date.parse(event.timestamp);
+    if (isHook && atMs < (state.hookedMs ?? Number.POSITIVE_INFINITY)) state.hookedMs = atMs;
+  }
+  state.seen = [...idsIn(journal)].slice(-SEEN_IDS);
+  state.transcripts = { ...noTranscripts(), isAgain: true };
+}
+
+function parsed(line: string): Event | undefined {
+  if (line === '') return undefined;
+  try {
+    return JSON.parse(line) as Event;
+  } catch {
+    // Damaged at rest: what it said may come once more.
+    return undefined;
+  }
+}
