@@ -598,10 +598,9 @@ function returned(place: Place): Told[] {
     memory.remember('process', process, call);
     return [];
   }
-  return closed(place, call, {
-    ...endingOf(output),
-    launched: tool === 'spawn_agent' ? spawnedThread(output) : undefined,
-  });
+  const launched = tool === 'spawn_agent' ? spawnedThread(output) : undefined;
+  const ending = endingOf(output);
+  return closed(place, call, launched === undefined ? ending : { ...ending, success: true, launched });
 }
 
 const headOf = (output: string): string => output.slice(0, 400).split(/^Output:/m, 1)[0] ?? '';
