@@ -176,7 +176,10 @@ async function work(
     let full: unknown;
     try {
       if (hasWork || waiting.length > 0) {
-        const isCommitted = turn(store, taken, { silent, waiting }, { ...options, eyes, vigils }, report, now());
+        // What is being sent may need the reserve at any moment.
+        const isUrgent = shipping === undefined;
+        const turnOptions = { ...options, eyes, vigils, isUrgent };
+        const isCommitted = turn(store, taken, { silent, waiting }, turnOptions, report, now());
         hasWorked ||= isCommitted;
         if (hasWork) busyMs = performance.now();
         if (isCommitted) tryMs = 0;
@@ -237,6 +240,7 @@ const LONGEST_STEP_MS = 2_000;
 interface TurnOptions extends DeliverOptions {
   eyes: Eyes;
   vigils: Vigils;
+  isUrgent: boolean;
 }
 
 /** One round. Lost to another owner, it is nothing: the fragments are offered again. True when something was done. */
@@ -267,7 +271,8 @@ function turn(
     const isIdle = fragments.length + rejects.length + silent.length === 0;
     if (isIdle && round.journal?.length === 0 && !told.isMore) return false;
     const documents = [...(round.documents ?? []), ...installation.documents, ...noted(store, problems, nowMs)];
-    if (store.commit({ ...round, documents }) === 'committed') report.journaled += journaled;
+    if (store.commit({ ...round, documents, isUrgent: options.isUrgent }) === 'committed')
+      report.journaled += journaled;
     return true;
   } catch (error) {
     if (isDiskError(error)) throw error;
@@ -377,7 +382,7 @@ function shipperOver(
       underWay.delete(outcome.destination.id);
       const round = settlementOf(outcome);
       const documents = [...(round.documents ?? []), ...noted(store, outcome.problems, now())];
-      const committed = store.commit({ ...round, documents });
+      const committed = store.commit({ ...round, documents, isUrgent: true });
       if (committed === 'committed') incidents.push(...outcome.problems);
       return committed;
     },

@@ -137,6 +137,8 @@ export interface Round {
   settled?: { destination: string; name: string }[];
   /** Journals that go; sessions that are known stay so. */
   prune?: string[];
+  /** It makes room, or notes what a destination took: it may spend the reserve. */
+  isUrgent?: boolean | undefined;
   /** The caller's increments. `fragments.received` and `fragments.quarantined` are the store's. */
   tally?: (ledger: Ledger) => void;
 }
@@ -221,7 +223,12 @@ function ownStore(disk: Disk, { quarantine: limits = quarantineLimits, reserveBy
       for (const [reason, count] of Object.entries(purged))
         increase(effect.ledger.counters, `dropped.quarantine.${reason}`, count);
     // Committed and then out of room, the second time finds the first one's round and is lost: the disk has it.
-    const outcome = effect === undefined ? 'lost' : reserve.spend(() => commitRound(disk, effect));
+    const outcome =
+      effect === undefined
+        ? 'lost'
+        : round.isUrgent
+          ? reserve.spend(() => commitRound(disk, effect))
+          : commitRound(disk, effect);
     if (effect === undefined || outcome !== 'done') {
       restart();
       return outcome === 'overtaken' ? 'committed' : 'lost';

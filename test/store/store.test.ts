@@ -422,7 +422,8 @@ describe('a full disk', () => {
     expect(store.canSettle()).toBe(true);
     fill();
     const settled = store.next('d1').map(({ name }) => ({ destination: 'd1', name }));
-    expect(store.commit({ settled })).toBe('committed');
+    expect(() => store.commit({ documents: [{ name: 'd', value: 0 }] })).toThrow('ENOSPC');
+    expect(store.commit({ settled, isUrgent: true })).toBe('committed');
     fill();
     expect(store.canSettle()).toBe(false);
     expect(() => store.commit({ documents: [{ name: 'd', value: 1 }] })).toThrow('ENOSPC');
