@@ -13,6 +13,12 @@ export const word = (value: unknown): string | undefined =>
 export const number = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isFinite(value) ? value : undefined;
 
+/** A number of things, of which there are never less than none. */
+export const count = (value: unknown): number | undefined => {
+  const counted = number(value);
+  return counted === undefined || counted < 0 ? undefined : counted;
+};
+
 export const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
 
 /** What a table itself holds. Keys are often strangers' words, and every object has a `constructor`. */

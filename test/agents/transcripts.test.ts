@@ -5,14 +5,19 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { isAbsent, type Told } from '../../src/agents/contract.ts';
+import { isAbsent, type Told, type TranscriptReading } from '../../src/agents/contract.ts';
 import { agents } from '../../src/agents/index.ts';
+import { DAMAGED_COPIES, mutated } from './mutated.ts';
 import { lineOf, readRows } from './told.ts';
 
 const lineOfTold = (told: Told): string =>
   'over' in told
     ? `over: ${told.over}${told.id === undefined ? '' : ` ${told.id}`}${told.atMs === undefined ? '' : `, ${new Date(told.atMs).toISOString().slice(11, 23)}`}`
     : lineOf(told);
+
+const isSound = ({ key, event_type, data }: TranscriptReading): boolean =>
+  typeof key === 'string' &&
+  (event_type !== 'Model.Responded' || Math.min(data.input_tokens ?? 0, data.output_tokens ?? 0) >= 0);
 
 for (const { id, transcript } of agents) {
   const folder = join(import.meta.dirname, id);
@@ -40,6 +45,14 @@ for (const { id, transcript } of agents) {
     test('says the same whenever it is read', () => {
       const whole = readRows(transcript, lines.join('\n'), root, of).told;
       expect(readRows(transcript, lines.join('\n'), root, of, true).told).toEqual(whole);
+    });
+
+    test('bears any damage: nothing is thrown, no number is less than none', () => {
+      const copies = Math.ceil(DAMAGED_COPIES / 2 / files.length);
+      for (const text of mutated(lines.join('\n'), copies)) {
+        const { readings } = readRows(transcript, text, root, of);
+        if (!readings.every(isSound)) expect(readings.filter(reading => !isSound(reading))).toEqual([]);
+      }
     });
 
     // Two equal rows without ids are two.

@@ -11,7 +11,7 @@
  */
 import { join } from 'node:path';
 import type { DecisionSource, Fields } from '../../event/event.ts';
-import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
+import { count, fieldsOf, number, own, text, word } from '../../lib/read.ts';
 import type { Look, Memory, Places, Told, Transcript, TranscriptFile, TranscriptReading } from '../contract.ts';
 import { exitCodeOf, inputOf, launchedBy, toolOf } from './tools.ts';
 
@@ -166,7 +166,7 @@ function responded(row: Row): Told[] {
   const startedMs = number(Number(memory.recall('asked', subagent ?? '') ?? Number.NaN));
   memory.forget('asked', subagent ?? '');
   const model = word(data.model) ?? memory.recall('model', 'chosen');
-  const output = number(data.outputTokens);
+  const output = count(data.outputTokens);
   // A long response may come in pieces, each with the tokens of all of them.
   const isPiece = (number(data.chunkCount) ?? 1) > 1;
   const key = (isPiece ? word(data.apiCallId) : undefined) ?? word(data.messageId) ?? row.id;
@@ -341,9 +341,9 @@ function subagentEnded(row: Row, completed: boolean): Told[] {
   const id = word(data.toolCallId);
   if (id === undefined) return [];
   const usage = {
-    total_tokens: number(data.totalTokens),
-    total_actions: number(data.totalToolCalls),
-    duration_ms: number(data.durationMs),
+    total_tokens: count(data.totalTokens),
+    total_actions: count(data.totalToolCalls),
+    duration_ms: count(data.durationMs),
   };
   return [
     says(row, {
@@ -368,7 +368,7 @@ function compactionStarted(row: Row): Told[] {
       event_type: 'Context.Compaction',
       unless: 'hooked',
       actor: 'system',
-      data: { trigger: triggerOf(row.data), tokens_before: number(row.data.currentTokens) },
+      data: { trigger: triggerOf(row.data), tokens_before: count(row.data.currentTokens) },
       facts: { phase: 'before' },
     }),
   ];
@@ -379,17 +379,17 @@ function compacted(row: Row): Told[] {
   const used = fieldsOf(data.compactionTokensUsed);
   const model = word(used.model);
   const told: Told[] = [];
-  const input = number(used.inputTokens) ?? number(used.input);
-  const output = number(used.outputTokens) ?? number(used.output);
+  const input = count(used.inputTokens) ?? count(used.input);
+  const output = count(used.outputTokens) ?? count(used.output);
   if (input !== undefined || output !== undefined) {
     told.push(
       says(row, {
         event_type: 'Model.Responded',
-        data: { model_id: model, input_tokens: input, output_tokens: output, latency_ms: number(used.duration) },
+        data: { model_id: model, input_tokens: input, output_tokens: output, latency_ms: count(used.duration) },
         facts: {
           usage: {
-            cache_read_tokens: number(used.cacheReadTokens) ?? number(used.cachedInput),
-            cache_write_tokens: number(used.cacheWriteTokens),
+            cache_read_tokens: count(used.cacheReadTokens) ?? count(used.cachedInput),
+            cache_write_tokens: count(used.cacheWriteTokens),
           },
         },
       }),
@@ -403,8 +403,8 @@ function compacted(row: Row): Told[] {
       actor: 'system',
       data: {
         trigger: triggerOf(data),
-        tokens_before: number(data.preCompactionTokens),
-        tokens_after: number(data.postCompactionTokens),
+        tokens_before: count(data.preCompactionTokens),
+        tokens_after: count(data.postCompactionTokens),
         // A short conversation's summary is longer than what it stands for.
         tokens_removed: removed === undefined ? undefined : Math.max(0, removed),
       },
@@ -462,18 +462,18 @@ function sumOf(row: Row, model: string, usage: Fields): Told[] {
   const { memory } = row;
   // What the memory cannot hold could not be told less what was told before.
   if (model.length > 256) return [];
-  const now = CLASSES.map(name => number(usage[name]));
+  const now = CLASSES.map(name => count(usage[name]));
   const before = JSON.parse(memory.recall('sums', model) ?? '[]') as (number | null)[];
   memory.remember('sums', model, JSON.stringify(now));
   // Some builds begin anew after a compaction: then nothing of it was told before.
-  const again = now.some((count, i) => (count ?? 0) < (before[i] ?? 0));
-  const [input, output, read, written, reasoning] = now.map((count, i) =>
-    count === undefined ? undefined : count - (again ? 0 : (before[i] ?? 0)),
+  const again = now.some((tokens, i) => (tokens ?? 0) < (before[i] ?? 0));
+  const [input, output, read, written, reasoning] = now.map((tokens, i) =>
+    tokens === undefined ? undefined : tokens - (again ? 0 : (before[i] ?? 0)),
   );
   const known = Number(memory.recall('output', model) ?? '0');
   memory.forget('output', model);
   const rest = output === undefined ? undefined : Math.max(0, output - known);
-  if ([input, rest, read, written, reasoning].every(count => (count ?? 0) === 0)) return [];
+  if ([input, rest, read, written, reasoning].every(tokens => (tokens ?? 0) === 0)) return [];
   return [
     says(row, {
       event_type: 'Model.Responded',

@@ -12,7 +12,7 @@
  */
 import type { AgentMode, Fields } from '../../event/event.ts';
 import { canonicalJson } from '../../lib/hash.ts';
-import { number, own, text, word } from '../../lib/read.ts';
+import { count, number, own, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
 import { actionName, actions, inputOf, launchedBy, mcpToolOf, toolFacts } from './tools.ts';
 import { transcript } from './transcript.ts';
@@ -651,8 +651,8 @@ const COUNTERS = ['input_tokens', 'output_tokens', 'cache_read_tokens', 'cache_w
 /** Later numbers of a turn replace earlier ones: each holds the whole turn. */
 function keepUsage(fields: Fields, memory: Memory): void {
   const turn = word(fields.generation_id);
-  const counters = COUNTERS.map(name => number(fields[name]) ?? null);
-  if (turn === undefined || counters.every(count => count === null)) return;
+  const counters = COUNTERS.map(name => count(fields[name]) ?? null);
+  if (turn === undefined || counters.every(tokens => tokens === null)) return;
   const usage: TurnUsage = {
     turn,
     conversation: text(fields.conversation_id) ?? '',
@@ -672,7 +672,7 @@ function usageOver(fields: Fields, memory: Memory, isOver: (usage: TurnUsage) =>
   const over = memory.list('usage').map(([, entry]) => JSON.parse(entry) as TurnUsage);
   return over.filter(isOver).map(({ turn, subagent, model, counters }) => {
     memory.forget('usage', turn);
-    const [input, output, read, write] = counters.map(count => count ?? undefined);
+    const [input, output, read, write] = counters.map(tokens => tokens ?? undefined);
     return said(fields, {
       event_type: 'Model.Responded',
       key: turn,
