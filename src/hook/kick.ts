@@ -21,6 +21,9 @@ export function isDelivering(stateFolder: string): boolean {
   }
 }
 
+/** Rounds fill the young generation many times over: with Node's half of this, a tenth of delivery's time is collecting. */
+export const ROOM = '--max-semi-space-size=32';
+
 export interface Kick {
   deliver: string;
   stateFolder: string;
@@ -35,7 +38,7 @@ export function kick({ deliver, stateFolder, args }: Kick, ended?: () => void): 
   const env = { ...process.env };
   // The agent's own debugging of Node is not ours.
   delete env.NODE_OPTIONS;
-  const child = spawn(process.execPath, [deliver, ...args, '--state-dir', stateFolder], {
+  const child = spawn(process.execPath, [ROOM, deliver, ...args, '--state-dir', stateFolder], {
     cwd: '/',
     detached: true,
     stdio: 'ignore',

@@ -14,6 +14,7 @@
  * file then has no trailer and counts as torn.
  */
 import { travelling } from './environment.ts';
+import { ROOM } from './kick.ts';
 
 export interface ShellHook {
   stateFolder: string;
@@ -159,7 +160,7 @@ if [ -r ${quote(deliver)} ]; then
   (
     cd /
     unset NODE_OPTIONS
-    exec ${setsid === undefined ? '' : `${quote(setsid)} `}"$oh_node" ${quote(deliver)} --kicked --state-dir "$oh_state"
+    exec ${setsid === undefined ? '' : `${quote(setsid)} `}"$oh_node" ${ROOM} ${quote(deliver)} --kicked --state-dir "$oh_state"
   ) </dev/null >/dev/null 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- &
 else
   oh_note hook-kick-missing
