@@ -667,8 +667,8 @@ function closeAction(state: FoldState, at: At, call: string, action: OpenAction,
   const startMs = native ? endMs - durationMs : action.beforeMs;
   let waitMs: number | undefined;
   if (action.askedMs !== undefined && (outcome === 'success' || outcome === 'failure' || outcome === 'interrupted')) {
-    // A person was asked and the action ran: the person allowed it. The wait ends where the work began.
-    action.decision = { outcome: 'allow', source: 'user', basis: 'inferred' };
+    // A person was asked and the action ran: the person allowed it, said or not. The wait ends where the work began.
+    if (action.decision?.outcome !== 'allow') action.decision = { outcome: 'allow', source: 'user', basis: 'inferred' };
     if (native) waitMs = Math.max(0, startMs - action.askedMs);
   }
   const segment = state.segment;

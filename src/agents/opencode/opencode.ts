@@ -276,6 +276,7 @@ function sessionOf(fields: Fields): string | undefined {
   return (
     word(data.sessionID) ??
     word(info.sessionID) ??
+    word(fieldsOf(info.metadata).sessionID) ??
     word(fieldsOf(data.part).sessionID) ??
     word(fieldsOf(data.form).sessionID) ??
     (nameOf(fields)?.startsWith('session.') ? word(info.id) : undefined) ??
