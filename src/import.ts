@@ -17,7 +17,7 @@ import { increase } from './store/ledger.ts';
 import type { Round, Store } from './store/store.ts';
 import type { Eyes } from './transcripts/eyes.ts';
 import { rowsFrom } from './transcripts/lines.ts';
-import { impatient, readerOf, type TranscriptBooks } from './transcripts/session.ts';
+import { impatient, ownersIn, readerOf, type TranscriptBooks } from './transcripts/session.ts';
 
 /** A session that somebody wrote down. */
 export interface Found {
@@ -177,7 +177,14 @@ export function importRound(
   const hash = (content: string): string => keyedHash(world.hashKey, content);
   const books: TranscriptBooks = { read: 0, journaled: 0, duplicate: 0, odd: {} };
   const budget = { bytes };
+  const owners = ownersIn(name => store.document(name));
   const gains: Gain[] = [];
+  /** What this round adds to a journal counts for those that copy from it. */
+  const journal = (key: string): string | undefined => {
+    const gained = gains.find(gain => gain.state.key === key)?.lines ?? '';
+    const kept = store.journal(key);
+    return kept === undefined && gained === '' ? undefined : (kept ?? '') + gained;
+  };
   const documents = new Map<string, unknown>();
   const problems: Problem[] = [];
   let done = 0;
@@ -189,7 +196,7 @@ export function importRound(
     const gain: Gain = { state, lines: '', count: 0, events: [], spans: [], records: [] };
     gains.push(gain);
     const emit = (event: Event): void => follow(gain, event, books.odd);
-    const transcripts = { eyes, home, env, hash, nowMs, waits: impatient, budget, journal: store.journal };
+    const transcripts = { eyes, home, env, hash, nowMs, waits: impatient, budget, journal, owner: owners.owner };
     const reader = readerOf(state, found.agent, transcripts, emit, books);
     if (reader === undefined) continue;
     const followed = reader.read(Number.POSITIVE_INFINITY);
@@ -219,7 +226,7 @@ export function importRound(
       epoch: store.epoch,
       journal: gains.flatMap(({ state, lines }) => (lines === '' ? [] : [{ key: state.key, lines }])),
       sessions: gains.map(({ state }) => ({ key: state.key, state })),
-      documents: [...documents].map(([name, value]) => ({ name, value })),
+      documents: [...[...documents].map(([name, value]) => ({ name, value })), ...owners.documents()],
       bodies,
       tally(ledger) {
         addBooks(ledger, books);

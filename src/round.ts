@@ -21,6 +21,7 @@ import { encode, type Yield } from './telemetry/batch.ts';
 import { addTo, incrementsOf, type MetricState, metricsDocument, noMetrics } from './telemetry/metrics.ts';
 import type { Eyes } from './transcripts/eyes.ts';
 import {
+  ownersIn,
   patient,
   readerOf,
   type SessionReader,
@@ -101,7 +102,8 @@ export function roundOf(
   const open = (key: string): SessionState | undefined => gains.get(key)?.state ?? recalled(store, key);
   const hash = (content: string): string => keyedHash(world.hashKey, content);
   const books: TranscriptBooks = { read: 0, journaled: 0, duplicate: 0, odd: oddities };
-  const transcripts = transcriptWorld(store, world, hash);
+  const owners = ownersIn(name => store.document(name));
+  const transcripts = transcriptWorld(store, world, hash, owners.owner);
   const readers = new Map<string, SessionReader | undefined>();
   const readerFor = (state: SessionState): SessionReader | undefined => {
     const agent = agentNamed(state.agent);
@@ -180,7 +182,7 @@ export function roundOf(
         key: state.key,
         state: isForgotten(state, world.nowMs) ? undefined : state,
       })),
-      documents: [...documents].map(([name, value]) => ({ name, value })),
+      documents: [...[...documents].map(([name, value]) => ({ name, value })), ...owners.documents()],
       bodies,
       eaten,
       quarantine: [...quarantine, ...cut],
@@ -217,6 +219,7 @@ function transcriptWorld(
   store: Store,
   world: RoundWorld,
   hash: (content: string) => string,
+  owner: TranscriptWorld['owner'],
 ): TranscriptWorld | undefined {
   const { eyes, home, env, nowMs, waits = patient } = world;
   if (eyes === undefined) return undefined;
@@ -229,6 +232,7 @@ function transcriptWorld(
     waits,
     budget: { bytes: TRANSCRIPT_BYTES },
     journal: key => store.journal(key),
+    owner,
   };
 }
 

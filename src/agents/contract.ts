@@ -173,6 +173,11 @@ export interface LineReader {
   /** The row's own time (Unix ms). Without this function `timestamp` is asked: a text as ISO 8601 has it, or Unix ms. */
   at?(row: Fields): number | undefined;
   /**
+   * The row's own id, where a session that goes on from another one begins with copies of its rows. The first one of a file
+   * says whose copy it is; what the other session has told is not told again.
+   */
+  origin?(row: Fields): string | undefined;
+  /**
    * `memory` belongs to this file alone and lives as long as its offset: a rewritten file begins with an empty one. What
    * is grouped over rows (blocks of one response) waits in it. A line above 8 MB comes pruned: long texts are `''`, long
    * lists cut, everything else is there.

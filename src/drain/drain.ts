@@ -277,6 +277,12 @@ export function amend(state: SessionState, reading: TranscriptReading, of: strin
   );
 }
 
+/** The short form of the id that the reading has, or would have, in another session. */
+export function idElsewhere(agent: string, session: string, reading: TranscriptReading): string {
+  const within = boundId(reading.subagent) ?? session;
+  return shortOf(uuidOf('otel-hooks/event/1', agent, session, within, reading.event_type, reading.key));
+}
+
 /** The short forms of all ids that a journal holds. */
 export function idsIn(journal: string): Set<string> {
   const found = new Set<string>();

@@ -30,6 +30,8 @@ export interface TranscriptState {
   over: [what: string, atMs: number][];
   /** Since when a closed span waits for its transcript, by the name that settles it. */
   waits: { [of: string]: number };
+  /** The session whose rows this one's file begins with. */
+  kin?: { key: string; session: string } | undefined;
   /** The state was lost and made again from the journal: what is read anew is known by its ids alone. */
   isAgain?: true | undefined;
   /** A wait was over before the file had told all: the session's sums are not whole. */
@@ -44,6 +46,8 @@ export interface FileState {
   memory: Remembered;
   /** Time of the last row; rows without one share it. */
   lastMs?: number | undefined;
+  /** The id of its first row was asked for. */
+  isKnown?: true | undefined;
   /** Of a document: as what it was read last. */
   version?: string | undefined;
   /** Told up to here before it was written anew: what comes again is known by its ids alone, however old. */

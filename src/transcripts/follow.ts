@@ -25,6 +25,8 @@ export interface Following {
   budget: { bytes: number };
   /** `isAgain`: the file was written anew, or is read whole each time: old ids must be asked for. */
   tell(told: Told, from: { atMs: number | undefined; subagent: string | undefined; isAgain: boolean }): void;
+  /** The id of a main file's first row. */
+  origin(id: string): void;
   odd(kind: Oddity | 'reader_failed' | 'large_document'): void;
 }
 
@@ -183,6 +185,13 @@ function merge(following: Following, reader: LineReader, cursors: Cursor[]): boo
     const { known, file } = cursor;
     budget.bytes -= row.end - known.at;
     known.lastMs = orderMs === 0 ? undefined : orderMs;
+    if (!known.isKnown && reader.origin && file.subagent === undefined) {
+      const origin = reader.origin(row.fields);
+      if (origin !== undefined) {
+        known.isKnown = true;
+        following.origin(origin);
+      }
+    }
     const told = guarded(following, () => reader.row(row.fields, cursor.memory, file));
     const isAgain = known.again !== undefined;
     const tellingMs = atMs ?? known.lastMs ?? cursor.writtenMs;

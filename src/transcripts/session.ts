@@ -9,7 +9,7 @@ import { dirname } from 'node:path';
 import { type Agent, isAbsent, type Told, type Transcript, type TranscriptFile } from '../agents/contract.ts';
 import { AMENDED, awaited, isAmendable, SETTLED } from '../assemble/assemble.ts';
 import type { FinishedSpan } from '../assemble/finished.ts';
-import { amend, conclude, idsIn, tellTranscript } from '../drain/drain.ts';
+import { amend, conclude, idElsewhere, idsIn, tellTranscript } from '../drain/drain.ts';
 import { noTranscripts, SEEN_IDS, type SessionState, type TranscriptState } from '../drain/session.ts';
 import type { Event } from '../event/event.ts';
 import type { Eyes } from './eyes.ts';
@@ -27,6 +27,13 @@ export interface TranscriptWorld {
   budget: { bytes: number };
   /** The committed journal of the session: its ids are asked for where a file is read once more. */
   journal(key: string): string | undefined;
+  /** Whose file begins with this row; it is this session's from now on if it was nobody's. */
+  owner(agent: string, origin: string, of: Kin): Kin;
+}
+
+export interface Kin {
+  key: string;
+  session: string;
 }
 
 export interface Waits {
@@ -72,6 +79,7 @@ export function readerOf(
     journaled ??= idsIn(world.journal(state.key) ?? '');
     return journaled;
   };
+  let kinIds: Set<string> | undefined;
   const following = (untilMs: number): Following => ({
     transcript,
     state: transcripts,
@@ -83,6 +91,10 @@ export function readerOf(
     untilMs,
     budget: world.budget,
     tell: (told, from) => hear(told, from),
+    origin(id) {
+      const owner = world.owner(agent.id, id, { key: state.key, session: state.session });
+      if (owner.key !== state.key) transcripts.kin = owner;
+    },
     odd: kind => {
       books.odd[`transcript_${kind}`] = (books.odd[`transcript_${kind}`] ?? 0) + 1;
     },
@@ -100,6 +112,14 @@ export function readerOf(
     }
     books.read += 1;
     const reading = { ...told, subagent: told.subagent ?? from.subagent, atMs: told.atMs ?? from.atMs };
+    const { kin } = transcripts;
+    if (kin !== undefined) {
+      kinIds ??= idsIn(world.journal(kin.key) ?? '');
+      if (kinIds.has(idElsewhere(state.agent, kin.session, reading))) {
+        books.duplicate += 1;
+        return;
+      }
+    }
     const isOld = from.isAgain && state.seq > SEEN_IDS;
     const outcome = tellTranscript(state, reading, {
       atMs: world.nowMs,
@@ -231,3 +251,25 @@ function isTold(transcripts: TranscriptState, span: FinishedSpan): boolean {
     ([known, atMs]) => atMs >= span.startMs && (known === what || (span.kind === 'turn' && known === 'turn:')),
   );
 }
+
+/** Who owns which first row, kept in a document for each agent; what a round adds goes with the round. */
+export function ownersIn(document: (name: string) => unknown) {
+  const changed = new Map<string, Owners>();
+  const nameOf = (agent: string): string => `origins-${agent}`;
+  return {
+    owner(agent: string, origin: string, of: Kin): Kin {
+      const name = nameOf(agent);
+      const owners = changed.get(name) ?? ((document(name) ?? {}) as Owners);
+      const short = origin.slice(0, 64);
+      const known = Object.hasOwn(owners, short) ? owners[short] : undefined;
+      if (known) return { key: known[0], session: known[1] };
+      const kept = [...Object.entries(owners), [short, [of.key, of.session]] as const].slice(-MOST_ORIGINS);
+      changed.set(name, Object.fromEntries(kept));
+      return of;
+    },
+    documents: () => [...changed].map(([name, value]) => ({ name, value: value as unknown })),
+  };
+}
+
+type Owners = { readonly [origin: string]: readonly [key: string, session: string] };
+const MOST_ORIGINS = 4_096;

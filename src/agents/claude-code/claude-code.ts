@@ -51,8 +51,13 @@ const events: Record<string, HookEvent> = {
   },
   UserPromptSubmit: {
     edge: true,
-    read: fields => [
-      said(fields, { event_type: 'Prompt.Submitted', data: { prompt: text(fields.prompt) }, actor: 'user' }),
+    read: (fields, memory) => [
+      said(fields, {
+        event_type: 'Prompt.Submitted',
+        key: promptKey(fields, memory),
+        data: { prompt: text(fields.prompt) },
+        actor: 'user',
+      }),
     ],
   },
   PreToolUse: {
@@ -250,11 +255,10 @@ const events: Record<string, HookEvent> = {
     },
   },
   PreCompact: {
-    read: fields => [compaction(fields, 'before')],
+    read: fields => [compaction(fields)],
   },
-  PostCompact: {
-    read: fields => [compaction(fields, 'after')],
-  },
+  // The transcript tells that it is over, and by how much; no id would say that both are one.
+  PostCompact: vendor('trigger'),
   UserPromptExpansion: vendor('expansion_type', 'command_source'),
   PreModelSwitch: vendor('from_model', 'to_model', 'requested_model', 'source', 'context_tokens', 'prompt_cache_warm'),
   PostModelSwitch: vendor('from_model', 'to_model', 'requested_model', 'source', 'context_tokens', 'prompt_cache_warm'),
@@ -332,18 +336,27 @@ function factsOf(fields: Fields): NonNullable<Reading['facts']> {
   };
 }
 
+/** The first prompt of an id is the transcript's, too; further ones were queued, and the transcript has them under other ids. */
+function promptKey(fields: Fields, memory: Memory): string | undefined {
+  const prompt = word(fields.prompt_id);
+  if (prompt === undefined) return undefined;
+  const count = Number(memory.recall('prompts', prompt) ?? '0') + 1;
+  memory.remember('prompts', prompt, String(count));
+  return count === 1 ? prompt : `${prompt}#${count}`;
+}
+
 function agentMode(fields: Fields): AgentMode | undefined {
   const mode = text(fields.permission_mode);
   return mode === undefined ? undefined : mode === 'plan' ? 'plan' : 'agent';
 }
 
-function compaction(fields: Fields, phase: 'before' | 'after'): Reading {
+function compaction(fields: Fields): Reading {
   const trigger = text(fields.trigger);
   return said(fields, {
     event_type: 'Context.Compaction',
     data: { trigger: trigger === 'auto' || trigger === 'manual' ? trigger : undefined },
     actor: 'system',
-    facts: { ...factsOf(fields), phase },
+    facts: { ...factsOf(fields), phase: 'before' },
   });
 }
 

@@ -15,6 +15,7 @@ import { actionName, launchedBy, toolFacts } from './tools.ts';
 
 const rows: LineReader = {
   format: 'lines',
+  origin: row => (isConversation(row) && row.isSidechain !== true ? word(row.uuid) : undefined),
   row(row, memory, file) {
     // What another session wrote and this file repeats is told by that session.
     const session = word(row.sessionId);
@@ -283,8 +284,7 @@ function usageOf(usage: Fields): number[] {
   return kept;
 }
 
-const known = (count: number | undefined): number | undefined =>
-  count === undefined || count === UNKNOWN ? undefined : count;
+const known = (count: number | undefined): number | undefined => (count === undefined || count < 0 ? undefined : count);
 
 function closeResponse(at: Place): Told[] {
   const pending = pendingIn(at.memory);
