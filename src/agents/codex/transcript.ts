@@ -127,7 +127,7 @@ const internal = (head: string, session: string): boolean =>
 
 /** Versions before the envelope: a first line with the id, then bare items. */
 const isOldHeader = (row: Fields): boolean =>
-  row.type === undefined && word(row.id) !== undefined && word(row.timestamp) !== undefined;
+  row.type === undefined && word(row.id) !== undefined && word(row.timestamp) !== undefined && 'instructions' in row;
 
 /** What a spawned thread says of its origin. */
 function spawnOf(meta: Fields): { parent: string; kind: string | undefined } | undefined {

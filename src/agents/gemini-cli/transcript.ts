@@ -62,9 +62,9 @@ export const transcript: Transcript = {
     );
   },
   sessions(_, { rows }) {
-    const header = rows.find(row => word(row.sessionId) !== undefined);
-    const session = word(header?.sessionId);
-    if (header === undefined || session === undefined || header.kind === 'subagent') return [];
+    const [header = {}] = rows;
+    const session = word(header.sessionId);
+    if (session === undefined || word(header.projectHash) === undefined || header.kind === 'subagent') return [];
     const [folder] = Array.isArray(header.directories) ? header.directories : [];
     return [{ session, cwd: word(folder), atMs: timeOf(header.lastUpdated) }];
   },
