@@ -1,26 +1,33 @@
-/** What damage at rest has torn apart is put together again, and counted, before the first round. */
-import { accountsOf, increase } from './store/ledger.ts';
+/**
+ * What damage at rest or a power cut has torn apart is put together again, and counted, before the first round.
+ *
+ * Books, bodies and metric states are files of their own. Each number is counted where it happens, so that a balance can
+ * find our errors; here alone it is a difference of others, for what nobody was there to count. A test that expects no
+ * loss sees it: it is dropped as `damaged`.
+ */
+import { accountsOf, increase, signals } from './store/ledger.ts';
 import type { Round, Store } from './store/store.ts';
 import { type MetricState, metricsDocument } from './telemetry/metrics.ts';
 
-/**
- * A metric state and its books lie in two files, and damage to one must not leave them apart for ever: versions that the
- * state no longer knows went with it, versions that the books no longer know are counted as the outbox is.
- */
-export function reconciliation(store: Pick<Store, 'ledger' | 'document'>): Round | undefined {
-  const gaps = Object.entries(store.ledger().destinations).flatMap(([id, { metrics }]) => {
+export function reconciliation(store: Pick<Store, 'books' | 'document'>): Round | undefined {
+  const gaps = Object.entries(store.books().destinations).flatMap(([id, accounts]) => {
     const state = store.document(metricsDocument(id)) as MetricState | undefined;
-    const waiting = state ? state.version - state.accepted : 0;
-    const gap = metrics.produced - metrics.accepted - sum(metrics.rejected) - sum(metrics.dropped) - waiting;
-    return gap === 0 ? [] : [{ id, gap }];
+    return signals.flatMap(signal => {
+      const { produced, accepted, rejected, dropped } = accounts[signal];
+      const unsent = state ? state.version - state.accepted : 0;
+      const waiting = signal === 'metrics' ? unsent : accounts[signal].waiting;
+      const gap = produced - accepted - sum(rejected) - sum(dropped) - waiting;
+      return gap === 0 ? [] : [{ id, signal, gap }];
+    });
   });
   if (gaps.length === 0) return undefined;
   return {
     tally(ledger) {
-      for (const { id, gap } of gaps) {
-        const { metrics } = accountsOf(ledger, id);
-        if (gap > 0) increase(metrics.dropped, 'damaged', gap);
-        else metrics.produced -= gap;
+      for (const { id, signal, gap } of gaps) {
+        const account = accountsOf(ledger, id)[signal];
+        // What lies there and no book knows was produced all the same.
+        if (gap > 0) increase(account.dropped, 'damaged', gap);
+        else account.produced -= gap;
       }
     },
   };

@@ -55,8 +55,8 @@ export function byHand(house: House, wait: string, env: Record<string, string> =
 }
 
 /** A folder of one's own that goes with everything in it. */
-export function room(): { folder: string; leave: () => void } {
-  const folder = mkdtempSync(join(tmpdir(), 'otel-hooks-obligations-'));
+export function room(parent = tmpdir()): { folder: string; leave: () => void } {
+  const folder = mkdtempSync(join(parent, 'otel-hooks-obligations-'));
   return { folder, leave: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
