@@ -3,6 +3,7 @@
  * Nothing here knows OpenTelemetry, the disk or the clock.
  */
 import type { AgentMode, Body, Facts, Fields } from '../event/event.ts';
+import type { Truth } from './truth.ts';
 
 /** What an agent lacks, and why: nothing is silently missing. */
 export interface Absent {
@@ -255,6 +256,8 @@ export interface Agent {
   readonly events: Readonly<Record<string, HookEvent>>;
   /** Names of built-in tools that may stand on metrics, with their Agent Hooks action name. */
   readonly actions: Readonly<Record<string, string>>;
+  /** What is known of its sessions, and how well. */
+  readonly truth?: Truth;
   /** What closes each kind of span for good: the closing hook, or the transcript read past it. */
   readonly settles: Readonly<Record<Settling, 'hook' | 'transcript'>>;
   /** How what it writes down of a session is read. */

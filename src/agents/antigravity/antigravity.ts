@@ -10,6 +10,7 @@ import { fieldsOf, number, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Reading } from '../contract.ts';
 import { actionName, actions, inputOf, launchedBy, toolFacts } from './tools.ts';
 import { transcript } from './transcript.ts';
+import { truth } from './truth.ts';
 
 const events: Record<string, HookEvent> = {
   SessionStart: {
@@ -125,6 +126,7 @@ export const antigravity: Agent = {
   cwd: fields => word(Array.isArray(fields.workspacePaths) ? fields.workspacePaths[0] : undefined),
   events,
   actions,
+  truth,
   settles: { action: 'transcript', turn: 'transcript', subagent: 'transcript', session: 'transcript' },
   transcript,
   // Empty output is taken as well by these events; PreToolUse alone would read it as a refusal, and is not registered.

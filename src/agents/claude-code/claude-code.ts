@@ -12,6 +12,7 @@ import { demoSession } from './demo.ts';
 import { settings } from './settings.ts';
 import { actionName, actions, launchedBy, toolFacts } from './tools.ts';
 import { transcript } from './transcript.ts';
+import { truth } from './truth.ts';
 
 const startReasons: Record<string, StartReason> = { startup: 'new', clear: 'new', fork: 'new', resume: 'resume' };
 
@@ -258,7 +259,7 @@ const events: Record<string, HookEvent> = {
     read: fields => [compaction(fields)],
   },
   // The transcript tells that it is over, and by how much; no id would say that both are one.
-  PostCompact: vendor('trigger'),
+  PostCompact: { plain: ['trigger'], read: vendor('trigger').read },
   UserPromptExpansion: vendor('expansion_type', 'command_source'),
   PreModelSwitch: vendor('from_model', 'to_model', 'requested_model', 'source', 'context_tokens', 'prompt_cache_warm'),
   PostModelSwitch: vendor('from_model', 'to_model', 'requested_model', 'source', 'context_tokens', 'prompt_cache_warm'),
@@ -306,6 +307,7 @@ export const claudeCode: Agent = {
   cwd: fields => word(fields.cwd),
   events,
   actions,
+  truth,
   settles: { action: 'hook', turn: 'transcript', subagent: 'transcript', session: 'transcript' },
   transcript,
   reply: { stdout: '' },

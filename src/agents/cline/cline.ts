@@ -11,6 +11,7 @@ import { type Agent, absent, type HookEvent, type Reading } from '../contract.ts
 import { closeCall, openCall } from '../pairing.ts';
 import { actions, useOfTool } from './tools.ts';
 import { count, timeOf, transcript } from './transcript.ts';
+import { truth } from './truth.ts';
 
 const start: HookEvent = {
   edge: true,
@@ -214,6 +215,7 @@ export const cline: Agent = {
   version: fields => word(fields.clineVersion),
   events,
   actions,
+  truth,
   settles: { action: 'hook', turn: 'transcript', subagent: 'hook', session: 'transcript' },
   transcript,
   // Empty output lets everything pass, in both generations.

@@ -12,6 +12,7 @@ import { type Agent, absent, type HookEvent, type Reading } from '../contract.ts
 import { askedCall, type Call, closeCall, openCall } from '../pairing.ts';
 import { actionName, actions, answerKey, launchedBy, spawnedThread, toolFacts } from './tools.ts';
 import { transcript } from './transcript.ts';
+import { truth } from './truth.ts';
 
 const startReasons: Record<string, StartReason> = { startup: 'new', clear: 'new', fork: 'new', resume: 'resume' };
 
@@ -180,6 +181,7 @@ export const codex: Agent = {
     ]),
   ),
   actions,
+  truth,
   settles: { action: 'transcript', turn: 'transcript', subagent: 'transcript', session: 'transcript' },
   transcript,
   reply: { stdout: '' },

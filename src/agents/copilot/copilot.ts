@@ -17,6 +17,7 @@ import { type Agent, absent, type HookEvent, type Reading } from '../contract.ts
 import { askedCall, type Call, closeCall, openCall } from '../pairing.ts';
 import { actions, exitCodeOf, inputOf, launchedBy, type Tool, toolOf } from './tools.ts';
 import { CHAT_LOG, EVENT_LOG, transcript } from './transcript.ts';
+import { truth } from './truth.ts';
 
 const startReasons: Record<string, StartReason> = { startup: 'new', new: 'new', resume: 'resume' };
 
@@ -332,6 +333,7 @@ export const copilot: Agent = {
   cwd: fields => word(text(fields.cwd)?.replace(/[\\/]\.github[\\/]hooks[\\/]?$/, '')),
   events,
   actions,
+  truth,
   settles: { action: 'hook', turn: 'transcript', subagent: 'transcript', session: 'transcript' },
   transcript,
   // `{}` would do as well; anything that decides would skip the question that a person gets.

@@ -16,6 +16,7 @@ import { count, number, own, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
 import { actionName, actions, inputOf, launchedBy, mcpToolOf, toolFacts } from './tools.ts';
 import { transcript } from './transcript.ts';
+import { truth } from './truth.ts';
 
 const modes: Record<string, AgentMode> = { agent: 'agent', ask: 'chat', edit: 'edit' };
 
@@ -384,6 +385,7 @@ export const cursor: Agent = {
   version: fields => word(fields.cursor_version),
   events,
   actions,
+  truth,
   settles: { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' },
   transcript,
   // An empty answer fails where a person set failClosed; this object decides nothing.

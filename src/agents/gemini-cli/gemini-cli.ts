@@ -13,6 +13,7 @@ import { type Agent, absent, type HookEvent, type Reading } from '../contract.ts
 import { askedCall, type Call, closeCall, openCall } from '../pairing.ts';
 import { actionName, actions, exitCodeOf } from './tools.ts';
 import { transcript } from './transcript.ts';
+import { truth } from './truth.ts';
 
 const startReasons: Record<string, StartReason> = { startup: 'new', clear: 'new', resume: 'resume' };
 
@@ -179,6 +180,7 @@ export const geminiCli: Agent = {
   cwd: fields => word(fields.cwd),
   events,
   actions,
+  truth,
   settles: { action: 'hook', turn: 'transcript', subagent: 'transcript', session: 'transcript' },
   transcript,
   // Anything else, on the standard error too, would be shown to the person.

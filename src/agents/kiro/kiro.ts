@@ -16,6 +16,7 @@ import { type Agent, absent, type HookEvent, type Memory, type Reading } from '.
 import { type Call, closeCall, openCall } from '../pairing.ts';
 import { actionName, actions, exitCodeOf, toolFacts } from './tools.ts';
 import { transcript } from './transcript.ts';
+import { truth } from './truth.ts';
 
 const prompted: HookEvent = {
   edge: true,
@@ -157,6 +158,7 @@ export const kiro: Agent = {
   cwd: fields => word(fields.cwd),
   events,
   actions,
+  truth,
   // A turn's own record is written some time after its end, and holds no tokens: nothing waits for it.
   settles: { action: 'hook', turn: 'hook', subagent: 'hook', session: 'transcript' },
   transcript,

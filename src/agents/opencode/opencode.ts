@@ -12,6 +12,7 @@ import type { ActionResult, Fields } from '../../event/event.ts';
 import { fieldsOf, number, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
 import { actionName, actions, actionsOf, launchOf, responded, responseOf } from './messages.ts';
+import { truth } from './truth.ts';
 
 /** An event, as far as both versions have it in common. */
 interface Happened {
@@ -306,6 +307,7 @@ export const openCode: Agent = {
   version: fields => word(fields.opencode_version),
   events,
   actions,
+  truth,
   settles: { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' },
   transcript: absent('its database is not read; a session from before the plugin is unknown'),
   reply: { stdout: '' },

@@ -11,6 +11,7 @@ import { fieldsOf, isFields, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Reading } from '../contract.ts';
 import { type Call, closeCall, openCall } from '../pairing.ts';
 import { transcript } from './transcript.ts';
+import { truth } from './truth.ts';
 
 /** Tools have no names here: the families stand for them. */
 const actions = {
@@ -117,6 +118,7 @@ export const windsurf: Agent = {
   },
   events,
   actions,
+  truth,
   settles: { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' },
   transcript,
   // Never read by it; a person may see it.
