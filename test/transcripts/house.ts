@@ -6,6 +6,7 @@ import { agents } from '../../src/agents/index.ts';
 import type { FinishedSpan } from '../../src/assemble/finished.ts';
 import { sessionKey } from '../../src/drain/session.ts';
 import { type Event, factsOf } from '../../src/event/event.ts';
+import { findSessions, type ImportRound, importRound } from '../../src/import.ts';
 import { type Due, type RoundResult, roundOf } from '../../src/round.ts';
 import { emptyLedger, type Ledger } from '../../src/store/ledger.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
@@ -25,6 +26,8 @@ export interface House {
   hook(seconds: number, event: string, fields?: object): void;
   /** A round over the hooks that wait. */
   round(options?: { nowMs?: number; waits?: Waits; due?: Due; commit?: boolean }): RoundResult;
+  /** Takes in all that the home holds, as far as it is not known. */
+  import(options?: { nowMs?: number; bytes?: number; paths?: string[] }): ImportRound[];
   events(): Event[];
   spans(): FinishedSpan[];
   tree(): string;
@@ -67,14 +70,7 @@ export function openHouse(agent = 'claude-code', session = '11111111-2222-4333-8
     round({ nowMs = START_MS + 1_000_000, waits = impatient, due = {}, commit = true } = {}) {
       const fragments = waiting.splice(0);
       const told = roundOf(store, { fragments, rejects: [] }, due, {
-        env: {},
-        home,
-        platform: 'linux',
-        ownVariables: false,
-        configFile: undefined,
-        installation: 'i',
-        hashKey: 'k',
-        nowMs,
+        ...worldOf(home, nowMs),
         eyes: diskEyes(),
         waits,
       });
@@ -83,6 +79,22 @@ export function openHouse(agent = 'claude-code', session = '11111111-2222-4333-8
         if (store.commit({ ...told.round, eaten: [] }) !== 'committed') throw new Error('the round was lost');
       } else waiting.unshift(...fragments);
       return told;
+    },
+    import({ nowMs = START_MS + 10 * 86_400_000, bytes = 8 * 1024 * 1024, paths = [] } = {}) {
+      const eyes = diskEyes();
+      const places = { home, project: home, env: {} };
+      const { found } = findSessions({ agents, paths, places, eyes, sinceMs: 0 });
+      const rounds: ImportRound[] = [];
+      for (let left = found; left.length > 0; ) {
+        const told = importRound(store, left, { ...worldOf(home, nowMs), eyes }, bytes, {
+          metrics: false,
+          logsSinceMs: 0,
+        });
+        if (store.commit(told.round) !== 'committed') throw new Error('the round was lost');
+        rounds.push(told);
+        left = left.slice(told.done);
+      }
+      return rounds;
     },
     events: () =>
       (store.journal(key) ?? '')
@@ -104,7 +116,16 @@ export function openHouse(agent = 'claude-code', session = '11111111-2222-4333-8
   return house;
 }
 
-export const agentNamed = (id: string) => agents.find(agent => agent.id === id);
+const worldOf = (home: string, nowMs: number) => ({
+  env: {},
+  home,
+  platform: 'linux' as const,
+  ownVariables: false,
+  configFile: undefined,
+  installation: 'i',
+  hashKey: 'k',
+  nowMs,
+});
 
 /** What responses used, over all spans of responses. */
 export function tokensOf(spans: readonly FinishedSpan[]): { calls: number; input: number; output: number } {
