@@ -1,26 +1,13 @@
 /**
- * A session's hooks in, its trace out, as a tree. Each case: `base` (fields that all payloads share), lines of
- * `+seconds payload`, then `---- trace` and what is expected. `UPDATE=1 npx vitest run test/journeys` writes the expected part anew.
+ * A session's hooks in, its trace out, as a tree. `UPDATE=1 npx vitest run test/journeys` writes the expected part anew.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { type Played, play, START_MS, type Told, treeOf } from '../play.ts';
+import { type Played, play, treeOf } from '../play.ts';
+import { readJourney } from './read.ts';
 
 const folder = join(import.meta.dirname, 'cases');
-
-export function readJourney(text: string): { told: Told[]; head: string; expected: string } {
-  const [head = '', expected = ''] = text.split(/^---- trace\n/m);
-  let base: object = {};
-  const told: Told[] = [];
-  for (const line of head.split('\n')) {
-    if (line.startsWith('base ')) base = JSON.parse(line.slice(5)) as object;
-    const match = /^\+([\d.]+) (\{.*\})$/.exec(line);
-    if (match?.[1] === undefined || match[2] === undefined) continue;
-    told.push({ atMs: START_MS + Number(match[1]) * 1000, payload: { ...base, ...(JSON.parse(match[2]) as object) } });
-  }
-  return { told, head, expected };
-}
 
 const summary = (played: Played): string => {
   const fates = [...new Set(played.fates)].map(fate => `${fate} ${played.fates.filter(each => each === fate).length}`);

@@ -1,0 +1,128 @@
+/**
+ * The project's own compose file, once for all tests: free ports, a project name of its own, and nothing left
+ * afterwards. Grafana is not started: what it shows is checked by the queries of its dashboards.
+ */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DockerComposeEnvironment, Wait } from 'testcontainers';
+import type { TestProject } from 'vitest/node';
+
+export interface Stack {
+  project: string;
+  collector: string;
+  collectorHealth: string;
+  tempo: string;
+  loki: string;
+  prometheus: string;
+  jaeger: string;
+  jaegerOtlp: string;
+  /** The packed tarball, installed as a user installs it. */
+  program: string;
+}
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    stack: Stack;
+  }
+}
+
+const root = join(import.meta.dirname, '..', '..');
+
+export default async function compose(vitest: TestProject): Promise<() => Promise<void>> {
+  try {
+    execFileSync('docker', ['compose', 'version'], { stdio: 'ignore' });
+    execFileSync('docker', ['info'], { stdio: 'ignore' });
+  } catch {
+    throw new Error('These tests need a running Docker engine with the compose plugin (`docker compose version`).');
+  }
+  const names = [
+    'COLLECTOR_HTTP',
+    'COLLECTOR_GRPC',
+    'COLLECTOR_HEALTH',
+    'TEMPO',
+    'LOKI',
+    'PROMETHEUS',
+    'JAEGER',
+    'JAEGER_OTLP',
+  ];
+  const ports = Object.fromEntries(await freePorts(names));
+  const url = (name: string): string => `http://127.0.0.1:${ports[`${name}_PORT`]}`;
+  const project = `otel-hooks-test-${process.pid}`;
+  const folder = mkdtempSync(join(tmpdir(), 'otel-hooks-stack-'));
+  const program = install(folder);
+  // Ryuk would be one more image to pull; the teardown below does its work.
+  process.env.TESTCONTAINERS_RYUK_DISABLED ??= 'true';
+  // The ports of the compose file listen there and nowhere else.
+  process.env.TESTCONTAINERS_HOST_OVERRIDE = '127.0.0.1';
+  const services = ['tempo', 'loki', 'prometheus', 'jaeger', 'collector'];
+  const health = Wait.forHealthCheck();
+  const environment = new DockerComposeEnvironment(root, 'docker-compose.yml')
+    .withProjectName(project)
+    .withProfiles('jaeger')
+    .withEnvironment(Object.fromEntries(Object.entries(ports).map(([name, port]) => [name, String(port)])))
+    .withWaitStrategy('tempo-1', health)
+    .withWaitStrategy('loki-1', health)
+    .withWaitStrategy('prometheus-1', health)
+    .withWaitStrategy('collector-1', Wait.forHttp('/', 13133).forStatusCode(200))
+    .withWaitStrategy('jaeger-1', Wait.forHttp('/api/services', 16686).forStatusCode(200))
+    .withStartupTimeout(90_000);
+  let started: Awaited<ReturnType<typeof environment.up>> | undefined;
+  const down = async (): Promise<void> => {
+    await started?.down({ timeout: 2_000, removeVolumes: true });
+    execFileSync('docker', ['compose', '-p', project, 'down', '-v', '-t', '1'], { cwd: root, stdio: 'ignore' });
+    rmSync(folder, { recursive: true, force: true });
+  };
+  try {
+    started = await environment.up(services);
+  } catch (error) {
+    await down();
+    throw error;
+  }
+  vitest.provide('stack', {
+    project,
+    collector: url('COLLECTOR_HTTP'),
+    collectorHealth: url('COLLECTOR_HEALTH'),
+    tempo: url('TEMPO'),
+    loki: url('LOKI'),
+    prometheus: url('PROMETHEUS'),
+    jaeger: url('JAEGER'),
+    jaegerOtlp: url('JAEGER_OTLP'),
+    program,
+  });
+  return down;
+}
+
+/** The tarball into an empty folder, without scripts and without the network. */
+function install(folder: string): string {
+  const packed = execFileSync('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder], {
+    cwd: root,
+    encoding: 'utf8',
+  });
+  const tarball = join(folder, packed.trim().split('\n').at(-1) ?? '');
+  const prefix = ['--prefix', join(folder, 'installed')];
+  execFileSync('npm', ['install', '--offline', '--silent', '--no-audit', '--no-fund', ...prefix, tarball], {
+    cwd: folder,
+    env: { ...process.env, HOME: folder },
+  });
+  return join(folder, 'installed', 'node_modules', '.bin', 'otel-hooks');
+}
+
+async function freePorts(names: readonly string[]): Promise<[string, number][]> {
+  const servers = await Promise.all(
+    names.map(
+      () =>
+        new Promise<ReturnType<typeof createServer>>(resolve => {
+          const server = createServer().listen(0, '127.0.0.1', () => resolve(server));
+        }),
+    ),
+  );
+  const ports = servers.map(server => {
+    const address = server.address();
+    return typeof address === 'object' && address ? address.port : 0;
+  });
+  await Promise.all(servers.map(server => new Promise(resolve => server.close(resolve))));
+  return names.map((name, i) => [`${name}_PORT`, ports[i] ?? 0]);
+}

@@ -1,0 +1,39 @@
+/** The files of collector-config, by the real program. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+
+const folder = join(import.meta.dirname, '..', '..', 'collector-config');
+const image = 'otel/opentelemetry-collector-contrib:0.158.0';
+const variables = {
+  OTEL_HOOKS_GATEWAY_TOKEN: 'token',
+  OTEL_HOOKS_GATEWAY_CERT: '/cert.pem',
+  OTEL_HOOKS_GATEWAY_KEY: '/key.pem',
+  OTEL_HOOKS_JOURNAL: '/journal/*',
+  APPLICATIONINSIGHTS_CONNECTION_STRING:
+    'InstrumentationKey=00000000-0000-0000-0000-000000000000;IngestionEndpoint=https://ingest.invalid/',
+};
+
+test.each(readdirSync(folder).filter(name => name.endsWith('.yaml')))(
+  'the collector accepts %s, and warns of nothing',
+  name => {
+    const env = Object.entries(variables).flatMap(([key, value]) => ['-e', `${key}=${value}`]);
+    const mount = ['-v', `${join(folder, name)}:/config.yaml:ro`];
+    const checked = spawnSync(
+      'docker',
+      ['run', '--rm', '-u', '0:0', ...env, ...mount, image, 'validate', '--config=/config.yaml'],
+      { encoding: 'utf8' },
+    );
+    expect(checked.stderr).toBe('');
+    expect(checked.status).toBe(0);
+  },
+);
+
+test('the images of the compose file are pinned', () => {
+  const images = execFileSync('docker', ['compose', '--profile', 'jaeger', 'config', '--images'], {
+    cwd: join(folder, '..'),
+    encoding: 'utf8',
+  });
+  for (const name of images.trim().split('\n')) expect(name).toMatch(/:v?\d+\.\d+\.\d+$/);
+});

@@ -1,0 +1,83 @@
+/** What Loki holds: every event once, found by trace and by session, in few streams. */
+import { afterAll, expect, inject, test } from 'vitest';
+import { eventually, json, lines } from './backends.ts';
+import { Machine } from './machine.ts';
+
+const stack = inject('stack');
+const machines: Machine[] = [];
+const newMachine = (): Machine => {
+  const machine = new Machine(stack.program, { provider: 'otlp', otlp: { endpoint: stack.collector } });
+  machines.push(machine);
+  return machine;
+};
+afterAll(() => {
+  for (const machine of machines) machine.remove();
+});
+
+test('every record is there once, under its trace and its session', async () => {
+  const machine = newMachine();
+  const session = machine.journey('subagents.journey');
+  await machine.deliver();
+  const { logs } = (await machine.books()).destinations[0] ?? {};
+  expect(logs?.rejected).toEqual({});
+  const found = await eventually(
+    () => lines(stack, `{service_name="claude-code"} | session_id="${session}"`),
+    all => all.length >= (logs?.produced ?? Number.POSITIVE_INFINITY),
+  );
+  expect(found.length).toBe(logs?.produced);
+  const ids = found.map(({ labels }) => labels.agent_hooks_event_id);
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(found.filter(({ labels }) => !labels.event_name || !labels.severity_text)).toEqual([]);
+  expect(found.filter(({ line }) => line === '')).toEqual([]);
+
+  const trace = found.find(({ labels }) => labels.trace_id)?.labels.trace_id;
+  const ofTrace = await lines(stack, `{service_name="claude-code"} | trace_id="${trace}"`);
+  expect(ofTrace.length).toBe(found.filter(({ labels }) => labels.trace_id === trace).length);
+});
+
+test('two equal notifications in one millisecond are two lines, in the order in which they came', async () => {
+  const machine = newMachine();
+  const session = machine.journey('plain-session.journey');
+  const atMs = Date.now() - 500;
+  const notification = { session_id: session, hook_event_name: 'Notification', notification_type: 'idle_prompt' };
+  machine.hook({ ...notification, message: 'one' }, atMs);
+  machine.hook({ ...notification, message: 'two' }, atMs);
+  await machine.deliver();
+  const found = await eventually(
+    () =>
+      lines(
+        stack,
+        `{service_name="claude-code"} | session_id="${session}" | event_name="agent_hooks.agent.notification"`,
+      ),
+    all => all.length === 2,
+  );
+  expect(new Set(found.map(({ atNs }) => atNs)).size).toBe(2);
+});
+
+test('streams are as many as agents, not as sessions or machines', async () => {
+  const sessions = ['plain-session.journey', 'failures.journey', 'compaction.journey'];
+  for (const file of sessions) {
+    const machine = newMachine();
+    machine.journey(file);
+    await machine.deliver();
+  }
+  const now = Date.now();
+  const { data } = await eventually(
+    () =>
+      json<{ data: { [label: string]: string }[] }>(stack.loki, '/loki/api/v1/series', {
+        'match[]': '{service_name="claude-code"}',
+        start: `${now - 3_600_000}000000`,
+        end: `${now + 60_000}000000`,
+      }),
+    answer => answer.data.length > 0,
+  );
+  expect(data).toEqual([{ service_name: 'claude-code' }]);
+});
+
+test('Loki has discarded nothing', async () => {
+  const metrics = await fetch(new URL('/metrics', stack.loki)).then(response => response.text());
+  const discarded = [...metrics.matchAll(/^loki_discarded_samples_total\{.*\} (\d+)/gm)].filter(
+    each => Number(each[1]) > 0,
+  );
+  expect(discarded.map(each => each[0])).toEqual([]);
+});

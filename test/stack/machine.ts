@@ -1,0 +1,112 @@
+/** A developer's machine: a HOME of its own, the installed package, hooks that arrived at times of the test's choice. */
+import { execFile } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
+import { readJourney } from '../journeys/read.ts';
+import { START_MS } from '../play.ts';
+
+const run = promisify(execFile);
+
+export interface Shown {
+  spans: ShownSpan[];
+}
+export interface ShownSpan {
+  trace: string;
+  span: string;
+  parent?: string;
+  name: string;
+  start: string;
+  end: string;
+}
+
+export class Machine {
+  readonly home = mkdtempSync(join(tmpdir(), 'otel-hooks-machine-'));
+  readonly state = join(this.home, 'state');
+  readonly #program: string;
+  readonly #bootMs = Date.now() - 24 * 3_600_000;
+  #hooks = 0;
+
+  constructor(program: string, config: object) {
+    this.#program = program;
+    mkdirSync(join(this.state, 'inbox'), { recursive: true, mode: 0o700 });
+    writeFileSync(this.configFile, JSON.stringify(config));
+  }
+
+  get configFile(): string {
+    return join(this.home, 'config.json');
+  }
+
+  /** One hook, as the front ends write it. */
+  hook(payload: object, atMs: number): void {
+    this.#hooks += 1;
+    const unique = randomUUID();
+    const header = { at: String(Math.round(atMs)), ppid: '4711' };
+    const bytes = encodeFragment(unique, header, Buffer.from(JSON.stringify(payload)));
+    // The kernel's clock goes with the wall clock; the last digits keep equal times in order.
+    const uptime = ((atMs - this.#bootMs) / 1_000 + this.#hooks / 1e6).toFixed(6);
+    writeFileSync(join(this.state, 'inbox', fragmentName('b007', uptime, 1, unique)), bytes, { mode: 0o600 });
+  }
+
+  /** A journey that ends now, under a session id that no other test has. */
+  journey(file: string): string {
+    const text = readFileSync(join(import.meta.dirname, '..', 'journeys', 'cases', file), 'utf8');
+    const { told } = readJourney(text);
+    const first = told[0]?.payload as { session_id: string };
+    const session = randomUUID();
+    const lastMs = Math.max(...told.map(({ atMs }) => atMs));
+    for (const { atMs, payload } of told) {
+      const own = JSON.parse(JSON.stringify(payload).replaceAll(first.session_id, session)) as object;
+      this.hook(own, Date.now() - 1_000 - (lastMs - atMs));
+    }
+    return session;
+  }
+
+  async cli(...words: string[]): Promise<{ code: number; out: string; err: string }> {
+    const env = { PATH: process.env.PATH, HOME: this.home };
+    const flags = ['--state-dir', this.state, '--config', this.configFile];
+    try {
+      const { stdout, stderr } = await run(this.#program, [...words, ...flags], { env, maxBuffer: 1 << 28 });
+      return { code: 0, out: stdout, err: stderr };
+    } catch (error) {
+      const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
+      return { code, out: stdout, err: stderr };
+    }
+  }
+
+  async deliver(wait = '30s'): Promise<void> {
+    const { code, out, err } = await this.cli('deliver', '--wait', wait);
+    if (code !== 0) throw new Error(`deliver ended with ${code}:\n${out}${err}`);
+  }
+
+  async show(session: string): Promise<Shown> {
+    const { out } = await this.cli('show', session, '--json');
+    return JSON.parse(out) as Shown;
+  }
+
+  async books(): Promise<{ destinations: Books[] }> {
+    return JSON.parse((await this.cli('status', '--json')).out) as { destinations: Books[] };
+  }
+
+  remove(): void {
+    rmSync(this.home, { recursive: true, force: true });
+  }
+}
+
+interface Book {
+  produced: number;
+  accepted: number;
+  waiting: number;
+  rejected: { [reason: string]: number };
+  dropped: { [reason: string]: number };
+}
+export interface Books {
+  spans: Book;
+  logs: Book;
+  metrics: Book;
+}
+
+export const journeyStart = START_MS;

@@ -1,0 +1,109 @@
+/** What Prometheus makes of our counters: the true numbers, whatever happened on the way. */
+import { afterAll, expect, inject, test } from 'vitest';
+import { eventually, json, samples } from './backends.ts';
+import { Machine } from './machine.ts';
+
+const stack = inject('stack');
+const machines: Machine[] = [];
+const newMachine = (endpoint = stack.collector): Machine => {
+  const machine = new Machine(stack.program, { provider: 'otlp', otlp: { endpoint } });
+  machines.push(machine);
+  return machine;
+};
+afterAll(() => {
+  for (const machine of machines) machine.remove();
+});
+
+const instanceOf = async (session: string): Promise<string> => {
+  const now = Date.now();
+  const answer = await eventually(
+    () =>
+      json<{ data: { result: { stream: { service_instance_id?: string } }[] } }>(
+        stack.loki,
+        '/loki/api/v1/query_range',
+        {
+          query: `{service_name="claude-code"} | session_id="${session}"`,
+          start: `${now - 3_600_000}000000`,
+          end: `${now + 60_000}000000`,
+        },
+      ),
+    ({ data }) => data.result.length > 0,
+  );
+  return answer.data.result[0]?.stream.service_instance_id ?? '';
+};
+
+const toolCalls = (instance: string): string =>
+  `sum(gen_ai_execute_tool_duration_seconds_count{instance="${instance}"})`;
+const prompts = (instance: string): string => `sum(agent_hooks_prompt_submitted_total{instance="${instance}"})`;
+const becomes = (query: string, value: number): Promise<unknown> =>
+  eventually(
+    () => samples(stack, query),
+    found => found.length === 1 && found[0]?.value === value,
+  );
+
+/** Prompts and finished actions of the journey, counted by hand in its file. */
+const plain = { prompts: 1 };
+
+test('counters are true after several deliveries, and on two machines at once', async () => {
+  const one = newMachine();
+  const two = newMachine();
+  const first = one.journey('parallel-actions.journey');
+  const other = two.journey('parallel-actions.journey');
+  await Promise.all([one.deliver(), two.deliver()]);
+  one.journey('parallel-actions.journey');
+  await one.deliver();
+  one.journey('parallel-actions.journey');
+  await one.deliver();
+  const [a, b] = [await instanceOf(first), await instanceOf(other)];
+  expect(a).not.toBe(b);
+  await becomes(prompts(a), 3 * plain.prompts);
+  await becomes(prompts(b), plain.prompts);
+  const calls = (await samples(stack, toolCalls(b)))[0]?.value ?? 0;
+  expect(calls).toBeGreaterThan(1);
+  await becomes(toolCalls(a), 3 * calls);
+  const books = [await one.books(), await two.books()].map(each => each.destinations[0]?.metrics.rejected);
+  expect(books).toEqual([{}, {}]);
+});
+
+test('an outage costs no count: the newest state is what arrives', async () => {
+  const machine = newMachine('http://127.0.0.1:9');
+  for (let i = 0; i < 3; i += 1) {
+    machine.journey('plain-session.journey');
+    await machine.cli('deliver', '--wait', '1s');
+  }
+  const reached = newMachine();
+  expect((await machine.books()).destinations[0]?.metrics.accepted).toBe(0);
+  const session = reached.journey('plain-session.journey');
+  await reached.deliver();
+  await becomes(prompts(await instanceOf(session)), plain.prompts);
+});
+
+test('increase() of a session that was short is its true number', async () => {
+  const machine = newMachine();
+  const session = machine.journey('plain-session.journey');
+  await machine.deliver();
+  const instance = await instanceOf(session);
+  await becomes(prompts(instance), plain.prompts);
+  const query = `sum(increase(agent_hooks_prompt_submitted_total{instance="${instance}"}[5m] anchored))`;
+  await becomes(query, plain.prompts);
+});
+
+test('a machine brings few series', async () => {
+  const machine = newMachine();
+  let session = '';
+  for (const file of ['plain-session.journey', 'subagents.journey', 'failures.journey', 'mcp-and-skills.journey'])
+    session = machine.journey(file);
+  await machine.deliver();
+  const instance = await instanceOf(session);
+  await eventually(
+    () => samples(stack, `count({instance="${instance}"})`),
+    found => (found[0]?.value ?? 0) > 0,
+  );
+  const [count] = await samples(stack, `count({instance="${instance}"})`);
+  expect(count?.value).toBeLessThan(2_000);
+});
+
+test('nothing was refused on the way', async () => {
+  const failed = await samples(stack, 'sum(otelcol_exporter_send_failed_metric_points_total) or vector(0)');
+  expect(failed[0]?.value).toBe(0);
+});

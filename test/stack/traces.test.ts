@@ -1,0 +1,164 @@
+/** What Tempo and Jaeger hold of sessions, against what `show` prints of them without any back end. */
+import { cpSync } from 'node:fs';
+import { afterAll, expect, inject, test } from 'vitest';
+import { nodeOf } from '../../src/view/span-node.ts';
+import { drawTree } from '../../src/view/tree.ts';
+import { eventually, json, pause, type StoredSpan, search, tempoSpans } from './backends.ts';
+import { Machine } from './machine.ts';
+
+const stack = inject('stack');
+const machines: Machine[] = [];
+const newMachine = (config: object = { provider: 'otlp', otlp: { endpoint: stack.collector } }): Machine => {
+  const machine = new Machine(stack.program, config);
+  machines.push(machine);
+  return machine;
+};
+afterAll(() => {
+  for (const machine of machines) machine.remove();
+});
+
+/** The traces that `show` prints, by id. */
+async function shown(machine: Machine, session: string): Promise<Map<string, string>> {
+  const { out } = await machine.cli('show', session);
+  const traces = out.split(/^trace /m).slice(1);
+  return new Map(traces.map(text => [text.slice(0, 32), text.slice(33).trimEnd()]));
+}
+
+const drawn = (spans: readonly StoredSpan[]): string =>
+  drawTree(spans.map(nodeOf), { color: false, columns: 100, unicode: false }).trimEnd();
+
+const once = (spans: readonly StoredSpan[]): boolean => new Set(spans.map(each => each.spanId)).size === spans.length;
+
+const journeys = [
+  'plain-session.journey',
+  'subagents.journey',
+  'parallel-actions.journey',
+  'failures.journey',
+  'denied-by-classifier.journey',
+  'permission-granted.journey',
+  'mcp-and-skills.journey',
+  'compaction.journey',
+];
+
+test.each(journeys)('Tempo holds the tree that `show` prints: %s', async file => {
+  const machine = newMachine();
+  const session = machine.journey(file);
+  await machine.deliver();
+  const traces = await shown(machine, session);
+  expect(traces.size).toBeGreaterThan(0);
+  for (const [trace, tree] of traces) {
+    const rows = tree.split('\n').length;
+    const stored = await eventually(
+      () => tempoSpans(stack, trace),
+      spans => spans.length === rows,
+    );
+    expect(once(stored)).toBe(true);
+    expect(drawn(stored)).toBe(tree);
+    expect(new Set(stored.map(each => each.attributes['session.id']))).toEqual(new Set([session]));
+  }
+  const { spans } = (await machine.books()).destinations[0] ?? {};
+  expect(spans?.rejected).toEqual({});
+  expect(spans?.dropped).toEqual({});
+});
+
+test('the searches of the documentation find a session', async () => {
+  const machine = newMachine();
+  const failed = machine.journey('failures.journey');
+  const denied = machine.journey('denied-by-classifier.journey');
+  await machine.deliver();
+  const finds = async (query: string, session: string): Promise<void> => {
+    const [trace = ''] = [...(await shown(machine, session)).keys()];
+    await eventually(
+      () => search(stack, query),
+      traces => traces.includes(trace),
+    );
+  };
+  await finds(`{ span.session.id = "${failed}" }`, failed);
+  await finds('{ span.gen_ai.operation.name = "execute_tool" && status = error }', failed);
+  await finds('{ resource.service.name = "claude-code" } >> { status = error }', failed);
+  await finds('{ span.agent_hooks.decision.outcome = "deny" }', denied);
+});
+
+test('a session that is sent twice, from a restored backup, stays one', async () => {
+  const only = { exporters: { logs: 'none', metrics: 'none' } };
+  for (const endpoint of [stack.collector, stack.jaegerOtlp]) {
+    const machine = newMachine({ provider: 'otlp', otlp: { endpoint }, ...only });
+    // The first delivery makes the installation's key and name.
+    machine.journey('plain-session.journey');
+    await machine.deliver();
+    const session = machine.journey('subagents.journey');
+    const backup = newMachine({ provider: 'otlp', otlp: { endpoint }, ...only });
+    cpSync(machine.state, backup.state, { recursive: true });
+    await machine.deliver();
+    await backup.deliver();
+    for (const [trace, tree] of await shown(machine, session)) {
+      const rows = tree.split('\n').length;
+      if (endpoint === stack.jaegerOtlp) {
+        const { data } = await jaegerTrace(trace, rows);
+        expect(data[0]?.spans.length).toBe(rows);
+        continue;
+      }
+      // Tempo folds copies when it compacts; until then equal ones lie side by side.
+      const stored = await eventually(
+        () => tempoSpans(stack, trace),
+        spans => new Set(spans.map(each => each.spanId)).size === rows,
+      );
+      const distinct = new Map(stored.map(each => [JSON.stringify(each), each]));
+      expect(drawn([...distinct.values()])).toBe(tree);
+      expect(distinct.size).toBe(rows);
+    }
+  }
+});
+
+interface JaegerSpan {
+  spanID: string;
+  operationName: string;
+  startTime: number;
+  duration: number;
+  warnings: string[] | null;
+  references: { refType: string; spanID: string }[];
+}
+
+const jaegerTrace = (trace: string, spans: number): Promise<{ data: { spans: JaegerSpan[] }[] }> =>
+  eventually(
+    () => json<{ data: { spans: JaegerSpan[] }[] }>(stack.jaeger, `/api/traces/${trace}`),
+    answer => (answer.data[0]?.spans.length ?? 0) >= spans,
+  );
+
+test('Jaeger holds the same trace, without warnings', async () => {
+  const only = { exporters: { logs: 'none', metrics: 'none' } };
+  const machine = newMachine({ provider: 'otlp', otlp: { endpoint: stack.jaegerOtlp }, ...only });
+  const session = machine.journey('subagents.journey');
+  await machine.deliver();
+  for (const [trace, tree] of await shown(machine, session)) {
+    const rows = tree.split('\n').length;
+    const { data } = await jaegerTrace(trace, rows);
+    const spans = data[0]?.spans ?? [];
+    expect(spans.flatMap(({ warnings }) => warnings ?? [])).toEqual([]);
+    const roots = spans.filter(span => !span.references.some(({ refType }) => refType === 'CHILD_OF'));
+    expect(roots.map(span => span.operationName)).toEqual(['session claude-code']);
+  }
+});
+
+test('spans are not longer than what Tempo takes, however long a name or value is', async () => {
+  const machine = newMachine();
+  const session = machine.journey('plain-session.journey');
+  machine.hook(
+    {
+      session_id: session,
+      hook_event_name: 'PostToolUse',
+      tool_name: `mcp__${'s'.repeat(5_000)}__${'t'.repeat(5_000)}`,
+      tool_use_id: 'long',
+      tool_input: { text: 'x'.repeat(200_000) },
+      tool_response: {},
+    },
+    Date.now() - 500,
+  );
+  await machine.deliver();
+  await pause(500);
+  const metric = await fetch(new URL('/metrics', stack.tempo)).then(response => response.text());
+  const cut = [...metric.matchAll(/^tempo_distributor_attributes_truncated_total\{.*\} (\d+)/gm)].map(each =>
+    Number(each[1]),
+  );
+  expect(cut.filter(count => count > 0)).toEqual([]);
+});
