@@ -1,27 +1,16 @@
-/** Antigravity's transcripts: damaged ones, those beside hooks, and recorded ones where they lie beside the repository. */
+/** Antigravity's transcripts: beside hooks, and recorded ones where they lie beside the repository. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { transcript } from '../../../src/agents/antigravity/transcript.ts';
 import { FACTS } from '../../../src/event/event.ts';
 import { play, START_MS } from '../../play.ts';
-import { DAMAGED_COPIES, mutated } from '../mutated.ts';
 import { readRows, textOf } from '../told.ts';
 
 const sample = textOf(join(import.meta.dirname, 'commands.transcript'))
   .split('\n')
   .filter(line => line.startsWith('{'))
   .join('\n');
-
-test('damaged copies are read without a throw, and each event has its key', () => {
-  let told = 0;
-  for (const text of mutated(sample)) {
-    const { readings } = readRows(transcript, text, 'root');
-    told += readings.length;
-    for (const { key } of readings) if (!/^step-/.test(key)) expect.fail(key);
-  }
-  expect(told).toBeGreaterThan(DAMAGED_COPIES * 5);
-});
 
 test('hook and transcript give a call the same id', () => {
   const payload = {
