@@ -44,7 +44,9 @@ export function increase(counts: Counts, key: string, by = 1): void {
 export function accountsOf(ledger: Ledger, id: string, shown = { provider: '', endpoint: '' }): DestinationAccounts {
   const known = ledger.destinations[id];
   if (known !== undefined) return known;
-  const opened = { ...shown, traces: account(), logs: account(), metrics: account(), events: account() };
+  // No more of it than these two: whoever calls may hold a destination with its credentials.
+  const { provider, endpoint } = shown;
+  const opened = { provider, endpoint, traces: account(), logs: account(), metrics: account(), events: account() };
   ledger.destinations[id] = opened;
   return opened;
 }
@@ -77,9 +79,9 @@ export function readLedger(disk: Disk): Ledger {
 }
 
 /**
- * A power cut without the fsync option can leave an empty ledger, and bytes change at rest. Deliver must start all the same: the number goes on
- * above every number that a file knows, the counts begin anew with what waits, and a counter says so. Nothing is
- * written: the next round's ledger replaces the damaged one.
+ * A power cut without the fsync option can leave an empty ledger, and bytes change at rest. Deliver must start all the
+ * same: the number goes on above every number that a file knows, the counts begin anew with what waits, and a counter says
+ * so. Nothing is written: the next round's ledger replaces the damaged one.
  */
 function rebuiltLedger(disk: Disk): Ledger {
   const ledger = emptyLedger();

@@ -14,7 +14,7 @@ import { receivedBy, stage } from './stage.ts';
 
 const { fillings, payloadKb, freeKb } = bySize({
   quick: { fillings: 1, payloadKb: 24, freeKb: 700 },
-  ci: { fillings: 4, payloadKb: 12, freeKb: 1_500 },
+  ci: { fillings: 3, payloadKb: 16, freeKb: 1_200 },
   full: { fillings: 12, payloadKb: 4, freeKb: 3_000 },
 });
 const TIMEOUT_MS = size === 'full' ? 1_800_000 : 120_000;

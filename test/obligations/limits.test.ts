@@ -16,8 +16,8 @@ import { booksOf, copyOf, deliverHere, exporting, fill, founded, receivedBy, roo
 type Over = 'over-files' | 'over-size';
 const { fragments, perRound, over } = bySize<{ fragments: number; perRound: number; over: Over[] }>({
   quick: { fragments: 120, perRound: 8, over: ['over-size'] },
-  ci: { fragments: 5_000, perRound: 50, over: ['over-files', 'over-size'] },
-  full: { fragments: 100_000, perRound: 200, over: ['over-files', 'over-size'] },
+  ci: { fragments: 2_000, perRound: 50, over: ['over-files', 'over-size'] },
+  full: { fragments: 20_000, perRound: 200, over: ['over-files', 'over-size'] },
 });
 const TIMEOUT_MS = size === 'full' ? 1_800_000 : 120_000;
 

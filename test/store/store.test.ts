@@ -357,6 +357,14 @@ describe('a round', () => {
     }
   });
 
+  it('writes of a destination no more than how it is called into the books', () => {
+    const store = open();
+    const destination = { provider: 'otlp', endpoint: 'http://h', headers: { authorization: 'secret' } };
+    store.commit({ tally: ledger => accountsOf(ledger, 'd1', destination) });
+    expect(fs.readFileSync(join(folder, 'ledger.json'), 'utf8')).not.toContain('secret');
+    expect(store.books().destinations.d1).toMatchObject({ provider: 'otlp', endpoint: 'http://h' });
+  });
+
   it('is lost when it settles what another has settled, or was computed before a loss', () => {
     const [store, other] = [open(), open()];
     store.commit({ bodies: [{ destination: 'd1', signal: 'logs', items: 1, bytes: Buffer.from('x') }] });
