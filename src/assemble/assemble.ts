@@ -133,12 +133,21 @@ function lateness(state: FoldState, at: At): At['late'] {
   if (at.subagent !== undefined)
     return state.endedMs !== undefined && atMs <= state.endedMs ? { turn: undefined } : undefined;
   if (facts.turn !== undefined && facts.turn === state.turn?.key) return undefined;
-  const turn = facts.turn === undefined ? undefined : state.turns.findLast(known => known.key === facts.turn);
+  const turn =
+    facts.turn === undefined ? turnAround(state, atMs) : state.turns.findLast(known => known.key === facts.turn);
   const isOver =
     (state.endedMs !== undefined && atMs <= state.endedMs) ||
     (turn?.endMs !== undefined && atMs <= turn.endMs) ||
     (facts.turn !== undefined && state.turn !== undefined && atMs < state.turn.startMs);
   return isOver ? { turn } : undefined;
+}
+
+/** Where an agent has no ids of turns, what its transcript tells belongs to the turn that ran then. */
+function turnAround(state: FoldState, atMs: number): KnownTurn | undefined {
+  if (state.turn !== undefined && atMs >= state.turn.startMs) return undefined;
+  return state.turns.findLast(
+    ({ startMs, endMs }) => startMs !== undefined && startMs <= atMs && endMs !== undefined && atMs <= endMs,
+  );
 }
 
 // ---------------------------------------------------------------- sessions and segments
@@ -278,7 +287,7 @@ function openTurn(state: FoldState, at: At, key: string): void {
     });
   }
   const ordinal = known ? known.ordinal + 1 : 0;
-  state.turns.push({ key, ordinal, segment: segment?.number ?? 0, endMs: undefined });
+  state.turns.push({ key, ordinal, segment: segment?.number ?? 0, startMs: at.atMs, endMs: undefined });
   if (state.turns.length > KNOWN_TURNS) state.turns.shift();
   state.turn = {
     key,

@@ -60,6 +60,7 @@ export interface KnownTurn {
   key: string;
   ordinal: number;
   segment: number;
+  startMs?: number;
   /** Undefined while it runs. */
   endMs: number | undefined;
 }

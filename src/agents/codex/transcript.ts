@@ -62,7 +62,8 @@ const messages: Readonly<Record<string, (place: Place) => Told[]>> = {
   web_search_end: place => searched(place, word(place.payload.call_id)),
 };
 
-const ROLLOUT = /^rollout-\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}-([0-9a-zA-Z-]{36})(?:_[0-9a-zA-Z-]+)?\.jsonl$/;
+/** The time is the person's own. */
+const DATED = /^rollout-\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}-([0-9a-zA-Z-]{36})(?:_[0-9a-zA-Z-]+)?\.jsonl$/;
 
 export const transcript: Transcript = {
   told: fields => ({
@@ -80,12 +81,13 @@ export const transcript: Transcript = {
     // Threads lie side by side, those of a day in one folder; a thread is younger than the one that spawned it.
     const family = new Set([session]);
     for (const sibling of look.names(folder)) {
-      const id = ROLLOUT.exec(sibling)?.[1];
       const path = `${folder}/${sibling}`;
-      if (id === undefined || sibling <= name || files.has(path)) continue;
+      const isOlder = DATED.test(name) && DATED.test(sibling) && sibling <= name;
+      if (!/^rollout-.+\.jsonl$/.test(sibling) || isOlder || files.has(path)) continue;
       const head = look.head(path);
+      const id = DATED.exec(sibling)?.[1] ?? /"payload":\{.*?"id":"([^"]{1,64})"/.exec(head)?.[1];
       const parent = /"parent_thread_id":"([^"]{1,64})"/.exec(head)?.[1];
-      if (parent === undefined ? !internal(head, session) : !family.has(parent)) continue;
+      if (id === undefined || (parent === undefined ? !internal(head, session) : !family.has(parent))) continue;
       family.add(id);
       files.set(path, { path, subagent: parent === undefined ? undefined : id });
     }
@@ -101,7 +103,7 @@ export const transcript: Transcript = {
     return [...days, `${own}/archived_sessions`].flatMap(folder =>
       look
         .names(folder)
-        .filter(name => ROLLOUT.test(name))
+        .filter(name => DATED.test(name))
         .map(name => ({ path: `${folder}/${name}` })),
     );
   },

@@ -15,7 +15,8 @@ import { actionName, exitCodeOf } from './tools.ts';
 
 const reader: LineReader = {
   format: 'lines',
-  at: row => timeOf(row.timestamp),
+  // A header, and a change of what stands in it, have the time of the change.
+  at: row => timeOf(row.timestamp ?? row.lastUpdated ?? fieldsOf(row.$set).lastUpdated),
   row(row, memory, file) {
     if (word(row.sessionId) !== undefined) return began(row, memory, file);
     if (word(row.id) !== undefined) return message(row, memory, file);
@@ -208,9 +209,10 @@ function answered(memory: Memory, file: ReadFile): Told[] {
   ];
 }
 
-/** A subagent's chat has no last row; it ends with its last word. */
+/** A subagent's chat has no last row: where no call says that it is done, it ends with its last word. */
 function ended(memory: Memory, { subagent }: ReadFile): Told[] {
   const last = memory.recall('place', 'ended');
+  memory.forget('place', 'ended');
   if (subagent === undefined || last === undefined) return [];
   const atMs = last === '' ? undefined : Number(last);
   return [
@@ -302,9 +304,9 @@ function called(call: Fields, answeredMs: number | undefined, memory: Memory, fi
       atMs: doneMs,
     }),
   );
-  // A subagent says by a call that it is done.
-  if (tool === 'complete_task' && file.subagent !== undefined) memory.remember('place', 'ended', String(doneMs ?? ''));
-  return told;
+  if (tool !== 'complete_task' || file.subagent === undefined) return told;
+  memory.remember('place', 'ended', String(doneMs ?? ''));
+  return [...told, ...ended(memory, file)];
 }
 
 function outputOf(call: Fields): string | undefined {

@@ -66,6 +66,20 @@ describe(`recorded rollouts${missing}`, () => {
   });
 });
 
+test.runIf(missing === '')('a thread that another spawned is found beside it', () => {
+  const { transcript } = codex;
+  if (isAbsent(transcript)) throw new Error('no transcript');
+  const threads = join(rollouts, 'subagent-handwritten');
+  const main = join(threads, 'rollout-parent.jsonl');
+  const files = transcript.files(
+    { session: 'sess-parent', cwd: undefined, main, subagents: [], home: '/', env: {} },
+    { names: path => readdirSync(path).sort(), head: path => textOf(path).slice(0, 4_096) },
+  );
+  expect(files.map(file => file.subagent)).toEqual([undefined, 'thread-child']);
+  const { readings } = readRows(transcript, textOf(main), 'sess-parent');
+  expect(readings.flatMap(each => each.facts?.launches?.id ?? [])).toEqual(['thread-child']);
+});
+
 describe(`recorded payloads${missing}`, () => {
   const payloads = missing === '' ? readdirSync(join(folder, 'payloads')) : [];
   test.runIf(missing === '')('lie beside the repository', () => expect(payloads.length).toBeGreaterThan(0));
