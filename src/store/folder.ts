@@ -1,5 +1,16 @@
 import type { Stats } from 'node:fs';
-import { at, codeOf, createFile, type Disk, FOLDER_MODE, isMissing, names, readBytes, readVersioned } from './files.ts';
+import {
+  at,
+  codeOf,
+  createFile,
+  type Disk,
+  FOLDER_MODE,
+  isFolder,
+  isMissing,
+  names,
+  readBytes,
+  readVersioned,
+} from './files.ts';
 
 /** The format of the state folder as a whole. A newer one is never touched. */
 export const STATE_VERSION = 1;
@@ -86,12 +97,16 @@ function checkFolder(disk: Disk, name: string): Stats | undefined {
 const isTooOpen = (stats: Stats): boolean => process.platform !== 'win32' && (stats.mode & 0o077) !== 0;
 
 function checkVersion(disk: Disk): void {
+  // It could be neither read nor written anew.
+  if (isFolder(disk, 'version'))
+    throw new StateRefused({ code: 'state-unusable', folder: disk.folder, error: 'EISDIR' });
   const ledger = readVersioned(disk, 'ledger.json');
   const found = Math.max(writtenVersion(disk) ?? 0, typeof ledger === 'object' ? Number(ledger.v) || 0 : 0);
   if (found > STATE_VERSION)
     throw new StateRefused({ code: 'state-newer', folder: disk.folder, found, known: STATE_VERSION });
 }
 
+/** Undefined where there is none, or one that a power cut left empty. */
 const writtenVersion = (disk: Disk): number | undefined => {
   const text = readBytes(disk, 'version')?.toString().trim();
   return text === undefined || !/^\d{1,9}$/.test(text) ? undefined : Number(text);
