@@ -109,6 +109,9 @@ export function run(command: string[], payload: string | Uint8Array, around: Cir
     const child = spawn(program, args, {
       env: { ...clean, ...around.env },
       cwd: around.cwd ?? '/tmp',
+      // Ended, and so told from one that ended by itself.
+      timeout: 60_000,
+      killSignal: 'SIGKILL',
       ...(around.uid === undefined ? {} : { uid: around.uid, gid: around.uid }),
     });
     let stdout = '';
