@@ -51,8 +51,8 @@ export interface LockOptions {
   /** A person started us: who has the lock is asked for it. */
   byHand: boolean;
   /**
-   * How long an owner that is alive is waited for. One that cannot be seen is watched as long as it takes to know, but by
-   * one process at a time.
+   * How long an owner that is alive is waited for. One of an older version is asked to leave, and waited for until it can
+   * have done so. One that cannot be seen is watched as long as it takes to know, but by one process at a time.
    */
   waitMs: number;
   system?: LockSystem;
@@ -80,6 +80,8 @@ export interface ProcessId {
 const TOUCH_MS = 2_000;
 const STALE_MS = 30_000;
 const LOOK_MS = 100;
+/** An owner that is asked leaves after its round, and after the request that is under way. */
+const HANDOVER_MS = 15_000;
 
 /** Undefined when another has it and keeps it. Throws StateRefused where the folder is not ours. */
 export async function takeLock(options: LockOptions): Promise<Lock | undefined> {
@@ -110,9 +112,15 @@ export async function takeLock(options: LockOptions): Promise<Lock | undefined> 
         isWatching = startWatch(disk, system, own);
         if (!isWatching) return undefined;
       }
-      const patienceMs = isWatching && !isVisible ? Math.max(waitMs, STALE_MS + 2 * LOOK_MS) : waitMs;
+      const isNext = isEntitled({ byHand, version }, now.owner?.version);
+      const patienceMs =
+        isWatching && !isVisible
+          ? Math.max(waitMs, STALE_MS + 2 * LOOK_MS)
+          : isNext && !byHand
+            ? Math.max(waitMs, HANDOVER_MS)
+            : waitMs;
       if (clock.monotonicMs() - startMs >= patienceMs) return undefined;
-      if (!isAsking && isEntitled({ byHand, version }, now.owner?.version)) {
+      if (!isAsking && isNext) {
         isAsking = true;
         ask(disk, { v: 1, version, nonce: own.nonce, byHand });
       }

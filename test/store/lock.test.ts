@@ -73,6 +73,29 @@ it('is left to an owner that cannot be seen but touches it', async () => {
   expect(nowMs).toBeLessThan(31_000);
 });
 
+it.each([365 * 86_400_000, -365 * 86_400_000, -1_700_000_000_000])(
+  'is neither lost nor kept for ever because a clock jumps by %i ms',
+  async jumpMs => {
+    let wallMs = 1_700_000_000_000;
+    const system = (self: Partial<ProcessId>): LockSystem => ({
+      ...machine(self),
+      clock: { nowMs: () => wallMs + nowMs, monotonicMs: () => nowMs },
+    });
+    const owner = await take({ system: system({ boot: 'other' }) });
+    let isTouching = true;
+    during = () => {
+      if (nowMs > 5_000 && nowMs < 5_200) wallMs += jumpMs;
+      if (isTouching) expect(owner?.touch()).toBe(true);
+    };
+    expect(await take({ system: system({}) })).toBeUndefined();
+    isTouching = false;
+    const fromMs = nowMs;
+    expect(await take({ system: system({}) })).toBeDefined();
+    expect(nowMs - fromMs).toBeGreaterThanOrEqual(30_000);
+    expect(nowMs - fromMs).toBeLessThan(31_000);
+  },
+);
+
 it('is watched by one process at a time', async () => {
   const owner = await take(elsewhere);
   let second: Promise<Lock | undefined> | undefined;
@@ -97,6 +120,8 @@ it.each([
   { asking: { byHand: true, version: '1.0.0' }, isHandedOver: true },
   { asking: { byHand: false, version: '1.0.1' }, isHandedOver: true },
   { asking: { byHand: false, version: '1.10.0' }, isHandedOver: true },
+  { asking: { byHand: false, version: '2.0.0', waitMs: 0 }, isHandedOver: true },
+  { asking: { byHand: true, version: '2.0.0', waitMs: 0 }, isHandedOver: false },
   { asking: { byHand: false, version: '1.0.0' }, isHandedOver: false },
   { asking: { byHand: false, version: '0.9.9' }, isHandedOver: false },
 ])('is handed over on request: $asking -> $isHandedOver', async ({ asking, isHandedOver }) => {
@@ -104,7 +129,7 @@ it.each([
   during = () => {
     if (owner?.wanted()) owner.release();
   };
-  const next = await take({ ...asking, waitMs: 5_000 });
+  const next = await take({ waitMs: 5_000, ...asking });
   expect(next !== undefined).toBe(isHandedOver);
   expect(next?.wanted() ?? false).toBe(false);
   expect(fs.existsSync(join(folder, 'lock.wanted'))).toBe(false);
