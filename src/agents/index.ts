@@ -6,6 +6,7 @@ import { codex } from './codex/codex.ts';
 import type { Agent } from './contract.ts';
 import { copilot } from './copilot/copilot.ts';
 import { cursor } from './cursor/cursor.ts';
+import { droid } from './droid/droid.ts';
 import { geminiCli } from './gemini-cli/gemini-cli.ts';
 import { kiro } from './kiro/kiro.ts';
 import { openCode } from './opencode/opencode.ts';
@@ -22,6 +23,7 @@ export const agents: readonly Agent[] = [
   openCode,
   cline,
   antigravity,
+  droid,
 ];
 
 /** The agent that help texts and the demonstration take as their example. */

@@ -1,0 +1,187 @@
+/**
+ * Factory Droid. Facts: Factory's hooks reference and telemetry documentation of 2026-07-24, a session file and its side file of
+ * January 2026; checked 2026-11-18.
+ *
+ * Its hooks are shaped like those of Claude Code, but calls have no ids, so that they are paired first in, first out. Of a
+ * subagent only the end is told: it began with the `Task` call that launched it.
+ */
+import type { AgentMode, EndReason, Fields, StartReason } from '../../event/event.ts';
+import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
+import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
+import { closeCall, openCall } from '../pairing.ts';
+import { actionName, actions, toolFacts } from './tools.ts';
+import { transcript } from './transcript.ts';
+import { truth } from './truth.ts';
+
+const startReasons: Record<string, StartReason> = { startup: 'new', clear: 'new', resume: 'resume' };
+
+const endReasons: Record<string, EndReason> = { clear: 'manual_reset', logout: 'exit', prompt_input_exit: 'exit' };
+
+const events: Record<string, HookEvent> = {
+  SessionStart: {
+    edge: true,
+    read(fields) {
+      // `compact` goes on with the running session: nothing starts.
+      if (fields.source === 'compact') return [];
+      const reason = own(startReasons, text(fields.source) ?? 'startup');
+      return [said(fields, { event_type: 'Session.Start', data: { start_reason: reason } })];
+    },
+  },
+  SessionEnd: {
+    edge: true,
+    read: fields => [
+      said(fields, {
+        event_type: 'Session.End',
+        data: { end_reason: own(endReasons, text(fields.reason) ?? '') ?? 'completed' },
+      }),
+    ],
+  },
+  UserPromptSubmit: {
+    edge: true,
+    read: fields => [
+      said(fields, { event_type: 'Prompt.Submitted', data: { prompt: text(fields.prompt) }, actor: 'user' }),
+    ],
+  },
+  PreToolUse: {
+    read(fields, memory) {
+      const tool = toolOf(fields);
+      const input = fieldsOf(fields.tool_input);
+      const call = openCall({ id: word(fields.tool_use_id), tool, input }, memory);
+      const launched = tool === 'Task' ? { id: childOf(fields, call), agent: word(input.subagent_type) } : undefined;
+      const before = said(fields, {
+        event_type: 'Action.Before',
+        key: call,
+        data: { action: { name: actionName(tool), input } },
+        facts: { ...toolFacts(tool), call, launches: launched },
+      });
+      if (launched === undefined) return [before];
+      memory.remember('children', launched.id, launched.agent ?? '');
+      return [before, ofChild(fields, launched.id, launched.agent, 'Session.Start')];
+    },
+  },
+  PostToolUse: {
+    read(fields, memory) {
+      const tool = toolOf(fields);
+      const input = fieldsOf(fields.tool_input);
+      const call = closeCall({ id: word(fields.tool_use_id), tool, input }, memory, 'oldest of its tool');
+      const response = fieldsOf(fields.tool_response);
+      const exitCode = number(response.exitCode);
+      // Runs when a tool has completed; what failed all the same says so in its response.
+      const success = response.success !== false && (exitCode ?? 0) === 0;
+      const child = tool === 'Task' && call !== undefined ? childOf(fields, call) : undefined;
+      const after = said(fields, {
+        event_type: 'Action.After',
+        key: call,
+        data: { action: { name: actionName(tool), input, result: { success, exit_code: exitCode } } },
+        facts: {
+          ...toolFacts(tool),
+          call,
+          error_type: success ? undefined : exitCode === undefined ? 'tool_error' : 'exit_code',
+          launches: child === undefined ? undefined : { id: child, agent: word(input.subagent_type) },
+        },
+      });
+      const ended = child === undefined ? [] : endChild(fields, child, memory);
+      return [...ended, after];
+    },
+  },
+  Notification: {
+    read: fields => [
+      said(fields, { event_type: 'Agent.Notification', data: { message: text(fields.message) }, actor: 'system' }),
+    ],
+  },
+  Stop: {
+    edge: true,
+    read: fields => [said(fields, { event_type: 'Agent.Response', data: { final: true } })],
+  },
+  SubagentStop: {
+    edge: true,
+    read(fields, memory) {
+      const [oldest] = memory.list('children');
+      if (oldest !== undefined) return endChild(fields, oldest[0], memory);
+      return [said(fields, { event_type: 'vendor.droid.SubagentStop', data: {} })];
+    },
+  },
+  PreCompact: {
+    read(fields) {
+      const trigger = text(fields.trigger);
+      return [
+        said(fields, {
+          event_type: 'Context.Compaction',
+          data: { trigger: trigger === 'auto' || trigger === 'manual' ? trigger : undefined },
+          actor: 'system',
+          facts: { phase: 'before' },
+        }),
+      ];
+    },
+  },
+};
+
+/** How much it may do by itself; nobody else has these words. */
+const modes = ['off', 'spec', 'auto-low', 'auto-medium', 'auto-high'];
+
+export const droid: Agent = {
+  id: 'droid',
+  title: 'Factory Droid',
+  source: { docs: 'https://docs.factory.ai/reference/hooks-reference', version: '2026-07', checked: '2026-11-18' },
+
+  signs(fields) {
+    const name = text(fields.hook_event_name);
+    if (name === undefined || word(fields.session_id) === undefined) return 0;
+    const known = Object.hasOwn(events, name);
+    if (/[\\/]\.factory[\\/]/.test(text(fields.transcript_path) ?? '')) return known ? 1 : 0.9;
+    if (modes.includes(text(fields.permission_mode) ?? '')) return known ? 0.9 : 0.6;
+    return 0;
+  },
+  eventName: fields => word(fields.hook_event_name),
+  session: fields => word(fields.session_id),
+  cwd: fields => word(fields.cwd),
+  events,
+  actions,
+  truth,
+  settles: { action: 'hook', turn: 'transcript', subagent: 'hook', session: 'transcript' },
+  transcript,
+  // What SessionStart and UserPromptSubmit print goes to the model.
+  reply: { stdout: '' },
+  settings: absent('not written by enable yet; register the command by hand as docs/agents/droid.md shows'),
+  demo: absent('the demonstration plays one agent, and it is another'),
+};
+
+/** What every reading of a hook shares. */
+function said(fields: Fields, reading: Reading): Reading {
+  const mode = word(fields.permission_mode);
+  const agentMode: AgentMode | undefined = mode === undefined ? undefined : mode === 'spec' ? 'plan' : 'agent';
+  return {
+    actor: 'ai_agent',
+    ...reading,
+    facts: { permission_mode: mode, ...reading.facts },
+    mode: agentMode,
+  };
+}
+
+const toolOf = (fields: Fields): string => text(fields.tool_name) ?? 'unknown';
+
+/** A subagent has no id that a hook tells; it is known by the call that launched it. */
+const childOf = (fields: Fields, call: string): string => `${word(fields.session_id) ?? ''}.${call}`;
+
+const ofChild = (
+  fields: Fields,
+  child: string,
+  agent: string | undefined,
+  type: 'Session.Start' | 'Session.End',
+): Reading => ({
+  ...said(
+    fields,
+    type === 'Session.Start'
+      ? { event_type: type, key: child, data: { start_reason: 'new' }, facts: { agent } }
+      : { event_type: type, key: child, data: { end_reason: 'completed' }, facts: { agent } },
+  ),
+  subagent: child,
+});
+
+/** Once: by its own hook, or by the end of the call where that comes first. */
+function endChild(fields: Fields, child: string, memory: Memory): Reading[] {
+  const agent = memory.recall('children', child);
+  if (agent === undefined) return [];
+  memory.forget('children', child);
+  return [ofChild(fields, child, agent === '' ? undefined : agent, 'Session.End')];
+}

@@ -1,0 +1,239 @@
+/**
+ * `~/.factory/sessions/<folder>/<session>.jsonl`: one row per message, with blocks as Anthropic's API has them, and beside it
+ * `<session>.settings.json` with the model and the tokens of the whole session. Facts: files of January 2026; checked 2026-11-18.
+ *
+ * Hooks and rows share no id of a call, so what both tell is told by the hooks. Tokens are known of the session as a whole
+ * alone; each time they are looked at, what was added since is told. Input is counted there without the cache.
+ */
+import { join } from 'node:path';
+import type { Fields } from '../../event/event.ts';
+import { fieldsOf, isFields, text, word } from '../../lib/read.ts';
+import type { Look, Memory, ReadFile, Told, Transcript, TranscriptFile, TranscriptReading } from '../contract.ts';
+import { actionName, toolFacts } from './tools.ts';
+
+export const transcript: Transcript = {
+  told: fields => ({ main: word(fields.transcript_path) }),
+  files({ main, home, session }, look) {
+    if (main !== undefined) return [fileAt(main)];
+    return filesIn(home, look).filter(({ path }) => sessionIn(path) === session);
+  },
+  installed: ({ home }, look) => filesIn(home, look),
+  sessions({ path }, { rows }) {
+    const [first] = rows;
+    if (first?.type !== 'session_start') return [];
+    const session = word(first.id) ?? sessionIn(path);
+    return session === undefined ? [] : [{ session, cwd: word(first.cwd) }];
+  },
+  read: { format: 'lines', row, rest },
+};
+
+const fileAt = (path: string): TranscriptFile => ({ path, beside: [path.replace(/\.jsonl$/, '.settings.json')] });
+
+const sessionIn = (path: string): string | undefined => /([^\\/]+)\.jsonl$/.exec(path)?.[1];
+
+/** In one folder for each working folder; earlier versions wrote all into one. */
+function filesIn(home: string, look: Look): TranscriptFile[] {
+  const root = join(home, '.factory', 'sessions');
+  const names = look.names(root);
+  const paths = names.flatMap(name =>
+    name.includes('.') ? [join(root, name)] : look.names(join(root, name)).map(file => join(root, name, file)),
+  );
+  return paths.filter(path => path.endsWith('.jsonl')).map(fileAt);
+}
+
+function row(fields: Fields, memory: Memory, file: ReadFile): Told[] {
+  const key = word(fields.id);
+  if (fields.type === 'session_start') memory.remember('session', 'start', 'announced');
+  if (fields.type !== 'message' || key === undefined) return [];
+  const atMs = timeOf(fields.timestamp);
+  const message = fieldsOf(fields.message);
+  const blocks = Array.isArray(message.content) ? message.content.map(fieldsOf) : [];
+  const told =
+    message.role === 'assistant'
+      ? answered(blocks, key, atMs, memory, settingsIn(file))
+      : message.role === 'user'
+        ? asked(blocks, key, atMs, memory)
+        : [];
+  return [...started(atMs, memory), ...told];
+}
+
+/** The row of the start has no time; the first message has. */
+function started(atMs: number | undefined, memory: Memory): Told[] {
+  if (memory.recall('session', 'start') === undefined) return [];
+  memory.forget('session', 'start');
+  return [
+    { event_type: 'Session.Start', key: 'start', unless: 'hooked', atMs, actor: 'user', data: { start_reason: 'new' } },
+  ];
+}
+
+function asked(blocks: readonly Fields[], key: string, atMs: number | undefined, memory: Memory): Told[] {
+  const results = blocks.filter(({ type }) => type === 'tool_result');
+  if (results.length > 0) return results.flatMap(block => result(block, atMs, memory));
+  // What follows the first text was added by the program: contents of files that were named.
+  const prompt = blocks.find(({ type }) => type === 'text');
+  return [
+    {
+      event_type: 'Prompt.Submitted',
+      key,
+      unless: 'hooked',
+      atMs,
+      actor: 'user',
+      data: { prompt: text(prompt?.text) },
+    },
+  ];
+}
+
+function result(block: Fields, atMs: number | undefined, memory: Memory): Told[] {
+  const call = word(block.tool_use_id);
+  if (call === undefined) return [];
+  const tool = memory.recall('tool', call) ?? 'unknown';
+  const success = block.is_error !== true;
+  return [
+    {
+      event_type: 'Action.After',
+      key: call,
+      unless: 'hooked',
+      atMs,
+      actor: 'ai_agent',
+      data: { action: { name: actionName(tool), result: { success } } },
+      facts: { ...toolFacts(tool), call, error_type: success ? undefined : 'tool_error' },
+    },
+  ];
+}
+
+function answered(
+  blocks: readonly Fields[],
+  key: string,
+  atMs: number | undefined,
+  memory: Memory,
+  { model, provider }: Settings,
+): Told[] {
+  const told: Told[] = [
+    {
+      event_type: 'Model.Responded',
+      key,
+      atMs,
+      actor: 'ai_agent',
+      data: { model_id: model },
+      facts: { provider },
+    },
+  ];
+  let calls = 0;
+  for (const { type, id, name, input } of blocks) {
+    const call = word(id);
+    if (type !== 'tool_use' || call === undefined) continue;
+    calls += 1;
+    const tool = word(name) ?? 'unknown';
+    memory.remember('tool', call, tool);
+    told.push({
+      event_type: 'Action.Before',
+      key: call,
+      unless: 'hooked',
+      atMs,
+      actor: 'ai_agent',
+      data: { action: { name: actionName(tool), input: fieldsOf(input) } },
+      facts: {
+        ...toolFacts(tool),
+        call,
+        launches: tool === 'Task' ? { agent: word(fieldsOf(input).subagent_type) } : undefined,
+      },
+    });
+  }
+  const said = blocks.flatMap(({ type, text: each }) => (type === 'text' ? (text(each) ?? []) : [])).join('\n');
+  if (calls > 0 || said === '') return told;
+  // A response that calls nothing is the answer.
+  return [
+    ...told,
+    {
+      event_type: 'Agent.Response',
+      key,
+      unless: 'hooked',
+      atMs,
+      actor: 'ai_agent',
+      data: { response: said, final: true },
+    },
+    { over: 'turn', atMs },
+  ];
+}
+
+/** What was used since this was asked last. */
+function rest(memory: Memory, file: ReadFile): Told[] {
+  const { model, provider, used } = settingsIn(file);
+  if (used === undefined) return [];
+  const added = { ...noTokens };
+  for (const part of parts) {
+    const now = count(used[fieldOf[part]]);
+    if (now === undefined) continue;
+    const before = Number(memory.recall('used', part) ?? '0');
+    added[part] = Math.max(0, now - before);
+    memory.remember('used', part, String(Math.max(now, before)));
+  }
+  const { input, output, cacheRead, cacheWrite, reasoning } = added;
+  if ([input, output, cacheRead, cacheWrite].every(tokens => (tokens ?? 0) === 0)) return [];
+  const sum: TranscriptReading = {
+    event_type: 'Model.Responded',
+    key: `used-${parts.map(part => memory.recall('used', part) ?? '').join('-')}`,
+    actor: 'ai_agent',
+    data: {
+      model_id: model,
+      input_tokens: input === undefined ? undefined : input + (cacheRead ?? 0) + (cacheWrite ?? 0),
+      output_tokens: output,
+    },
+    facts: {
+      sum: 'session',
+      provider,
+      usage: { cache_read_tokens: cacheRead, cache_write_tokens: cacheWrite, reasoning_tokens: reasoning },
+    },
+  };
+  return [sum];
+}
+
+type Part = 'input' | 'output' | 'cacheRead' | 'cacheWrite' | 'reasoning';
+
+const parts: readonly Part[] = ['input', 'output', 'cacheRead', 'cacheWrite', 'reasoning'];
+
+/** What a file does not say stays unknown. */
+const noTokens: Record<Part, number | undefined> = {
+  input: undefined,
+  output: undefined,
+  cacheRead: undefined,
+  cacheWrite: undefined,
+  reasoning: undefined,
+};
+
+const fieldOf: Readonly<Record<Part, string>> = {
+  input: 'inputTokens',
+  output: 'outputTokens',
+  cacheRead: 'cacheReadTokens',
+  cacheWrite: 'cacheCreationTokens',
+  reasoning: 'thinkingTokens',
+};
+
+interface Settings {
+  model: string | undefined;
+  provider: string | undefined;
+  used: Fields | undefined;
+}
+
+function settingsIn({ companions: [settings] }: ReadFile): Settings {
+  const fields = parsed(settings?.toString('utf8') ?? '');
+  const { model, providerLock, tokenUsage } = fields;
+  return { model: word(model), provider: word(providerLock), used: isFields(tokenUsage) ? tokenUsage : undefined };
+}
+
+function parsed(json: string): Fields {
+  try {
+    return fieldsOf(JSON.parse(json));
+  } catch {
+    // Not there, or half written: it is read again with the next rows.
+    return {};
+  }
+}
+
+const count = (value: unknown): number | undefined =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 0 ? value : undefined;
+
+function timeOf(value: unknown): number | undefined {
+  const atMs = Date.parse(text(value) ?? '');
+  return Number.isNaN(atMs) ? undefined : atMs;
+}

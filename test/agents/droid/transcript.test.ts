@@ -1,0 +1,231 @@
+/** What Droid writes down: its side file, sessions told by hooks, and the recorded one where it is. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { transcript } from '../../../src/agents/droid/transcript.ts';
+import { memoryOver, type Remembered } from '../../../src/agents/memory.ts';
+import { play, START_MS, treeOf } from '../../play.ts';
+import { type House, openHouse } from '../../transcripts/house.ts';
+import { readRows, textOf, total } from '../told.ts';
+
+const rows = textOf(join(import.meta.dirname, 'session.transcript'))
+  .split('\n')
+  .filter(line => line.startsWith('{'))
+  .join('\n');
+
+const settings = (inputTokens: number, outputTokens: number, more: object = {}): Buffer =>
+  Buffer.from(
+    JSON.stringify({
+      model: 'glm-5',
+      providerLock: 'zai',
+      tokenUsage: { inputTokens, outputTokens, cacheCreationTokens: 0, cacheReadTokens: 900, ...more },
+    }),
+  );
+
+test('tokens of the session are what its side file says, with the cache in the input', () => {
+  const { readings } = readRows(transcript, rows, 's', { companions: [settings(100, 40, { thinkingTokens: 30 })] });
+  expect(total(readings)).toMatchObject({ input: 1_000, output: 40, cacheRead: 900, cacheWrite: 0, reasoning: 30 });
+  const sum = readings.find(each => each.facts?.sum === 'session');
+  expect(sum).toMatchObject({ data: { model_id: 'glm-5' }, facts: { provider: 'zai' } });
+});
+
+test('what was told is not told again: only what was used since', () => {
+  if (transcript.read.format !== 'lines') throw new Error('not read by lines');
+  const remembered: Remembered = {};
+  const memory = memoryOver(remembered, content => content);
+  const asked = (companion: Buffer) =>
+    transcript.read.format === 'lines' &&
+    transcript.read.rest?.(memory, { path: '', root: 's', companions: [companion] });
+  expect(asked(settings(100, 40))).toMatchObject([{ data: { input_tokens: 1_000, output_tokens: 40 } }]);
+  expect(asked(settings(100, 40))).toEqual([]);
+  expect(asked(settings(150, 60))).toMatchObject([{ data: { input_tokens: 50, output_tokens: 20 } }]);
+  expect(asked(settings(1, 1))).toEqual([]);
+  expect(asked(Buffer.from('{"model":'))).toEqual([]);
+});
+
+test('a class that the side file does not name is unknown', () => {
+  const { readings } = readRows(transcript, rows, 's', { companions: [settings(100, 40)] });
+  expect(readings.find(each => each.facts?.sum === 'session')?.facts?.usage?.reasoning_tokens).toBeUndefined();
+});
+
+test('files are looked for in the folders of sessions', () => {
+  const look = {
+    names: (folder: string) =>
+      folder.endsWith('sessions') ? ['-home-dev-x', 'old.jsonl'] : ['a.jsonl', 'a.settings.json', 'b.jsonl'],
+    head: () => '',
+  };
+  const place = { session: 'a', cwd: undefined, home: '/h', env: {}, main: undefined, subagents: [] };
+  const root = '/h/.factory/sessions';
+  expect(transcript.files(place, look)).toEqual([
+    { path: `${root}/-home-dev-x/a.jsonl`, beside: [`${root}/-home-dev-x/a.settings.json`] },
+  ]);
+  expect(transcript.installed({ home: '/h', project: '/p', env: {} }, look).map(file => file.path)).toEqual([
+    `${root}/-home-dev-x/a.jsonl`,
+    `${root}/-home-dev-x/b.jsonl`,
+    `${root}/old.jsonl`,
+  ]);
+});
+
+// ---------------------------------------------------------------- hooks
+
+const hook = (second: number, name: string, fields: object = {}) => ({
+  atMs: START_MS + second * 1_000,
+  payload: { session_id: 's', cwd: '/x', permission_mode: 'auto-low', hook_event_name: name, ...fields },
+  header: { ppid: String(second) },
+});
+const task = { tool_name: 'Task', tool_input: { subagent_type: 'reviewer', prompt: 'x' } };
+
+test.each([
+  ['told by its own hook', [hook(6, 'SubagentStop')]],
+  ['told by the end of its call alone', []],
+])('a subagent hangs under the call that launched it: %s', (_, own) => {
+  const { spans } = play([
+    hook(0, 'SessionStart', { source: 'startup' }),
+    hook(1, 'UserPromptSubmit', { prompt: 'x' }),
+    hook(2, 'PreToolUse', task),
+    ...own,
+    hook(7, 'PostToolUse', { ...task, tool_response: { success: true } }),
+    hook(8, 'Stop', { stop_hook_active: false }),
+    hook(9, 'SessionEnd', { reason: 'other' }),
+  ]);
+  const tree = treeOf(spans)
+    .trimEnd()
+    .split('\n')
+    .map(line => line.replace(/ +\+[\d.]+m?s.*/, ''));
+  expect(tree).toEqual([
+    'session droid',
+    '+- invoke_agent droid',
+    '   +- execute_tool Task',
+    '      +- invoke_agent reviewer',
+  ]);
+});
+
+test('calls that look alike are paired in order, and never twice', () => {
+  const call = { tool_name: 'Read', tool_input: { file_path: '/x/a' } };
+  const { spans } = play([
+    hook(0, 'UserPromptSubmit', { prompt: 'x' }),
+    hook(1, 'PreToolUse', call),
+    hook(2, 'PreToolUse', call),
+    hook(4, 'PostToolUse', { ...call, tool_response: {} }),
+    hook(8, 'PostToolUse', { ...call, tool_response: {} }),
+  ]);
+  expect(spans.map(span => (span.endMs - span.startMs) / 1_000)).toEqual([3, 6]);
+});
+
+describe('a session with hooks and files', () => {
+  const session = '3f1d8b52-90aa-4c1e-8d77-5be0a1c2d3e4';
+  const write = (house: House): string => {
+    const path = join(house.home, '.factory', 'sessions', '-w', `${session}.jsonl`);
+    house.write(path, ...rows.split('\n').map(line => `${line}\n`));
+    house.write(path.replace(/jsonl$/, 'settings.json'), settings(100, 40).toString());
+    return path;
+  };
+  const tokens = (house: House) =>
+    house.spans().flatMap(span => (span.kind === 'session' ? [[span.usage.input, span.usage.output]] : []));
+
+  test('actions come from the hooks, tokens from the file, each once', () => {
+    const house = openHouse('droid', session);
+    try {
+      // Hooks at the times of the rows, which are of another day.
+      const startMs = Date.parse('2026-02-03T08:00:00.000Z');
+      const seconds = (after: number): number => (startMs - START_MS) / 1_000 + after;
+      const path = write(house);
+      const told = { transcript_path: path, permission_mode: 'auto-low' };
+      const call = { ...told, tool_name: 'Execute', tool_input: { command: 'cargo test' } };
+      house.hook(seconds(0), 'SessionStart', { ...told, source: 'startup' });
+      house.hook(seconds(0.1), 'UserPromptSubmit', { ...told, prompt: 'Prune the tree' });
+      house.hook(seconds(4.1), 'PreToolUse', call);
+      house.hook(seconds(9), 'PostToolUse', { ...call, tool_response: { exitCode: 0 } });
+      house.hook(seconds(13), 'Stop', { ...told, stop_hook_active: false });
+      house.hook(seconds(20), 'SessionEnd', { ...told, reason: 'other' });
+      house.round({ nowMs: startMs + 60_000 });
+      house.round({ nowMs: startMs + 120_000 });
+      expect(house.tree()).toMatchInlineSnapshot(`
+        "session droid                           +0ms    20.0s  completed
+        +- invoke_agent droid                 +100ms    12.9s
+           +- chat glm-5                      +4.00s      0ms  length unknown
+           +- execute_tool Execute (cargo)    +4.10s    4.90s
+           +- chat glm-5                      +12.5s      0ms  length unknown
+        +- chat glm-5                         +13.0s      0ms  length unknown
+        "
+      `);
+      expect(tokens(house)).toEqual([[1_000, 40]]);
+    } finally {
+      house.close();
+    }
+  });
+
+  test('without hooks the file is taken in alone', () => {
+    const house = openHouse('droid', session);
+    try {
+      write(house);
+      house.import();
+      expect(house.tree()).toMatchInlineSnapshot(`
+        "session droid                           +0ms    12.9s  idle_timeout
+        +- invoke_agent droid                   +0ms    12.4s
+           +- chat glm-5                      +3.90s      0ms  length unknown
+           +- execute_tool Task               +3.90s    5.00s  ERROR tool_error
+           +- execute_tool Execute (cargo)    +3.90s    5.00s
+           +- chat glm-5                      +12.4s      0ms  length unknown
+        +- chat glm-5                         +12.9s      0ms  length unknown
+        "
+      `);
+      expect(tokens(house)).toEqual([[1_000, 40]]);
+      const before = house.events().length;
+      house.import();
+      expect(house.events().length).toBe(before);
+    } finally {
+      house.close();
+    }
+  });
+});
+
+// ---------------------------------------------------------------- what was recorded
+
+const folder = join(import.meta.dirname, '../../../../shared/fixtures/droid');
+const missing = existsSync(folder) ? '' : ' (none: ../shared/fixtures is not here)';
+
+describe(`recorded${missing}`, () => {
+  test.runIf(missing === '')('a part of a session: its calls, and the tokens of its side file to the token', () => {
+    const beside = readFileSync(join(folder, 'transcripts', 'session.settings.json'));
+    const text = textOf(join(folder, 'transcripts', 'session-part1.jsonl'));
+    const { readings } = readRows(transcript, text, 's', { companions: [beside] });
+    // 6,743 of its own and 42,496 from the cache are the input; nothing was written to the cache. Thinking is within the output.
+    expect(total(readings)).toMatchObject({
+      input: 49_239,
+      output: 1_450,
+      cacheRead: 42_496,
+      cacheWrite: 0,
+      reasoning: 1_088,
+    });
+    const count = (type: string): number => readings.filter(each => each.event_type === type).length;
+    // The part ends with a call whose result is in the next one.
+    expect([count('Prompt.Submitted'), count('Action.Before'), count('Action.After'), count('Agent.Response')]).toEqual(
+      [1, 3, 2, 0],
+    );
+  });
+
+  test.runIf(missing === '')('its payloads become the events that they are', () => {
+    const lines = readFileSync(join(folder, 'hook-payloads', 'constructed.jsonl'), 'utf8')
+      .trim()
+      .split('\n');
+    const told = lines.map((line, i) => ({
+      atMs: START_MS + i * 1_000,
+      payload: (JSON.parse(line) as { stdin: object }).stdin,
+      header: { ppid: String(i) },
+    }));
+    const { events, fates } = play(told);
+    expect(new Set(fates)).toEqual(new Set(['journaled']));
+    expect(events.map(event => event.event_type).filter(type => !type.startsWith('vendor.otel-hooks.'))).toEqual([
+      'Session.Start',
+      'Prompt.Submitted',
+      'Action.Before',
+      'Action.After',
+      'Agent.Notification',
+      'Context.Compaction',
+      'vendor.droid.SubagentStop',
+      'Agent.Response',
+      'Session.End',
+    ]);
+  });
+});
