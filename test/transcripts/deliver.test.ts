@@ -1,0 +1,187 @@
+/** Delivery as a whole: it looks again at what waits, leaves when nothing does, and by hand waits for nothing. */
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { main } from '../../src/cli.ts';
+import type { Io } from '../../src/commands/command.ts';
+import { type Delivered, deliver } from '../../src/deliver.ts';
+import { sessionKey } from '../../src/drain/session.ts';
+import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
+import { openStore } from '../../src/store/store.ts';
+import { imbalances } from '../../src/view/books.ts';
+import { replay } from '../../src/view/replay.ts';
+import { type Collector, startCollector } from '../collector.ts';
+import { START_MS } from '../play.ts';
+import { rowsOf, tokensOf } from './house.ts';
+
+const session = 'd-1';
+let home = '';
+let state = '';
+let transcript = '';
+let count = 0;
+const rows = rowsOf(session);
+
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'transcripts-deliver-'));
+  state = join(home, 'state');
+  mkdirSync(join(state, 'inbox'), { recursive: true, mode: 0o700 });
+  transcript = join(home, '.claude', 'projects', 'x', `${session}.jsonl`);
+  mkdirSync(join(transcript, '..'), { recursive: true });
+  count = 0;
+});
+afterEach(() => rmSync(home, { recursive: true, force: true }));
+
+const hook = (seconds: number, event: string, fields: object): void => {
+  count += 1;
+  const unique = `00000000-0000-4000-8000-${String(count).padStart(12, '0')}`;
+  const payload = { session_id: session, transcript_path: transcript, cwd: home, hook_event_name: event, ...fields };
+  writeFileSync(
+    join(state, 'inbox', fragmentName('0000beef', String(1_000 + seconds), 100 + count, unique)),
+    encodeFragment(
+      unique,
+      { tool: 'claude-code', ppid: '1', at: String(START_MS + seconds * 1000) },
+      Buffer.from(JSON.stringify(payload)),
+    ),
+    { mode: 0o600 },
+  );
+};
+const write = (...each: object[]): void => {
+  appendFileSync(transcript, each.map(row => `${JSON.stringify(row)}\n`).join(''));
+};
+const spans = () => {
+  const store = openStore({ folder: state, access: 'read' });
+  try {
+    return replay(store.journal(sessionKey('claude-code', session)) ?? '')?.finished ?? [];
+  } finally {
+    store.close();
+  }
+};
+const run = (byHand: boolean, waitMs: number): Promise<Delivered> =>
+  deliver({
+    stateFolder: state,
+    byHand,
+    waitMs,
+    surroundings: { env: {}, home, platform: 'linux', ownVariables: false, configFile: undefined },
+  });
+const turn = (): void => {
+  hook(1, 'UserPromptSubmit', { prompt_id: 'p1', prompt: 'please' });
+  hook(5, 'Stop', { prompt_id: 'p1' });
+};
+
+test('a kicked delivery stays for a tail that is on its way, and leaves when it has come', async () => {
+  write(rows.prompt(1, 'p1'));
+  turn();
+  const delivered = run(false, 50);
+  await new Promise(resolve => setTimeout(resolve, 700));
+  write(rows.assistant(4, 'm1', rows.text('done'), 7, 'end_turn'));
+  const { books } = await delivered;
+  expect(spans().find(span => span.kind === 'turn')).toMatchObject({ complete: true, usage: { calls: 1, output: 7 } });
+  expect(books && imbalances(books)).toEqual([]);
+});
+
+test('by hand it reads to the present end, and does not wait', async () => {
+  write(rows.prompt(1, 'p1'));
+  turn();
+  await run(true, 5_000);
+  expect(spans().find(span => span.kind === 'turn')).toMatchObject({ complete: false, usage: { calls: 0 } });
+  write(rows.assistant(4, 'm1', rows.text('done'), 7, 'end_turn'));
+  hook(9, 'SessionEnd', { reason: 'other' });
+  await run(true, 5_000);
+  expect(tokensOf(spans())).toEqual({ calls: 1, input: 3_210, output: 7 });
+});
+
+/** A person at a terminal that is none. */
+function person(env: Io['env'] = {}) {
+  const said = { out: '', err: '' };
+  const io: Io = {
+    out: text => {
+      said.out += text;
+    },
+    err: text => {
+      said.err += text;
+    },
+    env,
+    cwd: home,
+    home,
+    platform: 'linux',
+    color: false,
+    columns: 100,
+    unicode: false,
+    isTerminal: false,
+    ask: async () => '',
+    now: Date.now,
+  };
+  const otel = async (...words: string[]) => {
+    said.out = '';
+    said.err = '';
+    const code = await main([...words, '--state-dir', state], io);
+    return { code, ...said };
+  };
+  return otel;
+}
+
+const manyTurns = (): void => {
+  for (let turn = 0; turn < 5; turn += 1)
+    write(
+      rows.prompt(turn * 10, `p${turn}`),
+      rows.assistant(turn * 10 + 3, `m${turn}`, rows.text('done'), 7, 'end_turn'),
+    );
+};
+
+test('import says what would come, then brings it, then nothing more', async () => {
+  manyTurns();
+  const otel = person();
+  const dry = await otel('import', transcript, '--dry-run', '--json');
+  expect(dry.code).toBe(0);
+  expect(JSON.parse(dry.out)).toMatchObject({
+    dry_run: true,
+    sessions: [{ agent: 'claude-code', session, responses: 5, input_tokens: 16_050, output_tokens: 35 }],
+  });
+  expect(spans()).toEqual([]);
+  const first = await otel('import', '--all');
+  expect(first.code).toBe(0);
+  expect(first.out).toContain('--metrics');
+  expect(first.out).toContain('5 responses');
+  const again = await otel('import', transcript, '--json');
+  expect(JSON.parse(again.out)).toMatchObject({ sessions: [{ events: 0, spans: 0 }], read: 0 });
+  expect(tokensOf(spans())).toEqual({ calls: 5, input: 16_050, output: 35 });
+});
+
+test('import takes its words seriously', async () => {
+  const otel = person();
+  expect(await otel('import')).toMatchObject({ code: 2 });
+  expect(await otel('import', '--all', 'x')).toMatchObject({ code: 2 });
+  expect(await otel('import', '--all', '--since', 'yesterday')).toMatchObject({ code: 2 });
+  expect(await otel('import', '--all', '--tool', 'nobody')).toMatchObject({ code: 2 });
+  const { code, err } = await otel('import', 'missing.jsonl');
+  expect(code).toBe(1);
+  expect(err).toContain('missing.jsonl');
+});
+
+test('what is imported leaves with its own times; old logs do not, counters only when asked', async () => {
+  manyTurns();
+  const collector: Collector = await startCollector();
+  try {
+    const otel = person({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
+    expect(await otel('import', transcript)).toMatchObject({ code: 0 });
+    const chats = collector.spans().filter(span => String(span.name).startsWith('chat '));
+    expect(chats).toHaveLength(5);
+    expect(chats[0]?.plain).toMatchObject({
+      'gen_ai.usage.input_tokens': 3_210,
+      'gen_ai.usage.cache_read.input_tokens': 3_000,
+      'gen_ai.usage.output_tokens': 7,
+      'session.id': session,
+    });
+    expect(BigInt(String(chats[0]?.startTimeUnixNano)) / 1_000_000n).toBe(BigInt(START_MS));
+    expect(collector.records()).toEqual([]);
+    expect(collector.metrics()).toEqual([]);
+    write(rows.prompt(100, 'p9'), rows.assistant(103, 'm9', rows.text('done'), 9, 'end_turn'));
+    expect(await otel('import', transcript, '--metrics')).toMatchObject({ code: 0 });
+    const names = collector.metrics().map(metric => metric.name);
+    expect(names).toContain('gen_ai.client.inference.usage.output_tokens');
+    expect(collector.spans().filter(span => String(span.name).startsWith('chat '))).toHaveLength(6);
+  } finally {
+    await collector.close();
+  }
+});

@@ -1,0 +1,261 @@
+/** Files as they should not be: giants, pipes, links, damage, copies of others, agents' files that nobody named. */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { agents } from '../../src/agents/index.ts';
+import { findSessions } from '../../src/import.ts';
+import { diskEyes } from '../../src/transcripts/eyes.ts';
+import { prune } from '../../src/transcripts/prune.ts';
+import { START_MS } from '../play.ts';
+import { at, type House, openHouse, rowsOf, tokensOf } from './house.ts';
+
+let house: House;
+let rows: ReturnType<typeof rowsOf>;
+beforeEach(() => {
+  house = openHouse();
+  rows = rowsOf(house.session);
+});
+afterEach(() => house.close());
+
+const oneTurn = (prompt: string, start: number): object[] => [
+  rows.prompt(start, prompt),
+  rows.assistant(start + 1, `${prompt}-m`, rows.text('done'), 7, 'end_turn'),
+];
+
+describe('lines too long to parse', () => {
+  test('a line of 20 MB is walked through for its ids and numbers, and counted', () => {
+    const content = [
+      { type: 'tool_result', tool_use_id: 'c1', content: [{ type: 'image', data: 'Q'.repeat(20 * 1024 * 1024) }] },
+    ];
+    house.write(
+      house.main,
+      rows.prompt(1, 'p1'),
+      rows.assistant(2, 'm1', rows.call('c1', 'Read', { file_path: '/w/a.png' }), 9, 'tool_use'),
+      rows.result(3, 'c1', 'p1', { message: { role: 'user', content } }),
+      rows.assistant(4, 'm2', rows.text('a picture'), 7, 'end_turn'),
+    );
+    house.import();
+    expect(tokensOf(house.spans())).toEqual({ calls: 2, input: 6_420, output: 16 });
+    expect(house.spans().find(span => span.kind === 'action')).toMatchObject({ outcome: 'success', tool: 'Read' });
+    expect(house.ledger().counters).toMatchObject({ 'odd.transcript_giant_line': 1 });
+  });
+
+  test('texts go, ids, numbers and structure stay', () => {
+    const long = `${'x'.repeat(3_000)}\\"${'y'.repeat(3_000)}`;
+    const line = `{"a":"short \\"quoted\\"","b":{"text":"${long}","n":[1,2,{"id":"i"}]},"c":[${Array.from({ length: 5_000 }, (_, i) => i).join()}],"d":true,"é":"ü"}`;
+    const pruned = prune(Buffer.from(line));
+    expect(pruned).toEqual({
+      a: 'short "quoted"',
+      b: { text: '', n: [1, 2, { id: 'i' }] },
+      c: Array.from({ length: 1_000 }, (_, i) => i),
+      d: true,
+      é: 'ü',
+    });
+  });
+
+  test.each(['', '[1]', '{"a":', '{"a":"x', '{"a":[1,2}', `${'['.repeat(5_000)}`])(
+    'what is no object is none: %j',
+    line => {
+      expect(prune(Buffer.from(line))).toBeUndefined();
+    },
+  );
+});
+
+describe('what is no plain file', () => {
+  test.skipIf(process.platform === 'win32')('a pipe in its place makes nobody wait, a folder is no file', () => {
+    mkdirSync(dirname(house.main), { recursive: true });
+    execFileSync('mkfifo', [house.main]);
+    house.hook(1, 'UserPromptSubmit', { prompt_id: 'p1', prompt: 'please' });
+    house.hook(2, 'Stop', { prompt_id: 'p1' });
+    house.round();
+    expect(house.spans().map(span => span.kind)).toEqual(['turn']);
+    rmSync(house.main);
+    mkdirSync(house.main);
+    house.hook(3, 'UserPromptSubmit', { prompt_id: 'p2', prompt: 'please' });
+    house.hook(4, 'Stop', { prompt_id: 'p2' });
+    house.round();
+    expect(house.spans().map(span => span.kind)).toEqual(['turn', 'turn']);
+  });
+
+  test('a device, a relative path and a name with NUL are not there', () => {
+    const eyes = diskEyes();
+    mkdirSync(join(house.home, 'x'));
+    symlinkSync('/dev/zero', join(house.home, 'x', 'zero'));
+    for (const path of ['/dev/zero', join(house.home, 'x', 'zero'), 'x', '/tmp/\0', ''])
+      expect([eyes.stat(path), eyes.read(path, 0, 10).length, eyes.head(path)]).toEqual([undefined, 0, '']);
+    expect(eyes.names('/no/such/folder')).toEqual([]);
+  });
+});
+
+describe('damage', () => {
+  test('a line that is none costs itself', () => {
+    const [prompt, answer] = oneTurn('p1', 1);
+    house.write(house.main, prompt as object, '{"half":\n', '\n', 'null\n', '\u0000\u0001\n', answer as object);
+    house.import();
+    expect(tokensOf(house.spans())).toEqual({ calls: 1, input: 3_210, output: 7 });
+    expect(house.ledger().counters).toMatchObject({ 'odd.transcript_bad_line': 3 });
+  });
+
+  test('a last line without its end counts when it is whole', () => {
+    const [prompt, answer] = oneTurn('p1', 1);
+    house.write(house.main, prompt as object, JSON.stringify(answer));
+    house.import();
+    expect(tokensOf(house.spans()).calls).toBe(1);
+    house.write(house.main, '\n', ...oneTurn('p2', 100));
+    house.import();
+    expect(tokensOf(house.spans()).calls).toBe(2);
+  });
+});
+
+describe('copies', () => {
+  test('a session that begins with copies of another one tells only what is new', () => {
+    const first = [...oneTurn('p1', 1), ...oneTurn('p2', 10)];
+    house.write(house.main, ...first);
+    const fork = '99999999-2222-4333-8444-555555555555';
+    const copied = first.map(row => ({ ...row, sessionId: fork }));
+    const more = [rows.prompt(50, 'p3'), rows.assistant(51, 'm3', rows.text('new'), 11, 'end_turn')];
+    house.write(
+      join(dirname(house.main), `${fork}.jsonl`),
+      ...copied,
+      ...more.map(row => ({ ...row, sessionId: fork })),
+    );
+    const rounds = house.import();
+    const chats = rounds.flatMap(({ gains }) =>
+      gains.flatMap(({ state, spans }) => spans.filter(span => span.kind === 'chat').map(() => state.session)),
+    );
+    expect(chats.sort()).toEqual([house.session, house.session, fork].sort());
+  });
+
+  test("rows of another session in one's file are that session's", () => {
+    const other = oneTurn('p9', 1).map(row => ({ ...row, sessionId: 'another' }));
+    house.write(house.main, ...oneTurn('p1', 1), ...other);
+    house.import();
+    expect(tokensOf(house.spans()).calls).toBe(1);
+  });
+});
+
+describe('subagents', () => {
+  const side = (row: object, agent: string): object => ({ ...row, isSidechain: true, agentId: agent });
+  const agent = 'a1b2c3d4e5f60718';
+  const work = (): object[] => [
+    rows.prompt(1, 'p1'),
+    rows.assistant(2, 'm1', rows.call('c1', 'Agent', { subagent_type: 'Explore' }), 9, 'tool_use'),
+    rows.result(30, 'c1', 'p1', { toolUseResult: { status: 'completed', agentId: agent, agentType: 'Explore' } }),
+    rows.assistant(31, 'm2', rows.text('done'), 7, 'end_turn'),
+  ];
+  const theirs = (): object[] => [
+    side(rows.prompt(3, 'p1', 'look around'), agent),
+    side(rows.assistant(5, 'm-sub', rows.text('nothing'), 3, 'end_turn'), agent),
+  ];
+
+  test.each([
+    ['below the main file', (main: string) => `${main.replace('.jsonl', '')}/subagents/agent-${agent}.jsonl`],
+    ['beside the main file, as old versions have it', (main: string) => join(dirname(main), `agent-${agent}.jsonl`)],
+  ])('are found %s, and hang under the call that launched them', (_, pathOf) => {
+    house.write(house.main, ...work());
+    house.write(pathOf(house.main), ...theirs());
+    house.import();
+    const spans = house.spans();
+    const launch = spans.find(span => span.kind === 'action');
+    const subagent = spans.find(span => span.kind === 'subagent');
+    expect(subagent).toMatchObject({
+      agent: 'Explore',
+      outcome: 'completed',
+      parent: launch?.key,
+      usage: { calls: 1, output: 3 },
+    });
+    expect(spans.find(span => span.kind === 'turn')).toMatchObject({ usage: { calls: 2, output: 16 } });
+    expect(spans.find(span => span.kind === 'session')).toMatchObject({
+      usage: { calls: 3, output: 19 },
+      subagents: 1,
+    });
+  });
+
+  test('an agent that works for the program itself costs, and is no subagent', () => {
+    house.write(house.main, ...work());
+    const path = `${house.main.replace('.jsonl', '')}/subagents/agent-acompact-0a1b2c.jsonl`;
+    house.write(path, ...theirs().map(row => ({ ...row, agentId: 'acompact-0a1b2c' })));
+    house.import();
+    expect(house.spans().filter(span => span.kind === 'subagent' && span.id !== agent)).toEqual([]);
+    expect(tokensOf(house.spans())).toEqual({ calls: 3, input: 9_630, output: 19 });
+  });
+});
+
+describe('import', () => {
+  const search = (more: object = {}) =>
+    findSessions({
+      agents,
+      paths: [],
+      places: { home: house.home, project: house.home, env: {} },
+      eyes: diskEyes(),
+      sinceMs: 0,
+      ...more,
+    });
+
+  test('finds what agents keep below the home, or what is named', () => {
+    house.write(house.main, ...oneTurn('p1', 1));
+    writeFileSync(join(house.home, 'notes.txt'), 'nothing of anybody');
+    expect(search().found.map(found => [found.agent.id, found.session])).toEqual([['claude-code', house.session]]);
+    expect(search({ paths: [dirname(house.main)] }).found).toHaveLength(1);
+    expect(search({ paths: [join(house.home, 'notes.txt'), join(house.home, 'gone')] })).toMatchObject({
+      found: [],
+      without: [join(house.home, 'notes.txt'), join(house.home, 'gone')],
+    });
+    expect(search({ sinceMs: Date.now() + 1_000 }).found).toEqual([]);
+  });
+
+  test('a session of many rounds comes in whole, and a second time adds nothing', () => {
+    for (let turn = 0; turn < 40; turn += 1) house.write(house.main, ...oneTurn(`p${turn}`, 1 + turn * 10));
+    const rounds = house.import({ bytes: 2_000 });
+    expect(rounds.length).toBeGreaterThan(5);
+    expect(tokensOf(house.spans())).toEqual({ calls: 40, input: 40 * 3_210, output: 280 });
+    const before = house.events();
+    const again = house.import();
+    expect(house.events()).toEqual(before);
+    expect(again.map(({ books }) => books.read)).toEqual([0]);
+    expect(house.ledger().transcripts).toMatchObject({ duplicate: 0 });
+  });
+
+  test('a session that was forgotten is known from its journal', () => {
+    house.write(house.main, ...oneTurn('p1', 1));
+    house.import();
+    const [key = ''] = house.store.sessions();
+    house.store.commit({ sessions: [{ key, state: undefined }] });
+    house.write(house.main, ...oneTurn('p2', 100));
+    house.import();
+    expect(tokensOf(house.spans())).toEqual({ calls: 2, input: 6_420, output: 14 });
+    const names = house.spans().map(span => JSON.stringify([span.trace, span.key]));
+    expect(new Set(names).size).toBe(names.length);
+  });
+
+  test('no text of it is journaled', () => {
+    const canary = 'CANARY-7f3a';
+    house.write(
+      house.main,
+      rows.prompt(1, 'p1', canary),
+      rows.assistant(2, 'm1', rows.call('c1', 'Bash', { command: `grep ${canary} x` }), 9, 'tool_use'),
+      rows.result(3, 'c1', 'p1', {
+        message: {
+          role: 'user',
+          content: [{ type: 'tool_result', tool_use_id: 'c1', content: canary, is_error: true }],
+        },
+        toolUseResult: `Error: ${canary}`,
+      }),
+      rows.assistant(4, 'm2', rows.text(canary), 7, 'end_turn'),
+    );
+    house.import();
+    expect(house.events().length).toBeGreaterThan(5);
+    expect(JSON.stringify(house.events())).not.toContain(canary);
+  });
+
+  test('times are the rows', () => {
+    house.write(house.main, ...oneTurn('p1', 1));
+    house.import({ nowMs: START_MS + 86_400_000 });
+    expect(house.spans().find(span => span.kind === 'turn')).toMatchObject({
+      startMs: Date.parse(at(1)),
+      endMs: Date.parse(at(2)),
+      outcome: 'completed',
+    });
+  });
+});
