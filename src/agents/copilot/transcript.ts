@@ -12,7 +12,16 @@
 import { join } from 'node:path';
 import type { DecisionSource, Fields } from '../../event/event.ts';
 import { count, fieldsOf, number, own, text, word } from '../../lib/read.ts';
-import type { Look, Memory, Places, Told, Transcript, TranscriptFile, TranscriptReading } from '../contract.ts';
+import type {
+  Look,
+  Memory,
+  Places,
+  ReadFile,
+  Told,
+  Transcript,
+  TranscriptFile,
+  TranscriptReading,
+} from '../contract.ts';
 import { exitCodeOf, inputOf, launchedBy, toolOf } from './tools.ts';
 
 /** The CLI's, and that of the chat agent in VS Code. */
@@ -78,10 +87,12 @@ interface Row {
   data: Fields;
   /** The subagent whose row it is: the call that launched it. */
   subagent: string | undefined;
+  /** Of the chat agent in VS Code. */
+  isChat: boolean;
   memory: Memory;
 }
 
-function readRow(fields: Fields, memory: Memory): Told[] {
+function readRow(fields: Fields, memory: Memory, file: ReadFile): Told[] {
   const id = word(fields.id);
   if (id === undefined) return [];
   const atMs = Date.parse(text(fields.timestamp) ?? '');
@@ -90,6 +101,7 @@ function readRow(fields: Fields, memory: Memory): Told[] {
     atMs: Number.isNaN(atMs) ? undefined : atMs,
     data: fieldsOf(fields.data),
     subagent: word(fields.agentId),
+    isChat: CHAT_LOG.test(file.path),
     memory,
   };
   return own(tellers, text(fields.type) ?? '')?.(row) ?? [];
