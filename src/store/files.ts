@@ -1,5 +1,4 @@
 import * as fs from 'node:fs';
-import { join } from 'node:path';
 
 /** All that the store does to a disk goes through these calls, so that a test can stop or kill it between any two. */
 export type StoreFs = Pick<
@@ -50,7 +49,14 @@ export const codeOf = (error: unknown): string | undefined =>
 
 export const isMissing = (error: unknown): boolean => codeOf(error) === 'ENOENT';
 
-export const at = (disk: Disk, ...path: string[]): string => join(disk.folder, ...path);
+/**
+ * Not by way of `join`, which takes a path apart and puts it together again: two are made for each fragment. Nothing ends
+ * with a slash, because behind one a link would be followed.
+ */
+export const at = (disk: Disk, ...path: string[]): string => {
+  const within = path.join('/');
+  return within === '' ? disk.folder : `${disk.folder}/${within}`;
+};
 
 /** A link to a folder is none. */
 export function isFolder(disk: Disk, path: string): boolean {
