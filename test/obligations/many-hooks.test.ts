@@ -25,7 +25,7 @@ import {
 } from './stage.ts';
 
 const { hooks, parallel, kills, fragments, waitMs } = bySize({
-  quick: { hooks: 60, parallel: 16, kills: 4, fragments: 150, waitMs: 20_000 },
+  quick: { hooks: 60, parallel: 16, kills: 4, fragments: 80, waitMs: 20_000 },
   ci: { hooks: 1_000, parallel: 64, kills: 25, fragments: 2_000, waitMs: 60_000 },
   full: { hooks: 10_000, parallel: 64, kills: 200, fragments: 10_000, waitMs: 120_000 },
 });
@@ -50,7 +50,7 @@ it(`R1 ${hooks} hook processes, ${parallel} at a time, arrive whole and once (se
   await delivered(house, waitMs);
   const received = receivedBy(collector);
   row('R1', `${driven.hooks.sh} sh and ${driven.hooks.node} Node hooks, ${parallel} at a time`, {
-    obligations: hooks,
+    obligations: load.expected.records,
     delivered: received.records.size,
     duplicated: received.repeatedItems,
     lost: lostOf(received, load.expected),
@@ -82,7 +82,7 @@ it(`R3 deliver killed ${kills} times during ${hooks} hooks loses nothing and cou
   const received = receivedBy(collector);
   row('R3', `deliver killed, ${parallel} hooks at a time`, {
     faults: driven.kills,
-    obligations: hooks,
+    obligations: load.expected.records,
     delivered: received.records.size,
     duplicated: received.repeatedItems,
     lost: lostOf(received, load.expected),
@@ -125,7 +125,7 @@ it(`P5 rounds of any size give the same bytes (seed ${seed})`, { timeout: TIMEOU
     former = received;
   }
   row('P5', `rounds of ${rounds.length} sizes, compared byte for byte`, {
-    obligations: fragments,
+    obligations: load.expected.records,
     delivered: former?.records.size ?? 0,
     duplicated: former?.repeatedItems ?? 0,
     lost: former ? lostOf(former, load.expected) : fragments,

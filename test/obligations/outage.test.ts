@@ -32,7 +32,7 @@ const { hooks, parallel } = bySize({
 });
 const TIMEOUT_MS = size === 'full' ? 1_800_000 : 120_000;
 /** A delivery that waits for an answer is asked to hand over, and does when it has one or none came. */
-const env = { OTEL_HOOKS_LINGER: '500ms', OTEL_EXPORTER_OTLP_TIMEOUT: '1000' };
+const env = { OTEL_HOOKS_LINGER: '500ms', OTEL_EXPORTER_OTLP_TIMEOUT: '2000' };
 
 it(`R5 a collector that is away for ${hooks} hooks (seed ${seed})`, { timeout: TIMEOUT_MS }, async () => {
   const { house, collector, leave } = await stage();
@@ -45,7 +45,7 @@ it(`R5 a collector that is away for ${hooks} hooks (seed ${seed})`, { timeout: T
     const typed = await byHand(house, '60s');
     const received = receivedBy(collector);
     row('R5', `collector away, ${parallel} hooks at a time`, {
-      obligations: hooks,
+      obligations: load.expected.records,
       delivered: received.records.size,
       duplicated: received.repeatedItems,
       lost: lostOf(received, load.expected),
@@ -77,7 +77,7 @@ it(`R5 taking goes on while the collector hangs (seed ${seed})`, { timeout: TIME
     const typed = await byHand(house, '60s');
     const received = receivedBy(collector);
     row('R5', `collector hangs, ${parallel} hooks at a time`, {
-      obligations: hooks,
+      obligations: load.expected.records,
       delivered: received.records.size,
       duplicated: received.repeatedItems,
       lost: lostOf(received, load.expected),

@@ -34,7 +34,7 @@ it(`R12 deliveries without number on one folder (seed ${seed})`, { timeout: TIME
     const received = receivedBy(collector);
     row('R12', 'deliveries started twice each 0.4 s, and one by hand', {
       faults: started,
-      obligations: hooks,
+      obligations: load.expected.records,
       delivered: received.records.size,
       duplicated: received.repeatedItems,
       lost: lostOf(received, load.expected),
@@ -86,7 +86,7 @@ it.skipIf(stopS === 0)(
       const received = receivedBy(collector);
       row('R12', `the owner stopped for ${stopS} s`, {
         faults: 1,
-        obligations: hooks,
+        obligations: load.expected.records,
         delivered: received.records.size,
         duplicated: received.repeatedItems,
         lost: lostOf(received, load.expected),

@@ -19,7 +19,7 @@ import { byHand, receivedBy, stage } from './stage.ts';
 
 const minutes = Number(process.env.OTEL_HOOKS_SOAK_MINUTES) || bySize({ quick: 0.06, ci: 0.5, full: 10 });
 const AGENTS = 3;
-const env = { OTEL_HOOKS_LINGER: '1s', OTEL_EXPORTER_OTLP_TIMEOUT: '1000' };
+const env = { OTEL_HOOKS_LINGER: '1s', OTEL_EXPORTER_OTLP_TIMEOUT: '3000' };
 
 const moods: Reply[] = [
   { status: 200 },
