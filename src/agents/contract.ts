@@ -257,7 +257,7 @@ export interface Agent {
   /** Names of built-in tools that may stand on metrics, with their Agent Hooks action name. */
   readonly actions: Readonly<Record<string, string>>;
   /** What is known of its sessions, and how well. */
-  readonly truth?: Truth;
+  readonly truth: Truth;
   /** What closes each kind of span for good: the closing hook, or the transcript read past it. */
   readonly settles: Readonly<Record<Settling, 'hook' | 'transcript'>>;
   /** How what it writes down of a session is read. */

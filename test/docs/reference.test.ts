@@ -2,12 +2,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { commandsPage, telemetryPage, withAgents } from './reference.ts';
+import { agentsPage, withAgents } from './agents-page.ts';
+import { commandsPage, telemetryPage } from './reference.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
 
 it.each([
+  ['docs/agents.md', agentsPage],
   ['docs/commands.md', commandsPage],
   ['docs/telemetry.md', telemetryPage],
   ['README.md', () => withAgents(readme)],

@@ -1,10 +1,7 @@
 /**
- * The parts of the documents that are read off the code: docs/commands.md, docs/telemetry.md, and the README's table of
- * agents. `npm run docs` writes them; the test beside this fails when they are stale.
+ * The documents that are read off the code: docs/commands.md and docs/telemetry.md. `npm run docs` writes them; the test beside
+ * this fails when they are stale.
  */
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { isAbsent } from '../../src/agents/contract.ts';
 import { agents } from '../../src/agents/index.ts';
 import { type Command, type Flag, globalFlags } from '../../src/commands/command.ts';
 import { commands } from '../../src/commands/registry.ts';
@@ -413,66 +410,6 @@ function prometheusName({ name, unit, bounds }: MetricName): string {
 function commonOnLogs(): string[] {
   const [first = [], ...others] = eventTypes.map(type => attributesOfEvent(type));
   return first.filter(name => others.every(names => names.includes(name)));
-}
-
-// ---------------------------------------------------------------- README.md
-
-/** What each agent's hooks become, read off the samples that the agents' own tests hold against the code. */
-export function agentsTable(): string {
-  const becomes = new Map(agents.map(each => [each.id, sampled(each.id)]));
-  const told = eventTypes.filter(type => [...becomes.values()].some(types => types.has(type)));
-  const untold = eventTypes.filter(type => !told.includes(type));
-  return [
-    row('', ...agents.map(each => `${each.title} ${each.source.version}`)),
-    row('---', ...agents.map(() => '---')),
-    row('checked', ...agents.map(each => `${each.source.checked} against [its documentation](${each.source.docs})`)),
-    ...told.map(type =>
-      row(code(type), ...agents.map(each => [...(becomes.get(each.id)?.get(type) ?? [])].map(code).join(', ') || 'no')),
-    ),
-    row(
-      'known, kept as `vendor.*`',
-      ...agents.map(each => [...(becomes.get(each.id)?.get('vendor') ?? [])].map(code).join(', ')),
-    ),
-    row(
-      'registered by `enable`',
-      ...agents.map(each => {
-        const all = Object.values(each.events);
-        return `${all.filter(event => event.register !== false).length} of ${all.length} hooks`;
-      }),
-    ),
-    row(
-      'settings file',
-      ...agents.map(each => (isAbsent(each.settings) ? `no: ${each.settings.absent}` : 'written and given back')),
-    ),
-    row('transcripts', ...agents.map(each => (isAbsent(each.transcript) ? `no: ${each.transcript.absent}` : 'read'))),
-    '',
-    `Types of the standard that no hook tells: ${untold.map(code).join(', ')}.`,
-  ].join('\n');
-}
-
-/** Event type, or `vendor`, to the native hooks that become one. */
-function sampled(id: string): Map<string, Set<string>> {
-  const folder = join(import.meta.dirname, '..', 'agents', id);
-  const found = new Map<string, Set<string>>();
-  const one = agents.find(each => each.id === id);
-  for (const file of readdirSync(folder)
-    .filter(name => name.endsWith('.sample'))
-    .sort()) {
-    const [head = '', events = ''] = readFileSync(join(folder, file), 'utf8').split(/^---- events\n/m);
-    const native = one?.eventName(JSON.parse(head.replace(/^#.*$/gm, ''))) ?? '';
-    for (const [type = ''] of events.matchAll(/^\S+/gm)) {
-      const key = type.startsWith('vendor.') ? 'vendor' : type;
-      found.set(key, (found.get(key) ?? new Set()).add(native));
-    }
-  }
-  return found;
-}
-
-/** The README with its generated part anew. */
-export function withAgents(readme: string): string {
-  const part = /(<!-- agents: written by `npm run docs` -->\n)[\s\S]*?(<!-- \/agents -->)/;
-  if (!part.test(readme)) throw new Error('README.md has no place for the table of agents');
-  return readme.replace(part, (_, begin: string, end: string) => `${begin}\n${agentsTable()}\n\n${end}`);
 }
 
 const row = (...cells: string[]): string => `| ${cells.map(cell => cell.replaceAll('|', '\\|')).join(' | ')} |`;

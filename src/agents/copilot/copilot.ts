@@ -338,7 +338,7 @@ export const copilot: Agent = {
   transcript,
   // `{}` would do as well; anything that decides would skip the question that a person gets.
   reply: { stdout: '' },
-  settings: absent('not written by enable yet; add the hooks to .github/hooks/*.json or ~/.copilot/hooks by hand'),
+  settings: absent('not written by enable yet; register the command by hand as docs/agents/copilot.md shows'),
   demo: absent('one agent is enough to show what comes of a session'),
 };
 

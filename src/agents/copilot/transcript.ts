@@ -259,6 +259,7 @@ function callEnded(row: Row): Told[] {
   const success =
     typeof data.success === 'boolean' ? data.success : kind === undefined ? undefined : kind === 'success';
   return [
+    ...(row.isChat && success === false ? [failedInChat(row, call)] : []),
     says(row, {
       event_type: 'Action.After',
       key: call,
@@ -279,6 +280,15 @@ function callEnded(row: Row): Told[] {
     }),
   ];
 }
+
+/** No hook of VS Code tells of a call that failed; where hooks know the call by this id, it is over at least. */
+const failedInChat = (row: Row, call: string): Told =>
+  says(row, {
+    event_type: 'vendor.copilot.tool_failed',
+    key: call,
+    data: {},
+    facts: { over: [call] },
+  });
 
 // ---------------------------------------------------------------- permissions
 

@@ -390,7 +390,7 @@ export const cursor: Agent = {
   transcript,
   // An empty answer fails where a person set failClosed; this object decides nothing.
   reply: { stdout: '{}' },
-  settings: absent('not written by enable yet; register the command in .cursor/hooks.json by hand'),
+  settings: absent('not written by enable yet; register the command by hand as docs/agents/cursor.md shows'),
   demo: absent('the demonstration shows another agent'),
 };
 

@@ -123,7 +123,7 @@ export const windsurf: Agent = {
   transcript,
   // Never read by it; a person may see it.
   reply: { stdout: '' },
-  settings: absent('not written by enable yet; add the hooks to ~/.codeium/windsurf/hooks.json by hand'),
+  settings: absent('not written by enable yet; register the command by hand as docs/agents/windsurf.md shows'),
   demo: absent('one agent is enough to show what comes of a session'),
 };
 
