@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { transcript } from '../../../src/agents/antigravity/transcript.ts';
 import { FACTS } from '../../../src/event/event.ts';
 import { play, START_MS } from '../../play.ts';
+import { openHouse } from '../../transcripts/house.ts';
 import { readRows, textOf } from '../told.ts';
 
 const sample = textOf(join(import.meta.dirname, 'commands.transcript'))
@@ -27,6 +28,56 @@ test('hook and transcript give a call the same id', () => {
   expect(event?.metadata?.[FACTS]?.call).toBe(after?.key);
   expect(event?.data).toMatchObject({ action: { result: { success: false, exit_code: 101 } } });
   expect(after?.data).toMatchObject({ action: { result: { success: false, exit_code: 101 } } });
+});
+
+test('older builds tell the ends of calls alone: names, beginnings and times come from the transcript', () => {
+  const session = '5d0c11aa-7e52-4c1b-9a36-0b6f2d8e4c21';
+  const house = openHouse('antigravity', session);
+  try {
+    const path = join(house.home, '.gemini/antigravity-cli/brain', session, '.system_generated/logs/transcript.jsonl');
+    house.write(path, ...sample.split('\n').map(line => `${line}\n`));
+    const startMs = Date.parse('2026-06-21T08:00:00.000Z');
+    const hook = (after: number, hookEventName: string, fields: object = {}): void =>
+      house.hook((startMs - START_MS) / 1_000 + after, '', {
+        hookEventName,
+        conversationId: session,
+        transcriptPath: path,
+        ...fields,
+      });
+    hook(0.4, 'PreInvocation');
+    hook(2.5, 'PostInvocation');
+    hook(4.2, 'PostToolUse', { stepIdx: 4, error: 'no such file' });
+    hook(9.3, 'PostToolUse', { stepIdx: 3, error: 'command exited with code 101' });
+    hook(10.5, 'PreInvocation', { invocationNum: 1 });
+    hook(11.5, 'PostInvocation', { invocationNum: 1 });
+    hook(12.6, 'PostToolUse', { stepIdx: 7 });
+    hook(16.4, 'Stop', { terminationReason: 'completed', fullyIdle: true });
+    house.round({ nowMs: startMs + 30_000 });
+    house.round({ nowMs: startMs + 60_000 });
+    expect(house.tree()).toMatchInlineSnapshot(`
+      "session antigravity                     +0ms    16.0s  open
+      +- invoke_agent antigravity             +0ms    16.0s
+         +- chat                            +2.10s      0ms  length unknown
+         +- execute_tool view_file          +2.60s    1.00s  ERROR tool_error
+         +- execute_tool run_command        +2.60s    6.00s  ERROR exit_code, exit 101
+         +- chat                            +11.1s      0ms  length unknown
+         +- execute_tool invoke_subagent    +11.6s      0ms
+      "
+    `);
+    const actions = house
+      .spans()
+      .flatMap(span => (span.kind === 'action' ? [[span.tool, span.name, span.duration]] : []));
+    expect(actions).toEqual([
+      ['run_command', 'shell', 'transcript'],
+      ['view_file', 'read_file', 'transcript'],
+      ['invoke_subagent', 'agent', 'transcript'],
+    ]);
+    const { transcripts, counters } = house.ledger();
+    expect(transcripts.read).toBe(transcripts.journaled + transcripts.duplicate);
+    expect(Object.keys(counters).filter(name => name.startsWith('odd.'))).toEqual([]);
+  } finally {
+    house.close();
+  }
 });
 
 test('files are looked for in both programs, by the conversation', () => {

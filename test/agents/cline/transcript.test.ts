@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { transcript } from '../../../src/agents/cline/transcript.ts';
 import { play, START_MS } from '../../play.ts';
+import { openHouse } from '../../transcripts/house.ts';
 import { DAMAGED_COPIES, mutated } from '../mutated.ts';
 import { lineOf, readDocument, total } from '../told.ts';
 
@@ -133,6 +134,46 @@ test('damaged copies are read without a throw, and no count is negative', () => 
     }
   }
   expect(told).toBeGreaterThan(DAMAGED_COPIES / 2);
+});
+
+test('beside hooks: responses with their tokens stand in their turn, and calls count once', () => {
+  const id = session.sessionId;
+  const house = openHouse('cline', id);
+  try {
+    house.write(join(house.home, '.cline/data/sessions', id, `${id}.messages.json`), JSON.stringify(session));
+    const hook = (after: number, hookName: string, fields: object = {}): void =>
+      house.hook((at(0) - START_MS) / 1_000 + after, '', {
+        clineVersion: '3.0.52',
+        hookName,
+        timestamp: new Date(at(0) + after * 1_000).toISOString(),
+        sessionContext: { rootSessionId: id },
+        agent_id: 'lead',
+        parent_agent_id: null,
+        ...fields,
+      });
+    const call = { id: 'toolu_c1', name: 'run_commands', input: { commands: ['cargo test'] } };
+    hook(0, 'agent_start');
+    hook(0.1, 'prompt_submit', { userPromptSubmit: { prompt: 'Prune the tree' } });
+    hook(3.1, 'tool_call', { tool_call: call });
+    hook(6.1, 'tool_result', { tool_result: { ...call, durationMs: 2_900 } });
+    hook(9.2, 'agent_end', { turn: { outputText: 'Pruned.' } });
+    hook(12, 'session_shutdown');
+    house.round({ nowMs: at(40) });
+    expect(house.tree()).toMatchInlineSnapshot(`
+      "session cline                                +0ms    12.0s  exit
+      +- invoke_agent cline                      +100ms    9.10s
+         +- chat claude-sonnet-4.5               +3.00s      0ms  length unknown
+         +- execute_tool read_files              +3.00s    3.00s  ERROR tool_error
+         +- execute_tool run_commands (cargo)    +3.20s    2.90s
+         +- chat claude-sonnet-4.5               +9.00s      0ms  length unknown
+      "
+    `);
+    expect(house.spans().flatMap(span => (span.kind === 'session' ? [span.usage] : []))).toMatchObject([
+      { calls: 2, input: 9_817, output: 100, cacheRead: 8_900, cacheWrite: 900 },
+    ]);
+  } finally {
+    house.close();
+  }
 });
 
 test('files are looked for by the session, in the home and in the storage of editors', () => {
