@@ -9,7 +9,7 @@ afterAll(() => machine.remove());
 
 const ready = (base: string, path: string): Promise<unknown> =>
   eventually(
-    () => fetch(new URL(path, base)),
+    () => fetch(new URL(path, base), { signal: AbortSignal.timeout(2_000) }),
     ({ ok }) => ok,
   );
 
