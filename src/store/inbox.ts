@@ -14,7 +14,7 @@ import { eachTorn } from './quarantine.ts';
 
 export interface Reject {
   name: string;
-  /** torn: without its end for a minute. header: damaged. name, not-a-file, unreadable: no front end wrote that. */
+  /** torn: without its end for a minute. header: damaged. name, not-a-file: no front end wrote that. unreadable: for a while. */
   reason: 'torn' | 'header' | 'name' | 'not-a-file' | 'unreadable' | 'too-large';
 }
 
@@ -24,7 +24,7 @@ export interface Taken {
   rejects: Reject[];
   /** There are others in line. */
   more: boolean;
-  /** Without their end, but young: their writers may be at work. Left alone. */
+  /** Without their end, but young: their writers may be at work; or not to be read just now. Left alone. */
   young: number;
   /** Written by a later version of otel-hooks. Left alone. */
   newer: number;
@@ -58,6 +58,8 @@ export interface LeftAlone {
 /** A clock that was set back makes a file seem to come from the future; so far in it, it is no writer at work either. */
 const TORN_AFTER_MS = 60_000;
 const LOOK_AGAIN_MS = 10_000;
+/** A disk may have a bad moment. */
+const UNREADABLE_AFTER_MS = 10_000;
 const HELD = 100_000;
 
 export function createInbox(disk: Disk, held = HELD): Inbox {
@@ -68,6 +70,8 @@ export function createInbox(disk: Disk, held = HELD): Inbox {
   const taken = new Map<string, Place>();
   /** Torn when last read, and as long as nothing was written since. */
   const torn = new Map<string, string>();
+  /** Since when. */
+  const unreadable = new Map<string, number>();
   /** A fragment never changes its version, so these are not opened again. */
   const newer = new Map<string, LeftAlone>();
   /** Odd things that were quarantined once; what still lies here could not be moved. */
@@ -112,8 +116,16 @@ export function createInbox(disk: Disk, held = HELD): Inbox {
         const found = look(disk, candidate, mostBytes, torn.get(place.path));
         if (found === 'over') break;
         step();
+        const firstMs = unreadable.get(place.path) ?? disk.clock.monotonicMs();
+        unreadable.delete(place.path);
         if (found === 'gone') torn.delete(place.path);
-        else if ('writtenMs' in found) {
+        else if (found === 'unreadable' && disk.clock.monotonicMs() - firstMs < UNREADABLE_AFTER_MS) {
+          unreadable.set(place.path, firstMs);
+          if (!place.isQuarantined) result.young++;
+        } else if (found === 'unreadable') {
+          taken.set(name, { ...place, isOdd: true });
+          result.rejects.push({ name, reason: 'unreadable' });
+        } else if ('writtenMs' in found) {
           newer.set(name, found);
           result.newer++;
         } else if ('tornAt' in found) {
@@ -225,7 +237,14 @@ function timeOf(disk: Disk, name: string): number {
   }
 }
 
-type Look = Fragment | { reason: Reject['reason']; isOdd: boolean } | { tornAt: string } | LeftAlone | 'gone' | 'over';
+type Look =
+  | Fragment
+  | { reason: Reject['reason']; isOdd: boolean }
+  | { tornAt: string }
+  | LeftAlone
+  | 'gone'
+  | 'unreadable'
+  | 'over';
 
 const rejected = (reason: Reject['reason'], isOdd = false): Look => ({ reason, isOdd });
 
@@ -253,7 +272,7 @@ function look(disk: Disk, candidate: Place & { name: string }, mostBytes: number
     const code = codeOf(error) ?? '';
     if (code === 'ENOENT') return 'gone';
     if (['ELOOP', 'ENXIO', 'EISDIR', 'ENOTDIR', 'EMLINK', 'ENODEV'].includes(code)) return rejected('not-a-file', true);
-    if (['EACCES', 'EPERM', 'EIO'].includes(code)) return rejected('unreadable', true);
+    if (['EACCES', 'EPERM', 'EIO'].includes(code)) return 'unreadable';
     throw error;
   } finally {
     if (file !== undefined) disk.fs.closeSync(file);

@@ -245,6 +245,25 @@ describe('the inbox', () => {
     expect(fs.readFileSync(join(root, 'secret'), 'utf8')).toBe('secret');
   });
 
+  it('tries again what the disk does not give, and sets it aside when that does not end', () => {
+    open();
+    const name = fragment();
+    let isBad = true;
+    const openSync: typeof fs.openSync = (path, ...more) => {
+      if (isBad && String(path).endsWith(name)) throw Object.assign(new Error('bad sector'), { code: 'EIO' });
+      return fs.openSync(path, ...more);
+    };
+    const store = open({ fs: { ...fs, openSync } });
+    expect(store.take(all)).toMatchObject({ fragments: [], rejects: [], young: 1 });
+    isBad = false;
+    expect(store.take(all).fragments).toHaveLength(1);
+    store.restart();
+    isBad = true;
+    expect(store.take(all)).toMatchObject({ rejects: [], young: 1 });
+    laterMs += 10_000;
+    expect(store.take(all).rejects).toEqual([{ name, reason: 'unreadable' }]);
+  });
+
   it('does not stop at something that cannot be moved, and sets it aside only once', () => {
     const store = open();
     const name = 'b0-1.00-1-folder';
