@@ -21,6 +21,11 @@ export function memoryOver(remembered: Remembered, hash: (content: string) => st
     recall: (kind, key) => remembered[kind]?.find(([known]) => known === key)?.[1],
     remember(kind, key, value) {
       if (key.length > MOST_CHARACTERS || value.length > MOST_CHARACTERS) return;
+      const newest = entries(kind).at(-1);
+      if (newest?.[0] === key) {
+        newest[1] = value;
+        return;
+      }
       forget(kind, key);
       entries(kind).push([key, value]);
       if (entries(kind).length > MOST_ENTRIES) entries(kind).shift();

@@ -30,11 +30,8 @@ const rows: LineReader = {
           : row.type === 'system'
             ? system(row, at)
             : [];
-    if (at.atMs !== undefined) {
-      // A response answers what stood before it: a prompt, or the results of calls.
-      if (row.type === 'user') memory.remember('place', 'asked', String(at.atMs));
-      memory.remember('place', 'last', String(at.atMs));
-    }
+    // A response answers what stood before it: a prompt, or the results of calls.
+    if (at.atMs !== undefined && row.type === 'user') memory.remember('place', 'asked', String(at.atMs));
     return told.length === 0 ? told : [...firstSign(at), ...told];
   },
   rest: (memory, file) => closeResponse(placeOf({}, memory, file)),
