@@ -1,0 +1,242 @@
+/**
+ * What it costs to take in a folder of transcripts, as a ratio to bare `JSON.parse` over the same lines: speed of
+ * the import (find, read, merge by time, journal, fold, commit) over speed of a loop that reads the same files in steps,
+ * cuts them into lines and parses each. The rows are as long as recorded ones: a tenth of them holds half of the bytes.
+ *
+ *     node scripts/bench.mjs transcripts [--mb 200] [--repeats 5] [--gate]
+ *
+ * Both sides are processes of their own and alternate in random order after one of each that is not counted; medians of
+ * CPU time are compared, and the most memory that the import ever held is printed. `--gate`: 64 MB, three repeats; exits 1
+ * when it falls below 0.5x in each of three runs.
+ */
+import { fork } from 'node:child_process';
+import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, readSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { agents } from '../src/agents/index.ts';
+import { findSessions, importRound } from '../src/import.ts';
+import { openStore } from '../src/store/store.ts';
+import { diskEyes } from '../src/transcripts/eyes.ts';
+
+const AIM = 0.5;
+const MOST_MEMORY_MB = 200;
+const STEP_BYTES = 1024 * 1024;
+const SESSION_BYTES = 5 * 1024 * 1024;
+const START_MS = Date.UTC(2026, 2, 2, 9);
+
+interface Done {
+  cpuMs: number;
+  memoryMb: number;
+  lines: number;
+  events: number;
+}
+
+const [, , role = 'lead', folder = ''] = process.argv;
+if (process.send !== undefined && (role === 'parse' || role === 'import')) {
+  const before = process.cpuUsage();
+  const told = role === 'parse' ? parse(folder) : importAll(folder);
+  const { user, system } = process.cpuUsage(before);
+  process.send({ ...told, cpuMs: (user + system) / 1000, memoryMb: process.resourceUsage().maxRSS / 1024 }, () =>
+    process.disconnect(),
+  );
+} else {
+  process.exitCode = await lead();
+}
+
+async function lead(): Promise<number> {
+  const isGate = process.argv.includes('--gate');
+  const mb = numberOf('--mb', isGate ? 64 : 200);
+  const repeats = numberOf('--repeats', isGate ? 3 : 5);
+  const home = mkdtempSync(join(tmpdir(), 'bench-transcripts-'));
+  try {
+    const bytes = write(join(home, '.claude', 'projects', '-w'), mb * 1024 * 1024);
+    for (let run = 1; ; run += 1) {
+      const ratio = await compare(home, bytes, repeats);
+      if (ratio >= AIM || !isGate) return 0;
+      if (run === 3) return 1;
+    }
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+async function compare(home: string, bytes: number, repeats: number): Promise<number> {
+  const sides: { parse: Done[]; import: Done[] } = { parse: [], import: [] };
+  for (let repeat = 0; repeat <= repeats; repeat += 1) {
+    const order: ('parse' | 'import')[] = Math.random() < 0.5 ? ['parse', 'import'] : ['import', 'parse'];
+    for (const side of order) {
+      const done = await inProcess(side, home);
+      if (repeat > 0) sides[side].push(done);
+    }
+  }
+  const parseMs = median(sides.parse.map(each => each.cpuMs));
+  const importMs = median(sides.import.map(each => each.cpuMs));
+  const memoryMb = Math.max(...sides.import.map(each => each.memoryMb));
+  const [first] = sides.import;
+  const ratio = parseMs / importMs;
+  const rate = (ms: number): string => `${(bytes / 1024 / 1024 / (ms / 1000)).toFixed(0)} MB/s`;
+  process.stdout.write(
+    [
+      `${(bytes / 1024 / 1024).toFixed(0)} MB, ${first?.lines ?? 0} lines, ${first?.events ?? 0} events; CPU, median of ${repeats}`,
+      `  bare JSON.parse  ${parseMs.toFixed(0)} ms  ${rate(parseMs)}`,
+      `  import           ${importMs.toFixed(0)} ms  ${rate(importMs)}`,
+      `  ratio ${ratio.toFixed(2)}x (aim ${AIM}x ${ratio >= AIM ? 'reached' : 'missed'}), memory at most ${memoryMb.toFixed(0)} MB (aim ${MOST_MEMORY_MB} MB ${memoryMb <= MOST_MEMORY_MB ? 'reached' : 'missed'})`,
+      '',
+    ].join('\n'),
+  );
+  return ratio;
+}
+
+function inProcess(side: 'parse' | 'import', home: string): Promise<Done> {
+  return new Promise((resolve, reject) => {
+    const child = fork(process.argv[1] ?? '', [side, home], { execArgv: [] });
+    child.once('message', message => resolve(message as Done));
+    child.once('error', reject);
+    child.once('exit', code => {
+      if (code !== 0) reject(new Error(`${side} exited ${code}`));
+    });
+  });
+}
+
+function parse(home: string): Pick<Done, 'lines' | 'events'> {
+  const projects = join(home, '.claude', 'projects', '-w');
+  let lines = 0;
+  for (const name of readdirSync(projects)) {
+    const file = openSync(join(projects, name), 'r');
+    const step = Buffer.alloc(STEP_BYTES);
+    let rest: Buffer = Buffer.alloc(0);
+    for (let count = readSync(file, step); count > 0; count = readSync(file, step)) {
+      const bytes = Buffer.concat([rest, step.subarray(0, count)]);
+      let at = 0;
+      for (let end = bytes.indexOf(0x0a); end >= 0; end = bytes.indexOf(0x0a, at)) {
+        JSON.parse(bytes.toString('utf8', at, end));
+        lines += 1;
+        at = end + 1;
+      }
+      rest = bytes.subarray(at);
+    }
+    closeSync(file);
+  }
+  return { lines, events: 0 };
+}
+
+function importAll(home: string): Pick<Done, 'lines' | 'events'> {
+  const state = mkdtempSync(join(home, 'state-'));
+  mkdirSync(join(state, 'inbox'), { mode: 0o700 });
+  const store = openStore({ folder: state, access: 'own' });
+  const eyes = diskEyes();
+  const places = { home, project: home, env: {} };
+  const { found } = findSessions({ agents, paths: [], places, eyes, sinceMs: 0 });
+  const world = {
+    env: {},
+    home,
+    platform: 'linux' as const,
+    ownVariables: false,
+    configFile: undefined,
+    installation: 'i',
+    hashKey: 'k',
+    nowMs: START_MS + 30 * 86_400_000,
+    eyes,
+  };
+  let events = 0;
+  for (let left = found; left.length > 0; ) {
+    const told = importRound(store, left, world, 8 * 1024 * 1024, { metrics: false, logsSinceMs: world.nowMs });
+    if (store.commit(told.round) !== 'committed') throw new Error('the round was lost');
+    events += told.books.journaled;
+    left = left.slice(told.done);
+  }
+  store.close();
+  rmSync(state, { recursive: true });
+  return { lines: 0, events };
+}
+
+/** Sessions of calls with results of all lengths, each with its own words. */
+function write(folder: string, bytes: number): number {
+  mkdirSync(folder, { recursive: true });
+  let written = 0;
+  for (let number = 0; written < bytes; number += 1) {
+    const session = `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;
+    const text = sessionOf(session, number);
+    writeFileSync(join(folder, `${session}.jsonl`), text);
+    written += text.length;
+  }
+  return written;
+}
+
+function sessionOf(session: string, number: number): string {
+  const lines: string[] = [];
+  let length = 0;
+  let atMs = START_MS + number * 86_400;
+  const add = (type: string, more: object): void => {
+    atMs += 700;
+    const line = JSON.stringify({
+      parentUuid: `row-${lines.length}`,
+      isSidechain: false,
+      type,
+      uuid: `${session}-${lines.length}`,
+      timestamp: new Date(atMs).toISOString(),
+      userType: 'external',
+      entrypoint: 'cli',
+      cwd: '/home/dev/shop',
+      sessionId: session,
+      version: '2.1.280',
+      gitBranch: 'main',
+      ...more,
+    });
+    lines.push(line);
+    length += line.length + 1;
+  };
+  const words = (count: number): string =>
+    Array.from({ length: count }, (_, i) => `word${(i * 7919 + lines.length) % 9973}${i % 12 === 0 ? '\n' : ''}`).join(
+      ' ',
+    );
+  for (let turn = 0; length < SESSION_BYTES; turn += 1) {
+    const prompt = `${session}-p${turn}`;
+    add('user', { promptId: prompt, message: { role: 'user', content: words(40) }, promptSource: 'typed' });
+    for (let call = 0; call < 8; call += 1) {
+      const id = `msg_${session}_${turn}_${call}`;
+      const message = (block: object, stop: string): object => ({
+        requestId: `req_${id}`,
+        message: {
+          id,
+          role: 'assistant',
+          model: 'claude-sonnet-5',
+          content: [block],
+          stop_reason: stop,
+          usage: {
+            input_tokens: 10,
+            cache_creation_input_tokens: 200,
+            cache_read_input_tokens: 30_000,
+            output_tokens: 150,
+            service_tier: 'standard',
+          },
+        },
+      });
+      if (call === 7) {
+        add('assistant', message({ type: 'text', text: words(120) }, 'end_turn'));
+        break;
+      }
+      const use = `toolu_${session}_${turn}_${call}`;
+      add('assistant', message({ type: 'text', text: words(25) }, 'tool_use'));
+      add('assistant', message({ type: 'tool_use', id: use, name: 'Bash', input: { command: words(12) } }, 'tool_use'));
+      const output = words(call === 3 ? 4_000 : 350);
+      add('user', {
+        promptId: prompt,
+        message: { role: 'user', content: [{ type: 'tool_result', tool_use_id: use, content: output }] },
+        toolUseResult: { stdout: output, stderr: '', interrupted: false },
+      });
+    }
+    add('system', { subtype: 'turn_duration', durationMs: 20_000 });
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function numberOf(flag: string, fallback: number): number {
+  const at = process.argv.indexOf(flag);
+  return at < 0 ? fallback : Number(process.argv[at + 1]);
+}
+
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[sorted.length >> 1] ?? 0;
+}
