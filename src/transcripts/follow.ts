@@ -40,7 +40,8 @@ export interface Followed {
 }
 
 const LARGEST_DOCUMENT = 64 * 1024 * 1024;
-const LARGEST_COMPANION = 1024 * 1024;
+/** A database empties its log at some 4 MB. */
+const LARGEST_COMPANION = 8 * 1024 * 1024;
 const MOST_FILES = 2_000;
 
 export function follow(following: Following): Followed {

@@ -149,3 +149,10 @@ export function responded(response: Response, paid: Fields, atMs: number | undef
     atMs,
   };
 }
+
+/** What the person wrote: parts that the program added say so. */
+export function written(parts: unknown): string | undefined {
+  if (!Array.isArray(parts)) return undefined;
+  const texts = parts.map(fieldsOf).flatMap(part => (part.synthetic === true ? [] : (text(part.text) ?? [])));
+  return texts.length === 0 ? undefined : texts.join('\n');
+}

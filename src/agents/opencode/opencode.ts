@@ -11,7 +11,8 @@
 import type { ActionResult, Fields } from '../../event/event.ts';
 import { fieldsOf, number, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
-import { actionName, actions, actionsOf, launchOf, responded, responseOf } from './messages.ts';
+import { actionName, actions, actionsOf, launchOf, responded, responseOf, written } from './messages.ts';
+import { transcript } from './transcript.ts';
 import { truth } from './truth.ts';
 
 /** An event, as far as both versions have it in common. */
@@ -309,7 +310,7 @@ export const openCode: Agent = {
   actions,
   truth,
   settles: { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' },
-  transcript: absent('its database is not read; a session from before the plugin is unknown'),
+  transcript,
   reply: { stdout: '' },
   settings: absent('not written by enable yet; it takes a plugin that passes its events on to the hook command'),
   demo: absent('one agent is enough to show what comes of a session'),
@@ -477,11 +478,4 @@ function errorKind(kind: string | undefined): string {
     .replace(/[.-]/g, '_')
     .toLowerCase();
   return /^[a-z][a-z0-9_]{0,63}$/.test(snake) ? snake : 'unknown';
-}
-
-/** What the person wrote: parts that the program added say so. */
-function written(parts: unknown): string | undefined {
-  if (!Array.isArray(parts)) return undefined;
-  const texts = parts.map(fieldsOf).flatMap(part => (part.synthetic === true ? [] : (text(part.text) ?? [])));
-  return texts.length === 0 ? undefined : texts.join('\n');
 }

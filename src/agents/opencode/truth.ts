@@ -8,7 +8,9 @@ export const truth: Truth = {
   output: exact('of each response'),
   reasoning: exact('of each response'),
   cost: exact('of each response, as it reckons itself'),
-  latency: exact('both ends of each response have a time'),
+  latency: exact(
+    'in V2, from the request to the end of its stream; V1 tells no more than when a message and its calls were done',
+  ),
   decisions: exact('question and answer are events'),
   subagents: exact('a child session names its parent, and the call of it names the child'),
   context: unknown('that it is compacted is told, but not by how much'),

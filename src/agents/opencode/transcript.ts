@@ -1,0 +1,160 @@
+/**
+ * OpenCode's database, `<data>/opencode/opencode.db`: what sessions from before the plugin were. V1 keeps sessions, messages and
+ * parts in tables of these names, messages and parts as JSON of the form in which its bus says them, without their ids. Facts: V1
+ * source at 1.18.18 and a database of that form; checked 2026-11-18. What versions before 1.1 kept as single files, and what V2 keeps,
+ * is not read.
+ *
+ * It is read for an import alone: a session with the plugin has told all of it already, under the same ids.
+ */
+import { join } from 'node:path';
+import type { Fields } from '../../event/event.ts';
+import { fieldsOf, number, text, word } from '../../lib/read.ts';
+import { type Database, openDatabase } from '../../lib/sqlite.ts';
+import type { Document, FoundSession, ReadFile, Told, Transcript, TranscriptReading } from '../contract.ts';
+import { actionsOf, responseOf, written } from './messages.ts';
+
+export const transcript: Transcript = {
+  files: ({ main, session }) => (main === undefined ? [] : [{ path: main, session, beside: [`${main}-wal`] }]),
+  installed({ home, env }, look) {
+    const folder = join(word(env.XDG_DATA_HOME) ?? join(home, '.local', 'share'), 'opencode');
+    const named = word(env.OPENCODE_DB);
+    const found = look.names(folder).filter(name => /^opencode(?:-[\w.]+)?\.db$/.test(name));
+    return [...(named === undefined ? [] : [named]), ...found.map(name => join(folder, name))].map(path => ({ path }));
+  },
+  sessions: (_, { document }) => sessionsIn(document && databaseIn(document)),
+  read: {
+    format: 'document',
+    document(document, file) {
+      const database = databaseIn(document, file.companions[0]);
+      return database === undefined || file.session === undefined ? [] : sessionOf(database, file.session, file);
+    },
+  },
+};
+
+/** None where it is something else, or of another form. */
+function databaseIn(document: Document, log?: Buffer): Database | undefined {
+  const database = openDatabase(document, log);
+  const has = (table: string, ...columns: string[]): boolean =>
+    columns.every(column => database?.columns(table).includes(column));
+  const isKnown =
+    has('session', 'id', 'parent_id', 'time_created') &&
+    has('message', 'id', 'session_id', 'data') &&
+    has('part', 'id', 'message_id', 'session_id', 'data');
+  return isKnown ? database : undefined;
+}
+
+/** Sessions that no other one began; where that one is gone, it stands for itself. */
+function sessionsIn(database: Database | undefined): FoundSession[] {
+  const rows = [...(database?.rows('session') ?? [])];
+  const ids = new Set(rows.map(row => row.id));
+  return rows.flatMap(row => {
+    const session = word(row.id);
+    if (session === undefined || (word(row.parent_id) !== undefined && ids.has(row.parent_id))) return [];
+    return [{ session, cwd: word(row.directory), atMs: number(row.time_updated) }];
+  });
+}
+
+const MOST_DEPTH = 8;
+
+function sessionOf(database: Database, id: string, file: ReadFile, depth = 0): Told[] {
+  const isChild = id !== file.root;
+  const [row] = database.rows('session', { column: 'id', equals: id });
+  const told: Told[] = [
+    {
+      event_type: 'Session.Start',
+      key: 'start',
+      actor: 'ai_agent',
+      data: { start_reason: 'new' },
+      atMs: number(row?.time_created),
+    },
+  ];
+  const parts = new Map<string, Fields[]>();
+  for (const each of database.rows('part', { column: 'session_id', equals: id })) {
+    const message = word(each.message_id) ?? '';
+    parts.set(message, [...(parts.get(message) ?? []), parsed(each.data)]);
+  }
+  const messages = [...database.rows('message', { column: 'session_id', equals: id })]
+    .map(each => ({ ...parsed(each.data), id: word(each.id) }))
+    .sort((one, other) => createdMs(one) - createdMs(other));
+  // The last one that answers a prompt is the answer.
+  const answers = new Set(new Map(messages.map(message => [word((message as Fields).parentID), message.id])).values());
+  let endMs: number | undefined;
+  for (const message of messages) {
+    told.push(...messageOf(message, parts.get(message.id ?? '') ?? [], isChild, answers.has(message.id)));
+    endMs = number(fieldsOf((message as Fields).time).completed) ?? endMs;
+  }
+  if (isChild) {
+    // Whatever it says, it is the child's.
+    for (const each of told) if (!('over' in each)) each.subagent = id;
+    if (endMs !== undefined) told.push(ended(id, endMs));
+  }
+  if (depth === MOST_DEPTH) return told;
+  const children = [...database.rows('session', { column: 'parent_id', equals: id })];
+  for (const child of children) {
+    const own = word(child.id);
+    if (own !== undefined) told.push(...sessionOf(database, own, file, depth + 1));
+  }
+  return told.sort((one, other) => (one.atMs ?? 0) - (other.atMs ?? 0));
+}
+
+const ended = (subagent: string, atMs: number): TranscriptReading => ({
+  event_type: 'Session.End',
+  key: 'end',
+  actor: 'ai_agent',
+  data: { end_reason: 'completed' },
+  subagent,
+  atMs,
+});
+
+const createdMs = (message: Fields): number => number(fieldsOf(message.time).created) ?? 0;
+
+function messageOf(message: Fields, parts: readonly Fields[], isChild: boolean, isLast: boolean): Told[] {
+  const id = word(message.id);
+  if (id === undefined) return [];
+  if (message.role === 'user') {
+    return [
+      {
+        event_type: 'Prompt.Submitted',
+        key: id,
+        actor: isChild ? 'ai_agent' : 'user',
+        data: { prompt: written(parts) },
+        facts: { turn: id },
+        atMs: createdMs(message),
+      },
+    ];
+  }
+  const facts = { turn: word(message.parentID), agent: isChild ? word(message.agent) : undefined };
+  const said = parts.flatMap(part => actionsOf(part, 0));
+  const response = responseOf(message);
+  if (response !== undefined) said.push(response);
+  const told = said.map(
+    (reading): Told => ({
+      ...reading,
+      key: reading.key ?? id,
+      actor: 'ai_agent',
+      facts: { ...facts, ...reading.facts },
+    }),
+  );
+  const completedMs = number(fieldsOf(message.time).completed);
+  if (completedMs === undefined || !isLast) return told;
+  const answer = written(parts.filter(part => part.type === 'text'));
+  told.push({
+    event_type: 'Agent.Response',
+    key: id,
+    unless: 'hooked',
+    actor: 'ai_agent',
+    data: { response: answer, final: true },
+    facts,
+    atMs: completedMs,
+  });
+  return told;
+}
+
+function parsed(json: unknown): Fields {
+  try {
+    return fieldsOf(JSON.parse(text(json) ?? ''));
+  } catch {
+    // Not written by the program.
+    return {};
+  }
+}

@@ -1,0 +1,98 @@
+/** `sessions.db` is a database of our own in V1's form, written by SQLite 3.40: two sessions, one with a child. */
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { isAbsent } from '../../../src/agents/contract.ts';
+import { openCode } from '../../../src/agents/opencode/opencode.ts';
+import { documentOf, lineOf, readDocument, total } from '../told.ts';
+
+const { transcript } = openCode;
+if (isAbsent(transcript)) throw new Error('OpenCode keeps a database');
+
+const bytes = readFileSync(join(import.meta.dirname, 'sessions.db'));
+const read = (session: string, from = bytes) => readDocument(transcript, from, session, { session }).readings;
+
+test('a database names its sessions, and children are part of theirs', () => {
+  const found = transcript.sessions({ path: 'x' }, { rows: [], document: documentOf(bytes) });
+  expect(found.map(each => [each.session, each.cwd])).toEqual([
+    ['ses_a', '/home/dev/shop'],
+    ['ses_c', '/home/dev/shop'],
+  ]);
+});
+
+test('a session tells what its messages and parts say, in their order', () => {
+  expect(read('ses_a').map(lineOf)).toMatchInlineSnapshot(`
+    [
+      "Session.Start [start, 08:53:20.000] {"start_reason":"new"} {}",
+      "Prompt.Submitted [msg_1, 08:53:20.100] {"prompt":"canary-prompt"} {"turn":"msg_1"}",
+      "Action.Before [call_1, 08:53:21.000] {"action":{"name":"shell","input":{"command":"npm test"}}} {"turn":"msg_1","call":"call_1","tool":"bash"}",
+      "Action.After [call_1, 08:53:22.000] {"action":{"name":"shell","input":{"command":"npm test"},"result":{"success":false,"exit_code":1}}} {"turn":"msg_1","call":"call_1","tool":"bash","duration_ms":1000,"error_type":"exit_code"}",
+      "Action.Before [call_2, 08:53:22.500] {"action":{"name":"agent","input":{"subagent_type":"explore","prompt":"canary"}}} {"turn":"msg_1","call":"call_2","tool":"task","launches":{"id":"ses_b","agent":"explore"}}",
+      "Session.Start [start, of ses_b, 08:53:23.000] {"start_reason":"new"} {}",
+      "Prompt.Submitted [msg_4, of ses_b, 08:53:23.100] {"prompt":"canary"} {"turn":"msg_4"}",
+      "Action.Before [call_3, of ses_b, 08:53:24.000] {"action":{"name":"read_file","input":{"filePath":"canary"}}} {"turn":"msg_4","agent":"explore","call":"call_3","tool":"read"}",
+      "Action.After [call_3, of ses_b, 08:53:24.100] {"action":{"name":"read_file","input":{"filePath":"canary"},"result":{"success":false,"error_message":"canary"}}} {"turn":"msg_4","agent":"explore","call":"call_3","tool":"read","duration_ms":100,"error_type":"tool_error"}",
+      "Model.Responded [msg_5, of ses_b, 08:53:28.000] {"model_id":"gpt-5.5","input_tokens":30,"output_tokens":4} {"turn":"msg_4","agent":"explore","model":"gpt-5.5","provider":"openai","response":"msg_5","cost_usd":0.25,"usage":{"cache_read_tokens":0,"cache_write_tokens":0,"reasoning_tokens":1}}",
+      "Agent.Response [msg_5, of ses_b, unless hooked, 08:53:28.000] {"final":true} {"turn":"msg_4","agent":"explore"}",
+      "Session.End [end, of ses_b, 08:53:28.000] {"end_reason":"completed"} {}",
+      "Action.After [call_2, 08:53:28.500] {"action":{"name":"agent","input":{"subagent_type":"explore","prompt":"canary"},"result":{"success":true}}} {"turn":"msg_1","call":"call_2","tool":"task","launches":{"id":"ses_b","agent":"explore"},"duration_ms":6000}",
+      "Model.Responded [msg_2, 08:53:29.000] {"model_id":"gpt-5.5","input_tokens":1100,"output_tokens":15} {"turn":"msg_1","model":"gpt-5.5","provider":"openai","finish":"tool-calls","response":"msg_2","cost_usd":0.25,"usage":{"cache_read_tokens":1000,"cache_write_tokens":0,"reasoning_tokens":5}}",
+      "Model.Responded [msg_3, 08:53:31.000] {"model_id":"gpt-5.5","input_tokens":2200,"output_tokens":20} {"turn":"msg_1","model":"gpt-5.5","provider":"openai","finish":"stop","response":"msg_3","cost_usd":0.25,"usage":{"cache_read_tokens":2000,"cache_write_tokens":0,"reasoning_tokens":0}}",
+      "Agent.Response [msg_3, unless hooked, 08:53:31.000] {"response":"canary-answer","final":true} {"turn":"msg_1"}",
+    ]
+  `);
+  expect(total(read('ses_a'))).toEqual({
+    responses: 3,
+    input: 1_100 + 2_200 + 30,
+    output: 15 + 20 + 4,
+    cacheRead: 3_000,
+    cacheWrite: 0,
+    reasoning: 6,
+  });
+  expect(read('ses_c').map(each => each.event_type)).toEqual(['Session.Start', 'Prompt.Submitted']);
+});
+
+test('another file, and one that is damaged, tell nothing that is not in them', () => {
+  expect(transcript.sessions({ path: 'x' }, { rows: [], document: documentOf(Buffer.from('{}')) })).toEqual([]);
+  expect(read('ses_a', bytes.subarray(0, 700))).toEqual([]);
+  const shelf = readFileSync(join(import.meta.dirname, '../../lib/sqlite/shelf.db'));
+  expect(transcript.sessions({ path: 'x' }, { rows: [], document: documentOf(shelf) })).toEqual([]);
+});
+
+test('only an import reads it', () => {
+  const place = { session: 'ses_a', cwd: undefined, subagents: [], home: '/home/dev', env: {} };
+  const folder = '/home/dev/.local/share/opencode';
+  const look = {
+    names: (path: string) => (path === folder ? ['log', 'opencode-next.db', 'opencode.db', 'opencode.db-wal'] : []),
+    head: () => '',
+  };
+  expect(transcript.files({ ...place, main: undefined }, look)).toEqual([]);
+  expect(transcript.files({ ...place, main: '/x.db' }, look)).toEqual([
+    { path: '/x.db', session: 'ses_a', beside: ['/x.db-wal'] },
+  ]);
+  expect(transcript.installed({ home: '/home/dev', project: '/', env: {} }, look)).toEqual([
+    { path: `${folder}/opencode-next.db` },
+    { path: `${folder}/opencode.db` },
+  ]);
+});
+
+const recorded = join(import.meta.dirname, '../../../../shared/fixtures/opencode/v1-sqlite/opencode.db');
+const missing = existsSync(recorded) ? '' : ' (skipped: ../shared/fixtures is not here)';
+
+// By hand, from the statements that made it: one prompt, one answer of 10 and 20 tokens without a cache, one edit of a second.
+test.skipIf(missing !== '')(`a database of another project${missing}`, () => {
+  const file = readFileSync(recorded);
+  const [found] = transcript.sessions({ path: 'x' }, { rows: [], document: documentOf(file) });
+  expect(found).toMatchObject({ session: 'test-session-123', cwd: '/Users/test/project' });
+  const readings = read('test-session-123', file);
+  expect(total(readings)).toMatchObject({ responses: 1, input: 10, output: 20, cacheRead: 0 });
+  expect(readings.map(each => each.event_type)).toEqual([
+    'Session.Start',
+    'Prompt.Submitted',
+    'Action.Before',
+    'Action.After',
+    'Model.Responded',
+    'Agent.Response',
+  ]);
+  expect(readings[3]).toMatchObject({ data: { action: { name: 'code_edit' } }, facts: { duration_ms: 1_000 } });
+});
