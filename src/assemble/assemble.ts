@@ -137,7 +137,7 @@ function lateness(state: FoldState, at: At): At['late'] {
     facts.turn === undefined ? turnAround(state, atMs) : state.turns.findLast(known => known.key === facts.turn);
   const isOver =
     (state.endedMs !== undefined && atMs <= state.endedMs) ||
-    (turn?.endMs !== undefined && atMs <= turn.endMs) ||
+    (turn?.endMs !== undefined && (event.event_type === 'Prompt.Submitted' ? atMs < turn.endMs : atMs <= turn.endMs)) ||
     (facts.turn !== undefined && state.turn !== undefined && atMs < state.turn.startMs);
   return isOver ? { turn } : undefined;
 }

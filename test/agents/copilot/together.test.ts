@@ -117,3 +117,13 @@ test('the log alone is a session: every subagent hangs under the call that start
     "
   `);
 });
+
+test('the log is found and taken in alone, once', () => {
+  const text = readFileSync(join(import.meta.dirname, 'event-log.transcript'), 'utf8').split('---- told')[0] ?? '';
+  house.write(log, text.replace(/^#.*\n/gm, ''));
+  house.import();
+  expect(tokensOf(house.spans())).toMatchObject({ input: 9_100 + 20_000 + 7_000, output: 410 + 500 + 90 });
+  const before = house.events().length;
+  house.import();
+  expect(house.events().length).toBe(before);
+});
