@@ -49,6 +49,8 @@ function layBy(disk: Disk, sizeBytes: number): boolean {
     writeAll(disk, file, randomBytes(sizeBytes), 0);
     return true;
   } catch (error) {
+    // Another owner lays it by just now; the next look finds it.
+    if (codeOf(error) === 'EEXIST') return false;
     if (!isFull(error)) throw error;
   } finally {
     if (file !== undefined) disk.fs.closeSync(file);
