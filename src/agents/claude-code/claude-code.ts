@@ -6,7 +6,7 @@
  */
 import type { AgentMode, EndReason, Fields, StartReason } from '../../event/event.ts';
 import { canonicalJson } from '../../lib/hash.ts';
-import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
+import { fieldsOf, isFields, number, own, text, word } from '../../lib/read.ts';
 import type { Agent, HookEvent, Memory, Reading } from '../contract.ts';
 import { demoSession } from './demo.ts';
 import { settings } from './settings.ts';
@@ -279,6 +279,13 @@ const events: Record<string, HookEvent> = {
   WorktreeCreate: vendor(),
   // The matcher of a FileChanged hook is what builds the list of watched files.
   FileChanged: vendor('event'),
+  // No hook, but a command of the settings: what it prints is the status line, and ours would print none. Whoever has one
+  // may hand the same payload on to us.
+  StatusLine: {
+    plain: ['total_cost_usd', 'five_hour_used_percentage', 'seven_day_used_percentage'],
+    register: false,
+    read: fields => [...contextOf(fields), ...limitsOf(fields)],
+  },
   // Runs on the way to the screen, for each piece of text.
   MessageDisplay: vendor('index', 'final'),
 };
@@ -293,7 +300,7 @@ export const claudeCode: Agent = {
   source: { docs: 'https://code.claude.com/docs/en/hooks', version: '2.1.289', checked: '2026-11-18' },
 
   signs(fields) {
-    const name = text(fields.hook_event_name);
+    const name = nativeName(fields);
     if (name === undefined || word(fields.session_id) === undefined) return 0;
     const known = Object.hasOwn(events, name);
     const path = text(fields.transcript_path) ?? '';
@@ -302,7 +309,7 @@ export const claudeCode: Agent = {
     const own = ['prompt_id', 'permission_mode', 'effort', 'agent_id', 'stop_hook_active'].filter(key => key in fields);
     return known ? Math.min(0.8, 0.4 + own.length * 0.15) : 0.1;
   },
-  eventName: fields => word(fields.hook_event_name),
+  eventName: nativeName,
   session: fields => word(fields.session_id),
   cwd: fields => word(fields.cwd),
   events,
@@ -314,6 +321,57 @@ export const claudeCode: Agent = {
   settings,
   demo: demoSession,
 };
+
+/** The payload of the status line has no name, or `Status`, and what no hook has: window and cost. */
+function nativeName(fields: Fields): string | undefined {
+  const name = word(fields.hook_event_name);
+  if (name !== undefined && name !== 'Status') return name;
+  return isFields(fields.context_window) && isFields(fields.cost) && isFields(fields.model) ? 'StatusLine' : name;
+}
+
+/** How full the model's window is, by the program's own count. */
+function contextOf(fields: Fields): Reading[] {
+  const { context_window_size, used_percentage, current_usage } = fieldsOf(fields.context_window);
+  const limit = number(context_window_size);
+  const usage = fieldsOf(current_usage);
+  const parts = [usage.input_tokens, usage.cache_creation_input_tokens, usage.cache_read_input_tokens].flatMap(
+    count => number(count) ?? [],
+  );
+  const used = parts.length === 0 ? undefined : parts.reduce((sum, count) => sum + count, 0);
+  const percentage = number(used_percentage);
+  if (used === undefined && percentage === undefined) return [];
+  return [
+    said(fields, {
+      event_type: 'Context.UntilCompaction',
+      data: {
+        tokens_used: used,
+        tokens_limit: limit,
+        percentage_used: percentage,
+        tokens_remaining: used === undefined || limit === undefined ? undefined : Math.max(0, limit - used),
+      },
+      actor: 'system',
+      facts: { ...factsOf(fields), model: word(fieldsOf(fields.model).id) },
+    }),
+  ];
+}
+
+/** What the session has cost so far, and how much of the plan's limits is used. */
+function limitsOf(fields: Fields): Reading[] {
+  const rates = fieldsOf(fields.rate_limits);
+  const plain = {
+    total_cost_usd: number(fieldsOf(fields.cost).total_cost_usd),
+    five_hour_used_percentage: number(fieldsOf(rates.five_hour).used_percentage),
+    seven_day_used_percentage: number(fieldsOf(rates.seven_day).used_percentage),
+  };
+  return [
+    said(fields, {
+      event_type: 'vendor.claude-code.StatusLine',
+      data: Object.fromEntries(Object.entries(plain).filter(([, value]) => value !== undefined)),
+      actor: 'system',
+      facts: { ...factsOf(fields), fields: Object.keys(plain) },
+    }),
+  ];
+}
 
 /** The kinds are a closed set that grows; whatever is no such word is none. */
 const errorKind = (error: unknown): string =>
