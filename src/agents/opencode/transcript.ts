@@ -84,9 +84,13 @@ function sessionOf(database: Database, id: string, file: ReadFile, depth = 0): T
     endMs = number(fieldsOf((message as Fields).time).completed) ?? endMs;
   }
   if (isChild) {
-    // Whatever it says, it is the child's.
-    for (const each of told) if (!('over' in each)) each.subagent = id;
-    if (endMs !== undefined) told.push(ended(id, endMs));
+    if (endMs !== undefined) told.push(ended(endMs));
+    const agent = messages.map(message => word((message as Fields).agent)).find(known => known !== undefined);
+    for (const each of told) {
+      if ('over' in each) continue;
+      each.subagent = id;
+      each.facts = { agent, ...each.facts };
+    }
   }
   if (depth === MOST_DEPTH) return told;
   const children = [...database.rows('session', { column: 'parent_id', equals: id })];
@@ -97,12 +101,11 @@ function sessionOf(database: Database, id: string, file: ReadFile, depth = 0): T
   return told.sort((one, other) => (one.atMs ?? 0) - (other.atMs ?? 0));
 }
 
-const ended = (subagent: string, atMs: number): TranscriptReading => ({
+const ended = (atMs: number): TranscriptReading => ({
   event_type: 'Session.End',
   key: 'end',
   actor: 'ai_agent',
   data: { end_reason: 'completed' },
-  subagent,
   atMs,
 });
 
@@ -123,7 +126,7 @@ function messageOf(message: Fields, parts: readonly Fields[], isChild: boolean, 
       },
     ];
   }
-  const facts = { turn: word(message.parentID), agent: isChild ? word(message.agent) : undefined };
+  const facts = { turn: word(message.parentID) };
   const said = parts.flatMap(part => actionsOf(part, 0));
   const response = responseOf(message);
   if (response !== undefined) said.push(response);
