@@ -104,11 +104,13 @@ function hooksBecome(agent: Agent): Map<string, Set<string>> {
   return found;
 }
 
-/** A reader makes no event of a type that its source does not name. */
+/** A reader makes no event of a type that neither its source nor what it takes from its folder names. */
 function rowsBecome({ id, transcript }: Agent): Set<string> {
   if (isAbsent(transcript)) return new Set();
-  const source = readFileSync(join(root, 'src', 'agents', id, 'transcript.ts'), 'utf8');
-  return new Set(eventTypes.filter(type => source.includes(`'${type}'`)));
+  const source = (file: string): string => readFileSync(join(root, 'src', 'agents', id, file), 'utf8');
+  const reader = source('transcript.ts');
+  const taken = [...reader.matchAll(/ from '\.\/([\w-]+\.ts)';/g)].map(([, file = '']) => source(file));
+  return new Set(eventTypes.filter(type => [reader, ...taken].some(text => text.includes(`'${type}'`))));
 }
 
 /** The README with its generated part anew. */

@@ -73,6 +73,8 @@ test('what both tell is told once, and the log adds responses, subagents and tok
     "
   `);
   expect(tokensOf(house.spans())).toMatchObject({ input: 5_000, output: 170 });
+  const counted = house.spans().flatMap(span => (span.kind === 'session' ? [span.usage] : []));
+  expect(counted).toMatchObject([{ calls: 3, input: 5_000, output: 170, cacheRead: 4_000 }]);
   const told = house.events().length;
   hook(20, 'SessionStart', { source: 'resume' });
   house.round();
