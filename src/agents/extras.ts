@@ -4,7 +4,8 @@
  */
 import type { Fields } from '../event/event.ts';
 import { fieldsOf, own, word } from '../lib/read.ts';
-import type { Reading } from './contract.ts';
+import type { Agent, Memory, Reading } from './contract.ts';
+import { closeCall, openCall } from './pairing.ts';
 
 /** The agent by name, where the sender knew it. */
 export const toldAgent = (fields: Fields): string | undefined => word(fields.source_tool);
@@ -13,7 +14,7 @@ export interface ToldMetric {
   readonly session: string | undefined;
   readonly native: string;
   /** Undefined for a name that has no place here. */
-  readonly reading: Reading | undefined;
+  readonly read: ((actions: Agent['actions'], memory: Memory) => Reading) | undefined;
 }
 
 /** `kind: "metric"`: one step of a session, counted; there it became a span without length. */
@@ -21,20 +22,27 @@ export function toldMetric(fields: Fields): ToldMetric | undefined {
   const native = word(fields.metric_name);
   if (fields.kind !== 'metric' || native === undefined) return undefined;
   const attributes = fieldsOf(fields.metric_attributes);
-  const tool = word(attributes.tool_name) ?? word(attributes['tool.name']) ?? word(fields.tool_name);
+  const tool = word(attributes.tool_name) ?? word(attributes['tool.name']) ?? word(fields.tool_name) ?? 'unknown';
+  const step = own(steps, native);
   return {
     session: sessionKeys.map(key => word(fields[key])).find(id => id !== undefined),
     native,
-    reading: own(metrics, native)?.(tool),
+    read: step && ((actions, memory) => step(tool, own(actions, tool) ?? tool, memory)),
   };
 }
 
 const sessionKeys = ['session_id', 'sessionId', 'conversation_id', 'taskId', 'thread-id'] as const;
 
-const metrics: Readonly<Record<string, (tool: string | undefined) => Reading>> = {
+const steps: Readonly<Record<string, (tool: string, name: string, memory: Memory) => Reading>> = {
   session_started: () => ({ event_type: 'Session.Start', data: { start_reason: 'new' } }),
   prompt_submitted: () => ({ event_type: 'Prompt.Submitted', data: {}, actor: 'user' }),
-  tool_started: tool => ({ event_type: 'Action.Before', data: { action: { name: tool } }, facts: { tool } }),
-  tool_completed: tool => ({ event_type: 'Action.After', data: { action: { name: tool } }, facts: { tool } }),
+  tool_started: (tool, name, memory) => {
+    const call = openCall({ tool, input: undefined }, memory);
+    return { event_type: 'Action.Before', key: call, data: { action: { name } }, facts: { tool, call } };
+  },
+  tool_completed: (tool, name, memory) => {
+    const call = closeCall({ tool, input: undefined }, memory);
+    return { event_type: 'Action.After', key: call, data: { action: { name } }, facts: { tool, call } };
+  },
   session_ended: () => ({ event_type: 'Session.End', data: {} }),
 };

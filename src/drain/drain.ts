@@ -22,7 +22,17 @@ import { hexDigest, hexDigestOf, uuidOf } from '../lib/hash.ts';
 import { isFields, own } from '../lib/read.ts';
 import { UUID } from '../standards/agent-hooks/schema.ts';
 import type { ToldReading } from '../standards/told.ts';
-import { HOOKS, insideOf, isToldByAnother, isToldByStandard, readingsOf, type Who, whoTold } from './foreign.ts';
+import {
+  HOOKS,
+  insideOf,
+  isToldByAnother,
+  isToldByStandard,
+  nameTurn,
+  readingsOf,
+  turnNamed,
+  type Who,
+  whoTold,
+} from './foreign.ts';
 import { type Bad, type Item, itemsIn, type Unread } from './items.ts';
 import { recognize, SURE } from './recognize.ts';
 import { noTranscripts, ORDINALS, RECENT_PAYLOADS, SEEN_IDS, type SessionState, sessionKey } from './session.ts';
@@ -171,7 +181,10 @@ function sourceOf(item: Item, fragment: Fragment, agents: readonly Agent[]): Ite
     id: wrapped?.id,
     files: isAbsent(agent.transcript) ? undefined : agent.transcript.told?.(fields),
     isEdge: own(agent.events, native)?.edge === true,
-    read: (state, hash) => (metric?.reading ? [metric.reading] : normalize(agent, native, fields, state, hash)),
+    read: (state, hash) =>
+      metric?.read
+        ? [metric.read(agent.actions, memoryOver(state.memory, hash))]
+        : normalize(agent, native, fields, state, hash),
   };
 }
 
@@ -190,6 +203,7 @@ function addTo(part: Part, source: ItemSource, fragment: Fragment, { hash, befor
   for (const reading of source.read(state, hash)) {
     const id = reading.id ?? source.id;
     if (!reading.ours && isToldByAnother(state, reading, teller)) {
+      if (reading.event_type === 'Prompt.Submitted' && teller === HOOKS) nameTurn(state, { name: reading.facts?.turn });
       duplicates += 1;
       continue;
     }
@@ -212,8 +226,13 @@ function addTo(part: Part, source: ItemSource, fragment: Fragment, { hash, befor
         risk: reading.risk,
       },
     );
-    if (event === undefined) duplicates += 1;
-    else events.push(event);
+    if (event === undefined) {
+      duplicates += 1;
+      continue;
+    }
+    events.push(event);
+    const isUnnamed = event.event_type === 'Prompt.Submitted' && reading.facts?.turn === undefined;
+    if (isUnnamed && teller !== HOOKS) nameTurn(state, { announced: event.event_id });
   }
   state.arrivedMs = Math.max(state.arrivedMs, fragment.atMs);
   return duplicates;
@@ -239,7 +258,11 @@ export function tellTranscript(
   const session = boundId(reading.subagent) ?? state.session;
   const known = { known: eventId(state, session, reading.event_type, reading.key) };
   const isHooked = state.hookedMs !== undefined && (reading.atMs ?? atMs) >= state.hookedMs - HOOK_LAG_MS;
-  if (reading.unless === 'hooked' && (isHooked || isToldByStandard(state, reading.event_type))) return known;
+  if (reading.unless === 'hooked' && isHooked) return known;
+  if (isToldByStandard(state, reading.event_type)) {
+    if (reading.event_type === 'Prompt.Submitted') nameTurn(state, { name: reading.facts?.turn });
+    return known;
+  }
   if (journaled?.has(shortOf(known.known))) return known;
   const event = identify(state, reading, {
     native: undefined,
@@ -398,6 +421,7 @@ function identify(state: SessionState, reading: Reading, at: Circumstances): Eve
     ...reading.facts,
   };
   bound(facts);
+  if (state.turnNames !== undefined) facts.turn = turnNamed(state, facts.turn);
   facts.executable =
     'action' in reading.data && isFields(reading.data.action) ? executableOf(reading.data.action) : undefined;
   facts.content = content;

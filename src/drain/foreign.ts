@@ -101,19 +101,52 @@ function withSubagent(said: ToldReading, event: ToldEvent, memory: Memory): Told
   return { ...said, pairs: undefined, subagent: `${event.session}.${number}` };
 }
 
-export const isToldByStandard = (state: SessionState, type: string): boolean =>
-  (own(state.tellers ?? {}, type) ?? HOOKS) !== HOOKS;
-
 /** The teller that an agent's own hooks are. */
 export const HOOKS = 'hook';
 
+/** Told by a standard, without ids that a transcript could share. */
+export function isToldByStandard(state: SessionState, type: string): boolean {
+  const first = own(state.tellers ?? {}, type);
+  return first !== undefined && first.by !== HOOKS && !first.keyed;
+}
+
 /**
- * Who tells of a type of event in this session: whoever did so first. Only what has no native id is measured by it.
+ * Whether somebody else tells of this type of event in this session: whoever did so first. With native ids on both sides
+ * that does not matter, because the ids meet.
  */
 export function isToldByAnother(state: SessionState, reading: ToldReading, teller: string): boolean {
-  if (reading.event_type.startsWith('vendor.')) return false;
+  const { event_type: type, key } = reading;
+  if (type.startsWith('vendor.')) return false;
   state.tellers ??= {};
-  const first = own(state.tellers, reading.event_type);
-  if (first === undefined) state.tellers[reading.event_type] = teller;
-  return first !== undefined && first !== teller && reading.key === undefined;
+  const first = own(state.tellers, type);
+  if (first === undefined) state.tellers[type] = { by: teller, keyed: key !== undefined };
+  else if (first.by === teller) first.keyed &&= key !== undefined;
+  else return key === undefined || !first.keyed;
+  return false;
 }
+
+const KNOWN_NAMES = 32;
+
+/**
+ * A turn that a standard announced, without a name, and the name that the agent's hooks give to it: the next one that each
+ * of them tells. What the agent then says of that name belongs to the turn that was announced.
+ */
+export function nameTurn(
+  state: SessionState,
+  { announced, name }: { announced?: string; name?: string | undefined },
+): void {
+  state.turnNames ??= { announced: undefined, name: undefined, known: [] };
+  const { turnNames } = state;
+  if (name !== undefined && (turnNames.name === name || turnNames.known.some(([known]) => known === name))) return;
+  turnNames.announced = announced ?? turnNames.announced;
+  turnNames.name = name ?? turnNames.name;
+  if (turnNames.announced === undefined || turnNames.name === undefined) return;
+  turnNames.known.push([turnNames.name, turnNames.announced]);
+  if (turnNames.known.length > KNOWN_NAMES) turnNames.known.shift();
+  turnNames.announced = undefined;
+  turnNames.name = undefined;
+}
+
+/** The turn of a name, where it was announced without one. */
+export const turnNamed = (state: SessionState, name: string | undefined): string | undefined =>
+  state.turnNames?.known.findLast(([known]) => known === name)?.[1] ?? name;

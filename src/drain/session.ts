@@ -64,7 +64,9 @@ export interface SessionState {
   /** Short forms of the last event ids, oldest first. */
   seen: string[];
   /** Who told each type of event first: an agent's own hooks, or a standard. */
-  tellers?: { [type: string]: string };
+  tellers?: { [type: string]: { by: string; keyed: boolean } };
+  /** Turns that were announced without a name, and what the agent calls them. */
+  turnNames?: { announced: string | undefined; name: string | undefined; known: [name: string, turn: string][] };
   /** Events without native ids: how many like this one there were. */
   ordinals: { [likeness: string]: number };
   /** The last payloads: hash, parent process, arrival. */

@@ -88,3 +88,54 @@ test.each([1e300, -1, 9e15])('a time that is none, %d, is the arrival', timestam
   expect(events.map(event => event.timestamp)).toEqual([new Date(START_MS).toISOString()]);
   expect(events.map(event => factsOf(event)?.time)).toEqual(['arrival']);
 });
+
+// ---------------------------------------------------------------- what entries of the Python package send
+
+const stop = { ...session, hook_event_name: 'Stop', permission_mode: 'default', stop_hook_active: false };
+
+test.each([
+  ['a variable that travels with the hook', stop, { OTEL_HOOKS_SOURCE_TOOL: 'claude' }],
+  ['a field of the payload', { ...stop, source_tool: 'claude' }, {}],
+])('%s names the agent, under the names of that package too', (_, payload, header) => {
+  const { events } = play([{ atMs: START_MS, payload, header }]);
+  expect(events.map(event => [event.source.tool, event.event_type])[0]).toEqual(['claude-code', 'Agent.Response']);
+});
+
+test('a step that was only counted there is an event here', () => {
+  const metric = (metric_name: string, second: number, metric_attributes: object = {}) => ({
+    atMs: START_MS + second * 1000,
+    payload: {
+      source_tool: 'gemini',
+      session_id: 's-9',
+      kind: 'metric',
+      metric_name,
+      metric_value: 1,
+      metric_attributes,
+    },
+    header: { ppid: String(second) },
+  });
+  const { events, spans, fates } = play([
+    metric('session_started', 0),
+    metric('prompt_submitted', 1),
+    metric('tool_started', 2, { tool_name: 'run_shell_command' }),
+    metric('tool_completed', 5, { tool_name: 'run_shell_command' }),
+    metric('something_else', 6),
+    metric('session_ended', 7),
+  ]);
+  expect(new Set(fates)).toEqual(new Set(['journaled']));
+  expect(events.map(event => event.event_type).filter(type => !type.startsWith('vendor.otel-hooks.'))).toEqual([
+    'Session.Start',
+    'Prompt.Submitted',
+    'Action.Before',
+    'Action.After',
+    'vendor.gemini-cli.something_else',
+    'Session.End',
+  ]);
+  expect(spans.flatMap(span => (span.kind === 'action' ? [span.endMs - span.startMs] : []))).toEqual([3_000]);
+});
+
+test('an answer that is a guess is counted as one', () => {
+  const guess = { session_id: 's-3', hook_event_name: 'Stop', cwd: '/x', stop_hook_active: false, prompt_id: 'p' };
+  expect(play([{ atMs: START_MS, payload: guess }]).odd).toEqual(['unsure_agent']);
+  expect(play([{ atMs: START_MS, payload: guess, header: { tool: 'claude-code' } }]).odd).toEqual([]);
+});

@@ -8,6 +8,7 @@ import { validateAgentHooks } from '../../src/standards/agent-hooks/validate.ts'
 import { endsTurn, hookPointOf, hookPoints, platformName } from '../../src/standards/base-coat/hook-points.ts';
 import { incrementsOf } from '../../src/telemetry/metrics.ts';
 import { mapped, play, START_MS, type Told, treeOf } from '../play.ts';
+import { type House, openHouse, rowsOf, tokensOf } from '../transcripts/house.ts';
 
 const time = (seconds: number): string => new Date(START_MS + seconds * 1000).toISOString();
 const at = (seconds: number, payload: object | string, header = {}): Told => ({
@@ -201,24 +202,26 @@ describe("a standard's events beside the agent's own hooks", () => {
     at(1, native({ hook_event_name: 'UserPromptSubmit', prompt_id: 'p1', prompt: 'x' })),
     at(2, native({ hook_event_name: 'PreToolUse', prompt_id: 'p1', ...call })),
     at(3, native({ hook_event_name: 'PostToolUse', prompt_id: 'p1', ...call, duration_ms: 900 })),
+    at(5, native({ hook_event_name: 'Stop', prompt_id: 'p1', last_assistant_message: 'done' })),
     at(9, native({ hook_event_name: 'SessionEnd', reason: 'other' })),
   ];
   const same = { source: 'claude-code', session_id: 's-1' };
   const data = { tool_name: 'Bash', tool_call_id: 'toolu_1' };
   const ofOpenHook = [
-    at(0, envelope('session.start', 0, {}, same)),
-    at(1, envelope('prompt.submit', 1, { prompt_length: 1 }, same)),
-    at(2, envelope('tool.start', 2, data, same)),
-    at(3, envelope('tool.end', 3, { ...data, status: 'success', duration_ms: 900 }, same)),
-    at(9, envelope('session.end', 9, { duration_ms: 9_000 }, same)),
+    [at(0, envelope('session.start', 0, {}, same))],
+    [at(1, envelope('prompt.submit', 1, { prompt_length: 1 }, same))],
+    [at(2, envelope('tool.start', 2, data, same))],
+    [at(3, envelope('tool.end', 3, { ...data, status: 'success', duration_ms: 900 }, same))],
+    [],
+    [at(9, envelope('session.end', 9, { duration_ms: 9_000 }, same))],
   ];
 
   test('whichever comes first, each happening is one event of one session', () => {
     const alone = play(ofHooks);
     for (const told of [
-      ofHooks.flatMap((hook, i) => [hook, ofOpenHook[i] ?? hook]),
-      ofHooks.flatMap((hook, i) => [ofOpenHook[i] ?? hook, hook]),
-      [...ofHooks, ...ofOpenHook],
+      ofHooks.flatMap((hook, i) => [hook, ...(ofOpenHook[i] ?? [])]),
+      ofHooks.flatMap((hook, i) => [...(ofOpenHook[i] ?? []), hook]),
+      [...ofHooks, ...ofOpenHook.flat()],
     ]) {
       const { events, spans, states } = play(told);
       expect(states.size).toBe(1);
@@ -230,7 +233,76 @@ describe("a standard's events beside the agent's own hooks", () => {
   test('a call has the same event id from both', () => {
     const calls = (told: Told[]): string[] =>
       idsOf(play(told).events.filter(event => event.event_type.startsWith('Action.')));
-    expect(calls(ofOpenHook)).toEqual(calls(ofHooks));
+    expect(calls(ofOpenHook.flat())).toEqual(calls(ofHooks));
+  });
+});
+
+describe('a session that OpenHook and its transcript tell', () => {
+  const told = (house: House): ((type: string, seconds: number, data?: object) => void) => {
+    const rows = rowsOf(house.session);
+    house.write(
+      house.main,
+      rows.prompt(1, 'p1'),
+      rows.assistant(3, 'a', rows.call('c1'), 40, 'tool_use'),
+      rows.result(5, 'c1', 'p1'),
+      rows.assistant(8, 'b', rows.text('done'), 7, 'end_turn'),
+    );
+    const same = { source: 'claude-code', session_id: house.session };
+    return (type, seconds, data) => house.hook(seconds, '', envelope(type, seconds, data, same));
+  };
+  const end = (house: House): object => ({
+    transcript_path: house.main,
+    duration_ms: 20_000,
+    input_tokens: 1,
+    output_tokens: 1,
+  });
+
+  test('its end alone is all that is needed: tokens are those of the responses', () => {
+    const house = openHouse();
+    try {
+      told(house)('session.end', 20, end(house));
+      house.round();
+      house.round();
+      expect(house.tree()).toMatchInlineSnapshot(`
+        "session claude-code                 +0ms    19.0s  completed
+        +- invoke_agent claude-code         +0ms    7.00s
+           +- chat claude-sonnet-5          +0ms    2.00s
+           +- execute_tool Bash (make)    +2.00s    2.00s
+           +- chat claude-sonnet-5        +4.00s    3.00s
+        "
+      `);
+      expect(tokensOf(house.spans())).toEqual({ calls: 2, input: 2 * 3_210, output: 47 });
+      expect(house.spans().flatMap(span => (span.kind === 'session' ? [span.usage] : []))).toMatchObject([
+        { calls: 2, input: 2 * 3_210, output: 47 },
+      ]);
+    } finally {
+      house.close();
+    }
+  });
+
+  test('what both tell is there once, in one turn', () => {
+    const house = openHouse();
+    try {
+      const tell = told(house);
+      tell('session.start', 0.5);
+      tell('prompt.submit', 1.1, { prompt_length: 6 });
+      tell('tool.start', 3.1, { tool_name: 'Bash', tool_call_id: 'c1' });
+      tell('tool.end', 5.1, { tool_name: 'Bash', tool_call_id: 'c1', status: 'success' });
+      tell('session.end', 20, end(house));
+      house.round();
+      house.round();
+      expect(house.tree()).toMatchInlineSnapshot(`
+        "session claude-code              +0ms    19.5s  completed
+        +- invoke_agent claude-code    +500ms    7.00s
+           +- chat claude-sonnet-5     +500ms    2.00s
+           +- execute_tool Bash        +2.60s    2.00s
+           +- chat claude-sonnet-5     +4.50s    3.00s
+        "
+      `);
+      expect(tokensOf(house.spans())).toEqual({ calls: 2, input: 2 * 3_210, output: 47 });
+    } finally {
+      house.close();
+    }
   });
 });
 
