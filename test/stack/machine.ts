@@ -7,21 +7,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
 import { readJourney } from '../journeys/read.ts';
-import { START_MS } from '../play.ts';
 
 const run = promisify(execFile);
-
-export interface Shown {
-  spans: ShownSpan[];
-}
-export interface ShownSpan {
-  trace: string;
-  span: string;
-  parent?: string;
-  name: string;
-  start: string;
-  end: string;
-}
 
 export class Machine {
   readonly home = mkdtempSync(join(tmpdir(), 'otel-hooks-machine-'));
@@ -82,11 +69,6 @@ export class Machine {
     if (code !== 0) throw new Error(`deliver ended with ${code}:\n${out}${err}`);
   }
 
-  async show(session: string): Promise<Shown> {
-    const { out } = await this.cli('show', session, '--json');
-    return JSON.parse(out) as Shown;
-  }
-
   async books(): Promise<{ destinations: Books[] }> {
     return JSON.parse((await this.cli('status', '--json')).out) as { destinations: Books[] };
   }
@@ -108,5 +90,3 @@ export interface Books {
   logs: Book;
   metrics: Book;
 }
-
-export const journeyStart = START_MS;
