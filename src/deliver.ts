@@ -86,6 +86,7 @@ export async function deliver(options: DeliverOptions): Promise<Delivered> {
         problem,
       ]);
       report.problems = [...new Map(problems).values()];
+      if (!store.canSettle()) report.problems.push({ code: 'state-unusable', folder: stateFolder, error: 'ENOSPC' });
       report.outcome = 'done';
       report.books = readStatusBooks(store);
     } finally {

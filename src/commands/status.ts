@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statfsSync } from 'node:fs';
 import { agents } from '../agents/index.ts';
 import type { Destination } from '../config/destinations.ts';
 import { destinationsIn, type NotedProblem } from '../deliver.ts';
@@ -88,7 +88,16 @@ function problemsIn(
   ];
   const newer = Number(store.document(LEFT_ALONE_DOCUMENT) ?? 0);
   if (newer > 0) all.push({ code: 'fragments-newer', folder: state, fragments: newer });
+  if (isDiskFull(state)) all.push({ code: 'state-unusable', folder: state, error: 'ENOSPC' });
   return [...new Map(all.map(problem => [JSON.stringify(problem), problem])).values()];
+}
+
+/** So little that neither a hook of some size nor a round finds room. */
+const LEAST_BYTES = 64 * 1024;
+
+function isDiskFull(folder: string): boolean {
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize < LEAST_BYTES;
 }
 
 function textOf(books: StatusBooks, state: string, atWork: boolean): string {
