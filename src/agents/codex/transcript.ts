@@ -11,7 +11,7 @@
  * Calls have the ids of the hooks. In code mode the rollout knows the script, and hooks the commands in it, by other ids.
  */
 import type { Fields } from '../../event/event.ts';
-import { fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
+import { count, fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
 import type { LineReader, Memory, ReadFile, Told, Transcript, TranscriptFile, TranscriptReading } from '../contract.ts';
 import { actionName, answerKey, hookName, launchedBy, spawnedThread, toolFacts } from './tools.ts';
 
@@ -206,7 +206,8 @@ function began(place: Place): Told[] {
       if (recalled(place, 'turns') === undefined) note(place, 'copied', 1);
       return [];
     }
-    if (file.subagent !== undefined || isAside(place)) return [];
+    const isSame = Date.parse(text(payload.timestamp) ?? '') === recalled(place, 'created');
+    if (isSame || file.subagent !== undefined || isAside(place)) return [];
     return [
       saying(place, {
         event_type: 'Session.Start',
@@ -396,8 +397,8 @@ type Total = { [name in (typeof classes)[number]]?: number };
 const usageOf = (usage: unknown): Total | undefined => {
   if (!isFields(usage)) return undefined;
   const known = classes.flatMap(name => {
-    const count = number(usage[name]);
-    return count === undefined ? [] : [[name, count] as const];
+    const known = count(usage[name]);
+    return known === undefined ? [] : [[name, known] as const];
   });
   return known.length === 0 ? undefined : Object.fromEntries(known);
 };
@@ -633,7 +634,9 @@ const exited = (exitCode: number | undefined, durationMs: number | undefined): E
 });
 
 function closed(place: Place, call: string | undefined, ending: Ending): Told[] {
-  if (call === undefined || isAside(place)) return [];
+  // Some versions tell the end of a call more than once: first what knows more.
+  if (call === undefined || isAside(place) || place.memory.recall('done', call) !== undefined) return [];
+  place.memory.remember('done', call, '1');
   const tool = place.memory.recall('call', call) ?? 'unknown';
   const { success, exitCode, durationMs, denied, interrupted, launched } = ending;
   return [

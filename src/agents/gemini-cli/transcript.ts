@@ -9,7 +9,7 @@
  * alone where there are any.
  */
 import type { Fields } from '../../event/event.ts';
-import { fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
+import { count, fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
 import type { LineReader, Memory, ReadFile, Told, Transcript, TranscriptReading } from '../contract.ts';
 import { actionName, exitCodeOf } from './tools.ts';
 
@@ -29,7 +29,7 @@ const reader: LineReader = {
     return messages
       .filter(isFields)
       .filter(each => (timeOf(each.timestamp) ?? 0) >= startMs && each.type === 'gemini')
-      .flatMap(each => message(each, memory, file));
+      .flatMap(each => paid(each, timeOf(each.timestamp), memory));
   },
   rest: (memory, file) => [...answered(memory, file), ...ended(memory, file)],
 };
@@ -83,7 +83,8 @@ function began(header: Fields, memory: Memory, file: ReadFile): Told[] {
   const again = memory.recall('place', 'start') !== undefined;
   const atMs = timeOf(again ? header.lastUpdated : header.startTime);
   if (!again) memory.remember('place', 'start', String(atMs ?? 0));
-  if (again && file.subagent !== undefined) return [];
+  // Written once more when the session is taken up again.
+  if (again && (file.subagent !== undefined || header.lastUpdated === header.startTime)) return [];
   return [
     said({
       event_type: 'Session.Start',
@@ -150,31 +151,7 @@ function response(row: Fields, atMs: number | undefined, memory: Memory, file: R
   const told: Told[] = [];
   const [former] = pending(memory);
   if (former !== undefined && former !== id) told.push(...answered(memory, file));
-  const tokens = fieldsOf(row.tokens);
-  const output = number(tokens.output);
-  const thoughts = number(tokens.thoughts);
-  const askedMs = Number(memory.recall('place', 'asked') ?? Number.NaN);
-  if (isFields(row.tokens) && memory.recall('paid', id) === undefined) {
-    memory.remember('paid', id, '1');
-    told.push(
-      said({
-        event_type: 'Model.Responded',
-        key: id,
-        data: {
-          model_id: word(row.model),
-          input_tokens: number(tokens.input),
-          output_tokens: output === undefined ? undefined : output + (thoughts ?? 0),
-        },
-        facts: {
-          model: word(row.model),
-          response: id,
-          started_ms: askedMs <= (atMs ?? 0) ? askedMs : undefined,
-          usage: { cache_read_tokens: number(tokens.cached), reasoning_tokens: thoughts },
-        },
-        atMs,
-      }),
-    );
-  }
+  told.push(...paid(row, atMs, memory));
   for (const call of calls) told.push(...called(call, atMs, memory, file));
   if (calls.length > 0) {
     memory.forget('place', 'answer');
@@ -183,6 +160,33 @@ function response(row: Fields, atMs: number | undefined, memory: Memory, file: R
   }
   memory.remember('place', 'answer', JSON.stringify([id, text(row.content)?.length ?? 0, atMs]));
   return file.subagent === undefined ? [...told, { over: 'turn', atMs }] : told;
+}
+
+/** What an answer cost, told once. */
+function paid(row: Fields, atMs: number | undefined, memory: Memory): Told[] {
+  const id = word(row.id);
+  if (id === undefined || !isFields(row.tokens) || memory.recall('paid', id) !== undefined) return [];
+  memory.remember('paid', id, '1');
+  const { input, output, cached, thoughts } = row.tokens;
+  const askedMs = Number(memory.recall('place', 'asked') ?? Number.NaN);
+  return [
+    said({
+      event_type: 'Model.Responded',
+      key: id,
+      data: {
+        model_id: word(row.model),
+        input_tokens: count(input),
+        output_tokens: count(output) === undefined ? undefined : (count(output) ?? 0) + (count(thoughts) ?? 0),
+      },
+      facts: {
+        model: word(row.model),
+        response: id,
+        started_ms: askedMs <= (atMs ?? 0) ? askedMs : undefined,
+        usage: { cache_read_tokens: count(cached), reasoning_tokens: count(thoughts) },
+      },
+      atMs,
+    }),
+  ];
 }
 
 /** An answer that may be the last word of its turn: its length, not its text, waits. */

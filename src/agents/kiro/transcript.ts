@@ -9,7 +9,7 @@
  */
 import { join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
-import { fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
+import { count, fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
 import type { LineReader, Memory, ReadFile, Told, Transcript, TranscriptReading } from '../contract.ts';
 import { actionName, exitCodeOf, toolFacts } from './tools.ts';
 
@@ -187,7 +187,7 @@ function turnOf(turns: readonly Fields[], last: string | undefined, memory: Memo
   return named ?? (turns.some(turn => turn.message_ids !== undefined) ? undefined : turns[count]);
 }
 
-const counted = (count: unknown): number | undefined => (count === 0 ? undefined : number(count));
+const counted = (tokens: unknown): number | undefined => (tokens === 0 ? undefined : count(tokens));
 
 /** Credits are what it costs; they are no tokens and no money. */
 function metered(turn: Fields, info: Fields, key: string, atMs: number | undefined): Told[] {

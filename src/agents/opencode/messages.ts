@@ -1,6 +1,6 @@
 /** Messages and their parts as V1 says them on its bus and keeps them in its store, and the tools of both versions. */
 import type { Fields } from '../../event/event.ts';
-import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
+import { count, fieldsOf, number, own, text, word } from '../../lib/read.ts';
 import type { Reading } from '../contract.ts';
 
 export const actions = {
@@ -120,7 +120,7 @@ export function responded(response: Response, paid: Fields, atMs: number | undef
   const tokens = fieldsOf(paid.tokens);
   const cache = fieldsOf(tokens.cache);
   const sum = (...parts: unknown[]): number | undefined => {
-    const known = parts.map(number);
+    const known = parts.map(count);
     return known[0] === undefined ? undefined : known.reduce<number>((total, part) => total + (part ?? 0), 0);
   };
   const { id, model, provider, finish, turn, latencyMs } = response;
@@ -141,9 +141,9 @@ export function responded(response: Response, paid: Fields, atMs: number | undef
       response: id,
       cost_usd: number(paid.cost),
       usage: {
-        cache_read_tokens: number(cache.read),
-        cache_write_tokens: number(cache.write),
-        reasoning_tokens: number(tokens.reasoning),
+        cache_read_tokens: count(cache.read),
+        cache_write_tokens: count(cache.write),
+        reasoning_tokens: count(tokens.reasoning),
       },
     },
     atMs,
