@@ -580,6 +580,9 @@ function afterAction(state: FoldState, at: At, data: DataOf<'Action.After'>): vo
   }
   const open = own(state.actions, call);
   const action = open ?? actionOf(state, at, data.action, undefined);
+  // Some agents name the server only between the call's beginning and its end.
+  if (action.mcpServer === undefined || action.mcpServer === 'unknown')
+    action.mcpServer = facts.mcp?.server ?? action.mcpServer;
   const denied = data.decision?.outcome === 'deny';
   if (denied) action.decision = decisionOf('deny', facts);
   const launched = facts.launches?.id;
