@@ -17,7 +17,7 @@
  * Exits 1 when a gate is missed in each of five runs: other work on the machine can only make a hook look worse. With
  * `--gate`, for machines that are shared, a ratio may lie above its gate by what such machines vary by.
  */
-import { spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import {
   closeSync,
   copyFileSync,
@@ -48,6 +48,12 @@ interface Variant {
   aim?: number;
   /** What it starts goes on without it; the next variant must not pay for that. */
   kicks?: true;
+  /** The gate is on the ratio to this one: what the circumstances cost. */
+  against?: string;
+  /** Variables that it runs with. */
+  env?: Record<string, string>;
+  /** Its own state folder, where a real delivery takes what it writes. */
+  delivered?: true;
 }
 
 interface Result {
@@ -57,6 +63,9 @@ interface Result {
 }
 
 const baseline = 'node -e 0';
+/** More work ahead of a delivery than it may ever get through, and nobody who takes it. */
+const FULL_OUTBOX = 50_000;
+const authorities = ['/etc/ssl/certs/ca-certificates.crt', '/etc/ssl/cert.pem', '/etc/pki/tls/certs/ca-bundle.crt'];
 const rounds = roundsOf(process.argv.slice(2));
 const allowance = process.argv.includes('--gate') ? 1.12 : 1;
 const folder = mkdtempSync(join(tmpdir(), 'otel-hooks-bench-'));
@@ -64,23 +73,29 @@ process.exitCode = main();
 rmSync(folder, { recursive: true, force: true });
 
 function main(): number {
-  const { variants, state } = install();
+  const { variants, state, close } = install();
   const env = { PATH: `${dirname(process.execPath)}:/usr/bin:/bin`, HOME: folder };
   console.log(`node ${process.version}, ${process.platform}, ${cpus().length} cores, ${rounds} rounds, random order`);
 
-  let left = variants;
-  for (let attempt = 1; ; attempt++) {
-    const results = measure(left, env, state);
-    const missed = print(left, results);
-    if (missed.length === 0) return 0;
-    console.log(`missed in run ${attempt}: ${missed.join(', ')}`);
-    if (attempt === 5) return 1;
-    left = left.filter(each => each.name === baseline || missed.includes(each.name));
+  try {
+    let left = variants;
+    for (let attempt = 1; ; attempt++) {
+      const results = measure(left, env, state);
+      const missed = print(left, results);
+      if (missed.length === 0) return 0;
+      console.log(`missed in run ${attempt}: ${missed.join(', ')}`);
+      if (attempt === 5) return 1;
+      const again = left.filter(each => missed.includes(each.name));
+      const needed = [baseline, ...again.flatMap(each => [each.name, each.against ?? ''])];
+      left = left.filter(each => needed.includes(each.name));
+    }
+  } finally {
+    close();
   }
 }
 
 /** A package as npm installs it, the script as `enable` writes it, and a deliver that leaves at once. */
-function install(): { variants: Variant[]; state: string } {
+function install(): { variants: Variant[]; state: string; close: () => void } {
   const dist = join(folder, 'lib', 'node_modules', 'otel-hooks', 'dist');
   const links = join(folder, 'bin');
   const state = join(folder, '.local', 'state', 'otel-hooks');
@@ -161,7 +176,129 @@ function install(): { variants: Variant[]; state: string } {
     { name: 'node  3.4 KB, kicks', command: node('--edge'), payload: common, repeats: 1, kicks: true },
     { name: '/bin/true', command: ['/bin/true'], payload: Buffer.alloc(0), repeats: 10 },
   );
-  return { variants, state };
+  const circumstances = inCircumstances(node, sh, common, { bin, setsid });
+  variants.push(...circumstances.variants);
+  return { variants, state, close: circumstances.close };
+}
+
+/** The same hook, with something around it that must not matter; each beside its equal without it. */
+function inCircumstances(
+  node: (...more: string[]) => string[],
+  sh: (shell: string[], edge: boolean) => string[],
+  payload: Buffer,
+  { bin, setsid }: { bin: string; setsid: string | undefined },
+): { variants: Variant[]; close: () => void } {
+  const WITHIN = 1.05;
+  const variants: Variant[] = [];
+  const started: ChildProcess[] = [];
+  const authority = authorities.find(path => existsSync(path));
+  if (authority !== undefined) {
+    const env = { NODE_EXTRA_CA_CERTS: authority };
+    variants.push(
+      {
+        name: 'sh    extra CA',
+        command: sh(['/bin/sh'], false),
+        payload,
+        repeats: 10,
+        env,
+        against: 'sh    3.4 KB',
+        gate: WITHIN,
+      },
+      // Node reads them before it reads us. What `enable` writes for shells does not start Node.
+      { name: 'node  extra CA', command: node(), payload, repeats: 2, env, against: 'node  3.4 KB' },
+    );
+  }
+
+  const script = (name: string, deliver: string): { state: string; command: string[] } => {
+    const state = join(folder, name);
+    for (const path of ['inbox', 'problems', 'outbox/0123456789abcdef'])
+      mkdirSync(join(state, path), { recursive: true, mode: 0o700 });
+    const file = join(folder, `${name}.sh`);
+    writeFileSync(
+      file,
+      shellHook({ stateFolder: state, node: process.execPath, bin, deliver, cat: '/bin/cat', setsid }),
+    );
+    return {
+      state,
+      command: ['/bin/sh', '-c', shellCommand({ script: file, tool: 'claude-code', event: 'PostToolUse' })],
+    };
+  };
+  const full = script('full', '/nonexistent');
+  for (let i = 0; i < FULL_OUTBOX; i++)
+    writeFileSync(join(full.state, 'outbox/0123456789abcdef', `${String(i).padStart(12, '0')}-00000-logs-1-1`), 'x');
+  writeFileSync(join(full.state, 'lock'), `${process.pid} {"v":1}\n`);
+  variants.push(
+    {
+      name: 'sh    full outbox',
+      command: full.command,
+      payload,
+      repeats: 10,
+      against: 'sh    3.4 KB',
+      gate: WITHIN,
+      delivered: true,
+    },
+    {
+      name: 'node  full outbox',
+      command: node('--state-dir', full.state),
+      payload,
+      repeats: 4,
+      against: 'node  3.4 KB',
+      gate: WITHIN,
+      delivered: true,
+    },
+  );
+
+  // A delivery at work beside the hook costs what it costs; whether anybody answers it must not.
+  const collector = startCollector();
+  started.push(collector.process);
+  for (const [name, endpoint] of [
+    ['collector up', collector.url],
+    ['collector down', 'http://127.0.0.1:9'],
+  ] as const) {
+    const { state, command } = script(name.replace(' ', '-'), '/nonexistent');
+    const against = name === 'collector down' ? 'collector up' : undefined;
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint };
+    const of = (mouth: string): Partial<Variant> =>
+      against === undefined ? {} : { against: `${mouth}${against}`, gate: WITHIN };
+    variants.push(
+      { name: `sh    ${name}`, command, payload, repeats: 10, env, delivered: true, ...of('sh    ') },
+      {
+        name: `node  ${name}`,
+        command: node('--state-dir', state),
+        payload,
+        repeats: 4,
+        env,
+        delivered: true,
+        ...of('node  '),
+      },
+    );
+    const root = fileURLToPath(new URL('..', import.meta.url));
+    started.push(
+      spawn(process.execPath, [join(root, 'dist', 'deliver.js'), '--kicked', '--state-dir', state], {
+        env: { HOME: folder, OTEL_HOOKS_LINGER: '1h' },
+        stdio: 'ignore',
+      }),
+    );
+  }
+  return {
+    variants,
+    close() {
+      for (const each of started) each.kill('SIGKILL');
+    },
+  };
+}
+
+/** In a process of its own: this one waits for the hooks, and for nothing else. */
+function startCollector(): { process: ChildProcess; url: string } {
+  const file = join(folder, 'port');
+  const program = `require('node:http').createServer((q, a) => q.resume().on('end', () => a.end()))
+    .listen(0, '127.0.0.1', function () { require('node:fs').writeFileSync(process.argv[1], String(this.address().port)) })`;
+  const child = spawn(process.execPath, ['-e', program, file], { stdio: 'ignore' });
+  for (let waited = 0; !existsSync(file) || readFileSync(file, 'utf8') === ''; waited++) {
+    if (waited > 1_000) throw new Error('the collector did not start');
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+  }
+  return { process: child, url: `http://127.0.0.1:${readFileSync(file, 'utf8')}` };
 }
 
 /** A tool's result as an agent would send it: one JSON object with a long text. */
@@ -195,7 +332,8 @@ function measure(variants: readonly Variant[], env: Record<string, string>, stat
       if (variant.kicks) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 150);
       const written = emptied(join(state, 'inbox'));
       const isHook = variant.name !== baseline && variant.name !== '/bin/true';
-      if (written !== (isHook ? variant.repeats : 0)) throw new Error(`${variant.name}: ${written} fragments`);
+      if (variant.delivered) emptied(join(folder, 'full', 'inbox'));
+      else if (written !== (isHook ? variant.repeats : 0)) throw new Error(`${variant.name}: ${written} fragments`);
       // The first two rounds warm the page cache.
       if (round < 0 || sample === undefined) continue;
       sample.wallsMs.push(...wallsMs);
@@ -221,14 +359,16 @@ function print(variants: readonly Variant[], results: readonly Result[]): string
     const result = results.find(each => each.name === variant.name);
     if (result === undefined) continue;
     const ratio = result.wallMs / base.wallMs;
+    const other = results.find(each => each.name === variant.against);
+    const compared = other === undefined ? ratio : result.wallMs / other.wallMs;
     const cpu = base.cpuMs > 0 ? [result.cpuMs.toFixed(2), (result.cpuMs / base.cpuMs).toFixed(3)] : ['-', '-'];
-    let verdict = '';
+    let verdict = variant.against === undefined ? '' : `   ${compared.toFixed(3)} of ${variant.against}`;
     if (variant.gate !== undefined) {
-      const isMet = ratio <= variant.gate;
-      const isNear = ratio <= variant.gate * allowance;
+      const isMet = compared <= variant.gate;
+      const isNear = compared <= variant.gate * allowance;
       if (!isNear) missed.push(variant.name);
       const aim = variant.aim === undefined ? '' : `, aim ${variant.aim} ${ratio <= variant.aim ? 'met' : 'missed'}`;
-      verdict = `   <= ${variant.gate} ${isMet ? 'met' : isNear ? 'missed, by no more than machines vary' : 'MISSED'}${aim}`;
+      verdict += `   <= ${variant.gate} ${isMet ? 'met' : isNear ? 'missed, by no more than machines vary' : 'MISSED'}${aim}`;
     }
     console.log(
       variant.name.padEnd(22) +
@@ -266,9 +406,10 @@ function startStarter(variants: readonly Variant[], env: Record<string, string>)
   ];
   spawnSync('mkfifo', [order, payload, report]);
   const quote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
-  const arms = variants.map(
-    ({ command }, index) => `${index}) ${command.map(quote).join(' ')} <${quote(payload)} >&9 2>/dev/null 8<&- 9>&- ;;`,
-  );
+  const arms = variants.map(({ command, env: own = {} }, index) => {
+    const set = Object.entries(own).map(([name, value]) => `${name}=${quote(value)} `);
+    return `${index}) ${set.join('')}${command.map(quote).join(' ')} <${quote(payload)} >&9 2>/dev/null 8<&- 9>&- ;;`;
+  });
   const script = `exec 8<${quote(order)} 9>${quote(report)}
 while read -r arm <&8; do
 case $arm in
