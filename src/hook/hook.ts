@@ -7,7 +7,7 @@
  * This is all that a hook runs, and every event of every session pays for it. A function that is called but once costs
  * more to compile than to run, so the common case stands here in one piece, and what is rare in the files beside it.
  */
-import { fstatSync, lstatSync, openSync, readFileSync, readSync, writeSync } from './builtins.ts';
+import { fstatSync, lstatSync, openSync, readFileSync, readSync, statSync, writeSync } from './builtins.ts';
 import { travellingFrom } from './environment.ts';
 import { encodeHeader, encodeTrailer, fragmentName } from './fragment.ts';
 import { makeFolders, noteProblem, writeAll } from './inbox.ts';
@@ -199,7 +199,9 @@ function firstWord(file: string): string {
   }
 }
 
-const readText = (path: string): string => readFileSync(path, 'utf8');
+/** Looked at first: a pipe or a device that a variable names would be read for ever. */
+const readText = (path: string): string =>
+  statSync(path, { throwIfNoEntry: false })?.isFile() ? readFileSync(path, 'utf8') : '';
 
 // Node would ask the same variable, but loading its module costs more than the question.
 const home = (): string => process.env.HOME || (require('node:os') as typeof import('node:os')).homedir();

@@ -64,6 +64,8 @@ export function createHttpTransport(): HttpTransport {
         ? new https.Agent({
             ...kept,
             minVersion: 'TLSv1.2',
+            // Said here, or a variable of whichever agent started us (NODE_TLS_REJECT_UNAUTHORIZED) would decide.
+            rejectUnauthorized: true,
             ca: read(tls.ca),
             cert: read(tls.cert),
             key: read(tls.key),

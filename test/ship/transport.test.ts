@@ -293,6 +293,17 @@ describe('TLS', () => {
     expect(requests).toHaveLength(0);
   });
 
+  it('S6 sends nothing to it although the environment would let Node', async () => {
+    const { url, requests } = await tlsCollector();
+    process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
+    try {
+      expect(await send(at(url))).toMatchObject({ failure: expect.stringMatching(/CERT|SIGN|VERIFY/) });
+    } finally {
+      delete process.env.NODE_TLS_REJECT_UNAUTHORIZED;
+    }
+    expect(requests).toHaveLength(0);
+  });
+
   it('sends nothing to a server of another name', async () => {
     const { url, requests } = await tlsCollector();
     const elsewhere = url.replace('127.0.0.1', 'localhost');

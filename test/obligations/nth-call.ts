@@ -1,0 +1,70 @@
+/** Processes whose n-th call of the system fails, by a library that is compiled here and loaded into them. */
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
+import { join } from 'node:path';
+
+export type Fault = 'ENOSPC' | 'EIO' | 'EMFILE' | 'EACCES' | 'EINTR' | 'EROFS' | 'EDQUOT' | 'ENOMEM' | 'short';
+export const faults: readonly Fault[] = [
+  'ENOSPC',
+  'EIO',
+  'EMFILE',
+  'short',
+  'EACCES',
+  'EINTR',
+  'EROFS',
+  'EDQUOT',
+  'ENOMEM',
+];
+
+export interface Injection {
+  /** From 1; 0 only counts. */
+  call: number;
+  fault: Fault;
+  /** All calls from that one on. */
+  lasting: boolean;
+  /** Where counting begins. */
+  from?: { file: string; whenClosed: boolean };
+  /** Calls that never fail. */
+  except?: readonly string[];
+  /** Only what concerns this folder counts. */
+  within?: string;
+}
+
+export interface Injector {
+  /** What the environment of a process says so that it happens to it. */
+  env(injection: Injection): Record<string, string>;
+  /** How many calls there were since the last `env`, and the first that failed. */
+  told(): { calls: number; failed: string | undefined };
+}
+
+/** Undefined where there is no compiler. One injection at a time. */
+export function compileInjector(folder: string): Injector | undefined {
+  const library = join(folder, 'nth-call.so');
+  const shared = join(folder, 'nth-call.shared');
+  const source = join(import.meta.dirname, 'nth-call.c');
+  if (spawnSync('cc', ['-O1', '-shared', '-fPIC', '-o', library, source, '-ldl']).status !== 0) return undefined;
+  return {
+    env({ call, fault, lasting, from, within, except = [] }) {
+      writeFileSync(shared, Buffer.alloc(4_096));
+      return {
+        LD_PRELOAD: library,
+        NTH_SHARED: shared,
+        NTH_CALL: String(call),
+        NTH_ERROR: String(fault === 'short' ? 0 : constants.errno[fault]),
+        NTH_LASTING: lasting ? '1' : '0',
+        NTH_FROM: from?.file ?? '',
+        NTH_AFTER: from?.whenClosed ? '1' : '0',
+        NTH_WITHIN: within ?? '',
+        NTH_EXCEPT: except.length === 0 ? '' : `,${except.join()},`,
+        // Whom hooks start is another process, with tests of its own.
+        NTH_NOT: from === undefined ? '' : 'deliver.js',
+      };
+    },
+    told() {
+      const bytes = readFileSync(shared);
+      const failed = bytes.subarray(12, bytes.indexOf(0, 12)).toString();
+      return { calls: bytes.readInt32LE(4), failed: failed === '' ? undefined : failed };
+    },
+  };
+}

@@ -1,0 +1,265 @@
+/**
+ * The n-th call of the system fails, once or from then on: in the hooks every call of their own, in deliver every call
+ * that concerns the state folder. What was recorded before stays; the event in hand is lost at most, and if a file of it
+ * lies there it is counted; a later hook and a later delivery work as if nothing had been.
+ */
+import { copyFileSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { decodeFragment } from '../../src/hook/fragment.ts';
+import { imbalances, type StatusBooks } from '../../src/view/books.ts';
+import { type Collector, startCollector } from '../collector.ts';
+import {
+  build,
+  demolish,
+  type FrontEnd,
+  type House,
+  harmless,
+  node,
+  type Ran,
+  run,
+  shells,
+} from '../hook/front-ends.ts';
+import { AGENT } from '../wire/house.ts';
+import { inSomeOrder, type Load, loadOf, randomOf } from './load.ts';
+import { compileInjector, type Fault, faults, type Injection, type Injector } from './nth-call.ts';
+import { type Received, receivedIn, takenBy } from './received.ts';
+import { notRun, row } from './report.ts';
+import { bySize, seed, size } from './size.ts';
+import { copyOf, deliverHere, exporting, fill, founded, lostOf, room } from './stage.ts';
+
+const TIMEOUT_MS = 1_800_000;
+const cleanUp: (() => void | Promise<void>)[] = [];
+let injectors: Injector[] | undefined;
+let collector: Collector;
+
+beforeAll(async () => {
+  const made = [0, 1, 2].map(() => {
+    const { folder, leave } = room();
+    cleanUp.push(leave);
+    return compileInjector(folder);
+  });
+  injectors = made.every(each => each !== undefined) ? made : undefined;
+  collector = await startCollector();
+  cleanUp.push(() => collector.close());
+});
+afterAll(async () => {
+  for (const clean of cleanUp.splice(0).reverse()) await clean();
+});
+
+const why = 'there is no C compiler for the library that lets calls fail';
+
+/** Every call in turn, or so many of them. */
+function callsOf(count: number, most: number): number[] {
+  const random = randomOf(seed);
+  const all = Array.from({ length: count }, (_, i) => i + 1);
+  while (all.length > most) all.splice(Math.floor(random() * all.length), 1);
+  return all;
+}
+
+/** Each of these calls with each way to fail in the full size, else with one, another each time. */
+function injectionsOf(calls: number[], common: Pick<Injection, 'from' | 'except'>): Injection[] {
+  const ways = (call: number): readonly Fault[] =>
+    size === 'full' ? faults : [faults[(call + seed) % faults.length] ?? 'EIO'];
+  return calls.flatMap(call =>
+    ways(call).flatMap(fault =>
+      // Nobody is interrupted for ever.
+      (fault === 'EINTR' ? [false] : [false, true]).map(lasting => ({ ...common, call, fault, lasting })),
+    ),
+  );
+}
+
+const sayOf = ({ call, fault, lasting }: Injection): string => `${fault} at ${call}${lasting ? ' and after' : ''}`;
+
+const [dash] = shells;
+
+/**
+ * Node ends itself when one of these fails, and a shell goes on with the input that it had when it could not put another
+ * in its place; the system has no reason to refuse them what they ask for.
+ */
+const neverRefused = ['fcntl', 'fcntl64', 'close', 'dup2'];
+
+for (const [frontEnd, common, most] of [
+  [
+    dash,
+    { from: { file: 'hook.sh', whenClosed: false }, except: ['dup2'] },
+    bySize({ quick: 60, ci: 1_000, full: 1_000 }),
+  ],
+  [
+    node,
+    { from: { file: 'otel-hooks.cjs', whenClosed: true }, except: neverRefused },
+    bySize({ quick: 8, ci: 1_000, full: 1_000 }),
+  ],
+] as const) {
+  it(`R4 a call fails in the ${frontEnd?.name} hook (seed ${seed})`, { timeout: TIMEOUT_MS }, async context => {
+    const fault = `the n-th system call of a hook fails, ${frontEnd?.name}`;
+    const [injector] = injectors ?? notRun(context, 'R4', fault, why);
+    if (frontEnd === undefined || frontEnd.missing !== undefined || injector === undefined)
+      return notRun(context, 'R4', fault, frontEnd?.missing ?? 'there is no such shell');
+    const house = build();
+    cleanUp.push(() => demolish(house));
+    const first = await recorded(house, frontEnd, injector.env({ ...common, call: 0, fault: 'EIO', lasting: false }));
+    const { calls } = injector.told();
+    expect(calls).toBeGreaterThan(15);
+    const injections = injectionsOf(callsOf(calls, most), common);
+    const fates = { whole: 0, torn: 0, noted: 0, gone: 0 };
+    const wrong: string[] = [];
+    let longestHookMs = 0;
+    for (const injection of injections) {
+      const { ran, tookMs, found, noted } = await recorded(house, frontEnd, injector.env(injection));
+      const { failed } = injector.told();
+      longestHookMs = Math.max(longestHookMs, tookMs);
+      const said = `${sayOf(injection)} (${failed})`;
+      if (JSON.stringify(ran) !== JSON.stringify(harmless)) wrong.push(`${said}: ${JSON.stringify(ran)}`);
+      if (found.length > 1) wrong.push(`${said}: ${found.length} files for one event`);
+      const fate = found[0] ?? (noted ? 'noted' : 'gone');
+      if (fate === 'another') wrong.push(`${said}: a whole fragment that is not the event`);
+      else fates[fate] += 1;
+    }
+    const last = await recorded(house, frontEnd, {});
+    expect(last).toMatchObject({ ran: harmless, found: ['whole'] });
+    expect(first).toMatchObject({ ran: harmless, found: ['whole'] });
+    const { delivered, quarantined, waiting } = await deliverLater(house);
+    row('R4', fault, {
+      faults: injections.length,
+      obligations: fates.whole + 2,
+      delivered,
+      lost: fates.whole + 2 - delivered,
+      quarantined,
+      longestHookMs,
+      note: `${calls} calls; not kept: ${fates.torn} torn, ${fates.noted} noted, ${fates.gone} before there was a file`,
+    });
+    expect(wrong).toEqual([]);
+    expect({ delivered, quarantined, waiting }).toEqual({
+      delivered: fates.whole + 2,
+      quarantined: fates.torn,
+      waiting: 0,
+    });
+  });
+}
+
+type Fate = 'whole' | 'torn' | 'another';
+
+interface Recorded {
+  ran: Ran;
+  tookMs: number;
+  found: Fate[];
+  noted: boolean;
+}
+
+/** One hook, and what it left. */
+async function recorded(house: House, frontEnd: FrontEnd, env: Record<string, string>): Promise<Recorded> {
+  const before = new Set(readdirSync(house.inbox));
+  const problems = join(house.state, 'problems');
+  for (const name of readdirSync(problems)) utimesSync(join(problems, name), 1, 1);
+  const payload = JSON.stringify({
+    session_id: house.folder,
+    hook_event_name: 'Notification',
+    message: `${before.size} ${'x'.repeat(3_000)}`,
+  });
+  const startMs = performance.now();
+  const command = frontEnd.command(house, { tool: AGENT, event: 'Notification' });
+  const ran = await run(command, payload, { env: { ...exporting(collector.url), ...env } });
+  const tookMs = performance.now() - startMs;
+  const found = readdirSync(house.inbox)
+    .filter(name => !before.has(name))
+    .map((name): Fate => {
+      const decoded = decodeFragment(name, readFileSync(join(house.inbox, name)), 0);
+      if (!decoded.ok) return 'torn';
+      return decoded.fragment.payload.toString() === payload ? 'whole' : 'another';
+    });
+  return {
+    ran,
+    tookMs,
+    found,
+    noted: readdirSync(problems).some(name => statSync(join(problems, name)).mtimeMs > 1_000),
+  };
+}
+
+/** Everything that lies there, delivered once all writers must be over. */
+async function deliverLater(house: House): Promise<{ delivered: number; quarantined: number; waiting: number }> {
+  const longAgo = Date.now() / 1_000 - 120;
+  for (const name of readdirSync(house.inbox)) utimesSync(join(house.inbox, name), longAgo, longAgo);
+  rmSync(join(house.state, 'lock'));
+  const { books } = await deliverHere(house.state);
+  const ids = collector.records().filter(({ plain }) => plain['session.id'] === house.folder);
+  expect(books && imbalances(books)).toEqual([]);
+  return {
+    delivered: new Set(ids.map(({ plain }) => plain['agent_hooks.event.id'])).size,
+    quarantined: books?.fragments.quarantined ?? -1,
+    waiting: books?.fragments.waiting ?? -1,
+  };
+}
+
+it(`R4 a call fails in deliver (seed ${seed})`, { timeout: TIMEOUT_MS }, async context => {
+  const fault = 'the n-th system call of deliver on the state folder fails';
+  if (injectors === undefined) return notRun(context, 'R4', fault, why);
+  const load = loadOf(30, randomOf(seed), `calls-${seed}`);
+  const stations = await Promise.all(injectors.map(injector => station(injector, load)));
+  const [first] = stations;
+  if (first === undefined) throw new Error('there is no station');
+  const { ran, calls } = await first.deliver({ call: 0, fault: 'EIO', lasting: false });
+  expect([ran.status, calls > 50]).toEqual([0, true]);
+  const injections = injectionsOf(callsOf(calls, bySize({ quick: 4, ci: 120, full: 10_000 })), {});
+  const count = injections.length;
+  const wrong: string[] = [];
+  const figures = { lost: 0, duplicated: 0 };
+  const work = async ({ deliver }: Station): Promise<void> => {
+    for (let each = injections.pop(); each !== undefined; each = injections.pop()) {
+      const { ran, failed, books, received } = await deliver(each);
+      const said = `${sayOf(each)} (${failed})`;
+      // Its own way to end badly is an exit code.
+      if (ran.status !== 0 && ran.status !== 1) wrong.push(`${said}: ${JSON.stringify(ran)}`);
+      if (books === undefined || imbalances(books).length > 0) wrong.push(`${said}: ${JSON.stringify(books)}`);
+      const { expected } = load;
+      if (books?.fragments.journaled !== expected.hooks) wrong.push(`${said}: ${JSON.stringify(books?.fragments)}`);
+      if (received.changed.length + received.fallen.length > 0) wrong.push(`${said}: it was sent again, otherwise`);
+      if (received.repeatedRequests > 1) wrong.push(`${said}: ${received.repeatedRequests} requests were repeated`);
+      figures.lost += lostOf(received, expected);
+      figures.duplicated += received.repeatedItems;
+    }
+  };
+  await Promise.all(stations.map(work));
+  const obligations = count * load.expected.hooks;
+  row('R4', fault, { faults: count, obligations, ...figures, note: `${calls} calls; lost and duplicated in items` });
+  expect(wrong).toEqual([]);
+  expect(figures.lost).toBe(0);
+});
+
+interface Station {
+  /** Filled, delivered while a call fails, and delivered again in peace. */
+  deliver(injection: Injection): Promise<{
+    ran: Ran;
+    calls: number;
+    failed: string | undefined;
+    books: StatusBooks | undefined;
+    received: Received;
+  }>;
+}
+
+/** A collector and a state folder of one's own, so that several can be at work at once. */
+async function station(injector: Injector, load: Load): Promise<Station> {
+  const { folder, leave } = room();
+  const own = await startCollector();
+  cleanUp.push(leave, () => own.close());
+  const program = join(folder, 'deliver.js');
+  copyFileSync(fileURLToPath(new URL('../../dist/deliver.js', import.meta.url)), program);
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
+  const random = randomOf(seed);
+  const filled = founded(join(folder, 'filled'));
+  fill(filled, inSomeOrder(load, random), { env: exporting(own.url), random });
+  return {
+    async deliver(injection) {
+      const state = copyOf(filled, join(folder, 'state'));
+      const start = own.requests.length;
+      const words = [process.execPath, program, '--wait', '5s', '--state-dir', state];
+      const ran = await run(words, '', { env: injector.env({ ...injection, within: state }) });
+      const { calls, failed } = injector.told();
+      const { books } = await deliverHere(state);
+      const received = receivedIn(takenBy({ requests: own.requests.slice(start) }));
+      rmSync(state, { recursive: true });
+      return { ran, calls, failed: failed?.replace(state, ''), books, received };
+    },
+  };
+}
