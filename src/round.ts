@@ -342,7 +342,8 @@ export function leaving(
         const increments = incrementsOf(
           events,
           spans,
-          session.agent,
+          // Strangers may name themselves as they like; a series for each would grow without bound.
+          agentNamed(session.agent)?.id ?? 'custom',
           tool => isBuiltIn(session.agent, tool),
           agentNamed(session.agent)?.provider,
         );
