@@ -427,11 +427,8 @@ function effectOf(
     if (state === undefined) effect.gone.push(path);
     else written.set(key, { state, journalBytes: written.get(key)?.journalBytes ?? committedOf(disk, key, session) });
   }
-  for (const key of round.prune ?? []) {
-    effect.gone.push(journalPath(key));
-    const known = written.get(key) ?? session(key);
-    if (known !== undefined) written.set(key, { ...known, journalBytes: 0 });
-  }
+  // A session may go on saying how long its journal was: the next one begins at 0, because there is none.
+  for (const key of round.prune ?? []) effect.gone.push(journalPath(key));
   for (const [key, { state, journalBytes }] of written) {
     if (state === undefined || effect.gone.includes(sessionPath(key))) continue;
     effect.files.push({ path: sessionPath(key), bytes: jsonBytes({ v: 1, n, journalBytes, state }) });

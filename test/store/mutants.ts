@@ -17,6 +17,8 @@ const round = (
   forget: 'state' | 'journal' | 'document' | undefined = undefined,
 ): Step => ({ do: 'round', owner, most: 9, forget, breaks });
 
+const limit = (owner: number, breaks: Owned['breaks'] = []): Step => ({ do: 'limit', owner, breaks });
+
 const itsCommit = /^renameSync rounds\/\d+\.\w+ rounds\/\d+$/;
 const theLedger = /^openSync ledger\.json$/;
 
@@ -153,6 +155,28 @@ export const mutants: Mutant[] = [
       ],
     ],
     steps: [write(0), round(0, [{ atCall: /^renameSync rounds\/1\/\w+\.ledger/, what: 'look' }])],
+  },
+  {
+    without: 'the books of what a limit takes',
+    file: 'store.ts',
+    edits: [['tally: next => bookExcess(next, excess),', 'tally: next => bookExcess(structuredClone(next), excess),']],
+    steps: [{ do: 'write newer' }, { do: 'write newer' }, round(0), limit(0)],
+  },
+  {
+    without: 'forgetting what was left alone when another owner came between',
+    file: 'inbox.ts',
+    edits: [['      newer.clear();\n', '']],
+    steps: [
+      start(1),
+      { do: 'write newer' },
+      { do: 'write newer' },
+      round(0),
+      round(1),
+      round(1),
+      limit(1),
+      limit(0),
+      limit(0),
+    ],
   },
   {
     without: 'a view that lasts from taking to committing',
