@@ -7,6 +7,10 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { isAbsent, type Told, type TranscriptReading } from '../../src/agents/contract.ts';
 import { agents } from '../../src/agents/index.ts';
+import { tellTranscript } from '../../src/drain/drain.ts';
+import { newSession, sessionKey } from '../../src/drain/session.ts';
+import { keyedHash } from '../../src/lib/hash.ts';
+import { pinned, START_MS } from '../play.ts';
 import { DAMAGED_COPIES, mutated } from './mutated.ts';
 import { lineOf, readRows } from './told.ts';
 
@@ -19,7 +23,26 @@ const isSound = ({ key, event_type, data }: TranscriptReading): boolean =>
   typeof key === 'string' &&
   (event_type !== 'Model.Responded' || Math.min(data.input_tokens ?? 0, data.output_tokens ?? 0) >= 0);
 
-for (const { id, transcript } of agents) {
+const CANARY = 'canary-sk9xQ';
+
+/** Ids, times, closed sets, names of models, tools, servers and agents. Everything else is content. */
+const closed =
+  /(^|[a-z_])(id|Id|ID)$|^(type|role|name|status|timestamp|startTime|resumeTime|kind|trigger|source|producer|code)$|([mM]odel|[pP]rovider|[sS]erver|[nN]ame|[tT]ype|Version)$/;
+
+/** The rows, with a canary behind each text. */
+function planted(lines: readonly string[]): string {
+  const visit = (value: unknown, key: string): unknown => {
+    if (Array.isArray(value)) return value.map(item => visit(item, key));
+    if (typeof value === 'object' && value !== null) {
+      return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, visit(item, name)]));
+    }
+    return typeof value !== 'string' || closed.test(key) ? value : `${value} ${CANARY}`;
+  };
+  return lines.map(line => JSON.stringify(visit(JSON.parse(line), ''))).join('\n');
+}
+
+for (const agent of agents) {
+  const { id, transcript } = agent;
   const folder = join(import.meta.dirname, id);
   const files = readdirSync(folder).filter(file => file.endsWith('.transcript'));
   if (isAbsent(transcript) || files.length === 0) continue;
@@ -53,6 +76,17 @@ for (const { id, transcript } of agents) {
         const { readings } = readRows(transcript, text, root, of);
         if (!readings.every(isSound)) expect(readings.filter(reading => !isSound(reading))).toEqual([]);
       }
+    });
+
+    test('no text of it reaches an event', () => {
+      const told = planted(lines);
+      const state = newSession({ agent, session: root, key: sessionKey(id, root) }, pinned);
+      const hash = (content: string): string => keyedHash('test', content);
+      const said = readRows(transcript, told, root, of).readings.map(reading =>
+        JSON.stringify(tellTranscript(state, reading, { atMs: START_MS, hash, journaled: undefined })),
+      );
+      expect(told.split(CANARY).length).toBeGreaterThan(5);
+      expect(said.filter(event => event.includes(CANARY))).toEqual([]);
     });
 
     // Two equal rows without ids are two.
