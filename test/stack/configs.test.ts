@@ -30,6 +30,17 @@ test.each(readdirSync(folder).filter(name => name.endsWith('.yaml')))(
   },
 );
 
+test.each([
+  ['check', 'rules', 'agents.yaml'],
+  ['test', 'rules', 'agents.test.yaml'],
+])('the alert rules: promtool %s %s %s', (...words) => {
+  const mount = ['-v', `${join(folder, '..', 'grafana', 'rules')}:/rules:ro`, '-w', '/rules'];
+  const program = ['--entrypoint', '/bin/promtool', 'prom/prometheus:v3.14.0'];
+  const checked = spawnSync('docker', ['run', '--rm', ...mount, ...program, ...words], { encoding: 'utf8' });
+  expect(checked.stdout + checked.stderr).toContain('SUCCESS');
+  expect(checked.status).toBe(0);
+});
+
 test('the images of the compose file are pinned', () => {
   const images = execFileSync('docker', ['compose', '--profile', 'jaeger', 'config', '--images'], {
     cwd: join(folder, '..'),
