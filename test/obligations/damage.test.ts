@@ -3,8 +3,9 @@
  * touched is anything in the state folder, in three moments: while fragments wait, while bodies wait, and in between.
  */
 import { lstatSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { expect, it } from 'vitest';
+import { parseBodyName } from '../../src/store/outbox.ts';
 import { imbalances } from '../../src/view/books.ts';
 import { startCollector } from '../collector.ts';
 import { inSomeOrder, loadOf, type Random, randomOf } from './load.ts';
@@ -182,4 +183,4 @@ function filesBelow(path: string): string[] {
     .map(entry => join(entry.parentPath, entry.name));
 }
 
-const itemsIn = (path: string): number => Number(/-(\d+)-\d+$/.exec(path)?.[1] ?? 0);
+const itemsIn = (path: string): number => parseBodyName(basename(path))?.items ?? 0;
