@@ -42,13 +42,15 @@ export function hookName(call: Fields): string {
 
 const MCP = /^mcp__(.+?)__(.+)$/s;
 
+const mcpOf = (tool: string): RegExpExecArray | null => (tool.startsWith('mcp__') ? MCP.exec(tool) : null);
+
 export function actionName(tool: string): string {
-  const mcp = MCP.exec(tool);
+  const mcp = mcpOf(tool);
   return mcp ? `mcp:${mcp[2]}` : (own(actionNames, tool) ?? tool);
 }
 
 export function toolFacts(tool: string): NonNullable<Reading['facts']> {
-  const mcp = MCP.exec(tool);
+  const mcp = mcpOf(tool);
   return mcp ? { tool: mcp[2], mcp: { server: mcp[1] ?? 'unknown' } } : { tool };
 }
 

@@ -606,7 +606,10 @@ function returned(place: Place): Told[] {
   return closed(place, call, launched === undefined ? ending : { ...ending, success: true, launched });
 }
 
-const headOf = (output: string): string => output.slice(0, 400).split(/^Output:/m, 1)[0] ?? '';
+function headOf(output: string): string {
+  const end = output.indexOf('\nOutput:');
+  return output.slice(0, end < 0 ? 400 : Math.min(end, 400));
+}
 
 function endingOf(output: string): Ending {
   const head = headOf(output);
