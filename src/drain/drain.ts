@@ -207,25 +207,26 @@ function addTo(part: Part, source: ItemSource, fragment: Fragment, { hash, befor
       duplicates += 1;
       continue;
     }
-    const event = identify(
-      state,
-      {
-        ...reading,
-        atMs: reading.atMs ?? source.atMs,
-        key: reading.key ?? (id === undefined ? undefined : `${teller}:${id}`),
-      },
-      {
-        native,
-        source: 'native',
-        atMs,
-        seen,
-        hash,
-        traceparent: fragment.header.TRACEPARENT,
-        id: teller === 'agent-hooks' && UUID.test(id ?? '') ? id?.toLowerCase() : undefined,
-        ours: reading.ours,
-        risk: reading.risk,
-      },
-    );
+    // An agent's hook outside of any envelope says all there is itself, and hooks are many: no copies.
+    const isPlain = id === undefined && source.atMs === undefined;
+    const whole = isPlain
+      ? reading
+      : {
+          ...reading,
+          atMs: reading.atMs ?? source.atMs,
+          key: reading.key ?? (id === undefined ? undefined : `${teller}:${id}`),
+        };
+    const event = identify(state, whole, {
+      native,
+      source: 'native',
+      atMs,
+      seen,
+      hash,
+      traceparent: fragment.header.TRACEPARENT,
+      id: teller === 'agent-hooks' && UUID.test(id ?? '') ? id?.toLowerCase() : undefined,
+      ours: reading.ours,
+      risk: reading.risk,
+    });
     if (event === undefined) {
       duplicates += 1;
       continue;
@@ -428,10 +429,10 @@ function identify(state: SessionState, reading: Reading, at: Circumstances): Eve
   const stated = at.id ?? (key === undefined ? undefined : eventId(state, session, reading.event_type, key));
   // Ids of others may begin alike: with the time, with zeros.
   const isOthers = at.id !== undefined && !at.ours;
-  const short = (id: string): string => (isOthers ? hexDigest(id).slice(0, 16) : shortOf(id));
-  if (stated !== undefined && at.seen.has(short(stated))) return undefined;
+  const known = stated && (isOthers ? hexDigest(stated).slice(0, 16) : shortOf(stated));
+  if (known !== undefined && at.seen.has(known)) return undefined;
   const id = stated ?? numberedId(state, session, body, facts, at.seen);
-  remember(state, at.seen, short(id));
+  remember(state, at.seen, known ?? shortOf(id));
   state.seq += 1;
   facts.traceparent = state.seq === 1 ? at.traceparent?.slice(0, 64) : undefined;
   return {
