@@ -1,6 +1,7 @@
 /** A collector that is away or hangs: hooks do not notice, taking from the inbox goes on, and afterwards all arrives. */
 import { spawn } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, statfsSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { countItems } from '../../src/ship/otlp-body.ts';
@@ -96,6 +97,16 @@ it(`R5 taking goes on while the collector hangs (seed ${seed})`, { timeout: TIME
     await leave();
   }
 });
+
+function freeBytes(path: string): number {
+  try {
+    const { bavail, bsize } = statfsSync(path);
+    return bavail * bsize;
+  } catch {
+    // No such folder on this system.
+    return 0;
+  }
+}
 
 /** Sessions of plain actions, 500 events each: little work for us, so that the number is what counts. */
 function* plainSessions(events: number): Generator<Told[]> {
