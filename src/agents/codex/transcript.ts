@@ -40,13 +40,8 @@ const messages: Readonly<Record<string, (place: Place) => Told[]>> = {
   user_message: place => prompted(place, undefined, text(place.payload.message)),
   token_count: counted,
   item_completed: itemCompleted,
-  exec_command_end: ({ payload, ...place }) => [
-    ...closed(
-      { payload, ...place },
-      word(payload.call_id),
-      exited(number(payload.exit_code), spanMs(payload.duration)),
-    ),
-  ],
+  exec_command_end: place =>
+    closed(place, word(place.payload.call_id), exited(number(place.payload.exit_code), spanMs(place.payload.duration))),
   patch_apply_end: place => closed(place, word(place.payload.call_id), { success: place.payload.success === true }),
   mcp_tool_call_end: place => {
     const result = fieldsOf(place.payload.result);
@@ -74,7 +69,8 @@ export const transcript: Transcript = {
         : { id: String(fields.agent_id), path: String(fields.agent_transcript_path) },
   }),
   files({ main, session, subagents }, look) {
-    if (main === undefined) return [];
+    // None is kept, or it was packed away.
+    if (main === undefined || !main.endsWith('.jsonl')) return [];
     const [folder, name] = splitPath(main);
     const files = new Map<string, TranscriptFile>([[main, { path: main }]]);
     for (const { id, path } of subagents) files.set(path, { path, subagent: id });
@@ -226,7 +222,10 @@ function began(place: Place): Told[] {
   const historyEnd =
     number(payload.subagent_history_start_ordinal) ?? number(fieldsOf(payload.history_base).end_ordinal_exclusive);
   note(place, 'history', historyEnd);
-  if (historyEnd !== undefined || word(payload.forked_from_id) !== undefined) note(place, 'copied', 1);
+  if (historyEnd !== undefined || word(payload.forked_from_id) !== undefined) {
+    note(place, 'copied', 1);
+    note(place, 'forked', 1);
+  }
   if (isAside(place)) return [];
   return [
     saying(place, {
@@ -410,7 +409,9 @@ function counted(place: Place): Told[] {
   const { payload, memory } = place;
   const total = totalOf(payload);
   if (total === undefined || memory.recall('place', 'records') !== undefined) return [];
-  const before: Total = JSON.parse(memory.recall('place', 'total') ?? '{}');
+  const known = memory.recall('place', 'total');
+  const last = usageOf(fieldsOf(payload.info).last_token_usage);
+  const before: Total = JSON.parse(known ?? '{}');
   note(place, 'total', JSON.stringify(total));
   const used: Total = {};
   for (const name of classes) {
@@ -419,8 +420,9 @@ function counted(place: Place): Told[] {
   }
   const counts = Object.values(used);
   if (counts.every(count => count === 0)) return [];
-  // A total that went down is the beginning of another count.
-  const response = counts.some(count => count < 0) ? usageOf(fieldsOf(payload.info).last_token_usage) : used;
+  // A total that went down is the beginning of another count; a fork without its parent's rows goes on from an unknown one.
+  const isOther = counts.some(count => count < 0) || (known === undefined && recalled(place, 'forked') !== undefined);
+  const response = isOther ? last : used;
   if (response === undefined) return [];
   return responded(place, `${memory.recall('place', 'thread')}:${sizeOf(total)}`, undefined, response);
 }

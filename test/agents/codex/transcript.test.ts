@@ -167,6 +167,21 @@ describe('a rollout', () => {
     expect(total(read(lines).readings)).toMatchObject({ responses: 1, input: 50, output: 5, cacheRead: 20 });
   });
 
+  test('of a fork that does not repeat its history counts what the last response used', () => {
+    const lines = [
+      meta(0, { id: CHILD, forked_from_id: ROOT }),
+      began(900, 't2'),
+      counted(1_000, usage(9_050, 6_020, 115, 0), usage(50, 20, 5, 0)),
+      counted(2_000, usage(9_150, 6_020, 125, 0), usage(100, 0, 10, 0)),
+    ];
+    expect(total(read(lines).readings)).toMatchObject({ responses: 2, input: 150, output: 15, cacheRead: 20 });
+  });
+
+  test('whose total begins anew goes on with what the last response used', () => {
+    const lines = [...turn, began(9_000, 't2'), counted(9_100, usage(70, 0, 7, 0)), counted(9_200, usage(70, 0, 7, 0))];
+    expect(total(read(lines).readings)).toMatchObject({ responses: 3, input: 18_570, output: 157 });
+  });
+
   test('tells an interruption, a failed turn and a turn that was taken up again', () => {
     const lines = [
       meta(0),
