@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { Stats } from 'node:fs';
 import { at, CREATE, codeOf, type Disk, FILE_MODE, isMissing, unlinkIfThere, writeAll } from './files.ts';
 
 /**
@@ -35,7 +36,17 @@ export function createReserve(disk: Disk, sizeBytes = RESERVE_BYTES): Reserve {
 }
 
 /** True when there was one. */
-export const spendReserve = (disk: Disk): boolean => unlinkIfThere(disk, FILE);
+export function spendReserve(disk: Disk): boolean {
+  try {
+    return unlinkIfThere(disk, FILE);
+  } catch (error) {
+    if (isFolder(error)) return false;
+    throw error;
+  }
+}
+
+/** Somebody's folder lies in its place. */
+const isFolder = (error: unknown): boolean => ['EISDIR', 'EPERM'].includes(codeOf(error) ?? '');
 
 export const isFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(codeOf(error) ?? '');
 
@@ -49,8 +60,8 @@ function layBy(disk: Disk, sizeBytes: number): boolean {
     writeAll(disk, file, randomBytes(sizeBytes), 0);
     return true;
   } catch (error) {
-    // Another owner lays it by just now; the next look finds it.
-    if (codeOf(error) === 'EEXIST') return false;
+    // Another owner lays it by just now, and the next look finds it. A folder will stay: then it goes without a reserve.
+    if (codeOf(error) === 'EEXIST') return isForeign(disk);
     if (!isFull(error)) throw error;
   } finally {
     if (file !== undefined) disk.fs.closeSync(file);
@@ -61,12 +72,17 @@ function layBy(disk: Disk, sizeBytes: number): boolean {
   return false;
 }
 
-function sizeOf(disk: Disk): number {
+const sizeOf = (disk: Disk): number => {
+  const stats = statsOf(disk);
+  return stats?.isFile() ? stats.size : 0;
+};
+const isForeign = (disk: Disk): boolean => statsOf(disk)?.isDirectory() ?? false;
+
+function statsOf(disk: Disk): Stats | undefined {
   try {
-    const stats = disk.fs.lstatSync(at(disk, FILE));
-    return stats.isFile() ? stats.size : 0;
+    return disk.fs.lstatSync(at(disk, FILE));
   } catch (error) {
-    if (isMissing(error)) return 0;
+    if (isMissing(error)) return undefined;
     throw error;
   }
 }

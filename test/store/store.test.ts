@@ -460,6 +460,22 @@ describe('a full disk', () => {
     expect(store.commit({ documents: [{ name: 'd', value: 1 }] })).toBe('committed');
     expect(open().books().destinations.d1?.logs.waiting ?? 0).toBe(0);
   });
+
+  it('is prepared for where something else lies in the place of the reserve', () => {
+    const store = open();
+    const place = join(folder, 'reserve');
+    fs.writeFileSync(join(root, 'victim'), 'victim');
+    fs.symlinkSync(join(root, 'victim'), place);
+    expect(store.canSettle()).toBe(true);
+    expect(fs.readFileSync(join(root, 'victim'), 'utf8')).toBe('victim');
+    expect(fs.lstatSync(place).isFile()).toBe(true);
+    fs.unlinkSync(place);
+    fs.mkdirSync(place);
+    fs.writeFileSync(join(place, 'mine'), '');
+    expect(open().canSettle()).toBe(true);
+    expect(open().commit({ documents: [{ name: 'd', value: 1 }], isUrgent: true })).toBe('committed');
+    expect(fs.readdirSync(place)).toEqual(['mine']);
+  });
 });
 
 describe('damage by a power cut', () => {
