@@ -23,8 +23,8 @@ export const breaks: Break[] = [
   {
     promise: 'P2',
     breaks: 'a hook loads what it does not need',
-    file: 'src/bin.ts',
-    edits: [['#!/usr/bin/env node\n', "#!/usr/bin/env node\nimport 'node:https';\n"]],
+    file: 'src/hook/hook.ts',
+    edits: [["  let step = 'stdin';\n  try {", "  let step = 'stdin';\n  require('node:https');\n  try {"]],
     test: 'test/walls/front-end.test.ts',
     named: 'loads node:fs and nothing else',
   },
