@@ -13,7 +13,7 @@ import { row } from './report.ts';
 import { bySize, seed, size } from './size.ts';
 import { booksOf, deliverHere, differences, exporting, fill, founded, receivedBy, room } from './stage.ts';
 
-const seeds = bySize({ quick: 6, ci: 30, full: 1_000 });
+const seeds = bySize({ quick: 5, ci: 25, full: 1_000 });
 const TIMEOUT_MS = size === 'full' ? 900_000 : 120_000;
 const EVENTS = 40;
 const startMs = Math.floor(Date.now() / 1_000 - 3_600) * 1_000;

@@ -17,7 +17,7 @@ import { notRun, row } from './report.ts';
 import { bySize, seed, size } from './size.ts';
 import { byHand, receivedBy } from './stage.ts';
 
-const kills = bySize({ quick: 16, ci: 150, full: 1_000 });
+const kills = bySize({ quick: 8, ci: 100, full: 1_000 });
 const TIMEOUT_MS = size === 'full' ? 900_000 : 120_000;
 const PARALLEL = 4;
 const SIZES = [500, 60_000, 1_200_000];

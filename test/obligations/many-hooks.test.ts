@@ -25,8 +25,8 @@ import {
 } from './stage.ts';
 
 const { hooks, parallel, kills, fragments, waitMs } = bySize({
-  quick: { hooks: 60, parallel: 16, kills: 4, fragments: 80, waitMs: 20_000 },
-  ci: { hooks: 1_000, parallel: 64, kills: 25, fragments: 2_000, waitMs: 60_000 },
+  quick: { hooks: 40, parallel: 16, kills: 3, fragments: 60, waitMs: 20_000 },
+  ci: { hooks: 600, parallel: 64, kills: 15, fragments: 1_000, waitMs: 60_000 },
   full: { hooks: 10_000, parallel: 64, kills: 200, fragments: 10_000, waitMs: 120_000 },
 });
 const TIMEOUT_MS = size === 'full' ? 1_800_000 : 120_000;

@@ -28,7 +28,7 @@ import {
 
 const { hooks, parallel } = bySize({
   quick: { hooks: 40, parallel: 8 },
-  ci: { hooks: 500, parallel: 32 },
+  ci: { hooks: 300, parallel: 32 },
   full: { hooks: 10_000, parallel: 64 },
 });
 const TIMEOUT_MS = size === 'full' ? 1_800_000 : 120_000;

@@ -17,7 +17,7 @@ import { row } from './report.ts';
 import { bySize, seed, size } from './size.ts';
 import { copyOf, fill, founded, room } from './stage.ts';
 
-const cuts = bySize({ quick: 30, ci: 250, full: 5_000 });
+const cuts = bySize({ quick: 15, ci: 200, full: 5_000 });
 const TIMEOUT_MS = size === 'full' ? 900_000 : 120_000;
 const EVENTS = 10;
 const DESTINATION = 'd0';

@@ -17,7 +17,7 @@ import { row } from './report.ts';
 import { bySize, seed } from './size.ts';
 import { byHand, receivedBy, stage } from './stage.ts';
 
-const minutes = Number(process.env.OTEL_HOOKS_SOAK_MINUTES) || bySize({ quick: 0.06, ci: 0.5, full: 10 });
+const minutes = Number(process.env.OTEL_HOOKS_SOAK_MINUTES) || bySize({ quick: 0.03, ci: 0.5, full: 10 });
 const AGENTS = 3;
 const env = { OTEL_HOOKS_LINGER: '1s', OTEL_EXPORTER_OTLP_TIMEOUT: '3000' };
 
