@@ -10,7 +10,7 @@ import type { AgentMode, Fields, StartReason } from '../../event/event.ts';
 import { fieldsOf, own, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Reading } from '../contract.ts';
 import { askedCall, type Call, closeCall, openCall } from '../pairing.ts';
-import { actionName, actions, answerKey, launchedBy, spawnedThread, toolFacts } from './tools.ts';
+import { actionName, actions, answerKey, endKey, launchedBy, spawnedThread, startKey, toolFacts } from './tools.ts';
 import { transcript } from './transcript.ts';
 import { truth } from './truth.ts';
 
@@ -103,13 +103,15 @@ const events: Record<string, HookEvent> = {
   },
   SubagentStart: {
     edge: true,
-    read: fields => [said(fields, { event_type: 'Session.Start', data: { start_reason: 'new' } })],
+    read: fields => [
+      said(fields, { event_type: 'Session.Start', key: turnKey(fields, startKey), data: { start_reason: 'new' } }),
+    ],
   },
   SubagentStop: {
     edge: true,
     read: fields => [
       answer(fields, text(fields.last_assistant_message)),
-      said(fields, { event_type: 'Session.End', data: { end_reason: 'completed' } }),
+      said(fields, { event_type: 'Session.End', key: turnKey(fields, endKey), data: { end_reason: 'completed' } }),
     ],
   },
   Stop: {
@@ -122,7 +124,7 @@ const events: Record<string, HookEvent> = {
     read: fields => [
       said(fields, {
         event_type: 'Agent.Response',
-        key: word(fields.turn_id) && answerKey(String(fields.turn_id)),
+        key: turnKey(fields, answerKey),
         data: { final: true },
         facts: { ...factsOf(fields), interrupted: true },
       }),
@@ -243,14 +245,17 @@ function agentMode(fields: Fields): AgentMode | undefined {
   return mode === undefined ? undefined : mode === 'plan' ? 'plan' : 'agent';
 }
 
-/** Hooks, `notify` and the rollout tell of the same answer; one that a hook forced comes again under the same turn. */
-function answer(fields: Fields, response: string | undefined): Reading {
-  const turn = word(fields.turn_id);
-  return said(fields, {
+const answer = (fields: Fields, response: string | undefined): Reading =>
+  said(fields, {
     event_type: 'Agent.Response',
-    key: turn === undefined || fields.stop_hook_active === true ? undefined : answerKey(turn),
+    key: turnKey(fields, answerKey),
     data: { response, final: true },
   });
+
+/** Hooks, `notify` and the rollout tell the same of a turn; an end that a hook made it go on from comes again under its id. */
+function turnKey(fields: Fields, keyOf: (turn: string) => string): string | undefined {
+  const turn = word(fields.turn_id);
+  return turn === undefined || fields.stop_hook_active === true ? undefined : keyOf(turn);
 }
 
 const toolOf = (fields: Fields): string => word(fields.tool_name) ?? 'unknown';

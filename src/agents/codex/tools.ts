@@ -63,5 +63,7 @@ export function launchedBy(tool: string, input: Fields, id?: string): NonNullabl
 export const spawnedThread = (answer: string): string | undefined =>
   /"agent_id"\s*:\s*"([0-9a-zA-Z-]{1,64})"/.exec(answer.slice(0, 4_096))?.[1];
 
-/** The hooks', the notifier's and the rollout's word of one and the same answer. */
+/** What hooks, the notifier and the rollout tell of one turn: its answer, and where it is a subagent's, its run. */
 export const answerKey = (turn: string): string => `answer:${turn}`;
+export const startKey = (turn: string): string => `start:${turn}`;
+export const endKey = (turn: string): string => `end:${turn}`;

@@ -13,7 +13,7 @@
 import type { Fields } from '../../event/event.ts';
 import { count, fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
 import type { LineReader, Memory, ReadFile, Told, Transcript, TranscriptFile, TranscriptReading } from '../contract.ts';
-import { actionName, answerKey, hookName, launchedBy, spawnedThread, toolFacts } from './tools.ts';
+import { actionName, answerKey, endKey, hookName, launchedBy, spawnedThread, startKey, toolFacts } from './tools.ts';
 
 const reader: LineReader = {
   format: 'lines',
@@ -226,7 +226,8 @@ function began(place: Place): Told[] {
     note(place, 'copied', 1);
     note(place, 'forked', 1);
   }
-  if (isAside(place)) return [];
+  // A subagent runs from the beginning to the end of a turn of its own.
+  if (isAside(place) || file.subagent !== undefined) return [];
   return [
     saying(place, {
       event_type: 'Session.Start',
@@ -277,10 +278,14 @@ function context(place: Place): Told[] {
 function turnBegan(place: Place): Told[] {
   const turns = (recalled(place, 'turns') ?? 0) + 1;
   note(place, 'turns', turns);
-  note(place, 'turn', word(place.payload.turn_id) ?? `turn-${turns}`);
+  const turn = word(place.payload.turn_id) ?? `turn-${turns}`;
+  note(place, 'turn', turn);
   note(place, 'prompts', 0);
   note(place, 'asked', place.atMs);
-  return [];
+  if (place.file.subagent === undefined) return [];
+  return [
+    saying({ ...place, turn }, { event_type: 'Session.Start', key: startKey(turn), data: { start_reason: 'new' } }),
+  ];
 }
 
 function prompted(place: Place, id: string | undefined, prompt: string | undefined): Told[] {
@@ -359,8 +364,7 @@ function overs(place: Place, reason: 'completed' | 'error'): Told[] {
   return [
     saying(place, {
       event_type: 'Session.End',
-      key: `end:${turn ?? ''}`,
-      unless: 'hooked',
+      key: endKey(turn ?? ''),
       data: { end_reason: reason },
     }),
     { over: 'subagent', id: file.subagent, atMs },

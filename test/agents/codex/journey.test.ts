@@ -113,7 +113,7 @@ test('hooks and rollouts make one tree, with the outcomes of the rollout and eve
        +- execute_tool Bash (npm)         +2.50s    1.50s  ERROR exit_code, exit 2
        +- chat gpt-5.5                    +4.00s    1.00s
        +- execute_tool spawn_agent        +5.00s    300ms
-          +- invoke_agent explorer        +5.30s    3.90s
+          +- invoke_agent explorer        +5.30s    3.80s
              +- chat gpt-5.5-mini         +5.30s    1.70s
              +- execute_tool Bash (ls)    +7.30s    100ms
              +- chat gpt-5.5-mini         +7.40s    1.60s

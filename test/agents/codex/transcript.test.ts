@@ -275,7 +275,8 @@ describe('a rollout', () => {
     const lines = [meta(0, { id: CHILD, session_id: ROOT, source }), ...turn.slice(1)];
     const { readings, told } = read(lines, { subagent: CHILD });
     expect(readings.map(each => each.facts?.agent)).toEqual(readings.map(() => 'explorer'));
-    expect(readings.at(-1)).toMatchObject({ event_type: 'Session.End', unless: 'hooked' });
+    expect(readings[0]).toMatchObject({ event_type: 'Session.Start', key: 'start:t1' });
+    expect(readings.at(-1)).toMatchObject({ event_type: 'Session.End', key: 'end:t1' });
     expect(told.at(-1)).toEqual({ over: 'subagent', id: CHILD, atMs: start + 7_000 });
   });
 
