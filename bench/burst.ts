@@ -1,0 +1,171 @@
+/**
+ * Sixty-four hooks at once, as ratios to sixty-four bare starts of Node at once, and the memory of one Node hook beside
+ * that of a bare start.
+ *
+ *     node scripts/bench.mjs burst [--rounds 20] [--gate]
+ *
+ * A burst is started by a shell of its own, so that nothing but a shell is forked, and is over when all have ended; every
+ * fragment must be there then. Rounds run every variant once, in random order; each is compared with the bare one of its
+ * own round, by wall time, and the median of that is told. The
+ * memory is what each process says of itself at its end, asked by the same preload in both.
+ *
+ * `--gate`: eight rounds; exits 1 when a gate is missed by more than shared machines vary (an eighth), in each of three runs.
+ */
+import { spawnSync } from 'node:child_process';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { shellCommand, shellHook } from '../src/hook/script.ts';
+import { judged, median, numberAfter, setting } from './parts/sides.ts';
+
+const AT_ONCE = 64;
+const NODE_BAR = 1.05;
+const NODE_GATE = 1.1;
+const SH_BAR = 0.12;
+const SH_GATE = 0.15;
+const MOST_MORE_MB = 5;
+const ALLOWANCE = 1.12;
+
+interface Variant {
+  name: string;
+  command: string[];
+  hooks: number;
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'otel-hooks-bench-'));
+const BURST = `i=0; while [ $i -lt ${AT_ONCE} ]; do "$@" <payload >/dev/null & i=$((i+1)); done; wait`;
+const environment = { PATH: `${dirname(process.execPath)}:/usr/bin:/bin`, HOME: folder };
+
+/** Loaded before all else; says at the end how much memory there ever was, in KB. */
+const MEMORY = `const { writeFileSync } = require('node:fs');
+const say = () => writeFileSync(process.env.MEMORY_FILE, String(process.resourceUsage().maxRSS));
+const { reallyExit } = process;
+process.reallyExit = code => {
+  say();
+  reallyExit.call(process, code);
+};
+process.on('exit', say);
+`;
+
+process.exitCode = main(process.argv.slice(2));
+rmSync(folder, { recursive: true, force: true });
+
+function main(words: readonly string[]): number {
+  const isGate = words.includes('--gate');
+  const rounds = numberAfter(words, '--rounds', isGate ? 8 : 20);
+  const { state, node, sh } = install();
+  const allowance = isGate ? ALLOWANCE : 1;
+  console.log(`${setting()}, ${rounds} rounds of ${AT_ONCE} at once, wall time`);
+  for (let attempt = 1; attempt <= 3; attempt++) {
+    emptied(state);
+    const [bareMs = [], nodeMs = [], shMs = []] = measure(rounds, state, [
+      { name: 'node -e 0', command: [process.execPath, '-e', '0'], hooks: 0 },
+      { name: 'node', command: node, hooks: AT_ONCE },
+      { name: 'sh', command: sh, hooks: AT_ONCE },
+    ]);
+    const [forNode = 0, forSh = 0] = [nodeMs, shMs].map(each => median(each.map((ms, i) => ms / (bareMs[i] ?? ms))));
+    console.log(
+      `\nbare starts ${median(bareMs).toFixed(0)} ms, Node hooks ${median(nodeMs).toFixed(0)} ms, sh hooks ${median(shMs).toFixed(0)} ms`,
+    );
+    const bars = (gate: number, bar: number) => [
+      { name: 'gate', most: gate } as const,
+      { name: 'bar', most: bar } as const,
+    ];
+    console.log(judged(`${AT_ONCE} Node hooks at once`, forNode, bars(NODE_GATE, NODE_BAR)));
+    console.log(judged(`${AT_ONCE} sh hooks at once`, forSh, bars(SH_GATE, SH_BAR)));
+    const moreMb = memoryOf(node) - memoryOf([process.execPath, '-e', '0']);
+    const isSmall = moreMb <= MOST_MORE_MB;
+    console.log(
+      `${'memory of a Node hook beyond a bare start'.padEnd(46)} ${moreMb.toFixed(1).padStart(7)}   MB, bar <= ${MOST_MORE_MB} ${isSmall ? 'met' : 'missed'}`,
+    );
+    if (forNode <= NODE_GATE * allowance && forSh <= SH_GATE * allowance && isSmall) return 0;
+  }
+  return isGate ? 1 : 0;
+}
+
+/** As npm and `enable` leave it, with a deliver that seems to live: this process. */
+function install(): { state: string; node: string[]; sh: string[] } {
+  const dist = join(folder, 'otel-hooks', 'dist');
+  const state = join(folder, 'state');
+  const bin = join(dist, 'otel-hooks.cjs');
+  const deliver = join(dist, 'deliver.js');
+  const script = join(folder, 'hook.sh');
+  for (const path of [dist, join(state, 'inbox')]) mkdirSync(path, { recursive: true, mode: 0o700 });
+  const root = fileURLToPath(new URL('..', import.meta.url));
+  copyFileSync(join(root, 'dist', 'otel-hooks.cjs'), bin);
+  copyFileSync(join(root, 'package.json'), join(dist, '..', 'package.json'));
+  writeFileSync(deliver, '');
+  writeFileSync(join(state, 'lock'), `${process.pid} {"v":1}\n`);
+  writeFileSync(join(folder, 'memory.cjs'), MEMORY);
+  const setsid = ['/usr/bin/setsid', '/bin/setsid'].find(path => existsSync(path));
+  writeFileSync(
+    script,
+    shellHook({ stateFolder: state, node: process.execPath, bin, deliver, cat: '/bin/cat', setsid }),
+  );
+  const text = 'drwxr-xr-x 2 user user 4096 Jan 1 00:00 folder\n'.repeat(64);
+  const payload = { session_id: '0f9d', hook_event_name: 'PostToolUse', tool_name: 'Bash', tool_response: text };
+  writeFileSync(join(folder, 'payload'), JSON.stringify(payload));
+  return {
+    state,
+    node: [process.execPath, bin, 'hook', '--tool', 'claude-code', '--state-dir', state],
+    sh: ['/bin/sh', '-c', shellCommand({ script, tool: 'claude-code', event: 'PostToolUse' })],
+  };
+}
+
+function measure(rounds: number, state: string, variants: readonly Variant[]): number[][] {
+  const walls = variants.map((): number[] => []);
+  // The first round warms the page cache.
+  for (let round = -1; round < rounds; round++) {
+    for (const i of shuffled(variants.map((_, at) => at))) {
+      const { name, command, hooks } = variants[i] ?? { name: '', command: [], hooks: 0 };
+      const start = performance.now();
+      const { status } = spawnSync('/bin/sh', ['-c', BURST, 'burst', ...command], { cwd: folder, env: environment });
+      const wallMs = performance.now() - start;
+      const written = emptied(state);
+      if (status !== 0 || written !== hooks) throw new Error(`${name}: ${written} of ${hooks} fragments`);
+      if (round >= 0) walls[i]?.push(wallMs);
+    }
+  }
+  return walls;
+}
+
+/** MB at most, the median of some runs. */
+function memoryOf([program = '', ...words]: readonly string[]): number {
+  const file = join(folder, 'memory');
+  const env = { ...environment, MEMORY_FILE: file };
+  const found: number[] = [];
+  for (let run = 0; run < 7; run++) {
+    rmSync(file, { force: true });
+    spawnSync(program, ['--require', join(folder, 'memory.cjs'), ...words], {
+      cwd: folder,
+      env,
+      input: 'x'.repeat(3_400),
+    });
+    found.push(Number(readFileSync(file, 'utf8')) / 1024);
+  }
+  return median(found);
+}
+
+function emptied(state: string): number {
+  const inbox = join(state, 'inbox');
+  const written = readdirSync(inbox);
+  for (const each of written) rmSync(join(inbox, each));
+  return written.length;
+}
+
+function shuffled(items: readonly number[]): number[] {
+  return items
+    .map(item => ({ item, place: Math.random() }))
+    .sort((a, b) => a.place - b.place)
+    .map(({ item }) => item);
+}

@@ -1,0 +1,128 @@
+/** Sides of a comparison: processes of their own that are asked for work and say what it cost them. */
+import { type ChildProcess, fork } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { cpus, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ROOM } from '../../src/hook/kick.ts';
+
+export interface Done {
+  cpuMs: number;
+  wallMs: number;
+  /** The most memory that the process ever held. */
+  memoryMb: number;
+  /** What was done, for the check that all sides did the same. */
+  spans: number;
+  records: number;
+}
+
+export type Counted = Pick<Done, 'spans' | 'records'>;
+
+export const nothing: Done = { cpuMs: 0, wallMs: 0, memoryMb: 0, spans: 0, records: 0 };
+
+export interface Stage {
+  place: string;
+  /** Another process of this program, in that role; Node has the room that hooks give to deliver. */
+  start(role: string): ChildProcess;
+}
+
+/** Sets the stage, and takes it away whatever happens on it. */
+export async function onStage<T>(play: (stage: Stage) => Promise<T>): Promise<T> {
+  const place = mkdtempSync(join(tmpdir(), 'otel-hooks-bench-'));
+  const children: ChildProcess[] = [];
+  try {
+    return await play({
+      place,
+      start(role) {
+        const env = { PATH: process.env.PATH, HOME: place };
+        const child = fork(process.argv[1] ?? '', [role, place], { env, execArgv: [ROOM] });
+        children.push(child);
+        return child;
+      },
+    });
+  } finally {
+    for (const child of children) child.kill();
+    rmSync(place, { recursive: true, force: true });
+  }
+}
+
+export function ask<Job extends { kind: string }>(child: ChildProcess, job: Job): Promise<Done> {
+  return new Promise((resolve, reject) => {
+    const gone = (): void => reject(new Error(`the process for ${job.kind} ended`));
+    child.once('exit', gone);
+    child.once('message', done => {
+      child.off('exit', gone);
+      resolve(done as Done);
+    });
+    child.send(job);
+  });
+}
+
+/** The other end of `ask`. */
+export function answer<Job>(work: (job: Job) => Promise<Done> | Done): void {
+  process.on('message', async job => {
+    process.send?.(await work(job as Job));
+  });
+}
+
+export async function timed(run: () => Counted | Promise<Counted>): Promise<Done> {
+  const wallBefore = performance.now();
+  const before = process.cpuUsage();
+  const counted = await run();
+  const { user, system } = process.cpuUsage(before);
+  const memoryMb = process.resourceUsage().maxRSS / 1024;
+  return { cpuMs: (user + system) / 1000, wallMs: performance.now() - wallBefore, memoryMb, ...counted };
+}
+
+type Sides = Readonly<Record<string, () => Promise<Done>>>;
+
+/** Runs each once without counting, then `repeats` times in random order; answers with the run of median CPU time. */
+export async function alternate(repeats: number, sides: Sides): Promise<Map<string, Done>> {
+  const runs = new Map<string, Done[]>();
+  for (let repeat = 0; repeat <= repeats; repeat++) {
+    for (const [side, run] of shuffled(Object.entries(sides))) {
+      const done = await run();
+      if (repeat > 0) runs.set(side, [...(runs.get(side) ?? []), done]);
+    }
+  }
+  return new Map(
+    [...runs].map(([side, done]) => {
+      const [middle = nothing] = [...done].sort((a, b) => a.cpuMs - b.cpuMs).slice(done.length >> 1);
+      return [side, middle];
+    }),
+  );
+}
+
+/** The number behind a flag, or what it is without. */
+export function numberAfter(words: readonly string[], flag: string, otherwise: number): number {
+  const given = Number(words[words.indexOf(flag) + 1]);
+  return words.includes(flag) && given > 0 ? Math.floor(given) : otherwise;
+}
+
+export const setting = (): string => `node ${process.version}, ${process.platform}, ${cpus().length} cores`;
+
+/** How a ratio stands to its bars; `npm run bench` gathers the lines that say so. */
+export function judged(work: string, ratio: number, bars: readonly Bar[]): string {
+  const said = bars.map(({ name, most, least }) => {
+    const isMet = (most === undefined || ratio <= most) && (least === undefined || ratio >= least);
+    return `${name} ${most === undefined ? `>= ${least}x` : `<= ${most}x`} ${isMet ? 'met' : 'missed'}`;
+  });
+  return `${work.padEnd(46)} ${ratio.toFixed(3).padStart(7)}   ${said.join(', ')}`;
+}
+
+interface Bar {
+  name: 'gate' | 'bar' | 'stretch';
+  most?: number;
+  least?: number;
+}
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[sorted.length >> 1] ?? 0;
+}
+
+function shuffled<T>(items: readonly T[]): T[] {
+  return items
+    .map(item => ({ item, place: Math.random() }))
+    .sort((a, b) => a.place - b.place)
+    .map(({ item }) => item);
+}

@@ -1,0 +1,46 @@
+/** The way from bodies to a receiver's answers, as deliver goes it, and such a receiver. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Destination } from '../../src/config/destinations.ts';
+import { roundOf as roundOfAnswer } from '../../src/ship/round.ts';
+import { createShipper } from '../../src/ship/ship.ts';
+import { createHttpTransport } from '../../src/ship/transport.ts';
+import type { Store } from '../../src/store/store.ts';
+
+/** Takes whatever comes and says so. Its own work is a process's of its own. */
+export function receive(): void {
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end());
+  });
+  server.listen(0, '127.0.0.1', () => {
+    process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  });
+}
+
+export interface Shipping {
+  ship(): void;
+  /** Until nothing waits. */
+  flush(): Promise<void>;
+  close(): void;
+}
+
+export function shipping(store: Store, destinations: readonly Destination[]): Shipping {
+  const http = createHttpTransport();
+  const shipper = createShipper({
+    store,
+    destinations: () => destinations,
+    transports: { otlp: http.send },
+    commit: outcome => store.commit(roundOfAnswer(outcome)),
+    clock: Date.now,
+    random: Math.random,
+  });
+  return {
+    ship() {
+      void shipper.pass();
+    },
+    async flush() {
+      for (let waiting = 1; waiting > 0; ) waiting = (await shipper.pass()).waiting;
+    },
+    close: () => http.close(),
+  };
+}
