@@ -29,3 +29,16 @@ export function closedFieldsOf(agent: string): ReadonlySet<string> {
   const path = join(import.meta.dirname, agent, 'closed-fields.txt');
   return new Set(existsSync(path) ? readFileSync(path, 'utf8').split(/\s+/) : []);
 }
+
+/** A payload with each of its texts as `change` makes it; `path` names the fields that lead there. */
+export function withTexts(value: unknown, change: (text: string, path: string) => string, path = ''): unknown {
+  if (Array.isArray(value)) return value.map(item => withTexts(item, change, path));
+  if (typeof value === 'object' && value !== null)
+    return Object.fromEntries(
+      Object.entries(value).map(([name, item]) => [name, withTexts(item, change, `${path}.${name}`)]),
+    );
+  return typeof value === 'string' ? change(value, path) : value;
+}
+
+/** Sessions, turns, calls, subagents and the like, as agents call them. */
+export const isIdPath = (path: string): boolean => /(^|[_.-])(id|ids)$|[a-z](Id|ID)$/.test(path);

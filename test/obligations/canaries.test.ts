@@ -12,11 +12,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
 import type { deliver } from '../../src/deliver.ts';
 import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
-import { samplesOf } from '../agents/samples.ts';
+import { isIdPath, samplesOf, withTexts } from '../agents/samples.ts';
 import { type Collector, startCollector } from '../collector.ts';
 import { randomOf } from './load.ts';
 import { row } from './report.ts';
-import { seed } from './size.ts';
+import { bySize, seed, size } from './size.ts';
 import { booksOf, deliverHere, exporting, founded, room } from './stage.ts';
 
 /** `mark` is what is searched for: no other text has it. Each looks like what people really lose. */
@@ -38,7 +38,6 @@ const kinds = Object.keys(secrets);
  * What leaves by design: ids, names of events, tools, models and agents. Everything else is content, also where an agent
  * has a closed set in mind: whoever reads such a field has to hold what is in it against that set.
  */
-const ids = /(^|[_.-])(id|ids)$|[a-z](Id|ID)$/;
 const names =
   /\.(hook_?event_?name|hookName|agent_action_name|event|type|timestamp|tool_?name|tool|mcp_(tool|server)_name|server_name|(subagent_|from_|to_|requested_)?model|model_?name|model\.slug|agent_?type|agent_?name|agent|subagent_type|provider)$|(tool\w*|mcp_server|\.data)\.name$/i;
 
@@ -78,7 +77,7 @@ function plantAll(): { planted: Planted[]; canaries: Map<string, Canary> } {
           const fields = Object.entries(value).map(([name, item]) => [name, visit(item, `${path}.${name}`)]);
           return Object.fromEntries([...fields, [secret(`${path}.<name>`), secret(`${path}.<unknown>`)]]);
         }
-        return typeof value === 'string' && !ids.test(path) && !names.test(path) ? `${value} ${secret(path)}` : value;
+        return typeof value === 'string' && !isIdPath(path) && !names.test(path) ? `${value} ${secret(path)}` : value;
       };
       const event = eventName(payload) ?? eventByShape?.(payload) ?? '';
       const cwd = secret('working folder of the hook', 'a path with a name');
@@ -90,13 +89,8 @@ function plantAll(): { planted: Planted[]; canaries: Map<string, Canary> } {
 
 /** With ids that no other sample has. */
 function inItsOwnSession(each: Planted, i: number): Planted {
-  const visit = (value: unknown, path: string): unknown => {
-    if (Array.isArray(value)) return value.map(item => visit(item, path));
-    if (typeof value === 'object' && value !== null)
-      return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, visit(item, `${path}.${name}`)]));
-    return typeof value === 'string' && ids.test(path) ? `${value}-${i}` : value;
-  };
-  return { ...each, payload: JSON.stringify(visit(JSON.parse(each.payload), '')) };
+  const payload = withTexts(JSON.parse(each.payload), (text, path) => (isIdPath(path) ? `${text}-${i}` : text));
+  return { ...each, payload: JSON.stringify(payload) };
 }
 
 /** Plain, and as base64 and hex would hide it. */
@@ -203,7 +197,7 @@ async function deliverAll(planted: Planted[], options: DeliverAll = {}): Promise
 const inQuarantine = ({ where }: Found): boolean => where.startsWith('quarantine/');
 /** Where a session's transcripts lie is remembered as long as they are read; it does not leave. */
 const isPlace = ({ field }: Canary, where: string): boolean =>
-  /transcript_?path|cwd|workspace|^working folder/i.test(field) && where.startsWith('sessions/');
+  /transcript_?path|cwd|workspace|\.directory$|^working folder/i.test(field) && where.startsWith('sessions/');
 
 const told = (found: Found[], canaries: ReadonlyMap<string, Canary>): string[] => [
   ...new Set(
@@ -222,18 +216,19 @@ describe('S3 secrets', () => {
   const { planted, canaries } = plantAll();
 
   it(`S3 in all that agents say neither leave nor stay (seed ${seed})`, { timeout: 120_000 }, async () => {
-    const { state, out } = await deliverAll(planted, { commands: asked });
-    const alone = await deliverAll(planted.map(inItsOwnSession));
-    const found = [...findIn([...out, ...filesOf(state)]), ...findIn([...alone.out, ...filesOf(alone.state)])];
-    const leaks = told(found, canaries);
+    // One after the other they are sessions; but some samples tell the same event, so each has one of its own as well.
+    const alone = await deliverAll(planted.map(inItsOwnSession), { commands: asked });
+    const together = size === 'quick' ? alone : await deliverAll(planted);
+    const places = [alone, together].flatMap(({ state, out }) => [...out, ...filesOf(state)]);
+    const leaks = told(findIn(places), canaries);
+    const { out } = alone;
     row('S3', 'secrets of ten kinds in every text of every event of every agent', {
       faults: canaries.size,
       obligations: planted.length,
       lost: leaks.length,
       note: `${agents.length} agents, ${out.length} outputs searched`,
     });
-    // One after the other they are sessions; but some samples tell the same event, so each has one of its own as well.
-    expect(booksOf(state).fragments).toMatchObject({ received: planted.length, quarantined: 0, waiting: 0 });
+    expect(booksOf(together.state).fragments).toMatchObject({ received: planted.length, quarantined: 0, waiting: 0 });
     expect(booksOf(alone.state).fragments).toMatchObject({ received: planted.length, journaled: planted.length });
     expect(out.map(([where]) => where)).toEqual(expect.arrayContaining(['/v1/traces', '/v1/logs', '/v1/metrics']));
     expect(leaks).toEqual([]);
@@ -261,7 +256,9 @@ describe('S3 secrets', () => {
   });
 
   it('S3 are seen when redaction is taken out', { timeout: 60_000 }, async () => {
-    const { state, out } = await deliverAll(planted, { program: await withoutRedaction() });
+    const every = bySize({ quick: 3, ci: 1, full: 1 });
+    const some = planted.filter((_, i) => i % every === 0);
+    const { state, out } = await deliverAll(some, { program: await withoutRedaction() });
     const found = findIn([...out, ...filesOf(state)]);
     const leaking = new Set(found.flatMap(({ marks }) => marks).map(mark => canaries.get(mark)));
     for (const { id } of agents)

@@ -76,7 +76,7 @@ const samples = agents.flatMap(agent => samplesOf(agent.id).map(sample => ({ age
 
 describe('H1 fuzzed input', () => {
   it(`H1 is kept byte for byte, and delivered or set aside (seed ${seed})`, { timeout: TIMEOUT_MS }, async () => {
-    const count = bySize({ quick: 60, ci: 800, full: 10_000 });
+    const count = bySize({ quick: 24, ci: 800, full: 10_000 });
     const random = randomOf(seed);
     const at = house();
     const sent = Array.from({ length: count }, (_, i) => {
@@ -179,7 +179,10 @@ describe('H2 every event of every agent', () => {
   it('H2 is answered with nothing, or with the one neutral answer', { timeout: TIMEOUT_MS }, async () => {
     const at = house();
     const seen = new Set<string>();
-    const asked = samples.flatMap(({ agent, payload, file }) => {
+    // In the quick size a third of them, another each time.
+    const every = bySize({ quick: 3, ci: 1, full: 1 });
+    const chosen = samples.filter((_, i) => (i + seed) % every === 0);
+    const asked = chosen.flatMap(({ agent, payload, file }) => {
       const event = agent.eventName(payload) ?? agent.eventByShape?.(payload) ?? '';
       const isFirst = !seen.has(agent.id);
       seen.add(agent.id);
@@ -204,7 +207,7 @@ describe('H2 every event of every agent', () => {
       faults: asked.length,
       obligations: asked.length,
       lost: asked.length - kept,
-      note: `${agents.length} agents, ${samples.length} payloads, ${frontEnds.length} front ends`,
+      note: `${agents.length} agents, ${chosen.length} payloads, ${frontEnds.length} front ends`,
     });
     expect(wrong).toEqual([]);
     expect(kept).toBe(asked.length);

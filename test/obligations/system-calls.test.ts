@@ -84,12 +84,12 @@ for (const [frontEnd, common, most] of [
   [
     dash,
     { from: { file: 'hook.sh', whenClosed: false }, except: ['dup2'] },
-    bySize({ quick: 60, ci: 1_000, full: 1_000 }),
+    bySize({ quick: 24, ci: 1_000, full: 1_000 }),
   ],
   [
     node,
     { from: { file: 'otel-hooks.cjs', whenClosed: true }, except: neverRefused },
-    bySize({ quick: 8, ci: 1_000, full: 1_000 }),
+    bySize({ quick: 4, ci: 1_000, full: 1_000 }),
   ],
 ] as const) {
   it(`R4 a call fails in the ${frontEnd?.name} hook (seed ${seed})`, { timeout: TIMEOUT_MS }, async context => {
@@ -201,7 +201,7 @@ it(`R4 a call fails in deliver (seed ${seed})`, { timeout: TIMEOUT_MS }, async c
   if (first === undefined) throw new Error('there is no station');
   const { ran, calls } = await first.deliver({ call: 0, fault: 'EIO', lasting: false });
   expect([ran.status, calls > 50]).toEqual([0, true]);
-  const injections = injectionsOf(callsOf(calls, bySize({ quick: 4, ci: 120, full: 10_000 })), {});
+  const injections = injectionsOf(callsOf(calls, bySize({ quick: 3, ci: 120, full: 10_000 })), {});
   const count = injections.length;
   const wrong: string[] = [];
   const figures = { lost: 0, duplicated: 0 };
