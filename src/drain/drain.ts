@@ -33,7 +33,7 @@ import {
   type Who,
   whoTold,
 } from './foreign.ts';
-import { type Bad, type Item, itemsIn, type Unread } from './items.ts';
+import { type Bad, type Item, itemsIn, textOf, type Unread } from './items.ts';
 import { recognize, SURE } from './recognize.ts';
 import { noTranscripts, ORDINALS, RECENT_PAYLOADS, SEEN_IDS, type SessionState, sessionKey } from './session.ts';
 
@@ -86,7 +86,7 @@ export function drain(fragment: Fragment, deps: Drain): Drained {
   for (const item of read.items) {
     const source = sourceOf(item, fragment, deps.agents);
     if (typeof source === 'string') {
-      bad.push({ reason: source, text: JSON.stringify(item.fields) });
+      bad.push({ reason: source, text: textOf(item.fields) });
       continue;
     }
     certainty = Math.min(certainty, source.certainty);
@@ -257,21 +257,26 @@ export function tellTranscript(
   { atMs, hash, journaled }: Telling,
 ): { event: Event } | { known: string } {
   const session = boundId(reading.subagent) ?? state.session;
-  const known = { known: eventId(state, session, reading.event_type, reading.key) };
+  const id = eventId(state, session, reading.event_type, reading.key);
+  const known = { known: id };
+  const seen = seenBy(state);
   const isHooked = state.hookedMs !== undefined && (reading.atMs ?? atMs) >= state.hookedMs - HOOK_LAG_MS;
   if (reading.unless === 'hooked' && isHooked) return known;
   if (isToldByStandard(state, reading.event_type)) {
     if (reading.event_type === 'Prompt.Submitted') nameTurn(state, { name: reading.facts?.turn });
     return known;
   }
-  if (journaled?.has(shortOf(known.known))) return known;
+  // Before anything is hashed: what hooks have told comes by once more with each row of a call.
+  if (seen.has(shortOf(id)) || journaled?.has(shortOf(id))) return known;
   const event = identify(state, reading, {
     native: undefined,
     source: 'transcript',
     atMs,
-    seen: seenBy(state),
+    seen,
     hash,
     traceparent: undefined,
+    id,
+    ours: true,
   });
   return event === undefined ? known : { event };
 }

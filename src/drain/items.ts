@@ -52,7 +52,7 @@ export function itemsIn(payload: Buffer): Items {
 }
 
 function itemsOf(value: unknown): Items {
-  if (Array.isArray(value)) return several(value.map(item => ({ value: item, text: () => JSON.stringify(item) })));
+  if (Array.isArray(value)) return several(value.map(item => ({ value: item, text: () => textOf(item) })));
   if (!isFields(value)) return { reason: 'not-an-object' };
   const read = itemOf(value);
   if (typeof read === 'string') return { reason: read };
@@ -68,14 +68,14 @@ interface Part {
 function several(parts: readonly Part[]): Items {
   if (parts.length > MOST_ITEMS) return { reason: 'too-many-events' };
   const items: Item[] = [];
-  const bad: Bad[] = [];
+  const bad: { reason: Unread; text(): string }[] = [];
   for (const { value, text } of parts) {
     const read = isFields(value) ? itemOf(value, 'listed') : value === undefined ? 'not-json' : 'not-an-object';
-    if (typeof read === 'string') bad.push({ reason: read, text: text() });
+    if (typeof read === 'string') bad.push({ reason: read, text });
     else items.push(...(Array.isArray(read) ? read : [read]));
   }
   const [first] = bad;
-  if (items.length > 0) return { items, bad };
+  if (items.length > 0) return { items, bad: bad.map(({ reason, text }) => ({ reason, text: text() })) };
   if (first === undefined) return { reason: 'empty' };
   return { reason: first.reason === 'unknown-agent' ? 'not-an-object' : first.reason };
 }
@@ -89,6 +89,15 @@ function linesOf(text: string): Items | undefined {
   });
   if (!looksLikeEvents) return undefined;
   return several(lines.map(line => ({ value: parsed(line), text: () => line })));
+}
+
+/** As it is kept apart. What is nested too deeply to be written is told from the rest by this alone. */
+export function textOf(item: unknown): string {
+  try {
+    return JSON.stringify(item);
+  } catch {
+    return '"nested too deeply to be kept"';
+  }
 }
 
 const isStandard = (fields: Fields): boolean =>

@@ -714,6 +714,16 @@ describe('a list', () => {
     expect(bad[0]?.text).toBe(torn);
   });
 
+  test('an item that is nested too deeply costs itself', () => {
+    const deep = `${'['.repeat(100_000)}${']'.repeat(100_000)}`;
+    const list = play([at(1, `[${JSON.stringify(good())},${deep},{"openhook":"0.1","data":${deep}}]`)]);
+    expect(list.fates).toEqual(['journaled']);
+    expect(list.bad.map(each => each.reason)).toEqual(['not-an-object', 'invalid-event']);
+    expect(play([at(1, `[${deep},${deep}]`)]).fates).toEqual(['not-an-object']);
+    const event = JSON.stringify(agentHook('Action.Before', 1, { action: { name: 'shell', input: { x: 0 } } }));
+    expect(play([at(1, event.replace('"x":0', `"x":${deep}`))]).fates).toEqual(['invalid-event']);
+  });
+
   test('items of several sessions go to theirs', () => {
     const { states } = play([at(1, [good(), envelope('prompt.submit', 2, {}, { session_id: 'run-9' })])]);
     expect([...states.values()].map(state => state.session).sort()).toEqual(['run-1', 'run-9']);
