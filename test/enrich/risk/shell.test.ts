@@ -1,0 +1,127 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { readShell, type Script, type Word } from '../../../src/enrich/risk/shell.ts';
+
+const drawWord = ({ text, inner }: Word): string =>
+  [JSON.stringify(text).slice(1, -1), ...inner.map(script => `{${draw(script)}}`)].join('');
+
+/** Pipelines by `;`, commands by `|`, words by `_`. */
+const draw = ({ pipelines }: Script): string =>
+  pipelines
+    .map(commands =>
+      commands
+        .map(({ assignments, words, redirections, group }) =>
+          [
+            ...assignments.map(drawWord),
+            ...words.map(drawWord),
+            ...(group ? [`(${draw(group)})`] : []),
+            ...redirections.map(({ operator, target }) => `${operator}${drawWord(target)}`),
+          ].join('_'),
+        )
+        .join(' | '),
+    )
+    .join(' ; ');
+
+const cases: [line: string, drawn: string][] = [
+  ['rm -rf ./build', 'rm_-rf_./build'],
+  ['a && b || c; d & e', 'a ; b ; c ; d ; e'],
+  ['a|b |& c', 'a | b | c'],
+  [`echo "a; b | c" 'd && e'`, 'echo_a; b | c_d && e'],
+  [`r''m -r"f" \\/x`, 'rm_-rf_/x'],
+  [`$'\\x72\\155' $'a\\tb'`, 'rm_a\\tb'],
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the shell's.
+  ['echo $HOME "${HOME}/x" $A "${B:-$(c d)}"', 'echo_~_~/x_$A_$B{c_d}'],
+  ["echo '$HOME' \\$A", 'echo_$HOME_$A'],
+  ['echo "$(a "$(b)" | c)" x', 'echo_$(){a_$(){b} | c}_x'],
+  ['echo `a \\`b\\``', 'echo_$(){a_$(){b}}'],
+  ['echo $((1 + (2))) x', 'echo_$()_x'],
+  ['bash <(curl x) > /tmp/o 2>&1', 'bash_$(){curl_x}_>/tmp/o_>&1'],
+  ['a >x 2>>y <z &>w >|v', 'a_>x_>>y_<z_&>w_>|v'],
+  ['ls # && rm x\npwd', 'ls ; pwd'],
+  ['echo a#b', 'echo_a#b'],
+  ['A=1 B="c d" env', 'A=1_B=c d_env'],
+  ['(a; b) | c', '(a ; b) | c'],
+  ['{ a; b; } > c', '(a ; b)_>c'],
+  ['if a; then b; else c; fi', 'a ; b ; c'],
+  ['while read -r l; do e; done < f', 'read_-r_l ; e ; <f'],
+  ['f() { a; }; f', '(a) ; f'],
+  ['a \\\n  b', 'a_b'],
+  ['cat <<EOF\nrm $A $(b)\nEOF\nc', 'cat_<<rm $A $()\\n{b} ; c'],
+  ["cat <<'EOF' > f; d\nrm $A $(b)\nEOF\nc", 'cat_<<rm $A $(b)\\n_>f ; d ; c'],
+  ['cat <<-A <<B\n\ta\n\tA\nb\nB', 'cat_<<\\ta\\n_<<b\\n'],
+  ['x "$(cat <<EOF\nhi\nEOF\n)" y', 'x_$(){cat_<<hi\\n}_y'],
+  ['a <<< "b c"', 'a_<<<b c'],
+  ['echo "open', 'echo_open'],
+  ["echo 'open", 'echo_open'],
+  ['echo $(open', 'echo_$(){open}'],
+  ['cat <<EOF\nopen', 'cat_<<open'],
+  ['a ) b', 'a ; b'],
+  ['', ''],
+];
+
+describe('a shell line is read as words', () => {
+  it.each(cases)('%s', (line, drawn) => expect(draw(readShell(line))).toBe(drawn));
+
+  it('notes the functions that it defines', () => expect(readShell(':(){ :|:& };:').functions).toEqual([':']));
+
+  it('gives words for any text at all', () => {
+    const bits = fc.constantFrom(
+      '"',
+      "'",
+      '$(',
+      ')',
+      '`',
+      '${',
+      '}',
+      '{',
+      '(',
+      '<<E',
+      '\nE\n',
+      '\n',
+      '|',
+      '&',
+      ';',
+      '\\',
+      '$',
+      "$'",
+      '<(',
+      '>',
+      ' ',
+      'a',
+      '#',
+      '\u0000',
+      '\ud800',
+    );
+    fc.assert(
+      fc.property(fc.array(fc.oneof(bits, fc.string()), { maxLength: 60 }), parts => {
+        expect(Array.isArray(readShell(parts.join('')).pipelines)).toBe(true);
+      }),
+      { numRuns: 500, seed: 7 },
+    );
+  });
+
+  it.each([
+    '"',
+    "'",
+    '$(',
+    '`',
+    '${',
+    '${a:-',
+    '(',
+    '{ ',
+    '<(',
+    '<<E\n',
+    '\\',
+    '$((',
+    "$'",
+    'a(',
+    '"$(',
+    '<<E $(\n',
+    '|',
+    '$(`',
+  ])('looks at each character a bounded number of times: %s, over and over', bit => {
+    // A text that costs its square would take minutes here, and the run would end with its own time limit.
+    for (let i = 0; i < 2; i += 1) readShell(bit.repeat(60_000 / bit.length));
+    expect(readShell(bit.repeat(30_000)).functions.length).toBeLessThan(30_000);
+  });
+});
