@@ -94,7 +94,7 @@ export function drain(fragment: Fragment, deps: Drain): Drained {
     const { who, session, cwd } = source;
     const state = deps.session({ agent: who, session, key: sessionKey(who.id, session), cwd }, fragment);
     const known = parts.find(part => part.state === state);
-    if (known === undefined && isRepetition(state, hexDigestOf(fragment.payload).slice(0, 32), fragment)) {
+    if (known === undefined && isRepetition(state, hexDigestOf(fragment.payload), fragment)) {
       parts.push({ state, events: [] });
       duplicates += 1;
       continue;
@@ -361,6 +361,7 @@ const boundId = (id: string | undefined): string | undefined =>
 /** Two registrations of the same hook: same bytes, same parent process, same moment. */
 function isRepetition(state: SessionState, hash: string, fragment: Fragment): boolean {
   const parent = fragment.header.ppid ?? '';
+  // Whole hashes: a part of a string is compared the slow way, and each event is compared with all that are remembered.
   const twice = state.recent.some(
     each => each[0] === hash && each[1] === parent && parent !== '' && Math.abs(fragment.atMs - each[2]) <= 1_000,
   );
