@@ -10,6 +10,9 @@ import { closeCall, openCall } from './pairing.ts';
 /** The agent by name, where the sender knew it. */
 export const toldAgent = (fields: Fields): string | undefined => word(fields.source_tool);
 
+/** The event by name, in payloads that point to a transcript and say nothing else. */
+export const toldEvent = (fields: Fields): string | undefined => word(fields.opencode_event_type);
+
 export interface ToldMetric {
   readonly session: string | undefined;
   readonly native: string;
@@ -40,9 +43,18 @@ const steps: Readonly<Record<string, (tool: string, name: string, memory: Memory
     const call = openCall({ tool, input: undefined }, memory);
     return { event_type: 'Action.Before', key: call, data: { action: { name } }, facts: { tool, call } };
   },
-  tool_completed: (tool, name, memory) => {
-    const call = closeCall({ tool, input: undefined }, memory);
-    return { event_type: 'Action.After', key: call, data: { action: { name } }, facts: { tool, call } };
-  },
+  tool_completed: (tool, name, memory) => ended(tool, name, memory, true),
+  tool_failed: (tool, name, memory) => ended(tool, name, memory, false),
+  session_idle: () => ({ event_type: 'Agent.Response', data: { final: true } }),
   session_ended: () => ({ event_type: 'Session.End', data: {} }),
 };
+
+function ended(tool: string, name: string, memory: Memory, success: boolean): Reading {
+  const call = closeCall({ tool, input: undefined }, memory);
+  return {
+    event_type: 'Action.After',
+    key: call,
+    data: { action: { name, result: { success } } },
+    facts: { tool, call, error_type: success ? undefined : 'tool_error' },
+  };
+}

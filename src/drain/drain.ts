@@ -3,7 +3,7 @@
  * itself, with a reason, and nothing else. State and memory of the session are handed in and changed in place.
  */
 import { type Agent, isAbsent, type Reading, type ToldFiles, type TranscriptReading } from '../agents/contract.ts';
-import { toldMetric } from '../agents/extras.ts';
+import { toldEvent, toldMetric } from '../agents/extras.ts';
 import { memoryOver } from '../agents/memory.ts';
 import { executableOf } from '../enrich/action-facts.ts';
 import { type Hash, redact, word } from '../enrich/redact.ts';
@@ -167,7 +167,8 @@ function sourceOf(item: Item, fragment: Fragment, agents: readonly Agent[]): Ite
   const session = metric?.session ?? agent.session(fields, { cwd: header.cwd, ppid: header.ppid, boot: fragment.boot });
   if (session === undefined) return 'no-session-id';
   if (!isId(session)) return 'bad-session-id';
-  const native = metric?.native ?? agent.eventName(fields) ?? header.event ?? agent.eventByShape?.(fields);
+  const native =
+    metric?.native ?? agent.eventName(fields) ?? header.event ?? toldEvent(fields) ?? agent.eventByShape?.(fields);
   if (native === undefined) return 'no-event-name';
   return {
     who: { id: agent.id, settles: agent.settles, agent },

@@ -119,8 +119,11 @@ test('a step that was only counted there is an event here', () => {
     metric('prompt_submitted', 1),
     metric('tool_started', 2, { tool_name: 'run_shell_command' }),
     metric('tool_completed', 5, { tool_name: 'run_shell_command' }),
-    metric('something_else', 6),
-    metric('session_ended', 7),
+    metric('tool_started', 5, { tool_name: 'read_file' }),
+    metric('tool_failed', 6, { tool_name: 'read_file' }),
+    metric('repo_session_end', 6, { diff: 'a secret' }),
+    metric('session_idle', 7),
+    metric('session_ended', 8),
   ]);
   expect(new Set(fates)).toEqual(new Set(['journaled']));
   expect(events.map(event => event.event_type).filter(type => !type.startsWith('vendor.otel-hooks.'))).toEqual([
@@ -128,10 +131,30 @@ test('a step that was only counted there is an event here', () => {
     'Prompt.Submitted',
     'Action.Before',
     'Action.After',
-    'vendor.gemini-cli.something_else',
+    'Action.Before',
+    'Action.After',
+    'vendor.gemini-cli.repo_session_end',
+    'Agent.Response',
     'Session.End',
   ]);
-  expect(spans.flatMap(span => (span.kind === 'action' ? [span.endMs - span.startMs] : []))).toEqual([3_000]);
+  const actions = spans.flatMap(span => (span.kind === 'action' ? [[span.outcome, span.endMs - span.startMs]] : []));
+  expect(actions).toEqual([
+    ['success', 3_000],
+    ['failure', 1_000],
+  ]);
+  expect(JSON.stringify(events)).not.toContain('secret');
+});
+
+test('a payload that only points to a transcript is the event that it names', () => {
+  const payload = {
+    source_tool: 'opencode',
+    opencode_event_type: 'session.idle',
+    session_id: 'ses_1',
+    transcript_path: '/tmp/otel-hooks/opencode/ses_1.jsonl',
+  };
+  const { fates, states } = play([{ atMs: START_MS, payload }]);
+  expect(fates).toEqual(['journaled']);
+  expect([...states.values()].map(state => [state.agent, state.session])).toEqual([['opencode', 'ses_1']]);
 });
 
 test('an answer that is a guess is counted as one', () => {
