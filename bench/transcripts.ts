@@ -140,7 +140,7 @@ function importAll(home: string): Pick<Done, 'lines' | 'events'> {
   };
   let events = 0;
   for (let left = found; left.length > 0; ) {
-    const told = importRound(store, left, world, 8 * 1024 * 1024, { metrics: false, logsSinceMs: world.nowMs });
+    const told = importRound(store, left, world, 4 * 1024 * 1024, { metrics: false, logsSinceMs: world.nowMs });
     if (store.commit(told.round) !== 'committed') throw new Error('the round was lost');
     events += told.books.journaled;
     left = left.slice(told.done);

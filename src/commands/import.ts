@@ -20,7 +20,7 @@ import { problemText, table } from './text.ts';
 /** Back ends refuse older log records (Loki takes a week). */
 const LOGS_MS = 7 * 24 * 3_600_000;
 /** Between two looks at Ctrl-C, and what a kill can cost of work. */
-const ROUND_BYTES = 8 * 1024 * 1024;
+const ROUND_BYTES = 4 * 1024 * 1024;
 
 /** What became of one session. */
 interface Line {
