@@ -337,7 +337,13 @@ const surroundings: Surroundings[] = [
   ...['-n 4', '-n 8', '-n 11', '-s 64', '-c 0', '-t 1', '-v 20000'].map(
     (limit): Surroundings => ({
       says: `ulimit ${limit}`,
-      except: frontEnd => (frontEnd === node && /-[nsv]/.test(limit) ? 'Node itself does not start so' : undefined),
+      except(frontEnd) {
+        if (frontEnd === node && /-[nsv]/.test(limit)) return 'Node itself does not start so';
+        // Each of them fails so with an empty script as well.
+        return frontEnd !== dash && limit.startsWith('-n')
+          ? 'bash, busybox and zsh need more descriptors for any script'
+          : undefined;
+      },
       kept: false,
       run: (at, frontEnd) => run(asShell(frontEnd.command(at, {}), `ulimit ${limit}`), payload),
     }),
@@ -345,7 +351,10 @@ const surroundings: Surroundings[] = [
   {
     says: 'no process that may be started any more',
     needs: 'root',
-    except: frontEnd => (frontEnd === node ? 'Node itself does not start so' : undefined),
+    except(frontEnd) {
+      if (frontEnd === node) return 'Node itself does not start so';
+      return frontEnd.name === 'zsh' ? 'zsh gives up by itself' : undefined;
+    },
     kept: false,
     run: (at, frontEnd) => {
       for (const path of [at.state, at.inbox, join(at.state, 'problems')]) chownSync(path, stranger, stranger);
