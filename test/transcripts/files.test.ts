@@ -1,12 +1,13 @@
 /** Files as they should not be: giants, pipes, links, damage, copies of others, agents' files that nobody named. */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
 import { findSessions } from '../../src/import.ts';
 import { diskEyes } from '../../src/transcripts/eyes.ts';
 import { prune } from '../../src/transcripts/prune.ts';
+import { mutated } from '../agents/mutated.ts';
 import { START_MS } from '../play.ts';
 import { at, type House, openHouse, rowsOf, tokensOf } from './house.ts';
 
@@ -107,6 +108,32 @@ describe('damage', () => {
     expect(tokensOf(house.spans()).calls).toBe(2);
   });
 });
+
+test('damaged copies go the whole way: nothing throws, no span leaves twice, the books balance', () => {
+  const sample = readFileSync(join(import.meta.dirname, '..', 'agents', 'claude-code', 'session.transcript'), 'utf8');
+  const lines = sample.split('\n').filter(line => line.startsWith('{'));
+  const session = '0c6a3a5e-6f1b-4d0e-9d5e-2f6f1d1f7a01';
+  const damaged = openHouse('claude-code', session);
+  try {
+    for (const text of mutated(lines.join('\n'), process.env.OTEL_HOOKS_TEST_SIZE === undefined ? 15 : 2_000)) {
+      // Each copy takes the place of the one before it: what is known adds nothing, what is new does.
+      mkdirSync(dirname(damaged.main), { recursive: true });
+      writeFileSync(damaged.main, text);
+      damaged.hook(1, 'UserPromptSubmit', { prompt_id: 'p1', prompt: 'please' });
+      damaged.hook(5_000, 'Stop', { prompt_id: 'p1' });
+      damaged.round();
+      const { transcripts } = damaged.ledger();
+      expect(transcripts.read).toBe(transcripts.journaled + transcripts.duplicate);
+    }
+    const spans = damaged.spans();
+    const names = spans.map(span => JSON.stringify([span.trace, span.key]));
+    expect(new Set(names).size).toBe(names.length);
+    for (const span of spans) expect(span.endMs).toBeGreaterThanOrEqual(span.startMs);
+    expect(damaged.ledger().counters).not.toHaveProperty('odd.transcript_reader_failed');
+  } finally {
+    damaged.close();
+  }
+}, 600_000);
 
 describe('copies', () => {
   test('a session that begins with copies of another one tells only what is new', () => {
