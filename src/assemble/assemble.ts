@@ -130,8 +130,7 @@ interface At {
 function lateness(state: FoldState, at: At): At['late'] {
   const { event, facts, atMs } = at;
   if (facts.time !== 'transcript' || state.segment === undefined || !opensWork(event)) return undefined;
-  if (at.subagent !== undefined)
-    return state.endedMs !== undefined && atMs <= state.endedMs ? { turn: undefined } : undefined;
+  if (at.subagent !== undefined) return isSubagentOver(state, at.subagent, atMs) ? { turn: undefined } : undefined;
   if (facts.turn !== undefined && facts.turn === state.turn?.key) return undefined;
   const turn =
     facts.turn === undefined ? turnAround(state, atMs) : state.turns.findLast(known => known.key === facts.turn);
@@ -140,6 +139,17 @@ function lateness(state: FoldState, at: At): At['late'] {
     (turn?.endMs !== undefined && (event.event_type === 'Prompt.Submitted' ? atMs < turn.endMs : atMs <= turn.endMs)) ||
     (facts.turn !== undefined && state.turn !== undefined && atMs < state.turn.startMs);
   return isOver ? { turn } : undefined;
+}
+
+/** It has ended, and its transcript tells of the time before; what still waits for its transcript is told it all. */
+function isSubagentOver(state: FoldState, id: string, atMs: number): boolean {
+  if (state.endedMs !== undefined && atMs <= state.endedMs) return true;
+  if (own(state.subagents, id) !== undefined) return false;
+  const endMs = state.subagentRuns.find(([known]) => known === id)?.[2];
+  return (
+    (endMs !== undefined && atMs <= endMs) ||
+    state.held.some(({ unread, span }) => unread && span.kind === 'subagent' && span.id === id)
+  );
 }
 
 /** Where an agent has no ids of turns, what its transcript tells belongs to the turn that ran then. */
@@ -502,8 +512,8 @@ function closeSubagent(
   closeActions(state, at, action => action.subagent === subagent.id, endMs, outcome === 'completed');
   delete state.subagents[subagent.id];
   const known = state.subagentRuns.find(([id]) => id === subagent.id);
-  if (known) known[1] += 1;
-  else state.subagentRuns.push([subagent.id, 1]);
+  if (known) known.splice(1, 2, known[1] + 1, endMs);
+  else state.subagentRuns.push([subagent.id, 1, endMs]);
   if (state.subagentRuns.length > OPEN_SUBAGENTS) state.subagentRuns.shift();
   const segment = state.segment?.number ?? 0;
   if (state.segment) state.segment.subagents += 1;

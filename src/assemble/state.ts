@@ -21,8 +21,8 @@ export interface FoldState {
   turns: KnownTurn[];
   actions: { [call: string]: OpenAction };
   subagents: { [id: string]: OpenSubagent };
-  /** How often a subagent has ended, of those known. */
-  subagentRuns: [id: string, runs: number][];
+  /** How often a subagent has ended, and when it last did, of those known. */
+  subagentRuns: [id: string, runs: number, endMs?: number][];
   /** Calls whose span has left, newest last. */
   leftCalls: string[];
   /** Launching calls by the subagent they started, as far as known, newest last. */

@@ -1,5 +1,6 @@
 /** Hooks of Codex and its rollouts together: one event for what both tell, and the outcome that hooks do not know. */
 import { join } from 'node:path';
+import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { patient } from '../../../src/transcripts/session.ts';
 import { START_MS } from '../../play.ts';
@@ -73,8 +74,12 @@ const childRows = (): object[] => [
   said(10.1, 'task_complete', { turn_id: 't1c', last_agent_message: 'seen' }),
 ];
 
-const hook = (seconds: number, event: string, fields: object = {}): void =>
-  house.hook(seconds, event, { transcript_path: main, model: 'gpt-5.5', permission_mode: 'default', ...fields });
+const hookOf = (seconds: number, event: string, fields: object = {}): [number, string, object] => [
+  seconds,
+  event,
+  { transcript_path: main, model: 'gpt-5.5', permission_mode: 'default', ...fields },
+];
+const hook = (...told: Parameters<typeof hookOf>): void => house.hook(...hookOf(...told));
 const turn = { turn_id: 't1' };
 const shell = (id: string, command: string): object => ({
   tool_name: 'Bash',
@@ -84,21 +89,24 @@ const shell = (id: string, command: string): object => ({
 const child = { turn_id: 't1c', agent_id: CHILD, agent_type: 'explorer' };
 const spawn = { tool_name: 'spawn_agent', tool_input: { agent_type: 'explorer' }, tool_use_id: 'c2' };
 
+const allHooks = (): [number, string, object][] => [
+  hookOf(1.01, 'SessionStart', { source: 'startup' }),
+  hookOf(1.02, 'UserPromptSubmit', { ...turn, prompt: 'go' }),
+  hookOf(3.05, 'PreToolUse', { ...turn, ...shell('c1', 'npm test') }),
+  hookOf(5, 'PostToolUse', { ...turn, ...shell('c1', 'npm test'), tool_response: 'canary' }),
+  hookOf(6.05, 'PreToolUse', { ...turn, ...spawn }),
+  hookOf(6.31, 'PostToolUse', { ...turn, ...spawn, tool_response: JSON.stringify({ agent_id: CHILD }) }),
+  hookOf(6.4, 'SubagentStart', child),
+  hookOf(7.05, 'PreToolUse', { ...turn, ...shell('c3', 'rm -r dist') }),
+  hookOf(7.06, 'PermissionRequest', { ...turn, ...shell('', 'rm -r dist'), tool_use_id: undefined }),
+  hookOf(8.05, 'PreToolUse', { ...child, ...shell('c4', 'ls') }),
+  hookOf(8.4, 'PostToolUse', { ...child, ...shell('c4', 'ls'), tool_response: '' }),
+  hookOf(10.2, 'SubagentStop', { ...child, agent_transcript_path: childs, last_assistant_message: 'seen' }),
+  hookOf(12.2, 'Stop', { ...turn, stop_hook_active: false, last_assistant_message: 'done' }),
+  hookOf(20, 'SessionEnd', { reason: 'other' }),
+];
 function hooks(): void {
-  hook(1.01, 'SessionStart', { source: 'startup' });
-  hook(1.02, 'UserPromptSubmit', { ...turn, prompt: 'go' });
-  hook(3.05, 'PreToolUse', { ...turn, ...shell('c1', 'npm test') });
-  hook(5, 'PostToolUse', { ...turn, ...shell('c1', 'npm test'), tool_response: 'canary' });
-  hook(6.05, 'PreToolUse', { ...turn, ...spawn });
-  hook(6.31, 'PostToolUse', { ...turn, ...spawn, tool_response: JSON.stringify({ agent_id: CHILD }) });
-  hook(6.4, 'SubagentStart', child);
-  hook(7.05, 'PreToolUse', { ...turn, ...shell('c3', 'rm -r dist') });
-  hook(7.06, 'PermissionRequest', { ...turn, ...shell('', 'rm -r dist'), tool_use_id: undefined });
-  hook(8.05, 'PreToolUse', { ...child, ...shell('c4', 'ls') });
-  hook(8.4, 'PostToolUse', { ...child, ...shell('c4', 'ls'), tool_response: '' });
-  hook(10.2, 'SubagentStop', { ...child, agent_transcript_path: childs, last_assistant_message: 'seen' });
-  hook(12.2, 'Stop', { ...turn, stop_hook_active: false, last_assistant_message: 'done' });
-  hook(20, 'SessionEnd', { reason: 'other' });
+  for (const each of allHooks()) house.hook(...each);
 }
 
 test('hooks and rollouts make one tree, with the outcomes of the rollout and every token once', () => {
@@ -152,4 +160,53 @@ test.each([2, 3, 5])('a rollout that is written while %i rounds pass tells the s
   expect(tokensOf(house.spans())).toEqual({ calls: 6, input: 39_100, output: 211 });
   const turns = house.spans().filter(span => span.kind === 'turn');
   expect(turns).toMatchObject([{ usage: { calls: 4, input: 38_000 }, failed: 1, denied: 1, complete: true }]);
+});
+
+test('however hooks and rollouts fall into rounds, the whole is the same', () => {
+  const whole = (): string[] => [
+    ...house.spans().flatMap(span => (span.kind === 'action' ? [`${span.call} ${span.outcome}`] : [])),
+    ...house
+      .spans()
+      .flatMap(span => (span.kind === 'turn' ? [`turn ${span.turn} ${span.outcome} ${span.failed}`] : [])),
+    ...house.spans().flatMap(span => (span.kind === 'subagent' ? [`subagent ${span.id} ${span.outcome}`] : [])),
+    JSON.stringify(tokensOf(house.spans())),
+  ];
+  const share = fc.double({ min: 0, max: 1, noNaN: true });
+  fc.assert(
+    fc.property(fc.array(fc.tuple(share, share, share), { maxLength: 3 }), cuts => {
+      house.close();
+      house = openHouse('codex', ROOT);
+      const day = join(house.home, '.codex/sessions/2026/03/02');
+      main = join(day, `rollout-2026-03-02T10-00-00-${ROOT}.jsonl`);
+      childs = join(day, `rollout-2026-03-02T10-00-06-${CHILD}.jsonl`);
+      const rest = { hooks: allHooks(), main: mainRows(), child: childRows() };
+      // The file is there before the first call is.
+      house.write(main, ...rest.main.splice(0, 1));
+      const take = <T>(list: T[], part: number): T[] => list.splice(0, Math.round(list.length * part));
+      let waiting: readonly string[] = [];
+      for (const [i, [ofHooks, ofMain, ofChild]] of [...cuts, [1, 1, 1] as const].entries()) {
+        house.write(main, ...take(rest.main, ofMain));
+        house.write(childs, ...take(rest.child, ofChild));
+        for (const each of take(rest.hooks, ofHooks)) house.hook(...each);
+        const nowMs = START_MS + 21_000 + i * 1_000;
+        waiting = house.round({ nowMs, waits: patient, due: { waiting } }).waiting;
+      }
+      expect(waiting).toEqual([]);
+      expect(whole().sort()).toEqual(
+        [
+          'c1 failure',
+          'c2 success',
+          'c3 denied',
+          'c4 success',
+          'turn t1 completed 1',
+          `subagent ${CHILD} completed`,
+          JSON.stringify({ calls: 6, input: 39_100, output: 211 }),
+        ].sort(),
+      );
+      const ids = house.events().map(event => event.event_id);
+      expect(new Set(ids).size).toBe(ids.length);
+      for (const span of house.spans()) expect(span.endMs).toBeGreaterThanOrEqual(span.startMs);
+    }),
+    { numRuns: 8 },
+  );
 });
