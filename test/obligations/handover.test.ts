@@ -154,7 +154,7 @@ it(`R12 a newer version comes while an older lingers (seed ${seed})`, { timeout:
     linger(house, '/usr/bin/env');
     await call(at, 'by-the-newer');
     await arrives(at, 'by-the-newer', 10_000);
-    await pause(1_000);
+    await pause(300);
     expect(ownerOf(house)?.version).toBe(later);
     tell(at, 'a newer version while an older lingers', ['by-the-older', 'by-the-newer'], 'handed over within a round');
   } finally {
