@@ -1,0 +1,224 @@
+/**
+ * How risky an action is, by rules alone: no clock, no model, no network. It is looked at before redaction; only the score, the level
+ * and the factors stay. No rule holds: no risk is stated, since nothing is known of it.
+ */
+import type { Action, Fields, Risk, RiskLevel } from '../../event/event.ts';
+import { placesOf, plainPath } from './places.ts';
+import { type Rule, rules, type Want } from './rules.ts';
+import { statementsOf, subjectsOfShell, urlFields } from './runs.ts';
+import type { Field, Subject, SubjectKind } from './subject.ts';
+
+/** Whether a pattern is somewhere in a text. */
+export type Pattern = (text: string) => boolean;
+
+/** A rule made ready: patterns are compiled. */
+interface Ready {
+  rule: Rule;
+  when: Check[];
+  unless: Check[];
+}
+interface Check {
+  field: Field;
+  words: ReadonlySet<string>;
+  patterns: readonly Pattern[];
+}
+
+export type RuleSet = {
+  readonly [on in SubjectKind]?: { always: readonly Ready[]; byProgram: ReadonlyMap<string, readonly Ready[]> };
+};
+
+/** A rule's own pattern is as it was written; where it is somebody else's, `compile` is an engine that cannot hang. */
+export function ruleSet(from: readonly Rule[], compile: (pattern: string, flags: string) => Pattern): RuleSet {
+  const set: { [on in SubjectKind]?: { always: Ready[]; byProgram: Map<string, Ready[]> } } = {};
+  for (const rule of from) {
+    const ready: Ready = { rule, when: checksOf(rule.when, compile), unless: checksOf(rule.unless, compile) };
+    const here = set[rule.on] ?? { always: [], byProgram: new Map<string, Ready[]>() };
+    set[rule.on] = here;
+    const program = ready.when.find(({ field, patterns }) => field === 'program' && patterns.length === 0);
+    if (program === undefined) here.always.push(ready);
+    else for (const name of program.words) here.byProgram.set(name, [...(here.byProgram.get(name) ?? []), ready]);
+  }
+  return set;
+}
+
+function checksOf(wants: Rule['when'], compile: (pattern: string, flags: string) => Pattern): Check[] {
+  return Object.entries(wants ?? {}).flatMap(([field, want]) => {
+    if (want === undefined) return [];
+    const words = new Set<string>();
+    const patterns: Pattern[] = [];
+    for (const each of listed(want)) {
+      const [, pattern, flags = ''] = /^\/([\s\S]+)\/(i?)$/.exec(each) ?? [];
+      if (pattern === undefined) words.add(each);
+      else patterns.push(compile(pattern, flags));
+    }
+    return [{ field: field as Field, words, patterns }];
+  });
+}
+
+const listed = (want: Want): readonly string[] => (typeof want === 'string' ? [want] : want);
+
+/** What ships here is known not to hang. */
+const native = (pattern: string, flags: string): Pattern => {
+  const compiled = new RegExp(pattern, flags);
+  return text => compiled.test(text);
+};
+
+export const builtIn: RuleSet = ruleSet(rules, native);
+
+/** The rules that ship, with other scores or without some of them. */
+export const builtInWith = (overrides: { readonly [id: string]: number | 'off' }): RuleSet =>
+  ruleSet(
+    rules.flatMap(rule => {
+      const score = Object.hasOwn(overrides, rule.id) ? overrides[rule.id] : undefined;
+      return score === 'off' ? [] : [{ ...rule, score: score ?? rule.score }];
+    }),
+    native,
+  );
+
+export interface Looked {
+  action: Action;
+  /** Where the agent works. */
+  cwd?: string | undefined;
+  mode?: string | undefined;
+  server?: string | undefined;
+}
+
+/** The rules that hold, highest score first. */
+export function rulesOf(looked: Looked, sets: readonly RuleSet[] = [builtIn]): Rule[] {
+  const found = new Map<string, Rule>();
+  for (const subject of subjectsOf(looked)) {
+    for (const set of sets) {
+      const here = set[subject.on];
+      if (here === undefined) continue;
+      for (const ready of here.always) if (holds(ready, subject)) found.set(ready.rule.id, ready.rule);
+      for (const program of here.byProgram.size > 0 ? (subject.fields.program ?? []) : []) {
+        for (const ready of here.byProgram.get(program) ?? []) {
+          if (holds(ready, subject)) found.set(ready.rule.id, ready.rule);
+        }
+      }
+    }
+  }
+  return [...found.values()].sort((a, b) => b.score - a.score || (a.id < b.id ? -1 : 1));
+}
+
+/** Each further factor adds so much to the highest score. */
+const FURTHER = 5;
+
+export function riskOf(looked: Looked, sets?: readonly RuleSet[]): Risk | undefined {
+  const held = rulesOf(looked, sets).filter(rule => rule.score > 0);
+  const [highest] = held;
+  if (highest === undefined) return undefined;
+  const factors = [...new Set(held.map(rule => rule.factor))];
+  const score = Math.min(100, highest.score + FURTHER * (factors.length - 1));
+  return { score, level: levelOf(score), factors: factors.slice(0, MOST_FACTORS) };
+}
+
+const MOST_FACTORS = 16;
+
+/** From which score on a level begins. */
+export const levels: readonly (readonly [level: RiskLevel, from: number])[] = [
+  ['critical', 85],
+  ['high', 60],
+  ['medium', 30],
+  ['low', 0],
+];
+
+const levelOf = (score: number): RiskLevel => levels.find(([, from]) => score >= from)?.[0] ?? 'low';
+
+const holds = ({ when, unless }: Ready, subject: Subject): boolean =>
+  when.every(check => isSaid(check, subject)) && !unless.some(check => isSaid(check, subject));
+
+const isSaid = ({ field, words, patterns }: Check, { fields }: Subject): boolean =>
+  (fields[field] ?? []).some(value => words.has(value) || patterns.some(pattern => pattern(value)));
+
+// ---------------------------------------------------------------- what an action does
+
+const PATHS = [
+  'file_path',
+  'filePath',
+  'path',
+  'absolute_path',
+  'target_file',
+  'notebook_path',
+  'filename',
+  'file',
+  'uri',
+];
+const STATEMENTS = ['sql', 'query', 'statement', 'statements', 'queries'];
+/** Texts beyond are not looked at: a file that is written may be long. */
+const LONGEST_TEXT = 65_536;
+const MOST_TEXTS = 64;
+
+function subjectsOf({ action, cwd, mode, server }: Looked): Subject[] {
+  const { name = '', input = {} } = action;
+  const subjects: Subject[] = [];
+  const command = name === 'shell' ? commandOf(input) : undefined;
+  if (command !== undefined) subjects.push(...subjectsOfShell(command, cwd));
+  const isMcp = name.startsWith('mcp:');
+  const tool = isMcp ? plainTool(name.slice(4)) : '';
+  if (isMcp) {
+    subjects.push({ on: 'mcp', fields: { tool: [tool], server: server === undefined ? [] : [server] } });
+    for (const text of textsAt(input, STATEMENTS)) subjects.push(...statementsOf(text));
+  }
+  const isWrite =
+    /^(?:write_file|code_edit|write_code)$/.test(name) || /(?:^|_)(?:write|edit|create|append)_file/.test(tool);
+  const isRead = /^(?:read_file|read_code)$/.test(name) || /(?:^|_)(?:read|get)_(?:\w+_)?file/.test(tool);
+  if (isRead || isWrite) {
+    for (const path of textsAt(input, PATHS)) {
+      const fields = {
+        path: [plainPath(path, cwd)],
+        place: placesOf(path, cwd, cwd),
+        program: ['action'],
+        by: ['action'],
+      };
+      subjects.push({ on: isWrite ? 'write' : 'read', fields: isWrite ? { ...fields, how: ['replace'] } : fields });
+    }
+  }
+  if (name !== 'shell' && name !== 'web_search') {
+    for (const url of textsAt(input, ['url', 'urls', 'uri'])) {
+      if (/^[a-z]+:\/\//i.test(url) && !url.startsWith('file:'))
+        subjects.push({ on: 'url', fields: urlFields(url, 'action') });
+    }
+  }
+  for (const text of textsIn(input)) subjects.push({ on: 'text', fields: { text: [text] } });
+  // A mode is no risk by itself, where nothing is done.
+  if (mode !== undefined) subjects.push({ on: 'mode', fields: { mode: [mode] } });
+  return subjects;
+}
+
+/** A line for a shell; or the words of a program, which need none. */
+function commandOf(input: Fields): string | undefined {
+  const said = input.command ?? input.cmd ?? input.script;
+  if (typeof said === 'string') return said;
+  if (!Array.isArray(said)) return undefined;
+  return said.map(word => `'${String(word).replaceAll("'", "'\\''")}'`).join(' ');
+}
+
+const plainTool = (tool: string): string =>
+  tool
+    .slice(0, 256)
+    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replace(/[^A-Za-z0-9]+/g, '_')
+    .toLowerCase();
+
+function textsAt(input: Fields, keys: readonly string[]): string[] {
+  return keys.flatMap(key => {
+    const value = input[key];
+    const texts = Array.isArray(value) ? value.slice(0, MOST_TEXTS) : [value];
+    return texts.filter(text => typeof text === 'string').map(text => text.slice(0, LONGEST_TEXT));
+  });
+}
+
+/** All texts, however deep, as far as there are not too many. */
+function textsIn(input: Fields): string[] {
+  const found: string[] = [];
+  const queue: unknown[] = [input];
+  for (let at = 0; at < queue.length && found.length < MOST_TEXTS; at += 1) {
+    const value = queue[at];
+    if (typeof value === 'string') found.push(value.slice(0, LONGEST_TEXT));
+    else if (typeof value === 'object' && value !== null && queue.length < 1_000) {
+      for (const part of Object.values(value).slice(0, MOST_TEXTS)) queue.push(part);
+    }
+  }
+  return found;
+}

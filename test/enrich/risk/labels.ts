@@ -1,0 +1,28 @@
+/** The labelled actions; how they are written stands in labels/README.md. */
+import { readFileSync } from 'node:fs';
+import type { Action } from '../../../src/event/event.ts';
+
+export interface Label {
+  line: string;
+  factor: string | undefined;
+  action: Action;
+}
+
+export function labelsOf(half: 'seen' | 'unseen'): Label[] {
+  const text = readFileSync(new URL(`labels/${half}.labels`, import.meta.url), 'utf8');
+  const entries: string[] = [];
+  for (const line of text.split('\n')) {
+    const more = /^ {2}\| ?(.*)$/.exec(line)?.[1];
+    if (more !== undefined) entries.push(`${entries.pop()}\n${more}`);
+    else if (line !== '' && !line.startsWith('#')) entries.push(line);
+  }
+  return entries.map(labelOf);
+}
+
+function labelOf(line: string): Label {
+  const [, factor, sign, rest = ''] = /^(?:risky ([A-Z_]+)|fine) ([$@]) ([\s\S]*)$/.exec(line) ?? [];
+  if (sign === '$') return { line, factor, action: { name: 'shell', input: { command: rest } } };
+  const [, name, input = ''] = /^(\S+) (\{.*\})$/.exec(rest) ?? [];
+  if (sign === undefined || name === undefined) throw new Error(`no label: ${line}`);
+  return { line, factor, action: { name, input: JSON.parse(input) } };
+}
