@@ -363,7 +363,7 @@ const isBuiltIn = (agent: string, tool: string): boolean => Object.hasOwn(agentN
 function yieldOf({ state, spans, records }: Gain, destination: Destination, logsSinceMs: number): Yield {
   return {
     spans: destination.signals.traces ? spans : [],
-    records: destination.signals.logs ? records.filter(({ event }) => Date.parse(event.timestamp) >= logsSinceMs) : [],
+    records: destination.signals.logs ? recordsSince(logsSinceMs, records) : [],
     facts: {
       agent: state.agent,
       session: state.session,
@@ -376,6 +376,12 @@ function yieldOf({ state, spans, records }: Gain, destination: Destination, logs
     sampler: state.pinned.sampler,
   };
 }
+
+/** Where all of them leave, nothing is asked of each. */
+const recordsSince = (sinceMs: number, records: FinishedRecord[]): FinishedRecord[] =>
+  sinceMs === Number.NEGATIVE_INFINITY
+    ? records
+    : records.filter(({ event }) => Date.parse(event.timestamp) >= sinceMs);
 
 /** The store gives copies, so what a lost round changed is changed nowhere. */
 export const recalled = (store: Pick<Store, 'session'>, key: string): SessionState | undefined =>

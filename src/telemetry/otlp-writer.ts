@@ -135,12 +135,30 @@ function writeRecord(record: ReadableLogRecord): void {
 function attributes(tag: number, of: { readonly [name: string]: Value }): void {
   for (const name in of) {
     const start = open(tag, 1);
-    textField(0x0a, name);
+    nameField(name);
     const inner = open(0x12, 1);
     value(of[name]);
     close(inner, 1);
     close(start, 1);
   }
+}
+
+/** Names come from a small set, so their bytes are kept; of names that people choose only as many. */
+const MOST_NAMES = 1_024;
+const names = new Map<string, Uint8Array>();
+
+function nameField(name: string): void {
+  const known = names.get(name);
+  if (known === undefined) {
+    const start = at;
+    textField(0x0a, name);
+    if (names.size < MOST_NAMES) names.set(name, Uint8Array.prototype.slice.call(bytes, start, at));
+    return;
+  }
+  const { length } = known;
+  need(length);
+  for (let i = 0; i < length; i += 1) bytes[at + i] = known[i] as number;
+  at += length;
 }
 
 function value(of: Value): void {
