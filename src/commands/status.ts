@@ -101,7 +101,7 @@ function isDiskFull(folder: string): boolean {
 }
 
 function textOf(books: StatusBooks, state: string, atWork: boolean): string {
-  const { fragments, destinations } = books;
+  const { fragments, transcripts, destinations } = books;
   const reasons = (counts: Readonly<Record<string, number>>): string => {
     const said = Object.entries(counts).map(([reason, count]) => `${count} ${reason}`);
     return said.length > 0 ? said.join(', ') : '0';
@@ -121,6 +121,14 @@ function textOf(books: StatusBooks, state: string, atWork: boolean): string {
       ['delivery', atWork ? 'at work' : 'not running (a hook starts it)'],
     ])}`,
     table(rows),
+    ...(transcripts.read === 0
+      ? []
+      : [
+          table([
+            ['', 'read', 'journaled', 'known already'],
+            ['transcripts', String(transcripts.read), String(transcripts.journaled), String(transcripts.duplicate)],
+          ]),
+        ]),
   ];
   if (destinations.length === 0)
     lines.push('No destination: sessions are kept in the journal only.\n  next: otel-hooks config\n');

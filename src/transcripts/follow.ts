@@ -27,7 +27,7 @@ export interface Following {
   tell(told: Told, from: { atMs: number | undefined; subagent: string | undefined; isAgain: boolean }): void;
   /** The id of a main file's first row. */
   origin(id: string): void;
-  odd(kind: Oddity | 'reader_failed' | 'large_document'): void;
+  odd(kind: Oddity | 'reader_failed' | 'large_document' | 'large_file'): void;
 }
 
 export interface Followed {
@@ -40,6 +40,7 @@ export interface Followed {
 }
 
 const LARGEST_DOCUMENT = 64 * 1024 * 1024;
+const LARGEST_FILE = 4 * 1024 * 1024 * 1024;
 /** A database empties its log at some 4 MB. */
 const LARGEST_COMPANION = 8 * 1024 * 1024;
 const MOST_FILES = 2_000;
@@ -57,6 +58,12 @@ export function follow(following: Following): Followed {
     const name = file.session === undefined ? file.path : `${file.path}#${file.session}`;
     const known = state.files[name] ?? { at: 0, memory: {}, again: state.isAgain && Number.MAX_SAFE_INTEGER };
     state.files[name] = known;
+    if (read.format === 'lines' && stat.sizeBytes > LARGEST_FILE) {
+      // No session writes so much: whatever this is, nobody is kept busy by it.
+      if (known.version === undefined) following.odd('large_file');
+      known.version = 'large';
+      continue;
+    }
     if (read.format === 'document') readDocument(following, read, file, known, stat);
     else if (stat.sizeBytes !== known.at || known.at === 0) {
       const cursor = cursorAt(following, read, file, known, stat);

@@ -146,6 +146,8 @@ test('import says what would come, then brings it, then nothing more', async () 
   const again = await otel('import', transcript, '--json');
   expect(JSON.parse(again.out)).toMatchObject({ sessions: [{ events: 0, spans: 0 }], read: 0 });
   expect(tokensOf(spans())).toEqual({ calls: 5, input: 16_050, output: 35 });
+  const status = await otel('status');
+  expect(status.out).toMatch(/^transcripts +\d+ +\d+ +0$/m);
 });
 
 test('import takes its words seriously', async () => {

@@ -1,6 +1,6 @@
 /** Files as they should not be: giants, pipes, links, damage, copies of others, agents' files that nobody named. */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
@@ -77,6 +77,17 @@ describe('what is no plain file', () => {
     house.hook(4, 'Stop', { prompt_id: 'p2' });
     house.round();
     expect(house.spans().map(span => span.kind)).toEqual(['turn', 'turn']);
+  });
+
+  test('a file of many gigabytes keeps nobody busy, and is counted once', () => {
+    house.write(house.main, ...oneTurn('p1', 1));
+    truncateSync(house.main, 5 * 1024 * 1024 * 1024);
+    for (const prompt of ['p1', 'p2']) {
+      house.hook(1, 'UserPromptSubmit', { prompt_id: prompt, prompt: 'please' });
+      house.hook(2, 'Stop', { prompt_id: prompt });
+      house.round();
+    }
+    expect(house.ledger()).toMatchObject({ counters: { 'odd.transcript_large_file': 1 }, transcripts: { read: 0 } });
   });
 
   test('a device, a relative path and a name with NUL are not there', () => {
