@@ -99,6 +99,7 @@ import {
 } from './files.ts';
 import { makeFolder } from './folder.ts';
 import { increase, type Ledger, parseLedger, readLedger, serializeLedger } from './ledger.ts';
+import { quarantinePath } from './quarantine.ts';
 
 /** What a round does to the folder; all paths are relative to it. */
 export interface Effect {
@@ -268,7 +269,7 @@ function apply(disk: Disk, manifest: Manifest, lines: Uint8Array): 'done' | 'ove
   for (const path of manifest.settled) unlinkIfThere(disk, path);
   for (const path of manifest.eaten) unlinkIfThere(disk, path);
   if (disk.fsync) for (const touched of foldersOf(manifest)) syncFolder(disk, touched);
-  const isOurs = renameIfThere(disk, `${staged}.ledger`, 'ledger.json');
+  const isOurs = renameOver(disk, `${staged}.ledger`, 'ledger.json');
   syncFolder(disk, '');
   discard(disk, folder);
   return isOurs ? 'done' : 'overtaken';
@@ -288,7 +289,18 @@ function writeLines(disk: Disk, n: number, path: string, offset: number, bytes: 
 
 /** A staged file that is gone was placed before; one whose target folder is missing was not. */
 function place(disk: Disk, from: string, to: string): void {
-  while (!renameIfThere(disk, from, to) && exists(disk, from)) makeFolder(disk, parent(to));
+  while (!renameOver(disk, from, to) && exists(disk, from)) makeFolder(disk, parent(to));
+}
+
+/** A folder that somebody made in a file's place would keep every round from it: it is set aside. */
+function renameOver(disk: Disk, from: string, to: string): boolean {
+  try {
+    return renameIfThere(disk, from, to);
+  } catch (error) {
+    if (!isFolder(disk, to) || isFolder(disk, from)) throw error;
+    renameIfThere(disk, to, quarantinePath('not-a-file', `${to}.${disk.nonce()}`));
+    return renameIfThere(disk, from, to);
+  }
 }
 
 function setAside(disk: Disk, { from, to, isOdd }: Move): void {

@@ -350,6 +350,18 @@ describe('a round', () => {
     expect(fs.readFileSync(join(root, 'victim'), 'utf8')).toBe('victim');
   });
 
+  it('sets a folder aside that somebody made in the place of a file', () => {
+    const store = open();
+    store.commit({ documents: [{ name: 'd1', value: 1 }] });
+    for (const name of ['ledger.json', 'documents/d1.json']) {
+      fs.unlinkSync(join(folder, name));
+      fs.mkdirSync(join(folder, name, 'mine'), { recursive: true });
+    }
+    expect(open().commit({ documents: [{ name: 'd1', value: 2 }] })).toBe('committed');
+    expect(open().document('d1')).toBe(2);
+    expect(listed('quarantine').filter(name => name.startsWith('not-a-file.'))).toHaveLength(2);
+  });
+
   it('keeps the whole lines of a journal that was cut short', () => {
     const store = open();
     store.commit({ journal: [{ key: 'k1', lines: 'one\ntwo\n' }], sessions: [{ key: 'k1', state: 1 }] });
