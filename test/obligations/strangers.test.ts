@@ -93,10 +93,18 @@ const kinds: Record<string, Kind> = {
     fs.writeFileSync(join(path, 'mine'), 'mine');
   },
   'a file': path => fs.writeFileSync(path, 'mine'),
+  "somebody else's folder": path => {
+    fs.mkdirSync(path, { mode: 0o777 });
+    fs.chownSync(path, 54_321, 54_321);
+  },
+  "somebody else's file": path => {
+    fs.writeFileSync(path, 'theirs');
+    fs.chownSync(path, 54_321, 54_321);
+  },
   // Reading it never ends.
   'an endless device': path => void execFileSync('mknod', [path, 'c', '1', '5']),
 };
-const ofRoot = ['an endless device'];
+const ofRoot = ['an endless device', "somebody else's folder", "somebody else's file"];
 
 interface Case {
   kind: string;
