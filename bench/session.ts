@@ -121,7 +121,7 @@ function begin(name: string, url: string): Life {
         const fragments = Array.from({ length: count }, () => fragmentOf(hooks.next().value, url));
         const isLast = at + count >= events;
         const done = await timed(async () => {
-          const { round } = roundOf(store, { fragments, rejects: [] }, {}, worldIn(folder));
+          const { round } = roundOf(store, { fragments, rejects: [] }, {}, worldIn(folder, fragments.at(-1)?.atMs));
           // They were never in the inbox.
           if (store.commit({ ...round, eaten: [] }) !== 'committed') throw new Error('a round was lost');
           ship();

@@ -6,6 +6,8 @@ import type { SessionState } from '../../src/drain/session.ts';
 import type { Fields } from '../../src/event/event.ts';
 import { encodeFragment, type Fragment } from '../../src/hook/fragment.ts';
 import type { RoundWorld } from '../../src/round.ts';
+import { diskEyes } from '../../src/transcripts/eyes.ts';
+import { impatient } from '../../src/transcripts/session.ts';
 
 export const START_MS = Date.UTC(2026, 2, 2, 9);
 /** As deliver takes them. */
@@ -18,7 +20,8 @@ const limits: SessionState['pinned']['limits'] = {
   log: { attributes: 128 },
 };
 
-export const worldIn = (home: string): RoundWorld => ({
+/** No transcript is there, and nobody waits for one: what hooks say is settled at each edge. */
+export const worldIn = (home: string, nowMs = START_MS): RoundWorld => ({
   env: {},
   home,
   platform: process.platform,
@@ -26,7 +29,9 @@ export const worldIn = (home: string): RoundWorld => ({
   configFile: undefined,
   installation: 'bench',
   hashKey: 'bench',
-  nowMs: START_MS,
+  nowMs,
+  eyes: diskEyes(),
+  waits: impatient,
 });
 
 export const pinned = (destination: string): SessionState['pinned'] => ({
