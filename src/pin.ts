@@ -5,6 +5,7 @@ import { loadConfig } from './config/files.ts';
 import type { Opening } from './drain/drain.ts';
 import type { Pinned } from './drain/session.ts';
 import type { Fragment } from './hook/fragment.ts';
+import { riskSettings } from './own-rules.ts';
 import type { Problem } from './problem.ts';
 import { resourceAttributes } from './telemetry/resource.ts';
 
@@ -41,6 +42,7 @@ export function pin(opening: Opening, fragment: Pick<Fragment, 'header'>, where:
   const { provider } = fragment.header;
   const { destinations, problems } = provider === undefined ? all : narrow(all.destinations, provider);
   const { values } = config;
+  const risk = riskSettings(config);
   return {
     pinned: {
       destinations: destinations.map(destination => destination.id),
@@ -54,9 +56,10 @@ export function pin(opening: Opening, fragment: Pick<Fragment, 'header'>, where:
       caller: callerOf(fragment.header.TRACEPARENT, values['trace.traceparent']),
       sampler: config.sampler,
       limits: config.limits,
+      ...(risk.settings === undefined ? {} : { risk: risk.settings }),
     },
     destinations,
-    problems: [...config.problems, ...all.problems, ...(problems === all.problems ? [] : problems)],
+    problems: [...config.problems, ...all.problems, ...(problems === all.problems ? [] : problems), ...risk.problems],
   };
 }
 

@@ -13,6 +13,7 @@ import { newSession, type SessionState } from './drain/session.ts';
 import type { Event } from './event/event.ts';
 import type { Fragment } from './hook/fragment.ts';
 import { keyedHash } from './lib/hash.ts';
+import { judgeRisk } from './own-rules.ts';
 import { pin, type Surroundings } from './pin.ts';
 import type { Problem } from './problem.ts';
 import { accountsOf, type DestinationAccounts, increase, type Ledger } from './store/ledger.ts';
@@ -120,6 +121,7 @@ export function roundOf(
     const told = drain(fragment, {
       agents,
       hash,
+      risk: judgeRisk,
       before(state, _agent, atMs) {
         if (readerFor(state)?.read(atMs).isMore) more.add(state.key);
       },
@@ -228,6 +230,7 @@ function transcriptWorld(
     home,
     env,
     hash,
+    risk: judgeRisk,
     nowMs,
     waits,
     budget: { bytes: TRANSCRIPT_BYTES },

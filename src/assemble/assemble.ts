@@ -593,6 +593,7 @@ function afterAction(state: FoldState, at: At, data: DataOf<'Action.After'>): vo
   // Some agents name the server only between the call's beginning and its end.
   if (action.mcpServer === undefined || action.mcpServer === 'unknown')
     action.mcpServer = facts.mcp?.server ?? action.mcpServer;
+  action.risk = higher(action.risk, at.event.risk);
   const denied = data.decision?.outcome === 'deny';
   if (denied) action.decision = decisionOf('deny', facts);
   const launched = facts.launches?.id;

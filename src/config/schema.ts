@@ -5,6 +5,7 @@
  * off it, so a setting is added by adding one entry here.
  */
 import * as z from 'zod';
+import { fields, type SubjectKind, subjectKinds } from '../enrich/risk/subject.ts';
 import { parsePairs } from './pairs.ts';
 
 /** How a variable's text becomes a value; files and flags bring values of their own. */
@@ -40,6 +41,18 @@ const exporters = z
     value => wordsOf(value).every(word => ['otlp', 'console', 'none'].includes(word)),
     'names an exporter other than otlp, console and none',
   );
+
+const want = z.union([z.string().max(2_000), z.array(z.string().max(2_000)).max(200)]);
+const wants = z.partialRecord(z.enum(Object.keys(fields) as [keyof typeof fields]), want);
+const ownRule = z.strictObject({
+  id: z.string().regex(/^[\w.:-]{1,64}$/),
+  on: z.enum(Object.keys(subjectKinds) as [SubjectKind]),
+  when: wants.optional(),
+  unless: wants.optional(),
+  score: z.int().min(0).max(100),
+  factor: z.string().regex(/^[A-Z][A-Z0-9_]{1,39}$/),
+  why: z.string().max(500),
+});
 
 export const signals = ['traces', 'metrics', 'logs'] as const;
 export type OtlpSignal = (typeof signals)[number];
@@ -254,6 +267,19 @@ export const settings = {
     default: 'link',
     variables: ['OTEL_PROPAGATORS'],
     project: true,
+  }),
+  'risk.enabled': setting(z.boolean(), {
+    about: 'False: no risk of actions is computed. What others state of it still counts.',
+    text: 'boolean',
+    default: true,
+  }),
+  'risk.rules': setting(z.array(ownRule).max(500), {
+    about: 'Rules of your own, beside those that ship; docs/risk.md says how one is written. Patterns are RE2.',
+    text: 'list',
+  }),
+  'risk.overrides': setting(z.record(z.string(), z.union([z.int().min(0).max(100), z.literal('off')])), {
+    about: 'Other scores for rules that ship, by their ids; `off` takes one away.',
+    text: 'pairs',
   }),
   'limits.attribute_count': limit('Most attributes of a span or record.', ['OTEL_ATTRIBUTE_COUNT_LIMIT'], 128),
   'limits.attribute_value_length': limit('Longest text of an attribute, in characters. Unset: 2,048 bytes.', [

@@ -7,6 +7,7 @@ import { toldEvent, toldMetric } from '../agents/extras.ts';
 import { memoryOver } from '../agents/memory.ts';
 import { executableOf } from '../enrich/action-facts.ts';
 import { type Hash, redact, word } from '../enrich/redact.ts';
+import type { Looked } from '../enrich/risk/risk.ts';
 import {
   type Body,
   type Event,
@@ -46,9 +47,13 @@ export interface Opening {
   cwd: string | undefined;
 }
 
+export type Judge = (state: SessionState, looked: Looked) => Risk | undefined;
+
 export interface Drain {
   agents: readonly Agent[];
   hash: Hash;
+  /** How risky an action is, looked at as the agent said it; without it no risk is stated but what others state. */
+  risk?: Judge | undefined;
   /** The session that a fragment belongs to; a new one is pinned to its configuration here. */
   session(opening: Opening, fragment: Fragment): SessionState;
   /** Before an edge hook's own events: what the session's transcripts tell up to here comes first. */
@@ -190,7 +195,7 @@ function sourceOf(item: Item, fragment: Fragment, agents: readonly Agent[]): Ite
 }
 
 /** Adds the item's events to its session; answers how many of them the session has had. */
-function addTo(part: Part, source: ItemSource, fragment: Fragment, { hash, before }: Drain): number {
+function addTo(part: Part, source: ItemSource, fragment: Fragment, { hash, before, risk }: Drain): number {
   const { state, events } = part;
   const { native, teller, who } = source;
   const atMs = settleClock(state, fragment);
@@ -226,7 +231,7 @@ function addTo(part: Part, source: ItemSource, fragment: Fragment, { hash, befor
       traceparent: fragment.header.TRACEPARENT,
       id: teller === 'agent-hooks' && UUID.test(id ?? '') ? id?.toLowerCase() : undefined,
       ours: reading.ours,
-      risk: reading.risk,
+      risk: reading.risk ?? judged(state, reading, risk, source.cwd),
     });
     if (event === undefined) {
       duplicates += 1;
@@ -247,6 +252,7 @@ export interface Telling {
   /** The time of a reading without one. */
   atMs: number;
   hash: Hash;
+  risk?: Judge | undefined;
   /** Ids beyond those that the state remembers, where a file is read once more. */
   journaled?: ReadonlySet<string> | undefined;
 }
@@ -255,7 +261,7 @@ export interface Telling {
 export function tellTranscript(
   state: SessionState,
   reading: TranscriptReading,
-  { atMs, hash, journaled }: Telling,
+  { atMs, hash, risk, journaled }: Telling,
 ): { event: Event } | { known: string } {
   const session = boundId(reading.subagent) ?? state.session;
   const id = eventId(state, session, reading.event_type, reading.key);
@@ -278,6 +284,7 @@ export function tellTranscript(
     traceparent: undefined,
     id,
     ours: true,
+    risk: judged(state, reading, risk, undefined),
   });
   return event === undefined ? known : { event };
 }
@@ -318,6 +325,22 @@ export function idsIn(journal: string): Set<string> {
   const found = new Set<string>();
   for (const [, id = ''] of journal.matchAll(/"event_id":"([0-9a-f-]{36})"/g)) found.add(shortOf(id));
   return found;
+}
+
+/** The risk of an action, before anything of it is left out; other events have none. */
+function judged(
+  state: SessionState,
+  { event_type, data, facts }: Reading,
+  judge: Judge | undefined,
+  cwd: string | undefined,
+): Risk | undefined {
+  if (judge === undefined || event_type.startsWith('vendor.') || !('action' in data) || !isFields(data.action)) return;
+  return judge(state, {
+    action: data.action,
+    cwd: cwd ?? state.transcripts?.cwd,
+    mode: facts?.permission_mode,
+    server: facts?.mcp?.server,
+  });
 }
 
 /** The last word on a session's files counts: a resumed session may go on in another one. */

@@ -4,6 +4,7 @@ import type { Agent } from '../agents/contract.ts';
 import type { Remembered } from '../agents/memory.ts';
 import { type FoldState, openFold } from '../assemble/state.ts';
 import type { Limits, Sampler } from '../config/config.ts';
+import type { Rule } from '../enrich/risk/rules.ts';
 import { hexDigest } from '../lib/hash.ts';
 
 /** What a session's first event decided for all of it. */
@@ -17,6 +18,14 @@ export interface Pinned {
   caller: { policy: 'link' | 'parent'; traceId: string; spanId: string } | undefined;
   sampler: Sampler;
   limits: Limits;
+  /** What is set of risk; absent: the rules that ship, as they are. */
+  risk?: RiskSettings | undefined;
+}
+
+export interface RiskSettings {
+  enabled: boolean;
+  rules: readonly Rule[];
+  overrides: { readonly [id: string]: number | 'off' };
 }
 
 /** How far the session's transcripts were read. */

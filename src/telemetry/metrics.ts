@@ -14,7 +14,7 @@ import {
   type ResourceMetrics,
 } from '@opentelemetry/sdk-metrics';
 import type { ChatSpan, FinishedSpan } from '../assemble/finished.ts';
-import { type Event, factsOf, isVendor } from '../event/event.ts';
+import { type Event, factsOf, isVendor, type RiskLevel } from '../event/event.ts';
 import { development, type MetricId, type MetricName, metrics, operations, ours, stable } from './names.ts';
 import { instrumentationScope, metricResource, type Plain, resourceOf } from './resource.ts';
 import { hrTime } from './spans.ts';
@@ -133,6 +133,7 @@ function fromEvent(event: Event, known: Known): Increment[] {
               facts?.tool,
               facts?.mcp !== undefined,
               known,
+              event.risk?.level,
             ),
           ];
     default:
@@ -183,7 +184,26 @@ function fromSpan(span: FinishedSpan, agent: string, known: Known, provider: str
       const counted =
         decision === undefined || decision.outcome === 'ask'
           ? []
-          : [decided(decision.outcome, decision.source, span.tool, span.mcpServer !== undefined, known)];
+          : [
+              decided(
+                decision.outcome,
+                decision.source,
+                span.tool,
+                span.mcpServer !== undefined,
+                known,
+                span.risk?.level,
+              ),
+            ];
+      if (span.risk?.score !== undefined) {
+        counted.push({
+          metric: 'riskScore',
+          attributes: {
+            [development.toolName]: toolOnMetrics(span.tool, span.mcpServer !== undefined, known),
+            ...(decision === undefined ? {} : { [ours.decisionOutcome]: decision.outcome }),
+          },
+          value: span.risk.score,
+        });
+      }
       return span.outcome === 'denied' || span.duration === 'none' ? counted : [duration, ...counted];
     }
   }
@@ -202,8 +222,16 @@ const errorKinds = new Set([
 const toolOnMetrics = (tool: string, mcp: boolean, known: Known): string =>
   mcp ? 'mcp' : known(tool) ? tool : 'custom';
 
-function decided(outcome: string, source: string, tool: string | undefined, mcp: boolean, known: Known): Increment {
+function decided(
+  outcome: string,
+  source: string,
+  tool: string | undefined,
+  mcp: boolean,
+  known: Known,
+  risk: RiskLevel | undefined,
+): Increment {
   return one('decisions', {
+    ...(risk === undefined ? {} : { [ours.riskLevel]: risk }),
     [ours.decisionOutcome]: outcome,
     [ours.decisionSource]: source,
     [development.toolName]: tool === undefined ? 'custom' : toolOnMetrics(tool, mcp, known),

@@ -164,6 +164,12 @@ export const metrics = {
     unit: '{decision}',
     description: 'Decisions on actions, by outcome and by who took them.',
   },
+  riskScore: {
+    name: 'agent_hooks.risk.score',
+    unit: '1',
+    description: 'Risk of actions, where one is stated.',
+    bounds: [10, 20, 30, 40, 50, 60, 70, 80, 90, 100],
+  },
   compactions: {
     name: 'agent_hooks.context.compactions',
     unit: '{compaction}',

@@ -81,10 +81,14 @@ const HISTORY =
   /^~\/\.(?:bash_history|zsh_history|zhistory|sh_history|python_history|local\/share\/fish\/fish_history)$/;
 const AGENT_SETTINGS = /(?:^|\/)\.(?!vscode\/|idea\/)[a-z][\w-]*\/(?:settings(?:\.local)?|hooks|permissions)\.json$/;
 
+/** No system has longer ones. */
+const LONGEST_PATH = 1_024;
+
 /** One spelling of a path: absolute where that is known, homes as `~`, no `.` and `..`. */
 export function plainPath(path: string, cwd: string | undefined): string {
   const said = homed(
     path
+      .slice(0, LONGEST_PATH)
       .trim()
       .replace(/^file:\/\//, '')
       .replaceAll('\\', '/'),
@@ -98,7 +102,7 @@ export function plainPath(path: string, cwd: string | undefined): string {
     if (part === '..' && last !== undefined && last !== '..' && last !== '~') parts.pop();
     else if (part !== '..' || !whole.startsWith('/')) parts.push(part);
   }
-  return (whole.startsWith('/') ? '/' : '') + parts.join('/');
+  return ((whole.startsWith('/') ? '/' : '') + parts.join('/')).slice(0, LONGEST_PATH);
 }
 
 const homed = (path: string): string => path.replace(HOME, '~').replace(/^\$(?:HOME|USERPROFILE)(?=\/|$)/, '~');

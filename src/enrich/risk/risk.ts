@@ -63,7 +63,13 @@ const native = (pattern: string, flags: string): Pattern => {
   return text => compiled.test(text);
 };
 
-export const builtIn: RuleSet = ruleSet(rules, native);
+let shipped: RuleSet | undefined;
+
+/** Made when it is first asked for: a process that has nothing to look at need not pay for it. */
+export function builtIn(): RuleSet {
+  shipped ??= ruleSet(rules, native);
+  return shipped;
+}
 
 /** The rules that ship, with other scores or without some of them. */
 export const builtInWith = (overrides: { readonly [id: string]: number | 'off' }): RuleSet =>
@@ -84,7 +90,7 @@ export interface Looked {
 }
 
 /** The rules that hold, highest score first. */
-export function rulesOf(looked: Looked, sets: readonly RuleSet[] = [builtIn]): Rule[] {
+export function rulesOf(looked: Looked, sets: readonly RuleSet[] = [builtIn()]): Rule[] {
   const found = new Map<string, Rule>();
   for (const subject of subjectsOf(looked)) {
     for (const set of sets) {

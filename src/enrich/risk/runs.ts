@@ -30,8 +30,16 @@ interface Walk {
 }
 
 const DEEPEST = 6;
+/**
+ * Patterns that look behind and ahead may go over a line more than once: what they get to see is short, so that no line takes long.
+ */
+const LONGEST_LINE = 512;
+const LONGEST_WORD = 4_096;
+const LONGEST_STATEMENT = 8_192;
+const MOST_WORDS = 256;
+const MOST_NEIGHBOURS = 8;
 /** More commands than any line of sense has; the rest is not looked at. */
-const MOST_SUBJECTS = 2_000;
+const MOST_SUBJECTS = 1_000;
 
 export function subjectsOfShell(text: string, workspace: string | undefined): Subject[] {
   const walk: Walk = { subjects: [], workspace, cwd: undefined, fetched: new Set(), functions: new Set(), depth: 0 };
@@ -45,8 +53,8 @@ function merged(flows: readonly Flow[]): Flow {
   const all = nothing();
   for (const flow of flows) {
     for (const tag of flow.tags) all.tags.add(tag);
-    all.paths.push(...flow.paths);
-    all.programs.push(...flow.programs);
+    all.paths = [...all.paths, ...flow.paths].slice(0, MOST_WORDS);
+    all.programs = [...all.programs, ...flow.programs].slice(-MOST_NEIGHBOURS);
     if (flow.text !== undefined) all.text = all.text === undefined ? flow.text : `${all.text}\n${flow.text}`;
   }
   return all;
@@ -60,7 +68,7 @@ function walkScript(script: Script, walk: Walk, input: Flow): Flow {
     const names = pipeline.map(command => command.words[0]?.text ?? '');
     for (const [at, command] of pipeline.entries()) {
       if (walk.subjects.length > MOST_SUBJECTS) return merged(out);
-      flow = walkCommand(command, walk, flow, names.slice(at + 1));
+      flow = walkCommand(command, walk, flow, names.slice(at + 1, at + 1 + MOST_NEIGHBOURS));
     }
     const [first, second] = names;
     if (first !== undefined && first === second && walk.functions.has(first)) {
@@ -101,7 +109,7 @@ function walkCommand(command: Command, walk: Walk, piped: Flow, to: readonly str
 }
 
 function note(walk: Walk, on: Subject['on'], fields: Subject['fields']): void {
-  walk.subjects.push({ on, fields });
+  if (walk.subjects.length <= MOST_SUBJECTS) walk.subjects.push({ on, fields });
 }
 
 // ---------------------------------------------------------------- one program
@@ -155,7 +163,7 @@ function run(
   to: readonly string[],
   isSudo: boolean,
 ): Flow {
-  const [first, ...rest] = given;
+  const [first, ...rest] = given.slice(0, MOST_WORDS);
   if (first === undefined) return input;
   const program = nameOf(first.text);
   const valued = Object.hasOwn(STARTERS, program) ? STARTERS[program] : undefined;
@@ -167,14 +175,14 @@ function run(
       return run([...started, ...more], inner, walk, input, to, isSudo || program === 'sudo' || program === 'doas');
     }
   }
-  const args = rest.map(word => word.text);
+  const args = rest.map(word => word.text.slice(0, LONGEST_WORD));
   const flags = args.flatMap(flagsOf);
   const operands = args.filter(arg => !arg.startsWith('-') || arg === '-');
   const executes = executed(program, first, rest, args, inner, walk, input);
   const cwd = walk.cwd;
   note(walk, 'command', {
     program: [program],
-    line: [[program, ...args.map(arg => (/\s/.test(arg) ? '…' : arg))].join(' ')],
+    line: [[program, ...args.map(arg => (/\s/.test(arg) ? '…' : arg))].join(' ').slice(0, LONGEST_LINE)],
     word: args,
     flag: flags,
     operand: operands,
@@ -311,7 +319,7 @@ function flowOf(
   input: Flow,
 ): Flow {
   const out = nothing();
-  out.programs = [...input.programs, program];
+  out.programs = [...input.programs, program].slice(-MOST_NEIGHBOURS);
   for (const tag of [...input.tags, ...inner.tags]) out.tags.add(tag);
   if (program === 'cd' || program === 'pushd') {
     const to = operands[0] ?? '~';
@@ -475,7 +483,7 @@ function sql(program: string, rest: readonly Word[], operands: readonly string[]
 
 /** Statements without what is quoted or commented in them. */
 export function statementsOf(text: string): Subject[] {
-  const plain = text.replace(/'[^']*'|--[^\n]*|\/\*[^*]*\*+(?:[^/*][^*]*\*+)*\//g, ' ');
+  const plain = text.slice(0, LONGEST_STATEMENT).replace(/'[^']*'|--[^\n]*|\/\*[^*]*\*+(?:[^/*][^*]*\*+)*\//g, ' ');
   return plain
     .split(';')
     .map(part => part.replace(/\s+/g, ' ').trim().toLowerCase())

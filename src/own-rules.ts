@@ -1,0 +1,106 @@
+/**
+ * Risk, by the settings of each session: the rules that ship with other scores where that is asked for, and people's own. Their patterns
+ * run on RE2, in time that grows with the text alone: whoever writes a bad one hurts nobody. That engine is a file of its own and is
+ * loaded when there is such a rule.
+ */
+import { createRequire } from 'node:module';
+import type { RE2JS } from 're2js';
+import type { Config } from './config/config.ts';
+import type { Judge } from './drain/drain.ts';
+import type { RiskSettings } from './drain/session.ts';
+import { builtInWith, type Pattern, type RuleSet, riskOf, ruleSet } from './enrich/risk/risk.ts';
+import { type Rule, rules } from './enrich/risk/rules.ts';
+import { nearest } from './lib/nearest.ts';
+import type { Problem } from './problem.ts';
+
+/** Where the engine lies: put in by the build; the package itself when run from source. */
+declare const __RE2__: readonly string[] | undefined;
+
+export const judgeRisk: Judge = ({ pinned: { risk } }, looked) => {
+  if (risk?.enabled === false) return undefined;
+  return riskOf(looked, risk === undefined ? undefined : setsOf(risk));
+};
+
+/** Settings come with each session's state, anew in each round; compiling is dear. */
+const ready = new Map<string, readonly RuleSet[]>();
+const MOST_READY = 16;
+
+function setsOf(settings: RiskSettings): readonly RuleSet[] {
+  const key = JSON.stringify(settings);
+  const known = ready.get(key);
+  if (known !== undefined) return known;
+  const { rules: own, overrides } = settings;
+  const usable = own.flatMap(rule => ('set' in prepared(rule) ? [rule] : []));
+  const sets = [builtInWith(overrides), ...(usable.length > 0 ? [ruleSet(usable, re2)] : [])];
+  if (ready.size >= MOST_READY) ready.clear();
+  ready.set(key, sets);
+  return sets;
+}
+
+/** Nothing is set: undefined. A rule that cannot be used costs itself. */
+export function riskSettings({ values }: Pick<Config, 'values'>): {
+  settings: RiskSettings | undefined;
+  problems: Problem[];
+} {
+  const enabled = values['risk.enabled'] ?? true;
+  const own = values['risk.rules'] ?? [];
+  const overrides = values['risk.overrides'] ?? {};
+  const problems: Problem[] = [];
+  if (enabled && own.length === 0 && Object.keys(overrides).length === 0) return { settings: undefined, problems };
+  const ids = rules.map(rule => rule.id);
+  for (const id of Object.keys(overrides)) {
+    if (ids.includes(id)) continue;
+    const like = nearest(id, ids);
+    const why = `there is no such rule${like === undefined ? '' : `; ${like} is one`}`;
+    problems.push({
+      code: 'config-value',
+      key: 'risk.overrides',
+      value: id,
+      why,
+      used: 'the others',
+    });
+  }
+  const kept: Rule[] = [];
+  for (const rule of own) {
+    const made = prepared(rule);
+    if ('set' in made) kept.push(rule);
+    else
+      problems.push({
+        code: 'config-value',
+        key: 'risk.rules',
+        value: rule.id,
+        why: made.why,
+        used: 'the others',
+      });
+  }
+  return { settings: { enabled, rules: kept, overrides }, problems };
+}
+
+function prepared(rule: Rule): { set: RuleSet } | { why: string } {
+  try {
+    return { set: ruleSet([rule], re2) };
+  } catch (error) {
+    return { why: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function re2(pattern: string, flags: string): Pattern {
+  const { RE2JS: engine } = loaded();
+  const compiled = engine.compile(pattern, flags === 'i' ? engine.CASE_INSENSITIVE : 0);
+  return text => compiled.matcher(text).find();
+}
+
+let module: { RE2JS: typeof RE2JS } | undefined;
+
+function loaded(): { RE2JS: typeof RE2JS } {
+  const load = createRequire(import.meta.url);
+  for (const place of typeof __RE2__ === 'undefined' ? ['re2js'] : __RE2__) {
+    try {
+      module ??= load(place) as { RE2JS: typeof RE2JS };
+    } catch {
+      // The commands lie one folder deeper than the program that hooks start.
+    }
+  }
+  if (module === undefined) throw new Error('the engine for patterns is not there');
+  return module;
+}

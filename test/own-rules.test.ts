@@ -1,0 +1,81 @@
+import { describe, expect, it } from 'vitest';
+import { resolve } from '../src/config/config.ts';
+import type { SessionState } from '../src/drain/session.ts';
+import { judgeRisk, riskSettings } from '../src/own-rules.ts';
+
+const config = (risk: unknown) =>
+  resolve({ global: { file: 'config.json', text: JSON.stringify({ risk }) }, env: {}, home: '/h', cwd: '/h' });
+
+function judge(risk: unknown, command: string) {
+  const { settings } = riskSettings(config(risk));
+  const state = { pinned: { risk: settings } } as unknown as SessionState;
+  return judgeRisk(state, { action: { name: 'shell', input: { command } } });
+}
+
+const rule = {
+  id: 'acme.prod',
+  on: 'command',
+  when: { line: '/--env[ =]prod/' },
+  score: 66,
+  factor: 'PRODUCTION',
+  why: 'it is live',
+};
+
+describe('risk by settings', () => {
+  it('keeps a session small where nothing is set', () => expect(riskSettings(config({})).settings).toBeUndefined());
+
+  it('adds rules of your own to those that ship', () => {
+    expect(judge({ rules: [rule] }, 'deploy --env=prod')).toEqual({
+      score: 66,
+      level: 'high',
+      factors: ['PRODUCTION'],
+    });
+    expect(judge({ rules: [rule] }, 'deploy --env=test')).toBeUndefined();
+    expect(judge({ rules: [rule] }, 'deploy --env=prod; rm -rf /')).toEqual({
+      score: 100,
+      level: 'critical',
+      factors: ['DESTRUCTIVE_OP', 'PRODUCTION'],
+    });
+  });
+
+  it('gives rules that ship another score, or takes them away', () => {
+    expect(judge({}, 'sudo ls')?.score).toBe(35);
+    expect(judge({ overrides: { 'privilege.sudo': 61 } }, 'sudo ls')).toMatchObject({ score: 61, level: 'high' });
+    expect(judge({ overrides: { 'privilege.sudo': 'off' } }, 'sudo ls')).toBeUndefined();
+  });
+
+  it('states none when it is off', () => expect(judge({ enabled: false }, 'rm -rf /')).toBeUndefined());
+
+  it('runs patterns in time that grows with the text alone', () => {
+    // A backtracking engine does not come back from this one.
+    const slow = { ...rule, when: { line: '/^x (a+)+b$/' } };
+    expect(judge({ rules: [slow] }, `x ${'a'.repeat(400)}`)).toBeUndefined();
+    expect(judge({ rules: [slow] }, `x ${'a'.repeat(400)}b`)?.factors).toEqual(['PRODUCTION']);
+  });
+
+  it('lets a rule that cannot be used cost itself alone', () => {
+    const bad = { ...rule, id: 'acme.bad', when: { line: '/(?=a)/' } };
+    const { settings, problems } = riskSettings(config({ rules: [bad, rule], overrides: { 'privilege.sud': 3 } }));
+    expect(settings?.rules.map(({ id }) => id)).toEqual(['acme.prod']);
+    expect(problems).toMatchObject([
+      {
+        code: 'config-value',
+        key: 'risk.overrides',
+        value: 'privilege.sud',
+        why: 'there is no such rule; privilege.sudo is one',
+      },
+      { code: 'config-value', key: 'risk.rules', value: 'acme.bad' },
+    ]);
+  });
+
+  it("takes no word of a project's file: its author is a stranger", () => {
+    const { values, problems } = resolve({
+      project: { file: '.otel-hooks.json', text: '{"risk":{"enabled":false}}', trusted: false },
+      env: {},
+      home: '/h',
+      cwd: '/h',
+    });
+    expect(values['risk.enabled']).toBe(true);
+    expect(problems.map(({ code }) => code)).toEqual(['config-untrusted']);
+  });
+});
