@@ -186,9 +186,10 @@ const about: { readonly [name: string]: string } = {
   [ours.decisionSource]:
     'Who decided: `user`, `classifier`, `config`, `hook`, `mode`, `policy`, `sandbox` or `unknown`',
   [ours.decisionBasis]: '`observed` when the agent said so, `inferred` when it follows from what it did next',
-  [ours.riskScore]: 'Risk from 0 to 100, where an event carries one',
+  [ours.riskScore]:
+    'Risk from 0 to 100, where one is stated or a rule holds (docs/risk.md); of a turn or session the highest of its actions',
   [ours.riskLevel]: '`low`, `medium`, `high` or `critical`',
-  [ours.riskFactors]: 'What makes it risky',
+  [ours.riskFactors]: 'What makes it risky, in words that docs/risk.md explains',
   [ours.promptLength]: 'Length of the prompt in characters',
   [ours.promptHash]: 'HMAC of the prompt under the key of the installation',
   [ours.promptFollowup]: 'Whether the prompt follows an earlier one',
@@ -400,10 +401,11 @@ function metricTable(): string[] {
   ];
 }
 
-/** Units in braces are annotations and leave no trace in the name. */
+/** Units in braces are annotations and leave no trace in the name; 1 leaves one in the names of gauges alone. */
 function prometheusName({ name, unit, bounds }: MetricName): string {
   const plain = name.replace(/[^a-zA-Z0-9_]/g, '_');
-  if (unit !== 's' && !/^\{.*\}$/.test(unit)) throw new Error(`no rule for the unit ${unit}`);
+  const isBare = /^\{.*\}$/.test(unit) || (unit === '1' && bounds !== undefined);
+  if (unit !== 's' && !isBare) throw new Error(`no rule for the unit ${unit}`);
   return `${plain}${unit === 's' ? '_seconds' : ''}${bounds ? '' : '_total'}`;
 }
 
