@@ -8,8 +8,9 @@ import type { RE2JS } from 're2js';
 import type { Config } from './config/config.ts';
 import type { Judge } from './drain/drain.ts';
 import type { RiskSettings } from './drain/session.ts';
-import { builtInWith, type Pattern, type RuleSet, riskOf, ruleSet } from './enrich/risk/risk.ts';
+import { builtInWith, type Looked, type Pattern, type RuleSet, riskOf, ruleSet } from './enrich/risk/risk.ts';
 import { type Rule, rules } from './enrich/risk/rules.ts';
+import type { Risk } from './event/event.ts';
 import { nearest } from './lib/nearest.ts';
 import type { Problem } from './problem.ts';
 
@@ -18,8 +19,29 @@ declare const __RE2__: readonly string[] | undefined;
 
 export const judgeRisk: Judge = ({ pinned: { risk } }, looked) => {
   if (risk?.enabled === false) return undefined;
-  return riskOf(looked, risk === undefined ? undefined : setsOf(risk));
+  const sets = risk === undefined ? shipped : setsOf(risk);
+  const key = likeness(looked);
+  if (key === undefined) return riskOf(looked, risk === undefined ? undefined : sets);
+  const known = judged.get(sets) ?? new Map<string, Risk | undefined>();
+  judged.set(sets, known);
+  if (known.has(key)) return known.get(key);
+  const found = riskOf(looked, risk === undefined ? undefined : sets);
+  if (known.size >= MOST_JUDGED) known.clear();
+  known.set(key, found);
+  return found;
 };
+
+/** Each command comes by twice, before and after, and the same ones come again all day. */
+const judged = new WeakMap<readonly RuleSet[], Map<string, Risk | undefined>>();
+const MOST_JUDGED = 500;
+/** Stands for the rules that ship, which are made when first asked for. */
+const shipped: readonly RuleSet[] = [];
+
+function likeness({ action: { name, input }, cwd, mode }: Looked): string | undefined {
+  if (name !== 'shell' || typeof input?.command !== 'string' || input.command.length > 2_000) return undefined;
+  const key = JSON.stringify([input, cwd, mode]);
+  return key.length > 8_000 ? undefined : key;
+}
 
 /** Settings come with each session's state, anew in each round; compiling is dear. */
 const ready = new Map<string, readonly RuleSet[]>();

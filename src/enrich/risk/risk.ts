@@ -34,11 +34,24 @@ export function ruleSet(from: readonly Rule[], compile: (pattern: string, flags:
     const ready: Ready = { rule, when: checksOf(rule.when, compile), unless: checksOf(rule.unless, compile) };
     const here = set[rule.on] ?? { always: [], byProgram: new Map<string, Ready[]>() };
     set[rule.on] = here;
-    const program = ready.when.find(({ field, patterns }) => field === 'program' && patterns.length === 0);
-    if (program === undefined) here.always.push(ready);
-    else for (const name of program.words) here.byProgram.set(name, [...(here.byProgram.get(name) ?? []), ready]);
+    const programs = programsOf(rule.when);
+    if (programs === undefined) here.always.push(ready);
+    else for (const name of programs) here.byProgram.set(name, [...(here.byProgram.get(name) ?? []), ready]);
   }
   return set;
+}
+
+/** A pattern of a line that begins with the names of programs, each whole. */
+const LED_BY_NAMES = /^\/\^(?:\(\?:([\w.|-]+)\)|([\w-]+)) .*\/$/s;
+
+/** The programs that a rule can hold for at all, where it says so: most rules need not be looked at for most commands. */
+function programsOf(when: Rule['when']): ReadonlySet<string> | undefined {
+  const { program, line } = when ?? {};
+  const names = listed(program ?? []);
+  if (names.length > 0 && names.every(name => !name.startsWith('/'))) return new Set(names);
+  const led = listed(line ?? []).map(pattern => LED_BY_NAMES.exec(pattern));
+  if (led.length === 0 || led.includes(null)) return undefined;
+  return new Set(led.flatMap(found => (found?.[1] ?? found?.[2] ?? '').split('|')));
 }
 
 function checksOf(wants: Rule['when'], compile: (pattern: string, flags: string) => Pattern): Check[] {
