@@ -1,7 +1,7 @@
 /** An OTLP/HTTP receiver for tests: remembers what came, answers as the test says, decodes what it took. */
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer, type ServerOptions } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { gunzipSync } from 'node:zlib';
@@ -62,6 +62,16 @@ export interface Collector {
   close(): Promise<void>;
 }
 
+/**
+ * A collector may stop and come back at its address, so nobody else may be given its port meanwhile: it lies below those
+ * that the system gives away, and each process has a range of its own.
+ */
+let given = 0;
+const nextPort = (): number => {
+  given += 1;
+  return 10_000 + ((process.pid * 41 + (given % 41)) % 20_000);
+};
+
 export async function startCollector(options: CollectorOptions = {}): Promise<Collector> {
   const requests: Received[] = [];
   const sockets = new Set<Socket>();
@@ -116,13 +126,28 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
     socket.on('error', () => undefined);
   });
   server.on('tlsClientError', () => undefined);
-  const listen = (at: number): Promise<void> => new Promise(resolve => server.listen(at, '127.0.0.1', resolve));
+  const listen = (at: number): Promise<void> =>
+    new Promise((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(at, '127.0.0.1', () => {
+        server.off('error', reject);
+        resolve();
+      });
+    });
   const stop = async (): Promise<void> => {
     for (const socket of sockets) socket.destroy();
     await new Promise<void>(resolve => server.close(() => resolve()));
   };
-  await listen(0);
-  const { port } = server.address() as AddressInfo;
+  let port = nextPort();
+  for (let tries = 0; ; tries += 1) {
+    try {
+      await listen(port);
+      break;
+    } catch (error) {
+      if (tries === 50) throw error;
+      port = nextPort();
+    }
+  }
 
   const collect = (signal: 'traces' | 'metrics' | 'logs', scopes: string, items: string): Collected[] =>
     requests
