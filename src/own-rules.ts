@@ -31,15 +31,16 @@ export const judgeRisk: Judge = ({ pinned: { risk } }, looked) => {
   return found;
 };
 
-/** Each command comes by twice, before and after, and the same ones come again all day. */
+/** Each action comes by twice, before and after, and the same ones come again all day. */
 const judged = new WeakMap<readonly RuleSet[], Map<string, Risk | undefined>>();
 const MOST_JUDGED = 500;
 /** Stands for the rules that ship, which are made when first asked for. */
 const shipped: readonly RuleSet[] = [];
 
-function likeness({ action: { name, input }, cwd, mode }: Looked): string | undefined {
-  if (name !== 'shell' || typeof input?.command !== 'string' || input.command.length > 2_000) return undefined;
-  const key = JSON.stringify([input, cwd, mode]);
+function likeness({ action: { name, input }, cwd, mode, server }: Looked): string | undefined {
+  const longest = input?.command ?? input?.content ?? input?.new_string;
+  if (typeof longest === 'string' && longest.length > 4_000) return undefined;
+  const key = JSON.stringify([name, input, cwd, mode, server]);
   return key.length > 8_000 ? undefined : key;
 }
 

@@ -2,7 +2,7 @@
  * What a shell's text makes run, and what that does as far as words tell: which program with which arguments, what it reads, writes,
  * deletes, fetches, sends and runs in turn. Programs that only start others (sudo, xargs, `sh -c`, ssh) are looked through.
  */
-import { placesOf, plainPath } from './places.ts';
+import { type Place, placesOf, plainPath } from './places.ts';
 import { type Command, readShell, type Script, type Word } from './shell.ts';
 import { SECRET_NAME, type Subject } from './subject.ts';
 
@@ -24,6 +24,7 @@ interface Walk {
   cwd: string | undefined;
   /** Files that were fetched before. */
   fetched: Set<string>;
+  places: Map<string, readonly Place[]>;
   /** Names of functions that are defined so far. */
   functions: Set<string>;
   depth: number;
@@ -42,14 +43,26 @@ const MOST_NEIGHBOURS = 8;
 const MOST_SUBJECTS = 1_000;
 
 export function subjectsOfShell(text: string, workspace: string | undefined): Subject[] {
-  const walk: Walk = { subjects: [], workspace, cwd: undefined, fetched: new Set(), functions: new Set(), depth: 0 };
+  const walk: Walk = {
+    subjects: [],
+    workspace,
+    cwd: undefined,
+    fetched: new Set(),
+    places: new Map(),
+    functions: new Set(),
+    depth: 0,
+  };
   walkScript(readShell(text), walk, nothing());
   return walk.subjects;
 }
 
+/** Read, never written. */
+const NOTHING: Flow = { tags: new Set(), text: undefined, paths: [], programs: [] };
 const nothing = (): Flow => ({ tags: new Set(), text: undefined, paths: [], programs: [] });
 
 function merged(flows: readonly Flow[]): Flow {
+  const [only] = flows;
+  if (only !== undefined && flows.length === 1) return only;
   const all = nothing();
   for (const flow of flows) {
     for (const tag of flow.tags) all.tags.add(tag);
@@ -81,7 +94,9 @@ function walkScript(script: Script, walk: Walk, input: Flow): Flow {
 
 function walkCommand(command: Command, walk: Walk, piped: Flow, to: readonly string[]): Flow {
   const inner = (words: readonly Word[]): Flow =>
-    merged(words.flatMap(word => word.inner.map(script => walkScript(script, { ...walk }, nothing()))));
+    words.every(word => word.inner.length === 0)
+      ? NOTHING
+      : merged(words.flatMap(word => word.inner.map(script => walkScript(script, { ...walk }, nothing()))));
   const fed: Flow[] = [piped];
   for (const { operator, target } of command.redirections) {
     const own = inner([target]);
@@ -108,8 +123,16 @@ function walkCommand(command: Command, walk: Walk, piped: Flow, to: readonly str
   return nothing();
 }
 
-function note(walk: Walk, on: Subject['on'], fields: Subject['fields']): void {
-  if (walk.subjects.length <= MOST_SUBJECTS) walk.subjects.push({ on, fields });
+/** What is read is looked at more than once. */
+function placesIn(path: string, walk: Walk): readonly Place[] {
+  const key = `${walk.cwd ?? ''}\0${path}`;
+  const known = walk.places.get(key) ?? placesOf(path, walk.cwd, walk.workspace);
+  walk.places.set(key, known);
+  return known;
+}
+
+function note(walk: Walk, on: Subject['on'], fields: Subject['fields'], places?: () => readonly Place[]): void {
+  if (walk.subjects.length <= MOST_SUBJECTS) walk.subjects.push({ on, fields, places });
 }
 
 // ---------------------------------------------------------------- one program
@@ -180,13 +203,12 @@ function run(
   const operands = args.filter(arg => !arg.startsWith('-') || arg === '-');
   const executes = executed(program, first, rest, args, inner, walk, input);
   const cwd = walk.cwd;
-  note(walk, 'command', {
+  const about: Subject['fields'] = {
     program: [program],
     line: [[program, ...args.map(arg => (/\s/.test(arg) ? '…' : arg))].join(' ').slice(0, LONGEST_LINE)],
     word: args,
     flag: flags,
     operand: operands,
-    place: operands.flatMap(operand => placesOf(operand, cwd, walk.workspace)),
     variable: rest.flatMap(word => word.variables),
     executes: [...executes],
     input: [...input.tags],
@@ -194,8 +216,10 @@ function run(
     from: input.programs,
     to: to.map(nameOf),
     by: isSudo ? ['sudo'] : [],
-  });
+  };
+  note(walk, 'command', about, () => operands.flatMap(operand => placesOf(operand, cwd, walk.workspace)));
   for (const arg of args) {
+    if (!arg.includes('://')) continue;
     for (const [url] of arg.matchAll(/\b[a-z][a-z0-9+.-]{1,20}:\/\/[^\s'"<>]+/gi))
       note(walk, 'url', urlFields(url, program));
   }
@@ -372,7 +396,7 @@ function flowOf(
   if (program === 'tee' && out.tags.has('download'))
     for (const file of operands) walk.fetched.add(plainPath(file, walk.cwd));
   if (READERS.has(program)) {
-    const read = operands.filter(operand => placesOf(operand, walk.cwd, walk.workspace).includes('secret'));
+    const read = operands.filter(operand => placesIn(operand, walk).includes('secret'));
     if (read.length > 0) out.tags.add('secret');
     if (operands.length > 0) out.tags.add('file');
   }
@@ -390,7 +414,7 @@ const READERS = new Set(
 const PATTERN_FIRST = /^(?:[ef]?grep|rg|ag|g?awk|sed|jq|yq)$/;
 
 function readFile(path: string, program: string, walk: Walk): Flow {
-  const places = placesOf(path, walk.cwd, walk.workspace);
+  const places = placesIn(path, walk);
   note(walk, 'read', { path: [plainPath(path, walk.cwd)], place: places, program: [program] });
   const flow = nothing();
   flow.tags.add('file');
@@ -399,13 +423,13 @@ function readFile(path: string, program: string, walk: Walk): Flow {
 }
 
 function writeFile(path: string, program: string, how: 'append' | 'replace', walk: Walk): void {
-  const fields = { path: [plainPath(path, walk.cwd)], place: placesOf(path, walk.cwd, walk.workspace) };
+  const fields = { path: [plainPath(path, walk.cwd)], place: placesIn(path, walk) };
   note(walk, 'write', { ...fields, program: [nameOf(program)], how: [how], by: ['shell'] });
 }
 
 function deleteFile(path: string, program: string, flags: readonly string[], walk: Walk): void {
   const how = flags.some(flag => /^(?:r|R|recursive)$/.test(flag)) ? 'recursive' : 'single';
-  const fields = { path: [plainPath(path, walk.cwd)], place: placesOf(path, walk.cwd, walk.workspace) };
+  const fields = { path: [plainPath(path, walk.cwd)], place: placesIn(path, walk) };
   note(walk, 'delete', { ...fields, program: [program], how: [how] });
 }
 
@@ -508,14 +532,14 @@ function sends(
   const what = new Set<string>();
   const attach = (path: string): void => {
     if (path === '-' || path === '/dev/stdin') for (const tag of ['input', ...input.tags]) what.add(tag);
-    else what.add(placesOf(path, walk.cwd, walk.workspace).includes('secret') ? 'secret' : 'file');
+    else what.add(placesIn(path, walk).includes('secret') ? 'secret' : 'file');
   };
   let hosts: string[] = [];
   if (/^(?:scp|rsync|sftp)$/.test(program)) {
     const target = operands.at(-1) ?? '';
     hosts = /^[^/]*:/.test(target) ? [target.split(':', 1)[0]?.split('@').pop() ?? ''] : [];
     for (const path of operands.slice(0, -1)) {
-      if (placesOf(path, walk.cwd, walk.workspace).includes('secret')) what.add('secret');
+      if (placesIn(path, walk).includes('secret')) what.add('secret');
     }
   } else if (/^(?:nc|ncat|netcat|socat|telnet)$/.test(program)) {
     hosts = operands

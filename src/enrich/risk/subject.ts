@@ -2,6 +2,8 @@
 export interface Subject {
   on: SubjectKind;
   fields: { readonly [field in Field]?: readonly string[] };
+  /** What kinds of places a command names, where that is asked: few rules do. */
+  places?: (() => readonly string[]) | undefined;
 }
 
 export const subjectKinds = {
