@@ -41,17 +41,63 @@ export function ruleSet(from: readonly Rule[], compile: (pattern: string, flags:
   return set;
 }
 
-/** A pattern of a line that begins with the names of programs, each whole. */
-const LED_BY_NAMES = /^\/\^(?:\(\?:([\w.|-]+)\)|([\w-]+)) .*\/$/s;
+/**
+ * The programs' names that a pattern of a line begins with, each whole: `^git `, `^(?:kubectl|oc) `, `^(?:ufw reset|halt)(?: |$)`. Undefined:
+ * it begins with something else, or with a part of a name.
+ */
+function leadsOf(pattern: string): string[] | undefined {
+  const [, body] = /^\/\^([\s\S]+)\/$/.exec(pattern) ?? [];
+  if (body === undefined) return undefined;
+  const { branches, tail } = body.startsWith('(?:') ? firstGroup(body) : { branches: [body], tail: '' };
+  if (isBranched(tail === '' ? (branches[0] ?? '') : tail)) return undefined;
+  const isClosed = /^(?: |\(\?: \|\$\)|\$)/.test(tail);
+  const leads = branches.map(branch => {
+    const [, name, rest = ''] = /^([\w-]+)([\s\S]*)$/.exec(branch) ?? [];
+    return rest.startsWith(' ') || (rest === '' && isClosed) ? name : undefined;
+  });
+  return leads.every(lead => lead !== undefined) ? leads : undefined;
+}
+
+/** Whether a text is one of several outside of all groups: then its beginning says nothing of the others. */
+function isBranched(text: string): boolean {
+  let depth = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const char = text[at];
+    if (char === '\\') at += 1;
+    else if (char === '(') depth += 1;
+    else if (char === ')') depth -= 1;
+    else if (char === '|' && depth === 0) return true;
+  }
+  return false;
+}
+
+/** The branches of the group that a pattern begins with, and what follows it. */
+function firstGroup(body: string): { branches: string[]; tail: string } {
+  const branches: string[] = [];
+  let start = 3;
+  let depth = 0;
+  for (let at = 3; at < body.length; at += 1) {
+    const char = body[at];
+    if (char === '\\') at += 1;
+    // A class may hold a bracket that opens nothing: such a pattern is looked at always.
+    else if (char === '[') break;
+    else if (char === '(') depth += 1;
+    else if (depth === 0 && (char === '|' || char === ')')) {
+      branches.push(body.slice(start, at));
+      start = at + 1;
+      if (char === ')') return { branches, tail: body.slice(start) };
+    } else if (char === ')') depth -= 1;
+  }
+  return { branches: [''], tail: '' };
+}
 
 /** The programs that a rule can hold for at all, where it says so: most rules need not be looked at for most commands. */
 function programsOf(when: Rule['when']): ReadonlySet<string> | undefined {
   const { program, line } = when ?? {};
   const names = listed(program ?? []);
   if (names.length > 0 && names.every(name => !name.startsWith('/'))) return new Set(names);
-  const led = listed(line ?? []).map(pattern => LED_BY_NAMES.exec(pattern));
-  if (led.length === 0 || led.includes(null)) return undefined;
-  return new Set(led.flatMap(found => (found?.[1] ?? found?.[2] ?? '').split('|')));
+  const led = listed(line ?? []).map(leadsOf);
+  return led.length === 0 || led.includes(undefined) ? undefined : new Set(led.flatMap(names => names ?? []));
 }
 
 function checksOf(wants: Rule['when'], compile: (pattern: string, flags: string) => Pattern): Check[] {
