@@ -231,10 +231,10 @@ function decided(
   risk: RiskLevel | undefined,
 ): Increment {
   return one('decisions', {
-    ...(risk === undefined ? {} : { [ours.riskLevel]: risk }),
     [ours.decisionOutcome]: outcome,
     [ours.decisionSource]: source,
     [development.toolName]: tool === undefined ? 'custom' : toolOnMetrics(tool, mcp, known),
+    ...(risk === undefined ? {} : { [ours.riskLevel]: risk }),
   });
 }
 
