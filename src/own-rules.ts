@@ -40,8 +40,13 @@ const shipped: readonly RuleSet[] = [];
 function likeness({ action: { name, input }, cwd, mode, server }: Looked): string | undefined {
   const longest = input?.command ?? input?.content ?? input?.new_string;
   if (typeof longest === 'string' && longest.length > 4_000) return undefined;
-  const key = JSON.stringify([name, input, cwd, mode, server]);
-  return key.length > 8_000 ? undefined : key;
+  try {
+    const key = JSON.stringify([name, input, cwd, mode, server]);
+    return key.length > 8_000 ? undefined : key;
+  } catch {
+    // Nested too deeply.
+    return undefined;
+  }
 }
 
 /** Settings come with each session's state, anew in each round; compiling is dear. */

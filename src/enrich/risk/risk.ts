@@ -3,6 +3,7 @@
  * and the factors stay. No rule holds: no risk is stated, since nothing is known of it.
  */
 import type { Action, Fields, Risk, RiskLevel } from '../../event/event.ts';
+import { isFields } from '../../lib/read.ts';
 import { placesOf, plainPath } from './places.ts';
 import { type Rule, rules, type Want } from './rules.ts';
 import { statementsOf, subjectsOfShell, urlFields } from './runs.ts';
@@ -230,7 +231,8 @@ const LONGEST_TEXT = 65_536;
 const MOST_TEXTS = 64;
 
 function subjectsOf({ action, cwd, mode, server }: Looked): Subject[] {
-  const { name = '', input = {} } = action;
+  const name = typeof action.name === 'string' ? action.name : '';
+  const input = isFields(action.input) ? action.input : {};
   const subjects: Subject[] = [];
   const command = name === 'shell' ? commandOf(input) : undefined;
   if (command !== undefined) subjects.push(...subjectsOfShell(command, cwd));
@@ -271,7 +273,7 @@ function commandOf(input: Fields): string | undefined {
   const said = input.command ?? input.cmd ?? input.script;
   if (typeof said === 'string') return said;
   if (!Array.isArray(said)) return undefined;
-  return said.map(word => `'${String(word).replaceAll("'", "'\\''")}'`).join(' ');
+  return said.map(word => `'${(typeof word === 'string' ? word : '').replaceAll("'", "'\\''")}'`).join(' ');
 }
 
 const plainTool = (tool: string): string =>
