@@ -396,7 +396,7 @@ async function filled(name: string, told: readonly Told[], answer?: (post: Post)
   const collector = await startCollector({ answer });
   const state = founded(join(folder, name.replaceAll(/[^0-9a-z]+/gi, '-')));
   fill(state, told, {
-    env: exporting(collector.url, isSlow.test(name) ? { OTEL_EXPORTER_OTLP_TIMEOUT: '1500' } : {}),
+    env: exporting(collector.url, { OTEL_EXPORTER_OTLP_TIMEOUT: isSlow.test(name) ? '1500' : '60000' }),
     random: randomOf(seed),
     startMs,
   });

@@ -89,7 +89,15 @@ export const quiet = (house: House): Promise<void> =>
 
 export async function vacate(house: House): Promise<void> {
   await quiet(house);
-  rmSync(house.folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+  // What a hook has just started may still be about to see that there is nothing to do.
+  for (let tries = 0; ; tries += 1) {
+    try {
+      return rmSync(house.folder, { recursive: true, force: true });
+    } catch (error) {
+      if (tries === 50) throw error;
+      await new Promise(resolve => setTimeout(resolve, 100));
+    }
+  }
 }
 
 export interface Ran {
