@@ -142,7 +142,10 @@ it(`R10 ${seeds} times, something in the state folder is damaged while bodies wa
         // A machine that forgot its own name gets a new one.
         const isRenamed = victim.endsWith('/installation.json');
         const changed = differences(received.hashes, expected).filter(id => !isRenamed || !received.hashes.has(id));
-        expect(changed, what).toEqual([]);
+        // A session's state that still reads well may say something else of its own spans, and of nobody else's.
+        const traces = new Set(changed.map(id => id.split(' ')[1]));
+        if (kind === 'sessions') expect(traces.size, what).toBeLessThanOrEqual(1);
+        else expect(changed, what).toEqual([]);
       }
       expect(imbalances(books), what).toEqual([]);
     } finally {
