@@ -34,7 +34,7 @@ const NODE_GATE = 1.1;
 const SH_BAR = 0.12;
 const SH_GATE = 0.15;
 const MOST_MORE_MB = 5;
-const ALLOWANCE = 1.12;
+const ALLOWANCE = 1.2;
 
 interface Variant {
   name: string;
