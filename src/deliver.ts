@@ -277,21 +277,28 @@ function turn(
     return true;
   } catch (error) {
     if (isDiskError(error)) throw error;
-    // Not the disk: something in here could not bear one of them. Half and half, down to the one; it alone is set aside.
-    const [only] = fragments;
-    if (only === undefined) {
-      const [key] = waiting;
-      if (key === undefined || waiting.length + silent.length > 1) {
-        for (const each of silent) turn(store, { fragments: [], rejects }, { silent: [each] }, options, report, nowMs);
-        for (const each of waiting)
-          turn(store, { fragments: [], rejects }, { waiting: [each] }, options, report, nowMs);
-        if (waiting.length + silent.length > 1) return true;
-        throw error;
+    // Not the disk: something in here could not bear one of them. What came first, so that nothing in it is blamed for a
+    // session that was only looked at; then each of these by itself.
+    const nothing = { fragments: [], rejects: [] };
+    const looks: Due[] = [...silent.map(key => ({ silent: [key] })), ...waiting.map(key => ({ waiting: [key] }))];
+    const hasCome = fragments.length + rejects.length > 0;
+    if (looks.length > 1 || (looks.length === 1 && hasCome)) {
+      let isDone = hasCome && turn(store, taken, {}, options, report, nowMs);
+      for (const look of looks) {
+        // Another owner came between: what we hold is offered again.
+        if (store.epoch !== epoch) return true;
+        isDone = turn(store, nothing, look, options, report, nowMs) || isDone;
       }
-      // Nothing of it is lost: it waits until it is looked for once more.
-      options.vigils.delete(key);
+      return isDone;
+    }
+    if (looks.length === 1) {
+      // Nothing of it is lost: it stays as it is until it is looked for once more.
+      for (const key of waiting) options.vigils.delete(key);
       return false;
     }
+    // Half and half, down to the one; it alone is set aside.
+    const [only] = fragments;
+    if (only === undefined) throw error;
     if (fragments.length === 1) {
       return turn(
         store,
@@ -303,8 +310,7 @@ function turn(
       );
     }
     const middle = Math.ceil(fragments.length / 2);
-    turn(store, { fragments: fragments.slice(0, middle), rejects }, due, options, report, nowMs);
-    // Another owner came between: what we hold is offered again.
+    turn(store, { fragments: fragments.slice(0, middle), rejects }, {}, options, report, nowMs);
     if (store.epoch !== epoch) return true;
     return turn(store, { fragments: fragments.slice(middle), rejects: [] }, {}, options, report, nowMs);
   }

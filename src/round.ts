@@ -7,6 +7,7 @@ import { isAbsent } from './agents/contract.ts';
 import { agentNamed, agents } from './agents/index.ts';
 import { awaited, isOpen, SETTLED, step, unread } from './assemble/assemble.ts';
 import type { FinishedRecord, FinishedSpan } from './assemble/finished.ts';
+import { isFold } from './assemble/state.ts';
 import type { Destination } from './config/destinations.ts';
 import { conclude, drain } from './drain/drain.ts';
 import { newSession, type SessionState } from './drain/session.ts';
@@ -250,7 +251,7 @@ export function waitingSessions(store: Store): string[] {
 /** Sessions that are open and silent, and tombstones whose time is over. */
 export function silentSessions(store: Store, nowMs: number): string[] {
   return store.sessions().filter(key => {
-    const state = store.session(key)?.state as SessionState | undefined;
+    const state = recalled(store, key);
     if (state === undefined) return false;
     return isForgotten(state, nowMs) || (isOpen(state.fold) && nowMs - state.arrivedMs > SILENCE_MS);
   });
@@ -387,5 +388,7 @@ const recordsSince = (sinceMs: number, records: FinishedRecord[]): FinishedRecor
     : records.filter(({ event }) => Date.parse(event.timestamp) >= sinceMs);
 
 /** The store gives copies, so what a lost round changed is changed nowhere. */
-export const recalled = (store: Pick<Store, 'session'>, key: string): SessionState | undefined =>
-  store.session(key)?.state as SessionState | undefined;
+export function recalled(store: Pick<Store, 'session'>, key: string): SessionState | undefined {
+  const state = store.session(key)?.state as SessionState | undefined;
+  return state !== undefined && isFold(state.fold) ? state : undefined;
+}

@@ -125,6 +125,26 @@ test('a silent session is ended by the drain, at its last sign of life', async (
   expect(types.filter(type => type === 'Session.Abort')).toHaveLength(1);
 });
 
+test.each([
+  ['cannot be ended', (fold: { [name: string]: unknown }) => ({ ...fold, subagents: { a: null } })],
+  ['has lost half of itself', ({ held: _held, actions: _actions, ...fold }: { [name: string]: unknown }) => fold],
+])('a silent session whose state %s costs nobody else anything', async (_, damaged) => {
+  hook({ hook_event_name: 'SessionStart', source: 'startup' });
+  hook({ hook_event_name: 'UserPromptSubmit', prompt_id: 'p1', prompt: 'x' });
+  await run();
+  const [file = ''] = readdirSync(join(state, 'sessions')).map(name => join(state, 'sessions', name));
+  const written = JSON.parse(readFileSync(file, 'utf8')) as { state: { fold: { [name: string]: unknown } } };
+  const { fold } = written.state;
+  expect(fold).toMatchObject({ held: [], actions: {}, subagents: {} });
+  writeFileSync(file, JSON.stringify({ ...written, state: { ...written.state, fold: damaged(fold) } }));
+  const others = ['SessionStart', 'UserPromptSubmit', 'Stop'];
+  for (const hook_event_name of others) hook({ session_id: 's-2', hook_event_name, prompt_id: 'p2', prompt: 'y' });
+  send('no JSON');
+  const { books } = await run(() => Date.now() + 2 * 3_600_000);
+  expect(books?.fragments).toMatchObject({ received: 6, journaled: 5, quarantined: 1, waiting: 0 });
+  expect(books && imbalances(books)).toEqual([]);
+});
+
 test('nothing to do: leaves at once, with balanced books', async () => {
   const { outcome, books } = await run();
   expect(outcome).toBe('done');

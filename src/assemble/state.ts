@@ -1,5 +1,7 @@
 /** What an open session remembers between rounds. JSON, bounded, with a version: it lies in the state folder. */
+
 import type { RiskLevel, TimeSource } from '../event/event.ts';
+import { isFields } from '../lib/read.ts';
 import type { FinishedDecision, FinishedSpan, Link, SpanKey, Sums } from './finished.ts';
 
 export interface FoldState {
@@ -159,3 +161,14 @@ export function openFold(agent: string, session: string, settles: FoldState['set
     lastMs: 0,
   };
 }
+
+const SHAPE = Object.entries(openFold('', '', { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' }));
+
+/** Does what was read back from a disk have every part that the fold reaches into? A session without goes on anew. */
+export const isFold = (value: unknown): value is FoldState =>
+  isFields(value) &&
+  SHAPE.every(([name, part]) => {
+    const found = value[name];
+    if (Array.isArray(part)) return Array.isArray(found);
+    return !isFields(part) || isFields(found);
+  });
