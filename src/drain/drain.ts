@@ -5,6 +5,7 @@
 import { type Agent, isAbsent, type Reading, type ToldFiles, type TranscriptReading } from '../agents/contract.ts';
 import { toldEvent, toldMetric } from '../agents/extras.ts';
 import { memoryOver } from '../agents/memory.ts';
+import { providerNamed } from '../agents/providers.ts';
 import { executableOf } from '../enrich/action-facts.ts';
 import { type Hash, redact, word } from '../enrich/redact.ts';
 import type { Looked } from '../enrich/risk/risk.ts';
@@ -494,6 +495,7 @@ function bound(facts: Facts): void {
     const value = facts[name];
     if (value !== undefined && !isId(value)) facts[name] = boundId(value);
   }
+  if (facts.provider !== undefined) facts.provider = providerNamed(facts.provider);
   const { mcp, over, launches } = facts;
   if (mcp) facts.mcp = { server: boundId(mcp.server) ?? '' };
   if (over) facts.over = over.map(call => boundId(call) ?? call);

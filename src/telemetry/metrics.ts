@@ -283,9 +283,9 @@ export function addTo(state: MetricState, resource: Plain, increments: readonly 
   const resourceKey = JSON.stringify(identity);
   state.resources[resourceKey] ??= { attributes: identity, series: {} };
   const all = state.resources[resourceKey].series;
-  const models = modelsIn(all);
+  const names = namesIn(all);
   for (const { metric, attributes: given, value } of increments) {
-    const attributes = boundModel(given, models);
+    const attributes = boundNames(given, names);
     const key = seriesKey({ metric, attributes });
     const bounds = boundsOf(metric);
     all[key] ??= { metric, attributes, startMs: nowMs, begun: false, now: zero(bounds), sent: zero(bounds) };
@@ -301,17 +301,22 @@ export function addTo(state: MetricState, resource: Plain, increments: readonly 
   state.version += 1;
 }
 
-/** Users may name models as they like: beyond so many they are one. */
-const MOST_MODELS = 50;
+/** Users may name models and their providers as they like: beyond so many they are one. */
+const MOST_NAMES = 50;
+const free = [development.requestModel, development.providerName] as const;
 
-const modelsIn = (series: { [key: string]: Series }): Set<string> =>
-  new Set(Object.values(series).flatMap(({ attributes }) => attributes[development.requestModel] ?? []));
+const namesIn = (series: { [key: string]: Series }): Set<string>[] =>
+  free.map(name => new Set(Object.values(series).flatMap(({ attributes }) => attributes[name] ?? [])));
 
-function boundModel(attributes: Plain, models: Set<string>): Plain {
-  const model = attributes[development.requestModel];
-  if (model === undefined || models.has(model)) return attributes;
-  if (models.size >= MOST_MODELS) return { ...attributes, [development.requestModel]: 'other' };
-  models.add(model);
+function boundNames(given: Plain, names: readonly Set<string>[]): Plain {
+  let attributes = given;
+  for (const [i, name] of free.entries()) {
+    const value = given[name];
+    const known = names[i];
+    if (value === undefined || known === undefined || known.has(value)) continue;
+    if (known.size >= MOST_NAMES) attributes = { ...attributes, [name]: 'other' };
+    else known.add(value);
+  }
   return attributes;
 }
 

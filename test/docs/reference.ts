@@ -122,7 +122,8 @@ const about: { readonly [name: string]: string } = {
   [development.conversationId]: 'The same as `session.id`, under the name that GenAI views look for',
   [development.operationName]: '`invoke_agent`, `execute_tool` or `chat`',
   [development.agentName]: 'The agent; for a subagent its kind',
-  [development.providerName]: "The provider of the agent's models, where the agent has one",
+  [development.providerName]:
+    "Who serves the agent's models, where that is known, by the conventions' names: `aws.bedrock`, however the agent calls it",
   [development.requestModel]: 'The model that the agent names',
   [development.responseModel]: 'The model that responded',
   [development.responseId]: "The provider's id of the response",

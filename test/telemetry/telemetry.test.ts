@@ -222,6 +222,19 @@ describe('metrics', () => {
     expect(valuesIn(encoded?.bodies[1]?.bytes)['agent_hooks.prompt.submitted']).toBe(1);
   });
 
+  test('names that people give their models and providers make so many series and no more', () => {
+    const state = noMetrics();
+    const increments = Array.from({ length: 80 }, (_, i) => ({
+      metric: 'inputTokens' as const,
+      attributes: { [development.requestModel]: 'm', [development.providerName]: `gateway-${i}` },
+      value: 1,
+    }));
+    addTo(state, resource, increments, START_MS);
+    const series = Object.values(state.resources).flatMap(each => Object.values(each.series));
+    expect(series.map(each => each.attributes[development.providerName])).toContain('other');
+    expect(series).toHaveLength(51);
+  });
+
   test('counters only grow, times only rise, whatever the clock does', () => {
     let state = counted(noMetrics());
     let lastMs = 0;

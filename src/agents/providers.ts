@@ -1,0 +1,49 @@
+/**
+ * Who serves a model: agents have words of their own, the semantic conventions (1.45) have the names that back ends and
+ * price tables know (`gen_ai.provider.name`). What is not here stays as the agent says it: the conventions' list is open.
+ */
+import { own } from '../lib/read.ts';
+
+/** By the agents' words in lower case. Ids of models.dev (OpenCode), of Cline, of Codex' `model_provider`; 2026-11-18. */
+const names: Readonly<Record<string, string>> = {
+  claude: 'anthropic',
+  'claude-code': 'anthropic',
+  'anthropic-vertex': 'gcp.vertex_ai',
+  'openai-native': 'openai',
+  'openai-codex': 'openai',
+  'openai-chatgpt': 'openai',
+  chatgpt: 'openai',
+  gemini: 'gcp.gemini',
+  'gemini-cli': 'gcp.gemini',
+  google: 'gcp.gemini',
+  vertex: 'gcp.vertex_ai',
+  vertexai: 'gcp.vertex_ai',
+  'google-vertex': 'gcp.vertex_ai',
+  'google-vertex-anthropic': 'gcp.vertex_ai',
+  bedrock: 'aws.bedrock',
+  'amazon-bedrock': 'aws.bedrock',
+  'aws-bedrock': 'aws.bedrock',
+  azure: 'azure.ai.openai',
+  'azure-openai': 'azure.ai.openai',
+  'azure-cognitive-services': 'azure.ai.openai',
+  'azure-foundry': 'azure.ai.inference',
+  xai: 'x_ai',
+  mistral: 'mistral_ai',
+  moonshot: 'moonshot_ai',
+  moonshotai: 'moonshot_ai',
+  'moonshotai-cn': 'moonshot_ai',
+  watsonx: 'ibm.watsonx.ai',
+  'perplexity-agent': 'perplexity',
+  'github-copilot': 'github',
+  'github-copilot-enterprise': 'github',
+  'github-models': 'github',
+  copilot: 'github',
+};
+
+/** The conventions' own names, which agents may spell with capitals. */
+const known = new Set([...Object.values(names), 'gcp.gen_ai', 'cohere', 'deepseek', 'groq']);
+
+export function providerNamed(said: string): string {
+  const lower = said.toLowerCase();
+  return own(names, lower) ?? (known.has(lower) ? lower : said);
+}
