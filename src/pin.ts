@@ -42,6 +42,7 @@ export function pin(opening: Opening, fragment: Pick<Fragment, 'header'>, where:
   const { provider } = fragment.header;
   const { destinations, problems } = provider === undefined ? all : narrow(all.destinations, provider);
   const { values } = config;
+  const { semconv = 'latest' } = values;
   const risk = riskSettings(config);
   return {
     pinned: {
@@ -56,6 +57,7 @@ export function pin(opening: Opening, fragment: Pick<Fragment, 'header'>, where:
       caller: callerOf(fragment.header.TRACEPARENT, values['trace.traceparent']),
       sampler: config.sampler,
       limits: config.limits,
+      ...(semconv === 'latest' ? {} : { semconv }),
       ...(risk.settings === undefined ? {} : { risk: risk.settings }),
     },
     destinations,

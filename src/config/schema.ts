@@ -61,6 +61,8 @@ const protocols = ['http/protobuf', 'http/json'] as const;
 type Protocol = (typeof protocols)[number];
 const compressions = ['gzip', 'none'] as const;
 const temporalities = ['cumulative', 'delta', 'lowmemory'] as const;
+const semconvs = ['latest', 'v1.36', 'both'] as const;
+export type Semconv = (typeof semconvs)[number];
 const samplers = [
   'always_on',
   'always_off',
@@ -231,6 +233,14 @@ export const settings = {
     text: 'number',
     default: 15_000,
     variables: ['OTEL_METRIC_EXPORT_INTERVAL'],
+  }),
+  semconv: setting<Semconv>(z.enum(semconvs), {
+    about:
+      'Names of the GenAI conventions: the newest, those of version 1.36 that many dashboards still ask for, or both, ' +
+      'where they differ.',
+    text: 'word',
+    default: 'latest',
+    project: true,
   }),
   'file.path': setting(path, {
     about: 'File that provider `file` appends to: one OTLP/JSON request a line.',

@@ -4,6 +4,7 @@ import type { Agent } from '../agents/contract.ts';
 import type { Remembered } from '../agents/memory.ts';
 import { type FoldState, openFold } from '../assemble/state.ts';
 import type { Limits, Sampler } from '../config/config.ts';
+import type { Semconv } from '../config/schema.ts';
 import type { Rule } from '../enrich/risk/rules.ts';
 import { hexDigest } from '../lib/hash.ts';
 
@@ -18,6 +19,8 @@ export interface Pinned {
   caller: { policy: 'link' | 'parent'; traceId: string; spanId: string } | undefined;
   sampler: Sampler;
   limits: Limits;
+  /** Which names of the GenAI conventions leave; absent: the newest. */
+  semconv?: Exclude<Semconv, 'latest'> | undefined;
   /** What is set of risk; absent: the rules that ship, as they are. */
   risk?: RiskSettings | undefined;
 }
