@@ -4,6 +4,7 @@
  */
 import type { Action, Fields, Risk, RiskLevel } from '../../event/event.ts';
 import { isFields } from '../../lib/read.ts';
+import { holdsSecret } from '../secrets.ts';
 import { placesOf, plainPath } from './places.ts';
 import { type Rule, rules, type Want } from './rules.ts';
 import { statementsOf, subjectsOfShell, urlFields } from './runs.ts';
@@ -202,8 +203,8 @@ function holds({ when, unless }: Ready, subject: Subject): boolean {
   return true;
 }
 
-function isSaid({ field, words, patterns }: Check, { fields, places }: Subject): boolean {
-  const values = fields[field] ?? (field === 'place' ? places?.() : undefined);
+function isSaid({ field, words, patterns }: Check, { fields, places, holds }: Subject): boolean {
+  const values = fields[field] ?? (field === 'place' ? places?.() : field === 'holds' ? holds?.() : undefined);
   if (values === undefined) return false;
   for (const value of values) {
     if (words.has(value)) return true;
@@ -262,7 +263,9 @@ function subjectsOf({ action, cwd, mode, server }: Looked): Subject[] {
         subjects.push({ on: 'url', fields: urlFields(url, 'action') });
     }
   }
-  for (const text of textsIn(input)) subjects.push({ on: 'text', fields: { text: [text] } });
+  for (const text of textsIn(input)) {
+    subjects.push({ on: 'text', fields: { text: [text] }, holds: () => (holdsSecret(text) ? ['secret'] : []) });
+  }
   // A mode is no risk by itself, where nothing is done.
   if (mode !== undefined) subjects.push({ on: 'mode', fields: { mode: [mode] } });
   return subjects;

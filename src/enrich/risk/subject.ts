@@ -4,6 +4,8 @@ export interface Subject {
   fields: { readonly [field in Field]?: readonly string[] };
   /** What kinds of places a command names, where that is asked: few rules do. */
   places?: (() => readonly string[]) | undefined;
+  /** What a text holds, likewise. */
+  holds?: (() => readonly string[]) | undefined;
 }
 
 export const subjectKinds = {
@@ -45,6 +47,7 @@ export const fields = {
   value: 'its value',
   statement: 'a statement in small letters, without what is quoted in it',
   text: 'the text',
+  holds: '`secret`, where the text has one of a kind that docs/privacy.md lists',
   tool: 'name of the tool in small letters, `_` between words',
   server: 'name of the server',
   mode: 'the mode, as the agent calls it',

@@ -1,0 +1,112 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { riskOf } from '../../src/enrich/risk/risk.ts';
+import { holdsSecret, secretKinds, withoutSecrets } from '../../src/enrich/secrets.ts';
+import { secretLike, secretsOf } from './secret-samples.ts';
+
+const ways: ((secret: string) => string)[] = [
+  secret => secret,
+  secret => `Use ${secret} for that, please.`,
+  secret => `KEY=${secret}\nOTHER=1`,
+  secret => JSON.stringify({ headers: { 'x-thing': secret }, list: [secret] }),
+  secret => `curl -H 'X-Thing: ${secret}' https://api.example.com/v1?a=${secret}`,
+  secret => `${'a '.repeat(5_000)}\n${secret}\n`,
+];
+
+describe('secrets in texts', () => {
+  it('are of more than forty kinds, each with its own name', () => {
+    expect(secretKinds.length).toBeGreaterThanOrEqual(40);
+    expect(new Set(secretKinds.map(kind => kind.id)).size).toBe(secretKinds.length);
+    for (const { id, like, hints } of secretKinds) {
+      expect(hints.length, id).toBeGreaterThan(0);
+      expect(secretsOf(1).find(each => each.id === id)?.secret, `${id} is no placeholder`).not.toBe(like);
+    }
+  });
+
+  it.each(secretKinds.map(kind => [kind.id, kind] as const))('%s: found wherever it stands', (id, { like }) => {
+    fc.assert(
+      fc.property(fc.infiniteStream(fc.nat(1_000_000)), fc.nat(ways.length - 1), (numbers, way) => {
+        const secret = secretLike(like, below => (numbers.next().value ?? 0) % below);
+        // What is left over by chance of so few characters says nothing.
+        const text = (ways[way] ?? String)(secret);
+        const left = withoutSecrets(text);
+        const body = secret.split('\n').find(line => line.length > 15 && !line.startsWith('-----')) ?? secret;
+        expect(left).not.toContain(body);
+        expect(left).toContain('[redacted:');
+      }),
+      { numRuns: 12 },
+    );
+    const secret = secretsOf(7).find(each => each.id === id)?.secret ?? '';
+    expect(withoutSecrets(`Use ${secret} now`)).toBe(
+      `Use ${id === 'azure-signature' ? '?sv=1&sig=' : ''}[redacted:${id}]${id === 'putty-key' ? '' : ' '}now`,
+    );
+  });
+
+  it('are what risk finds too', () => {
+    const missed = secretsOf(3).filter(({ secret }) => {
+      const risk = riskOf({
+        action: { name: 'write_file', input: { file_path: 'a.txt', content: `x = "${secret}"` } },
+      });
+      return !risk?.factors?.includes('SECRET_PATTERN');
+    });
+    expect(missed.map(({ id }) => id)).toEqual([]);
+  });
+
+  it.each([
+    ['postgres://admin:hunter22@db.example.com/shop', 'postgres://admin:[redacted:password]@db.example.com/shop'],
+    ['Authorization: Bearer abc123def456ghi', 'Authorization: Bearer [redacted:authorization]'],
+    ['Authorization: Basic YWxhZGRpbjpvcGVuc2VzYW1l1=', 'Authorization: Basic [redacted:authorization]'],
+    ['curl -u admin:hunter22 https://x.example', 'curl -u admin:[redacted:password] https://x.example'],
+    ['export DB_PASSWORD=hunter22', 'export DB_PASSWORD=[redacted:secret]'],
+    ['{"api_key": "hunter22x"}', '{"api_key": "[redacted:secret]"}'],
+    ['mysql --password hunter22 shop', 'mysql --password [redacted:secret] shop'],
+    ['client_secret: hunter-twenty-two', 'client_secret: [redacted:secret]'],
+    ['mail to ada.lovelace@example.com now', 'mail to [redacted:email] now'],
+    ['/home/ada/src/cart.ts and /Users/ada/x', '~/src/cart.ts and ~/x'],
+    ['C:\\Users\\Ada\\cart.ts', '~\\cart.ts'],
+    ['key q9Zk7vW3x8Lm2Pq5rT6yU1oN4bV0', 'key [redacted:random]'],
+  ])('%s', (text, left) => {
+    expect(withoutSecrets(text)).toBe(left);
+  });
+
+  it.each([
+    'const token = getToken(user);',
+    'password: string;',
+    'max_tokens: 4096, tokens: 128',
+    'token = process.env.GITHUB_TOKEN',
+    'echo $GITHUB_TOKEN and $API_KEY',
+    'git show 3f2a9b1c4d5e6f708192a3b4c5d6e7f801234567',
+    'session 123e4567-e89b-12d3-a456-426614174000',
+    'import { ReadableLogRecordAndSomeMoreWords2 } from "somewhere";',
+    'http://127.0.0.1:4318/v1/traces',
+    'src/components/ShoppingCartCheckoutButton.test.tsx',
+    'sk-learn is a library; ghp_ is a prefix; AKIA alone is none',
+    'a-very-long-branch-name-with-many-words-and-2-digits',
+    'the key-value store, risk-based, task-list',
+  ])('leaves what is none: %s', text => {
+    expect(withoutSecrets(text)).toBe(text);
+  });
+
+  it('are the same once and twice over', () => {
+    for (const { secret } of secretsOf(5)) {
+      const once = withoutSecrets(`a ${secret} b`);
+      expect(withoutSecrets(once)).toBe(once);
+    }
+  });
+
+  it('go by what people add, and stay where people allow it', () => {
+    const own = {
+      find: (text: string) => [...text.matchAll(/ACME-\d+/g)].map(m => [m.index, m.index + m[0].length] as const),
+      isAllowed: (secret: string) => secret.endsWith('@example.org') || secret === 'ACME-7',
+    };
+    expect(withoutSecrets('ACME-1 ACME-7 a@example.org a@example.com', own)).toBe(
+      '[redacted:own] ACME-7 a@example.org [redacted:email]',
+    );
+  });
+
+  it('are seen in names too', () => {
+    for (const { id, secret } of secretsOf(9)) if (!secret.includes('\n')) expect(holdsSecret(secret), id).toBe(true);
+    for (const name of ['Bash', 'mcp__github__create_issue', 'toolu_01A09q90qw90lq917835lq9', 'claude-sonnet-4-5'])
+      expect(holdsSecret(name), name).toBe(false);
+  });
+});
