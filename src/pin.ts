@@ -54,6 +54,7 @@ export function pin(opening: Opening, fragment: Pick<Fragment, 'header'>, where:
         installation: where.installation,
       }),
       denyAsError: values['trace.deny_as_error'] ?? false,
+      ...(values['trace.shape'] === 'turn' ? { shape: 'turn' } : {}),
       caller: callerOf(fragment.header.TRACEPARENT, values['trace.traceparent']),
       sampler: config.sampler,
       limits: config.limits,

@@ -53,7 +53,7 @@ export const pinned: Pinned = {
 export const START_MS = Date.parse('2026-03-02T09:00:00.000Z');
 
 /** `stored`: the state goes through JSON between any two fragments, as between two rounds. */
-export function play(told: readonly Told[], stored = false): Played {
+export function play(told: readonly Told[], stored = false, shape?: 'turn'): Played {
   const played: Played = {
     events: [],
     spans: [],
@@ -87,7 +87,7 @@ export function play(told: readonly Told[], stored = false): Played {
       agents,
       hash: content => keyedHash('test', content),
       session: ({ agent, session, key }) => {
-        const known = played.states.get(key) ?? newSession({ agent, session, key }, pinned);
+        const known = played.states.get(key) ?? newSession({ agent, session, key }, { ...pinned, shape });
         played.states.set(key, known);
         return known;
       },

@@ -16,8 +16,10 @@
  *
  * What a transcript tells comes late as a rule. It joins the turn that it names, open, held or gone, and never ends a
  * turn that began after it.
+ *   plan       opens and closes with the agent's own words, within its turn.
  *   segment    a trace of its own for a part of a long session: after a resume, and at a turn's start when the running
- *              one has grown too large or too old.
+ *              one has grown too large or too old; within a turn only when that alone has grown too large, and is then
+ *              continued. Where each turn is to be a trace, only a resume begins a segment.
  */
 import {
   type Action,
@@ -47,8 +49,11 @@ import type {
 } from './finished.ts';
 import type { FoldState, Held, KnownTurn, Launch, OpenAction, OpenRisk, OpenSubagent, Segment } from './state.ts';
 
-/** A segment is cut at a turn's start beyond these: half of what Tempo takes for one trace, and of a working day. */
+/** A segment is cut at a turn's start beyond these: less than half of what Tempo takes for one trace, and half a working day. */
 const SEGMENT_SPANS = 2_000;
+const SEGMENT_BYTES = 2_000_000;
+/** Beyond so many times of it, within a turn too. */
+const CUT_WITHIN = 1.2;
 const SEGMENT_AGE_MS = 4 * 3_600_000;
 /** Nothing runs longer; a number beyond it is a mistake, and would bend everything that holds the action. */
 const LONGEST_ACTION_MS = 7 * 24 * 3_600_000;
@@ -131,9 +136,13 @@ function lateness(state: FoldState, at: At): At['late'] {
   const { event, facts, atMs } = at;
   if (facts.time !== 'transcript' || state.segment === undefined || !opensWork(event)) return undefined;
   if (at.subagent !== undefined) return isSubagentOver(state, at.subagent, atMs) ? { turn: undefined } : undefined;
-  if (facts.turn !== undefined && facts.turn === state.turn?.key) return undefined;
-  const turn =
-    facts.turn === undefined ? turnAround(state, atMs) : state.turns.findLast(known => known.key === facts.turn);
+  if (
+    facts.turn !== undefined &&
+    facts.turn === state.turn?.key &&
+    (state.turn.ordinal === 0 || atMs >= state.turn.startMs)
+  )
+    return undefined;
+  const turn = facts.turn === undefined ? turnAround(state, atMs) : partOf(state, facts.turn, atMs);
   const isOver =
     (state.endedMs !== undefined && atMs <= state.endedMs) ||
     (turn?.endMs !== undefined && (event.event_type === 'Prompt.Submitted' ? atMs < turn.endMs : atMs <= turn.endMs)) ||
@@ -150,6 +159,12 @@ function isSubagentOver(state: FoldState, id: string, atMs: number): boolean {
     (endMs !== undefined && atMs <= endMs) ||
     state.held.some(({ unread, span }) => unread && span.kind === 'subagent' && span.id === id)
   );
+}
+
+/** Of a turn that went on in another part, the part that ran then. */
+function partOf({ turns }: FoldState, key: string, atMs: number): KnownTurn | undefined {
+  const parts = turns.filter(known => known.key === key);
+  return parts.findLast(({ startMs = atMs }) => startMs <= atMs) ?? parts[0];
 }
 
 /** Where an agent has no ids of turns, what its transcript tells belongs to the turn that ran then. */
@@ -204,7 +219,7 @@ function openSegment(number: number, at: At, startReason: string | undefined, li
 }
 
 function previousSegment(state: FoldState): Link {
-  return { trace: traceOf(state), span: sessionKey(state), type: 'previous_segment' };
+  return { trace: segmentTrace(state), span: sessionKey(state), type: 'previous_segment' };
 }
 
 function closeSegment(state: FoldState, at: At, endReason: string, errorType: string | undefined, endMs: number): void {
@@ -217,7 +232,7 @@ function closeSegment(state: FoldState, at: At, endReason: string, errorType: st
     unlinked: false,
     span: {
       kind: 'session',
-      trace: traceOf(state),
+      trace: segmentTrace(state),
       key: sessionKey(state),
       parent: undefined,
       ...ends(segment.startMs, endMs),
@@ -276,9 +291,15 @@ function moveTurn(state: FoldState, at: At): void {
   const { event, facts } = at;
   if (state.endedMs !== undefined || !opensWork(event)) return;
   const prompt = event.event_type === 'Prompt.Submitted';
-  if (facts.turn === undefined && !prompt) return;
+  if (facts.turn === undefined && !prompt) {
+    cutTurn(state, at);
+    return;
+  }
   const key = facts.turn ?? event.event_id;
-  if (state.turn?.key === key) return;
+  if (state.turn?.key === key) {
+    cutTurn(state, at);
+    return;
+  }
   // Nobody saw it end: its last sign of life is its end.
   closeTurn(state, at, 'unfinished', undefined, Math.max(state.lastMs, state.turn?.startMs ?? 0));
   cutSegment(state, at);
@@ -290,12 +311,15 @@ function openTurn(state: FoldState, at: At, key: string): void {
   const known = state.turns.findLast(turn => turn.key === key);
   const links: Link[] = [];
   if (known) {
-    links.push({
-      trace: { agent: state.agent, session: state.session, segment: known.segment },
-      span: turnKey(state, key, known.ordinal),
-      type: 'continued_turn',
-    });
+    links.push({ trace: turnTrace(state, known), span: turnKey(state, key, known.ordinal), type: 'continued_turn' });
   }
+  const before = state.turns.at(-1);
+  if (state.shape === 'turn' && before !== undefined && before !== known)
+    links.push({
+      trace: turnTrace(state, before),
+      span: turnKey(state, before.key, before.ordinal),
+      type: 'previous_turn',
+    });
   const ordinal = known ? known.ordinal + 1 : 0;
   state.turns.push({ key, ordinal, segment: segment?.number ?? 0, startMs: at.atMs, endMs: undefined });
   if (state.turns.length > KNOWN_TURNS) state.turns.shift();
@@ -319,11 +343,40 @@ function openTurn(state: FoldState, at: At, key: string): void {
 /** A new trace at a turn's start, when the running one is large or old enough. */
 function cutSegment(state: FoldState, at: At): void {
   const segment = state.segment;
-  if (segment === undefined) return;
-  if (segment.spans < SEGMENT_SPANS && at.atMs - segment.startMs < SEGMENT_AGE_MS) return;
+  if (segment === undefined || state.shape === 'turn') return;
+  const isOld = at.atMs - segment.startMs >= SEGMENT_AGE_MS;
+  if (!isOld && !isLarge(segment)) return;
+  // A subagent in the background is waited for, as long as there is room.
+  if (Object.keys(state.subagents).length > 0 && !isLarge(segment, CUT_WITHIN)) return;
   const startReason = segment.startReason;
   closeSegment(state, at, 'segment', undefined, Math.max(state.lastMs, segment.startMs));
   state.segment = openSegment(segment.number + 1, at, startReason, [previousSegment(state)]);
+}
+
+const isLarge = ({ spans, bytes = 0 }: Segment, times = 1): boolean =>
+  spans >= times * SEGMENT_SPANS || bytes >= times * SEGMENT_BYTES;
+
+/**
+ * One turn may be larger than a trace can be: it goes on in the next segment, at a moment when nothing of it is open. Only
+ * what hooks tell is cut: a transcript tells of the past, and joins what it names.
+ */
+function cutTurn(state: FoldState, at: At): void {
+  const { segment, turn } = state;
+  const isBeginning = at.event.event_type === 'Action.Before' && at.facts.time !== 'transcript';
+  if (
+    segment === undefined ||
+    turn === undefined ||
+    state.shape === 'turn' ||
+    !isBeginning ||
+    !isLarge(segment, CUT_WITHIN)
+  )
+    return;
+  if (Object.keys(state.actions).length > 0 || Object.keys(state.subagents).length > 0) return;
+  closeTurn(state, at, 'continued', undefined, Math.max(state.lastMs, turn.startMs));
+  const startReason = segment.startReason;
+  closeSegment(state, at, 'segment', undefined, Math.max(state.lastMs, segment.startMs));
+  state.segment = openSegment(segment.number + 1, at, startReason, [previousSegment(state)]);
+  openTurn(state, at, turn.key);
 }
 
 function closeTurn(
@@ -353,9 +406,10 @@ function closeTurn(
     unlinked: false,
     span: {
       kind: 'turn',
-      trace: traceOf(state),
+      trace: turnTrace(state, { ...turn, segment: segment.number }),
       key: turnKey(state, turn.key, turn.ordinal),
-      parent: sessionKey(state),
+      // Where each turn is a trace, it is the root of it.
+      parent: state.shape === 'turn' ? undefined : sessionKey(state),
       ...ends(turn.startMs, endMs),
       duration: 'arrival',
       links: turn.links,
@@ -396,7 +450,8 @@ function subagentOf(state: FoldState, at: At): OpenSubagent | undefined {
     odd(at.out, 'too_many_subagents');
     return undefined;
   }
-  const runs = state.subagentRuns.find(([known]) => known === id)?.[1] ?? 0;
+  const last = state.subagentRuns.find(([known]) => known === id);
+  const runs = last?.[1] ?? 0;
   const launched = launchOf(state, id, at);
   const subagent: OpenSubagent = {
     id,
@@ -408,9 +463,18 @@ function subagentOf(state: FoldState, at: At): OpenSubagent | undefined {
     usage: { calls: 0 },
     launch: launched?.launch,
     sure: launched?.sure ?? false,
+    trace: mainTrace(state),
     fallback: mainKey(state),
     links:
-      runs === 0 ? [] : [{ trace: traceOf(state), span: subagentKey(state, id, runs - 1), type: 'continued_subagent' }],
+      runs === 0
+        ? []
+        : [
+            {
+              trace: last?.[3] ?? mainTrace(state),
+              span: subagentKey(state, id, runs - 1),
+              type: 'continued_subagent',
+            },
+          ],
     mode: at.event.agent_mode,
   };
   put(state.subagents, id, subagent);
@@ -425,7 +489,7 @@ function launchOf(
 ): { launch: Launch; sure: boolean } | undefined {
   const named = state.launches.findLast(launch => launch.subagent === id);
   if (named !== undefined) return { launch: named, sure: true };
-  if (call !== undefined) return { launch: launchAt(state, call, own(state.actions, call)?.subagent), sure: true };
+  if (call !== undefined) return { launch: launchAt(state, call, own(state.actions, call)), sure: true };
   const taken = new Set(Object.values(state.subagents).map(subagent => subagent.launch?.call));
   for (const held of state.held) if (held.span.kind === 'subagent') taken.add(held.span.launchedBy);
   const open = Object.values(state.actions).find(
@@ -438,7 +502,7 @@ function launchOf(
   );
   if (open?.call !== undefined) {
     open.launched = true;
-    return { launch: launchAt(state, open.call, open.subagent), sure: false };
+    return { launch: launchAt(state, open.call, open), sure: false };
   }
   // Told by a transcript, it may have begun while a call ran that is over by now.
   const over = state.endedLaunches?.find(
@@ -453,11 +517,19 @@ function launchOf(
   return { launch: over, sure: true };
 }
 
-const launchAt = (state: FoldState, call: string, subagent: string | undefined): Launch => ({
+const launchAt = (
+  state: FoldState,
+  call: string,
+  action: Pick<OpenAction, 'subagent' | 'trace'> | undefined,
+): Launch => ({
   call,
-  session: subagent ?? state.session,
+  session: action?.subagent ?? state.session,
   segment: state.segment?.number ?? 0,
+  trace: action?.trace ?? mainTrace(state),
 });
+
+const isIn = (launch: Launch, trace: TraceKey): boolean =>
+  launch.trace === undefined ? launch.segment === trace.segment : sameTrace(launch.trace, trace);
 
 const launchKey = ({ call, session }: Launch): SpanKey => ({ kind: 'action', session, parts: [call] });
 
@@ -468,12 +540,12 @@ function linkLaunch(
   call: string,
   id: string,
   kind: string | undefined,
-  owner: string | undefined,
+  action: OpenAction,
 ): void {
-  if (id === owner) return;
+  if (id === action.subagent) return;
   const launching = own(state.actions, call);
   if (launching) launching.launched = true;
-  const launch = launchAt(state, call, owner);
+  const launch = launchAt(state, call, action);
   state.launches.push({ subagent: id, ...launch });
   if (state.launches.length > OPEN_SUBAGENTS) state.launches.shift();
   for (const other of Object.values(state.subagents)) {
@@ -489,7 +561,7 @@ function linkLaunch(
     open.agent ??= kind;
   }
   for (const { span, ...held } of state.held.filter(each => each.unlinked)) {
-    if (span.kind !== 'subagent' || span.trace.segment !== launch.segment) continue;
+    if (span.kind !== 'subagent' || !isIn(launch, span.trace)) continue;
     if (span.id === id) {
       span.launchedBy = call;
       span.agent ??= kind;
@@ -512,12 +584,13 @@ function closeSubagent(
   closeActions(state, at, action => action.subagent === subagent.id, endMs, outcome === 'completed');
   delete state.subagents[subagent.id];
   const known = state.subagentRuns.find(([id]) => id === subagent.id);
-  if (known) known.splice(1, 2, known[1] + 1, endMs);
-  else state.subagentRuns.push([subagent.id, 1, endMs]);
+  const trace = subagent.trace ?? segmentTrace(state);
+  if (known) known.splice(1, 3, known[1] + 1, endMs, trace);
+  else state.subagentRuns.push([subagent.id, 1, endMs, trace]);
   if (state.subagentRuns.length > OPEN_SUBAGENTS) state.subagentRuns.shift();
-  const segment = state.segment?.number ?? 0;
   if (state.segment) state.segment.subagents += 1;
   const { launch } = subagent;
+  const isHere = launch !== undefined && isIn(launch, trace);
   hold(state, at, {
     of: `subagent:${subagent.id}:${subagent.ordinal}`,
     unread: state.settles.subagent === 'transcript',
@@ -525,18 +598,22 @@ function closeSubagent(
     unlinked: !subagent.sure && launchesOpen(state),
     span: {
       kind: 'subagent',
-      trace: traceOf(state),
+      trace,
       key: subagentKey(state, subagent.id, subagent.ordinal),
-      parent: launch?.segment === segment ? launchKey(launch) : subagent.fallback,
+      parent: isHere ? launchKey(launch) : subagent.fallback,
       // Nobody saw it end: its last sign of life is its end.
       ...ends(subagent.startMs, outcome === 'abandoned' ? Math.min(endMs, subagent.lastMs ?? endMs) : endMs),
       duration: 'arrival',
       links:
-        launch === undefined || launch.segment === segment
+        launch === undefined || isHere
           ? subagent.links
           : [
               ...subagent.links,
-              { trace: { ...traceOf(state), segment: launch.segment }, span: launchKey(launch), type: 'launched_by' },
+              {
+                trace: launch.trace ?? { ...segmentTrace(state), segment: launch.segment },
+                span: launchKey(launch),
+                type: 'launched_by',
+              },
             ],
       errorType: outcome === 'abandoned' ? 'abandoned' : undefined,
       mode: subagent.mode,
@@ -576,7 +653,7 @@ function openAction(state: FoldState, at: At, data: DataOf<'Action.Before'>): vo
   put(state.actions, call, action);
   const launched = facts.launches?.id;
   if (launched !== undefined && facts.call !== undefined)
-    linkLaunch(state, at, facts.call, launched, facts.launches?.agent, action.subagent);
+    linkLaunch(state, at, facts.call, launched, facts.launches?.agent, action);
   if (decision?.outcome === 'deny') closeAction(state, at, call, action, { outcome: 'denied', endMs: at.atMs });
 }
 
@@ -598,7 +675,7 @@ function afterAction(state: FoldState, at: At, data: DataOf<'Action.After'>): vo
   if (denied) action.decision = decisionOf('deny', facts);
   const launched = facts.launches?.id;
   if (launched !== undefined && facts.call !== undefined)
-    linkLaunch(state, at, facts.call, launched, facts.launches?.agent, action.subagent);
+    linkLaunch(state, at, facts.call, launched, facts.launches?.agent, action);
   closeAction(state, at, call, action, {
     ...endOf(data, facts),
     endMs: at.atMs,
@@ -650,6 +727,7 @@ function endByFacts({
 /** An action as its first event tells it. */
 function actionOf(state: FoldState, at: At, { name }: Action, decision: FinishedDecision | undefined): OpenAction {
   const { facts, event } = at;
+  const place = placeOf(state, at);
   return {
     call: facts.call,
     subagent: at.subagent,
@@ -667,7 +745,8 @@ function actionOf(state: FoldState, at: At, { name }: Action, decision: Finished
     mode: event.agent_mode,
     launches: facts.launches,
     overMs: undefined,
-    parent: parentKey(state, at),
+    trace: place.trace,
+    parent: place.key,
   };
 }
 
@@ -727,7 +806,7 @@ function closeAction(state: FoldState, at: At, call: string, action: OpenAction,
     unlinked: false,
     span: {
       kind: 'action',
-      trace: traceOf(state),
+      trace: action.trace ?? segmentTrace(state),
       key: { kind: 'action', session: action.subagent ?? state.session, parts: [call] },
       parent: action.parent,
       ...ends(startMs, endMs),
@@ -759,9 +838,9 @@ function closeAction(state: FoldState, at: At, call: string, action: OpenAction,
 }
 
 function keepLaunch(state: FoldState, call: string, action: OpenAction, endMs: number): void {
-  const { launches, launched, subagent, beforeMs } = action;
+  const { launches, launched, beforeMs } = action;
   if (launches === undefined || launches.id !== undefined || launched) return;
-  const launch = { ...launchAt(state, call, subagent), agent: launches.agent, startMs: beforeMs, endMs };
+  const launch = { ...launchAt(state, call, action), agent: launches.agent, startMs: beforeMs, endMs };
   state.endedLaunches = [...(state.endedLaunches ?? []), launch].slice(-ENDED_LAUNCHES);
 }
 
@@ -884,9 +963,7 @@ function chat(state: FoldState, at: At, data: DataOf<'Model.Responded'>): void {
     costUsd: facts.cost_usd,
   };
   const home = homeOf(state, at);
-  const { segment } = state;
-  if (segment) segment.spans += 1;
-  at.out.spans.push({
+  const span: FinishedSpan = {
     kind: 'chat',
     trace: home.trace,
     key: { kind: 'chat', session: at.subagent ?? state.session, parts: [event.event_id] },
@@ -914,7 +991,9 @@ function chat(state: FoldState, at: At, data: DataOf<'Model.Responded'>): void {
     costUsd: sums.costUsd,
     retries: data.retry_count,
     sum: facts.sum,
-  });
+  };
+  weigh(state, span);
+  at.out.spans.push(span);
   for (const holder of [home.holder, sessionHolder(state, home.trace)]) {
     if (holder === undefined) continue;
     add(holder.usage, sums);
@@ -939,17 +1018,16 @@ interface Home {
 
 /** Where something hangs that its transcript tells: in the turn or subagent that it names, though that has ended. */
 function homeOf(state: FoldState, at: At): Home {
-  const trace = traceOf(state);
-  if (at.facts.sum === 'session') return { trace, key: sessionKey(state), holder: undefined };
+  if (at.facts.sum === 'session') return { trace: segmentTrace(state), key: sessionKey(state), holder: undefined };
   if (at.subagent !== undefined) {
-    const key = parentKey(state, at);
-    return { trace, key, holder: own(state.subagents, at.subagent) ?? heldSpan(state, key) };
+    const place = placeOf(state, at);
+    return { ...place, holder: own(state.subagents, at.subagent) ?? heldSpan(state, place.key) };
   }
-  if (at.late === undefined) return { trace, key: mainKey(state), holder: state.turn };
+  if (at.late === undefined) return { trace: mainTrace(state), key: mainKey(state), holder: state.turn };
   const { turn } = at.late;
-  if (turn === undefined) return { trace, key: sessionKey(state), holder: undefined };
+  if (turn === undefined) return { trace: segmentTrace(state), key: sessionKey(state), holder: undefined };
   const key = turnKey(state, turn.key, turn.ordinal);
-  return { trace: { ...trace, segment: turn.segment }, key, holder: heldSpan(state, key) };
+  return { trace: turnTrace(state, turn), key, holder: heldSpan(state, key) };
 }
 
 function sessionHolder(state: FoldState, trace: TraceKey): Holder | undefined {
@@ -1121,30 +1199,50 @@ function opensWork(event: Event): boolean {
 // ---------------------------------------------------------------- records
 
 function record(state: FoldState, at: At): void {
-  at.out.records.push({ event: at.event, trace: traceOf(state), span: contextOf(state, at) });
+  at.out.records.push({ event: at.event, ...contextOf(state, at) });
+}
+
+/** Where a span, or what happens in it, is to be found. */
+interface Place {
+  trace: TraceKey;
+  key: SpanKey;
 }
 
 /** The span that an event happened in, nearest first. */
-function contextOf(state: FoldState, at: At): SpanKey {
+function contextOf(state: FoldState, at: At): { trace: TraceKey; span: SpanKey } {
   const { facts, event } = at;
   const session = at.subagent ?? state.session;
-  if (facts.call !== undefined) return { kind: 'action', session, parts: [facts.call] };
-  if (event.event_type === 'Action.Before' || event.event_type === 'Action.After') {
-    return { kind: 'action', session, parts: [event.event_id] };
+  const place = placeOf(state, at);
+  if (facts.call !== undefined) {
+    const trace = (state.shape === 'turn' ? traceOfCall(state, facts.call) : undefined) ?? place.trace;
+    return { trace, span: { kind: 'action', session, parts: [facts.call] } };
   }
-  return parentKey(state, at);
+  if (event.event_type === 'Action.Before' || event.event_type === 'Action.After') {
+    return { trace: place.trace, span: { kind: 'action', session, parts: [event.event_id] } };
+  }
+  return { trace: place.trace, span: place.key };
+}
+
+/** In a trace of its own for each turn, a call may end when its turn is over. */
+function traceOfCall(state: FoldState, call: string): TraceKey | undefined {
+  const open = own(state.actions, call);
+  if (open !== undefined) return open.trace;
+  return state.held.find(({ of }) => of === `action:${call}`)?.span.trace;
 }
 
 /** Where something that happens now hangs: in its subagent, else in the turn that runs, else in the session. */
-function parentKey(state: FoldState, at: At): SpanKey {
+function placeOf(state: FoldState, at: At): Place {
   if (at.subagent !== undefined) {
     const open = own(state.subagents, at.subagent);
-    const runs = state.subagentRuns.find(([id]) => id === at.subagent)?.[1];
-    return subagentKey(state, at.subagent, open?.ordinal ?? Math.max(0, (runs ?? 1) - 1));
+    const [, runs = 1, , trace] = state.subagentRuns.find(([id]) => id === at.subagent) ?? [];
+    const key = subagentKey(state, at.subagent, open?.ordinal ?? Math.max(0, runs - 1));
+    return { trace: (open ? open.trace : trace) ?? mainTrace(state), key };
   }
-  if (at.late === undefined) return mainKey(state);
+  if (at.late === undefined) return { trace: mainTrace(state), key: mainKey(state) };
   const { turn } = at.late;
-  return turn?.segment === state.segment?.number && turn ? turnKey(state, turn.key, turn.ordinal) : sessionKey(state);
+  return turn?.segment === state.segment?.number && turn
+    ? { trace: turnTrace(state, turn), key: turnKey(state, turn.key, turn.ordinal) }
+    : { trace: segmentTrace(state), key: sessionKey(state) };
 }
 
 const mainKey = (state: FoldState): SpanKey =>
@@ -1153,7 +1251,7 @@ const mainKey = (state: FoldState): SpanKey =>
 // ---------------------------------------------------------------- holding and releasing
 
 function hold(state: FoldState, at: At, held: Held): void {
-  if (state.segment) state.segment.spans += 1;
+  weigh(state, held.span);
   if (held.unread || held.unlinked) state.held.push(held);
   else at.out.spans.push(counted(held.span));
 }
@@ -1164,6 +1262,23 @@ function counted(span: FinishedSpan): FinishedSpan {
   const { calls, input, output } = span.usage;
   const isTold = calls > 0 || input !== undefined || output !== undefined;
   return isTold ? { ...span, stated: undefined } : { ...span, usage: span.stated.usage };
+}
+
+/** What every span takes on the wire beside its own texts and numbers: names, ids, times. */
+const SPAN_BYTES = 400;
+
+function weigh({ segment }: FoldState, span: FinishedSpan): void {
+  if (segment === undefined) return;
+  segment.spans += 1;
+  segment.bytes = (segment.bytes ?? 0) + SPAN_BYTES + 2 * span.trace.session.length + weightOf(span);
+}
+
+function weightOf(value: unknown): number {
+  if (typeof value === 'string') return value.length;
+  if (typeof value !== 'object' || value === null) return value === undefined ? 0 : 8;
+  let sum = 0;
+  for (const part of Object.values(value)) if (part !== undefined) sum += 24 + weightOf(part);
+  return sum;
 }
 
 function settle(state: FoldState, of: string, tooLate: boolean, out: Finished): void {
@@ -1184,11 +1299,26 @@ function release(state: FoldState, out: Finished): void {
 
 // ---------------------------------------------------------------- keys
 
-const traceOf = (state: FoldState): TraceKey => ({
+/** The trace of the session's own span. */
+const segmentTrace = (state: FoldState): TraceKey => ({
   agent: state.agent,
   session: state.session,
   segment: state.segment?.number ?? 0,
 });
+const turnTrace = (
+  state: FoldState,
+  { segment, key, ordinal }: Pick<KnownTurn, 'segment' | 'key' | 'ordinal'>,
+): TraceKey => ({
+  agent: state.agent,
+  session: state.session,
+  segment,
+  ...(state.shape === 'turn' ? { turn: `${key}\0${ordinal}` } : {}),
+});
+/** The trace of what the main agent does now. */
+const mainTrace = (state: FoldState): TraceKey =>
+  state.turn ? turnTrace(state, { ...state.turn, segment: state.segment?.number ?? 0 }) : segmentTrace(state);
+const sameTrace = (one: TraceKey, other: TraceKey): boolean =>
+  one.session === other.session && one.segment === other.segment && one.turn === other.turn;
 const sessionKey = (state: FoldState): SpanKey => ({
   kind: 'session',
   session: state.session,

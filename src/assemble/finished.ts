@@ -8,17 +8,18 @@ export interface SpanKey {
   readonly parts: readonly string[];
 }
 
-/** A trace is a segment of a root session. */
+/** A trace is a segment of a root session, or, where each turn is to be one, a turn of it. */
 export interface TraceKey {
   readonly agent: string;
   readonly session: string;
   readonly segment: number;
+  readonly turn?: string | undefined;
 }
 
 export interface Link {
   trace: TraceKey;
   span: SpanKey;
-  type: 'previous_segment' | 'continued_turn' | 'continued_subagent' | 'launched_by';
+  type: 'previous_segment' | 'previous_turn' | 'continued_turn' | 'continued_subagent' | 'launched_by';
 }
 
 export interface FinishedDecision {
@@ -82,7 +83,7 @@ export interface TurnSpan extends Common {
   kind: 'turn';
   usage: Sums;
   complete: boolean;
-  outcome: 'completed' | 'failed' | 'denied' | 'interrupted' | 'unfinished';
+  outcome: 'completed' | 'failed' | 'denied' | 'interrupted' | 'continued' | 'unfinished';
   turn: string;
   ordinal: number;
   prompts: number;

@@ -2,12 +2,14 @@
 
 import type { RiskLevel, TimeSource } from '../event/event.ts';
 import { isFields } from '../lib/read.ts';
-import type { FinishedDecision, FinishedSpan, Link, SpanKey, Sums } from './finished.ts';
+import type { FinishedDecision, FinishedSpan, Link, SpanKey, Sums, TraceKey } from './finished.ts';
 
 export interface FoldState {
   v: 1;
   agent: string;
   session: string;
+  /** Each turn is a trace, where that is asked for. */
+  shape?: 'turn' | undefined;
   settles: {
     action: 'hook' | 'transcript';
     turn: 'hook' | 'transcript';
@@ -23,8 +25,8 @@ export interface FoldState {
   turns: KnownTurn[];
   actions: { [call: string]: OpenAction };
   subagents: { [id: string]: OpenSubagent };
-  /** How often a subagent has ended, and when it last did, of those known. */
-  subagentRuns: [id: string, runs: number, endMs?: number][];
+  /** How often a subagent has ended, when it last did, and in which trace, of those known. */
+  subagentRuns: [id: string, runs: number, endMs?: number, trace?: TraceKey][];
   /** Calls whose span has left, newest last. */
   leftCalls: string[];
   /** Launching calls by the subagent they started, as far as known, newest last. */
@@ -40,6 +42,8 @@ export interface Segment {
   number: number;
   startMs: number;
   spans: number;
+  /** About what its spans take on the wire. */
+  bytes?: number | undefined;
   startReason: string | undefined;
   links: Link[];
   turns: number;
@@ -104,14 +108,16 @@ export interface OpenAction {
   launched?: true;
   /** Known to be over at this time, without word of its outcome. */
   overMs: number | undefined;
+  trace?: TraceKey | undefined;
   parent: SpanKey;
 }
 
-/** The call that launched a subagent: whose it is, and in which segment its span is. */
+/** The call that launched a subagent: whose it is, and in which segment and trace its span is. */
 export interface Launch {
   call: string;
   session: string;
   segment: number;
+  trace?: TraceKey | undefined;
 }
 
 export interface OpenSubagent {
@@ -126,6 +132,7 @@ export interface OpenSubagent {
   launch: Launch | undefined;
   /** The launching call was named by the agent, not concluded. */
   sure: boolean;
+  trace?: TraceKey | undefined;
   /** Where it hangs when no launching call is known. */
   fallback: SpanKey;
   links: Link[];
@@ -142,11 +149,17 @@ export interface Held {
   unlinked: boolean;
 }
 
-export function openFold(agent: string, session: string, settles: FoldState['settles']): FoldState {
+export function openFold(
+  agent: string,
+  session: string,
+  settles: FoldState['settles'],
+  shape?: FoldState['shape'],
+): FoldState {
   return {
     v: 1,
     agent,
     session,
+    ...(shape === undefined ? {} : { shape }),
     settles,
     segment: undefined,
     endedMs: undefined,

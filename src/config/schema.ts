@@ -257,6 +257,15 @@ export const settings = {
     default: false,
     project: true,
   }),
+  'trace.shape': setting(z.enum(['session', 'turn']), {
+    about:
+      'What one trace holds: a `session`, in linked segments where it is long, or a `turn`, linked to the turn before. ' +
+      'Both carry `session.id`.',
+    text: 'word',
+    default: 'session',
+    variables: ['OTEL_HOOKS_TRACE_SHAPE'],
+    project: true,
+  }),
   'trace.sampler': setting(z.enum(samplers), {
     about: 'Which traces leave. Logs and metrics are not sampled.',
     text: 'word',

@@ -14,9 +14,11 @@ export interface Pinned {
   destinations: string[];
   resource: { readonly [name: string]: string };
   denyAsError: boolean;
-  /** Share of traces that leave, by trace id. */
+  /** Each turn is a trace of its own. */
+  shape?: 'turn' | undefined;
   /** What the hook's TRACEPARENT becomes, and what it said, where that is a valid one. */
   caller: { policy: 'link' | 'parent'; traceId: string; spanId: string } | undefined;
+  /** Share of traces that leave, by trace id. */
   sampler: Sampler;
   limits: Limits;
   /** Which names of the GenAI conventions leave; absent: the newest. */
@@ -120,5 +122,5 @@ export const newSession = (
   seq: 0,
   clock: undefined,
   arrivedMs: 0,
-  fold: openFold(agent.id, session, agent.settles),
+  fold: openFold(agent.id, session, agent.settles, pinned.shape),
 });

@@ -10,9 +10,10 @@ const TAG = 'otel-hooks/ids/1';
 /** Whatever is in a trace asks for its id, one after the other. */
 let last: (TraceKey & { id: string }) | undefined;
 
-export function traceIdOf({ agent, session, segment }: TraceKey): string {
-  if (last?.session !== session || last.segment !== segment || last.agent !== agent) {
-    last = { agent, session, segment, id: notZero(32, `trace\0${agent}\0${session}\0${segment}`) };
+export function traceIdOf({ agent, session, segment, turn }: TraceKey): string {
+  if (last?.session !== session || last.segment !== segment || last.turn !== turn || last.agent !== agent) {
+    const parts = `trace\0${agent}\0${session}\0${segment}${turn === undefined ? '' : `\0${turn}`}`;
+    last = { agent, session, segment, turn, id: notZero(32, parts) };
   }
   return last.id;
 }

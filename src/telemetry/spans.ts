@@ -212,7 +212,7 @@ function decision(span: { decision: { outcome: string; source: string; basis: st
 
 /** The trace of whoever started the agent, where it is only linked to. */
 function callerLink(span: FinishedSpan, { caller }: SpanContextFacts): ReadableSpan['links'] {
-  if (span.kind !== 'session' || span.trace.segment !== 0 || caller?.policy !== 'link') return [];
+  if (span.parent !== undefined || span.trace.segment !== 0 || caller?.policy !== 'link') return [];
   const { traceId, spanId } = caller;
   return [
     {

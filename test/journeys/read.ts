@@ -2,8 +2,9 @@ import { START_MS, type Told } from '../play.ts';
 
 /**
  * A case: `base` (fields that all payloads share), lines of `+seconds payload`, then `---- trace` and what is expected.
+ * `shape turn`: each turn is a trace.
  */
-export function readJourney(text: string): { told: Told[]; head: string; expected: string } {
+export function readJourney(text: string): { told: Told[]; shape: 'turn' | undefined; head: string; expected: string } {
   const [head = '', expected = ''] = text.split(/^---- trace\n/m);
   let base: object = {};
   const told: Told[] = [];
@@ -13,5 +14,5 @@ export function readJourney(text: string): { told: Told[]; head: string; expecte
     if (match?.[1] === undefined || match[2] === undefined) continue;
     told.push({ atMs: START_MS + Number(match[1]) * 1000, payload: { ...base, ...(JSON.parse(match[2]) as object) } });
   }
-  return { told, head, expected };
+  return { told, shape: /^shape turn$/m.test(head) ? 'turn' : undefined, head, expected };
 }
