@@ -263,7 +263,6 @@ export const settings = {
       'Both carry `session.id`.',
     text: 'word',
     default: 'session',
-    variables: ['OTEL_HOOKS_TRACE_SHAPE'],
     project: true,
   }),
   'trace.sampler': setting(z.enum(samplers), {
