@@ -61,19 +61,62 @@ export interface Sender {
   readonly boot?: string | undefined;
 }
 
-/** One place in a settings file that runs a command of ours, and the text edit that adds or removes it. */
-export interface SettingsFile {
+/** How an agent is set up: where its hooks are registered and in which shape, what runs them, and what it asks of a person. */
+export interface Settings {
   readonly scopes: readonly Scope[];
-  path(scope: Scope, places: Places): string;
-  /** `text` undefined: there is no file yet. Throws nothing: an unexpected file is a refusal with its place. */
-  add(text: string | undefined, commands: ReadonlyMap<string, string>): Edit;
-  remove(text: string): Edit;
+  /** What shows that it is installed: programs in PATH, and folders that it makes. */
+  readonly installed: { readonly programs: readonly string[]; folders(places: Places): readonly string[] };
+  readonly runs: { readonly posix: PosixRunner; readonly windows: WindowsRunner };
+  /** Every file of a scope that may hold entries of ours. `read` gives a file's text, where it can be read. */
+  files(scope: Scope, places: SettingsPlaces, read: (path: string) => string | undefined): readonly SettingsFile[];
+  /** What a person still has to do there, or should know, once it is written. */
+  readonly afterwards: string;
+  /** The payload of a first event, as the agent would send it: what the written command is tried with. */
+  proof(session: string, folder: string): { readonly event: string; readonly payload: Fields };
 }
+
+/**
+ * `sh`: a POSIX shell gets the command. `any shell`: whichever the person uses. `program`: it may be started without a shell.
+ * `itself`: the file is run as it lies there.
+ */
+export type PosixRunner = 'sh' | 'any shell' | 'program' | 'itself';
+/** `either`: which of the two is not documented. */
+export type WindowsRunner = 'cmd' | 'powershell' | 'either';
+
+/** What an agent is to run for an event: for this machine one of the two, for a file that machines share both. */
+export interface HookCommand {
+  readonly posix?: string | undefined;
+  readonly windows?: string | undefined;
+}
+
+/** One file that runs commands of ours, and the text edits that add or remove them. */
+export interface SettingsFile {
+  readonly path: string;
+  /** It is a program: made executable where it is new. */
+  readonly isExecutable?: true;
+  /**
+   * `text` undefined: there is no file yet. Throws nothing: an unexpected file is a refusal with its place. Without this
+   * function, ours are not written here any more, only looked for.
+   */
+  add?(text: string | undefined, commands: ReadonlyMap<string, HookCommand>): Edit;
+  remove(text: string): Edit;
+  /** Our entries as they stand there; none where it cannot be read. */
+  entries(text: string): readonly Entry[];
+}
+
+export interface Entry {
+  readonly event: string;
+  readonly command: HookCommand;
+}
+
 export type Scope = 'global' | 'project' | 'local';
 export interface Places {
   readonly home: string;
   readonly project: string;
   readonly env: Readonly<Record<string, string | undefined>>;
+}
+export interface SettingsPlaces extends Places {
+  readonly platform: string;
 }
 /** `text` undefined after a removal: the file held nothing but ours and goes. */
 export type Edit =
@@ -264,7 +307,7 @@ export interface Agent {
   readonly transcript: Transcript | Absent;
   /** What its hooks must print, if anything; never a decision. */
   readonly reply: { readonly stdout: string };
-  readonly settings: SettingsFile | Absent;
+  readonly settings: Settings | Absent;
   /** A believable session of it. */
   readonly demo: ((session: string, folder: string) => DemoHook[]) | Absent;
 }

@@ -31,6 +31,8 @@ export type JsonText = { ok: true; root: Node | undefined } | Refusal;
 // jsonc-parser recurses; a person's settings never come near this.
 const MAX_DEPTH = 200;
 
+const MARK = ' \t';
+
 // The parser's const enums cannot be imported under isolatedModules.
 const token = {
   openBrace: 1,
@@ -46,7 +48,7 @@ const token = {
 /** Reads without changing: is this a JSON object, with comments and trailing commas as editors allow them? */
 export function readJson(text: string): JsonText {
   const body = withoutBom(text);
-  if (body.trim() === '') return { ok: true, root: undefined };
+  if (isBlank(body)) return { ok: true, root: undefined };
   const scanner = createScanner(body, true);
   let depth = 0;
   for (let kind = scanner.scan(); kind !== token.end; kind = scanner.scan()) {
@@ -113,6 +115,26 @@ export function appendTo(text: string | undefined, path: readonly string[], valu
   return bom + append(body, root, container, value);
 }
 
+/**
+ * Adds a member to the object of the file. A blank and a tab before its value say that it came with our entries, and may go
+ * with them (`isMarked`): nothing else in the text could tell it from a person's.
+ */
+export function addMarked(text: string | undefined, key: string, value: string | number): string {
+  if (text === undefined) return `{\n  ${JSON.stringify(key)}:${MARK}${JSON.stringify(value)}\n}\n`;
+  const body = withoutBom(text);
+  const bom = text.slice(0, text.length - body.length);
+  const root = rootOf(text);
+  if (root === undefined) return `${bom}{\n  ${JSON.stringify(key)}:${MARK}${JSON.stringify(value)}\n} ${body}`;
+  const style = { ...styleOf(body, root), colon: `:${MARK}` };
+  return bom + append(body, root, root, value, key, style);
+}
+
+export function isMarked(text: string, key: string): boolean {
+  const property = find(rootOf(text), [key])?.parent;
+  const [name, value] = property?.children ?? [];
+  return name !== undefined && value !== undefined && withoutBom(text).slice(endOf(name), value.offset) === `:${MARK}`;
+}
+
 /** Cuts the member at `path` and, above it, containers below the root that were made for it. */
 export function cut(text: string, path: JsonPath): string {
   const bom = text.slice(0, text.length - withoutBom(text).length);
@@ -136,9 +158,9 @@ export function cutLast(text: string, path: JsonPath): string | undefined {
   if (!root || !emptied || emptied.children?.length !== 0) return rest;
   const body = withoutBom(text);
   const document = body.slice(root.offset, root.offset + root.length);
-  if (document !== canonical(getNodeValue(root)) || root.offset > 0) return rest;
+  if (document.replace(`:${MARK}`, ': ') !== canonical(getNodeValue(root)) || root.offset > 0) return rest;
   const behind = body.slice(root.length);
-  if (behind.trim() !== '') return rest;
+  if (!isBlank(behind)) return rest;
   return behind.startsWith(' ') ? text.slice(0, text.length - body.length) + behind.slice(1) : undefined;
 }
 
@@ -148,8 +170,14 @@ function nested(keys: readonly string[], value: unknown): unknown {
   return keys.reduceRight<unknown>((inner, key) => ({ [key]: inner }), value);
 }
 
-function append(body: string, root: Node, container: Node, value: unknown, key?: string): string {
-  const style = styleOf(body, root);
+function append(
+  body: string,
+  root: Node,
+  container: Node,
+  value: unknown,
+  key?: string,
+  style = styleOf(body, root),
+): string {
   const last = container.children?.at(-1);
   const close = container.offset + container.length - 1;
   const gap = gapOf(body, last ? endOf(last) : container.offset + 1, close);
@@ -192,7 +220,7 @@ function cutMember(body: string, path: JsonPath): { body: string; emptied: boole
 
   if (gap.comma !== undefined) {
     const between = body.slice(end, gap.comma);
-    const kept = between.trim() === '' ? '' : between;
+    const kept = isBlank(between) ? '' : between;
     // A comma that was there behind an only member is a person's: their comments may be all that is left.
     return { body: body.slice(0, start) + kept + body.slice(gap.comma + 1), ...stays };
   }
@@ -204,7 +232,7 @@ function cutMember(body: string, path: JsonPath): { body: string; emptied: boole
   const inside = body.slice(container.offset + 1, start) + body.slice(end, container.offset + container.length - 1);
   return {
     body: body.slice(0, start) + body.slice(wasThere ? end + 1 : end),
-    emptied: inside.trim() === '',
+    emptied: isBlank(inside),
     wasThere,
   };
 }
@@ -275,6 +303,8 @@ function rootOf(text: string): Node | undefined {
 
 const insert = (body: string, at: number, text: string): string => body.slice(0, at) + text + body.slice(at);
 const endOf = (node: Node): number => node.offset + node.length;
+/** To JSON; `trim` takes more for a blank, a second byte order mark for one. */
+const isBlank = (text: string): boolean => /^[ \t\r\n]*$/.test(text);
 const withoutBom = (text: string): string => (text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
 
 function runBefore(body: string, offset: number): number {

@@ -2,15 +2,20 @@
  * Is a command in somebody's settings ours? Told by what the command runs, not by words that occur in it: a person's
  * `echo "otel-hooks hook"` is theirs, and so is `lint && otel-hooks hook`, which they put together.
  *
- * Ours are the sourced script of `enable`, `otel-hooks hook …` as npm installs it or Windows needs it, and what the
- * Python package of the same name wrote, behind uvx or pipx and with its old variable in front.
+ * Ours are the sourced script of `enable` and the programs it writes beside it, `otel-hooks hook …` as npm installs it or
+ * Windows needs it, and what the Python package of the same name wrote, behind uvx or pipx and with its old variable in front.
  */
 import type { Fields } from '../event/event.ts';
+import { isFields } from '../lib/read.ts';
+import type { HookCommand } from './contract.ts';
 
 /** `args`: the exec form, where each argument is one element. */
 export function isOurCommand(command: unknown, args?: unknown): boolean {
   if (typeof command !== 'string' || command.length > MAX_LENGTH) return false;
   if (Array.isArray(args)) return args.every(arg => typeof arg === 'string') && runsHook([command, ...args]);
+  if (isForWindows(command)) return true;
+  const inner = handedToShell.exec(command)?.[1];
+  if (inner !== undefined) return isOurCommand(inner.replaceAll("'\\''", "'"));
   const commands = simpleCommands(command);
   if (!commands) return false;
   const isNamed = commands.some(words => assignments(words).some(word => word.startsWith('otel_hooks=')));
@@ -23,10 +28,55 @@ export function isOurCommand(command: unknown, args?: unknown): boolean {
   return found;
 }
 
-/** A handler as several agents have it: `{ "type": "command", "command": … }`. */
+/** A handler as agents have it: `{ "type": "command", "command": … }`, some with a command for each system, one with an action. */
 export function isOurHandler(handler: Fields): boolean {
-  return handler.type === 'command' && isOurCommand(handler.command, handler.args);
+  if (handler.type !== undefined && handler.type !== 'command') return false;
+  const commands = commandsIn(handler);
+  return commands.length > 0 && commands.every(command => isOurCommand(command, handler.args));
 }
+
+const commandKeys = ['command', 'bash', 'linux', 'osx', 'powershell', 'commandWindows', 'windows', 'exec'] as const;
+
+function commandsIn(handler: Fields): unknown[] {
+  const at = isFields(handler.action) ? handler.action : handler;
+  return commandKeys.flatMap(key => (at[key] === undefined ? [] : [at[key]]));
+}
+
+/** What one of ours runs, for each kind of system. */
+export function commandOf(handler: Fields): HookCommand {
+  const commands = commandsIn(handler).filter(command => typeof command === 'string');
+  return { posix: commands.find(command => !isForWindows(command)), windows: commands.find(isForWindows) };
+}
+
+/** The providers that a command of ours narrows its session to. */
+export function providerOf({ posix, windows }: HookCommand): string | undefined {
+  const command = posix ?? windows ?? '';
+  return (
+    / --provider[ =]([\w.:,/-]+)/.exec(command)?.[1] ??
+    /\botel_hooks='[\w.:/-]+ [\w.:/-]+ (?:edge|-) ([\w.:,/-]+)'/.exec(command.replaceAll("'\\''", "'"))?.[1] ??
+    /otel-hooks-[a-z-]+\.sh'? [\w.:/-]+ (?:edge|-) ([\w.:,/-]+)$/.exec(command)?.[1]
+  );
+}
+
+/**
+ * What `enable` writes for the shells of Windows, whole: these are not read word by word, because cmd and PowerShell have
+ * words that sh has not.
+ */
+function isForWindows(command: string): boolean {
+  return windowsForms.some(form => form.test(command));
+}
+const words = String.raw`(?: (?:[\w.:,/-]+|'?\{\}'?))*`;
+const script = String.raw`\[Environment\]::SetEnvironmentVariable\('NODE_OPTIONS',''\); (?:& '(?:[^']|'')+' '(?:[^']|'')*otel-hooks\.cjs' hook${words}|if \(Get-Command otel-hooks\.cmd -ErrorAction SilentlyContinue\) \{ otel-hooks\.cmd hook${words} \}); exit 0`;
+const windowsForms = [
+  new RegExp(`^${script}$`),
+  new RegExp(`^powershell -NoProfile -NonInteractive -Command "${script}"$`),
+  new RegExp(
+    String.raw`^set NODE_OPTIONS=& (?:"[^"]+" "[^"]*otel-hooks\.cjs"|where /q otel-hooks\.cmd && otel-hooks\.cmd) hook${words} & exit 0$`,
+  ),
+];
+
+/** For agents that run whatever shell a person uses. */
+const handedToShell = /^\/bin\/sh -c '((?:[^']|'\\'')*)'$/;
 
 const MAX_LENGTH = 8192;
 
@@ -39,6 +89,7 @@ const program = /^otel-hooks(@[\w.^~*-]+)?(\.cjs|\.js|\.exe|\.cmd|\.ps1)?$/i;
 const runner = /^(node|nodejs|bun|bunx|npx|npm|pnpm|yarn|uvx|uv|pipx|exec|run|dlx|x|tool|env)(\.exe|\.cmd)?$|^-/i;
 
 function runsHook(words: string[]): boolean {
+  if (/\/otel-hooks-[a-z-]+\.sh$/.test(words[0] ?? '')) return words.slice(1).every(word => /^[\w.:,/-]+$/.test(word));
   const at = words.findIndex(word => program.test(baseName(word)));
   if (at === -1 || !words.slice(0, at).every(word => runner.test(baseName(word)) || isAssignment(word))) return false;
   // `npx -p otel-hooks otel-hooks hook` names the package and then the program.

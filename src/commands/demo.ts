@@ -88,7 +88,7 @@ function textOf({ receiver, books, hookMs, bareMs, commands }: Demonstration, io
     `Cost: ${hookMs.length} hook processes, median ${hook.toFixed(1)} ms; a Node process that does nothing takes ${bare.toFixed(1)} ms here (${(hook / bare).toFixed(2)}×).`,
     `      ${receiver.bodies} requests, ${receiver.bytes} bytes on the wire. All in ${(tookMs / 1000).toFixed(1)} s.`,
     '',
-    `What an agent runs for a hook: ${(commands.get('PreToolUse') ?? '').replace(/'[^']*\/hook\.sh'/g, "'…/hook.sh'")}`,
+    `What an agent runs for a hook: ${(commands.get('PreToolUse')?.posix ?? commands.get('PreToolUse')?.windows ?? '').replace(/'[^']*\/hook\.sh'/g, "'…/hook.sh'")}`,
     '',
     'On your own machine:',
     `  otel-hooks enable --tool ${exampleAgent.id} --global --endpoint http://127.0.0.1:4318`,

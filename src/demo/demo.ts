@@ -7,10 +7,11 @@ import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type DemoHook, isAbsent, SINCE_BEFORE } from '../agents/contract.ts';
+import { type DemoHook, type HookCommand, isAbsent, SINCE_BEFORE } from '../agents/contract.ts';
 import { exampleAgent } from '../agents/index.ts';
 import { deliver } from '../deliver.ts';
-import { applySetup, type Program, planSetup } from '../setup/setup.ts';
+import { startedAs } from '../setup/commands.ts';
+import { applySetup, entriesOf, type Program, planSetup, type Setup } from '../setup/setup.ts';
 import type { StatusBooks } from '../view/books.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 
@@ -23,7 +24,7 @@ export interface Demonstration {
   /** The same for a Node process that does nothing, in between. */
   bareMs: number[];
   /** Commands that a hook process was started with, by event. */
-  commands: ReadonlyMap<string, string>;
+  commands: ReadonlyMap<string, HookCommand>;
 }
 
 export interface Stage {
@@ -69,8 +70,8 @@ export async function demonstrate({ program, passOn, platform }: Stage): Promise
 }
 
 /** Hooks are written into a settings file of the temporary home, as `enable` does, and read back from there. */
-function setUp(home: string, state: string, program: Program, platform: NodeJS.Platform): Map<string, string> {
-  const planned = planSetup({
+function setUp(home: string, state: string, program: Program, platform: NodeJS.Platform): Map<string, HookCommand> {
+  const setup: Setup = {
     agent: exampleAgent,
     scope: 'global',
     action: 'enable',
@@ -78,14 +79,12 @@ function setUp(home: string, state: string, program: Program, platform: NodeJS.P
     platform,
     program,
     folders: { state, data: join(home, 'data') },
-  });
+  };
+  const planned = planSetup(setup);
   if (!planned.ok) throw new Error(JSON.stringify(planned.problem));
   const applied = applySetup(planned.plan);
   if (!applied.ok) throw new Error(JSON.stringify(applied.problem));
-  const settings = JSON.parse(planned.plan.after ?? '{}') as {
-    hooks: { [event: string]: { hooks: { command: string }[] }[] };
-  };
-  return new Map(Object.entries(settings.hooks).map(([event, groups]) => [event, groups[0]?.hooks[0]?.command ?? '']));
+  return new Map(entriesOf(setup).map(({ event, command }) => [event, command]));
 }
 
 function settleDuration({ payload, call }: DemoHook, began: Map<unknown, number>): void {
@@ -112,15 +111,16 @@ const together = (hooks: readonly DemoHook[]): DemoHook[][] => {
 
 function run(
   hook: DemoHook,
-  commands: ReadonlyMap<string, string>,
+  commands: ReadonlyMap<string, HookCommand>,
   cwd: string,
   env: NodeJS.ProcessEnv,
   platform: NodeJS.Platform,
 ): Promise<number> {
   const command = commands.get(hook.event);
   if (command === undefined) throw new Error(`no hook is registered for ${hook.event}`);
-  const [shell, flag] = platform === 'win32' ? ['cmd.exe', '/c'] : ['/bin/sh', '-c'];
-  return timed(shell, [flag, command], JSON.stringify(hook.payload), cwd, env);
+  if (isAbsent(exampleAgent.settings)) throw new Error(exampleAgent.settings.absent);
+  const [program, args] = startedAs(command, exampleAgent.settings.runs, platform);
+  return timed(program, args, JSON.stringify(hook.payload), cwd, env);
 }
 
 function timed(program: string, args: string[], input: string, cwd: string, env: NodeJS.ProcessEnv): Promise<number> {

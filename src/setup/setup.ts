@@ -1,6 +1,7 @@
 /**
  * Setting an agent up, and taking that back: first a plan that can be shown, then its execution. A plan holds the whole
- * effect; making one writes nothing.
+ * effect, on one file or several; making one writes nothing. Where one of its files cannot be changed, those before it are
+ * put back.
  *
  * A person's file is replaced in one rename of a file that was written beside it and synced, so at any moment it is
  * either the former or the new one. It keeps its mode and owner; a link stays a link, and what it points to is changed.
@@ -8,9 +9,20 @@
  */
 import fs from 'node:fs';
 import { basename, delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
-import { type Agent, isAbsent, type Places, type Scope } from '../agents/contract.ts';
-import { shellCommand, shellHook } from '../hook/script.ts';
+import {
+  type Agent,
+  type Edit,
+  type Entry,
+  type HookCommand,
+  isAbsent,
+  type Places,
+  type Scope,
+  type Settings,
+  type SettingsFile,
+} from '../agents/contract.ts';
+import { shellHook } from '../hook/script.ts';
 import { unifiedDiff } from '../lib/diff.ts';
+import { commandFor, programFor, scriptPath } from './commands.ts';
 
 export interface Setup {
   agent: Agent;
@@ -38,12 +50,9 @@ export interface Program {
 
 export interface Plan {
   action: Setup['action'];
-  /** The settings file as the agent knows it, and what a link there leads to. */
+  /** The file that holds the hooks, or the first of them. */
   file: string;
-  target: string;
-  /** Undefined: there is no such file. */
-  before: string | undefined;
-  after: string | undefined;
+  changes: Change[];
   changed: boolean;
   /** The agent's events that are registered, or were. */
   events: string[];
@@ -51,7 +60,18 @@ export interface Plan {
   diff: string;
   /** Folders that are made, for this user alone, and files of ours that are written there. */
   folders: string[];
-  scripts: { path: string; text: string }[];
+  scripts: { path: string; text: string; mode: number }[];
+}
+
+/** Of one file. */
+export interface Change {
+  /** The file as the agent knows it, and what a link there leads to. */
+  file: string;
+  target: string;
+  /** Undefined: there is no such file. */
+  before: string | undefined;
+  after: string | undefined;
+  isExecutable: boolean;
 }
 
 export type SetupProblem =
@@ -65,7 +85,7 @@ export type Applied = { ok: true } | { ok: false; problem: SetupProblem };
 const MAX_SETTINGS_BYTES = 16 * 1024 * 1024;
 
 export function planSetup(setup: Setup): Planned {
-  const { agent, scope, action, places, folders } = setup;
+  const { agent, scope, action, folders } = setup;
   const { settings } = agent;
   const absent = (why: string): Planned => ({
     ok: false,
@@ -74,65 +94,104 @@ export function planSetup(setup: Setup): Planned {
   if (isAbsent(settings)) return absent(settings.absent);
   if (!settings.scopes.includes(scope)) return absent(`it has no settings of the scope ${scope}`);
 
-  const file = settings.path(scope, places);
-  const target = targetOf(file);
-  const read = readSettings(target);
-  if (!read.ok) return { ok: false, problem: { code: 'settings-file', file, why: read.why } };
-
-  const isAbsentFile = read.text === undefined;
-  const edit =
-    action === 'enable'
-      ? settings.add(read.text, commandsFor(setup))
-      : isAbsentFile
-        ? ({ ok: true, text: undefined, changed: false, events: [] } as const)
-        : settings.remove(read.text ?? '');
-  if (!edit.ok) {
-    const { line, column, why } = edit;
-    return { ok: false, problem: { code: 'settings-refused', file, line, column, why } };
+  const commands = commandsFor(setup, settings);
+  const changes: Change[] = [];
+  const events = new Set<string>();
+  const files = filesOf(setup, settings);
+  for (const settingsFile of files) {
+    const { path: file } = settingsFile;
+    const target = targetOf(file);
+    const read = readSettings(target);
+    if (!read.ok) return { ok: false, problem: { code: 'settings-file', file, why: read.why } };
+    const edit = editOf(settingsFile, action, read.text, commands);
+    if (!edit.ok) {
+      const { line, column, why } = edit;
+      return { ok: false, problem: { code: 'settings-refused', file, line, column, why } };
+    }
+    if (action === 'disable' || settingsFile.add) for (const event of edit.events) events.add(event);
+    if (edit.changed) {
+      const isExecutable = settingsFile.isExecutable === true;
+      changes.push({ file, target, before: read.text, after: edit.text, isExecutable });
+    }
   }
-
-  const isScripted = action === 'enable' && runsScript(setup);
   return {
     ok: true,
     plan: {
       action,
-      file,
-      target,
-      before: read.text,
-      after: edit.text,
-      changed: edit.changed,
-      events: [...edit.events],
-      diff: unifiedDiff(read.text ?? '', edit.text ?? '', {
-        from: isAbsentFile ? '/dev/null' : file,
-        to: edit.text === undefined ? '/dev/null' : file,
-      }),
+      file: (changes[0]?.file ?? files.find(each => each.add)?.path ?? files[0]?.path) || '',
+      changes,
+      changed: changes.length > 0,
+      events: [...events],
+      diff: changes.map(diffOf).join(''),
       folders: action === 'enable' ? [folders.state, join(folders.state, 'inbox'), folders.data] : [],
-      scripts: isScripted ? [{ path: scriptPath(setup), text: scriptText(setup) }] : [],
+      scripts: action === 'enable' ? scriptsFor(setup, settings) : [],
     },
   };
 }
 
+function filesOf({ scope, places, platform }: Pick<Setup, 'scope' | 'places' | 'platform'>, settings: Settings) {
+  return settings.files(scope, { ...places, platform }, path => {
+    const read = readSettings(targetOf(path));
+    return read.ok ? read.text : undefined;
+  });
+}
+
+/** Our entries of an agent in a scope, as they stand in its files now, each with its file. */
+export function entriesOf(setup: Pick<Setup, 'agent' | 'scope' | 'places' | 'platform'>): (Entry & { file: string })[] {
+  const { settings } = setup.agent;
+  if (isAbsent(settings) || !settings.scopes.includes(setup.scope)) return [];
+  return filesOf(setup, settings).flatMap(file => {
+    const read = readSettings(targetOf(file.path));
+    const text = read.ok ? read.text : undefined;
+    return text === undefined ? [] : file.entries(text).map(entry => ({ ...entry, file: file.path }));
+  });
+}
+
+function editOf(
+  file: SettingsFile,
+  action: Setup['action'],
+  text: string | undefined,
+  commands: ReadonlyMap<string, HookCommand>,
+): Edit {
+  if (action === 'enable' && file.add) return file.add(text, commands);
+  return text === undefined ? { ok: true, text, changed: false, events: [] } : file.remove(text);
+}
+
+const diffOf = ({ file, before, after }: Change): string =>
+  unifiedDiff(before ?? '', after ?? '', {
+    from: before === undefined ? '/dev/null' : file,
+    to: after === undefined ? '/dev/null' : file,
+  });
+
 /** Does what the plan says, or leaves the settings as they are. Doing it again changes nothing. */
 export function applySetup(plan: Plan): Applied {
   const failed = (file: string, why: string): Applied => ({ ok: false, problem: { code: 'settings-file', file, why } });
-  const now = readSettings(plan.target);
-  if (!now.ok) return failed(plan.file, now.why);
-  if (now.text !== plan.before) return failed(plan.file, 'it was changed since the plan was made');
+  for (const { file, target, before } of plan.changes) {
+    const now = readSettings(target);
+    if (!now.ok) return failed(file, now.why);
+    if (now.text !== before) return failed(file, 'it was changed since the plan was made');
+  }
 
   // The script comes first: settings never name one that is not there.
   for (const folder of plan.folders) {
     const why = attempt(() => fs.mkdirSync(folder, { recursive: true, mode: 0o700 }));
     if (why !== undefined) return failed(folder, why);
   }
-  for (const { path, text } of plan.scripts) {
+  for (const { path, text, mode } of plan.scripts) {
     const why = attempt(() => {
-      if (readIfThere(path) !== text) replaceFile(path, text, 0o600);
+      if (readIfThere(path) !== text) replaceFile(path, text, mode);
     });
     if (why !== undefined) return failed(path, why);
   }
-  if (!plan.changed) return { ok: true };
-  const why = attempt(() => changeSettings(plan));
-  return why === undefined ? { ok: true } : failed(plan.file, why);
+  for (const [at, change] of plan.changes.entries()) {
+    const why = attempt(() => changeSettings(change));
+    if (why === undefined) continue;
+    for (const done of plan.changes.slice(0, at).reverse()) {
+      attempt(() => changeSettings({ ...done, before: done.after, after: done.before }));
+    }
+    return failed(change.file, why);
+  }
+  return { ok: true };
 }
 
 /** Where this installation lies, and the programs that its script calls by absolute path. */
@@ -147,37 +206,36 @@ export function programAt(dist: string, node: string, env: Readonly<Record<strin
 }
 
 /** The events that an agent's table allows us to register, each with the command for them. */
-function commandsFor(setup: Setup): Map<string, string> {
-  const events = Object.entries(setup.agent.events).filter(([, event]) => event.register !== false);
-  return new Map(events.map(([name, event]) => [name, commandFor(setup, name, event.edge === true)]));
+function commandsFor(setup: Setup, { runs }: Settings): Map<string, HookCommand> {
+  const { agent, program, provider, platform, scope, folders } = setup;
+  const events = Object.entries(agent.events).filter(([, event]) => event.register !== false);
+  return new Map(
+    events.map(([event, { edge }]) => [
+      event,
+      commandFor({
+        tool: agent.id,
+        event,
+        edge: edge === true,
+        provider,
+        reply: agent.reply.stdout,
+        runs,
+        platform,
+        isShared: scope === 'project',
+        data: folders.data,
+        node: program.node,
+        bin: program.bin,
+      }),
+    ]),
+  );
 }
 
-/**
- * A shell sources the script: the cheapest way there is. Windows has no such shell, and a file that is shared with
- * other machines must not name paths of this one: both get the Node front end, found by PATH where the file is shared,
- * and there guarded, because a missing program would be reported to whoever has not installed us.
- */
-function commandFor(setup: Setup, event: string, edge: boolean): string {
-  const { agent, provider, program } = setup;
-  if (runsScript(setup)) {
-    const reply = agent.reply.stdout || undefined;
-    return shellCommand({ script: scriptPath(setup), tool: agent.id, event, edge, provider, reply });
-  }
-  const words = ['hook', '--tool', agent.id, '--event', event];
-  if (edge) words.push('--edge');
-  if (provider !== undefined) words.push('--provider', provider);
-  if (agent.reply.stdout) words.push('--reply', `'${agent.reply.stdout}'`);
-  if (setup.scope !== 'project') return `"${program.node}" "${program.bin}" ${words.join(' ')}`;
-  // What an agent's user has set for Node is not for this one: a module that is gone would end it before it began.
-  return `! command -v otel-hooks >/dev/null 2>&1 || NODE_OPTIONS= otel-hooks ${words.join(' ')}`;
-}
-
-const runsScript = ({ platform, scope }: Setup): boolean => platform !== 'win32' && scope !== 'project';
-const scriptPath = ({ folders }: Setup): string => join(folders.data, 'hook.sh');
-
-function scriptText({ folders, program }: Setup): string {
+function scriptsFor({ agent, scope, platform, folders, program }: Setup, { runs }: Settings): Plan['scripts'] {
+  if (platform === 'win32' || scope === 'project') return [];
   const { node, bin, deliver, cat, setsid } = program;
-  return shellHook({ stateFolder: folders.state, node, bin, deliver, cat, setsid });
+  const text = shellHook({ stateFolder: folders.state, node, bin, deliver, cat, setsid });
+  const hook = { path: scriptPath(folders.data), text, mode: 0o600 };
+  if (runs.posix !== 'program') return [hook];
+  return [hook, { ...programFor({ tool: agent.id, reply: agent.reply.stdout, data: folders.data }), mode: 0o700 }];
 }
 
 /** What a link leads to, also where nothing is there yet. */
@@ -194,9 +252,9 @@ function targetOf(file: string): string {
   return path;
 }
 
-type Settings = { ok: true; text: string | undefined } | { ok: false; why: string };
+type TextRead = { ok: true; text: string | undefined } | { ok: false; why: string };
 
-function readSettings(path: string): Settings {
+function readSettings(path: string): TextRead {
   try {
     const stat = fs.statSync(path);
     // Looked at first: opening a pipe would wait for ever.
@@ -206,11 +264,14 @@ function readSettings(path: string): Settings {
     return { ok: true, text };
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return { ok: true, text: undefined };
-    return { ok: false, why: codeOf(error) === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'it is not UTF-8' : whyOf(error) };
+    return {
+      ok: false,
+      why: codeOf(error) === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'it is not UTF-8 text' : whyOf(error),
+    };
   }
 }
 
-function changeSettings({ file, target, before, after }: Plan): void {
+function changeSettings({ file, target, before, after, isExecutable }: Change): void {
   const backup = `${target}.otel-hooks-backup`;
   if (before === undefined) fs.mkdirSync(dirname(target), { recursive: true });
   else {
@@ -226,7 +287,7 @@ function changeSettings({ file, target, before, after }: Plan): void {
       if (target === file) attempt(() => fs.rmdirSync(dirname(file)));
       return;
     }
-    replaceFile(target, after);
+    replaceFile(target, after, isExecutable ? 0o755 : 0o666);
     if (readIfThere(target) === after) return;
     if (before !== undefined) fs.copyFileSync(backup, target);
     throw new Error('it did not read back as it was written; the former content was put back');
@@ -240,11 +301,11 @@ function changeSettings({ file, target, before, after }: Plan): void {
 }
 
 /** Written beside, synced, renamed. `mode` is for a new file; one that is there keeps its own, and its owner. */
-function replaceFile(path: string, text: string, mode?: number): void {
+function replaceFile(path: string, text: string, mode: number): void {
   const former = fs.statSync(path, { throwIfNoEntry: false });
   const beside = join(dirname(path), `.${basename(path)}.otel-hooks-${process.pid}`);
   attempt(() => fs.unlinkSync(beside));
-  const handle = fs.openSync(beside, 'wx', former ? 0o600 : (mode ?? 0o666));
+  const handle = fs.openSync(beside, 'wx', former ? 0o600 : mode);
   try {
     try {
       fs.writeFileSync(handle, text);

@@ -147,7 +147,7 @@ describe('a plan', () => {
 });
 
 describe('the command', () => {
-  const first = (change: Partial<Setup>) => commandsIn(plan('enable', change).after ?? '')[0]?.[1];
+  const first = (change: Partial<Setup>) => commandsIn(plan('enable', change).changes[0]?.after ?? '')[0]?.[1];
 
   it('sources the script with its paths', () => {
     const path = join(home, 'data/otel-hooks/hook.sh');
@@ -170,12 +170,12 @@ describe('the command', () => {
       cat: 'c',
     };
     expect(first({ platform: 'win32', program })).toBe(
-      '"C:\\Program Files\\nodejs\\node.exe" "C:\\x\\otel-hooks.cjs" hook --tool claude-code --event SessionStart --edge',
+      `[Environment]::SetEnvironmentVariable('NODE_OPTIONS',''); & 'C:\\Program Files\\nodejs\\node.exe' 'C:\\x\\otel-hooks.cjs' hook --tool claude-code --event SessionStart --edge; exit 0`,
     );
   });
   it('is recognised as ours in every form', () => {
     for (const change of [{}, { provider: 'otlp' }, { scope: 'project' as const }, { platform: 'win32' }]) {
-      for (const [, command] of commandsIn(plan('enable', change).after ?? ''))
+      for (const [, command] of commandsIn(plan('enable', change).changes[0]?.after ?? ''))
         expect(isOurCommand(command)).toBe(true);
     }
   });

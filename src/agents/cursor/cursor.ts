@@ -14,6 +14,7 @@ import type { AgentMode, Fields } from '../../event/event.ts';
 import { canonicalJson } from '../../lib/hash.ts';
 import { count, number, own, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
+import { settings } from './settings.ts';
 import { actionName, actions, inputOf, launchedBy, mcpToolOf, toolFacts } from './tools.ts';
 import { transcript } from './transcript.ts';
 import { truth } from './truth.ts';
@@ -160,25 +161,31 @@ const events: Record<string, HookEvent> = {
       ];
     },
   },
-  beforeShellExecution: special('before', fields => ({
-    kind: 'shell',
-    subject: text(fields.command) ?? '',
-    name: 'shell',
-    tool: 'Shell',
-    input: { command: fields.command },
-  })),
+  beforeShellExecution: covered(
+    special('before', fields => ({
+      kind: 'shell',
+      subject: text(fields.command) ?? '',
+      name: 'shell',
+      tool: 'Shell',
+      input: { command: fields.command },
+    })),
+  ),
   // Says neither whether the command succeeded nor with which code it ended.
-  afterShellExecution: special('after', fields => ({
-    kind: 'shell',
-    subject: text(fields.command) ?? '',
-    name: 'shell',
-    tool: 'Shell',
-    input: { command: fields.command },
-  })),
+  afterShellExecution: covered(
+    special('after', fields => ({
+      kind: 'shell',
+      subject: text(fields.command) ?? '',
+      name: 'shell',
+      tool: 'Shell',
+      input: { command: fields.command },
+    })),
+  ),
+  // The hooks for all actions do not name the server.
   beforeMCPExecution: special('before', mcpCall),
-  afterMCPExecution: special('after', mcpCall),
+  afterMCPExecution: covered(special('after', mcpCall)),
   // The content is read by now; no hook follows that says so. Without the general family this is all there is of a read.
   beforeReadFile: {
+    register: false,
     read(fields, memory) {
       const call = callOf(fields, { kind: 'read', subject: text(fields.file_path) ?? '' }, 'b', memory);
       const reading = {
@@ -190,14 +197,16 @@ const events: Record<string, HookEvent> = {
       return [said(fields, { ...reading, event_type: general ? 'Action.Before' : 'Action.After' }, memory)];
     },
   },
-  afterFileEdit: special('after', fields => ({
-    kind: 'write',
-    subject: text(fields.file_path) ?? '',
-    name: 'code_edit',
-    tool: 'Write',
-    input: { path: fields.file_path, edits: fields.edits },
-    success: true,
-  })),
+  afterFileEdit: covered(
+    special('after', fields => ({
+      kind: 'write',
+      subject: text(fields.file_path) ?? '',
+      name: 'code_edit',
+      tool: 'Write',
+      input: { path: fields.file_path, edits: fields.edits },
+      success: true,
+    })),
+  ),
   beforeTabFileRead: tab('read_file', 'TabRead'),
   afterTabFileEdit: tab('code_edit', 'TabWrite'),
   // Very frequent, and all that is left of it is that it happened.
@@ -390,7 +399,7 @@ export const cursor: Agent = {
   transcript,
   // An empty answer fails where a person set failClosed; this object decides nothing.
   reply: { stdout: '{}' },
-  settings: absent('not written by enable yet; register the command by hand as docs/agents/cursor.md shows'),
+  settings,
   demo: absent('the demonstration shows another agent'),
 };
 
@@ -529,6 +538,11 @@ interface Special extends Described {
   input: Fields;
   server?: string | undefined;
   success?: boolean | undefined;
+}
+
+/** The hooks for all actions tell the same; builds before they were there need these instead. */
+function covered(event: HookEvent): HookEvent {
+  return { ...event, register: false };
 }
 
 function special(moment: 'before' | 'after', describe: (fields: Fields) => Special): HookEvent {

@@ -1,0 +1,209 @@
+/** What holds for the settings of every agent: given back byte for byte, once, whole, and nothing of anybody else touched. */
+import fc from 'fast-check';
+import { parse } from 'jsonc-parser';
+import { describe, expect, it } from 'vitest';
+import { type Agent, type HookCommand, isAbsent, type Settings, type SettingsFile } from '../../src/agents/contract.ts';
+import { agents } from '../../src/agents/index.ts';
+import { isOurCommand } from '../../src/agents/our-command.ts';
+import { commandFor } from '../../src/setup/commands.ts';
+import { broken, jsonTexts } from './json-texts.ts';
+
+const RUNS = Number(process.env.SETTINGS_RUNS ?? 8);
+const places = { home: '/home/me', project: '/work', env: {}, platform: 'linux' };
+
+interface Enabled {
+  agent: Agent;
+  settings: Settings;
+}
+const enabled: Enabled[] = agents.flatMap(agent =>
+  isAbsent(agent.settings) ? [] : [{ agent, settings: agent.settings }],
+);
+
+function commandsOf(
+  { agent, settings }: Enabled,
+  change: { data?: string; provider?: string; isShared?: boolean; platform?: string } = {},
+) {
+  const events = Object.entries(agent.events).filter(([, { register }]) => register !== false);
+  return new Map<string, HookCommand>(
+    events.map(([event, { edge }]) => [
+      event,
+      commandFor({
+        tool: agent.id,
+        event,
+        edge: edge === true,
+        provider: change.provider,
+        reply: agent.reply.stdout,
+        runs: settings.runs,
+        platform: change.platform ?? 'linux',
+        isShared: change.isShared === true,
+        data: change.data ?? '/home/me/.local/share/otel-hooks',
+        node: change.platform === 'win32' ? 'C:\\Program Files\\nodejs\\node.exe' : '/usr/bin/node',
+        bin: change.platform === 'win32' ? "C:\\Users\\o'brien\\npm\\otel-hooks.cjs" : '/usr/lib/otel-hooks.cjs',
+      }),
+    ]),
+  );
+}
+
+const added = (file: SettingsFile, text: string | undefined, commands: ReadonlyMap<string, HookCommand>) => {
+  const edit = file.add?.(text, commands);
+  if (!edit?.ok || edit.text === undefined) throw new Error(`refused: ${JSON.stringify(edit)}`);
+  return edit.text;
+};
+const removed = (file: SettingsFile, text: string) => {
+  const edit = file.remove(text);
+  if (!edit.ok) throw new Error(`refused: ${JSON.stringify(edit)}`);
+  return edit.text;
+};
+
+for (const each of enabled) {
+  const { agent, settings } = each;
+  const commands = commandsOf(each);
+
+  describe(agent.id, () => {
+    const files = settings.scopes.flatMap(scope =>
+      settings
+        .files(scope, places, () => undefined)
+        .map(file => [file.path.replace(/^.*\/(home\/me|work)\//, ''), file] as const),
+    );
+    const written = files.filter(([, file]) => file.add);
+
+    it('has a file for each scope', () => {
+      for (const scope of settings.scopes) {
+        const found = settings.files(scope, places, () => undefined);
+        expect(found.filter(file => file.add).length, scope).toBeGreaterThan(0);
+        for (const { path } of found) expect(path.startsWith(scope === 'global' ? '/home/me/' : '/work/')).toBe(true);
+      }
+    });
+
+    it.each(written)('%s: made for ours, it goes with them', (_, file) => {
+      const text = added(file, undefined, commands);
+      expect(removed(file, text)).toBe(undefined);
+      expect(file.add?.(text, commands)).toMatchObject({ ok: true, changed: false, text });
+      expect(file.remove(text)).toMatchObject({ ok: true, changed: true });
+    });
+
+    it.each(written)('%s: our entries are found again in every form', (_, file) => {
+      for (const change of [{}, { provider: 'otlp' }, { isShared: true }, { platform: 'win32' }]) {
+        const text = added(file, undefined, commandsOf(each, change));
+        const entries = file.entries(text);
+        const edit = file.add?.(undefined, commandsOf(each, change));
+        expect(entries.map(({ event }) => event).sort()).toEqual(edit?.ok ? [...edit.events].sort() : []);
+        for (const { command } of entries) {
+          expect(command.posix ?? command.windows).toBeTypeOf('string');
+          for (const one of [command.posix, command.windows]) if (one) expect(isOurCommand(one), one).toBe(true);
+        }
+      }
+    });
+
+    it('never for an event where a silent hook changes what happens', () => {
+      const events = new Set(
+        written.flatMap(([, file]) => file.entries(added(file, undefined, commands)).map(({ event }) => event)),
+      );
+      for (const event of events) expect(agent.events[event]?.register, event).not.toBe(false);
+      for (const [event, { edge, register }] of Object.entries(agent.events)) {
+        if (edge && register !== false && !aliasesOfOthers.has(event)) expect(events, event).toContain(event);
+      }
+    });
+
+    it('what it is tried with is its own payload', () => {
+      const { event, payload } = settings.proof('otel-hooks-proof', '/work');
+      expect(agent.signs(payload)).toBeGreaterThan(0);
+      expect(agent.eventName(payload) ?? event).toBe(event);
+      expect(agent.session(payload, {})).toBe('otel-hooks-proof');
+      expect([...commands.keys()]).toContain(event);
+    });
+
+    it('says what a person has to do', () => {
+      expect(settings.afterwards).toMatch(/[.]$/);
+    });
+
+    // Other scopes have the same shape elsewhere.
+    for (const file of settings.files('global', places, () => undefined).filter(({ path }) => path.endsWith('.json'))) {
+      const made = parse(added(file, undefined, commands));
+      const its = new Set(file.entries(added(file, undefined, commands)).map(({ event }) => event));
+      const few = new Map([...commands].filter(([event]) => its.has(event)).slice(0, 4));
+      const root = Object.keys(made).find(key => key !== 'version') ?? 'hooks';
+      const isList = Array.isArray(made[root]);
+      const events = isList ? [] : Object.keys(made[root]);
+      const anyFile = jsonTexts({ root, events, isList });
+
+      describe(file.path, () => {
+        it('remove after add is the former file', () => {
+          fc.assert(
+            fc.property(anyFile, text => {
+              expect(removed(file, added(file, text, few))).toBe(text);
+            }),
+            { numRuns: RUNS * 3 },
+          );
+        });
+
+        it('add after add is add', () => {
+          fc.assert(
+            fc.property(anyFile, text => {
+              const once = added(file, text, few);
+              expect(file.add?.(once, few)).toMatchObject({ changed: false, text: once });
+            }),
+            { numRuns: RUNS },
+          );
+        });
+
+        it('a change of the commands is as if the former had never been there', () => {
+          const older = commandsOf(each, { data: '/old/data', provider: 'datadog' });
+          fc.assert(
+            fc.property(anyFile, text => {
+              expect(added(file, added(file, text, older), few)).toBe(added(file, text, few));
+            }),
+            { numRuns: RUNS },
+          );
+        });
+
+        it('entries of others keep their value and order', () => {
+          fc.assert(
+            fc.property(anyFile, text => {
+              const theirs = parse(text) ?? {};
+              const after = parse(added(file, text, few));
+              for (const [key, value] of Object.entries<unknown>(theirs)) {
+                if (key !== root) expect(after[key]).toEqual(value);
+              }
+              const lists = isList ? { '': theirs[root] ?? [] } : (theirs[root] ?? {});
+              for (const [event, list] of Object.entries<unknown[]>(lists)) {
+                expect((isList ? after[root] : after[root][event]).slice(0, list.length)).toEqual(list);
+              }
+            }),
+            { numRuns: RUNS },
+          );
+        });
+
+        it('what a person adds meanwhile stays as if we had never been there', () => {
+          fc.assert(
+            fc.property(anyFile, text => {
+              fc.pre(parse(text) !== undefined);
+              const noted = (each: string) => `// mine\n${each.replace(/^\ufeff/, '')}`;
+              expect(removed(file, noted(added(file, text, few)))).toBe(noted(text));
+            }),
+            { numRuns: RUNS },
+          );
+        });
+
+        it('a broken file is edited exactly or refused with its place, never thrown at', () => {
+          fc.assert(
+            fc.property(broken(anyFile), text => {
+              const edit = file.add?.(text, few);
+              if (edit?.ok) expect(removed(file, edit.text ?? '')).toBe(text);
+              else
+                expect([(edit?.line ?? 0) > 0, (edit?.column ?? 0) > 0, (edit?.why ?? '') !== '']).toEqual([
+                  true,
+                  true,
+                  true,
+                ]);
+            }),
+            { numRuns: RUNS * 2 },
+          );
+        });
+      });
+    }
+  });
+}
+
+/** Names that only another generation of an agent, or its other files, use. */
+const aliasesOfOthers = new Set<string>([]);
