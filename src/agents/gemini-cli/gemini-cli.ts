@@ -11,6 +11,7 @@ import type { EndReason, Fields, StartReason } from '../../event/event.ts';
 import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Reading } from '../contract.ts';
 import { askedCall, type Call, closeCall, openCall } from '../pairing.ts';
+import { settings } from './settings.ts';
 import { actionName, actions, exitCodeOf } from './tools.ts';
 import { transcript } from './transcript.ts';
 import { truth } from './truth.ts';
@@ -185,7 +186,7 @@ export const geminiCli: Agent = {
   transcript,
   // Anything else, on the standard error too, would be shown to the person.
   reply: { stdout: '' },
-  settings: absent('not written by enable yet; add the hooks to ~/.gemini/settings.json by hand'),
+  settings,
   demo: absent('one agent is enough to show what comes of a session'),
 };
 
