@@ -15,6 +15,7 @@ import { hexDigest } from '../../lib/hash.ts';
 import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Reading } from '../contract.ts';
 import { askedCall, type Call, closeCall, openCall } from '../pairing.ts';
+import { settings } from './settings.ts';
 import { actions, exitCodeOf, inputOf, launchedBy, type Tool, toolOf } from './tools.ts';
 import { CHAT_LOG, EVENT_LOG, transcript } from './transcript.ts';
 import { truth } from './truth.ts';
@@ -338,7 +339,7 @@ export const copilot: Agent = {
   transcript,
   // `{}` would do as well; anything that decides would skip the question that a person gets.
   reply: { stdout: '' },
-  settings: absent('not written by enable yet; register the command by hand as docs/agents/copilot.md shows'),
+  settings,
   demo: absent('one agent is enough to show what comes of a session'),
 };
 

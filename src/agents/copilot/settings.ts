@@ -1,0 +1,45 @@
+/**
+ * Copilot's hook files (vendor's hook reference of autumn 2026, checked 2026-11-18): one of our own in a folder that is read
+ * whole. Commands are named by shell. A command of `PreToolUse` that ends with another code than 0 denies the call, so ours cannot.
+ * There is no asynchronous form; the timeout is in seconds.
+ */
+import { join } from 'node:path';
+import type { Places, Settings } from '../contract.ts';
+import { jsonHooks, type Shape } from '../json-hooks.ts';
+
+const shape: Shape = {
+  root: 'hooks',
+  version: 1,
+  entry: ({ posix, windows }) => ({
+    type: 'command',
+    ...(posix === undefined ? {} : { bash: posix }),
+    ...(windows === undefined ? {} : { powershell: windows }),
+    timeoutSec: 10,
+  }),
+};
+
+const userFolder = ({ home, env }: Places): string => env.COPILOT_HOME || join(home, '.copilot');
+
+export const settings: Settings = {
+  scopes: ['global', 'project'],
+  installed: { programs: ['copilot'], folders: places => [userFolder(places)] },
+  runs: { posix: 'sh', windows: 'powershell' },
+  files: (scope, places) => [
+    jsonHooks(
+      join(scope === 'global' ? userFolder(places) : join(places.project, '.github'), 'hooks', 'otel-hooks.json'),
+      shape,
+    ),
+  ],
+  afterwards:
+    'Start a new session. Hooks of a project run only in folders that you trust; the cloud agent runs those of the default branch alone, and only where otel-hooks is installed in its image.',
+  proof: (session, cwd) => ({
+    event: 'SessionStart',
+    payload: {
+      hook_event_name: 'SessionStart',
+      session_id: session,
+      timestamp: '2026-11-18T12:00:00.000Z',
+      cwd,
+      source: 'new',
+    },
+  }),
+};
