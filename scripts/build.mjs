@@ -5,6 +5,7 @@
  *   dist/cli.js, chunks/  the commands, each loaded when it is called
  *   dist/deliver.js       the kicked process: one file, so that an upgrade cannot mix two versions under it
  *   dist/index.js, types/ the library
+ *   dist/prices.cjs       what models cost, loaded where something is to be priced
  *   dist/re2.cjs          the engine for people's own patterns, loaded where there are some
  *
  * Everything is bundled: the tarball has no dependencies, so it brings no second copy of OpenTelemetry into an
@@ -46,7 +47,11 @@ const common = {
   // ESM sources only: a CommonJS copy of a package would be bundled whole, and needs a `require` that ESM has not.
   mainFields: ['module', 'main'],
   conditions: ['module', 'import'],
-  define: { __VERSION__: JSON.stringify(manifest.version), __RE2__: JSON.stringify(['./re2.cjs', '../re2.cjs']) },
+  define: {
+    __VERSION__: JSON.stringify(manifest.version),
+    __RE2__: JSON.stringify(['./re2.cjs', '../re2.cjs']),
+    __PRICES__: JSON.stringify(['./prices.cjs', '../prices.cjs']),
+  },
   // Names stay, so that a stack trace in a bug report can be read; the bin alone is minified to the end.
   minifySyntax: true,
   minifyWhitespace: true,
@@ -73,6 +78,7 @@ const bundles = [
   { entryPoints: { deliver: 'src/kicked.ts' }, format: 'esm' },
   { entryPoints: { index: 'src/index.ts' }, format: 'esm' },
   { entryPoints: { re2: 're2js' }, outExtension: { '.js': '.cjs' }, format: 'cjs', minify: true },
+  { entryPoints: { prices: '@pydantic/genai-prices' }, outExtension: { '.js': '.cjs' }, format: 'cjs', minify: true },
 ];
 
 const outputs = new Map();

@@ -12,6 +12,7 @@ import { type Event, FACTS, type Fields, factsOf } from './event/event.ts';
 import { keyedHash } from './lib/hash.ts';
 import { judgeRisk as risk } from './own-rules.ts';
 import { pin } from './pin.ts';
+import { priceOf as price } from './prices.ts';
 import type { Problem } from './problem.ts';
 import { addBooks, follow, type Gain, type Leaving, leaving, type RoundWorld, recalled, SILENCE_MS } from './round.ts';
 import { increase } from './store/ledger.ts';
@@ -197,7 +198,19 @@ export function importRound(
     const gain: Gain = { state, lines: '', count: 0, events: [], spans: [], records: [] };
     gains.push(gain);
     const emit = (event: Event): void => follow(gain, event, books.odd);
-    const transcripts = { eyes, home, env, hash, risk, nowMs, waits: impatient, budget, journal, owner: owners.owner };
+    const transcripts = {
+      eyes,
+      home,
+      env,
+      hash,
+      risk,
+      price,
+      nowMs,
+      waits: impatient,
+      budget,
+      journal,
+      owner: owners.owner,
+    };
     const reader = readerOf(state, found.agent, transcripts, emit, books);
     if (reader === undefined) continue;
     const followed = reader.read(Number.POSITIVE_INFINITY);

@@ -3,7 +3,6 @@
  * run on RE2, in time that grows with the text alone: whoever writes a bad one hurts nobody. That engine is a file of its own and is
  * loaded when there is such a rule.
  */
-import { createRequire } from 'node:module';
 import type { RE2JS } from 're2js';
 import type { Config } from './config/config.ts';
 import type { Judge } from './drain/drain.ts';
@@ -11,6 +10,7 @@ import type { RiskSettings } from './drain/session.ts';
 import { builtInWith, type Looked, type Pattern, type RuleSet, riskOf, ruleSet } from './enrich/risk/risk.ts';
 import { type Rule, rules } from './enrich/risk/rules.ts';
 import type { Risk } from './event/event.ts';
+import { besideUs } from './lib/beside.ts';
 import { nearest } from './lib/nearest.ts';
 import type { Problem } from './problem.ts';
 
@@ -113,22 +113,19 @@ function prepared(rule: Rule): { set: RuleSet } | { why: string } {
 }
 
 function re2(pattern: string, flags: string): Pattern {
-  const { RE2JS: engine } = loaded();
-  const compiled = engine.compile(pattern, flags === 'i' ? engine.CASE_INSENSITIVE : 0);
+  const { RE2JS: re } = loaded();
+  const compiled = re.compile(pattern, flags === 'i' ? re.CASE_INSENSITIVE : 0);
   return text => compiled.matcher(text).find();
 }
 
-let module: { RE2JS: typeof RE2JS } | undefined;
+let engine: Engine | undefined;
 
-function loaded(): { RE2JS: typeof RE2JS } {
-  const load = createRequire(import.meta.url);
-  for (const place of typeof __RE2__ === 'undefined' ? ['re2js'] : __RE2__) {
-    try {
-      module ??= load(place) as { RE2JS: typeof RE2JS };
-    } catch {
-      // The commands lie one folder deeper than the program that hooks start.
-    }
-  }
-  if (module === undefined) throw new Error('the engine for patterns is not there');
-  return module;
+function loaded(): Engine {
+  engine ??= besideUs<Engine>(typeof __RE2__ === 'undefined' ? ['re2js'] : __RE2__);
+  if (engine === undefined) throw new Error('the engine for patterns is not there');
+  return engine;
+}
+
+interface Engine {
+  RE2JS: typeof RE2JS;
 }

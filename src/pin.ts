@@ -6,6 +6,7 @@ import type { Opening } from './drain/drain.ts';
 import type { Pinned } from './drain/session.ts';
 import type { Fragment } from './hook/fragment.ts';
 import { riskSettings } from './own-rules.ts';
+import { costSettings } from './prices.ts';
 import type { Problem } from './problem.ts';
 import { resourceAttributes } from './telemetry/resource.ts';
 
@@ -44,6 +45,7 @@ export function pin(opening: Opening, fragment: Pick<Fragment, 'header'>, where:
   const { values } = config;
   const { semconv = 'latest' } = values;
   const risk = riskSettings(config);
+  const cost = costSettings(config);
   return {
     pinned: {
       destinations: destinations.map(destination => destination.id),
@@ -60,6 +62,7 @@ export function pin(opening: Opening, fragment: Pick<Fragment, 'header'>, where:
       limits: config.limits,
       ...(semconv === 'latest' ? {} : { semconv }),
       ...(risk.settings === undefined ? {} : { risk: risk.settings }),
+      ...(cost === undefined ? {} : { cost }),
     },
     destinations,
     problems: [...config.problems, ...all.problems, ...(problems === all.problems ? [] : problems), ...risk.problems],

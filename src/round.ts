@@ -16,6 +16,7 @@ import type { Fragment } from './hook/fragment.ts';
 import { keyedHash } from './lib/hash.ts';
 import { judgeRisk } from './own-rules.ts';
 import { pin, type Surroundings } from './pin.ts';
+import { priceOf } from './prices.ts';
 import type { Problem } from './problem.ts';
 import { accountsOf, type DestinationAccounts, increase, type Ledger } from './store/ledger.ts';
 import type { Round, Store } from './store/store.ts';
@@ -123,6 +124,7 @@ export function roundOf(
       agents,
       hash,
       risk: judgeRisk,
+      price: priceOf,
       before(state, _agent, atMs) {
         if (readerFor(state)?.read(atMs).isMore) more.add(state.key);
       },
@@ -232,6 +234,7 @@ function transcriptWorld(
     env,
     hash,
     risk: judgeRisk,
+    price: priceOf,
     nowMs,
     waits,
     budget: { bytes: TRANSCRIPT_BYTES },

@@ -47,3 +47,19 @@ export function providerNamed(said: string): string {
   const lower = said.toLowerCase();
   return own(names, lower) ?? (known.has(lower) ? lower : said);
 }
+
+/** By the conventions' names: what the table of prices (genai-prices 0.1.8) calls who serves a model, where that is another word. */
+const listed: Readonly<Record<string, string>> = {
+  'gcp.gemini': 'google',
+  'gcp.vertex_ai': 'google',
+  'gcp.gen_ai': 'google',
+  'aws.bedrock': 'aws',
+  'azure.ai.openai': 'azure',
+  'azure.ai.inference': 'azure',
+  mistral_ai: 'mistral',
+  x_ai: 'x-ai',
+  moonshot_ai: 'moonshotai',
+  github: 'github-copilot',
+};
+
+export const listedAs = (provider: string): string => own(listed, provider) ?? provider;

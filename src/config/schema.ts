@@ -54,6 +54,18 @@ const ownRule = z.strictObject({
   why: z.string().max(500),
 });
 
+const dollars = z.number().min(0).max(1_000_000);
+const tier = z.strictObject({ start: z.int().min(0), price: dollars });
+const rate = z.union([dollars, z.strictObject({ base: dollars, tiers: z.array(tier).min(1).max(8) })]);
+const rates = z.strictObject({
+  input_mtok: rate,
+  output_mtok: rate,
+  cache_read_mtok: rate.optional(),
+  cache_write_mtok: rate.optional(),
+  cache_write_1h_mtok: rate.optional(),
+  output_reasoning_mtok: rate.optional(),
+});
+
 export const signals = ['traces', 'metrics', 'logs'] as const;
 export type OtlpSignal = (typeof signals)[number];
 
@@ -297,6 +309,17 @@ export const settings = {
   }),
   'risk.overrides': setting(z.record(z.string(), z.union([z.int().min(0).max(100), z.literal('off')])), {
     about: 'Other scores for rules that ship, by their ids; `off` takes one away.',
+    text: 'pairs',
+  }),
+  'cost.enabled': setting(z.boolean(), {
+    about: 'False: no cost of responses is computed. What the agent itself states of it still leaves.',
+    text: 'boolean',
+    default: true,
+  }),
+  'cost.prices': setting(z.record(z.string().min(1).max(256), z.union([z.string().min(1).max(64), rates])), {
+    about:
+      'Prices of your own, by `provider/model` or `model`, with `*` at the end for any that begin so: US dollars for a ' +
+      'million tokens, or the name of the provider whose listed prices hold. docs/cost.md says more.',
     text: 'pairs',
   }),
   'limits.attribute_count': limit('Most attributes of a span or record.', ['OTEL_ATTRIBUTE_COUNT_LIMIT'], 128),

@@ -7,10 +7,13 @@ import { toldEvent, toldMetric } from '../agents/extras.ts';
 import { memoryOver } from '../agents/memory.ts';
 import { providerNamed } from '../agents/providers.ts';
 import { executableOf } from '../enrich/action-facts.ts';
+import type { Used } from '../enrich/cost.ts';
 import { type Hash, redact, word } from '../enrich/redact.ts';
 import type { Looked } from '../enrich/risk/risk.ts';
 import {
   type Body,
+  type Cost,
+  type DataOf,
   type Event,
   FACTS,
   type Facts,
@@ -50,11 +53,24 @@ export interface Opening {
 
 export type Judge = (state: SessionState, looked: Looked) => Risk | undefined;
 
+/** What the tokens of a response cost, or of a whole session. */
+export interface Priced {
+  model: string | undefined;
+  provider: string | undefined;
+  used: Used;
+  /** Of several requests together. */
+  isSum: boolean;
+  atMs: number;
+}
+export type PriceOf = (state: SessionState, priced: Priced) => Cost | undefined;
+
 export interface Drain {
   agents: readonly Agent[];
   hash: Hash;
   /** How risky an action is, looked at as the agent said it; without it no risk is stated but what others state. */
   risk?: Judge | undefined;
+  /** What tokens cost; without it nothing has a price. */
+  price?: PriceOf | undefined;
   /** The session that a fragment belongs to; a new one is pinned to its configuration here. */
   session(opening: Opening, fragment: Fragment): SessionState;
   /** Before an edge hook's own events: what the session's transcripts tell up to here comes first. */
@@ -196,7 +212,7 @@ function sourceOf(item: Item, fragment: Fragment, agents: readonly Agent[]): Ite
 }
 
 /** Adds the item's events to its session; answers how many of them the session has had. */
-function addTo(part: Part, source: ItemSource, fragment: Fragment, { hash, before, risk }: Drain): number {
+function addTo(part: Part, source: ItemSource, fragment: Fragment, { hash, before, risk, price }: Drain): number {
   const { state, events } = part;
   const { native, teller, who } = source;
   const atMs = settleClock(state, fragment);
@@ -233,6 +249,7 @@ function addTo(part: Part, source: ItemSource, fragment: Fragment, { hash, befor
       id: teller === 'agent-hooks' && UUID.test(id ?? '') ? id?.toLowerCase() : undefined,
       ours: reading.ours,
       risk: reading.risk ?? judged(state, reading, risk, source.cwd),
+      price,
     });
     if (event === undefined) {
       duplicates += 1;
@@ -254,6 +271,7 @@ export interface Telling {
   atMs: number;
   hash: Hash;
   risk?: Judge | undefined;
+  price?: PriceOf | undefined;
   /** Ids beyond those that the state remembers, where a file is read once more. */
   journaled?: ReadonlySet<string> | undefined;
 }
@@ -262,7 +280,7 @@ export interface Telling {
 export function tellTranscript(
   state: SessionState,
   reading: TranscriptReading,
-  { atMs, hash, risk, journaled }: Telling,
+  { atMs, hash, risk, price, journaled }: Telling,
 ): { event: Event } | { known: string } {
   const session = boundId(reading.subagent) ?? state.session;
   const id = eventId(state, session, reading.event_type, reading.key);
@@ -286,6 +304,7 @@ export function tellTranscript(
     id,
     ours: true,
     risk: judged(state, reading, risk, undefined),
+    price,
   });
   return event === undefined ? known : { event };
 }
@@ -326,6 +345,17 @@ export function idsIn(journal: string): Set<string> {
   const found = new Set<string>();
   for (const [, id = ''] of journal.matchAll(/"event_id":"([0-9a-f-]{36})"/g)) found.add(shortOf(id));
   return found;
+}
+
+/** What an event's tokens cost. Not part of what ids are computed from: prices change. */
+function priced(state: SessionState, body: Body, facts: Facts, atMs: number, price: PriceOf): Cost | undefined {
+  const isResponse = body.event_type === 'Model.Responded';
+  const told: Used | undefined = isResponse ? (body.data as DataOf<'Model.Responded'>) : facts.totals;
+  if (told === undefined || (told.input_tokens === undefined && told.output_tokens === undefined)) return undefined;
+  const used = isResponse ? { ...facts.usage, ...told } : told;
+  const model = (isResponse ? (body.data as DataOf<'Model.Responded'>).model_id : undefined) ?? facts.model;
+  const { provider } = facts;
+  return price(state, { model, provider, used, isSum: !isResponse || facts.sum !== undefined, atMs });
 }
 
 /** The risk of an action, before anything of it is left out; other events have none. */
@@ -435,6 +465,7 @@ interface Circumstances {
   id?: string | undefined;
   ours?: true | undefined;
   risk?: Risk | undefined;
+  price?: PriceOf | undefined;
 }
 
 /** Gives a reading its envelope and its id; none when the session has had it. */
@@ -465,6 +496,7 @@ function identify(state: SessionState, reading: Reading, at: Circumstances): Eve
   const id = stated ?? numberedId(state, session, body, facts, at.seen);
   remember(state, at.seen, known ?? shortOf(id));
   state.seq += 1;
+  facts.cost ??= at.price && priced(state, body, facts, atMs ?? at.atMs, at.price);
   facts.traceparent = state.seq === 1 ? at.traceparent?.slice(0, 64) : undefined;
   return {
     spec_version: SPEC_VERSION,

@@ -5,6 +5,7 @@ import type { Remembered } from '../agents/memory.ts';
 import { type FoldState, openFold } from '../assemble/state.ts';
 import type { Limits, Sampler } from '../config/config.ts';
 import type { Semconv } from '../config/schema.ts';
+import type { Rates } from '../enrich/cost.ts';
 import type { Rule } from '../enrich/risk/rules.ts';
 import { hexDigest } from '../lib/hash.ts';
 
@@ -25,6 +26,14 @@ export interface Pinned {
   semconv?: Exclude<Semconv, 'latest'> | undefined;
   /** What is set of risk; absent: the rules that ship, as they are. */
   risk?: RiskSettings | undefined;
+  /** What is set of cost; absent: by the table that ships. */
+  cost?: CostSettings | undefined;
+}
+
+export interface CostSettings {
+  enabled: boolean;
+  /** By model: its rates, or who serves it by the table. */
+  prices: { readonly [model: string]: Rates | string };
 }
 
 export interface RiskSettings {

@@ -233,10 +233,17 @@ export interface Facts {
   started_ms?: number | undefined;
   /** What the agent itself says a response cost. */
   cost_usd?: number | undefined;
+  /** What it costs by a list of prices, and by which; without an amount, the list has no price for it. */
+  cost?: Cost | undefined;
   permission_mode?: string | undefined;
   traceparent?: string | undefined;
   /** Raw payload fields of a vendor event that are known to be harmless. */
   fields?: string[] | undefined;
+}
+
+export interface Cost {
+  usd?: number | undefined;
+  prices: string;
 }
 
 export interface Usage {

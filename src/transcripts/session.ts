@@ -9,7 +9,7 @@ import { dirname } from 'node:path';
 import { type Agent, isAbsent, type Told, type Transcript, type TranscriptFile } from '../agents/contract.ts';
 import { AMENDED, awaited, isAmendable, SETTLED } from '../assemble/assemble.ts';
 import type { FinishedSpan } from '../assemble/finished.ts';
-import { amend, conclude, idElsewhere, idsIn, type Judge, tellTranscript } from '../drain/drain.ts';
+import { amend, conclude, idElsewhere, idsIn, type Judge, type PriceOf, tellTranscript } from '../drain/drain.ts';
 import { noTranscripts, SEEN_IDS, type SessionState, type TranscriptState } from '../drain/session.ts';
 import type { Event } from '../event/event.ts';
 import type { Eyes } from './eyes.ts';
@@ -21,6 +21,7 @@ export interface TranscriptWorld {
   env: Readonly<Record<string, string | undefined>>;
   hash: (content: string) => string;
   risk?: Judge | undefined;
+  price?: PriceOf | undefined;
   nowMs: number;
   /** How long a closed span waits for its transcript. */
   waits: Waits;
@@ -126,6 +127,7 @@ export function readerOf(
       atMs: world.nowMs,
       hash: world.hash,
       risk: world.risk,
+      price: world.price,
       journaled: isOld ? journaledIds() : undefined,
     });
     if ('event' in outcome) {

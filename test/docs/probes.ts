@@ -199,6 +199,7 @@ const facts: Filled<Facts> = {
   response: 'RESPONSE',
   request: 'REQUEST',
   cost_usd: 1,
+  cost: { usd: 1, prices: 'genai-prices 0.1.8' },
   sum: 'turn',
   started_ms: 1,
   launched_by: 'c',

@@ -65,7 +65,7 @@ describe('the packed tarball', () => {
       .filter(entry => entry.isFile())
       .map(entry => join(entry.parentPath, entry.name).slice(installed.length + 1));
     const known =
-      /^(dist\/(otel-hooks\.cjs|cli\.js|deliver\.js|index\.js|re2\.cjs|chunks\/[\w-]+\.js|types\/[\w/-]+\.d\.ts)|(README|CHANGELOG|SECURITY)\.md|LICENSE|THIRD-PARTY-LICENSES\.txt|package\.json)$/;
+      /^(dist\/(otel-hooks\.cjs|cli\.js|deliver\.js|index\.js|(re2|prices)\.cjs|chunks\/[\w-]+\.js|types\/[\w/-]+\.d\.ts)|(README|CHANGELOG|SECURITY)\.md|LICENSE|THIRD-PARTY-LICENSES\.txt|package\.json)$/;
     expect(files.filter(file => !known.test(file))).toEqual([]);
     expect(files).toEqual(
       expect.arrayContaining([
@@ -78,6 +78,7 @@ describe('the packed tarball', () => {
         'dist/deliver.js',
         'dist/index.js',
         'dist/re2.cjs',
+        'dist/prices.cjs',
         'dist/types/index.d.ts',
       ]),
     );

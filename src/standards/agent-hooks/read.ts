@@ -70,6 +70,7 @@ const ownFacts = z.object({
   request: name,
   started_ms: count,
   cost_usd: duration,
+  cost: lenient(z.object({ usd: duration, prices: z.string().min(1).max(64) })),
   permission_mode: name,
 });
 
