@@ -26,7 +26,7 @@ export interface Pin {
   problems: Problem[];
 }
 
-const TELEMETRY = /^(OTEL_|AGENT_HOOKS_LOG$)/;
+const TELEMETRY = /^(OTEL_|LANGFUSE_|DD_|AGENT_HOOKS_LOG$)/;
 
 export function pin(opening: Opening, fragment: Pick<Fragment, 'header'>, where: Surroundings): Pin {
   const given = Object.entries(fragment.header).filter(([name]) => TELEMETRY.test(name));

@@ -58,7 +58,7 @@ export function resolve(input: ConfigInput): Config {
   const origins: { [K in Key]?: Origin } = {};
   const bound: { [K in Key]?: readonly string[] } = {};
   const attributes: Record<string, string> = {};
-  const hosts = new Set<string>();
+  const hosts = new Map<string, Set<string>>();
 
   for (const key of keys) {
     const value = factsOf(key).default;
@@ -82,14 +82,16 @@ export function resolve(input: ConfigInput): Config {
     }
     for (const key of taken) {
       const value = values[key];
-      if (key.endsWith('endpoint') && typeof value === 'string') hosts.add(new URL(value).origin);
+      if (!isAddress(key) || typeof value !== 'string') continue;
+      hosts.set(groupOf(key), (hosts.get(groupOf(key)) ?? new Set()).add(new URL(value).origin));
     }
-    for (const key of taken) if (isCredential(key)) bound[key] = [...hosts];
+    for (const key of taken) if (isCredential(key)) bound[key] = [...(hosts.get(groupOf(key)) ?? [])];
   }
 
-  if (Object.keys(attributes).length > 0) values.attributes = attributes;
   // Each value went through its own schema above.
   const resolved = values as Values;
+  if (wordsOf(resolved.provider).includes('datadog')) labelForDatadog(resolved, origins, attributes);
+  if (Object.keys(attributes).length > 0) resolved.attributes = attributes;
   problems.push(...bad.map(each => badValue(each, values)));
   return {
     values: resolved,
@@ -102,18 +104,32 @@ export function resolve(input: ConfigInput): Config {
   };
 }
 
+/** Datadog's names for what OpenTelemetry calls otherwise; what is said in OpenTelemetry's words wins. */
+function labelForDatadog(values: Values, origins: Config['origins'], attributes: Record<string, string>): void {
+  const { 'datadog.service': service, 'datadog.env': environment } = values;
+  if (service !== undefined && values.service_name === undefined) {
+    values.service_name = service;
+    if (origins['datadog.service'] !== undefined) origins.service_name = origins['datadog.service'];
+  }
+  if (environment !== undefined) attributes['deployment.environment.name'] ??= environment;
+}
+
 /** A value as `config` may show it. */
 export function shownValue(key: Key, value: unknown): string {
   if (value === undefined) return 'not set';
   if (factsOf(key).secret) {
     const pairs = typeof value === 'string' ? parsePairs(value) : value;
+    if (factsOf(key).text !== 'pairs') return masked(String(value));
     const names = typeof pairs === 'object' && pairs !== null ? Object.keys(pairs) : [];
     return names.map(name => `${name}=***`).join(',');
   }
-  if (key.endsWith('endpoint') && typeof value === 'string') return shownEndpoint(value);
+  if (isAddress(key) && typeof value === 'string') return shownEndpoint(value);
   if (typeof value === 'string') return value;
   return JSON.stringify(value);
 }
+
+/** Enough to tell one key from another. */
+const masked = (text: string): string => (text.length <= 8 ? '***' : `${text.slice(0, 4)}…${text.slice(-4)}`);
 
 /** Without user name, password, query and fragment: all of them may hold keys. */
 export function shownEndpoint(endpoint: string): string {
@@ -264,7 +280,7 @@ function originOf(layer: Layer, entry: Entry): Origin {
 
 function badValue({ key, value, file, line, variable, flag, why }: BadValue, values: object): Problem {
   // A secret, an address and a wrong type in their place may all hold credentials.
-  const isShowable = !factsOf(key).secret && !key.endsWith('endpoint');
+  const isShowable = !factsOf(key).secret && !isAddress(key);
   const text = typeof value === 'string' ? value : JSON.stringify(value);
   return {
     code: 'config-value',
@@ -279,7 +295,11 @@ function badValue({ key, value, file, line, variable, flag, why }: BadValue, val
   };
 }
 
-const isCredential = (key: Key): boolean => /(^|[._])(headers|client_key|client_certificate)$/.test(key);
+const isAddress = (key: Key): boolean => /[._](endpoint|base_url)$/.test(key);
+const groupOf = (key: Key): string => key.slice(0, key.indexOf('.'));
+
+const isCredential = (key: Key): boolean =>
+  /(^|[._])(headers|client_key|client_certificate)$/.test(key) || (factsOf(key).secret ?? false);
 
 /** The credential keys for a signal: the general one and the signal's own. */
 export const credentialKeys = (signal: OtlpSignal): Key[] => [

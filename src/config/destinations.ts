@@ -5,11 +5,15 @@ import { nearest } from '../lib/nearest.ts';
 import type { Problem } from '../problem.ts';
 import { type Config, credentialKeys, exportersOf, shownEndpoint } from './config.ts';
 import { decoded, parsePairs } from './pairs.ts';
+import { isPreset, type PresetName, presetNamed, presetNames } from './presets.ts';
 import { type Key, type OtlpSignal, signals, type Values, wordsOf } from './schema.ts';
 
 /** What an outbox holds: OTLP requests by signal, or events as lines. */
 export type Signal = OtlpSignal | 'events';
-export type Provider = 'otlp' | 'console' | 'file' | 'agent-hooks-log';
+/** How something is sent. */
+export type Way = 'otlp' | 'console' | 'file' | 'agent-hooks-log';
+export type Provider = Way | PresetName;
+export const wayOf = (provider: Provider): Way => (isPreset(provider) ? 'otlp' : provider);
 
 export interface Destination {
   v: 1;
@@ -39,7 +43,7 @@ export interface Target {
 
 const LOCALHOST = 'http://localhost:4318';
 
-export const providers = ['otlp', 'console', 'file'] as const;
+export const providers: readonly Provider[] = ['otlp', 'console', 'file', ...presetNames];
 
 export function destinationsOf(config: Config): { destinations: Destination[]; problems: Problem[] } {
   const { values } = config;
@@ -57,6 +61,12 @@ export function destinationsOf(config: Config): { destinations: Destination[]; p
     const own = targets.traces?.url ?? targets.metrics?.url ?? targets.logs?.url;
     const base = baseOf(values)?.base ?? (hasOwnEndpoint(values) ? own : undefined);
     add('otlp', shownEndpoint(base ?? LOCALHOST), targets);
+  }
+  for (const name of presetNames) {
+    if (!named.has(name)) continue;
+    const targets = presetTargets(config, name, problems);
+    const [first] = signals.flatMap(signal => targets[signal]?.url ?? []);
+    if (first !== undefined) add(name, shownEndpoint(new URL('/', first).href), targets);
   }
   if (named.has('console')) add('console', 'stdout', localTargets(values, 'console', {}));
   if (named.has('file')) {
@@ -147,6 +157,40 @@ function otlpTargets(config: Config, problems: Problem[]): Targets {
   return targets;
 }
 
+function presetTargets(config: Config, name: PresetName, problems: Problem[]): Targets {
+  const { values } = config;
+  const preset = presetNamed(name);
+  const missing = preset.needs.filter(key => values[key] === undefined);
+  for (const key of missing) problems.push({ code: 'provider-incomplete', provider: name, key });
+  if (missing.length > 0) return {};
+  const targets: Targets = {};
+  for (const signal of signals) {
+    const exporters = exportersOf(values, signal);
+    const url = exporters === undefined || exporters.includes('otlp') ? preset.url(values, signal) : undefined;
+    if (url === undefined) continue;
+    // Without its key it would be refused, so the whole signal stays here.
+    if (!preset.secrets.every(key => isAllowed(config, key, new URL(url), problems, true))) continue;
+    const headers = Object.entries(preset.headers(values, signal)).flatMap(([header, text]): [string, string][] => {
+      if (text === undefined) return [];
+      const why = badHeader(header, text);
+      if (why === undefined) return [[header, text]];
+      const key = preset.secrets[0] ?? preset.endpoint;
+      problems.push({ code: 'config-value', key, why: 'holds what no HTTP header may', used: 'nothing' });
+      return [];
+    });
+    targets[signal] = {
+      url,
+      headers: Object.fromEntries(headers),
+      timeoutMs: values[`otlp.${signal}_timeout_ms`] ?? values['otlp.timeout_ms'] ?? 10_000,
+      gzip: (values[`otlp.${signal}_compression`] ?? values['otlp.compression']) !== 'none',
+      // Not all of them read JSON.
+      protocol: 'http/protobuf',
+      tls: {},
+    };
+  }
+  return targets;
+}
+
 /** The base of all signals. The Python package wrote one signal's address there, so such a path is taken off. */
 function baseOf(values: Values): { base: string; signalPath: boolean } | undefined {
   const endpoint = values['otlp.endpoint'];
@@ -194,8 +238,14 @@ function otlpTarget(config: Config, signal: OtlpSignal, address: string, problem
 }
 
 /** A credential goes to the hosts that its layer or a lower one named, so that no higher layer can redirect it. */
-function isAllowed({ values, origins, bound }: Config, key: Key, url: URL, problems: Problem[]): boolean {
-  if (values[key] === undefined) return false;
+function isAllowed(
+  { values, origins, bound }: Config,
+  key: Key,
+  url: URL,
+  problems: Problem[],
+  isOptional = false,
+): boolean {
+  if (values[key] === undefined) return isOptional;
   const hosts = bound[key] ?? [];
   if (hosts.length === 0 || hosts.includes(url.origin)) return true;
   const problem: Problem = { code: 'credentials-withheld', key, from: origins[key] ?? 'default', endpoint: url.origin };
@@ -268,7 +318,9 @@ function goesLocal(exporters: readonly string[], provider: 'console' | 'file', i
 }
 
 function complete(values: Values, provider: Provider, endpoint: string, targets: Targets): Destination {
-  const temporality = values['otlp.temporality'] === 'cumulative' ? 'cumulative' : 'delta';
+  const isDelta =
+    values['otlp.temporality'] !== 'cumulative' || (isPreset(provider) && presetNamed(provider).temporality);
+  const temporality = isDelta ? 'delta' : 'cumulative';
   const identity = Object.entries(targets).map(([signal, { url, path, headers, tls }]) => [
     signal,
     url,
@@ -282,7 +334,7 @@ function complete(values: Values, provider: Provider, endpoint: string, targets:
     provider,
     endpoint,
     signals: targets,
-    temporality: provider === 'otlp' ? temporality : 'cumulative',
+    temporality: wayOf(provider) === 'otlp' ? temporality : 'cumulative',
     metricIntervalMs: values['metrics.interval_ms'] ?? 15_000,
   };
 }

@@ -135,9 +135,23 @@ const limit = (about: string, variables: string[], value?: number) =>
 const keep = (most: number, value: number, about: string) =>
   setting(z.int().min(0).max(most), { about, text: 'number', default: value });
 
+/** Of a back end that `provider` may name (presets.ts). */
+const text = (about: string, ...variables: string[]) =>
+  setting(z.string().min(1).max(1_000), { about, text: 'text', ...(variables.length > 0 ? { variables } : {}) });
+const secret = (about: string, ...variables: string[]) => ({ ...text(about, ...variables), secret: true as const });
+const door = (about: string, value?: string, ...variables: string[]) =>
+  setting(address, {
+    about,
+    text: 'text',
+    ...(value === undefined ? {} : { default: value }),
+    ...(variables.length > 0 ? { variables } : {}),
+  });
+
 export const settings = {
   provider: setting(words, {
-    about: 'Where data goes: one provider or several. Unset: `otlp` as soon as an endpoint is set, else nowhere.',
+    about:
+      'Where data goes: one provider or several of `otlp`, `console`, `file` and those of docs/providers.md. ' +
+      'Unset: `otlp` as soon as an endpoint is set, else nowhere.',
     text: 'list',
     variables: ['OTEL_HOOKS_PROVIDER'],
   }),
@@ -254,6 +268,66 @@ export const settings = {
     default: 'latest',
     project: true,
   }),
+  'grafana_cloud.endpoint': door(
+    "The stack's OTLP gateway, as its page *OpenTelemetry* shows it: `https://otlp-gateway-....grafana.net/otlp`.",
+  ),
+  'grafana_cloud.instance_id': text('Its instance id, a number.'),
+  'grafana_cloud.token': secret('An access policy token that may write metrics, logs and traces.'),
+  'langfuse.base_url': door(
+    'Address of Langfuse: another region, or your own.',
+    'https://cloud.langfuse.com',
+    'LANGFUSE_BASE_URL',
+  ),
+  'langfuse.public_key': text('Public key of the project.', 'LANGFUSE_PUBLIC_KEY'),
+  'langfuse.secret_key': secret('Secret key of the project.', 'LANGFUSE_SECRET_KEY'),
+  'datadog.api_key': secret("With it to Datadog's intake, without it to the Agent's OTLP receiver."),
+  'datadog.site': setting(
+    // The key goes to this host, so it can be none but theirs.
+    z.string().regex(/^([a-z0-9-]+\.)?(datadoghq\.(com|eu)|ddog-gov\.com)$/, "is not one of Datadog's sites"),
+    { about: 'Site of the account. Unset: `datadoghq.com`.', text: 'text' },
+  ),
+  'datadog.agent_host': text('Host of the Agent; its OTLP port is 4318. Unset: `localhost`.', 'DD_AGENT_HOST'),
+  'datadog.endpoint': door('Base address instead of what site, key and host make.'),
+  'datadog.otlp_source': setting(z.string().min(1).max(200), {
+    about: 'What the traces intake takes them for: `llmobs`, or the name that Datadog gave you.',
+    text: 'text',
+    default: 'llmobs',
+  }),
+  'datadog.service': text('`service.name`, where `service_name` is unset and the provider is Datadog.', 'DD_SERVICE'),
+  'datadog.env': text('`deployment.environment.name`, likewise.', 'DD_ENV'),
+  'honeycomb.api_key': secret('An ingest key.'),
+  'honeycomb.endpoint': door('In Europe `https://api.eu1.honeycomb.io`.', 'https://api.honeycomb.io'),
+  'honeycomb.metrics_dataset': setting(z.string().min(1).max(200), {
+    about: 'Dataset of metrics; spans and records go by their service.',
+    text: 'text',
+    default: 'otel-hooks-metrics',
+  }),
+  'new_relic.license_key': secret('A license key (ingest).'),
+  'new_relic.endpoint': door('In Europe `https://otlp.eu01.nr-data.net`.', 'https://otlp.nr-data.net'),
+  'dynatrace.endpoint': door('`https://<environment>.live.dynatrace.com/api/v2/otlp`, or that of an ActiveGate.'),
+  'dynatrace.token': secret('A token with `openTelemetryTrace.ingest`, `metrics.ingest` and `logs.ingest`.'),
+  'axiom.token': secret('An API token that may ingest.'),
+  'axiom.endpoint': door("Or the domain of your dataset's region.", 'https://api.axiom.co'),
+  'axiom.traces_dataset': text('Dataset of traces; each signal has its own.'),
+  'axiom.logs_dataset': text('Dataset of logs. Unset: they are not sent.'),
+  'axiom.metrics_dataset': text('Dataset of metrics. Unset: they are not sent.'),
+  'signoz.endpoint': door('Of your region, or your own collector.', 'https://ingest.us.signoz.cloud'),
+  'signoz.ingestion_key': secret('Ingestion key; a collector of your own needs none.'),
+  'langsmith.api_key': secret('An API key of the workspace.'),
+  'langsmith.endpoint': door(
+    'In Europe `https://eu.api.smith.langchain.com`; or your own.',
+    'https://api.smith.langchain.com',
+  ),
+  'langsmith.project': text("Project to write to. Unset: LangSmith's default."),
+  'phoenix.endpoint': door(
+    'Base address of Phoenix; in the cloud with the space, `https://app.phoenix.arize.com/s/<space>`.',
+    'http://localhost:6006',
+  ),
+  'phoenix.api_key': secret('Where authentication is switched on.'),
+  'azure_monitor.endpoint': door(
+    'The collector that runs collector-config/azure-monitor.yaml.',
+    'http://localhost:4318',
+  ),
   'file.path': setting(path, {
     about: 'File that provider `file` appends to: one OTLP/JSON request a line.',
     text: 'path',

@@ -5,7 +5,8 @@
  *
  * Short texts instead of a list, because a hook reads all of its own program each time and seldom needs the names.
  */
-const others = 'TRACEPARENT TRACESTATE BAGGAGE AGENT_HOOKS_LOG';
+const others =
+  'TRACEPARENT TRACESTATE BAGGAGE AGENT_HOOKS_LOG LANGFUSE_PUBLIC_KEY LANGFUSE_SECRET_KEY LANGFUSE_BASE_URL DD_SERVICE DD_ENV DD_AGENT_HOST';
 const ofOtel = `
 SDK_DISABLED SERVICE_NAME RESOURCE_ATTRIBUTES ENTITIES LOG_LEVEL PROPAGATORS CONFIG_FILE EXPERIMENTAL_CONFIG_FILE
 TRACES_SAMPLER TRACES_SAMPLER_ARG TRACES_EXPORTER METRICS_EXPORTER LOGS_EXPORTER METRICS_EXEMPLAR_FILTER
@@ -36,8 +37,7 @@ export function travellingFrom(env: Readonly<Record<string, string | undefined>>
   let listed: string[] | undefined;
   // From what there is: an environment holds some dozens of variables, each question for one that is missing costs as much.
   for (const name of Object.keys(env)) {
-    const isOfOurs =
-      name.startsWith('OTEL_') || name.startsWith('TRACE') || name === 'BAGGAGE' || name === 'AGENT_HOOKS_LOG';
+    const isOfOurs = /^(OTEL_|TRACE|BAGG|AGENT_H|LANGF|DD_)/.test(name);
     const value = isOfOurs ? env[name] : undefined;
     if (!value) continue;
     listed ??= travelling();

@@ -13,7 +13,7 @@
  * in the middle repeats no half. Waits and failures are kept in the document `ship`, so that the next process neither
  * hammers nor forgets; times in it are this machine's, and one too far ahead (the clock was set back) counts as over.
  */
-import type { Destination, Signal } from '../config/destinations.ts';
+import { type Destination, type Signal, type Way, wayOf } from '../config/destinations.ts';
 import { fieldsOf, isFields, number } from '../lib/read.ts';
 import type { Problem } from '../problem.ts';
 import { countItems, cutBody, joinBodies } from './otlp-body.ts';
@@ -78,8 +78,8 @@ export interface MetricBodies {
 export interface ShipperParts {
   store: ShipStore;
   destinations(): readonly Destination[];
-  /** By provider. Without one its bodies wait. */
-  transports: { readonly [provider in Destination['provider']]?: Transport };
+  /** By way. Without one its bodies wait. */
+  transports: { readonly [way in Way]?: Transport };
   commit(outcome: Outcome): 'committed' | 'lost';
   /** The newest state that the destination has not taken yet. */
   metrics?: ((destination: Destination, nowMs: number) => MetricBodies | undefined) | undefined;
@@ -130,7 +130,7 @@ export function createShipper(parts: ShipperParts): Shipper {
   }
 
   async function passOne(destination: Destination, options: PassOptions, problems: Problem[]): Promise<number> {
-    const transport = parts.transports[destination.provider];
+    const transport = parts.transports[wayOf(destination.provider)];
     if (transport === undefined) return 0;
     const line = lineOf(destination);
     line.hasSentMetrics = false;
@@ -413,7 +413,7 @@ export function createShipper(parts: ShipperParts): Shipper {
     const nowMs = clock();
     let soonest: number | undefined;
     for (const destination of destinations) {
-      if (parts.transports[destination.provider] === undefined) continue;
+      if (parts.transports[wayOf(destination.provider)] === undefined) continue;
       const waiting = new Set<Signal>(store.next(destination.id).map(body => body.signal));
       if (parts.metrics?.(destination, nowMs) !== undefined) waiting.add('metrics');
       for (const signal of waiting) {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type ConfigInput, resolve } from '../../src/config/config.ts';
-import { type Destination, destinationsOf, narrow } from '../../src/config/destinations.ts';
+import { type Destination, destinationsOf, narrow, providers } from '../../src/config/destinations.ts';
 import type { Problem } from '../../src/problem.ts';
 
 function from(
@@ -131,7 +131,7 @@ describe('destinations', () => {
           code: 'provider-unknown',
           provider: 'otpl',
           from: 'global file',
-          known: ['otlp', 'console', 'file'],
+          known: providers,
           nearest: 'otlp',
         },
       ],
