@@ -60,7 +60,7 @@ const TORN_AFTER_MS = 60_000;
 const LOOK_AGAIN_MS = 10_000;
 /** A disk may have a bad moment. */
 const UNREADABLE_AFTER_MS = 10_000;
-const HELD = 100_000;
+const HELD = 50_000;
 
 export function createInbox(disk: Disk, held = HELD): Inbox {
   let listing: Listing = { odd: [], fragments: [], isCut: false };
@@ -190,7 +190,8 @@ interface Entry {
 function listInbox(disk: Disk, held: number, skip: (name: string) => boolean): Listing {
   const odd: string[] = [];
   const boots = new Map<string, Entry[]>();
-  const cut = new Set<Entry[]>();
+  /** Of a boot that was cut the last that was kept: what comes behind it waits for another listing. */
+  const ends = new Map<string, Entry>();
   eachEntry(disk, 'inbox', (name, isFile) => {
     if (isHidden(name) || skip(name)) return;
     const written = readFragmentName(name);
@@ -204,22 +205,25 @@ function listInbox(disk: Disk, held: number, skip: (name: string) => boolean): L
       ? { name, atMs: written.upMs ?? 0, pid: written.pid }
       : { name, atMs: timeOf(disk, name), pid: 0 };
     const entries = boots.get(boot);
+    const end = ends.get(boot);
     if (entries === undefined) boots.set(boot, [entry]);
+    else if (end !== undefined && byOrder(entry, end) > 0) return;
     else if (entries.push(entry) >= 2 * held) {
       entries.sort(byOrder).length = held;
-      cut.add(entries);
+      const [last] = entries.slice(-1);
+      if (last !== undefined) ends.set(boot, last);
     }
   });
   for (const entries of boots.values()) entries.sort(byOrder);
-  const inOrder = [...boots.values()];
+  const inOrder = [...boots];
   if (inOrder.length > 1) {
-    const firstMs = new Map(inOrder.map(entries => [entries, timeOf(disk, entries[0]?.name ?? '')]));
-    inOrder.sort((a, b) => (firstMs.get(a) ?? 0) - (firstMs.get(b) ?? 0));
+    const firstMs = new Map(inOrder.map(([boot, entries]) => [boot, timeOf(disk, entries[0]?.name ?? '')]));
+    inOrder.sort(([a], [b]) => (firstMs.get(a) ?? 0) - (firstMs.get(b) ?? 0));
   }
   // Behind the end of a boot that was cut others of it come first, so the later boots wait for another listing.
-  const cutAt = inOrder.findIndex(entries => cut.has(entries));
-  const fragments = (cutAt < 0 ? inOrder : inOrder.slice(0, cutAt + 1)).flatMap(entries => entries.map(e => e.name));
-  return { odd, fragments, isCut: cutAt >= 0 };
+  const cutAt = inOrder.findIndex(([boot]) => ends.has(boot));
+  const whole = cutAt < 0 ? inOrder : inOrder.slice(0, cutAt + 1);
+  return { odd, fragments: whole.flatMap(([, entries]) => entries.map(({ name }) => name)), isCut: cutAt >= 0 };
 }
 
 const byOrder = (a: Entry, b: Entry): number =>

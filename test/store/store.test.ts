@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
 import { StateRefused } from '../../src/store/folder.ts';
+import { createInbox } from '../../src/store/inbox.ts';
 import { accountsOf } from '../../src/store/ledger.ts';
 import { openStore, type Store, type StoreOptions } from '../../src/store/store.ts';
 
@@ -129,6 +130,34 @@ describe('the inbox', () => {
     const [former = ''] = names;
     fs.utimesSync(join(folder, 'inbox', former), 1_000, 1_000);
     expect(takenNames(store)).toEqual(names);
+  });
+
+  it('keeps the order of a backlog that is listed piece by piece, however the disk lists it', () => {
+    open().close();
+    for (const step of [1, 7, 11, 39]) {
+      const inOrder = Array.from({ length: 40 }, (_, i) => fragment({ up: `${100 + i}.00` }));
+      const listing = inOrder.map((_, i) => inOrder[(i * step) % 40] ?? '');
+      const entries = (path: string) => {
+        const left = path.endsWith('/inbox') ? listing.filter(name => fs.existsSync(join(path, name))) : [];
+        const readSync = () => {
+          const name = left.shift();
+          return name === undefined ? null : { name, isFile: () => true };
+        };
+        return { readSync, closeSync() {} };
+      };
+      const opendirSync = entries as unknown as typeof fs.opendirSync;
+      const inbox = createInbox({ fs: { ...fs, opendirSync }, folder, fsync: false, clock, nonce: () => '' }, 7);
+      const taken: string[] = [];
+      for (let more = true; more; ) {
+        const found = inbox.take({ ...all, fragments: 3 });
+        taken.push(...found.fragments.map(({ name }) => name));
+        for (const { name } of found.fragments) fs.unlinkSync(join(folder, 'inbox', name));
+        inbox.settle(found.fragments.map(({ name }) => name));
+        more = found.more;
+      }
+      expect(taken).toEqual(inOrder);
+      laterMs += 60_000;
+    }
   });
 
   it('is read by time where the kernel has no clock', () => {
