@@ -30,7 +30,8 @@ export type Reply =
       everyMs?: number;
     }
   /** These bytes in place of HTTP, and the connection ends. */
-  | { raw: string | Uint8Array }
+  /** `status`: the one it says in `raw`, where whoever asked can read it. */
+  | { raw: string | Uint8Array; status?: number }
   /** Take the request and never answer. */
   | 'hang'
   /** Cut the connection without an answer. */
@@ -106,13 +107,12 @@ export async function startCollector(options: CollectorOptions = {}): Promise<Co
       request.socket.resetAndDestroy();
       return;
     }
+    received.status = reply.status;
     if ('raw' in reply) {
       request.socket.end(reply.raw);
       return;
     }
     const { body, everyMs } = reply;
-    // Who answers so slowly that nobody waits for the end has not answered.
-    if (everyMs === undefined) received.status = reply.status;
     response.writeHead(reply.status, reply.headers);
     if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) response.end(body);
     // A client that does not wait for the end is what such answers are for.

@@ -11,7 +11,18 @@ export function makeFolders(stateFolder: string): void {
 
 /** A write may take less than it is given; giving up leaves a file without a trailer, which is counted as torn. */
 export function writeAll(fd: number, bytes: Uint8Array, length: number): void {
-  for (let at = 0; at < length; ) at += writeSync(fd, bytes, at, length - at);
+  for (let at = writeSync(fd, bytes, 0, length); at < length; ) {
+    surviveFileSizeLimit();
+    at += writeSync(fd, bytes, at, length - at);
+  }
+}
+
+/**
+ * The write that reaches a limit on the size of files is short; it is the next one whose signal ends a process that does
+ * not listen. To listen costs too much for the common event, which is one write.
+ */
+export function surviveFileSizeLimit(): void {
+  if (process.listenerCount('SIGXFSZ') === 0) process.on('SIGXFSZ', () => {});
 }
 
 /**

@@ -4,7 +4,7 @@
  */
 import { readSync } from './builtins.ts';
 import { maxFragmentBytes } from './fragment.ts';
-import { writeAll } from './inbox.ts';
+import { surviveFileSizeLimit, writeAll } from './inbox.ts';
 
 const patienceMs = 5_000;
 const largeBufferBytes = 1024 * 1024;
@@ -40,6 +40,7 @@ export function readPatiently(error: unknown, into: Buffer, at: number): number 
  * deliver to count.
  */
 export function copyLarge(fd: number, first: Buffer, start: number, trailer: string): void {
+  surviveFileSizeLimit();
   const buffer = Buffer.allocUnsafeSlow(largeBufferBytes);
   let filled = first.copy(buffer);
   let written = 0;

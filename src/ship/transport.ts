@@ -13,7 +13,7 @@ import type { Destination, Signal, Target } from '../config/destinations.ts';
 import { VERSION } from '../lib/version.ts';
 import { decodeRequest } from './otlp-decode.ts';
 
-/** An HTTP answer, or what kept one from coming. `body` undefined: too large, or not what its headers say. */
+/** An HTTP answer, or what kept one from coming. `body` undefined: too large, not what its headers say, or not to its end. */
 export type Answer =
   | { status: number; retryAfter?: string | undefined; isJson?: boolean | undefined; body: Uint8Array | undefined }
   | { failure: string };
@@ -96,8 +96,8 @@ interface Attempt {
 function post(url: URL, target: Target, agent: http.Agent, payload: Uint8Array): Promise<Attempt> {
   return new Promise(resolve => {
     let request: http.ClientRequest | undefined;
+    let response: http.IncomingMessage | undefined;
     let isSettled = false;
-    const timer = setTimeout(() => settle({ failure: 'timeout' }), target.timeoutMs);
     const settle = (answer: Answer, isStale = false): void => {
       if (isSettled) return;
       isSettled = true;
@@ -106,6 +106,13 @@ function post(url: URL, target: Target, agent: http.Agent, payload: Uint8Array):
       if ('failure' in answer || answer.body === undefined) request?.destroy();
       resolve({ answer, isStale });
     };
+    // With the status, to all of the request, a server has spoken: if it took the body and then hangs or breaks off, it must
+    // not get it again.
+    const fail = (failure: string, isStale = false): void => {
+      const spoken = request?.writableFinished === true ? response : undefined;
+      settle(spoken === undefined ? { failure } : { ...headOf(spoken), body: undefined }, isStale);
+    };
+    const timer = setTimeout(() => fail('timeout'), target.timeoutMs);
     try {
       request = (url.protocol === 'https:' ? https : http).request(url, {
         method: 'POST',
@@ -119,13 +126,14 @@ function post(url: URL, target: Target, agent: http.Agent, payload: Uint8Array):
         },
       });
     } catch (error) {
-      settle({ failure: codeOf(error) });
+      fail(codeOf(error));
       return;
     }
     const sent = request;
-    sent.on('error', error => settle({ failure: codeOf(error) }, sent.reusedSocket && codeOf(error) === 'ECONNRESET'));
-    sent.on('response', response => {
-      void readAnswer(response).then(settle);
+    sent.on('error', error => fail(codeOf(error), sent.reusedSocket && codeOf(error) === 'ECONNRESET'));
+    sent.on('response', found => {
+      response = found;
+      readAnswer(found).then(settle, error => fail(codeOf(error)));
     });
     sent.end(payload);
   });
@@ -135,24 +143,24 @@ function post(url: URL, target: Target, agent: http.Agent, payload: Uint8Array):
 const userAgent = (given: string | undefined): string =>
   given === undefined ? `otel-hooks/${VERSION}` : `${given} otel-hooks/${VERSION}`;
 
+type Head = Pick<Exclude<Answer, { failure: string }>, 'status' | 'retryAfter' | 'isJson'>;
+
+const headOf = ({ statusCode, headers }: http.IncomingMessage): Head => ({
+  status: statusCode ?? 0,
+  retryAfter: headers['retry-after'],
+  isJson: /^application\/json\b/i.test(headers['content-type'] ?? ''),
+});
+
 async function readAnswer(response: http.IncomingMessage): Promise<Answer> {
   const parts: Buffer[] = [];
   let sizeBytes = 0;
-  const facts = {
-    status: response.statusCode ?? 0,
-    retryAfter: response.headers['retry-after'],
-    isJson: /^application\/json\b/i.test(response.headers['content-type'] ?? ''),
-  };
-  try {
-    for await (const part of response as AsyncIterable<Buffer>) {
-      sizeBytes += part.length;
-      if (sizeBytes > LARGEST_ANSWER_BYTES) return { ...facts, body: undefined };
-      parts.push(part);
-    }
-  } catch (error) {
-    return { failure: codeOf(error) };
+  for await (const part of response as AsyncIterable<Buffer>) {
+    sizeBytes += part.length;
+    if (sizeBytes > LARGEST_ANSWER_BYTES) return { ...headOf(response), body: undefined };
+    parts.push(part);
   }
-  return { ...facts, body: await decompressed(Buffer.concat(parts), response.headers['content-encoding']) };
+  const body = await decompressed(Buffer.concat(parts), response.headers['content-encoding']);
+  return { ...headOf(response), body };
 }
 
 async function decompressed(body: Buffer, encoding: string | undefined): Promise<Buffer | undefined> {

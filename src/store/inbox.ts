@@ -60,7 +60,7 @@ const TORN_AFTER_MS = 60_000;
 const LOOK_AGAIN_MS = 10_000;
 /** A disk may have a bad moment. */
 const UNREADABLE_AFTER_MS = 10_000;
-const HELD = 50_000;
+const HELD = 25_000;
 
 export function createInbox(disk: Disk, held = HELD): Inbox {
   let listing: Listing = { odd: [], fragments: [], isCut: false };

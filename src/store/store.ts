@@ -158,6 +158,8 @@ export function openStore(options: StoreOptions): Store {
 const systemClock: Clock = { nowMs: () => Date.now(), monotonicMs: () => performance.now() };
 
 const MOST_CACHED = 512;
+/** A session of thousands of events has a state of some 100 KB. */
+const MOST_CACHED_CHARACTERS = 16 * 1024 * 1024;
 const LOOK_AT_QUARANTINE_MS = 600_000;
 
 function ownStore(disk: Disk, { quarantine: limits = quarantineLimits, reserveBytes }: StoreOptions): Store {
@@ -168,6 +170,7 @@ function ownStore(disk: Disk, { quarantine: limits = quarantineLimits, reserveBy
   let isClosed = false;
   // As text: what callers do to a state that they read must not reach the next one who reads it.
   const texts = new Map<string, string | undefined>();
+  let characters = 0;
   const outbox = new Map<string, BodyFile[]>();
   /** Files that could not be read: the next round counts them. */
   const damaged = new Set<string>();
@@ -186,6 +189,7 @@ function ownStore(disk: Disk, { quarantine: limits = quarantineLimits, reserveBy
     base = undefined;
     epoch++;
     texts.clear();
+    characters = 0;
     outbox.clear();
     journals = undefined;
     inbox.restart();
@@ -196,7 +200,11 @@ function ownStore(disk: Disk, { quarantine: limits = quarantineLimits, reserveBy
     return texts.get(path);
   };
   const remember = (path: string, text: string | undefined): void => {
-    if (texts.size >= MOST_CACHED) texts.clear();
+    characters += (text?.length ?? 0) - (texts.get(path)?.length ?? 0);
+    if (texts.size >= MOST_CACHED || characters > MOST_CACHED_CHARACTERS) {
+      texts.clear();
+      characters = text?.length ?? 0;
+    }
     texts.set(path, text);
   };
   const session = (key: string): Session | undefined => noting(sessionPath(key), parseSession);

@@ -73,9 +73,12 @@ const paused: Expectation = { fate: 'kept', afterS: 300 };
 const cases: [name: string, answer: Reply | (() => Reply), expected: Expectation][] = [
   ['reset', 'reset', retried],
   ['no answer', 'hang', retried],
-  ['1 byte per second', () => ({ status: 200, body: bytes(100), everyMs: 1_000 }), retried],
   ['garbage in place of HTTP', { raw: '\0\x01\x02 what?\r\n\r\n' }, retried],
-  ['an answer that breaks off', { raw: 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{' }, retried],
+  [
+    '503 that breaks off',
+    { raw: 'HTTP/1.1 503 No\r\nRetry-After: 90\r\nContent-Length: 9\r\n\r\n{' },
+    { fate: 'kept', afterS: 90 },
+  ],
   ['endless headers', { raw: `HTTP/1.1 200 OK\r\n${'X-A: b\r\n'.repeat(20_000)}` }, retried],
   ...[429, 502, 503, 504].flatMap((status): typeof cases => [
     [`${status}`, reply(status), retried],
@@ -113,6 +116,9 @@ const cases: [name: string, answer: Reply | (() => Reply), expected: Expectation
   ['200 and 100 MB', () => ({ status: 200, body: megabytes(100) }), { fate: 'taken' }],
   ['200 and a bomb', reply(200, { ...json, 'content-encoding': 'gzip' }, bomb), { fate: 'taken' }],
   ['202', reply(202), { fate: 'taken' }],
+  // The status says that it was taken; a repetition would double it.
+  ['200 and 1 byte per second', () => ({ status: 200, body: bytes(100), everyMs: 1_000 }), { fate: 'taken' }],
+  ['200 that breaks off', { raw: 'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{', status: 200 }, { fate: 'taken' }],
 ];
 
 /** One of each sort where seconds count. */
@@ -125,7 +131,7 @@ const few = [
     '503, Retry-After: a date',
     '503 and 100 MB',
   ],
-  ...['401', '404', '302 to another host', '400 for everything', '200 and a bomb', '202'],
+  ...['401', '404', '302 to another host', '400 for everything', '200 and a bomb', '200 that breaks off', '202'],
 ];
 const tried = size === 'quick' ? cases.filter(([name]) => few.includes(name)) : cases;
 

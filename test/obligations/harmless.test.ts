@@ -234,8 +234,6 @@ const asShell = (words: string[], before: string): string[] => [
   ...words,
 ];
 const reply = '{"neutral":true}';
-const noSignals = (frontEnd: FrontEnd): string | undefined =>
-  frontEnd === node ? 'the signal of this limit ends Node itself' : undefined;
 
 const surroundings: Surroundings[] = [
   {
@@ -326,12 +324,20 @@ const surroundings: Surroundings[] = [
       return run(asShell(frontEnd.command(at, {}), 'umask 777'), payload, { uid: stranger });
     },
   },
-  ...['-f 0', '-f 1'].map(
-    (limit): Surroundings => ({
-      says: `ulimit ${limit}`,
-      except: noSignals,
+  ...(
+    [
+      ['-f 0', payload.length],
+      ['-f 1', payload.length],
+      ['-f 1', 60_000],
+      ['-f 2048', 3_000_000],
+    ] as const
+  ).map(
+    ([limit, bytes]): Surroundings => ({
+      says: `ulimit ${limit}, ${bytes} bytes`,
+      except: frontEnd =>
+        frontEnd === node && limit === '-f 0' ? 'the signal of this limit ends Node itself' : undefined,
       kept: false,
-      run: (at, frontEnd) => run(asShell(frontEnd.command(at, {}), `ulimit ${limit}`), payload),
+      run: (at, frontEnd) => run(asShell(frontEnd.command(at, {}), `ulimit ${limit}`), payload.padEnd(bytes)),
     }),
   ),
   ...['-n 4', '-n 8', '-n 11', '-s 64', '-c 0', '-t 1', '-v 20000'].map(

@@ -158,20 +158,31 @@ describe('an answer', () => {
     expect(await send(at(url, { timeoutMs: 50 }))).toEqual({ failure: 'timeout' });
   });
 
-  it('that trickles in is cut off at the same limit', async () => {
+  it('that trickles in is cut off at the same limit, and its status counts', async () => {
     const url = await raw(socket => {
-      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n');
-      const timer = setInterval(() => socket.write('x'), 10);
-      socket.on('close', () => clearInterval(timer));
+      socket.once('data', () => {
+        socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n');
+        const timer = setInterval(() => socket.write('x'), 10);
+        socket.on('close', () => clearInterval(timer));
+      });
     });
-    expect(await send(at(url, { timeoutMs: 100 }))).toEqual({ failure: 'timeout' });
+    expect(await send(at(url, { timeoutMs: 100 }))).toMatchObject({ status: 200, body: undefined });
   });
 
-  it('that breaks off in the middle is none', async () => {
+  it('that breaks off in the middle counts by its status', async () => {
     const url = await raw(socket => {
-      socket.on('data', () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nhalf'));
+      socket.on('data', () => socket.end('HTTP/1.1 503 No\r\nretry-after: 7\r\ncontent-length: 1000\r\n\r\nhalf'));
     });
-    expect(await send(at(url))).toEqual({ failure: 'ECONNRESET' });
+    expect(await send(at(url))).toMatchObject({ status: 503, retryAfter: '7', body: undefined });
+  });
+
+  it('that comes before all was sent, and breaks off, is none', async () => {
+    const url = await raw(socket => {
+      socket.pause();
+      socket.write('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nhalf');
+    });
+    const large = Buffer.alloc(16 * 1024 * 1024);
+    expect(await send(at(url, { timeoutMs: 300, gzip: false }), large)).toEqual({ failure: 'timeout' });
   });
 
   it('that is no HTTP is none', async () => {
