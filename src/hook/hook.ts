@@ -13,7 +13,7 @@ import { encodeHeader, encodeTrailer, fragmentName } from './fragment.ts';
 import { makeFolders, noteProblem, writeAll } from './inbox.ts';
 import { isDelivering, kick } from './kick.ts';
 import { locateStateFolder } from './state-folder.ts';
-import { codeOf, copyLarge, endsInBrace, isJson, readPatiently } from './stdin.ts';
+import { codeOf, copyLarge, endsInBrace, isJson, readPatiently, unblockedStdin } from './stdin.ts';
 
 /** Most events fit; a larger one costs a system call and a page fault for every 4 KB. */
 const bufferBytes = 64 * 1024;
@@ -73,12 +73,13 @@ export function hook(argv: readonly string[], deliver: string): void {
       start = buffer.write(header);
     }
     let filled = start;
+    let input = 0;
     for (;;) {
       let size: number;
       try {
-        size = readSync(0, buffer, filled, limit - filled, null);
+        size = readSync(input, buffer, filled, limit - filled, null);
       } catch (error) {
-        size = readPatiently(error, buffer.subarray(0, limit), filled);
+        size = readPatiently(error, input, buffer.subarray(0, limit), filled);
       }
       filled += size;
       // An agent may write one JSON object and keep the pipe open, and a blocking read has no timer.
@@ -91,6 +92,7 @@ export function hook(argv: readonly string[], deliver: string): void {
         copyLarge(fd, buffer.subarray(0, filled), start, trailer);
         break;
       }
+      input ||= unblockedStdin();
     }
 
     // The event is kept. Is somebody there to deliver it?

@@ -2,7 +2,7 @@
  * Standard input beyond the common case, in which a payload is there at once and fits into the first buffer. It is read
  * synchronously: an asynchronous stream costs a quarter of a Node start.
  */
-import { readSync } from './builtins.ts';
+import { fstatSync, openSync, readSync } from './builtins.ts';
 import { maxFragmentBytes } from './fragment.ts';
 import { surviveFileSizeLimit, writeAll } from './inbox.ts';
 
@@ -10,10 +10,24 @@ const patienceMs = 5_000;
 const largeBufferBytes = 1024 * 1024;
 
 /**
- * Reads on after an error: 0 when the payload is over, or when a writer neither writes nor closes for longer than
- * anybody waits. Only where the system lets us wait: a blocking read has no timer.
+ * Standard input for who has to read again: a blocking read has no timer, and a writer may stop in the middle and close
+ * nothing. A pipe can be opened once more, for us alone, so that the agent's own end stays as it is; a socket cannot.
  */
-export function readPatiently(error: unknown, into: Buffer, at: number): number {
+export function unblockedStdin(): number {
+  try {
+    const { O_RDONLY, O_NONBLOCK } = (require('node:fs') as typeof import('node:fs')).constants;
+    return fstatSync(0).isFIFO() ? openSync('/proc/self/fd/0', O_RDONLY | O_NONBLOCK) : 0;
+  } catch {
+    // No Linux: it blocks, and the agent's own limit ends us.
+    return 0;
+  }
+}
+
+/**
+ * Reads on after an error: 0 when the payload is over, or when a writer neither writes nor closes for longer than
+ * anybody waits.
+ */
+export function readPatiently(error: unknown, input: number, into: Buffer, at: number): number {
   let failure = error;
   for (let waitedMs = 0; ; ) {
     const code = codeOf(failure);
@@ -27,7 +41,7 @@ export function readPatiently(error: unknown, into: Buffer, at: number): number 
       waitedMs += sleepMs;
     } else if (code !== 'EINTR') throw failure;
     try {
-      return readSync(0, into, at, into.length - at, null);
+      return readSync(input, into, at, into.length - at, null);
     } catch (again) {
       failure = again;
     }
@@ -41,15 +55,16 @@ export function readPatiently(error: unknown, into: Buffer, at: number): number 
  */
 export function copyLarge(fd: number, first: Buffer, start: number, trailer: string): void {
   surviveFileSizeLimit();
+  const input = unblockedStdin();
   const buffer = Buffer.allocUnsafeSlow(largeBufferBytes);
   let filled = first.copy(buffer);
   let written = 0;
   for (;;) {
     let size: number;
     try {
-      size = readSync(0, buffer, filled, buffer.length - filled, null);
+      size = readSync(input, buffer, filled, buffer.length - filled, null);
     } catch (error) {
-      size = readPatiently(error, buffer, filled);
+      size = readPatiently(error, input, buffer, filled);
     }
     filled += size;
     if (size === 0 || (written === 0 && endsInBrace(buffer, filled) && isJson(buffer, start, filled))) break;

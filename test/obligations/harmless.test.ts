@@ -250,6 +250,20 @@ const surroundings: Surroundings[] = [
       return ended(child);
     },
   },
+  // The wait is what is tried here, so not in the quick size.
+  ...bySize({ quick: [], ci: [1_000, 100_000], full: [1_000, 100_000] }).map(
+    (bytes): Surroundings => ({
+      says: `${bytes} bytes of an object from a writer that never closes its pipe`,
+      except: frontEnd => (frontEnd === node ? undefined : 'a shell has no clock: the limit of the agent ends it'),
+      kept: true,
+      run: (at, frontEnd) => {
+        const half = join(at.folder, 'half');
+        writeFileSync(half, payload.replace('xx', 'x'.repeat(100_000)).slice(0, bytes));
+        const words = frontEnd.command(at, {}).map(word => `'${word.replaceAll("'", "'\\''")}'`);
+        return run(['/bin/bash', '-c', `exec 3> >(${words.join(' ')}); cat '${half}' >&3; wait $!`], '');
+      },
+    }),
+  ),
   {
     says: 'an agent that has gone before the answer that it demands',
     kept: true,
