@@ -32,7 +32,7 @@ export interface DeliverOptions {
   byHand: boolean;
   /** By hand: how long at most. Kicked: how long to linger for more. */
   waitMs: number;
-  surroundings: Omit<Surroundings, 'installation'>;
+  surroundings: Omit<Surroundings, 'installation' | 'hashKey'>;
   /** Where `console` destinations are printed; without it they wait. */
   print?: ((lines: string) => void) | undefined;
   fsync?: boolean | undefined;

@@ -10,6 +10,7 @@ import { conclude, idsIn } from './drain/drain.ts';
 import { newSession, noTranscripts, SEEN_IDS, type SessionState, sessionKey } from './drain/session.ts';
 import { type Event, FACTS, type Fields, factsOf } from './event/event.ts';
 import { keyedHash } from './lib/hash.ts';
+import { keeperOf as keep } from './own-content.ts';
 import { judgeRisk as risk } from './own-rules.ts';
 import { pin } from './pin.ts';
 import { priceOf as price } from './prices.ts';
@@ -205,6 +206,7 @@ export function importRound(
       hash,
       risk,
       price,
+      keep,
       nowMs,
       waits: impatient,
       budget,

@@ -1,21 +1,15 @@
 /**
- * Risk, by the settings of each session: the rules that ship with other scores where that is asked for, and people's own. Their patterns
- * run on RE2, in time that grows with the text alone: whoever writes a bad one hurts nobody. That engine is a file of its own and is
- * loaded when there is such a rule.
+ * Risk, by the settings of each session: the rules that ship with other scores where that is asked for, and people's own.
  */
-import type { RE2JS } from 're2js';
 import type { Config } from './config/config.ts';
 import type { Judge } from './drain/drain.ts';
 import type { RiskSettings } from './drain/session.ts';
 import { builtInWith, type Looked, type Pattern, type RuleSet, riskOf, ruleSet } from './enrich/risk/risk.ts';
 import { type Rule, rules } from './enrich/risk/rules.ts';
 import type { Risk } from './event/event.ts';
-import { besideUs } from './lib/beside.ts';
 import { nearest } from './lib/nearest.ts';
 import type { Problem } from './problem.ts';
-
-/** Where the engine lies: put in by the build; the package itself when run from source. */
-declare const __RE2__: readonly string[] | undefined;
+import { re2 } from './re2.ts';
 
 export const judgeRisk: Judge = ({ pinned: { risk } }, looked) => {
   if (risk?.enabled === false) return undefined;
@@ -59,7 +53,7 @@ function setsOf(settings: RiskSettings): readonly RuleSet[] {
   if (known !== undefined) return known;
   const { rules: own, overrides } = settings;
   const usable = own.flatMap(rule => ('set' in prepared(rule) ? [rule] : []));
-  const sets = [builtInWith(overrides), ...(usable.length > 0 ? [ruleSet(usable, re2)] : [])];
+  const sets = [builtInWith(overrides), ...(usable.length > 0 ? [ruleSet(usable, search)] : [])];
   if (ready.size >= MOST_READY) ready.clear();
   ready.set(key, sets);
   return sets;
@@ -106,26 +100,13 @@ export function riskSettings({ values }: Pick<Config, 'values'>): {
 
 function prepared(rule: Rule): { set: RuleSet } | { why: string } {
   try {
-    return { set: ruleSet([rule], re2) };
+    return { set: ruleSet([rule], search) };
   } catch (error) {
     return { why: error instanceof Error ? error.message : String(error) };
   }
 }
 
-function re2(pattern: string, flags: string): Pattern {
-  const { RE2JS: re } = loaded();
-  const compiled = re.compile(pattern, flags === 'i' ? re.CASE_INSENSITIVE : 0);
+function search(pattern: string, flags: string): Pattern {
+  const compiled = re2(pattern, flags);
   return text => compiled.matcher(text).find();
-}
-
-let engine: Engine | undefined;
-
-function loaded(): Engine {
-  engine ??= besideUs<Engine>(typeof __RE2__ === 'undefined' ? ['re2js'] : __RE2__);
-  if (engine === undefined) throw new Error('the engine for patterns is not there');
-  return engine;
-}
-
-interface Engine {
-  RE2JS: typeof RE2JS;
 }

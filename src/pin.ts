@@ -1,10 +1,14 @@
 /** A session is pinned to its configuration at its first event: files for its folder, then the variables its hook was given. */
+import { hostname, userInfo } from 'node:os';
 import type { Destination } from './config/destinations.ts';
 import { destinationsOf, narrow } from './config/destinations.ts';
 import { loadConfig } from './config/files.ts';
 import type { Opening } from './drain/drain.ts';
-import type { Pinned } from './drain/session.ts';
+import type { ContentSettings, Pinned } from './drain/session.ts';
+import { type ContentMode, saidAs } from './enrich/content.ts';
 import type { Fragment } from './hook/fragment.ts';
+import { keyedHash } from './lib/hash.ts';
+import { contentSettings, keeperOf } from './own-content.ts';
 import { riskSettings } from './own-rules.ts';
 import { costSettings } from './prices.ts';
 import type { Problem } from './problem.ts';
@@ -18,6 +22,8 @@ export interface Surroundings {
   ownVariables: boolean;
   configFile: string | undefined;
   installation: string;
+  /** The installation's key for hashes of content. */
+  hashKey: string;
 }
 
 export interface Pin {
@@ -46,6 +52,8 @@ export function pin(opening: Opening, fragment: Pick<Fragment, 'header'>, where:
   const { semconv = 'latest' } = values;
   const risk = riskSettings(config);
   const cost = costSettings(config);
+  const content = contentSettings(config);
+  const { user, host } = whoIn(content.settings, where.hashKey);
   return {
     pinned: {
       destinations: destinations.map(destination => destination.id),
@@ -54,6 +62,7 @@ export function pin(opening: Opening, fragment: Pick<Fragment, 'header'>, where:
         serviceName: values.service_name,
         attributes: config.attributes,
         installation: where.installation,
+        hostName: host,
       }),
       denyAsError: values['trace.deny_as_error'] ?? false,
       ...(values['trace.shape'] === 'turn' ? { shape: 'turn' } : {}),
@@ -63,10 +72,40 @@ export function pin(opening: Opening, fragment: Pick<Fragment, 'header'>, where:
       ...(semconv === 'latest' ? {} : { semconv }),
       ...(risk.settings === undefined ? {} : { risk: risk.settings }),
       ...(cost === undefined ? {} : { cost }),
+      ...(content.settings === undefined ? {} : { content: content.settings }),
+      ...(user === undefined ? {} : { user }),
     },
     destinations,
-    problems: [...config.problems, ...all.problems, ...(problems === all.problems ? [] : problems), ...risk.problems],
+    problems: [
+      ...config.problems,
+      ...all.problems,
+      ...(problems === all.problems ? [] : problems),
+      ...risk.problems,
+      ...content.problems,
+    ],
   };
+}
+
+/** Who works on which machine, as far as that was asked for. */
+function whoIn(
+  content: ContentSettings | undefined,
+  key: string,
+): { user?: string | undefined; host?: string | undefined } {
+  const keeper = keeperOf({ content });
+  if (content === undefined || keeper === undefined) return {};
+  const { modes, hashKey = key } = content;
+  const said = (mode: ContentMode, text: string): string | undefined =>
+    mode === 'hash' ? keyedHash(hashKey, text) : saidAs(mode, text, keeper);
+  return { user: said(modes.user, userName()), host: said(modes.host, hostname()) };
+}
+
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // A number that the system has no name for.
+    return String(process.getuid?.() ?? 'unknown');
+  }
 }
 
 /**

@@ -14,6 +14,7 @@ import { newSession, type SessionState } from './drain/session.ts';
 import type { Event } from './event/event.ts';
 import type { Fragment } from './hook/fragment.ts';
 import { keyedHash } from './lib/hash.ts';
+import { keeperOf } from './own-content.ts';
 import { judgeRisk } from './own-rules.ts';
 import { pin, type Surroundings } from './pin.ts';
 import { priceOf } from './prices.ts';
@@ -39,7 +40,6 @@ export const SILENCE_MS = 3_600_000;
 const TOMBSTONE_MS = 7 * 24 * 3_600_000;
 
 export interface RoundWorld extends Surroundings {
-  hashKey: string;
   nowMs: number;
   /** Without eyes no transcript is read; what waits for one goes on waiting. */
   eyes?: Eyes | undefined;
@@ -125,6 +125,7 @@ export function roundOf(
       hash,
       risk: judgeRisk,
       price: priceOf,
+      keep: keeperOf,
       before(state, _agent, atMs) {
         if (readerFor(state)?.read(atMs).isMore) more.add(state.key);
       },
@@ -235,6 +236,7 @@ function transcriptWorld(
     hash,
     risk: judgeRisk,
     price: priceOf,
+    keep: keeperOf,
     nowMs,
     waits,
     budget: { bytes: TRANSCRIPT_BYTES },
@@ -378,6 +380,8 @@ function yieldOf({ state, spans, records }: Gain, destination: Destination, logs
       denyAsError: state.pinned.denyAsError,
       caller: state.pinned.caller,
       limits: state.pinned.limits,
+      content: state.pinned.content,
+      user: state.pinned.user,
     },
     resource: state.pinned.resource,
     sampler: state.pinned.sampler,

@@ -6,6 +6,7 @@ import type { FinishedRecord, FinishedSpan } from '../src/assemble/finished.ts';
 import type { Limits } from '../src/config/config.ts';
 import { conclude, drain } from '../src/drain/drain.ts';
 import { newSession, type Pinned, type SessionState } from '../src/drain/session.ts';
+import type { Keeper } from '../src/enrich/content.ts';
 import type { Event } from '../src/event/event.ts';
 import type { Fragment } from '../src/hook/fragment.ts';
 import { keyedHash } from '../src/lib/hash.ts';
@@ -52,8 +53,8 @@ export const pinned: Pinned = {
 
 export const START_MS = Date.parse('2026-03-02T09:00:00.000Z');
 
-/** `stored`: the state goes through JSON between any two fragments, as between two rounds. */
-export function play(told: readonly Told[], stored = false, shape?: 'turn'): Played {
+/** `stored`: the state goes through JSON between any two fragments, as between two rounds. `keep`: which content stays. */
+export function play(told: readonly Told[], stored = false, shape?: 'turn', keep?: Keeper): Played {
   const played: Played = {
     events: [],
     spans: [],
@@ -86,6 +87,7 @@ export function play(told: readonly Told[], stored = false, shape?: 'turn'): Pla
     const result = drain(fragmentOf(each, i), {
       agents,
       hash: content => keyedHash('test', content),
+      keep: () => keep,
       session: ({ agent, session, key }) => {
         const known = played.states.get(key) ?? newSession({ agent, session, key }, { ...pinned, shape });
         played.states.set(key, known);

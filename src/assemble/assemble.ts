@@ -35,6 +35,7 @@ import {
   type Usage,
 } from '../event/event.ts';
 import { own, put } from '../lib/read.ts';
+import { contentWith } from './content.ts';
 import type {
   ActionSpan,
   Finished,
@@ -422,6 +423,7 @@ function closeTurn(
       ordinal: turn.ordinal,
       prompts: turn.prompts,
       promptLength: turn.promptLength,
+      content: turn.content,
       actions: turn.actions,
       denied: turn.denied,
       failed: turn.failed,
@@ -667,6 +669,7 @@ function afterAction(state: FoldState, at: At, data: DataOf<'Action.After'>): vo
   }
   const open = own(state.actions, call);
   const action = open ?? actionOf(state, at, data.action, undefined);
+  if (open) open.content = contentWith(open.content, event, facts);
   // Some agents name the server only between the call's beginning and its end.
   if (action.mcpServer === undefined || action.mcpServer === 'unknown')
     action.mcpServer = facts.mcp?.server ?? action.mcpServer;
@@ -737,6 +740,7 @@ function actionOf(state: FoldState, at: At, { name }: Action, decision: Finished
     tool: facts.tool ?? name ?? 'unknown',
     mcpServer: facts.mcp?.server,
     executable: facts.executable,
+    content: contentWith(undefined, event, facts),
     beforeMs: at.atMs,
     time: facts.time ?? 'arrival',
     askedMs: undefined,
@@ -833,6 +837,7 @@ function closeAction(state: FoldState, at: At, call: string, action: OpenAction,
       waitMs,
       exitCode: closing.exitCode,
       executable: action.executable,
+      content: action.content,
     },
   });
 }
@@ -903,11 +908,12 @@ const effectOf: { [T in EventType]: Effect } = {
   },
   'Session.End': nothing,
   'Session.Abort': nothing,
-  'Prompt.Submitted': (state, _at, event) => {
+  'Prompt.Submitted': (state, at, event) => {
     const turn = state.turn;
     if (event.event_type !== 'Prompt.Submitted' || turn === undefined) return;
     turn.prompts += 1;
     turn.promptLength ??= event.data.prompt_length;
+    turn.content = contentWith(turn.content, event, at.facts);
   },
   'Agent.Plan.Start': nothing,
   'Agent.Plan.End': nothing,
@@ -919,7 +925,10 @@ const effectOf: { [T in EventType]: Effect } = {
     if (outcome === 'ask') action.askedMs ??= at.atMs;
     action.decision = decisionOf(outcome, at.facts);
   },
-  'Agent.Response': nothing,
+  'Agent.Response': (state, at, event) => {
+    const turn = at.subagent === undefined ? state.turn : undefined;
+    if (turn) turn.content = contentWith(turn.content, event, at.facts);
+  },
   'Model.Requested': nothing,
   'Model.Responded': (state, at, event) => {
     if (event.event_type === 'Model.Responded') chat(state, at, event.data);

@@ -1,5 +1,6 @@
 /** What falls out of the fold: spans and records as values, named by keys. Ids, names and attributes are telemetry's. */
 import type { DecisionSource, Event, Outcome, RiskLevel, TimeSource } from '../event/event.ts';
+import type { Json } from '../lib/fitted.ts';
 
 /** What makes a span this one: its kind and the parts that its id is computed from. */
 export interface SpanKey {
@@ -26,6 +27,16 @@ export interface FinishedDecision {
   outcome: Outcome;
   source: DecisionSource;
   basis: 'observed' | 'inferred';
+}
+
+/** Of what was said, as far as it was asked for, what a span has room for. */
+export interface SpanContent {
+  prompt?: string | undefined;
+  response?: string | undefined;
+  input?: Json | undefined;
+  output?: string | undefined;
+  path?: string | undefined;
+  command?: string | undefined;
 }
 
 interface Common {
@@ -88,6 +99,7 @@ export interface TurnSpan extends Common {
   ordinal: number;
   prompts: number;
   promptLength: number | undefined;
+  content?: SpanContent | undefined;
   actions: number;
   denied: number;
   failed: number;
@@ -120,6 +132,7 @@ export interface ActionSpan extends Common {
   waitMs: number | undefined;
   exitCode: number | undefined;
   executable: string | undefined;
+  content?: SpanContent | undefined;
 }
 
 /** One response of a model. */

@@ -2,7 +2,7 @@
 
 import type { RiskLevel, TimeSource } from '../event/event.ts';
 import { isFields } from '../lib/read.ts';
-import type { FinishedDecision, FinishedSpan, Link, SpanKey, Sums, TraceKey } from './finished.ts';
+import type { FinishedDecision, FinishedSpan, Link, SpanContent, SpanKey, Sums, TraceKey } from './finished.ts';
 
 export interface FoldState {
   v: 1;
@@ -77,6 +77,7 @@ export interface OpenTurn {
   startMs: number;
   prompts: number;
   promptLength: number | undefined;
+  content?: SpanContent | undefined;
   actions: number;
   denied: number;
   failed: number;
@@ -96,6 +97,7 @@ export interface OpenAction {
   tool: string;
   mcpServer: string | undefined;
   executable: string | undefined;
+  content?: SpanContent | undefined;
   beforeMs: number;
   /** Where that time comes from. */
   time: TimeSource;

@@ -166,8 +166,9 @@ function layersOf(input: ConfigInput, problems: Problem[]): Layer[] {
   const below = new Map(layers.flatMap(layer => layer.entries).map(entry => [entry.key, entry.value]));
   if (project) {
     const entries = readFile(project, problems).filter(entry => {
-      if (project.trusted || isHarmless(entry)) return true;
-      const used = shownValue(entry.key, below.get(entry.key) ?? factsOf(entry.key).default);
+      const own = below.get(entry.key) ?? factsOf(entry.key).default;
+      if (project.trusted || isHarmless(entry, own)) return true;
+      const used = shownValue(entry.key, own);
       problems.push({ code: 'config-untrusted', key: entry.key, file: project.file, line: entry.line, used });
       return false;
     });
@@ -194,9 +195,12 @@ function layersOf(input: ConfigInput, problems: Problem[]): Layer[] {
   return layers;
 }
 
-/** A project may switch itself off, never on again. */
-const isHarmless = ({ key, value }: Entry): boolean =>
-  factsOf(key).project === true && (key !== 'enabled' || value === false);
+/** A project may switch itself off, never on again; it may let less out, never more. */
+function isHarmless({ key, value }: Entry, own: unknown): boolean {
+  const { project } = factsOf(key);
+  // A value that does not fit is a problem of its own, and sets nothing.
+  return project === true || (Array.isArray(project) && project.indexOf(value) <= project.indexOf(own));
+}
 
 /** The file's settings, each with its line; comments and trailing commas are let through. */
 function readFile({ file, text }: { file: string; text: string }, problems: Problem[]): Entry[] {

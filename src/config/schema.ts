@@ -5,6 +5,7 @@
  * off it, so a setting is added by adding one entry here.
  */
 import * as z from 'zod';
+import { type ContentClass, type ContentMode, contentClasses, contentModes, defaultModes } from '../enrich/content.ts';
 import { fields, type SubjectKind, subjectKinds } from '../enrich/risk/subject.ts';
 import { parsePairs } from './pairs.ts';
 
@@ -21,8 +22,8 @@ export interface Facts<T> {
   flag?: string;
   /** Never shown, never in a problem. */
   secret?: true;
-  /** A project's file may set it without consent: it narrows what leaves or only labels it. */
-  project?: true;
+  /** A project's file may set it without consent: it only labels what leaves; or go down this list, since it narrows it. */
+  project?: true | readonly unknown[];
 }
 
 const setting = <T>(schema: z.ZodType<T>, facts: Omit<Facts<T>, 'schema'>): Facts<T> => ({ schema, ...facts });
@@ -68,6 +69,10 @@ const rates = z.strictObject({
 
 export const signals = ['traces', 'metrics', 'logs'] as const;
 export type OtlpSignal = (typeof signals)[number];
+
+const contentPlaces = ['both', 'spans', 'events'] as const;
+export type ContentPlaces = (typeof contentPlaces)[number];
+const ownPattern = z.string().min(1).max(2_000);
 
 const protocols = ['http/protobuf', 'http/json'] as const;
 type Protocol = (typeof protocols)[number];
@@ -131,6 +136,16 @@ const exporterOf = (signal: OtlpSignal) =>
 const limit = (about: string, variables: string[], value?: number) =>
   setting(count, { about, text: 'number', variables, ...(value === undefined ? {} : { default: value }) });
 
+const MESSAGES = 'OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT';
+const content = (of: ContentClass, variables: readonly string[] = []) =>
+  setting<ContentMode>(z.enum(contentModes), {
+    about: `What stays of ${contentClasses[of]}: \`off\`, a keyed \`hash\`, \`redacted\` (without secrets) or \`full\`.`,
+    text: 'word',
+    default: defaultModes[of],
+    variables,
+    project: contentModes,
+  });
+
 /** Of the state folder: files only, since a folder holds more than one session's. */
 const keep = (most: number, value: number, about: string) =>
   setting(z.int().min(0).max(most), { about, text: 'number', default: value });
@@ -161,7 +176,7 @@ export const settings = {
     text: 'boolean',
     default: true,
     variables: ['OTEL_SDK_DISABLED', 'OTEL_HOOKS_ENABLED'],
-    project: true,
+    project: [false, true],
   }),
   service_name: setting(z.string().min(1), {
     about: '`service.name` of the resource. Unset: the name of the agent.',
@@ -372,6 +387,34 @@ export const settings = {
     variables: ['OTEL_PROPAGATORS'],
     project: true,
   }),
+  'content.prompt': content('prompt', [MESSAGES]),
+  'content.response': content('response', [MESSAGES]),
+  'content.arguments': content('arguments', [MESSAGES]),
+  'content.results': content('results', [MESSAGES]),
+  'content.paths': content('paths'),
+  'content.commands': content('commands'),
+  'content.user': content('user'),
+  'content.host': content('host'),
+  'content.on': setting<ContentPlaces>(z.enum(contentPlaces), {
+    about: 'What carries content that was asked for: spans (2,048 bytes of each), log records (24,000), or both.',
+    text: 'word',
+    default: 'both',
+    variables: [MESSAGES],
+    project: true,
+  }),
+  'content.hash_key': setting(z.string().min(16).max(256), {
+    about: 'Key of hashes, where those of several machines are to be compared. Unset: one of this installation alone.',
+    text: 'text',
+    secret: true,
+  }),
+  'redaction.patterns': setting(z.array(ownPattern).max(200), {
+    about: 'What else is a secret, as RE2 patterns: it is taken out of content in mode `redacted`.',
+    text: 'list',
+  }),
+  'redaction.allow': setting(z.array(ownPattern).max(200), {
+    about: 'What is none although it looks like one, as RE2 patterns that the whole of it fits.',
+    text: 'list',
+  }),
   'risk.enabled': setting(z.boolean(), {
     about: 'False: no risk of actions is computed. What others state of it still counts.',
     text: 'boolean',
@@ -443,7 +486,7 @@ export const settings = {
   'keep.quarantine_files': keep(100_000_000, 10_000, 'Most files in the quarantine.'),
   'keep.quarantine_hours': keep(87_600, 24, 'Hours for which something lies in the quarantine.'),
   max_chars: setting(z.int().min(0).max(10_000_000), {
-    about: 'Known to earlier configurations; it bounds content, and there is no setting that sends content.',
+    about: 'Longest text of content that was asked for, in characters.',
     text: 'number',
     default: 20_000,
     variables: ['OTEL_HOOKS_MAX_CHARS'],

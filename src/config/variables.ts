@@ -24,7 +24,10 @@ export function readVariables(env: Readonly<Record<string, string | undefined>>)
   for (const [variable, key] of settable) {
     const text = env[variable]?.trim();
     if (text === undefined || text === '') continue;
-    settings.push({ key, variable, reading: (special[variable] ?? plain(key))(text) });
+    const reading = special[variable]?.(text, key) ?? plain(key)(text);
+    // One that sets several keys is wrong once.
+    if ('bad' in reading && settings.some(each => each.variable === variable && 'bad' in each.reading)) continue;
+    settings.push({ key, variable, reading });
   }
   return { settings, problems: [...unsupported(env), ...unknown(env)] };
 }
@@ -65,7 +68,8 @@ const plain =
   };
 
 /** Variables whose words are not those of the key they set. */
-const special: { [variable: string]: (text: string) => Reading } = {
+const special: { [variable: string]: (text: string, key: Key) => Reading } = {
+  OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: messageContent,
   // Only the word true disables.
   OTEL_SDK_DISABLED: text =>
     /^(true|false)$/i.test(text) ? { value: text.toLowerCase() !== 'true' } : { bad: 'is not true or false' },
@@ -89,6 +93,16 @@ const special: { [variable: string]: (text: string) => Reading } = {
   OTEL_METRICS_EXPORTER: exporter,
   OTEL_LOGS_EXPORTER: exporter,
 };
+
+/** As instrumentations of models read it: a word for yes or no, or where to. What is let out is without secrets. */
+function messageContent(text: string, key: Key): Reading {
+  const places: { [word: string]: string } = { span_only: 'spans', event_only: 'events', span_and_event: 'both' };
+  const word = text.toLowerCase();
+  if (word === 'false' || word === 'no_content') return { value: key === 'content.on' ? 'both' : 'off' };
+  const place = word === 'true' ? 'both' : places[word];
+  if (place === undefined) return { bad: 'is not true, false, span_only, event_only, span_and_event or no_content' };
+  return { value: key === 'content.on' ? place : 'redacted' };
+}
 
 function protocol(text: string): Reading {
   return text.toLowerCase() === 'grpc'

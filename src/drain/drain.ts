@@ -7,9 +7,11 @@ import { toldEvent, toldMetric } from '../agents/extras.ts';
 import { memoryOver } from '../agents/memory.ts';
 import { providerNamed } from '../agents/providers.ts';
 import { executableOf } from '../enrich/action-facts.ts';
+import { type Keeper, saidAs, withContent } from '../enrich/content.ts';
 import type { Used } from '../enrich/cost.ts';
 import { type Hash, redact, word } from '../enrich/redact.ts';
 import type { Looked } from '../enrich/risk/risk.ts';
+import { holdsSecret } from '../enrich/secrets.ts';
 import {
   type Body,
   type Cost,
@@ -23,7 +25,7 @@ import {
   type TimeSource,
 } from '../event/event.ts';
 import type { Fragment } from '../hook/fragment.ts';
-import { hexDigest, hexDigestOf, uuidOf } from '../lib/hash.ts';
+import { hexDigest, hexDigestOf, keyedHash, uuidOf } from '../lib/hash.ts';
 import { isFields, own } from '../lib/read.ts';
 import { UUID } from '../standards/agent-hooks/schema.ts';
 import type { ToldReading } from '../standards/told.ts';
@@ -63,6 +65,8 @@ export interface Priced {
   atMs: number;
 }
 export type PriceOf = (state: SessionState, priced: Priced) => Cost | undefined;
+/** What content stays of a session; none by default. */
+export type Keep = (pinned: SessionState['pinned']) => Keeper | undefined;
 
 export interface Drain {
   agents: readonly Agent[];
@@ -71,6 +75,7 @@ export interface Drain {
   risk?: Judge | undefined;
   /** What tokens cost; without it nothing has a price. */
   price?: PriceOf | undefined;
+  keep?: Keep | undefined;
   /** The session that a fragment belongs to; a new one is pinned to its configuration here. */
   session(opening: Opening, fragment: Fragment): SessionState;
   /** Before an edge hook's own events: what the session's transcripts tell up to here comes first. */
@@ -212,8 +217,11 @@ function sourceOf(item: Item, fragment: Fragment, agents: readonly Agent[]): Ite
 }
 
 /** Adds the item's events to its session; answers how many of them the session has had. */
-function addTo(part: Part, source: ItemSource, fragment: Fragment, { hash, before, risk, price }: Drain): number {
+function addTo(part: Part, source: ItemSource, fragment: Fragment, deps: Drain): number {
+  const { before, risk, price } = deps;
   const { state, events } = part;
+  const hash = hashOf(state, deps.hash);
+  const keep = deps.keep?.(state.pinned);
   const { native, teller, who } = source;
   const atMs = settleClock(state, fragment);
   if (who.agent && !isAbsent(who.agent.transcript)) {
@@ -250,6 +258,8 @@ function addTo(part: Part, source: ItemSource, fragment: Fragment, { hash, befor
       ours: reading.ours,
       risk: reading.risk ?? judged(state, reading, risk, source.cwd),
       price,
+      keep,
+      cwd: source.cwd,
     });
     if (event === undefined) {
       duplicates += 1;
@@ -272,6 +282,7 @@ export interface Telling {
   hash: Hash;
   risk?: Judge | undefined;
   price?: PriceOf | undefined;
+  keep?: Keep | undefined;
   /** Ids beyond those that the state remembers, where a file is read once more. */
   journaled?: ReadonlySet<string> | undefined;
 }
@@ -280,7 +291,7 @@ export interface Telling {
 export function tellTranscript(
   state: SessionState,
   reading: TranscriptReading,
-  { atMs, hash, risk, price, journaled }: Telling,
+  { atMs, hash, risk, price, keep, journaled }: Telling,
 ): { event: Event } | { known: string } {
   const session = boundId(reading.subagent) ?? state.session;
   const id = eventId(state, session, reading.event_type, reading.key);
@@ -299,12 +310,13 @@ export function tellTranscript(
     source: 'transcript',
     atMs,
     seen,
-    hash,
+    hash: hashOf(state, hash),
     traceparent: undefined,
     id,
     ours: true,
     risk: judged(state, reading, risk, undefined),
     price,
+    keep: keep?.(state.pinned),
   });
   return event === undefined ? known : { event };
 }
@@ -466,6 +478,8 @@ interface Circumstances {
   ours?: true | undefined;
   risk?: Risk | undefined;
   price?: PriceOf | undefined;
+  keep?: Keeper | undefined;
+  cwd?: string | undefined;
 }
 
 /** Gives a reading its envelope and its id; none when the session has had it. */
@@ -498,6 +512,8 @@ function identify(state: SessionState, reading: Reading, at: Circumstances): Eve
   state.seq += 1;
   facts.cost ??= at.price && priced(state, body, facts, atMs ?? at.atMs, at.price);
   facts.traceparent = state.seq === 1 ? at.traceparent?.slice(0, 64) : undefined;
+  // Only now: no id is made of content.
+  const kept = at.keep === undefined ? body : keepContent(reading, body, facts, at.keep, at);
   return {
     spec_version: SPEC_VERSION,
     event_id: id,
@@ -509,29 +525,50 @@ function identify(state: SessionState, reading: Reading, at: Circumstances): Eve
     actor: { type: actor ?? 'ai_agent' },
     agent_mode: mode,
     risk: at.risk,
-    data: body.data,
+    user: state.pinned.user === undefined ? undefined : { id: state.pinned.user },
+    data: kept.data,
     metadata: { [FACTS]: facts },
   } as Event;
+}
+
+function keepContent(reading: Reading, redacted: Body, facts: Facts, keep: Keeper, { hash, cwd }: Circumstances): Body {
+  const kept = withContent(redacted, reading, keep, hash);
+  facts.path = kept.facts.path;
+  facts.command = kept.facts.command;
+  if (redacted.event_type === 'Session.Start') facts.cwd = saidAs(keep.modes.paths, cwd, keep);
+  if (Object.keys(kept.facts.content).length > 0) facts.content = { ...facts.content, ...kept.facts.content };
+  return kept.body;
+}
+
+/** Where a key was set, hashes of several machines can be compared. */
+function hashOf({ pinned: { content } }: SessionState, hash: Hash): Hash {
+  const { hashKey } = content ?? {};
+  return hashKey === undefined ? hash : said => keyedHash(hashKey, said);
 }
 
 /** Some payloads state their time as a number, and a number can be anything. */
 const isTime = (atMs: number | undefined): boolean => atMs !== undefined && atMs >= 0 && atMs < Date.UTC(10_000, 0);
 
-const named = ['turn', 'call', 'launched_by', 'response', 'request', 'agent', 'tool', 'model', 'provider'] as const;
+const ids = ['turn', 'call', 'launched_by', 'response', 'request'] as const;
+const names = ['agent', 'tool', 'model', 'provider'] as const;
 const words = ['permission_mode', 'error_type', 'finish'] as const;
+
+const boundName = (value: string | undefined): string | undefined =>
+  boundId(value !== undefined && holdsSecret(value) ? '[redacted]' : value);
 
 /** Every name and id that an agent's reader says beside the standard is bounded, every word is one; changed in place. */
 function bound(facts: Facts): void {
   for (const name of words) if (facts[name] !== undefined) facts[name] = word(facts[name]);
-  for (const name of named) {
-    const value = facts[name];
-    if (value !== undefined && !isId(value)) facts[name] = boundId(value);
+  for (const id of ids) {
+    const value = facts[id];
+    if (value !== undefined && !isId(value)) facts[id] = boundId(value);
   }
+  for (const each of names) if (facts[each] !== undefined) facts[each] = boundName(facts[each]);
   if (facts.provider !== undefined) facts.provider = providerNamed(facts.provider);
   const { mcp, over, launches } = facts;
-  if (mcp) facts.mcp = { server: boundId(mcp.server) ?? '' };
+  if (mcp) facts.mcp = { server: boundName(mcp.server) ?? '' };
   if (over) facts.over = over.map(call => boundId(call) ?? call);
-  if (launches) facts.launches = { id: boundId(launches.id), agent: boundId(launches.agent) };
+  if (launches) facts.launches = { id: boundId(launches.id), agent: boundName(launches.agent) };
 }
 
 /**

@@ -4,7 +4,8 @@ import type { Agent } from '../agents/contract.ts';
 import type { Remembered } from '../agents/memory.ts';
 import { type FoldState, openFold } from '../assemble/state.ts';
 import type { Limits, Sampler } from '../config/config.ts';
-import type { Semconv } from '../config/schema.ts';
+import type { ContentPlaces, Semconv } from '../config/schema.ts';
+import type { Modes } from '../enrich/content.ts';
 import type { Rates } from '../enrich/cost.ts';
 import type { Rule } from '../enrich/risk/rules.ts';
 import { hexDigest } from '../lib/hash.ts';
@@ -28,12 +29,28 @@ export interface Pinned {
   risk?: RiskSettings | undefined;
   /** What is set of cost; absent: by the table that ships. */
   cost?: CostSettings | undefined;
+  /** What is set of content; absent: none stays. */
+  content?: ContentSettings | undefined;
+  /** Who works here, in the mode asked for. */
+  user?: string | undefined;
 }
 
 export interface CostSettings {
   enabled: boolean;
   /** By model: its rates, or who serves it by the table. */
   prices: { readonly [model: string]: Rates | string };
+}
+
+export interface ContentSettings {
+  modes: Modes;
+  on: ContentPlaces;
+  /** Longest text, in characters. */
+  longest: number;
+  /** Hashes of content are under this key instead of the installation's. */
+  hashKey?: string | undefined;
+  /** What else is a secret, and what is none: RE2. */
+  patterns: readonly string[];
+  allow: readonly string[];
 }
 
 export interface RiskSettings {

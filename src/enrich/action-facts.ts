@@ -23,3 +23,16 @@ export function executableOf(action: Action): string | undefined {
   const name = first.slice(first.lastIndexOf('/') + 1);
   return SIMPLE_NAME.test(name) && !SECRETIVE.test(name) ? name : undefined;
 }
+
+/** Where actions name the file that they are about, the likeliest first. */
+export const pathFields: readonly string[] = [
+  'file_path',
+  'filePath',
+  'path',
+  'absolute_path',
+  'target_file',
+  'notebook_path',
+  'filename',
+  'file',
+  'uri',
+];

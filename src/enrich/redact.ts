@@ -13,6 +13,7 @@ import {
   type ModelCall,
 } from '../event/event.ts';
 import { canonicalJson } from '../lib/hash.ts';
+import { holdsSecret } from './secrets.ts';
 
 /** Hash of content under the installation's key. */
 export type Hash = (content: string) => string;
@@ -34,7 +35,7 @@ const LONGEST_NAME = 256;
 const WORD = /^[^\s@=\\/][^\s@=\\]{0,63}$/;
 
 export const word = (value: string | undefined): string | undefined =>
-  value !== undefined && WORD.test(value) ? value : undefined;
+  value !== undefined && WORD.test(value) && !holdsSecret(value) ? value : undefined;
 
 export function redact(body: Body, hash: Hash): Redacted {
   const content: Content = {};
@@ -176,7 +177,9 @@ function withoutReason(decision: Decision, leave: (field: string, value: unknown
   return { outcome: decision.outcome };
 }
 
-const name = (value: string | undefined): string | undefined => value?.slice(0, LONGEST_NAME);
+/** A name passes; a key in its place does not. */
+const name = (value: string | undefined): string | undefined =>
+  value !== undefined && holdsSecret(value) ? '[redacted]' : value?.slice(0, LONGEST_NAME);
 
 /** A word of a list that agents lengthen. */
 const kind = <T extends string>(value: T | undefined): T | undefined =>
@@ -207,7 +210,7 @@ function modelCall({ model_id, input_tokens, output_tokens, latency_ms, retry_co
 function plainFields(data: Fields): Fields {
   const kept: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(data)) {
-    const isWord = typeof value === 'string' && WORD.test(value);
+    const isWord = typeof value === 'string' && word(value) !== undefined;
     if (isWord || typeof value === 'number' || typeof value === 'boolean') kept[key] = value;
   }
   return kept;

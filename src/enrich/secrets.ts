@@ -484,6 +484,15 @@ export function withoutSecrets(text: string, own?: OwnSecrets): string {
   return left.replace(LONG, token => (isRandom(token) ? gone('random')(token) : token));
 }
 
+/** Of a field: its name may say that all of it is a secret. */
+export const withoutSecretsOf = (name: string | undefined, text: string, own?: OwnSecrets): string =>
+  name !== undefined && SECRET_FIELD.test(name) && text.length >= 4 && !HARMLESS.test(text) && !own?.isAllowed(text)
+    ? '[redacted:secret]'
+    : withoutSecrets(text, own);
+
+const SECRET_FIELD =
+  /(?:secret|token|password|passwd|passphrase|_pass|_pwd|api[_-]?key|(?:private|access|secret|encryption)[_-]?key|credentials?|authorization|cookie)$/i;
+
 /** Whether one of a known kind stands in it. Most texts are short, and need no look. */
 export const holdsSecret = (text: string): boolean =>
   text.length >= SHORTEST &&

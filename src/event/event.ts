@@ -178,7 +178,7 @@ export type Body =
 export type TimeSource = 'native' | 'transcript' | 'arrival';
 
 /**
- * What we know beyond the standard, at `metadata["dev.otel-hooks"]`. No content, only closed facts.
+ * What we know beyond the standard, at `metadata["dev.otel-hooks"]`. Closed facts; content only where its class was asked for.
  * `v` is the version of this object; a reader that does not know it ignores the object.
  */
 export interface Facts {
@@ -214,6 +214,11 @@ export interface Facts {
   /** Who decided, and whether the agent said so or we concluded it. */
   decision?: { source: DecisionSource; basis: 'observed' | 'inferred' } | undefined;
   phase?: 'before' | 'after' | undefined;
+  /** The file that an action is about, the line that a shell is given: only where they were asked for. */
+  path?: string | undefined;
+  command?: string | undefined;
+  /** Where the agent works, likewise. */
+  cwd?: string | undefined;
   /** Sizes and keyed hashes of content that was left out, by name of the field. */
   content?: { [field: string]: { length: number; hash?: string | undefined } } | undefined;
   model?: string | undefined;

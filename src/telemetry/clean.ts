@@ -3,6 +3,7 @@
  * attribute values at 2,048 bytes; we cut before them, at a whole character.
  */
 import type { Attributes, AttributeValue } from '@opentelemetry/api';
+import { wellFormed } from '../lib/fitted.ts';
 
 const LONGEST_VALUE = 2_048;
 const MOST_ITEMS = 64;
@@ -49,11 +50,8 @@ function cleanValue(value: AttributeValue, longest = Number.POSITIVE_INFINITY): 
 export function cleanText(value: string, longest = LONGEST_VALUE): string {
   // Two or three bytes a character at most would need measuring; most values are far below either bound.
   const short = value.length * 3 <= longest ? value : cut(value, longest);
-  return LONE_SURROGATE.test(short) ? short.replace(LONE_SURROGATES, '\uFFFD') : short;
+  return wellFormed(short);
 }
-
-const LONE_SURROGATE = /[\uD800-\uDFFF]/;
-const LONE_SURROGATES = /[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/g;
 
 function cut(value: string, longest: number): string {
   const bytes = Buffer.from(value.slice(0, longest), 'utf8');

@@ -6,6 +6,7 @@ import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
 import type { FinishedRecord } from '../assemble/finished.ts';
 import { type Event, type EventType, type Facts, factsOf, isVendor } from '../event/event.ts';
 import { clean, cleanText } from './clean.ts';
+import { contentAttributes, contentValues, userAttributes } from './content.ts';
 import { spanIdOf, subMillisecondNanos } from './ids.ts';
 import { development, eventNameOf, ours, stable } from './names.ts';
 import { instrumentationScope } from './resource.ts';
@@ -55,7 +56,16 @@ export function mapRecord(record: FinishedRecord, from: SpanContextFacts, resour
   const seconds = Math.floor(ms / 1000);
   const time: [number, number] = [seconds, (ms - seconds * 1000) * 1e6 + subMillisecondNanos(event.event_id)];
   const name = eventNameOf(event.event_type);
-  const attributes = clean([common(record, facts, agent), ...dataAttributes(event, facts)], from.limits.log);
+  const attributes = clean(
+    [
+      common(record, facts, agent),
+      ...dataAttributes(event, facts),
+      ...contentAttributes(event, facts, from.content),
+      userAttributes(event.user?.id),
+    ],
+    from.limits.log,
+  );
+  const long = contentValues(event, from.content, from.limits.log.valueLength);
   return {
     hrTime: time,
     hrTimeObserved: time,
@@ -68,7 +78,7 @@ export function mapRecord(record: FinishedRecord, from: SpanContextFacts, resour
     severityText: level,
     eventName: name,
     body: lineOf(event, facts),
-    attributes: attributes.kept as AnyValueMap,
+    attributes: { ...(attributes.kept as AnyValueMap), ...long },
     resource,
     instrumentationScope,
     droppedAttributesCount: attributes.dropped,
@@ -119,7 +129,6 @@ function dataAttributes(event: Event, facts: Partial<Facts>): Attributes[] {
       return [
         {
           [ours.promptLength]: event.data.prompt_length,
-          [ours.promptHash]: event.data.prompt_hash,
           [ours.promptFollowup]: event.data.is_followup,
         },
         decisionAttributes(event.data.decision?.outcome, facts),
@@ -133,7 +142,6 @@ function dataAttributes(event: Event, facts: Partial<Facts>): Attributes[] {
       return [
         {
           [ours.responseLength]: event.data.response_length,
-          [ours.responseHash]: event.data.response_hash,
           [ours.responseFinal]: event.data.final,
         },
       ];

@@ -1,13 +1,15 @@
 import type { Resource } from '@opentelemetry/resources';
 import { hexDigest } from '../lib/hash.ts';
 import { VERSION } from '../lib/version.ts';
-import { SCOPE, stable } from './names.ts';
+import { development, SCOPE, stable } from './names.ts';
 
 export interface ResourceFacts {
   agent: string;
   serviceName: string | undefined;
   attributes: Readonly<Record<string, string>>;
   installation: string;
+  /** Of the machine, or a hash of it, where that was asked for. */
+  hostName?: string | undefined;
 }
 
 export type Plain = Readonly<Record<string, string>>;
@@ -23,6 +25,8 @@ export function resourceAttributes(facts: ResourceFacts): Plain {
     [stable.telemetrySdkLanguage]: 'nodejs',
     [stable.telemetrySdkName]: 'opentelemetry',
   };
+  const { hostName } = facts;
+  if (hostName !== undefined) own[isHash(hostName) ? development.hostId : development.hostName] ??= hostName;
   own[stable.serviceInstanceId] ??= instanceId(facts);
   return sorted(own);
 }
@@ -57,6 +61,9 @@ function instanceId(facts: ResourceFacts): string {
   const variant = ((Number.parseInt(hex.slice(16, 18), 16) & 0x3f) | 0x80).toString(16);
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-5${hex.slice(13, 16)}-${variant}${hex.slice(18, 20)}-${hex.slice(20, 32)}`;
 }
+
+/** A text that stands for a person, a machine or a content without saying it. */
+export const isHash = (text: string): boolean => text.startsWith('hmac-sha256:');
 
 const sorted = (attributes: Record<string, string>): Plain =>
   Object.fromEntries(Object.entries(attributes).sort(([a], [b]) => (a < b ? -1 : 1)));

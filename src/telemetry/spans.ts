@@ -4,6 +4,7 @@ import type { Resource } from '@opentelemetry/resources';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import type { FinishedSpan, Sums, TraceKey } from '../assemble/finished.ts';
 import { type AttributeLimits, clean } from './clean.ts';
+import { type ContentFacts, spanContentAttributes, userAttributes } from './content.ts';
 import { spanIdOf, traceIdOf } from './ids.ts';
 import { development, operations, ours, stable } from './names.ts';
 import { instrumentationScope } from './resource.ts';
@@ -21,6 +22,10 @@ export interface SpanContextFacts {
   denyAsError: boolean;
   caller?: { policy: 'link' | 'parent'; traceId: string; spanId: string } | undefined;
   limits: Limits;
+  /** Absent: as it comes, with hashes of prompts and answers alone. */
+  content?: ContentFacts | undefined;
+  /** Who works here, where that was asked for. */
+  user?: string | undefined;
 }
 
 export function mapSpan(span: FinishedSpan, facts: SpanContextFacts, resource: Resource): ReadableSpan {
@@ -104,6 +109,7 @@ function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes {
     case 'session':
       return {
         [development.agentName]: facts.agent,
+        ...userAttributes(facts.user),
         [ours.segment]: span.trace.segment,
         [ours.startReason]: span.startReason,
         [ours.endReason]: span.endReason,
@@ -130,6 +136,7 @@ function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes {
         [ours.turnWaitMs]: span.waitMs === 0 ? undefined : span.waitMs,
         [ours.promptLength]: span.promptLength,
         ...decision(span),
+        ...spanContentAttributes(span.content, facts.content, facts.limits.span.valueLength),
         ...sums(span),
       };
     case 'subagent':
@@ -161,6 +168,7 @@ function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes {
         [ours.actionSuccess]: span.outcome === 'success' ? true : span.outcome === 'failure' ? false : undefined,
         [ours.actionWaitMs]: span.waitMs,
         ...decision(span),
+        ...spanContentAttributes(span.content, facts.content, facts.limits.span.valueLength),
       };
     case 'chat':
       return {

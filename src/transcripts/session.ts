@@ -9,7 +9,16 @@ import { dirname } from 'node:path';
 import { type Agent, isAbsent, type Told, type Transcript, type TranscriptFile } from '../agents/contract.ts';
 import { AMENDED, awaited, isAmendable, SETTLED } from '../assemble/assemble.ts';
 import type { FinishedSpan } from '../assemble/finished.ts';
-import { amend, conclude, idElsewhere, idsIn, type Judge, type PriceOf, tellTranscript } from '../drain/drain.ts';
+import {
+  amend,
+  conclude,
+  idElsewhere,
+  idsIn,
+  type Judge,
+  type Keep,
+  type PriceOf,
+  tellTranscript,
+} from '../drain/drain.ts';
 import { noTranscripts, SEEN_IDS, type SessionState, type TranscriptState } from '../drain/session.ts';
 import type { Event } from '../event/event.ts';
 import type { Eyes } from './eyes.ts';
@@ -22,6 +31,7 @@ export interface TranscriptWorld {
   hash: (content: string) => string;
   risk?: Judge | undefined;
   price?: PriceOf | undefined;
+  keep?: Keep | undefined;
   nowMs: number;
   /** How long a closed span waits for its transcript. */
   waits: Waits;
@@ -128,6 +138,7 @@ export function readerOf(
       hash: world.hash,
       risk: world.risk,
       price: world.price,
+      keep: world.keep,
       journaled: isOld ? journaledIds() : undefined,
     });
     if ('event' in outcome) {

@@ -136,6 +136,23 @@ describe("a project's file", () => {
     expect(problems).toEqual([]);
   });
 
+  it('may let less content out, and never more', () => {
+    const globalText = '{"content": {"prompt": "redacted", "results": "hash"}}';
+    const less = from({ globalText, projectText: '{"content": {"prompt": "off", "results": "hash", "paths": "off"}}' });
+    expect(less.values).toMatchObject({ 'content.prompt': 'off', 'content.results': 'hash', 'content.paths': 'off' });
+    expect(less.problems).toEqual([]);
+    const projectText =
+      '{"content": {"prompt": "full", "results": "redacted", "hash_key": "0123456789abcdef"}, "redaction": {"allow": [".*"]}}';
+    const more = from({ globalText, projectText });
+    expect(more.values).toEqual(from({ globalText }).values);
+    expect(more.problems.map(problem => 'key' in problem && problem.key)).toEqual([
+      'content.prompt',
+      'content.results',
+      'content.hash_key',
+      'redaction.allow',
+    ]);
+  });
+
   it('may set everything once it is trusted', () => {
     const { values, problems } = from({ projectText: redirecting, trusted: true });
     expect(values['otlp.endpoint']).toBe('https://evil.example');

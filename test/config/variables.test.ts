@@ -16,6 +16,64 @@ const honoured: [variable: string, text: string, effect: object][] = [
   ['OTEL_LOG_LEVEL', 'error', { values: { debug: false } }],
   ['OTEL_PROPAGATORS', 'tracecontext,baggage', { values: { 'trace.traceparent': 'link' } }],
   ['OTEL_PROPAGATORS', 'tracecontext,b3', { values: { 'trace.traceparent': 'link' } }],
+  [
+    'OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT',
+    'true',
+    {
+      values: {
+        'content.prompt': 'redacted',
+        'content.results': 'redacted',
+        'content.paths': 'off',
+        'content.on': 'both',
+      },
+    },
+  ],
+  [
+    'OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT',
+    'EVENT_ONLY',
+    {
+      values: {
+        'content.prompt': 'redacted',
+        'content.results': 'redacted',
+        'content.paths': 'off',
+        'content.on': 'events',
+      },
+    },
+  ],
+  [
+    'OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT',
+    'span_only',
+    {
+      values: {
+        'content.prompt': 'redacted',
+        'content.results': 'redacted',
+        'content.paths': 'off',
+        'content.on': 'spans',
+      },
+    },
+  ],
+  [
+    'OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT',
+    'SPAN_AND_EVENT',
+    {
+      values: {
+        'content.prompt': 'redacted',
+        'content.results': 'redacted',
+        'content.paths': 'off',
+        'content.on': 'both',
+      },
+    },
+  ],
+  [
+    'OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT',
+    'no_content',
+    { values: { 'content.prompt': 'off', 'content.results': 'off', 'content.paths': 'off', 'content.on': 'both' } },
+  ],
+  [
+    'OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT',
+    'false',
+    { values: { 'content.prompt': 'off', 'content.results': 'off', 'content.paths': 'off', 'content.on': 'both' } },
+  ],
   ['OTEL_PROPAGATORS', 'none', { values: { 'trace.traceparent': 'ignore' } }],
   ['OTEL_TRACES_SAMPLER', 'always_off', { sampler: { kind: 'always_off', ratio: 0 } }],
   ['OTEL_TRACES_SAMPLER', 'parentbased_always_on', { sampler: { kind: 'always_on', ratio: 1 } }],
@@ -89,6 +147,7 @@ const answered: [variable: string, text: string, code: string][] = [
   ['OTEL_SDK_DISABLED', 'yes', 'config-value'],
   ['OTEL_RESOURCE_ATTRIBUTES', 'a=b,broken', 'config-value'],
   ['OTEL_LOG_LEVEL', 'loud', 'config-value'],
+  ['OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT', 'maybe', 'config-value'],
   ['OTEL_PROPAGATORS', 'b3', 'config-value'],
   ['OTEL_TRACES_SAMPLER', 'jaeger_remote', 'config-value'],
   ['OTEL_TRACES_SAMPLER_ARG', '2', 'config-value'],

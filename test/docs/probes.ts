@@ -58,6 +58,7 @@ const turnSpan: Filled<TurnSpan> = {
   ordinal: 1,
   prompts: 1,
   promptLength: 1,
+  content: { prompt: 'p', response: 'r' },
   actions: 1,
   denied: 1,
   failed: 1,
@@ -96,6 +97,7 @@ const actionSpan: Filled<ActionSpan> = {
   waitMs: 1,
   exitCode: 1,
   executable: 'git',
+  content: { input: {}, output: 'o', path: 'p', command: 'c' },
 };
 
 const chatSpan: Filled<ChatSpan> = {
@@ -130,7 +132,8 @@ export const spans: { [K in FinishedSpan['kind']]: Extract<FinishedSpan, { kind:
 };
 
 const call = { model_id: 'm', input_tokens: 1, output_tokens: 1, latency_ms: 1, retry_count: 1 };
-const action = { name: 'shell', input: {}, result: { success: true, exit_code: 0 } };
+const result = { success: true, exit_code: 0, error_message: 'm', output: 'o' };
+const action = { name: 'shell', input: { a: 1 }, result };
 const policy = { policy_name: 'p', rule: 'r', reason: 'r', override_by: 'o', action };
 const loop = { iteration_count: 1, action_name: 'shell', tokens_consumed: 1, elapsed_ms: 1 };
 const ends = { end_reason: 'exit', usage: {} };
@@ -141,17 +144,17 @@ const data: Record<EventType, object> = {
   'Session.Start': { start_reason: 'new' },
   'Session.End': ends,
   'Session.Abort': ends,
-  'Prompt.Submitted': { prompt_hash: 'h', prompt_length: 1, is_followup: true, decision: decided },
+  'Prompt.Submitted': { prompt: 'p', prompt_hash: 'h', prompt_length: 1, is_followup: true, decision: decided },
   'Agent.Plan.Start': plan,
   'Agent.Plan.End': plan,
   'Agent.Decision': { decision: decided, action_name: 'shell' },
-  'Agent.Response': { response_hash: 'h', response_length: 1, final: true },
+  'Agent.Response': { response: 'r', response_hash: 'h', response_length: 1, final: true },
   'Model.Requested': call,
   'Model.Responded': call,
-  'Model.Failed': { ...call, error_type: 'e' },
+  'Model.Failed': { ...call, error_type: 'e', error_message: 'm' },
   'Action.Before': { action, decision: decided },
   'Action.After': { action, decision: decided },
-  'Retry.Triggered': { attempt: 1, action_name: 'shell' },
+  'Retry.Triggered': { attempt: 1, action_name: 'shell', reason: 'r' },
   'Retry.Loop.Detected': loop,
   'Retry.Loop.Aborted': loop,
   'Context.UntilCompaction': { tokens_used: 1, tokens_limit: 2, percentage_used: 50, tokens_remaining: 1 },
@@ -159,9 +162,11 @@ const data: Record<EventType, object> = {
   'Policy.Violation': policy,
   'Policy.Blocked': policy,
   'Policy.Override': policy,
-  'Agent.Notification': { type: 'IdleTimeout' },
-  'Agent.Error': { error_type: 'ModelError', origin_event: 'Model.Failed' },
+  'Agent.Notification': { type: 'IdleTimeout', message: 'm' },
+  'Agent.Error': { error_type: 'ModelError', error_message: 'm', origin_event: 'Model.Failed' },
 };
+
+const sized = { length: 1, hash: 'h' };
 
 const facts: Filled<Facts> = {
   v: 1,
@@ -183,7 +188,10 @@ const facts: Filled<Facts> = {
   interrupted: false,
   decision: { source: 'user', basis: 'observed' },
   phase: 'before',
-  content: {},
+  path: 'p',
+  command: 'c',
+  cwd: 'd',
+  content: { input: sized, output: sized, path: sized, command: sized },
   model: 'm',
   provider: 'p',
   usage: { cache_read_tokens: 1, cache_write_tokens: 1, cache_write_1h_tokens: 1, reasoning_tokens: 1 },
@@ -218,6 +226,7 @@ export function eventOf(type: string, of: object = data[type as EventType] ?? {}
     source: { tool: agent },
     session_id: root ? session : 'SUBAGENT',
     parent_session_id: root ? undefined : session,
+    user: { id: 'hmac-sha256:0' },
     actor: { type: 'ai_agent' },
     agent_mode: 'agent',
     risk: common.risk,

@@ -5,6 +5,7 @@
 import { agents } from '../../src/agents/index.ts';
 import { type Command, type Flag, globalFlags } from '../../src/commands/command.ts';
 import { commands } from '../../src/commands/registry.ts';
+import { contentClasses } from '../../src/enrich/content.ts';
 import { eventTypes } from '../../src/event/event.ts';
 import { lossesOf } from '../../src/keep.ts';
 import { accountsOf, emptyLedger } from '../../src/store/ledger.ts';
@@ -79,7 +80,12 @@ const wide = { attributes: 1_000, links: 1_000 };
 const limits = { span: wide, log: wide };
 const resource = resourceOf({});
 
-const from = { agent, session, provider: 'PROVIDER', denyAsError: false, limits };
+const everything = Object.fromEntries(Object.keys(contentClasses).map(of => [of, 'hash']));
+const from = {
+  ...{ agent, session, provider: 'PROVIDER', denyAsError: false, limits },
+  content: { modes: everything, on: 'both' as const },
+  user: 'USER',
+};
 
 const spanOf = (kind: keyof typeof spans) => mapSpan(spans[kind], from, resource);
 
@@ -115,6 +121,25 @@ const spanNotes: Record<keyof typeof spans, { parent: string; lasts: string }> =
 };
 
 const about: { readonly [name: string]: string } = {
+  [stable.exceptionMessage]: "An error's message, of an action or the agent itself; with `content.results`",
+  [development.inputMessages]:
+    'The prompt, in the structure of the conventions; on spans as JSON text; with `content.prompt`',
+  [development.outputMessages]: 'The answer, likewise; with `content.response`',
+  [development.toolArguments]: 'What an action was given; on spans as JSON text; with `content.arguments`',
+  [development.toolResult]: 'What an action gave back; with `content.results`',
+  [development.filePath]: 'The file that an action is about; with `content.paths`',
+  [development.processWorkingDirectory]: 'Where the agent works; with `content.paths`',
+  [development.processCommandLine]: 'The line that a shell was given; with `content.commands`',
+  [development.userId]: 'Who works with the agent; with `content.user`',
+  [development.userHash]: 'Stands for who works with the agent; with `content.user` as `hash`',
+  [ours.argumentsHash]: 'HMAC of what an action was given; with `content.arguments` as `hash`',
+  [ours.resultHash]: 'HMAC of what it gave back; with `content.results` as `hash`',
+  [ours.pathHash]: 'HMAC of the file; with `content.paths` as `hash`',
+  [ours.commandHash]: 'HMAC of the line; with `content.commands` as `hash`',
+  [ours.decisionReason]: 'Why it was decided so; with `content.response`',
+  [ours.policyReason]: 'What the policy says of it; with `content.response`',
+  [ours.retryReason]: 'Why it was tried again; with `content.response`',
+  [ours.notificationMessage]: 'What the notification says; with `content.response`',
   [stable.errorType]:
     'What failed; with it the span has status ERROR. A denied action has none, unless `trace.deny_as_error` is set',
   [development.sessionId]: "The root session's id, on everything that belongs to it",
@@ -256,7 +281,8 @@ export function telemetryPage(): string {
     '',
     ...attributeTable(),
     '',
-    'Values are cut at 2,048 bytes, at a whole character.',
+    'Values are cut at 2,048 bytes, at a whole character; on log records messages are up to 32,000 bytes of JSON, arguments and results up to 16,000 each.',
+    'With content that was asked for ([privacy](privacy.md)), a record stays below the 64 KB and 128 fields that Loki takes.',
     '',
     '## Metrics',
     '',

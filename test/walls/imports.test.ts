@@ -45,8 +45,11 @@ const rooms: Readonly<Record<string, Room>> = {
   },
   // The only place that reads what agents wrote; it writes nothing.
   transcripts: { sees: ['lib', 'event', 'agents', 'drain', 'assemble'], packages: [/^node:(fs|path)$/] },
-  // Of risk only the words that rules are written in.
-  config: { sees: ['lib', 'problem.ts', 'enrich/risk/subject.ts'], packages: [node, /^zod$/, /^jsonc-parser$/] },
+  // Of risk and content only the words that settings are written in.
+  config: {
+    sees: ['lib', 'problem.ts', 'enrich/risk/subject.ts', 'enrich/content.ts'],
+    packages: [node, /^zod$/, /^jsonc-parser$/],
+  },
   // The union of what each room has to tell.
   'problem.ts': { sees: ['lib', 'setup/setup.ts', 'store/folder.ts'], packages: [] },
   setup: { sees: ['lib', 'event', 'agents', 'config', 'hook', 'problem.ts'], packages: [node] },
@@ -58,9 +61,11 @@ const rooms: Readonly<Record<string, Room>> = {
   // The way of the data as a whole.
   'round.ts': { sees: 'all', packages: [] },
   'reconciliation.ts': { sees: ['store', 'telemetry'], packages: [] },
-  'pin.ts': { sees: 'all', packages: [] },
-  'own-rules.ts': { sees: 'all', packages: [/^re2js$/] },
   'prices.ts': { sees: 'all', packages: [/^@pydantic\/genai-prices$/] },
+  'pin.ts': { sees: 'all', packages: [/^node:os$/] },
+  'own-rules.ts': { sees: 'all', packages: [] },
+  'own-content.ts': { sees: 'all', packages: [] },
+  're2.ts': { sees: ['lib'], packages: [/^re2js$/] },
   'import.ts': { sees: 'all', packages: [/^node:(fs|path)$/] },
   'keep.ts': { sees: 'all', packages: [] },
   'deliver.ts': { sees: 'all', packages: 'all' },

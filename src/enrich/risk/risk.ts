@@ -4,6 +4,7 @@
  */
 import type { Action, Fields, Risk, RiskLevel } from '../../event/event.ts';
 import { isFields } from '../../lib/read.ts';
+import { pathFields } from '../action-facts.ts';
 import { holdsSecret } from '../secrets.ts';
 import { placesOf, plainPath } from './places.ts';
 import { type Rule, rules, type Want } from './rules.ts';
@@ -215,17 +216,6 @@ function isSaid({ field, words, patterns }: Check, { fields, places, holds }: Su
 
 // ---------------------------------------------------------------- what an action does
 
-const PATHS = [
-  'file_path',
-  'filePath',
-  'path',
-  'absolute_path',
-  'target_file',
-  'notebook_path',
-  'filename',
-  'file',
-  'uri',
-];
 const STATEMENTS = ['sql', 'query', 'statement', 'statements', 'queries'];
 /** Texts beyond are not looked at: a file that is written may be long. */
 const LONGEST_TEXT = 65_536;
@@ -247,7 +237,7 @@ function subjectsOf({ action, cwd, mode, server }: Looked): Subject[] {
     /^(?:write_file|code_edit|write_code)$/.test(name) || /(?:^|_)(?:write|edit|create|append)_file/.test(tool);
   const isRead = /^(?:read_file|read_code)$/.test(name) || /(?:^|_)(?:read|get)_(?:\w+_)?file/.test(tool);
   if (isRead || isWrite) {
-    for (const path of textsAt(input, PATHS)) {
+    for (const path of textsAt(input, pathFields)) {
       const fields = {
         path: [plainPath(path, cwd)],
         place: placesOf(path, cwd, cwd),

@@ -1,0 +1,142 @@
+/**
+ * Content that was asked for: what of an event stays beyond what redaction lets through, by class and mode. Nothing by
+ * default. It is added after the event has its id, so that no id depends on it.
+ */
+import type { Action, Body, Decision, Facts } from '../event/event.ts';
+import { cutText, fitted, wellFormed } from '../lib/fitted.ts';
+import { isFields } from '../lib/read.ts';
+import { pathFields } from './action-facts.ts';
+import type { Hash } from './redact.ts';
+
+/** What of it is whose, in the words of docs/privacy.md. */
+export const contentClasses = {
+  prompt: 'what people ask',
+  response: 'what the agent answers, its messages, and reasons of decisions',
+  arguments: 'what actions are given, commands and paths in it included',
+  results: 'what actions give back, and messages of errors',
+  paths: 'the file that an action is about, and the working folder',
+  commands: 'the line that a shell is given',
+  user: 'who works with the agent',
+  host: 'the name of the machine',
+} as const;
+export type ContentClass = keyof typeof contentClasses;
+
+/** Each lets out more than the one before. */
+export const contentModes = ['off', 'hash', 'redacted', 'full'] as const;
+export type ContentMode = (typeof contentModes)[number];
+export type Modes = { readonly [of in ContentClass]: ContentMode };
+
+/** Hashes of prompts and answers tell that two are alike, and nobody else what they were. */
+export const defaultModes: Modes = {
+  prompt: 'hash',
+  response: 'hash',
+  arguments: 'off',
+  results: 'off',
+  paths: 'off',
+  commands: 'off',
+  user: 'off',
+  host: 'off',
+};
+
+export interface Keeper {
+  modes: Modes;
+  /** Longest text, in characters. */
+  longest: number;
+  /** A text without secrets; of a field, its name may say that all of it is one. */
+  clean(text: string, name?: string): string;
+}
+
+/** Beyond the longest text a secret may begin that is cut in its middle: so much more is looked at. */
+const OVERHANG = 4_096;
+/** All fields of what an action is given, as JSON. */
+const BYTES_PER_CHARACTER = 3;
+
+export interface Kept {
+  body: Body;
+  facts: { path?: string | undefined; command?: string | undefined; content: NonNullable<Facts['content']> };
+}
+
+/** `redacted` with what of `from` was asked for. */
+export function withContent(redacted: Body, from: Body, keeper: Keeper, hash: Hash): Kept {
+  const { modes } = keeper;
+  const facts: Kept['facts'] = { content: {} };
+  const body = { ...redacted, data: { ...redacted.data } } as Body;
+  const say = (of: ContentClass, text: string | undefined): string | undefined => saidAs(modes[of], text, keeper);
+  if (isVendorBody(from) || isVendorBody(body)) return { body, facts };
+  if (body.event_type === 'Prompt.Submitted' && from.event_type === 'Prompt.Submitted') {
+    body.data.prompt = say('prompt', from.data.prompt);
+  } else if (body.event_type === 'Agent.Response' && from.event_type === 'Agent.Response') {
+    body.data.response = say('response', from.data.response);
+  } else if (body.event_type === 'Agent.Notification' && from.event_type === 'Agent.Notification') {
+    body.data.message = say('response', from.data.message);
+  } else if ('error_message' in from.data && from.data.error_message !== undefined) {
+    (body.data as { error_message?: string }).error_message = say('results', from.data.error_message);
+  } else if ('reason' in from.data && from.data.reason !== undefined) {
+    (body.data as { reason?: string }).reason = say('response', from.data.reason);
+  }
+  if ('decision' in from.data) reasoned(body, from.data.decision, reason => say('response', reason));
+  if ('action' in from.data && from.data.action !== undefined && 'action' in body.data && body.data.action) {
+    body.data.action = actionWith(body.data.action, from.data.action, keeper);
+    const { name, input } = from.data.action;
+    note('path', 'paths', firstText(input, pathFields));
+    note('command', 'commands', name === 'shell' ? commandOf(input) : undefined);
+  }
+  return { body, facts };
+
+  function note(field: 'path' | 'command', of: ContentClass, text: string | undefined): void {
+    if (text === undefined) return;
+    if (modes[of] === 'hash') facts.content[field] = { length: text.length, hash: hash(text) };
+    facts[field] = say(of, text);
+  }
+}
+
+/** A text in a mode; undefined where it does not stay. */
+export function saidAs(mode: ContentMode, text: string | undefined, { longest, clean }: Keeper): string | undefined {
+  if (text === undefined || mode === 'off' || mode === 'hash') return undefined;
+  const near = text.slice(0, longest + OVERHANG);
+  return wellFormed(cutText(mode === 'full' ? near : clean(near), longest));
+}
+
+const isVendorBody = (body: Body): body is Extract<Body, { event_type: `vendor.${string}` }> =>
+  body.event_type.startsWith('vendor.');
+
+function reasoned(body: Body, said: Decision | undefined, say: (text: string | undefined) => string | undefined): void {
+  const data = body.data as { decision?: Decision | undefined };
+  const reason = say(said?.reason);
+  if (reason !== undefined && data.decision !== undefined) data.decision = { ...data.decision, reason };
+}
+
+function actionWith(redacted: Action, from: Action, keeper: Keeper): Action {
+  const { modes, longest, clean } = keeper;
+  const { result } = from;
+  const mode = modes.arguments;
+  const isKept = (mode === 'redacted' || mode === 'full') && from.input !== undefined;
+  const text = (said: string, field?: string): string => {
+    const near = said.slice(0, longest + OVERHANG);
+    return cutText(mode === 'full' ? near : clean(near, field), longest);
+  };
+  const input = isKept ? fitted(from.input, { bytes: longest * BYTES_PER_CHARACTER, text }) : undefined;
+  const output = saidAs(modes.results, result?.output, keeper);
+  const message = saidAs(modes.results, result?.error_message, keeper);
+  return {
+    ...redacted,
+    ...(isFields(input) ? { input } : {}),
+    ...(output === undefined && message === undefined
+      ? {}
+      : { result: { ...redacted.result, error_message: message, output } }),
+  };
+}
+
+function firstText(input: Action['input'], names: readonly string[]): string | undefined {
+  for (const name of names) {
+    const value = input?.[name];
+    if (typeof value === 'string' && value !== '') return value;
+  }
+  return undefined;
+}
+
+function commandOf(input: Action['input']): string | undefined {
+  const said = input?.command ?? input?.cmd ?? input?.script;
+  if (typeof said === 'string') return said;
+  return Array.isArray(said) ? said.filter(word => typeof word === 'string').join(' ') : undefined;
+}

@@ -1,0 +1,139 @@
+/**
+ * Content that was asked for: structured on records, JSON text on spans, where the conventions want it. Sizes are those
+ * that back ends take whole: Tempo cuts values of spans at 2,048 bytes; Loki refuses a record whose attributes are more
+ * than 64 KB or, with the fields of objects each for itself, more than 128.
+ */
+import type { Attributes } from '@opentelemetry/api';
+import type { AnyValueMap } from '@opentelemetry/api-logs';
+import type { SpanContent } from '../assemble/finished.ts';
+import { type Event, type Facts, isVendor } from '../event/event.ts';
+import { fitted, type Json } from '../lib/fitted.ts';
+import { development, ours, stable } from './names.ts';
+import { isHash } from './resource.ts';
+
+/** What of content leaves, and on what. */
+export interface ContentFacts {
+  modes: { readonly [of: string]: string };
+  on: 'both' | 'spans' | 'events';
+}
+
+const usual: ContentFacts = { modes: { prompt: 'hash', response: 'hash' }, on: 'both' };
+
+const SPAN_BYTES = 2_048;
+const MESSAGE_BYTES = 32_000;
+/** An action's record carries two of these. */
+const CALL_BYTES = 16_000;
+const CALL_LEAVES = 40;
+
+export function userAttributes(user: string | undefined): Attributes {
+  if (user === undefined) return {};
+  return { [isHash(user) ? development.userHash : development.userId]: user };
+}
+
+/** Hashes, and the content that is short. */
+export function contentAttributes(event: Event, facts: Partial<Facts>, content: ContentFacts = usual): Attributes[] {
+  if (isVendor(event)) return [];
+  const { modes, on } = content;
+  const hashed = (of: string, hash: string | undefined): string | undefined =>
+    modes[of] === 'hash' ? hash : undefined;
+  const said = (text: string | undefined): string | undefined => (on === 'spans' ? undefined : text);
+  const { content: sizes } = facts;
+  switch (event.event_type) {
+    case 'Session.Start':
+      return [{ [development.processWorkingDirectory]: said(facts.cwd) }];
+    case 'Prompt.Submitted':
+      return [
+        {
+          [ours.promptHash]: hashed('prompt', event.data.prompt_hash),
+          [ours.decisionReason]: said(event.data.decision?.reason),
+        },
+      ];
+    case 'Agent.Response':
+      return [{ [ours.responseHash]: hashed('response', event.data.response_hash) }];
+    case 'Agent.Decision':
+      return [{ [ours.decisionReason]: said(event.data.decision?.reason) }];
+    case 'Action.Before':
+    case 'Action.After':
+      return [
+        {
+          [ours.argumentsHash]: hashed('arguments', sizes?.input?.hash),
+          [ours.resultHash]: hashed('results', sizes?.output?.hash),
+          [ours.pathHash]: sizes?.path?.hash,
+          [ours.commandHash]: sizes?.command?.hash,
+          [development.filePath]: said(facts.path),
+          [development.processCommandLine]: said(facts.command),
+          [stable.exceptionMessage]: said(event.data.action.result?.error_message),
+          [ours.decisionReason]: said(event.data.decision?.reason),
+        },
+      ];
+    case 'Policy.Violation':
+    case 'Policy.Blocked':
+    case 'Policy.Override':
+      return [{ [ours.policyReason]: said(event.data.reason) }];
+    case 'Retry.Triggered':
+      return [{ [ours.retryReason]: said(event.data.reason) }];
+    case 'Agent.Notification':
+      return [{ [ours.notificationMessage]: said(event.data.message) }];
+    case 'Agent.Error':
+    case 'Model.Failed':
+      return [{ [stable.exceptionMessage]: said(event.data.error_message) }];
+    default:
+      return [];
+  }
+}
+
+/** What may be long, as values with a structure. */
+export function contentValues(event: Event, content: ContentFacts = usual, longest?: number): AnyValueMap {
+  const values: { [name: string]: Json } = {};
+  if (isVendor(event) || content.on === 'spans') return values;
+  const add = (name: string, value: unknown, bytes: number): void => {
+    const fits = value === undefined ? undefined : fitted(value, { bytes, leaves: CALL_LEAVES, text: cutAt(longest) });
+    if (fits !== undefined) values[name] = fits;
+  };
+  switch (event.event_type) {
+    case 'Prompt.Submitted':
+      add(development.inputMessages, messages('user', event.data.prompt), MESSAGE_BYTES);
+      break;
+    case 'Agent.Response':
+      add(development.outputMessages, messages('assistant', event.data.response), MESSAGE_BYTES);
+      break;
+    case 'Action.Before':
+    case 'Action.After':
+      add(development.toolArguments, event.data.action.input, CALL_BYTES);
+      add(development.toolResult, event.data.action.result?.output, CALL_BYTES);
+      break;
+    default:
+      break;
+  }
+  return values as AnyValueMap;
+}
+
+/** As JSON text: spans carry no objects. */
+export function spanContentAttributes(
+  said: SpanContent | undefined,
+  { on }: ContentFacts = usual,
+  longest = SPAN_BYTES,
+): Attributes {
+  if (said === undefined || on === 'events') return {};
+  const bytes = Math.min(SPAN_BYTES, longest);
+  const json = (value: unknown): string | undefined => {
+    const fits = value === undefined ? undefined : fitted(value, { bytes });
+    return fits === undefined ? undefined : JSON.stringify(fits);
+  };
+  return {
+    [development.inputMessages]: json(messages('user', said.prompt)),
+    [development.outputMessages]: json(messages('assistant', said.response)),
+    [development.toolArguments]: json(said.input),
+    [development.toolResult]: said.output,
+    [development.filePath]: said.path,
+    [development.processCommandLine]: said.command,
+  };
+}
+
+const messages = (role: 'user' | 'assistant', content: string | undefined): Json | undefined =>
+  content === undefined
+    ? undefined
+    : [{ role, parts: [{ type: 'text', content }], ...(role === 'user' ? {} : { finish_reason: 'stop' }) }];
+
+const cutAt = (longest: number | undefined): ((text: string) => string) | undefined =>
+  longest === undefined ? undefined : text => text.slice(0, longest);
