@@ -44,6 +44,8 @@ export interface DeliverOptions {
   round?: { fragments: number; bytes: number } | undefined;
   /** How long what is closed waits for its transcript; by hand not at all. */
   waits?: Waits | undefined;
+  /** Leaves after the round that is under way, whatever waits. */
+  stop?: AbortSignal | undefined;
   now?: () => number;
 }
 
@@ -132,7 +134,7 @@ async function work(
   let shipping: Promise<void> | undefined;
   let failure: Error | undefined;
   const leave = (): boolean => {
-    isLeaving ||= !lock.touch() || lock.wanted() || isReplaced(options.self);
+    isLeaving ||= options.stop?.aborted || !lock.touch() || lock.wanted() || isReplaced(options.self);
     return isLeaving || (options.byHand && performance.now() > untilMs);
   };
   const leaveOrWait = (): boolean => leave() || !store.canSettle();
@@ -391,6 +393,8 @@ function shipperOver(
       const documents = [...(round.documents ?? []), ...noted(store, outcome.problems, now())];
       const committed = store.commit({ ...round, documents, isUrgent: true });
       if (committed === 'committed') incidents.push(...outcome.problems);
+      // Some deliveries go on for months.
+      incidents.splice(0, incidents.length - MOST_PROBLEMS);
       return committed;
     },
     metrics(destination, nowMs) {

@@ -1,11 +1,13 @@
 /**
- * The process that hooks start: dist/deliver.js, one file, loaded whole, so that an upgrade under it changes nothing.
+ * The process that hooks start: dist/deliver.js, one file, loaded whole, so that an upgrade under it changes nothing. Within
+ * `serve` it is a thread, which delivers until it is told to stop.
  * Nobody reads what it prints. Its own OTEL_* variables are those of whichever project's hook happened to start it, so
  * they count for nothing: every session brings its own.
  */
 import { homedir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { parentPort } from 'node:worker_threads';
 import { loadConfig } from './config/files.ts';
 import { stateFolder } from './config/folders.ts';
 import { deliver } from './deliver.ts';
@@ -24,6 +26,8 @@ const home = env.HOME ?? homedir();
 const surroundings = { env, home, platform, ownVariables: false, configFile: env.OTEL_HOOKS_CONFIG };
 const named = values['state-dir'];
 const waitMs = typeof values.wait === 'string' ? durationMs(values.wait) : undefined;
+const stop = new AbortController();
+parentPort?.once('message', () => stop.abort());
 
 try {
   // Where the file is counts; what it says is the user's, whichever hook started us.
@@ -34,17 +38,18 @@ try {
     cwd: home,
     file: env.OTEL_HOOKS_CONFIG,
   });
-  await deliver({
+  const { outcome } = await deliver({
     stateFolder: typeof named === 'string' ? named : stateFolder({ env, home, platform }),
     // A hook with --flush waits for us: then we leave when all is sent.
     byHand: waitMs !== undefined,
-    waitMs: waitMs ?? lingerMs(),
+    waitMs: waitMs ?? (parentPort === null ? lingerMs() : Number.POSITIVE_INFINITY),
     surroundings,
     fsync: config.fsync,
     keep: keepOf(config),
     self: fileURLToPath(import.meta.url),
+    stop: stop.signal,
   });
-  process.exit(0);
+  process.exit(outcome === 'busy' ? 1 : 0);
 } catch {
   // Nobody listens. What is wrong with the folder is wrong for `status` too, which says so.
   process.exit(1);

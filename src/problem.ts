@@ -31,6 +31,10 @@ export type Problem =
   | StateProblem
   | { code: 'hook-failed'; folder: string; why: string; lastMs: number }
   | { code: 'fragments-newer'; folder: string; fragments: number }
+  | { code: 'serve-address'; address: string; why: string }
+  | { code: 'serve-open'; address: string }
+  | { code: 'serve-tls'; file: string; why: string }
+  | { code: 'token-unsafe'; file: string; why: string }
   | { code: 'delivery-partial'; endpoint: string; signal: string; items: number; message: string };
 
 /** Where a setting stands: a line of a file, a variable or a flag. */
@@ -177,6 +181,22 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   'fragments-newer': ({ folder, fragments }) => ({
     what: `${fragments} hooks in ${folder}/inbox were written by a later otel-hooks; they are left alone.`,
     next: 'update otel-hooks, or run the newer one: `otel-hooks deliver`.',
+  }),
+  'serve-address': ({ address, why }) => ({
+    what: `nothing can be received at ${address} (${why}).`,
+    next: 'see who listens there, or choose another with --listen.',
+  }),
+  'serve-open': ({ address }) => ({
+    what: `${address} can be reached from other machines, and a token would travel there in the clear; nothing was opened.`,
+    next: 'name a certificate and its key with --cert and --key, or listen at 127.0.0.1.',
+  }),
+  'serve-tls': ({ file, why }) => ({
+    what: `${file} cannot be used for TLS (${why}); nothing was opened.`,
+    next: `look at it: openssl x509 -in ${file} -noout -text, or openssl pkey -in ${file} -noout`,
+  }),
+  'token-unsafe': ({ file, why }) => ({
+    what: `${file} cannot be used as the token of \`otel-hooks serve\` (${why}); nobody is let in.`,
+    next: 'make a new one: `otel-hooks serve --rotate-token`.',
   }),
   'delivery-partial': ({ endpoint, signal, items, message }) => ({
     what: `${endpoint} took a request but rejected ${items} of its ${signal}${message === '' ? '' : ` ("${message}")`}; they are not sent again.`,

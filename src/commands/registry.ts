@@ -110,6 +110,27 @@ export const commands: Command[] = [
     load: () => import('./import.ts'),
   },
   {
+    name: 'serve',
+    summary: 'take events over HTTP and deliver them, until it is told to stop',
+    usage: 'otel-hooks serve [--listen 127.0.0.1:4319] [--cert FILE --key FILE [--client-ca FILE]]',
+    notes: [
+      'POST /v1/events takes events of Agent Hooks, OpenHook and Base Coat and CloudEvents; POST /hooks/AGENT the hooks that an',
+      'agent sends by itself. Every sender shows the token that lies in the configuration folder: Authorization: Bearer.',
+      'Ctrl-C or SIGTERM ends it; what was answered with 200 is kept. docs/serve.md has examples.',
+    ],
+    flags: [
+      { name: '--listen', value: 'HOST:PORT', summary: 'where to listen (default 127.0.0.1:4319); others need --cert' },
+      { name: '--cert', value: 'FILE', summary: 'the certificate chain (PEM), for TLS' },
+      { name: '--key', value: 'FILE', summary: 'its key (PEM)' },
+      { name: '--client-ca', value: 'FILE', summary: 'only senders with a certificate of this authority (PEM)' },
+      { name: '--rate', value: 'N', summary: 'requests per second of one client (default 20000; 0 for any number)' },
+      { name: '--rotate-token', summary: 'make a new token and end; the former one is refused within a second' },
+      { name: '--print-unit', value: 'KIND', summary: 'print a service file and end: systemd or launchd' },
+    ],
+    example: 'otel-hooks serve --print-unit systemd > ~/.config/systemd/user/otel-hooks.service',
+    load: () => import('./serve.ts'),
+  },
+  {
     name: 'show',
     summary: 'sessions from the journal, without any back end',
     usage: 'otel-hooks show [SESSION]',

@@ -158,7 +158,21 @@ interface ItemSource {
   read(state: SessionState, hash: Hash): ToldReading[];
 }
 
-function sourceOf(item: Item, fragment: Fragment, agents: readonly Agent[]): ItemSource | Reject {
+/** Why this would be set aside, for a mouth that can still tell its sender. */
+export function refusalOf(
+  item: Item,
+  fragment: Pick<Fragment, 'header' | 'boot'>,
+  agents: readonly Agent[],
+): Reject | undefined {
+  const source = sourceOf(item, fragment, agents);
+  return typeof source === 'string' ? source : undefined;
+}
+
+function sourceOf(
+  item: Item,
+  fragment: Pick<Fragment, 'header' | 'boot'>,
+  agents: readonly Agent[],
+): ItemSource | Reject {
   const { header } = fragment;
   const { fields, event, wrapped } = item;
   const word = { flag: header.tool, variable: header.OTEL_HOOKS_SOURCE_TOOL };

@@ -104,7 +104,7 @@ const isStandard = (fields: Fields): boolean =>
   isOpenHook(fields) || isCloudEvent(fields) || isAgentHooks(fields) || isBaseCoat(fields);
 
 /** `listed`: in a list, where an agent's own payload has no business. */
-function itemOf(fields: Fields, listed?: 'listed', wrapped?: Wrapped): Item | Item[] | Unread {
+export function itemOf(fields: Fields, listed?: 'listed', wrapped?: Wrapped): Item | Item[] | Unread {
   try {
     if (isOpenHook(fields)) return eventOf(fields, readOpenHook(fields), wrapped);
     if (wrapped === undefined && isCloudEvent(fields)) return insideOf(fields);

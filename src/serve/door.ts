@@ -1,0 +1,63 @@
+/**
+ * Who may come in, decided by the head of a request alone. A web page in a browser of this machine can send requests here,
+ * and by a name that it controls it can even make the browser believe that this is its own server (DNS rebinding). So
+ * nothing that a browser sends is taken, and no name that is not surely ours.
+ */
+import type { X509Certificate } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { isIP } from 'node:net';
+
+/** Which names of this server a sender may use. */
+export type Names = { loopback: true } | { loopback: false; certificate: X509Certificate };
+
+export function isLoopback(host: string): boolean {
+  const address = host.replace(/^::ffff:/, '');
+  return address === 'localhost' || address === '::1' || (isIP(address) === 4 && address.startsWith('127.'));
+}
+
+/** The rule that the head breaks, if any. */
+export function breachOf(headers: IncomingHttpHeaders, names: Names): 'browser' | 'host' | undefined {
+  // Browsers add these by themselves, and no page can take them away; `none` is a person who typed the address.
+  if (headers.origin !== undefined) return 'browser';
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined && site !== 'none') return 'browser';
+  return isOurs(headers.host, names) ? undefined : 'host';
+}
+
+function isOurs(header: string | undefined, names: Names): boolean {
+  const [, bracketed, bare] = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::[0-9]{1,5})?$/.exec(header ?? '') ?? [];
+  const host = (bracketed ?? bare)?.toLowerCase();
+  if (host === undefined) return false;
+  if (names.loopback) return isLoopback(host);
+  // An address is nobody's name, so no other can make it mean this machine.
+  return isIP(host) !== 0 || names.certificate.checkHost(host) !== undefined;
+}
+
+/** Requests per second that a client may send, and as many at once. */
+export interface Rates {
+  /** Undefined: come in. Else after how many seconds there is room again. */
+  waitFor(client: string, nowMs: number): number | undefined;
+}
+
+const MOST_CLIENTS = 4_096;
+
+export function ratesOf(perSecond: number): Rates {
+  const known = new Map<string, { left: number; atMs: number }>();
+  return {
+    waitFor(client, nowMs) {
+      const before = known.get(client) ?? { left: perSecond, atMs: nowMs };
+      const left = Math.min(perSecond, before.left + ((nowMs - before.atMs) / 1000) * perSecond);
+      // The one that was quiet for the longest is forgotten, and begins anew.
+      known.delete(client);
+      known.set(client, { left: left < 1 ? left : left - 1, atMs: nowMs });
+      if (known.size > MOST_CLIENTS) known.delete(known.keys().next().value ?? '');
+      return left < 1 ? Math.max(1, Math.ceil((1 - left) / perSecond)) : undefined;
+    },
+  };
+}
+
+/** Of an IPv6 address the network: a host has 2^64 of them. */
+export function clientOf(address: string | undefined): string {
+  if (address === undefined) return '';
+  return isIP(address) === 6 && !address.startsWith('::ffff:') ? address.split(':').slice(0, 4).join(':') : address;
+}

@@ -1,0 +1,258 @@
+/**
+ * What a body holds, and what is wrong with it. Nothing is kept that the drain would set aside: it is asked here, by the
+ * drain's own words, while the sender can still be told. What is right is passed on as the bytes that came.
+ *
+ * The common case is one valid event, and it is parsed once, by Node. Only what breaks a rule is read again for its place.
+ */
+import { isUtf8 } from 'node:buffer';
+import type { IncomingHttpHeaders } from 'node:http';
+import { agents } from '../agents/index.ts';
+import { decoded } from '../config/pairs.ts';
+import { type Reject, refusalOf } from '../drain/drain.ts';
+import { type Item, itemOf } from '../drain/items.ts';
+import type { EventType, Fields } from '../event/event.ts';
+import { BOM, parseJson, positionsIn, skipBlank } from '../lib/json-position.ts';
+import { isFields, own } from '../lib/read.ts';
+import { dataSchemas, envelopeSchema } from '../standards/agent-hooks/schema.ts';
+import { validateAgentHooks } from '../standards/agent-hooks/validate.ts';
+
+/** Which rule an event breaks, and where in the body. */
+export interface Fault {
+  rule: string;
+  line: number;
+  column: number;
+  /** JSON pointer into the event, where a field is to blame. */
+  field?: string | undefined;
+  why: string;
+}
+
+export interface Intake {
+  /** What is to be kept; undefined when nothing is. */
+  payload: Uint8Array | undefined;
+  /** One for each event in the order of the body: undefined when it is taken. */
+  verdicts: (Fault | undefined)[];
+}
+
+/** How a body says what it is. `any` finds out; `hook` is an agent's own. */
+export type Form = 'any' | 'one' | 'list' | 'lines' | 'hook';
+
+/** What a request says beside its body. */
+export interface Said {
+  form: Form;
+  /** Header of the fragment: the agent that a hook was registered for, and the event's name. */
+  header: Readonly<Record<string, string>>;
+  /** The attributes of a CloudEvent in binary mode, whose data the body is. */
+  attributes?: Readonly<Record<string, string>> | undefined;
+}
+
+export const MOST_EVENTS = 1_000;
+const MOST_LEVELS = 512;
+
+const forms: Readonly<Record<string, Form>> = {
+  'application/json': 'any',
+  'application/vnd.agent-hooks.event+json': 'one',
+  'application/vnd.agent-hooks.stream+jsonl': 'lines',
+  'application/jsonl': 'lines',
+  'application/x-ndjson': 'lines',
+  'application/cloudevents+json': 'one',
+  'application/cloudevents-batch+json': 'list',
+};
+
+/** Undefined for what is no type of events, or not in UTF-8. Such as a page may send without asking is none. */
+export function formOf(contentType: string | undefined): Form | undefined {
+  const [type = '', ...parameters] = (contentType ?? '').toLowerCase().split(';');
+  const strange = parameters.some(each => !/^\s*(charset="?utf-8"?)?\s*$/.test(each) && /^\s*charset=/.test(each));
+  return strange ? undefined : own(forms, type.trim());
+}
+
+/** CloudEvents in binary mode: attributes are headers, percent-encoded. Undefined where there are none; else them, or what is wrong. */
+export function attributesOf(
+  headers: IncomingHttpHeaders,
+): { attributes: Readonly<Record<string, string>> } | { fault: Fault } | undefined {
+  // A body that is an envelope itself says it by its type, and that counts.
+  const isEnvelope = headers['content-type']?.toLowerCase().startsWith('application/cloudevents');
+  if (headers['ce-specversion'] === undefined || isEnvelope) return undefined;
+  const attributes: Record<string, string> = {};
+  for (const [header, value] of Object.entries(headers)) {
+    if (!header.startsWith('ce-')) continue;
+    const name = header.slice('ce-'.length);
+    const text = typeof value === 'string' ? decoded(value) : undefined;
+    // `data` would take the body's place.
+    if (!/^[a-z0-9]{1,32}$/.test(name) || name.startsWith('data') || text === undefined)
+      return { fault: faultOf('cloudevents/attribute', `${header} is no attribute in percent-encoding`) };
+    attributes[name] = text;
+  }
+  return { attributes };
+}
+
+const faultOf = (rule: string, why: string): Fault => ({ rule, line: 1, column: 1, why });
+
+export function intakeOf(body: Uint8Array, said: Said): Intake {
+  if (!isUtf8(body)) return refused(faultOf('json/utf-8', 'the body is no UTF-8'));
+  const marked = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString();
+  const text = marked.charCodeAt(0) === BOM ? marked.slice(1) : marked;
+  const { attributes } = said;
+  if (attributes !== undefined) return wrapped(text, attributes, said);
+  const value = parsed(text);
+  if (value === undefined) return several(text, said);
+  if (Array.isArray(value)) return listed(value, text, body, said);
+  if (said.form === 'list') return refused(faultOf('body/list', 'the body is no list'));
+  const verdict = verdictOn(value, { text, from: 0, end: text.length }, said);
+  return { payload: verdict === undefined ? body : undefined, verdicts: [verdict] };
+}
+
+const refused = (why: Fault): Intake => ({ payload: undefined, verdicts: [why] });
+
+function listed(values: readonly unknown[], text: string, body: Uint8Array, said: Said): Intake {
+  if (said.form === 'one' || said.form === 'hook' || said.form === 'lines')
+    return refused(faultOf('body/one', 'a list stands where an event is expected'));
+  if (values.length === 0) return refused(faultOf('body/empty', 'the list is empty'));
+  if (values.length > MOST_EVENTS) return refused(tooMany);
+  // Whole and valid, as nearly all are.
+  if (values.every(value => verdictOn(value, undefined, said) === undefined))
+    return { payload: body, verdicts: values.map(() => undefined) };
+  const parts: Part[] = [];
+  for (let at = skipBlank(text, text.indexOf('[') + 1); parts.length < values.length; ) {
+    const read = parseJson(text, { start: at, maxDepth: Number.POSITIVE_INFINITY });
+    if (!read.ok) return refused(faultOf('json/syntax', read.why));
+    parts.push({ text, from: read.start, end: read.end });
+    at = skipBlank(text, skipBlank(text, read.end) + 1);
+  }
+  return sifted(
+    parts,
+    values.map((value, i) => verdictOn(value, parts[i], said)),
+  );
+}
+
+/** No JSON text as a whole: one event to a line, or broken. */
+function several(text: string, said: Said): Intake {
+  if (text.trim() === '') return refused(faultOf('body/empty', 'the body is empty'));
+  const isStream = said.form === 'lines' || (said.form === 'any' && /^\s*\{[^\n]*\r?\n\s*\{/.test(text));
+  const parts = isStream ? linesOf(text) : [{ text, from: 0, end: text.length }];
+  if (parts.length > MOST_EVENTS) return refused(tooMany);
+  return sifted(
+    parts,
+    parts.map(part => verdictOn(parsed(part.text.slice(part.from, part.end)), part, said)),
+  );
+}
+
+const tooMany = faultOf('limit/events', `more than ${MOST_EVENTS} events in one request`);
+
+/** Where an event stands in the body. */
+interface Part {
+  text: string;
+  from: number;
+  end: number;
+}
+
+function linesOf(text: string): Part[] {
+  const parts: Part[] = [];
+  for (let from = 0; from < text.length && parts.length <= MOST_EVENTS; ) {
+    const newline = text.indexOf('\n', from);
+    const end = newline < 0 ? text.length : newline;
+    if (skipBlank(text, from, end) < end) parts.push({ text, from, end });
+    from = end + 1;
+  }
+  return parts;
+}
+
+/** The good ones as a list of the texts that came. */
+function sifted(parts: readonly Part[], verdicts: (Fault | undefined)[]): Intake {
+  const good = parts.filter((_, i) => verdicts[i] === undefined).map(({ text, from, end }) => text.slice(from, end));
+  return { payload: good.length === 0 ? undefined : Buffer.from(`[${good.join(',')}]`), verdicts };
+}
+
+/** An envelope around the body, for there is no other place for what the headers say. */
+function wrapped(text: string, attributes: Readonly<Record<string, string>>, said: Said): Intake {
+  const { form } = said;
+  const data = form === 'lines' ? JSON.stringify(text) : text;
+  const inside = parsed(data);
+  if (inside === undefined) return several(text, { ...said, form: 'one' });
+  const envelope = `${JSON.stringify(attributes).slice(0, -1)},"data":${data}}`;
+  const verdict = verdictOn({ ...attributes, data: inside }, undefined, said);
+  return { payload: verdict === undefined ? Buffer.from(envelope) : undefined, verdicts: [verdict] };
+}
+
+function verdictOn(value: unknown, part: Part | undefined, said: Said): Fault | undefined {
+  if (value === undefined) return part && unparsed(part);
+  const blame = (rule: string, why: string): Fault => ({ rule, ...placeOf(part), why });
+  if (!isFields(value)) return blame('event/object', 'an event is an object');
+  if (!isShallow(value, MOST_LEVELS)) return blame('limit/depth', `nested deeper than ${MOST_LEVELS} levels`);
+  const read = itemOf(value, said.form === 'hook' ? undefined : 'listed');
+  if (typeof read === 'string') return blame(...reasons[read]);
+  for (const item of Array.isArray(read) ? read : [read]) {
+    const refusal = refusalOf(item, { header: said.header }, agents);
+    if (refusal !== undefined) return blame(...reasons[refusal]);
+    if (item.event?.standard !== 'agent-hooks' || isValid(item.fields)) continue;
+    const found = breachIn(item, part);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function unparsed({ text, from, end }: Part): Fault {
+  const read = parseJson(text, { start: from, end, maxDepth: Number.POSITIVE_INFINITY });
+  const offset = read.ok ? skipBlank(text, read.end, end) : read.offset;
+  return {
+    rule: 'json/syntax',
+    ...positionsIn(text)(offset),
+    why: read.ok ? 'more text after the event' : read.why,
+  };
+}
+
+const placeOf = (part: Part | undefined): { line: number; column: number } =>
+  part === undefined ? { line: 1, column: 1 } : positionsIn(part.text)(skipBlank(part.text, part.from, part.end));
+
+const reasons: Readonly<Record<Reject, [rule: string, why: string]>> = {
+  empty: ['body/empty', 'there is no event'],
+  'not-json': ['json/syntax', 'the event is no JSON'],
+  'not-an-object': ['event/object', 'an event is an object'],
+  'invalid-event': ['event/envelope', 'lacks what its standard asks of every event, or has it in another form'],
+  'no-session-id': ['event/session', 'does not say which session it belongs to'],
+  'bad-session-id': [
+    'event/session',
+    'the id of its session is longer than 256 characters or holds control characters',
+  ],
+  'no-event-name': ['event/name', 'does not say what happened'],
+  'too-many-events': ['limit/events', `more than ${MOST_EVENTS} events in one request`],
+  'unknown-agent': [
+    'event/unknown',
+    "is no event of Agent Hooks, OpenHook or Base Coat, and no CloudEvent; an agent's own hook is sent to /hooks/<agent>",
+  ],
+};
+
+/** For sure; what is not may still break no rule. */
+function isValid(fields: Fields): boolean {
+  const { event_type: type, data } = fields;
+  const schema = own(dataSchemas as Readonly<Record<string, (typeof dataSchemas)[EventType]>>, String(type));
+  return envelopeSchema.safeParse(fields).success && (schema === undefined || schema.safeParse(data ?? {}).success);
+}
+
+/** The first rule of the standard that an event breaks, and where; inside an envelope only the field can be told. */
+function breachIn({ fields, wrapped }: Item, part: Part | undefined): Fault | undefined {
+  const own = wrapped === undefined ? part : undefined;
+  const text = own === undefined ? JSON.stringify(fields) : own.text.slice(own.from, own.end);
+  const found = validateAgentHooks(text, 'event').findings.find(({ level }) => level === 'error');
+  if (found === undefined) return undefined;
+  const { rule, field, why, line, column } = found;
+  if (own === undefined) return { rule, ...placeOf(part), field, why };
+  const start = positionsIn(own.text)(own.from);
+  return { rule, line: start.line + line - 1, column: line === 1 ? start.column + column - 1 : column, field, why };
+}
+
+/** So that nobody who reads it after us runs out of stack. */
+function isShallow(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  if (levels === 0) return false;
+  for (const inner of Object.values(value)) if (!isShallow(inner, levels - 1)) return false;
+  return true;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Whatever the parser dislikes; who wants to know why reads it again.
+    return undefined;
+  }
+}

@@ -1,0 +1,463 @@
+/**
+ * The HTTP mouth. A request is looked at in this order: its head (door.ts), whose it is (the token), what it brings (type,
+ * size), how much of it there may be, and last its body (intake.ts). Until the token was shown, nothing of a body is read.
+ *
+ * 200 means that the fragment is complete in the inbox, and is said by nothing else. What a sender says reaches the disk as
+ * the payload of a fragment; names in its header come from our own tables, and the file's name is ours.
+ *
+ * Everything is bounded: heads by Node's parser, bodies by MOST_BODY_BYTES each and MOST_HELD_BYTES together, time by
+ * SLOWEST_MS, connections by MOST_CONNECTIONS. Of those that have shown no token the oldest gives way to a new one, so that
+ * whoever opens a thousand shuts nobody out.
+ */
+import { randomBytes, X509Certificate } from 'node:crypto';
+import { accessSync, constants, statfsSync } from 'node:fs';
+import { opendir } from 'node:fs/promises';
+import * as http from 'node:http';
+import * as https from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
+import { agentNamed } from '../agents/index.ts';
+import { travellingFrom } from '../hook/environment.ts';
+import { breachOf, clientOf, isLoopback, type Names, ratesOf } from './door.ts';
+import { openInbox } from './inbox.ts';
+import { attributesOf, type Fault, formOf, type Intake, intakeOf, type Said } from './intake.ts';
+import { createMetrics, type Route } from './metrics.ts';
+import type { Token } from './token.ts';
+
+export interface BridgeOptions {
+  host: string;
+  port: number;
+  tls?: Tls | undefined;
+  stateFolder: string;
+  token: Token;
+  /** What travels with a hook's fragment travels with these too: sessions are sent where this process was told. */
+  env: Readonly<Record<string, string | undefined>>;
+  fsync: boolean;
+  /** Of one client; 0 for any number. */
+  requestsPerSecond: number;
+  isDelivering(): boolean;
+}
+
+export interface Tls {
+  cert: Buffer;
+  key: Buffer;
+  /** Who must have signed the certificates that clients show; without it they need none. */
+  clientCa: Buffer | undefined;
+}
+
+export interface Bridge {
+  url: string;
+  /** From now on senders are sent away, until `close`. Fulfilled when what was under way is answered. */
+  drain(withinMs: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+const MOST_BODY_BYTES = 16 * 1024 * 1024;
+const MOST_HELD_BYTES = 64 * 1024 * 1024;
+const MOST_CONNECTIONS = 1_024;
+const MOST_STRANGERS = 256;
+const SLOWEST_MS = 8_000;
+/** For so long a sender that was refused may go on sending: it has time to read why. */
+const FAREWELL_MS = 500;
+const LOOK_MS = 1_000;
+/** From here on senders are asked to wait: delivery is behind, or the disk is nearly full. */
+const MOST_WAITING = 100_000;
+const LEAST_FREE_BYTES = 32 * 1024 * 1024;
+
+const limits: http.ServerOptions = {
+  maxHeaderSize: 16 * 1024,
+  headersTimeout: SLOWEST_MS,
+  requestTimeout: SLOWEST_MS,
+  connectionsCheckingInterval: 500,
+  keepAliveTimeout: 60_000,
+  insecureHTTPParser: false,
+};
+
+interface Answer {
+  status: number;
+  body?: string;
+  headers?: http.OutgoingHttpHeaders;
+}
+
+export async function openBridge(options: BridgeOptions): Promise<Bridge> {
+  const { host, token, stateFolder, tls, requestsPerSecond } = options;
+  const names: Names =
+    tls && !isLoopback(host) ? { loopback: false, certificate: new X509Certificate(tls.cert) } : { loopback: true };
+  const inbox = openInbox({ stateFolder, nonce: randomBytes(16).toString('hex'), fsync: options.fsync });
+  const metrics = createMetrics();
+  const rates = ratesOf(requestsPerSecond || Number.POSITIVE_INFINITY);
+  const travelling = travellingFrom(options.env);
+  /** By their address: connections that have shown no token yet. */
+  const strangers = new Map<string, Socket>();
+  const room = roomIn(stateFolder);
+  let connections = 0;
+  let heldBytes = 0;
+  let underWay = 0;
+  let isDraining = false;
+  let drained: (() => void) | undefined;
+
+  const server = tls
+    ? https.createServer({
+        ...limits,
+        cert: tls.cert,
+        key: tls.key,
+        minVersion: 'TLSv1.2',
+        handshakeTimeout: SLOWEST_MS,
+        ...(tls.clientCa ? { ca: tls.clientCa, requestCert: true, rejectUnauthorized: true } : {}),
+      })
+    : http.createServer(limits);
+  server.maxConnections = MOST_CONNECTIONS;
+  server.on('request', take);
+  server.on('checkContinue', take);
+  server.on('connection', (socket: Socket) => {
+    const peer = peerOf(socket);
+    connections += 1;
+    strangers.set(peer, socket);
+    socket.once('close', () => {
+      connections -= 1;
+      strangers.delete(peer);
+    });
+    const [oldest] = strangers.values();
+    if (strangers.size > MOST_STRANGERS) oldest?.destroy();
+  });
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
+    metrics.answered('none', status, 0);
+    socket.end(`HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+    setTimeout(() => socket.destroy(), FAREWELL_MS).unref();
+  });
+
+  function take(request: http.IncomingMessage, response: http.ServerResponse): void {
+    const startMs = performance.now();
+    const [path = '', query = ''] = (request.url ?? '').split('?');
+    const route = routeOf(path);
+    underWay += 1;
+    response.once('close', () => {
+      underWay -= 1;
+      if (underWay === 0) drained?.();
+    });
+    const reply = (answer: Answer): void => {
+      metrics.answered(route, answer.status, performance.now() - startMs);
+      send(request, response, answer);
+    };
+    const answer = answerTo(request, route, path, query);
+    if ('status' in answer) {
+      reply(answer);
+      return;
+    }
+    // A sender that asked first is waiting for this.
+    if (request.headers.expect !== undefined) response.writeContinue();
+    collect(request, reply, body => receive(body, answer, reply));
+  }
+
+  /** What is answered without a body, or how the body is to be read. */
+  function answerTo(request: http.IncomingMessage, route: Route, path: string, query: string): Answer | Hearing {
+    const refused = lookAt(request, route);
+    if (refused !== undefined) return refused;
+    if (route === 'health') return healthOf(path);
+    if (route === 'metrics') return { status: 200, body: metricsNow(), headers: prometheus };
+    return route === 'hooks' ? hookIn(request, path, query) : eventsIn(request);
+  }
+
+  /** Why nothing but its head is looked at. */
+  function lookAt(request: http.IncomingMessage, route: Route): Answer | undefined {
+    const { headers, socket, method = '' } = request;
+    const breach = breachOf(headers, names);
+    if (breach !== undefined) return refusals[breach];
+    const isOpen = route === 'health';
+    if (!isOpen) {
+      if (!token.isShownIn(headers.authorization)) return refusals.token;
+      strangers.delete(peerOf(socket));
+    }
+    if (route === 'none') return refusals.path;
+    const allowed = isOpen || route === 'metrics' ? ['GET', 'HEAD'] : ['POST'];
+    if (!allowed.includes(method))
+      return refusal(405, 'method', `only ${allowed[0]} is answered here`, { allow: allowed.join(', ') });
+    if (allowed[0] === 'GET') return undefined;
+    if (isDraining) return refusals.stopping;
+    const waitSeconds = rates.waitFor(clientOf(socket.remoteAddress), performance.now());
+    if (waitSeconds !== undefined)
+      return tooMuch('rate', `more than ${requestsPerSecond} requests in a second`, waitSeconds);
+    const full = room.why();
+    if (full !== undefined) return tooMuch('room', full, 5);
+    const declaredBytes = Number(headers['content-length'] ?? 0);
+    if (declaredBytes > MOST_BODY_BYTES) return refusals.size;
+    if (heldBytes + declaredBytes > MOST_HELD_BYTES) return tooMuchHeld;
+    const encoding = headers['content-encoding'];
+    return encoding === undefined || encoding === 'identity' ? undefined : refusals.encoding;
+  }
+
+  /** Reads the body to its end, unless it grows too large. */
+  function collect(request: http.IncomingMessage, reply: (answer: Answer) => void, done: (body: Buffer) => void): void {
+    const parts: Buffer[] = [];
+    let sizeBytes = 0;
+    let isOver = false;
+    const release = (): void => {
+      heldBytes -= isOver ? 0 : sizeBytes;
+      isOver = true;
+    };
+    request.on('data', (part: Buffer) => {
+      if (isOver) return;
+      sizeBytes += part.length;
+      heldBytes += part.length;
+      parts.push(part);
+      if (sizeBytes <= MOST_BODY_BYTES && heldBytes <= MOST_HELD_BYTES) return;
+      const isTooLarge = sizeBytes > MOST_BODY_BYTES;
+      release();
+      parts.length = 0;
+      reply(isTooLarge ? refusals.size : tooMuchHeld);
+    });
+    request.once('end', () => {
+      if (isOver) return;
+      release();
+      done(parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts));
+    });
+    // Whoever goes in the middle sent nothing.
+    request.once('close', release);
+    request.on('error', release);
+  }
+
+  function receive(body: Buffer, hearing: Hearing, reply: (answer: Answer) => void): void {
+    const { payload, verdicts } = intakeOf(body, hearing);
+    const accepted = verdicts.filter(verdict => verdict === undefined).length;
+    const isWhole = accepted === verdicts.length;
+    const done = (status: number, body: string): void => {
+      metrics.events(accepted, verdicts.length - accepted);
+      reply({ status, body });
+    };
+    if (payload === undefined) {
+      done(400, resultOf(verdicts));
+      return;
+    }
+    const kept = (): void => {
+      metrics.kept(payload.length);
+      room.note();
+      if (hearing.answer === undefined) done(isWhole ? 200 : 207, resultOf(verdicts));
+      else done(200, hearing.answer);
+    };
+    const failed = (error: unknown): void => reply(notKept(error));
+    try {
+      const waits = inbox.keep({ ...hearing.header, ...travelling }, payload);
+      if (waits === undefined) kept();
+      else waits.then(kept, failed);
+    } catch (error) {
+      failed(error);
+    }
+  }
+
+  function healthOf(path: string): Answer {
+    const why = path === '/healthz' ? undefined : isDraining ? 'stopping' : (token.problem()?.code ?? room.unusable());
+    return { status: why === undefined ? 200 : 503, body: `${why ?? 'ok'}\n`, headers: plain };
+  }
+
+  const metricsNow = (): string =>
+    metrics.text({
+      connections,
+      heldBytes,
+      waiting: room.waiting(),
+      delivering: options.isDelivering(),
+    });
+
+  const looking = setInterval(() => {
+    token.refresh();
+    room.look();
+  }, LOOK_MS);
+  looking.unref();
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options.port, host, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+  const { address, family, port } = server.address() as AddressInfo;
+  return {
+    url: `${tls ? 'https' : 'http'}://${family === 'IPv6' ? `[${address}]` : address}:${port}`,
+    async drain(withinMs) {
+      isDraining = true;
+      if (underWay === 0) return;
+      await new Promise<void>(resolve => {
+        drained = resolve;
+        setTimeout(resolve, withinMs).unref();
+      });
+    },
+    async close() {
+      clearInterval(looking);
+      const closed = new Promise(resolve => server.close(resolve));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
+
+function routeOf(path: string): Route {
+  if (path === '/v1/events') return 'events';
+  if (path.startsWith('/hooks/')) return 'hooks';
+  if (path === '/healthz' || path === '/readyz') return 'health';
+  return path === '/metrics' ? 'metrics' : 'none';
+}
+
+interface Hearing extends Said {
+  /** What an agent demands in place of our own words. */
+  answer?: string;
+}
+
+function eventsIn({ headers }: http.IncomingMessage): Hearing | Answer {
+  const form = formOf(headers['content-type']);
+  if (form === undefined) return refusals.type;
+  const found = attributesOf(headers);
+  if (found === undefined) return { form, header: {} };
+  return 'fault' in found ? faulty(found.fault) : { form, header: {}, attributes: found.attributes };
+}
+
+/** An agent's own hook; `?event=` names what happened where the payload does not. */
+function hookIn({ headers }: http.IncomingMessage, path: string, query: string): Hearing | Answer {
+  const agent = agentNamed(path.slice('/hooks/'.length));
+  if (agent === undefined) return refusals.path;
+  if (formOf(headers['content-type']) !== 'any') return refusals.type;
+  const event = new URLSearchParams(query).get('event') ?? '';
+  if (!/^[0-9A-Za-z._:/-]{0,64}$/.test(event))
+    return faulty({ rule: 'event/name', line: 1, column: 1, why: 'event in the address is no name of an event' });
+  return { form: 'hook', header: { tool: agent.id, event }, answer: agent.reply.stdout };
+}
+
+const json = { 'content-type': 'application/json' };
+const plain = { 'content-type': 'text/plain; charset=utf-8' };
+const prometheus = { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' };
+
+const refusal = (status: number, rule: string, why: string, headers: http.OutgoingHttpHeaders = {}): Answer => ({
+  status,
+  body: JSON.stringify({ accepted: 0, rule, why }),
+  headers: { ...json, ...headers },
+});
+const tooMuch = (rule: string, why: string, waitSeconds: number): Answer =>
+  refusal(429, `limit/${rule}`, why, { 'retry-after': String(waitSeconds) });
+
+const refusals = {
+  browser: refusal(403, 'door/browser', 'browsers are not answered'),
+  host: refusal(421, 'door/host', 'the Host header names another server'),
+  token: refusal(401, 'door/token', 'Authorization: Bearer with the token is needed', { 'www-authenticate': 'Bearer' }),
+  path: refusal(404, 'path', 'there are /v1/events, /hooks/<agent>, /metrics, /healthz and /readyz'),
+  stopping: refusal(503, 'stopping', 'this server is going away', { 'retry-after': '2', connection: 'close' }),
+  size: refusal(413, 'limit/body', `a body has at most ${MOST_BODY_BYTES} bytes`),
+  encoding: refusal(415, 'type/encoding', 'bodies are read as they are', { 'accept-encoding': 'identity' }),
+  type: refusal(415, 'type', 'application/json in UTF-8, or a type that docs/serve.md lists, is needed'),
+};
+const tooMuchHeld = tooMuch('held', 'too many bodies are on their way', 1);
+
+const faulty = (fault: Fault): Answer => ({
+  status: 400,
+  body: resultOf([fault]),
+});
+
+const allTaken = JSON.stringify({ accepted: 1, rejected: 0 });
+
+function resultOf(verdicts: Intake['verdicts']): string {
+  const accepted = verdicts.filter(verdict => verdict === undefined).length;
+  if (accepted === verdicts.length) return accepted === 1 ? allTaken : JSON.stringify({ accepted, rejected: 0 });
+  const items = verdicts.map(verdict =>
+    verdict === undefined ? { status: 'accepted' } : { status: 'rejected', ...verdict },
+  );
+  return JSON.stringify({ accepted, rejected: verdicts.length - accepted, items });
+}
+
+function notKept(error: unknown): Answer {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+  return refusal(503, 'disk', `it could not be written (${code})`, { 'retry-after': '5' });
+}
+
+/** Answers; what is left of a refused request is not read for long. */
+function send(
+  request: http.IncomingMessage,
+  response: http.ServerResponse,
+  { status, body = '', headers }: Answer,
+): void {
+  const isRead = request.complete || request.method === 'GET' || request.method === 'HEAD';
+  response.writeHead(status, {
+    ...(headers ?? (body === '' ? {} : json)),
+    'content-length': Buffer.byteLength(body),
+    ...(isRead ? {} : { connection: 'close' }),
+  });
+  if (isRead) {
+    response.end(body);
+    return;
+  }
+  // All that was announced goes out now; the end comes when the sender has stopped, or has had its time.
+  response.write(body);
+  const end = (): void => {
+    clearTimeout(late);
+    response.end();
+    request.socket.destroySoon();
+  };
+  const late = setTimeout(end, FAREWELL_MS);
+  request.once('end', end);
+  request.once('close', end);
+  request.resume();
+}
+
+interface Room {
+  /** Why there is none for more. */
+  why(): string | undefined;
+  /** Why there would be none at all. */
+  unusable(): string | undefined;
+  waiting(): number;
+  /** Something was kept. */
+  note(): void;
+  look(): void;
+}
+
+/** How much the inbox and the disk hold, looked at now and then. */
+function roomIn(stateFolder: string): Room {
+  const inbox = `${stateFolder}/inbox`;
+  let waiting = 0;
+  let freeBytes = Number.POSITIVE_INFINITY;
+  let isNew = true;
+  let nextMs = 0;
+  let isCounting = false;
+  const count = async (): Promise<void> => {
+    const startMs = performance.now();
+    const { bavail, bsize } = statfsSync(stateFolder);
+    freeBytes = bavail * bsize;
+    let found = 0;
+    for await (const _ of await opendir(inbox, { bufferSize: 1_024 })) {
+      found += 1;
+      if (found >= MOST_WAITING) break;
+    }
+    waiting = found;
+    // A long list costs its time: not more than a twentieth goes there.
+    nextMs = performance.now() + 20 * (performance.now() - startMs);
+  };
+  return {
+    why() {
+      if (waiting >= MOST_WAITING) return `${MOST_WAITING} hooks wait for delivery`;
+      return freeBytes < LEAST_FREE_BYTES ? 'the disk is nearly full' : undefined;
+    },
+    unusable() {
+      try {
+        accessSync(inbox, constants.W_OK | constants.X_OK);
+        return undefined;
+      } catch (error) {
+        // Said by its name: this is what a probe shows.
+        return error instanceof Error && 'code' in error ? `inbox ${error.code}` : 'inbox';
+      }
+    },
+    waiting: () => waiting,
+    note() {
+      isNew = true;
+    },
+    look() {
+      if ((!isNew && waiting === 0) || isCounting || performance.now() < nextMs) return;
+      isNew = false;
+      isCounting = true;
+      // A folder that is gone holds nothing; the next fragment makes it.
+      count()
+        .catch(() => {
+          waiting = 0;
+        })
+        .finally(() => {
+          isCounting = false;
+        });
+    },
+  };
+}

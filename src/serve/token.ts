@@ -1,0 +1,63 @@
+/**
+ * The token that senders show: 32 random bytes in a file that only its owner can read. It is looked at again every second,
+ * so that a rotation takes hold, and the former token ends, without a restart. What is no such file lets nobody in.
+ */
+import { randomBytes, timingSafeEqual } from 'node:crypto';
+import { type BigIntStats, lstatSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { replaceConfig } from '../config/files.ts';
+import { configFolder, type Surroundings } from '../config/folders.ts';
+import type { Problem } from '../problem.ts';
+
+export interface Token {
+  /** In constant time; the length of a token is no secret. */
+  isShownIn(authorization: string | undefined): boolean;
+  /** What is wrong with the file, if anything. */
+  problem(): Problem | undefined;
+  /** Looks at the file again. */
+  refresh(): void;
+}
+
+export const tokenFile = (where: Surroundings): string => join(configFolder(where), 'token');
+
+export function rotateToken(file: string): void {
+  replaceConfig(file, `${randomBytes(32).toString('base64url')}\n`);
+}
+
+/** Made where there is none. */
+export function openToken(file: string): Token {
+  if (lstatSync(file, { throwIfNoEntry: false }) === undefined) rotateToken(file);
+  let seen: string | undefined;
+  let shown: Buffer | undefined;
+  let problem: Problem | undefined;
+  const refresh = (): void => {
+    const facts = lstatSync(file, { throwIfNoEntry: false, bigint: true });
+    const state = facts === undefined ? '' : `${facts.ino} ${facts.mtimeNs} ${facts.ctimeNs} ${facts.mode}`;
+    if (state === seen) return;
+    seen = state;
+    const why = facts === undefined ? 'it is not there' : whyUnsafe(facts);
+    const text = why === undefined ? readFileSync(file, 'utf8').trim() : '';
+    const isToken = /^[A-Za-z0-9._~+/=-]{32,512}$/.test(text);
+    shown = isToken ? Buffer.from(`Bearer ${text}`) : undefined;
+    problem = isToken ? undefined : { code: 'token-unsafe', file, why: why ?? 'it holds no token' };
+  };
+  refresh();
+  return {
+    isShownIn(authorization = '') {
+      if (shown === undefined || authorization.length !== shown.length) return false;
+      // The scheme has no case; the token has.
+      const given = Buffer.from(`Bearer${authorization.slice(6)}`, 'latin1');
+      return /^bearer /i.test(authorization) && given.length === shown.length && timingSafeEqual(given, shown);
+    },
+    problem: () => problem,
+    refresh,
+  };
+}
+
+function whyUnsafe(facts: BigIntStats): string | undefined {
+  if (!facts.isFile()) return 'it is no plain file';
+  // Windows has no such ids and modes; there the profile folder's rights do this work.
+  if (process.geteuid === undefined) return undefined;
+  if (facts.uid !== BigInt(process.geteuid())) return 'it belongs to another user';
+  return (facts.mode & 0o077n) === 0n ? undefined : 'others can read it';
+}
