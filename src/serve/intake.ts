@@ -45,8 +45,9 @@ export interface Said {
   attributes?: Readonly<Record<string, string>> | undefined;
 }
 
-export const MOST_EVENTS = 1_000;
+const MOST_EVENTS = 1_000;
 const MOST_LEVELS = 512;
+const MOST_NAMES = 50_000;
 
 const forms: Readonly<Record<string, Form>> = {
   'application/json': 'any',
@@ -91,13 +92,15 @@ export function intakeOf(body: Uint8Array, said: Said): Intake {
   if (!isUtf8(body)) return refused(faultOf('json/utf-8', 'the body is no UTF-8'));
   const marked = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString();
   const text = marked.charCodeAt(0) === BOM ? marked.slice(1) : marked;
+  const limit = limitOver(body);
+  if (limit !== undefined) return refused(limit);
   const { attributes } = said;
   if (attributes !== undefined) return wrapped(text, attributes, said);
   const value = parsed(text);
   if (value === undefined) return several(text, said);
   if (Array.isArray(value)) return listed(value, text, body, said);
   if (said.form === 'list') return refused(faultOf('body/list', 'the body is no list'));
-  const verdict = verdictOn(value, { text, from: 0, end: text.length }, said);
+  const verdict = verdictOn(value, wholeOf(text), said);
   return { payload: verdict === undefined ? body : undefined, verdicts: [verdict] };
 }
 
@@ -112,10 +115,11 @@ function listed(values: readonly unknown[], text: string, body: Uint8Array, said
   if (values.every(value => verdictOn(value, undefined, said) === undefined))
     return { payload: body, verdicts: values.map(() => undefined) };
   const parts: Part[] = [];
+  const position = positionsIn(text);
   for (let at = skipBlank(text, text.indexOf('[') + 1); parts.length < values.length; ) {
-    const read = parseJson(text, { start: at, maxDepth: Number.POSITIVE_INFINITY });
+    const read = parseJson(text, { start: at });
     if (!read.ok) return refused(faultOf('json/syntax', read.why));
-    parts.push({ text, from: read.start, end: read.end });
+    parts.push({ text, from: read.start, end: read.end, position });
     at = skipBlank(text, skipBlank(text, read.end) + 1);
   }
   return sifted(
@@ -128,7 +132,7 @@ function listed(values: readonly unknown[], text: string, body: Uint8Array, said
 function several(text: string, said: Said): Intake {
   if (text.trim() === '') return refused(faultOf('body/empty', 'the body is empty'));
   const isStream = said.form === 'lines' || (said.form === 'any' && /^\s*\{[^\n]*\r?\n\s*\{/.test(text));
-  const parts = isStream ? linesOf(text) : [{ text, from: 0, end: text.length }];
+  const parts = isStream ? linesOf(text) : [wholeOf(text)];
   if (parts.length > MOST_EVENTS) return refused(tooMany);
   return sifted(
     parts,
@@ -136,6 +140,8 @@ function several(text: string, said: Said): Intake {
   );
 }
 
+const tooDeep = faultOf('limit/depth', `nested deeper than ${MOST_LEVELS} levels`);
+const tooManyNames = faultOf('limit/names', `more than ${MOST_NAMES} names of fields`);
 const tooMany = faultOf('limit/events', `more than ${MOST_EVENTS} events in one request`);
 
 /** Where an event stands in the body. */
@@ -143,14 +149,19 @@ interface Part {
   text: string;
   from: number;
   end: number;
+  /** One for all parts: asked in their order it passes the text once. */
+  position: ReturnType<typeof positionsIn>;
 }
+
+const wholeOf = (text: string): Part => ({ text, from: 0, end: text.length, position: positionsIn(text) });
 
 function linesOf(text: string): Part[] {
   const parts: Part[] = [];
+  const position = positionsIn(text);
   for (let from = 0; from < text.length && parts.length <= MOST_EVENTS; ) {
     const newline = text.indexOf('\n', from);
     const end = newline < 0 ? text.length : newline;
-    if (skipBlank(text, from, end) < end) parts.push({ text, from, end });
+    if (skipBlank(text, from, end) < end) parts.push({ text, from, end, position });
     from = end + 1;
   }
   return parts;
@@ -177,7 +188,10 @@ function verdictOn(value: unknown, part: Part | undefined, said: Said): Fault | 
   if (value === undefined) return part && unparsed(part);
   const blame = (rule: string, why: string): Fault => ({ rule, ...placeOf(part), why });
   if (!isFields(value)) return blame('event/object', 'an event is an object');
-  if (!isShallow(value, MOST_LEVELS)) return blame('limit/depth', `nested deeper than ${MOST_LEVELS} levels`);
+  for (const inner of innerTexts(value)) {
+    const limit = limitOver(inner);
+    if (limit !== undefined) return blame(limit.rule, limit.why);
+  }
   const read = itemOf(value, said.form === 'hook' ? undefined : 'listed');
   if (typeof read === 'string') return blame(...reasons[read]);
   for (const item of Array.isArray(read) ? read : [read]) {
@@ -190,18 +204,18 @@ function verdictOn(value: unknown, part: Part | undefined, said: Said): Fault | 
   return undefined;
 }
 
-function unparsed({ text, from, end }: Part): Fault {
-  const read = parseJson(text, { start: from, end, maxDepth: Number.POSITIVE_INFINITY });
+function unparsed({ text, from, end, position }: Part): Fault {
+  const read = parseJson(text, { start: from, end });
   const offset = read.ok ? skipBlank(text, read.end, end) : read.offset;
   return {
     rule: 'json/syntax',
-    ...positionsIn(text)(offset),
+    ...position(offset),
     why: read.ok ? 'more text after the event' : read.why,
   };
 }
 
 const placeOf = (part: Part | undefined): { line: number; column: number } =>
-  part === undefined ? { line: 1, column: 1 } : positionsIn(part.text)(skipBlank(part.text, part.from, part.end));
+  part === undefined ? { line: 1, column: 1 } : part.position(skipBlank(part.text, part.from, part.end));
 
 const reasons: Readonly<Record<Reject, [rule: string, why: string]>> = {
   empty: ['body/empty', 'there is no event'],
@@ -236,16 +250,51 @@ function breachIn({ fields, wrapped }: Item, part: Part | undefined): Fault | un
   if (found === undefined) return undefined;
   const { rule, field, why, line, column } = found;
   if (own === undefined) return { rule, ...placeOf(part), field, why };
-  const start = positionsIn(own.text)(own.from);
+  const start = own.position(own.from);
   return { rule, line: start.line + line - 1, column: line === 1 ? start.column + column - 1 : column, field, why };
 }
 
-/** So that nobody who reads it after us runs out of stack. */
-function isShallow(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return true;
-  if (levels === 0) return false;
-  for (const inner of Object.values(value)) if (!isShallow(inner, levels - 1)) return false;
-  return true;
+/** What an envelope of CloudEvents holds as text is read as JSON too. */
+function innerTexts({ data, data_base64 }: Fields): Buffer[] {
+  const texts = typeof data === 'string' ? [Buffer.from(data)] : [];
+  return typeof data_base64 === 'string' ? [...texts, Buffer.from(data_base64, 'base64')] : texts;
+}
+
+/**
+ * Asked of the bytes, before any parser: a million levels or names keep even Node's busy for seconds, and whoever walks over
+ * so many levels afterwards runs out of stack.
+ */
+function limitOver(bytes: Uint8Array): Fault | undefined {
+  let levels = 0;
+  let names = 0;
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes[at];
+    if (byte === QUOTE) at = endOfString(bytes, at);
+    else if (byte === COLON) {
+      names += 1;
+      if (names > MOST_NAMES) return tooManyNames;
+    } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
+      levels += 1;
+      if (levels > MOST_LEVELS) return tooDeep;
+    } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) levels -= 1;
+  }
+  return undefined;
+}
+
+const QUOTE = 0x22;
+const COLON = 0x3a;
+const BACKSLASH = 0x5c;
+const [OPEN_BRACKET, CLOSE_BRACKET] = [0x5b, 0x5d];
+const [OPEN_BRACE, CLOSE_BRACE] = [0x7b, 0x7d];
+
+/** The place of the closing quote, which no odd number of backslashes stands before. */
+function endOfString(bytes: Uint8Array, start: number): number {
+  for (let at = bytes.indexOf(QUOTE, start + 1); at >= 0; at = bytes.indexOf(QUOTE, at + 1)) {
+    let before = at - 1;
+    while (bytes[before] === BACKSLASH) before -= 1;
+    if ((at - before) % 2 === 1) return at;
+  }
+  return bytes.length;
 }
 
 function parsed(text: string): unknown {

@@ -51,7 +51,8 @@ export interface Bridge {
   close(): Promise<void>;
 }
 
-const MOST_BODY_BYTES = 16 * 1024 * 1024;
+/** What an agent posts is parsed once; of events each is looked for its faults. */
+const MOST_BODY_BYTES = { hooks: 16 * 1024 * 1024, events: 4 * 1024 * 1024 } as const;
 const MOST_HELD_BYTES = 64 * 1024 * 1024;
 const MOST_CONNECTIONS = 1_024;
 const MOST_STRANGERS = 256;
@@ -146,7 +147,7 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
     }
     // A sender that asked first is waiting for this.
     if (request.headers.expect !== undefined) response.writeContinue();
-    collect(request, reply, body => receive(body, answer, reply));
+    collect(request, route, reply, body => receive(body, answer, reply));
   }
 
   /** What is answered without a body, or how the body is to be read. */
@@ -180,14 +181,20 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
     const full = room.why();
     if (full !== undefined) return tooMuch('room', full, 5);
     const declaredBytes = Number(headers['content-length'] ?? 0);
-    if (declaredBytes > MOST_BODY_BYTES) return refusals.size;
+    if (declaredBytes > mostBytesOf(route)) return tooLarge(route);
     if (heldBytes + declaredBytes > MOST_HELD_BYTES) return tooMuchHeld;
     const encoding = headers['content-encoding'];
     return encoding === undefined || encoding === 'identity' ? undefined : refusals.encoding;
   }
 
   /** Reads the body to its end, unless it grows too large. */
-  function collect(request: http.IncomingMessage, reply: (answer: Answer) => void, done: (body: Buffer) => void): void {
+  function collect(
+    request: http.IncomingMessage,
+    route: Route,
+    reply: (answer: Answer) => void,
+    done: (body: Buffer) => void,
+  ): void {
+    const mostBytes = mostBytesOf(route);
     const parts: Buffer[] = [];
     let sizeBytes = 0;
     let isOver = false;
@@ -200,11 +207,11 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
       sizeBytes += part.length;
       heldBytes += part.length;
       parts.push(part);
-      if (sizeBytes <= MOST_BODY_BYTES && heldBytes <= MOST_HELD_BYTES) return;
-      const isTooLarge = sizeBytes > MOST_BODY_BYTES;
+      if (sizeBytes <= mostBytes && heldBytes <= MOST_HELD_BYTES) return;
+      const isTooLarge = sizeBytes > mostBytes;
       release();
       parts.length = 0;
-      reply(isTooLarge ? refusals.size : tooMuchHeld);
+      reply(isTooLarge ? tooLarge(route) : tooMuchHeld);
     });
     request.once('end', () => {
       if (isOver) return;
@@ -340,10 +347,12 @@ const refusals = {
   token: refusal(401, 'door/token', 'Authorization: Bearer with the token is needed', { 'www-authenticate': 'Bearer' }),
   path: refusal(404, 'path', 'there are /v1/events, /hooks/<agent>, /metrics, /healthz and /readyz'),
   stopping: refusal(503, 'stopping', 'this server is going away', { 'retry-after': '2', connection: 'close' }),
-  size: refusal(413, 'limit/body', `a body has at most ${MOST_BODY_BYTES} bytes`),
   encoding: refusal(415, 'type/encoding', 'bodies are read as they are', { 'accept-encoding': 'identity' }),
   type: refusal(415, 'type', 'application/json in UTF-8, or a type that docs/serve.md lists, is needed'),
 };
+const mostBytesOf = (route: Route): number => (route === 'hooks' ? MOST_BODY_BYTES.hooks : MOST_BODY_BYTES.events);
+const tooLarge = (route: Route): Answer =>
+  refusal(413, 'limit/body', `a body has at most ${mostBytesOf(route)} bytes here`);
 const tooMuchHeld = tooMuch('held', 'too many bodies are on their way', 1);
 
 const faulty = (fault: Fault): Answer => ({

@@ -1,0 +1,124 @@
+/** docs/serve.md, done by a reader who knows nothing else: each of its lines runs, and what they send arrives. */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { type Collector, startCollector } from '../collector.ts';
+import { root } from '../walls/sources.ts';
+import { furnish, type House, until, vacate } from '../wire/house.ts';
+
+const page = readFileSync(join(root, 'docs/serve.md'), 'utf8');
+const blocks = (language: string): string[] =>
+  [...page.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(([, code = '']) => code);
+
+let house: House;
+let collector: Collector;
+let server: ChildProcess;
+let port: number;
+
+/** As it stands, but for the port: on this one nobody else listens. */
+const here = (code: string): string => code.replaceAll('127.0.0.1:4319', `127.0.0.1:${port}`);
+
+function sh(code: string): string {
+  const options = { cwd: house.project, env: { ...house.env, PATH: `${house.folder}:${house.env.PATH}` } };
+  return execFileSync('/bin/sh', ['-e', '-c', here(code)], {
+    ...options,
+    encoding: 'utf8',
+    stdio: 'pipe',
+    timeout: 20_000,
+  });
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>(resolve => probe.listen(0, '127.0.0.1', resolve));
+  const address = probe.address();
+  await new Promise(resolve => probe.close(resolve));
+  return address !== null && typeof address === 'object' ? address.port : 0;
+}
+
+beforeAll(async () => {
+  collector = await startCollector();
+  house = furnish('built', 'otel-hooks-serve-docs-');
+  symlinkSync(house.bin, join(house.folder, 'otel-hooks'));
+  const config = join(house.home, '.config', 'otel-hooks');
+  mkdirSync(config, { recursive: true });
+  writeFileSync(join(config, 'config.json'), JSON.stringify({ provider: 'otlp', otlp: { endpoint: collector.url } }));
+  port = await freePort();
+  server = spawn(process.execPath, [house.bin, 'serve', '--listen', `127.0.0.1:${port}`], {
+    cwd: house.project,
+    env: house.env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  await new Promise<void>(resolve => server.stdout?.once('data', () => resolve()));
+});
+afterAll(async () => {
+  if (server.exitCode === null) {
+    const ended = new Promise(resolve => server.once('exit', resolve));
+    server.kill('SIGTERM');
+    await ended;
+  }
+  await vacate(house);
+  await collector.close();
+});
+
+const arrived = (): string[] => collector.records().map(({ plain }) => String(plain['agent_hooks.event.type']));
+
+it('the lines for a shell run, and answer as they say', () => {
+  const [one = '', lines = '', partly = '', watch = '', tls = '', ...more] = blocks('sh');
+  expect(more).toEqual([]);
+  expect(sh(one)).toBe('{"accepted":1,"rejected":0}');
+  expect(page).toContain('answers `{"accepted":1,"rejected":0}`');
+  expect(sh(lines)).toBe('{"accepted":2,"rejected":0}');
+  const [, answer = ''] = blocks('json');
+  expect(JSON.parse(sh(partly))).toEqual(JSON.parse(answer));
+  const metrics = sh(watch);
+  expect(metrics).toContain('ok\n');
+  const named = [...page.matchAll(/`(otel_hooks_serve_\w+)`/g)].map(([, name]) => name);
+  const printed = [...metrics.matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name);
+  expect([...named].sort()).toEqual([...printed].sort());
+  // The certificate is made; the server that it is for would listen to everybody.
+  sh(
+    tls.replace(/^otel-hooks serve.*$/m, 'otel-hooks serve --print-unit systemd --listen 0.0.0.0:4319 --cert cert.pem'),
+  );
+});
+
+it('the program with a CloudEvents SDK sends in both modes, and its event counts once', () => {
+  const [program = ''] = blocks('js');
+  // Where the SDK is found: beside the packages of this repository.
+  symlinkSync(join(root, 'node_modules'), join(house.project, 'node_modules'));
+  writeFileSync(join(house.project, 'send.mjs'), here(program));
+  expect(execFileSync(process.execPath, ['send.mjs'], { cwd: house.project, env: house.env, encoding: 'utf8' })).toBe(
+    '',
+  );
+});
+
+it('the settings for hooks of type http are sent as the agent sends them', async () => {
+  const [settings = ''] = blocks('json');
+  const { hooks } = JSON.parse(here(settings)) as {
+    hooks: {
+      [event: string]: { hooks: { url: string; headers: { [name: string]: string }; allowedEnvVars: string[] }[] }[];
+    };
+  };
+  const hook = hooks.PreToolUse?.[0]?.hooks[0];
+  const env = { OTEL_HOOKS_TOKEN: readFileSync(join(house.home, '.config/otel-hooks/token'), 'utf8').trim() };
+  expect(hook?.allowedEnvVars).toEqual(Object.keys(env));
+  const headers = Object.entries(hook?.headers ?? {}).map(([name, value]): [string, string] => [
+    name,
+    value.replace('$OTEL_HOOKS_TOKEN', env.OTEL_HOOKS_TOKEN),
+  ]);
+  const payload = { session_id: 'posted', hook_event_name: 'PreToolUse', tool_name: 'Read', tool_use_id: 'c2' };
+  const answer = await fetch(hook?.url ?? '', {
+    method: 'POST',
+    headers: [['content-type', 'application/json'], ...headers],
+    body: JSON.stringify(payload),
+  });
+  expect([answer.status, await answer.text()]).toEqual([200, '']);
+});
+
+it('all of it reaches the collector, once', async () => {
+  const all = ['Action.After', 'Action.Before', 'Action.Before', 'Prompt.Submitted', 'Session.End', 'Session.Start'];
+  await until(() => arrived().length >= all.length, 20_000);
+  expect(arrived().sort()).toEqual(all);
+});
