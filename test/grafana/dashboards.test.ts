@@ -2,6 +2,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { alerting, alertRules } from '../../grafana/alerting.ts';
 import { dashboards } from '../../grafana/dashboards.ts';
 
 const folder = join(import.meta.dirname, '..', '..', 'grafana');
@@ -48,4 +50,21 @@ test.each(boards)('$uid: ids, data sources, variables and descriptions', ({ pane
       for (const name of used) expect(variables, `${panel.title}: $${name}`).toContain(name);
     }
   }
+});
+
+test('the alert rules for Grafana are those for Prometheus, with what these record written out', async () => {
+  const text = alerting();
+  await expect(text).toMatchFileSnapshot(join(folder, 'alerting', 'otel-hooks.yaml'));
+  const { groups } = parse(text) as { groups: { rules: { uid: string; title: string; annotations: object }[] }[] };
+  const rules = groups.flatMap(group => group.rules);
+  const alerts = alertRules().flatMap(group => group.rules.flatMap(({ alert }) => alert ?? []));
+  expect(rules.map(({ title }) => title)).toEqual(alerts);
+  expect(new Set(rules.map(({ uid }) => uid)).size).toBe(alerts.length);
+  for (const { uid, annotations } of rules) {
+    expect(uid).toMatch(/^[a-z-]{1,40}$/);
+    expect(Object.keys(annotations)).toEqual(['summary', 'description']);
+  }
+  expect(text).not.toMatch(/agents:/);
+  // Each of Grafana's own dollar signs is written twice.
+  expect(text.replaceAll('$$', '')).not.toContain('$');
 });
