@@ -21,6 +21,8 @@
  *              one has grown too large or too old; within a turn only when that alone has grown too large, and is then
  *              continued. Where each turn is to be a trace, only a resume begins a segment.
  */
+
+import { dollars } from '../enrich/cost.ts';
 import {
   type Action,
   type DataOf,
@@ -270,6 +272,7 @@ function statedBy({ event, facts }: At): Stated | undefined {
       cacheRead: totals.cache_read_tokens,
       cacheWrite: totals.cache_write_tokens,
       reasoning: totals.reasoning_tokens,
+      ...pricedBy(facts, totals),
     },
     model,
     provider,
@@ -970,6 +973,7 @@ function chat(state: FoldState, at: At, data: DataOf<'Model.Responded'>): void {
     cacheWrite: usage.cache_write_tokens,
     reasoning: usage.reasoning_tokens,
     costUsd: facts.cost_usd,
+    ...pricedBy(facts, data),
   };
   const home = homeOf(state, at);
   const span: FinishedSpan = {
@@ -998,6 +1002,9 @@ function chat(state: FoldState, at: At, data: DataOf<'Model.Responded'>): void {
     cacheWrite1h: usage.cache_write_1h_tokens,
     reasoning: sums.reasoning,
     costUsd: sums.costUsd,
+    pricedUsd: sums.pricedUsd,
+    prices: sums.pricedUsd === undefined ? undefined : facts.cost?.prices,
+    unpricedTokens: sums.unpricedTokens,
     retries: data.retry_count,
     sum: facts.sum,
   };
@@ -1010,6 +1017,17 @@ function chat(state: FoldState, at: At, data: DataOf<'Model.Responded'>): void {
     holder.startMs = Math.min(holder.startMs, startMs);
     if (holder.endMs !== undefined) holder.endMs = Math.max(holder.endMs, atMs);
   }
+}
+
+function pricedBy(
+  { cost }: Partial<Facts>,
+  {
+    input_tokens: input = 0,
+    output_tokens: output = 0,
+  }: { input_tokens?: number | undefined; output_tokens?: number | undefined },
+): Pick<Sums, 'pricedUsd' | 'unpricedTokens'> {
+  if (cost === undefined) return {};
+  return cost.usd === undefined ? { unpricedTokens: input + output } : { pricedUsd: cost.usd };
 }
 
 interface Holder {
@@ -1055,7 +1073,10 @@ function heldSpan(state: FoldState, key: SpanKey): Exclude<FinishedSpan, { kind:
 function add(to: Sums, more: Sums): void {
   for (const name of Object.keys(more) as (keyof Sums)[]) {
     const count = more[name];
-    if (count !== undefined) to[name] = (to[name] ?? 0) + count;
+    if (count === undefined) continue;
+    const sum = (to[name] ?? 0) + count;
+    // Of fractions the order would matter.
+    to[name] = name === 'costUsd' || name === 'pricedUsd' ? dollars(sum) : sum;
   }
 }
 

@@ -66,6 +66,9 @@ export interface Sums {
   reasoning?: number | undefined;
   /** What the agent itself says it cost. */
   costUsd?: number | undefined;
+  /** What they cost by lists of prices, and the tokens of those that no list has a price for. */
+  pricedUsd?: number | undefined;
+  unpricedTokens?: number | undefined;
 }
 
 export interface Stated {
@@ -152,6 +155,10 @@ export interface ChatSpan extends Common {
   cacheWrite1h: number | undefined;
   reasoning: number | undefined;
   costUsd: number | undefined;
+  pricedUsd: number | undefined;
+  /** The list that says so. */
+  prices: string | undefined;
+  unpricedTokens: number | undefined;
   retries: number | undefined;
   /** No single response, but all of a turn or of a session's run. */
   sum: 'turn' | 'session' | undefined;

@@ -13,7 +13,7 @@ import {
   type MetricData,
   type ResourceMetrics,
 } from '@opentelemetry/sdk-metrics';
-import type { ChatSpan, FinishedSpan } from '../assemble/finished.ts';
+import type { ChatSpan, FinishedSpan, Sums } from '../assemble/finished.ts';
 import { type Event, factsOf, isVendor, type RiskLevel } from '../event/event.ts';
 import { development, type MetricId, type MetricName, metrics, operations, ours, stable } from './names.ts';
 import { instrumentationScope, metricResource, type Plain, resourceOf } from './resource.ts';
@@ -253,10 +253,13 @@ function tokensOf(used: TokenCounts, about: Plain): Increment[] {
     ...counted('cacheReadTokens', used.cacheRead, tokens),
     ...counted('cacheWriteTokens', used.cacheWrite, tokens),
     ...counted('reasoningTokens', used.reasoning, tokens),
+    ...counted('cost', used.pricedUsd, about),
+    ...counted('costReported', used.costUsd, about),
+    ...counted('costUnpriced', used.unpricedTokens, about),
   ];
 }
 
-type TokenCounts = Partial<Pick<ChatSpan, 'input' | 'output' | 'cacheRead' | 'cacheWrite' | 'reasoning'>>;
+type TokenCounts = Pick<Partial<ChatSpan>, keyof Sums & keyof ChatSpan>;
 
 function fromChat(span: ChatSpan, provider: string | undefined): Increment[] {
   const about = aboutModel(span.model, span.provider ?? provider);
@@ -461,7 +464,12 @@ function dataOf(metric: MetricId, points: Point[], temporality: 'cumulative' | '
     temporality === 'delta' ? AggregationTemporality.DELTA : AggregationTemporality.CUMULATIVE;
   if (bounds === undefined) {
     return {
-      descriptor: { name, unit, description, valueType: ValueType.INT },
+      descriptor: {
+        name,
+        unit,
+        description,
+        valueType: (metrics[metric] as MetricName).fractional ? ValueType.DOUBLE : ValueType.INT,
+      },
       aggregationTemporality,
       dataPointType: DataPointType.SUM,
       isMonotonic: true,

@@ -100,7 +100,10 @@ export const ours = {
   modelCalls: 'agent_hooks.model.calls',
   modelRequest: 'agent_hooks.model.request_id',
   modelRetries: 'agent_hooks.model.retry_count',
-  modelCost: 'agent_hooks.model.cost_usd',
+  costUsd: 'agent_hooks.cost.usd',
+  costPrices: 'agent_hooks.cost.prices',
+  costReported: 'agent_hooks.cost.reported_usd',
+  costUnpriced: 'agent_hooks.cost.unpriced_tokens',
   modelSum: 'agent_hooks.model.sum_of',
   cacheWrite1hTokens: 'agent_hooks.model.cache_write_1h_tokens',
   usageComplete: 'agent_hooks.usage.complete',
@@ -160,6 +163,8 @@ export interface MetricName {
   readonly description: string;
   /** Bounds of a histogram's buckets; a counter has none. */
   readonly bounds?: readonly number[];
+  /** A counter of whole things says so. */
+  readonly fractional?: true;
 }
 
 const doubling = (first: number, count: number): number[] =>
@@ -257,6 +262,23 @@ export const metrics = {
     name: 'gen_ai.client.inference.usage.reasoning.output_tokens',
     unit: '{token}',
     description: 'Of the output, what was reasoning, where the provider says it.',
+  },
+  cost: {
+    name: 'agent_hooks.cost.computed',
+    unit: 'USD',
+    description: 'What responses cost by lists of prices.',
+    fractional: true,
+  },
+  costReported: {
+    name: 'agent_hooks.cost.reported',
+    unit: 'USD',
+    description: 'What responses cost by the word of the agent itself.',
+    fractional: true,
+  },
+  costUnpriced: {
+    name: 'agent_hooks.cost.unpriced',
+    unit: '{token}',
+    description: 'Tokens of responses that no list has a price for.',
   },
   inferenceDuration: {
     name: 'gen_ai.client.inference.duration',

@@ -188,7 +188,9 @@ function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes {
         [ours.agentId]: span.subagent,
         [ours.modelRequest]: span.request,
         [ours.modelRetries]: span.retries,
-        [ours.modelCost]: span.costUsd,
+        [ours.costUsd]: span.pricedUsd,
+        [ours.costPrices]: span.prices,
+        [ours.costReported]: span.costUsd,
         [ours.modelSum]: span.sum,
       };
   }
@@ -205,7 +207,9 @@ function sums({ usage, complete }: { usage: Sums; complete: boolean }): Attribut
     [development.cacheReadTokens]: usage.cacheRead,
     [development.cacheWriteTokens]: usage.cacheWrite,
     [development.reasoningTokens]: usage.reasoning,
-    [ours.modelCost]: usage.costUsd,
+    [ours.costUsd]: usage.pricedUsd,
+    [ours.costReported]: usage.costUsd,
+    [ours.costUnpriced]: usage.unpricedTokens,
     [ours.usageComplete]: untold,
   };
 }

@@ -30,7 +30,17 @@ const common = {
 };
 const decision = { outcome: 'deny' as const, source: 'user' as const, basis: 'observed' as const };
 
-const usage: Filled<Sums> = { calls: 1, input: 1, output: 1, cacheRead: 1, cacheWrite: 1, reasoning: 1, costUsd: 1 };
+const usage: Filled<Sums> = {
+  calls: 1,
+  input: 1,
+  output: 1,
+  cacheRead: 1,
+  cacheWrite: 1,
+  reasoning: 1,
+  costUsd: 1,
+  pricedUsd: 1,
+  unpricedTokens: 1,
+};
 
 const sessionSpan: Filled<SessionSpan> = {
   ...common,
@@ -119,6 +129,9 @@ const chatSpan: Filled<ChatSpan> = {
   cacheWrite1h: 1,
   reasoning: 1,
   costUsd: 1,
+  pricedUsd: 1,
+  prices: 'genai-prices 0.1.8',
+  unpricedTokens: 1,
   retries: 1,
   sum: 'turn',
 };

@@ -164,7 +164,10 @@ const about: { readonly [name: string]: string } = {
   [ours.modelRequest]: "The provider's id of the request",
   [ours.modelRetries]: 'How often the request was tried again',
   [ours.modelSum]: 'On what is no single response: `turn` or `session`, whose responses used this together',
-  [ours.modelCost]: 'What the agent itself says it cost (US dollars)',
+  [ours.costUsd]: 'What it cost by a list of prices (US dollars); absent where no list has a price',
+  [ours.costPrices]: 'The list of prices, with its version',
+  [ours.costReported]: 'What the agent itself says it cost (US dollars)',
+  [ours.costUnpriced]: 'Tokens of responses within it that no list has a price for',
   [ours.cacheWrite1hTokens]: 'Of what was written to a cache, what lives for an hour',
   [ours.usageComplete]: '`false` when the wait for the transcript was over before it was read to the end',
   [development.toolName]: "The agent's own name of what it executes",
@@ -434,8 +437,9 @@ function metricTable(): string[] {
 function prometheusName({ name, unit, bounds }: MetricName): string {
   const plain = name.replace(/[^a-zA-Z0-9_]/g, '_');
   const isBare = /^\{.*\}$/.test(unit) || (unit === '1' && bounds !== undefined);
-  if (unit !== 's' && !isBare) throw new Error(`no rule for the unit ${unit}`);
-  return `${plain}${unit === 's' ? '_seconds' : ''}${bounds ? '' : '_total'}`;
+  const suffix = { s: '_seconds', USD: '_USD' }[unit] ?? '';
+  if (suffix === '' && !isBare) throw new Error(`no rule for the unit ${unit}`);
+  return `${plain}${suffix}${bounds ? '' : '_total'}`;
 }
 
 function commonOnLogs(): string[] {
