@@ -378,6 +378,7 @@ function yieldOf({ state, spans, records }: Gain, destination: Destination, logs
       session: state.session,
       provider: agentNamed(state.agent)?.provider,
       denyAsError: state.pinned.denyAsError,
+      semconv: state.pinned.semconv,
       caller: state.pinned.caller,
       limits: state.pinned.limits,
       content: state.pinned.content,

@@ -29,6 +29,7 @@ import {
   type Event,
   type EventType,
   type Facts,
+  type Fields,
   factsOf,
   isVendor,
   type Risk,
@@ -44,13 +45,24 @@ import type {
   FinishedDecision,
   FinishedSpan,
   Link,
+  Repository,
   SpanKey,
   Stated,
   Sums,
   TraceKey,
   TurnSpan,
 } from './finished.ts';
-import type { FoldState, Held, KnownTurn, Launch, OpenAction, OpenRisk, OpenSubagent, Segment } from './state.ts';
+import type {
+  FoldState,
+  Held,
+  KnownTurn,
+  Launch,
+  OpenAction,
+  OpenPlan,
+  OpenRisk,
+  OpenSubagent,
+  Segment,
+} from './state.ts';
 
 /** A segment is cut at a turn's start beyond these: less than half of what Tempo takes for one trace, and half a working day. */
 const SEGMENT_SPANS = 2_000;
@@ -69,6 +81,8 @@ const ENDED_LAUNCHES = 32;
 
 export const SETTLED = 'vendor.otel-hooks.Settled';
 export const AMENDED = 'vendor.otel-hooks.Amended';
+/** What was found of the working folder's repository, and what of it has changed since. */
+export const REPOSITORY = 'vendor.otel-hooks.Repository';
 
 /** One step. Changes `state`, which the caller owns; returns what has left. */
 export function step(state: FoldState, event: Event): Finished {
@@ -81,6 +95,10 @@ export function step(state: FoldState, event: Event): Finished {
   }
   if (event.event_type === SETTLED) {
     settle(state, String(event.data.of), event.data.reason === 'timeout', out);
+    return out;
+  }
+  if (event.event_type === REPOSITORY) {
+    noteRepository(state, event.data);
     return out;
   }
   const subagent = event.session_id === state.session ? undefined : event.session_id;
@@ -185,7 +203,7 @@ function begin(state: FoldState, at: At): void {
   const { event, atMs } = at;
   const starts = event.event_type === 'Session.Start' && at.subagent === undefined;
   if (state.segment === undefined) {
-    state.segment = openSegment(0, at, starts ? event.data.start_reason : undefined, []);
+    state.segment = openSegment(state, 0, at, starts ? event.data.start_reason : undefined, []);
     return;
   }
   const wakes = at.subagent === undefined && (starts || opensWork(event));
@@ -199,16 +217,23 @@ function begin(state: FoldState, at: At): void {
     closeSegment(state, at, 'exit', undefined, atMs);
   }
   const link = previousSegment(state);
-  state.segment = openSegment(state.segment.number + 1, at, starts ? event.data.start_reason : 'resume', [link]);
+  state.segment = openSegment(state, state.segment.number + 1, at, starts ? event.data.start_reason : 'resume', [link]);
   state.endedMs = undefined;
 }
 
-function openSegment(number: number, at: At, startReason: string | undefined, links: Link[]): Segment {
+function openSegment(
+  { repository }: FoldState,
+  number: number,
+  at: At,
+  startReason: string | undefined,
+  links: Link[],
+): Segment {
   return {
     number,
     startMs: at.atMs,
     spans: 0,
     startReason,
+    repository,
     links,
     turns: 0,
     actions: 0,
@@ -247,6 +272,8 @@ function closeSegment(state: FoldState, at: At, endReason: string, errorType: st
       closedBy: at.event.event_id,
       startReason: segment.startReason,
       endReason,
+      repository: segment.repository,
+      commits: segment.commits,
       turns: segment.turns,
       actions: segment.actions,
       subagents: segment.subagents,
@@ -258,6 +285,23 @@ function closeSegment(state: FoldState, at: At, endReason: string, errorType: st
     },
   });
   release(state, at.out);
+}
+
+/** As many commits as one attribute holds. */
+const MOST_COMMITS = 48;
+const repositoryParts = ['url', 'name', 'owner', 'provider', 'branch', 'revision'] as const;
+
+/** The first word on it is of the start of the segment; what is said later, of its next one, and which commits were made. */
+function noteRepository(state: FoldState, data: Fields): void {
+  const found: Repository = {};
+  for (const part of repositoryParts) if (typeof data[part] === 'string') found[part] = data[part];
+  const isFirst = state.repository === undefined;
+  state.repository = { ...state.repository, ...found };
+  const { segment } = state;
+  if (segment === undefined) return;
+  if (isFirst) segment.repository = state.repository;
+  const made = Array.isArray(data.commits) ? data.commits.filter(each => typeof each === 'string') : [];
+  if (made.length > 0) segment.commits = [...new Set([...(segment.commits ?? []), ...made])].slice(-MOST_COMMITS);
 }
 
 /** Tokens of a whole session, which only its end tells. */
@@ -284,6 +328,7 @@ function closeLeftovers(state: FoldState, at: At, endMs: number): void {
   closeTurn(state, at, 'unfinished', undefined, endMs);
   for (const subagent of Object.values(state.subagents)) closeSubagent(state, at, subagent, 'abandoned', endMs);
   closeActions(state, at, () => true, endMs, false);
+  closePlan(state, at, state.session, endMs);
   for (const held of state.held) held.unlinked = false;
   release(state, at.out);
 }
@@ -354,7 +399,7 @@ function cutSegment(state: FoldState, at: At): void {
   if (Object.keys(state.subagents).length > 0 && !isLarge(segment, CUT_WITHIN)) return;
   const startReason = segment.startReason;
   closeSegment(state, at, 'segment', undefined, Math.max(state.lastMs, segment.startMs));
-  state.segment = openSegment(segment.number + 1, at, startReason, [previousSegment(state)]);
+  state.segment = openSegment(state, segment.number + 1, at, startReason, [previousSegment(state)]);
 }
 
 const isLarge = ({ spans, bytes = 0 }: Segment, times = 1): boolean =>
@@ -379,7 +424,7 @@ function cutTurn(state: FoldState, at: At): void {
   closeTurn(state, at, 'continued', undefined, Math.max(state.lastMs, turn.startMs));
   const startReason = segment.startReason;
   closeSegment(state, at, 'segment', undefined, Math.max(state.lastMs, segment.startMs));
-  state.segment = openSegment(segment.number + 1, at, startReason, [previousSegment(state)]);
+  state.segment = openSegment(state, segment.number + 1, at, startReason, [previousSegment(state)]);
   openTurn(state, at, turn.key);
 }
 
@@ -396,6 +441,8 @@ function closeTurn(
   // Went on means: the agent itself said that it was done, so a call that a person was asked about was refused.
   const wentOn = outcome === 'completed' || at.event.event_type === 'Prompt.Submitted' || opensWork(at.event);
   closeActions(state, at, action => action.subagent === undefined, endMs, wentOn);
+  closePlan(state, at, state.session, endMs);
+  if (state.requests) delete state.requests[state.session];
   for (const held of state.held) {
     if (held.span.kind === 'subagent' && held.unlinked) held.unlinked = false;
   }
@@ -440,6 +487,55 @@ function closeTurn(
     },
   });
   release(state, at.out);
+}
+
+// ---------------------------------------------------------------- plans
+
+function openPlan(state: FoldState, at: At, data: DataOf<'Agent.Plan.Start'>): void {
+  if (at.late !== undefined) return;
+  const { event, facts, atMs } = at;
+  closePlan(state, at, event.session_id, atMs);
+  const place = placeOf(state, at);
+  state.plans ??= {};
+  put(state.plans, event.session_id, {
+    id: event.event_id,
+    startMs: atMs,
+    time: facts.time ?? 'arrival',
+    agent: facts.agent,
+    type: data.plan_type,
+    steps: data.step_count,
+    mode: event.agent_mode,
+    trace: place.trace,
+    parent: place.key,
+  });
+}
+
+function closePlan(state: FoldState, at: At, session: string, endMs: number, data?: DataOf<'Agent.Plan.End'>): void {
+  const plan: OpenPlan | undefined = state.plans && own(state.plans, session);
+  if (state.plans === undefined || plan === undefined) return;
+  delete state.plans[session];
+  hold(state, at, {
+    of: `plan:${plan.id}`,
+    unread: false,
+    unlinked: false,
+    span: {
+      kind: 'plan',
+      trace: plan.trace,
+      key: { kind: 'plan', session, parts: [plan.id] },
+      parent: plan.parent,
+      ...ends(plan.startMs, endMs),
+      duration: plan.time === 'transcript' && at.facts.time === 'transcript' ? 'transcript' : 'events',
+      links: [],
+      errorType: undefined,
+      mode: plan.mode,
+      risk: undefined,
+      closedBy: at.event.event_id,
+      subagent: session === state.session ? undefined : session,
+      agent: plan.agent,
+      type: data?.plan_type ?? plan.type,
+      steps: data?.step_count ?? plan.steps,
+    },
+  });
 }
 
 // ---------------------------------------------------------------- subagents
@@ -587,6 +683,8 @@ function closeSubagent(
   endMs: number,
 ): void {
   closeActions(state, at, action => action.subagent === subagent.id, endMs, outcome === 'completed');
+  closePlan(state, at, subagent.id, endMs);
+  for (const known of [state.requests, state.compactions]) if (known) delete known[subagent.id];
   delete state.subagents[subagent.id];
   const known = state.subagentRuns.find(([id]) => id === subagent.id);
   const trace = subagent.trace ?? segmentTrace(state);
@@ -752,6 +850,7 @@ function actionOf(state: FoldState, at: At, { name }: Action, decision: Finished
     mode: event.agent_mode,
     launches: facts.launches,
     overMs: undefined,
+    traceRecord: facts.trace_record,
     trace: place.trace,
     parent: place.key,
   };
@@ -841,6 +940,7 @@ function closeAction(state: FoldState, at: At, call: string, action: OpenAction,
       exitCode: closing.exitCode,
       executable: action.executable,
       content: action.content,
+      traceRecord: action.traceRecord ?? at.facts.trace_record,
     },
   });
 }
@@ -918,8 +1018,12 @@ const effectOf: { [T in EventType]: Effect } = {
     turn.promptLength ??= event.data.prompt_length;
     turn.content = contentWith(turn.content, event, at.facts);
   },
-  'Agent.Plan.Start': nothing,
-  'Agent.Plan.End': nothing,
+  'Agent.Plan.Start': (state, at, event) => {
+    if (event.event_type === 'Agent.Plan.Start') openPlan(state, at, event.data);
+  },
+  'Agent.Plan.End': (state, at, event) => {
+    if (event.event_type === 'Agent.Plan.End') closePlan(state, at, event.session_id, at.atMs, event.data);
+  },
   'Agent.Decision': (state, at, event) => {
     if (event.event_type !== 'Agent.Decision' || at.facts.call === undefined) return;
     const action = own(state.actions, at.facts.call);
@@ -932,11 +1036,24 @@ const effectOf: { [T in EventType]: Effect } = {
     const turn = at.subagent === undefined ? state.turn : undefined;
     if (turn) turn.content = contentWith(turn.content, event, at.facts);
   },
-  'Model.Requested': nothing,
+  'Model.Requested': (state, at, event) => {
+    if (at.late !== undefined) return;
+    state.requests ??= {};
+    const known = own(state.requests, event.session_id);
+    const request = {
+      ms: at.atMs,
+      time: at.facts.time ?? 'arrival',
+      count: (known?.count ?? 0) + 1,
+      isMixed: known?.isMixed,
+    };
+    put(state.requests, event.session_id, request);
+  },
   'Model.Responded': (state, at, event) => {
     if (event.event_type === 'Model.Responded') chat(state, at, event.data);
   },
-  'Model.Failed': nothing,
+  'Model.Failed': (state, at, event) => {
+    if (event.event_type === 'Model.Failed') chat(state, at, event.data, at.facts.error_type ?? 'model_error');
+  },
   'Action.Before': (state, at, event) => {
     if (event.event_type === 'Action.Before') openAction(state, at, event.data);
   },
@@ -947,7 +1064,14 @@ const effectOf: { [T in EventType]: Effect } = {
   'Retry.Loop.Detected': nothing,
   'Retry.Loop.Aborted': nothing,
   'Context.UntilCompaction': nothing,
-  'Context.Compaction': nothing,
+  'Context.Compaction': (state, at, event) => {
+    state.compactions ??= {};
+    const { phase } = at.facts;
+    const known = own(state.compactions, event.session_id);
+    // Its end, of which its beginning was told: a response that came between has said so already.
+    const isTold = phase === 'after' && known?.phase === 'before' && known.isTold;
+    put(state.compactions, event.session_id, { ms: at.atMs, phase, isTold });
+  },
   'Policy.Violation': nothing,
   'Policy.Blocked': nothing,
   'Policy.Override': nothing,
@@ -957,16 +1081,36 @@ const effectOf: { [T in EventType]: Effect } = {
 
 // ---------------------------------------------------------------- responses
 
+/** What a response answers, where just one request is open and both times come from one clock. */
+function requestedMs(state: FoldState, { event, facts, late, atMs }: At): number | undefined {
+  const open = state.requests && own(state.requests, event.session_id);
+  if (state.requests === undefined || open === undefined || late !== undefined || facts.sum !== undefined)
+    return undefined;
+  const isSure = open.count === 1 && !open.isMixed && open.time === (facts.time ?? 'arrival') && open.ms <= atMs;
+  if (open.count > 1) put(state.requests, event.session_id, { ...open, count: open.count - 1, isMixed: true });
+  else delete state.requests[event.session_id];
+  return isSure && atMs - open.ms <= LONGEST_ACTION_MS ? open.ms : undefined;
+}
+
+/** Is it the first after a compaction? */
+function isCompacted(state: FoldState, { event, facts, atMs }: At): boolean {
+  const compaction = state.compactions && own(state.compactions, event.session_id);
+  if (compaction === undefined || compaction.isTold || facts.sum !== undefined || atMs < compaction.ms) return false;
+  compaction.isTold = true;
+  return true;
+}
+
 /** A response leaves as it is told, and adds to what it was part of, as long as that is here. */
-function chat(state: FoldState, at: At, data: DataOf<'Model.Responded'>): void {
+function chat(state: FoldState, at: At, data: DataOf<'Model.Responded' | 'Model.Failed'>, errorType?: string): void {
   const { facts, event, atMs } = at;
+  const askedMs = requestedMs(state, at);
   const usage: Usage = facts.usage ?? {};
   const latencyMs = data.latency_ms;
   const native = latencyMs !== undefined && latencyMs >= 0 && latencyMs <= LONGEST_ACTION_MS;
   const started = facts.started_ms !== undefined && atMs - facts.started_ms <= LONGEST_ACTION_MS;
-  const startMs = native ? atMs - latencyMs : started ? (facts.started_ms ?? atMs) : atMs;
+  const startMs = native ? atMs - latencyMs : started ? (facts.started_ms ?? atMs) : (askedMs ?? atMs);
   const sums: Sums = {
-    calls: facts.sum === undefined ? 1 : 0,
+    calls: facts.sum === undefined && errorType === undefined ? 1 : 0,
     input: data.input_tokens,
     output: data.output_tokens,
     cacheRead: usage.cache_read_tokens,
@@ -982,9 +1126,9 @@ function chat(state: FoldState, at: At, data: DataOf<'Model.Responded'>): void {
     key: { kind: 'chat', session: at.subagent ?? state.session, parts: [event.event_id] },
     parent: home.key,
     ...ends(startMs, atMs),
-    duration: native ? 'native' : started ? 'transcript' : 'none',
+    duration: native ? 'native' : started ? 'transcript' : askedMs === undefined ? 'none' : 'events',
     links: [],
-    errorType: undefined,
+    errorType,
     mode: event.agent_mode,
     risk: undefined,
     closedBy: event.event_id,
@@ -1006,6 +1150,7 @@ function chat(state: FoldState, at: At, data: DataOf<'Model.Responded'>): void {
     prices: sums.pricedUsd === undefined ? undefined : facts.cost?.prices,
     unpricedTokens: sums.unpricedTokens,
     retries: data.retry_count,
+    compacted: errorType === undefined && isCompacted(state, at) ? true : undefined,
     sum: facts.sum,
   };
   weigh(state, span);
@@ -1062,9 +1207,12 @@ function sessionHolder(state: FoldState, trace: TraceKey): Holder | undefined {
   return heldSpan(state, { ...sessionKey(state), parts: [String(trace.segment)] });
 }
 
-function heldSpan(state: FoldState, key: SpanKey): Exclude<FinishedSpan, { kind: 'action' | 'chat' }> | undefined {
+function heldSpan(
+  state: FoldState,
+  key: SpanKey,
+): Exclude<FinishedSpan, { kind: 'action' | 'chat' | 'plan' }> | undefined {
   for (const { span } of state.held) {
-    if (span.kind === 'action' || span.kind === 'chat' || span.kind !== key.kind) continue;
+    if (span.kind === 'action' || span.kind === 'chat' || span.kind === 'plan' || span.kind !== key.kind) continue;
     if (sameKey(span.key, key)) return span;
   }
   return undefined;

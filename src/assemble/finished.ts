@@ -4,7 +4,7 @@ import type { Json } from '../lib/fitted.ts';
 
 /** What makes a span this one: its kind and the parts that its id is computed from. */
 export interface SpanKey {
-  readonly kind: 'session' | 'turn' | 'subagent' | 'action' | 'chat';
+  readonly kind: 'session' | 'turn' | 'plan' | 'subagent' | 'action' | 'chat';
   readonly session: string;
   readonly parts: readonly string[];
 }
@@ -71,6 +71,16 @@ export interface Sums {
   unpricedTokens?: number | undefined;
 }
 
+/** Where the work is done, without credentials; what is not known is absent. */
+export interface Repository {
+  url?: string | undefined;
+  name?: string | undefined;
+  owner?: string | undefined;
+  provider?: string | undefined;
+  branch?: string | undefined;
+  revision?: string | undefined;
+}
+
 export interface Stated {
   usage: Sums;
   model: string | undefined;
@@ -86,6 +96,9 @@ export interface SessionSpan extends Common {
   stated?: Stated | undefined;
   startReason: string | undefined;
   endReason: string;
+  repository?: Repository | undefined;
+  /** Made while it ran, oldest first. */
+  commits?: string[] | undefined;
   turns: number;
   actions: number;
   subagents: number;
@@ -108,6 +121,14 @@ export interface TurnSpan extends Common {
   failed: number;
   waitMs: number;
   decision: FinishedDecision | undefined;
+}
+
+export interface PlanSpan extends Common {
+  kind: 'plan';
+  subagent: string | undefined;
+  agent: string | undefined;
+  type: string | undefined;
+  steps: number | undefined;
 }
 
 export interface SubagentSpan extends Common {
@@ -136,6 +157,8 @@ export interface ActionSpan extends Common {
   exitCode: number | undefined;
   executable: string | undefined;
   content?: SpanContent | undefined;
+  /** The record of Agent Trace that tells which lines came of it. */
+  traceRecord?: string | undefined;
 }
 
 /** One response of a model. */
@@ -160,11 +183,13 @@ export interface ChatSpan extends Common {
   prices: string | undefined;
   unpricedTokens: number | undefined;
   retries: number | undefined;
+  /** The context was compacted before it. */
+  compacted?: true | undefined;
   /** No single response, but all of a turn or of a session's run. */
   sum: 'turn' | 'session' | undefined;
 }
 
-export type FinishedSpan = SessionSpan | TurnSpan | SubagentSpan | ActionSpan | ChatSpan;
+export type FinishedSpan = SessionSpan | TurnSpan | PlanSpan | SubagentSpan | ActionSpan | ChatSpan;
 
 /** An event with the span it belongs to. */
 export interface FinishedRecord {

@@ -2,7 +2,16 @@
 
 import type { RiskLevel, TimeSource } from '../event/event.ts';
 import { isFields } from '../lib/read.ts';
-import type { FinishedDecision, FinishedSpan, Link, SpanContent, SpanKey, Sums, TraceKey } from './finished.ts';
+import type {
+  FinishedDecision,
+  FinishedSpan,
+  Link,
+  Repository,
+  SpanContent,
+  SpanKey,
+  Sums,
+  TraceKey,
+} from './finished.ts';
 
 export interface FoldState {
   v: 1;
@@ -35,6 +44,13 @@ export interface FoldState {
   endedLaunches?: (Launch & { agent: string | undefined; startMs: number; endMs: number })[];
   /** Closed, but not settled: waiting for the transcript or for evidence. */
   held: Held[];
+  /** By whose they are: a session, or a subagent. */
+  plans?: { [session: string]: OpenPlan };
+  /** Requests to models that were not answered yet: when the last began, and how many there are. */
+  requests?: { [session: string]: { ms: number; time: TimeSource; count: number; isMixed?: boolean | undefined } };
+  /** The last compaction, and whether a response after it has said so. */
+  compactions?: { [session: string]: { ms: number; phase: string | undefined; isTold: boolean } };
+  repository?: Repository | undefined;
   lastMs: number;
 }
 
@@ -45,6 +61,8 @@ export interface Segment {
   /** About what its spans take on the wire. */
   bytes?: number | undefined;
   startReason: string | undefined;
+  repository?: Repository | undefined;
+  commits?: string[] | undefined;
   links: Link[];
   turns: number;
   actions: number;
@@ -88,6 +106,18 @@ export interface OpenTurn {
   links: Link[];
 }
 
+export interface OpenPlan {
+  id: string;
+  startMs: number;
+  time: TimeSource;
+  agent: string | undefined;
+  type: string | undefined;
+  steps: number | undefined;
+  mode: string | undefined;
+  trace: TraceKey;
+  parent: SpanKey;
+}
+
 export interface OpenAction {
   call: string | undefined;
   subagent: string | undefined;
@@ -110,6 +140,7 @@ export interface OpenAction {
   launched?: true;
   /** Known to be over at this time, without word of its outcome. */
   overMs: number | undefined;
+  traceRecord?: string | undefined;
   trace?: TraceKey | undefined;
   parent: SpanKey;
 }

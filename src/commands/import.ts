@@ -206,7 +206,7 @@ function note(done: Done, told: ImportRound, found: readonly Found[]): void {
     line.events += count;
     line.spans += spans.length;
     for (const span of spans) {
-      if (span.kind !== 'chat') continue;
+      if (span.kind !== 'chat' || span.errorType !== undefined) continue;
       line.responses += 1;
       line.input_tokens = plus(line.input_tokens, span.input);
       line.output_tokens = plus(line.output_tokens, span.output);

@@ -563,7 +563,7 @@ function hashOf({ pinned: { content } }: SessionState, hash: Hash): Hash {
 /** Some payloads state their time as a number, and a number can be anything. */
 const isTime = (atMs: number | undefined): boolean => atMs !== undefined && atMs >= 0 && atMs < Date.UTC(10_000, 0);
 
-const ids = ['turn', 'call', 'launched_by', 'response', 'request'] as const;
+const ids = ['turn', 'call', 'launched_by', 'response', 'request', 'trace_record'] as const;
 const names = ['agent', 'tool', 'model', 'provider'] as const;
 const words = ['permission_mode', 'error_type', 'finish'] as const;
 

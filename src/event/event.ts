@@ -241,6 +241,8 @@ export interface Facts {
   /** What it costs by a list of prices, and by which; without an amount, the list has no price for it. */
   cost?: Cost | undefined;
   permission_mode?: string | undefined;
+  /** The record of Agent Trace that tells which lines came of this. */
+  trace_record?: string | undefined;
   traceparent?: string | undefined;
   /** Raw payload fields of a vendor event that are known to be harmless. */
   fields?: string[] | undefined;

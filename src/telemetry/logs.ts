@@ -97,6 +97,7 @@ function common({ event, trace: { session } }: FinishedRecord, facts: Partial<Fa
     [ours.eventType]: event.event_type,
     [ours.eventNative]: facts.native,
     [ours.specVersion]: event.spec_version,
+    [ours.traceRecord]: facts.trace_record,
     [ours.agentMode]: event.agent_mode,
     [ours.actorType]: event.actor?.type,
     [ours.turnId]: facts.turn,

@@ -167,8 +167,10 @@ function fromSpan(span: FinishedSpan, agent: string, known: Known, provider: str
         ...counted('agentInferenceCalls', span.usage.calls, { [development.agentName]: name }),
       ];
     }
+    case 'plan':
+      return [];
     case 'chat':
-      return fromChat(span, provider);
+      return fromChat(span, provider, error);
     case 'action': {
       const duration: Increment = {
         metric: 'toolDuration',
@@ -261,13 +263,19 @@ function tokensOf(used: TokenCounts, about: Plain): Increment[] {
 
 type TokenCounts = Pick<Partial<ChatSpan>, keyof Sums & keyof ChatSpan>;
 
-function fromChat(span: ChatSpan, provider: string | undefined): Increment[] {
+function fromChat(span: ChatSpan, provider: string | undefined, error: Plain): Increment[] {
   const about = aboutModel(span.model, span.provider ?? provider);
   return [
     ...tokensOf(span, about),
     ...(span.duration === 'none'
       ? []
-      : [{ metric: 'inferenceDuration' as const, attributes: about, value: (span.endMs - span.startMs) / 1000 }]),
+      : [
+          {
+            metric: 'inferenceDuration' as const,
+            attributes: { ...about, ...error },
+            value: (span.endMs - span.startMs) / 1000,
+          },
+        ]),
   ];
 }
 

@@ -26,9 +26,19 @@ export const development = {
   sessionId: 'session.id',
   eventName: 'event.name',
   conversationId: 'gen_ai.conversation.id',
+  conversationCompacted: 'gen_ai.conversation.compacted',
+  repositoryUrl: 'vcs.repository.url.full',
+  repositoryName: 'vcs.repository.name',
+  repositoryOwner: 'vcs.owner.name',
+  repositoryProvider: 'vcs.provider.name',
+  repositoryBranch: 'vcs.ref.head.name',
+  repositoryRevision: 'vcs.ref.head.revision',
+  repositoryRefType: 'vcs.ref.head.type',
   operationName: 'gen_ai.operation.name',
   agentName: 'gen_ai.agent.name',
   providerName: 'gen_ai.provider.name',
+  /** What `gen_ai.provider.name` was called up to 1.36. */
+  system: 'gen_ai.system',
   requestModel: 'gen_ai.request.model',
   responseModel: 'gen_ai.response.model',
   responseId: 'gen_ai.response.id',
@@ -63,6 +73,7 @@ export const ours = {
   eventId: 'agent_hooks.event.id',
   eventType: 'agent_hooks.event.type',
   eventNative: 'agent_hooks.event.native',
+  traceRecord: 'agent_hooks.trace_record.id',
   agentId: 'agent_hooks.agent.id',
   agentMode: 'agent_hooks.agent.mode',
   parentSession: 'agent_hooks.session.parent_id',
@@ -121,6 +132,7 @@ export const ours = {
   responseLength: 'agent_hooks.response.length',
   responseHash: 'agent_hooks.response.hash',
   responseFinal: 'agent_hooks.response.final',
+  sessionCommits: 'agent_hooks.session.commits',
   planType: 'agent_hooks.plan.type',
   planSteps: 'agent_hooks.plan.step_count',
   contextTrigger: 'agent_hooks.context.trigger',
@@ -148,7 +160,12 @@ export const ours = {
   vendorPrefix: 'agent_hooks.vendor.',
 } as const;
 
-export const operations = { invokeAgent: 'invoke_agent', executeTool: 'execute_tool', chat: 'chat' } as const;
+export const operations = {
+  invokeAgent: 'invoke_agent',
+  executeTool: 'execute_tool',
+  chat: 'chat',
+  plan: 'plan',
+} as const;
 
 /** Name of the log record of vendor and unknown events; the type stands as an attribute. */
 export const VENDOR_EVENT = 'agent_hooks.vendor';

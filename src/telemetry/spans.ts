@@ -2,7 +2,7 @@
 import { type Attributes, SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
 import type { Resource } from '@opentelemetry/resources';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
-import type { FinishedSpan, Sums, TraceKey } from '../assemble/finished.ts';
+import type { FinishedSpan, SessionSpan, Sums, TraceKey } from '../assemble/finished.ts';
 import { type AttributeLimits, clean } from './clean.ts';
 import { type ContentFacts, spanContentAttributes, userAttributes } from './content.ts';
 import { spanIdOf, traceIdOf } from './ids.ts';
@@ -20,6 +20,7 @@ export interface SpanContextFacts {
   session: string;
   provider: string | undefined;
   denyAsError: boolean;
+  semconv?: 'v1.36' | 'both' | undefined;
   caller?: { policy: 'link' | 'parent'; traceId: string; spanId: string } | undefined;
   limits: Limits;
   /** Absent: as it comes, with hashes of prompts and answers alone. */
@@ -40,7 +41,7 @@ export function mapSpan(span: FinishedSpan, facts: SpanContextFacts, resource: R
   const error =
     span.errorType ?? (facts.denyAsError && 'outcome' in span && span.outcome === 'denied' ? 'denied' : undefined);
   const attributes = clean(
-    [common(span, facts), attributesOf(span, facts), { [stable.errorType]: error }],
+    [common(span, facts), named(attributesOf(span, facts), facts.semconv), { [stable.errorType]: error }],
     facts.limits.span,
   );
   const links = [
@@ -82,6 +83,8 @@ function nameOf(span: FinishedSpan, facts: SpanContextFacts): string {
       return `session ${facts.agent}`;
     case 'turn':
       return `${operations.invokeAgent} ${facts.agent}`;
+    case 'plan':
+      return `${operations.plan} ${span.agent ?? facts.agent}`;
     case 'subagent':
       return span.agent === undefined ? operations.invokeAgent : `${operations.invokeAgent} ${span.agent}`;
     case 'action':
@@ -113,6 +116,7 @@ function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes {
         [ours.segment]: span.trace.segment,
         [ours.startReason]: span.startReason,
         [ours.endReason]: span.endReason,
+        ...repository(span),
         [ours.sessionTurns]: span.turns,
         [ours.sessionActions]: span.actions,
         [ours.sessionSubagents]: span.subagents,
@@ -138,6 +142,14 @@ function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes {
         ...decision(span),
         ...spanContentAttributes(span.content, facts.content, facts.limits.span.valueLength),
         ...sums(span),
+      };
+    case 'plan':
+      return {
+        [development.operationName]: operations.plan,
+        [development.agentName]: span.subagent === undefined ? facts.agent : span.agent,
+        [ours.agentId]: span.subagent,
+        [ours.planType]: span.type,
+        [ours.planSteps]: span.steps,
       };
     case 'subagent':
       return {
@@ -167,6 +179,7 @@ function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes {
         [ours.actionOutcome]: span.outcome,
         [ours.actionSuccess]: span.outcome === 'success' ? true : span.outcome === 'failure' ? false : undefined,
         [ours.actionWaitMs]: span.waitMs,
+        [ours.traceRecord]: span.traceRecord,
         ...decision(span),
         ...spanContentAttributes(span.content, facts.content, facts.limits.span.valueLength),
       };
@@ -179,6 +192,7 @@ function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes {
         [development.responseModel]: span.model,
         [development.responseId]: span.response,
         [development.finishReasons]: span.finish === undefined ? undefined : [span.finish],
+        [development.conversationCompacted]: span.compacted,
         [development.inputTokens]: span.input,
         [development.outputTokens]: span.output,
         [development.cacheReadTokens]: span.cacheRead,
@@ -194,6 +208,29 @@ function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes {
         [ours.modelSum]: span.sum,
       };
   }
+}
+
+/** Which system, as version 1.36 spells it where it spells it otherwise. */
+const formerSystems: { readonly [provider: string]: string } = { x_ai: 'xai' };
+
+function named(attributes: Attributes, semconv: SpanContextFacts['semconv']): Attributes {
+  const { [development.providerName]: provider, ...others } = attributes;
+  if (semconv === undefined || typeof provider !== 'string') return attributes;
+  const system = { [development.system]: formerSystems[provider] ?? provider };
+  return semconv === 'both' ? { ...attributes, ...system } : { ...others, ...system };
+}
+
+function repository({ repository, commits }: SessionSpan): Attributes {
+  return {
+    [development.repositoryUrl]: repository?.url,
+    [development.repositoryName]: repository?.name,
+    [development.repositoryOwner]: repository?.owner,
+    [development.repositoryProvider]: repository?.provider,
+    [development.repositoryBranch]: repository?.branch,
+    [development.repositoryRevision]: repository?.revision,
+    [development.repositoryRefType]: repository?.branch === undefined ? undefined : 'branch',
+    [ours.sessionCommits]: commits,
+  };
 }
 
 /** What the responses within it used, as far as they were told. */

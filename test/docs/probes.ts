@@ -3,6 +3,7 @@ import type {
   ActionSpan,
   ChatSpan,
   FinishedSpan,
+  PlanSpan,
   SessionSpan,
   SubagentSpan,
   Sums,
@@ -48,6 +49,8 @@ const sessionSpan: Filled<SessionSpan> = {
   key: key('session'),
   parent: key('session'),
   startReason: 'new',
+  repository: { url: 'u', name: 'n', owner: 'o', provider: 'p', branch: 'b', revision: 'r' },
+  commits: ['c'],
   endReason: 'exit',
   turns: 1,
   actions: 1,
@@ -76,6 +79,16 @@ const turnSpan: Filled<TurnSpan> = {
   decision,
   usage,
   complete: false,
+};
+const planSpan: Filled<PlanSpan> = {
+  ...common,
+  kind: 'plan',
+  key: key('plan'),
+  parent: key('turn'),
+  subagent: 'SUBAGENT',
+  agent: 'AGENT',
+  type: 'plan',
+  steps: 1,
 };
 const subagentSpan: Filled<SubagentSpan> = {
   ...common,
@@ -108,6 +121,7 @@ const actionSpan: Filled<ActionSpan> = {
   exitCode: 1,
   executable: 'git',
   content: { input: {}, output: 'o', path: 'p', command: 'c' },
+  traceRecord: 't',
 };
 
 const chatSpan: Filled<ChatSpan> = {
@@ -133,12 +147,14 @@ const chatSpan: Filled<ChatSpan> = {
   prices: 'genai-prices 0.1.8',
   unpricedTokens: 1,
   retries: 1,
+  compacted: true,
   sum: 'turn',
 };
 
 export const spans: { [K in FinishedSpan['kind']]: Extract<FinishedSpan, { kind: K }> } = {
   session: sessionSpan,
   turn: turnSpan,
+  plan: planSpan,
   subagent: subagentSpan,
   action: actionSpan,
   chat: chatSpan,
@@ -225,6 +241,7 @@ const facts: Filled<Facts> = {
   started_ms: 1,
   launched_by: 'c',
   permission_mode: 'default',
+  trace_record: 't',
   traceparent: '',
   fields: [],
 };

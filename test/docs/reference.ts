@@ -82,7 +82,7 @@ const resource = resourceOf({});
 
 const everything = Object.fromEntries(Object.keys(contentClasses).map(of => [of, 'hash']));
 const from = {
-  ...{ agent, session, provider: 'PROVIDER', denyAsError: false, limits },
+  ...{ agent, session, provider: 'PROVIDER', denyAsError: false, limits, semconv: 'both' as const },
   content: { modes: everything, on: 'both' as const },
   user: 'USER',
 };
@@ -108,6 +108,11 @@ const kinds = Object.keys(spans) as (keyof typeof spans)[];
 const spanNotes: Record<keyof typeof spans, { parent: string; lasts: string }> = {
   session: { parent: 'none: the root', lasts: 'one segment of a root session, from its first event to its end' },
   turn: { parent: 'session', lasts: 'one prompt, up to the final response' },
+  plan: {
+    parent: 'turn or subagent',
+    lasts:
+      'from where the agent began to plan to where it was done, or its turn over; what it did meanwhile stands beside it',
+  },
   subagent: {
     parent: 'the action that launched it, else the turn',
     lasts: 'one run of a subagent; `session.id` stays that of the root session',
@@ -145,10 +150,20 @@ const about: { readonly [name: string]: string } = {
   [development.sessionId]: "The root session's id, on everything that belongs to it",
   [development.eventName]: "The record's event name once more, for back ends that drop that field",
   [development.conversationId]: 'The same as `session.id`, under the name that GenAI views look for',
-  [development.operationName]: '`invoke_agent`, `execute_tool` or `chat`',
+  [development.conversationCompacted]: '`true` on the first response after the context was compacted',
+  [development.repositoryUrl]:
+    'Address of the repository that the session works in, as a browser has it: no user, no password, no query. `trace.repository` turns all of these off',
+  [development.repositoryName]: 'Its name',
+  [development.repositoryOwner]: 'Whose it is there',
+  [development.repositoryProvider]: '`github`, `gitlab`, `bitbucket` or `gitea`, where its host says so',
+  [development.repositoryBranch]: 'The branch at the start of the segment; none where HEAD is detached',
+  [development.repositoryRevision]: 'The commit at the start of the segment',
+  [development.repositoryRefType]: '`branch`',
+  [development.operationName]: '`invoke_agent`, `execute_tool`, `plan` or `chat`',
   [development.agentName]: 'The agent; for a subagent its kind',
   [development.providerName]:
     "Who serves the agent's models, where that is known, by the conventions' names: `aws.bedrock`, however the agent calls it",
+  [development.system]: 'The same under its name of version 1.36, where `semconv` asks for it; `xai` instead of `x_ai`',
   [development.requestModel]: 'The model that the agent names',
   [development.responseModel]: 'The model that responded',
   [development.responseId]: "The provider's id of the response",
@@ -176,6 +191,8 @@ const about: { readonly [name: string]: string } = {
   [development.mcpMethodName]: '`tools/call`, for tools of MCP servers',
   [development.processExecutableName]: 'The program of a simple shell command; never an argument',
   [development.processExitCode]: 'Exit code of a shell command, where the agent states it',
+  [ours.sessionCommits]: 'Commits made in the working folder while the session ran, oldest first, 48 at most',
+  [ours.traceRecord]: 'The id of the Agent Trace record that an event of Agent Hooks names',
   [ours.specVersion]: 'Version of Agent Hooks that the event follows',
   [ours.eventId]: 'On a record the event; on a span the event that closed it. The same in the journal',
   [ours.eventType]: 'Type of the event, as Agent Hooks or its vendor spells it',
@@ -195,7 +212,7 @@ const about: { readonly [name: string]: string } = {
   [ours.sessionDenied]: 'Denied actions in the segment',
   [ours.sessionFailed]: 'Failed actions in the segment',
   [ours.turnId]: "The agent's own id of the prompt",
-  [ours.turnOutcome]: '`completed`, `failed`, `denied`, `interrupted` or `unfinished`',
+  [ours.turnOutcome]: '`completed`, `failed`, `denied`, `interrupted`, `continued` (in the next trace) or `unfinished`',
   [ours.turnPrompts]: 'Prompts that this turn answered',
   [ours.turnContinuation]: 'Which continuation of an already closed turn this is',
   [ours.turnActions]: 'Actions in the turn',

@@ -82,7 +82,7 @@ describe.skipIf(!isThere)('recorded transcripts', () => {
     const sums = new Map<string, Usage>();
     let responses = 0;
     for (const span of spans) {
-      if (span.kind !== 'chat') continue;
+      if (span.kind !== 'chat' || span.errorType !== undefined) continue;
       responses += 1;
       const [written, read] = [span.cacheWrite ?? 0, span.cacheRead ?? 0];
       add(sums, span.model ?? '', {

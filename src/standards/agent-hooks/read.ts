@@ -20,6 +20,7 @@ const envelope = z.looseObject({
   timestamp: lenient(z.string().refine(isDateTime)),
   parent_session_id: lenient(z.string().min(1)),
   agent_mode: lenient(z.enum(agentModes)),
+  trace_record_id: lenient(z.string().min(1).max(256)),
   risk: lenient(
     z.object({
       score: lenient(z.number().int().min(0).max(100)),
@@ -72,12 +73,14 @@ const ownFacts = z.object({
   cost_usd: duration,
   cost: lenient(z.object({ usd: duration, prices: z.string().min(1).max(64) })),
   permission_mode: name,
+  trace_record: name,
 });
 
 export function readAgentHooks(fields: Fields): ToldEvent | Unreadable {
   const read = envelope.safeParse(fields);
   if (!read.success) return { unreadable: 'invalid-event' };
-  const { event_type, event_id, session_id, parent_session_id, timestamp, agent_mode, risk } = read.data;
+  const { event_type, event_id, session_id, parent_session_id, timestamp, agent_mode, risk, trace_record_id } =
+    read.data;
   if (session_id === '') return { unreadable: 'no-session-id' };
   const told = fieldsOf(fieldsOf(fields.metadata)[FACTS]);
   const { root, native, ...facts } = told.v === 1 ? ownFacts.parse(told) : ownFacts.parse({});
@@ -87,7 +90,7 @@ export function readAgentHooks(fields: Fields): ToldEvent | Unreadable {
   const says: ToldReading = {
     ...body,
     id: event_id,
-    facts,
+    facts: trace_record_id === undefined ? facts : { ...facts, trace_record: trace_record_id },
     ours: told.v === 1 ? true : undefined,
     risk: risk && { ...risk, factors: risk.factors?.filter(factor => /^[\w.:-]{1,64}$/.test(factor)).slice(0, 16) },
     mode: agent_mode,

@@ -57,10 +57,10 @@ test('older builds tell the ends of calls alone: names, beginnings and times com
     expect(house.tree()).toMatchInlineSnapshot(`
       "session antigravity                     +0ms    16.0s  open
       +- invoke_agent antigravity             +0ms    16.0s
-         +- chat                            +2.10s      0ms  length unknown
+         +- chat                              +0ms    2.10s
          +- execute_tool view_file          +2.60s    1.00s  ERROR tool_error
          +- execute_tool run_command        +2.60s    6.00s  ERROR exit_code, exit 101
-         +- chat                            +11.1s      0ms  length unknown
+         +- chat                            +10.1s    1.00s
          +- execute_tool invoke_subagent    +11.6s      0ms
       "
     `);

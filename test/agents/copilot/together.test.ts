@@ -112,6 +112,7 @@ test('the log alone is a session: every subagent hangs under the call that start
     --
     session copilot                  +0ms    15.0s  completed, link previous_segment
     +- invoke_agent copilot        +1.00s    1.00s  ERROR 429
+       +- chat                     +2.00s      0ms  ERROR 429, length unknown
     +- invoke_agent copilot        +10.0s    3.00s  ERROR interrupted
        +- chat claude-haiku-4.5    +10.1s    2.00s
        +- execute_tool view        +12.2s    800ms  ERROR abandoned
