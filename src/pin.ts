@@ -112,7 +112,7 @@ function userName(): string {
  * The trace of whoever started the agent, by the W3C's format. A link by default: an interactive shell may carry a stale
  * one, and sessions of a whole day would then share a trace.
  */
-function callerOf(traceparent: string | undefined, policy: string | undefined): Pinned['caller'] {
+export function callerOf(traceparent: string | undefined, policy: string | undefined): Pinned['caller'] {
   const [, traceId = '', spanId = ''] =
     /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$/.exec(traceparent ?? '') ?? [];
   if (policy === 'ignore' || !/[1-9a-f]/.test(traceId) || !/[1-9a-f]/.test(spanId)) return undefined;

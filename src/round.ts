@@ -22,7 +22,15 @@ import type { Problem } from './problem.ts';
 import { accountsOf, type DestinationAccounts, increase, type Ledger } from './store/ledger.ts';
 import type { Round, Store } from './store/store.ts';
 import { encode, type Yield } from './telemetry/batch.ts';
-import { addTo, incrementsOf, type MetricState, metricsDocument, noMetrics } from './telemetry/metrics.ts';
+import {
+  addTo,
+  type Increment,
+  incrementsOf,
+  type MetricState,
+  metricsDocument,
+  noMetrics,
+} from './telemetry/metrics.ts';
+import type { SpanContextFacts } from './telemetry/spans.ts';
 import type { Eyes } from './transcripts/eyes.ts';
 import {
   ownersIn,
@@ -262,8 +270,8 @@ export function silentSessions(store: Store, nowMs: number): string[] {
   });
 }
 
-/** An event is journaled, folded, and with it whatever it settles. */
-export function follow(gain: Gain, event: Event, oddities: { [kind: string]: number }): void {
+/** An event is journaled, folded, and with it whatever it settles: all, where no transcript is ever read. */
+export function follow(gain: Gain, event: Event, oddities: { [kind: string]: number }, isTranscriptRead = true): void {
   const { state } = gain;
   gain.lines += `${JSON.stringify(event)}\n`;
   gain.count += 1;
@@ -273,13 +281,10 @@ export function follow(gain: Gain, event: Event, oddities: { [kind: string]: num
   gain.spans.push(...spans);
   gain.records.push(...records);
   const agent = agentNamed(state.agent);
-  if (agent === undefined || !isAbsent(agent.transcript)) return;
+  if (isTranscriptRead && (agent === undefined || !isAbsent(agent.transcript))) return;
   for (const of of unread(state.fold)) {
-    follow(
-      gain,
-      conclude(state, { event_type: SETTLED, data: { of, reason: 'absent' } }, of, Date.parse(event.timestamp)),
-      oddities,
-    );
+    const settled = { event_type: SETTLED, data: { of, reason: 'absent' } } as const;
+    follow(gain, conclude(state, settled, of, Date.parse(event.timestamp)), oddities, isTranscriptRead);
   }
 }
 
@@ -347,17 +352,7 @@ export function leaving(
     if (destination.signals.metrics && metrics) {
       const state = (store.document(metricsDocument(id)) as MetricState | undefined) ?? noMetrics();
       const before = state.version;
-      for (const { state: session, events, spans } of here) {
-        const increments = incrementsOf(
-          events,
-          spans,
-          // Strangers may name themselves as they like; a series for each would grow without bound.
-          agentNamed(session.agent)?.id ?? 'custom',
-          tool => isBuiltIn(session.agent, tool),
-          agentNamed(session.agent)?.provider,
-        );
-        addTo(state, session.pinned.resource, increments, nowMs);
-      }
+      for (const gain of here) addTo(state, gain.state.pinned.resource, incrementsIn(gain), nowMs);
       if (state.version > before) documents.set(metricsDocument(id), state);
       tallies.push(ledger => {
         account(ledger).metrics.produced += state.version - before;
@@ -367,27 +362,39 @@ export function leaving(
   return { bodies, tallies };
 }
 
+export const incrementsIn = ({ state, events, spans }: Pick<Gain, 'state' | 'events' | 'spans'>): Increment[] =>
+  incrementsOf(
+    events,
+    spans,
+    // Strangers may name themselves as they like; a series for each would grow without bound.
+    agentNamed(state.agent)?.id ?? 'custom',
+    tool => isBuiltIn(state.agent, tool),
+    agentNamed(state.agent)?.provider,
+  );
+
 const isBuiltIn = (agent: string, tool: string): boolean => Object.hasOwn(agentNamed(agent)?.actions ?? {}, tool);
 
 function yieldOf({ state, spans, records }: Gain, destination: Destination, logsSinceMs: number): Yield {
   return {
     spans: destination.signals.traces ? spans : [],
     records: destination.signals.logs ? recordsSince(logsSinceMs, records) : [],
-    facts: {
-      agent: state.agent,
-      session: state.session,
-      provider: agentNamed(state.agent)?.provider,
-      denyAsError: state.pinned.denyAsError,
-      semconv: state.pinned.semconv,
-      caller: state.pinned.caller,
-      limits: state.pinned.limits,
-      content: state.pinned.content,
-      user: state.pinned.user,
-    },
+    facts: spanFactsOf(state),
     resource: state.pinned.resource,
     sampler: state.pinned.sampler,
   };
 }
+
+export const spanFactsOf = (state: SessionState): SpanContextFacts => ({
+  agent: state.agent,
+  session: state.session,
+  provider: agentNamed(state.agent)?.provider,
+  denyAsError: state.pinned.denyAsError,
+  semconv: state.pinned.semconv,
+  caller: state.pinned.caller,
+  limits: state.pinned.limits,
+  content: state.pinned.content,
+  user: state.pinned.user,
+});
 
 /** Where all of them leave, nothing is asked of each. */
 const recordsSince = (sinceMs: number, records: FinishedRecord[]): FinishedRecord[] =>
