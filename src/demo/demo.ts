@@ -4,12 +4,13 @@
  */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type DemoHook, type HookCommand, isAbsent, SINCE_BEFORE } from '../agents/contract.ts';
 import { exampleAgent } from '../agents/index.ts';
 import { deliver } from '../deliver.ts';
+import { removeFolder } from '../lib/remove-folder.ts';
 import { startedAs } from '../setup/commands.ts';
 import { applySetup, entriesOf, type Program, planSetup, type Setup } from '../setup/setup.ts';
 import type { StatusBooks } from '../view/books.ts';
@@ -65,7 +66,7 @@ export async function demonstrate({ program, passOn, platform }: Stage): Promise
     return { session, receiver, books: delivered.books, hookMs, bareMs, commands };
   } finally {
     receiver.close();
-    rmSync(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+    await removeFolder(home);
   }
 }
 

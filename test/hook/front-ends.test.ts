@@ -40,9 +40,9 @@ const nobody = 65_534;
 const houses: House[] = [];
 const mounts: string[] = [];
 
-afterEach(() => {
+afterEach(async () => {
   for (const mount of mounts.splice(0)) spawnSync('umount', [mount]);
-  for (const each of houses.splice(0)) demolish(each);
+  for (const each of houses.splice(0)) await demolish(each);
 });
 
 function house(options?: Parameters<typeof build>[0]): House {

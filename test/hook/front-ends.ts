@@ -8,7 +8,6 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs';
@@ -17,6 +16,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type Decoded, decodeFragment, type Fragment } from '../../src/hook/fragment.ts';
 import { shellCommand, shellHook } from '../../src/hook/script.ts';
+import { removeFolder } from '../../src/lib/remove-folder.ts';
 
 export interface FrontEnd {
   name: string;
@@ -84,7 +84,8 @@ writeFileSync(state + '/kicked-' + process.pid, JSON.stringify({
 /** A lock whose owner lives: this process. */
 export const alive = (house: House): void => writeFileSync(join(house.state, 'lock'), `${process.pid} {"v":1}\n`);
 
-export const demolish = (house: House): void => rmSync(house.folder, { recursive: true, force: true });
+/** What a hook has started may still be at work in it. */
+export const demolish = (house: House): Promise<void> => removeFolder(house.folder);
 
 export interface Ran {
   status: number | null;

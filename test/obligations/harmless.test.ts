@@ -42,10 +42,10 @@ beforeAll(async () => {
   collector = await startCollector();
 });
 afterAll(() => collector.close());
-afterEach(() => {
+afterEach(async () => {
   for (const child of children.splice(0)) child.kill('SIGKILL');
   for (const mount of mounts.splice(0)) spawnSync('umount', [mount]);
-  for (const each of houses.splice(0)) demolish(each);
+  for (const each of houses.splice(0)) await demolish(each);
 });
 
 function house(options?: Parameters<typeof build>[0]): House {

@@ -8,7 +8,6 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,6 +15,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'jsonc-parser';
+import { removeFolder } from '../../src/lib/remove-folder.ts';
 import { isDelivering } from '../../src/store/lock.ts';
 import { openStore } from '../../src/store/store.ts';
 import { readStatusBooks, type StatusBooks, waitingIn } from '../../src/view/books.ts';
@@ -90,14 +90,7 @@ export const quiet = (house: House): Promise<void> =>
 export async function vacate(house: House): Promise<void> {
   await quiet(house);
   // What a hook has just started may still be about to see that there is nothing to do.
-  for (let tries = 0; ; tries += 1) {
-    try {
-      return rmSync(house.folder, { recursive: true, force: true });
-    } catch (error) {
-      if (tries === 50) throw error;
-      await new Promise(resolve => setTimeout(resolve, 100));
-    }
-  }
+  await removeFolder(house.folder);
 }
 
 export interface Ran {
