@@ -142,6 +142,18 @@ export const commands: Command[] = [
     load: () => import('./show.ts'),
   },
   {
+    name: 'preview',
+    summary: 'what would leave, byte for byte, without sending or changing anything',
+    usage: 'otel-hooks preview [SESSION] [--raw DIR]',
+    notes: [
+      'With the first letters of a session: all of it, whether it has left, waits, or has nowhere to go yet. Without: all that',
+      'waits now. Each request as its destination gets it before compression; of the counters what the session adds to them.',
+    ],
+    flags: [{ name: '--raw', value: 'DIR', summary: 'write the bodies themselves there, one file for each request' }],
+    example: 'otel-hooks preview 3f2a --json',
+    load: () => import('./preview.ts'),
+  },
+  {
     name: 'validate',
     summary: 'check a file against an open standard, with positions and rules',
     usage: 'otel-hooks validate --standard agent-hooks FILE',

@@ -480,7 +480,7 @@ const signalsOf = (destination: Destination): Signal[] => order.filter(signal =>
 const itemsIn = (bodies: readonly { items: number }[]): number => bodies.reduce((sum, { items }) => sum + items, 0);
 
 /** The oldest bodies of a signal that fit into one request; the first always does. */
-function joinable(queue: readonly WaitingBody[], signal: Signal): WaitingBody[] {
+export function joinable(queue: readonly WaitingBody[], signal: Signal): WaitingBody[] {
   const joined: WaitingBody[] = [];
   let items = 0;
   let sizeBytes = 0;

@@ -83,7 +83,7 @@ export function createHttpTransport(): HttpTransport {
   return { send, close };
 }
 
-function jsonOf(signal: 'traces' | 'metrics' | 'logs', body: Uint8Array): Uint8Array | undefined {
+export function jsonOf(signal: 'traces' | 'metrics' | 'logs', body: Uint8Array): Uint8Array | undefined {
   const request = decodeRequest(signal, body);
   return request === undefined ? undefined : Buffer.from(JSON.stringify(request), 'utf8');
 }

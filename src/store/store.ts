@@ -346,6 +346,7 @@ function ownStore(disk: Disk, { quarantine: limits = quarantineLimits, reserveBy
 }
 
 function readStore(disk: Disk): Store {
+  const inbox = createInbox(disk);
   const refuse = (): never => {
     throw new TypeError('the store was opened for reading');
   };
@@ -360,7 +361,8 @@ function readStore(disk: Disk): Store {
   return {
     folder: disk.folder,
     epoch: 0,
-    take: refuse,
+    // Looks alone: nothing is moved, and the next owner is offered the same.
+    take: limit => inbox.take(limit),
     session,
     sessions: () => keysIn(disk, 'sessions', '.json'),
     document: name => parseDocument(readBytes(disk, documentPath(name))?.toString())?.value,

@@ -1,7 +1,7 @@
 /** A journal read again: the same fold gives the same spans. What is still open is shown as far as it has come. */
 import { agentNamed } from '../agents/index.ts';
 import { isOpen, step } from '../assemble/assemble.ts';
-import type { FinishedSpan } from '../assemble/finished.ts';
+import type { FinishedRecord, FinishedSpan } from '../assemble/finished.ts';
 import { openFold } from '../assemble/state.ts';
 import { type Event, rootSessionOf, SPEC_VERSION } from '../event/event.ts';
 import { spanIdOf, traceIdOf } from '../telemetry/ids.ts';
@@ -15,6 +15,7 @@ export interface Replay {
   agent: string;
   events: Event[];
   finished: FinishedSpan[];
+  records: FinishedRecord[];
   /** Closed only for showing them; nothing of it has left. */
   open: FinishedSpan[];
 }
@@ -22,15 +23,17 @@ export interface Replay {
 const unlimited = { span: { attributes: 1_000, links: 1_000 }, log: { attributes: 1_000 } };
 
 /** Damaged lines are skipped: a view shows what there is. */
-export function replay(journal: string): Replay | undefined {
+export function replay(journal: string, shape?: 'turn'): Replay | undefined {
   const events = journal.split('\n').flatMap(line => parseLine(line) ?? []);
   const [first] = events;
   if (first === undefined) return undefined;
   const agent = first.source.tool;
   const session = rootSessionOf(first);
   const settles = agentNamed(agent)?.settles ?? { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' };
-  const fold = openFold(agent, session, settles);
-  const finished = events.flatMap(event => step(fold, event).spans);
+  const fold = openFold(agent, session, settles, shape);
+  const steps = events.map(event => step(fold, event));
+  const finished = steps.flatMap(each => each.spans);
+  const records = steps.flatMap(each => each.records);
   let open: FinishedSpan[] = [];
   if (isOpen(fold)) {
     const closing = structuredClone(fold);
@@ -38,7 +41,7 @@ export function replay(journal: string): Replay | undefined {
     for (const held of closing.held) held.unread = false;
     open = step(closing, abort(events, agent, session)).spans;
   }
-  return { session, agent, events, finished, open };
+  return { session, agent, events, finished, records, open };
 }
 
 export function nodesOf({ agent, session, finished, open }: Replay): Map<string, Node[]> {

@@ -66,6 +66,7 @@ const rooms: Readonly<Record<string, Room>> = {
   'own-rules.ts': { sees: 'all', packages: [] },
   'own-content.ts': { sees: 'all', packages: [] },
   're2.ts': { sees: ['lib'], packages: [/^re2js$/] },
+  'preview.ts': { sees: 'all', packages: [/^node:crypto$/] },
   'import.ts': { sees: 'all', packages: [/^node:(fs|path)$/] },
   'keep.ts': { sees: 'all', packages: [] },
   'deliver.ts': { sees: 'all', packages: 'all' },

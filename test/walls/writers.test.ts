@@ -3,6 +3,7 @@ import { expect, it } from 'vitest';
 import { isNode, type Node, nodes, type Source, sources, textOf, wordOf } from './sources.ts';
 
 const writers: Readonly<Record<string, string>> = {
+  'commands/preview.ts': 'bodies of requests, into the folder that --raw names',
   'config/files.ts':
     'our configuration file, when `enable` is told an endpoint, and which project files the user trusts',
   'demo/demo.ts': 'a temporary folder that stands for a home, removed at the end',

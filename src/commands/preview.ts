@@ -1,0 +1,225 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Destination } from '../config/destinations.ts';
+import { hexDigestOf } from '../lib/hash.ts';
+import { fieldsOf } from '../lib/read.ts';
+import { type Leaving, type Preview, type PreviewWorld, previewOf, previewOfAll, type Request } from '../preview.ts';
+import { decodeRequest, type Json } from '../ship/otlp-decode.ts';
+import { openStore } from '../store/store.ts';
+import { diskEyes } from '../transcripts/eyes.ts';
+import { impatient } from '../transcripts/session.ts';
+import { duration } from '../view/tree.ts';
+import { flagText, type Io, type Words } from './command.ts';
+import { foldersOf } from './place.ts';
+
+export function run(words: Words, io: Io): number {
+  const { state } = foldersOf(words, io);
+  const [wanted] = words.rest;
+  const world: PreviewWorld = {
+    ...{ env: io.env, home: io.home, platform: io.platform },
+    ownVariables: true,
+    configFile: flagText(words, '--config'),
+    nowMs: io.now(),
+    eyes: diskEyes(),
+    waits: impatient,
+  };
+  const { session, leaving } = lookedAt(state, wanted, world);
+  if (session !== undefined && session.length !== 1) {
+    const which = session.map(each => each.session).join(', ');
+    io.err(
+      session.length === 0
+        ? `otel-hooks: no session begins with ${wanted}.\n  next: otel-hooks show\n`
+        : `otel-hooks: ${session.length} sessions begin with ${wanted}: ${which}\n`,
+    );
+    return 1;
+  }
+  const raw = flagText(words, '--raw');
+  if (raw !== undefined) write(raw, leaving, io);
+  else if (words.flags['--json']) io.out(`${JSON.stringify(asJson(session?.[0], leaving), null, 2)}\n`);
+  else io.out(asText(session?.[0], leaving));
+  return 0;
+}
+
+function lookedAt(
+  folder: string,
+  wanted: string | undefined,
+  world: PreviewWorld,
+): { session: Preview[] | undefined; leaving: Leaving[] } {
+  if (!existsSync(folder)) return { session: wanted === undefined ? undefined : [], leaving: [] };
+  const store = openStore({ folder, access: 'read' });
+  try {
+    if (wanted === undefined) return { session: undefined, leaving: previewOfAll(store, world) };
+    const session = previewOf(store, wanted, world);
+    return { session, leaving: session.flatMap(each => each.leaving) };
+  } finally {
+    store.close();
+  }
+}
+
+const isJson = ({ signals }: Destination, { signal }: Request): boolean =>
+  signal === 'events' || signals[signal]?.protocol === 'http/json';
+
+/** OTLP/JSON of these very bytes; of the events' log its lines. */
+function bodyOf(destination: Destination, request: Request): Json {
+  const text = () => Buffer.from(request.bytes).toString();
+  if (request.signal === 'events') {
+    const lines = text().trimEnd().split('\n');
+    return lines.map(line => JSON.parse(line) as Json);
+  }
+  if (isJson(destination, request)) return JSON.parse(text()) as Json;
+  return decodeRequest(request.signal, request.bytes) ?? {};
+}
+
+const whereOf = ({ signals, endpoint }: Destination, { signal }: Request): string =>
+  signals[signal]?.url ?? signals[signal]?.path ?? endpoint;
+
+function asJson(session: Preview | undefined, leaving: readonly Leaving[]): object {
+  const about =
+    session === undefined
+      ? {}
+      : {
+          session: session.session,
+          agent: session.agent,
+          open: session.isOpen,
+          events: session.events,
+          waiting: session.waiting,
+        };
+  return {
+    v: 1,
+    ...about,
+    destinations: leaving.map(({ destination, isSupposed, requests }) => ({
+      provider: destination.provider,
+      endpoint: destination.endpoint,
+      supposed: isSupposed,
+      requests: requests.map(request => ({
+        signal: request.signal,
+        to: whereOf(destination, request),
+        protocol: request.signal === 'events' ? 'lines' : destination.signals[request.signal]?.protocol,
+        items: request.items,
+        bytes: request.bytes.length,
+        sha256: hexDigestOf(request.bytes),
+        body: bodyOf(destination, request),
+      })),
+    })),
+  };
+}
+
+function write(folder: string, leaving: readonly Leaving[], io: Io): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  for (const { destination, requests } of leaving) {
+    for (const [i, request] of requests.entries()) {
+      const ending = request.signal === 'events' ? 'jsonl' : isJson(destination, request) ? 'json' : 'pb';
+      const file = join(folder, `${destination.id}-${String(i + 1).padStart(3, '0')}-${request.signal}.${ending}`);
+      writeFileSync(file, request.bytes, { mode: 0o600 });
+      io.out(`${file}  ${request.bytes.length} bytes\n`);
+    }
+  }
+  if (leaving.every(({ requests }) => requests.length === 0)) io.out('Nothing would leave.\n');
+}
+
+// ---------------------------------------------------------------- for people
+
+function asText(session: Preview | undefined, leaving: readonly Leaving[]): string {
+  const lines: string[] = [];
+  if (session !== undefined) {
+    const { agent, events, waiting } = session;
+    const unread = waiting === 0 ? '' : `, ${waiting} of them not read yet`;
+    lines.push(`session ${session.session} of ${agent}: ${events} events${unread}`);
+    if (session.isOpen) lines.push('What is open still leaves when it is over, and is not shown.');
+  }
+  if (leaving.every(({ requests }) => requests.length === 0)) lines.push('Nothing would leave.');
+  for (const { destination, isSupposed, requests } of leaving) {
+    if (requests.length === 0) continue;
+    if (isSupposed) {
+      lines.push(
+        '',
+        'This session has no destination and none of this leaves. To where a new one would go, or to a collector here, it would be:',
+      );
+    }
+    for (const request of requests) {
+      const { signal, items, bytes } = request;
+      const adds = signal === 'metrics' && session !== undefined ? ', what this session adds to counters' : '';
+      lines.push(
+        '',
+        `${destination.provider} ${whereOf(destination, request)}: ${items} ${wordFor[signal]}, ${bytes.length} bytes${adds}`,
+        ...itemsOf(signal, bodyOf(destination, request)),
+      );
+    }
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+const wordFor = { traces: 'spans', logs: 'records', metrics: 'metrics', events: 'events' } as const;
+
+type Fields = { readonly [name: string]: unknown };
+const listOf = (value: unknown): Fields[] => (Array.isArray(value) ? value.map(fieldsOf) : []);
+
+function itemsOf(signal: Request['signal'], body: Json): string[] {
+  if (signal === 'events') return listOf(body).flatMap(event => `  ${JSON.stringify(event)}`);
+  const { resourceSpans, resourceLogs, resourceMetrics } = fieldsOf(body);
+  const lines: string[] = [];
+  for (const part of listOf(resourceSpans ?? resourceLogs ?? resourceMetrics)) {
+    lines.push('  resource', ...attributesOf(fieldsOf(part.resource).attributes));
+    for (const scope of listOf(part.scopeSpans ?? part.scopeLogs ?? part.scopeMetrics)) {
+      for (const span of listOf(scope.spans)) lines.push(...spanLines(span));
+      for (const record of listOf(scope.logRecords)) lines.push(...recordLines(record));
+      for (const metric of listOf(scope.metrics)) lines.push(...metricLines(metric));
+    }
+  }
+  return lines;
+}
+
+const timeOf = (nanos: unknown): string => {
+  const ms = Number(BigInt(String(nanos ?? 0)) / 1_000_000n);
+  return new Date(ms).toISOString();
+};
+
+function spanLines(span: Fields): string[] {
+  const start = BigInt(String(span.startTimeUnixNano));
+  const ms = Number((BigInt(String(span.endTimeUnixNano)) - start) / 1_000_000n);
+  const { code } = fieldsOf(span.status);
+  const parent = span.parentSpanId ? ` in ${span.parentSpanId}` : '';
+  return [
+    `  ${timeOf(start)} ${harmless(String(span.name))} ${duration(ms)}${code === 2 ? ' ERROR' : ''}`,
+    `      trace ${span.traceId} span ${span.spanId}${parent}`,
+    ...attributesOf(span.attributes),
+    ...listOf(span.links).flatMap(link => [
+      `      link to ${link.traceId} ${link.spanId}`,
+      ...attributesOf(link.attributes),
+    ]),
+  ];
+}
+
+const recordLines = (record: Fields): string[] => [
+  `  ${timeOf(record.timeUnixNano)} ${record.severityText} ${shown(record.body)}`,
+  `      trace ${record.traceId} span ${record.spanId}`,
+  ...attributesOf(record.attributes),
+];
+
+function metricLines(metric: Fields): string[] {
+  const { dataPoints } = fieldsOf(metric.sum ?? metric.gauge ?? metric.histogram);
+  return listOf(dataPoints).flatMap(point => {
+    const value = point.asInt ?? point.asDouble ?? `${point.count} values, sum ${point.sum}`;
+    return [`  ${metric.name} ${value} ${metric.unit ?? ''}`.trimEnd(), ...attributesOf(point.attributes)];
+  });
+}
+
+const attributesOf = (attributes: unknown): string[] =>
+  listOf(attributes).map(({ key, value }) => `      ${harmless(String(key))} = ${shown(value)}`);
+
+/** A value of OTLP/JSON as JSON alone; a text on one line, without quotes and without what a terminal would obey. */
+function shown(value: unknown): string {
+  const plain = plainOf(value);
+  return typeof plain === 'string' ? harmless(plain) : harmless(JSON.stringify(plain));
+}
+
+const harmless = (text: string): string =>
+  text.replace(/[\u0000-\u001f\u007f-\u009f]/g, char => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
+function plainOf(value: unknown): unknown {
+  const { stringValue, intValue, doubleValue, boolValue, arrayValue, kvlistValue } = fieldsOf(value);
+  if (arrayValue !== undefined) return listOf(fieldsOf(arrayValue).values).map(plainOf);
+  if (kvlistValue !== undefined)
+    return Object.fromEntries(listOf(fieldsOf(kvlistValue).values).map(each => [each.key, plainOf(each.value)]));
+  return stringValue ?? (intValue === undefined ? (doubleValue ?? boolValue ?? null) : Number(intValue));
+}
