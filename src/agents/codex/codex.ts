@@ -10,6 +10,7 @@ import type { AgentMode, Fields, StartReason } from '../../event/event.ts';
 import { fieldsOf, own, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Reading } from '../contract.ts';
 import { askedCall, type Call, closeCall, openCall } from '../pairing.ts';
+import { settings } from './settings.ts';
 import { actionName, actions, answerKey, endKey, launchedBy, spawnedThread, startKey, toolFacts } from './tools.ts';
 import { transcript } from './transcript.ts';
 import { truth } from './truth.ts';
@@ -187,9 +188,7 @@ export const codex: Agent = {
   settles: { action: 'transcript', turn: 'transcript', subagent: 'transcript', session: 'transcript' },
   transcript,
   reply: { stdout: '' },
-  settings: absent(
-    'not written by enable yet; add the hooks to ~/.codex/hooks.json by hand and approve them in /hooks',
-  ),
+  settings,
   demo: absent('one agent is enough to show what comes of a session'),
 };
 

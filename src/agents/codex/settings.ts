@@ -1,0 +1,152 @@
+/**
+ * Codex's hooks (source of 0.149, published schemas of 0.159; checked 2026-11-18): `hooks.json`, or tables in `config.toml`. Both
+ * of one folder run, with a warning, so ours stand where hooks stand already. Timeouts are in seconds; those of `SessionEnd` and
+ * `Interrupt` are cut to 3. A person approves each command once, by a hash of its text and its timeout: both stay the same
+ * as long as they can. Ours are not asynchronous: versions before 0.148 leave out what is.
+ *
+ * The Python package of this name registered no hook: it put its endpoint into `[otel]`, as the address of traces for an
+ * exporter of logs, which nobody else would do.
+ */
+import { join } from 'node:path';
+import type { Fields } from '../../event/event.ts';
+import { fieldsOf, text } from '../../lib/read.ts';
+import type { Edit, HookCommand, Places, Scope, Settings, SettingsFile } from '../contract.ts';
+import { jsonHooks, type Shape } from '../json-hooks.ts';
+import { commandOf, isOurHandler } from '../our-command.ts';
+import { appendTable, cutTable, readToml, type Table } from '../toml-edit.ts';
+
+const timeoutOf = (event: string): number => (event === 'SessionEnd' || event === 'Interrupt' ? 3 : 5);
+
+const handler = ({ posix, windows }: HookCommand, event: string) => ({
+  type: 'command',
+  command: posix ?? windows,
+  ...(posix === undefined || windows === undefined ? {} : { commandWindows: windows }),
+  timeout: timeoutOf(event),
+});
+
+const shape: Shape = { root: 'hooks', entry: (command, event) => ({ hooks: [handler(command, event)] }) };
+
+export const settings: Settings = {
+  scopes: ['global', 'project'],
+  installed: { programs: ['codex'], folders: ({ home, env }) => [env.CODEX_HOME || join(home, '.codex')] },
+  runs: { posix: 'any shell', windows: 'cmd' },
+  files(scope, places, read) {
+    const folder = folderOf(scope, places);
+    const json = jsonHooks(join(folder, 'hooks.json'), shape);
+    const toml = tomlHooks(join(folder, 'config.toml'));
+    const inToml = read(json.path) === undefined && hasTables(read(toml.path) ?? '');
+    return inToml ? [{ ...json, add: undefined }, toml] : [json, { ...toml, add: undefined }];
+  },
+  afterwards:
+    'Codex runs new hooks only after you have looked at them: start it, open /hooks and approve them, once. It asks again when a command changes. Hooks of a project need the folder to be trusted.',
+  proof: (session, cwd) => ({
+    event: 'SessionStart',
+    payload: {
+      session_id: session,
+      transcript_path: null,
+      cwd,
+      hook_event_name: 'SessionStart',
+      model: 'unknown',
+      permission_mode: 'default',
+      source: 'startup',
+    },
+  }),
+};
+
+const folderOf = (scope: Scope, { home, project, env }: Places): string =>
+  scope === 'global' ? env.CODEX_HOME || join(home, '.codex') : join(project, '.codex');
+
+function hasTables(toml: string): boolean {
+  const read = readToml(toml);
+  return read.ok && read.tables.some(({ path, isArray }) => isArray && path[0] === 'hooks');
+}
+
+function tomlHooks(path: string): SettingsFile {
+  return {
+    path,
+    add(before, commands): Edit {
+      const read = readToml(before ?? '');
+      if (!read.ok) return read;
+      const events = [...commands.keys()];
+      const tables = [...commands].map(([event, command]) => [
+        `[[hooks.${event}]]`,
+        `hooks = [${inline(handler(command, event))}]`,
+      ]);
+      const ours = read.tables.filter(isOurTable);
+      const isComplete =
+        ours.length === tables.length &&
+        !read.tables.some(isOfThePythonPackage(read.tables)) &&
+        ours.every(
+          (table, at) => before?.slice(table.start, table.end).trim().split(/\r?\n/).join() === tables[at]?.join(),
+        );
+      if (before !== undefined && isComplete) return { ok: true, text: before, changed: false, events };
+      let edited = before === undefined ? undefined : removeOurs(before);
+      for (const table of tables) edited = appendTable(edited, table);
+      const result = readToml(edited ?? '');
+      return result.ok ? { ok: true, text: edited, changed: true, events } : result;
+    },
+    remove(before): Edit {
+      const read = readToml(before);
+      if (!read.ok) return read;
+      const goes = read.tables.filter(table => isOurTable(table) || isOfThePythonPackage(read.tables)(table));
+      const events = [...new Set(goes.map(({ path: [, event] }) => event ?? 'otel'))];
+      if (goes.length === 0) return { ok: true, text: before, changed: false, events };
+      return { ok: true, text: removeOurs(before), changed: true, events };
+    },
+    entries(toml) {
+      const read = readToml(toml);
+      if (!read.ok) return [];
+      return read.tables
+        .filter(isOurTable)
+        .map(table => ({ event: table.path[1] ?? '', command: commandOf(handlersOf(table)[0] ?? {}) }));
+    },
+  };
+}
+
+function removeOurs(toml: string): string | undefined {
+  for (let edited = toml; ; ) {
+    const read = readToml(edited);
+    const tables = read.ok ? read.tables : [];
+    // From the end, so that the first of a file that was made for ours is the last to go.
+    const goes = tables.findLast(isOurTable) ?? tables.find(isOfThePythonPackage(tables));
+    if (!goes) return edited;
+    const rest = cutTable(edited, goes);
+    if (rest === undefined) return undefined;
+    edited = rest;
+  }
+}
+
+/** A group that holds nothing but handlers of ours. */
+function isOurTable(table: Table): boolean {
+  const { path, isArray, value } = table;
+  const handlers = handlersOf(table);
+  return (
+    isArray &&
+    path.length === 2 &&
+    path[0] === 'hooks' &&
+    Object.keys(value).every(key => key === 'hooks' || key === 'matcher') &&
+    handlers.length > 0 &&
+    handlers.every(isOurHandler)
+  );
+}
+
+const handlersOf = ({ value }: Table): Fields[] => (Array.isArray(value.hooks) ? value.hooks.map(fieldsOf) : []);
+
+function isOfThePythonPackage(tables: readonly Table[]): (table: Table) => boolean {
+  const [otel, ...below] = tables.filter(({ path }) => path[0] === 'otel');
+  if (otel === undefined || below.length > 0 || otel.path.length !== 1) return () => false;
+  const exporter = fieldsOf(otel.value.exporter);
+  const http = fieldsOf(exporter['otlp-http']);
+  const isIts =
+    Object.keys(otel.value).length === 1 &&
+    Object.keys(exporter).length === 1 &&
+    http.protocol === 'json' &&
+    /\/v1\/traces\/?$/.test(text(http.endpoint) ?? '') &&
+    Object.keys(http).every(key => ['endpoint', 'protocol', 'headers'].includes(key));
+  return table => isIts && table === otel;
+}
+
+const inline = (value: Readonly<Record<string, unknown>>): string =>
+  `{ ${Object.entries(value)
+    .map(([key, each]) => `${key} = ${JSON.stringify(each)}`)
+    .join(', ')} }`;
