@@ -67,8 +67,13 @@ export interface Settings {
   /** What shows that it is installed: programs in PATH, and folders that it makes. */
   readonly installed: { readonly programs: readonly string[]; folders(places: Places): readonly string[] };
   readonly runs: { readonly posix: PosixRunner; readonly windows: WindowsRunner };
-  /** Every file of a scope that may hold entries of ours. `read` gives a file's text, where it can be read. */
-  files(scope: Scope, places: SettingsPlaces, read: (path: string) => string | undefined): readonly SettingsFile[];
+  /** Every file of a scope that may hold entries of ours. `read`: a file's text, where it can be read; `names`: what is in a folder. */
+  files(
+    scope: Scope,
+    places: SettingsPlaces,
+    read: (path: string) => string | undefined,
+    names: Look['names'],
+  ): readonly SettingsFile[];
   /** What a person still has to do there, or should know, once it is written. */
   readonly afterwards: string;
   /** The payload of a first event, as the agent would send it: what the written command is tried with. */

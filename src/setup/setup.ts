@@ -130,10 +130,11 @@ export function planSetup(setup: Setup): Planned {
 }
 
 function filesOf({ scope, places, platform }: Pick<Setup, 'scope' | 'places' | 'platform'>, settings: Settings) {
-  return settings.files(scope, { ...places, platform }, path => {
-    const read = readSettings(targetOf(path));
-    return read.ok ? read.text : undefined;
-  });
+  const read = (path: string): string | undefined => {
+    const found = readSettings(targetOf(path));
+    return found.ok ? found.text : undefined;
+  };
+  return settings.files(scope, { ...places, platform }, read, namesIn);
 }
 
 /** Our entries of an agent in a scope, as they stand in its files now, each with its file. */
@@ -145,6 +146,15 @@ export function entriesOf(setup: Pick<Setup, 'agent' | 'scope' | 'places' | 'pla
     const text = read.ok ? read.text : undefined;
     return text === undefined ? [] : file.entries(text).map(entry => ({ ...entry, file: file.path }));
   });
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return fs.readdirSync(folder).sort();
+  } catch {
+    // Not there, or not ours to read: then nothing in it is.
+    return [];
+  }
 }
 
 function editOf(

@@ -8,8 +8,11 @@ import { isOurCommand } from '../../src/agents/our-command.ts';
 import { commandFor } from '../../src/setup/commands.ts';
 import { broken, jsonTexts } from './json-texts.ts';
 
-const RUNS = Number(process.env.SETTINGS_RUNS ?? 8);
+const RUNS = Number(process.env.SETTINGS_RUNS ?? 4);
 const places = { home: '/home/me', project: '/work', env: {}, platform: 'linux' };
+
+const nothing = () => undefined;
+const one = () => ['mine.json'];
 
 interface Enabled {
   agent: Agent;
@@ -62,14 +65,14 @@ for (const each of enabled) {
   describe(agent.id, () => {
     const files = settings.scopes.flatMap(scope =>
       settings
-        .files(scope, places, () => undefined)
+        .files(scope, places, nothing, one)
         .map(file => [file.path.replace(/^.*\/(home\/me|work)\//, ''), file] as const),
     );
     const written = files.filter(([, file]) => file.add);
 
     it('has a file for each scope', () => {
       for (const scope of settings.scopes) {
-        const found = settings.files(scope, places, () => undefined);
+        const found = settings.files(scope, places, nothing, one);
         expect(found.filter(file => file.add).length, scope).toBeGreaterThan(0);
         for (const { path } of found) expect(path.startsWith(scope === 'global' ? '/home/me/' : '/work/')).toBe(true);
       }
@@ -119,7 +122,9 @@ for (const each of enabled) {
     });
 
     // Other scopes have the same shape elsewhere.
-    for (const file of settings.files('global', places, () => undefined).filter(({ path }) => path.endsWith('.json'))) {
+    for (const file of settings
+      .files('global', places, nothing, one)
+      .filter(({ path, add }) => add && path.endsWith('.json'))) {
       const made = parse(added(file, undefined, commands));
       const its = new Set(file.entries(added(file, undefined, commands)).map(({ event }) => event));
       const few = new Map([...commands].filter(([event]) => its.has(event)).slice(0, 4));

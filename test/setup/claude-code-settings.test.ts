@@ -9,7 +9,12 @@ const commandFor = (event: string, script = '/home/me/.local/share/otel-hooks/ho
 const posix = (command: string): HookCommand => ({ posix: command });
 const commands = new Map(['SessionStart', 'PreToolUse', 'Stop'].map(event => [event, posix(commandFor(event))]));
 const places = { home: '/home/me', project: '/work', env: {}, platform: 'linux' };
-const [file] = claudeCode.files('global', places, () => undefined);
+const [file] = claudeCode.files(
+  'global',
+  places,
+  () => undefined,
+  () => [],
+);
 if (!file?.add) throw new Error('no file');
 const settings = { add: file.add, remove: file.remove };
 

@@ -12,7 +12,12 @@ const RUNS = Number(process.env.SETTINGS_RUNS ?? 30);
 const places = { home: '/home/me', project: '/work', env: {}, platform: 'linux' };
 const theirs = '[[hooks.Stop]]\nhooks = [{ type = "command", command = "say done" }]\n';
 /** As the agent's files are where hooks stand in the TOML file already. */
-const [json, toml] = settings.files('global', places, path => (path.endsWith('.toml') ? theirs : undefined));
+const [json, toml] = settings.files(
+  'global',
+  places,
+  path => (path.endsWith('.toml') ? theirs : undefined),
+  () => [],
+);
 if (!json || !toml?.add) throw new Error('no file');
 const file = { ...toml, add: toml.add };
 
@@ -103,7 +108,12 @@ describe('text in, text out', () => {
   it('ours stand where hooks stand already, and are looked for in both files', () => {
     const filesFor = (texts: Record<string, string>) =>
       settings
-        .files('global', places, path => texts[path.split('/').pop() ?? ''])
+        .files(
+          'global',
+          places,
+          path => texts[path.split('/').pop() ?? ''],
+          () => [],
+        )
         .map(({ path, add }) => [path, add !== undefined]);
     const at = (name: string) => `/home/me/.codex/${name}`;
     const inJson = [

@@ -14,6 +14,7 @@ import { hexDigest } from '../../lib/hash.ts';
 import { fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
 import { type Call, closeCall, openCall } from '../pairing.ts';
+import { settings } from './settings.ts';
 import { actionName, actions, exitCodeOf, toolFacts } from './tools.ts';
 import { transcript } from './transcript.ts';
 import { truth } from './truth.ts';
@@ -108,8 +109,8 @@ const events: Record<string, HookEvent> = {
   PostFileDelete: changed('FileDeleted'),
   Manual: { register: false, read: () => [] },
   // Contract C.
-  promptSubmit: prompted,
-  agentStop: stopped,
+  promptSubmit: { ...prompted, register: false },
+  agentStop: { ...stopped, register: false },
   fileCreated: changed('FileCreated'),
   fileEdited: changed('FileSaved'),
   fileDeleted: changed('FileDeleted'),
@@ -164,9 +165,7 @@ export const kiro: Agent = {
   transcript,
   // Some hooks' output becomes part of what the model reads.
   reply: { stdout: '' },
-  settings: absent(
-    'not written by enable yet; add the hooks to .kiro/hooks/*.json, or to each file in .kiro/agents, by hand',
-  ),
+  settings,
   demo: absent('one agent is enough to show what comes of a session'),
 };
 

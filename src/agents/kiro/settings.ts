@@ -1,0 +1,52 @@
+/**
+ * Kiro's hooks (CLI 2.19 and 3.0, IDE 1.0; checked 2026-11-18). CLI 3 and the IDE read every file in `hooks`; CLI 2 knows only
+ * the hooks of the agent in use, each in its own file. So ours are a file of their own, and a part of every agent that is there; an
+ * agent is not made, since a person would have to choose it. CLI 2 counts in milliseconds, the others in seconds. A time to
+ * cache is never set: the hook would not run.
+ */
+import { join } from 'node:path';
+import type { Settings } from '../contract.ts';
+import { jsonHooks, type Shape } from '../json-hooks.ts';
+
+const ofAgent: Shape = {
+  root: 'hooks',
+  events: ['agentSpawn', 'userPromptSubmit', 'preToolUse', 'postToolUse', 'stop'],
+  entry: ({ posix, windows }, event) => ({
+    ...(/ToolUse$/.test(event) ? { matcher: '*' } : {}),
+    command: posix ?? windows,
+    timeout_ms: 5000,
+  }),
+};
+
+const ofAll: Shape = {
+  root: 'hooks',
+  version: 'v1',
+  eventField: 'trigger',
+  events: ['SessionStart', 'UserPromptSubmit', 'PreToolUse', 'PostToolUse', 'Stop', 'PreTaskExec', 'PostTaskExec'],
+  entry: ({ posix, windows }, trigger) => ({
+    name: `otel-hooks-${trigger}`,
+    trigger,
+    action: { type: 'command', command: posix ?? windows },
+    timeout: 10,
+  }),
+};
+
+export const settings: Settings = {
+  scopes: ['global', 'project'],
+  installed: { programs: ['kiro', 'kiro-cli'], folders: ({ home }) => [join(home, '.kiro')] },
+  runs: { posix: 'sh', windows: 'either' },
+  files(scope, { home, project }, _read, names) {
+    const folder = join(scope === 'global' ? home : project, '.kiro');
+    const agents = names(join(folder, 'agents')).filter(name => name.endsWith('.json'));
+    return [
+      jsonHooks(join(folder, 'hooks', 'otel-hooks.json'), ofAll),
+      ...agents.map(name => jsonHooks(join(folder, 'agents', name), ofAgent)),
+    ];
+  },
+  afterwards:
+    'Start a new session. Kiro CLI 2 runs the hooks of the agent in use alone: after you have made an agent, run enable again.',
+  proof: (session, cwd) => ({
+    event: 'SessionStart',
+    payload: { hook_event_name: 'SessionStart', session_id: `sess_${session}`, cwd },
+  }),
+};
