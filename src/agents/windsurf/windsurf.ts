@@ -10,6 +10,7 @@ import type { Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Reading } from '../contract.ts';
 import { type Call, closeCall, openCall } from '../pairing.ts';
+import { settings } from './settings.ts';
 import { transcript } from './transcript.ts';
 import { truth } from './truth.ts';
 
@@ -123,7 +124,7 @@ export const windsurf: Agent = {
   transcript,
   // Never read by it; a person may see it.
   reply: { stdout: '' },
-  settings: absent('not written by enable yet; register the command by hand as docs/agents/windsurf.md shows'),
+  settings,
   demo: absent('one agent is enough to show what comes of a session'),
 };
 

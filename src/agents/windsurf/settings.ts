@@ -1,0 +1,40 @@
+/**
+ * Windsurf's hooks file (vendor's hook pages of 2026, checked 2026-11-18). Files of all scopes are merged; there is no
+ * time-out to set. The plugin for JetBrains has a file of its own, which is changed where it is there.
+ */
+import { join } from 'node:path';
+import type { Settings } from '../contract.ts';
+import { jsonHooks, type Shape } from '../json-hooks.ts';
+
+const shape: Shape = {
+  root: 'hooks',
+  entry: ({ posix, windows }) => ({
+    ...(posix === undefined ? {} : { command: posix }),
+    ...(windows === undefined ? {} : { powershell: windows }),
+    show_output: false,
+  }),
+};
+
+export const settings: Settings = {
+  scopes: ['global', 'project'],
+  installed: { programs: ['windsurf'], folders: ({ home }) => [join(home, '.codeium', 'windsurf')] },
+  runs: { posix: 'sh', windows: 'powershell' },
+  files(scope, { home, project }, read) {
+    if (scope === 'project') return [jsonHooks(join(project, '.windsurf', 'hooks.json'), shape)];
+    const editor = jsonHooks(join(home, '.codeium', 'windsurf', 'hooks.json'), shape);
+    const plugin = join(home, '.codeium', 'hooks.json');
+    return read(plugin) === undefined ? [editor] : [editor, jsonHooks(plugin, shape)];
+  },
+  afterwards:
+    'Restart Windsurf. It keeps transcripts from now on, in ~/.windsurf/transcripts, because a hook asks for them.',
+  proof: (session, folder) => ({
+    event: 'post_run_command',
+    payload: {
+      agent_action_name: 'post_run_command',
+      trajectory_id: session,
+      execution_id: session,
+      timestamp: '2026-11-18T12:00:00.000Z',
+      tool_info: { command_line: 'true', cwd: folder },
+    },
+  }),
+};
