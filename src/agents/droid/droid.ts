@@ -9,6 +9,7 @@ import type { AgentMode, EndReason, Fields, StartReason } from '../../event/even
 import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
 import { closeCall, openCall } from '../pairing.ts';
+import { settings } from './settings.ts';
 import { actionName, actions, toolFacts } from './tools.ts';
 import { transcript } from './transcript.ts';
 import { truth } from './truth.ts';
@@ -142,7 +143,7 @@ export const droid: Agent = {
   transcript,
   // What SessionStart and UserPromptSubmit print goes to the model.
   reply: { stdout: '' },
-  settings: absent('not written by enable yet; register the command by hand as docs/agents/droid.md shows'),
+  settings,
   demo: absent('the demonstration plays one agent, and it is another'),
 };
 
