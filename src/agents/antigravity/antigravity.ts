@@ -8,6 +8,7 @@
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, number, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Reading } from '../contract.ts';
+import { settings } from './settings.ts';
 import { actionName, actions, inputOf, launchedBy, toolFacts } from './tools.ts';
 import { transcript } from './transcript.ts';
 import { truth } from './truth.ts';
@@ -131,7 +132,7 @@ export const antigravity: Agent = {
   transcript,
   // Empty output is taken as well by these events; PreToolUse alone would read it as a refusal, and is not registered.
   reply: { stdout: '{}' },
-  settings: absent('not written by enable yet; register the command by hand as docs/agents/antigravity.md shows'),
+  settings,
   demo: absent('the demonstration plays one agent, and it is another'),
 };
 

@@ -1,0 +1,44 @@
+/**
+ * Antigravity's hooks file (documents that the CLI ships, issues up to 1.2.7; checked 2026-11-18). Hooks stand below a name. Those of
+ * actions are groups, the others are not: one in the wrong form, or a timeout that is no whole number of seconds, drops the
+ * whole file without a word. 1.0 starts the command without a shell, so it is a program and plain words.
+ */
+import { join } from 'node:path';
+import type { Settings } from '../contract.ts';
+import { jsonHooks, type Shape } from '../json-hooks.ts';
+
+const shape: Shape = {
+  root: 'otel-hooks',
+  entry({ posix, windows }, event) {
+    const handler = { type: 'command', command: posix ?? windows, timeout: 5 };
+    return /ToolUse$/.test(event) ? { matcher: '.*', hooks: [handler] } : handler;
+  },
+};
+
+export const settings: Settings = {
+  scopes: ['global', 'project'],
+  installed: {
+    programs: ['agy', 'antigravity'],
+    folders: ({ home }) => ['antigravity', 'antigravity-cli'].map(name => join(home, '.gemini', name)),
+  },
+  runs: { posix: 'program', windows: 'either' },
+  files: (scope, { home, project }) => [
+    jsonHooks(
+      scope === 'global' ? join(home, '.gemini', 'config', 'hooks.json') : join(project, '.agents', 'hooks.json'),
+      shape,
+    ),
+  ],
+  afterwards:
+    'Hooks run at once, without being asked about; `agy -p "/hooks"` shows what was loaded. Name them in one scope only: all files are merged.',
+  proof: (session, folder) => ({
+    event: 'PreInvocation',
+    payload: {
+      conversationId: session,
+      hookEventName: 'PreInvocation',
+      transcriptPath: '',
+      workspacePaths: [folder],
+      invocationNum: 1,
+      initialNumSteps: 1,
+    },
+  }),
+};
