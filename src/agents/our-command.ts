@@ -103,6 +103,7 @@ function isIdle(words: string[]): boolean {
   if (name === undefined || name === ':' || name === 'true' || name === 'printf') return true;
   if (name === '[') return words.includes('-r');
   if (name === 'exit') return second === '0';
+  if (name === 'set') return second?.startsWith('-') === true;
   if (name === 'trap') return second === '' || second === 'exit 0';
   return name === 'command' && second === '-v' && third === 'otel-hooks';
 }

@@ -85,15 +85,18 @@ for (const each of enabled) {
       expect(file.remove(text)).toMatchObject({ ok: true, changed: true });
     });
 
-    it.each(written)('%s: our entries are found again in every form', (_, file) => {
+    it.each(settings.scopes)('%s: our entries are found again in every form', scope => {
       for (const change of [{}, { provider: 'otlp' }, { isShared: true }, { platform: 'win32' }]) {
-        const text = added(file, undefined, commandsOf(each, change));
-        const entries = file.entries(text);
-        const edit = file.add?.(undefined, commandsOf(each, change));
-        expect(entries.map(({ event }) => event).sort()).toEqual(edit?.ok ? [...edit.events].sort() : []);
-        for (const { command } of entries) {
-          expect(command.posix ?? command.windows).toBeTypeOf('string');
-          for (const one of [command.posix, command.windows]) if (one) expect(isOurCommand(one), one).toBe(true);
+        const inForm = commandsOf(each, change);
+        for (const file of settings.files(scope, { ...places, ...change }, nothing, one).filter(({ add }) => add)) {
+          const edit = file.add?.(undefined, inForm);
+          const entries = file.entries(added(file, undefined, inForm));
+          expect(entries.length).toBeGreaterThan(0);
+          expect(entries.map(({ event }) => event).sort()).toEqual(edit?.ok ? [...edit.events].sort() : []);
+          for (const { command } of entries) {
+            expect(command.posix ?? command.windows).toBeTypeOf('string');
+            for (const text of [command.posix, command.windows]) if (text) expect(isOurCommand(text), text).toBe(true);
+          }
         }
       }
     });

@@ -9,6 +9,7 @@ import type { Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Reading } from '../contract.ts';
 import { closeCall, openCall } from '../pairing.ts';
+import { settings } from './settings.ts';
 import { actions, useOfTool } from './tools.ts';
 import { count, timeOf, transcript } from './transcript.ts';
 import { truth } from './truth.ts';
@@ -142,12 +143,13 @@ const events: Record<string, HookEvent> = {
       ];
     },
   },
-  // The SDK and the CLI.
-  agent_start: start,
-  session_start: start,
-  agent_resume: resume,
+  // The SDK and the CLI: in payloads; their files have the names above, and two of their own.
+  agent_start: sent(start),
+  session_start: sent(start),
+  agent_resume: sent(resume),
   agent_end: {
     edge: true,
+    register: false,
     read(fields) {
       const { outputText } = fieldsOf(fields.turn);
       const response = said(fields, {
@@ -160,6 +162,7 @@ const events: Record<string, HookEvent> = {
   },
   agent_abort: {
     edge: true,
+    register: false,
     read: fields => [
       said(fields, {
         event_type: 'Agent.Response',
@@ -182,16 +185,20 @@ const events: Record<string, HookEvent> = {
       ];
     },
   },
-  prompt_submit: prompt,
-  tool_call: before,
-  tool_call_before: before,
-  tool_result: after,
-  tool_call_after: after,
+  prompt_submit: sent(prompt),
+  tool_call: sent(before),
+  tool_call_before: sent(before),
+  tool_result: sent(after),
+  tool_call_after: sent(after),
   session_shutdown: {
     edge: true,
     read: fields => [said(fields, { event_type: 'Session.End', data: { end_reason: 'exit' } })],
   },
 };
+
+function sent(event: HookEvent): HookEvent {
+  return { ...event, register: false };
+}
 
 export const cline: Agent = {
   id: 'cline',
@@ -220,7 +227,7 @@ export const cline: Agent = {
   transcript,
   // Empty output lets everything pass, in both generations.
   reply: { stdout: '' },
-  settings: absent('hooks are executables named after events, which enable does not write yet: docs/agents/cline.md'),
+  settings,
   demo: absent('the demonstration plays one agent, and it is another'),
 };
 

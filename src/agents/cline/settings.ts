@@ -1,0 +1,90 @@
+/**
+ * Cline's hooks (extension 4.1, CLI 3.0 and its SDK; checked 2026-11-18): a hook is a program that is named after its event, `.ps1` on
+ * Windows. Each folder has one of a name, and all folders run; so where a person's own is in the one, ours goes into the other.
+ * The extension waits 30 seconds for a hook, the SDK 120; neither can be set.
+ */
+import { join } from 'node:path';
+import type { HookCommand, Places, Scope, Settings, SettingsFile } from '../contract.ts';
+import { commandOf, isOurCommand } from '../our-command.ts';
+import { wholeFile } from '../whole-file.ts';
+
+/** Names of files, with the event that the command names: the SDK has names of its own in its payloads. */
+const programs: Readonly<Record<string, string>> = {
+  TaskStart: 'TaskStart',
+  TaskResume: 'TaskResume',
+  TaskCancel: 'TaskCancel',
+  TaskComplete: 'TaskComplete',
+  TaskError: 'agent_error',
+  UserPromptSubmit: 'UserPromptSubmit',
+  PreToolUse: 'PreToolUse',
+  PostToolUse: 'PostToolUse',
+  PreCompact: 'PreCompact',
+  Notification: 'Notification',
+  SessionShutdown: 'session_shutdown',
+};
+
+export const settings: Settings = {
+  scopes: ['global', 'project'],
+  installed: {
+    programs: ['cline'],
+    folders: ({ home }) => [join(home, '.cline'), join(home, 'Documents', 'Cline')],
+  },
+  runs: { posix: 'itself', windows: 'powershell' },
+  files(scope, places, read) {
+    const suffix = places.platform === 'win32' ? '.ps1' : '';
+    return Object.entries(programs).flatMap(([name, event]) => {
+      const files = foldersOf(scope, places).map(folder => program(join(folder, name + suffix), event));
+      const isFree = (file: SettingsFile) => {
+        const text = read(file.path);
+        return text === undefined || isOurs(text);
+      };
+      const chosen = files.find(isFree) ?? files[0];
+      return files.map(file => (file === chosen ? file : { ...file, add: undefined }));
+    });
+  },
+  afterwards:
+    'Switch hooks on in Cline’s settings (Features), if they are not. Hooks of a project lie in the project; whoever clones it runs them.',
+  proof: (session, folder) => ({
+    event: 'TaskStart',
+    payload: {
+      clineVersion: '4.1.0',
+      hookName: 'TaskStart',
+      timestamp: '1795000000000',
+      taskId: session,
+      workspaceRoots: [folder],
+      userId: '',
+      taskStart: { taskMetadata: { taskId: session } },
+    },
+  }),
+};
+
+function foldersOf(scope: Scope, { home, project }: Places): string[] {
+  return scope === 'global'
+    ? [join(home, 'Documents', 'Cline', 'Hooks'), join(home, '.cline', 'hooks')]
+    : [join(project, '.clinerules', 'hooks'), join(project, '.cline', 'hooks')];
+}
+
+function program(path: string, event: string): SettingsFile {
+  const note = '# Written by `otel-hooks enable`, removed by `otel-hooks disable`; changes are overwritten.\n';
+  return wholeFile({
+    path,
+    events: [event],
+    isExecutable: true,
+    isOurs,
+    entries: text => [{ event, command: commandOf({ command: commandIn(text) }) }],
+    text(commands) {
+      const { posix, windows } = commands.get(event) ?? ({} satisfies HookCommand);
+      if (path.endsWith('.ps1')) return `${note}${windows ?? ''}\n`;
+      return `#!/bin/sh\n${note}${posix ?? ''}\n`;
+    },
+  });
+}
+
+/** A program that does nothing but run a command of ours; those of the Python package of this name are shell scripts too. */
+const isOurs = (text: string): boolean => isOurCommand(commandIn(text));
+
+const commandIn = (text: string): string =>
+  text
+    .split(/\r?\n/)
+    .filter(line => !/^\s*(#|$)/.test(line))
+    .join('\n');
