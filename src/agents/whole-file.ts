@@ -6,8 +6,6 @@ import type { Edit, Entry, HookCommand, SettingsFile } from './contract.ts';
 
 interface WholeFile {
   path: string;
-  /** The events that it is for. */
-  events: readonly string[];
   isExecutable?: true;
   text(commands: ReadonlyMap<string, HookCommand>): string;
   isOurs(text: string): boolean;
@@ -16,7 +14,7 @@ interface WholeFile {
 
 export function wholeFile(file: WholeFile): SettingsFile & Required<Pick<SettingsFile, 'add'>> {
   const { path, isExecutable, entries } = file;
-  const events = [...file.events];
+  const eventsOf = (text: string) => entries(text).map(({ event }) => event);
   return {
     path,
     ...(isExecutable === undefined ? {} : { isExecutable }),
@@ -26,11 +24,11 @@ export function wholeFile(file: WholeFile): SettingsFile & Required<Pick<Setting
         return { ok: false, line: 1, column: 1, why: 'somebody else’s file has the name that ours needs' };
       }
       const text = file.text(commands);
-      return { ok: true, text, changed: text !== before, events };
+      return { ok: true, text, changed: text !== before, events: eventsOf(text) };
     },
     remove: before =>
       file.isOurs(before)
-        ? { ok: true, text: undefined, changed: true, events }
+        ? { ok: true, text: undefined, changed: true, events: eventsOf(before) }
         : { ok: true, text: before, changed: false, events: [] },
   };
 }

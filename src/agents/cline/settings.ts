@@ -68,7 +68,6 @@ function program(path: string, event: string): SettingsFile {
   const note = '# Written by `otel-hooks enable`, removed by `otel-hooks disable`; changes are overwritten.\n';
   return wholeFile({
     path,
-    events: [event],
     isExecutable: true,
     isOurs,
     entries: text => [{ event, command: commandOf({ command: commandIn(text) }) }],

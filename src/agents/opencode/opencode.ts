@@ -12,6 +12,7 @@ import type { ActionResult, Fields } from '../../event/event.ts';
 import { fieldsOf, number, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
 import { actionName, actions, actionsOf, launchOf, responded, responseOf, written } from './messages.ts';
+import { settings } from './settings.ts';
 import { transcript } from './transcript.ts';
 import { truth } from './truth.ts';
 
@@ -312,7 +313,7 @@ export const openCode: Agent = {
   settles: { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' },
   transcript,
   reply: { stdout: '' },
-  settings: absent('not written by enable yet; it takes a plugin that passes its events on to the hook command'),
+  settings,
   demo: absent('one agent is enough to show what comes of a session'),
 };
 

@@ -1,0 +1,194 @@
+/**
+ * The plugin that OpenCode loads into its own process (V1 source at 1.18.18, V2 documents up to 2.0.32; checked 2026-11-18): one
+ * default export with `server` for V1 and `setup` for V2, each of which passes over the other. It hands events on to the hook
+ * command, one after the other, so that they arrive in their order.
+ *
+ * A plugin that throws breaks what the agent does, and one that waits holds it up: so nothing of this is awaited, nothing
+ * throws, nothing is changed, and what a slow machine cannot keep up with is left out. Streamed pieces are never passed on.
+ */
+import { fieldsOf, isFields, text } from '../../lib/read.ts';
+import type { Entry, HookCommand } from '../contract.ts';
+
+const HEAD =
+  '// The otel-hooks plugin for OpenCode. Written by `otel-hooks enable`, removed by `otel-hooks disable`; changes are overwritten.';
+
+export function pluginText(commands: ReadonlyMap<string, HookCommand>): string {
+  const entries = [...commands].map(([event, command]) => `  ${JSON.stringify(event)}: ${JSON.stringify(command)},\n`);
+  return `${HEAD}\nimport { spawn } from 'node:child_process';\n\nconst commands = {\n${entries.join('')}};\n${BODY}`;
+}
+
+/** Our plugin, or the one that the Python package of this name wrote. */
+export const isPlugin = (source: string): boolean =>
+  source.startsWith(`${HEAD}\n`) ||
+  /^\s*(?:\/[/*]|\*).*\botel-hooks-opencode-plugin-v1\b/m.test(source) ||
+  /^(?:export )?const \w+ = ["']otel-hooks-opencode-plugin-v1["']/m.test(source);
+
+export function commandsIn(source: string): Entry[] {
+  return [...source.matchAll(/^ {2}("[^"]+"): (\{.*\}),$/gm)].flatMap(([, event = '', command = '']) => {
+    const fields = parsed(command);
+    if (!isFields(fields)) return [];
+    return [{ event: String(parsed(event)), command: { posix: text(fields.posix), windows: text(fields.windows) } }];
+  });
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    // Somebody's edit: such a line runs nothing that could be told.
+    return fieldsOf(undefined);
+  }
+}
+
+const BODY = `
+const MOST_WAITING = 1000;
+const MOST_REMEMBERED = 5000;
+const PATIENCE_MS = 5000;
+
+/** One process after the other. */
+function sender(directory, versionOf) {
+  let waiting = 0;
+  let last = Promise.resolve();
+  const send = (event, session) => {
+    const { posix, windows } = commands[nameOf(event)] ?? {};
+    const command = process.platform === 'win32' ? windows : posix;
+    if (!command || waiting >= MOST_WAITING) return;
+    const payload = JSON.stringify({ session_id: session, event_time: Date.now(), directory, opencode_version: versionOf(), ...event });
+    waiting += 1;
+    last = last.then(() => run(command, payload, directory)).catch(() => {}).then(() => { waiting -= 1; });
+  };
+  return { send, done: () => within(last, PATIENCE_MS) };
+}
+
+function run(command, payload, cwd) {
+  return new Promise(settled => {
+    const child = spawn(command, { shell: true, cwd, stdio: ['pipe', 'ignore', 'ignore'], windowsHide: true });
+    const limit = setTimeout(settled, PATIENCE_MS);
+    limit.unref?.();
+    const end = () => { clearTimeout(limit); settled(); };
+    child.on('error', end);
+    child.on('close', end);
+    child.stdin.on('error', () => {});
+    child.stdin.end(payload);
+  });
+}
+
+function within(work, ms) {
+  return new Promise(settled => {
+    const limit = setTimeout(settled, ms);
+    work.then(() => { clearTimeout(limit); settled(); });
+  });
+}
+
+/** Betas of V2 said input where later versions say inbox. */
+const nameOf = event => String(event?.type).replace(/^session\\.input\\./, 'session.inbox.');
+
+/** Remembers little: the oldest goes. */
+function remember(map, key, value) {
+  map.delete(key);
+  map.set(key, value);
+  if (map.size > MOST_REMEMBERED) map.delete(map.keys().next().value);
+}
+
+/** Which session is whose child, told by the events that pass. */
+function family() {
+  const parents = new Map();
+  return {
+    learn(id, parent) {
+      if (id && parent) remember(parents, id, parent);
+    },
+    rootOf(id) {
+      let root = id;
+      for (let up = 0; up < 100 && parents.has(root); up++) root = parents.get(root);
+      return root;
+    },
+  };
+}
+
+/** Nothing that goes wrong here may reach the agent. */
+const quietly = work => (...args) => {
+  try {
+    work(...args);
+  } catch {}
+};
+
+// V1
+async function server({ directory } = {}) {
+  const { learn, rootOf } = family();
+  const told = new Map();
+  const open = new Set();
+  let version;
+  const { send, done } = sender(directory, () => version);
+  const pass = (type, properties) => {
+    const session = properties?.sessionID ?? properties?.info?.sessionID ?? properties?.part?.sessionID ?? properties?.info?.id;
+    if (!session) return;
+    const root = rootOf(session);
+    if (type === 'session.deleted' && root === session) open.delete(root);
+    else open.add(root);
+    send({ type, properties }, root);
+  };
+  const once = key => !told.has(key) && (remember(told, key, true), true);
+  return {
+    event: async ({ event } = {}) => quietly(() => {
+      const { type, properties = {} } = event ?? {};
+      if (/^session\\.(created|updated)$/.test(type)) {
+        learn(properties.info?.id, properties.info?.parentID);
+        version = properties.info?.version ?? version;
+      }
+      // Both come again and again while they grow.
+      if (type === 'message.updated') {
+        const { id, role, time } = properties.info ?? {};
+        if (role !== 'assistant' || !time?.completed || !once(id)) return;
+      }
+      if (type === 'message.part.updated') {
+        const { type: kind, callID, state } = properties.part ?? {};
+        if (kind !== 'tool' || state?.status === 'pending' || !once(callID + state?.status)) return;
+      }
+      if (type === 'session.status' && properties.status?.type !== 'retry') return;
+      if (type !== 'chat.message' && type !== 'chat.params') pass(type, properties);
+    })(),
+    'chat.message': async (input, output) => quietly(() => {
+      pass('chat.message', { ...input, messageID: input?.messageID ?? output?.message?.id, parts: output?.parts });
+    })(),
+    'chat.params': async input => quietly(() => {
+      pass('chat.params', { sessionID: input?.sessionID, agent: input?.agent, model: { id: input?.model?.id ?? input?.model?.modelID, providerID: input?.model?.providerID } });
+    })(),
+    'experimental.session.compacting': async input => quietly(() => {
+      pass('experimental.session.compacting', { sessionID: input?.sessionID });
+    })(),
+    dispose: async () => {
+      quietly(() => { for (const root of open) send({ type: 'dispose', properties: { sessionID: root } }, root); })();
+      await done();
+    },
+  };
+}
+
+// V2
+async function setup(ctx) {
+  const directory = ctx?.location?.directory;
+  const { learn, rootOf } = family();
+  const known = new Map();
+  const { send, done } = sender(directory, () => ctx?.app?.version);
+  const stop = new AbortController();
+  // The stream is of the whole server, and each of its folders runs a plugin of its own.
+  const isHere = ({ location, data }) =>
+    location?.directory === undefined ? known.has(data?.sessionID) : location.directory === directory;
+  const pass = quietly(event => {
+    const session = event?.data?.sessionID ?? event?.data?.form?.sessionID;
+    if (!session || !isHere(event)) return;
+    remember(known, session, true);
+    learn(session, event.type === 'session.forked' ? undefined : event.data.parentID);
+    send(event, rootOf(session));
+  });
+  const listen = async () => {
+    for await (const event of ctx.event.subscribe({ signal: stop.signal })) pass(event);
+  };
+  listen().catch(() => {});
+  return async () => {
+    stop.abort();
+    await done();
+  };
+}
+
+export default { id: 'otel-hooks', server, setup };
+`;

@@ -1,0 +1,39 @@
+/** OpenCode's plugins: every file in a folder is one. */
+import { join } from 'node:path';
+import type { Places, Scope, Settings } from '../contract.ts';
+import { isOurCommand } from '../our-command.ts';
+import { wholeFile } from '../whole-file.ts';
+import { commandsIn, isPlugin, pluginText } from './plugin.ts';
+
+export const settings: Settings = {
+  scopes: ['global', 'project'],
+  installed: { programs: ['opencode'], folders: places => [userFolder(places)] },
+  // The plugin starts them, as Node does: by sh, and by cmd on Windows.
+  runs: { posix: 'sh', windows: 'cmd' },
+  files: (scope, places) => [
+    wholeFile({
+      path: fileOf(scope, places),
+      text: pluginText,
+      isOurs: isPlugin,
+      entries: source => commandsIn(source).filter(({ command: { posix, windows } }) => isOurCommand(posix ?? windows)),
+    }),
+  ],
+  afterwards:
+    'Restart OpenCode, its background server too. Plugins of a project are run for whoever opens it with OpenCode.',
+  proof: (session, directory) => ({
+    event: 'session.created',
+    payload: {
+      type: 'session.created',
+      properties: { sessionID: `ses_${session}`, info: { id: `ses_${session}`, directory, version: '1.18.18' } },
+      session_id: `ses_${session}`,
+      directory,
+      opencode_version: '1.18.18',
+    },
+  }),
+};
+
+const userFolder = ({ home, env }: Places): string =>
+  env.OPENCODE_CONFIG_DIR || join(env.XDG_CONFIG_HOME || join(home, '.config'), 'opencode');
+
+const fileOf = (scope: Scope, places: Places): string =>
+  join(scope === 'global' ? userFolder(places) : join(places.project, '.opencode'), 'plugins', 'otel-hooks.js');
