@@ -20,7 +20,7 @@ const hashes = /^node:crypto$/;
 const rooms: Readonly<Record<string, Room>> = {
   lib: { sees: [], packages: [node] },
   event: { sees: ['lib'], packages: [], pure: true },
-  agents: { sees: ['lib', 'event'], packages: [/^jsonc-parser$/, /^node:path$/], pure: true },
+  agents: { sees: ['lib', 'event'], packages: [/^(jsonc-parser|smol-toml)$/, /^node:path$/], pure: true },
   standards: { sees: ['lib', 'event'], packages: [/^zod$/], pure: true },
   enrich: { sees: ['lib', 'event'], packages: [hashes], pure: true },
   assemble: { sees: ['lib', 'event'], packages: [], pure: true },
