@@ -34,6 +34,8 @@ export type Reading = Body & {
   facts?: Partial<Omit<Facts, 'v' | 'seq' | 'time'>> | undefined;
   actor?: 'user' | 'ai_agent' | 'system' | undefined;
   mode?: AgentMode | undefined;
+  /** What an action gave back, as the agent has it; looked at only where results were asked for. */
+  output?: unknown;
   /** Set when the event is a subagent's: its native id. */
   subagent?: string | undefined;
   /** The agent's own time of the event, where it states one (Unix ms). */

@@ -25,6 +25,7 @@ import {
   type TimeSource,
 } from '../event/event.ts';
 import type { Fragment } from '../hook/fragment.ts';
+import { fitted } from '../lib/fitted.ts';
 import { hexDigest, hexDigestOf, keyedHash, uuidOf } from '../lib/hash.ts';
 import { isFields, own } from '../lib/read.ts';
 import { UUID } from '../standards/agent-hooks/schema.ts';
@@ -546,13 +547,24 @@ function identify(state: SessionState, reading: Reading, at: Circumstances): Eve
 }
 
 function keepContent(reading: Reading, redacted: Body, facts: Facts, keep: Keeper, { hash, cwd }: Circumstances): Body {
-  const kept = withContent(redacted, reading, keep, hash);
+  const kept = withContent(redacted, keep.modes.results === 'off' ? reading : withOutput(reading), keep, hash);
   facts.path = kept.facts.path;
   facts.command = kept.facts.command;
   if (redacted.event_type === 'Session.Start') facts.cwd = saidAs(keep.modes.paths, cwd, keep);
   if (Object.keys(kept.facts.content).length > 0) facts.content = { ...facts.content, ...kept.facts.content };
   return kept.body;
 }
+
+/** What an action gave back as the text that Agent Hooks has a place for. */
+function withOutput(reading: Reading): Body {
+  if (reading.output === undefined || reading.event_type !== 'Action.After') return reading;
+  const { action } = reading.data;
+  const { output } = reading;
+  const text = typeof output === 'string' ? output : JSON.stringify(fitted(output, { bytes: LONGEST_OUTPUT }));
+  return { ...reading, data: { ...reading.data, action: { ...action, result: { ...action.result, output: text } } } };
+}
+
+const LONGEST_OUTPUT = 262_144;
 
 /** Where a key was set, hashes of several machines can be compared. */
 function hashOf({ pinned: { content } }: SessionState, hash: Hash): Hash {

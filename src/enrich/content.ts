@@ -77,7 +77,9 @@ export function withContent(redacted: Body, from: Body, keeper: Keeper, hash: Ha
   if ('decision' in from.data) reasoned(body, from.data.decision, reason => say('response', reason));
   if ('action' in from.data && from.data.action !== undefined && 'action' in body.data && body.data.action) {
     body.data.action = actionWith(body.data.action, from.data.action, keeper);
-    const { name, input } = from.data.action;
+    const { name, input, result } = from.data.action;
+    if (modes.results === 'hash' && result?.output !== undefined)
+      facts.content.output = { length: result.output.length, hash: hash(result.output) };
     note('path', 'paths', firstText(input, pathFields));
     note('command', 'commands', name === 'shell' ? commandOf(input) : undefined);
   }

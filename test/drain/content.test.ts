@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
 import { type ContentMode, contentClasses, type Keeper, type Modes } from '../../src/enrich/content.ts';
 import { withoutSecretsOf } from '../../src/enrich/secrets.ts';
+import { isFields } from '../../src/lib/read.ts';
 import { validateAgentHooks } from '../../src/standards/agent-hooks/validate.ts';
 import { encode } from '../../src/telemetry/batch.ts';
 import { mapRecord } from '../../src/telemetry/logs.ts';
@@ -119,6 +120,25 @@ const session = [
 const modesWith = (modes: Partial<Modes>): Keeper => ({
   ...keeperIn('off'),
   modes: { ...keeperIn('off').modes, ...modes },
+});
+
+it('what actions gave back is read of every agent that tells it', () => {
+  const silent = agents.filter(({ id }) =>
+    samplesOf(id).every(({ payload }) =>
+      play([{ atMs: START_MS, payload, header: { tool: id } }], false, undefined, keeperIn('full')).events.every(
+        event =>
+          !(
+            'action' in event.data &&
+            isFields(event.data.action) &&
+            isFields(event.data.action.result) &&
+            'output' in event.data.action.result &&
+            event.data.action.result.output !== undefined
+          ),
+      ),
+    ),
+  );
+  // Its hooks say that a step is over, and how it failed.
+  expect(silent.map(({ id }) => id)).toEqual(['antigravity']);
 });
 
 describe('content that was asked for', () => {

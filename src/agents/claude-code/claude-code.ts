@@ -83,6 +83,7 @@ const events: Record<string, HookEvent> = {
         event_type: 'Action.After',
         key: call,
         data: { action: { name: actionName(fields), input: fieldsOf(fields.tool_input), result: { success: true } } },
+        output: fields.tool_response,
         facts: {
           ...factsOf(fields),
           ...toolFacts(fields),

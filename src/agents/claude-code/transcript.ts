@@ -402,6 +402,7 @@ function result(block: Fields, call: string, row: Fields, at: Place): Told[] {
         },
         decision: denial === undefined ? undefined : { outcome: 'deny' },
       },
+      output: block.content,
       facts: {
         ...toolFacts(fields),
         call,

@@ -79,6 +79,7 @@ const after: HookEvent = {
           result: known ? { success: !failed, error_message: failed ? errorText(result.error) : undefined } : undefined,
         },
       },
+      output: result.output ?? legacy.result,
       facts: {
         call,
         tool: use.tool,

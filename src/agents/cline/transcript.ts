@@ -125,6 +125,7 @@ function result(block: Fields, atMs: number | undefined, calls: Calls): Told[] {
       atMs,
       actor: 'ai_agent',
       data: { action: { name: action, result: { success: !failed } } },
+      output: block.content,
       facts: { call, tool, mcp, error_type: failed ? 'tool_error' : undefined },
     },
   ];

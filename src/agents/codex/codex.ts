@@ -72,6 +72,7 @@ const events: Record<string, HookEvent> = {
           event_type: 'Action.After',
           key: call,
           data: { action: { name: actionName(toolOf(fields)), input: fieldsOf(fields.tool_input), result } },
+          output: fields.tool_response,
           facts: {
             ...factsOf(fields),
             ...toolFacts(toolOf(fields)),

@@ -94,6 +94,7 @@ const afterAction: HookEvent = {
           action: { name: action, input, result: denied ? undefined : { success, exit_code: exitCode } },
           decision: denied ? { outcome: 'deny' } : undefined,
         },
+        output: result.textResultForLlm ?? result.text_result_for_llm ?? fields.tool_response,
         facts: {
           ...facts,
           call,

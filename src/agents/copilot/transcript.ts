@@ -271,6 +271,7 @@ function callEnded(row: Row): Told[] {
         },
         decision: denial && { outcome: 'deny' },
       },
+      output: result.content,
       facts: {
         ...facts,
         call,

@@ -99,6 +99,7 @@ const events: Record<string, HookEvent> = {
                 result: { success: true, exit_code: number(inputOf(fields.tool_output).exitCode) },
               },
             },
+            output: fields.tool_output,
             facts: {
               ...callFacts(fields, call, memory),
               call,

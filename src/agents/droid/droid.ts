@@ -74,6 +74,7 @@ const events: Record<string, HookEvent> = {
         event_type: 'Action.After',
         key: call,
         data: { action: { name: actionName(tool), input, result: { success, exit_code: exitCode } } },
+        output: fields.tool_response,
         facts: {
           ...toolFacts(tool),
           call,

@@ -96,6 +96,7 @@ function result(block: Fields, atMs: number | undefined, memory: Memory): Told[]
       atMs,
       actor: 'ai_agent',
       data: { action: { name: actionName(tool), result: { success } } },
+      output: block.content,
       facts: { ...toolFacts(tool), call, error_type: success ? undefined : 'tool_error' },
     },
   ];

@@ -92,6 +92,7 @@ const events: Record<string, HookEvent> = {
             result: { success: !failed, exit_code: exitCode, error_message: text(error?.message) },
           },
         },
+        output: fieldsOf(fields.tool_response).llmContent,
         facts: {
           ...toolFacts(fields),
           call,

@@ -299,6 +299,7 @@ function called(call: Fields, answeredMs: number | undefined, memory: Memory, fi
       event_type: 'Action.After',
       key: id,
       unless: 'hooked',
+      output: outputOf(call),
       data: { action: { name, input, result: success === undefined ? undefined : { success, exit_code: exitCode } } },
       facts: {
         ...facts,

@@ -69,6 +69,7 @@ const after: HookEvent = {
             result: success === undefined ? undefined : { success, exit_code: exitCode },
           },
         },
+        output: fields.tool_response,
         facts: {
           ...toolFacts(toolName(fields)),
           call,

@@ -126,6 +126,7 @@ function returned(result: Fields, memory: Memory): Told[] {
           result: success === undefined ? undefined : { success, exit_code: exitCode },
         },
       },
+      output: result.content,
       facts: {
         ...toolFacts(tool),
         call,

@@ -75,6 +75,7 @@ export function actionsOf(part: Fields, waitedMs: number): Reading[] {
     data: {
       action: { name, input, result: { success: !failed, exit_code: exitCode, error_message: text(state.error) } },
     },
+    output: state.output,
     facts: {
       ...facts,
       duration_ms: Math.max(0, endMs - startMs - waitedMs),

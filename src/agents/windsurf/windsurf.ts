@@ -55,6 +55,7 @@ const after = (family: Family, success: (info: Fields) => boolean | undefined): 
         event_type: 'Action.After',
         key: call,
         data: { action: { name, input, result: succeeded === undefined ? {} : { success: succeeded } } },
+        output: infoOf(fields).mcp_result,
         facts: { tool, mcp, call, error_type: succeeded === false ? 'tool_error' : undefined },
       }),
     ];
