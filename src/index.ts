@@ -1,4 +1,17 @@
-/** The public door: the model of Agent Hooks events, and the validator. */
+/** The public door: the model of Agent Hooks events, the validator, and the bridge into an application's own SDK. */
+export {
+  type About,
+  type Bridge,
+  type BridgeBooks,
+  type BridgeLoggerProvider,
+  type BridgeMeterProvider,
+  type BridgeOptions,
+  type BridgeSpan,
+  type BridgeSpanExporter,
+  type BridgeSpanProcessor,
+  createBridge,
+  type Handled,
+} from './bridge.ts';
 export {
   type Body,
   type DataOf,

@@ -322,7 +322,7 @@ function samplerOf(values: Values): Sampler {
   return { kind: 'always_on', ratio: 1 };
 }
 
-function limitsOf(values: Values): Limits {
+export function limitsOf(values: Values): Limits {
   const count = values['limits.attribute_count'] ?? 128;
   const length = values['limits.attribute_value_length'];
   return {

@@ -1,0 +1,217 @@
+/** Hooks through an application's own SDK: on the wire is what otel-hooks itself would send. */
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { OTLPTraceExporter as ProtobufExporter } from '@opentelemetry/exporter-trace-otlp-proto';
+import { InMemoryLogRecordExporter, LoggerProvider, SimpleLogRecordProcessor } from '@opentelemetry/sdk-logs';
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics';
+import { BatchSpanProcessor, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-node';
+import { expect, test } from 'vitest';
+import { createBridge } from '../src/index.ts';
+import { decodeRequest, type JsonObject } from '../src/ship/otlp-decode.ts';
+import { addTo, incrementsOf, noMetrics } from '../src/telemetry/metrics.ts';
+import { writeSpans } from '../src/telemetry/otlp-writer.ts';
+import { resourceAttributes, resourceOf } from '../src/telemetry/resource.ts';
+import { mapSpan } from '../src/telemetry/spans.ts';
+import { limits, play, START_MS, type Told } from './play.ts';
+
+const session = { session_id: 's-1', transcript_path: '/home/dev/.claude/projects/x/s-1.jsonl', cwd: '/x' };
+const hook = (second: number, name: string, fields: object = {}): Told => ({
+  atMs: START_MS + second * 1000,
+  payload: { ...session, hook_event_name: name, ...fields },
+});
+const bash = { prompt_id: 'p1', tool_name: 'Bash', tool_use_id: 'c1', tool_input: { command: 'ls' } };
+const hooks = [
+  hook(0, 'SessionStart', { source: 'startup' }),
+  hook(1, 'UserPromptSubmit', { prompt_id: 'p1', prompt: 'secret words' }),
+  hook(2, 'PreToolUse', bash),
+  hook(3, 'PostToolUseFailure', { ...bash, error: 'Exit code 2', duration_ms: 400 }),
+  hook(4, 'Stop', { prompt_id: 'p1' }),
+  hook(5, 'SessionEnd', { reason: 'other' }),
+  hook(6, 'SessionStart', { source: 'resume' }),
+  hook(7, 'SessionEnd', { reason: 'other' }),
+];
+const installation = 'a machine';
+
+/** What otel-hooks would send for them, in one body. */
+function ours(): JsonObject[] {
+  const agent = 'claude-code';
+  const resource = resourceOf(resourceAttributes({ agent, serviceName: undefined, attributes: {}, installation }));
+  const facts = { agent, session: 's-1', provider: 'anthropic', denyAsError: false, limits };
+  const spans = play(hooks).spans.map(span => mapSpan(span, facts, resource));
+  return whole(decodeRequest('traces', writeSpans(spans) ?? new Uint8Array()) ?? {});
+}
+
+type Items = JsonObject[];
+
+/** Each span with its resource and scope, as one text with its parts in order. */
+function whole(body: JsonObject): Items {
+  return (body.resourceSpans as Items).flatMap(({ resource, scopeSpans }) =>
+    (scopeSpans as Items).flatMap(({ scope, spans }) =>
+      (spans as Items).map(span => said({ resource, scope, span }) as JsonObject),
+    ),
+  );
+}
+
+/** Empty lists, zero counts and flags that one encoder writes out and another leaves away say the same. */
+function said(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(said);
+  if (typeof value !== 'object' || value === null) return value;
+  const kept = Object.entries(value)
+    .filter(([name]) => name !== 'flags' && !name.startsWith('dropped') && name !== 'traceState')
+    .map(([name, part]) => [name, name === 'intValue' ? String(part) : said(part)] as const)
+    .filter(([, part]) => part !== '' && JSON.stringify(part) !== '{"code":0}' && !isNothing(part))
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(kept);
+}
+
+const isNothing = (part: unknown): boolean =>
+  typeof part === 'object' && part !== null && Object.keys(part).length === 0;
+
+async function receiver(): Promise<{ url: string; spans(): Items; close(): void }> {
+  const found: Items = [];
+  const server = createServer((request, answer) => {
+    const parts: Buffer[] = [];
+    request.on('data', part => parts.push(part as Buffer));
+    request.on('end', () => {
+      const bytes = Buffer.concat(parts);
+      const isJson = request.headers['content-type'] === 'application/json';
+      found.push(
+        ...whole(isJson ? (JSON.parse(bytes.toString()) as JsonObject) : (decodeRequest('traces', bytes) ?? {})),
+      );
+      answer.writeHead(200, { 'content-type': request.headers['content-type'] }).end(isJson ? '{}' : '');
+    });
+  });
+  await new Promise<void>(listening => server.listen(0, '127.0.0.1', listening));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/traces`;
+  return { url, spans: () => found, close: () => server.close() };
+}
+
+const feed = (bridge: ReturnType<typeof createBridge>): void => {
+  for (const { payload, atMs } of hooks) expect(bridge.handle(payload, { atMs })).toEqual({ fate: 'journaled' });
+};
+
+const inOrder = (spans: Items): string[] => spans.map(span => JSON.stringify(span)).sort();
+
+test('spans through processors and exporters of an SDK are on the wire what otel-hooks sends', async () => {
+  const ways = {
+    'a batch processor, JSON': (url: string) => ({
+      spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter({ url }))],
+    }),
+    'a simple processor, protobuf': (url: string) => ({
+      spanProcessors: [new SimpleSpanProcessor(new ProtobufExporter({ url }))],
+    }),
+    'an exporter alone': (url: string) => ({ spanExporters: [new ProtobufExporter({ url })] }),
+  };
+  for (const [name, way] of Object.entries(ways)) {
+    const { url, spans, close } = await receiver();
+    const bridge = createBridge({ ...way(url), installation });
+    feed(bridge);
+    await bridge.shutdown();
+    close();
+    expect(inOrder(spans()), name).toEqual(inOrder(ours()));
+    expect(bridge.books()).toMatchObject({ received: 8, journaled: 8, spans: 4, failed: 0, dropped: 0 });
+  }
+});
+
+test('a journal gives the same spans, and a session that goes on is ended by shutdown as abandoned', async () => {
+  const exporter = new InMemorySpanExporter();
+  const bridge = createBridge({ spanExporters: [exporter], installation });
+  const { events, spans } = play(hooks);
+  bridge.journal(`${events.map(event => JSON.stringify(event)).join('\n')}\nnot a line\n`);
+  expect(
+    bridge.handle({ ...session, session_id: 's-2', hook_event_name: 'SessionStart', source: 'startup' }).fate,
+  ).toBe('journaled');
+  await bridge.shutdown();
+  const [last, ...rest] = exporter.getFinishedSpans().toReversed();
+  expect(rest.length).toBe(spans.length);
+  expect(new Set(rest.map(({ name }) => name))).toEqual(
+    new Set(['session claude-code', 'invoke_agent claude-code', 'execute_tool Bash']),
+  );
+  expect(last?.attributes).toMatchObject({ 'session.id': 's-2', 'error.type': 'abandoned' });
+  expect(bridge.books().rejected).toBe(1);
+});
+
+test('records and measurements go to the providers that are there', async () => {
+  const records = new InMemoryLogRecordExporter();
+  const loggerProvider = new LoggerProvider({ processors: [new SimpleLogRecordProcessor({ exporter: records })] });
+  const points = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
+  const reader = new PeriodicExportingMetricReader({ exporter: points, exportIntervalMillis: 3_600_000 });
+  const meterProvider = new MeterProvider({ readers: [reader] });
+  const bridge = createBridge({ loggerProvider, meterProvider });
+  feed(bridge);
+  await bridge.shutdown();
+  const played = play(hooks);
+  const found = records.getFinishedLogRecords();
+  expect(found.map(({ eventName }) => eventName)).toEqual(
+    played.records.map(({ event }) => `agent_hooks.${event.event_type.toLowerCase()}`),
+  );
+  expect(found.every(({ spanContext }) => /^[0-9a-f]{32}$/.test(spanContext?.traceId ?? ''))).toBe(true);
+  expect(JSON.stringify(found.map(({ body, attributes }) => [body, attributes]))).not.toContain('secret words');
+
+  await reader.forceFlush();
+  const told = points
+    .getMetrics()
+    .flatMap(({ scopeMetrics }) =>
+      scopeMetrics.flatMap(({ metrics }) => metrics.map(({ descriptor }) => descriptor.name)),
+    );
+  const state = noMetrics();
+  const increments = incrementsOf(played.events, played.spans, 'claude-code', () => true, 'anthropic');
+  addTo(state, {}, increments, 0);
+  expect(new Set(told).size).toBe(new Set(increments.map(({ metric }) => metric)).size);
+  await meterProvider.shutdown();
+});
+
+test('more spans at once than its queue holds: an SDK that drops what its queue cannot hold is waited for', async () => {
+  const exporter = new InMemorySpanExporter();
+  const bridge = createBridge({ spanProcessors: [new BatchSpanProcessor(exporter)] });
+  for (let i = 0; i < 2_200; i += 1) {
+    const one = { ...session, session_id: `s-${i}` };
+    bridge.handle({ ...one, hook_event_name: 'SessionStart', source: 'startup' }, { tool: 'claude-code' });
+    bridge.handle({ ...one, hook_event_name: 'SessionEnd', reason: 'other' }, { tool: 'claude-code' });
+  }
+  await bridge.flush();
+  expect(exporter.getFinishedSpans().length).toBe(2_200);
+  await bridge.shutdown();
+});
+
+test('what cannot be read is answered, and an exporter that fails is told of by flush', async () => {
+  const exporter = {
+    export: (_spans: object[], done: (result: { code: number; error?: Error }) => void) =>
+      done({ code: 1, error: new Error('no room') }),
+  };
+  const bridge = createBridge({ spanExporters: [exporter] });
+  expect(bridge.handle('{')).toMatchObject({ fate: 'rejected' });
+  feed(bridge);
+  expect(bridge.handle(hooks[2]?.payload ?? '').fate).toBe('duplicate');
+  await expect(bridge.flush()).rejects.toThrow('no room');
+  await expect(bridge.flush()).resolves.toBeUndefined();
+  expect(bridge.books().failed).toBe(4);
+});
+
+test('the example of docs/library.md runs as it stands there', async () => {
+  const example = join(import.meta.dirname, 'example.mjs');
+  const text = readFileSync(example, 'utf8');
+  expect(readFileSync(join(import.meta.dirname, '..', 'docs', 'library.md'), 'utf8')).toContain(text);
+  const { url, spans, close } = await receiver();
+  const env = { ...process.env, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: url };
+  const child = spawn(process.execPath, [example], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  let printed = '';
+  child.stdout.on('data', part => {
+    printed += String(part);
+  });
+  const code = await new Promise(done => child.on('close', done));
+  close();
+  expect(code).toBe(0);
+  expect(printed).toBe('6 events, 3 spans\n');
+  const names = spans().map(({ span }) => (span as JsonObject).name);
+  expect(names).toEqual(['execute_tool Bash', 'invoke_agent claude-code', 'session claude-code']);
+});

@@ -1,0 +1,24 @@
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { BatchSpanProcessor } from '@opentelemetry/sdk-trace-node';
+import { createBridge } from 'otel-hooks';
+
+const bridge = createBridge({
+  spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
+});
+
+// As they come from the agent's hooks, each with the session that it belongs to.
+const session = { session_id: 'c0ffee00-1111-4222-8333-444455556666', cwd: '/home/dev/shop' };
+const bash = { tool_name: 'Bash', tool_use_id: 'toolu_1', tool_input: { command: 'npm test' } };
+const payloads = [
+  { hook_event_name: 'SessionStart', source: 'startup' },
+  { hook_event_name: 'UserPromptSubmit', prompt_id: 'p1', prompt: 'do the tests pass?' },
+  { hook_event_name: 'PreToolUse', prompt_id: 'p1', ...bash },
+  { hook_event_name: 'PostToolUse', prompt_id: 'p1', ...bash, tool_response: {}, duration_ms: 1200 },
+  { hook_event_name: 'Stop', prompt_id: 'p1' },
+  { hook_event_name: 'SessionEnd', reason: 'other' },
+];
+for (const payload of payloads) bridge.handle({ ...session, ...payload }, { tool: 'claude-code' });
+
+await bridge.shutdown();
+const { journaled, spans } = bridge.books();
+console.log(`${journaled} events, ${spans} spans`);
