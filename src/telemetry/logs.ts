@@ -5,9 +5,10 @@ import type { Resource } from '@opentelemetry/resources';
 import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
 import type { FinishedRecord } from '../assemble/finished.ts';
 import { type Event, type EventType, type Facts, factsOf, isVendor } from '../event/event.ts';
-import { clean, cleanText } from './clean.ts';
+import { clean } from './clean.ts';
 import { contentAttributes, contentValues, userAttributes } from './content.ts';
 import { spanIdOf, subMillisecondNanos } from './ids.ts';
+import { lineOf } from './line.ts';
 import { development, eventNameOf, ours, stable } from './names.ts';
 import { instrumentationScope } from './resource.ts';
 import { type SpanContextFacts, wireTraceId } from './spans.ts';
@@ -264,52 +265,3 @@ function levelOf(event: Event, facts: Partial<Facts>): Level {
   if (event.event_type === 'Policy.Violation' && event.risk?.level === 'critical') return 'ERROR';
   return severities[event.event_type] ?? 'INFO';
 }
-
-/** What an operator reads. Ends in the first digits of the event's id, since back ends fold equal lines of one instant. */
-function lineOf(event: Event, facts: Partial<Facts>): string {
-  const words: (string | number | undefined)[] = [event.event_type];
-  if (!isVendor(event)) {
-    switch (event.event_type) {
-      case 'Action.Before':
-      case 'Action.After':
-        words.push(facts.tool ?? event.data.action.name, facts.executable, event.data.decision?.outcome);
-        if (event.event_type === 'Action.After')
-          words.push(outcomeWord(event.data.action.result?.success), facts.error_type);
-        if (facts.duration_ms !== undefined) words.push(`${facts.duration_ms}ms`);
-        break;
-      case 'Agent.Decision':
-        words.push(event.data.decision?.outcome, facts.tool);
-        break;
-      case 'Agent.Notification':
-        words.push(event.data.type, facts.tool);
-        break;
-      case 'Context.Compaction':
-        words.push(event.data.trigger, facts.phase);
-        break;
-      case 'Session.Start':
-        words.push(event.data.start_reason, facts.agent);
-        break;
-      case 'Session.End':
-      case 'Session.Abort':
-        words.push(event.data.end_reason, facts.agent);
-        break;
-      case 'Model.Responded':
-        words.push(event.data.model_id ?? facts.model);
-        break;
-      case 'Model.Failed':
-      case 'Agent.Error':
-        words.push(facts.error_type);
-        break;
-      case 'Policy.Blocked':
-        words.push(event.data.policy_name, facts.tool);
-        break;
-      default:
-        break;
-    }
-  }
-  words.push(event.event_id.slice(0, 8));
-  return cleanText(words.filter(word => word !== undefined && word !== '').join(' '), 1_024);
-}
-
-const outcomeWord = (success: boolean | undefined): string | undefined =>
-  success === undefined ? undefined : success ? 'ok' : 'failed';

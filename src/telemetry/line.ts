@@ -1,0 +1,104 @@
+/** The one line of a record that an operator reads: what happened, to what, how it ended, who decided, how risky it was. */
+import { type DataOf, type Event, type EventType, type Facts, isVendor } from '../event/event.ts';
+import { cleanText } from './clean.ts';
+
+type Words = readonly (string | number | undefined)[];
+
+const LONGEST = 1_024;
+
+/** Ends in the first digits of the event's id, since back ends fold equal lines of one instant. */
+export function lineOf(event: Event, facts: Partial<Facts>): string {
+  const words: Words = [
+    event.event_type,
+    ...(isVendor(event) ? [] : wordsOf(event, facts)),
+    ...(event.parent_session_id === undefined ? [] : ['by subagent', facts.agent]),
+    ...riskOf(event),
+    event.event_id.slice(0, 8),
+  ];
+  const line = words.filter(word => word !== undefined && word !== '').join(' ');
+  return cleanText(line.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' '), LONGEST);
+}
+
+function wordsOf<T extends EventType>(event: Event & { event_type: T }, facts: Partial<Facts>): Words {
+  // The table's row of a type takes the data of that type; a later version of the standard may bring others.
+  const says = table[event.event_type] as ((data: unknown, facts: Partial<Facts>) => Words) | undefined;
+  return says?.(event.data, facts) ?? [];
+}
+
+const table: { readonly [T in EventType]: (data: DataOf<T>, facts: Partial<Facts>) => Words } = {
+  'Session.Start': (data, facts) => [data.start_reason, facts.model],
+  'Session.End': data => [data.end_reason, ...counted(data.usage?.total_tokens, 'tokens')],
+  'Session.Abort': data => [data.end_reason],
+  'Prompt.Submitted': (data, facts) => [
+    ...counted(data.prompt_length, 'characters'),
+    ...decidedBy(data.decision?.outcome, facts),
+  ],
+  'Agent.Plan.Start': data => [data.plan_type, ...counted(data.step_count, 'steps')],
+  'Agent.Plan.End': data => [data.plan_type, ...counted(data.step_count, 'steps')],
+  'Agent.Decision': (data, facts) => [
+    facts.tool ?? data.action_name,
+    facts.executable,
+    ...decidedBy(data.decision?.outcome, facts),
+  ],
+  'Agent.Response': (data, facts) => [
+    ...counted(data.response_length, 'characters'),
+    facts.interrupted ? 'interrupted' : undefined,
+    data.final === false ? 'not final' : undefined,
+    facts.error_type,
+  ],
+  'Model.Requested': (data, facts) => [data.model_id ?? facts.model],
+  'Model.Responded': (data, facts) => [
+    data.model_id ?? facts.model,
+    ...counted(data.input_tokens, 'in'),
+    ...counted(data.output_tokens, 'out'),
+    facts.finish,
+  ],
+  'Model.Failed': (data, facts) => [data.model_id ?? facts.model, facts.error_type ?? data.error_type],
+  'Action.Before': (data, facts) => [...acted(data.action.name, facts), ...decidedBy(data.decision?.outcome, facts)],
+  'Action.After': (data, facts) => [
+    ...acted(data.action.name, facts),
+    ...decidedBy(data.decision?.outcome, facts),
+    outcomeWord(data.action.result?.success),
+    facts.error_type === 'exit_code' ? undefined : facts.error_type,
+    ...exited(data.action.result?.exit_code ?? facts.exit_code),
+    facts.duration_ms === undefined ? undefined : `${facts.duration_ms}ms`,
+  ],
+  'Retry.Triggered': (data, facts) => [data.action_name, ...labelled('attempt', data.attempt), facts.error_type],
+  'Retry.Loop.Detected': data => [data.action_name, ...counted(data.iteration_count, 'times')],
+  'Retry.Loop.Aborted': data => [data.action_name, ...counted(data.iteration_count, 'times')],
+  'Context.UntilCompaction': data => [
+    data.percentage_used === undefined ? undefined : `${Math.round(data.percentage_used)}%`,
+    ...(data.tokens_used === undefined || data.tokens_limit === undefined
+      ? []
+      : [`${data.tokens_used} of ${data.tokens_limit} tokens`]),
+  ],
+  'Context.Compaction': (data, facts) => [data.trigger, facts.phase, ...counted(data.tokens_removed, 'tokens removed')],
+  'Policy.Violation': (data, facts) => [data.policy_name, data.rule, facts.tool ?? data.action?.name],
+  'Policy.Blocked': (data, facts) => [data.policy_name, data.rule, facts.tool ?? data.action?.name],
+  'Policy.Override': (data, facts) => [data.policy_name, data.rule, facts.tool ?? data.action?.name],
+  'Agent.Notification': (data, facts) => [data.type, facts.tool],
+  'Agent.Error': (data, facts) => [facts.error_type ?? data.error_type, ...labelled('in', data.origin_event)],
+};
+
+const acted = (name: string | undefined, facts: Partial<Facts>): Words => [
+  facts.tool ?? name,
+  facts.executable,
+  ...labelled('of', facts.mcp?.server),
+];
+
+const decidedBy = (outcome: string | undefined, { decision }: Partial<Facts>): Words =>
+  outcome === undefined
+    ? []
+    : [outcome, ...labelled('by', decision?.source === 'unknown' ? undefined : decision?.source)];
+
+const outcomeWord = (success: boolean | undefined): string | undefined =>
+  success === undefined ? undefined : success ? 'ok' : 'failed';
+
+const exited = (code: number | undefined): Words => (code === undefined || code === 0 ? [] : ['exit', code]);
+
+const counted = (count: number | undefined, of: string): Words => (count === undefined ? [] : [count, of]);
+const labelled = (label: string, value: string | number | undefined): Words =>
+  value === undefined ? [] : [label, value];
+
+const riskOf = ({ risk }: Event): Words =>
+  risk?.level === undefined || risk.level === 'low' ? [] : [`risk ${risk.level}`, ...(risk.factors ?? []).slice(0, 4)];
