@@ -6,6 +6,7 @@ import { loadConfig } from './config/files.ts';
 import type { Opening } from './drain/drain.ts';
 import type { ContentSettings, Pinned } from './drain/session.ts';
 import { type ContentMode, saidAs } from './enrich/content.ts';
+import { usualLoops } from './enrich/watch.ts';
 import type { Fragment } from './hook/fragment.ts';
 import { keyedHash } from './lib/hash.ts';
 import { contentSettings, keeperOf } from './own-content.ts';
@@ -74,6 +75,19 @@ export function pin(opening: Opening, fragment: Pick<Fragment, 'header'>, where:
       ...(cost === undefined ? {} : { cost }),
       ...(content.settings === undefined ? {} : { content: content.settings }),
       ...(user === undefined ? {} : { user }),
+      watch: {
+        loops: {
+          failing: values['loops.failing'] ?? usualLoops.failing,
+          unchanged: values['loops.unchanged'] ?? usualLoops.unchanged,
+          minutes: values['loops.minutes'] ?? usualLoops.minutes,
+        },
+        budget: {
+          sessionTokens: values['budget.session_tokens'],
+          turnTokens: values['budget.turn_tokens'],
+          sessionUsd: values['budget.session_usd'],
+          turnUsd: values['budget.turn_usd'],
+        },
+      },
     },
     destinations,
     problems: [

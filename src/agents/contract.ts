@@ -34,7 +34,7 @@ export type Reading = Body & {
   facts?: Partial<Omit<Facts, 'v' | 'seq' | 'time'>> | undefined;
   actor?: 'user' | 'ai_agent' | 'system' | undefined;
   mode?: AgentMode | undefined;
-  /** What an action gave back, as the agent has it; looked at only where results were asked for. */
+  /** What an action gave back, as the agent has it: kept only where results were asked for; whether two are equal is asked always. */
   output?: unknown;
   /** Set when the event is a subagent's: its native id. */
   subagent?: string | undefined;

@@ -27,11 +27,15 @@ export function closeCall(call: Call, memory: Memory, otherwise?: 'oldest of its
     call.id ??
     oldest(memory, known => known === entry) ??
     (otherwise && oldest(memory, known => toolOf(known) === toolOf(entry)));
-  if (id !== undefined) {
-    memory.forget('open', id);
-    memory.forget('asked', id);
-  }
+  if (id !== undefined) memory.forget('open', id);
   return id;
+}
+
+/** Was a person asked about the call that ends here? */
+export function wasAsked(call: string | undefined, memory: Memory): boolean {
+  if (call === undefined || memory.recall('asked', call) === undefined) return false;
+  memory.forget('asked', call);
+  return true;
 }
 
 /** The open call that a person is asked about, each once: the one that looks like this, or the oldest of these tools. */

@@ -279,6 +279,8 @@ function closeSegment(state: FoldState, at: At, endReason: string, errorType: st
       subagents: segment.subagents,
       denied: segment.denied,
       failed: segment.failed,
+      loops: segment.loops,
+      budget: segment.budget,
       usage: segment.usage,
       complete: true,
       stated: statedBy(at),
@@ -480,6 +482,9 @@ function closeTurn(
       usage: turn.usage,
       complete: true,
       waitMs: turn.waitMs,
+      retries: turn.retries,
+      loop: turn.loop,
+      budget: turn.budget,
       decision:
         outcome === 'denied'
           ? { outcome: 'deny', source: at.facts.decision?.source ?? 'unknown', basis: 'observed' }
@@ -775,8 +780,9 @@ function afterAction(state: FoldState, at: At, data: DataOf<'Action.After'>): vo
   if (action.mcpServer === undefined || action.mcpServer === 'unknown')
     action.mcpServer = facts.mcp?.server ?? action.mcpServer;
   action.risk = higher(action.risk, at.event.risk);
-  const denied = data.decision?.outcome === 'deny';
-  if (denied) action.decision = decisionOf('deny', facts);
+  const said = decisionOf(data.decision?.outcome, facts);
+  // What the agent said before is not undone by what only follows from how the call ended.
+  if (said && (said.basis === 'observed' || action.decision?.outcome !== said.outcome)) action.decision = said;
   const launched = facts.launches?.id;
   if (launched !== undefined && facts.call !== undefined)
     linkLaunch(state, at, facts.call, launched, facts.launches?.agent, action);
@@ -874,7 +880,7 @@ function closeAction(state: FoldState, at: At, call: string, action: OpenAction,
   const { outcome, endMs, durationMs } = closing;
   const native = durationMs !== undefined && durationMs >= 0 && durationMs <= LONGEST_ACTION_MS;
   const startMs = native ? endMs - durationMs : action.beforeMs;
-  let waitMs: number | undefined;
+  let waitMs = action.askedMs === undefined ? undefined : waitedFor(action.askedMs, action, closing);
   if (action.askedMs !== undefined && (outcome === 'success' || outcome === 'failure' || outcome === 'interrupted')) {
     // A person was asked and the action ran: the person allowed it, said or not. The wait ends where the work began.
     if (action.decision?.outcome !== 'allow') action.decision = { outcome: 'allow', source: 'user', basis: 'inferred' };
@@ -936,13 +942,26 @@ function closeAction(state: FoldState, at: At, call: string, action: OpenAction,
       mcpServer: action.mcpServer,
       outcome,
       decision: action.decision,
+      askedMs: action.askedMs,
       waitMs,
+      attempt: action.attempt,
       exitCode: closing.exitCode,
       executable: action.executable,
       content: action.content,
       traceRecord: action.traceRecord ?? at.facts.trace_record,
     },
   });
+}
+
+/** How long a person took to answer, where the answer is told: for itself, or as a refusal. */
+function waitedFor(
+  askedMs: number,
+  { verdictMs, decision }: Pick<OpenAction, 'verdictMs' | 'decision'>,
+  { outcome, endMs, time }: Closing,
+): number | undefined {
+  if (decision?.source !== 'user') return undefined;
+  const answeredMs = verdictMs ?? (outcome === 'denied' && time !== undefined ? endMs : undefined);
+  return answeredMs === undefined ? undefined : Math.max(0, answeredMs - askedMs);
 }
 
 function keepLaunch(state: FoldState, call: string, action: OpenAction, endMs: number): void {
@@ -979,8 +998,10 @@ function closeActions(
 ): void {
   for (const [call, action] of Object.entries(state.actions)) {
     if (!fits(action)) continue;
-    if (action.askedMs !== undefined && wentOn) {
+    if (action.askedMs !== undefined && wentOn && action.decision?.outcome !== 'deny') {
       action.decision = { outcome: 'deny', source: 'user', basis: 'inferred' };
+      closeAction(state, at, call, action, { outcome: 'denied', endMs: action.overMs ?? endMs });
+    } else if (action.decision?.outcome === 'deny') {
       closeAction(state, at, call, action, { outcome: 'denied', endMs: action.overMs ?? endMs });
     } else if (action.overMs !== undefined) {
       closeAction(state, at, call, action, { outcome: 'unknown', endMs: action.overMs });
@@ -1030,6 +1051,7 @@ const effectOf: { [T in EventType]: Effect } = {
     const outcome = event.data.decision?.outcome;
     if (action === undefined || outcome === undefined) return;
     if (outcome === 'ask') action.askedMs ??= at.atMs;
+    else action.verdictMs = at.atMs;
     action.decision = decisionOf(outcome, at.facts);
   },
   'Agent.Response': (state, at, event) => {
@@ -1060,9 +1082,21 @@ const effectOf: { [T in EventType]: Effect } = {
   'Action.After': (state, at, event) => {
     if (event.event_type === 'Action.After') afterAction(state, at, event.data);
   },
-  'Retry.Triggered': nothing,
-  'Retry.Loop.Detected': nothing,
-  'Retry.Loop.Aborted': nothing,
+  'Retry.Triggered': (state, at, event) => {
+    if (event.event_type !== 'Retry.Triggered' || event.data.action_name === undefined) return;
+    if (state.turn) state.turn.retries = (state.turn.retries ?? 0) + 1;
+    const action = at.facts.call === undefined ? undefined : own(state.actions, at.facts.call);
+    if (action) action.attempt = event.data.attempt;
+  },
+  'Retry.Loop.Detected': (state, at) => {
+    if (state.segment) state.segment.loops = (state.segment.loops ?? 0) + 1;
+    if (state.turn) state.turn.loop ??= 'detected';
+    raiseRisk(state, at);
+  },
+  'Retry.Loop.Aborted': (state, at) => {
+    if (state.turn) state.turn.loop = 'aborted';
+    raiseRisk(state, at);
+  },
   'Context.UntilCompaction': nothing,
   'Context.Compaction': (state, at, event) => {
     state.compactions ??= {};
@@ -1072,12 +1106,40 @@ const effectOf: { [T in EventType]: Effect } = {
     const isTold = phase === 'after' && known?.phase === 'before' && known.isTold;
     put(state.compactions, event.session_id, { ms: at.atMs, phase, isTold });
   },
-  'Policy.Violation': nothing,
-  'Policy.Blocked': nothing,
-  'Policy.Override': nothing,
-  'Agent.Notification': nothing,
+  'Policy.Violation': (state, at) => {
+    const { budget } = at.facts;
+    const holders = [state.segment, budget?.of === 'turn' && isCurrent(state, at) ? state.turn : undefined];
+    if (budget) for (const holder of holders) if (holder && holder.budget !== 'exceeded') holder.budget = budget.state;
+    raiseRisk(state, at);
+  },
+  'Policy.Blocked': (state, at) => {
+    const action = at.facts.call === undefined ? undefined : own(state.actions, at.facts.call);
+    if (action === undefined) return;
+    action.decision = decisionOf('deny', { decision: { source: 'policy', basis: 'observed' }, ...at.facts });
+    action.verdictMs = at.atMs;
+    action.overMs ??= at.atMs;
+  },
+  'Policy.Override': (state, at) => {
+    const action = at.facts.call === undefined ? undefined : own(state.actions, at.facts.call);
+    if (action) action.decision = { outcome: 'allow', source: 'user', basis: 'observed' };
+  },
+  'Agent.Notification': (state, at, event) => {
+    if (event.event_type !== 'Agent.Notification' || event.data.type !== 'ToolPermission') return;
+    const action = at.facts.call === undefined ? undefined : own(state.actions, at.facts.call);
+    if (action) action.askedMs ??= at.atMs;
+  },
   'Agent.Error': nothing,
 };
+
+const isCurrent = (state: FoldState, { facts }: At): boolean =>
+  facts.turn === undefined || facts.turn === state.turn?.key;
+
+/** What is risky beside the actions themselves. */
+function raiseRisk(state: FoldState, at: At): void {
+  const { risk } = at.event;
+  if (state.turn && isCurrent(state, at)) state.turn.risk = higher(state.turn.risk, risk);
+  if (state.segment) state.segment.risk = higher(state.segment.risk, risk);
+}
 
 // ---------------------------------------------------------------- responses
 
@@ -1264,6 +1326,12 @@ function correct(state: FoldState, at: At, call: string): boolean {
   if (event.event_type === 'Action.After') {
     Object.assign(span, endOf(event.data, facts));
     span.decision = span.outcome === 'denied' ? decisionOf('deny', facts) : span.decision;
+    if (span.askedMs !== undefined && span.outcome === 'denied')
+      span.waitMs = waitedFor(
+        span.askedMs,
+        { decision: span.decision },
+        { outcome: 'denied', endMs: atMs, time: source },
+      );
     span.closedBy = event.event_id;
   } else {
     span.exitCode = facts.exit_code ?? span.exitCode;
@@ -1416,8 +1484,10 @@ function placeOf(state: FoldState, at: At): Place {
     const key = subagentKey(state, at.subagent, open?.ordinal ?? Math.max(0, runs - 1));
     return { trace: (open ? open.trace : trace) ?? mainTrace(state), key };
   }
-  if (at.late === undefined) return { trace: mainTrace(state), key: mainKey(state) };
-  const { turn } = at.late;
+  if (at.late === undefined && isCurrent(state, at)) return { trace: mainTrace(state), key: mainKey(state) };
+  // Told late, it belongs to the turn that it names.
+  const turn = at.late ? at.late.turn : state.turns.findLast(({ key }) => key === at.facts.turn);
+  if (at.late === undefined && turn === undefined) return { trace: mainTrace(state), key: mainKey(state) };
   return turn?.segment === state.segment?.number && turn
     ? { trace: turnTrace(state, turn), key: turnKey(state, turn.key, turn.ordinal) }
     : { trace: segmentTrace(state), key: sessionKey(state) };

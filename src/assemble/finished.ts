@@ -29,6 +29,9 @@ export interface FinishedDecision {
   basis: 'observed' | 'inferred';
 }
 
+export type LoopState = 'detected' | 'aborted';
+export type BudgetState = 'warning' | 'exceeded';
+
 /** Of what was said, as far as it was asked for, what a span has room for. */
 export interface SpanContent {
   prompt?: string | undefined;
@@ -104,6 +107,8 @@ export interface SessionSpan extends Common {
   subagents: number;
   denied: number;
   failed: number;
+  loops?: number | undefined;
+  budget?: BudgetState | undefined;
 }
 
 export interface TurnSpan extends Common {
@@ -120,6 +125,10 @@ export interface TurnSpan extends Common {
   denied: number;
   failed: number;
   waitMs: number;
+  /** Actions that were tried again. */
+  retries?: number | undefined;
+  loop?: LoopState | undefined;
+  budget?: BudgetState | undefined;
   decision: FinishedDecision | undefined;
 }
 
@@ -153,7 +162,10 @@ export interface ActionSpan extends Common {
   mcpServer: string | undefined;
   outcome: 'success' | 'failure' | 'denied' | 'interrupted' | 'abandoned' | 'unknown';
   decision: FinishedDecision | undefined;
+  /** When a person was asked, and for how long. */
+  askedMs?: number | undefined;
   waitMs: number | undefined;
+  attempt?: number | undefined;
   exitCode: number | undefined;
   executable: string | undefined;
   content?: SpanContent | undefined;

@@ -3,9 +3,11 @@
 import type { RiskLevel, TimeSource } from '../event/event.ts';
 import { isFields } from '../lib/read.ts';
 import type {
+  BudgetState,
   FinishedDecision,
   FinishedSpan,
   Link,
+  LoopState,
   Repository,
   SpanContent,
   SpanKey,
@@ -70,6 +72,8 @@ export interface Segment {
   denied: number;
   failed: number;
   usage: Sums;
+  loops?: number;
+  budget?: BudgetState | undefined;
   risk: OpenRisk | undefined;
   mode: string | undefined;
 }
@@ -101,6 +105,9 @@ export interface OpenTurn {
   failed: number;
   usage: Sums;
   waitMs: number;
+  retries?: number;
+  loop?: LoopState | undefined;
+  budget?: BudgetState | undefined;
   risk: OpenRisk | undefined;
   mode: string | undefined;
   links: Link[];
@@ -132,6 +139,10 @@ export interface OpenAction {
   /** Where that time comes from. */
   time: TimeSource;
   askedMs: number | undefined;
+  /** Somebody answered, where that is told for itself. */
+  verdictMs?: number | undefined;
+  /** Which attempt at the same it is. */
+  attempt?: number | undefined;
   decision: FinishedDecision | undefined;
   risk: OpenRisk | undefined;
   mode: string | undefined;

@@ -7,6 +7,7 @@
 import * as z from 'zod';
 import { type ContentClass, type ContentMode, contentClasses, contentModes, defaultModes } from '../enrich/content.ts';
 import { fields, type SubjectKind, subjectKinds } from '../enrich/risk/subject.ts';
+import { usualLoops } from '../enrich/watch.ts';
 import { parsePairs } from './pairs.ts';
 
 /** How a variable's text becomes a value; files and flags bring values of their own. */
@@ -144,6 +145,13 @@ const content = (of: ContentClass, variables: readonly string[] = []) =>
     default: defaultModes[of],
     variables,
     project: contentModes,
+  });
+
+const budget = (about: string, schema: z.ZodType<number>) =>
+  setting(schema, {
+    about: `${about}: at 70 % and at 80 % of it a \`Policy.Violation\` is told. Nothing is stopped.`,
+    text: 'number',
+    project: true,
   });
 
 /** Of the state folder: files only, since a folder holds more than one session's. */
@@ -439,6 +447,29 @@ export const settings = {
       'million tokens, or the name of the provider whose listed prices hold. docs/cost.md says more.',
     text: 'pairs',
   }),
+  'loops.failing': setting(z.int().min(0).max(100), {
+    about:
+      'So many equal actions that end alike without success are a loop; docs/loops-and-budgets.md has the rules. 0: none are.',
+    text: 'number',
+    default: usualLoops.failing,
+    project: true,
+  }),
+  'loops.unchanged': setting(z.int().min(0).max(100), {
+    about: 'So many equal actions that succeed with the same output are one. 0: none are.',
+    text: 'number',
+    default: usualLoops.unchanged,
+    project: true,
+  }),
+  'loops.minutes': setting(z.int().min(1).max(1_440), {
+    about: 'Two equal actions further apart have nothing to do with each other.',
+    text: 'number',
+    default: usualLoops.minutes,
+    project: true,
+  }),
+  'budget.session_tokens': budget('Tokens of one session, input and output, subagents among them', z.int().min(1)),
+  'budget.turn_tokens': budget('The same of one turn', z.int().min(1)),
+  'budget.session_usd': budget('US dollars of one session, where its cost is known', z.number().positive()),
+  'budget.turn_usd': budget('The same of one turn', z.number().positive()),
   'limits.attribute_count': limit('Most attributes of a span or record.', ['OTEL_ATTRIBUTE_COUNT_LIMIT'], 128),
   'limits.attribute_value_length': limit('Longest text of an attribute, in characters. Unset: 2,048 bytes.', [
     'OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT',

@@ -12,7 +12,9 @@ import type { Used } from '../enrich/cost.ts';
 import { type Hash, redact, word } from '../enrich/redact.ts';
 import type { Looked } from '../enrich/risk/risk.ts';
 import { holdsSecret } from '../enrich/secrets.ts';
+import { type Alike, type Noted, noWatch, usualLoops, watch } from '../enrich/watch.ts';
 import {
+  type Action,
   type Body,
   type Cost,
   type DataOf,
@@ -20,13 +22,14 @@ import {
   FACTS,
   type Facts,
   type Fields,
+  factsOf,
   type Risk,
   SPEC_VERSION,
   type TimeSource,
 } from '../event/event.ts';
 import type { Fragment } from '../hook/fragment.ts';
 import { fitted } from '../lib/fitted.ts';
-import { hexDigest, hexDigestOf, keyedHash, uuidOf } from '../lib/hash.ts';
+import { canonicalJson, hexDigest, hexDigestOf, keyedHash, uuidOf } from '../lib/hash.ts';
 import { isFields, own } from '../lib/read.ts';
 import { UUID } from '../standards/agent-hooks/schema.ts';
 import type { ToldReading } from '../standards/told.ts';
@@ -280,7 +283,7 @@ function addTo(part: Part, source: ItemSource, fragment: Fragment, deps: Drain):
       duplicates += 1;
       continue;
     }
-    events.push(event);
+    events.push(event, ...watched(state, event, reading, hash));
     const isUnnamed = event.event_type === 'Prompt.Submitted' && reading.facts?.turn === undefined;
     if (isUnnamed && teller !== HOOKS) nameTurn(state, { announced: event.event_id });
   }
@@ -302,12 +305,12 @@ export interface Telling {
   journaled?: ReadonlySet<string> | undefined;
 }
 
-/** What a transcript's reading becomes: an event, or the id of the one that is known already. */
+/** What a transcript's reading becomes: an event and what follows from it, or the id of the one that is known already. */
 export function tellTranscript(
   state: SessionState,
   reading: TranscriptReading,
   { atMs, hash, risk, price, keep, journaled }: Telling,
-): { event: Event } | { known: string } {
+): { events: Event[] } | { known: string } {
   const session = boundId(reading.subagent) ?? state.session;
   const id = eventId(state, session, reading.event_type, reading.key);
   const known = { known: id };
@@ -333,7 +336,7 @@ export function tellTranscript(
     price,
     keep: keep?.(state.pinned),
   });
-  return event === undefined ? known : { event };
+  return event === undefined ? known : { events: [event, ...watched(state, event, reading, hash)] };
 }
 
 /** What a transcript knows better about an event that was told before. Once for each event; then undefined. */
@@ -416,6 +419,67 @@ function noteFiles(state: SessionState, told: ToldFiles | undefined, cwd: string
 
 const LONGEST_PATH = 4_096;
 const MOST_SUBAGENT_FILES = 256;
+
+/** What follows from an event together with those before it. */
+function watched(state: SessionState, event: Event, { data, output }: Reading, hash: Hash): Event[] {
+  state.watch ??= noWatch();
+  const settings = state.pinned.watch ?? { loops: usualLoops };
+  const noted = watch(state.watch, event, alikeIn(data, output, factsOf(event)?.content, hash), settings);
+  return noted.flatMap(each => noteOf(state, event, each) ?? []);
+}
+
+/** Its own hashes, where the event is not to have any. */
+function alikeIn(data: Body['data'], output: unknown, content: Facts['content'], hash: Hash): Alike {
+  if (!('action' in data) || !isFields(data.action)) return {};
+  const { input, result } = data.action as Action;
+  return {
+    input:
+      content?.input?.hash ??
+      (input === undefined || Object.keys(input).length === 0 ? undefined : hash(canonicalJson(input))),
+    result:
+      content?.error_message?.hash ??
+      content?.output?.hash ??
+      outputHash(result?.error_message ?? result?.output ?? output, hash),
+  };
+}
+
+const LONGEST_LOOKED_AT = 16_384;
+
+/** Its beginning and its length tell two outputs apart well enough. */
+function outputHash(output: unknown, hash: Hash): string | undefined {
+  if (output === undefined) return undefined;
+  try {
+    const said = typeof output === 'string' ? output : (JSON.stringify(output) ?? '');
+    return hash(`${said.length} ${said.slice(0, LONGEST_LOOKED_AT)}`);
+  } catch {
+    // Nested too deeply: nobody knows whether it is equal to another.
+    return undefined;
+  }
+}
+
+/** It happened where and when the event did that it follows from; by whose id it is known, too. */
+function noteOf(state: SessionState, from: Event, { body, key, facts, risk }: Noted): Event | undefined {
+  const { call, tool, mcp, agent, turn, root, time = 'arrival' }: Partial<Facts> = factsOf(from) ?? {};
+  const id = eventId(state, from.session_id, body.event_type, `${from.event_id}:${key}`);
+  const seen = seenBy(state);
+  if (seen.has(shortOf(id))) return undefined;
+  remember(state, seen, shortOf(id));
+  state.seq += 1;
+  return {
+    spec_version: SPEC_VERSION,
+    event_id: id,
+    event_type: body.event_type,
+    timestamp: from.timestamp,
+    source: from.source,
+    session_id: from.session_id,
+    parent_session_id: from.parent_session_id,
+    actor: { type: 'system' },
+    agent_mode: from.agent_mode,
+    risk: state.pinned.risk?.enabled === false ? undefined : risk,
+    data: body.data,
+    metadata: { [FACTS]: { v: 1, seq: state.seq, time, root, call, tool, mcp, agent, turn, ...facts } },
+  } as Event;
+}
 
 /** An event that no fragment told: what the drain itself concludes (silence, settlement). */
 export function conclude(state: SessionState, body: Body, key: string, atMs: number): Event {

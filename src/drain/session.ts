@@ -8,6 +8,7 @@ import type { ContentPlaces, Semconv } from '../config/schema.ts';
 import type { Modes } from '../enrich/content.ts';
 import type { Rates } from '../enrich/cost.ts';
 import type { Rule } from '../enrich/risk/rules.ts';
+import type { Watch, WatchSettings } from '../enrich/watch.ts';
 import { hexDigest } from '../lib/hash.ts';
 
 /** What a session's first event decided for all of it. */
@@ -27,6 +28,8 @@ export interface Pinned {
   semconv?: Exclude<Semconv, 'latest'> | undefined;
   /** What is set of risk; absent: the rules that ship, as they are. */
   risk?: RiskSettings | undefined;
+  /** What is set of loops and budgets; absent: the usual. */
+  watch?: WatchSettings | undefined;
   /** What is set of cost; absent: by the table that ships. */
   cost?: CostSettings | undefined;
   /** What is set of content; absent: none stays. */
@@ -119,6 +122,8 @@ export interface SessionState {
   /** Arrival of the first hook: from here on hooks tell what transcripts would tell once more. */
   hookedMs?: number | undefined;
   transcripts?: TranscriptState | undefined;
+  /** What repeats, and what was used so far. */
+  watch?: Watch | undefined;
   fold: FoldState;
 }
 

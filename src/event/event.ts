@@ -219,6 +219,8 @@ export interface Facts {
   command?: string | undefined;
   /** Where the agent works, likewise. */
   cwd?: string | undefined;
+  /** Of a budget that is nearly or wholly used up. */
+  budget?: BudgetFacts | undefined;
   /** Sizes and keyed hashes of content that was left out, by name of the field. */
   content?: { [field: string]: { length: number; hash?: string | undefined } } | undefined;
   model?: string | undefined;
@@ -251,6 +253,14 @@ export interface Facts {
 export interface Cost {
   usd?: number | undefined;
   prices: string;
+}
+
+export interface BudgetFacts {
+  of: 'session' | 'turn';
+  unit: 'tokens' | 'usd';
+  state: 'warning' | 'exceeded';
+  used: number;
+  limit: number;
 }
 
 export interface Usage {

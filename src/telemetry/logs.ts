@@ -184,12 +184,12 @@ function dataAttributes(event: Event, facts: Partial<Facts>): Attributes[] {
         decisionAttributes(event.data.decision?.outcome, facts),
       ];
     case 'Retry.Triggered':
-      return [{ [ours.actionName]: event.data.action_name, [ours.retryAttempt]: event.data.attempt }];
+      return [actionAttributes(event.data.action_name, facts), { [ours.retryAttempt]: event.data.attempt }];
     case 'Retry.Loop.Detected':
     case 'Retry.Loop.Aborted':
       return [
+        actionAttributes(event.data.action_name, facts),
         {
-          [ours.actionName]: event.data.action_name,
           [ours.loopIterations]: event.data.iteration_count,
           [ours.loopTokens]: event.data.tokens_consumed,
           [ours.loopElapsedMs]: event.data.elapsed_ms,
@@ -222,6 +222,11 @@ function dataAttributes(event: Event, facts: Partial<Facts>): Attributes[] {
         {
           [ours.policyName]: event.data.policy_name,
           [ours.policyRule]: event.data.rule,
+          [ours.budgetOf]: facts.budget?.of,
+          [ours.budgetUnit]: facts.budget?.unit,
+          [ours.budgetState]: facts.budget?.state,
+          [ours.budgetUsed]: facts.budget?.used,
+          [ours.budgetLimit]: facts.budget?.limit,
           [ours.decisionSource]: facts.decision?.source,
           [ours.decisionBasis]: facts.decision?.basis,
         },

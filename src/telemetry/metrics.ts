@@ -14,7 +14,7 @@ import {
   type ResourceMetrics,
 } from '@opentelemetry/sdk-metrics';
 import type { ChatSpan, FinishedSpan, Sums } from '../assemble/finished.ts';
-import { type Event, factsOf, isVendor, type RiskLevel } from '../event/event.ts';
+import { type BudgetFacts, type DataOf, type Event, factsOf, isVendor, type RiskLevel } from '../event/event.ts';
 import { development, type MetricId, type MetricName, metrics, operations, ours, stable } from './names.ts';
 import { instrumentationScope, metricResource, type Plain, resourceOf } from './resource.ts';
 import { hrTime } from './spans.ts';
@@ -93,16 +93,31 @@ function fromEvent(event: Event, known: Known): Increment[] {
             ...counted('tokensRemoved', event.data.tokens_removed, {
               [ours.contextTrigger]: event.data.trigger ?? 'system',
             }),
+            ...compression(event.data),
           ]
         : [all, one('compactions', { [ours.contextTrigger]: event.data.trigger ?? 'system' })];
     case 'Retry.Triggered':
-      return [all, one('retries', {})];
+      return [all, one('retries', { [ours.actionName]: actionOnMetrics(event.data.action_name) ?? 'model' })];
+    case 'Retry.Loop.Detected':
+    case 'Retry.Loop.Aborted':
+      return [
+        all,
+        one('loops', {
+          [ours.actionName]: actionOnMetrics(event.data.action_name) ?? 'custom',
+          [ours.loopState]: event.event_type === 'Retry.Loop.Detected' ? 'detected' : 'aborted',
+        }),
+      ];
+    case 'Context.UntilCompaction': {
+      const share = (event.data.percentage_used ?? Number.NaN) / 100;
+      return share >= 0 && share <= 1 ? [all, { metric: 'utilization', attributes: {}, value: share }] : [all];
+    }
     case 'Policy.Violation':
     case 'Policy.Blocked':
     case 'Policy.Override':
       return [
         all,
         one('policyEvents', { [ours.decisionOutcome]: event.event_type.slice('Policy.'.length).toLowerCase() }),
+        ...(facts?.budget === undefined ? [] : [passed(facts.budget)]),
       ];
     case 'Agent.Error':
       return [
@@ -123,7 +138,8 @@ function fromEvent(event: Event, known: Known): Increment[] {
         }),
       ];
     case 'Agent.Decision':
-      return event.data.decision === undefined
+      // How a call was decided is counted with the call; that somebody was asked, here.
+      return event.data.decision === undefined || (event.data.decision.outcome !== 'ask' && facts?.call !== undefined)
         ? [all]
         : [
             all,
@@ -140,6 +156,21 @@ function fromEvent(event: Event, known: Known): Increment[] {
       return [all];
   }
 }
+
+const passed = ({ of, unit, state }: BudgetFacts): Increment =>
+  one('budgets', { [ours.budgetOf]: of, [ours.budgetUnit]: unit, [ours.budgetState]: state });
+
+function compression({ tokens_before: before, tokens_after: after }: DataOf<'Context.Compaction'>): Increment[] {
+  if (before === undefined || after === undefined || !(before > 0 && after >= 0)) return [];
+  return [{ metric: 'compression', attributes: {}, value: after / before }];
+}
+
+/** The names of the standard; whatever else agents call an action is one. */
+function actionOnMetrics(name: string | undefined): string | undefined {
+  if (name === undefined) return undefined;
+  return name.startsWith('mcp:') ? 'mcp' : standardActions.has(name) ? name : 'custom';
+}
+const standardActions = new Set(['shell', 'read_file', 'write_file', 'web_search', 'code_edit', 'compaction']);
 
 const errorTypes = new Set(['ToolFailed', 'ModelError', 'HookError', 'UnhandledException']);
 const notificationTypes = new Set(['ToolPermission', 'IdleTimeout', 'ErrorAlert']);
@@ -196,6 +227,13 @@ function fromSpan(span: FinishedSpan, agent: string, known: Known, provider: str
                 span.risk?.level,
               ),
             ];
+      if (span.waitMs !== undefined) {
+        counted.push({
+          metric: 'decisionWait',
+          attributes: { [ours.decisionOutcome]: decision?.outcome ?? 'ask' },
+          value: span.waitMs / 1000,
+        });
+      }
       if (span.risk?.score !== undefined) {
         counted.push({
           metric: 'riskScore',

@@ -122,6 +122,8 @@ function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes {
         [ours.sessionSubagents]: span.subagents,
         [ours.sessionDenied]: span.denied,
         [ours.sessionFailed]: span.failed,
+        [ours.sessionLoops]: span.loops,
+        [ours.budgetState]: span.budget,
         [development.requestModel]: span.stated?.model,
         ...sums(span),
       };
@@ -138,6 +140,10 @@ function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes {
         [ours.turnDenied]: span.denied,
         [ours.turnFailed]: span.failed,
         [ours.turnWaitMs]: span.waitMs === 0 ? undefined : span.waitMs,
+        [ours.turnRetries]: span.retries,
+        [ours.loopDetected]: span.loop === undefined ? undefined : true,
+        [ours.loopAborted]: span.loop === 'aborted' ? true : undefined,
+        [ours.budgetState]: span.budget,
         [ours.promptLength]: span.promptLength,
         ...decision(span),
         ...spanContentAttributes(span.content, facts.content, facts.limits.span.valueLength),
@@ -180,6 +186,7 @@ function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes {
         [ours.actionSuccess]: span.outcome === 'success' ? true : span.outcome === 'failure' ? false : undefined,
         [ours.actionWaitMs]: span.waitMs,
         [ours.traceRecord]: span.traceRecord,
+        [ours.retryAttempt]: span.attempt,
         ...decision(span),
         ...spanContentAttributes(span.content, facts.content, facts.limits.span.valueLength),
       };

@@ -141,9 +141,9 @@ export function readerOf(
       keep: world.keep,
       journaled: isOld ? journaledIds() : undefined,
     });
-    if ('event' in outcome) {
+    if ('events' in outcome) {
       books.journaled += 1;
-      emit(outcome.event);
+      for (const event of outcome.events) emit(event);
       return;
     }
     books.duplicate += 1;

@@ -19,7 +19,9 @@ export function nodeOf(span: SpanLike): Node {
   const notes: string[] = [];
   const outcome = said(ours.actionOutcome) ?? said(ours.turnOutcome) ?? said(ours.subagentOutcome);
   const decision = said(ours.decisionOutcome);
-  if (decision !== undefined) {
+  // What passes unasked is no news.
+  const isUsual = decision === 'allow' && said(ours.decisionSource) === 'config';
+  if (decision !== undefined && !isUsual) {
     const basis = said(ours.decisionBasis) === 'inferred' ? ', inferred' : '';
     notes.push(
       `${decision === 'allow' ? 'allowed' : decision === 'deny' ? 'denied' : 'asked'} (${said(ours.decisionSource)}${basis})`,
@@ -39,6 +41,12 @@ export function nodeOf(span: SpanLike): Node {
   if (exit !== undefined && exit !== '0') notes.push(`exit ${exit}`);
   const wait = Number(attributes[ours.actionWaitMs] ?? 0);
   if (wait > 0) notes.push(`waited ${Math.round(wait)}ms`);
+  const attempt = said(ours.retryAttempt);
+  if (attempt !== undefined) notes.push(`attempt ${attempt}`);
+  if (said(ours.loopDetected) !== undefined)
+    notes.push(said(ours.loopAborted) === undefined ? 'loop' : 'loop, aborted');
+  const budget = said(ours.budgetState);
+  if (budget !== undefined) notes.push(`budget ${budget}`);
   const level = said(ours.riskLevel);
   if (level !== undefined && level !== 'low') notes.push(`risk ${level}`);
   const source = said(ours.durationSource);

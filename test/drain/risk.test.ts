@@ -64,7 +64,11 @@ test('the score is a histogram, by tool; commands and factors are on no metric',
   const all = [...spans, ...Object.values(state?.fold.held ?? {}).map(({ span }) => span)];
   const increments = incrementsOf([], all, 'a', () => true);
   expect(increments.filter(({ metric }) => metric === 'riskScore')).toEqual([
-    { metric: 'riskScore', attributes: { 'gen_ai.tool.name': 'Bash' }, value: 70 },
+    {
+      metric: 'riskScore',
+      attributes: { 'gen_ai.tool.name': 'Bash', 'agent_hooks.decision.outcome': 'allow' },
+      value: 70,
+    },
   ]);
   expect(JSON.stringify(increments)).not.toContain('SECRET_FILE');
 });

@@ -8,6 +8,8 @@ import type { AgentMode, EndReason, Fields, StartReason } from '../../event/even
 import { canonicalJson } from '../../lib/hash.ts';
 import { fieldsOf, isFields, number, own, text, word } from '../../lib/read.ts';
 import type { Agent, HookEvent, Memory, Reading } from '../contract.ts';
+import { wasAsked } from '../pairing.ts';
+import { permitted } from '../permitted.ts';
 import { demoSession } from './demo.ts';
 import { settings } from './settings.ts';
 import { actionName, actions, launchedBy, toolFacts } from './tools.ts';
@@ -82,12 +84,16 @@ const events: Record<string, HookEvent> = {
       const after = said(fields, {
         event_type: 'Action.After',
         key: call,
-        data: { action: { name: actionName(fields), input: fieldsOf(fields.tool_input), result: { success: true } } },
+        data: {
+          action: { name: actionName(fields), input: fieldsOf(fields.tool_input), result: { success: true } },
+          decision: { outcome: 'allow' },
+        },
         output: fields.tool_response,
         facts: {
           ...factsOf(fields),
           ...toolFacts(fields),
           call,
+          decision: permitted(wasAsked(call, memory), isLetPass(fields)),
           duration_ms: number(fields.duration_ms),
           interrupted: interrupted || undefined,
           launches: launchedBy(fields, word(response.agentId)),
@@ -117,11 +123,13 @@ const events: Record<string, HookEvent> = {
                 error_message: error,
               },
             },
+            decision: { outcome: 'allow' },
           },
           facts: {
             ...factsOf(fields),
             ...toolFacts(fields),
             call,
+            decision: permitted(wasAsked(call, memory), isLetPass(fields)),
             duration_ms: number(fields.duration_ms),
             interrupted: interrupted || undefined,
             error_type: interrupted ? 'interrupted' : exitCode === undefined ? 'tool_error' : 'exit_code',
@@ -457,11 +465,14 @@ function nextNumber(memory: Memory): number {
 
 function closeCall(fields: Fields, memory: Memory): string | undefined {
   const id = word(fields.tool_use_id) ?? oldestAlike(likeness(fields, memory), memory, () => true);
-  if (id !== undefined) {
-    memory.forget('open', id);
-    memory.forget('asked', id);
-  }
+  if (id !== undefined) memory.forget('open', id);
   return id;
+}
+
+/** The mode itself lets it pass: all, what its classifier does not object to, or edits. */
+function isLetPass({ permission_mode: mode, tool_name: tool }: Fields): boolean {
+  const isEdit = ['Edit', 'MultiEdit', 'NotebookEdit', 'Write'].includes(text(tool) ?? '');
+  return mode === 'bypassPermissions' || mode === 'auto' || (mode === 'acceptEdits' && isEdit);
 }
 
 function askedCall(fields: Fields, memory: Memory): string | undefined {

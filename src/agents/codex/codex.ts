@@ -9,7 +9,8 @@
 import type { AgentMode, Fields, StartReason } from '../../event/event.ts';
 import { fieldsOf, own, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Reading } from '../contract.ts';
-import { askedCall, type Call, closeCall, openCall } from '../pairing.ts';
+import { askedCall, type Call, closeCall, openCall, wasAsked } from '../pairing.ts';
+import { permitted } from '../permitted.ts';
 import { settings } from './settings.ts';
 import { actionName, actions, answerKey, endKey, launchedBy, spawnedThread, startKey, toolFacts } from './tools.ts';
 import { transcript } from './transcript.ts';
@@ -71,12 +72,16 @@ const events: Record<string, HookEvent> = {
         said(fields, {
           event_type: 'Action.After',
           key: call,
-          data: { action: { name: actionName(toolOf(fields)), input: fieldsOf(fields.tool_input), result } },
+          data: {
+            action: { name: actionName(toolOf(fields)), input: fieldsOf(fields.tool_input), result },
+            decision: { outcome: 'allow' },
+          },
           output: fields.tool_response,
           facts: {
             ...factsOf(fields),
             ...toolFacts(toolOf(fields)),
             call,
+            decision: permitted(wasAsked(call, memory), fields.permission_mode === 'bypassPermissions'),
             launches: launchedBy(toolOf(fields), fieldsOf(fields.tool_input), spawned(fields)),
           },
         }),

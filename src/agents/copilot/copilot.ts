@@ -10,11 +10,11 @@
  * What a subagent calls comes under the parent's id, so its actions stand beside the parent's. Hooks of the CLI do not say
  * which subagent begins; its event log does.
  */
-import type { EndReason, Fields, StartReason } from '../../event/event.ts';
+import type { EndReason, Facts, Fields, StartReason } from '../../event/event.ts';
 import { hexDigest } from '../../lib/hash.ts';
 import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
-import { type Agent, absent, type HookEvent, type Reading } from '../contract.ts';
-import { askedCall, type Call, closeCall, openCall } from '../pairing.ts';
+import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
+import { askedCall, type Call, closeCall, openCall, wasAsked } from '../pairing.ts';
 import { settings } from './settings.ts';
 import { actions, exitCodeOf, inputOf, launchedBy, type Tool, toolOf } from './tools.ts';
 import { CHAT_LOG, EVENT_LOG, transcript } from './transcript.ts';
@@ -80,6 +80,7 @@ const afterAction: HookEvent = {
   read(fields, memory) {
     const { action, facts, input } = toolUse(fields);
     const call = closeCall(callOf(fields), memory);
+    const judged = letThrough(call, memory);
     const result = fieldsOf(fields.toolResult ?? fields.tool_result);
     const kind = text(result.resultType) ?? text(result.result_type) ?? 'success';
     // Older builds told failures and refusals here too.
@@ -92,7 +93,7 @@ const afterAction: HookEvent = {
         key: call,
         data: {
           action: { name: action, input, result: denied ? undefined : { success, exit_code: exitCode } },
-          decision: denied ? { outcome: 'deny' } : undefined,
+          decision: denied ? { outcome: 'deny' } : judged && { outcome: 'allow' },
         },
         output: result.textResultForLlm ?? result.text_result_for_llm ?? fields.tool_response,
         facts: {
@@ -100,7 +101,7 @@ const afterAction: HookEvent = {
           call,
           launches: launchedBy(action, input),
           error_type: success === false ? 'tool_error' : undefined,
-          decision: denied ? { source: 'unknown', basis: 'observed' } : undefined,
+          decision: denied ? { source: 'unknown', basis: 'observed' } : judged,
         },
       }),
     ];
@@ -111,18 +112,24 @@ const failedAction: HookEvent = {
   read(fields, memory) {
     const { action, facts, input } = toolUse(fields);
     const call = closeCall(callOf(fields), memory);
+    const judged = letThrough(call, memory);
     return [
       said(fields, {
         event_type: 'Action.After',
         key: call,
         data: {
           action: { name: action, input, result: { success: false, error_message: text(fields.error) } },
+          decision: judged && { outcome: 'allow' },
         },
-        facts: { ...facts, call, error_type: 'tool_error' },
+        facts: { ...facts, call, error_type: 'tool_error', decision: judged },
       }),
     ];
   },
 };
+
+/** The question goes to the rules first, and only where they do not know to a person: that it ran does not say who let it. */
+const letThrough = (call: string | undefined, memory: Memory): NonNullable<Facts['decision']> | undefined =>
+  wasAsked(call, memory) ? { source: 'unknown', basis: 'inferred' } : undefined;
 
 const permissionRequest: HookEvent = {
   read(fields, memory) {

@@ -10,7 +10,7 @@
  * `generation_id` names the turn. Hooks of a subagent carry its own conversation id; the place of its transcript tells
  * whose it is, and where no transcript is named such a conversation is a session of its own.
  */
-import type { AgentMode, Fields } from '../../event/event.ts';
+import type { AgentMode, Facts, Fields } from '../../event/event.ts';
 import { canonicalJson } from '../../lib/hash.ts';
 import { count, number, own, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
@@ -98,12 +98,14 @@ const events: Record<string, HookEvent> = {
                 input: inputOf(fields.tool_input),
                 result: { success: true, exit_code: number(inputOf(fields.tool_output).exitCode) },
               },
+              decision: heldBySandbox(call, memory) && { outcome: 'allow' },
             },
             output: fields.tool_output,
             facts: {
               ...callFacts(fields, call, memory),
               call,
               duration_ms: number(fields.duration),
+              decision: heldBySandbox(call, memory),
             },
           },
           memory,
@@ -546,6 +548,10 @@ function covered(event: HookEvent): HookEvent {
   return { ...event, register: false };
 }
 
+/** What runs in the sandbox runs without a question: it can do no harm outside. */
+const heldBySandbox = (call: string, memory: Memory): NonNullable<Facts['decision']> | undefined =>
+  memory.recall('sandboxed', call) === undefined ? undefined : { source: 'sandbox', basis: 'inferred' };
+
 function special(moment: 'before' | 'after', describe: (fields: Fields) => Special): HookEvent {
   return {
     plain: ['duration', 'sandbox'],
@@ -553,6 +559,7 @@ function special(moment: 'before' | 'after', describe: (fields: Fields) => Speci
       const { name, tool, input, server, success, ...described } = describe(fields);
       const { id: call, told } = callOf(fields, described, moment === 'before' ? 'b' : 'a', memory);
       if (server !== undefined) memory.remember('servers', call, server);
+      if (fields.sandbox === true) memory.remember('sandboxed', call, '1');
       const known = server ?? memory.recall('servers', call);
       const facts = {
         ...turnOf(fields),
@@ -586,8 +593,13 @@ function special(moment: 'before' | 'after', describe: (fields: Fields) => Speci
           {
             event_type: 'Action.After',
             key: call,
-            data: { action: { name, input, result: success === undefined ? {} : { success } } },
-            facts: { ...facts, duration_ms: number(fields.duration) },
+            data: {
+              action: { name, input, result: success === undefined ? {} : { success } },
+              decision: heldBySandbox(call, memory) && { outcome: 'allow' },
+            },
+
+            output: fields.output ?? fields.result_json,
+            facts: { ...facts, duration_ms: number(fields.duration), decision: heldBySandbox(call, memory) },
           },
           memory,
         ),

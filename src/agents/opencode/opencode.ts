@@ -11,6 +11,7 @@
 import type { ActionResult, Fields } from '../../event/event.ts';
 import { fieldsOf, number, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
+import { permitted } from '../permitted.ts';
 import { actionName, actions, actionsOf, launchOf, responded, responseOf, written } from './messages.ts';
 import { settings } from './settings.ts';
 import { transcript } from './transcript.ts';
@@ -422,14 +423,18 @@ function called({ data, atMs, memory }: Happened, result: ActionResult, facts: N
   const tool = toolOf(call, memory);
   const calledMs = Number((call && memory.recall('called', call)) ?? Number.NaN);
   const durationMs = atMs === undefined ? Number.NaN : atMs - calledMs - waitedMs(call, memory);
+  // What failed may not have run; whoever was asked has answered, and that was told.
+  const isUnasked =
+    call !== undefined && result.error_message === undefined && memory.recall('waited', call) === undefined;
   if (call !== undefined) for (const kind of ['called', 'waited', 'tool']) memory.forget(kind, call);
   return {
     event_type: 'Action.After',
     key: call,
-    data: { action: { name: actionName(tool), result } },
+    data: { action: { name: actionName(tool), result }, decision: isUnasked ? { outcome: 'allow' } : undefined },
     facts: {
       call,
       tool,
+      decision: isUnasked ? permitted(false, false) : undefined,
       launches: launchOf(tool, {}, fieldsOf(data.metadata)),
       duration_ms: Number.isNaN(durationMs) ? undefined : Math.max(0, durationMs),
       ...facts,

@@ -196,7 +196,7 @@ export const levels: readonly (readonly [level: RiskLevel, from: number])[] = [
   ['low', 0],
 ];
 
-const levelOf = (score: number): RiskLevel => levels.find(([, from]) => score >= from)?.[0] ?? 'low';
+export const levelOf = (score: number): RiskLevel => levels.find(([, from]) => score >= from)?.[0] ?? 'low';
 
 function holds({ when, unless }: Ready, subject: Subject): boolean {
   for (const check of when) if (!isSaid(check, subject)) return false;

@@ -88,8 +88,8 @@ test('the log alone is a session: every subagent hangs under the call that start
   const spans: FinishedSpan[] = [];
   for (const reading of readRows(transcript, rows, session).readings) {
     const told = tellTranscript(state, reading, { atMs: START_MS, hash: () => 'h', journaled: undefined });
-    if (!('event' in told)) continue;
-    spans.push(...step(state.fold, told.event).spans);
+    if (!('events' in told)) continue;
+    for (const event of told.events) spans.push(...step(state.fold, event).spans);
     for (const { of } of awaited(state.fold)) {
       const settled = conclude(state, { event_type: SETTLED, data: { of, reason: 'read' } }, of, START_MS);
       spans.push(...step(state.fold, settled).spans);

@@ -1,0 +1,377 @@
+/**
+ * What shows only over several events: that something is tried again, that it goes in circles, how full the context is,
+ * that a budget is nearly used up. Told as events of their own, so that they are journaled, exported and replayed like all
+ * others. docs/loops-and-budgets.md has the rules for people.
+ *
+ * Pure: an event and what was remembered go in, what is concluded comes out; the memory is bounded and changed in place. Each event
+ * comes by once, whoever told it first, so nothing here is told twice and the size of a round changes nothing.
+ */
+import {
+  type ActionResult,
+  type Body,
+  type DataOf,
+  type Event,
+  type Facts,
+  factsOf,
+  isVendor,
+  type ModelCall,
+  type Risk,
+} from '../event/event.ts';
+import { levelOf } from './risk/risk.ts';
+
+/** What makes two actions the same, and two of their results; hashes, since content may be left out of the event. */
+export interface Alike {
+  input?: string | undefined;
+  /** Of what failed its words, of what succeeded its output. None: nobody knows whether two are the same. */
+  result?: string | undefined;
+}
+
+export interface WatchSettings {
+  loops?: { failing: number; unchanged: number; minutes: number } | undefined;
+  budget?: Budget | undefined;
+}
+export interface Budget {
+  sessionTokens?: number | undefined;
+  turnTokens?: number | undefined;
+  sessionUsd?: number | undefined;
+  turnUsd?: number | undefined;
+}
+
+/** Remembered between the events of one session. JSON; absent parts are empty. */
+export interface Watch {
+  runs: Run[];
+  /** Calls that run, and what they do. */
+  open: [call: string, like: string][];
+  circling: Circle[];
+  spent: Spent;
+  turn?: string | undefined;
+  turns: [turn: string, spent: Spent][];
+  /** Compactions one after the other that freed next to nothing. */
+  idle: number;
+  /** Types of events that others tell of this session themselves. */
+  others?: string[] | undefined;
+  window?: { limit: number; model?: string | undefined; atMs: number; isFresh: boolean } | undefined;
+}
+interface Run {
+  like: string;
+  /** How it ended last, and how often one after the other it ended so. */
+  result?: string | undefined;
+  times: number;
+  /** Ends without success, one after the other. */
+  failures: number;
+  firstMs: number;
+  lastMs: number;
+  tokens: number;
+  isTold?: true | undefined;
+}
+/** Somebody who goes in circles: the main agent or a subagent. */
+interface Circle {
+  who: string;
+  like: string;
+  action: string | undefined;
+  times: number;
+  firstMs: number;
+  tokens: number;
+}
+interface Spent {
+  tokens: number;
+  usd: number;
+  told: { [budget: string]: 'warning' | 'exceeded' };
+}
+
+/** An event to be told: it happened where and when the one did that it follows from. */
+export interface Noted {
+  body: Body;
+  /** What makes it another one than what else follows from the same event. */
+  key: string;
+  facts?: Partial<Facts> | undefined;
+  risk?: Risk | undefined;
+}
+
+const MOST_RUNS = 64;
+const MOST_OPEN = 256;
+const MOST_CIRCLING = 16;
+const MOST_TURNS = 16;
+const MINUTE_MS = 60_000;
+
+export const usualLoops = { failing: 3, unchanged: 5, minutes: 15 } as const;
+/** Shares of a budget; Base Coat warns at about the first and rotates the session by the second. */
+export const WARNING = 0.7;
+export const EXCEEDED = 0.8;
+/** What a compaction must leave less than, or it freed next to nothing. */
+const COMPACTED = 0.9;
+const IDLE_COMPACTIONS = 2;
+
+export const noWatch = (): Watch => ({
+  runs: [],
+  open: [],
+  circling: [],
+  spent: nothingSpent(),
+  turns: [],
+  idle: 0,
+});
+const nothingSpent = (): Spent => ({ tokens: 0, usd: 0, told: {} });
+
+export function watch(memory: Watch, event: Event, alike: Alike, settings: WatchSettings): Noted[] {
+  return concluded(memory, event, alike, settings).filter(({ body }) => !memory.others?.includes(body.event_type));
+}
+
+function concluded(memory: Watch, event: Event, alike: Alike, settings: WatchSettings): Noted[] {
+  if (isVendor(event)) return [];
+  const facts: Partial<Facts> = factsOf(event) ?? {};
+  const at: At = { memory, event, facts, alike, atMs: Date.parse(event.timestamp), who: event.session_id, settings };
+  const isMain = event.parent_session_id === undefined;
+  switch (event.event_type) {
+    case 'Prompt.Submitted':
+      if (isMain) memory.turn = facts.turn ?? event.event_id;
+      return [];
+    case 'Action.Before': {
+      const noted = begun(at, event.data.action.name);
+      // Refused before it ran, it is over.
+      return event.data.decision?.outcome === 'deny' ? [...noted, ...ended(at, event.data)] : noted;
+    }
+    case 'Action.After':
+      return ended(at, event.data);
+    case 'Agent.Response':
+      return facts.interrupted ? aborted(at) : [];
+    case 'Context.UntilCompaction':
+      told(at, event.data.tokens_limit);
+      return [];
+    case 'Context.Compaction':
+      return compacted(at, event.data);
+    case 'Model.Responded':
+      return [...(isMain ? filled(at, event.data) : []), ...spend(at, event.data)];
+    case 'Retry.Triggered':
+      // Without an action a request to the model was tried again: that shows nowhere else.
+      if (event.data.action_name !== undefined) noteOther(memory, event.event_type);
+      return [];
+    case 'Retry.Loop.Detected':
+    case 'Retry.Loop.Aborted':
+      noteOther(memory, event.event_type);
+      return [];
+    default:
+      return [];
+  }
+}
+
+/** Whoever tells of loops itself knows them better. */
+function noteOther(memory: Watch, type: string): void {
+  if (!memory.others?.includes(type)) memory.others = [...(memory.others ?? []), type];
+}
+
+interface At {
+  memory: Watch;
+  event: Event;
+  facts: Partial<Facts>;
+  alike: Alike;
+  atMs: number;
+  who: string;
+  settings: WatchSettings;
+}
+
+// ---------------------------------------------------------------- tried again, and in circles
+
+/** What somebody does: the same tool with the same input. */
+const likeOf = ({ who, facts, alike }: At, name: string | undefined): string | undefined =>
+  alike.input === undefined ? undefined : [who, facts.tool ?? name ?? '', alike.input].join(' ');
+
+/** An action begins; where the same has not succeeded before, it is tried again. */
+function begun(at: At, name: string | undefined): Noted[] {
+  const { memory, facts, event } = at;
+  const like = likeOf(at, name);
+  if (like === undefined || at.settings.loops === undefined) return [];
+  memory.open = [...memory.open, [facts.call ?? event.event_id, like] as [string, string]].slice(-MOST_OPEN);
+  return again(at, like, name);
+}
+
+function again(at: At, like: string, name: string | undefined): Noted[] {
+  const run = runOf(at, like);
+  if (run === undefined || run.failures === 0) return [];
+  const reason = run.result === DENIED ? 'denied' : 'failed';
+  const data = { attempt: run.failures + 1, action_name: name, reason };
+  return [{ body: { event_type: 'Retry.Triggered', data }, key: 'again' }];
+}
+
+const DENIED = 'denied';
+
+function ended(at: At, { action, decision }: DataOf<'Action.After'>): Noted[] {
+  const { memory, facts, event, atMs } = at;
+  const { loops } = at.settings;
+  if (loops === undefined) return [];
+  const call = facts.call ?? event.event_id;
+  const opened = memory.open.find(([known]) => known === call)?.[1];
+  memory.open = memory.open.filter(([known]) => known !== call);
+  const like = opened ?? likeOf(at, action.name);
+  if (like === undefined) return [];
+  const noted = opened === undefined ? again(at, like, action.name) : [];
+  const isDenied = decision?.outcome === 'deny';
+  const isKnown = runOf(at, like) !== undefined;
+  if (facts.interrupted || (isDenied && isKnown && circleOf(at) !== undefined)) return [...noted, ...aborted(at)];
+
+  const isFailing = isDenied || action.result?.success === false;
+  const result = resultOf(at, action.result, isDenied);
+  const isUnchanged = result !== undefined && runOf(at, like)?.result === result;
+  const run = runFor(at, like);
+  run.failures = isFailing ? run.failures + 1 : 0;
+  if (isUnchanged) run.times += 1;
+  else Object.assign(run, { result, times: 1, firstMs: atMs, tokens: memory.spent.tokens, isTold: undefined });
+  run.lastMs = atMs;
+  const circle = circleOf(at);
+  // Something new was done, or the same with another result: that is no circle.
+  if (!isUnchanged) memory.circling = memory.circling.filter(each => each !== circle);
+  else if (circle?.like === like) circle.times = run.times;
+
+  const enough = isFailing ? loops.failing : loops.unchanged;
+  if (!isUnchanged || enough === 0 || run.times < enough || run.isTold) return noted;
+  run.isTold = true;
+  // Of several that take turns one is enough.
+  if (circle !== undefined) return noted;
+  const { times, firstMs, tokens } = run;
+  const found = { who: at.who, like, action: action.name, times, firstMs, tokens };
+  memory.circling = [...memory.circling, found].slice(-MOST_CIRCLING);
+  return [...noted, circles(at, 'Retry.Loop.Detected', found, isFailing ? 65 : 40)];
+}
+
+/** What two ends of the same are compared by; of a success without its output nobody knows. */
+function resultOf({ facts, alike }: At, result: ActionResult | undefined, isDenied: boolean): string | undefined {
+  if (isDenied) return DENIED;
+  if (result?.success !== false) return alike.result === undefined ? undefined : `ended ${alike.result}`;
+  const said = alike.result ?? `${result.exit_code ?? facts.exit_code ?? ''} ${facts.error_type ?? ''}`;
+  return `failed ${said}`;
+}
+
+const circleOf = ({ memory, who }: At): Circle | undefined => memory.circling.find(each => each.who === who);
+
+/** Somebody stopped what went in circles. */
+function aborted(at: At): Noted[] {
+  const circle = circleOf(at);
+  if (circle === undefined || at.atMs < circle.firstMs) return [];
+  at.memory.circling = at.memory.circling.filter(each => each !== circle);
+  at.memory.runs = at.memory.runs.filter(({ like }) => like !== circle.like);
+  return [circles(at, 'Retry.Loop.Aborted', circle, 65)];
+}
+
+function circles(
+  { memory, atMs }: At,
+  event_type: 'Retry.Loop.Detected' | 'Retry.Loop.Aborted',
+  circle: Circle,
+  score: number,
+): Noted {
+  const consumed = memory.spent.tokens - circle.tokens;
+  const data = {
+    iteration_count: circle.times,
+    action_name: circle.action,
+    // Responses are told late as a rule: of those that nobody told of yet nothing is claimed.
+    tokens_consumed: consumed > 0 ? consumed : undefined,
+    elapsed_ms: atMs > circle.firstMs ? atMs - circle.firstMs : undefined,
+  };
+  return { body: { event_type, data }, key: 'circle', risk: riskOf(score, 'RETRY_LOOP') };
+}
+
+const riskOf = (score: number, factor: string): Risk => ({ score, level: levelOf(score), factors: [factor] });
+
+/** The run of the same, unless it is too long ago to be one. */
+const runOf = ({ memory, atMs, settings }: At, like: string): Run | undefined =>
+  memory.runs.find(run => run.like === like && atMs - run.lastMs <= (settings.loops?.minutes ?? 0) * MINUTE_MS);
+
+function runFor(at: At, like: string): Run {
+  const { memory, atMs } = at;
+  const known = runOf(at, like);
+  const run = known ?? { like, times: 0, failures: 0, firstMs: atMs, lastMs: atMs, tokens: memory.spent.tokens };
+  memory.runs = [...memory.runs.filter(each => each.like !== like), run].slice(-MOST_RUNS);
+  return run;
+}
+
+// ---------------------------------------------------------------- the context
+
+function told({ memory, facts, atMs }: At, limit: number | undefined): void {
+  const known = limit ?? memory.window?.limit;
+  if (known === undefined || !(known > 0)) return;
+  memory.window = { limit: known, model: facts.model ?? memory.window?.model, atMs, isFresh: true };
+}
+
+/** Where the agent has said how large the window is, each response says how much of it is used. */
+function filled({ memory, facts, atMs }: At, { model_id, input_tokens: used }: ModelCall): Noted[] {
+  const { window } = memory;
+  if (window === undefined || used === undefined || facts.sum !== undefined) return [];
+  const isTold = window.isFresh || atMs <= window.atMs;
+  window.isFresh = false;
+  const model = model_id ?? facts.model;
+  const isOther = window.model !== undefined && model !== undefined && window.model !== model;
+  if (isTold || isOther || used < 0 || used > window.limit) return [];
+  const data = {
+    tokens_used: used,
+    tokens_limit: window.limit,
+    percentage_used: Math.round((used / window.limit) * 10_000) / 100,
+    tokens_remaining: window.limit - used,
+  };
+  return [{ body: { event_type: 'Context.UntilCompaction', data }, key: 'context', facts: { model } }];
+}
+
+function compacted(at: At, { tokens_before: before, tokens_after: after }: DataOf<'Context.Compaction'>): Noted[] {
+  const { memory, atMs, settings } = at;
+  if (before === undefined || after === undefined || !(before > 0)) return [];
+  memory.idle = after >= before * COMPACTED ? memory.idle + 1 : 0;
+  if (settings.loops === undefined || memory.idle !== IDLE_COMPACTIONS) return [];
+  const circle = {
+    who: at.who,
+    like: '',
+    action: 'compaction',
+    times: memory.idle,
+    firstMs: atMs,
+    tokens: memory.spent.tokens,
+  };
+  return [circles(at, 'Retry.Loop.Detected', circle, 40)];
+}
+
+// ---------------------------------------------------------------- budgets
+
+/** What a response used is used of the session's budget and of its turn's. */
+function spend({ memory, facts, settings }: At, { input_tokens: input, output_tokens: output }: ModelCall): Noted[] {
+  const tokens = atLeastNone(input) + atLeastNone(output);
+  const usd = atLeastNone(facts.cost_usd ?? facts.cost?.usd);
+  const turn = facts.turn ?? memory.turn;
+  const spents: [of: 'session' | 'turn', Spent][] = [['session', memory.spent]];
+  if (turn !== undefined && facts.sum !== 'session') spents.push(['turn', spentIn(memory, turn)]);
+  const { budget = {} } = settings;
+  const noted: Noted[] = [];
+  for (const [of, spent] of spents) {
+    spent.tokens += tokens;
+    spent.usd += usd;
+    const limits = {
+      tokens: of === 'session' ? budget.sessionTokens : budget.turnTokens,
+      usd: of === 'session' ? budget.sessionUsd : budget.turnUsd,
+    };
+    noted.push(...crossed(of, 'tokens', spent, limits.tokens), ...crossed(of, 'usd', spent, limits.usd));
+  }
+  return noted;
+}
+
+const atLeastNone = (count: number | undefined): number =>
+  count !== undefined && Number.isFinite(count) && count > 0 ? count : 0;
+
+function spentIn(memory: Watch, turn: string): Spent {
+  const known = memory.turns.find(([name]) => name === turn);
+  if (known !== undefined) return known[1];
+  const spent = nothingSpent();
+  memory.turns = [...memory.turns, [turn, spent] as [string, Spent]].slice(-MOST_TURNS);
+  return spent;
+}
+
+/** The higher threshold alone, where one response passes both. */
+function crossed(of: 'session' | 'turn', unit: 'tokens' | 'usd', spent: Spent, limit: number | undefined): Noted[] {
+  if (limit === undefined) return [];
+  const used = unit === 'usd' ? Math.round(spent.usd * 1e6) / 1e6 : spent.tokens;
+  const state = used >= limit * EXCEEDED ? 'exceeded' : used >= limit * WARNING ? 'warning' : undefined;
+  const name = `${of}_${unit}`;
+  if (state === undefined || spent.told[name] === state || spent.told[name] === 'exceeded') return [];
+  spent.told[name] = state;
+  return [
+    {
+      body: { event_type: 'Policy.Violation', data: { policy_name: 'budget', rule: `${name}.${state}` } },
+      key: name,
+      facts: { budget: { of, unit, state, used, limit } },
+      risk: state === 'exceeded' ? riskOf(60, 'COST_ANOMALY') : undefined,
+    },
+  ];
+}

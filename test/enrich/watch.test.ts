@@ -1,0 +1,254 @@
+/** Each rule of docs/loops-and-budgets.md: a session's events in short form in, what is told of them out. */
+import { expect, test } from 'vitest';
+import { noWatch, usualLoops, type WatchSettings, watch } from '../../src/enrich/watch.ts';
+import { type Event, FACTS, type Facts, SPEC_VERSION } from '../../src/event/event.ts';
+
+interface Step {
+  type: Event['event_type'];
+  atS?: number;
+  data?: object;
+  facts?: Partial<Facts>;
+  session?: string;
+  input?: string;
+  result?: string;
+}
+
+const START_MS = Date.parse('2026-03-02T09:00:00.000Z');
+
+/** What is told, each with the number of the step that it follows from. */
+function told(steps: readonly Step[], settings: WatchSettings = { loops: usualLoops }): string[] {
+  let memory = noWatch();
+  return steps.flatMap(({ type, atS, data = {}, facts, session = 's', input, result }, i) => {
+    const event = {
+      spec_version: SPEC_VERSION,
+      event_id: `e${i}`,
+      event_type: type,
+      timestamp: new Date(START_MS + (atS ?? i) * 1_000).toISOString(),
+      source: { tool: 'a' },
+      session_id: session,
+      parent_session_id: session === 's' ? undefined : 's',
+      data,
+      metadata: { [FACTS]: { v: 1, seq: i, time: 'arrival', ...facts } },
+    } as Event;
+    // The state goes through JSON between any two rounds.
+    memory = JSON.parse(JSON.stringify(memory)) as typeof memory;
+    return watch(memory, event, { input, result }, settings).map(({ body, risk, facts: more }) => {
+      const level = risk?.level === undefined ? '' : ` ${risk.level} ${risk.factors?.join()}`;
+      const budget = more?.budget === undefined ? '' : ` ${more.budget.used}/${more.budget.limit}`;
+      return `${i} ${body.event_type} ${JSON.stringify(body.data)}${budget}${level}`;
+    });
+  });
+}
+
+/** A call from its beginning to its end. */
+const call = (
+  input: string,
+  end: 'ok' | 'failed' | 'denied' | 'interrupted',
+  result?: string,
+  session?: string,
+): Step[] => {
+  const id = `${input} ${Math.random()}`;
+  const ends = {
+    ok: { action: { name: 'shell', result: { success: true } } },
+    failed: { action: { name: 'shell', result: { success: false, exit_code: 1 } } },
+    denied: { action: { name: 'shell' }, decision: { outcome: 'deny' } },
+    interrupted: { action: { name: 'shell', result: { success: false } } },
+  };
+  const facts = { call: id, tool: 'Bash', interrupted: end === 'interrupted' || undefined };
+  return [
+    { type: 'Action.Before', data: { action: { name: 'shell' } }, facts, input, session },
+    { type: 'Action.After', data: ends[end], facts, result, session },
+  ] as Step[];
+};
+const responded = (tokens: number, more: Partial<Facts> = {}, session?: string): Step => ({
+  type: 'Model.Responded',
+  data: { model_id: 'm', input_tokens: tokens, output_tokens: 0 },
+  facts: more,
+  ...(session === undefined ? {} : { session }),
+});
+
+test('what failed and is done again is tried again; what succeeded and is done again is not', () => {
+  expect(told([...call('test', 'failed'), ...call('test', 'ok'), ...call('test', 'ok')])).toEqual([
+    '2 Retry.Triggered {"attempt":2,"action_name":"shell","reason":"failed"}',
+  ]);
+});
+
+test('what was refused and is done again is tried again', () => {
+  expect(told([...call('push', 'denied'), ...call('push', 'denied')])).toEqual([
+    '2 Retry.Triggered {"attempt":2,"action_name":"shell","reason":"denied"}',
+  ]);
+});
+
+test('the third equal failure is a loop, told once', () => {
+  const three = ['one', 'two', 'three', 'four'].flatMap(() => call('test', 'failed', 'off by a cent'));
+  expect(told(three).filter(line => line.includes('Loop'))).toEqual([
+    '5 Retry.Loop.Detected {"iteration_count":3,"action_name":"shell","elapsed_ms":4000} high RETRY_LOOP',
+  ]);
+});
+
+test('a loop tells the tokens of the responses that are known by then', () => {
+  const one = () => [...call('test', 'failed', 'x'), responded(1_000)];
+  expect(told([...one(), ...one(), ...one()]).filter(line => line.includes('Loop'))).toEqual([
+    '7 Retry.Loop.Detected {"iteration_count":3,"action_name":"shell","tokens_consumed":2000,"elapsed_ms":6000} high RETRY_LOOP',
+  ]);
+});
+
+test('other words of the failure are another failure', () => {
+  const steps = ['a', 'b', 'a', 'b', 'c', 'd'].flatMap(words => call('test', 'failed', words));
+  expect(told(steps).filter(line => line.includes('Loop'))).toEqual([]);
+});
+
+test('without its words a failure is known by its exit code', () => {
+  const steps = [1, 2, 3].flatMap(() => call('test', 'failed'));
+  expect(told(steps).filter(line => line.includes('Loop'))).toHaveLength(1);
+});
+
+test('what else is done in between does not hide a loop', () => {
+  const steps = [1, 2, 3].flatMap(edit => [...call('test', 'failed', 'x'), ...call(`edit ${edit}`, 'ok', 'done')]);
+  expect(told(steps).filter(line => line.includes('Loop'))).toHaveLength(1);
+});
+
+test('two that take turns without progress are one loop', () => {
+  const steps = [1, 2, 3, 4].flatMap(() => [...call('a', 'failed', 'x'), ...call('b', 'failed', 'y')]);
+  expect(told(steps).filter(line => line.includes('Loop'))).toHaveLength(1);
+});
+
+test('a subagent and its parent do not loop together', () => {
+  const steps = [
+    ...call('test', 'failed', 'x'),
+    ...call('test', 'failed', 'x', 'child'),
+    ...call('test', 'failed', 'x'),
+  ];
+  expect(told(steps).filter(line => line.includes('Loop'))).toEqual([]);
+});
+
+test('five equal successes are a loop; where nobody knows the output, none are', () => {
+  const same = [1, 2, 3, 4, 5].flatMap(() => call('status', 'ok', 'nothing new'));
+  expect(told(same)).toEqual([
+    '9 Retry.Loop.Detected {"iteration_count":5,"action_name":"shell","elapsed_ms":8000} medium RETRY_LOOP',
+  ]);
+  const unknown = [1, 2, 3, 4, 5, 6].flatMap(() => call('status', 'ok'));
+  expect(told(unknown)).toEqual([]);
+  const changing = [1, 2, 3, 4, 5, 6].flatMap(i => call('status', 'ok', `job ${i}`));
+  expect(told(changing)).toEqual([]);
+});
+
+test('equal failures a long time apart have nothing to do with each other', () => {
+  const steps = [0, 1, 2].flatMap(i => call('test', 'failed', 'x').map(step => ({ ...step, atS: i * 1_000 })));
+  expect(told(steps)).toEqual([]);
+});
+
+test('a loop that somebody stops is aborted: by a refusal, by an interruption of the call or of the turn', () => {
+  const loop = [1, 2, 3].flatMap(() => call('test', 'failed', 'x'));
+  const stopped = [
+    call('test', 'denied'),
+    call('test', 'interrupted'),
+    [{ type: 'Agent.Response', data: { final: true }, facts: { interrupted: true } } as Step],
+  ];
+  for (const stop of stopped) {
+    const lines = told([...loop, ...stop, ...stop]).filter(line => line.includes('Aborted'));
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatch(/"iteration_count":3,"action_name":"shell","elapsed_ms":\d+} high RETRY_LOOP$/);
+  }
+});
+
+test('a loop that ends by itself is not aborted', () => {
+  const steps = [
+    ...[1, 2, 3].flatMap(() => call('test', 'failed', 'x')),
+    ...call('test', 'ok', 'y'),
+    ...call('z', 'interrupted'),
+  ];
+  expect(told(steps).filter(line => line.includes('Aborted'))).toEqual([]);
+});
+
+test('compactions that free next to nothing are a loop', () => {
+  const compaction = (before: number, after: number): Step => ({
+    type: 'Context.Compaction',
+    data: { tokens_before: before, tokens_after: after },
+  });
+  expect(told([compaction(100, 95), compaction(100, 20), compaction(100, 95)])).toEqual([]);
+  expect(told([compaction(100, 95), compaction(100, 92), compaction(100, 95)])).toEqual([
+    '1 Retry.Loop.Detected {"iteration_count":2,"action_name":"compaction"} medium RETRY_LOOP',
+  ]);
+});
+
+test('whoever tells of loops itself is not told of them', () => {
+  const loop = [1, 2, 3].flatMap(() => call('test', 'failed', 'x'));
+  const own: Step = { type: 'Retry.Loop.Detected', data: { iteration_count: 2 } };
+  expect(told([own, ...loop]).filter(line => line.includes('Loop'))).toEqual([]);
+});
+
+test('loops can be switched off', () => {
+  const loop = [1, 2, 3].flatMap(() => call('test', 'failed', 'x'));
+  expect(told(loop, { loops: { ...usualLoops, failing: 0 } }).filter(line => line.includes('Loop'))).toEqual([]);
+});
+
+const window = (used: number, limit: number | undefined, facts?: Partial<Facts>): Step => ({
+  type: 'Context.UntilCompaction',
+  data: { tokens_used: used, tokens_limit: limit },
+  ...(facts ? { facts } : {}),
+});
+
+test('a window that was stated once gives the share that each later response uses', () => {
+  expect(told([responded(500), window(1_000, 8_000, { model: 'm' }), responded(1_000), responded(6_000)])).toEqual([
+    '3 Context.UntilCompaction {"tokens_used":6000,"tokens_limit":8000,"percentage_used":75,"tokens_remaining":2000}',
+  ]);
+});
+
+test('no window is guessed: none was stated, it is of another model, a subagent has its own, it is told anyway', () => {
+  expect(told([responded(500), responded(600)])).toEqual([]);
+  const other = window(1, 8_000, { model: 'other' });
+  expect(told([other, responded(500), responded(600)])).toEqual([]);
+  expect(told([window(1, 8_000), responded(1), responded(500, {}, 'child')])).toEqual([]);
+  expect(told([window(1, 8_000), responded(1), window(1, 8_000), responded(2)])).toEqual([]);
+  expect(told([window(1, undefined), responded(1), responded(2)])).toEqual([]);
+});
+
+test('a budget of tokens is told at 70 % and at 80 %, of the session once, of each turn anew', () => {
+  const prompt = (turn: string): Step => ({ type: 'Prompt.Submitted', facts: { turn } });
+  const settings = { budget: { sessionTokens: 1_000, turnTokens: 500 } };
+  expect(
+    told(
+      [prompt('1'), responded(360), responded(60), prompt('2'), responded(300), responded(90), responded(900)],
+      settings,
+    ),
+  ).toEqual([
+    '1 Policy.Violation {"policy_name":"budget","rule":"turn_tokens.warning"} 360/500',
+    '2 Policy.Violation {"policy_name":"budget","rule":"turn_tokens.exceeded"} 420/500 high COST_ANOMALY',
+    '4 Policy.Violation {"policy_name":"budget","rule":"session_tokens.warning"} 720/1000',
+    '5 Policy.Violation {"policy_name":"budget","rule":"session_tokens.exceeded"} 810/1000 high COST_ANOMALY',
+    '5 Policy.Violation {"policy_name":"budget","rule":"turn_tokens.warning"} 390/500',
+    '6 Policy.Violation {"policy_name":"budget","rule":"turn_tokens.exceeded"} 1290/500 high COST_ANOMALY',
+  ]);
+});
+
+test('a budget of dollars counts what is known of the cost', () => {
+  const settings = { budget: { sessionUsd: 1 } };
+  expect(told([responded(10, { cost_usd: 0.75 }), responded(10), responded(10, { cost_usd: 0.1 })], settings)).toEqual([
+    '0 Policy.Violation {"policy_name":"budget","rule":"session_usd.warning"} 0.75/1',
+    '2 Policy.Violation {"policy_name":"budget","rule":"session_usd.exceeded"} 0.85/1 high COST_ANOMALY',
+  ]);
+});
+
+test('without a budget nothing is told, however much is used', () => {
+  expect(told([responded(1e12), responded(Number.MAX_VALUE)])).toEqual([]);
+});
+
+test('the memory is bounded', () => {
+  const memory = noWatch();
+  for (let i = 0; i < 2_000; i += 1) {
+    for (const step of [...call(`input ${i}`, 'failed', String(i)), responded(1, { turn: `t${i}` })]) {
+      const event = {
+        event_id: `e${i}`,
+        event_type: step.type,
+        timestamp: new Date(START_MS).toISOString(),
+        session_id: `child ${i}`,
+        parent_session_id: 's',
+        data: step.data,
+        metadata: { [FACTS]: { v: 1, ...step.facts } },
+      } as unknown as Event;
+      watch(memory, event, { input: step.input, result: step.result }, { loops: usualLoops });
+    }
+  }
+  expect(JSON.stringify(memory).length).toBeLessThan(20_000);
+});
