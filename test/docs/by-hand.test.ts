@@ -4,6 +4,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
+import { contentClasses, defaultModes } from '../../src/enrich/content.ts';
+import { secretKinds, withoutSecrets } from '../../src/enrich/secrets.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');
@@ -18,6 +20,17 @@ it('ARCHITECTURE.md says of every dependency what it is for', () => {
 it('ARCHITECTURE.md links every decision', () => {
   const linked = [...read('ARCHITECTURE.md').matchAll(/docs\/decisions\/([\w-]+\.md)/g)].map(match => match[1] ?? '');
   expect(linked.sort()).toEqual(readdirSync(join(root, 'docs', 'decisions')).sort());
+});
+
+it('docs/privacy.md names every class of content with its default, and every kind of secret', () => {
+  const text = read('docs/privacy.md');
+  for (const [of, what] of Object.entries(contentClasses)) {
+    const mode = defaultModes[of as keyof typeof defaultModes];
+    expect(text).toMatch(new RegExp(`\\| \`content\\.${of}\` \\| ${what}.* \\| \`${mode}\` \\|`));
+  }
+  for (const { id, what } of secretKinds) expect(text).toContain(`${what} (\`${id}\`)`);
+  const command = /process\.command_line = (.*hunter22.*)/.exec(text)?.[1] ?? '';
+  expect(text).toContain(`process.command_line = ${withoutSecrets(command)}`);
 });
 
 it('the session that the README opens with is the one that the demonstration plays', () => {
