@@ -5,7 +5,7 @@
 
 import { isAbsent } from './agents/contract.ts';
 import { agentNamed, agents } from './agents/index.ts';
-import { awaited, isOpen, SETTLED, step, unread } from './assemble/assemble.ts';
+import { awaited, isOpen, REPOSITORY, SETTLED, step, unread } from './assemble/assemble.ts';
 import type { FinishedRecord, FinishedSpan } from './assemble/finished.ts';
 import { isFold } from './assemble/state.ts';
 import type { Destination } from './config/destinations.ts';
@@ -19,6 +19,7 @@ import { judgeRisk } from './own-rules.ts';
 import { pin, type Surroundings } from './pin.ts';
 import { priceOf } from './prices.ts';
 import type { Problem } from './problem.ts';
+import { movedSince, repositoryAt } from './repository.ts';
 import { accountsOf, type DestinationAccounts, increase, type Ledger } from './store/ledger.ts';
 import type { Round, Store } from './store/store.ts';
 import { encode, type Yield } from './telemetry/batch.ts';
@@ -124,6 +125,8 @@ export function roundOf(
     }
     return readers.get(state.key);
   };
+  /** Sessions that began just now, and the folders that they work in. */
+  const opened = new Map<string, string>();
   /** Of these, more is there than one round reads. */
   const more = new Set<string>();
 
@@ -143,6 +146,7 @@ export function roundOf(
         const { pinned, destinations, problems: found } = pin(opening, fragment, world);
         problems.push(...found);
         for (const destination of destinations) documents.set(`destination-${destination.id}`, destination);
+        if (opening.cwd !== undefined && pinned.repository !== false) opened.set(opening.key, opening.cwd);
         return gainOf(newSession(opening, pinned)).state;
       },
     });
@@ -156,7 +160,16 @@ export function roundOf(
       continue;
     }
     journaled += 1;
-    for (const { state, events } of told.parts) for (const event of events) follow(gainOf(state), event, oddities);
+    for (const { state, events } of told.parts) {
+      const gain = gainOf(state);
+      for (const event of events) {
+        if (isMilestone(event)) lookAtRepository(gain, world.eyes, oddities);
+        follow(gain, event, oddities);
+      }
+      const cwd = opened.get(state.key);
+      if (cwd !== undefined) findRepository(gain, cwd, world.eyes, oddities);
+      opened.delete(state.key);
+    }
     for (const kind of told.odd) oddities[kind] = (oddities[kind] ?? 0) + 1;
     for (const { reason } of told.bad) increase(badEvents, reason);
     cut.push(...setAside(told.bad));
@@ -164,7 +177,7 @@ export function roundOf(
 
   for (const key of due.silent ?? []) {
     const state = open(key);
-    if (state) fallSilent(gainOf(state), readerFor(state), world.nowMs, oddities);
+    if (state) fallSilent(gainOf(state), readerFor(state), world, oddities);
   }
   for (const key of due.waiting ?? []) {
     const state = open(key);
@@ -288,10 +301,33 @@ export function follow(gain: Gain, event: Event, oddities: { [kind: string]: num
   }
 }
 
+/** When commits are looked for: an agent has finished something. */
+const isMilestone = ({ event_type: type, parent_session_id: parent }: Event): boolean =>
+  parent === undefined && (type === 'Agent.Response' || type === 'Session.End' || type === 'Session.Abort');
+
+function findRepository(gain: Gain, cwd: string, eyes: Eyes | undefined, oddities: { [kind: string]: number }): void {
+  const found = eyes && repositoryAt(cwd, eyes);
+  if (found === undefined) return;
+  const { state } = gain;
+  state.repository = { cwd, revision: found.revision };
+  const body = { event_type: REPOSITORY, data: { ...found } } as const;
+  follow(gain, conclude(state, body, 'repository', state.fold.lastMs), oddities);
+}
+
+function lookAtRepository(gain: Gain, eyes: Eyes | undefined, oddities: { [kind: string]: number }): void {
+  const { state } = gain;
+  const { repository } = state;
+  const moved = repository && eyes && movedSince(repository.cwd, repository.revision, eyes);
+  if (repository === undefined || !moved) return;
+  repository.revision = moved.revision;
+  const body = { event_type: REPOSITORY, data: { ...moved } } as const;
+  follow(gain, conclude(state, body, `repository:${state.seq}`, state.fold.lastMs), oddities);
+}
+
 function fallSilent(
   gain: Gain,
   reader: SessionReader | undefined,
-  nowMs: number,
+  { nowMs, eyes }: Pick<RoundWorld, 'nowMs' | 'eyes'>,
   oddities: { [kind: string]: number },
 ): void {
   const { state } = gain;
@@ -300,6 +336,7 @@ function fallSilent(
   const followed = reader?.read(Number.POSITIVE_INFINITY);
   if (followed?.isMore) return;
   if (followed?.isThere && nowMs - Math.max(state.fold.lastMs, followed.writtenMs) <= SILENCE_MS) return;
+  lookAtRepository(gain, eyes, oddities);
   const body = { event_type: 'Session.Abort' as const, data: { end_reason: 'idle_timeout' as const } };
   const segment = state.fold.segment?.number ?? 0;
   follow(gain, conclude(state, body, `silence:${segment}:${state.seq}`, state.arrivedMs + SILENCE_MS), oddities);

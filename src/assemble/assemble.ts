@@ -39,18 +39,19 @@ import {
 } from '../event/event.ts';
 import { own, put } from '../lib/read.ts';
 import { contentWith } from './content.ts';
-import type {
-  ActionSpan,
-  Finished,
-  FinishedDecision,
-  FinishedSpan,
-  Link,
-  Repository,
-  SpanKey,
-  Stated,
-  Sums,
-  TraceKey,
-  TurnSpan,
+import {
+  type ActionSpan,
+  type Finished,
+  type FinishedDecision,
+  type FinishedSpan,
+  type Link,
+  type Repository,
+  repositoryParts,
+  type SpanKey,
+  type Stated,
+  type Sums,
+  type TraceKey,
+  type TurnSpan,
 } from './finished.ts';
 import type {
   FoldState,
@@ -291,7 +292,6 @@ function closeSegment(state: FoldState, at: At, endReason: string, errorType: st
 
 /** As many commits as one attribute holds. */
 const MOST_COMMITS = 48;
-const repositoryParts = ['url', 'name', 'owner', 'provider', 'branch', 'revision'] as const;
 
 /** The first word on it is of the start of the segment; what is said later, of its next one, and which commits were made. */
 function noteRepository(state: FoldState, data: Fields): void {

@@ -84,6 +84,8 @@ export interface Repository {
   revision?: string | undefined;
 }
 
+export const repositoryParts = ['url', 'name', 'owner', 'provider', 'branch', 'revision'] as const;
+
 export interface Stated {
   usage: Sums;
   model: string | undefined;

@@ -374,6 +374,14 @@ export const settings = {
     default: 'session',
     project: true,
   }),
+  'trace.repository': setting(z.boolean(), {
+    about:
+      "False: the session's span does not say in which repository, on which branch and at which commit it worked. " +
+      'A project may set it to false only.',
+    text: 'boolean',
+    default: true,
+    project: [false, true],
+  }),
   'trace.sampler': setting(z.enum(samplers), {
     about: 'Which traces leave. Logs and metrics are not sampled.',
     text: 'word',

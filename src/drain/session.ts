@@ -19,6 +19,8 @@ export interface Pinned {
   denyAsError: boolean;
   /** Each turn is a trace of its own. */
   shape?: 'turn' | undefined;
+  /** Nothing of the repository is told. */
+  repository?: false | undefined;
   /** What the hook's TRACEPARENT becomes, and what it said, where that is a valid one. */
   caller: { policy: 'link' | 'parent'; traceId: string; spanId: string } | undefined;
   /** Share of traces that leave, by trace id. */
@@ -124,6 +126,8 @@ export interface SessionState {
   transcripts?: TranscriptState | undefined;
   /** What repeats, and what was used so far. */
   watch?: Watch | undefined;
+  /** The folder that it works in, where that is in a repository, and the commit that was last seen there. */
+  repository?: { cwd: string; revision: string | undefined } | undefined;
   fold: FoldState;
 }
 

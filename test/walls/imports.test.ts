@@ -74,6 +74,7 @@ const rooms: Readonly<Record<string, Room>> = {
   demo: { sees: 'all', packages: [node] },
   commands: { sees: 'all', packages: 'all' },
   'cli.ts': { sees: 'all', packages: 'all' },
+  'repository.ts': { sees: ['assemble', 'enrich', 'transcripts'], packages: [/^node:path$/] },
   'bridge.ts': { sees: 'all', packages: [/^node:crypto$/, openTelemetry] },
   'index.ts': { sees: 'all', packages: 'all' },
   'bin.ts': { sees: ['hook', 'cli.ts'], packages: [] },

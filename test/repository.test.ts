@@ -1,0 +1,136 @@
+/** What is read of repositories: real ones, made by git, and hostile ones, made by hand. */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { movedSince, repositoryAt } from '../src/repository.ts';
+import { diskEyes } from '../src/transcripts/eyes.ts';
+import { openHouse } from './transcripts/house.ts';
+
+const root = mkdtempSync(join(tmpdir(), 'repository-'));
+afterAll(() => rmSync(root, { recursive: true }));
+const eyes = diskEyes();
+
+const git = (cwd: string, ...words: string[]): string => {
+  const who = { GIT_AUTHOR_NAME: 'A', GIT_AUTHOR_EMAIL: 'a@x', GIT_COMMITTER_NAME: 'A', GIT_COMMITTER_EMAIL: 'a@x' };
+  const env = { PATH: process.env.PATH, HOME: root, GIT_CONFIG_NOSYSTEM: '1', ...who };
+  return execFileSync('git', words, { cwd, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
+};
+const commit = (cwd: string): string => {
+  git(cwd, 'commit', '-q', '--allow-empty', '-m', 'someone@example.com did it');
+  return git(cwd, 'rev-parse', 'HEAD');
+};
+function made(name: string, remote?: string): string {
+  const folder = join(root, name);
+  mkdirSync(folder);
+  git(folder, 'init', '-q', '-b', 'main');
+  if (remote !== undefined) git(folder, 'remote', 'add', 'origin', remote);
+  return folder;
+}
+
+test('a repository made by git: below its root, packed, detached, in a linked working tree', () => {
+  const folder = made('plain', 'https://dev:s3cret@github.com/acme/shop.git');
+  expect(repositoryAt(folder, eyes)).toMatchObject({ branch: 'main', revision: undefined });
+  const first = commit(folder);
+  const known = { url: 'https://github.com/acme/shop', name: 'shop', owner: 'acme', provider: 'github' };
+  mkdirSync(join(folder, 'src', 'deep'), { recursive: true });
+  expect(repositoryAt(join(folder, 'src', 'deep'), eyes)).toEqual({ ...known, branch: 'main', revision: first });
+
+  git(folder, 'pack-refs', '--all');
+  expect(repositoryAt(folder, eyes)).toMatchObject({ branch: 'main', revision: first });
+
+  const tree = join(root, 'tree');
+  git(folder, 'worktree', 'add', '-q', '-b', 'feature/x', tree);
+  const second = commit(tree);
+  expect(repositoryAt(tree, eyes)).toEqual({ ...known, branch: 'feature/x', revision: second });
+  expect(repositoryAt(folder, eyes)).toMatchObject({ branch: 'main', revision: first });
+
+  git(folder, 'checkout', '-q', '--detach');
+  expect(repositoryAt(folder, eyes)).toEqual({ ...known, branch: undefined, revision: first });
+});
+
+test('what was committed since is read off the log: commits alone, oldest first, and no names of people', () => {
+  const folder = made('moving');
+  const before = commit(folder);
+  expect(movedSince(folder, before, eyes)).toBeUndefined();
+  const one = commit(folder);
+  git(folder, 'checkout', '-q', '-b', 'other');
+  const two = commit(folder);
+  const moved = movedSince(folder, before, eyes);
+  expect(moved).toEqual({ commits: [one, two], branch: 'other', revision: two });
+  git(folder, 'reset', '-q', '--hard', before);
+  expect(movedSince(folder, two, eyes)).toEqual({ commits: [], branch: 'other', revision: before });
+  const fresh = made('fresh');
+  const born = commit(fresh);
+  expect(movedSince(fresh, undefined, eyes)).toEqual({ commits: [born], branch: 'main', revision: born });
+});
+
+describe('addresses', () => {
+  test.each([
+    ['git@github.com:acme/shop.git', 'https://github.com/acme/shop'],
+    ['ssh://git@gitlab.example.org:2222/group/sub/shop.git/', 'https://gitlab.example.org/group/sub/shop'],
+    [
+      'https://x-access-token:ghp_0123456789abcdefghij0123456789abcdef@github.com/acme/shop?token=1#x',
+      'https://github.com/acme/shop',
+    ],
+    ['http://git.intern:8080/shop', 'http://git.intern:8080/shop'],
+    ['/home/alice/shop.git', undefined],
+    ['file:///home/alice/shop', undefined],
+    ['C:\\Users\\alice\\shop', undefined],
+    ['../shop', undefined],
+  ])('%s', (remote, url) => {
+    const folder = mkdtempSync(join(root, 'address-'));
+    mkdirSync(join(folder, '.git'));
+    writeFileSync(join(folder, '.git', 'HEAD'), 'ref: refs/heads/main\n');
+    writeFileSync(join(folder, '.git', 'config'), `[core]\n\tbare = false\n[remote "origin"]\n\turl = ${remote}\n`);
+    expect(repositoryAt(folder, eyes)?.url).toBe(url);
+  });
+});
+
+test('no repository, and hostile ones: what does not look as it should is not known', () => {
+  expect(repositoryAt(join(root, 'nowhere'), eyes)).toBeUndefined();
+  expect(repositoryAt('relative', eyes)).toBeUndefined();
+  const hostile = (head: string, more: Record<string, string> = {}): string => {
+    const folder = mkdtempSync(join(root, 'hostile-'));
+    mkdirSync(join(folder, '.git', 'logs'), { recursive: true });
+    writeFileSync(join(folder, '.git', 'HEAD'), head);
+    for (const [name, text] of Object.entries(more)) writeFileSync(join(folder, '.git', name), text);
+    return folder;
+  };
+  const nothing = { branch: undefined, revision: undefined };
+  expect(repositoryAt(hostile('ref: refs/heads/../../../../etc/passwd\n'), eyes)).toEqual(nothing);
+  expect(repositoryAt(hostile('secret words\n'), eyes)).toEqual(nothing);
+  expect(repositoryAt(hostile('x'.repeat(1_000_000)), eyes)).toEqual(nothing);
+  const big = hostile('ref: refs/heads/main\n', {
+    'packed-refs': 'x'.repeat(9 * 1024 * 1024),
+    config: '[remote "origin"]\n'.repeat(30_000),
+  });
+  expect(repositoryAt(big, eyes)).toEqual({ branch: 'main', revision: undefined });
+  const linked = mkdtempSync(join(root, 'linked-'));
+  writeFileSync(join(linked, '.git'), 'gitdir: /dev\n');
+  expect(repositoryAt(linked, eyes)).toBeUndefined();
+});
+
+test("a session's span says where it worked, and what was committed meanwhile", () => {
+  const folder = made('session', 'git@github.com:acme/shop.git');
+  const start = commit(folder);
+  const house = openHouse();
+  try {
+    house.hook(0, 'SessionStart', { source: 'startup', cwd: folder });
+    house.round();
+    const next = commit(folder);
+    house.hook(5, 'UserPromptSubmit', { prompt_id: 'p1', prompt: 'x', cwd: folder });
+    house.hook(6, 'Stop', { prompt_id: 'p1', cwd: folder });
+    house.hook(7, 'SessionEnd', { reason: 'other', cwd: folder });
+    house.round();
+    const session = house.spans().find(span => span.kind === 'session');
+    expect(session).toMatchObject({
+      repository: { url: 'https://github.com/acme/shop', branch: 'main', revision: start },
+      commits: [next],
+    });
+    expect(JSON.stringify(house.events())).not.toContain('someone@example.com');
+  } finally {
+    house.close();
+  }
+});
