@@ -15,7 +15,17 @@ import { judgeRisk as risk } from './own-rules.ts';
 import { pin } from './pin.ts';
 import { priceOf as price } from './prices.ts';
 import type { Problem } from './problem.ts';
-import { addBooks, follow, type Gain, type Leaving, leaving, type RoundWorld, recalled, SILENCE_MS } from './round.ts';
+import {
+  addBooks,
+  follow,
+  type Gain,
+  type Leaving,
+  leaving,
+  type RoundWorld,
+  recalled,
+  recordsSince,
+  SILENCE_MS,
+} from './round.ts';
 import { increase } from './store/ledger.ts';
 import type { Round, Store } from './store/store.ts';
 import type { Eyes } from './transcripts/eyes.ts';
@@ -198,7 +208,13 @@ export function importRound(
     for (const destination of destinations) documents.set(`destination-${destination.id}`, destination);
     const gain: Gain = { state, lines: '', count: 0, events: [], spans: [], records: [] };
     gains.push(gain);
-    const emit = (event: Event): void => follow(gain, event, books.odd);
+    const emit = (event: Event): void => {
+      const { length } = gain.records;
+      follow(gain, event, books.odd);
+      // What does not leave is not gathered: of a long past session that is most of it.
+      if (!which.metrics) gain.events.length = 0;
+      gain.records.push(...recordsSince(which.logsSinceMs, gain.records.splice(length)));
+    };
     const transcripts = {
       eyes,
       home,
@@ -217,6 +233,7 @@ export function importRound(
     if (reader === undefined) continue;
     const followed = reader.read(Number.POSITIVE_INFINITY);
     state.arrivedMs = Math.max(state.arrivedMs, nowMs);
+    if (state.transcripts !== undefined) state.transcripts.isPart = followed.isMore || undefined;
     if (followed.isMore) break;
     done += 1;
     const isPast = nowMs - state.fold.lastMs > SILENCE_MS;

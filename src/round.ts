@@ -270,7 +270,7 @@ function transcriptWorld(
 export function waitingSessions(store: Store): string[] {
   return store.sessions().filter(key => {
     const state = recalled(store, key);
-    return state !== undefined && awaited(state.fold).length > 0;
+    return state !== undefined && !isLeftToImport(state) && awaited(state.fold).length > 0;
   });
 }
 
@@ -278,10 +278,13 @@ export function waitingSessions(store: Store): string[] {
 export function silentSessions(store: Store, nowMs: number): string[] {
   return store.sessions().filter(key => {
     const state = recalled(store, key);
-    if (state === undefined) return false;
+    if (state === undefined || isLeftToImport(state)) return false;
     return isForgotten(state, nowMs) || (isOpen(state.fold) && nowMs - state.arrivedMs > SILENCE_MS);
   });
 }
+
+const isLeftToImport = ({ transcripts, hookedMs }: SessionState): boolean =>
+  transcripts?.isPart === true && hookedMs === undefined;
 
 /** An event is journaled, folded, and with it whatever it settles: all, where no transcript is ever read. */
 export function follow(gain: Gain, event: Event, oddities: { [kind: string]: number }, isTranscriptRead = true): void {
@@ -434,7 +437,7 @@ export const spanFactsOf = (state: SessionState): SpanContextFacts => ({
 });
 
 /** Where all of them leave, nothing is asked of each. */
-const recordsSince = (sinceMs: number, records: FinishedRecord[]): FinishedRecord[] =>
+export const recordsSince = (sinceMs: number, records: FinishedRecord[]): FinishedRecord[] =>
   sinceMs === Number.NEGATIVE_INFINITY
     ? records
     : records.filter(({ event }) => Date.parse(event.timestamp) >= sinceMs);

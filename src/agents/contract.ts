@@ -229,6 +229,11 @@ export interface LineReader {
    */
   origin?(row: Fields): string | undefined;
   /**
+   * Of a long row, with its long texts cut to some 200 characters or less: does `row` say the same of it as of the whole one?
+   * Results of calls are half of what a transcript holds, and nobody asks more of them than how they begin.
+   */
+  readonly isBrief?: (row: Fields) => boolean;
+  /**
    * `memory` belongs to this file alone and lives as long as its offset: a rewritten file begins with an empty one. What
    * is grouped over rows (blocks of one response) waits in it. A line above 8 MB comes pruned: long texts are `''`, long
    * lists cut, everything else is there.

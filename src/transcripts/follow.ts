@@ -146,7 +146,7 @@ function cursorAt(
   const cursor: Cursor = {
     file: opened(following, file),
     known,
-    rows: rowsFrom(eyes, file.path, known.at, stat.sizeBytes, following.odd),
+    rows: rowsFrom(eyes, file.path, known.at, stat.sizeBytes, following.odd, reader.isBrief),
     memory: memoryOver(known.memory, following.hash),
     writtenMs: Math.floor(stat.writtenMs),
     next: undefined,

@@ -2,10 +2,12 @@
 import type { Fields } from '../event/event.ts';
 import { isFields } from '../lib/read.ts';
 import type { Eyes } from './eyes.ts';
-import { prune } from './prune.ts';
+import { beginnings, prune } from './prune.ts';
 
 /** Beyond this a line is walked through, not parsed. */
 const LONGEST_PARSED = 8 * 1024 * 1024;
+/** From here on a line is first read with its long texts cut, if its reader may be content with that. */
+const LONG = 8 * 1024;
 /** Beyond this it is passed over. */
 const LONGEST_READ = 128 * 1024 * 1024;
 const STEP_BYTES = 1024 * 1024;
@@ -27,7 +29,14 @@ export interface Rows {
 
 export type Oddity = 'giant_line' | 'long_line' | 'bad_line';
 
-export function rowsFrom(eyes: Eyes, path: string, start: number, size: number, odd: (kind: Oddity) => void): Rows {
+export function rowsFrom(
+  eyes: Eyes,
+  path: string,
+  start: number,
+  size: number,
+  odd: (kind: Oddity) => void,
+  isBrief?: (row: Fields) => boolean,
+): Rows {
   let chunk: Buffer = Buffer.alloc(0);
   /** Place of the chunk's first byte in the file. */
   let base = start;
@@ -74,7 +83,7 @@ export function rowsFrom(eyes: Eyes, path: string, start: number, size: number, 
       while (next === undefined) {
         const bytes = line();
         if (bytes === undefined) return undefined;
-        const fields = rowOf(bytes, odd);
+        const fields = rowOf(bytes, odd, isBrief);
         if (fields !== undefined) next = { fields, end: at };
       }
       return next;
@@ -86,11 +95,19 @@ export function rowsFrom(eyes: Eyes, path: string, start: number, size: number, 
   };
 }
 
-function rowOf(bytes: Buffer, odd: (kind: Oddity) => void): Fields | undefined {
+function rowOf(
+  bytes: Buffer,
+  odd: (kind: Oddity) => void,
+  isBrief: ((row: Fields) => boolean) | undefined,
+): Fields | undefined {
   if (bytes.length < 2) return undefined;
   if (bytes.length > LONGEST_PARSED) {
     odd('giant_line');
     return prune(bytes);
+  }
+  if (isBrief !== undefined && bytes.length > LONG) {
+    const row = beginnings(bytes);
+    if (row !== undefined && isBrief(row)) return row;
   }
   try {
     const value: unknown = JSON.parse(bytes.toString('utf8'));

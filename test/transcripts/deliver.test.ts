@@ -91,8 +91,8 @@ test('by hand it reads to the present end, and does not wait', async () => {
   expect(tokensOf(spans())).toEqual({ calls: 1, input: 3_210, output: 7 });
 });
 
-/** A person at a terminal that is none. */
-function person(env: Io['env'] = {}) {
+/** A person at a terminal that is none, unless what it shows is looked at. */
+function person(env: Io['env'] = {}, look?: (text: string) => void) {
   const said = { out: '', err: '' };
   const io: Io = {
     out: text => {
@@ -100,6 +100,7 @@ function person(env: Io['env'] = {}) {
     },
     err: text => {
       said.err += text;
+      look?.(text);
     },
     env,
     cwd: home,
@@ -108,7 +109,7 @@ function person(env: Io['env'] = {}) {
     color: false,
     columns: 100,
     unicode: false,
-    isTerminal: false,
+    isTerminal: look !== undefined,
     ask: async () => '',
     now: Date.now,
   };
@@ -148,6 +149,34 @@ test('import says what would come, then brings it, then nothing more', async () 
   expect(tokensOf(spans())).toEqual({ calls: 5, input: 16_050, output: 35 });
   const status = await otel('status');
   expect(status.out).toMatch(/^transcripts +\d+ +\d+ +0$/m);
+});
+
+test('Ctrl-C keeps what was read, and the same command goes on from there', async () => {
+  const turns = 10;
+  for (let turn = 0; turn < turns; turn += 1) {
+    write(
+      rows.prompt(turn * 10, `p${turn}`),
+      rows.assistant(turn * 10 + 3, `m${turn}`, rows.text('word '.repeat(200_000)), 7, 'end_turn'),
+    );
+  }
+  const before = process.listenerCount('SIGINT');
+  let asked = 0;
+  const atWork = person({}, text => {
+    if (!text.startsWith('\r') || asked++ > 0) return;
+    expect(process.listenerCount('SIGINT')).toBe(before + 1);
+    process.listeners('SIGINT').at(-1)?.('SIGINT');
+  });
+  const stopped = await atWork('import', transcript);
+  expect(stopped.code).toBe(1);
+  expect(stopped.err).toContain('what was read is kept');
+  expect(process.listenerCount('SIGINT')).toBe(before);
+  const { calls } = tokensOf(spans());
+  expect(calls).toBeGreaterThan(0);
+  expect(calls).toBeLessThan(turns);
+  const otel = person();
+  expect(await otel('import', transcript)).toMatchObject({ code: 0 });
+  expect(tokensOf(spans())).toEqual({ calls: turns, input: turns * 3_210, output: turns * 7 });
+  expect(JSON.parse((await otel('import', transcript, '--json')).out)).toMatchObject({ read: 0, interrupted: false });
 });
 
 test('import takes its words seriously', async () => {

@@ -2,11 +2,12 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
 import { findSessions } from '../../src/import.ts';
 import { diskEyes } from '../../src/transcripts/eyes.ts';
-import { prune } from '../../src/transcripts/prune.ts';
+import { beginnings, prune } from '../../src/transcripts/prune.ts';
 import { mutated } from '../agents/mutated.ts';
 import { START_MS } from '../play.ts';
 import { at, type House, openHouse, rowsOf, tokensOf } from './house.ts';
@@ -53,6 +54,63 @@ describe('lines too long to parse', () => {
       d: true,
       é: 'ü',
     });
+  });
+
+  test('of a long text its beginning stays, whatever it is made of; all else stays as it is', () => {
+    const piece = fc.constantFrom('x', '"', '\\', '\n', 'ü', '€', '😀', '\u0001', ' words and words');
+    const said = fc
+      .tuple(fc.array(piece, { maxLength: 12 }), fc.nat(200))
+      .map(([parts, n]) => parts.join('').repeat(n));
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.oneof(said, fc.jsonValue()), { noNullPrototype: true }), fields => {
+        const line = JSON.stringify(fields);
+        const cut = beginnings(Buffer.from(line));
+        const whole = JSON.parse(line, (_, value) => value) as { [key: string]: unknown };
+        expect(Object.keys(cut ?? {})).toEqual(Object.keys(whole));
+        for (const [key, value] of Object.entries(whole)) {
+          const isLong = typeof value === 'string' && Buffer.byteLength(JSON.stringify(value)) > 1_026;
+          if (!isLong) expect(cut?.[key]).toEqual(value);
+          else {
+            const [plain = ''] = JSON.stringify(value).slice(1).split('\\');
+            const left = String(cut?.[key]);
+            expect(value.startsWith(left)).toBe(true);
+            expect(left.length).toBeGreaterThanOrEqual(Math.min(plain.length, 60));
+          }
+        }
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('a long result says the same as a short one, a long answer is hashed to its end', () => {
+    const told = (length: number, end: string) => {
+      const content = [
+        { type: 'tool_result', tool_use_id: 'c1', is_error: true, content: `Exit code 3\n${'o'.repeat(length)}` },
+      ];
+      house.write(
+        house.main,
+        rows.prompt(1, 'p1'),
+        rows.assistant(2, 'm1', rows.call('c1', 'Bash', { command: 'ls' }), 9, 'tool_use'),
+        rows.result(3, 'c1', 'p1', { message: { role: 'user', content }, toolUseResult: 'o'.repeat(length) }),
+        rows.assistant(4, 'm2', rows.text('a'.repeat(length) + end), 7, 'end_turn'),
+      );
+      house.import();
+      const events = house.events().filter(event => event.event_type !== 'Model.Responded');
+      const answer = events.find(event => event.event_type === 'Agent.Response');
+      return { result: events.find(event => event.event_type === 'Action.After'), answer: answer?.data };
+    };
+    const long = told(20_000, 'x');
+    house.close();
+    house = openHouse();
+    rows = rowsOf(house.session);
+    const short = told(20, 'x');
+    expect(long.result).toEqual(short.result);
+    house.close();
+    house = openHouse();
+    rows = rowsOf(house.session);
+    const other = told(20_000, 'y');
+    expect(long.answer).toMatchObject({ response_length: 20_001 });
+    expect(other.answer).not.toEqual(long.answer);
   });
 
   test.each(['', '[1]', '{"a":', '{"a":"x', '{"a":[1,2}', `${'['.repeat(5_000)}`])(

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
 import type { FinishedSpan } from '../../src/assemble/finished.ts';
+import type { Event } from '../../src/event/event.ts';
 import { emptyStore, findSessions, importRound } from '../../src/import.ts';
 import { diskEyes } from '../../src/transcripts/eyes.ts';
 
@@ -71,7 +72,12 @@ function imported(main: string) {
   const { found } = findSessions({ agents, paths: [path], places: { home, project: home, env: {} }, eyes, sinceMs: 0 });
   expect(found).toHaveLength(1);
   const { gains } = importRound(emptyStore, found, world, Number.POSITIVE_INFINITY, { metrics: false, logsSinceMs: 0 });
-  return { events: gains[0]?.events ?? [], spans: gains[0]?.spans ?? [], lines: gains[0]?.lines ?? '' };
+  const { lines = '', spans = [] } = gains[0] ?? {};
+  const events = lines
+    .split('\n')
+    .filter(line => line !== '')
+    .map(line => JSON.parse(line) as Event);
+  return { events, spans, lines };
 }
 
 const nameOf = (span: FinishedSpan): string => JSON.stringify([span.trace, span.key]);

@@ -16,6 +16,15 @@ import { actionName, launchedBy, toolFacts } from './tools.ts';
 const rows: LineReader = {
   format: 'lines',
   origin: row => (isConversation(row) && row.isSidechain !== true ? word(row.uuid) : undefined),
+  // A prompt or an answer is hashed whole, an input too; of a result its beginning is looked at.
+  isBrief(row) {
+    const { content } = fieldsOf(row.message);
+    return (
+      row.type === 'user' &&
+      Array.isArray(content) &&
+      content.every(block => fieldsOf(block).type === 'tool_result' && word(fieldsOf(block).tool_use_id) !== undefined)
+    );
+  },
   row(row, memory, file) {
     // What another session wrote and this file repeats is told by that session.
     const session = word(row.sessionId);
@@ -319,14 +328,20 @@ function closeResponse(at: Place): Told[] {
   ];
 }
 
+/** What was kept last, still as a value: it is asked for with the next row. */
+let last: { kept: string; pending: Pending } | undefined;
+
 function pendingIn(memory: Memory): Pending | undefined {
   const kept = memory.recall('place', 'response');
-  return kept === undefined ? undefined : (JSON.parse(kept) as Pending);
+  if (kept === undefined) return undefined;
+  return last?.kept === kept ? { ...last.pending } : (JSON.parse(kept) as Pending);
 }
 
-const keep = (memory: Memory, pending: Pending): void => {
-  memory.remember('place', 'response', JSON.stringify(pending));
-};
+function keep(memory: Memory, pending: Pending): void {
+  const kept = JSON.stringify(pending);
+  last = { kept, pending: { ...pending } };
+  memory.remember('place', 'response', kept);
+}
 
 function failed(row: Fields, at: Place): Told[] {
   const kind = /^[a-z][a-z0-9_]{0,63}$/.test(text(row.error) ?? '') ? String(row.error) : 'unknown';
