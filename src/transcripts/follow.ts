@@ -21,6 +21,8 @@ export interface Following {
   hash: (content: string) => string;
   /** Rows of a later time stay for later. */
   untilMs: number;
+  /** What actions gave back was asked for: rows of it are read whole. */
+  keepsResults: boolean;
   /** At most so many bytes are read on; changed in place. */
   budget: { bytes: number };
   /** `isAgain`: the file was written anew, or is read whole each time: old ids must be asked for. */
@@ -143,10 +145,11 @@ function cursorAt(
     known.lastMs = undefined;
   }
   if (stat.sizeBytes === known.at) return undefined;
+  const briefly = following.keepsResults ? undefined : reader.isBrief;
   const cursor: Cursor = {
     file: opened(following, file),
     known,
-    rows: rowsFrom(eyes, file.path, known.at, stat.sizeBytes, following.odd, reader.isBrief),
+    rows: rowsFrom(eyes, file.path, known.at, stat.sizeBytes, following.odd, briefly),
     memory: memoryOver(known.memory, following.hash),
     writtenMs: Math.floor(stat.writtenMs),
     next: undefined,

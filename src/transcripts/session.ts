@@ -101,6 +101,7 @@ export function readerOf(
     eyes: world.eyes,
     hash: world.hash,
     untilMs,
+    keepsResults: (state.pinned.content?.modes.results ?? 'off') !== 'off',
     budget: world.budget,
     tell: (told, from) => hear(told, from),
     origin(id) {

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
+import { factsOf } from '../../src/event/event.ts';
 import { findSessions } from '../../src/import.ts';
 import { diskEyes } from '../../src/transcripts/eyes.ts';
 import { beginnings, prune } from '../../src/transcripts/prune.ts';
@@ -111,6 +112,21 @@ describe('lines too long to parse', () => {
     const other = told(20_000, 'y');
     expect(long.answer).toMatchObject({ response_length: 20_001 });
     expect(other.answer).not.toEqual(long.answer);
+  });
+
+  test('where results are asked for, a long one is hashed to its end', () => {
+    mkdirSync(join(house.home, '.config', 'otel-hooks'), { recursive: true });
+    writeFileSync(join(house.home, '.config', 'otel-hooks', 'config.json'), '{"content":{"results":"hash"}}');
+    const content = [{ type: 'tool_result', tool_use_id: 'c1', content: 'o'.repeat(20_000) }];
+    house.write(
+      house.main,
+      rows.prompt(1, 'p1'),
+      rows.assistant(2, 'm1', rows.call('c1', 'Bash', { command: 'ls' }), 9, 'tool_use'),
+      rows.result(3, 'c1', 'p1', { message: { role: 'user', content } }),
+    );
+    house.import();
+    const after = house.events().find(event => event.event_type === 'Action.After');
+    expect(after && factsOf(after)?.content?.output?.length).toBe(20_000);
   });
 
   test.each(['', '[1]', '{"a":', '{"a":"x', '{"a":[1,2}', `${'['.repeat(5_000)}`])(
