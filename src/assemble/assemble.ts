@@ -22,7 +22,6 @@
  *              continued. Where each turn is to be a trace, only a resume begins a segment.
  */
 
-import { dollars } from '../enrich/cost.ts';
 import {
   type Action,
   type DataOf,
@@ -37,6 +36,7 @@ import {
   type TimeSource,
   type Usage,
 } from '../event/event.ts';
+import { dollars } from '../lib/dollars.ts';
 import { own, put } from '../lib/read.ts';
 import { contentWith } from './content.ts';
 import {

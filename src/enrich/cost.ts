@@ -3,6 +3,7 @@
  * is none. Amounts are decimal fractions of a dollar, so that a sum is the same in whatever order it is drawn.
  */
 import type { Usage } from '../event/event.ts';
+import { dollars } from '../lib/dollars.ts';
 
 /** Dollars for a million tokens; by the size of the request's input, where that matters. */
 export type Rate = number | { base: number; tiers: readonly { start: number; price: number }[] };
@@ -54,9 +55,6 @@ export function costOf(used: Used, rates: Rates, isSum: boolean): number | undef
   }
   return dollars(millionths / 1e6);
 }
-
-/** To the ten-thousandth of a millionth: less than any single token costs. */
-export const dollars = (amount: number): number => Math.round(amount * 1e10) / 1e10;
 
 const reaches = (rate: Rate | undefined, input: number): boolean =>
   typeof rate === 'object' && rate.tiers.some(({ start }) => input > start);

@@ -1,7 +1,8 @@
 import { calcPrice } from '@pydantic/genai-prices';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { costOf, dollars, type Rates } from '../../src/enrich/cost.ts';
+import { costOf, type Rates } from '../../src/enrich/cost.ts';
+import { dollars } from '../../src/lib/dollars.ts';
 
 const rates: Rates = {
   input_mtok: { base: 3, tiers: [{ start: 200_000, price: 6 }] },
