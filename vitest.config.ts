@@ -14,6 +14,7 @@ const VALUES = [
   'standards',
   'telemetry',
   'transcripts',
+  'view',
   'walls',
 ];
 const values = VALUES.map(folder => `test/${folder}/**/*.test.ts`);

@@ -107,3 +107,50 @@ export const flagText = (words: Words, name: string): string | undefined => {
   const value = words.flags[name];
   return typeof value === 'string' ? value : undefined;
 };
+
+/** The moment that `--since` names. */
+export function sinceOf(since: string | undefined, nowMs: number): number {
+  if (since === undefined) return Number.NEGATIVE_INFINITY;
+  const match = /^(\d{1,5})([mhdw])$/.exec(since);
+  const units: { readonly [unit: string]: number } = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
+  const unitMs = units[match?.[2] ?? ''];
+  if (match?.[1] === undefined || unitMs === undefined) {
+    throw new UsageError(`--since takes a time such as 12h, 30d or 4w, not ${since}`);
+  }
+  return nowMs - Number(match[1]) * unitMs;
+}
+
+export interface Interruptible {
+  isAsked(): boolean;
+  /** Ends early when it is asked. */
+  pause(ms: number): Promise<void>;
+  end(): void;
+}
+
+/** The first Ctrl-C asks, and the command ends where it is whole; a second one ends it at once. */
+export function interruptible(): Interruptible {
+  let isAsked = false;
+  let wake: (() => void) | undefined;
+  const ask = (): void => {
+    isAsked = true;
+    wake?.();
+  };
+  process.once('SIGINT', ask);
+  process.once('SIGTERM', ask);
+  return {
+    isAsked: () => isAsked,
+    pause: ms =>
+      new Promise<void>(resolve => {
+        if (isAsked) return resolve();
+        const timer = setTimeout(resolve, ms);
+        wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+      }),
+    end() {
+      process.off('SIGINT', ask);
+      process.off('SIGTERM', ask);
+    },
+  };
+}

@@ -13,7 +13,7 @@ import { takeLock } from '../store/lock.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { diskEyes, type Eyes } from '../transcripts/eyes.ts';
 import { waitingIn } from '../view/books.ts';
-import { flagText, type Io, UsageError, type Words } from './command.ts';
+import { flagText, type Io, interruptible, sinceOf, UsageError, type Words } from './command.ts';
 import { foldersOf } from './place.ts';
 import { problemText, table } from './text.ts';
 
@@ -249,20 +249,8 @@ function whichOf(words: Words, io: Io) {
   return {
     agents: one ? [one] : agents,
     paths: words.rest.map(path => resolve(io.cwd, path)),
-    sinceMs: sinceOf(words, io.now()),
+    sinceMs: sinceOf(flagText(words, '--since'), io.now()),
   };
-}
-
-function sinceOf(words: Words, nowMs: number): number {
-  const since = flagText(words, '--since');
-  if (since === undefined) return Number.NEGATIVE_INFINITY;
-  const match = /^(\d{1,5})([mhdw])$/.exec(since);
-  const units: { readonly [unit: string]: number } = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
-  const unitMs = units[match?.[2] ?? ''];
-  if (match?.[1] === undefined || unitMs === undefined) {
-    throw new UsageError(`--since takes a time such as 12h, 30d or 4w, not ${since}`);
-  }
-  return nowMs - Number(match[1]) * unitMs;
 }
 
 function waitOf(words: Words): number {
@@ -320,23 +308,6 @@ function progressOf(io: Io, json: boolean, found: readonly Found[]): Work['progr
     },
     end() {
       if (isShown) io.err('\r\u001b[K');
-    },
-  };
-}
-
-/** The first Ctrl-C ends after the round at hand, a second one at once. */
-function interruptible(): { isAsked(): boolean; end(): void } {
-  let isAsked = false;
-  const ask = (): void => {
-    isAsked = true;
-  };
-  process.once('SIGINT', ask);
-  process.once('SIGTERM', ask);
-  return {
-    isAsked: () => isAsked,
-    end() {
-      process.off('SIGINT', ask);
-      process.off('SIGTERM', ask);
     },
   };
 }

@@ -154,6 +154,37 @@ export const commands: Command[] = [
     load: () => import('./preview.ts'),
   },
   {
+    name: 'tail',
+    summary: 'what agents do, as it is recorded, until Ctrl-C',
+    usage: 'otel-hooks tail [--tool AGENT] [--session ID] [--type TYPES] [--lines 10]',
+    notes: ['A line for each event of every session on this machine; --json prints the events themselves, one a line.'],
+    flags: [
+      { name: '--tool', value: 'AGENT', summary: `only this agent's, such as ${exampleAgent.id}` },
+      { name: '--session', value: 'ID', summary: 'only the session whose id begins so, its subagents included' },
+      { name: '--type', value: 'TYPES', summary: 'only such events, as in Action.After,Policy.*' },
+      { name: '--level', value: 'LEVEL', summary: 'only from this level on: debug, info, warn or error' },
+      { name: '--lines', value: 'N', summary: 'so many of the past first (default 10)' },
+    ],
+    example: 'otel-hooks tail --type Action.*,Agent.Decision --level warn',
+    load: () => import('./tail.ts'),
+  },
+  {
+    name: 'report',
+    summary: 'what sessions added up to: tokens, cost, decisions, denials, loops',
+    usage: 'otel-hooks report [--since 7d] [--by day] [--format table]',
+    notes: [
+      'Read off the journals of this machine, so it goes back as far as these are kept. Tokens and cost are those of responses;',
+      'what is not known is left empty, and tokens without a price are counted apart. Days are those of your time zone.',
+    ],
+    flags: [
+      { name: '--since', value: 'TIME', summary: 'how far back (12h, 30d, 4w; default 7d)' },
+      { name: '--by', value: 'WORDS', summary: 'day, agent, model, project, repository, or several with commas' },
+      { name: '--format', value: 'NAME', summary: 'table, json, csv or markdown' },
+    ],
+    example: 'otel-hooks report --since 30d --by agent,model',
+    load: () => import('./report.ts'),
+  },
+  {
     name: 'validate',
     summary: 'check a file against an open standard, with positions and rules',
     usage: 'otel-hooks validate --standard agent-hooks FILE',

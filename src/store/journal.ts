@@ -51,6 +51,25 @@ export function readJournal(disk: Disk, key: string, committedBytes: number | un
   );
 }
 
+/** What was committed behind `from`, at most so much of it, up to the end of a line. */
+export function readJournalFrom(
+  disk: Disk,
+  key: string,
+  committedBytes: number | undefined,
+  from: number,
+  mostBytes: number,
+): { lines: string; endBytes: number } | undefined {
+  return withFile(disk, journalPath(key), READ, file => {
+    const { size } = disk.fs.fstatSync(file);
+    const end = Math.min(size, committedBytes ?? Number.POSITIVE_INFINITY);
+    // A file that is shorter than it was began anew.
+    const start = from > size ? 0 : Math.min(from, end);
+    const bytes = readAll(disk, file, start, Math.min(end - start, mostBytes));
+    const whole = bytes.subarray(0, bytes.lastIndexOf(0x0a) + 1);
+    return { lines: whole.toString(), endBytes: start + whole.length };
+  });
+}
+
 const STEP_BYTES = 64 * 1024;
 
 export function readJournalTail(

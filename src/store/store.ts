@@ -29,6 +29,7 @@ import {
   listJournals,
   placeToAppend,
   readJournal,
+  readJournalFrom,
   readJournalTail,
 } from './journal.ts';
 import { increase, type Ledger, readLedger, type Signal } from './ledger.ts';
@@ -82,7 +83,11 @@ export interface Store {
   documents(): string[];
   journal(key: string): string | undefined;
   journalTail(key: string, lines: number): string | undefined;
+  /** What came behind `from`, whole lines, and where the next ones begin. */
+  journalFrom(key: string, from: number, mostBytes: number): { lines: string; endBytes: number } | undefined;
   journals(): string[];
+  /** Bytes of each journal's file, which may hold more than is committed. */
+  journalSizes(): Map<string, number>;
   /** `lost`: another owner's round took effect instead; begin again from the disk. So, too, after an error. */
   commit(round: Round): 'committed' | 'lost';
   /** Oldest first. */
@@ -278,7 +283,9 @@ function ownStore(disk: Disk, { quarantine: limits = quarantineLimits, reserveBy
     documents: () => keysIn(disk, 'documents', '.json'),
     journal: key => readJournal(disk, checkName(key), session(key)?.journalBytes),
     journalTail: (key, lines) => readJournalTail(disk, checkName(key), session(key)?.journalBytes, lines),
+    journalFrom: (key, from, most) => readJournalFrom(disk, checkName(key), session(key)?.journalBytes, from, most),
     journals: () => keysIn(disk, 'journal', '.jsonl'),
+    journalSizes: () => journalSizes(disk),
     commit(round) {
       let outcome: 'committed' | 'lost' | undefined;
       try {
@@ -345,6 +352,9 @@ function ownStore(disk: Disk, { quarantine: limits = quarantineLimits, reserveBy
   };
 }
 
+const journalSizes = (disk: Disk): Map<string, number> =>
+  new Map([...listJournals(disk).values()].map(({ key, sizeBytes }) => [key, sizeBytes]));
+
 function readStore(disk: Disk): Store {
   const inbox = createInbox(disk);
   const refuse = (): never => {
@@ -369,7 +379,9 @@ function readStore(disk: Disk): Store {
     documents: () => keysIn(disk, 'documents', '.json'),
     journal: key => readJournal(disk, checkName(key), committedBytes(key)),
     journalTail: (key, lines) => readJournalTail(disk, checkName(key), committedBytes(key), lines),
+    journalFrom: (key, from, most) => readJournalFrom(disk, checkName(key), committedBytes(key), from, most),
     journals: () => keysIn(disk, 'journal', '.jsonl'),
+    journalSizes: () => journalSizes(disk),
     commit: refuse,
     next: destination => listBodies(disk, checkName(destination)),
     body: (destination, name) => readBody(disk, destination, name),

@@ -13,7 +13,7 @@ import { development, eventNameOf, ours, stable } from './names.ts';
 import { instrumentationScope } from './resource.ts';
 import { type SpanContextFacts, wireTraceId } from './spans.ts';
 
-type Level = 'DEBUG' | 'INFO' | 'WARN' | 'ERROR';
+export type Level = 'DEBUG' | 'INFO' | 'WARN' | 'ERROR';
 
 const numberOf: Record<Level, SeverityNumber> = {
   DEBUG: SeverityNumber.DEBUG,
@@ -261,7 +261,7 @@ function decisionAttributes(outcome: string | undefined, facts: Partial<Facts>):
   };
 }
 
-function levelOf(event: Event, facts: Partial<Facts>): Level {
+export function levelOf(event: Event, facts: Partial<Facts>): Level {
   if (isVendor(event)) return 'INFO';
   const outcome = 'decision' in event.data ? event.data.decision?.outcome : undefined;
   if (outcome === 'deny' || outcome === 'ask') return 'WARN';

@@ -22,9 +22,8 @@ export interface Replay {
 
 const unlimited = { span: { attributes: 1_000, links: 1_000 }, log: { attributes: 1_000 } };
 
-/** Damaged lines are skipped: a view shows what there is. */
 export function replay(journal: string, shape?: 'turn'): Replay | undefined {
-  const events = journal.split('\n').flatMap(line => parseLine(line) ?? []);
+  const events = eventsIn(journal);
   const [first] = events;
   if (first === undefined) return undefined;
   const agent = first.source.tool;
@@ -68,6 +67,9 @@ export function nodesOf({ agent, session, finished, open }: Replay): Map<string,
   for (const span of open) add(span, true);
   return traces;
 }
+
+/** Damaged lines are skipped: a view shows what there is. */
+export const eventsIn = (journal: string): Event[] => journal.split('\n').flatMap(line => parseLine(line) ?? []);
 
 function parseLine(line: string): Event | undefined {
   if (line === '') return undefined;

@@ -2,6 +2,7 @@
  * From the tarball to the socket: packed, installed into an empty folder with an empty home and a bare environment,
  * hooks enabled by the command, run as the agent runs them, delivered by the process that they start.
  */
+import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -18,6 +19,7 @@ import {
   otelHooks,
   runHook,
   status,
+  until,
   vacate,
 } from './house.ts';
 import { sessionOf, told, tree } from './session.ts';
@@ -145,6 +147,35 @@ describe('a session through the packed program', () => {
       .split('\n')
       .flatMap(line => /(?:session|invoke_agent|execute_tool) [\w-]+/.exec(line)?.[0] ?? []);
     expect(shown.toSorted()).toEqual(names);
+  });
+
+  it('adds up: in a table, and for scripts and spreadsheets', () => {
+    const by = ['report', '--by', 'agent'];
+    const { rows } = JSON.parse(otelHooks(house, [...by, '--json']).stdout) as {
+      rows: { by: object; actions: number }[];
+    };
+    expect(rows).toMatchObject([{ by: { agent: AGENT }, sessions: 1, actions: 4 }]);
+    expect(otelHooks(house, by).stdout).toMatch(/^agent +sessions .*\nclaude-code +1 /);
+    expect(otelHooks(house, [...by, '--format', 'csv']).stdout).toMatch(/^agent,sessions,.*\r\nclaude-code,1,/);
+    expect(otelHooks(house, [...by, '--format', 'markdown']).stdout).toContain('| claude-code | 1 |');
+    expect(otelHooks(house, ['report', '--by', 'colour'])).toMatchObject({ status: 2, stdout: '' });
+  });
+
+  it('is followed as it is recorded, until it is asked to stop', async () => {
+    const following = spawn(process.execPath, [house.bin, 'tail', '--json', '--lines', '100000'], { env: house.env });
+    let out = '';
+    following.stdout.on('data', part => {
+      out += part;
+    });
+    const ended = new Promise<number | null>(resolve => following.on('close', resolve));
+    await until(() => out.split('\n').length > told.records, 20_000);
+    following.kill('SIGINT');
+    expect(await ended).toBe(0);
+    const types = out
+      .trimEnd()
+      .split('\n')
+      .map(line => (JSON.parse(line) as { event_type: string }).event_type);
+    expect(types.filter(type => type === 'Action.After')).toHaveLength(4);
   });
 
   it('is gone without a trace: disable gives the settings back byte for byte', () => {

@@ -1,0 +1,134 @@
+import { existsSync } from 'node:fs';
+import { openStore } from '../store/store.ts';
+import { type Replay, replay } from '../view/replay.ts';
+import { type Grouping, groupings, type Report, type Row, report } from '../view/report.ts';
+import { flagText, type Io, sinceOf, UsageError, type Words } from './command.ts';
+import { foldersOf } from './place.ts';
+import { table } from './text.ts';
+
+const formats = ['table', 'json', 'csv', 'markdown'] as const;
+type Format = (typeof formats)[number];
+
+export function run(words: Words, io: Io): number {
+  const by = groupingsOf(flagText(words, '--by') ?? 'day');
+  const format = formatOf(words);
+  const sinceMs = sinceOf(flagText(words, '--since') ?? '7d', io.now());
+  const { state } = foldersOf(words, io);
+  const made = report(sessionsIn(state, sinceMs), by, sinceMs, localDay);
+  io.out(written(made, by, format));
+  if (made.rows.length === 0 && format === 'table') io.out('  next: otel-hooks report --since 90d\n');
+  return 0;
+}
+
+/** One after the other, so that memory holds one; those whose last line is older are not read. */
+function* sessionsIn(state: string, sinceMs: number): Generator<Replay> {
+  if (!existsSync(state)) return;
+  const store = openStore({ folder: state, access: 'read' });
+  try {
+    for (const key of store.journals()) {
+      const last = replay(store.journalTail(key, 1) ?? '')?.events.at(-1);
+      if (last !== undefined && Date.parse(last.timestamp) < sinceMs) continue;
+      const session = replay(store.journal(key) ?? '');
+      if (session !== undefined) yield session;
+    }
+  } finally {
+    store.close();
+  }
+}
+
+function groupingsOf(text: string): Grouping[] {
+  const by = text.split(',').map(word => word.trim());
+  const wrong = by.find(word => !(groupings as readonly string[]).includes(word));
+  if (wrong !== undefined) throw new UsageError(`--by takes ${groupings.join(', ')} or several of them, not ${wrong}`);
+  return [...new Set(by)] as Grouping[];
+}
+
+function formatOf(words: Words): Format {
+  const format = words.flags['--json'] ? 'json' : (flagText(words, '--format') ?? 'table');
+  if (!(formats as readonly string[]).includes(format)) {
+    throw new UsageError(`--format takes ${formats.join(', ')}, not ${format}`);
+  }
+  return format as Format;
+}
+
+/** The days that the person reading counts in. */
+function localDay(ms: number): string {
+  const at = new Date(ms);
+  const two = (value: number): string => String(value).padStart(2, '0');
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+}
+
+interface Column {
+  head: string;
+  name: string;
+  text(row: Row): string;
+  plain(row: Row): string | number | undefined;
+}
+
+const number = (head: string, name: Exclude<keyof Row, 'by'>, shown: (value: number) => string = grouped): Column => ({
+  head,
+  name,
+  text: row => (row[name] === undefined ? '' : shown(row[name])),
+  plain: row => row[name],
+});
+
+const grouped = (value: number): string => String(value).replace(/\B(?=(\d{3})+$)/g, ',');
+const dollars = (value: number): string => `$${value.toFixed(value < 1 ? 4 : 2)}`;
+
+const columns = (by: readonly Grouping[]): Column[] => [
+  ...by.map(
+    (grouping): Column => ({
+      head: grouping,
+      name: grouping,
+      text: row => row.by[grouping] ?? 'all',
+      plain: row => row.by[grouping] ?? 'all',
+    }),
+  ),
+  number('sessions', 'sessions'),
+  number('turns', 'turns'),
+  number('actions', 'actions'),
+  number('failed', 'failed'),
+  number('denied', 'denied'),
+  number('asked', 'asked'),
+  number('risky', 'risky'),
+  number('loops', 'loops'),
+  number('responses', 'responses'),
+  number('in', 'input_tokens'),
+  number('out', 'output_tokens'),
+  number('cache read', 'cache_read_tokens'),
+  number('cache write', 'cache_write_tokens'),
+  number('reasoning', 'reasoning_tokens'),
+  number('cost', 'cost_usd', dollars),
+  number('unpriced', 'unpriced_tokens'),
+  number('stated cost', 'stated_cost_usd', dollars),
+];
+
+function written({ rows, total }: Report, by: readonly Grouping[], format: Format): string {
+  const all = columns(by);
+  if (format === 'json') return `${JSON.stringify({ v: 1, by, rows, total }, null, 2)}\n`;
+  if (format === 'csv') {
+    const lines = [all.map(({ name }) => name), ...rows.map(row => all.map(({ plain }) => plain(row) ?? ''))];
+    return lines.map(cells => `${cells.map(quoted).join(',')}\r\n`).join('');
+  }
+  if (rows.length === 0) return 'Nothing happened in that time.\n';
+  // A column that nobody fills says nothing; those that name the row stay.
+  const filled = all.filter(({ plain }, i) => i < by.length || rows.some(row => (plain(row) ?? 0) !== 0));
+  const lines = [...rows, ...(rows.length > 1 ? [total] : [])].map(row => filled.map(({ text }) => text(row)));
+  const heads = filled.map(({ head }) => head);
+  if (format === 'markdown') {
+    const rule = filled.map((_, i) => (i < by.length ? '---' : '--:'));
+    return [heads, rule, ...lines].map(cells => `| ${cells.map(escaped).join(' | ')} |\n`).join('');
+  }
+  const widths = heads.map((head, i) => Math.max(head.length, ...lines.map(cells => (cells[i] ?? '').length)));
+  const right = (cells: readonly string[]): string[] =>
+    cells.map((cell, i) => (i < by.length ? cell : cell.padStart(widths[i] ?? 0)));
+  return table([heads, ...lines].map(right));
+}
+
+/** A text that a spreadsheet would take for a formula is only a text. */
+const quoted = (cell: string | number): string => {
+  const text = typeof cell === 'string' && /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : String(cell);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+};
+
+const escaped = (cell: string): string => cell.replaceAll('|', '\\|');

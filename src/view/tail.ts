@@ -1,0 +1,96 @@
+/** Events as they are recorded, one line each. */
+import { type Event, factsOf, rootSessionOf } from '../event/event.ts';
+import type { Store } from '../store/store.ts';
+import { lineOf } from '../telemetry/line.ts';
+import { type Level, levelOf } from '../telemetry/logs.ts';
+import { eventsIn } from './replay.ts';
+
+export const levels = ['debug', 'info', 'warn', 'error'] as const;
+
+export interface Wanted {
+  agent?: string | undefined;
+  session?: string | undefined;
+  /** Names of types, where `*` stands for any letters. */
+  types?: readonly string[] | undefined;
+  level?: (typeof levels)[number] | undefined;
+}
+
+export type Follower = (isWanted: (event: Event) => boolean) => Event[];
+
+const MOST_BYTES = 4 * 1024 * 1024;
+
+/** Each call gives what came since the one before, in the order of time; the first begins at what is there already. */
+export function follow(open: () => Store): Follower {
+  const read = new Map<string, number>(sizesIn(open));
+  return isWanted => {
+    const store = open();
+    try {
+      const found: Event[] = [];
+      for (const [key, sizeBytes] of store.journalSizes()) {
+        const from = read.get(key) ?? 0;
+        if (sizeBytes === from) continue;
+        const more = store.journalFrom(key, from, MOST_BYTES);
+        if (more === undefined) continue;
+        read.set(key, more.endBytes);
+        found.push(...eventsIn(more.lines).filter(isWanted));
+      }
+      return inTime(found);
+    } finally {
+      store.close();
+    }
+  };
+}
+
+function sizesIn(open: () => Store): Map<string, number> {
+  const store = open();
+  try {
+    return store.journalSizes();
+  } finally {
+    store.close();
+  }
+}
+
+/** The last so many of those that are wanted, of all journals. */
+export function lastOf(store: Store, lines: number, isWanted: (event: Event) => boolean): Event[] {
+  if (lines === 0) return [];
+  const found = store.journals().flatMap(key => eventsIn(store.journalTail(key, lines) ?? '').filter(isWanted));
+  return inTime(found).slice(-lines);
+}
+
+const inTime = (events: Event[]): Event[] =>
+  events.sort((a, b) => Date.parse(a.timestamp) - Date.parse(b.timestamp) || seqOf(a) - seqOf(b));
+const seqOf = (event: Event): number => factsOf(event)?.seq ?? 0;
+
+export function matcher({ agent, session, types, level }: Wanted): (event: Event) => boolean {
+  const patterns = types?.map(type => new RegExp(`^${type.split('*').map(escaped).join('.*')}$`, 'i'));
+  const least = levels.indexOf(level ?? 'debug');
+  return event =>
+    (agent === undefined || event.source.tool === agent) &&
+    (session === undefined || event.session_id.startsWith(session) || rootSessionOf(event).startsWith(session)) &&
+    (patterns === undefined || patterns.some(pattern => pattern.test(event.event_type))) &&
+    rankOf(levelOf(event, factsOf(event) ?? {})) >= least;
+}
+
+const escaped = (text: string): string => text.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&');
+const rankOf = (level: Level): number => (levels as readonly string[]).indexOf(level.toLowerCase());
+
+export function drawLine(event: Event, { color, columns }: { color: boolean; columns: number }): string {
+  const facts = factsOf(event) ?? {};
+  const level = levelOf(event, facts);
+  const time = timeOf(event.timestamp);
+  // Ends in the first digits of the event's id, which only a back end needs.
+  const what = lineOf(event, facts).replace(/ [0-9a-f]{8}$/, '');
+  const who = `${event.source.tool.padEnd(11)} ${rootSessionOf(event).slice(0, 8).padEnd(8)}`;
+  const room = Math.max(20, columns - time.length - who.length - 4);
+  const shown = what.length > room ? what.slice(0, room) : what;
+  if (!color) return `${time}  ${who}  ${shown}`;
+  const paint = level === 'ERROR' ? '31' : level === 'WARN' ? '33' : '0';
+  return `\u001b[2m${time}  ${who}\u001b[0m  \u001b[${paint}m${shown}\u001b[0m`;
+}
+
+/** The time of day of the person who looks. */
+function timeOf(timestamp: string): string {
+  const at = new Date(timestamp);
+  const two = (value: number): string => String(value).padStart(2, '0');
+  return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+}

@@ -1,0 +1,106 @@
+/** What `report` adds up is what the spans say, however it is grouped. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { type Replay, replay } from '../../src/view/replay.ts';
+import { groupings, type Row, report } from '../../src/view/report.ts';
+import { readJourney } from '../journeys/read.ts';
+import { play } from '../play.ts';
+
+const cases = join(import.meta.dirname, '..', 'journeys', 'cases');
+const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
+
+const journeys = readdirSync(cases).flatMap(file => {
+  const { told } = readJourney(readFileSync(join(cases, file), 'utf8'));
+  const lines = new Map<string, string>();
+  for (const event of play(told).events) {
+    const key = `${event.source.tool} ${event.metadata?.['dev.otel-hooks']?.root ?? event.session_id}`;
+    lines.set(key, `${lines.get(key) ?? ''}${JSON.stringify(event)}\n`);
+  }
+  return [...lines.values()].flatMap(text => replay(text) ?? []);
+});
+
+const event = (type: string, at: string, data: object, facts: object = {}): string =>
+  JSON.stringify({
+    spec_version: '0.1.0',
+    event_id: `00000000-0000-8000-8000-${at.replaceAll(/\D/g, '').slice(2, 14)}`,
+    event_type: type,
+    timestamp: at,
+    source: { tool: 'codex' },
+    session_id: 's',
+    data,
+    metadata: { 'dev.otel-hooks': { v: 1, seq: 1, time: 'native', ...facts } },
+  });
+
+const told = (lines: readonly string[]): Replay => {
+  const found = replay(lines.join('\n'));
+  if (found === undefined) throw new Error('nothing was told');
+  return found;
+};
+
+const twoDays = told([
+  event('Session.Start', '2026-03-01T23:00:00.000Z', { start_reason: 'new' }, { cwd: '/work/shop' }),
+  event('Prompt.Submitted', '2026-03-01T23:00:01.000Z', { prompt_length: 3 }),
+  event(
+    'Model.Responded',
+    '2026-03-01T23:00:05.000Z',
+    { model_id: 'a', input_tokens: 1000, output_tokens: 10 },
+    { model: 'a', response: 'r1', usage: { cache_read_tokens: 600 }, cost: { usd: 0.25, prices: 'p' } },
+  ),
+  event(
+    'Model.Responded',
+    '2026-03-02T00:10:00.000Z',
+    { model_id: 'b', input_tokens: 7, output_tokens: 3 },
+    { model: 'b', response: 'r2', cost: { prices: 'p' } },
+  ),
+  event('Retry.Loop.Detected', '2026-03-02T00:11:00.000Z', { iteration_count: 4 }),
+  event('Session.End', '2026-03-02T00:12:00.000Z', { end_reason: 'exit' }),
+]);
+
+describe('a report', () => {
+  it('adds up to the spans of all journeys, in every grouping that has room for them', () => {
+    const spans = journeys.flatMap(({ finished, open }) => [...finished, ...open]);
+    const actions = spans.filter(span => span.kind === 'action');
+    expect(actions.length).toBeGreaterThan(40);
+    for (const by of groupings.filter(grouping => grouping !== 'model')) {
+      const { rows, total } = report(journeys, [by], 0, dayOf);
+      const sum = (name: 'turns' | 'actions' | 'failed' | 'denied'): number =>
+        rows.reduce((all, row) => all + row[name], 0);
+      expect([by, sum('actions'), total.actions]).toEqual([by, actions.length, actions.length]);
+      expect(sum('turns')).toBe(spans.filter(span => span.kind === 'turn').length);
+      expect(sum('failed')).toBe(actions.filter(span => span.errorType !== undefined).length);
+      expect(sum('denied')).toBe(actions.filter(span => span.decision?.outcome === 'deny').length);
+      expect(total.sessions).toBe(journeys.length);
+    }
+  });
+
+  it('puts each response where and when it was, and what is unknown nowhere', () => {
+    const of = (row: Row | undefined) => [
+      row?.sessions,
+      row?.responses,
+      row?.input_tokens,
+      row?.cost_usd,
+      row?.unpriced_tokens,
+    ];
+    const days = report([twoDays], ['day'], 0, dayOf).rows;
+    expect(days.map(row => [row.by.day, ...of(row)])).toEqual([
+      ['2026-03-01', 1, 1, 1000, 0.25, undefined],
+      ['2026-03-02', 1, 1, 7, undefined, 10],
+    ]);
+    expect(days.map(row => row.loops)).toEqual([0, 1]);
+    const models = report([twoDays], ['model'], 0, dayOf).rows;
+    expect(models.map(row => [row.by.model, ...of(row)])).toEqual([
+      ['a', 1, 1, 1000, 0.25, undefined],
+      ['b', 1, 1, 7, undefined, 10],
+    ]);
+    expect(report([twoDays], ['project', 'agent'], 0, dayOf).rows.map(row => row.by)).toEqual([
+      { project: '/work/shop', agent: 'codex' },
+    ]);
+  });
+
+  it('leaves out what was before', () => {
+    const { rows, total } = report([twoDays], ['day'], Date.parse('2026-03-02T00:00:00.000Z'), dayOf);
+    expect(rows.map(row => row.by.day)).toEqual(['2026-03-02']);
+    expect(total.input_tokens).toBe(7);
+  });
+});
