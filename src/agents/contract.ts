@@ -79,7 +79,7 @@ export interface Settings {
   /** What a person still has to do there, or should know, once it is written. */
   readonly afterwards: string;
   /** The payload of a first event, as the agent would send it: what the written command is tried with. */
-  proof(session: string, folder: string): { readonly event: string; readonly payload: Fields };
+  proof(session: string, folder: string, atMs: number): { readonly event: string; readonly payload: Fields };
 }
 
 /**

@@ -45,28 +45,51 @@ export const commands: Command[] = [
   },
   {
     name: 'enable',
-    summary: "write our hooks into an agent's settings, after showing the change",
+    summary: "write our hooks into agents' settings, after showing the change, and try them",
     usage:
-      'otel-hooks enable --tool AGENT [--global|--project|--local] [--provider NAME] [--endpoint URL] [--dry-run] [--yes]',
+      'otel-hooks enable [--tool AGENT] [--global|--project|--local] [--provider NAME] [--endpoint URL] [--dry-run] [--yes]',
+    notes: [
+      'Without --tool it takes the agents that are installed here. A comment, the order, line ends and hooks of others stay as they',
+      'are. Afterwards the written command is run with a session of its own, which is kept in the journal and sent nowhere.',
+    ],
     flags: [
-      { name: '--tool', value: 'AGENT', summary: `the agent, such as ${exampleAgent.id}; all for every known one` },
+      {
+        name: '--tool',
+        value: 'AGENT',
+        summary: `the agent, such as ${exampleAgent.id}; several with commas, all for every known one`,
+      },
       { name: '--global', summary: 'for all projects of this user (the default)' },
-      { name: '--project', summary: 'for everyone who works in this folder: the file is shared' },
-      { name: '--local', summary: 'for this user in this folder' },
-      { name: '--provider', value: 'NAME', summary: 'write the provider into our configuration, if it has none' },
+      {
+        name: '--project',
+        summary: 'for everyone who works in this folder: the file is shared, and finds otel-hooks in PATH',
+      },
+      { name: '--local', summary: 'for this user in this folder, where the agent has that' },
+      {
+        name: '--provider',
+        value: 'NAME',
+        summary: 'send what these hooks tell to this provider only; written into our configuration, if it has none',
+      },
       { name: '--endpoint', value: 'URL', summary: 'write the OTLP endpoint into our configuration' },
       { name: '--dry-run', summary: 'show the change, change nothing' },
       { name: '--yes', short: '-y', summary: 'do not ask' },
+      { name: '--no-proof', summary: 'do not try the hooks afterwards' },
     ],
     example: `otel-hooks enable --tool ${exampleAgent.id} --global --endpoint http://127.0.0.1:4318`,
     load: () => import('./enable.ts'),
   },
   {
     name: 'disable',
-    summary: "take our hooks out of an agent's settings again",
-    usage: 'otel-hooks disable --tool AGENT [--global|--project|--local] [--dry-run] [--yes]',
+    summary: "take our hooks out of agents' settings again",
+    usage: 'otel-hooks disable [--tool AGENT] [--global|--project|--local] [--dry-run] [--yes]',
+    notes: [
+      'Without --tool it takes the agents that have hooks of ours. The former bytes come back, with whatever you changed since.',
+    ],
     flags: [
-      { name: '--tool', value: 'AGENT', summary: `the agent, such as ${exampleAgent.id}; all for every known one` },
+      {
+        name: '--tool',
+        value: 'AGENT',
+        summary: `the agent, such as ${exampleAgent.id}; several with commas, all for every known one`,
+      },
       { name: '--global', summary: 'for all projects of this user (the default)' },
       { name: '--project', summary: 'for everyone who works in this folder: the file is shared' },
       { name: '--local', summary: 'for this user in this folder' },

@@ -1,77 +1,118 @@
-/** What `enable` and `disable` have in common: which agents, the change shown, one question, the change made. */
+/**
+ * What `enable` and `disable` have in common: which agents, the change shown, one question, the change made; and after enabling,
+ * the proof that it works.
+ */
 import { existsSync, readFileSync } from 'node:fs';
 import { applyEdits, modify } from 'jsonc-parser';
-import type { Agent, Scope } from '../agents/contract.ts';
+import { type Agent, isAbsent, type Scope } from '../agents/contract.ts';
 import { agentNamed, agents } from '../agents/index.ts';
 import { replaceConfig } from '../config/files.ts';
 import { nearest } from '../lib/nearest.ts';
-import { applySetup, type Plan, planSetup, programAt } from '../setup/setup.ts';
+import { applySetup, type Plan, planSetup, programAt, type Setup } from '../setup/setup.ts';
+import { isInstalled, type Standing, standingOf } from '../setup/standing.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
 import { distFolder, type Folders, foldersOf } from './place.ts';
+import { type Proof, prove } from './proof.ts';
 import { problemText } from './text.ts';
 
-export async function setUp(action: 'enable' | 'disable', words: Words, io: Io): Promise<number> {
+interface Planned {
+  setup: Setup;
+  plan: Plan;
+  /** Before the change. */
+  standing: Standing | undefined;
+  proof?: Proof;
+}
+
+export async function setUp(action: Setup['action'], words: Words, io: Io): Promise<number> {
   const scope = scopeOf(words);
-  const chosen = agentsOf(words, io);
   const folders = foldersOf(words, io);
+  const common = {
+    scope,
+    action,
+    places: { home: io.home, project: io.cwd, env: io.env },
+    platform: io.platform,
+    program: programAt(distFolder(), process.execPath, io.env),
+    folders,
+    provider: flagText(words, '--provider'),
+  };
+  const { chosen, isNamed } = agentsOf(action, words, io, common);
   const json = words.flags['--json'] !== undefined;
-  const plans: { agent: Agent; plan: Plan }[] = [];
+  const isDry = words.flags['--dry-run'] !== undefined;
+  const planned: Planned[] = [];
   let failed = false;
   for (const agent of chosen) {
-    const planned = planSetup({
-      agent,
-      scope,
-      action,
-      places: { home: io.home, project: io.cwd, env: io.env },
-      platform: io.platform,
-      program: programAt(distFolder(), process.execPath, io.env),
-      folders,
-      provider: flagText(words, '--provider'),
-    });
-    if (planned.ok) plans.push({ agent, plan: planned.plan });
-    else {
+    const { settings } = agent;
+    if (!isNamed && (isAbsent(settings) || !settings.scopes.includes(scope))) {
+      if (!json) io.out(`${agent.title}: it has no settings of the scope ${scope}.\n`);
+      continue;
+    }
+    const setup = { ...common, agent };
+    const made = planSetup(setup);
+    if (made.ok) {
+      const standing = standingOf(setup);
+      planned.push({ setup, plan: made.plan, standing: standing && 'events' in standing ? standing : undefined });
+    } else {
       failed = true;
-      io.err(problemText(planned.problem));
+      io.err(problemText(made.problem));
     }
   }
   const config = action === 'enable' ? configChange(words, folders) : undefined;
-  const changes = plans.some(({ plan }) => plan.changed) || config !== undefined;
-  if (json) {
-    const rows = plans.map(({ agent, plan }) => ({
-      agent: agent.id,
-      file: plan.file,
-      changed: plan.changed,
-      events: plan.events,
-      diff: plan.diff,
-    }));
-    io.out(
-      `${JSON.stringify({ v: 1, action, dryRun: words.flags['--dry-run'] !== undefined, plans: rows }, null, 2)}\n`,
-    );
-  } else {
-    for (const { plan } of plans) io.out(plan.diff);
+  const changes = planned.some(({ plan }) => plan.changed) || config !== undefined;
+  if (!json) {
+    for (const { plan, standing, setup } of planned) {
+      const stale = action === 'enable' && standing ? staleText(standing) : undefined;
+      if (stale) io.out(`${setup.agent.title}: ${stale}\n`);
+      io.out(plan.diff);
+    }
     if (config) io.out(`${config.file}: ${config.says}\n`);
   }
-  if (words.flags['--dry-run']) return failed ? 1 : 0;
-  if (changes && !words.flags['--yes'] && !json) {
-    if (!io.isTerminal) throw new UsageError('No TTY detected. Use --yes to run non-interactively.');
+  if (!isDry && changes && !words.flags['--yes']) {
+    if (json || !io.isTerminal) throw new UsageError('No TTY detected. Use --yes to run non-interactively.');
     const answer = await io.ask('Change this? [y/N] ');
     if (!/^y(es)?$/i.test(answer.trim())) {
       io.out('Nothing was changed.\n');
-      return 0;
+      return failed ? 1 : 0;
     }
   }
-  for (const { agent, plan } of plans) {
-    const applied = applySetup(plan);
-    if (!applied.ok) {
-      failed = true;
-      io.err(problemText(applied.problem));
-    } else if (!json) {
-      io.out(said(action, agent, plan, folders));
+  const done: Planned[] = [];
+  if (!isDry) {
+    for (const each of planned) {
+      const applied = applySetup(each.plan);
+      if (!applied.ok) {
+        failed = true;
+        io.err(problemText(applied.problem));
+        continue;
+      }
+      done.push(each);
+      if (!json) io.out(said(each, folders));
+    }
+    if (config && !failed) config.write();
+    if (action === 'enable' && !words.flags['--no-proof']) {
+      for (const each of done) {
+        each.proof = await prove(each.setup, io.cwd, { ...io.env }, io.now());
+        if (!each.proof.ok) failed = true;
+        if (!json) (each.proof.ok ? io.out : io.err)(proofText(each.setup.agent, each.proof));
+      }
     }
   }
-  if (config && !failed) config.write();
-  if (action === 'enable' && !failed && !json) io.out(whatNext(words, io));
+  if (json) io.out(`${JSON.stringify({ v: 1, action, dryRun: isDry, plans: planned.map(rowOf) }, null, 2)}\n`);
+  else if (!isDry && action === 'enable' && done.length > 0 && !failed) io.out(whatNext(done, folders));
   return failed ? 1 : 0;
+}
+
+function rowOf({ setup, plan, standing, proof }: Planned): object {
+  const { agent } = setup;
+  return {
+    agent: agent.id,
+    file: plan.file,
+    files: plan.changes.map(({ file }) => file),
+    changed: plan.changed,
+    events: plan.events,
+    diff: plan.diff,
+    ...(standing ? { stale: standing.stale } : {}),
+    ...(setup.action === 'enable' && !isAbsent(agent.settings) ? { afterwards: agent.settings.afterwards } : {}),
+    ...(proof ? { proof } : {}),
+  };
 }
 
 function scopeOf(words: Words): Scope {
@@ -80,61 +121,110 @@ function scopeOf(words: Words): Scope {
   return given[0] ?? 'global';
 }
 
-function agentsOf(words: Words, io: Io): Agent[] {
+/** By name; else, for a person at a terminal, those that are installed, or those that ours are registered with. */
+function agentsOf(
+  action: Setup['action'],
+  words: Words,
+  io: Io,
+  common: Omit<Setup, 'agent'>,
+): { chosen: readonly Agent[]; isNamed: boolean } {
   const named = flagText(words, '--tool');
-  if (named === undefined) {
-    if (!io.isTerminal) throw new UsageError('No TTY detected. Use --tool to run non-interactively.');
-    throw new UsageError(`--tool is missing: ${agents.map(agent => agent.id).join(', ')} or all`);
-  }
-  if (named === 'all') return [...agents];
-  return named.split(',').map(name => {
-    const agent = agentNamed(name);
-    if (agent) return agent;
-    const meant = nearest(
-      name,
-      agents.flatMap(each => [each.id, ...(each.aliases ?? [])]),
-    );
+  if (named === 'all') return { chosen: agents, isNamed: false };
+  if (named !== undefined) return { chosen: named.split(',').map(agentOf), isNamed: true };
+  if (!io.isTerminal) throw new UsageError('No TTY detected. Use --tool to run non-interactively.');
+  const chosen = agents.filter(agent =>
+    action === 'enable'
+      ? isInstalled(agent, common.places, common.platform)
+      : standingOf({ ...common, agent }) !== undefined,
+  );
+  const ids = agents.map(agent => agent.id).join(', ');
+  if (chosen.length === 0) {
     throw new UsageError(
-      `unknown agent ${name}${meant ? `; did you mean ${meant}?` : `; known: ${agents.map(each => each.id).join(', ')}`}`,
+      action === 'enable'
+        ? `no agent was found here; name one with --tool: ${ids}`
+        : 'no hooks of ours were found in this scope; see --global, --project and --local',
     );
-  });
+  }
+  io.out(`${action === 'enable' ? 'Found' : 'Enabled'}: ${chosen.map(agent => agent.title).join(', ')}.\n`);
+  return { chosen, isNamed: false };
 }
 
-/** `--endpoint` and `--provider` are written only where the file does not say already. */
+function agentOf(name: string): Agent {
+  const agent = agentNamed(name);
+  if (agent) return agent;
+  const meant = nearest(
+    name,
+    agents.flatMap(each => [each.id, ...(each.aliases ?? [])]),
+  );
+  throw new UsageError(
+    `unknown agent ${name}${meant ? `; did you mean ${meant}?` : `; known: ${agents.map(each => each.id).join(', ')}`}`,
+  );
+}
+
+/** The endpoint is written as it is named; the provider with it, or where the configuration has none. */
 function configChange(words: Words, folders: Folders): { file: string; says: string; write(): void } | undefined {
   const endpoint = flagText(words, '--endpoint');
-  if (endpoint === undefined) return undefined;
-  if (!URL.canParse(endpoint))
-    throw new UsageError(`--endpoint takes a URL such as http://127.0.0.1:4318, not ${endpoint}`);
+  const provider = flagText(words, '--provider');
+  const isMissing = folders.config.values.provider === undefined;
+  const values: [path: string[], value: unknown][] = [];
+  if (endpoint !== undefined || (provider !== undefined && isMissing)) {
+    const several = provider?.split(',') ?? ['otlp'];
+    values.push([['provider'], several.length > 1 ? several : several[0]]);
+  }
+  if (endpoint !== undefined) {
+    if (!URL.canParse(endpoint))
+      throw new UsageError(`--endpoint takes a URL such as http://127.0.0.1:4318, not ${endpoint}`);
+    values.push([['otlp', 'endpoint'], endpoint]);
+  }
+  if (values.length === 0) return undefined;
   const file = folders.config.globalFile;
   const before = existsSync(file) ? readFileSync(file, 'utf8') : '{}\n';
   const formattingOptions = { insertSpaces: true, tabSize: 2 };
   let text = before;
-  for (const [path, value] of [
-    [['provider'], flagText(words, '--provider') ?? 'otlp'],
-    [['otlp', 'endpoint'], endpoint],
-  ] as const) {
-    text = applyEdits(text, modify(text, [...path], value, { formattingOptions }));
-  }
+  for (const [path, value] of values) text = applyEdits(text, modify(text, path, value, { formattingOptions }));
   if (text === before) return undefined;
   return {
     file,
-    says: `otlp.endpoint = ${endpoint}`,
+    says: values.map(([path, value]) => `${path.join('.')} = ${String(value)}`).join(', '),
     write: () => replaceConfig(file, text.endsWith('\n') ? text : `${text}\n`),
   };
 }
 
-function said(action: 'enable' | 'disable', agent: Agent, plan: Plan, folders: Folders): string {
-  if (!plan.changed) return `${agent.title}: nothing to change in ${plan.file}\n`;
-  if (action === 'disable') return `Disabled. ${plan.file}\n`;
-  return `Enabled. Hook: ${plan.file}, Config: ${folders.config.globalFile}\n`;
+const staleWords = {
+  entries: 'its entries are not those that this version writes, and are replaced.',
+  script: 'the script that its entries run is renewed.',
+  twice: 'an event had more than one entry of ours.',
+} as const;
+
+function staleText({ stale }: Standing): string | undefined {
+  const [first] = stale;
+  return first && staleWords[stale.includes('twice') ? 'twice' : first];
 }
 
-function whatNext(words: Words, io: Io): string {
-  const { config } = foldersOf(words, io);
-  const endpoint = config.values['otlp.endpoint'];
-  const where = endpoint === undefined && config.values.provider === undefined;
-  return where
-    ? `  next: say where data goes, for example otel-hooks enable --tool ${flagText(words, '--tool')} --endpoint http://127.0.0.1:4318\n        until then sessions are kept in the journal: otel-hooks show\n`
-    : '  next: start a new session of the agent, then otel-hooks status\n';
+function said({ setup, plan }: Planned, folders: Folders): string {
+  const { agent, action } = setup;
+  if (!plan.changed) return `${agent.title}: nothing to change in ${plan.file}\n`;
+  const where = plan.changes.length > 1 ? `${plan.file} and ${plan.changes.length - 1} more` : plan.file;
+  if (action === 'disable') return `Disabled. ${where}\n`;
+  return `Enabled. Hook: ${where}, Config: ${folders.config.globalFile}\n`;
+}
+
+function proofText({ title }: Agent, proof: Proof): string {
+  if (!proof.ok) return `otel-hooks: ${title}: the hooks were tried, and ${proof.why}.\n  next: ${proof.next}\n`;
+  const { event, type, session, tookMs } = proof;
+  return `Tried: ${event} went through the hook into the journal as ${type} in ${(tookMs / 1000).toFixed(1)} s; it stays on this machine: otel-hooks show ${session}\n`;
+}
+
+function whatNext(done: readonly Planned[], folders: Folders): string {
+  const reviews = done.flatMap(({ setup: { agent } }) =>
+    isAbsent(agent.settings) ? [] : [`${agent.title}: ${agent.settings.afterwards}\n`],
+  );
+  const { values } = folders.config;
+  const nowhere = values['otlp.endpoint'] === undefined && values.provider === undefined;
+  const id = done[0]?.setup.agent.id;
+  return `${reviews.join('')}${
+    nowhere
+      ? `  next: say where data goes, for example otel-hooks enable --tool ${id} --endpoint http://127.0.0.1:4318\n        until then sessions are kept in the journal: otel-hooks show\n`
+      : '  next: start a new session of the agent, then otel-hooks status\n'
+  }`;
 }

@@ -113,7 +113,7 @@ for (const each of enabled) {
 
     it('what it is tried with is its own payload', () => {
       const session = '019a97d0-6c00-7000-8000-000000000001';
-      const { event, payload } = settings.proof(session, '/work');
+      const { event, payload } = settings.proof(session, '/work', 1_790_000_000_000);
       expect(agent.signs(payload)).toBeGreaterThan(0);
       expect(agent.eventName(payload) ?? event).toBe(event);
       expect(agent.session(payload, {})).toContain(session);

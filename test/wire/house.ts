@@ -115,7 +115,7 @@ export function otelHooks(house: House, words: readonly string[], env: Record<st
 
 export function enable(house: House, endpoint: string | undefined): Ran {
   const where = endpoint === undefined ? [] : ['--endpoint', endpoint];
-  return otelHooks(house, ['enable', '--tool', AGENT, '--global', '--yes', ...where]);
+  return otelHooks(house, ['enable', '--tool', AGENT, '--global', '--yes', '--no-proof', ...where]);
 }
 
 /** The commands of the settings file, by event. */

@@ -44,12 +44,12 @@ export const settings: Settings = {
   },
   afterwards:
     'Switch hooks on in Cline’s settings (Features), if they are not. Hooks of a project lie in the project; whoever clones it runs them.',
-  proof: (session, folder) => ({
+  proof: (session, folder, atMs) => ({
     event: 'TaskStart',
     payload: {
       clineVersion: '4.1.0',
       hookName: 'TaskStart',
-      timestamp: '1795000000000',
+      timestamp: String(atMs),
       taskId: session,
       workspaceRoots: [folder],
       userId: '',

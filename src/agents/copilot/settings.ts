@@ -32,12 +32,12 @@ export const settings: Settings = {
   ],
   afterwards:
     'Start a new session. Hooks of a project run only in folders that you trust; the cloud agent runs those of the default branch alone, and only where otel-hooks is installed in its image.',
-  proof: (session, cwd) => ({
+  proof: (session, cwd, atMs) => ({
     event: 'SessionStart',
     payload: {
       hook_event_name: 'SessionStart',
       session_id: session,
-      timestamp: '2026-11-18T12:00:00.000Z',
+      timestamp: new Date(atMs).toISOString(),
       cwd,
       source: 'new',
     },

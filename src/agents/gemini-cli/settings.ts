@@ -25,14 +25,14 @@ export const settings: Settings = {
   ],
   afterwards:
     'Start a new session; /hooks lists what runs. In a folder that you do not trust no hook runs; hooks of a project are shown as new there once, to be looked at. Releases before spring 2026 need "tools": { "enableHooks": true }.',
-  proof: (session, cwd) => ({
+  proof: (session, cwd, atMs) => ({
     event: 'SessionStart',
     payload: {
       session_id: session,
       transcript_path: '',
       cwd,
       hook_event_name: 'SessionStart',
-      timestamp: '2026-11-18T12:00:00.000Z',
+      timestamp: new Date(atMs).toISOString(),
       source: 'startup',
     },
   }),

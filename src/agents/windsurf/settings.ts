@@ -27,13 +27,13 @@ export const settings: Settings = {
   },
   afterwards:
     'Restart Windsurf. It keeps transcripts from now on, in ~/.windsurf/transcripts, because a hook asks for them.',
-  proof: (session, folder) => ({
+  proof: (session, folder, atMs) => ({
     event: 'post_run_command',
     payload: {
       agent_action_name: 'post_run_command',
       trajectory_id: session,
       execution_id: session,
-      timestamp: '2026-11-18T12:00:00.000Z',
+      timestamp: new Date(atMs).toISOString(),
       tool_info: { command_line: 'true', cwd: folder },
     },
   }),

@@ -1,0 +1,71 @@
+/** How an agent stands: is it installed here, are ours registered, and are these still what this version would write? */
+import fs from 'node:fs';
+import { delimiter, isAbsolute, join } from 'node:path';
+import { type Agent, isAbsent, type Places } from '../agents/contract.ts';
+import { providerOf } from '../agents/our-command.ts';
+import { entriesOf, type Plan, planSetup, type Setup, type SetupProblem } from './setup.ts';
+
+export interface Standing {
+  /** The agent's events that ours are registered for, each as often as it is. */
+  events: string[];
+  /** What is not as this version would write it; `planSetup` with the same provider mends it. */
+  stale: Stale[];
+  provider: string | undefined;
+}
+
+/**
+ * `entries`: they name another place, or an older version or the Python package of this name wrote them. `script`: what they
+ * run is missing, or is another version's or names a Node that has moved. `twice`: an event has more than one of ours.
+ */
+export type Stale = 'entries' | 'script' | 'twice';
+
+/** Undefined where nothing of ours is registered. A file that cannot be read surely is a problem. */
+export function standingOf(setup: Omit<Setup, 'action' | 'provider'>): Standing | undefined | SetupProblem {
+  const entries = entriesOf(setup);
+  const removal = planSetup({ ...setup, action: 'disable' });
+  if (!removal.ok) return removal.problem.code === 'settings-absent' ? undefined : removal.problem;
+  if (!removal.plan.changed) return undefined;
+  const provider = entries.map(({ command }) => providerOf(command)).find(each => each !== undefined);
+  const renewed = planSetup({ ...setup, action: 'enable', provider });
+  if (!renewed.ok) return renewed.problem;
+  const events = entries.map(({ event }) => event);
+  const stale: Stale[] = [];
+  if (renewed.plan.changed) stale.push('entries');
+  if (!scriptsAreThere(renewed.plan)) stale.push('script');
+  if (new Set(entries.map(({ event, file }) => `${file}\0${event}`)).size < entries.length) stale.push('twice');
+  return { events, stale, provider };
+}
+
+function scriptsAreThere({ scripts }: Plan): boolean {
+  return scripts.every(({ path, text }) => {
+    try {
+      return fs.readFileSync(path, 'utf8') === text;
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** By its programs in PATH, or by a folder that it makes. */
+export function isInstalled({ settings }: Agent, places: Places, platform: string): boolean {
+  if (isAbsent(settings)) return false;
+  const { programs, folders } = settings.installed;
+  return programs.some(name => isInPath(name, places, platform)) || folders(places).some(isFolder);
+}
+
+function isInPath(name: string, { env }: Places, platform: string): boolean {
+  const endings = platform === 'win32' ? ['.exe', '.cmd', '.ps1'] : [''];
+  const folders = (env.PATH ?? '').split(delimiter).filter(folder => isAbsolute(folder));
+  return folders.some(folder => endings.some(ending => isFile(join(folder, name + ending))));
+}
+
+const isFile = (path: string): boolean => fs.statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+
+function isFolder(path: string): boolean {
+  try {
+    return fs.statSync(path).isDirectory();
+  } catch {
+    // Not there, or not to be looked at: nobody's trace.
+    return false;
+  }
+}
