@@ -6,6 +6,7 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import type { Destination } from './config/destinations.ts';
+import { destinationsIn, forgetDestinations, handOverMetrics, noteCorrections } from './destinations.ts';
 import type { Fragment } from './hook/fragment.ts';
 import { type Keep, keepOf, keepWithin, tellLosses } from './keep.ts';
 import { VERSION } from './lib/version.ts';
@@ -36,6 +37,8 @@ export interface DeliverOptions {
   /** Where `console` destinations are printed; without it they wait. */
   print?: ((lines: string) => void) | undefined;
   fsync?: boolean | undefined;
+  /** Where data would go by the configuration of this moment, which may have corrected what sessions were pinned to. */
+  configured?: readonly Destination[] | undefined;
   /** What the state folder may hold; without it the defaults. */
   keep?: Keep | undefined;
   /** Files of this program: when they are gone, an upgrade took our place. */
@@ -80,6 +83,7 @@ export async function deliver(options: DeliverOptions): Promise<Delivered> {
     try {
       const reconciled = reconciliation(store);
       if (reconciled) store.commit(reconciled);
+      noteCorrections(store, options.configured ?? [], now());
       const shipper = shipperOver(store, http.send, options, incidents, now);
       ended = await work(store, lock, shipper, options, report, untilMs, now);
       // What a pass ran into is news once; the last pass says what is wrong still.
@@ -172,6 +176,7 @@ async function work(
     const isCheck = performance.now() - checkedMs > SILENCE_CHECK_MS;
     if (isCheck) checkedMs = performance.now();
     const silent = isCheck ? silentSessions(store, now()) : [];
+    if (isCheck && store.canSettle()) forgetDestinations(store, now());
     if (isCheck) for (const key of waitingSessions(store)) if (!vigils.has(key)) vigils.set(key, noVigil);
     const waiting = [...vigils].flatMap(([key, { dueMs }]) => (dueMs <= performance.now() ? [key] : []));
     const taken = store.take({ ...whole, fragments: Math.min(most, whole.fragments) });
@@ -201,6 +206,7 @@ async function work(
     }
     if (shipping === undefined && performance.now() >= tryMs && store.canSettle()) {
       if (options.byHand || performance.now() - toldMs > TELL_MS) tell();
+      handOverMetrics(store, now());
       shipping = ship();
     }
     if (full !== undefined) {
@@ -415,13 +421,6 @@ function shipperOver(
     random: Math.random,
   });
   return { ...shipper, isUnderWay: (destination, name) => underWay.get(destination)?.has(name) ?? false };
-}
-
-export function destinationsIn(store: Pick<Store, 'document' | 'documents'>): Destination[] {
-  return store
-    .documents()
-    .filter(name => name.startsWith('destination-'))
-    .flatMap(name => (store.document(name) as Destination | undefined) ?? []);
 }
 
 function countWaiting(stateFolder: string): number {

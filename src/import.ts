@@ -2,10 +2,12 @@
  * Transcripts that exist already, with their true times. They go the way of all others: through the reader of their
  * agent, the journal, the fold, in rounds that commit; so what was imported once, or told by hooks, is known by its ids.
  */
+
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Agent, isAbsent, type Places, type Transcript, type TranscriptFile } from './agents/contract.ts';
 import { awaited, isOpen, step } from './assemble/assemble.ts';
+import { destinationDocument } from './destinations.ts';
 import { conclude, idsIn } from './drain/drain.ts';
 import { newSession, noTranscripts, SEEN_IDS, type SessionState, sessionKey } from './drain/session.ts';
 import { type Event, FACTS, type Fields, factsOf } from './event/event.ts';
@@ -205,7 +207,8 @@ export function importRound(
     if (budget.bytes <= 0) break;
     const { state, destinations, problems: more } = opened(store, found, world);
     problems.push(...more);
-    for (const destination of destinations) documents.set(`destination-${destination.id}`, destination);
+    for (const destination of destinations)
+      documents.set(destinationDocument(destination.id), { ...destination, pinnedMs: world.nowMs });
     const gain: Gain = { state, lines: '', count: 0, events: [], spans: [], records: [] };
     gains.push(gain);
     const emit = (event: Event): void => {

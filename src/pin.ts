@@ -1,14 +1,14 @@
 /** A session is pinned to its configuration at its first event: files for its folder, then the variables its hook was given. */
 import { hostname, userInfo } from 'node:os';
 import type { Destination } from './config/destinations.ts';
-import { destinationsOf, narrow } from './config/destinations.ts';
-import { loadConfig } from './config/files.ts';
+import { addressKeys, destinationsOf, narrow } from './config/destinations.ts';
+import { type LoadedConfig, loadConfig } from './config/files.ts';
 import type { Opening } from './drain/drain.ts';
 import type { ContentSettings, Pinned } from './drain/session.ts';
 import { type ContentMode, saidAs } from './enrich/content.ts';
 import { usualLoops } from './enrich/watch.ts';
 import type { Fragment } from './hook/fragment.ts';
-import { keyedHash } from './lib/hash.ts';
+import { digest, keyedHash } from './lib/hash.ts';
 import { contentSettings, keeperOf } from './own-content.ts';
 import { riskSettings } from './own-rules.ts';
 import { costSettings } from './prices.ts';
@@ -46,7 +46,7 @@ export function pin(opening: Opening, fragment: Pick<Fragment, 'header'>, where:
     cwd: opening.cwd ?? where.home,
     file: where.configFile,
   });
-  const all = destinationsOf(config);
+  const all = configuredIn(config, opening.cwd ?? where.home);
   const { provider } = fragment.header;
   const { destinations, problems } = provider === undefined ? all : narrow(all.destinations, provider);
   const { values } = config;
@@ -99,6 +99,24 @@ export function pin(opening: Opening, fragment: Pick<Fragment, 'header'>, where:
       ...content.problems,
     ],
   };
+}
+
+/** The destinations of a configuration that was read for a folder. */
+export function configuredIn(config: LoadedConfig, cwd: string): { destinations: Destination[]; problems: Problem[] } {
+  const { destinations, problems } = destinationsOf(config);
+  return { destinations: destinations.map(each => ({ ...each, source: sourceOf(each, config, cwd) })), problems };
+}
+
+/** Files by their paths. Variables have no place of their own: what counts is the folder in which the agent was given them. */
+function sourceOf({ provider }: Destination, config: LoadedConfig, cwd: string): string | undefined {
+  const places = addressKeys(provider).flatMap(key => {
+    const origin = config.origins[key];
+    if (origin === undefined || origin === 'default') return [];
+    if (origin === 'global file') return config.globalFile;
+    return origin === 'project file' ? (config.projectFile ?? []) : `variables in ${cwd}`;
+  });
+  const all = [...new Set(places)].sort();
+  return all.length === 0 ? undefined : digest('otel-hooks/source/1', ...all).toString('hex', 0, 8);
 }
 
 /** Who works on which machine, as far as that was asked for. */

@@ -9,6 +9,7 @@ import { awaited, isOpen, REPOSITORY, SETTLED, step, unread } from './assemble/a
 import type { FinishedRecord, FinishedSpan } from './assemble/finished.ts';
 import { isFold } from './assemble/state.ts';
 import type { Destination } from './config/destinations.ts';
+import { destinationDocument } from './destinations.ts';
 import { conclude, drain } from './drain/drain.ts';
 import { newSession, type SessionState } from './drain/session.ts';
 import type { Event } from './event/event.ts';
@@ -145,7 +146,8 @@ export function roundOf(
         if (known) return gainOf(known).state;
         const { pinned, destinations, problems: found } = pin(opening, fragment, world);
         problems.push(...found);
-        for (const destination of destinations) documents.set(`destination-${destination.id}`, destination);
+        for (const destination of destinations)
+          documents.set(destinationDocument(destination.id), { ...destination, pinnedMs: world.nowMs });
         if (opening.cwd !== undefined && pinned.repository !== false) opened.set(opening.key, opening.cwd);
         return gainOf(newSession(opening, pinned)).state;
       },
@@ -366,7 +368,7 @@ export function leaving(
   const bodies: NonNullable<Round['bodies']> = [];
   const tallies: ((ledger: Ledger) => void)[] = [];
   for (const id of new Set(gains.flatMap(gain => gain.state.pinned.destinations))) {
-    const name = `destination-${id}`;
+    const name = destinationDocument(id);
     const destination = (documents.get(name) ?? store.document(name)) as Destination | undefined;
     if (destination === undefined) continue;
     const here = gains.filter(gain => gain.state.pinned.destinations.includes(id));

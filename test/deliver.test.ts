@@ -4,9 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { claudeCode } from '../src/agents/claude-code/claude-code.ts';
+import type { Destination } from '../src/config/destinations.ts';
+import { loadConfig } from '../src/config/files.ts';
 import { type Delivered, deliver } from '../src/deliver.ts';
 import { encodeFragment, fragmentName } from '../src/hook/fragment.ts';
-import { imbalances } from '../src/view/books.ts';
+import { configuredIn } from '../src/pin.ts';
+import { imbalances, waitingIn } from '../src/view/books.ts';
+import { type Collector, startCollector } from './collector.ts';
+import { receivedIn, takenBy } from './obligations/received.ts';
 
 let home = '';
 let state = '';
@@ -24,27 +29,33 @@ afterEach(() => {
   rmSync(home, { recursive: true, force: true });
 });
 
-const hook = (fields: object): void =>
+const hook = (fields: object, header: Record<string, string> = {}): void =>
   send(
     JSON.stringify({ session_id: 's-1', transcript_path: '/h/.claude/projects/x.jsonl', cwd: home, ...fields }),
     'claude-code',
+    header,
   );
 
-const send = (payload: string, tool = ''): void => {
+const send = (payload: string, tool = '', header: Record<string, string> = {}): void => {
   count += 1;
   const unique = `00000000-0000-4000-8000-${String(count).padStart(12, '0')}`;
   const name = fragmentName('0000beef', String(1_000 + count), 100 + count, unique);
-  writeFileSync(join(state, 'inbox', name), encodeFragment(unique, { tool, ppid: '1' }, Buffer.from(payload)), {
-    mode: 0o600,
-  });
+  writeFileSync(
+    join(state, 'inbox', name),
+    encodeFragment(unique, { tool, ppid: '1', ...header }, Buffer.from(payload)),
+    {
+      mode: 0o600,
+    },
+  );
 };
 
-const run = (now?: () => number): Promise<Delivered> =>
+const run = (now?: () => number, configured?: Destination[]): Promise<Delivered> =>
   deliver({
     stateFolder: state,
     byHand: true,
     waitMs: 5_000,
     surroundings: { env: {}, home, platform: 'linux', ownVariables: false, configFile: undefined },
+    configured,
     ...(now ? { now } : {}),
   });
 
@@ -149,4 +160,118 @@ test('nothing to do: leaves at once, with balanced books', async () => {
   const { outcome, books } = await run();
   expect(outcome).toBe('done');
   expect(books?.fragments.received).toBe(0);
+});
+
+const configure = (key: string): void => {
+  const folder = join(home, '.config', 'otel-hooks');
+  mkdirSync(folder, { recursive: true });
+  const otlp = { endpoint: collector.url, headers: { 'x-key': key } };
+  writeFileSync(join(folder, 'config.json'), JSON.stringify({ provider: 'otlp', otlp }));
+};
+let collector: Collector;
+/** Takes what comes with the right key. */
+const guarded = async (): Promise<void> => {
+  collector = await startCollector({ answer: ({ headers }) => ({ status: headers['x-key'] === 'right' ? 200 : 401 }) });
+};
+const keysSeen = (): Set<unknown> => new Set(collector.requests.map(({ headers }) => headers['x-key']));
+const aSession = (session_id: string, header: Record<string, string> = {}): void => {
+  hook({ session_id, hook_event_name: 'SessionStart', source: 'startup' }, header);
+  hook({ session_id, hook_event_name: 'SessionEnd', reason: 'other' }, header);
+};
+
+test('what waited for a refused key goes with the one that took its place, metrics with it', async () => {
+  await guarded();
+  try {
+    configure('wrong');
+    aSession('s-1');
+    const refused = await run(() => 1_000_000);
+    expect(refused.problems.map(({ code }) => code)).toEqual(['delivery-refused']);
+    configure('right');
+    aSession('s-2');
+    const { problems, books } = await run(() => 2_000_000);
+    expect(problems).toEqual([]);
+    expect(books && waitingIn(books)).toBe(0);
+    expect(books && imbalances(books)).toEqual([]);
+    const { records, counted, fallen, repeatedItems } = receivedIn(takenBy(collector));
+    expect([records.size, counted, fallen, repeatedItems]).toEqual([4, 4, [], 0]);
+    // What a session goes on with that began with the former key takes the same way.
+    hook({ session_id: 's-1', hook_event_name: 'SessionStart', source: 'resume' });
+    const later = await run(() => 3_000_000);
+    expect(later.books && waitingIn(later.books)).toBe(0);
+    expect(receivedIn(takenBy(collector))).toMatchObject({ counted: 5, fallen: [] });
+  } finally {
+    await collector.close();
+  }
+});
+
+test('a corrected key counts at once when a person delivers, and one that is wrong again changes nothing', async () => {
+  await guarded();
+  try {
+    configure('wrong');
+    aSession('s-1');
+    await run(() => 1_000_000);
+    let nowMs = 1_000_000;
+    const byKey = (key: string): Promise<Delivered> => {
+      nowMs += 1_000;
+      configure(key);
+      const config = loadConfig({ env: {}, home, platform: 'linux', cwd: home });
+      return run(() => nowMs, configuredIn(config, home).destinations);
+    };
+    const still = await byKey('wrong too');
+    expect(still.books && waitingIn(still.books)).toBeGreaterThan(0);
+    expect(still.books && imbalances(still.books)).toEqual([]);
+    const mended = await byKey('right');
+    expect(mended).toMatchObject({ problems: [] });
+    expect(mended.books && waitingIn(mended.books)).toBe(0);
+    expect(receivedIn(takenBy(collector))).toMatchObject({ counted: 2, repeatedItems: 0 });
+  } finally {
+    await collector.close();
+  }
+});
+
+test('nothing goes with the key of another folder, to the same address or not', async () => {
+  await guarded();
+  try {
+    const given = (key: string) => ({
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_EXPORTER_OTLP_HEADERS: `x-key=${key}`,
+    });
+    hook({ session_id: 'theirs', hook_event_name: 'SessionStart', source: 'startup', cwd: '/theirs' }, given('wrong'));
+    await run(() => 1_000_000);
+    hook({ session_id: 'ours', hook_event_name: 'SessionStart', source: 'startup', cwd: '/ours' }, given('right'));
+    const { books } = await run(() => 2_000_000);
+    expect([...keysSeen()]).toEqual(['wrong', 'right']);
+    expect(receivedIn(takenBy(collector)).records.size).toBe(1);
+    expect(books?.destinations.map(({ logs }) => logs.waiting)).toEqual([1, 0]);
+  } finally {
+    await collector.close();
+  }
+});
+
+test('a destination is forgotten a week after its last session, and its metrics are counted as too old', async () => {
+  await guarded();
+  const DAY_MS = 24 * 3_600_000;
+  let nowMs = Date.now();
+  try {
+    configure('right');
+    aSession('s-1');
+    await run(() => nowMs);
+    configure('wrong');
+    aSession('s-2');
+    nowMs += 1_000;
+    await run(() => nowMs);
+    configure('right');
+    nowMs += 8 * DAY_MS;
+    aSession('s-3');
+    // The first takes the sessions away, the second what only they were pinned to.
+    await run(() => nowMs);
+    const { books } = await run(() => nowMs);
+    const left = readdirSync(join(state, 'documents')).filter(name => /^(destination|metrics)-/.test(name));
+    expect(left).toHaveLength(2);
+    expect(books && waitingIn(books)).toBe(0);
+    expect(books && imbalances(books)).toEqual([]);
+    expect(readFileSync(join(state, 'documents', 'ship.json'), 'utf8')).not.toContain('401');
+  } finally {
+    await collector.close();
+  }
 });

@@ -1,6 +1,7 @@
 import { deliver } from '../deliver.ts';
 import { keepOf } from '../keep.ts';
 import { durationMs } from '../lib/duration.ts';
+import { configuredIn } from '../pin.ts';
 import { waitingIn } from '../view/books.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
 import { foldersOf } from './place.ts';
@@ -25,6 +26,7 @@ export async function run(words: Words, io: Io): Promise<number> {
     },
     print: json ? undefined : io.out,
     fsync: config.values.fsync,
+    configured: configuredIn(config, io.cwd).destinations,
     keep: keepOf(config.values),
     now: io.now,
   });

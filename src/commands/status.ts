@@ -1,7 +1,8 @@
 import { existsSync, statfsSync } from 'node:fs';
 import { agents } from '../agents/index.ts';
 import type { Destination } from '../config/destinations.ts';
-import { destinationsIn, type NotedProblem } from '../deliver.ts';
+import type { NotedProblem } from '../deliver.ts';
+import { destinationsIn } from '../destinations.ts';
 import type { Problem } from '../problem.ts';
 import { SHIP_DOCUMENT, shipProblems } from '../ship/ship.ts';
 import type { Books } from '../store/books.ts';

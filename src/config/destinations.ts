@@ -27,6 +27,10 @@ export interface Destination {
   temporality: 'cumulative' | 'delta';
   /** Shortest time between two sends of metrics. */
   metricIntervalMs: number;
+  /** Where its address and its credentials stand: the same for those that were read off there before and after a change. */
+  source?: string | undefined;
+  /** When a session was last pinned to it. */
+  pinnedMs?: number | undefined;
 }
 
 export interface Target {
@@ -77,6 +81,19 @@ export function destinationsOf(config: Config): { destinations: Destination[]; p
   const log = values.agent_hooks_log;
   if (log !== undefined) add('agent-hooks-log', log, { events: { ...local, path: log } });
   return { destinations, problems };
+}
+
+/** The settings that say where a provider's data goes, and with which credentials. */
+export function addressKeys(provider: Provider): Key[] {
+  if (isPreset(provider)) {
+    const { endpoint, needs, secrets } = presetNamed(provider);
+    return [endpoint, ...needs, ...secrets];
+  }
+  if (wayOf(provider) !== 'otlp') return [];
+  return [
+    'otlp.endpoint',
+    ...signals.flatMap((signal): Key[] => [`otlp.${signal}_endpoint`, ...credentialKeys(signal)]),
+  ];
 }
 
 /** `--provider`: those of the configured that were named. The events' file is no provider and stays. */

@@ -119,7 +119,7 @@ export function createShipper(parts: ShipperParts): Shipper {
   async function pass(options: PassOptions): Promise<Passed> {
     const destinations = parts.destinations();
     const problems: Problem[] = [];
-    const sent = await Promise.all(destinations.map(each => passOne(each, options, problems)));
+    const sent = await Promise.all(destinations.map(each => passOne(each, destinations, options, problems)));
     const standing = readStanding(store.document(SHIP_DOCUMENT));
     return {
       sent: sent.reduce((sum, each) => sum + each, 0),
@@ -129,7 +129,12 @@ export function createShipper(parts: ShipperParts): Shipper {
     };
   }
 
-  async function passOne(destination: Destination, options: PassOptions, problems: Problem[]): Promise<number> {
+  async function passOne(
+    destination: Destination,
+    all: readonly Destination[],
+    options: PassOptions,
+    problems: Problem[],
+  ): Promise<number> {
     const transport = parts.transports[wayOf(destination.provider)];
     if (transport === undefined) return 0;
     const line = lineOf(destination);
@@ -137,7 +142,7 @@ export function createShipper(parts: ShipperParts): Shipper {
     const free = new Set<Signal>(options.byHand ? signalsOf(destination) : []);
     let sent = 0;
     while (!options.leave?.()) {
-      const step = nextStep(destination, line, free, options);
+      const step = nextStep(destination, all, line, free, options);
       if (step === undefined) break;
       free.delete(step.signal);
       const ended = await step.send(transport, problems);
@@ -160,18 +165,22 @@ export function createShipper(parts: ShipperParts): Shipper {
   /** Signals take turns. */
   function nextStep(
     destination: Destination,
+    all: readonly Destination[],
     line: Line,
     free: ReadonlySet<Signal>,
     options: PassOptions,
   ): Step | undefined {
-    const all = signalsOf(destination);
-    const after = line.last === undefined ? -1 : all.indexOf(line.last);
+    const mine = signalsOf(destination);
+    const after = line.last === undefined ? -1 : mine.indexOf(line.last);
     const standing = readStanding(store.document(SHIP_DOCUMENT));
-    for (let i = 1; i <= all.length; i += 1) {
-      const signal = all[(after + i) % all.length];
+    const heir = heirOf(destination, all, standing);
+    for (let i = 1; i <= mine.length; i += 1) {
+      const signal = mine[(after + i) % mine.length];
       if (signal === undefined) continue;
-      if (!free.has(signal) && waitMs(standing, destination, signal, clock()) > 0) continue;
-      const step = bodiesStep(destination, line, signal) ?? metricsStep(destination, line, signal, standing, options);
+      if (!free.has(signal) && waitMs(standing, destination, signal, clock(), heir) > 0) continue;
+      const step =
+        bodiesStep(destination, heir, line, signal) ??
+        (heir === undefined ? metricsStep(destination, line, signal, standing, options) : undefined);
       if (step === undefined) continue;
       line.last = signal;
       return step;
@@ -179,18 +188,24 @@ export function createShipper(parts: ShipperParts): Shipper {
     return undefined;
   }
 
-  function bodiesStep(destination: Destination, line: Line, signal: Signal): Step | undefined {
+  function bodiesStep(
+    destination: Destination,
+    heir: Destination | undefined,
+    line: Line,
+    signal: Signal,
+  ): Step | undefined {
     const suspect = line.suspects.find(each => each.bodies[0]?.signal === signal);
     const bodies = suspect?.bodies ?? joinable(store.next(destination.id), signal);
     if (bodies.length === 0) return undefined;
     return {
       signal,
-      send: (transport, problems) => sendBodies(destination, line, suspect ?? { bodies }, transport, problems),
+      send: (transport, problems) => sendBodies(destination, heir, line, suspect ?? { bodies }, transport, problems),
     };
   }
 
   async function sendBodies(
     destination: Destination,
+    heir: Destination | undefined,
     line: Line,
     group: Group,
     transport: Transport,
@@ -202,11 +217,11 @@ export function createShipper(parts: ShipperParts): Shipper {
     const bytes = group.cut?.[0] ?? bytesOf(destination, group.bodies);
     if (bytes === undefined) return dropUnreadable(destination, line, group);
     const items = group.cut === undefined ? itemsIn(group.bodies) : (itemsOf(signal, bytes) ?? 1);
-    const verdict = verdictOf(await transport(destination, signal, bytes), clock());
+    const verdict = verdictOf(await transport(heir ?? destination, signal, bytes), clock());
     const standing = readStanding(store.document(SHIP_DOCUMENT));
 
     if (verdict.kind === 'retry' || verdict.kind === 'pause') {
-      return wait(destination, signal, verdict, standing);
+      return wait(destination, heir, signal, verdict, standing);
     }
     if (verdict.kind === 'refused') {
       const halves = halvesOf(signal, group, bytes, items);
@@ -248,7 +263,7 @@ export function createShipper(parts: ShipperParts): Shipper {
       rejected: rejected === 0 ? {} : { [reason]: rejected },
       dropped: {},
       quarantine: verdict.kind === 'refused' ? [{ reason, label: signal, bytes }] : [],
-      documents: standingChange(standing, destination, signal, now),
+      documents: standingChange(standing, destination, signal, now, false, heir),
       problems: found,
     });
     if (committed === 'lost') return startAnew(line);
@@ -299,7 +314,7 @@ export function createShipper(parts: ShipperParts): Shipper {
     for (let body = waiting.shift(); body !== undefined; body = waiting.shift()) {
       const verdict = verdictOf(await transport(destination, signal, body), clock());
       if (verdict.kind === 'retry' || verdict.kind === 'pause') {
-        return wait(destination, signal, verdict, readStanding(store.document(SHIP_DOCUMENT)));
+        return wait(destination, undefined, signal, verdict, readStanding(store.document(SHIP_DOCUMENT)));
       }
       const items = countItems(body) ?? 1;
       if (verdict.kind === 'refused' && verdict.reason === '413' && items > 1) {
@@ -341,6 +356,7 @@ export function createShipper(parts: ShipperParts): Shipper {
 
   function wait(
     destination: Destination,
+    heir: Destination | undefined,
     signal: Signal,
     verdict: Extract<Verdict, { kind: 'retry' | 'pause' }>,
     standing: Standing,
@@ -349,7 +365,7 @@ export function createShipper(parts: ShipperParts): Shipper {
     const key = laneKey(destination, signal);
     const lane = standing.lanes[key];
     if (verdict.kind === 'pause' && verdict.scope === 'destination') {
-      standing.pauses[destination.id] = { status: verdict.status, untilMs: nowMs + PAUSE_MS };
+      standing.pauses[(heir ?? destination).id] = { status: verdict.status, untilMs: nowMs + PAUSE_MS };
     } else {
       const failures = (lane?.failures ?? 0) + 1;
       const forMs =
@@ -414,12 +430,13 @@ export function createShipper(parts: ShipperParts): Shipper {
     let soonest: number | undefined;
     for (const destination of destinations) {
       if (parts.transports[wayOf(destination.provider)] === undefined) continue;
+      const heir = heirOf(destination, destinations, standing);
       const waiting = new Set<Signal>(store.next(destination.id).map(body => body.signal));
       if (parts.metrics?.(destination, nowMs) !== undefined) waiting.add('metrics');
       for (const signal of waiting) {
         const sinceMs = nowMs - (standing.metrics[destination.id] ?? 0);
         const untilDueMs = signal === 'metrics' && sinceMs >= 0 ? destination.metricIntervalMs - sinceMs : 0;
-        const inMs = Math.max(0, untilDueMs, waitMs(standing, destination, signal, nowMs));
+        const inMs = Math.max(0, untilDueMs, waitMs(standing, destination, signal, nowMs, heir));
         soonest = Math.min(soonest ?? inMs, inMs);
       }
     }
@@ -587,20 +604,77 @@ function standingChange(
   signal: Signal,
   lane: Lane | undefined,
   isChanged = false,
+  heir?: Destination,
 ): { name: string; value: Standing }[] {
   const key = laneKey(destination, signal);
-  const changes = isChanged || lane !== undefined || key in standing.lanes || destination.id in standing.pauses;
+  const heard = (heir ?? destination).id;
+  const changes = isChanged || lane !== undefined || key in standing.lanes || heard in standing.pauses;
   if (!changes) return [];
   if (lane === undefined) delete standing.lanes[key];
   else standing.lanes[key] = lane;
   // A destination that takes or refuses bodies has accepted our credentials.
-  delete standing.pauses[destination.id];
+  delete standing.pauses[heard];
   return [{ name: SHIP_DOCUMENT, value: standing }];
 }
 
-function waitMs(standing: Standing, destination: Destination, signal: Signal, nowMs: number): number {
-  const until = [standing.lanes[laneKey(destination, signal)]?.untilMs, standing.pauses[destination.id]?.untilMs];
+function waitMs(
+  standing: Standing,
+  destination: Destination,
+  signal: Signal,
+  nowMs: number,
+  heir: Destination | undefined,
+): number {
+  const pause = heir === undefined ? standing.pauses[destination.id] : undefined;
+  const until = [standing.lanes[laneKey(destination, signal)]?.untilMs, pause?.untilMs];
   return Math.max(0, ...until.map(each => leftMs(each ?? 0, nowMs)));
+}
+
+/**
+ * With whose credentials a destination's bodies go when its own are refused: those that were read later in the same place
+ * for the same addresses, and that nobody has refused. So a corrected key takes along what waited, and no key goes to a
+ * server that its own place does not name, nor anybody's data with the key of another project.
+ */
+function heirOf(of: Destination, all: readonly Destination[], { pauses }: Standing): Destination | undefined {
+  if (pauses[of.id] === undefined || of.source === undefined) return undefined;
+  const { pinnedMs: ownMs = 0 } = of;
+  const later = all.filter(
+    each =>
+      each.source === of.source &&
+      each.provider === of.provider &&
+      (each.pinnedMs ?? 0) > ownMs &&
+      pauses[each.id] === undefined &&
+      signalsOf(of).every(signal => each.signals[signal]?.url === of.signals[signal]?.url),
+  );
+  return later.sort((a, b) => (b.pinnedMs ?? 0) - (a.pinnedMs ?? 0))[0];
+}
+
+/** By the document `ship`: whose credentials were refused. */
+export function refusedIn(document: unknown, destinations: readonly Destination[]): Destination[] {
+  const { pauses } = readStanding(document);
+  return destinations.filter(({ id }) => pauses[id] !== undefined);
+}
+
+/** By the document `ship`: who has an heir, and which. */
+export function heirsIn(
+  document: unknown,
+  destinations: readonly Destination[],
+): [destination: Destination, heir: Destination][] {
+  const standing = readStanding(document);
+  return destinations.flatMap((each): [Destination, Destination][] => {
+    const heir = heirOf(each, destinations, standing);
+    return heir === undefined ? [] : [[each, heir]];
+  });
+}
+
+/** The document `ship` as if it had never heard of these. */
+export function withoutStanding(document: unknown, ids: readonly string[]): unknown {
+  const standing = readStanding(document);
+  for (const id of ids) {
+    delete standing.pauses[id];
+    delete standing.metrics[id];
+    for (const signal of order) delete standing.lanes[`${id}/${signal}`];
+  }
+  return standing;
 }
 
 /** Nothing waits longer than the longest wait; what seems to was written under another clock. */
@@ -615,7 +689,8 @@ function problemsOf(standing: Standing, destinations: readonly Destination[]): P
   return destinations.flatMap(destination => {
     const { endpoint } = destination;
     const pause = standing.pauses[destination.id];
-    const found: Problem[] = pause === undefined ? [] : [{ code: 'delivery-refused', endpoint, status: pause.status }];
+    const isOver = pause === undefined || heirOf(destination, destinations, standing) !== undefined;
+    const found: Problem[] = isOver ? [] : [{ code: 'delivery-refused', endpoint, status: pause.status }];
     for (const signal of signalsOf(destination)) {
       const lane = standing.lanes[laneKey(destination, signal)];
       if (lane === undefined) continue;

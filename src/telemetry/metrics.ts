@@ -380,6 +380,30 @@ export function raiseTo(state: MetricState, resource: Plain, totals: readonly In
   return missing.length > 0;
 }
 
+/** What is told of the pipeline is read off the books, which every destination hears of by itself. */
+const fromBooks: readonly MetricId[] = ['pipelineDropped', 'pipelineRejected', 'pipelineQuarantined'];
+
+/** Adds to `to` what `from` has and its destination has not accepted. The caller owns both. */
+export function handOver(from: MetricState, to: MetricState, nowMs: number): void {
+  for (const [resource, { attributes, series }] of Object.entries(from.resources)) {
+    to.resources[resource] ??= { attributes, series: {} };
+    const theirs = to.resources[resource].series;
+    for (const [key, each] of Object.entries(series)) {
+      const left = difference(each.now, each.sent);
+      each.sent = structuredClone(each.now);
+      if (left.count === 0 || fromBooks.includes(each.metric)) continue;
+      const none = zero(boundsOf(each.metric));
+      theirs[key] ??= { ...each, startMs: nowMs, begun: false, now: none, sent: structuredClone(none) };
+      const { now } = theirs[key];
+      now.sum += left.sum;
+      now.count += left.count;
+      if (now.buckets) now.buckets = now.buckets.map((count, i) => count + (left.buckets?.[i] ?? 0));
+    }
+  }
+  from.accepted = from.version;
+  to.version += 1;
+}
+
 const seriesKey = ({ metric, attributes }: Pick<Increment, 'metric' | 'attributes'>): string =>
   `${metric} ${JSON.stringify(Object.entries(attributes).sort(([a], [b]) => (a < b ? -1 : 1)))}`;
 

@@ -68,6 +68,7 @@ const rooms: Readonly<Record<string, Room>> = {
   're2.ts': { sees: ['lib'], packages: [/^re2js$/] },
   'preview.ts': { sees: 'all', packages: [/^node:crypto$/] },
   'import.ts': { sees: 'all', packages: [/^node:(fs|path)$/] },
+  'destinations.ts': { sees: 'all', packages: [] },
   'keep.ts': { sees: 'all', packages: [] },
   'deliver.ts': { sees: 'all', packages: 'all' },
   'kicked.ts': { sees: 'all', packages: [node] },
