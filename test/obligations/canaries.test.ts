@@ -154,18 +154,20 @@ interface DeliverAll {
   torn?: string;
   /** What a person asks for afterwards. */
   commands?: readonly string[][];
+  /** What hooks were given beside where to send. */
+  variables?: Record<string, string>;
 }
 
 const asked = [['deliver'], ['status'], ['status', '--json'], ['show'], ['config', '--json']];
 
 /** With settings as they come, but for where to send. */
 async function deliverAll(planted: Planted[], options: DeliverAll = {}): Promise<Delivery> {
-  const { program, torn = '', commands = [] } = options;
+  const { program, torn = '', commands = [], variables = {} } = options;
   const { folder, leave } = room();
   rooms.push(leave);
   const state = founded(join(folder, 'state'));
   const log = join(folder, 'agent-hooks.jsonl');
-  const env = exporting(collector.url, { AGENT_HOOKS_LOG: log });
+  const env = exporting(collector.url, { AGENT_HOOKS_LOG: log, ...variables });
   for (const [i, { tool, event, payload, cwd }] of planted.entries()) {
     const unique = String(i).padStart(12, '0');
     const header = { tool, event, cwd, at: String(Date.now()), ppid: '1', ...env };
@@ -253,6 +255,26 @@ describe('S3 secrets', () => {
     expect(booksOf(state).fragments).toMatchObject({ quarantined: spoiled.length + 1, journaled: 0 });
     expect(found.filter(inQuarantine)).toHaveLength(spoiled.length + 1);
     expect(told(found, canaries).filter(leak => !leak.includes('in quarantine/'))).toEqual([]);
+  });
+
+  it('S3 do not leave with content that was asked for either', { timeout: 60_000 }, async () => {
+    const every = bySize({ quick: 3, ci: 1, full: 1 });
+    const some = planted.filter((_, i) => i % every === 1 % every);
+    const variables = { OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: 'true' };
+    const { state, out } = await deliverAll(some.map(inItsOwnSession), { variables });
+    // The name of a database is none.
+    const leaks = told(findIn([...out, ...filesOf(state)]), canaries).filter(leak => !leak.startsWith('a database'));
+    row('S3', 'the same with prompts, answers, arguments and results', {
+      faults: canaries.size,
+      obligations: some.length,
+      lost: leaks.length,
+    });
+    expect(leaks).toEqual([]);
+    for (const path of ['/v1/traces', '/v1/logs', 'agent hooks log'])
+      expect(
+        Buffer.concat(out.flatMap(([where, bytes]) => (where === path ? [bytes] : []))).includes('[redacted:'),
+        path,
+      ).toBe(true);
   });
 
   it('S3 are seen when redaction is taken out', { timeout: 60_000 }, async () => {
