@@ -498,7 +498,7 @@ export function conclude(state: SessionState, body: Body, key: string, atMs: num
 }
 
 const LONGEST_ID = 256;
-const isId = (id: string): boolean => id.length <= LONGEST_ID && !/[\u0000-\u001f\u007f]/.test(id);
+export const isId = (id: string): boolean => id.length <= LONGEST_ID && !/[\u0000-\u001f\u007f]/.test(id);
 
 /** A native id as it may stand in keys: a monstrous one is replaced by its hash, and stays one and the same. */
 const boundId = (id: string | undefined): string | undefined =>

@@ -1,6 +1,9 @@
 /**
- * The HTTP mouth's way into the inbox: a new fragment for each request, as the other front ends write it. Written at once
- * and by one call: a file is a tenth of what a request costs, and going through Node's threads would cost twice that.
+ * The HTTP mouth's way into the inbox: fragments, as the other front ends write them. A file is made by three calls, at once:
+ * going through Node's threads would cost twice that.
+ *
+ * Making a file is most of what a request costs, so events that are read in one turn of the loop go into one file, each on a
+ * line of its own. Nobody is answered before it is whole, and a line that is damaged later costs itself.
  */
 import * as fs from 'node:fs';
 import { promisify } from 'node:util';
@@ -8,9 +11,20 @@ import { encodeFragment, fragmentName } from '../hook/fragment.ts';
 import { makeFolders } from '../hook/inbox.ts';
 
 export interface Inbox {
-  /** Kept when it returns, or when what it returns is fulfilled. Throws what the disk says. */
-  keep(header: Readonly<Record<string, string>>, payload: Uint8Array): Promise<void> | undefined;
+  keep(entry: Entry): void;
 }
+
+export interface Entry {
+  header: Readonly<Record<string, string>>;
+  payload: Uint8Array;
+  /** One event in one line, which others under the same header may stand beside. */
+  isLine: boolean;
+  /** It lies there; or what the disk says. */
+  settled(error?: unknown): void;
+}
+
+const MOST_LINES = 500;
+const MOST_LINES_BYTES = 1024 * 1024;
 
 export interface InboxOptions {
   stateFolder: string;
@@ -37,26 +51,68 @@ export function openInbox({ stateFolder, nonce, fsync }: InboxOptions): Inbox {
     }
   }
 
+  function write(header: Entry['header'], payload: Uint8Array): Promise<void> | undefined {
+    count += 1;
+    // Within one tick of the clock names stand in the order of arrival.
+    const unique = `${String(count).padStart(12, '0')}-${nonce}`;
+    const bytes = encodeFragment(unique, { ...header, at: String(Date.now()) }, payload);
+    const name = fragmentName(clock.boot, clock.now(), process.pid, unique);
+    const file = create(name);
+    let isWhole = false;
+    try {
+      for (let at = 0; at < bytes.length; ) at += fs.writeSync(file, bytes, at);
+      isWhole = true;
+    } finally {
+      if (!isWhole) discard(file, `${folder}/${name}`);
+      else if (!fsync) fs.closeSync(file);
+    }
+    return fsync ? synced(file).then(settleFolder) : undefined;
+  }
+
+  function settle(entries: readonly Entry[], payload: Uint8Array): void {
+    const all = (error?: unknown): void => {
+      for (const { settled } of entries) settled(error);
+    };
+    try {
+      const waits = write(entries[0]?.header ?? {}, payload);
+      if (waits === undefined) all();
+      else waits.then(() => all(), all);
+    } catch (error) {
+      all(error);
+    }
+  }
+
+  let lines: Entry[] = [];
+  let linesBytes = 0;
+  const flush = (): void => {
+    const entries = lines;
+    const [first] = entries;
+    if (first === undefined) return;
+    lines = [];
+    linesBytes = 0;
+    settle(entries, entries.length === 1 ? first.payload : joined(entries));
+  };
+
   return {
-    keep(header, payload) {
-      count += 1;
-      // Within one tick of the clock names stand in the order of arrival.
-      const unique = `${String(count).padStart(12, '0')}-${nonce}`;
-      const bytes = encodeFragment(unique, { ...header, at: String(Date.now()) }, payload);
-      const name = fragmentName(clock.boot, clock.now(), process.pid, unique);
-      const file = create(name);
-      let isWhole = false;
-      try {
-        for (let at = 0; at < bytes.length; ) at += fs.writeSync(file, bytes, at);
-        isWhole = true;
-      } finally {
-        if (!isWhole) discard(file, `${folder}/${name}`);
-        else if (!fsync) fs.closeSync(file);
+    keep(entry) {
+      // What came first lies first.
+      if (!entry.isLine) {
+        flush();
+        settle([entry], entry.payload);
+        return;
       }
-      return fsync ? synced(file).then(settleFolder) : undefined;
+      if (lines.length === 0) setImmediate(flush);
+      lines.push(entry);
+      linesBytes += entry.payload.length;
+      if (lines.length >= MOST_LINES || linesBytes >= MOST_LINES_BYTES) flush();
     },
   };
 }
+
+const newline = Buffer.from('\n');
+
+const joined = (entries: readonly Entry[]): Buffer =>
+  Buffer.concat(entries.flatMap(({ payload }, i) => (i === 0 ? [payload] : [newline, payload])));
 
 /** The sender hears that it was not kept and sends it again; its half would only be counted as torn. */
 function discard(file: number, path: string): void {

@@ -24,7 +24,7 @@ const P = 'otel_hooks_serve';
 export function createMetrics(): Metrics {
   const requests = new Map<string, number>();
   const slots = BOUNDS.map(() => 0);
-  const sums = { accepted: 0, rejected: 0, fragments: 0, bytes: 0, count: 0, seconds: 0 };
+  const sums = { accepted: 0, rejected: 0, kept: 0, bytes: 0, count: 0, seconds: 0 };
   return {
     answered(route, status, ms) {
       const key = `route="${route}",code="${status}"`;
@@ -39,7 +39,7 @@ export function createMetrics(): Metrics {
       sums.rejected += rejected;
     },
     kept(bytes) {
-      sums.fragments += 1;
+      sums.kept += 1;
       sums.bytes += bytes;
     },
     text(now) {
@@ -59,8 +59,8 @@ export function createMetrics(): Metrics {
         ...family('events_total', 'counter', 'Events that were kept, and those that were sent back.'),
         `${P}_events_total{outcome="accepted"} ${sums.accepted}`,
         `${P}_events_total{outcome="rejected"} ${sums.rejected}`,
-        ...single('fragments_total', 'counter', 'Files that were written to the inbox.', sums.fragments),
-        ...single('fragment_bytes_total', 'counter', 'Bytes of events in them.', sums.bytes),
+        ...single('kept_total', 'counter', 'Requests whose events were kept.', sums.kept),
+        ...single('kept_bytes_total', 'counter', 'Bytes in them.', sums.bytes),
         ...single('connections', 'gauge', 'Open connections.', now.connections),
         ...single('held_bytes', 'gauge', 'Bodies that have not come to their end.', now.heldBytes),
         ...single(

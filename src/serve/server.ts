@@ -224,7 +224,7 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
   }
 
   function receive(body: Buffer, hearing: Hearing, reply: (answer: Answer) => void): void {
-    const { payload, verdicts } = intakeOf(body, hearing);
+    const { payload, isLine = false, verdicts } = intakeOf(body, hearing);
     const accepted = verdicts.filter(verdict => verdict === undefined).length;
     const isWhole = accepted === verdicts.length;
     const done = (status: number, body: string): void => {
@@ -235,20 +235,21 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
       done(400, resultOf(verdicts));
       return;
     }
-    const kept = (): void => {
-      metrics.kept(payload.length);
-      room.note();
-      if (hearing.answer === undefined) done(isWhole ? 200 : 207, resultOf(verdicts));
-      else done(200, hearing.answer);
-    };
-    const failed = (error: unknown): void => reply(notKept(error));
-    try {
-      const waits = inbox.keep({ ...hearing.header, ...travelling }, payload);
-      if (waits === undefined) kept();
-      else waits.then(kept, failed);
-    } catch (error) {
-      failed(error);
-    }
+    inbox.keep({
+      header: { ...hearing.header, ...travelling },
+      payload,
+      isLine,
+      settled(error) {
+        if (error !== undefined) {
+          reply(notKept(error));
+          return;
+        }
+        metrics.kept(payload.length);
+        room.note();
+        if (hearing.answer === undefined) done(isWhole ? 200 : 207, resultOf(verdicts));
+        else done(200, hearing.answer);
+      },
+    });
   }
 
   function healthOf(path: string): Answer {

@@ -1,0 +1,289 @@
+/**
+ * What it costs to take an event over HTTP: from a request with a body of 3.4 KB to a whole fragment and 200, by 16 clients on
+ * kept connections, beside a bare node:http server that reads and discards the same bodies. The real program serves and
+ * delivers meanwhile, in a second thread, to a sink.
+ *
+ *     node scripts/bench.mjs serve [--requests 4000] [--slices 12] [--events 0] [--gate]
+ *
+ * Slices alternate in random order after one that is not counted. CPU is that of the thread that answers, from /proc; the
+ * throughput is by wall time, and says something only where the machine has a core for each side. `--events 1000000` goes on
+ * sending that many and watches the memory; who is asked to wait waits.
+ *
+ * `--gate`: exits 1 when the ratio of CPU falls below the bar by more than machines vary, in each of three runs.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { judged, median, numberAfter, onStage, type Stage, setting } from './parts/sides.ts';
+import { receive } from './parts/way.ts';
+
+const CLIENTS = 16;
+const BODY_BYTES = 3_400;
+const BAR = 0.5;
+const ALLOWANCE = 0.85;
+const P99_MS = 5;
+const TICKS_PER_SECOND = 100;
+
+const [role] = process.argv.slice(2);
+if (role === 'bare') bare();
+else if (role === 'sink') receive();
+else if (role === 'client') client();
+else process.exitCode = await onStage(stage => main(stage, process.argv.slice(2)));
+
+interface Slice {
+  url: string;
+  token: string;
+  requests: number;
+  /** Numbers of events begin here, so that none comes twice. */
+  from: number;
+}
+
+interface Sent {
+  wallMs: number;
+  p50Ms: number;
+  p99Ms: number;
+  /** Told to wait, and sent again. */
+  waited: number;
+}
+
+interface Side {
+  url: string;
+  token: string;
+  pid: number;
+  requests: number;
+  cpuMs: number[];
+  perSecond: number[];
+  p50Ms: number[];
+  p99Ms: number[];
+}
+
+async function main(stage: Stage, words: readonly string[]): Promise<number> {
+  const isGate = words.includes('--gate');
+  const requests = numberAfter(words, '--requests', isGate ? 2_000 : 4_000);
+  const slices = numberAfter(words, '--slices', isGate ? 8 : 12);
+  const events = numberAfter(words, '--events', 0);
+  console.log(`${setting()}, ${CLIENTS} clients, ${BODY_BYTES / 1000} KB, ${slices} slices of ${requests} requests`);
+  const sender = stage.start('client');
+  const sink = await heard<string>(stage.start('sink'));
+  const { side: served, program } = await startProgram(stage, sink);
+  try {
+    const bareServer = stage.start('bare');
+    const plain = sideOf(await heard<string>(bareServer), 'none', bareServer.pid ?? 0);
+    for (let attempt = 1; attempt <= 3; attempt += 1) {
+      for (const side of [plain, served])
+        for (const of of ['cpuMs', 'perSecond', 'p50Ms', 'p99Ms'] as const) side[of] = [];
+      for (let slice = 0; slice <= slices; slice += 1) {
+        for (const side of Math.random() < 0.5 ? [plain, served] : [served, plain])
+          await measure(sender, side, requests, slice > 0);
+      }
+      const ratio = report(plain, served, requests);
+      if (!isGate) break;
+      if (ratio >= BAR * ALLOWANCE) return 0;
+      if (attempt === 3) return 1;
+    }
+    if (events > 0) await soak(sender, served, events, requests);
+    return 0;
+  } finally {
+    program.kill('SIGTERM');
+  }
+}
+
+async function measure(sender: ChildProcess, side: Side, requests: number, counts: boolean): Promise<Sent> {
+  const before = threadCpuMs(side.pid);
+  sender.send({ url: side.url, token: side.token, requests, from: side.requests } satisfies Slice);
+  const sent = await heard<Sent>(sender);
+  side.requests += requests;
+  if (!counts) return sent;
+  side.cpuMs.push(threadCpuMs(side.pid) - before);
+  side.perSecond.push((requests / sent.wallMs) * 1000);
+  side.p50Ms.push(sent.p50Ms);
+  side.p99Ms.push(sent.p99Ms);
+  return sent;
+}
+
+function report(plain: Side, served: Side, requests: number): number {
+  for (const [name, side] of [
+    ['bare', plain],
+    ['serve', served],
+  ] as const) {
+    const cpuUs = (sum(side.cpuMs) / side.cpuMs.length / requests) * 1000;
+    console.log(
+      `${name.padEnd(6)} ${cpuUs.toFixed(1).padStart(6)} us of CPU each, ${median(side.perSecond).toFixed(0).padStart(6)} a second, ` +
+        `p50 ${median(side.p50Ms).toFixed(2)} ms, p99 ${median(side.p99Ms).toFixed(2)} ms`,
+    );
+  }
+  // The kernel counts in hundredths of a second: sums, not medians of small numbers.
+  const ratio = sum(plain.cpuMs) / sum(served.cpuMs);
+  console.log(judged('HTTP to a whole fragment, CPU of the thread', ratio, [{ name: 'bar', least: BAR }]));
+  const through = median(served.perSecond) / median(plain.perSecond);
+  console.log(judged('the same by wall time, delivery beside it', through, [{ name: 'bar', least: BAR }]));
+  const p99Ms = median(served.p99Ms);
+  const verdict = p99Ms < P99_MS ? 'met' : 'missed';
+  console.log(
+    `${'p99, delivery beside it'.padEnd(46)} ${p99Ms.toFixed(2).padStart(7)}   ms, bar < ${P99_MS} ${verdict}`,
+  );
+  return ratio;
+}
+
+/** Memory over a long run: the highest of the second half beside the highest of the first. */
+async function soak(sender: ChildProcess, served: Side, events: number, requests: number): Promise<void> {
+  const seenMb: number[] = [];
+  let waited = 0;
+  const startMs = performance.now();
+  for (let sent = 0; sent < events; sent += requests) {
+    waited += (await measure(sender, served, requests, false)).waited;
+    seenMb.push(memoryMb(served.pid));
+    if (seenMb.length % Math.ceil(events / requests / 10) === 0)
+      console.log(`${(sent + requests).toLocaleString('en')} events, ${Math.round(seenMb.at(-1) ?? 0)} MB`);
+  }
+  const half = seenMb.length >> 1;
+  const [first, second] = [seenMb.slice(half >> 1, half), seenMb.slice(half)].map(part => Math.max(...part));
+  const minutes = (performance.now() - startMs) / 60_000;
+  const growth = (second ?? 0) / (first ?? 1);
+  console.log(
+    `${`memory over ${events.toLocaleString('en')} events`.padEnd(46)} ${growth.toFixed(3).padStart(7)}   the second half beside the second quarter, bar <= 1.1x ${growth <= 1.1 ? 'met' : 'missed'}; ` +
+      `at most ${Math.round(Math.max(...seenMb))} MB, ${minutes.toFixed(1)} minutes, ${waited} requests were told to wait`,
+  );
+}
+
+async function startProgram({ place }: Stage, sink: string): Promise<{ side: Side; program: ChildProcess }> {
+  const config = join(place, '.config', 'otel-hooks');
+  mkdirSync(config, { recursive: true });
+  writeFileSync(join(config, 'config.json'), JSON.stringify({ provider: 'otlp', otlp: { endpoint: sink } }));
+  const bin = fileURLToPath(new URL('../dist/otel-hooks.cjs', import.meta.url));
+  const program = spawn(process.execPath, [bin, 'serve', '--listen', '127.0.0.1:0', '--json'], {
+    cwd: place,
+    env: { HOME: place, PATH: process.env.PATH },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [line] = await new Promise<string[]>(resolve =>
+    createInterface({ input: program.stdout }).once('line', first => resolve([first])),
+  );
+  const { url, token } = JSON.parse(line ?? '') as { url: string; token: string };
+  return { side: sideOf(url, readFileSync(token, 'utf8').trim(), program.pid ?? 0), program };
+}
+
+function sideOf(url: string, token: string, pid: number): Side {
+  return { url, token, pid, requests: 0, cpuMs: [], perSecond: [], p50Ms: [], p99Ms: [] };
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((all, each) => all + each, 0);
+}
+
+function heard<T>(child: ChildProcess): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const gone = (): void => reject(new Error('a process of the benchmark ended'));
+    child.once('exit', gone);
+    child.once('message', message => {
+      child.off('exit', gone);
+      resolve(message as T);
+    });
+  });
+}
+
+/** Of the first thread: the one that JavaScript of the main program runs in. */
+function threadCpuMs(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/task/${pid}/stat`, 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return ((Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND) * 1000;
+}
+
+function memoryMb(pid: number): number {
+  const [, kb] = /^VmRSS:\s*(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return Number(kb) / 1024;
+}
+
+function bare(): void {
+  const server = createServer((request, response) => {
+    request.resume().on('end', () => response.writeHead(200, { 'content-length': 0 }).end());
+  });
+  server.listen(0, '127.0.0.1', () => process.send?.(`http://127.0.0.1:${(server.address() as AddressInfo).port}`));
+}
+
+/** Requests as bytes over bare connections: a client that costs little beside what it measures. */
+function client(): void {
+  let sockets = new Map<string, Socket[]>();
+  process.on('message', async ({ url, token, requests, from }: Slice) => {
+    const kept = sockets.get(url) ?? (await Promise.all(Array.from({ length: CLIENTS }, () => opened(url))));
+    sockets = sockets.set(url, kept);
+    const latencies: number[] = [];
+    let next = from;
+    let waited = 0;
+    const startMs = performance.now();
+    const lane = async (socket: Socket): Promise<void> => {
+      while (next < from + requests) {
+        const n = next;
+        next += 1;
+        for (;;) {
+          const beginMs = performance.now();
+          const answer = await exchange(socket, requestOf(url, token, n));
+          if (answer.startsWith('HTTP/1.1 200')) {
+            latencies.push(performance.now() - beginMs);
+            break;
+          }
+          if (!answer.startsWith('HTTP/1.1 429')) throw new Error(answer);
+          waited += 1;
+          await new Promise(resolve => setTimeout(resolve, 1_000));
+        }
+      }
+    };
+    await Promise.all(kept.map(lane));
+    const wallMs = performance.now() - startMs;
+    latencies.sort((a, b) => a - b);
+    const at = (share: number): number => latencies[Math.floor(latencies.length * share)] ?? 0;
+    process.send?.({ wallMs, p50Ms: at(0.5), p99Ms: at(0.99), waited } satisfies Sent);
+  });
+}
+
+function opened(url: string): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(url);
+    const socket = connect({ host: hostname, port: Number(port), noDelay: true });
+    socket.once('connect', () => resolve(socket));
+    socket.once('error', reject);
+  });
+}
+
+function requestOf(url: string, token: string, n: number): string {
+  const event = {
+    spec_version: '0.1.0',
+    event_id: `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`,
+    event_type: n % 2 === 0 ? 'Action.Before' : 'Action.After',
+    timestamp: new Date(Date.UTC(2026, 2, 2, 9) + n).toISOString(),
+    source: { tool: 'bench-agent', version: '1.0.0' },
+    session_id: `bench-${n % CLIENTS}`,
+    actor: { type: 'ai_agent' },
+    data: { action: { name: 'shell', input: { command: 'ls -la' }, result: { success: true, output: '' } } },
+  };
+  const output = 'a line of output, as a shell says it\\n'
+    .repeat(100)
+    .slice(0, BODY_BYTES - JSON.stringify(event).length);
+  event.data.action.result.output = output.slice(0, output.length - (output.endsWith('\\') ? 1 : 0));
+  const body = JSON.stringify(event);
+  return `POST /v1/events HTTP/1.1\r\nHost: ${new URL(url).host}\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+}
+
+function exchange(socket: Socket, request: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let answer = '';
+    const take = (part: Buffer): void => {
+      answer += part.toString('latin1');
+      const head = answer.indexOf('\r\n\r\n');
+      if (head < 0) return;
+      const [, length = '0'] = /\r\ncontent-length: (\d+)/i.exec(answer) ?? [];
+      if (answer.length < head + 4 + Number(length)) return;
+      socket.off('data', take);
+      socket.off('close', gone);
+      resolve(answer);
+    };
+    const gone = (): void => reject(new Error(`cut off: ${answer}`));
+    socket.on('data', take);
+    socket.once('close', gone);
+    socket.write(request);
+  });
+}
