@@ -35,6 +35,8 @@ export interface BridgeOptions {
   /** Of one client; 0 for any number. */
   requestsPerSecond: number;
   isDelivering(): boolean;
+  /** How long a request may take to come in. */
+  slowestMs?: number;
 }
 
 export interface Tls {
@@ -56,7 +58,7 @@ const MOST_BODY_BYTES = { hooks: 16 * 1024 * 1024, events: 4 * 1024 * 1024 } as 
 const MOST_HELD_BYTES = 64 * 1024 * 1024;
 const MOST_CONNECTIONS = 1_024;
 const MOST_STRANGERS = 256;
-const SLOWEST_MS = 8_000;
+const SLOWEST_MS = 6_000;
 /** For so long a sender that was refused may go on sending: it has time to read why. */
 const FAREWELL_MS = 500;
 const LOOK_MS = 1_000;
@@ -64,14 +66,14 @@ const LOOK_MS = 1_000;
 const MOST_WAITING = 100_000;
 const LEAST_FREE_BYTES = 32 * 1024 * 1024;
 
-const limits: http.ServerOptions = {
+const limitsOf = (slowestMs: number): http.ServerOptions => ({
   maxHeaderSize: 16 * 1024,
-  headersTimeout: SLOWEST_MS,
-  requestTimeout: SLOWEST_MS,
-  connectionsCheckingInterval: 500,
+  headersTimeout: slowestMs,
+  requestTimeout: slowestMs,
+  connectionsCheckingInterval: Math.min(slowestMs, 500),
   keepAliveTimeout: 60_000,
   insecureHTTPParser: false,
-};
+});
 
 interface Answer {
   status: number;
@@ -80,7 +82,8 @@ interface Answer {
 }
 
 export async function openBridge(options: BridgeOptions): Promise<Bridge> {
-  const { host, token, stateFolder, tls, requestsPerSecond } = options;
+  const { host, token, stateFolder, tls, requestsPerSecond, slowestMs = SLOWEST_MS } = options;
+  const limits = limitsOf(slowestMs);
   const names: Names =
     tls && !isLoopback(host) ? { loopback: false, certificate: new X509Certificate(tls.cert) } : { loopback: true };
   const inbox = openInbox({ stateFolder, nonce: randomBytes(16).toString('hex'), fsync: options.fsync });
@@ -102,7 +105,7 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
         cert: tls.cert,
         key: tls.key,
         minVersion: 'TLSv1.2',
-        handshakeTimeout: SLOWEST_MS,
+        handshakeTimeout: slowestMs,
         ...(tls.clientCa ? { ca: tls.clientCa, requestCert: true, rejectUnauthorized: true } : {}),
       })
     : http.createServer(limits);
@@ -327,7 +330,8 @@ function hookIn({ headers }: http.IncomingMessage, path: string, query: string):
   const event = new URLSearchParams(query).get('event') ?? '';
   if (!/^[0-9A-Za-z._:/-]{0,64}$/.test(event))
     return faulty({ rule: 'event/name', line: 1, column: 1, why: 'event in the address is no name of an event' });
-  return { form: 'hook', header: { tool: agent.id, event }, answer: agent.reply.stdout };
+  const header = event === '' ? { tool: agent.id } : { tool: agent.id, event };
+  return { form: 'hook', header, answer: agent.reply.stdout };
 }
 
 const json = { 'content-type': 'application/json' };

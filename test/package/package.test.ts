@@ -1,5 +1,5 @@
 /** The tarball as a user gets it: installed into an empty folder, with an empty home and a bare environment. */
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -13,8 +13,10 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
+import { type Collector, startCollector } from '../collector.ts';
+import { until } from '../wire/house.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 let place: string;
@@ -120,5 +122,167 @@ describe('the packed tarball', () => {
   it('writes nothing into the home of someone who only looks', () => {
     expect(readdirSync(dirname(join(place, 'home', 'x'))).filter(name => name !== '.npm')).toEqual([]);
     expect(existsSync(join(app, 'dist'))).toBe(false);
+  });
+});
+
+describe("OpenHook's own example: in an empty home, with nothing set but an endpoint", () => {
+  let collector: Collector;
+  let home: string;
+  beforeEach(async () => {
+    collector = await startCollector();
+    home = mkdtempSync(join(place, 'home-'));
+  });
+  afterEach(() => collector.close());
+
+  const world = (): NodeJS.ProcessEnv => ({
+    PATH: process.env.PATH,
+    HOME: home,
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+  });
+  const bin = (): string => join(app, 'node_modules', '.bin', 'otel-hooks');
+
+  /** This process goes on meanwhile: the collector lives in it. */
+  function call(words: readonly string[], input = ''): Promise<string> {
+    return new Promise((resolve, reject) => {
+      const child = execFile(bin(), words, { cwd: app, env: world() }, (error, stdout, stderr) =>
+        error ? reject(error) : resolve(stdout + stderr),
+      );
+      child.stdin?.end(input);
+    });
+  }
+  const hook = async (payload: object): Promise<void> =>
+    expect(await call(['hook', '--provider', 'otlp'], JSON.stringify(payload))).toBe('');
+  /** Takes over from the delivery that the hook has started, and waits until all is sent. */
+  const deliver = (): Promise<string> => call(['deliver', '--wait', '30s']);
+
+  const session = '7d1f0c2e-3b4a-4c5d-8e6f-0a1b2c3d4e5f';
+  const endMs = Date.parse('2026-03-02T09:02:00.000Z');
+  const envelope = (source: string, data: object, atMs = endMs) => ({
+    openhook: '0.1',
+    id: 'b3c1a7de-0f2e-4d6b-9a58-6e0d1c2b3a49',
+    source,
+    type: 'session.end',
+    time: new Date(atMs).toISOString(),
+    session_id: session,
+    data,
+  });
+
+  it('the end of a session becomes one span of its length, with tokens, model and reason', async () => {
+    const told = {
+      reason: 'completed',
+      model: 'acme-large-2',
+      duration_ms: 90_500,
+      input_tokens: 4_100,
+      output_tokens: 120,
+    };
+    await hook(envelope('acme-agent', told));
+    // Nobody delivers by hand: the hook has started somebody.
+    await until(() => collector.spans().length > 0, 25_000);
+    expect(await deliver()).toContain('waiting');
+    const [span, ...more] = collector.spans();
+    expect(more).toEqual([]);
+    expect(span?.name).toBe('session acme-agent');
+    expect(Number(BigInt(String(span?.endTimeUnixNano)) - BigInt(String(span?.startTimeUnixNano)))).toBe(90_500e6);
+    expect(span?.plain).toMatchObject({
+      'session.id': session,
+      'gen_ai.usage.input_tokens': 4_100,
+      'gen_ai.usage.output_tokens': 120,
+      'gen_ai.request.model': 'acme-large-2',
+      'agent_hooks.session.end_reason': 'completed',
+    });
+  });
+
+  const names = (): string[] =>
+    collector
+      .spans()
+      .map(({ name }) => String(name))
+      .sort();
+  const tree = ['chat model-x', 'chat model-x', 'execute_tool Read', 'invoke_agent claude-code', 'session claude-code'];
+
+  /** What an agent has written down of a session: a prompt, a call with its result, an answer. */
+  const transcriptFile = (): string => join(home, '.claude', 'projects', '-shop', `${session}.jsonl`);
+  function transcript(startMs: number): string {
+    const file = transcriptFile();
+    mkdirSync(dirname(file), { recursive: true });
+    const time = (second: number): string => new Date(startMs + second * 1_000).toISOString();
+    const common = { sessionId: session, isSidechain: false, version: '2.1.280', cwd: '/shop' };
+    const response = (id: string, second: number, stop: string, block: object) => ({
+      ...common,
+      type: 'assistant',
+      uuid: id,
+      requestId: `req-${id}`,
+      timestamp: time(second),
+      message: {
+        id,
+        type: 'message',
+        role: 'assistant',
+        model: 'model-x',
+        content: [block],
+        stop_reason: stop,
+        usage: { input_tokens: 10, output_tokens: 4, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 },
+      },
+    });
+    const said = (uuid: string, second: number, content: unknown) => ({
+      ...common,
+      type: 'user',
+      uuid,
+      promptId: 'turn-1',
+      timestamp: time(second),
+      message: { role: 'user', content },
+    });
+    const rows = [
+      said('u1', 0, 'Where is it?'),
+      response('m1', 0.2, 'tool_use', {
+        type: 'tool_use',
+        id: 'call-1',
+        name: 'Read',
+        input: { file_path: '/shop/a' },
+      }),
+      said('u2', 0.3, [{ type: 'tool_result', tool_use_id: 'call-1', content: 'There.' }]),
+      response('m2', 0.5, 'end_turn', { type: 'text', text: 'In a.' }),
+    ];
+    writeFileSync(file, rows.map(row => `${JSON.stringify(row)}\n`).join(''));
+    return file;
+  }
+
+  it('with the transcript of a known agent it becomes the whole tree', async () => {
+    const file = transcript(endMs - 90_000);
+    await hook(envelope('claude-code', { transcript_path: file, reason: 'user_exit', duration_ms: 95_000 }));
+    await deliver();
+    expect(names()).toEqual(tree);
+    const parents = new Map(collector.spans().map(({ name, spanId }) => [String(spanId), String(name)]));
+    const child = (name: string) =>
+      parents.get(String(collector.spans().find(span => span.name === name)?.parentSpanId));
+    expect(child('execute_tool Read')).toBe('invoke_agent claude-code');
+    expect(child('invoke_agent claude-code')).toBe('session claude-code');
+  });
+
+  it('nothing is doubled where the hooks of that agent told of the session before', async () => {
+    const common = { session_id: session, transcript_path: transcriptFile(), cwd: '/shop', permission_mode: 'default' };
+    const call = {
+      prompt_id: 'turn-1',
+      tool_name: 'Read',
+      tool_use_id: 'call-1',
+      tool_input: { file_path: '/shop/a' },
+    };
+    await hook({ ...common, hook_event_name: 'SessionStart', source: 'startup' });
+    // An agent writes its rows while its hooks run.
+    transcript(Date.now());
+    await hook({ ...common, hook_event_name: 'UserPromptSubmit', prompt_id: 'turn-1', prompt: 'Where is it?' });
+    await hook({ ...common, hook_event_name: 'PreToolUse', ...call });
+    await hook({ ...common, hook_event_name: 'PostToolUse', ...call, tool_response: {}, duration_ms: 12 });
+    await hook({ ...common, hook_event_name: 'Stop', prompt_id: 'turn-1', stop_hook_active: false });
+    await hook({ ...common, hook_event_name: 'SessionEnd', reason: 'prompt_input_exit' });
+    const told = { transcript_path: common.transcript_path, duration_ms: 95_000, input_tokens: 20, output_tokens: 8 };
+    await hook(envelope('claude-code', told, Date.now()));
+    await deliver();
+    expect(names()).toEqual(tree);
+    // Tokens stand on the responses, not once more on what the envelope sums up.
+    const input = collector.spans().map(({ name, plain }) => [name, plain['gen_ai.usage.input_tokens']]);
+    expect(input.filter(([name]) => name === 'chat model-x')).toEqual([
+      ['chat model-x', 10],
+      ['chat model-x', 10],
+    ]);
+    expect(Object.fromEntries(input)['session claude-code']).toBe(20);
   });
 });

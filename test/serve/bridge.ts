@@ -3,9 +3,14 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { agents } from '../../src/agents/index.ts';
+import { drain } from '../../src/drain/drain.ts';
+import { newSession } from '../../src/drain/session.ts';
 import { decodeFragment, type Fragment } from '../../src/hook/fragment.ts';
+import { keyedHash } from '../../src/lib/hash.ts';
 import { type Bridge, type BridgeOptions, openBridge } from '../../src/serve/server.ts';
 import { openToken, type Token } from '../../src/serve/token.ts';
+import { pinned } from '../play.ts';
 
 export interface Standing {
   bridge: Bridge;
@@ -60,6 +65,27 @@ export async function stand(options: Partial<BridgeOptions> = {}): Promise<Stand
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** What the drain makes of all that lies in the inbox: types of events, and what it set aside. */
+export function drained(at: Standing): { types: string[]; bad: string[] } {
+  const found = { types: [] as string[], bad: [] as string[] };
+  const states = new Map();
+  for (const fragment of at.fragments()) {
+    const result = drain(fragment, {
+      agents,
+      hash: content => keyedHash('test', content),
+      session: ({ agent, session, key }) => {
+        const known = states.get(key) ?? newSession({ agent, session, key }, pinned);
+        states.set(key, known);
+        return known;
+      },
+    });
+    if (result.fate === 'rejected') found.bad.push(result.reason);
+    else for (const { events } of result.parts) found.types.push(...events.map(event => event.event_type));
+    if (result.fate === 'journaled') found.bad.push(...result.bad.map(({ reason }) => reason));
+  }
+  return found;
 }
 
 export const agentHooks = (n: number, more: object = {}): Record<string, unknown> => ({

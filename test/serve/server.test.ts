@@ -4,11 +4,7 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
-import { drain } from '../../src/drain/drain.ts';
-import { newSession } from '../../src/drain/session.ts';
-import { keyedHash } from '../../src/lib/hash.ts';
-import { pinned } from '../play.ts';
-import { agentHooks, baseCoat, cloudEvent, openHook, type Standing, stand } from './bridge.ts';
+import { agentHooks, baseCoat, cloudEvent, drained, openHook, type Standing, stand } from './bridge.ts';
 
 let standing: Standing | undefined;
 afterEach(async () => {
@@ -36,27 +32,6 @@ async function post(at: Standing, path: string, body: unknown, headers: Record<s
     text,
     json: text.startsWith('{') ? JSON.parse(text) : { accepted: 0 },
   };
-}
-
-/** What the drain makes of all that lies in the inbox: types of events, and what it set aside. */
-function drained(at: Standing): { types: string[]; bad: string[] } {
-  const found = { types: [] as string[], bad: [] as string[] };
-  const states = new Map();
-  for (const fragment of at.fragments()) {
-    const result = drain(fragment, {
-      agents,
-      hash: content => keyedHash('test', content),
-      session: ({ agent, session, key }) => {
-        const known = states.get(key) ?? newSession({ agent, session, key }, pinned);
-        states.set(key, known);
-        return known;
-      },
-    });
-    if (result.fate === 'rejected') found.bad.push(result.reason);
-    else for (const { events } of result.parts) found.types.push(...events.map(event => event.event_type));
-    if (result.fate === 'journaled') found.bad.push(...result.bad.map(({ reason }) => reason));
-  }
-  return found;
 }
 
 const jsonl = (...events: unknown[]): string => events.map(event => JSON.stringify(event)).join('\n');
@@ -287,6 +262,7 @@ describe("an agent's own hooks", () => {
       await post(standing, `/hooks/${agent?.id}`, '{'),
       await post(standing, `/hooks/${agent?.id}`, [agentHooks(1)]),
       await post(standing, `/hooks/${agent?.id}?event=../../x%00`, { session_id: 's' }),
+      await post(standing, `/hooks/${agent?.id}`, { session_id: 's' }),
       await post(standing, '/hooks/nobody', { session_id: 's' }),
       await post(standing, '/hooks/', { session_id: 's' }),
       await post(standing, '/hooks/__proto__', { session_id: 's' }),
@@ -295,6 +271,7 @@ describe("an agent's own hooks", () => {
       [400, 'event/session'],
       [400, 'json/syntax'],
       [400, 'body/one'],
+      [400, 'event/name'],
       [400, 'event/name'],
       [404, 'path'],
       [404, 'path'],
