@@ -330,7 +330,7 @@ function hookIn({ headers }: http.IncomingMessage, path: string, query: string):
   const event = new URLSearchParams(query).get('event') ?? '';
   if (!/^[0-9A-Za-z._:/-]{0,64}$/.test(event))
     return faulty({ rule: 'event/name', line: 1, column: 1, why: 'event in the address is no name of an event' });
-  const header = event === '' ? { tool: agent.id } : { tool: agent.id, event };
+  const header: Said['header'] = event === '' ? { tool: agent.id } : { tool: agent.id, event };
   return { form: 'hook', header, answer: agent.reply.stdout };
 }
 

@@ -19,7 +19,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { rotateToken } from '../../src/serve/token.ts';
 import { agentHooks, baseCoat, cloudEvent, drained, openHook, raw, type Standing, stand } from '../serve/bridge.ts';
-import { delivered, status, until } from '../wire/house.ts';
+import { status, until } from '../wire/house.ts';
 import { memoryOf, startDeliver } from './drive.ts';
 import { type Random, randomOf } from './load.ts';
 import { notRun, row } from './report.ts';
@@ -565,7 +565,7 @@ it(`R12 serve, deliveries of hooks and deliveries by hand on one folder (seed ${
     expect(status(house).balanced).toBe(true);
   } finally {
     if (server.child.exitCode === null) await server.kill();
-    await delivered(house);
+    await byHand(house, '60s');
     await at.leave();
   }
 });
