@@ -1,10 +1,11 @@
 /** A session is pinned to its configuration at its first event: files for its folder, then the variables its hook was given. */
 import { hostname, userInfo } from 'node:os';
+import type { Config } from './config/config.ts';
 import type { Destination } from './config/destinations.ts';
 import { addressKeys, destinationsOf, narrow } from './config/destinations.ts';
 import { type LoadedConfig, loadConfig } from './config/files.ts';
 import type { Opening } from './drain/drain.ts';
-import type { ContentSettings, Pinned } from './drain/session.ts';
+import type { ContentSettings, MetricSettings, Pinned } from './drain/session.ts';
 import { type ContentMode, saidAs } from './enrich/content.ts';
 import { usualLoops } from './enrich/watch.ts';
 import type { Fragment } from './hook/fragment.ts';
@@ -13,6 +14,7 @@ import { contentSettings, keeperOf } from './own-content.ts';
 import { riskSettings } from './own-rules.ts';
 import { costSettings } from './prices.ts';
 import type { Problem } from './problem.ts';
+import { MOST_SERIES } from './telemetry/cardinality.ts';
 import { resourceAttributes } from './telemetry/resource.ts';
 
 export interface Surroundings {
@@ -53,6 +55,7 @@ export function pin(opening: Opening, fragment: Pick<Fragment, 'header'>, where:
   const { semconv = 'latest' } = values;
   const risk = riskSettings(config);
   const cost = costSettings(config);
+  const metrics = metricSettings(config);
   const content = contentSettings(config);
   const { user, host } = whoIn(content.settings, where.hashKey);
   return {
@@ -74,6 +77,7 @@ export function pin(opening: Opening, fragment: Pick<Fragment, 'header'>, where:
       ...(semconv === 'latest' ? {} : { semconv }),
       ...(risk.settings === undefined ? {} : { risk: risk.settings }),
       ...(cost === undefined ? {} : { cost }),
+      ...(metrics === undefined ? {} : { metrics }),
       ...(content.settings === undefined ? {} : { content: content.settings }),
       ...(user === undefined ? {} : { user }),
       watch: {
@@ -139,6 +143,14 @@ function userName(): string {
     // A number that the system has no name for.
     return String(process.getuid?.() ?? 'unknown');
   }
+}
+
+/** Nothing is set: undefined. */
+function metricSettings({ values }: Config): MetricSettings | undefined {
+  const include = values['metrics.include'] ?? [];
+  const { 'metrics.series': series = MOST_SERIES, 'metrics.exemplars': exemplars = true } = values;
+  if (include.length === 0 && series === MOST_SERIES && exemplars) return undefined;
+  return { include, series, exemplars };
 }
 
 /**

@@ -23,7 +23,7 @@ import type { Problem } from './problem.ts';
 import { movedSince, repositoryAt } from './repository.ts';
 import { accountsOf, type DestinationAccounts, increase, type Ledger } from './store/ledger.ts';
 import type { Round, Store } from './store/store.ts';
-import { encode, type Yield } from './telemetry/batch.ts';
+import { encode, locator, type Yield } from './telemetry/batch.ts';
 import {
   addTo,
   type Increment,
@@ -394,7 +394,14 @@ export function leaving(
     if (destination.signals.metrics && metrics) {
       const state = (store.document(metricsDocument(id)) as MetricState | undefined) ?? noMetrics();
       const before = state.version;
-      for (const gain of here) addTo(state, gain.state.pinned.resource, incrementsIn(gain), nowMs);
+      for (const gain of here) {
+        const { resource, sampler, metrics: set } = gain.state.pinned;
+        const isExemplified = destination.signals.traces && set?.exemplars !== false;
+        addTo(state, resource, incrementsIn(gain), nowMs, {
+          mostSeries: set?.series,
+          locate: isExemplified ? locator(spanFactsOf(gain.state), sampler) : undefined,
+        });
+      }
       if (state.version > before) documents.set(metricsDocument(id), state);
       tallies.push(ledger => {
         account(ledger).metrics.produced += state.version - before;
@@ -404,14 +411,25 @@ export function leaving(
   return { bodies, tallies };
 }
 
-export const incrementsIn = ({ state, events, spans }: Pick<Gain, 'state' | 'events' | 'spans'>): Increment[] =>
+export const incrementsIn = ({
+  state,
+  events,
+  spans,
+  records,
+}: Pick<Gain, 'state' | 'events' | 'spans'> & Partial<Pick<Gain, 'records'>>): Increment[] =>
   incrementsOf(
     events,
     spans,
     // Strangers may name themselves as they like; a series for each would grow without bound.
     agentNamed(state.agent)?.id ?? 'custom',
     tool => isBuiltIn(state.agent, tool),
-    agentNamed(state.agent)?.provider,
+    {
+      provider: agentNamed(state.agent)?.provider,
+      semconv: state.pinned.semconv,
+      include: state.pinned.metrics?.include,
+      session: state.session,
+      records,
+    },
   );
 
 const isBuiltIn = (agent: string, tool: string): boolean => Object.hasOwn(agentNamed(agent)?.actions ?? {}, tool);

@@ -164,7 +164,7 @@ test('records and measurements go to the providers that are there', async () => 
       scopeMetrics.flatMap(({ metrics }) => metrics.map(({ descriptor }) => descriptor.name)),
     );
   const state = noMetrics();
-  const increments = incrementsOf(played.events, played.spans, 'claude-code', () => true, 'anthropic');
+  const increments = incrementsOf(played.events, played.spans, 'claude-code', () => true, { provider: 'anthropic' });
   addTo(state, {}, increments, 0);
   expect(new Set(told).size).toBe(new Set(increments.map(({ metric }) => metric)).size);
   await meterProvider.shutdown();

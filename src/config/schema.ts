@@ -78,6 +78,8 @@ const ownPattern = z.string().min(1).max(2_000);
 const protocols = ['http/protobuf', 'http/json'] as const;
 type Protocol = (typeof protocols)[number];
 const compressions = ['gzip', 'none'] as const;
+const included = ['session.id', 'gen_ai.tool.name', 'gen_ai.agent.name', 'agent_hooks.mcp.server'] as const;
+export type Included = (typeof included)[number];
 const temporalities = ['cumulative', 'delta', 'lowmemory'] as const;
 const semconvs = ['latest', 'v1.36', 'both'] as const;
 export type Semconv = (typeof semconvs)[number];
@@ -282,6 +284,24 @@ export const settings = {
     text: 'number',
     default: 15_000,
     variables: ['OTEL_METRIC_EXPORT_INTERVAL'],
+  }),
+  'metrics.include': setting(z.array(z.enum(included)), {
+    about:
+      'What metrics say beside closed sets: `session.id`, or the names of tools, subagents and MCP servers as they are ' +
+      '(`gen_ai.tool.name`, `gen_ai.agent.name`, `agent_hooks.mcp.server`), within `metrics.series`.',
+    text: 'list',
+  }),
+  'metrics.series': setting(z.int().min(500).max(1_000_000), {
+    about:
+      'Most series of one agent at one destination, as Prometheus counts them. What is beyond is counted under `other`.',
+    text: 'number',
+    default: 2_000,
+  }),
+  'metrics.exemplars': setting(z.boolean(), {
+    about: 'False: measurements do not say in which trace they were taken.',
+    text: 'boolean',
+    default: true,
+    variables: ['OTEL_METRICS_EXEMPLAR_FILTER'],
   }),
   semconv: setting<Semconv>(z.enum(semconvs), {
     about:

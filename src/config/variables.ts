@@ -77,6 +77,11 @@ const special: { [variable: string]: (text: string, key: Key) => Reading } = {
     /^(none|error|warn|info|debug|verbose|all)$/i.test(text)
       ? { value: /^(debug|verbose|all)$/i.test(text) }
       : { bad: 'is not a log level' },
+  // Whatever is measured has a span, so that all of them are those with a trace.
+  OTEL_METRICS_EXEMPLAR_FILTER: text =>
+    /^(always_on|trace_based|always_off)$/i.test(text)
+      ? { value: text.toLowerCase() !== 'always_off' }
+      : { bad: 'is not trace_based, always_on or always_off' },
   OTEL_PROPAGATORS: text => {
     const names = text.split(',').map(name => name.trim().toLowerCase());
     const foreign = names.filter(name => !['tracecontext', 'baggage', 'none'].includes(name));
@@ -147,11 +152,6 @@ const answered: { readonly [variable: string]: Answer } = {
   OTEL_METRIC_EXPORT_TIMEOUT: {
     why: 'a request has one time limit',
     instead: 'use OTEL_EXPORTER_OTLP_METRICS_TIMEOUT.',
-  },
-  OTEL_METRICS_EXEMPLAR_FILTER: {
-    why: 'metrics carry no exemplars',
-    instead: 'unset it, or set it to always_off.',
-    fine: ['always_off'],
   },
   OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION: {
     why: 'histograms have the bounds that the conventions give them',

@@ -4,7 +4,7 @@ import type { Agent } from '../agents/contract.ts';
 import type { Remembered } from '../agents/memory.ts';
 import { type FoldState, openFold } from '../assemble/state.ts';
 import type { Limits, Sampler } from '../config/config.ts';
-import type { ContentPlaces, Semconv } from '../config/schema.ts';
+import type { ContentPlaces, Included, Semconv } from '../config/schema.ts';
 import type { Modes } from '../enrich/content.ts';
 import type { Rates } from '../enrich/cost.ts';
 import type { Rule } from '../enrich/risk/rules.ts';
@@ -32,12 +32,20 @@ export interface Pinned {
   risk?: RiskSettings | undefined;
   /** What is set of loops and budgets; absent: the usual. */
   watch?: WatchSettings | undefined;
+  /** What is set of metrics; absent: closed sets, so many series, with exemplars. */
+  metrics?: MetricSettings | undefined;
   /** What is set of cost; absent: by the table that ships. */
   cost?: CostSettings | undefined;
   /** What is set of content; absent: none stays. */
   content?: ContentSettings | undefined;
   /** Who works here, in the mode asked for. */
   user?: string | undefined;
+}
+
+export interface MetricSettings {
+  include?: readonly Included[] | undefined;
+  series?: number | undefined;
+  exemplars?: boolean | undefined;
 }
 
 export interface CostSettings {

@@ -53,6 +53,7 @@ export function costOf(used: Used, rates: Rates, isSum: boolean): number | undef
     if (rate === undefined) return undefined;
     millionths += tokens * rateAt(rate, input);
   }
+  // Less than any single token costs is cut off.
   return dollars(millionths / 1e6);
 }
 

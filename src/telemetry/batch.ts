@@ -3,11 +3,12 @@ import type { Resource } from '@opentelemetry/resources';
 import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import type { FinishedRecord, FinishedSpan } from '../assemble/finished.ts';
-import { traceIdOf } from './ids.ts';
+import { spanIdOf, traceIdOf } from './ids.ts';
 import { mapRecord } from './logs.ts';
+import type { Locate } from './metrics.ts';
 import { writeRecords, writeSpans } from './otlp-writer.ts';
 import { type Plain, resourceOf } from './resource.ts';
-import { mapSpan, type SpanContextFacts } from './spans.ts';
+import { mapSpan, type SpanContextFacts, wireTraceId } from './spans.ts';
 
 export interface Yield {
   spans: readonly FinishedSpan[];
@@ -62,6 +63,13 @@ export function encode(yields: readonly Yield[]): Encoded {
   };
 }
 
+/** Where metrics find the spans that they speak of. */
+export function locator(facts: SpanContextFacts, sampler: Yield['sampler']): Locate {
+  const sampled = samples(sampler);
+  return ({ trace, span }) =>
+    sampled({ trace }) ? { traceId: wireTraceId(trace, facts), spanId: spanIdOf(facts.agent, span) } : undefined;
+}
+
 const frame: ReadonlySet<FinishedSpan['kind']> = new Set(['session', 'turn', 'subagent']);
 const isSkeleton = ({ kind }: FinishedSpan): boolean => frame.has(kind);
 
@@ -87,7 +95,7 @@ function sliced<T>(items: T[]): T[][] {
 }
 
 /** By trace id, as the standard's ratio sampler does it, so that a trace leaves whole or not at all. */
-function samples(sampler: { kind: string; ratio: number }): (span: FinishedSpan) => boolean {
+function samples(sampler: { kind: string; ratio: number }): (span: Pick<FinishedSpan, 'trace'>) => boolean {
   if (sampler.ratio >= 1) return () => true;
   if (sampler.ratio <= 0) return () => false;
   const bound = Math.floor(sampler.ratio * 0xffffffff);

@@ -6,23 +6,33 @@
  * leaves: back ends compute increases from what they saw, and a counter that appears as 7 shows none.
  */
 import { ValueType } from '@opentelemetry/api';
-import { ProtobufMetricsSerializer } from '@opentelemetry/otlp-transformer';
 import {
   AggregationTemporality,
   DataPointType,
   type MetricData,
   type ResourceMetrics,
 } from '@opentelemetry/sdk-metrics';
-import type { ChatSpan, FinishedSpan, Sums } from '../assemble/finished.ts';
+import type { ChatSpan, FinishedRecord, FinishedSpan, SpanKey, Sums, TraceKey } from '../assemble/finished.ts';
 import { type BudgetFacts, type DataOf, type Event, factsOf, isVendor, type RiskLevel } from '../event/event.ts';
+import { dollars } from '../lib/dollars.ts';
+import { admit, bounded, type Census, censusOf, MOST_SERIES } from './cardinality.ts';
 import { development, type MetricId, type MetricName, metrics, operations, ours, stable } from './names.ts';
+import { type Exemplar, writeMetrics } from './otlp-writer.ts';
 import { instrumentationScope, metricResource, type Plain, resourceOf } from './resource.ts';
-import { hrTime } from './spans.ts';
+import { formerSystem, hrTime } from './spans.ts';
 
 export interface Increment {
   metric: MetricId;
   attributes: Plain;
   value: number;
+  place?: Place | undefined;
+}
+
+/** Where something was counted. */
+export interface Place {
+  trace: TraceKey;
+  span: SpanKey;
+  ms: number;
 }
 
 export interface MetricState {
@@ -44,6 +54,8 @@ interface Series {
   now: Sum;
   /** What the destination has accepted, for differences. */
   sent: Sum;
+  /** A measurement since then, and where it was taken. */
+  exemplar?: { ms: number; value: number; traceId: string; spanId: string } | undefined;
 }
 
 interface Sum {
@@ -60,17 +72,79 @@ export const noMetrics = (): MetricState => ({ v: 1, version: 0, accepted: 0, la
 /** Names that may stand on metrics as they are. */
 export type Known = (tool: string) => boolean;
 
+/** Names that metrics say where they were asked for. */
+type Included =
+  | typeof development.sessionId
+  | typeof development.toolName
+  | typeof development.agentName
+  | typeof ours.mcpServer;
+
+/** What is said beside the closed sets, and under which names. */
+export interface Widening {
+  provider?: string | undefined;
+  semconv?: 'v1.36' | 'both' | undefined;
+  include?: readonly Included[] | undefined;
+  session?: string | undefined;
+  /** Where events happened. */
+  records?: readonly FinishedRecord[] | undefined;
+}
+
 export function incrementsOf(
   events: readonly Event[],
   spans: readonly FinishedSpan[],
   agent: string,
   known: Known,
-  provider?: string,
+  { provider, semconv, include = [], session, records = [] }: Widening = {},
 ): Increment[] {
-  return [
-    ...events.flatMap(event => fromEvent(event, known)),
-    ...spans.flatMap(span => fromSpan(span, agent, known, provider)),
-  ];
+  const all: Increment[] = [];
+  const contexts = new Map(records.map(record => [record.event, record]));
+  const wide = new Set(include);
+  const add = (increments: readonly Increment[], place: Place | undefined, about: About): void => {
+    for (const increment of increments) {
+      // Every event is one of these: an exemplar would say nothing.
+      if (increment.metric !== 'pipelineEvents') increment.place = place;
+      if (wide.size > 0) increment.attributes = widened(increment.attributes, wide, session, about);
+      all.push(increment);
+    }
+  };
+  for (const event of events) {
+    const record = contexts.get(event);
+    const place = record && { trace: record.trace, span: record.span, ms: Date.parse(event.timestamp) };
+    const facts = factsOf(event);
+    add(fromEvent(event, known), place, { tool: facts?.tool, server: facts?.mcp?.server, agent: undefined });
+  }
+  for (const span of spans) {
+    const place = { trace: span.trace, span: span.key, ms: span.endMs };
+    const about = {
+      tool: span.kind === 'action' ? span.tool : undefined,
+      server: span.kind === 'action' ? span.mcpServer : undefined,
+      agent: span.kind === 'subagent' ? span.agent : undefined,
+    };
+    add(fromSpan(span, agent, known, provider, semconv), place, about);
+  }
+  return all;
+}
+
+interface About {
+  tool: string | undefined;
+  server: string | undefined;
+  agent: string | undefined;
+}
+
+/** Names as they are, where they were asked for. */
+function widened(
+  attributes: Plain,
+  include: ReadonlySet<Included>,
+  session: string | undefined,
+  { tool, server, agent }: About,
+): Plain {
+  const more: Record<string, string> = {};
+  const has = (name: Included, on: string): boolean => include.has(name) && attributes[on] !== undefined;
+  if (include.has('session.id') && session !== undefined) more[development.sessionId] = session;
+  if (tool !== undefined && has('gen_ai.tool.name', development.toolName)) more[development.toolName] = tool;
+  if (agent !== undefined && has('gen_ai.agent.name', development.agentName)) more[development.agentName] = agent;
+  if (server !== undefined && has('agent_hooks.mcp.server', development.toolName)) more[ours.mcpServer] = server;
+  return { ...attributes, ...more };
 }
 
 function fromEvent(event: Event, known: Known): Increment[] {
@@ -84,7 +158,7 @@ function fromEvent(event: Event, known: Known): Increment[] {
     case 'Session.Start':
       return root ? [all, one('sessionsStarted', { [ours.startReason]: event.data.start_reason ?? 'new' })] : [all];
     case 'Prompt.Submitted':
-      return [all, one('prompts', {})];
+      return [all, one('prompts', { [ours.promptFollowup]: String(event.data.is_followup ?? 'unknown') })];
     case 'Context.Compaction':
       // The standard's event is the moment before; an agent that tells both is counted once.
       return facts?.phase === 'after'
@@ -175,7 +249,13 @@ const standardActions = new Set(['shell', 'read_file', 'write_file', 'web_search
 const errorTypes = new Set(['ToolFailed', 'ModelError', 'HookError', 'UnhandledException']);
 const notificationTypes = new Set(['ToolPermission', 'IdleTimeout', 'ErrorAlert']);
 
-function fromSpan(span: FinishedSpan, agent: string, known: Known, provider: string | undefined): Increment[] {
+function fromSpan(
+  span: FinishedSpan,
+  agent: string,
+  known: Known,
+  provider: string | undefined,
+  semconv: Widening['semconv'],
+): Increment[] {
   const seconds = (span.endMs - span.startMs) / 1000;
   const error: Plain =
     span.errorType === undefined
@@ -187,7 +267,7 @@ function fromSpan(span: FinishedSpan, agent: string, known: Known, provider: str
         { metric: 'sessionDuration', attributes: { [ours.endReason]: span.endReason, ...error }, value: seconds },
         ...(span.stated === undefined
           ? []
-          : tokensOf(span.usage, aboutModel(span.stated.model, span.stated.provider ?? provider))),
+          : tokensOf(span.usage, aboutModel(span.stated.model, span.stated.provider ?? provider), semconv)),
       ];
     case 'turn':
     case 'subagent': {
@@ -201,7 +281,7 @@ function fromSpan(span: FinishedSpan, agent: string, known: Known, provider: str
     case 'plan':
       return [];
     case 'chat':
-      return fromChat(span, provider, error);
+      return fromChat(span, provider, semconv, error);
     case 'action': {
       const duration: Increment = {
         metric: 'toolDuration',
@@ -244,7 +324,17 @@ function fromSpan(span: FinishedSpan, agent: string, known: Known, provider: str
           value: span.risk.score,
         });
       }
-      return span.outcome === 'denied' || span.duration === 'none' ? counted : [duration, ...counted];
+      if (span.outcome === 'denied' || span.duration === 'none') return counted;
+      const mcp: Increment = {
+        metric: 'mcpDuration',
+        attributes: {
+          [development.mcpMethodName]: 'tools/call',
+          [development.toolName]: toolOnMetrics(span.tool, true, known),
+          ...error,
+        },
+        value: seconds,
+      };
+      return [duration, ...(span.mcpServer === undefined ? [] : [mcp]), ...counted];
     }
   }
 }
@@ -285,11 +375,14 @@ const aboutModel = (model: string | undefined, provider: string | undefined): Pl
 });
 
 /** Tokens are counted once: for each response, or for the session where nothing told of its responses. */
-function tokensOf(used: TokenCounts, about: Plain): Increment[] {
+function tokensOf(used: TokenCounts, about: Plain, semconv: Widening['semconv']): Increment[] {
   const tokens = { ...about, [development.tokenModality]: 'unknown' };
+  const newest =
+    semconv === 'v1.36'
+      ? []
+      : [...counted('inputTokens', used.input, tokens), ...counted('outputTokens', used.output, tokens)];
   return [
-    ...counted('inputTokens', used.input, tokens),
-    ...counted('outputTokens', used.output, tokens),
+    ...newest,
     ...counted('cacheReadTokens', used.cacheRead, tokens),
     ...counted('cacheWriteTokens', used.cacheWrite, tokens),
     ...counted('reasoningTokens', used.reasoning, tokens),
@@ -301,21 +394,34 @@ function tokensOf(used: TokenCounts, about: Plain): Increment[] {
 
 type TokenCounts = Pick<Partial<ChatSpan>, keyof Sums & keyof ChatSpan>;
 
-function fromChat(span: ChatSpan, provider: string | undefined, error: Plain): Increment[] {
+function fromChat(
+  span: ChatSpan,
+  provider: string | undefined,
+  semconv: Widening['semconv'],
+  error: Plain,
+): Increment[] {
   const about = aboutModel(span.model, span.provider ?? provider);
-  return [
-    ...tokensOf(span, about),
-    ...(span.duration === 'none'
-      ? []
-      : [
-          {
-            metric: 'inferenceDuration' as const,
-            attributes: { ...about, ...error },
-            value: (span.endMs - span.startMs) / 1000,
-          },
-        ]),
-  ];
+  const { input, output } = span.sum === undefined ? span : { input: undefined, output: undefined };
+  const seconds = span.duration === 'none' ? undefined : (span.endMs - span.startMs) / 1000;
+  const told = { ...about, ...error };
+  const all = tokensOf(span, about, semconv);
+  if (semconv !== 'v1.36') {
+    all.push(...measured('inputTokensEach', input, told), ...measured('outputTokensEach', output, told));
+    all.push(...measured('inferenceDuration', seconds, told));
+  }
+  if (semconv !== undefined) {
+    const { [development.providerName]: system = 'unknown', ...rest } = told;
+    const old = { ...rest, [development.system]: formerSystem(system) };
+    all.push(...measured('tokenUsage', input, { ...old, [development.tokenType]: 'input' }));
+    all.push(...measured('tokenUsage', output, { ...old, [development.tokenType]: 'output' }));
+    all.push(...measured('operationDuration', seconds, old));
+  }
+  return all;
 }
+
+/** Here 0 is a measurement as well. */
+const measured = (metric: MetricId, value: number | undefined, attributes: Plain): Increment[] =>
+  value === undefined ? [] : [{ metric, attributes, value }];
 
 const MODEL = /^[A-Za-z0-9][A-Za-z0-9._:@/[\]-]{0,95}$/;
 
@@ -325,48 +431,89 @@ const counted = (metric: MetricId, value: number | undefined, attributes: Plain)
 
 const one = (metric: MetricId, attributes: Plain): Increment => ({ metric, attributes, value: 1 });
 
+/** The ids on the wire of where something was counted; undefined where that trace does not leave. */
+export type Locate = (from: Place) => { traceId: string; spanId: string } | undefined;
+
+export interface Adding {
+  /** Without it nothing is exemplified. */
+  locate?: Locate | undefined;
+  mostSeries?: number | undefined;
+}
+
 /** Changes `state`, which the caller owns. */
-export function addTo(state: MetricState, resource: Plain, increments: readonly Increment[], nowMs: number): void {
+export function addTo(
+  state: MetricState,
+  resource: Plain,
+  increments: readonly Increment[],
+  nowMs: number,
+  { locate, mostSeries = MOST_SERIES }: Adding = {},
+): void {
   if (increments.length === 0) return;
   const identity = metricResource(resource);
   const resourceKey = JSON.stringify(identity);
   state.resources[resourceKey] ??= { attributes: identity, series: {} };
   const all = state.resources[resourceKey].series;
-  const names = namesIn(all);
-  for (const { metric, attributes: given, value } of increments) {
-    const attributes = boundNames(given, names);
-    const key = seriesKey({ metric, attributes });
-    const bounds = boundsOf(metric);
-    all[key] ??= { metric, attributes, startMs: nowMs, begun: false, now: zero(bounds), sent: zero(bounds) };
-    const { now } = all[key];
-    now.sum += value;
-    now.count += 1;
-    if (bounds && now.buckets) {
-      const at = bounds.findIndex(bound => value <= bound);
-      const bucket = at < 0 ? bounds.length : at;
-      now.buckets[bucket] = (now.buckets[bucket] ?? 0) + 1;
+  const census = censuses.get(all) ?? censusOf(Object.values(all));
+  censuses.set(all, census);
+  const places = new Map<Series, { place: Place; value: number }>();
+  const over: Increment[] = [];
+  const add = (increment: Increment, bounds = boundsOf(increment.metric)): void => {
+    const { metric, value, place } = increment;
+    let { attributes } = increment;
+    let key = seriesKey(increment);
+    if (all[key] === undefined) {
+      const within = bounded(census, metric, attributes, mostSeries);
+      over.push(...within.over.map(reason => one('pipelineOverflow', { [ours.pipelineReason]: reason })));
+      if (within.attributes !== attributes) {
+        attributes = within.attributes;
+        key = seriesKey({ metric, attributes });
+      }
+      if (all[key] === undefined) admit(census, metric, attributes);
     }
-  }
+    const series = all[key] ?? {
+      metric,
+      attributes,
+      startMs: nowMs,
+      begun: false,
+      now: zero(bounds),
+      sent: zero(bounds),
+    };
+    all[key] = series;
+    addValue(series.now, value, bounds, (metrics[metric] as MetricName).fractional);
+    if (locate === undefined || place === undefined) return;
+    const known = places.get(series);
+    // The highest measurement tells most; of a counter the newest.
+    if (bounds === undefined || known === undefined || value > known.value) places.set(series, { place, value });
+  };
+  for (const increment of increments) add(increment);
+  for (const increment of over) add(increment);
+  for (const [series, { place, value }] of places) exemplify(series, place, value, locate);
   state.version += 1;
 }
 
-/** Users may name models and their providers as they like: beyond so many they are one. */
-const MOST_NAMES = 50;
-const free = [development.requestModel, development.providerName] as const;
+/** Of the series of a resource, for as long as they live. */
+const censuses = new WeakMap<object, Census>();
 
-const namesIn = (series: { [key: string]: Series }): Set<string>[] =>
-  free.map(name => new Set(Object.values(series).flatMap(({ attributes }) => attributes[name] ?? [])));
+function addValue(
+  now: Sum,
+  value: number,
+  bounds: readonly number[] | undefined,
+  isFractional: boolean | undefined,
+): void {
+  now.sum = isFractional ? dollars(now.sum + value) : now.sum + value;
+  now.count += 1;
+  if (bounds === undefined || now.buckets === undefined) return;
+  const at = bounds.findIndex(bound => value <= bound);
+  const bucket = at < 0 ? bounds.length : at;
+  now.buckets[bucket] = (now.buckets[bucket] ?? 0) + 1;
+}
 
-function boundNames(given: Plain, names: readonly Set<string>[]): Plain {
-  let attributes = given;
-  for (const [i, name] of free.entries()) {
-    const value = given[name];
-    const known = names[i];
-    if (value === undefined || known === undefined || known.has(value)) continue;
-    if (known.size >= MOST_NAMES) attributes = { ...attributes, [name]: 'other' };
-    else known.add(value);
-  }
-  return attributes;
+/** One for each series, until the destination has it. */
+function exemplify(series: Series, place: Place, value: number, locate: Locate | undefined): void {
+  const { exemplar } = series;
+  if (exemplar !== undefined && boundsOf(series.metric) !== undefined && exemplar.value > value) return;
+  const ids = locate?.(place);
+  if (ids !== undefined) series.exemplar = { ms: place.ms, value, ...ids };
 }
 
 /** Counters that are counted elsewhere, brought up to what is said there; none ever goes down. False: all were there already. */
@@ -444,13 +591,16 @@ export function encodeMetrics(
     const values = encode(
       settled,
       () => true,
-      series => point(series, series.now, series.startMs, timeMs),
+      series => exemplified(series, point(series, series.now, series.startMs, timeMs)),
     );
     if (values) bodies.push(values);
   } else {
     const changed = (series: Series): boolean => series.now.count !== series.sent.count;
     const values = encode(settled, changed, series =>
-      point(series, difference(series.now, series.sent), Math.max(series.startMs, state.lastMs), timeMs),
+      exemplified(
+        series,
+        point(series, difference(series.now, series.sent), Math.max(series.startMs, state.lastMs), timeMs),
+      ),
     );
     if (values) bodies.push(values);
   }
@@ -490,9 +640,7 @@ export function encodeMetrics(
       });
     }
     if (items === 0) return undefined;
-    // The serializer takes one resource; requests laid end to end are one request.
-    const parts = resources.map(resource => ProtobufMetricsSerializer.serializeRequest(resource) ?? new Uint8Array());
-    return { items, bytes: Buffer.concat(parts) };
+    return { items, bytes: writeMetrics(resources) };
   }
 }
 
@@ -500,11 +648,12 @@ export function encodeMetrics(
 export function settleMetrics(current: MetricState, settled: MetricState): MetricState {
   const noted = structuredClone(current);
   for (const [resource, { series }] of Object.entries(settled.resources)) {
-    for (const [key, { sent }] of Object.entries(series)) {
+    for (const [key, { sent, exemplar }] of Object.entries(series)) {
       const known = noted.resources[resource]?.series[key];
       if (known === undefined) continue;
       known.begun = true;
       known.sent = structuredClone(sent);
+      if (known.exemplar?.spanId === exemplar?.spanId && known.exemplar?.ms === exemplar?.ms) delete known.exemplar;
     }
   }
   noted.accepted = settled.accepted;
@@ -512,7 +661,19 @@ export function settleMetrics(current: MetricState, settled: MetricState): Metri
   return noted;
 }
 
-type Point = { startTime: [number, number]; endTime: [number, number]; attributes: Plain; sum: Sum };
+interface Point {
+  startTime: [number, number];
+  endTime: [number, number];
+  attributes: Plain;
+  sum: Sum;
+  exemplars?: Exemplar[];
+}
+
+function exemplified({ exemplar }: Series, point: Point): Point {
+  if (exemplar === undefined) return point;
+  const { ms, ...rest } = exemplar;
+  return { ...point, exemplars: [{ time: hrTime(ms), ...rest }] };
+}
 
 const point = (series: Series, sum: Sum, startMs: number, timeMs: number): Point => ({
   startTime: hrTime(startMs),

@@ -49,6 +49,7 @@ export const development = {
   cacheWriteTokens: 'gen_ai.usage.cache_write.input_tokens',
   reasoningTokens: 'gen_ai.usage.reasoning.output_tokens',
   tokenModality: 'gen_ai.token.modality',
+  tokenType: 'gen_ai.token.type',
   toolName: 'gen_ai.tool.name',
   toolCallId: 'gen_ai.tool.call.id',
   toolType: 'gen_ai.tool.type',
@@ -197,6 +198,8 @@ export interface MetricName {
 const doubling = (first: number, count: number): number[] =>
   Array.from({ length: count }, (_, i) => Number((first * 2 ** i).toPrecision(6)));
 
+const powersOf4 = Array.from({ length: 14 }, (_, i) => 4 ** i);
+
 export const metrics = {
   sessionsStarted: {
     name: 'agent_hooks.session.started',
@@ -247,6 +250,12 @@ export const metrics = {
     name: 'agent_hooks.pipeline.rejected',
     unit: '{item}',
     description: 'What the destination refused for good, by reason.',
+  },
+  pipelineOverflow: {
+    name: 'agent_hooks.pipeline.overflow',
+    unit: '{measurement}',
+    description:
+      'What was counted under `other`, since there were too many series or values, by what there was too much of.',
   },
   pipelineQuarantined: {
     name: 'agent_hooks.pipeline.quarantined',
@@ -311,6 +320,36 @@ export const metrics = {
     name: 'gen_ai.client.inference.duration',
     unit: 's',
     description: 'Time from what was asked to the response; equal to their spans, where that is known.',
+    bounds: doubling(0.01, 14),
+  },
+  mcpDuration: {
+    name: 'mcp.client.operation.duration',
+    unit: 's',
+    description: 'Length of actions that an MCP server carried out, as the agent saw it.',
+    bounds: [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300],
+  },
+  inputTokensEach: {
+    name: 'gen_ai.client.inference.operation.input_tokens',
+    unit: '{token}',
+    description: 'Tokens that a model was given for one response.',
+    bounds: powersOf4,
+  },
+  outputTokensEach: {
+    name: 'gen_ai.client.inference.operation.output_tokens',
+    unit: '{token}',
+    description: 'Tokens of one response.',
+    bounds: powersOf4,
+  },
+  tokenUsage: {
+    name: 'gen_ai.client.token.usage',
+    unit: '{token}',
+    description: 'Tokens of one response, by kind; the name of version 1.36, with `semconv`.',
+    bounds: powersOf4,
+  },
+  operationDuration: {
+    name: 'gen_ai.client.operation.duration',
+    unit: 's',
+    description: 'As gen_ai.client.inference.duration; the name of version 1.36, with `semconv`.',
     bounds: doubling(0.01, 14),
   },
   agentInferenceCalls: {

@@ -1,11 +1,19 @@
 /**
- * OTLP requests of spans and of records as protobuf, the same bytes that the official serializers make of the same
+ * OTLP requests of spans, records and metrics as protobuf, the same bytes that the official serializers make of the same
  * values (a test compares them), in one pass over the values and without an object for each field.
  */
-import type { AttributeValue } from '@opentelemetry/api';
+import { type AttributeValue, ValueType } from '@opentelemetry/api';
 import type { AnyValue } from '@opentelemetry/api-logs';
 import type { Resource } from '@opentelemetry/resources';
 import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
+import {
+  AggregationTemporality,
+  type DataPoint,
+  DataPointType,
+  type Histogram,
+  type MetricData,
+  type ResourceMetrics,
+} from '@opentelemetry/sdk-metrics';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 
 type Scope = ReadableSpan['instrumentationScope'];
@@ -17,6 +25,38 @@ export function writeSpans(spans: readonly ReadableSpan[]): Uint8Array {
 
 export function writeRecords(records: readonly ReadableLogRecord[]): Uint8Array {
   return writeRequest(records, writeRecord);
+}
+
+/** An exemplar is a measurement that tells where it was taken. */
+export interface Exemplar {
+  time: readonly [number, number];
+  value: number;
+  traceId: string;
+  spanId: string;
+}
+
+type Exemplified = { exemplars?: readonly Exemplar[] };
+
+export function writeMetrics(resources: readonly ResourceMetrics[]): Uint8Array {
+  at = 0;
+  for (const { resource, scopeMetrics } of resources) {
+    const whole = open(0x0a, 3);
+    const about = open(0x0a, 1);
+    attributes(0x0a, resource.attributes);
+    varintField(0x10, 0);
+    close(about, 1);
+    for (const { scope, metrics } of scopeMetrics) {
+      const inScope = open(0x12, 3);
+      const named = open(0x0a, 1);
+      textField(0x0a, scope.name);
+      if (scope.version) textField(0x12, scope.version);
+      close(named, 1);
+      for (const metric of metrics) writeMetric(metric);
+      close(inScope, 3);
+    }
+    close(whole, 3);
+  }
+  return Uint8Array.prototype.slice.call(bytes, 0, at);
 }
 
 /** What is being written; one request at a time. It grows to the largest request and stays. */
@@ -132,6 +172,68 @@ function writeRecord(record: ReadableLogRecord): void {
   if (record.eventName) textField(0x62, record.eventName);
 }
 
+/** Sums and histograms with bounds; there are no others here. */
+function writeMetric(metric: MetricData): void {
+  const { name, description, unit, valueType } = metric.descriptor;
+  const start = open(0x12, 3);
+  textField(0x0a, name);
+  if (description) textField(0x12, description);
+  if (unit) textField(0x1a, unit);
+  const isHistogram = metric.dataPointType === DataPointType.HISTOGRAM;
+  const data = open(isHistogram ? 0x4a : 0x3a, 3);
+  if (metric.dataPointType === DataPointType.HISTOGRAM) for (const each of metric.dataPoints) writeHistogram(each);
+  else if (metric.dataPointType === DataPointType.SUM) {
+    for (const each of metric.dataPoints) writeNumber(each, valueType === ValueType.INT);
+  }
+  varintField(0x10, metric.aggregationTemporality === AggregationTemporality.DELTA ? 1 : 2);
+  if (metric.dataPointType === DataPointType.SUM && metric.isMonotonic) varintField(0x18, 1);
+  close(data, 3);
+  close(start, 3);
+}
+
+function writeNumber(point: DataPoint<number> & Exemplified, isWhole: boolean): void {
+  const start = open(0x0a, 2);
+  timeField(0x11, point.startTime);
+  timeField(0x19, point.endTime);
+  if (isWhole) fixed64Field(0x31, point.value);
+  else doubleField(0x21, point.value);
+  for (const exemplar of point.exemplars ?? []) writeExemplar(0x2a, exemplar, isWhole);
+  attributes(0x3a, point.attributes);
+  close(start, 2);
+}
+
+function writeHistogram(point: DataPoint<Histogram> & Exemplified): void {
+  const { count, sum, buckets } = point.value;
+  const start = open(0x0a, 2);
+  timeField(0x11, point.startTime);
+  timeField(0x19, point.endTime);
+  fixed64Field(0x21, count);
+  if (sum !== undefined) doubleField(0x29, sum);
+  if (buckets.counts.length > 0) {
+    const counts = open(0x32, 1);
+    for (const each of buckets.counts) fixed64(each);
+    close(counts, 1);
+  }
+  if (buckets.boundaries.length > 0) {
+    const bounds = open(0x3a, 1);
+    for (const bound of buckets.boundaries) double(bound);
+    close(bounds, 1);
+  }
+  for (const exemplar of point.exemplars ?? []) writeExemplar(0x42, exemplar, false);
+  attributes(0x4a, point.attributes);
+  close(start, 2);
+}
+
+function writeExemplar(tag: number, { time, value: measured, traceId, spanId }: Exemplar, isWhole: boolean): void {
+  const start = open(tag, 1);
+  timeField(0x11, time);
+  if (isWhole) fixed64Field(0x31, measured);
+  else doubleField(0x19, measured);
+  hexField(0x22, spanId);
+  hexField(0x2a, traceId);
+  close(start, 1);
+}
+
 function attributes(tag: number, of: { readonly [name: string]: Value }): void {
   for (const name in of) {
     const start = open(tag, 1);
@@ -238,6 +340,30 @@ function varintField(tag: number, number: number): void {
   need(1);
   bytes[at++] = tag;
   varint(number);
+}
+
+function fixed64Field(tag: number, number: number): void {
+  need(1);
+  bytes[at++] = tag;
+  fixed64(number);
+}
+
+/** Of a count: whole, and not below 0. */
+function fixed64(number: number): void {
+  need(8);
+  at = bytes.writeUInt32LE(number % 0x100000000, at);
+  at = bytes.writeUInt32LE(Math.floor(number / 0x100000000), at);
+}
+
+function doubleField(tag: number, number: number): void {
+  need(1);
+  bytes[at++] = tag;
+  double(number);
+}
+
+function double(number: number): void {
+  need(8);
+  at = bytes.writeDoubleLE(number, at);
 }
 
 function fixed32Field(tag: number, number: number): void {

@@ -219,11 +219,12 @@ function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes {
 
 /** Which system, as version 1.36 spells it where it spells it otherwise. */
 const formerSystems: { readonly [provider: string]: string } = { x_ai: 'xai' };
+export const formerSystem = (provider: string): string => formerSystems[provider] ?? provider;
 
 function named(attributes: Attributes, semconv: SpanContextFacts['semconv']): Attributes {
   const { [development.providerName]: provider, ...others } = attributes;
   if (semconv === undefined || typeof provider !== 'string') return attributes;
-  const system = { [development.system]: formerSystems[provider] ?? provider };
+  const system = { [development.system]: formerSystem(provider) };
   return semconv === 'both' ? { ...attributes, ...system } : { ...others, ...system };
 }
 

@@ -10,7 +10,7 @@ import { eventTypes } from '../../src/event/event.ts';
 import { lossesOf } from '../../src/keep.ts';
 import { accountsOf, emptyLedger } from '../../src/store/ledger.ts';
 import { mapRecord, severities } from '../../src/telemetry/logs.ts';
-import { incrementsOf } from '../../src/telemetry/metrics.ts';
+import { type Increment, incrementsOf } from '../../src/telemetry/metrics.ts';
 import {
   development,
   eventNameOf,
@@ -180,6 +180,7 @@ const about: { readonly [name: string]: string } = {
   [ours.modelRequest]: "The provider's id of the request",
   [ours.modelRetries]: 'How often the request was tried again',
   [ours.modelSum]: 'On what is no single response: `turn` or `session`, whose responses used this together',
+  [development.tokenType]: 'On metrics of version 1.36: `input` or `output`',
   [ours.costUsd]: 'What it cost by a list of prices (US dollars); absent where no list has a price',
   [ours.costPrices]: 'The list of prices, with its version',
   [ours.costReported]: 'What the agent itself says it cost (US dollars)',
@@ -435,7 +436,10 @@ function metricAttributes(): Map<string, { names: Set<string> }> {
   lost.fragments.dropped.duplicate = 1;
   lost.counters['quarantined.torn'] = 1;
   accountsOf(lost, 'd').traces.rejected['400'] = 1;
-  for (const { metric, attributes } of [...incrementsOf(events, finished, agent, () => true), ...lossesOf(lost, 'd')]) {
+  const response = { ...spans.chat, sum: undefined };
+  const told = incrementsOf(events, [...finished, response], agent, () => true, { semconv: 'both' });
+  const over: Increment = { metric: 'pipelineOverflow', attributes: { [ours.pipelineReason]: 'series' }, value: 1 };
+  for (const { metric, attributes } of [...told, over, ...lossesOf(lost, 'd')]) {
     for (const name of Object.keys(attributes)) found.get(metrics[metric].name)?.names.add(name);
   }
   return found;

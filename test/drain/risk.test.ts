@@ -63,7 +63,7 @@ test('the score is a histogram, by tool; commands and factors are on no metric',
   const { spans, state } = played(['cat ~/.ssh/id_rsa']);
   const all = [...spans, ...Object.values(state?.fold.held ?? {}).map(({ span }) => span)];
   const increments = incrementsOf([], all, 'a', () => true);
-  expect(increments.filter(({ metric }) => metric === 'riskScore')).toEqual([
+  expect(increments.filter(({ metric }) => metric === 'riskScore')).toMatchObject([
     {
       metric: 'riskScore',
       attributes: { 'gen_ai.tool.name': 'Bash', 'agent_hooks.decision.outcome': 'allow' },

@@ -1,13 +1,18 @@
 /** What we write of spans and records is, byte for byte, what OpenTelemetry's own serializers write of them. */
-import { createTraceState, type Link, type SpanContext } from '@opentelemetry/api';
+import { createTraceState, type Link, type SpanContext, ValueType } from '@opentelemetry/api';
 import type { AnyValue } from '@opentelemetry/api-logs';
-import { ProtobufLogsSerializer, ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer';
+import {
+  ProtobufLogsSerializer,
+  ProtobufMetricsSerializer,
+  ProtobufTraceSerializer,
+} from '@opentelemetry/otlp-transformer';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
+import { AggregationTemporality, DataPointType, type ResourceMetrics } from '@opentelemetry/sdk-metrics';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { writeRecords, writeSpans } from '../../src/telemetry/otlp-writer.ts';
+import { writeMetrics, writeRecords, writeSpans } from '../../src/telemetry/otlp-writer.ts';
 
 const text = fc.oneof(
   fc.string({ maxLength: 40 }),
@@ -146,6 +151,52 @@ test('records are written as the official serializer writes them', () => {
       const records = values.map(each => ({ ...each, ...placed(each.of, of, within) }));
       const theirs = ProtobufLogsSerializer.serializeRequest(records as unknown as ReadableLogRecord[]);
       expect(hexOf(writeRecords(records as unknown as ReadableLogRecord[]))).toBe(hexOf(theirs));
+    }),
+  );
+});
+
+const whole = fc.oneof(fc.nat(), fc.maxSafeNat(), fc.constantFrom(0, 2 ** 32 - 1, 2 ** 32, 2 ** 53 - 1));
+const labels = fc.dictionary(text, text, { maxKeys: 4 });
+const metric = fc
+  .tuple(
+    fc.record({ name: text, unit: text, description: text }),
+    fc.constantFrom(AggregationTemporality.DELTA, AggregationTemporality.CUMULATIVE),
+    fc.constantFrom('whole', 'fractional', 'histogram'),
+    fc.array(fc.tuple(time, time, labels, whole, fc.double(), fc.array(whole, { maxLength: 20 })), { maxLength: 4 }),
+  )
+  .map(([descriptor, aggregationTemporality, kind, points]) =>
+    kind === 'histogram'
+      ? {
+          descriptor: { ...descriptor, valueType: ValueType.DOUBLE },
+          aggregationTemporality,
+          dataPointType: DataPointType.HISTOGRAM as const,
+          dataPoints: points.map(([startTime, endTime, labelled, count, sum, counts]) => {
+            const value = { count, sum, buckets: { boundaries: counts.slice(1).map((_, i) => i / 3), counts } };
+            return { startTime, endTime, attributes: labelled, value };
+          }),
+        }
+      : {
+          descriptor: { ...descriptor, valueType: kind === 'whole' ? ValueType.INT : ValueType.DOUBLE },
+          aggregationTemporality,
+          dataPointType: DataPointType.SUM as const,
+          isMonotonic: true,
+          dataPoints: points.map(([startTime, endTime, labelled, count, sum]) => {
+            return { startTime, endTime, attributes: labelled, value: kind === 'whole' ? count : sum };
+          }),
+        },
+  );
+
+test('metrics are written as the official serializer writes them', () => {
+  fc.assert(
+    fc.property(fc.array(metric, { maxLength: 4 }), resources, text, (metrics, of, version) => {
+      const all: ResourceMetrics[] = of.map(resource => ({
+        resource,
+        scopeMetrics: [{ scope: { name: 'x', version }, metrics }],
+      }));
+      const theirs = Buffer.concat(
+        all.map(each => ProtobufMetricsSerializer.serializeRequest(each) ?? new Uint8Array()),
+      );
+      expect(hexOf(writeMetrics(all))).toBe(hexOf(theirs));
     }),
   );
 });

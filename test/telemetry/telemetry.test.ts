@@ -50,7 +50,8 @@ describe('names', () => {
   test('every name follows the naming rules: lower case, dots and underscores', () => {
     const names = [...Object.values(stable), ...Object.values(development), ...Object.values(ours)];
     for (const name of names) expect(name).toMatch(/^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+\.?$/);
-    for (const { name } of Object.values(metrics)) expect(name).toMatch(/^(agent_hooks|gen_ai)(\.[a-z][a-z0-9_]*)+$/);
+    for (const { name } of Object.values(metrics))
+      expect(name).toMatch(/^(agent_hooks|gen_ai|mcp)(\.[a-z][a-z0-9_]*)+$/);
     expect(new Set(names).size).toBe(names.length);
   });
 
@@ -235,7 +236,8 @@ describe('metrics', () => {
       value: 1,
     }));
     addTo(state, resource, increments, START_MS);
-    const series = Object.values(state.resources).flatMap(each => Object.values(each.series));
+    const all = Object.values(state.resources).flatMap(each => Object.values(each.series));
+    const series = all.filter(each => each.metric === 'inputTokens');
     expect(series.map(each => each.attributes[development.providerName])).toContain('other');
     expect(series).toHaveLength(51);
   });

@@ -1,0 +1,214 @@
+import { describe, expect, test } from 'vitest';
+import { decodeRequest } from '../../src/ship/otlp-decode.ts';
+import { MOST_SERIES } from '../../src/telemetry/cardinality.ts';
+import { spanIdOf, traceIdOf } from '../../src/telemetry/ids.ts';
+import {
+  addTo,
+  encodeMetrics,
+  type Increment,
+  incrementsOf,
+  type MetricState,
+  noMetrics,
+  settleMetrics,
+  type Widening,
+} from '../../src/telemetry/metrics.ts';
+import { development, type MetricName, metrics, ours } from '../../src/telemetry/names.ts';
+import { play, START_MS } from '../play.ts';
+
+const resource = { 'service.name': 'claude-code' };
+const seriesOf = (state: MetricState) => Object.values(state.resources).flatMap(each => Object.values(each.series));
+/** As Prometheus counts: each bucket, the last one too, sum and count. */
+const inPrometheus = (state: MetricState): number =>
+  seriesOf(state).reduce((sum, { metric }) => {
+    const { bounds }: MetricName = metrics[metric];
+    return sum + (bounds === undefined ? 1 : bounds.length + 3);
+  }, 0);
+
+interface Point {
+  asInt?: string;
+  asDouble?: number;
+  sum?: number;
+  attributes: { key: string; value: { stringValue: string } }[];
+  exemplars?: { traceId: string; spanId: string; asInt?: string; asDouble?: number; timeUnixNano: string }[];
+}
+function pointsIn(bytes: Uint8Array | undefined, name: string): Point[] {
+  const request = decodeRequest('metrics', bytes ?? new Uint8Array()) as unknown as {
+    resourceMetrics: {
+      scopeMetrics: {
+        metrics: { name: string; sum?: { dataPoints: Point[] }; histogram?: { dataPoints: Point[] } }[];
+      }[];
+    }[];
+  };
+  return request.resourceMetrics
+    .flatMap(r => r.scopeMetrics.flatMap(s => s.metrics))
+    .filter(metric => metric.name === name)
+    .flatMap(metric => (metric.sum ?? metric.histogram)?.dataPoints ?? []);
+}
+
+const span = (call: string) => ({ kind: 'action' as const, session: 's', parts: [call] });
+const trace = { agent: 'a', session: 's', segment: 0 };
+const locate = ({ trace: where, span: key }: { trace: typeof trace; span: ReturnType<typeof span> }) => ({
+  traceId: traceIdOf(where),
+  spanId: spanIdOf('a', key),
+});
+const took = (call: string, value: number, ms: number): Increment => ({
+  metric: 'toolDuration',
+  attributes: { [development.toolName]: 'Bash' },
+  value,
+  place: { trace, span: span(call), ms },
+});
+
+describe('exemplars', () => {
+  const adding = { locate: locate as never };
+
+  test('of a histogram name the span of the highest measurement since the last that was accepted', () => {
+    const state = noMetrics();
+    addTo(state, resource, [took('c1', 0.5, START_MS), took('c2', 7, START_MS + 1)], START_MS, adding);
+    addTo(state, resource, [took('c3', 2, START_MS + 2)], START_MS, adding);
+    const encoded = encodeMetrics(state, START_MS + 10, 'cumulative');
+    expect(pointsIn(encoded?.bodies[0]?.bytes, 'gen_ai.execute_tool.duration')[0]?.exemplars).toBeUndefined();
+    expect(pointsIn(encoded?.bodies[1]?.bytes, 'gen_ai.execute_tool.duration')[0]?.exemplars).toEqual([
+      {
+        traceId: traceIdOf(trace),
+        spanId: spanIdOf('a', span('c2')),
+        asDouble: 7,
+        timeUnixNano: `${START_MS + 1}000000`,
+      },
+    ]);
+    const next = settleMetrics(state, encoded?.settled ?? noMetrics());
+    addTo(next, resource, [took('c4', 0.1, START_MS + 20)], START_MS, adding);
+    const again = encodeMetrics(next, START_MS + 30, 'cumulative');
+    expect(pointsIn(again?.bodies[0]?.bytes, 'gen_ai.execute_tool.duration')[0]?.exemplars).toEqual([
+      expect.objectContaining({ spanId: spanIdOf('a', span('c4')), asDouble: 0.1 }),
+    ]);
+  });
+
+  test('of a counter name the newest, and a trace that does not leave is not named', () => {
+    const state = noMetrics();
+    const one = (call: string): Increment => ({
+      metric: 'decisions',
+      attributes: {},
+      value: 1,
+      place: { trace, span: span(call), ms: START_MS },
+    });
+    addTo(state, resource, [one('c1'), one('c2')], START_MS, adding);
+    addTo(state, resource, [took('c3', 1, START_MS)], START_MS, { locate: () => undefined });
+    const bytes = encodeMetrics(state, START_MS + 10, 'cumulative')?.bodies[1]?.bytes;
+    expect(pointsIn(bytes, 'agent_hooks.decisions')[0]?.exemplars).toEqual([
+      expect.objectContaining({ spanId: spanIdOf('a', span('c2')), asInt: '1' }),
+    ]);
+    expect(pointsIn(bytes, 'gen_ai.execute_tool.duration')[0]?.exemplars).toBeUndefined();
+  });
+
+  test('that came after the encoding stay for the next', () => {
+    const state = noMetrics();
+    addTo(state, resource, [took('c1', 1, START_MS)], START_MS, adding);
+    const encoded = encodeMetrics(state, START_MS + 10, 'cumulative');
+    addTo(state, resource, [took('c2', 3, START_MS + 5)], START_MS, adding);
+    const settled = settleMetrics(state, encoded?.settled ?? noMetrics());
+    expect(seriesOf(settled)[0]?.exemplar?.spanId).toBe(spanIdOf('a', span('c2')));
+  });
+});
+
+describe('the number of series', () => {
+  test('stays below the limit however many names there are, and what is beyond is counted under other', () => {
+    const state = noMetrics();
+    let total = 0;
+    for (let i = 0; i < 8_000; i += 1) {
+      const about = { [development.providerName]: `p${i % 90}`, [development.requestModel]: `m${i % 700}` };
+      total += 1;
+      const increments: Increment[] = [
+        { metric: 'inputTokens', attributes: about, value: 1 },
+        { metric: 'inputTokensEach', attributes: about, value: 1 },
+        { metric: 'inferenceDuration', attributes: about, value: 1 },
+        { metric: 'toolDuration', attributes: { [development.toolName]: `t${i % 300}` }, value: 1 },
+        { metric: 'agentDuration', attributes: { [development.agentName]: `a${i % 80}` }, value: 1 },
+        { metric: 'prompts', attributes: { [development.sessionId]: `s${i}` }, value: 1 },
+      ];
+      addTo(state, resource, increments, START_MS);
+    }
+    expect(inPrometheus(state)).toBeLessThanOrEqual(MOST_SERIES);
+    for (const metric of ['inputTokens', 'toolDuration', 'prompts']) {
+      const all = seriesOf(state).filter(each => each.metric === metric);
+      expect(all.reduce((sum, each) => sum + each.now.count, 0)).toBe(total);
+      expect(all.some(each => Object.values(each.attributes).includes('other'))).toBe(true);
+    }
+    const overflow = seriesOf(state).filter(each => each.metric === 'pipelineOverflow');
+    expect(overflow.map(each => each.attributes[ours.pipelineReason]).sort()).toContain('series');
+    expect(overflow.every(each => each.now.sum > 0)).toBe(true);
+  });
+
+  test('counts again from what was read back', () => {
+    const state = noMetrics();
+    const many = Array.from({ length: 60 }, (_, i): Increment => {
+      return { metric: 'inputTokens', attributes: { [development.requestModel]: `m${i}` }, value: 1 };
+    });
+    addTo(state, resource, many, START_MS);
+    const readBack = JSON.parse(JSON.stringify(state)) as MetricState;
+    addTo(
+      readBack,
+      resource,
+      [{ metric: 'inputTokens', attributes: { [development.requestModel]: 'new' }, value: 1 }],
+      1,
+    );
+    expect(seriesOf(readBack).map(each => each.attributes[development.requestModel])).not.toContain('new');
+  });
+});
+
+const session = { session_id: 's-1', transcript_path: '/home/dev/.claude/projects/x/s-1.jsonl', cwd: '/x' };
+const told = () => {
+  const hooks = [
+    { hook_event_name: 'SessionStart', source: 'startup' },
+    { hook_event_name: 'PreToolUse', tool_name: 'mcp__tracker__find', tool_use_id: 'c', tool_input: {} },
+    {
+      hook_event_name: 'PostToolUse',
+      tool_name: 'mcp__tracker__find',
+      tool_use_id: 'c',
+      tool_input: {},
+      duration_ms: 5,
+    },
+    { hook_event_name: 'SessionEnd', reason: 'other' },
+  ];
+  return play(hooks.map((payload, i) => ({ atMs: START_MS + i * 1000, payload: { ...session, ...payload } })));
+};
+const attributesWith = (wide: Widening, metric: string) => {
+  const { events, spans } = told();
+  return incrementsOf(events, spans, 'claude-code', () => false, { session: 's-1', ...wide })
+    .filter(each => each.metric === metric)
+    .map(each => each.attributes);
+};
+
+test('metrics say closed sets, and more where that is asked for', () => {
+  const closed = { [development.toolName]: 'mcp', [development.toolType]: 'extension' };
+  expect(attributesWith({}, 'toolDuration')).toEqual([closed]);
+  expect(attributesWith({ include: ['session.id'] }, 'toolDuration')).toEqual([{ ...closed, 'session.id': 's-1' }]);
+  expect(attributesWith({ include: ['gen_ai.tool.name', 'agent_hooks.mcp.server'] }, 'toolDuration')).toEqual([
+    { ...closed, [development.toolName]: 'find', [ours.mcpServer]: 'tracker' },
+  ]);
+});
+
+test('the semconv setting decides under which names tokens and lengths of requests are counted', () => {
+  const chat = {
+    kind: 'chat',
+    startMs: 0,
+    endMs: 2_000,
+    duration: 'native',
+    model: 'm',
+    input: 10,
+    output: 0,
+  } as never;
+  const ids = (semconv: Widening['semconv']) =>
+    incrementsOf([], [chat], 'a', () => true, { semconv }).map(each => each.metric);
+  const newest = ['inputTokens', 'inputTokensEach', 'outputTokensEach', 'inferenceDuration'];
+  const old = ['tokenUsage', 'tokenUsage', 'operationDuration'];
+  expect(ids(undefined)).toEqual(newest);
+  expect(ids('v1.36')).toEqual(old);
+  expect(ids('both')).toEqual([...newest, ...old]);
+  const [first] = incrementsOf([], [chat], 'a', () => true, { semconv: 'v1.36', provider: 'anthropic' });
+  expect(first?.attributes).toEqual({
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.system': 'anthropic',
+    'gen_ai.request.model': 'm',
+    'gen_ai.token.type': 'input',
+  });
+});
