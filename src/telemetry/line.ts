@@ -63,9 +63,13 @@ const table: { readonly [T in EventType]: (data: DataOf<T>, facts: Partial<Facts
     ...exited(data.action.result?.exit_code ?? facts.exit_code),
     facts.duration_ms === undefined ? undefined : `${facts.duration_ms}ms`,
   ],
-  'Retry.Triggered': (data, facts) => [data.action_name, ...labelled('attempt', data.attempt), facts.error_type],
-  'Retry.Loop.Detected': data => [data.action_name, ...counted(data.iteration_count, 'times')],
-  'Retry.Loop.Aborted': data => [data.action_name, ...counted(data.iteration_count, 'times')],
+  'Retry.Triggered': (data, facts) => [
+    facts.tool ?? data.action_name,
+    ...labelled('attempt', data.attempt),
+    facts.error_type,
+  ],
+  'Retry.Loop.Detected': (data, facts) => [facts.tool ?? data.action_name, ...counted(data.iteration_count, 'times')],
+  'Retry.Loop.Aborted': (data, facts) => [facts.tool ?? data.action_name, ...counted(data.iteration_count, 'times')],
   'Context.UntilCompaction': data => [
     data.percentage_used === undefined ? undefined : `${Math.round(data.percentage_used)}%`,
     ...(data.tokens_used === undefined || data.tokens_limit === undefined
@@ -73,7 +77,12 @@ const table: { readonly [T in EventType]: (data: DataOf<T>, facts: Partial<Facts
       : [`${data.tokens_used} of ${data.tokens_limit} tokens`]),
   ],
   'Context.Compaction': (data, facts) => [data.trigger, facts.phase, ...counted(data.tokens_removed, 'tokens removed')],
-  'Policy.Violation': (data, facts) => [data.policy_name, data.rule, facts.tool ?? data.action?.name],
+  'Policy.Violation': (data, facts) => [
+    data.policy_name,
+    data.rule,
+    facts.tool ?? data.action?.name,
+    ...(facts.budget === undefined ? [] : [`${facts.budget.used} of ${facts.budget.limit}`]),
+  ],
   'Policy.Blocked': (data, facts) => [data.policy_name, data.rule, facts.tool ?? data.action?.name],
   'Policy.Override': (data, facts) => [data.policy_name, data.rule, facts.tool ?? data.action?.name],
   'Agent.Notification': (data, facts) => [data.type, facts.tool],

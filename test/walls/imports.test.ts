@@ -47,7 +47,7 @@ const rooms: Readonly<Record<string, Room>> = {
   transcripts: { sees: ['lib', 'event', 'agents', 'drain', 'assemble'], packages: [/^node:(fs|path)$/] },
   // Of risk and content only the words that settings are written in.
   config: {
-    sees: ['lib', 'problem.ts', 'enrich/risk/subject.ts', 'enrich/content.ts'],
+    sees: ['lib', 'problem.ts', 'enrich/risk/subject.ts', 'enrich/watch.ts', 'enrich/content.ts'],
     packages: [node, /^zod$/, /^jsonc-parser$/],
   },
   // The union of what each room has to tell.

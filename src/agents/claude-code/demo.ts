@@ -1,4 +1,4 @@
-/** A believable session: what an agent's hooks would say, and when. Two turns, parallel actions, a subagent, a denied and a failed action, a compaction. */
+/** A believable session: what an agent's hooks would say, and when. Two turns, parallel actions, a subagent, a denied action, one that fails again and again, a compaction. */
 
 import type { Fields } from '../../event/event.ts';
 import { type DemoHook, SINCE_BEFORE } from '../contract.ts';
@@ -37,6 +37,8 @@ export function demoSession(session: string, folder: string): DemoHook[] {
     tool_input: { command: 'npm test', description: 'Run the tests' },
     tool_use_id: 'toolu_demo06',
   };
+  const again = ['toolu_demo09', 'toolu_demo10'].map(id => ({ ...test, tool_use_id: id }));
+  const broken = { error: 'Exit code 1\n1 test failed', is_interrupt: false };
   const fixed = { ...test, tool_use_id: 'toolu_demo07' };
   const push = {
     tool_name: 'Bash',
@@ -73,10 +75,14 @@ export function demoSession(session: string, folder: string): DemoHook[] {
     hook(160, 'PostToolUseFailure', {
       ...first,
       ...test,
-      error: 'Exit code 1\n1 test failed',
-      is_interrupt: false,
+      ...broken,
       duration_ms: 150,
     }),
+    ...again.flatMap(run => [
+      hook(20, 'PreToolUse', { ...first, ...run }),
+      hook(60, 'PostToolUseFailure', { ...first, ...run, ...broken, duration_ms: 50 }),
+    ]),
+    statusLine(30, base),
     hook(40, 'Stop', {
       ...first,
       stop_hook_active: false,
@@ -93,3 +99,21 @@ export function demoSession(session: string, folder: string): DemoHook[] {
     hook(40, 'SessionEnd', { reason: 'prompt_input_exit' }),
   ];
 }
+
+/** What the status line is given, handed on to the command of a hook: it says itself what it is. */
+const statusLine = (afterMs: number, base: Fields): DemoHook => ({
+  afterMs,
+  event: 'Notification',
+  call: undefined,
+  payload: {
+    ...base,
+    hook_event_name: 'Status',
+    model: { id: 'claude-sonnet-5', display_name: 'Sonnet 5' },
+    cost: { total_cost_usd: 0.31 },
+    context_window: {
+      context_window_size: 200_000,
+      used_percentage: 62,
+      current_usage: { input_tokens: 1_200, cache_creation_input_tokens: 2_800, cache_read_input_tokens: 120_000 },
+    },
+  },
+});
