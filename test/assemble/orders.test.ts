@@ -1,0 +1,134 @@
+/** However a session's hooks are cut into rounds, and however those of parallel calls overtake each other: the same spans and records. */
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { mapRecord } from '../../src/telemetry/logs.ts';
+import { writeRecords, writeSpans } from '../../src/telemetry/otlp-writer.ts';
+import { resourceOf } from '../../src/telemetry/resource.ts';
+import { bySize, seed } from '../obligations/size.ts';
+import { limits, mapped, type Played, play, START_MS, type Told } from '../play.ts';
+
+const runs = bySize({ quick: 12, ci: 1_000, full: 5_000 });
+const session = { session_id: 's-1', transcript_path: '/home/dev/.claude/projects/x/s-1.jsonl', cwd: '/x' };
+
+interface Hook extends Told {
+  /** Hooks of one call never overtake each other, and edges overtake nothing. */
+  call: string | undefined;
+}
+
+const call = fc.record({
+  before: fc.integer({ min: 0, max: 900 }),
+  lasts: fc.integer({ min: 1, max: 900 }),
+  fails: fc.boolean(),
+});
+/** Each turn has calls that run at once, no two alike: whether one repeats another is judged by what was told before. */
+const turns = fc.array(fc.array(call, { maxLength: 6 }), { minLength: 1, maxLength: 4 });
+
+function hooksOf(all: { before: number; lasts: number; fails: boolean }[][]): Hook[] {
+  const hooks: Hook[] = [];
+  let atMs = START_MS;
+  const add = (at: number, of: string | undefined, name: string, fields: object = {}): void => {
+    hooks.push({ atMs: at, call: of, payload: { ...session, hook_event_name: name, ...fields } });
+  };
+  add(atMs, undefined, 'SessionStart', { source: 'startup' });
+  all.forEach((calls, turn) => {
+    const prompt_id = `p${turn}`;
+    atMs += 1_000;
+    add(atMs, undefined, 'UserPromptSubmit', { prompt_id, prompt: `number ${turn}` });
+    const inside = calls.flatMap(({ before, lasts, fails }, i) => {
+      const of = `c${turn}-${i}`;
+      const about = { prompt_id, tool_name: 'Bash', tool_use_id: of, tool_input: { command: `ls ${of}` } };
+      const begin = atMs + 1 + before;
+      const end = begin + lasts;
+      const outcome = fails ? { error: 'Exit code 2' } : { tool_response: {} };
+      return [
+        { at: begin, of, name: 'PreToolUse', fields: about },
+        {
+          at: end,
+          of,
+          name: fails ? 'PostToolUseFailure' : 'PostToolUse',
+          fields: { ...about, ...outcome, duration_ms: lasts },
+        },
+      ];
+    });
+    for (const { at, of, name, fields } of inside.sort((a, b) => a.at - b.at)) add(at, of, name, fields);
+    atMs += 3_000;
+    add(atMs, undefined, 'Stop', { prompt_id });
+  });
+  add(atMs + 1_000, undefined, 'SessionEnd', { reason: 'other' });
+  return hooks;
+}
+
+/** Neighbours of different calls change places, less than 2 s apart. */
+function overtaken(hooks: readonly Hook[], dice: readonly number[]): Hook[] {
+  const order = [...hooks];
+  for (const number of dice) {
+    const at = number % Math.max(1, order.length - 1);
+    const [one, two] = [order[at], order[at + 1]];
+    if (!one?.call || !two?.call || one.call === two.call || Math.abs(one.atMs - two.atMs) >= 2_000) continue;
+    order.splice(at, 2, two, one);
+  }
+  return order;
+}
+
+/** What leaves, as bytes, in an order of its own. */
+function wire(played: Played): string[] {
+  const from = { agent: 'claude-code', session: 's-1', provider: 'anthropic', denyAsError: false, limits };
+  const spans = mapped(played.spans).map(span => writeSpans([span]));
+  const records = played.records.map(record => writeRecords([mapRecord(record, from, resourceOf({}))]));
+  return [...spans, ...records].map(bytes => Buffer.from(bytes ?? []).toString('hex')).sort();
+}
+
+test(`rounds of any size: byte for byte the same spans and records (seed ${seed})`, () => {
+  fc.assert(
+    fc.property(turns, all => {
+      const hooks = hooksOf(all);
+      const once = play(hooks);
+      expect(wire(play(hooks, true))).toEqual(wire(once));
+      const again = play([...hooks, ...hooks.map(hook => ({ ...hook, atMs: hook.atMs + 600 }))]);
+      const keys = (played: Played): string[] =>
+        played.spans.flatMap(({ kind, key }) => (kind === 'action' ? [JSON.stringify(key)] : []));
+      expect(keys(again).sort()).toEqual(keys(once).sort());
+    }),
+    { numRuns: runs, seed },
+  );
+});
+
+test(`hooks of parallel calls that overtake each other: byte for byte the same spans and records (seed ${seed})`, () => {
+  fc.assert(
+    fc.property(turns, fc.array(fc.nat(), { maxLength: 40 }), (all, dice) => {
+      const hooks = hooksOf(all);
+      expect(wire(play(overtaken(hooks, dice)))).toEqual(wire(play(hooks)));
+    }),
+    { numRuns: runs, seed },
+  );
+});
+
+test(`any disorder within a turn: the same spans, parents and outcomes, no orphan, nothing lost (seed ${seed})`, () => {
+  fc.assert(
+    fc.property(
+      turns.chain(all => {
+        const hooks = hooksOf(all);
+        const parts: Hook[][] = [[]];
+        for (const hook of hooks) {
+          if (hook.call === undefined) parts.push([hook], []);
+          else parts.at(-1)?.push(hook);
+        }
+        const shuffled = parts.map(part => fc.shuffledSubarray(part, { minLength: part.length }));
+        return fc.tuple(
+          fc.constant(hooks),
+          fc.tuple(...shuffled).map(each => each.flat()),
+        );
+      }),
+      ([hooks, disordered]) => {
+        const gist = ({ spans }: Played): string[] =>
+          spans
+            .map(span =>
+              JSON.stringify([span.trace, span.key, span.parent, 'outcome' in span ? span.outcome : undefined]),
+            )
+            .sort();
+        expect(gist(play(disordered))).toEqual(gist(play(hooks)));
+      },
+    ),
+    { numRuns: runs, seed },
+  );
+});
