@@ -1,6 +1,7 @@
 /**
  * Installs the packed tarball beside an application on OpenTelemetry SDK 2.x and beside one on 3.x: npm may say nothing
- * new, and every package of the application must be there once, in the version it had. Needs the npm registry.
+ * new, and every package of the application must be there once, in the version it had. Then the application feeds hooks
+ * into its own SDK: a collector must be sent the same spans by both. Needs the npm registry.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,6 +17,7 @@ const applications = {
     '@opentelemetry/sdk-metrics': '2.12.0',
     '@opentelemetry/sdk-logs': '0.223.0',
     '@opentelemetry/exporter-trace-otlp-proto': '0.223.0',
+    '@opentelemetry/exporter-trace-otlp-http': '0.223.0',
   },
   'SDK 3.x': {
     '@opentelemetry/api': '1.10.0',
@@ -23,7 +25,54 @@ const applications = {
     '@opentelemetry/sdk-metrics': '3.1.1',
     '@opentelemetry/sdk-logs': '3.1.1',
     '@opentelemetry/exporter-trace-otlp-proto': '0.301.1',
+    '@opentelemetry/exporter-trace-otlp-http': '0.301.0',
   },
+};
+
+/** What an application does with the library, and with a collector in the same process; prints the spans that came there. */
+const program = `
+import { createServer } from 'node:http';
+import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
+import { createBridge } from 'otel-hooks';
+PROCESSOR
+const spans = [];
+const server = createServer((request, answer) => {
+  const parts = [];
+  request.on('data', part => parts.push(part));
+  request.on('end', () => {
+    for (const { resource, scopeSpans } of JSON.parse(Buffer.concat(parts)).resourceSpans)
+      for (const { scope, spans: found } of scopeSpans) for (const span of found) spans.push({ resource, scope, span });
+    answer.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+  });
+});
+await new Promise(listening => server.listen(0, '127.0.0.1', listening));
+const exporter = new OTLPTraceExporter({ url: 'http://127.0.0.1:' + server.address().port + '/v1/traces' });
+const bridge = createBridge({ spanProcessors: [processorOver(exporter)], installation: 'neighbour' });
+const bash = { tool_name: 'Bash', tool_use_id: 'c1', tool_input: { command: 'ls' } };
+const hooks = [
+  { hook_event_name: 'SessionStart', source: 'startup' },
+  { hook_event_name: 'UserPromptSubmit', prompt_id: 'p1', prompt: 'x' },
+  { hook_event_name: 'PreToolUse', prompt_id: 'p1', ...bash },
+  { hook_event_name: 'PostToolUseFailure', prompt_id: 'p1', ...bash, error: 'Exit code 2', duration_ms: 400 },
+  { hook_event_name: 'Stop', prompt_id: 'p1' },
+  { hook_event_name: 'SessionEnd', reason: 'other' },
+  { hook_event_name: 'SessionStart', source: 'resume' },
+  { hook_event_name: 'SessionEnd', reason: 'other' },
+];
+let atMs = Date.UTC(2026, 2, 2);
+for (const hook of hooks) bridge.handle({ session_id: 's-1', cwd: '/x', ...hook }, { tool: 'claude-code', atMs: (atMs += 1000) });
+await bridge.shutdown();
+await exporter.shutdown();
+server.close();
+const inOrder = (_, value) =>
+  value && typeof value === 'object' && !Array.isArray(value) ? Object.fromEntries(Object.entries(value).sort()) : value;
+console.log(spans.map(span => JSON.stringify(span, inOrder)).sort().join('\\n'));
+`;
+const processors = {
+  'SDK 2.x': `import { BatchSpanProcessor } from '@opentelemetry/sdk-trace-node';
+const processorOver = exporter => new BatchSpanProcessor(exporter);`,
+  'SDK 3.x': `import { BatchSpanProcessor } from '@opentelemetry/sdk-trace';
+const processorOver = exporter => new BatchSpanProcessor({ exporter });`,
 };
 
 const folder = mkdtempSync(join(tmpdir(), 'otel-hooks-neighbours-'));
@@ -31,8 +80,15 @@ try {
   const packed = npm(root, ['pack', '--pack-destination', folder]);
   const tarball = readdirSync(folder).find(file => file.endsWith('.tgz'));
   if (packed.status !== 0 || tarball === undefined) throw new Error(`npm pack failed:\n${packed.stderr}`);
+  let sent;
   for (const [name, dependencies] of Object.entries(applications)) {
-    const problems = beside(join(folder, name.replace(/\W+/g, '-')), dependencies, join(folder, tarball));
+    const application = join(folder, name.replace(/\W+/g, '-'));
+    const problems = beside(application, dependencies, join(folder, tarball));
+    const { spans, failed } = bridged(application, processors[name], name === 'SDK 3.x' ? node22() : process.execPath);
+    if (failed !== undefined) problems.push(`its SDK was not fed: ${failed}`);
+    else if (spans.split('\n').length !== 4) problems.push(`its SDK sent other spans than four: ${spans}`);
+    else if (sent !== undefined && spans !== sent) problems.push(`its SDK sent\n${spans}\n  and not\n${sent}`);
+    sent ??= spans;
     console.log(`beside ${name}: ${problems.length === 0 ? 'ok' : 'failed'}`);
     for (const problem of problems) console.log(`  ${problem}`);
     if (problems.length > 0) process.exitCode = 1;
@@ -68,6 +124,23 @@ function beside(application, dependencies, tarball) {
   const listed = npm(application, ['ls', '--all']);
   if (listed.status !== 0) problems.push(`npm ls finds: ${listed.stderr}`);
   return problems;
+}
+
+/** SDK 3.x wants Node 22, which is a package too; it lies beside the applications, because it installs more by itself. */
+function node22() {
+  const place = join(folder, 'node22');
+  mkdirSync(place);
+  writeFileSync(join(place, 'package.json'), JSON.stringify({ private: true, dependencies: { node: '22' } }));
+  const installed = npm(place, ['install']);
+  if (installed.status !== 0) throw new Error(`node@22 could not be installed: ${installed.stderr}`);
+  return join(place, 'node_modules', 'node', 'bin', 'node');
+}
+
+/** The spans that its SDK sends of hooks, one to a line. */
+function bridged(application, processor, node) {
+  writeFileSync(join(application, 'bridge.mjs'), program.replace('PROCESSOR', processor));
+  const run = spawnSync(node, ['bridge.mjs'], { cwd: application, encoding: 'utf8' });
+  return run.status === 0 ? { spans: run.stdout.trim() } : { failed: run.error?.message ?? run.stderr };
 }
 
 /** Every installed package but ours, with its place and version. */
