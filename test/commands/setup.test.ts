@@ -1,0 +1,163 @@
+/** `enable` and `disable` as a person and a script meet them. */
+import fs from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { main } from '../../src/cli.ts';
+import type { Io } from '../../src/commands/command.ts';
+
+let home: string;
+beforeEach(() => {
+  home = fs.mkdtempSync(join(tmpdir(), 'otel-hooks-enable-'));
+});
+afterEach(() => fs.rmSync(home, { recursive: true, force: true }));
+
+interface Ran {
+  code: number;
+  out: string;
+  err: string;
+  asked: string[];
+}
+
+/** `answer`: at a terminal, what the person says. */
+async function run(words: string[], answer?: string): Promise<Ran> {
+  const ran: Ran = { code: -1, out: '', err: '', asked: [] };
+  const io: Io = {
+    out: text => {
+      ran.out += text.replaceAll(home, '~');
+    },
+    err: text => {
+      ran.err += text.replaceAll(home, '~');
+    },
+    env: { PATH: '', XDG_STATE_HOME: join(home, 'state'), XDG_DATA_HOME: join(home, 'data') },
+    cwd: home,
+    home,
+    platform: 'linux',
+    color: false,
+    columns: 80,
+    unicode: true,
+    isTerminal: answer !== undefined,
+    ask: async question => {
+      ran.asked.push(question);
+      return answer ?? '';
+    },
+    now: () => 1_790_000_000_000,
+  };
+  ran.code = await main(words, io);
+  return ran;
+}
+const exists = (path: string): boolean => fs.existsSync(join(home, path));
+
+describe('without a terminal', () => {
+  it.each([
+    [['enable'], '--tool'],
+    [['disable'], '--tool'],
+    [['enable', '--tool', 'cursor'], '--yes'],
+    [['enable', '--tool', 'cursor', '--json'], '--yes'],
+  ])('%j names the flag that is missing, and changes nothing', async (words, flag) => {
+    const ran = await run(words);
+    expect(ran.code).toBe(2);
+    expect(ran.err).toContain(`No TTY detected. Use ${flag} to run non-interactively.`);
+    expect(fs.readdirSync(home)).toEqual([]);
+  });
+
+  it('shows and changes nothing with --dry-run', async () => {
+    const ran = await run(['enable', '--tool', 'all', '--dry-run', '--json']);
+    expect([ran.code, ran.err, fs.readdirSync(home)]).toEqual([0, '', []]);
+    const { plans } = JSON.parse(ran.out) as { plans: { agent: string; changed: boolean; diff: string }[] };
+    expect(plans.length).toBe(11);
+    for (const { agent, changed, diff } of plans)
+      expect([agent, changed, diff.startsWith('---')]).toEqual([agent, true, true]);
+  });
+
+  it('does it for all of a scope and says who has none', async () => {
+    const ran = await run(['enable', '--tool', 'all', '--local', '--yes', '--no-proof']);
+    expect(ran.code).toBe(0);
+    expect(ran.out).toContain('Cursor: it has no settings of the scope local.');
+    expect(exists('.claude/settings.local.json')).toBe(true);
+    const named = await run(['enable', '--tool', 'cursor', '--local', '--yes', '--no-proof']);
+    expect([named.code, named.err]).toEqual([1, expect.stringContaining('nothing was changed')]);
+  });
+
+  it('a file that is refused does not keep others from being set up', async () => {
+    fs.mkdirSync(join(home, '.cursor'));
+    fs.writeFileSync(join(home, '.cursor/hooks.json'), '{\n  "hooks": []\n}\n');
+    const ran = await run(['enable', '--tool', 'cursor,claude', '--yes', '--no-proof']);
+    expect(ran.code).toBe(1);
+    expect(ran.err).toContain(
+      '~/.cursor/hooks.json: "hooks" is an array, not an object (line 2, column 12); nothing was changed.',
+    );
+    expect(ran.out).toContain('Enabled. Hook: ~/.claude/settings.json');
+  });
+});
+
+describe('at a terminal', () => {
+  it('finds who is installed, shows the change, asks once and does it', async () => {
+    for (const folder of ['.claude', '.cursor']) fs.mkdirSync(join(home, folder));
+    const ran = await run(['enable', '--no-proof'], 'y');
+    expect([ran.code, ran.err, ran.asked]).toEqual([0, '', ['Change this? [y/N] ']]);
+    expect(ran.out).toContain('Found: Claude Code, Cursor.');
+    expect(ran.out).toContain('+++ ~/.cursor/hooks.json');
+    expect(ran.out).toContain('Enabled. Hook: ~/.claude/settings.json, Config: ~/.config/otel-hooks/config.json');
+    expect(ran.out).toContain('Cursor: Cursor reads the file again by itself.');
+    const again = await run(['enable', '--no-proof'], 'y');
+    expect([again.code, again.asked]).toEqual([0, []]);
+    expect(again.out).toContain('Cursor: nothing to change in ~/.cursor/hooks.json');
+
+    const gone = await run(['disable'], 'yes');
+    expect([gone.code, gone.asked.length]).toEqual([0, 1]);
+    expect(gone.out).toContain('Enabled: Claude Code, Cursor.');
+    expect(gone.out).toContain('Disabled. ~/.cursor/hooks.json');
+    expect([exists('.claude/settings.json'), exists('.cursor/hooks.json')]).toEqual([false, false]);
+  });
+
+  it.each(['', 'n', 'no', 'what?'])('%j is no', async answer => {
+    fs.mkdirSync(join(home, '.claude'));
+    const ran = await run(['enable', '--no-proof'], answer);
+    expect([ran.code, ran.out.endsWith('Nothing was changed.\n'), exists('.claude/settings.json')]).toEqual([
+      0,
+      true,
+      false,
+    ]);
+  });
+
+  it('says so where there is nobody', async () => {
+    expect(await run(['enable'], 'y')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('no agent was found here'),
+    });
+    expect(await run(['disable'], 'y')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('no hooks of ours were found'),
+    });
+  });
+
+  it('says that entries of an older make are replaced', async () => {
+    fs.mkdirSync(join(home, '.cursor'));
+    const old = { version: 1, hooks: { stop: [{ command: 'otel-hooks hook --tool cursor' }] } };
+    fs.writeFileSync(join(home, '.cursor/hooks.json'), JSON.stringify(old));
+    expect((await run(['enable', '--dry-run'], '')).out).toContain(
+      'its entries are not those that this version writes',
+    );
+  });
+});
+
+it('a provider is written where the configuration has none, and several as a list', async () => {
+  const ran = await run([
+    'enable',
+    '--tool',
+    'cursor',
+    '--provider',
+    'langfuse',
+    '--provider',
+    'otlp',
+    '--yes',
+    '--no-proof',
+  ]);
+  expect(ran.code).toBe(0);
+  const config = () => JSON.parse(fs.readFileSync(join(home, '.config/otel-hooks/config.json'), 'utf8'));
+  expect(config()).toEqual({ provider: ['langfuse', 'otlp'] });
+  expect(fs.readFileSync(join(home, '.cursor/hooks.json'), 'utf8')).toContain('langfuse,otlp');
+  await run(['enable', '--tool', 'cursor', '--provider', 'datadog', '--yes', '--no-proof']);
+  expect(config()).toEqual({ provider: ['langfuse', 'otlp'] });
+});

@@ -1,0 +1,182 @@
+/** Files in every state that a machine can have them in: never damaged, always explained. And the commands as shells see them. */
+import { execFileSync, spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { isAbsent } from '../../src/agents/contract.ts';
+import { agentNamed, agents } from '../../src/agents/index.ts';
+import { explain } from '../../src/problem.ts';
+import { startedAs } from '../../src/setup/commands.ts';
+import { applySetup, entriesOf, type Plan, planSetup, programAt, type Setup } from '../../src/setup/setup.ts';
+
+let home: string;
+beforeEach(() => {
+  home = fs.mkdtempSync(join(tmpdir(), "otel-hooks it's "));
+});
+afterEach(() => fs.rmSync(home, { recursive: true, force: true }));
+
+const isRoot = process.getuid?.() === 0;
+const ids = agents.map(({ id }) => id);
+
+function setup(id: string, change: Partial<Setup> = {}): Setup {
+  const agent = agentNamed(id);
+  if (!agent) throw new Error(id);
+  return {
+    agent,
+    scope: 'global',
+    action: 'enable',
+    places: { home, project: join(home, 'project'), env: {} },
+    platform: 'linux',
+    program: programAt(join(home, 'dist'), process.execPath, { PATH: process.env.PATH }),
+    folders: { state: join(home, 'state'), data: join(home, 'data/otel-hooks') },
+    ...change,
+  };
+}
+function planned(made: Setup): Plan {
+  const result = planSetup(made);
+  if (!result.ok) throw new Error(JSON.stringify(result.problem));
+  return result.plan;
+}
+function mainFile(id: string): string {
+  const { file } = planned(setup(id));
+  fs.mkdirSync(dirname(file), { recursive: true });
+  return file;
+}
+
+const encoded = (encoding: BufferEncoding, bom: number[]) => (file: string) =>
+  fs.writeFileSync(file, Buffer.concat([Buffer.from(bom), Buffer.from('{"a": "é"}', encoding)]));
+const states: [name: string, make: (file: string) => void, why: RegExp][] = [
+  ['UTF-16', encoded('utf16le', [0xff, 0xfe]), /UTF-8/],
+  ['UTF-16 without a mark', encoded('utf16le', []), /UTF-8|not valid|somebody else/],
+  ['Latin-1', encoded('latin1', []), /UTF-8/],
+  ['a folder', file => fs.mkdirSync(file), /not a regular file/],
+  ['a pipe', file => void execFileSync('mkfifo', [file]), /not a regular file/],
+  ['a link to itself', file => fs.symlinkSync(file, file), /circle/],
+  [
+    'links in a circle',
+    file => {
+      fs.symlinkSync(`${file}.2`, file);
+      fs.symlinkSync(file, `${file}.2`);
+    },
+    /circle/,
+  ],
+  [
+    '50 MB',
+    file => {
+      fs.writeFileSync(file, '{');
+      fs.truncateSync(file, 50 * 1024 * 1024);
+    },
+    /larger than/,
+  ],
+  ['binary', file => fs.writeFileSync(file, Buffer.from([0x7f, 0x45, 0x4c, 0x46, 1, 2, 0])), /not valid|somebody else/],
+];
+
+/** One for each kind of file: the rest have the same. */
+describe.each(['claude-code', 'codex', 'kiro', 'opencode', 'cline'])('%s', id => {
+  it.each(states)('%s is left as it is, and said why', (name, make, why) => {
+    const file = mainFile(id);
+    make(file);
+    const before = fs.lstatSync(file);
+    const result = planSetup(setup(id));
+    // Where a hook of its own is in the way, another folder is taken.
+    if (id === 'cline' && result.ok) {
+      expect(['UTF-16 without a mark', 'binary']).toContain(name);
+      expect(result.plan.changes.map(change => change.file)).not.toContain(file);
+      return;
+    }
+    if (result.ok) throw new Error('not refused');
+    const { what, next } = explain(result.problem);
+    expect(what).toContain(file);
+    expect(what).toMatch(why);
+    expect(what).toContain('nothing was changed');
+    expect(next).not.toBe('');
+    const after = fs.lstatSync(file);
+    expect([after.ino, after.size, after.mtimeMs]).toEqual([before.ino, before.size, before.mtimeMs]);
+  });
+});
+
+describe.each(ids)('%s', id => {
+  it('is given back with its mode, its link, its line ends and its mark', () => {
+    const file = mainFile(id);
+    if (!file.endsWith('.json')) return;
+    const real = join(home, 'dotfiles.json');
+    const bytes = Buffer.from('\ufeff{\r\n\t"mine": [1,\t2], // why\r\n}\r\n');
+    fs.writeFileSync(real, bytes);
+    fs.chmodSync(real, 0o640);
+    fs.symlinkSync(real, file);
+    expect(applySetup(planned(setup(id)))).toEqual({ ok: true });
+    const enabled = fs.readFileSync(real, 'utf8');
+    expect(enabled.startsWith('\ufeff{\r\n\t"mine": [1,\t2], // why\r\n')).toBe(true);
+    expect(enabled.replaceAll('\r\n', '')).not.toContain('\n');
+    expect(applySetup(planned(setup(id, { action: 'disable' })))).toEqual({ ok: true });
+    expect([fs.readFileSync(real), fs.statSync(real).mode & 0o777, fs.readlinkSync(file)]).toEqual([
+      bytes,
+      0o640,
+      real,
+    ]);
+    expect(fs.readdirSync(home).filter(name => name.includes('backup') || name.startsWith('.dotfiles'))).toEqual([]);
+  });
+
+  it('runs from a home with blanks and apostrophes, whatever is set for Node, and prints its neutral answer alone', () => {
+    const made = setup(id);
+    const { settings, reply } = made.agent;
+    if (isAbsent(settings)) throw new Error('absent');
+    expect(applySetup(planned(made))).toEqual({ ok: true });
+    const [entry] = entriesOf(made);
+    if (!entry) throw new Error('no entry');
+    const [program, args] =
+      settings.runs.posix === 'itself' ? [entry.file, []] : startedAs(entry.command, settings.runs, 'linux');
+    const env = { PATH: '/usr/bin:/bin', HOME: home, NODE_OPTIONS: '--require /gone.js' };
+    const run = () => spawnSync(program, args, { input: '{"a":1}', env, cwd: home, encoding: 'utf8' });
+    const silent = { status: 0, stdout: reply.stdout && `${reply.stdout}\n`, stderr: '' };
+    expect(run()).toMatchObject(silent);
+    expect(fs.readdirSync(join(home, 'state/inbox'))).toHaveLength(1);
+    // The script is gone: an agent hears nothing of it. Its program goes with it, and is not asked.
+    if (settings.runs.posix === 'program') return;
+    fs.rmSync(join(home, 'data'), { recursive: true });
+    expect(run()).toMatchObject(silent);
+  });
+
+  it('finds no otel-hooks where a project’s file is used without it, and says nothing', () => {
+    const made = setup(id, { scope: 'project' });
+    const { settings, reply } = made.agent;
+    if (isAbsent(settings)) throw new Error('absent');
+    expect(applySetup(planned(made))).toEqual({ ok: true });
+    for (const { changes } of [planned(setup(id, { scope: 'project', action: 'disable' }))])
+      for (const { before } of changes) expect(before).not.toContain(home);
+    const [entry] = entriesOf(made);
+    if (!entry) throw new Error('no entry');
+    const [program, args] =
+      settings.runs.posix === 'itself' ? [entry.file, []] : startedAs(entry.command, settings.runs, 'linux');
+    const ran = spawnSync(program, args, { input: '{}', env: { PATH: '/usr/bin:/bin' }, encoding: 'utf8' });
+    expect(ran).toMatchObject({ status: 0, stdout: reply.stdout && `${reply.stdout}\n`, stderr: '' });
+  });
+});
+
+it('what cannot be written puts back what was written before it', () => {
+  fs.mkdirSync(join(home, '.kiro/agents'), { recursive: true });
+  fs.writeFileSync(join(home, '.kiro/agents/a.json'), '{}');
+  // Nobody can make a file there.
+  fs.symlinkSync('/proc/otel-hooks.json', join(home, '.kiro/agents/b.json'));
+  const plan = planned(setup('kiro'));
+  expect(plan.changes.map(({ file }) => file.replace(home, '~'))).toEqual([
+    '~/.kiro/hooks/otel-hooks.json',
+    '~/.kiro/agents/a.json',
+    '~/.kiro/agents/b.json',
+  ]);
+  expect(applySetup(plan)).toMatchObject({ ok: false, problem: { file: join(home, '.kiro/agents/b.json') } });
+  expect(fs.readFileSync(join(home, '.kiro/agents/a.json'), 'utf8')).toBe('{}');
+  expect(fs.existsSync(join(home, '.kiro/hooks'))).toBe(false);
+});
+
+it.skipIf(isRoot)('a file or folder that may not be written is left alone (not as root, who may)', () => {
+  const file = mainFile('cursor');
+  fs.writeFileSync(file, '{}', { mode: 0o444 });
+  expect(applySetup(planned(setup('cursor')))).toMatchObject({ ok: false, problem: { why: 'permission denied' } });
+  fs.chmodSync(file, 0o644);
+  fs.chmodSync(dirname(file), 0o555);
+  expect(applySetup(planned(setup('cursor')))).toMatchObject({ ok: false, problem: { why: 'permission denied' } });
+  expect(fs.readFileSync(file, 'utf8')).toBe('{}');
+  fs.chmodSync(dirname(file), 0o755);
+});
