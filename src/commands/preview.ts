@@ -158,8 +158,12 @@ function itemsOf(signal: Request['signal'], body: Json): string[] {
   if (signal === 'events') return listOf(body).flatMap(event => `  ${JSON.stringify(event)}`);
   const { resourceSpans, resourceLogs, resourceMetrics } = fieldsOf(body);
   const lines: string[] = [];
+  let before = '';
   for (const part of listOf(resourceSpans ?? resourceLogs ?? resourceMetrics)) {
-    lines.push('  resource', ...attributesOf(fieldsOf(part.resource).attributes));
+    const resource = attributesOf(fieldsOf(part.resource).attributes);
+    // Joined bodies name it each for itself.
+    if (resource.join() !== before) lines.push('  resource', ...resource);
+    before = resource.join();
     for (const scope of listOf(part.scopeSpans ?? part.scopeLogs ?? part.scopeMetrics)) {
       for (const span of listOf(scope.spans)) lines.push(...spanLines(span));
       for (const record of listOf(scope.logRecords)) lines.push(...recordLines(record));
