@@ -103,6 +103,34 @@ test('a machine brings few series', async () => {
   expect(count?.value).toBeLessThan(2_000);
 });
 
+test('an exemplar leads from a measurement to its trace', async () => {
+  const machine = newMachine();
+  const session = machine.journey('parallel-actions.journey');
+  await machine.deliver();
+  const instance = await instanceOf(session);
+  const now = Date.now() / 1000;
+  const answer = await eventually(
+    () =>
+      json<{ data: { exemplars: { labels: { trace_id?: string } }[] }[] }>(
+        stack.prometheus,
+        '/api/v1/query_exemplars',
+        {
+          query: `gen_ai_execute_tool_duration_seconds_bucket{instance="${instance}"}`,
+          start: String(now - 3_600),
+          end: String(now + 600),
+        },
+      ),
+    ({ data }) => data.some(({ exemplars }) => exemplars.length > 0),
+  );
+  const trace = answer.data[0]?.exemplars[0]?.labels.trace_id ?? '';
+  expect(trace).toMatch(/^[0-9a-f]{32}$/);
+  const found = await eventually(
+    () => json<{ trace?: { resourceSpans?: unknown[] } }>(stack.tempo, `/api/v2/traces/${trace}`),
+    ({ trace: whole }) => (whole?.resourceSpans?.length ?? 0) > 0,
+  );
+  expect(JSON.stringify(found)).toContain(session);
+});
+
 test('nothing was refused on the way', async () => {
   const failed = await samples(stack, 'sum(otelcol_exporter_send_failed_metric_points_total) or vector(0)');
   expect(failed[0]?.value).toBe(0);
