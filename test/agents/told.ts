@@ -52,6 +52,22 @@ export function readDocument(transcript: Transcript, bytes: Buffer, root: string
   return { told, readings: once(told) };
 }
 
+/** Ids, times, closed sets, names of models, tools, servers and agents. Everything else is content. */
+const closed =
+  /(^|[a-z_])(id|Id|ID)$|^(type|role|name|status|timestamp|startTime|resumeTime|kind|trigger|source|producer|code|namespace)$|([mM]odel|[pP]rovider|[sS]erver|[nN]ame|[tT]ype|Version)$/;
+
+/** The rows, with a canary behind each text; `canary` is told of which field. */
+export function planted(lines: readonly string[], canary: (key: string) => string): string {
+  const visit = (value: unknown, key: string): unknown => {
+    if (Array.isArray(value)) return value.map(item => visit(item, key));
+    if (typeof value === 'object' && value !== null) {
+      return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, visit(item, name)]));
+    }
+    return typeof value !== 'string' || closed.test(key) ? value : `${value} ${canary(key)}`;
+  };
+  return lines.map(line => JSON.stringify(visit(JSON.parse(line), ''))).join('\n');
+}
+
 export const documentOf = (bytes: Buffer): Document => ({
   sizeBytes: bytes.length,
   slice: (at, length) => bytes.subarray(at, at + length),

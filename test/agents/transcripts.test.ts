@@ -12,7 +12,7 @@ import { newSession, sessionKey } from '../../src/drain/session.ts';
 import { keyedHash } from '../../src/lib/hash.ts';
 import { pinned, START_MS } from '../play.ts';
 import { DAMAGED_COPIES, mutated } from './mutated.ts';
-import { lineOf, readRows } from './told.ts';
+import { lineOf, planted, readRows } from './told.ts';
 
 const lineOfTold = (told: Told): string =>
   'over' in told
@@ -24,22 +24,6 @@ const isSound = ({ key, event_type, data }: TranscriptReading): boolean =>
   (event_type !== 'Model.Responded' || Math.min(data.input_tokens ?? 0, data.output_tokens ?? 0) >= 0);
 
 const CANARY = 'canary-sk9xQ';
-
-/** Ids, times, closed sets, names of models, tools, servers and agents. Everything else is content. */
-const closed =
-  /(^|[a-z_])(id|Id|ID)$|^(type|role|name|status|timestamp|startTime|resumeTime|kind|trigger|source|producer|code|namespace)$|([mM]odel|[pP]rovider|[sS]erver|[nN]ame|[tT]ype|Version)$/;
-
-/** The rows, with a canary behind each text. */
-function planted(lines: readonly string[]): string {
-  const visit = (value: unknown, key: string): unknown => {
-    if (Array.isArray(value)) return value.map(item => visit(item, key));
-    if (typeof value === 'object' && value !== null) {
-      return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, visit(item, name)]));
-    }
-    return typeof value !== 'string' || closed.test(key) ? value : `${value} ${CANARY}`;
-  };
-  return lines.map(line => JSON.stringify(visit(JSON.parse(line), ''))).join('\n');
-}
 
 for (const agent of agents) {
   const { id, transcript } = agent;
@@ -79,7 +63,7 @@ for (const agent of agents) {
     });
 
     test('no text of it reaches an event', () => {
-      const told = planted(lines);
+      const told = planted(lines, () => CANARY);
       const state = newSession({ agent, session: root, key: sessionKey(id, root) }, pinned);
       const hash = (content: string): string => keyedHash('test', content);
       const said = readRows(transcript, told, root, of).readings.map(reading =>

@@ -5,7 +5,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -13,7 +13,9 @@ import { agents } from '../../src/agents/index.ts';
 import type { deliver } from '../../src/deliver.ts';
 import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
 import { isIdPath, samplesOf, withTexts } from '../agents/samples.ts';
+import { planted as rowsWith } from '../agents/told.ts';
 import { type Collector, startCollector } from '../collector.ts';
+import { AGENT } from '../wire/house.ts';
 import { randomOf } from './load.ts';
 import { row } from './report.ts';
 import { bySize, seed, size } from './size.ts';
@@ -59,15 +61,17 @@ interface Planted {
 /** Every mark begins with it, so that one look finds all of them. */
 const TOKEN = 'q9zk7vw3';
 
+const random = randomOf(seed);
+const newMark = (): string => TOKEN + Array.from({ length: 8 }, () => Math.floor(random() * 36).toString(36)).join('');
+
 /** Every sample of every agent, with a secret behind each of its texts, in each of its lists and as a name in each object. */
 function plantAll(): { planted: Planted[]; canaries: Map<string, Canary> } {
-  const random = randomOf(seed);
   const canaries = new Map<string, Canary>();
   const planted: Planted[] = [];
   for (const { id: agent, eventName, eventByShape } of agents) {
     for (const { file, payload } of samplesOf(agent)) {
       const secret = (field: string, kind = kinds[canaries.size % kinds.length] ?? ''): string => {
-        const mark = TOKEN + Array.from({ length: 8 }, () => Math.floor(random() * 36).toString(36)).join('');
+        const mark = newMark();
         canaries.set(mark, { agent, file, field, kind, mark });
         return secrets[kind]?.(mark) ?? '';
       };
@@ -236,6 +240,110 @@ describe('S3 secrets', () => {
     expect(leaks).toEqual([]);
   });
 
+  it('S3 in transcripts of every agent neither leave nor stay', { timeout: 60_000 }, async () => {
+    const { folder, leave } = room();
+    rooms.push(leave);
+    const state = founded(join(folder, 'state'));
+    let planted = 0;
+    const secret = (field: string): string => {
+      // Where a session's transcripts lie is remembered.
+      if (field === 'cwd') return '';
+      planted += 1;
+      return secrets[kinds[planted % kinds.length] ?? '']?.(newMark()) ?? '';
+    };
+    const paths = transcripts().map(({ path, lines }) => {
+      const file = join(folder, path);
+      fs.mkdirSync(dirname(file), { recursive: true });
+      fs.writeFileSync(file, `${rowsWith(lines, secret)}\n`);
+      return file;
+    });
+    const out: [string, Buffer][] = [];
+    const type = (...words: string[]): void => {
+      const { stdout, stderr } = spawnSync(process.execPath, [bin, ...words, '--state-dir', state], {
+        env: { HOME: folder, PATH: process.env.PATH ?? '', ...exporting(collector.url) },
+        cwd: folder,
+      });
+      out.push([`output of ${words[0]}`, Buffer.concat([stdout, stderr])]);
+    };
+    const first = collector.requests.length;
+    // In this process nobody would answer what that one sends; so it leaves what it read to a delivery in here.
+    type('import', ...paths, '--wait', '0s');
+    await deliverHere(state);
+    for (const words of [['status', '--json'], ['show']]) type(...words);
+    for (const { path, body } of collector.requests.slice(first)) out.push([path, body]);
+    const { transcripts: books } = booksOf(state);
+    const leaks = findIn([...out, ...filesOf(state)]).map(({ where }) => where);
+    row('S3', 'the same in the transcripts of every agent', {
+      faults: planted,
+      obligations: books.read,
+      delivered: books.journaled,
+      lost: leaks.length,
+      note: `${paths.length} transcripts`,
+    });
+    expect(books.journaled).toBeGreaterThan(paths.length * 2);
+    expect(out.map(([where]) => where)).toContain('/v1/traces');
+    expect(leaks).toEqual([]);
+  });
+
+  it('S3 in the headers of every layer leave as headers alone', { timeout: 60_000 }, async () => {
+    const { folder, leave } = room();
+    rooms.push(leave);
+    const state = founded(join(folder, 'state'));
+    const marks = new Map(['file', 'all', 'traces', 'logs', 'metrics', 'person'].map(layer => [layer, newMark()]));
+    const of = (layer: string): string => marks.get(layer) ?? '';
+    const config = join(folder, '.config', 'otel-hooks', 'config.json');
+    fs.mkdirSync(dirname(config), { recursive: true });
+    const otlp = { endpoint: collector.url, headers: { 'x-file': of('file') } };
+    fs.writeFileSync(config, JSON.stringify({ provider: 'otlp', otlp }));
+    const variables = Object.fromEntries(
+      ['', 'TRACES_', 'LOGS_', 'METRICS_'].map(signal => [
+        `OTEL_EXPORTER_OTLP_${signal}HEADERS`,
+        `x-variable=${of(signal === '' ? 'all' : signal.slice(0, -1).toLowerCase())}`,
+      ]),
+    );
+    let hooks = 0;
+    const told = (session_id: string, header: Record<string, string>): void => {
+      for (const hook_event_name of ['SessionStart', 'SessionEnd']) {
+        hooks += 1;
+        const unique = String(hooks).padStart(12, '0');
+        const payload = JSON.stringify({ session_id, hook_event_name, source: 'startup', cwd: folder });
+        const path = join(state, 'inbox', fragmentName('abcdef01', `${1_000 + hooks}.00`, 100 + hooks, unique));
+        const bytes = encodeFragment(unique, { tool: AGENT, ppid: '1', ...header }, Buffer.from(payload));
+        fs.writeFileSync(path, bytes, { mode: 0o600 });
+      }
+    };
+    const oneForAll = Object.fromEntries(Object.entries(variables).slice(0, 1));
+    told('by the file', {});
+    told('by a variable', { ...oneForAll, ...exporting(collector.url) });
+    told('by the variables of signals', { ...variables, ...exporting(collector.url) });
+    const first = collector.requests.length;
+    const where = { home: folder, env: {}, platform: process.platform, ownVariables: false, configFile: undefined };
+    const delivered = await deliverHere(state, { surroundings: where });
+    const out: [string, Buffer][] = [['what deliver reports', Buffer.from(JSON.stringify(delivered))]];
+    const sent = collector.requests.slice(first);
+    for (const { path, body } of sent) out.push([path, body]);
+    for (const words of asked) {
+      const { stdout, stderr } = spawnSync(process.execPath, [bin, ...words, '--state-dir', state], {
+        env: {
+          HOME: folder,
+          PATH: '',
+          ...exporting(collector.url),
+          OTEL_EXPORTER_OTLP_HEADERS: `x-own=${of('person')}`,
+        },
+        cwd: folder,
+      });
+      out.push([`output of ${words.join(' ')}`, Buffer.concat([stdout, stderr])]);
+    }
+    // What is to be sent with them needs them: the one place, for the owner's eyes.
+    const leaks = findIn([...out, ...filesOf(state)]).filter(({ where }) => !/^documents\/destination-/.test(where));
+    row('S3', 'secrets in the headers of every layer', { faults: marks.size, lost: leaks.length });
+    const headers = JSON.stringify(sent.map(each => each.headers));
+    expect([...marks].filter(([layer, mark]) => layer !== 'person' && !headers.includes(mark))).toEqual([]);
+    expect(leaks).toEqual([]);
+    for (const name of fs.readdirSync(join(state, 'documents')))
+      expect(fs.statSync(join(state, 'documents', name)).mode & 0o777, name).toBe(0o600);
+  });
+
   it('S3 in events that nobody can read lie in the quarantine, and nowhere else', { timeout: 60_000 }, async () => {
     const ways: ((each: Planted) => Planted)[] = [
       each => ({ ...each, payload: each.payload.slice(0, -1) }),
@@ -293,6 +401,21 @@ describe('S3 secrets', () => {
     expect(found.some(({ where }) => where === 'agent hooks log')).toBe(true);
   });
 });
+
+/** Of each agent that writes down its sessions by lines, where it would lie and its rows. */
+function transcripts(): { path: string; lines: string[] }[] {
+  const root = fileURLToPath(new URL('../agents', import.meta.url));
+  return agents.flatMap(({ id }) =>
+    fs
+      .readdirSync(join(root, id))
+      .filter(file => file.endsWith('.transcript'))
+      .map(file => {
+        const [head = ''] = fs.readFileSync(join(root, id, file), 'utf8').split(/^---- told\n/m);
+        const path = /^# path: (.*)$/m.exec(head)?.[1] ?? '';
+        return { path, lines: head.split('\n').filter(line => line.startsWith('{')) };
+      }),
+  );
+}
 
 /** The program as it would be if it forgot to redact. */
 async function withoutRedaction(): Promise<typeof deliver> {
