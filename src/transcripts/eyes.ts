@@ -2,12 +2,13 @@
  * What agents wrote down, as the disk shows it. Paths come from payloads: whatever is no plain file (a pipe, a device, a
  * folder) is not there, opening never waits, and nothing is written.
  */
-import { closeSync, constants, fstatSync, openSync, readdirSync, readSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import type { Look } from '../agents/contract.ts';
 
 export interface Eyes extends Look {
   stat(path: string): FileStat | undefined;
+  isFolder(path: string): boolean;
   /** Fewer bytes where the file ends; none where it is gone. */
   read(path: string, at: number, length: number): Buffer;
 }
@@ -47,6 +48,14 @@ export function diskEyes(): Eyes {
         const { size, mtimeMs } = fstatSync(file);
         return { sizeBytes: size, writtenMs: mtimeMs };
       }),
+    isFolder(path) {
+      try {
+        return isAbsolute(path) && statSync(path).isDirectory();
+      } catch {
+        // Gone, or behind a folder that we may not enter.
+        return false;
+      }
+    },
     read: (path, at, length) => withFile(path, file => readAll(file, at, length)) ?? Buffer.alloc(0),
   };
 }

@@ -243,7 +243,7 @@ function verdictsOn(
 
 /** Where not even the folder is, nobody is about to write a file. */
 const isHopeless = (state: SessionState, transcript: Transcript, world: TranscriptWorld): boolean =>
-  transcript.files(placeOf(state, world), world.eyes).every(({ path }) => world.eyes.names(dirname(path)).length === 0);
+  transcript.files(placeOf(state, world), world.eyes).every(({ path }) => !world.eyes.isFolder(dirname(path)));
 
 function isPast(sessions: readonly { of: string }[], transcripts: TranscriptState, world: TranscriptWorld): boolean {
   for (const { of } of sessions) transcripts.waits[of] ??= world.nowMs;

@@ -1,4 +1,6 @@
 /** Hooks and a transcript of one session, in whatever order they come. */
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { patient } from '../../src/transcripts/session.ts';
 import { START_MS } from '../play.ts';
@@ -119,6 +121,12 @@ describe('hooks and a transcript', () => {
     turnHooks(1, 'p1', 'c1');
     expect(house.round({ nowMs: START_MS + 10_000, waits: patient }).waiting).toEqual([]);
     expect(short(house.events()).at(-1)).toBe('Settled turn:p1:0 absent');
+  });
+
+  test('an empty folder is one in which a file may be about to appear', () => {
+    mkdirSync(dirname(house.main), { recursive: true });
+    turnHooks(1, 'p1', 'c1');
+    expect(house.round({ nowMs: START_MS + 10_000, waits: patient }).waiting).toHaveLength(1);
   });
 
   test('a file that appears late is read, and what it tells is not told twice', () => {
