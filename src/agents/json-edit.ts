@@ -45,8 +45,16 @@ const token = {
   end: 17,
 };
 
+/** An edit asks about the same text several times in a row. */
+let latest: { text: string; read: JsonText } | undefined;
+
 /** Reads without changing: is this a JSON object, with comments and trailing commas as editors allow them? */
 export function readJson(text: string): JsonText {
+  if (latest?.text !== text) latest = { text, read: parsed(text) };
+  return latest.read;
+}
+
+function parsed(text: string): JsonText {
   const body = withoutBom(text);
   if (isBlank(body)) return { ok: true, root: undefined };
   const scanner = createScanner(body, true);

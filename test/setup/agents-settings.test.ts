@@ -8,7 +8,7 @@ import { isOurCommand } from '../../src/agents/our-command.ts';
 import { commandFor } from '../../src/setup/commands.ts';
 import { broken, jsonTexts } from './json-texts.ts';
 
-const RUNS = Number(process.env.SETTINGS_RUNS ?? 4);
+const RUNS = Number(process.env.SETTINGS_RUNS ?? 3);
 const places = { home: '/home/me', project: '/work', env: {}, platform: 'linux' };
 
 const nothing = () => undefined;
@@ -130,7 +130,7 @@ for (const each of enabled) {
       .filter(({ path, add }) => add && path.endsWith('.json'))) {
       const made = parse(added(file, undefined, commands));
       const its = new Set(file.entries(added(file, undefined, commands)).map(({ event }) => event));
-      const few = new Map([...commands].filter(([event]) => its.has(event)).slice(0, 4));
+      const few = new Map([...commands].filter(([event]) => its.has(event)).slice(0, 3));
       const root = Object.keys(made).find(key => key !== 'version') ?? 'hooks';
       const isList = Array.isArray(made[root]);
       const events = isList ? [] : Object.keys(made[root]);

@@ -51,7 +51,10 @@ describe.each(agents.map(({ id }) => id))('%s', id => {
       expect(standingOf(made)).toBe(undefined);
     }
   });
+});
 
+/** One for each way of running hooks. */
+describe.each(['codex', 'cursor', 'opencode', 'cline', 'antigravity'])('%s', id => {
   it('is stale when Node or the package moved, and enabling again mends it', () => {
     enable(setup(id));
     const moved = setup(id, { program: programAt(join(home, 'elsewhere'), '/opt/node', {}) });

@@ -8,7 +8,7 @@ import { isOurCommand } from '../../src/agents/our-command.ts';
 import { readToml } from '../../src/agents/toml-edit.ts';
 import { shellCommand } from '../../src/hook/script.ts';
 
-const RUNS = Number(process.env.SETTINGS_RUNS ?? 30);
+const RUNS = Number(process.env.SETTINGS_RUNS ?? 10);
 const places = { home: '/home/me', project: '/work', env: {}, platform: 'linux' };
 const theirs = '[[hooks.Stop]]\nhooks = [{ type = "command", command = "say done" }]\n';
 /** As the agent's files are where hooks stand in the TOML file already. */
