@@ -17,7 +17,7 @@ const { fillings, payloadKb, freeKb } = bySize({
   ci: { fillings: 3, payloadKb: 16, freeKb: 1_200 },
   full: { fillings: 12, payloadKb: 4, freeKb: 3_000 },
 });
-const TIMEOUT_MS = size === 'full' ? 1_800_000 : 120_000;
+const TIMEOUT_MS = size === 'full' ? 3_600_000 : 120_000;
 const env = { OTEL_HOOKS_LINGER: '300ms' };
 
 it(`R9 a disk of 4 MB fills up and is freed (seed ${seed})`, { timeout: TIMEOUT_MS }, async context => {

@@ -29,7 +29,7 @@ import { notRun, row } from './report.ts';
 import { bySize, seed } from './size.ts';
 import { deliverHere, exporting } from './stage.ts';
 
-const TIMEOUT_MS = 1_800_000;
+const TIMEOUT_MS = 3_600_000;
 const isRoot = process.geteuid?.() === 0;
 /** A user that nobody has: without a name, without a home. */
 const stranger = 54_321;

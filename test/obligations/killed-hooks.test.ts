@@ -18,7 +18,7 @@ import { bySize, seed, size } from './size.ts';
 import { byHand, receivedBy } from './stage.ts';
 
 const kills = bySize({ quick: 8, ci: 100, full: 1_000 });
-const TIMEOUT_MS = size === 'full' ? 900_000 : 120_000;
+const TIMEOUT_MS = size === 'full' ? 3_600_000 : 120_000;
 const PARALLEL = 4;
 const SIZES = [500, 60_000, 1_200_000];
 

@@ -19,7 +19,7 @@ const { fragments, perRound, over } = bySize<{ fragments: number; perRound: numb
   ci: { fragments: 2_000, perRound: 50, over: ['over-files', 'over-size'] },
   full: { fragments: 20_000, perRound: 200, over: ['over-files', 'over-size'] },
 });
-const TIMEOUT_MS = size === 'full' ? 1_800_000 : 120_000;
+const TIMEOUT_MS = size === 'full' ? 3_600_000 : 120_000;
 
 const filesIn = (folder: string): { name: string; sizeBytes: number }[] =>
   readdirSync(folder, { recursive: true, withFileTypes: true })

@@ -29,7 +29,7 @@ const { hooks, parallel, kills, fragments, waitMs } = bySize({
   ci: { hooks: 600, parallel: 64, kills: 15, fragments: 1_000, waitMs: 60_000 },
   full: { hooks: 10_000, parallel: 64, kills: 200, fragments: 10_000, waitMs: 120_000 },
 });
-const TIMEOUT_MS = size === 'full' ? 1_800_000 : 120_000;
+const TIMEOUT_MS = size === 'full' ? 3_600_000 : 120_000;
 
 const cleanUp: (() => void | Promise<void>)[] = [];
 afterEach(async () => {

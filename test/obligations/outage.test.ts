@@ -31,7 +31,7 @@ const { hooks, parallel } = bySize({
   ci: { hooks: 300, parallel: 32 },
   full: { hooks: 10_000, parallel: 64 },
 });
-const TIMEOUT_MS = size === 'full' ? 1_800_000 : 120_000;
+const TIMEOUT_MS = size === 'full' ? 3_600_000 : 120_000;
 /** A delivery that waits for an answer is asked to hand over, and does when it has one or none came. */
 const env = { OTEL_HOOKS_LINGER: '500ms', OTEL_EXPORTER_OTLP_TIMEOUT: '2000' };
 
@@ -212,7 +212,7 @@ async function deliverAlone(
   const none = { inbox_mb: 0, inbox_files: 0, outbox_mb: 0, outbox_files: 0, journal_mb: 0, journal_files: 0 };
   writeFileSync(join(config, 'config.json'), JSON.stringify({ keep: none }));
   const bin = join(import.meta.dirname, '..', '..', 'dist', 'otel-hooks.cjs');
-  const wait = `${Math.max(30, events / 500)}s`;
+  const wait = `${Math.max(30, events / 200)}s`;
   const startMs = performance.now();
   const child = spawn(process.execPath, [bin, 'deliver', '--wait', wait, '--state-dir', state], {
     stdio: 'ignore',

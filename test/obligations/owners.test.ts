@@ -15,7 +15,7 @@ const { hooks, parallel, stopS } = bySize({
   ci: { hooks: 400, parallel: 16, stopS: 45 },
   full: { hooks: 4_000, parallel: 32, stopS: 60 },
 });
-const TIMEOUT_MS = size === 'full' ? 900_000 : 180_000;
+const TIMEOUT_MS = size === 'full' ? 3_600_000 : 180_000;
 const env = { OTEL_HOOKS_LINGER: '500ms' };
 
 it(`R12 deliveries without number on one folder (seed ${seed})`, { timeout: TIMEOUT_MS }, async () => {

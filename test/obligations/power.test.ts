@@ -18,7 +18,7 @@ import { bySize, seed, size } from './size.ts';
 import { copyOf, fill, founded, room } from './stage.ts';
 
 const cuts = bySize({ quick: 15, ci: 200, full: 5_000 });
-const TIMEOUT_MS = size === 'full' ? 900_000 : 120_000;
+const TIMEOUT_MS = size === 'full' ? 3_600_000 : 120_000;
 const EVENTS = 10;
 const DESTINATION = 'd0';
 

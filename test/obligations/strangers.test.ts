@@ -25,11 +25,11 @@ import {
 } from '../wire/house.ts';
 import { inSomeOrder, loadOf, type Random, randomOf } from './load.ts';
 import { notRun, row } from './report.ts';
-import { bySize, seed } from './size.ts';
+import { bySize, seed, size } from './size.ts';
 import { booksOf, copyOf, deliverHere, exporting, fill, founded } from './stage.ts';
 
 const isRoot = process.geteuid?.() === 0;
-const TIMEOUT_MS = 300_000;
+const TIMEOUT_MS = size === 'full' ? 3_600_000 : 300_000;
 /** What nobody waits longer for; a busy machine is allowed much. */
 const PATIENCE_MS = 20_000;
 const most = bySize({ quick: 6, ci: 100, full: 10_000 });

@@ -29,7 +29,7 @@ import { notRun, row } from './report.ts';
 import { bySize, seed, size } from './size.ts';
 import { copyOf, deliverHere, exporting, fill, founded, lostOf, room } from './stage.ts';
 
-const TIMEOUT_MS = 1_800_000;
+const TIMEOUT_MS = 3_600_000;
 const cleanUp: (() => void | Promise<void>)[] = [];
 let injectors: Injector[] | undefined;
 let collector: Collector;
