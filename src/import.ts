@@ -5,7 +5,14 @@
 
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Agent, isAbsent, type Places, type Transcript, type TranscriptFile } from './agents/contract.ts';
+import {
+  type Agent,
+  isAbsent,
+  type Places,
+  readerFor,
+  type Transcript,
+  type TranscriptFile,
+} from './agents/contract.ts';
 import { awaited, isOpen, step } from './assemble/assemble.ts';
 import { destinationDocument } from './destinations.ts';
 import { conclude, idsIn } from './drain/drain.ts';
@@ -103,7 +110,7 @@ function sessionsIn(agent: Agent, file: TranscriptFile, eyes: Eyes, { home, env 
 function foundIn(transcript: Transcript, file: TranscriptFile, eyes: Eyes, size: number) {
   const rows: Fields[] = [];
   try {
-    if (transcript.read.format === 'lines') {
+    if (readerFor(transcript, file.path).format === 'lines') {
       const reader = rowsFrom(eyes, file.path, 0, Math.min(size, START_BYTES), () => undefined);
       for (let row = reader.peek(); row !== undefined && rows.length < START_ROWS; row = reader.peek()) {
         rows.push(row.fields);

@@ -170,7 +170,21 @@ export interface Transcript {
    * store holds many sessions; each then comes back as `session` of the file. None: not a main file of this agent.
    */
   sessions(file: TranscriptFile, start: Start): FoundSession[];
-  readonly read: LineReader | DocumentReader;
+  readonly read: Reader;
+  /** Files of another form, as other versions keep them; known by their names. */
+  readonly others?: readonly { readonly fits: (path: string) => boolean; readonly read: Reader }[];
+  /** Where the agent keeps sessions in forms that are known and not read: import counts them, and says why. */
+  unread?(places: Places, look: Look): UnreadFile[];
+}
+
+export type Reader = LineReader | DocumentReader;
+
+export const readerFor = ({ read, others = [] }: Transcript, path: string): Reader =>
+  others.find(other => other.fits(path))?.read ?? read;
+
+export interface UnreadFile {
+  readonly path: string;
+  readonly why: string;
 }
 
 export interface ToldFiles {

@@ -3,7 +3,15 @@
  * moment. What is left where is plain data, which commits with the session's state: a row is told in the round that
  * moves its offset, or not at all.
  */
-import type { DocumentReader, LineReader, ReadFile, Told, Transcript, TranscriptFile } from '../agents/contract.ts';
+import {
+  type DocumentReader,
+  type LineReader,
+  type ReadFile,
+  readerFor,
+  type Told,
+  type Transcript,
+  type TranscriptFile,
+} from '../agents/contract.ts';
 import { memoryOver } from '../agents/memory.ts';
 import type { FileState, TranscriptState } from '../drain/session.ts';
 import type { Fields } from '../event/event.ts';
@@ -50,9 +58,9 @@ const MOST_FILES = 2_000;
 export function follow(following: Following): Followed {
   const { state, eyes, transcript } = following;
   const followed: Followed = { isMore: false, isThere: false, writtenMs: 0 };
-  const { read } = transcript;
   const cursors: Cursor[] = [];
   for (const file of filesOf(following)) {
+    const read = readerFor(transcript, file.path);
     const stat = eyes.stat(file.path);
     if (stat === undefined) continue;
     followed.isThere = true;
@@ -72,18 +80,17 @@ export function follow(following: Following): Followed {
       if (cursor !== undefined) cursors.push(cursor);
     }
   }
-  if (read.format === 'lines') followed.isMore = merge(following, read, cursors);
+  followed.isMore = merge(following, cursors);
   return followed;
 }
 
 /** What still waits in the readers' memories, when nothing more comes. */
 export function rest(following: Following, fits: (file: TranscriptFile) => boolean): void {
   const { transcript, state } = following;
-  const { read } = transcript;
-  if (read.format !== 'lines' || read.rest === undefined) return;
   for (const file of filesOf(following)) {
+    const read = readerFor(transcript, file.path);
     const known = state.files[file.path];
-    if (known === undefined || !fits(file)) continue;
+    if (read.format !== 'lines' || read.rest === undefined || known === undefined || !fits(file)) continue;
     const atMs = known.lastMs ?? Math.floor(following.eyes.stat(file.path)?.writtenMs ?? 0);
     const told = guarded(following, () =>
       read.rest?.(memoryOver(known.memory, following.hash), opened(following, file)),
@@ -118,6 +125,7 @@ function guarded(following: Following, read: () => Told[] | undefined): Told[] {
 // ---------------------------------------------------------------- lines
 
 interface Cursor {
+  reader: LineReader;
   file: ReadFile;
   known: FileState;
   rows: Rows;
@@ -147,6 +155,7 @@ function cursorAt(
   if (stat.sizeBytes === known.at) return undefined;
   const briefly = following.keepsResults ? undefined : reader.isBrief;
   const cursor: Cursor = {
+    reader,
     file: opened(following, file),
     known,
     rows: rowsFrom(eyes, file.path, known.at, stat.sizeBytes, following.odd, briefly),
@@ -154,7 +163,7 @@ function cursorAt(
     writtenMs: Math.floor(stat.writtenMs),
     next: undefined,
   };
-  advance(cursor, reader);
+  advance(cursor);
   return cursor;
 }
 
@@ -165,13 +174,13 @@ function markOf(eyes: Eyes, path: string, at: number): string {
   return hexDigestOf(eyes.read(path, from, at - from)).slice(0, 16);
 }
 
-function advance(cursor: Cursor, reader: LineReader): void {
+function advance(cursor: Cursor): void {
   const row = cursor.rows.peek();
   if (row === undefined) {
     cursor.next = undefined;
     return;
   }
-  const atMs = timeOf(row.fields, reader);
+  const atMs = timeOf(row.fields, cursor.reader);
   cursor.next = { row, atMs, orderMs: Math.max(atMs ?? 0, cursor.known.lastMs ?? 0) };
 }
 
@@ -182,7 +191,7 @@ function timeOf(fields: Fields, reader: LineReader): number | undefined {
 }
 
 /** Row by row, the earliest first. True when there was more than may be read now. */
-function merge(following: Following, reader: LineReader, cursors: Cursor[]): boolean {
+function merge(following: Following, cursors: Cursor[]): boolean {
   const { untilMs, budget, eyes } = following;
   let isMore = false;
   for (;;) {
@@ -193,7 +202,7 @@ function merge(following: Following, reader: LineReader, cursors: Cursor[]): boo
       break;
     }
     const { row, atMs, orderMs } = cursor.next;
-    const { known, file } = cursor;
+    const { known, file, reader } = cursor;
     budget.bytes -= row.end - known.at;
     known.lastMs = orderMs === 0 ? undefined : orderMs;
     if (!known.isKnown && reader.origin && file.subagent === undefined) {
@@ -210,7 +219,7 @@ function merge(following: Following, reader: LineReader, cursors: Cursor[]): boo
     known.at = row.end;
     if (known.again !== undefined && known.at >= known.again) known.again = undefined;
     cursor.rows.take();
-    advance(cursor, reader);
+    advance(cursor);
   }
   for (const cursor of cursors) {
     if (cursor.next === undefined) cursor.known.at = Math.max(cursor.known.at, cursor.rows.reached());

@@ -1,6 +1,13 @@
 /** Reads a transcript as the host does, without a disk's moods: row by row with the file's own memory, then what waits. */
 import { readFileSync } from 'node:fs';
-import type { Document, ReadFile, Told, Transcript, TranscriptReading } from '../../src/agents/contract.ts';
+import {
+  type Document,
+  type ReadFile,
+  readerFor,
+  type Told,
+  type Transcript,
+  type TranscriptReading,
+} from '../../src/agents/contract.ts';
 import { memoryOver, type Remembered } from '../../src/agents/memory.ts';
 import { isFields } from '../../src/lib/read.ts';
 
@@ -24,8 +31,9 @@ export function readRows(
   { path = '', companions = [], ...of }: Of = {},
   stored = false,
 ): Read {
-  if (transcript.read.format !== 'lines') throw new Error('not read by lines');
-  const { row, rest } = transcript.read;
+  const reader = readerFor(transcript, path);
+  if (reader.format !== 'lines') throw new Error('not read by lines');
+  const { row, rest } = reader;
   const file: ReadFile = { path, root, companions, ...of };
   let remembered: Remembered = {};
   const memory = () => memoryOver(remembered, content => content.slice(0, 8));
@@ -46,9 +54,10 @@ export function readRows(
 }
 
 export function readDocument(transcript: Transcript, bytes: Buffer, root: string, of: Of = {}): Read {
-  if (transcript.read.format !== 'document') throw new Error('not read as a document');
   const { path = '', companions = [], ...rest } = of;
-  const told = transcript.read.document(documentOf(bytes), { path, root, companions, ...rest });
+  const reader = readerFor(transcript, path);
+  if (reader.format !== 'document') throw new Error('not read as a document');
+  const told = reader.document(documentOf(bytes), { path, root, companions, ...rest });
   return { told, readings: once(told) };
 }
 

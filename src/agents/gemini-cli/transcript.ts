@@ -1,7 +1,8 @@
 /**
  * Gemini CLI's chats: `~/.gemini/tmp/<project>/chats/session-<time>-<first of the id>.jsonl`, subagents in
  * `chats/<session>/<agent>.jsonl`. Facts: source of August 2026 and recordings of June 2026; checked 2026-11-18. Older versions
- * wrote one JSON object, `session-*.json`, which is not read.
+ * wrote one JSON object with the header's fields and the list of messages, `session-*.json`, anew with each change; a chat that is
+ * taken up again lies in both forms.
  *
  * A message comes again under its id: an answer with calls once as it was given and once with their results. What it cost
  * counts when it is first said, since a compression, a cleared or rewound chat drops messages that were paid for. Only what
@@ -10,7 +11,8 @@
  */
 import type { Fields } from '../../event/event.ts';
 import { count, fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
-import type { LineReader, Memory, ReadFile, Told, Transcript, TranscriptReading } from '../contract.ts';
+import type { DocumentReader, LineReader, Memory, ReadFile, Told, Transcript, TranscriptReading } from '../contract.ts';
+import { memoryOver } from '../memory.ts';
 import { actionName, exitCodeOf } from './tools.ts';
 
 const reader: LineReader = {
@@ -31,11 +33,29 @@ const reader: LineReader = {
       .filter(each => (timeOf(each.timestamp) ?? 0) >= startMs && each.type === 'gemini')
       .flatMap(each => paid(each, timeOf(each.timestamp), memory));
   },
-  rest: (memory, file) => [...answered(memory, file), ...ended(memory, file)],
+  rest,
 };
 
+/** The same messages, each once and in its last state. */
+const whole: DocumentReader = {
+  format: 'document',
+  document(document, file) {
+    const chat = fieldsOf(document.json());
+    if (word(chat.sessionId) === undefined || !Array.isArray(chat.messages)) return [];
+    const memory = memoryOver({}, () => '');
+    const messages = chat.messages.filter(isFields).filter(row => word(row.id) !== undefined);
+    const told = [...began(chat, memory, file), ...messages.flatMap(row => message(row, memory, file))];
+    return [...told, ...rest(memory, file)];
+  },
+};
+
+function rest(memory: Memory, file: ReadFile): Told[] {
+  return [...answered(memory, file), ...ended(memory, file)];
+}
+
 /** Its name ends with the first letters of the session's id. */
-const CHAT = /^session-.+-([0-9a-f]{8})\.jsonl$/;
+const CHAT = /^session-.+-([0-9a-f]{8})\.jsonl?$/;
+const isWhole = (path: string): boolean => path.endsWith('.json');
 
 export const transcript: Transcript = {
   told: fields => ({ main: word(fields.transcript_path) }),
@@ -48,7 +68,13 @@ export const transcript: Transcript = {
     if (id !== undefined && !session.startsWith(id)) return [];
     const own = `${plain.slice(0, cut)}/${session}`;
     const agents = look.names(own).filter(name => name.endsWith('.jsonl'));
+    const before = look
+      .names(plain.slice(0, cut))
+      .filter(name => !isWhole(main) && isWhole(name) && CHAT.exec(name)?.[1] === id)
+      .map(name => ({ path: `${plain.slice(0, cut)}/${name}` }))
+      .filter(({ path }) => look.head(path).includes(`"${session}"`));
     return [
+      ...before,
       { path: main },
       ...agents.map(name => ({ path: `${own}/${name}`, subagent: name.slice(0, -'.jsonl'.length) })),
     ];
@@ -58,18 +84,19 @@ export const transcript: Transcript = {
     return look.names(projects).flatMap(project =>
       look
         .names(`${projects}/${project}/chats`)
-        .filter(name => name.endsWith('.jsonl'))
+        .filter(name => name.endsWith('.jsonl') || CHAT.test(name))
         .map(name => ({ path: `${projects}/${project}/chats/${name}` })),
     );
   },
-  sessions(_, { rows }) {
-    const [header = {}] = rows;
+  sessions(_, { rows, document }) {
+    const header = document === undefined ? (rows[0] ?? {}) : fieldsOf(document.json());
     const session = word(header.sessionId);
     if (session === undefined || word(header.projectHash) === undefined || header.kind === 'subagent') return [];
     const [folder] = Array.isArray(header.directories) ? header.directories : [];
     return [{ session, cwd: word(folder), atMs: timeOf(header.lastUpdated) }];
   },
   read: reader,
+  others: [{ fits: isWhole, read: whole }],
 };
 
 function timeOf(time: unknown): number | undefined {

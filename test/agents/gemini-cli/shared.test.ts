@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { isAbsent } from '../../../src/agents/contract.ts';
 import { geminiCli } from '../../../src/agents/gemini-cli/gemini-cli.ts';
 import { play, START_MS } from '../../play.ts';
-import { readRows, sums, textOf, total } from '../told.ts';
+import { readDocument, readRows, sums, textOf, total } from '../told.ts';
 
 const folder = join(import.meta.dirname, '../../../../shared/fixtures/gemini-cli');
 const missing = existsSync(folder) ? '' : ' (none: ../shared/fixtures is not here)';
@@ -37,6 +37,27 @@ describe(`recorded chats${missing}`, () => {
     const count = (type: string): number => readings.filter(each => each.event_type === type).length;
     expect(count('Action.Before')).toBe(wanted.tool_calls);
     expect(count('Action.After')).toBe(wanted.tool_calls);
+  });
+
+  test.each(expected)('%s, in the older form: the same tokens', (name, wanted) => {
+    const rows = textOf(join(folder, 'transcripts', name))
+      .split('\n')
+      .flatMap(line =>
+        line === '' ? [] : [JSON.parse(line) as { id?: string; $set?: { messages?: { id: string }[] } }],
+      );
+    const messages = new Map<string | undefined, unknown>();
+    for (const row of rows) {
+      for (const each of row.$set?.messages ?? []) if (!messages.has(each.id)) messages.set(each.id, each);
+      if (row.id !== undefined) messages.set(row.id, row);
+    }
+    const chat = Buffer.from(JSON.stringify({ ...rows[0], messages: [...messages.values()] }));
+    const { input = 0, output = 0, cached = 0, thoughts = 0 } = wanted.tokens;
+    expect(total(readDocument(transcript, chat, 'root', { path: 'session-x.json' }).readings)).toMatchObject({
+      responses: wanted.responses,
+      input,
+      cacheRead: cached,
+      output: output + thoughts,
+    });
   });
 
   test.runIf(missing === '')('tell how turns ended', () => {

@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isAbsent, type Look } from '../../../src/agents/contract.ts';
 import { geminiCli } from '../../../src/agents/gemini-cli/gemini-cli.ts';
-import { lineOf, readRows, total } from '../told.ts';
+import { DAMAGED_COPIES, mutated } from '../mutated.ts';
+import { documentOf, lineOf, readDocument, readRows, total } from '../told.ts';
 
 const { transcript } = geminiCli;
 if (isAbsent(transcript)) throw new Error('Gemini CLI keeps chats');
@@ -163,6 +164,38 @@ describe('a chat', () => {
   });
 });
 
+/** As older versions have it: the header's fields around the messages, each in its last state. */
+const object = {
+  ...header,
+  messages: [chat[2], chat[6], chat[7], chat[8]],
+};
+const older = { path: '/h/.gemini/tmp/shop/chats/session-2026-02-03T08-31-5b8e1f02.json' };
+const readObject = (text: string) => readDocument(transcript, Buffer.from(text), ROOT, older);
+
+describe('a chat of an older version, one JSON object', () => {
+  test('tells what the same chat tells row by row', () => {
+    expect(readObject(JSON.stringify(object, null, 2)).readings).toEqual(read(chat).readings);
+  });
+
+  test('is known by its fields, and is no other JSON', () => {
+    const start = (text: string) => ({ rows: [], document: documentOf(Buffer.from(text)) });
+    expect(transcript.sessions(older, start(JSON.stringify(object)))).toMatchObject([{ session: ROOT }]);
+    for (const text of ['', '{', '[]', 'null', JSON.stringify({ ...object, kind: 'subagent' }), '{"sessionId":"x"}'])
+      expect(transcript.sessions(older, start(text))).toEqual([]);
+    expect(readObject('{"sessionId":"x"}').told).toEqual([]);
+  });
+
+  test('bears any damage', () => {
+    for (const text of mutated(JSON.stringify(object, null, 1), DAMAGED_COPIES / 5)) {
+      for (const each of readObject(text).readings) {
+        if (typeof each.key !== 'string') expect(each).toBe('a reading with a key');
+        if (each.event_type !== 'Model.Responded') continue;
+        expect(Math.min(each.data.input_tokens ?? 0, each.data.output_tokens ?? 0)).toBeGreaterThanOrEqual(0);
+      }
+    }
+  });
+});
+
 describe('the files of a session', () => {
   const chats = '/home/dev/.gemini/tmp/shop/chats';
   const main = `${chats}/session-2026-10-21T08-31-5b8e1f02.jsonl`;
@@ -181,12 +214,25 @@ describe('the files of a session', () => {
     ]);
   });
 
+  test('are both, where a chat of the older form was taken up again', () => {
+    const before = `${chats}/session-2026-02-03T08-31-5b8e1f02.json`;
+    const names = ['session-2026-02-03T08-31-5b8e1f02.json', 'session-2026-02-04T08-31-5b8e1f02.json'];
+    const both: Look = {
+      names: folder => (folder === chats ? names : []),
+      head: path => (path === before ? `{ "sessionId": "${ROOT}",` : '{ "sessionId": "5b8e1f02-another"'),
+    };
+    expect(transcript.files({ ...place, session: ROOT }, both)).toEqual([{ path: before }, { path: main }]);
+  });
+
   test('are none where the chat is still that of the session before it', () => {
     expect(transcript.files({ ...place, session: 'ffff0000-aaaa' }, look)).toEqual([]);
   });
 
   test('are found for an import', () => {
-    expect(transcript.installed({ home: '/home/dev', project: '/', env: {} }, look)).toEqual([{ path: main }]);
+    expect(transcript.installed({ home: '/home/dev', project: '/', env: {} }, look)).toEqual([
+      { path: main },
+      { path: `${chats}/session-2025-01-01T00-00-0000aaaa.json` },
+    ]);
     const start = (first: object) => ({ rows: [first as Record<string, unknown>], document: undefined });
     expect(transcript.sessions({ path: main }, start({ ...header, directories: ['/home/dev/shop'] }))).toEqual([
       { session: ROOT, cwd: '/home/dev/shop', atMs: Date.parse(at(0)) },
