@@ -4,7 +4,8 @@
  * Nobody reads what it prints. Its own OTEL_* variables are those of whichever project's hook happened to start it, so
  * they count for nothing: every session brings its own.
  */
-import { homedir } from 'node:os';
+import { readlinkSync } from 'node:fs';
+import { homedir, setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { parentPort } from 'node:worker_threads';
@@ -27,7 +28,10 @@ const surroundings = { env, home, platform, ownVariables: false, configFile: env
 const named = values['state-dir'];
 const waitMs = typeof values.wait === 'string' ? durationMs(values.wait) : undefined;
 const stop = new AbortController();
-parentPort?.once('message', () => stop.abort());
+if (parentPort !== null) {
+  parentPort.once('message', () => stop.abort());
+  standBack();
+}
 
 try {
   // Where the file is counts; what it says is the user's, whichever hook started us.
@@ -58,4 +62,13 @@ try {
 /** Tests and demonstrations shorten the wait for more. */
 function lingerMs(): number {
   return durationMs(env.OTEL_HOOKS_LINGER ?? '') ?? LINGER_MS;
+}
+
+/** Where a thread has a priority of its own, senders come before delivery. */
+function standBack(): void {
+  try {
+    setPriority(Number(/task\/(\d+)$/.exec(readlinkSync('/proc/thread-self'))?.[1]), 5);
+  } catch {
+    // Not Linux: then both are equal.
+  }
 }

@@ -15,13 +15,20 @@ export function isLoopback(host: string): boolean {
   return address === 'localhost' || address === '::1' || (isIP(address) === 4 && address.startsWith('127.'));
 }
 
-/** The rule that the head breaks, if any. */
-export function breachOf(headers: IncomingHttpHeaders, names: Names): 'browser' | 'host' | undefined {
-  // Browsers add these by themselves, and no page can take them away; `none` is a person who typed the address.
-  if (headers.origin !== undefined) return 'browser';
-  const site = headers['sec-fetch-site'];
-  if (site !== undefined && site !== 'none') return 'browser';
-  return isOurs(headers.host, names) ? undefined : 'host';
+/** Says which rule a head breaks, if any. */
+export function doorFor(names: Names): (headers: IncomingHttpHeaders) => 'browser' | 'host' | undefined {
+  /** Nearly all senders name the same one. */
+  let known: string | undefined;
+  return headers => {
+    // Browsers add these by themselves, and no page can take them away; `none` is a person who typed the address.
+    if (headers.origin !== undefined) return 'browser';
+    const { host, 'sec-fetch-site': site } = headers;
+    if (site !== undefined && site !== 'none') return 'browser';
+    if (host !== undefined && host === known) return undefined;
+    if (!isOurs(host, names)) return 'host';
+    known = host;
+    return undefined;
+  };
 }
 
 function isOurs(header: string | undefined, names: Names): boolean {

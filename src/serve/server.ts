@@ -17,7 +17,7 @@ import * as https from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { agentNamed } from '../agents/index.ts';
 import { travellingFrom } from '../hook/environment.ts';
-import { breachOf, clientOf, isLoopback, type Names, ratesOf } from './door.ts';
+import { clientOf, doorFor, isLoopback, type Names, ratesOf } from './door.ts';
 import { openInbox } from './inbox.ts';
 import { attributesOf, type Fault, formOf, type Intake, intakeOf, type Said } from './intake.ts';
 import { createMetrics, type Route } from './metrics.ts';
@@ -75,6 +75,11 @@ const limitsOf = (slowestMs: number): http.ServerOptions => ({
   insecureHTTPParser: false,
 });
 
+/** A body on its way. */
+interface Held {
+  release(): void;
+}
+
 interface Answer {
   status: number;
   body?: string;
@@ -86,6 +91,7 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
   const limits = limitsOf(slowestMs);
   const names: Names =
     tls && !isLoopback(host) ? { loopback: false, certificate: new X509Certificate(tls.cert) } : { loopback: true };
+  const breachOf = doorFor(names);
   const inbox = openInbox({ stateFolder, nonce: randomBytes(16).toString('hex'), fsync: options.fsync });
   const metrics = createMetrics();
   const rates = ratesOf(requestsPerSecond || Number.POSITIVE_INFINITY);
@@ -135,7 +141,10 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
     const [path = '', query = ''] = (request.url ?? '').split('?');
     const route = routeOf(path);
     underWay += 1;
+    let body: Held | undefined;
     response.once('close', () => {
+      // Whoever goes in the middle sent nothing.
+      body?.release();
       underWay -= 1;
       if (underWay === 0) drained?.();
     });
@@ -150,7 +159,7 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
     }
     // A sender that asked first is waiting for this.
     if (request.headers.expect !== undefined) response.writeContinue();
-    collect(request, route, reply, body => receive(body, answer, reply));
+    body = collect(request, route, reply, bytes => receive(bytes, answer, reply));
   }
 
   /** What is answered without a body, or how the body is to be read. */
@@ -165,7 +174,7 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
   /** Why nothing but its head is looked at. */
   function lookAt(request: http.IncomingMessage, route: Route): Answer | undefined {
     const { headers, socket, method = '' } = request;
-    const breach = breachOf(headers, names);
+    const breach = breachOf(headers);
     if (breach !== undefined) return refusals[breach];
     const isOpen = route === 'health';
     if (!isOpen) {
@@ -196,7 +205,7 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
     route: Route,
     reply: (answer: Answer) => void,
     done: (body: Buffer) => void,
-  ): void {
+  ): Held {
     const mostBytes = mostBytesOf(route);
     const parts: Buffer[] = [];
     let sizeBytes = 0;
@@ -221,9 +230,7 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
       release();
       done(parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts));
     });
-    // Whoever goes in the middle sent nothing.
-    request.once('close', release);
-    request.on('error', release);
+    return { release };
   }
 
   function receive(body: Buffer, hearing: Hearing, reply: (answer: Answer) => void): void {
@@ -239,7 +246,7 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
       return;
     }
     inbox.keep({
-      header: { ...hearing.header, ...travelling },
+      header: hearing.header === nobody ? travelling : { ...hearing.header, ...travelling },
       payload,
       isLine,
       settled(error) {
@@ -314,12 +321,15 @@ interface Hearing extends Said {
   answer?: string;
 }
 
+/** An event of a standard says itself whose it is. */
+const nobody: Said['header'] = {};
+
 function eventsIn({ headers }: http.IncomingMessage): Hearing | Answer {
   const form = formOf(headers['content-type']);
   if (form === undefined) return refusals.type;
   const found = attributesOf(headers);
-  if (found === undefined) return { form, header: {} };
-  return 'fault' in found ? faulty(found.fault) : { form, header: {}, attributes: found.attributes };
+  if (found === undefined) return { form, header: nobody };
+  return 'fault' in found ? faulty(found.fault) : { form, header: nobody, attributes: found.attributes };
 }
 
 /** An agent's own hook; `?event=` names what happened where the payload does not. */
@@ -365,7 +375,9 @@ const faulty = (fault: Fault): Answer => ({
   body: resultOf([fault]),
 });
 
+/** What nearly all are answered. */
 const allTaken = JSON.stringify({ accepted: 1, rejected: 0 });
+const allTakenHeaders = { ...json, 'content-length': allTaken.length };
 
 function resultOf(verdicts: Intake['verdicts']): string {
   const accepted = verdicts.filter(verdict => verdict === undefined).length;
@@ -388,6 +400,10 @@ function send(
   { status, body = '', headers }: Answer,
 ): void {
   const isRead = request.complete || request.method === 'GET' || request.method === 'HEAD';
+  if (body === allTaken) {
+    response.writeHead(status, allTakenHeaders).end(body);
+    return;
+  }
   response.writeHead(status, {
     ...(headers ?? (body === '' ? {} : json)),
     'content-length': Buffer.byteLength(body),
