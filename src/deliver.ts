@@ -47,6 +47,8 @@ export interface DeliverOptions {
   round?: { fragments: number; bytes: number } | undefined;
   /** How long what is closed waits for its transcript; by hand not at all. */
   waits?: Waits | undefined;
+  /** A pause after a round that took all there was. Many small rounds cost more than a large one, and are in the way of who writes the inbox. */
+  gatherMs?: number | undefined;
   /** Leaves after the round that is under way, whatever waits. */
   stop?: AbortSignal | undefined;
   now?: () => number;
@@ -219,7 +221,8 @@ async function work(
     }
     if (hasWork) {
       // A breath for answers that came in, then the next round.
-      await new Promise(resolve => setImmediate(resolve));
+      if (taken.more || options.gatherMs === undefined) await new Promise(resolve => setImmediate(resolve));
+      else await pause(options.gatherMs);
     } else if (options.byHand) {
       await shipping;
       // Worth waiting for only what is tried again before time is up.

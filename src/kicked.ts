@@ -16,6 +16,8 @@ import { keepOf } from './keep.ts';
 import { durationMs } from './lib/duration.ts';
 
 const LINGER_MS = 30_000;
+/** Within `serve`, where events may come by the thousand. */
+const GATHER_MS = 250;
 
 const { values } = parseArgs({
   args: process.argv.slice(2),
@@ -51,6 +53,7 @@ try {
     fsync: config.fsync,
     keep: keepOf(config),
     self: fileURLToPath(import.meta.url),
+    gatherMs: parentPort === null ? undefined : GATHER_MS,
     stop: stop.signal,
   });
   process.exit(outcome === 'busy' ? 1 : 0);
