@@ -1,4 +1,7 @@
-/** One finished span of each kind and one event of each type with everything filled: what can leave is read off them. */
+/**
+ * One finished span of each kind and one event of each type with everything filled, by values as they come: what can leave, and
+ * what it looks like, is read off them.
+ */
 import type {
   ActionSpan,
   ChatSpan,
@@ -11,8 +14,17 @@ import type {
 } from '../../src/assemble/finished.ts';
 import { type Event, type EventType, FACTS, type Facts, SPEC_VERSION } from '../../src/event/event.ts';
 
-export const agent = 'AGENT';
-export const session = 'SESSION';
+export const agent = 'claude-code';
+export const session = 'a5d1f0c2-4e7b-4f6e-9b1d-2c8e5a7f3b90';
+const subagent = 'a7e04c21';
+const call = 'toolu_01Hx';
+const prompt = '5b0c7d9e-1f3a-4c52-8a66-0e9d4b7f2c11';
+const event = '3f9a2b61-07c4-8d15-a2e8-6b1c9d0e4f73';
+const hash = 'hmac-sha256:9c1f27ab60d5e834';
+const model = 'claude-sonnet-4-5';
+const response = 'msg_01XFDU';
+const prices = 'genai-prices 0.1.8';
+const traceRecord = '550e8400-e29b-41d4-a716-446655440000';
 
 type Filled<T> = { [K in keyof T]-?: Exclude<T[K], undefined> };
 
@@ -26,21 +38,21 @@ const common = {
   links: [],
   errorType: 'timeout',
   mode: 'agent',
-  risk: { score: 1, level: 'low' as const, factors: ['x'] },
-  closedBy: 'e',
+  risk: { score: 65, level: 'high' as const, factors: ['DESTRUCTIVE_OP'] },
+  closedBy: event,
 };
 const decision = { outcome: 'deny' as const, source: 'user' as const, basis: 'observed' as const };
 
 const usage: Filled<Sums> = {
-  calls: 1,
-  input: 1,
-  output: 1,
-  cacheRead: 1,
-  cacheWrite: 1,
-  reasoning: 1,
-  costUsd: 1,
-  pricedUsd: 1,
-  unpricedTokens: 1,
+  calls: 12,
+  input: 184_210,
+  output: 5_120,
+  cacheRead: 171_008,
+  cacheWrite: 9_216,
+  reasoning: 768,
+  costUsd: 0.1842,
+  pricedUsd: 0.1837,
+  unpricedTokens: 2_048,
 };
 
 const sessionSpan: Filled<SessionSpan> = {
@@ -49,19 +61,26 @@ const sessionSpan: Filled<SessionSpan> = {
   key: key('session'),
   parent: key('session'),
   startReason: 'new',
-  repository: { url: 'u', name: 'n', owner: 'o', provider: 'p', branch: 'b', revision: 'r' },
-  commits: ['c'],
+  repository: {
+    url: 'https://git.example/acme/shop',
+    name: 'shop',
+    owner: 'acme',
+    provider: 'gitlab',
+    branch: 'main',
+    revision: '9d59409acf479dfa0df1aa568182e43e43df8bbe',
+  },
+  commits: ['e21fd6b0c3a9b7d45f60812ce94a7d3b58f0c6a2'],
   endReason: 'exit',
-  turns: 1,
-  actions: 1,
-  subagents: 1,
+  turns: 4,
+  actions: 31,
+  subagents: 2,
   denied: 1,
-  failed: 1,
+  failed: 3,
   loops: 1,
   budget: 'warning',
   usage,
   complete: false,
-  stated: { usage, model: 'MODEL', provider: 'PROVIDER' },
+  stated: { usage, model, provider: 'anthropic' },
 };
 const turnSpan: Filled<TurnSpan> = {
   ...common,
@@ -69,16 +88,16 @@ const turnSpan: Filled<TurnSpan> = {
   key: key('turn'),
   parent: key('session'),
   outcome: 'failed',
-  turn: 't',
+  turn: prompt,
   ordinal: 1,
   prompts: 1,
-  promptLength: 1,
-  content: { prompt: 'p', response: 'r' },
-  actions: 1,
+  promptLength: 48,
+  content: { prompt: 'Why does the test fail?', response: 'The clock is not set.' },
+  actions: 9,
   denied: 1,
-  failed: 1,
-  waitMs: 1,
-  retries: 1,
+  failed: 2,
+  waitMs: 5_400,
+  retries: 2,
   loop: 'aborted',
   budget: 'warning',
   decision,
@@ -90,22 +109,22 @@ const planSpan: Filled<PlanSpan> = {
   kind: 'plan',
   key: key('plan'),
   parent: key('turn'),
-  subagent: 'SUBAGENT',
-  agent: 'AGENT',
+  subagent,
+  agent: 'Explore',
   type: 'plan',
-  steps: 1,
+  steps: 5,
 };
 const subagentSpan: Filled<SubagentSpan> = {
   ...common,
   kind: 'subagent',
   key: key('subagent'),
   parent: key('action'),
-  id: 'SUBAGENT',
-  agent: 'KIND',
+  id: subagent,
+  agent: 'Explore',
   ordinal: 1,
   outcome: 'completed',
-  actions: 1,
-  launchedBy: 'c',
+  actions: 6,
+  launchedBy: call,
   usage,
   complete: false,
 };
@@ -114,21 +133,26 @@ const actionSpan: Filled<ActionSpan> = {
   kind: 'action',
   key: key('action'),
   parent: key('turn'),
-  call: 'c',
-  subagent: 'SUBAGENT',
-  agent: 'KIND',
+  call,
+  subagent,
+  agent: 'Explore',
   name: 'shell',
-  tool: 'TOOL',
-  mcpServer: 'SERVER',
+  tool: 'Bash',
+  mcpServer: 'tracker',
   outcome: 'failure',
   decision,
   askedMs: 1,
-  waitMs: 1,
+  waitMs: 5_400,
   attempt: 2,
   exitCode: 1,
   executable: 'git',
-  content: { input: {}, output: 'o', path: 'p', command: 'c' },
-  traceRecord: 't',
+  content: {
+    input: { command: 'git status' },
+    output: 'nothing to commit',
+    path: 'src/clock.ts',
+    command: 'git status',
+  },
+  traceRecord,
 };
 
 const chatSpan: Filled<ChatSpan> = {
@@ -136,23 +160,23 @@ const chatSpan: Filled<ChatSpan> = {
   kind: 'chat',
   key: key('chat'),
   parent: key('turn'),
-  subagent: 'SUBAGENT',
-  agent: 'KIND',
-  model: 'MODEL',
-  provider: 'PROVIDER',
-  response: 'RESPONSE',
-  request: 'REQUEST',
+  subagent,
+  agent: 'Explore',
+  model,
+  provider: 'anthropic',
+  response,
+  request: 'req_011CSH',
   finish: 'end_turn',
-  input: 1,
-  output: 1,
-  cacheRead: 1,
-  cacheWrite: 1,
-  cacheWrite1h: 1,
-  reasoning: 1,
-  costUsd: 1,
-  pricedUsd: 1,
-  prices: 'genai-prices 0.1.8',
-  unpricedTokens: 1,
+  input: 15_350,
+  output: 426,
+  cacheRead: 14_250,
+  cacheWrite: 768,
+  cacheWrite1h: 512,
+  reasoning: 64,
+  costUsd: 0.0154,
+  pricedUsd: 0.0153,
+  prices,
+  unpricedTokens: 2_048,
   retries: 1,
   compacted: true,
   sum: 'turn',
@@ -167,71 +191,88 @@ export const spans: { [K in FinishedSpan['kind']]: Extract<FinishedSpan, { kind:
   chat: chatSpan,
 };
 
-const call = { model_id: 'm', input_tokens: 1, output_tokens: 1, latency_ms: 1, retry_count: 1 };
-const result = { success: true, exit_code: 0, error_message: 'm', output: 'o' };
-const action = { name: 'shell', input: { a: 1 }, result };
-const policy = { policy_name: 'p', rule: 'r', reason: 'r', override_by: 'o', action };
-const loop = { iteration_count: 1, action_name: 'shell', tokens_consumed: 1, elapsed_ms: 1 };
+const answered = { model_id: model, input_tokens: 15_350, output_tokens: 426, latency_ms: 2_300, retry_count: 1 };
+const result = { success: false, exit_code: 1, error_message: 'no such file', output: 'nothing to commit' };
+const action = { name: 'shell', input: { command: 'git status' }, result };
+const policy = { policy_name: 'budget', rule: 'session_tokens.warning', reason: 'too many', override_by: 'o', action };
+const loop = { iteration_count: 3, action_name: 'shell', tokens_consumed: 48_200, elapsed_ms: 61_000 };
 const ends = { end_reason: 'exit', usage: {} };
-const plan = { plan_type: 'plan', step_count: 1 };
-const decided = { outcome: 'deny', reason: 'r' };
+const plan = { plan_type: 'plan', step_count: 5 };
+const decided = { outcome: 'deny', reason: 'not on this branch' };
 
 const data: Record<EventType, object> = {
   'Session.Start': { start_reason: 'new' },
   'Session.End': ends,
-  'Session.Abort': ends,
-  'Prompt.Submitted': { prompt: 'p', prompt_hash: 'h', prompt_length: 1, is_followup: true, decision: decided },
+  'Session.Abort': { end_reason: 'abandoned' },
+  'Prompt.Submitted': {
+    prompt: 'Why does the test fail?',
+    prompt_hash: hash,
+    prompt_length: 48,
+    is_followup: true,
+    decision: decided,
+  },
   'Agent.Plan.Start': plan,
   'Agent.Plan.End': plan,
   'Agent.Decision': { decision: decided, action_name: 'shell' },
-  'Agent.Response': { response: 'r', response_hash: 'h', response_length: 1, final: true },
-  'Model.Requested': call,
-  'Model.Responded': call,
-  'Model.Failed': { ...call, error_type: 'e', error_message: 'm' },
+  'Agent.Response': { response: 'The clock is not set.', response_hash: hash, response_length: 812, final: true },
+  'Model.Requested': answered,
+  'Model.Responded': answered,
+  'Model.Failed': { ...answered, error_type: 'model_error', error_message: 'overloaded' },
   'Action.Before': { action, decision: decided },
-  'Action.After': { action, decision: decided },
-  'Retry.Triggered': { attempt: 1, action_name: 'shell', reason: 'r' },
+  'Action.After': { action, decision: { ...decided, outcome: 'allow' } },
+  'Retry.Triggered': { attempt: 2, action_name: 'shell', reason: 'failed' },
   'Retry.Loop.Detected': loop,
   'Retry.Loop.Aborted': loop,
-  'Context.UntilCompaction': { tokens_used: 1, tokens_limit: 2, percentage_used: 50, tokens_remaining: 1 },
-  'Context.Compaction': { trigger: 'auto', tokens_before: 2, tokens_after: 1, tokens_removed: 1, strategy: 's' },
+  'Context.UntilCompaction': {
+    tokens_used: 150_000,
+    tokens_limit: 200_000,
+    percentage_used: 75,
+    tokens_remaining: 50_000,
+  },
+  'Context.Compaction': {
+    trigger: 'auto',
+    tokens_before: 168_000,
+    tokens_after: 24_000,
+    tokens_removed: 144_000,
+    strategy: 'summary',
+  },
   'Policy.Violation': policy,
-  'Policy.Blocked': policy,
-  'Policy.Override': policy,
-  'Agent.Notification': { type: 'IdleTimeout', message: 'm' },
-  'Agent.Error': { error_type: 'ModelError', error_message: 'm', origin_event: 'Model.Failed' },
+  'Policy.Blocked': { ...policy, policy_name: 'no-network', rule: 'egress' },
+  'Policy.Override': { ...policy, policy_name: 'no-network', rule: 'egress' },
+  'Agent.Notification': { type: 'ToolPermission', message: 'May I?' },
+  'Agent.Error': { error_type: 'ModelError', error_message: 'overloaded', origin_event: 'Model.Failed' },
 };
 
-const sized = { length: 1, hash: 'h' };
+const sized = { length: 1, hash };
 
 const facts: Filled<Facts> = {
   v: 1,
   seq: 1,
   time: 'arrival',
-  native: 'NATIVE',
+  native: 'PostToolUse',
   root: session,
-  turn: 't',
-  call: 'c',
+  turn: prompt,
+  call,
   over: [],
-  tool: 'TOOL',
-  mcp: { server: 'SERVER' },
-  agent: 'KIND',
+  tool: 'Bash',
+  mcp: { server: 'tracker' },
+  agent: 'Explore',
   launches: {},
-  duration_ms: 1,
-  error_type: 'timeout',
+  duration_ms: 1_240,
+  error_type: 'exit_code',
   exit_code: 1,
   executable: 'git',
   interrupted: false,
   decision: { source: 'user', basis: 'observed' },
   phase: 'before',
-  path: 'p',
-  command: 'c',
-  cwd: 'd',
+  path: 'src/clock.ts',
+  command: 'git status',
+  cwd: '/home/kim/shop',
   content: { input: sized, output: sized, path: sized, command: sized },
-  budget: { of: 'session', unit: 'tokens', state: 'warning', used: 1, limit: 1 },
-  model: 'm',
-  provider: 'p',
-  usage: { cache_read_tokens: 1, cache_write_tokens: 1, cache_write_1h_tokens: 1, reasoning_tokens: 1 },
+  budget: { of: 'session', unit: 'tokens', state: 'warning', used: 720_000, limit: 1_000_000 },
+  model,
+  provider: 'anthropic',
+  usage: { cache_read_tokens: 14_250, cache_write_tokens: 768, cache_write_1h_tokens: 512, reasoning_tokens: 64 },
   totals: {
     input_tokens: 1,
     output_tokens: 1,
@@ -241,34 +282,39 @@ const facts: Filled<Facts> = {
     reasoning_tokens: 1,
   },
   finish: 'end_turn',
-  response: 'RESPONSE',
-  request: 'REQUEST',
-  cost_usd: 1,
-  cost: { usd: 1, prices: 'genai-prices 0.1.8' },
+  response,
+  request: 'req_011CSH',
+  cost_usd: 0.0154,
+  cost: { usd: 0.0153, prices },
   sum: 'turn',
   started_ms: 1,
-  launched_by: 'c',
+  launched_by: call,
   permission_mode: 'default',
-  trace_record: 't',
+  trace_record: traceRecord,
   traceparent: '',
   fields: [],
 };
 
 /** As a subagent's event: it has every field of the envelope. */
-export function eventOf(type: string, of: object = data[type as EventType] ?? {}, root = false): Event {
+export function eventOf(
+  type: string,
+  of: object = data[type as EventType] ?? {},
+  root = false,
+  more: Partial<Facts> = {},
+): Event {
   return {
     spec_version: SPEC_VERSION,
-    event_id: '00000000-0000-8000-8000-000000000000',
+    event_id: event,
     event_type: type,
     timestamp: '2026-01-01T00:00:00.000Z',
     source: { tool: agent },
-    session_id: root ? session : 'SUBAGENT',
+    session_id: root ? session : subagent,
     parent_session_id: root ? undefined : session,
-    user: { id: 'hmac-sha256:0' },
+    user: { id: hash },
     actor: { type: 'ai_agent' },
     agent_mode: 'agent',
-    risk: common.risk,
+    risk: root && !type.startsWith('Action.') ? undefined : common.risk,
     data: of,
-    metadata: { [FACTS]: facts },
+    metadata: { [FACTS]: { ...facts, ...more } },
   } as Event;
 }

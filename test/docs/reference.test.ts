@@ -1,9 +1,15 @@
 /** Documents that are read off the code say what the code says. Stale: `npm run docs`, then look at the difference. */
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { mapRecord } from '../../src/telemetry/logs.ts';
+import { incrementsOf } from '../../src/telemetry/metrics.ts';
+import { ours } from '../../src/telemetry/names.ts';
+import { resourceOf } from '../../src/telemetry/resource.ts';
+import { readJourney } from '../journeys/read.ts';
+import { limits, mapped, play } from '../play.ts';
 import { agentsPage, withAgents } from './agents-page.ts';
-import { commandsPage, telemetryPage } from './reference.ts';
+import { allAttributes, commandsPage, signalOf, telemetryPage, typeOf } from './reference.ts';
 import { riskPage } from './risk-page.ts';
 
 const root = join(import.meta.dirname, '..', '..');
@@ -17,4 +23,31 @@ it.each([
   ['README.md', () => withAgents(readme)],
 ])('%s is what `npm run docs` writes', async (file, written) => {
   await expect(written()).toMatchFileSnapshot(join(root, file));
+});
+
+it('what sessions send stands in docs/telemetry.md, with where it is found and of which type it is', () => {
+  const known = new Map(allAttributes().map(attribute => [attribute.name, attribute]));
+  const seen = new Set<string>();
+  const check = (place: string, attributes: object): void => {
+    for (const [name, value] of Object.entries(attributes)) {
+      if (name.startsWith(ours.vendorPrefix)) continue;
+      seen.add(name);
+      const { on, types } = known.get(name) ?? {};
+      expect([...(on ?? [])], name).toContain(place);
+      const type = types?.get(signalOf(place));
+      // A whole amount is an integer.
+      expect(type === 'double' ? ['int', 'double'] : [type], `${name} on ${place}: ${value}`).toContain(typeOf(value));
+    }
+  };
+  const folder = join(root, 'test', 'journeys', 'cases');
+  for (const file of readdirSync(folder)) {
+    const { told, shape } = readJourney(readFileSync(join(folder, file), 'utf8'));
+    const { spans, records, events } = play(told, false, shape);
+    const wire = mapped(spans);
+    for (const [i, span] of spans.entries()) check(span.kind, wire[i]?.attributes ?? {});
+    const from = { agent: '', session: '', provider: undefined, denyAsError: false, limits };
+    for (const record of records) check('logs', mapRecord(record, from, resourceOf({})).attributes);
+    for (const { attributes } of incrementsOf(events, spans, '', () => true)) check('metrics', attributes);
+  }
+  expect(seen.size).toBeGreaterThan(60);
 });

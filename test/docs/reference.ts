@@ -2,6 +2,7 @@
  * The documents that are read off the code: docs/commands.md and docs/telemetry.md. `npm run docs` writes them; the test beside
  * this fails when they are stale.
  */
+import { SpanKind } from '@opentelemetry/api';
 import { agents } from '../../src/agents/index.ts';
 import { type Command, type Flag, globalFlags } from '../../src/commands/command.ts';
 import { commands } from '../../src/commands/registry.ts';
@@ -82,25 +83,24 @@ const resource = resourceOf({});
 
 const everything = Object.fromEntries(Object.keys(contentClasses).map(of => [of, 'hash']));
 const from = {
-  ...{ agent, session, provider: 'PROVIDER', denyAsError: false, limits, semconv: 'both' as const },
+  ...{ agent, session, provider: 'anthropic', denyAsError: false, limits, semconv: 'both' as const },
   content: { modes: everything, on: 'both' as const },
-  user: 'USER',
+  user: 'kim@example.com',
 };
 
 const spanOf = (kind: keyof typeof spans) => mapSpan(spans[kind], from, resource);
 
-const attributesOfEvent = (type: string, data?: object): string[] =>
-  Object.keys(
-    mapRecord(
-      {
-        event: eventOf(type, data),
-        trace: { agent, session, segment: 0 },
-        span: { kind: 'turn', session, parts: ['1'] },
-      },
-      from,
-      resource,
-    ).attributes,
+const recordOf = (type: string, data?: object, root?: boolean) =>
+  mapRecord(
+    {
+      event: eventOf(type, data, root),
+      trace: { agent, session, segment: 0 },
+      span: { kind: 'turn', session, parts: ['1'] },
+    },
+    from,
+    resource,
   );
+const attributesOfEvent = (type: string): string[] => Object.keys(recordOf(type).attributes);
 
 const kinds = Object.keys(spans) as (keyof typeof spans)[];
 
@@ -301,17 +301,31 @@ export function telemetryPage(): string {
     'A session is one trace. A resumed session goes on in a new trace with a link to the former one, and so does one with 2,000 spans, about 2 MB or an age of four hours, at',
     'the start of its next turn; one turn that alone grows beyond 2,400 spans or 2.4 MB goes on in the next trace, too. With `trace.shape` `turn`, each turn is a trace, its span the root,',
     'linked to the turn before; the span of the session is then a trace of its own. Each span leaves once, when it is over: a session that still runs has no root yet, so look for',
-    '`session.id`, never for roots. Spans of responses are of kind CLIENT, all others INTERNAL.',
+    '`session.id`, never for roots.',
     '',
-    '| span | name | child of | is |',
-    '| --- | --- | --- | --- |',
-    ...kinds.map(kind => row(kind, `\`${spanOf(kind).name}\``, spanNotes[kind].parent, spanNotes[kind].lasts)),
+    '| span | stability | kind | name, for example | child of | is |',
+    '| --- | --- | --- | --- | --- | --- |',
+    ...kinds.map(kind => {
+      const { name, kind: of, attributes } = spanOf(kind);
+      // The conventions know spans by their operation.
+      const stability = development.operationName in attributes ? 'development' : 'own';
+      return row(kind, stability, SpanKind[of], code(name), spanNotes[kind].parent, spanNotes[kind].lasts);
+    }),
     '',
     `Links say in \`${ours.linkType}\` why: \`previous_segment\`, \`previous_turn\`, \`continued_turn\`, \`continued_subagent\`, \`launched_by\` (a call in another trace), or \`caller\` (the trace in whose \`TRACEPARENT\` the agent was started; \`trace.traceparent\` can make it the parent, or nothing).`,
     '',
     '## Attributes',
     '',
-    ...attributeTable(),
+    'Tempo and Jaeger show attributes by these names. Loki and Prometheus put underscores for dots, where an attribute is on logs or on metrics: in Loki it is structured metadata, whose',
+    'values are text; a list is its JSON, and the fields of an object stand each for itself (`gen_ai_tool_call_arguments_command`). In Prometheus it is a label. Whole amounts of a `double` leave as integers.',
+    '',
+    'Of the conventions:',
+    '',
+    ...attributeTable('upstream'),
+    '',
+    'Ours:',
+    '',
+    ...attributeTable('own'),
     '',
     'Values are cut at 2,048 bytes, at a whole character; on log records messages are up to 32,000 bytes of JSON, arguments and results up to 16,000 each.',
     'With content that was asked for ([privacy](privacy.md)), a record stays below the 64 KB and 128 fields that Loki takes.',
@@ -324,14 +338,18 @@ export function telemetryPage(): string {
     '',
     ...metricTable(),
     '',
+    'One series of each, as Prometheus shows it. The names are those of its OTLP receiver with the default translation: dots become underscores, a unit of seconds or of',
+    'dollars is appended, counters end in `_total`; a histogram has `_bucket` and `_sum` beside `_count`.',
+    '',
+    '```',
+    ...prometheusSeries(),
+    '```',
+    '',
     'Bounds of the histograms:',
     '',
     '| metric | bounds |',
     '| --- | --- |',
     ...allMetrics.flatMap(({ name, bounds }) => (bounds ? [row(`\`${name}\``, bounds.join(', '))] : [])),
-    '',
-    'The names in Prometheus are those of its OTLP receiver with the default translation: dots become underscores, also in labels (`gen_ai_tool_name`), a unit of',
-    'seconds is appended, counters end in `_total`. `service.name` becomes `job`, `service.instance.id` becomes `instance`; the rest of the resource stands on `target_info`.',
     '',
     '```promql',
     'sum by (gen_ai_tool_name) (increase(gen_ai_execute_tool_duration_seconds_count[1h]))',
@@ -342,7 +360,7 @@ export function telemetryPage(): string {
     '## Logs',
     '',
     'One record for each event that an agent told or that silence ended, in the context of its span, whether or not that span is sampled. The body is one line for people that ends in the first',
-    'digits of the event id.',
+    'digits of the event id. All event names are `own`.',
     '',
     `Every record has ${commonOnLogs().map(code).join(', ')} (the last ones where the event has them).`,
     '',
@@ -363,7 +381,13 @@ export function telemetryPage(): string {
     '',
     'An event with a decision `ask` or `deny`, a failed and an interrupted action are WARN; a violation of critical risk is ERROR.',
     '',
-    'In Loki `service_name` and `service_instance_id` are labels; every attribute is structured metadata with underscores for dots, beside `trace_id`, `span_id`, `severity_text` and',
+    'A line of each, as an operator reads it:',
+    '',
+    '```',
+    ...eventTypes.map(type => String(recordOf(type, undefined, true).body)),
+    '```',
+    '',
+    'In Loki `service_name` and `service_instance_id` are labels; all else is structured metadata, beside `trace_id`, `span_id`, `severity_text` and',
     '`scope_name`. Loki 3.7 drops the event name of a record, so query the attribute:',
     '',
     '```logql',
@@ -386,34 +410,110 @@ function resourceTable(): string[] {
   };
   const all = resourceAttributes({ agent, serviceName: undefined, attributes: {}, installation: '' });
   const onMetrics = metricResource(all);
+  const labels: { [name: string]: string } = { [stable.serviceName]: 'job', [stable.serviceInstanceId]: 'instance' };
   return [
-    '| attribute | on metrics | is |',
-    '| --- | --- | --- |',
-    ...Object.keys(all).map(name => row(code(name), name in onMetrics ? 'yes' : 'no', meaningOf(meaning, name))),
+    '| attribute | stability | type | example | in Loki | in Prometheus | is |',
+    '| --- | --- | --- | --- | --- | --- | --- |',
+    ...Object.entries(all).map(([name, value]) =>
+      row(
+        code(name),
+        stabilityOf(name),
+        typeOf(value),
+        exampleOf(name, value),
+        `${name in labels ? 'label ' : ''}${code(underscored(name))}`,
+        name in onMetrics ? (name in labels ? `label ${code(labels[name] ?? '')}` : 'on `target_info`') : '',
+        meaningOf(meaning, name),
+      ),
+    ),
   ];
 }
 
-function attributeTable(): string[] {
-  const places = new Map<string, Set<string>>();
-  const note = (names: readonly string[], place: string): void => {
-    for (const name of names) places.set(name, (places.get(name) ?? new Set()).add(place));
+export interface Attribute {
+  name: string;
+  on: Set<string>;
+  /** On spans, logs and metrics, as far as it is there. */
+  types: Map<string, string>;
+  example: unknown;
+}
+
+export const signalOf = (place: string): string => (place === 'logs' || place === 'metrics' ? place : 'spans');
+
+/** Everything that spans, records and metrics can carry. */
+export function allAttributes(): Attribute[] {
+  const found = new Map<string, Attribute>();
+  const note = (attributes: object, place: string): void => {
+    for (const [name, example] of Object.entries(attributes)) {
+      const known = found.get(name) ?? { name, on: new Set(), types: new Map(), example };
+      found.set(name, known);
+      known.on.add(place);
+      const type = typeOf(example);
+      if (known.types.get(signalOf(place)) !== 'double') known.types.set(signalOf(place), type);
+    }
   };
-  for (const kind of kinds) note(Object.keys(spanOf(kind).attributes), kind);
-  for (const type of eventTypes) note(attributesOfEvent(type), 'logs');
-  note(attributesOfEvent('vendor.x.Y', { '*': 1 }), 'logs');
-  for (const { names } of metricAttributes().values()) note([...names], 'metrics');
-  const undone = Object.keys(about).filter(name => !places.has(name));
+  for (const kind of kinds) note(spanOf(kind).attributes, kind);
+  for (const type of eventTypes) note(recordOf(type).attributes, 'logs');
+  note(recordOf('vendor.x.Y', { '*': 'plugin' }).attributes, 'logs');
+  for (const { attributes } of allIncrements()) note(attributes, 'metrics');
+  return [...found.values()];
+}
+
+/** Where it is not the same everywhere, it says so. */
+const typesOf = ({ types }: Attribute): string => {
+  const [first = ''] = types.values();
+  return [first, ...[...types].flatMap(([on, type]) => (type === first ? [] : [`on ${on} ${type}`]))].join(', ');
+};
+
+export const typeOf = (value: unknown): string => {
+  if (typeof value === 'number') return Number.isInteger(value) ? 'int' : 'double';
+  if (Array.isArray(value)) return value.every(each => typeof each === 'string') ? 'string[]' : 'structured';
+  return typeof value === 'object' ? 'structured' : typeof value;
+};
+
+/** Ids and hashes are known by their beginnings. */
+const LONGEST_EXAMPLE = 40;
+function exampleOf(name: string, value: unknown): string {
+  if (name.endsWith('*')) return code('plugin');
+  const text = typeof value === 'string' ? value : JSON.stringify(value);
+  return code(text.length > LONGEST_EXAMPLE ? `${text.slice(0, LONGEST_EXAMPLE - 1)}…` : text);
+}
+
+const underscored = (name: string): string => name.replace(/[^a-zA-Z0-9_*]/g, '_');
+
+function attributeTable(whose: 'upstream' | 'own'): string[] {
+  const all = allAttributes();
+  const undone = Object.keys(about).filter(name => !all.some(each => each.name === name));
   if (undone.length > 0)
     throw new Error(`described in test/docs/reference.ts, but nothing carries it: ${undone.join(', ')}`);
-  const rank = (name: string): number => ['stable', 'development', 'own'].indexOf(stabilityOf(name));
+  const rank = ({ name }: Attribute): number => ['stable', 'development', 'own'].indexOf(stabilityOf(name));
+  const isOurs = whose === 'own';
   return [
-    '| attribute | stability | on | is |',
-    '| --- | --- | --- | --- |',
-    ...[...places]
-      .sort(([a], [b]) => rank(a) - rank(b) || (a < b ? -1 : 1))
-      .map(([name, on]) => row(code(name), stabilityOf(name), [...on].join(', '), meaningOf(about, name))),
+    `| attribute | ${isOurs ? '' : 'stability | '}type | example | on | in Loki and Prometheus | is |`,
+    `| --- | --- | --- | --- | --- | --- |${isOurs ? '' : ' --- |'}`,
+    ...all
+      .filter(({ name }) => (stabilityOf(name) === 'own') === isOurs)
+      .sort((a, b) => rank(a) - rank(b) || (a.name < b.name ? -1 : 1))
+      .map(attribute => {
+        const { name, on, example } = attribute;
+        return row(
+          code(name),
+          ...(isOurs ? [] : [stabilityOf(name)]),
+          name.endsWith('*') ? 'string, int, double or boolean' : typesOf(attribute),
+          exampleOf(name, example),
+          placesOf(on),
+          on.has('logs') || on.has('metrics') ? code(underscored(name)) : '',
+          meaningOf(about, name),
+        );
+      }),
   ];
 }
+
+function placesOf(on: ReadonlySet<string>): string {
+  const isOnAll = kinds.every(kind => on.has(kind));
+  return [...(isOnAll ? ['all spans'] : []), ...[...on].filter(place => !isOnAll || !isOneOf(spanKinds, place))].join(
+    ', ',
+  );
+}
+const spanKinds = Object.fromEntries(kinds.map(kind => [kind, kind]));
 
 const stabilityOf = (name: string): string =>
   isOneOf(stable, name) ? 'stable' : isOneOf(development, name) ? 'development' : 'own';
@@ -427,10 +527,10 @@ function meaningOf(meanings: { readonly [name: string]: string }, name: string):
 
 const allMetrics: readonly MetricName[] = Object.values(metrics);
 
-/** Attributes of each metric, by its name. */
-function metricAttributes(): Map<string, { names: Set<string> }> {
-  const found = new Map<string, { names: Set<string> }>(allMetrics.map(({ name }) => [name, { names: new Set() }]));
+/** Everything that counts, counted once. */
+function allIncrements(): Increment[] {
   const events = eventTypes.map(type => eventOf(type, undefined, true));
+  events.push(eventOf('Context.Compaction', undefined, true, { phase: 'after' }));
   const finished = kinds.map(kind => spans[kind]);
   const lost = emptyLedger();
   lost.fragments.dropped.duplicate = 1;
@@ -439,30 +539,42 @@ function metricAttributes(): Map<string, { names: Set<string> }> {
   const response = { ...spans.chat, sum: undefined };
   const told = incrementsOf(events, [...finished, response], agent, () => true, { semconv: 'both' });
   const over: Increment = { metric: 'pipelineOverflow', attributes: { [ours.pipelineReason]: 'series' }, value: 1 };
-  for (const { metric, attributes } of [...told, over, ...lossesOf(lost, 'd')]) {
-    for (const name of Object.keys(attributes)) found.get(metrics[metric].name)?.names.add(name);
-  }
-  return found;
+  return [...told, over, ...lossesOf(lost, 'd')];
 }
 
 function metricTable(): string[] {
-  const attributes = metricAttributes();
+  const increments = allIncrements();
+  const attributesOf = ({ name }: MetricName): string[] => [
+    ...new Set(
+      increments.flatMap(({ metric, attributes }) => (metrics[metric].name === name ? Object.keys(attributes) : [])),
+    ),
+  ];
   return [
-    '| metric | type | unit | in Prometheus | attributes | is |',
+    '| metric | stability | type | unit | attributes | is |',
     '| --- | --- | --- | --- | --- | --- |',
     ...allMetrics.map(metric =>
       row(
         code(metric.name),
+        metric.name.startsWith('agent_hooks.') ? 'own' : 'development',
         metric.bounds ? 'histogram' : 'counter',
         code(metric.unit),
-        metric.bounds
-          ? ['bucket', 'sum', 'count'].map(part => code(`${prometheusName(metric)}_${part}`)).join(' ')
-          : code(prometheusName(metric)),
-        [...(attributes.get(metric.name)?.names ?? [])].map(code).join(' '),
+        attributesOf(metric).map(code).join(' '),
         metric.description.replace(/\.$/, ''),
       ),
     ),
   ];
+}
+
+function prometheusSeries(): string[] {
+  const increments = allIncrements();
+  return allMetrics.map(metric => {
+    const counted = increments.filter(each => metrics[each.metric].name === metric.name);
+    const [first] = counted.sort((a, b) => Object.keys(b.attributes).length - Object.keys(a.attributes).length);
+    if (first === undefined) throw new Error(`nothing counts ${metric.name}`);
+    const labels = Object.entries(first.attributes).map(([name, value]) => `${underscored(name)}="${value}"`);
+    const name = `${prometheusName(metric)}${metric.bounds ? '_count' : ''}`;
+    return `${name}${labels.length > 0 ? `{${labels.join(', ')}}` : ''} ${metric.bounds ? 1 : first.value}`;
+  });
 }
 
 /** Units in braces are annotations and leave no trace in the name; 1 leaves one in the names of gauges alone. */
