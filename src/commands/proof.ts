@@ -9,6 +9,7 @@ import { isAbsent } from '../agents/contract.ts';
 import { sessionKey } from '../drain/session.ts';
 import { startedAs } from '../setup/commands.ts';
 import { entriesOf, type Setup } from '../setup/setup.ts';
+import { isInPath } from '../setup/standing.ts';
 import { openStore } from '../store/store.ts';
 import { replay } from '../view/replay.ts';
 
@@ -23,6 +24,10 @@ export async function prove(setup: Setup, cwd: string, env: NodeJS.ProcessEnv, n
   const { agent, platform, folders, scope } = setup;
   const { settings } = agent;
   if (isAbsent(settings)) return { ok: false, why: settings.absent, next: '' };
+  if (scope === 'project' && !isInPath('otel-hooks', { env }, platform)) {
+    const why = 'otel-hooks is not in PATH, where a file that is shared looks for it';
+    return { ok: false, why, next: 'npm i -g otel-hooks' };
+  }
   const { event, payload } = settings.proof(versionSeven(nowMs), cwd, nowMs);
   const session = agent.session(payload, {}) ?? '';
   const entry = entriesOf(setup).find(each => each.event === event);
@@ -46,13 +51,7 @@ export async function prove(setup: Setup, cwd: string, env: NodeJS.ProcessEnv, n
     if (type !== undefined) return { ok: true, event, type, session, tookMs: Math.round(performance.now() - startMs) };
     await new Promise(resolve => setTimeout(resolve, LOOK_EVERY_MS));
   }
-  return scope === 'project'
-    ? {
-        ok: false,
-        why: 'nothing arrived',
-        next: 'see that otel-hooks is in the PATH of those who work here: npm i -g otel-hooks',
-      }
-    : { ok: false, why: 'nothing came to the journal', next: 'otel-hooks status' };
+  return { ok: false, why: 'nothing came to the journal', next: 'otel-hooks status' };
 }
 
 /** The type of the first event in a session's journal, once there is one. */

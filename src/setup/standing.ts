@@ -53,7 +53,7 @@ export function isInstalled({ settings }: Agent, places: Places, platform: strin
   return programs.some(name => isInPath(name, places, platform)) || folders(places).some(isFolder);
 }
 
-function isInPath(name: string, { env }: Places, platform: string): boolean {
+export function isInPath(name: string, { env }: Pick<Places, 'env'>, platform: string): boolean {
   const endings = platform === 'win32' ? ['.exe', '.cmd', '.ps1'] : [''];
   const folders = (env.PATH ?? '').split(delimiter).filter(folder => isAbsolute(folder));
   return folders.some(folder => endings.some(ending => isFile(join(folder, name + ending))));

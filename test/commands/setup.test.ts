@@ -91,6 +91,12 @@ describe('without a terminal', () => {
   });
 });
 
+it('a shared file is tried by PATH, as others will run it', async () => {
+  const ran = await run(['enable', '--tool', 'cursor', '--project', '--yes']);
+  expect([ran.code, ran.err]).toEqual([1, expect.stringContaining('otel-hooks is not in PATH')]);
+  expect(exists('.cursor/hooks.json')).toBe(true);
+});
+
 describe('at a terminal', () => {
   it('finds who is installed, shows the change, asks once and does it', async () => {
     for (const folder of ['.claude', '.cursor']) fs.mkdirSync(join(home, folder));
