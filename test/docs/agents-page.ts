@@ -65,9 +65,7 @@ function section(agent: Agent, hooks: Map<string, Set<string>>): string[] {
     '',
     `* Settings: ${isAbsent(agent.settings) ? agent.settings.absent : 'written by `enable`, given back by `disable`'}.`,
     `* Transcripts: ${isAbsent(agent.transcript) ? agent.transcript.absent : 'read'}.`,
-    ...(existsSync(join(root, 'docs', page))
-      ? [`* [Setting it up, and what is peculiar to it](${page}).`]
-      : []),
+    ...(existsSync(join(root, 'docs', page)) ? [`* [Setting it up, and what is peculiar to it](${page}).`] : []),
     '',
     row('what', 'known', 'how, or why not'),
     row('---', '---', '---'),
