@@ -1,6 +1,12 @@
 /** Every command: its words here, its code loaded when it is called. */
 import { exampleAgent } from '../agents/index.ts';
-import type { Command } from './command.ts';
+import type { Command, Flag } from './command.ts';
+
+const scopes = (what: string): Flag[] => [
+  { name: '--global', summary: `${what} for all projects of this user` },
+  { name: '--project', summary: `${what} for everyone who works in this folder` },
+  { name: '--local', summary: `${what} for this user in this folder` },
+];
 
 export const commands: Command[] = [
   {
@@ -37,9 +43,13 @@ export const commands: Command[] = [
   },
   {
     name: 'status',
-    summary: 'the books: what was received, where it is, what was lost and why',
-    usage: 'otel-hooks status [--json]',
-    flags: [],
+    summary: 'what is set up, and the books: what was received, where it is, what was lost and why',
+    usage: 'otel-hooks status [--tool AGENT] [--global|--project|--local] [--json]',
+    notes: ['The flags narrow the agents that are listed; the books are always those of all.'],
+    flags: [
+      { name: '--tool', value: 'AGENT', summary: `only this agent, such as ${exampleAgent.id}; several with commas` },
+      ...scopes('only what is registered'),
+    ],
     example: 'otel-hooks status --json',
     load: () => import('./status.ts'),
   },

@@ -9,7 +9,7 @@ import { agentNamed, agents } from '../agents/index.ts';
 import { replaceConfig } from '../config/files.ts';
 import { nearest } from '../lib/nearest.ts';
 import { applySetup, type Plan, planSetup, programAt, type Setup } from '../setup/setup.ts';
-import { isInstalled, type Standing, standingOf } from '../setup/standing.ts';
+import { type Found, foundStandings, isInstalled, type Standing, standingOf } from '../setup/standing.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
 import { distFolder, type Folders, foldersOf } from './place.ts';
 import { type Proof, prove } from './proof.ts';
@@ -24,17 +24,9 @@ interface Planned {
 }
 
 export async function setUp(action: Setup['action'], words: Words, io: Io): Promise<number> {
-  const scope = scopeOf(words);
+  const scope = scopeNamed(words) ?? 'global';
   const folders = foldersOf(words, io);
-  const common = {
-    scope,
-    action,
-    places: { home: io.home, project: io.cwd, env: io.env },
-    platform: io.platform,
-    program: programAt(distFolder(), process.execPath, io.env),
-    folders,
-    provider: flagText(words, '--provider'),
-  };
+  const common = { ...surroundingsOf(folders, io), scope, action, provider: flagText(words, '--provider') };
   const { chosen, isNamed } = agentsOf(action, words, io, common);
   const json = words.flags['--json'] !== undefined;
   const isDry = words.flags['--dry-run'] !== undefined;
@@ -115,10 +107,34 @@ function rowOf({ setup, plan, standing, proof }: Planned): object {
   };
 }
 
-function scopeOf(words: Words): Scope {
+/** What setting up any agent here has in common. */
+export const surroundingsOf = (
+  folders: Folders,
+  io: Io,
+): Pick<Setup, 'places' | 'platform' | 'program' | 'folders'> => ({
+  places: { home: io.home, project: io.cwd, env: io.env },
+  platform: io.platform,
+  program: programAt(distFolder(), process.execPath, io.env),
+  folders,
+});
+
+/** Where ours are registered, as far as `--tool` and a scope's flag ask for. */
+export function standingsNamed(words: Words, folders: Folders, io: Io): Found[] {
+  const scope = scopeNamed(words);
+  return foundStandings(agentsNamed(words), surroundingsOf(folders, io)).filter(
+    found => scope === undefined || found.scope === scope,
+  );
+}
+
+export function agentsNamed(words: Words): readonly Agent[] {
+  const named = flagText(words, '--tool');
+  return named === undefined || named === 'all' ? agents : named.split(',').map(agentOf);
+}
+
+function scopeNamed(words: Words): Scope | undefined {
   const given = (['global', 'project', 'local'] as const).filter(scope => words.flags[`--${scope}`]);
   if (given.length > 1) throw new UsageError(`one scope, not ${given.map(scope => `--${scope}`).join(' and ')}`);
-  return given[0] ?? 'global';
+  return given[0];
 }
 
 /** By name; else, for a person at a terminal, those that are installed, or those that ours are registered with. */

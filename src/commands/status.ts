@@ -1,10 +1,14 @@
 import { existsSync, statfsSync } from 'node:fs';
 import { agents } from '../agents/index.ts';
-import type { Destination } from '../config/destinations.ts';
+import { shownValue } from '../config/config.ts';
+import { addressKeys, type Destination, destinationsOf, type Provider } from '../config/destinations.ts';
+import type { LoadedConfig } from '../config/files.ts';
+import type { Key } from '../config/schema.ts';
 import type { NotedProblem } from '../deliver.ts';
 import { destinationsIn } from '../destinations.ts';
 import type { Problem } from '../problem.ts';
-import { SHIP_DOCUMENT, shipProblems } from '../ship/ship.ts';
+import type { Found } from '../setup/standing.ts';
+import { SHIP_DOCUMENT, shipProblems, takenIn } from '../ship/ship.ts';
 import type { Books } from '../store/books.ts';
 import { StateRefused } from '../store/folder.ts';
 import { LEFT_ALONE_DOCUMENT } from '../store/limits.ts';
@@ -13,17 +17,24 @@ import { openStore, type Store } from '../store/store.ts';
 import { imbalances, readStatusBooks, type StatusBooks } from '../view/books.ts';
 import type { Io, Words } from './command.ts';
 import { foldersOf } from './place.ts';
+import { standingsNamed } from './setup.ts';
 import { problemText, table } from './text.ts';
 
 export function run(words: Words, io: Io): number {
-  const { state, config } = foldersOf(words, io);
+  const folders = foldersOf(words, io);
+  const { state, config } = folders;
   const json = words.flags['--json'] !== undefined;
+  const found = standingsNamed(words, folders, io);
+  const set = { agents: found.map(rowOf), providers: providersIn(config) };
   if (!existsSync(state)) {
-    if (json) io.out(`${JSON.stringify({ v: 1, state, ...nothing, problems: config.problems }, null, 2)}\n`);
-    else
+    if (json) io.out(`${JSON.stringify({ v: 1, state, ...set, ...nothing, problems: config.problems }, null, 2)}\n`);
+    else {
+      io.out(setText(found, set.providers));
+      io.out(`\nNothing has been received yet: there is no ${state}.\n`);
       io.out(
-        `Nothing has been received yet: there is no ${state}.\n  next: otel-hooks enable --tool ${agents[0]?.id ?? ''} --global\n`,
+        `  next: ${found.length > 0 ? 'start a session of the agent' : `otel-hooks enable --tool ${agents[0]?.id ?? ''} --global`}\n`,
       );
+    }
     return 0;
   }
   let store: Store;
@@ -32,7 +43,7 @@ export function run(words: Words, io: Io): number {
   } catch (error) {
     if (!(error instanceof StateRefused)) throw error;
     const { problem } = error;
-    if (json) io.out(`${JSON.stringify({ v: 1, state, ...nothing, problems: [problem] }, null, 2)}\n`);
+    if (json) io.out(`${JSON.stringify({ v: 1, state, ...set, ...nothing, problems: [problem] }, null, 2)}\n`);
     else io.err(problemText(problem));
     return 1;
   }
@@ -42,13 +53,15 @@ export function run(words: Words, io: Io): number {
     const problems = problemsIn(store, destinations, config.problems, state, io.now());
     const unbalanced = imbalances(books);
     const delivering = isDelivering(state);
+    const last = lastsIn(store);
     if (json) {
       const { quarantine, counters } = store.books();
       io.out(
-        `${JSON.stringify({ v: 1, state, ...books, quarantine, counters, balanced: unbalanced.length === 0, delivering, problems }, null, 2)}\n`,
+        `${JSON.stringify({ v: 1, state, ...set, ...books, quarantine, counters, balanced: unbalanced.length === 0, delivering, ...last, problems }, null, 2)}\n`,
       );
     } else {
-      io.out(textOf(books, state, delivering));
+      io.out(`${setText(found, set.providers)}\n`);
+      io.out(textOf(books, state, delivering, last, io.now(), set.providers.length > 0));
       io.out(quarantineText(store.books()));
       io.out(limitsText(store.books()));
       for (const line of unbalanced) io.err(`otel-hooks: the books do not balance: ${line}\n`);
@@ -58,6 +71,87 @@ export function run(words: Words, io: Io): number {
   } finally {
     store.close();
   }
+}
+
+interface AgentRow {
+  agent: string;
+  scope: string;
+  files: string[];
+  /** How many of its events ours are registered for; absent where the file cannot be read surely. */
+  events?: number;
+  provider?: string | undefined;
+  stale?: readonly string[];
+  problem?: Problem;
+}
+
+function rowOf(found: Found): AgentRow {
+  const { agent, scope, files } = found;
+  const known = { agent: agent.id, scope, files };
+  if ('problem' in found) return { ...known, problem: found.problem };
+  const { events, provider, stale } = found.standing;
+  return { ...known, events: new Set(events).size, provider, stale };
+}
+
+interface ProviderRow {
+  provider: Provider;
+  endpoint: string;
+  signals: string[];
+  /** Where it is and what opens it, secrets masked. */
+  settings: { [K in Key]?: string };
+}
+
+function providersIn(config: LoadedConfig): ProviderRow[] {
+  return destinationsOf(config).destinations.map(({ provider, endpoint, signals }) => ({
+    provider,
+    endpoint,
+    signals: Object.keys(signals),
+    settings: Object.fromEntries(
+      addressKeys(provider)
+        .filter(key => config.values[key] !== undefined)
+        .map(key => [key, shownValue(key, config.values[key])]),
+    ),
+  }));
+}
+
+/** What is set up: the agents that call us, and where it goes. */
+function setText(found: readonly Found[], providers: readonly ProviderRow[]): string {
+  const rows = found.map(each => {
+    const { agent, scope, files } = each;
+    const how =
+      'problem' in each
+        ? 'cannot be read'
+        : `${new Set(each.standing.events).size} events${staleText(each.standing.stale)}`;
+    return [agent.title, scope, how, files.join(', ')];
+  });
+  const places = providers.map(({ provider, endpoint, settings }) => [
+    provider,
+    endpoint,
+    Object.entries(settings)
+      .filter(([, value]) => value !== endpoint)
+      .map(([key, value]) => `${key} ${value}`)
+      .join(', '),
+  ]);
+  return `${rows.length === 0 ? 'No agent calls otel-hooks here.\n' : table([['agent', 'scope', 'hooks', 'file'], ...rows])}${
+    places.length === 0 ? '' : `\n${table([['provider', 'endpoint', ''], ...places])}`
+  }`;
+}
+
+const staleText = (stale: readonly string[]): string => (stale.length === 0 ? '' : ' (stale: otel-hooks doctor --fix)');
+
+interface Lasts {
+  /** When each destination last took something, by its id. */
+  lastDelivery: Readonly<Record<string, string>>;
+  lastProblem?: { at: string; problem: Problem };
+}
+
+function lastsIn(store: Store): Lasts {
+  const times = Object.entries(takenIn(store.document(SHIP_DOCUMENT)));
+  const noted = Object.values((store.document('problems') ?? {}) as { [key: string]: NotedProblem });
+  const last = noted.sort((a, b) => a.lastMs - b.lastMs).at(-1);
+  return {
+    lastDelivery: Object.fromEntries(times.map(([id, atMs]) => [id, new Date(atMs).toISOString()])),
+    ...(last ? { lastProblem: { at: new Date(last.lastMs).toISOString(), problem: last.problem } } : {}),
+  };
 }
 
 const nothing: StatusBooks = {
@@ -101,7 +195,14 @@ function isDiskFull(folder: string): boolean {
   return bavail * bsize < LEAST_BYTES;
 }
 
-function textOf(books: StatusBooks, state: string, atWork: boolean): string {
+function textOf(
+  books: StatusBooks,
+  state: string,
+  atWork: boolean,
+  last: Lasts,
+  nowMs: number,
+  hasProvider: boolean,
+): string {
   const { fragments, transcripts, destinations } = books;
   const reasons = (counts: Readonly<Record<string, number>>): string => {
     const said = Object.entries(counts).map(([reason, count]) => `${count} ${reason}`);
@@ -120,6 +221,9 @@ function textOf(books: StatusBooks, state: string, atWork: boolean): string {
     `${table([
       ['state folder', state],
       ['delivery', atWork ? 'at work' : 'not running (a hook starts it)'],
+      ...(last.lastProblem
+        ? [['last problem', `${last.lastProblem.problem.code}, ${agoOf(last.lastProblem.at, nowMs)}`]]
+        : []),
     ])}`,
     table(rows),
     ...(transcripts.read === 0
@@ -131,12 +235,12 @@ function textOf(books: StatusBooks, state: string, atWork: boolean): string {
           ]),
         ]),
   ];
-  if (destinations.length === 0)
+  if (destinations.length === 0 && !hasProvider)
     lines.push('No destination: sessions are kept in the journal only.\n  next: otel-hooks config\n');
   for (const destination of destinations) {
     const kinds = (['spans', 'logs', 'metrics', 'events'] as const).filter(kind => destination[kind].produced > 0);
     lines.push(
-      `${destination.provider} ${destination.endpoint}\n${table([
+      `${destination.provider} ${destination.endpoint}${tookText(last.lastDelivery[destination.id], nowMs)}\n${table([
         ['', 'produced', 'accepted', 'waiting', 'rejected', 'dropped'],
         ...kinds.map(kind => {
           const { produced, accepted, waiting, rejected, dropped } = destination[kind];
@@ -146,6 +250,18 @@ function textOf(books: StatusBooks, state: string, atWork: boolean): string {
     );
   }
   return lines.join('\n');
+}
+
+const tookText = (at: string | undefined, nowMs: number): string =>
+  at === undefined ? '' : `, last took something ${agoOf(at, nowMs)}`;
+
+/** How long ago, as a person would say it. */
+function agoOf(at: string, nowMs: number): string {
+  const seconds = Math.round((nowMs - Date.parse(at)) / 1_000);
+  if (seconds < 0) return `at ${at}`;
+  if (seconds < 120) return `${seconds} s ago`;
+  if (seconds < 7_200) return `${Math.round(seconds / 60)} min ago`;
+  return seconds < 172_800 ? `${Math.round(seconds / 3_600)} h ago` : `${Math.round(seconds / 86_400)} days ago`;
 }
 
 /** What went because a place was full or because it was old; what went on its way out stands in the tables, by reason. */

@@ -137,6 +137,12 @@ function filesOf({ scope, places, platform }: Pick<Setup, 'scope' | 'places' | '
   return settings.files(scope, { ...places, platform }, read, namesIn);
 }
 
+/** Every file of an agent's scope that may hold entries of ours. */
+export function filesIn(setup: Pick<Setup, 'agent' | 'scope' | 'places' | 'platform'>): string[] {
+  const { settings } = setup.agent;
+  return isAbsent(settings) ? [] : filesOf(setup, settings).map(({ path }) => path);
+}
+
 /** Our entries of an agent in a scope, as they stand in its files now, each with its file. */
 export function entriesOf(setup: Pick<Setup, 'agent' | 'scope' | 'places' | 'platform'>): (Entry & { file: string })[] {
   const { settings } = setup.agent;

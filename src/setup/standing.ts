@@ -1,9 +1,9 @@
 /** How an agent stands: is it installed here, are ours registered, and are these still what this version would write? */
 import fs from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
-import { type Agent, isAbsent, type Places } from '../agents/contract.ts';
+import { type Agent, isAbsent, type Places, type Scope } from '../agents/contract.ts';
 import { providerOf } from '../agents/our-command.ts';
-import { entriesOf, type Plan, planSetup, type Setup, type SetupProblem } from './setup.ts';
+import { entriesOf, filesIn, type Plan, planSetup, type Setup, type SetupProblem } from './setup.ts';
 
 export interface Standing {
   /** The agent's events that ours are registered for, each as often as it is. */
@@ -35,6 +35,34 @@ export function standingOf(setup: Omit<Setup, 'action' | 'provider'>): Standing 
   if (new Set(entries.map(({ event, file }) => `${file}\0${event}`)).size < entries.length) stale.push('twice');
   return { events, stale, provider };
 }
+
+export type Found = { agent: Agent; scope: Scope; setup: Setup; files: string[] } & (
+  | { standing: Standing }
+  | { problem: SetupProblem }
+);
+
+/** Every agent and scope that has entries of ours, or a file that cannot be read surely. A file that two scopes share counts once. */
+export function foundStandings(agents: readonly Agent[], common: Omit<Setup, 'agent' | 'scope' | 'action'>): Found[] {
+  return agents.flatMap(agent => {
+    if (isAbsent(agent.settings)) return [];
+    const seen = new Set<string>();
+    return agent.settings.scopes.flatMap((scope): Found[] => {
+      const setup: Setup = { ...common, agent, scope, action: 'enable' };
+      const files = [...new Set(filesIn(setup))];
+      if (files.some(file => seen.has(file))) return [];
+      for (const file of files) seen.add(file);
+      const standing = standingOf(setup);
+      if (standing === undefined) return [];
+      return [{ agent, scope, setup, ...('events' in standing ? ours(setup, standing) : refused(files, standing)) }];
+    });
+  });
+}
+
+const ours = (setup: Setup, standing: Standing) => ({
+  files: [...new Set(entriesOf(setup).map(({ file }) => file))],
+  standing,
+});
+const refused = (files: string[], problem: SetupProblem) => ({ files, problem });
 
 function scriptsAreThere({ scripts }: Plan): boolean {
   return scripts.every(({ path, text }) => {

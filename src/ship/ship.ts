@@ -263,7 +263,14 @@ export function createShipper(parts: ShipperParts): Shipper {
       rejected: rejected === 0 ? {} : { [reason]: rejected },
       dropped: {},
       quarantine: verdict.kind === 'refused' ? [{ reason, label: signal, bytes }] : [],
-      documents: standingChange(standing, destination, signal, now, false, heir),
+      documents: standingChange(
+        standing,
+        destination,
+        signal,
+        now,
+        taken > 0 && notesTaken(standing, destination),
+        heir,
+      ),
       problems: found,
     });
     if (committed === 'lost') return startAnew(line);
@@ -338,6 +345,7 @@ export function createShipper(parts: ShipperParts): Shipper {
     }
     const standing = readStanding(store.document(SHIP_DOCUMENT));
     standing.metrics[destination.id] = clock();
+    if (refused === undefined) notesTaken(standing, destination);
     const committed = parts.commit({
       destination,
       signal,
@@ -352,6 +360,14 @@ export function createShipper(parts: ShipperParts): Shipper {
     });
     problems.push(...found);
     return committed === 'lost' ? lost : { taken: refused === undefined ? 1 : 0, isLost: false, isPaused: false };
+  }
+
+  /** False where it was noted just now. */
+  function notesTaken(standing: Standing, { id }: Destination): boolean {
+    const nowMs = clock();
+    if (Math.abs(nowMs - (standing.taken[id] ?? 0)) < TAKEN_EVERY_MS) return false;
+    standing.taken[id] = nowMs;
+    return true;
   }
 
   function wait(
@@ -565,7 +581,11 @@ interface Standing {
   pauses: { [destination: string]: { status: number; untilMs: number } };
   /** When metrics last left, by destination. */
   metrics: { [destination: string]: number };
+  /** When a destination last took something, to ten seconds: each body would renew this file otherwise. */
+  taken: { [destination: string]: number };
 }
+
+const TAKEN_EVERY_MS = 10_000;
 
 interface Lane {
   failures: number;
@@ -578,8 +598,8 @@ interface Lane {
 const laneKey = (destination: Destination, signal: Signal): string => `${destination.id}/${signal}`;
 
 function readStanding(document: unknown): Standing {
-  const { lanes, pauses, metrics } = fieldsOf(document);
-  const standing: Standing = { v: 1, lanes: {}, pauses: {}, metrics: {} };
+  const { lanes, pauses, metrics, taken } = fieldsOf(document);
+  const standing: Standing = { v: 1, lanes: {}, pauses: {}, metrics: {}, taken: {} };
   for (const [key, lane] of Object.entries(fieldsOf(lanes))) {
     if (!isFields(lane)) continue;
     standing.lanes[key] = {
@@ -594,6 +614,7 @@ function readStanding(document: unknown): Standing {
       standing.pauses[id] = { status: number(pause.status) ?? 0, untilMs: number(pause.untilMs) ?? 0 };
   }
   for (const [id, atMs] of Object.entries(fieldsOf(metrics))) if (typeof atMs === 'number') standing.metrics[id] = atMs;
+  for (const [id, atMs] of Object.entries(fieldsOf(taken))) if (typeof atMs === 'number') standing.taken[id] = atMs;
   return standing;
 }
 
@@ -681,6 +702,9 @@ export function withoutStanding(document: unknown, ids: readonly string[]): unkn
 const leftMs = (untilMs: number, nowMs: number): number => (untilMs - nowMs > LONGEST_WAIT_MS ? 0 : untilMs - nowMs);
 
 /** What the document `ship` says of destinations, for `status`. */
+/** When each destination last took something, by id. */
+export const takenIn = (document: unknown): Readonly<Record<string, number>> => readStanding(document).taken;
+
 export function shipProblems(document: unknown, destinations: readonly Destination[]): Problem[] {
   return problemsOf(readStanding(document), destinations);
 }

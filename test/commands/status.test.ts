@@ -1,0 +1,85 @@
+/** What `status` says of the set-up; its books are proven where things are delivered. */
+import fs from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { main } from '../../src/cli.ts';
+import type { Io } from '../../src/commands/command.ts';
+
+let home: string;
+beforeEach(() => {
+  home = fs.mkdtempSync(join(tmpdir(), 'otel-hooks-status-'));
+});
+afterEach(() => fs.rmSync(home, { recursive: true, force: true }));
+
+async function run(...words: string[]): Promise<{ code: number; out: string; err: string }> {
+  const ran = { code: -1, out: '', err: '' };
+  const io: Io = {
+    out: text => {
+      ran.out += text.replaceAll(home, '~');
+    },
+    err: text => {
+      ran.err += text.replaceAll(home, '~');
+    },
+    env: { PATH: '' },
+    cwd: join(home, 'project'),
+    home,
+    platform: 'linux',
+    color: false,
+    columns: 80,
+    unicode: true,
+    isTerminal: false,
+    ask: async () => '',
+    now: () => 1_790_000_000_000,
+  };
+  ran.code = await main(words, io);
+  return ran;
+}
+
+const write = (path: string, text: string): void => {
+  fs.mkdirSync(join(home, path, '..'), { recursive: true });
+  fs.writeFileSync(join(home, path), text);
+};
+
+it('lists agents with their scopes, and providers with their secrets masked', async () => {
+  write(
+    '.config/otel-hooks/config.json',
+    JSON.stringify({
+      provider: ['otlp', 'langfuse'],
+      otlp: { endpoint: 'http://user:word@127.0.0.1:4318', headers: 'authorization=Bearer abcdefghijkl' },
+      langfuse: { public_key: 'pk-lf-0123456789', secret_key: 'sk-lf-0123456789' },
+    }),
+  );
+  await run('enable', '--tool', 'claude,cursor', '--yes', '--no-proof');
+  await run('enable', '--tool', 'claude', '--project', '--yes', '--no-proof');
+  const { code, out } = await run('status');
+  expect(code).toBe(0);
+  expect(out).toMatch(/^Claude Code {2}global {3}\d+ events {2}~\/\.claude\/settings\.json$/m);
+  expect(out).toMatch(/^Claude Code {2}project {2}\d+ events {2}~\/project\/\.claude\/settings\.json$/m);
+  expect(out).toMatch(/^Cursor {7}global {3}\d+ events {2}~\/\.cursor\/hooks\.json$/m);
+  expect(out).toContain('otlp.headers authorization=***');
+  expect(out).toContain('langfuse.secret_key sk-l…6789');
+  expect(out).not.toMatch(/word|abcdefghijkl|0123456789,? *$/m);
+
+  const { agents, providers } = JSON.parse((await run('status', '--json')).out);
+  expect(agents.map(({ agent, scope, stale }: { [key: string]: unknown }) => [agent, scope, stale])).toEqual([
+    ['claude-code', 'global', []],
+    ['claude-code', 'project', []],
+    ['cursor', 'global', []],
+  ]);
+  expect(providers).toMatchObject([
+    { provider: 'otlp', endpoint: 'http://127.0.0.1:4318', signals: ['traces', 'metrics', 'logs'] },
+    { provider: 'langfuse', endpoint: 'https://cloud.langfuse.com', signals: ['traces'] },
+  ]);
+  const narrowed = JSON.parse((await run('status', '--json', '--tool', 'claude', '--project')).out);
+  expect(narrowed.agents).toMatchObject([{ agent: 'claude-code', scope: 'project' }]);
+});
+
+it('says what is stale and what cannot be read', async () => {
+  await run('enable', '--tool', 'claude', '--yes', '--no-proof');
+  fs.writeFileSync(join(home, '.local/share/otel-hooks/hook.sh'), '# of another version\n');
+  write('.cursor/hooks.json', '{ "version": 1, ');
+  const { out } = await run('status');
+  expect(out).toMatch(/^Claude Code .* events \(stale: otel-hooks doctor --fix\)/m);
+  expect(out).toMatch(/^Cursor .* cannot be read /m);
+});
