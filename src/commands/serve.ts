@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import type { Problem } from '../problem.ts';
 import { startDelivery } from '../serve/delivery.ts';
@@ -30,7 +31,7 @@ export async function run(words: Words, io: Io): Promise<number> {
   const kind = flagText(words, '--print-unit');
   if (kind !== undefined) {
     if (kind !== 'systemd' && kind !== 'launchd') throw new UsageError(`--print-unit takes systemd or launchd`);
-    io.out(units[kind]({ command: commandOf(words), home: io.home }));
+    io.out(units[kind]({ command: commandOf(words, io.cwd), home: io.home }));
     return 0;
   }
   try {
@@ -140,11 +141,13 @@ function readPem(file: string): Buffer {
 }
 
 /** The words that a service manager starts this very program with. */
-function commandOf(words: Words): string[] {
-  const passed = ['--listen', '--cert', '--key', '--client-ca', '--rate', '--state-dir', '--config'];
-  const flags = passed.flatMap(name => {
-    const value = flagText(words, name);
-    return value === undefined ? [] : [name, value];
-  });
+function commandOf(words: Words, cwd: string): string[] {
+  const given = (names: readonly string[], as: (value: string) => string): string[] =>
+    names.flatMap(name => {
+      const value = flagText(words, name);
+      return value === undefined ? [] : [name, as(value)];
+    });
+  const files = given(['--cert', '--key', '--client-ca', '--state-dir', '--config'], value => resolve(cwd, value));
+  const flags = [...given(['--listen', '--rate'], value => value), ...files];
   return [process.execPath, `${distFolder()}/otel-hooks.cjs`, 'serve', ...flags];
 }

@@ -1,0 +1,115 @@
+/** `otel-hooks serve` as a person types it, where it does not come to listening, and TLS where it does. */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { request } from 'node:https';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { main } from '../../src/cli.ts';
+import { agentHooks, stand } from './bridge.ts';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'otel-hooks-serve-command-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+async function serve(...words: string[]): Promise<{ code: number; out: string; err: string }> {
+  const said = { out: '', err: '' };
+  const code = await main(['serve', ...words], {
+    out: text => {
+      said.out += text;
+    },
+    err: text => {
+      said.err += text;
+    },
+    env: {},
+    cwd: folder,
+    home: folder,
+    platform: 'linux',
+    color: false,
+    columns: 100,
+    unicode: false,
+    isTerminal: false,
+    ask: async () => '',
+    now: Date.now,
+  });
+  return { code, ...said };
+}
+
+/** A certificate for a name, signed by itself. */
+function certified(name: string): { cert: Buffer; key: Buffer; files: string[] } {
+  const [cert, key] = [join(folder, `${name}.pem`), join(folder, `${name}.key`)];
+  const how = '-x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -addext';
+  const words = ['req', ...how.split(' '), `subjectAltName=DNS:${name}`, '-subj', `/CN=${name}`];
+  execFileSync('openssl', [...words, '-keyout', key, '-out', cert], { stdio: 'pipe' });
+  return { cert: readFileSync(cert), key: readFileSync(key), files: [cert, key] };
+}
+
+it('refuses to be open to other machines without TLS, and what is no certificate', async () => {
+  const open = await serve('--listen', '0.0.0.0:0');
+  expect([open.code, open.err]).toEqual([1, expect.stringContaining('0.0.0.0:0 can be reached from other machines')]);
+  const [cert = '', key = ''] = certified('hooks.example').files;
+  expect((await serve('--cert', join(folder, 'none.pem'), '--key', key)).err).toContain(
+    'none.pem cannot be used for TLS (ENOENT)',
+  );
+  expect((await serve('--cert', key, '--key', key)).err).toContain('cannot be used for TLS');
+  expect((await serve('--cert', cert, '--key', certified('other.example').files[1] ?? '')).err).toContain(
+    'cannot be used for TLS',
+  );
+  for (const wrong of [
+    ['--cert', cert],
+    ['--listen', 'nowhere'],
+    ['--listen', '1.2.3.4:70000'],
+    ['--rate', 'x'],
+    ['--print-unit', 'x'],
+  ])
+    expect((await serve(...wrong)).code).toBe(2);
+});
+
+it('makes another token on command, for its owner alone', async () => {
+  const file = join(folder, '.config', 'otel-hooks', 'token');
+  expect((await serve('--rotate-token')).code).toBe(0);
+  const first = readFileSync(file, 'utf8');
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect((await serve('--rotate-token', '--json')).out).toBe(`${JSON.stringify({ v: 1, token: file })}\n`);
+  expect(readFileSync(file, 'utf8')).not.toBe(first);
+});
+
+it('prints units that name absolute paths and survive odd ones', async () => {
+  const systemd = (await serve('--print-unit', 'systemd', '--cert', 'my "100%" $cert.pem', '--key', 'k.pem')).out;
+  expect(systemd).toMatch(/^ExecStart=\/\S+ \/\S+\/otel-hooks\.cjs serve --cert "/m);
+  expect(systemd).toContain(`"${folder}/my \\"100%%\\" $$cert.pem" --key ${folder}/k.pem\n`);
+  const launchd = (await serve('--print-unit', 'launchd', '--state-dir', '<&>')).out;
+  expect(launchd).toContain(`<string>${folder}/&lt;&amp;&gt;</string>`);
+});
+
+it('with TLS it is called by the names of its certificate, and may ask for one of the caller', async () => {
+  const own = certified('served.example');
+  const caller = certified('caller.example');
+  const at = await stand({ host: '0.0.0.0', tls: { cert: own.cert, key: own.key, clientCa: caller.cert } });
+  try {
+    const { port } = new URL(at.bridge.url);
+    const post = (host: string, as: { cert?: Buffer; key?: Buffer }): Promise<number> =>
+      new Promise(resolve => {
+        const asked = request(
+          {
+            ...{ hostname: '127.0.0.1', port, path: '/v1/events', method: 'POST', agent: false },
+            ...{ ca: own.cert, servername: 'served.example', cert: as.cert, key: as.key },
+            headers: { ...at.welcome, host },
+          },
+          answer => answer.resume().on('end', () => resolve(answer.statusCode ?? 0)),
+        );
+        asked.on('error', () => resolve(0));
+        asked.end(JSON.stringify(agentHooks(1)));
+      });
+    expect(await post('served.example', caller)).toBe(200);
+    expect(await post(`127.0.0.1:${port}`, caller)).toBe(200);
+    expect(await post('other.example', caller)).toBe(421);
+    expect(await post('served.example', {})).toBe(0);
+    expect(await post('served.example', own)).toBe(0);
+    expect(at.fragments()).toHaveLength(2);
+  } finally {
+    await at.leave();
+  }
+});
