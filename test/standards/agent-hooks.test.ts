@@ -101,8 +101,8 @@ describe('hostile texts', () => {
     ]);
   });
 
-  it('100 MB of events take seconds and no more findings than the limit', () => {
-    const text = `${line}\n`.repeat(Math.ceil((100 << 20) / (line.length + 1)));
+  it('16 MB of events give no more findings than the limit', () => {
+    const text = `${line}\n`.repeat(Math.ceil((16 << 20) / (line.length + 1)));
     const report = validateAgentHooks(text, 'x.jsonl');
     expect(report.findings).toHaveLength(1000);
     expect(report.warnings).toBe(report.events - 1);

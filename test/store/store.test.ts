@@ -455,11 +455,14 @@ describe('a round', () => {
     expect(store.journal('k1')).toBe('one\n');
   });
 
-  it('says that a store for reading writes nothing', () => {
+  it('says that a store for reading writes nothing, though it may look at what waits', () => {
     open();
     const reader = open({ access: 'read' });
-    expect(() => reader.take(all)).toThrow(TypeError);
+    const name = torn();
+    laterMs = 61_000;
+    expect(reader.take(all).rejects).toEqual([{ name, reason: 'torn' }]);
     expect(() => reader.commit({})).toThrow(TypeError);
+    expect([listed('inbox'), listed('quarantine')]).toEqual([[name], []]);
   });
 });
 

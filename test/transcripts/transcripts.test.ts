@@ -77,7 +77,7 @@ describe('hooks and a transcript', () => {
     house.hook(12, 'SessionEnd', { reason: 'other' });
     house.round();
     const sums = house.spans().flatMap(span => ('usage' in span ? [[span.kind, span.usage, span.complete]] : []));
-    const all = { calls: 2, input: 6_420, output: 47, cacheRead: 6_000, cacheWrite: 400 };
+    const all = { calls: 2, input: 6_420, output: 47, cacheRead: 6_000, cacheWrite: 400, pricedUsd: 0.00271 };
     expect(sums).toEqual([
       ['turn', all, true],
       ['session', all, true],
