@@ -458,9 +458,9 @@ function outputHash(output: unknown, hash: Hash): string | undefined {
 }
 
 /** It happened where and when the event did that it follows from; by whose id it is known, too. */
-function noteOf(state: SessionState, from: Event, { body, key, facts, risk }: Noted): Event | undefined {
+function noteOf(state: SessionState, from: Event, { body, key, facts, risk, from: former }: Noted): Event | undefined {
   const { call, tool, mcp, agent, turn, root, time = 'arrival' }: Partial<Facts> = factsOf(from) ?? {};
-  const id = eventId(state, from.session_id, body.event_type, `${from.event_id}:${key}`);
+  const id = eventId(state, from.session_id, body.event_type, `${former?.id ?? from.event_id}:${key}`);
   const seen = seenBy(state);
   if (seen.has(shortOf(id))) return undefined;
   remember(state, seen, shortOf(id));
@@ -469,7 +469,7 @@ function noteOf(state: SessionState, from: Event, { body, key, facts, risk }: No
     spec_version: SPEC_VERSION,
     event_id: id,
     event_type: body.event_type,
-    timestamp: from.timestamp,
+    timestamp: former?.timestamp ?? from.timestamp,
     source: from.source,
     session_id: from.session_id,
     parent_session_id: from.parent_session_id,

@@ -41,7 +41,7 @@ export interface Budget {
 export interface Watch {
   runs: Run[];
   /** Calls that run, and what they do. */
-  open: [call: string, like: string][];
+  open: [call: string, like: string, begun?: Begun][];
   circling: Circle[];
   spent: Spent;
   turn?: string | undefined;
@@ -52,13 +52,23 @@ export interface Watch {
   others?: string[] | undefined;
   window?: { limit: number; model?: string | undefined; atMs: number; isFresh: boolean } | undefined;
 }
+interface Begun {
+  ms: number;
+  id: string;
+  turn?: string | undefined;
+  /** It was told that it is tried again. */
+  isAgain?: true | undefined;
+}
+type End = 'ok' | 'failed' | 'denied';
 interface Run {
   like: string;
   /** How it ended last, and how often one after the other it ended so. */
   result?: string | undefined;
   times: number;
-  /** Ends without success, one after the other. */
+  /** Ends without success, one after the other, before those of `ends`. */
   failures: number;
+  /** How it ended lately, oldest first. */
+  ends?: [ms: number, how: End][] | undefined;
   firstMs: number;
   lastMs: number;
   tokens: number;
@@ -86,9 +96,12 @@ export interface Noted {
   key: string;
   facts?: Partial<Facts> | undefined;
   risk?: Risk | undefined;
+  /** The event that it follows from, where that is a former one. */
+  from?: { id: string; timestamp: string } | undefined;
 }
 
 const MOST_RUNS = 64;
+const MOST_ENDS = 4;
 const MOST_OPEN = 256;
 const MOST_CIRCLING = 16;
 const MOST_TURNS = 16;
@@ -180,16 +193,50 @@ function begun(at: At, name: string | undefined): Noted[] {
   const { memory, facts, event } = at;
   const like = likeOf(at, name);
   if (like === undefined || at.settings.loops === undefined) return [];
-  memory.open = [...memory.open, [facts.call ?? event.event_id, like] as [string, string]].slice(-MOST_OPEN);
-  return again(at, like, name);
+  // One beside it may have failed before, and its end be told after: its end decides.
+  const isBeside = memory.open.some(([, other, begun]) => other === like && begun?.turn === facts.turn);
+  const noted = isBeside ? [] : again(at, like, name, at.atMs);
+  const begun = { ms: at.atMs, id: event.event_id, turn: facts.turn, isAgain: noted.length > 0 || undefined };
+  memory.open = [...memory.open, [facts.call ?? event.event_id, like, begun] as Watch['open'][number]].slice(
+    -MOST_OPEN,
+  );
+  return noted;
 }
 
-function again(at: At, like: string, name: string | undefined): Noted[] {
+/** Did it not succeed when it ended last before that time? */
+function again(at: At, like: string, name: string | undefined, beganMs: number): Noted[] {
   const run = runOf(at, like);
-  if (run === undefined || run.failures === 0) return [];
-  const reason = run.result === DENIED ? 'denied' : 'failed';
-  const data = { attempt: run.failures + 1, action_name: name, reason };
+  const ends = run?.ends?.filter(([ms]) => ms < beganMs) ?? [];
+  const last = ends.at(-1)?.[1];
+  if (run === undefined || last === undefined || last === 'ok') return [];
+  const success = ends.findLastIndex(([, how]) => how === 'ok');
+  const failures = ends.length - 1 - success + (success < 0 ? run.failures : 0);
+  const data = { attempt: failures + 1, action_name: name, reason: last };
   return [{ body: { event_type: 'Retry.Triggered', data }, key: 'again' }];
+}
+
+/** Hooks of calls that run at once overtake each other: what this end makes another try may have been told before it. */
+function overtaken(at: At, like: string, name: string | undefined): Noted[] {
+  return at.memory.open.flatMap(([call, other, begun]) =>
+    other === like ? againLate(at, call, like, name, begun) : [],
+  );
+}
+
+function againLate(at: At, call: string, like: string, name: string | undefined, begun: Begun | undefined): Noted[] {
+  if (begun === undefined || begun.isAgain) return [];
+  const { id, ms, turn } = begun;
+  const noted = again(at, like, name, ms);
+  if (noted.length > 0) begun.isAgain = true;
+  const from = { id, timestamp: new Date(ms).toISOString() };
+  return noted.map(each => ({ ...each, from, facts: { call, turn } }));
+}
+
+/** Notes an end in its place in time, whenever it is told. */
+function noteEnd(run: Run, atMs: number, how: End): void {
+  const ends = [...(run.ends ?? []), [atMs, how] as [number, End]].sort(([a], [b]) => a - b);
+  const oldest = ends.length > MOST_ENDS ? ends.shift() : undefined;
+  if (oldest !== undefined) run.failures = oldest[1] === 'ok' ? 0 : run.failures + 1;
+  run.ends = ends;
 }
 
 const DENIED = 'denied';
@@ -199,11 +246,12 @@ function ended(at: At, { action, decision }: DataOf<'Action.After'>): Noted[] {
   const { loops } = at.settings;
   if (loops === undefined) return [];
   const call = facts.call ?? event.event_id;
-  const opened = memory.open.find(([known]) => known === call)?.[1];
+  const [, opened, begun] = memory.open.find(([known]) => known === call) ?? [];
   memory.open = memory.open.filter(([known]) => known !== call);
   const like = opened ?? likeOf(at, action.name);
   if (like === undefined) return [];
-  const noted = opened === undefined ? again(at, like, action.name) : [];
+  const noted =
+    opened === undefined ? again(at, like, action.name, atMs) : againLate(at, call, like, action.name, begun);
   const isDenied = decision?.outcome === 'deny';
   const isKnown = runOf(at, like) !== undefined;
   if (facts.interrupted || (isDenied && isKnown && circleOf(at) !== undefined)) return [...noted, ...aborted(at)];
@@ -212,10 +260,11 @@ function ended(at: At, { action, decision }: DataOf<'Action.After'>): Noted[] {
   const result = resultOf(at, action.result, isDenied);
   const isUnchanged = result !== undefined && runOf(at, like)?.result === result;
   const run = runFor(at, like);
-  run.failures = isFailing ? run.failures + 1 : 0;
+  noteEnd(run, atMs, isDenied ? DENIED : isFailing ? 'failed' : 'ok');
+  noted.push(...overtaken(at, like, action.name));
   if (isUnchanged) run.times += 1;
   else Object.assign(run, { result, times: 1, firstMs: atMs, tokens: memory.spent.tokens, isTold: undefined });
-  run.lastMs = atMs;
+  run.lastMs = Math.max(run.lastMs, atMs);
   const circle = circleOf(at);
   // Something new was done, or the same with another result: that is no circle.
   if (!isUnchanged) memory.circling = memory.circling.filter(each => each !== circle);

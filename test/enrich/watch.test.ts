@@ -73,6 +73,40 @@ test('what failed and is done again is tried again; what succeeded and is done a
   ]);
 });
 
+/** Every order of the steps of two calls that keeps each call's own. */
+const mixed = ([one, ...ones]: Step[], [two, ...twos]: Step[]): Step[][] =>
+  one === undefined || two === undefined
+    ? [[one, ...ones, two, ...twos].flatMap(step => step ?? [])]
+    : [
+        ...mixed(ones, [two, ...twos]).map(rest => [one, ...rest]),
+        ...mixed([one, ...ones], twos).map(rest => [two, ...rest]),
+      ];
+
+test.each([
+  [0, 0],
+  [0, 30],
+  [0, 500],
+  [500, 0],
+])('of two equal calls at once the same is told, however their hooks overtake each other (%i, %i ms)', (one, two) => {
+  const at = (ms: number, steps: Step[]): Step[] =>
+    steps.map((step, i) => ({ ...step, atS: 10 + (ms + i * 40) / 1_000 }));
+  const before = call('test', 'failed', 'a').map((step, i) => ({ ...step, atS: i }));
+  const after = call('test', 'ok').map((step, i) => ({ ...step, atS: 20 + i }));
+  const [former, latter] = [at(one, call('test', 'failed', 'b')), at(two, call('test', 'failed', 'b'))];
+  const isApart = Math.abs(two - one) > 40;
+  const [sooner, later] = one < two ? [former, latter] : [latter, former];
+  const orders = mixed(former, latter).filter(
+    order => !isApart || [0, 1].every(i => order.indexOf(sooner[i] as Step) < order.indexOf(later[i] as Step)),
+  );
+  const tellings = orders.map(order =>
+    told([...before, ...order, ...after])
+      .map(line => line.replace(/^\d+ /, ''))
+      .sort(),
+  );
+  expect(orders).toHaveLength(isApart ? 2 : 6);
+  expect(new Set(tellings.map(lines => lines.join('\n'))).size).toBe(1);
+});
+
 test('what was refused and is done again is tried again', () => {
   expect(told([...call('push', 'denied'), ...call('push', 'denied')])).toEqual([
     '2 Retry.Triggered {"attempt":2,"action_name":"shell","reason":"denied"}',
