@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { recalled } from '../round.ts';
 import { openStore } from '../store/store.ts';
 import { nodesOf, type Replay, replay } from '../view/replay.ts';
 import { drawTree, duration } from '../view/tree.ts';
@@ -31,7 +32,7 @@ function sessionsIn(state: string, wanted: string | undefined): Replay[] {
   try {
     return store
       .journals()
-      .flatMap(key => replay(store.journal(key) ?? '') ?? [])
+      .flatMap(key => replay(store.journal(key) ?? '', recalled(store, key)?.pinned.shape) ?? [])
       .filter(({ session }) => wanted === undefined || session.startsWith(wanted))
       .sort((a, b) => lastOf(b) - lastOf(a));
   } finally {
