@@ -358,7 +358,7 @@ export interface NotedProblem {
 const MOST_PROBLEMS = 64;
 
 /** Problems of sessions' configurations are kept for `status`, each once, the oldest going first. */
-function noted(store: Store, problems: readonly Problem[], nowMs: number): { name: string; value: unknown }[] {
+export function noted(store: Store, problems: readonly Problem[], nowMs: number): { name: string; value: unknown }[] {
   if (problems.length === 0) return [];
   const known = new Map(Object.entries((store.document('problems') ?? {}) as { [key: string]: NotedProblem }));
   for (const problem of problems) {

@@ -37,7 +37,7 @@ import {
 } from './round.ts';
 import { increase } from './store/ledger.ts';
 import type { Round, Store } from './store/store.ts';
-import type { Eyes } from './transcripts/eyes.ts';
+import { type Eyes, plainName, whyUnread } from './transcripts/eyes.ts';
 import { rowsFrom } from './transcripts/lines.ts';
 import { impatient, ownersIn, readerOf, type TranscriptBooks } from './transcripts/session.ts';
 
@@ -62,11 +62,39 @@ export interface Search {
   sinceMs: number;
 }
 
-/** Sessions, the oldest first, each once; and the paths in which there was none. */
-export function findSessions(search: Search): { found: Found[]; without: string[] } {
+/** Transcripts that are known as such and not read. */
+export interface PassedOver {
+  /** Where the form says whose it is. */
+  agent: string | undefined;
+  why: string;
+  files: number;
+  /** One of them. */
+  path: string;
+}
+
+/** Sessions, the oldest first, each once; the paths in which there was none; and what was known and not read. */
+export function findSessions(search: Search): { found: Found[]; without: string[]; passed: PassedOver[] } {
   const { agents, paths, places, eyes, sinceMs } = search;
   const found = new Map<string, Found>();
   const without: string[] = [];
+  const passed = new Map<string, PassedOver>();
+  const pass = (agent: string | undefined, why: string, path: string): void => {
+    const known = passed.get(`${agent} ${why}`);
+    passed.set(`${agent} ${why}`, { agent, why, path: known?.path ?? path, files: (known?.files ?? 0) + 1 });
+  };
+  /** Is it known why it is not read? */
+  const isPassed = (path: string, among: readonly Agent[]): boolean => {
+    const packed = eyes.unread.get(path);
+    if (packed !== undefined) pass(among.length === 1 ? among[0]?.id : undefined, whyUnread[packed], `${path}.zst`);
+    else
+      for (const { id, transcript } of among) {
+        const form = isAbsent(transcript) ? undefined : transcript.unread?.find(each => each.fits(path));
+        if (form === undefined) continue;
+        pass(id, form.why, path);
+        return true;
+      }
+    return packed !== undefined;
+  };
   const add = (agent: Agent, file: TranscriptFile): boolean => {
     const sessions = sessionsIn(agent, file, eyes, places);
     for (const each of sessions) {
@@ -77,18 +105,20 @@ export function findSessions(search: Search): { found: Found[]; without: string[
     return sessions.length > 0;
   };
   for (const path of paths) {
-    const files = filesBelow(path, eyes);
-    const isAny = files.map(each => agents.some(agent => add(agent, { path: each }))).some(Boolean);
-    if (!isAny) without.push(path);
+    const files = filesBelow(plainName(path), eyes);
+    const isAny = files.map(each => agents.some(agent => add(agent, { path: each })) || isPassed(each, agents));
+    if (!isAny.some(Boolean)) without.push(path);
   }
   if (paths.length === 0) {
     for (const agent of agents) {
       if (isAbsent(agent.transcript)) continue;
-      for (const file of agent.transcript.installed(places, eyes)) add(agent, file);
+      const { installed, unread = [] } = agent.transcript;
+      for (const file of installed(places, eyes)) if (!add(agent, file)) isPassed(file.path, [agent]);
+      for (const { why, installed: lie } of unread) for (const path of lie(places, eyes)) pass(agent.id, why, path);
     }
   }
   const all = [...found.values()].filter(each => each.atMs >= sinceMs).sort((a, b) => a.atMs - b.atMs);
-  return { found: all, without };
+  return { found: all, without, passed: [...passed.values()] };
 }
 
 const START_BYTES = 512 * 1024;
@@ -148,7 +178,7 @@ function filesBelow(path: string, eyes: Eyes): string[] {
   const walk = (at: string, depth: number): void => {
     if (files.length >= MOST_FILES) return;
     if (!isFolder(at)) {
-      if (eyes.stat(at) !== undefined) files.push(at);
+      if (eyes.stat(at) !== undefined || eyes.unread.has(at)) files.push(at);
     } else if (depth < DEEPEST_FOLDER) {
       for (const name of eyes.names(at)) walk(join(at, name), depth + 1);
     }

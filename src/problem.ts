@@ -31,6 +31,8 @@ export type Problem =
   | StateProblem
   | { code: 'hook-failed'; folder: string; why: string; lastMs: number }
   | { code: 'fragments-newer'; folder: string; fragments: number }
+  /** Without a file: none can be, with this Node. */
+  | { code: 'transcripts-packed'; file?: string | undefined; why: string }
   | { code: 'serve-address'; address: string; why: string }
   | { code: 'serve-open'; address: string }
   | { code: 'serve-tls'; file: string; why: string }
@@ -181,6 +183,10 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   'fragments-newer': ({ folder, fragments }) => ({
     what: `${fragments} hooks in ${folder}/inbox were written by a later otel-hooks; they are left alone.`,
     next: 'update otel-hooks, or run the newer one: `otel-hooks deliver`.',
+  }),
+  'transcripts-packed': ({ file, why }) => ({
+    what: `${file === undefined ? 'packed transcripts (.jsonl.zst)' : `${file}.zst`} cannot be read (${why}); nothing in ${file === undefined ? 'them' : 'it'} is told.`,
+    next: `unpack ${file === undefined ? 'them' : 'it'} beside, zstd -d ${file === undefined ? 'FILE' : `${file}.zst`}, then \`otel-hooks import\` with its folder.`,
   }),
   'serve-address': ({ address, why }) => ({
     what: `nothing can be received at ${address} (${why}).`,

@@ -33,7 +33,7 @@ import {
   noMetrics,
 } from './telemetry/metrics.ts';
 import type { SpanContextFacts } from './telemetry/spans.ts';
-import type { Eyes } from './transcripts/eyes.ts';
+import { type Eyes, unreadProblems } from './transcripts/eyes.ts';
 import {
   ownersIn,
   patient,
@@ -199,7 +199,7 @@ export function roundOf(
   const all = [...gains.values()];
   const { bodies, tallies } = leaving(store, all, documents, world.nowMs);
   return {
-    problems,
+    problems: [...problems, ...(world.eyes ? unreadProblems(world.eyes) : [])],
     journaled,
     waiting: all.flatMap(({ state }) => (awaited(state.fold).length > 0 || more.has(state.key) ? [state.key] : [])),
     looked: all.map(({ state }) => state.key),

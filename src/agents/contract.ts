@@ -173,8 +173,8 @@ export interface Transcript {
   readonly read: Reader;
   /** Files of another form, as other versions keep them; known by their names. */
   readonly others?: readonly { readonly fits: (path: string) => boolean; readonly read: Reader }[];
-  /** Where the agent keeps sessions in forms that are known and not read: import counts them, and says why. */
-  unread?(places: Places, look: Look): UnreadFile[];
+  /** Forms in which it keeps sessions too, and which are not read: an import counts them and says why. */
+  readonly unread?: readonly UnreadForm[];
 }
 
 export type Reader = LineReader | DocumentReader;
@@ -182,9 +182,10 @@ export type Reader = LineReader | DocumentReader;
 export const readerFor = ({ read, others = [] }: Transcript, path: string): Reader =>
   others.find(other => other.fits(path))?.read ?? read;
 
-export interface UnreadFile {
-  readonly path: string;
+export interface UnreadForm {
   readonly why: string;
+  readonly fits: (path: string) => boolean;
+  installed(places: Places, look: Look): readonly string[];
 }
 
 export interface ToldFiles {

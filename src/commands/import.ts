@@ -3,15 +3,15 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isAbsent } from '../agents/contract.ts';
 import { agentNamed, agents } from '../agents/index.ts';
-import { deliver } from '../deliver.ts';
-import { emptyStore, type Found, findSessions, type ImportRound, importRound } from '../import.ts';
+import { deliver, noted } from '../deliver.ts';
+import { emptyStore, type Found, findSessions, type ImportRound, importRound, type PassedOver } from '../import.ts';
 import { keepOf } from '../keep.ts';
 import { durationMs } from '../lib/duration.ts';
 import { VERSION } from '../lib/version.ts';
 import type { Problem } from '../problem.ts';
 import { takeLock } from '../store/lock.ts';
 import { openStore, type Store } from '../store/store.ts';
-import { diskEyes, type Eyes } from '../transcripts/eyes.ts';
+import { diskEyes, type Eyes, unreadProblems } from '../transcripts/eyes.ts';
 import { waitingIn } from '../view/books.ts';
 import { flagText, type Io, interruptible, sinceOf, UsageError, type Words } from './command.ts';
 import { foldersOf } from './place.ts';
@@ -42,14 +42,19 @@ export async function run(words: Words, io: Io): Promise<number> {
   const metrics = words.flags['--metrics'] !== undefined;
   const waitMs = waitOf(words);
   const eyes = diskEyes();
-  const { found, without } = findSessions({ ...whichOf(words, io), eyes, places: placesOf(io) });
+  const { found, without, passed } = findSessions({ ...whichOf(words, io), eyes, places: placesOf(io) });
   const { state, config } = foldersOf(words, io);
   for (const path of without)
     io.err(`otel-hooks: ${path} holds no transcript that an agent here knows; it was left out.\n`);
-  if (!json) io.out(announcement(found, isDry, metrics));
-  if (found.length === 0) {
-    if (json) io.out(`${JSON.stringify({ v: 1, dry_run: isDry, sessions: [], interrupted: false }, null, 2)}\n`);
-    return without.length > 0 ? 1 : 0;
+  if (!json) io.out(announcement(found, isDry, metrics) + passedText(passed));
+  const unread = unreadProblems(eyes);
+  // A path that was named was meant to be read.
+  const isLess = without.length > 0 || (words.rest.length > 0 && passed.length > 0);
+  const more = { dry_run: isDry, passed_over: passed };
+  if (found.length === 0 && (isDry || unread.length === 0)) {
+    if (json) io.out(`${JSON.stringify({ v: 1, ...more, sessions: [], interrupted: false }, null, 2)}\n`);
+    for (const problem of unread) io.err(problemText(problem));
+    return isLess ? 1 : 0;
   }
   const surroundings = { ...io, ownVariables: true, configFile: flagText(words, '--config') };
   const delivery = {
@@ -63,12 +68,13 @@ export async function run(words: Words, io: Io): Promise<number> {
   };
   const progress = progressOf(io, json, found);
   const which = { metrics, logsSinceMs: io.now() - LOGS_MS };
-  const work = { io, surroundings, eyes, found, progress, which };
+  const work = { io, surroundings, eyes, found, unread, progress, which };
   if (isDry) {
     const done = dryRun(work, state);
     progress.end();
-    io.out(json ? jsonOf(done, { dry_run: true }) : linesOf(done));
-    return without.length > 0 ? 1 : 0;
+    io.out(json ? jsonOf(done, more) : linesOf(done));
+    for (const problem of unread) io.err(problemText(problem));
+    return isLess ? 1 : 0;
   }
   // What hooks told of these sessions comes first: then the transcripts add only what nobody told.
   await deliver({ ...delivery, waitMs: 1_000 });
@@ -92,7 +98,7 @@ export async function run(words: Words, io: Io): Promise<number> {
   }
   const delivered = await deliver({ ...delivery, waitMs: done.isInterrupted ? 1_000 : waitMs });
   const waiting = delivered.books === undefined ? 0 : waitingIn(delivered.books);
-  if (json) io.out(jsonOf(done, { dry_run: false, sent: delivered.sent, waiting }));
+  if (json) io.out(jsonOf(done, { ...more, sent: delivered.sent, waiting }));
   else
     io.out(
       linesOf(done) +
@@ -101,10 +107,10 @@ export async function run(words: Words, io: Io): Promise<number> {
           ['waiting', String(waiting)],
         ]),
     );
-  for (const problem of [...done.problems, ...delivered.problems]) io.err(problemText(problem));
+  for (const problem of [...unread, ...done.problems, ...delivered.problems]) io.err(problemText(problem));
   if (done.isInterrupted)
     io.err('otel-hooks: stopped; what was read is kept.\n  next: the same command goes on from here\n');
-  return done.isInterrupted || waiting > 0 || without.length > 0 ? 1 : 0;
+  return done.isInterrupted || waiting > 0 || isLess ? 1 : 0;
 }
 
 interface Work {
@@ -118,6 +124,8 @@ interface Work {
   };
   eyes: Eyes;
   found: readonly Found[];
+  /** What status is to say of files that could not be read. */
+  unread: readonly Problem[];
   progress: { add(bytes: number, sessions: number): void; end(): void };
   which: { metrics: boolean; logsSinceMs: number };
 }
@@ -134,8 +142,12 @@ interface Done {
 async function committed(work: Work, store: Store, isAsked: () => boolean): Promise<Done> {
   const done = nothing();
   const installation = (store.document('installation') ?? made()) as { id: string; key: string };
-  const documents = store.document('installation') ? [] : [{ name: 'installation', value: installation }];
+  const documents = [
+    ...(store.document('installation') ? [] : [{ name: 'installation', value: installation }]),
+    ...noted(store, work.unread, work.io.now()),
+  ];
   let left = work.found;
+  if (left.length === 0) store.commit({ epoch: store.epoch, documents });
   while (left.length > 0) {
     if (isAsked()) return { ...done, isInterrupted: true };
     const told = importRound(store, left, worldOf(work, installation), ROUND_BYTES, work.which);
@@ -278,6 +290,14 @@ function announcement(found: readonly Found[], isDry: boolean, metrics: boolean)
     isDry ? 'A dry run: nothing is kept, nothing leaves.\n' : '',
   ].join('\n');
 }
+
+const passedText = (passed: readonly PassedOver[]): string =>
+  passed
+    .map(
+      ({ agent, why, files, path }) =>
+        `Passed over: ${files === 1 ? path : `${files} files such as ${path}`} (${agent === undefined ? '' : `${agent}: `}${why}).\n`,
+    )
+    .join('');
 
 const sizeText = (bytes: number): string =>
   bytes < 1024 * 1024 ? `${Math.ceil(bytes / 1024)} KB` : `${(bytes / 1024 / 1024).toFixed(1)} MB`;

@@ -4,9 +4,14 @@
  */
 import { closeSync, constants, fstatSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
+import zlib from 'node:zlib';
 import type { Look } from '../agents/contract.ts';
+import type { Problem } from '../problem.ts';
 
+/** A file of rows that was packed (`.jsonl.zst`) is there under the name that it had before. */
 export interface Eyes extends Look {
+  /** Packed files that were asked for and cannot be read, by the name they had. */
+  readonly unread: ReadonlyMap<string, Unread>;
   stat(path: string): FileStat | undefined;
   isFolder(path: string): boolean;
   /** Fewer bytes where the file ends; none where it is gone. */
@@ -18,18 +23,79 @@ export interface FileStat {
   writtenMs: number;
 }
 
+export type Unread = 'old-node' | 'too-large' | 'damaged';
+
+export const whyUnread: Readonly<Record<Unread, string>> = {
+  'old-node': `packed with zstd, which Node unpacks since 22.15; this is ${process.versions.node}`,
+  'too-large': 'packed, and above 64 MB when it is unpacked',
+  damaged: 'packed, and damaged',
+};
+
+/** Each file is one, but where no file can be read it is one for all. */
+export const unreadProblems = ({ unread }: Pick<Eyes, 'unread'>): Problem[] => {
+  const problems = [...unread].map(
+    ([file, why]): Problem => ({
+      code: 'transcripts-packed',
+      file: why === 'old-node' ? undefined : file,
+      why: whyUnread[why],
+    }),
+  );
+  return [...new Map(problems.map(problem => [JSON.stringify(problem), problem])).values()];
+};
+
 const MOST_NAMES = 10_000;
 const HEAD_BYTES = 4_096;
 const MOST_HEADS = 4_096;
+/** Unpacked; it is held in memory as a whole. */
+const LARGEST_UNPACKED = 64 * 1024 * 1024;
 
-export function diskEyes(): Eyes {
+/** The name before a file of rows was packed. */
+export const plainName = (path: string): string => path.replace(/(?<=\.jsonl)\.zst$/, '');
+
+type Unpack = (packed: Buffer, options: { maxOutputLength: number }) => Buffer;
+const { zstdDecompressSync = null } = zlib as { zstdDecompressSync?: Unpack };
+
+/** `unpack`: null where this Node has none; it came with 22.15. */
+export function diskEyes(unpack: Unpack | null = zstdDecompressSync): Eyes {
   /** Beginnings do not change, and are asked for again with each reading. */
   const heads = new Map<string, string>();
+  const unread = new Map<string, Unread>();
+  /** The last one that was unpacked: of a file the size, the beginning and the rows are asked for one after the other. */
+  let last: { version: string; writtenMs: number; bytes: Buffer } | undefined;
+
+  function unpacked(path: string): { writtenMs: number; bytes: Buffer } | undefined {
+    if (!path.endsWith('.jsonl') || unread.get(path) === 'old-node') return undefined;
+    const packed = `${path}.zst`;
+    const stat = withFile(packed, statOf);
+    if (stat === undefined) return undefined;
+    const version = `${path}:${stat.sizeBytes}:${stat.writtenMs}`;
+    if (last?.version === version) return last;
+    if (unpack === null) {
+      unread.set(path, 'old-node');
+      return undefined;
+    }
+    try {
+      const bytes = withFile(packed, file => readAll(file, 0, Math.min(stat.sizeBytes, LARGEST_UNPACKED)));
+      if (bytes === undefined) return undefined;
+      last = { version, writtenMs: stat.writtenMs, bytes: unpack(bytes, { maxOutputLength: LARGEST_UNPACKED }) };
+      unread.delete(path);
+      return last;
+    } catch (error) {
+      const isLarge = error instanceof Error && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE';
+      unread.set(path, isLarge ? 'too-large' : 'damaged');
+      return undefined;
+    }
+  }
+
+  const read = (path: string, at: number, length: number): Buffer | undefined =>
+    withFile(path, file => readAll(file, at, length)) ?? unpacked(path)?.bytes.subarray(at, at + length);
+
   return {
+    unread,
     names(folder) {
       if (!isAbsolute(folder)) return [];
       try {
-        return readdirSync(folder).sort().slice(0, MOST_NAMES);
+        return [...new Set(readdirSync(folder).map(plainName))].sort().slice(0, MOST_NAMES);
       } catch {
         // No folder, or none for us: there is nothing in it that could be read.
         return [];
@@ -38,16 +104,17 @@ export function diskEyes(): Eyes {
     head(path) {
       const known = heads.get(path);
       if (known !== undefined) return known;
-      const head = withFile(path, file => readAll(file, 0, HEAD_BYTES).toString('utf8')) ?? '';
+      const head = read(path, 0, HEAD_BYTES)?.toString('utf8') ?? '';
       if (heads.size >= MOST_HEADS) heads.clear();
       if (head.includes('\n') || head.length >= HEAD_BYTES) heads.set(path, head);
       return head;
     },
-    stat: path =>
-      withFile(path, file => {
-        const { size, mtimeMs } = fstatSync(file);
-        return { sizeBytes: size, writtenMs: mtimeMs };
-      }),
+    stat(path) {
+      const stat = withFile(path, statOf);
+      if (stat !== undefined) return stat;
+      const whole = unpacked(path);
+      return whole && { sizeBytes: whole.bytes.length, writtenMs: whole.writtenMs };
+    },
     isFolder(path) {
       try {
         return isAbsolute(path) && statSync(path).isDirectory();
@@ -56,8 +123,13 @@ export function diskEyes(): Eyes {
         return false;
       }
     },
-    read: (path, at, length) => withFile(path, file => readAll(file, at, length)) ?? Buffer.alloc(0),
+    read: (path, at, length) => read(path, at, length) ?? Buffer.alloc(0),
   };
+}
+
+function statOf(file: number): FileStat {
+  const { size, mtimeMs } = fstatSync(file);
+  return { sizeBytes: size, writtenMs: mtimeMs };
 }
 
 function withFile<T>(path: string, use: (file: number) => T): T | undefined {

@@ -48,6 +48,14 @@ export const transcript: Transcript = {
     return [{ session, cwd: word(fieldsOf(data.context).cwd) }];
   },
   read: { format: 'lines', row: readRow },
+  unread: [
+    {
+      why: 'the database of usage: its rows have no id that the messages of the event log have, too',
+      fits: path => /[\\/]session-store\.db$/.test(path),
+      installed: (places, look) =>
+        [join(sessionsFolder(places), '..', 'session-store.db')].filter(path => look.head(path) !== ''),
+    },
+  ],
 };
 
 const sessionsFolder = ({ home, env }: Pick<Places, 'home' | 'env'>): string =>

@@ -44,7 +44,30 @@ export const transcript: Transcript = {
     return session === undefined ? [] : [{ session }];
   },
   read: { format: 'lines', row, rest: (memory, file) => over(memory, file) },
+  unread: [
+    {
+      why: 'the databases of the IDE and of the CLI: what their values hold is not documented',
+      fits: path => DATABASE.test(path),
+      installed({ home, env }, look) {
+        const chats = join(home, '.cursor', 'chats');
+        const stores = look
+          .names(chats)
+          .flatMap(folder => look.names(join(chats, folder)).map(chat => join(chats, folder, chat, 'store.db')));
+        const settings = [
+          word(env.APPDATA),
+          join(home, 'Library', 'Application Support'),
+          word(env.XDG_CONFIG_HOME) ?? join(home, '.config'),
+        ];
+        const states = settings.flatMap(folder =>
+          folder === undefined ? [] : [join(folder, 'Cursor', 'User', 'globalStorage', 'state.vscdb')],
+        );
+        return [...stores, ...states].filter(path => look.head(path) !== '');
+      },
+    },
+  ],
 };
+
+const DATABASE = /[\\/](?:\.cursor[\\/]chats[\\/].+[\\/]store\.db|Cursor[\\/]User[\\/]globalStorage[\\/]state\.vscdb)$/;
 
 function row(fields: Fields, memory: Memory, file: ReadFile): Told[] {
   const key = `row-${nextNumber(memory)}`;

@@ -54,7 +54,24 @@ export const transcript: Transcript = {
     return [{ session, atMs: rows.map(timeOf).findLast(time => time !== undefined) }];
   },
   read: reader,
+  unread: [
+    {
+      why: 'sessions of CLI 3 and of the IDE: their rows are not documented',
+      fits: path => LATER.test(path),
+      installed({ home }, look) {
+        const sessions = join(home, '.kiro', 'sessions');
+        return look
+          .names(sessions)
+          .flatMap(folder =>
+            look.names(join(sessions, folder)).map(name => join(sessions, folder, name, 'messages.jsonl')),
+          )
+          .filter(path => LATER.test(path) && look.head(path) !== '');
+      },
+    },
+  ],
 };
+
+const LATER = /[\\/]sess_[^\\/]+[\\/]messages\.jsonl$/;
 
 /** Whole seconds, on prompts alone. */
 function timeOf(row: Fields): number | undefined {

@@ -29,7 +29,27 @@ export const transcript: Transcript = {
       return database === undefined || file.session === undefined ? [] : sessionOf(database, file.session, file);
     },
   },
+  unread: [
+    {
+      why: 'what versions before 1.1 kept as single files; a later version that is started once takes them into its database',
+      fits: path => SINGLE.test(path),
+      installed({ home, env }, look) {
+        const sessions = join(
+          word(env.XDG_DATA_HOME) ?? join(home, '.local', 'share'),
+          'opencode',
+          'storage',
+          'session',
+        );
+        return look
+          .names(sessions)
+          .flatMap(project => look.names(join(sessions, project)).map(name => join(sessions, project, name)))
+          .filter(path => SINGLE.test(path));
+      },
+    },
+  ],
 };
+
+const SINGLE = /[\\/]storage[\\/]session[\\/][^\\/]+[\\/]ses_\w+\.json$/;
 
 /** None where it is something else, or of another form. */
 function databaseIn(document: Document, log?: Buffer): Database | undefined {
