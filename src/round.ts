@@ -33,7 +33,7 @@ import {
   noMetrics,
 } from './telemetry/metrics.ts';
 import type { SpanContextFacts } from './telemetry/spans.ts';
-import { type Eyes, unreadProblems } from './transcripts/eyes.ts';
+import { type Eyes, whyUnread } from './transcripts/eyes.ts';
 import {
   ownersIn,
   patient,
@@ -229,6 +229,18 @@ export function roundOf(
   };
 }
 
+/** Each file is one, but where no file can be read it is one for all. */
+export const unreadProblems = ({ unread }: Pick<Eyes, 'unread'>): Problem[] => {
+  const problems = [...unread].map(
+    ([file, why]): Problem => ({
+      code: 'transcripts-packed',
+      file: why === 'old-node' ? undefined : file,
+      why: whyUnread[why],
+    }),
+  );
+  return [...new Map(problems.map(problem => [JSON.stringify(problem), problem])).values()];
+};
+
 /** One file for each reason, one item to a line. */
 function setAside(
   bad: readonly { reason: string; text: string }[],
@@ -280,10 +292,14 @@ export function waitingSessions(store: Store): string[] {
 export function silentSessions(store: Store, nowMs: number): string[] {
   return store.sessions().filter(key => {
     const state = recalled(store, key);
-    if (state === undefined || isLeftToImport(state)) return false;
+    if (state === undefined) return false;
+    if (isLeftToImport(state)) return nowMs - state.arrivedMs > LEFT_MS;
     return isForgotten(state, nowMs) || (isOpen(state.fold) && nowMs - state.arrivedMs > SILENCE_MS);
   });
 }
+
+/** So long an import that was stopped may go on; then nobody comes back for the rest. */
+const LEFT_MS = 24 * 3_600_000;
 
 const isLeftToImport = ({ transcripts, hookedMs }: SessionState): boolean =>
   transcripts?.isPart === true && hookedMs === undefined;
@@ -336,6 +352,10 @@ function fallSilent(
   oddities: { [kind: string]: number },
 ): void {
   const { state } = gain;
+  if (isLeftToImport(state)) {
+    if (nowMs - state.arrivedMs > LEFT_MS) leaveUnread(gain, oddities);
+    return;
+  }
   if (!isOpen(state.fold) || nowMs - state.arrivedMs <= SILENCE_MS) return;
   // What it wrote down may tell of its last hours, or that it is at work still.
   const followed = reader?.read(Number.POSITIVE_INFINITY);
@@ -346,6 +366,24 @@ function fallSilent(
   const segment = state.fold.segment?.number ?? 0;
   follow(gain, conclude(state, body, `silence:${segment}:${state.seq}`, state.arrivedMs + SILENCE_MS), oddities);
   if (followed) reader?.settle(followed, true);
+}
+
+/** The rest of its transcript stays unread: what is told of it ends with its last row, and its sums say that they are not whole. */
+function leaveUnread(gain: Gain, oddities: { [kind: string]: number }): void {
+  const { state } = gain;
+  delete state.transcripts?.isPart;
+  const { lastMs, segment } = state.fold;
+  if (isOpen(state.fold) && state.fold.endedMs === undefined) {
+    const body = { event_type: 'Session.End' as const, data: { end_reason: 'idle_timeout' as const } };
+    follow(gain, conclude(state, body, `left:${segment?.number ?? 0}:${lastMs}`, lastMs), oddities);
+  }
+  for (const { of } of awaited(state.fold)) {
+    const settled = { event_type: SETTLED, data: { of, reason: 'timeout' } } as const;
+    follow(gain, conclude(state, settled, of, lastMs), oddities);
+  }
+  // As of an import: nothing of it counts today.
+  gain.events.length = 0;
+  gain.records.length = 0;
 }
 
 const isForgotten = (state: SessionState, nowMs: number): boolean =>

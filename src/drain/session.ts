@@ -87,7 +87,7 @@ export interface TranscriptState {
   kin?: { key: string; session: string } | undefined;
   /** The state was lost and made again from the journal: what is read anew is known by its ids alone. */
   isAgain?: true | undefined;
-  /** An import stopped before its end. What is left is the next import's: a delivery would count it as of today. */
+  /** An import stopped before its end. What is left is the next import's, for a day: a delivery would count it as of today. */
   isPart?: true | undefined;
   /** A wait was over before the file had told all: the session's sums are not whole. */
   tooLate?: true | undefined;

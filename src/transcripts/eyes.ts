@@ -6,7 +6,6 @@ import { closeSync, constants, fstatSync, openSync, readdirSync, readSync, statS
 import { isAbsolute } from 'node:path';
 import zlib from 'node:zlib';
 import type { Look } from '../agents/contract.ts';
-import type { Problem } from '../problem.ts';
 
 /** A file of rows that was packed (`.jsonl.zst`) is there under the name that it had before. */
 export interface Eyes extends Look {
@@ -29,18 +28,6 @@ export const whyUnread: Readonly<Record<Unread, string>> = {
   'old-node': `packed with zstd, which Node unpacks since 22.15; this is ${process.versions.node}`,
   'too-large': 'packed, and above 64 MB when it is unpacked',
   damaged: 'packed, and damaged',
-};
-
-/** Each file is one, but where no file can be read it is one for all. */
-export const unreadProblems = ({ unread }: Pick<Eyes, 'unread'>): Problem[] => {
-  const problems = [...unread].map(
-    ([file, why]): Problem => ({
-      code: 'transcripts-packed',
-      file: why === 'old-node' ? undefined : file,
-      why: whyUnread[why],
-    }),
-  );
-  return [...new Map(problems.map(problem => [JSON.stringify(problem), problem])).values()];
 };
 
 const MOST_NAMES = 10_000;

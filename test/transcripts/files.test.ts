@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
 import { factsOf } from '../../src/event/event.ts';
 import { findSessions } from '../../src/import.ts';
+import { silentSessions } from '../../src/round.ts';
 import { diskEyes } from '../../src/transcripts/eyes.ts';
 import { beginnings, prune } from '../../src/transcripts/prune.ts';
 import { mutated } from '../agents/mutated.ts';
@@ -327,6 +328,30 @@ describe('import', () => {
     expect(house.events()).toEqual(before);
     expect(again.map(({ books }) => books.read)).toEqual([0]);
     expect(house.ledger().transcripts).toMatchObject({ duplicate: 0 });
+  });
+
+  test('one that was stopped and is not taken up again ends after a day, not whole; what comes then adds the rest', () => {
+    for (let turn = 0; turn < 40; turn += 1) house.write(house.main, ...oneTurn(`p${turn}`, 1 + turn * 10));
+    const nowMs = START_MS + 10 * 86_400_000;
+    const later = (hours: number): void => {
+      const atMs = nowMs + hours * 3_600_000;
+      house.round({ nowMs: atMs, due: { silent: silentSessions(house.store, atMs) } });
+    };
+    house.import({ nowMs, bytes: 2_000, most: 2 });
+    const { calls } = tokensOf(house.spans());
+    expect(calls).toBeLessThan(40);
+    later(23);
+    expect(house.spans().filter(span => span.kind === 'session')).toEqual([]);
+    later(25);
+    const [session] = house.spans().filter(span => span.kind === 'session');
+    expect(session).toMatchObject({ complete: false });
+    expect(tokensOf(house.spans())).toMatchObject({ calls });
+    const before = house.events();
+    later(26);
+    expect(house.events()).toEqual(before);
+    expect(house.ledger().transcripts).toMatchObject({ duplicate: 0 });
+    house.import({ nowMs: nowMs + 30 * 3_600_000 });
+    expect(tokensOf(house.spans())).toEqual({ calls: 40, input: 40 * 3_210, output: 280 });
   });
 
   test('a session that was forgotten is known from its journal', () => {

@@ -26,8 +26,8 @@ export interface House {
   hook(seconds: number, event: string, fields?: object): void;
   /** A round over the hooks that wait. */
   round(options?: { nowMs?: number; waits?: Waits; due?: Due; commit?: boolean }): RoundResult;
-  /** Takes in all that the home holds, as far as it is not known. */
-  import(options?: { nowMs?: number; bytes?: number; paths?: string[] }): ImportRound[];
+  /** Takes in all that the home holds, as far as it is not known; `most`: stopped after so many rounds. */
+  import(options?: { nowMs?: number; bytes?: number; paths?: string[]; most?: number }): ImportRound[];
   events(): Event[];
   spans(): FinishedSpan[];
   tree(): string;
@@ -80,12 +80,17 @@ export function openHouse(agent = 'claude-code', session = '11111111-2222-4333-8
       } else waiting.unshift(...fragments);
       return told;
     },
-    import({ nowMs = START_MS + 10 * 86_400_000, bytes = 8 * 1024 * 1024, paths = [] } = {}) {
+    import({
+      nowMs = START_MS + 10 * 86_400_000,
+      bytes = 8 * 1024 * 1024,
+      paths = [],
+      most = Number.POSITIVE_INFINITY,
+    } = {}) {
       const eyes = diskEyes();
       const places = { home, project: home, env: {} };
       const { found } = findSessions({ agents, paths, places, eyes, sinceMs: 0 });
       const rounds: ImportRound[] = [];
-      for (let left = found; left.length > 0; ) {
+      for (let left = found; left.length > 0 && rounds.length < most; ) {
         const told = importRound(store, left, { ...worldOf(home, nowMs), eyes }, bytes, {
           metrics: false,
           logsSinceMs: 0,

@@ -6,7 +6,8 @@ import zlib, { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, expect, test } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
 import { emptyStore, findSessions, importRound } from '../../src/import.ts';
-import { diskEyes, unreadProblems } from '../../src/transcripts/eyes.ts';
+import { unreadProblems } from '../../src/round.ts';
+import { diskEyes } from '../../src/transcripts/eyes.ts';
 
 const home = mkdtempSync(join(tmpdir(), 'packed-'));
 afterAll(() => rmSync(home, { recursive: true, force: true }));

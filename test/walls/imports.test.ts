@@ -44,7 +44,7 @@ const rooms: Readonly<Record<string, Room>> = {
     pure: true,
   },
   // The only place that reads what agents wrote; it writes nothing.
-  transcripts: { sees: ['lib', 'event', 'agents', 'drain', 'assemble'], packages: [/^node:(fs|path)$/] },
+  transcripts: { sees: ['lib', 'event', 'agents', 'drain', 'assemble'], packages: [/^node:(fs|path|zlib)$/] },
   // Of risk and content only the words that settings are written in.
   config: {
     sees: ['lib', 'problem.ts', 'enrich/risk/subject.ts', 'enrich/watch.ts', 'enrich/content.ts'],
