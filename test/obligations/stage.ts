@@ -12,6 +12,7 @@ import { type Collector, type CollectorOptions, startCollector } from '../collec
 import { AGENT, enable, furnish, type House, type Ran, status, vacate } from '../wire/house.ts';
 import { type Expected, type Random, type Told, textOf } from './load.ts';
 import { type Received, receivedIn, takenBy } from './received.ts';
+import { bySize } from './size.ts';
 
 export interface Stage {
   house: House;
@@ -125,7 +126,8 @@ export function deliverHere(
   return program({
     stateFolder,
     byHand: true,
-    waitMs: 60_000,
+    // It leaves when all is sent; what limits it is how busy the machine is.
+    waitMs: bySize({ quick: 60_000, ci: 60_000, full: 1_800_000 }),
     surroundings: {
       env: {},
       home: stateFolder,
