@@ -209,7 +209,9 @@ export function createBridge(options: BridgeOptions = {}): Bridge {
   function end(gain: Gain): void {
     const { state } = gain;
     const body = { event_type: 'Session.Abort' as const, data: { end_reason: 'idle_timeout' as const } };
-    follow(gain, conclude(state, body, `silence:${state.seq}`, Math.max(state.fold.lastMs, 0)), oddities, false);
+    follow(gain, conclude(state, body, `silence:${state.seq}`, Math.max(state.fold.lastMs, 0)), oddities, {
+      isTranscriptRead: false,
+    });
     yieldAll(gain);
   }
 
@@ -241,7 +243,7 @@ export function createBridge(options: BridgeOptions = {}): Bridge {
         const gain = gains.get(state.key);
         if (gain === undefined) continue;
         state.arrivedMs = Math.max(state.arrivedMs, nowMs);
-        for (const event of events) follow(gain, event, oddities, false);
+        for (const event of events) follow(gain, event, oddities, { isTranscriptRead: false });
         yieldAll(gain);
       }
       sweep(nowMs);

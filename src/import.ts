@@ -24,17 +24,7 @@ import { judgeRisk as risk } from './own-rules.ts';
 import { pin } from './pin.ts';
 import { priceOf as price } from './prices.ts';
 import type { Problem } from './problem.ts';
-import {
-  addBooks,
-  follow,
-  type Gain,
-  type Leaving,
-  leaving,
-  type RoundWorld,
-  recalled,
-  recordsSince,
-  SILENCE_MS,
-} from './round.ts';
+import { addBooks, follow, type Gain, type Leaving, leaving, type RoundWorld, recalled, SILENCE_MS } from './round.ts';
 import { increase } from './store/ledger.ts';
 import type { Round, Store } from './store/store.ts';
 import { type Eyes, plainName, whyUnread } from './transcripts/eyes.ts';
@@ -249,11 +239,10 @@ export function importRound(
     const gain: Gain = { state, lines: '', count: 0, events: [], spans: [], records: [] };
     gains.push(gain);
     const emit = (event: Event): void => {
-      const { length } = gain.records;
-      follow(gain, event, books.odd);
+      const isRecorded = Date.parse(event.timestamp) >= which.logsSinceMs;
+      follow(gain, event, books.odd, { isRecorded });
       // What does not leave is not gathered: of a long past session that is most of it.
       if (!which.metrics) gain.events.length = 0;
-      gain.records.push(...recordsSince(which.logsSinceMs, gain.records.splice(length)));
     };
     const transcripts = {
       eyes,

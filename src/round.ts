@@ -304,21 +304,32 @@ const LEFT_MS = 24 * 3_600_000;
 const isLeftToImport = ({ transcripts, hookedMs }: SessionState): boolean =>
   transcripts?.isPart === true && hookedMs === undefined;
 
+/** Whether its agent's transcripts are ever read, and whether its record is wanted. */
+interface Following {
+  isTranscriptRead?: boolean;
+  isRecorded?: boolean;
+}
+
 /** An event is journaled, folded, and with it whatever it settles: all, where no transcript is ever read. */
-export function follow(gain: Gain, event: Event, oddities: { [kind: string]: number }, isTranscriptRead = true): void {
+export function follow(
+  gain: Gain,
+  event: Event,
+  oddities: { [kind: string]: number },
+  { isTranscriptRead = true, isRecorded = true }: Following = {},
+): void {
   const { state } = gain;
   gain.lines += `${JSON.stringify(event)}\n`;
   gain.count += 1;
   gain.events.push(event);
-  const { spans, records, oddities: odd } = step(state.fold, event);
-  for (const [kind, count] of Object.entries(odd)) oddities[kind] = (oddities[kind] ?? 0) + count;
-  gain.spans.push(...spans);
-  gain.records.push(...records);
+  const { spans, records, oddities: odd } = step(state.fold, event, isRecorded);
+  for (const kind in odd) oddities[kind] = (oddities[kind] ?? 0) + (odd[kind] ?? 0);
+  for (const span of spans) gain.spans.push(span);
+  for (const each of records) gain.records.push(each);
   const agent = agentNamed(state.agent);
   if (isTranscriptRead && (agent === undefined || !isAbsent(agent.transcript))) return;
   for (const of of unread(state.fold)) {
     const settled = { event_type: SETTLED, data: { of, reason: 'absent' } } as const;
-    follow(gain, conclude(state, settled, of, Date.parse(event.timestamp)), oddities, isTranscriptRead);
+    follow(gain, conclude(state, settled, of, Date.parse(event.timestamp)), oddities, { isTranscriptRead, isRecorded });
   }
 }
 
@@ -495,7 +506,7 @@ export const spanFactsOf = (state: SessionState): SpanContextFacts => ({
 });
 
 /** Where all of them leave, nothing is asked of each. */
-export const recordsSince = (sinceMs: number, records: FinishedRecord[]): FinishedRecord[] =>
+const recordsSince = (sinceMs: number, records: FinishedRecord[]): FinishedRecord[] =>
   sinceMs === Number.NEGATIVE_INFINITY
     ? records
     : records.filter(({ event }) => Date.parse(event.timestamp) >= sinceMs);

@@ -62,6 +62,7 @@ import type {
   OpenPlan,
   OpenRisk,
   OpenSubagent,
+  OpenTurn,
   Segment,
 } from './state.ts';
 
@@ -85,8 +86,8 @@ export const AMENDED = 'vendor.otel-hooks.Amended';
 /** What was found of the working folder's repository, and what of it has changed since. */
 export const REPOSITORY = 'vendor.otel-hooks.Repository';
 
-/** One step. Changes `state`, which the caller owns; returns what has left. */
-export function step(state: FoldState, event: Event): Finished {
+/** One step. Changes `state`, which the caller owns; returns what has left: `isRecorded` false, no record, where nobody takes it. */
+export function step(state: FoldState, event: Event, isRecorded = true): Finished {
   const out: Finished = { spans: [], records: [], oddities: {} };
   const facts: Partial<Facts> = factsOf(event) ?? {};
   const atMs = Date.parse(event.timestamp);
@@ -103,7 +104,7 @@ export function step(state: FoldState, event: Event): Finished {
     return out;
   }
   const subagent = event.session_id === state.session ? undefined : event.session_id;
-  const at: At = { event, facts, atMs, subagent, out, late: undefined };
+  const at: At = { event, facts, atMs, subagent, out, late: undefined, isRecorded };
   if (event.event_type === AMENDED) {
     amend(state, at);
     return out;
@@ -151,6 +152,7 @@ interface At {
   out: Finished;
   /** Told by a transcript after its time had passed: the turn it was part of, where that is known. */
   late: { turn: KnownTurn | undefined } | undefined;
+  isRecorded: boolean;
 }
 
 /** Does a transcript tell of a time that is over? Then nothing begins or ends by it. */
@@ -459,7 +461,7 @@ function closeTurn(
     unlinked: false,
     span: {
       kind: 'turn',
-      trace: turnTrace(state, { ...turn, segment: segment.number }),
+      trace: turnTrace(state, runningTurn(turn, segment)),
       key: turnKey(state, turn.key, turn.ordinal),
       // Where each turn is a trace, it is the root of it.
       parent: state.shape === 'turn' ? undefined : sessionKey(state),
@@ -1445,7 +1447,7 @@ function opensWork(event: Event): boolean {
 // ---------------------------------------------------------------- records
 
 function record(state: FoldState, at: At): void {
-  at.out.records.push({ event: at.event, ...contextOf(state, at) });
+  if (at.isRecorded) at.out.records.push({ event: at.event, ...contextOf(state, at) });
 }
 
 /** Where a span, or what happens in it, is to be found. */
@@ -1525,7 +1527,15 @@ function weightOf(value: unknown): number {
   if (typeof value === 'string') return value.length;
   if (typeof value !== 'object' || value === null) return value === undefined ? 0 : 8;
   let sum = 0;
-  for (const part of Object.values(value)) if (part !== undefined) sum += 24 + weightOf(part);
+  if (Array.isArray(value)) {
+    for (const part of value) if (part !== undefined) sum += 24 + weightOf(part);
+    return sum;
+  }
+  // Each span comes by here: a list of its parts would be garbage at once.
+  for (const name in value) {
+    const part: unknown = value[name as keyof typeof value];
+    if (part !== undefined) sum += 24 + weightOf(part);
+  }
   return sum;
 }
 
@@ -1538,9 +1548,11 @@ function settle(state: FoldState, of: string, tooLate: boolean, out: Finished): 
   release(state, out);
 }
 
+const isReady = ({ unread, unlinked }: Held): boolean => !unread && !unlinked;
+
 function release(state: FoldState, out: Finished): void {
-  const ready = state.held.filter(held => !held.unread && !held.unlinked);
-  if (ready.length === 0) return;
+  if (!state.held.some(isReady)) return;
+  const ready = state.held.filter(isReady);
   state.held = state.held.filter(held => held.unread || held.unlinked);
   out.spans.push(...ready.map(held => counted(held.span)));
 }
@@ -1556,15 +1568,18 @@ const segmentTrace = (state: FoldState): TraceKey => ({
 const turnTrace = (
   state: FoldState,
   { segment, key, ordinal }: Pick<KnownTurn, 'segment' | 'key' | 'ordinal'>,
-): TraceKey => ({
-  agent: state.agent,
-  session: state.session,
-  segment,
-  ...(state.shape === 'turn' ? { turn: `${key}\0${ordinal}` } : {}),
-});
+): TraceKey =>
+  state.shape === 'turn'
+    ? { agent: state.agent, session: state.session, segment, turn: `${key}\0${ordinal}` }
+    : { agent: state.agent, session: state.session, segment };
 /** The trace of what the main agent does now. */
 const mainTrace = (state: FoldState): TraceKey =>
-  state.turn ? turnTrace(state, { ...state.turn, segment: state.segment?.number ?? 0 }) : segmentTrace(state);
+  state.turn ? turnTrace(state, runningTurn(state.turn, state.segment)) : segmentTrace(state);
+const runningTurn = ({ key, ordinal }: OpenTurn, segment: Segment | undefined) => ({
+  key,
+  ordinal,
+  segment: segment?.number ?? 0,
+});
 const sameTrace = (one: TraceKey, other: TraceKey): boolean =>
   one.session === other.session && one.segment === other.segment && one.turn === other.turn;
 const sessionKey = (state: FoldState): SpanKey => ({

@@ -13,8 +13,8 @@ export function contentWith(
   facts: Partial<Facts>,
 ): SpanContent | undefined {
   const said = saidBy(event, facts);
-  const names = Object.keys(said) as (keyof SpanContent)[];
-  return names.every(name => said[name] === undefined) ? before : { ...said, ...before };
+  for (const name in said) if (said[name as keyof SpanContent] !== undefined) return { ...said, ...before };
+  return before;
 }
 
 function saidBy(event: Event, { path, command }: Partial<Facts>): SpanContent {

@@ -197,9 +197,8 @@ function begun(at: At, name: string | undefined): Noted[] {
   const isBeside = memory.open.some(([, other, begun]) => other === like && begun?.turn === facts.turn);
   const noted = isBeside ? [] : again(at, like, name, at.atMs);
   const begun = { ms: at.atMs, id: event.event_id, turn: facts.turn, isAgain: noted.length > 0 || undefined };
-  memory.open = [...memory.open, [facts.call ?? event.event_id, like, begun] as Watch['open'][number]].slice(
-    -MOST_OPEN,
-  );
+  memory.open.push([facts.call ?? event.event_id, like, begun]);
+  if (memory.open.length > MOST_OPEN) memory.open.shift();
   return noted;
 }
 
@@ -327,7 +326,10 @@ function runFor(at: At, like: string): Run {
   const { memory, atMs } = at;
   const known = runOf(at, like);
   const run = known ?? { like, times: 0, failures: 0, firstMs: atMs, lastMs: atMs, tokens: memory.spent.tokens };
-  memory.runs = [...memory.runs.filter(each => each.like !== like), run].slice(-MOST_RUNS);
+  const before = memory.runs.findIndex(each => each.like === like);
+  if (before >= 0) memory.runs.splice(before, 1);
+  memory.runs.push(run);
+  if (memory.runs.length > MOST_RUNS) memory.runs.shift();
   return run;
 }
 

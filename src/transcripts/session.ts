@@ -124,7 +124,8 @@ export function readerOf(
       return;
     }
     books.read += 1;
-    const reading = { ...told, subagent: told.subagent ?? from.subagent, atMs: told.atMs ?? from.atMs };
+    const { subagent = from.subagent, atMs = from.atMs } = told;
+    const reading = subagent === told.subagent && atMs === told.atMs ? told : { ...told, subagent, atMs };
     const { kin } = transcripts;
     if (kin !== undefined) {
       kinIds ??= idsIn(world.journal(kin.key) ?? '');
