@@ -33,6 +33,20 @@ export type Problem =
   | { code: 'fragments-newer'; folder: string; fragments: number }
   /** Without a file: none can be, with this Node. */
   | { code: 'transcripts-packed'; file?: string | undefined; why: string }
+  | { code: 'program-twice'; path: string; isPython: boolean; own: string }
+  | { code: 'mode-open'; path: string; mode: string; wanted: string }
+  | { code: 'hooks-stale'; agent: string; scope: string; file: string; stale: readonly string[] }
+  | { code: 'hooks-twice'; agent: string; id: string; files: readonly string[]; scopes: readonly string[] }
+  | { code: 'hooks-silent'; agent: string; file: string; why: string; advice: string }
+  | { code: 'hook-fails'; agent: string; why: string; advice: string }
+  | { code: 'books-unbalanced'; account: string }
+  | { code: 'endpoint-unreachable'; endpoint: string; why: string }
+  | { code: 'endpoint-tls'; endpoint: string; why: string }
+  | { code: 'endpoint-protocol'; endpoint: string; why: string }
+  | { code: 'endpoint-refuses'; endpoint: string; signal: string; status: number }
+  | { code: 'clock-skew'; endpoint: string; seconds: number }
+  | { code: 'read-back-unreachable'; key: string; address: string; why: string }
+  | { code: 'not-read-back'; name: string; address: string; signal: string; waitedS: number }
   | { code: 'serve-address'; address: string; why: string }
   | { code: 'serve-open'; address: string }
   | { code: 'serve-tls'; file: string; why: string }
@@ -188,6 +202,64 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
     what: `${file === undefined ? 'packed transcripts (.jsonl.zst)' : `${file}.zst`} cannot be read (${why}); nothing in ${file === undefined ? 'them' : 'it'} is told.`,
     next: `unpack ${file === undefined ? 'them' : 'it'} beside, zstd -d ${file === undefined ? 'FILE' : `${file}.zst`}, then \`otel-hooks import\` with its folder.`,
   }),
+  'program-twice': ({ path, isPython, own }) => ({
+    what: `${path} is another otel-hooks${isPython ? ', the Python package of the same name' : ''}; this one is ${own}.`,
+    next: isPython
+      ? 'remove it: `uv tool uninstall otel-hooks`, `pipx uninstall otel-hooks` or `pip uninstall otel-hooks`.'
+      : 'remove one of them; committed project files run the first in PATH.',
+  }),
+  'mode-open': ({ path, mode, wanted }) => ({
+    what: `${path} has the mode ${mode}; it should be ${wanted}, so that you can use it and others on this machine cannot.`,
+    next: `chmod ${wanted} ${path}, or \`otel-hooks doctor --fix\`.`,
+  }),
+  'hooks-stale': ({ agent, scope, file, stale }) => ({
+    what: `${agent} (${scope}): ${stale.map(each => staleWords[each] ?? each).join('; ')} (${file}).`,
+    next: '`otel-hooks doctor --fix` writes what this version would.',
+  }),
+  'hooks-twice': ({ agent, id, files, scopes }) => ({
+    what: `${agent} calls otel-hooks from ${files.join(' and ')}, so each hook runs more than once.`,
+    next: `keep one: \`otel-hooks disable --tool ${id} --${scopes.at(-1) ?? 'project'}\`.`,
+  }),
+  'hooks-silent': ({ agent, file, why, advice }) => ({
+    what: `${agent}: hooks are registered, but ${why} (${file}).`,
+    next: advice,
+  }),
+  'hook-fails': ({ agent, why, advice }) => ({ what: `${agent}: the hook was tried, and ${why}.`, next: advice }),
+  'books-unbalanced': ({ account }) => ({
+    what: `the books do not balance: ${account}.`,
+    next: 'please report it with the output of `otel-hooks status --json`.',
+  }),
+  'endpoint-unreachable': ({ endpoint, why }) => ({
+    what: `${endpoint} does not answer (${why}); nothing was sent.`,
+    next: reachable[why] ?? 'see that the address is right and that nothing on the way blocks it.',
+  }),
+  'endpoint-tls': ({ endpoint, why }) => ({
+    what: `${endpoint} and this machine do not agree on TLS (${why}); nothing was sent.`,
+    next:
+      why === 'EPROTO'
+        ? 'if it speaks no TLS, write http:// in place of https://.'
+        : 'name the authority that signed it with otlp.certificate; the host must be one that the certificate names.',
+  }),
+  'endpoint-protocol': ({ endpoint, why }) => ({
+    what: `${endpoint} does not speak HTTP/1.1 (${why}); a port of OTLP over gRPC answers so. Nothing was sent.`,
+    next: 'use the HTTP port, usually 4318.',
+  }),
+  'endpoint-refuses': ({ endpoint, signal, status }) => ({
+    what: `${endpoint} refuses ${signal} (${status}).`,
+    next: 'see what listens there, and its log; OTLP receivers answer 200.',
+  }),
+  'clock-skew': ({ endpoint, seconds }) => ({
+    what: `the clock here is ${Math.abs(seconds)} s ${seconds > 0 ? 'ahead of' : 'behind'} that of ${endpoint}; back ends hide or refuse what is far from their now.`,
+    next: 'set the clock of the machine that is wrong: timedatectl set-ntp true.',
+  }),
+  'read-back-unreachable': ({ key, address, why }) => ({
+    what: `${key}: ${address} does not answer queries (${why}); nothing was read back there.`,
+    next: `correct ${key}, or take it out.`,
+  }),
+  'not-read-back': ({ name, address, signal, waitedS }) => ({
+    what: `${name} at ${address} did not have the ${signal} that were taken within ${waitedS} s.`,
+    next: `see the collector's log for errors of its exporter to ${name}.`,
+  }),
   'serve-address': ({ address, why }) => ({
     what: `nothing can be received at ${address} (${why}).`,
     next: 'see who listens there, or choose another with --listen.',
@@ -208,6 +280,19 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
     what: `${endpoint} took a request but rejected ${items} of its ${signal}${message === '' ? '' : ` ("${message}")`}; they are not sent again.`,
     next: 'see the limits of the collector; `otel-hooks status` counts them.',
   }),
+};
+
+const staleWords: Readonly<Record<string, string>> = {
+  entries: 'its entries are not those that this version writes',
+  script: 'the script that its entries run is missing, or another version or a Node that has moved stands in it',
+  twice: 'an event has more than one entry of ours',
+};
+
+const reachable: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nobody listens there: start the collector, or correct the port (OTLP over HTTP is usually 4318).',
+  ENOTFOUND: 'there is no such host: correct the name.',
+  EAI_AGAIN: 'names cannot be looked up just now: see the network.',
+  timeout: 'something keeps the connection open and silent: see firewall and VPN.',
 };
 
 function placeOf({ key, file, line, variable, flag }: Setting): string {

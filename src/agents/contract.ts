@@ -78,8 +78,17 @@ export interface Settings {
   ): readonly SettingsFile[];
   /** What a person still has to do there, or should know, once it is written. */
   readonly afterwards: string;
+  /** What in a person's settings keeps its hooks from running. */
+  obstacles?(places: SettingsPlaces, read: (path: string) => string | undefined): readonly Obstacle[];
   /** The payload of a first event, as the agent would send it: what the written command is tried with. */
   proof(session: string, folder: string, atMs: number): { readonly event: string; readonly payload: Fields };
+}
+
+export interface Obstacle {
+  readonly file: string;
+  /** Goes on after "hooks are registered, but". */
+  readonly why: string;
+  readonly next: string;
 }
 
 /**

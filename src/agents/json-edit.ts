@@ -72,6 +72,12 @@ function parsed(text: string): JsonText {
   return { ok: true, root };
 }
 
+/** What a text says; undefined where it cannot be read surely. */
+export function jsonValue(text: string): unknown {
+  const read = readJson(text);
+  return read.ok && read.root !== undefined ? getNodeValue(read.root) : undefined;
+}
+
 /** A refusal at an offset of the text without its byte order mark, as nodes have it. */
 export function refusal(text: string, offset: number, why: string): Refusal {
   const before = withoutBom(text).slice(0, offset);

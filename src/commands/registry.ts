@@ -54,6 +54,26 @@ export const commands: Command[] = [
     load: () => import('./status.ts'),
   },
   {
+    name: 'doctor',
+    summary: 'check everything from the agents to the back ends, and mend what is ours',
+    usage:
+      'otel-hooks doctor [--fix] [--yes] [--offline] [--no-proof] [--tool AGENT] [--global|--project|--local] [--json]',
+    notes: [
+      'A trace, a record and a metric that are marked as synthetic go to each destination and are read back where read_back.* or a',
+      'local stack says so; hooks are run as their agents would. docs/doctor.md says what is checked. Exits 1 when it finds a problem.',
+    ],
+    flags: [
+      { name: '--fix', summary: 'show what can be mended as a diff, ask, mend it' },
+      { name: '--yes', short: '-y', summary: 'do not ask' },
+      { name: '--offline', summary: 'send nothing and ask nobody: look at this machine alone' },
+      { name: '--no-proof', summary: 'do not run the hooks' },
+      { name: '--tool', value: 'AGENT', summary: `only this agent, such as ${exampleAgent.id}; several with commas` },
+      ...scopes('only what is registered'),
+    ],
+    example: 'otel-hooks doctor --fix',
+    load: () => import('./doctor.ts'),
+  },
+  {
     name: 'enable',
     summary: "write our hooks into agents' settings, after showing the change, and try them",
     usage:

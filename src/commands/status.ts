@@ -164,7 +164,7 @@ const nothing: StatusBooks = {
 const NEWS_MS = 7 * 86_400_000;
 
 /** What the configuration says now, what sessions ran into, what destinations answer, what front ends could not do. */
-function problemsIn(
+export function problemsIn(
   store: Store,
   destinations: readonly Destination[],
   now: readonly Problem[],

@@ -299,7 +299,7 @@ function badValue({ key, value, file, line, variable, flag, why }: BadValue, val
   };
 }
 
-const isAddress = (key: Key): boolean => /[._](endpoint|base_url)$/.test(key);
+const isAddress = (key: Key): boolean => /^read_back\.|[._](endpoint|base_url)$/.test(key);
 const groupOf = (key: Key): string => key.slice(0, key.indexOf('.'));
 
 const isCredential = (key: Key): boolean =>

@@ -375,6 +375,12 @@ export const settings = {
     about: 'File that provider `file` appends to: one OTLP/JSON request a line.',
     text: 'path',
   }),
+  'read_back.tempo': door(
+    'Where Tempo answers queries, for `doctor` to read a trace back. Unset: tried on port 3200 here.',
+  ),
+  'read_back.jaeger': door('The same of Jaeger (16686).'),
+  'read_back.loki': door('Where Loki answers queries, for a log record (3100).'),
+  'read_back.prometheus': door('Where Prometheus answers queries, for a metric (9090).'),
   agent_hooks_log: setting(path, {
     about: 'File that gets every event as one line of Agent Hooks 0.1, besides what the providers get.',
     text: 'path',

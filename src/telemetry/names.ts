@@ -171,6 +171,13 @@ export const ours = {
   vendorPrefix: 'agent_hooks.vendor.',
 } as const;
 
+/** What `doctor` sends to be read back. */
+export const doctor = {
+  synthetic: 'otel_hooks.doctor.synthetic',
+  event: 'otel_hooks.doctor',
+  metric: 'otel_hooks.doctor.time',
+} as const;
+
 export const operations = {
   invokeAgent: 'invoke_agent',
   executeTool: 'execute_tool',

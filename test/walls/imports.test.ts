@@ -73,6 +73,7 @@ const rooms: Readonly<Record<string, Room>> = {
   'deliver.ts': { sees: 'all', packages: 'all' },
   'kicked.ts': { sees: 'all', packages: [node] },
   demo: { sees: 'all', packages: [node] },
+  doctor: { sees: 'all', packages: [node, openTelemetry] },
   commands: { sees: 'all', packages: 'all' },
   'cli.ts': { sees: 'all', packages: 'all' },
   'repository.ts': { sees: ['assemble', 'enrich', 'transcripts'], packages: [/^node:path$/] },

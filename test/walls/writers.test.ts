@@ -7,6 +7,7 @@ const writers: Readonly<Record<string, string>> = {
   'config/files.ts':
     'our configuration file, when `enable` is told an endpoint, and which project files the user trusts',
   'demo/demo.ts': 'a temporary folder that stands for a home, removed at the end',
+  'doctor/machine.ts': 'modes of our own folders and files, when `doctor --fix` was agreed to',
   'hook/hook.ts': 'the Node front end: one new fragment in the inbox',
   'hook/inbox.ts': 'the folders that lead there, and signs in problems/',
   'hook/stdin.ts': 'nothing: standard input opened once more, so that a read does not block',

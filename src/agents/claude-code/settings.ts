@@ -5,7 +5,9 @@
  * goes to Git Bash or PowerShell, whichever is there, unless it says which.
  */
 import { join } from 'node:path';
-import type { Places, Scope, Settings } from '../contract.ts';
+import { fieldsOf } from '../../lib/read.ts';
+import type { Obstacle, Places, Scope, Settings, SettingsPlaces } from '../contract.ts';
+import { jsonValue } from '../json-edit.ts';
 import { jsonHooks, type Shape } from '../json-hooks.ts';
 
 const TIMEOUT_S = 10;
@@ -30,6 +32,7 @@ export const settings: Settings = {
   files: (scope, places) => [jsonHooks(fileOf(scope, places), shape)],
   afterwards:
     'Sessions that run already go on without; start a new one. Where an organization allows managed hooks only, ours stay silent.',
+  obstacles,
   proof: (session, cwd) => ({
     event: 'SessionStart',
     payload: { hook_event_name: 'SessionStart', session_id: session, cwd, source: 'startup' },
@@ -39,4 +42,36 @@ export const settings: Settings = {
 function fileOf(scope: Scope, places: Places): string {
   if (scope === 'global') return join(userFolder(places), 'settings.json');
   return join(places.project, '.claude', scope === 'project' ? 'settings.json' : 'settings.local.json');
+}
+
+/** Where an organization puts its settings. */
+const managed: Readonly<Record<string, string>> = {
+  linux: '/etc/claude-code/managed-settings.json',
+  darwin: '/Library/Application Support/ClaudeCode/managed-settings.json',
+  win32: 'C:\\Program Files\\ClaudeCode\\managed-settings.json',
+};
+
+function obstacles(places: SettingsPlaces, read: (path: string) => string | undefined): Obstacle[] {
+  const found: Obstacle[] = [];
+  const ofOrganization = managed[places.platform] ?? '';
+  for (const file of [
+    ofOrganization,
+    ...(['global', 'project', 'local'] as const).map(scope => fileOf(scope, places)),
+  ]) {
+    const values = fieldsOf(jsonValue(read(file) ?? ''));
+    if (values.disableAllHooks === true)
+      found.push({ file, why: 'disableAllHooks switches all hooks off', next: `take disableAllHooks out of ${file}.` });
+    if (file === ofOrganization && values.allowManagedHooksOnly === true) {
+      const why = 'the organization allows managed hooks only (allowManagedHooksOnly)';
+      found.push({ file, why, next: 'have the hooks put into the managed settings.' });
+    }
+    const plugin = Object.entries(fieldsOf(values.enabledPlugins)).find(
+      ([name, isOn]) => isOn === true && /^otel-hooks@/.test(name),
+    )?.[0];
+    if (plugin !== undefined) {
+      const why = `the plugin ${plugin} is on as well, so each event comes twice`;
+      found.push({ file, why, next: `switch the plugin off, or run \`otel-hooks disable --tool claude-code\`.` });
+    }
+  }
+  return found;
 }

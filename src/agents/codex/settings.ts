@@ -10,7 +10,16 @@
 import { join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, text } from '../../lib/read.ts';
-import type { Edit, HookCommand, Places, Scope, Settings, SettingsFile } from '../contract.ts';
+import type {
+  Edit,
+  HookCommand,
+  Obstacle,
+  Places,
+  Scope,
+  Settings,
+  SettingsFile,
+  SettingsPlaces,
+} from '../contract.ts';
 import { jsonHooks, type Shape } from '../json-hooks.ts';
 import { commandOf, isOurHandler } from '../our-command.ts';
 import { appendTable, cutTable, readToml, type Table } from '../toml-edit.ts';
@@ -39,6 +48,7 @@ export const settings: Settings = {
   },
   afterwards:
     'Codex runs new hooks only after you have looked at them: start it, open /hooks and approve them, once. It asks again when a command changes. Hooks of a project need the folder to be trusted.',
+  obstacles,
   proof: (session, cwd) => ({
     event: 'SessionStart',
     payload: {
@@ -150,3 +160,25 @@ const inline = (value: Readonly<Record<string, unknown>>): string =>
   `{ ${Object.entries(value)
     .map(([key, each]) => `${key} = ${JSON.stringify(each)}`)
     .join(', ')} }`;
+
+/** Its switch for all hooks, and the list of hooks that a person has looked at. */
+function obstacles(places: SettingsPlaces, read: (path: string) => string | undefined): Obstacle[] {
+  const file = join(folderOf('global', places), 'config.toml');
+  const toml = readToml(read(file) ?? '');
+  if (!toml.ok) return [];
+  const isOff = toml.tables.some(({ path, value }) => path.join('.') === 'features' && fieldsOf(value).hooks === false);
+  if (isOff)
+    return [{ file, why: '[features] hooks = false switches all hooks off', next: `set hooks = true in ${file}.` }];
+  const [known] = settings
+    .files('global', places, read, () => [])
+    .filter(each => each.entries(read(each.path) ?? '').length > 0);
+  if (known === undefined) return [];
+  const isKnown = toml.tables.some(
+    ({ path: [hooks, state, source] }) =>
+      hooks === 'hooks' && state === 'state' && source?.startsWith(`${known.path}:`),
+  );
+  if (isKnown) return [];
+  return [
+    { file: known.path, why: 'nobody has approved them yet', next: 'start codex, open /hooks and approve them, once.' },
+  ];
+}

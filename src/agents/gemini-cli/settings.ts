@@ -3,7 +3,9 @@
  * handlers run once by name and command. The timeout is in milliseconds. Without a matcher a group is for everything.
  */
 import { join } from 'node:path';
-import type { Places, Settings } from '../contract.ts';
+import { fieldsOf } from '../../lib/read.ts';
+import type { Obstacle, Places, Scope, Settings, SettingsPlaces } from '../contract.ts';
+import { jsonValue } from '../json-edit.ts';
 import { jsonHooks, type Shape } from '../json-hooks.ts';
 
 const shape: Shape = {
@@ -20,11 +22,10 @@ export const settings: Settings = {
   // The folder alone shows nothing: a successor keeps its own things in it.
   installed: { programs: ['gemini'], folders: places => [join(userFolder(places), 'tmp')] },
   runs: { posix: 'sh', windows: 'powershell' },
-  files: (scope, places) => [
-    jsonHooks(join(scope === 'global' ? userFolder(places) : join(places.project, '.gemini'), 'settings.json'), shape),
-  ],
+  files: (scope, places) => [jsonHooks(fileOf(scope, places), shape)],
   afterwards:
     'Start a new session; /hooks lists what runs. In a folder that you do not trust no hook runs; hooks of a project are shown as new there once, to be looked at. Releases before spring 2026 need "tools": { "enableHooks": true }.',
+  obstacles,
   proof: (session, cwd, atMs) => ({
     event: 'SessionStart',
     payload: {
@@ -37,3 +38,23 @@ export const settings: Settings = {
     },
   }),
 };
+
+const fileOf = (scope: Scope, places: Places): string =>
+  join(scope === 'global' ? userFolder(places) : join(places.project, '.gemini'), 'settings.json');
+
+function obstacles(places: SettingsPlaces, read: (path: string) => string | undefined): Obstacle[] {
+  return (['global', 'project'] as const).flatMap(scope => {
+    const file = fileOf(scope, places);
+    const { enabled, disabled } = fieldsOf(fieldsOf(jsonValue(read(file) ?? '')).hooksConfig);
+    if (enabled === false)
+      return [
+        {
+          file,
+          why: 'hooksConfig.enabled switches all hooks off',
+          next: `set hooksConfig.enabled to true in ${file}.`,
+        },
+      ];
+    if (!Array.isArray(disabled) || !disabled.includes('otel-hooks')) return [];
+    return [{ file, why: 'hooksConfig.disabled names them', next: 'run /hooks enable otel-hooks in Gemini CLI.' }];
+  });
+}

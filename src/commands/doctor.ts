@@ -1,0 +1,191 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { destinationsOf } from '../config/destinations.ts';
+import { destinationsIn } from '../destinations.ts';
+import { findingsOfAgents } from '../doctor/agents.ts';
+import { sendTo } from '../doctor/endpoints.ts';
+import { type Finding, fine, type Mend, problem, wordsOfFinding } from '../doctor/finding.ts';
+import { findingsOnMachine } from '../doctor/machine.ts';
+import { readBack } from '../doctor/read-back.ts';
+import { synthetic } from '../doctor/synthetic.ts';
+import type { Found } from '../setup/standing.ts';
+import { StateRefused } from '../store/folder.ts';
+import { openStore } from '../store/store.ts';
+import { imbalances, readStatusBooks } from '../view/books.ts';
+import { type Io, UsageError, type Words } from './command.ts';
+import { distFolder, type Folders, foldersOf } from './place.ts';
+import { prove } from './proof.ts';
+import { agentsNamed, standingsNamed, surroundingsOf } from './setup.ts';
+import { problemsIn } from './status.ts';
+import { problemText, table } from './text.ts';
+
+const PATIENCE_MS = 15_000;
+
+export async function run(words: Words, io: Io): Promise<number> {
+  const json = words.flags['--json'] !== undefined;
+  const fixes = words.flags['--fix'] !== undefined;
+  const isAgreed = words.flags['--yes'] !== undefined;
+  const folders = foldersOf(words, io);
+  if (fixes && !isAgreed && (json || !io.isTerminal)) {
+    throw new UsageError('No TTY detected. Use --yes to run non-interactively.');
+  }
+  const findings: Finding[] = [];
+  const show = (found: readonly Finding[]): void => {
+    findings.push(...found);
+    if (!json) for (const each of found) io.out(textOf(each, io));
+  };
+  const busy = (says: string): void => {
+    if (!json && io.isTerminal) io.err(`\r\u001b[K${says}`);
+  };
+
+  let standings = standingsNamed(words, folders, io);
+  let local = localFindings(words, io, folders, standings);
+  const mends = local.flatMap(each => (each.state === 'problem' && each.mend ? [each.mend] : []));
+  let mended = 0;
+  if (fixes && mends.length > 0) {
+    mended = await mend(mends, io, isAgreed, json);
+    if (mended > 0) {
+      standings = standingsNamed(words, folders, io);
+      local = localFindings(words, io, folders, standings);
+    }
+  }
+  show(local);
+  if (words.flags['--no-proof'] === undefined) {
+    busy('running the hooks …');
+    const proofs = await hookFindings(standings, io);
+    busy('');
+    show(proofs);
+  }
+  show(deliveryFindings(folders, io));
+  if (words.flags['--offline'] === undefined) show(await wireFindings(folders, io, busy));
+
+  const problems = findings.filter(each => each.state === 'problem').length;
+  if (json) {
+    const rows = findings.map(each => ({
+      check: each.check,
+      of: each.of,
+      state: each.state,
+      ...wordsOfFinding(each),
+      ...(each.state === 'problem' ? { code: each.problem.code, problem: each.problem } : {}),
+    }));
+    io.out(`${JSON.stringify({ v: 1, problems, mended, findings: rows }, null, 2)}\n`);
+  } else {
+    io.out(`\n${problems === 0 ? 'No issues found.' : `Found ${problems} issue(s)`}\n`);
+    if (problems > 0 && !fixes && mends.length > 0) io.out('  next: otel-hooks doctor --fix\n');
+  }
+  return problems > 0 ? 1 : 0;
+}
+
+function localFindings(words: Words, io: Io, folders: Folders, found: readonly Found[]): Finding[] {
+  const { env, platform } = io;
+  const common = surroundingsOf(folders, io);
+  const bin = `${distFolder()}/otel-hooks.cjs`;
+  return [
+    ...findingsOnMachine({ env, platform, ...folders, bin }),
+    ...findingsOfAgents(agentsNamed(words), found, common),
+  ];
+}
+
+/** How many were mended. */
+async function mend(mends: readonly Mend[], io: Io, isAgreed: boolean, json: boolean): Promise<number> {
+  if (!json) for (const { diff } of mends) io.out(diff);
+  if (!isAgreed) {
+    const answer = await io.ask('Change this? [y/N] ');
+    if (!/^y(es)?$/i.test(answer.trim())) {
+      io.out('Nothing was changed.\n');
+      return 0;
+    }
+  }
+  let mended = 0;
+  for (const { apply } of mends) {
+    const failed = apply();
+    if (failed) io.err(problemText(failed));
+    else mended += 1;
+  }
+  if (!json && mended > 0) io.out('Fixed.\n\n');
+  return mended;
+}
+
+/** Each registered hook is run as its agent would run it; all at once, since each waits for delivery. */
+async function hookFindings(standings: readonly Found[], io: Io): Promise<Finding[]> {
+  const sound = standings.filter(
+    each => 'standing' in each && each.standing.events.length > 0 && !each.standing.stale.includes('script'),
+  );
+  const first = sound.filter((each, at) => sound.findIndex(({ agent }) => agent === each.agent) === at);
+  return await Promise.all(
+    first.map(async ({ agent, setup }): Promise<Finding> => {
+      const proof = await prove(setup, io.cwd, { ...io.env }, io.now());
+      if (!proof.ok) {
+        return problem('hook', agent.id, {
+          code: 'hook-fails',
+          agent: agent.title,
+          why: proof.why,
+          advice: proof.next,
+        });
+      }
+      const tookS = (proof.tookMs / 1_000).toFixed(1);
+      return fine('hook', agent.id, `${proof.event} went through the hook into the journal in ${tookS} s.`);
+    }),
+  );
+}
+
+function deliveryFindings({ state, config }: Folders, io: Io): Finding[] {
+  if (!existsSync(state)) return [];
+  try {
+    const store = openStore({ folder: state, access: 'read' });
+    try {
+      const books = readStatusBooks(store);
+      const known = config.problems.map(each => JSON.stringify(each));
+      const told = problemsIn(store, destinationsIn(store), config.problems, state, io.now());
+      const findings = told
+        .filter(each => !known.includes(JSON.stringify(each)))
+        .map(each => problem('delivery', undefined, each));
+      for (const account of imbalances(books)) {
+        findings.push(problem('delivery', undefined, { code: 'books-unbalanced', account }));
+      }
+      if (findings.length > 0) return findings;
+      const { received, waiting } = books.fragments;
+      return [fine('delivery', undefined, `${received} hooks received, ${waiting} waiting; the books balance.`)];
+    } finally {
+      store.close();
+    }
+  } catch (error) {
+    if (!(error instanceof StateRefused)) throw error;
+    return [problem('delivery', undefined, error.problem)];
+  }
+}
+
+async function wireFindings({ config }: Folders, io: Io, busy: (says: string) => void): Promise<Finding[]> {
+  const { destinations } = destinationsOf(config);
+  const sample = synthetic(randomBytes(16).toString('hex'), randomBytes(8).toString('hex'), io.now());
+  busy('sending a trace, a log record and a metric …');
+  const sent = await Promise.all(destinations.map(each => sendTo(each, sample, io.now)));
+  const taken = [...new Set(sent.flatMap(each => each.taken))];
+  busy('reading them back …');
+  const back = await readBack({
+    values: config.values,
+    taken,
+    isLocal: destinations.some(({ endpoint }) => isLocal(endpoint)),
+    synthetic: sample,
+    patienceMs: PATIENCE_MS,
+    pause: ms => new Promise(resolve => setTimeout(resolve, ms)),
+    monotonicMs: () => performance.now(),
+  });
+  busy('');
+  return [...sent.flatMap(each => each.findings), ...back];
+}
+
+const isLocal = (endpoint: string): boolean =>
+  URL.canParse(endpoint) && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(new URL(endpoint).hostname);
+
+const marks = { fine: 'ok', unknown: '?', problem: 'problem' } as const;
+const colors = { fine: 32, unknown: 33, problem: 31 } as const;
+
+function textOf(finding: Finding, io: Io): string {
+  const { says, next } = wordsOfFinding(finding);
+  const word = marks[finding.state].padEnd(7);
+  const mark = io.color ? `\u001b[${colors[finding.state]}m${word}\u001b[0m` : word;
+  const line = table([[mark, finding.check.padEnd(13), says]]);
+  const code = finding.state === 'problem' ? ` (${finding.problem.code})` : '';
+  return next === undefined && code === '' ? line : `${line}${' '.repeat(9)}next: ${next}${code}\n`;
+}

@@ -1,0 +1,85 @@
+/** Agents: are ours registered as this version would write them, once, and does anything keep them from running? */
+import fs from 'node:fs';
+import { type Agent, isAbsent } from '../agents/contract.ts';
+import type { Problem } from '../problem.ts';
+import { applySetup, planSetup, type Setup } from '../setup/setup.ts';
+import { type Found, isInstalled } from '../setup/standing.ts';
+import { type Finding, fine, type Mend, problem, unknown } from './finding.ts';
+
+export function findingsOfAgents(
+  agents: readonly Agent[],
+  found: readonly Found[],
+  common: Pick<Setup, 'places' | 'platform'>,
+): Finding[] {
+  return agents.flatMap(agent => {
+    const own = found.filter(each => each.agent === agent);
+    if (own.length === 0) {
+      if (!isInstalled(agent, common.places, common.platform)) return [];
+      return [
+        unknown(
+          'agents',
+          agent.id,
+          `${agent.title} is installed and does not call otel-hooks.`,
+          `otel-hooks enable --tool ${agent.id}`,
+        ),
+      ];
+    }
+    const troubles = [...own.flatMap(each => ofScope(each)), ...twice(agent, own), ...obstacles(agent, common)];
+    if (troubles.length > 0) return troubles;
+    const files = own.flatMap(each => each.files);
+    return [fine('agents', agent.id, `${agent.id}: No issues found. ${files.join(', ')}`)];
+  });
+}
+
+function ofScope(found: Found): Finding[] {
+  const { agent, scope, files } = found;
+  if ('problem' in found) return [problem('agents', agent.id, found.problem)];
+  const { stale } = found.standing;
+  if (stale.length === 0) return [];
+  const told: Problem = { code: 'hooks-stale', agent: agent.title, scope, file: files[0] ?? '', stale: [...stale] };
+  return [problem('agents', agent.id, told, renewal(found.setup, found.standing.provider))];
+}
+
+/** What `enable` would do, with the provider that the entries name. */
+function renewal(setup: Setup, provider: string | undefined): Mend | undefined {
+  const planned = planSetup({ ...setup, action: 'enable', provider });
+  if (!planned.ok) return undefined;
+  const { plan } = planned;
+  return {
+    diff: plan.diff === '' ? plan.scripts.map(({ path }) => `${path}: written anew\n`).join('') : plan.diff,
+    apply: () => {
+      const applied = applySetup(plan);
+      return applied.ok ? undefined : applied.problem;
+    },
+  };
+}
+
+/** Agents add their scopes up, so each event comes as often as it is registered. */
+function twice(agent: Agent, own: readonly Found[]): Finding[] {
+  const files = own.flatMap(each => ('standing' in each && each.standing.events.length > 0 ? each.files : []));
+  if (own.length < 2 || files.length < 2) return [];
+  const scopes = own.map(each => each.scope);
+  return [problem('agents', agent.id, { code: 'hooks-twice', agent: agent.title, id: agent.id, files, scopes })];
+}
+
+function obstacles(agent: Agent, common: Pick<Setup, 'places' | 'platform'>): Finding[] {
+  const { settings } = agent;
+  if (isAbsent(settings) || settings.obstacles === undefined) return [];
+  return settings
+    .obstacles({ ...common.places, platform: common.platform }, textOf)
+    .map(({ file, why, next }) =>
+      problem('agents', agent.id, { code: 'hooks-silent', agent: agent.title, file, why, advice: next }),
+    );
+}
+
+const MOST_BYTES = 16 * 1024 * 1024;
+
+function textOf(path: string): string | undefined {
+  try {
+    const facts = fs.statSync(path);
+    return facts.isFile() && facts.size <= MOST_BYTES ? fs.readFileSync(path, 'utf8') : undefined;
+  } catch {
+    // Not there, or not ours to read: then it says nothing.
+    return undefined;
+  }
+}

@@ -1,0 +1,110 @@
+/** Sends one of each signal to every destination, through the transport of all that leaves, and says what came of it. */
+import type { Destination } from '../config/destinations.ts';
+import { type OtlpSignal, signals } from '../config/schema.ts';
+import type { Problem } from '../problem.ts';
+import { type Answer, createHttpTransport } from '../ship/transport.ts';
+import { verdictOf } from '../ship/verdict.ts';
+import { ask } from './ask.ts';
+import { type Finding, fine, problem, unknown } from './finding.ts';
+import type { Synthetic } from './synthetic.ts';
+
+const PATIENCE_MS = 5_000;
+/** What back ends begin to mind: spans of two minutes hence are not found by time. */
+const SKEW_MS = 60_000;
+
+export interface Sent {
+  findings: Finding[];
+  /** Signals that were taken. */
+  taken: OtlpSignal[];
+}
+
+export async function sendTo(destination: Destination, synthetic: Synthetic, now: () => number): Promise<Sent> {
+  const { endpoint } = destination;
+  const of = `${destination.provider} ${endpoint}`;
+  const wanted = signals.filter(signal => destination.signals[signal]?.url !== undefined);
+  if (wanted.length === 0) {
+    return {
+      findings: [unknown('endpoint', of, `${endpoint} is on this machine; nothing was sent there.`)],
+      taken: [],
+    };
+  }
+  const patient = { ...destination, signals: shortened(destination.signals) };
+  const transport = createHttpTransport();
+  try {
+    const answers = await Promise.all(
+      wanted.map(async signal => [signal, await transport.send(patient, signal, synthetic.bodies[signal])] as const),
+    );
+    const taken: OtlpSignal[] = [];
+    const problems: Problem[] = [];
+    for (const [signal, answer] of answers) {
+      const { url = endpoint } = destination.signals[signal] ?? {};
+      const found = problemOf(answer, { endpoint, url, signal }, now());
+      if (found === undefined) taken.push(signal);
+      else if (!problems.some(each => JSON.stringify(each) === JSON.stringify(found))) problems.push(found);
+    }
+    const findings = problems.map(each => problem('endpoint', of, each));
+    if (taken.length > 0) findings.unshift(fine('endpoint', of, `${endpoint} took ${listed(taken)}.`));
+    if (answers.some(([, answer]) => 'status' in answer)) findings.push(...(await skew(destination, of, now)));
+    return { findings, taken };
+  } finally {
+    transport.close();
+  }
+}
+
+function shortened(targets: Destination['signals']): Destination['signals'] {
+  return Object.fromEntries(
+    Object.entries(targets).map(([signal, target]) => [
+      signal,
+      { ...target, timeoutMs: Math.min(target.timeoutMs, PATIENCE_MS) },
+    ]),
+  );
+}
+
+const listed = (words: readonly string[]): string =>
+  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
+
+interface Where {
+  endpoint: string;
+  url: string;
+  signal: OtlpSignal;
+}
+
+function problemOf(answer: Answer, { endpoint, url, signal }: Where, nowMs: number): Problem | undefined {
+  const verdict = verdictOf(answer, nowMs);
+  if (verdict.kind === 'taken') {
+    if (verdict.rejected === 0) return undefined;
+    return { code: 'delivery-partial', endpoint, signal, items: verdict.rejected, message: verdict.message };
+  }
+  if (verdict.kind === 'pause') {
+    return verdict.scope === 'destination'
+      ? { code: 'delivery-refused', endpoint, status: verdict.status }
+      : { code: 'delivery-endpoint', endpoint, signal, status: verdict.status };
+  }
+  if (verdict.kind === 'refused')
+    return { code: 'endpoint-refuses', endpoint, signal, status: Number(verdict.reason) || 0 };
+  return unreachable(verdict.why, endpoint, new URL(url));
+}
+
+const TLS = /^(CERT_|ERR_TLS|ERR_SSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|EPROTO|TLS files)/;
+
+/** What a failure to connect most likely means. */
+function unreachable(why: string, endpoint: string, url: URL): Problem {
+  if (TLS.test(why)) return { code: 'endpoint-tls', endpoint, why };
+  // A gRPC server answers with frames of HTTP/2 or breaks off.
+  if (why.startsWith('HPE_') || ((why === 'ECONNRESET' || why === 'EPIPE') && url.port === '4317')) {
+    return { code: 'endpoint-protocol', endpoint, why };
+  }
+  return { code: 'endpoint-unreachable', endpoint, why };
+}
+
+/** Its clock, as the head of an answer says it, beside ours. */
+async function skew(destination: Destination, of: string, now: () => number): Promise<Finding[]> {
+  const target = signals.flatMap(signal => destination.signals[signal] ?? []).find(({ url }) => url !== undefined);
+  if (target?.url === undefined) return [];
+  const asked = await ask(new URL(target.url), PATIENCE_MS, target.tls.ca);
+  const theirs = 'date' in asked && asked.date !== undefined ? Date.parse(asked.date) : Number.NaN;
+  if (Number.isNaN(theirs)) return [];
+  const seconds = Math.round((now() - theirs) / 1_000);
+  if (Math.abs(seconds) * 1_000 < SKEW_MS) return [];
+  return [problem('endpoint', of, { code: 'clock-skew', endpoint: destination.endpoint, seconds })];
+}

@@ -1,0 +1,136 @@
+/** What lies on this machine: the program and its copies, the configuration, our folders. Looks, and changes nothing. */
+import fs from 'node:fs';
+import { delimiter, dirname, isAbsolute, join } from 'node:path';
+import { destinationsOf } from '../config/destinations.ts';
+import type { LoadedConfig } from '../config/files.ts';
+import { factsOf, keys } from '../config/schema.ts';
+import { VERSION } from '../lib/version.ts';
+import type { Problem } from '../problem.ts';
+import { type Finding, fine, problem } from './finding.ts';
+
+export interface Machine {
+  env: Readonly<Record<string, string | undefined>>;
+  platform: string;
+  config: LoadedConfig;
+  state: string;
+  data: string;
+  /** The Node front end of this installation. */
+  bin: string;
+}
+
+export const findingsOnMachine = (machine: Machine): Finding[] => [
+  ...programFindings(machine),
+  ...configFindings(machine.config),
+  ...folderFindings(machine),
+];
+
+function programFindings({ env, bin, platform }: Machine): Finding[] {
+  const findings: Finding[] = [fine('program', undefined, `otel-hooks ${VERSION}, Node ${process.version}, ${bin}`)];
+  if (platform === 'win32') return findings;
+  const own = realOf(bin);
+  const folders = (env.PATH ?? '').split(delimiter).filter(folder => isAbsolute(folder));
+  const seen = new Set([own]);
+  for (const folder of folders) {
+    const path = join(folder, 'otel-hooks');
+    const real = realOf(path);
+    if (real === undefined || seen.has(real)) continue;
+    seen.add(real);
+    findings.push(problem('program', path, { code: 'program-twice', path, isPython: isPython(real), own: bin }));
+  }
+  return findings;
+}
+
+/** The package of the same name for Python begins with its interpreter. */
+const isPython = (path: string): boolean => /^#!.*python|^#!.*\n'''exec'/.test(beginningOf(path));
+
+function beginningOf(path: string): string {
+  try {
+    const handle = fs.openSync(path, 'r');
+    try {
+      const bytes = Buffer.alloc(256);
+      return bytes.toString('latin1', 0, fs.readSync(handle, bytes, 0, 256, 0));
+    } finally {
+      fs.closeSync(handle);
+    }
+  } catch {
+    // Not ours to read: then it is a program, and nothing more is known of it.
+    return '';
+  }
+}
+
+function realOf(path: string): string | undefined {
+  try {
+    return fs.statSync(path).isFile() ? fs.realpathSync(path) : undefined;
+  } catch {
+    // Nothing there.
+    return undefined;
+  }
+}
+
+function configFindings(config: LoadedConfig): Finding[] {
+  const { destinations, problems } = destinationsOf(config);
+  const found = [...config.problems, ...problems].map(each => problem('configuration', undefined, each));
+  const origins = Object.entries(config.origins)
+    .filter(([key, origin]) => origin !== 'default' && /^provider$|endpoint$|base_url$/.test(key))
+    .map(([key, origin]) => `${key} from ${origin}`);
+  const files = [config.globalFile, ...(config.projectFile === undefined ? [] : [config.projectFile])];
+  const said = `${files.join(', ')}${origins.length > 0 ? ` (${origins.join(', ')})` : ''}`;
+  if (found.length > 0) return found;
+  if (destinations.length > 0) return [fine('configuration', undefined, said)];
+  return [
+    {
+      check: 'configuration',
+      state: 'unknown',
+      says: `no destination is configured (${files.join(', ')}); sessions are kept in the journal only.`,
+      next: 'set otlp.endpoint there, for example to http://127.0.0.1:4318.',
+    },
+  ];
+}
+
+/** Ours alone: nobody else on this machine may read what agents say. */
+function folderFindings({ state, data, config, platform }: Machine): Finding[] {
+  const findings: Finding[] = [];
+  const there: string[] = [];
+  for (const [path, wanted] of [
+    [state, 0o700],
+    [join(state, 'inbox'), 0o700],
+    [data, 0o700],
+    ...(holdsSecret(config) ? [[config.globalFile, 0o600] as const] : []),
+    [join(dirname(config.globalFile), 'token'), 0o600],
+  ] as const) {
+    const facts = fs.lstatSync(path, { throwIfNoEntry: false });
+    if (facts === undefined) continue;
+    there.push(path);
+    if (platform === 'win32') continue;
+    const uid = process.getuid?.();
+    if (uid !== undefined && facts.uid !== uid) {
+      findings.push(problem('folders', path, { code: 'state-foreign', folder: path, owner: facts.uid }));
+      continue;
+    }
+    const mode = facts.mode & 0o777;
+    const isUnusable = facts.isDirectory() && (mode & 0o700) !== 0o700;
+    if (facts.isSymbolicLink() || ((mode & 0o077) === 0 && !isUnusable)) continue;
+    const found: Problem = { code: 'mode-open', path, mode: octal(mode), wanted: octal(wanted) };
+    findings.push(
+      problem('folders', path, found, {
+        diff: `${path}: mode ${octal(mode)} -> ${octal(wanted)}\n`,
+        apply: () => {
+          try {
+            fs.chmodSync(path, wanted);
+            return undefined;
+          } catch (error) {
+            return { code: 'settings-file', file: path, why: error instanceof Error ? error.message : String(error) };
+          }
+        },
+      }),
+    );
+  }
+  if (findings.length > 0) return findings;
+  return [fine('folders', undefined, there.length === 0 ? 'nothing was received yet' : there.join(', '))];
+}
+
+/** A configuration without one may be read by anybody. */
+const holdsSecret = ({ origins }: LoadedConfig): boolean =>
+  keys.some(key => origins[key] === 'global file' && factsOf(key).secret === true);
+
+const octal = (mode: number): string => `0${mode.toString(8)}`;

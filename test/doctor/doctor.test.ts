@@ -1,0 +1,263 @@
+/** `doctor` against receivers and back ends that answer as the real ones do, in a home of its own. */
+import fs from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { main } from '../../src/cli.ts';
+import type { Io } from '../../src/commands/command.ts';
+import { type Collector, type Reply, startCollector } from '../collector.ts';
+
+let home: string;
+const closing: (() => unknown)[] = [];
+beforeEach(() => {
+  home = fs.mkdtempSync(join(tmpdir(), 'otel-hooks-doctor-'));
+});
+afterEach(async () => {
+  await Promise.all(closing.splice(0).map(close => close()));
+  fs.rmSync(home, { recursive: true, force: true });
+});
+
+interface Row {
+  check: string;
+  of?: string;
+  state: string;
+  says: string;
+  next?: string;
+  code?: string;
+}
+interface Ran {
+  code: number;
+  out: string;
+  err: string;
+  problems: number;
+  rows: Row[];
+}
+
+async function doctor(words: string[] = [], change: Partial<Io> = {}): Promise<Ran> {
+  const ran: Ran = { code: -1, out: '', err: '', problems: 0, rows: [] };
+  const io: Io = {
+    out: text => {
+      ran.out += text.replaceAll(home, '~');
+    },
+    err: text => {
+      ran.err += text.replaceAll(home, '~');
+    },
+    env: { PATH: '' },
+    cwd: join(home, 'project'),
+    home,
+    platform: 'linux',
+    color: false,
+    columns: 80,
+    unicode: true,
+    isTerminal: false,
+    ask: async () => 'y',
+    now: Date.now,
+    ...change,
+  };
+  ran.code = await main(words[0] === 'enable' ? words : ['doctor', ...words], io);
+  if (words.includes('--json')) {
+    const { problems, findings } = JSON.parse(ran.out) as { problems: number; findings: Row[] };
+    Object.assign(ran, { problems, rows: findings });
+  }
+  return ran;
+}
+const codes = ({ rows }: Ran): string[] => rows.flatMap(({ code }) => code ?? []);
+
+function configured(config: object): void {
+  const folder = join(home, '.config/otel-hooks');
+  fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+  fs.writeFileSync(join(folder, 'config.json'), JSON.stringify(config), { mode: 0o600 });
+}
+
+async function collector(answer?: () => Reply): Promise<Collector> {
+  const started = await startCollector({ answer });
+  closing.push(() => started.close());
+  return started;
+}
+
+/** Answers queries as the four back ends do, out of what a collector took. */
+async function backEnd(from: Collector, answers: boolean): Promise<string> {
+  const server: Server = createServer((request, response) => {
+    const { pathname, searchParams } = new URL(request.url ?? '', 'http://local');
+    const query = searchParams.get('query') ?? '';
+    const json = (status: number, value: unknown): void => {
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(value));
+    };
+    const trace = pathname.split('/').at(-1);
+    const span = answers && from.spans().some(each => each.traceId === trace);
+    if (pathname.startsWith('/api/v2/traces/'))
+      return json(200, span ? { trace: { resourceSpans: [{}] } } : { trace: {}, metrics: {} });
+    if (pathname.startsWith('/api/traces/'))
+      return span ? json(200, { data: [{ traceID: trace }] }) : json(404, { data: null, errors: [{ code: 404 }] });
+    if (pathname === '/loki/api/v1/query_range') {
+      const wanted = /trace_id="([0-9a-f]{32})"/.exec(query)?.[1];
+      const found = answers && from.records().some(each => each.traceId === wanted);
+      return json(200, { status: 'success', data: { resultType: 'streams', result: found ? [{ stream: {} }] : [] } });
+    }
+    if (pathname === '/api/v1/query') {
+      const values = from.metrics().flatMap(each => JSON.stringify(each).match(/"asInt":"?(\d+)/)?.[1] ?? []);
+      const result = answers ? values.map(value => ({ metric: {}, value: [0, value] })) : [];
+      return json(200, { status: 'success', data: { resultType: 'vector', result } });
+    }
+    return json(404, {});
+  });
+  await new Promise<void>(listening => server.listen(0, '127.0.0.1', listening));
+  closing.push(() => new Promise(closed => server.close(closed)));
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`;
+}
+
+describe('from end to end', () => {
+  it('sends a trace, a record and a metric that say what they are, and reads them back from all four', async () => {
+    const took = await collector();
+    const url = await backEnd(took, true);
+    const read_back = { tempo: url, jaeger: url, loki: url, prometheus: url };
+    configured({ provider: 'otlp', otlp: { endpoint: took.url, headers: 'x-key=abc' }, read_back });
+    const ran = await doctor(['--json']);
+    expect(
+      ran.rows.filter(({ check }) => check === 'read back').map(({ of, state }) => [of?.split(' ')[0], state]),
+    ).toEqual([
+      ['Tempo', 'fine'],
+      ['Jaeger', 'fine'],
+      ['Loki', 'fine'],
+      ['Prometheus', 'fine'],
+    ]);
+    expect([ran.code, ran.problems, codes(ran)]).toEqual([0, 0, []]);
+    expect(took.requests.filter(({ method }) => method === 'POST').map(({ headers }) => headers['x-key'])).toEqual([
+      'abc',
+      'abc',
+      'abc',
+    ]);
+    for (const item of [...took.spans(), ...took.records()]) {
+      expect(item.plain['otel_hooks.doctor.synthetic']).toBe(true);
+      expect(item.resource['service.name']).toBe('otel-hooks-doctor');
+    }
+  });
+
+  it('says which back end does not answer queries, without a word of credentials', async () => {
+    const took = await collector();
+    configured({ provider: 'otlp', otlp: { endpoint: took.url }, read_back: { tempo: 'http://me:word@127.0.0.1:1' } });
+    const ran = await doctor(['--json']);
+    expect(codes(ran)).toContain('read-back-unreachable');
+    expect(ran.out).not.toContain('word');
+  });
+});
+
+describe('an endpoint', () => {
+  type Start = () => Promise<string>;
+  const answering = (reply: Reply): Start => {
+    return async () => {
+      const { url } = await collector(() => reply);
+      return url;
+    };
+  };
+  const cases: [name: string, start: Start, code: string, says: RegExp][] = [
+    ['nobody listens', async () => 'http://127.0.0.1:1', 'endpoint-unreachable', /ECONNREFUSED/],
+    ['no credentials', answering({ status: 401 }), 'delivery-refused', /401/],
+    ['forbidden', answering({ status: 403 }), 'delivery-refused', /403/],
+    ['a wrong path', answering({ status: 404 }), 'delivery-endpoint', /404/],
+    ['a refusal', answering({ status: 400 }), 'endpoint-refuses', /400/],
+    ['gRPC', answering({ raw: '\0\0\x12\x04\0\0\0\0\0' }), 'endpoint-protocol', /HPE_/],
+    [
+      'no TLS where https is said',
+      async () => (await answering({ status: 200 })()).replace('http:', 'https:'),
+      'endpoint-tls',
+      /./,
+    ],
+  ];
+
+  it.each(cases)('%s', async (_, start, code, says) => {
+    configured({ provider: 'otlp', otlp: { endpoint: await start() } });
+    const ran = await doctor(['--json']);
+    const found = ran.rows.find(each => each.code === code);
+    expect([ran.code, codes(ran)]).toEqual([1, expect.arrayContaining([code])]);
+    expect(found?.says).toMatch(says);
+    expect(found?.next).toBeTruthy();
+  });
+
+  it('whose clock is another says so', async () => {
+    const took = await collector();
+    configured({ provider: 'otlp', otlp: { endpoint: took.url } });
+    const ran = await doctor(['--json'], { now: () => Date.now() + 600_000 });
+    expect(codes(ran)).toContain('clock-skew');
+  });
+
+  it('is left alone with --offline', async () => {
+    const took = await collector();
+    configured({ provider: 'otlp', otlp: { endpoint: took.url } });
+    expect((await doctor(['--offline', '--no-proof'])).code).toBe(0);
+    expect(took.requests).toEqual([]);
+  });
+});
+
+describe('on this machine', () => {
+  const enable = (...words: string[]) => doctor(['enable', '--tool', 'claude', '--yes', '--no-proof', ...words]);
+  const script = () => join(home, '.local/share/otel-hooks/hook.sh');
+  const settings = () => join(home, '.claude/settings.json');
+
+  it('finds and mends what is stale and what others could read, after showing it', async () => {
+    await enable();
+    fs.writeFileSync(script(), '# of a Node that has moved\n');
+    fs.chmodSync(join(home, '.local/state/otel-hooks'), 0o755);
+    const before = await doctor(['--offline', '--no-proof', '--json']);
+    expect([before.code, codes(before).sort()]).toEqual([1, ['hooks-stale', 'mode-open']]);
+    const asked: string[] = [];
+    const ask = async (question: string) => {
+      asked.push(question);
+      return 'n';
+    };
+    const refused = await doctor(['--offline', '--no-proof', '--fix'], { isTerminal: true, ask });
+    expect([refused.code, asked.length]).toEqual([1, 1]);
+    expect(refused.out).toContain('~/.local/state/otel-hooks: mode 0755 -> 0700');
+    expect(fs.readFileSync(script(), 'utf8')).toContain('has moved');
+
+    const mended = await doctor(['--offline', '--no-proof', '--fix', '--yes']);
+    expect(mended.out).toContain('Fixed.');
+    expect(fs.statSync(join(home, '.local/state/otel-hooks')).mode & 0o777).toBe(0o700);
+    expect(fs.readFileSync(script(), 'utf8')).not.toContain('has moved');
+    expect(mended.out).not.toContain('hooks-stale');
+  });
+
+  it('needs --yes where nobody can be asked', async () => {
+    const ran = await doctor(['--fix']);
+    expect([ran.code, ran.err]).toEqual([2, expect.stringContaining('No TTY detected. Use --yes')]);
+  });
+
+  it.each([
+    ['a switch for all hooks', { disableAllHooks: true }, /disableAllHooks/],
+    ['a plugin of ours beside the settings', { enabledPlugins: { 'otel-hooks@somewhere': true } }, /plugin/],
+  ])('%s', async (_, more, says) => {
+    await enable();
+    fs.writeFileSync(settings(), JSON.stringify({ ...JSON.parse(fs.readFileSync(settings(), 'utf8')), ...more }));
+    const ran = await doctor(['--offline', '--no-proof', '--json']);
+    expect(ran.rows.find(each => each.code === 'hooks-silent')?.says).toMatch(says);
+  });
+
+  it('two scopes of one agent are one too many', async () => {
+    await enable();
+    await enable('--project');
+    const ran = await doctor(['--offline', '--no-proof', '--json']);
+    expect(codes(ran)).toContain('hooks-twice');
+  });
+
+  it('the Python package of the same name is told from another copy', async () => {
+    const folder = join(home, 'bin');
+    fs.mkdirSync(folder);
+    fs.writeFileSync(join(folder, 'otel-hooks'), '#!/usr/bin/env python3\n', { mode: 0o755 });
+    const ran = await doctor(['--offline', '--no-proof', '--json'], { env: { PATH: folder } });
+    expect(ran.rows.find(each => each.code === 'program-twice')?.says).toContain('Python package');
+  });
+
+  it('a hook of Codex that nobody approved', async () => {
+    await doctor(['enable', '--tool', 'codex', '--yes', '--no-proof']);
+    const waiting = await doctor(['--offline', '--no-proof', '--json']);
+    expect(waiting.rows.find(each => each.code === 'hooks-silent')?.next).toContain('/hooks');
+    const file = join(home, '.codex/hooks.json');
+    fs.writeFileSync(
+      join(home, '.codex/config.toml'),
+      `[hooks.state."${file}:session_start:0:0"]\ntrusted_hash = "x"\n`,
+    );
+    expect(codes(await doctor(['--offline', '--no-proof', '--json']))).not.toContain('hooks-silent');
+  });
+});

@@ -1,0 +1,47 @@
+/** What `doctor` sends is read back from the real back ends. */
+import { afterAll, expect, inject, test } from 'vitest';
+import { Machine } from './machine.ts';
+
+const stack = inject('stack');
+const machines: Machine[] = [];
+afterAll(() => {
+  for (const machine of machines) machine.remove();
+});
+const machine = (config: object): Machine => {
+  const made = new Machine(stack.program, config);
+  machines.push(made);
+  return made;
+};
+
+interface Told {
+  problems: number;
+  findings: { check: string; of?: string; state: string; says: string; code?: string }[];
+}
+const backs = ({ findings }: Told) =>
+  findings
+    .filter(({ check }) => check === 'read back')
+    .map(({ of, state, code }) => [of?.split(' ')[0], code ?? state]);
+
+test('a trace, a record and a metric come back through the collector', async () => {
+  const { tempo, loki, prometheus } = stack;
+  const one = machine({
+    provider: 'otlp',
+    otlp: { endpoint: stack.collector },
+    read_back: { tempo, loki, prometheus },
+  });
+  const { code, out, err } = await one.cli('doctor', '--json');
+  const told = JSON.parse(out) as Told;
+  expect(backs(told), `${out}${err}`).toEqual([
+    ['Tempo', 'fine'],
+    ['Loki', 'fine'],
+    ['Prometheus', 'fine'],
+  ]);
+  expect([code, told.problems]).toEqual([0, 0]);
+});
+
+test('Jaeger has the trace, and no place for the rest', async () => {
+  const one = machine({ provider: 'otlp', otlp: { endpoint: stack.jaegerOtlp }, read_back: { jaeger: stack.jaeger } });
+  const told = JSON.parse((await one.cli('doctor', '--json')).out) as Told;
+  expect(backs(told)).toContainEqual(['Jaeger', 'fine']);
+  expect(told.findings.filter(({ code }) => code === 'delivery-endpoint').length).toBe(2);
+});
