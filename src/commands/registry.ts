@@ -103,6 +103,8 @@ export const commands: Command[] = [
       { name: '--dry-run', summary: 'show the change, change nothing' },
       { name: '--yes', short: '-y', summary: 'do not ask' },
       { name: '--no-proof', summary: 'do not try the hooks afterwards' },
+      { name: '--attribution', summary: 'of the Python package: accepted, and nothing comes of it' },
+      { name: '--no-attribution', summary: 'likewise' },
     ],
     example: `otel-hooks enable --tool ${exampleAgent.id} --global --endpoint http://127.0.0.1:4318`,
     load: () => import('./enable.ts'),

@@ -27,6 +27,11 @@ export async function setUp(action: Setup['action'], words: Words, io: Io): Prom
   const scope = scopeNamed(words) ?? 'global';
   const folders = foldersOf(words, io);
   const common = { ...surroundingsOf(folders, io), scope, action, provider: flagText(words, '--provider') };
+  if (words.flags['--attribution']) {
+    io.err(
+      'otel-hooks: --attribution was ignored: lines of files are attributed to nobody here.\n  next: leave it out.\n',
+    );
+  }
   const { chosen, isNamed } = agentsOf(action, words, io, common);
   const json = words.flags['--json'] !== undefined;
   const isDry = words.flags['--dry-run'] !== undefined;

@@ -568,6 +568,11 @@ export const settings = {
     default: false,
     variables: ['OTEL_HOOKS_FSYNC'],
   }),
+  'attribution.enabled': setting(z.boolean(), {
+    about: 'Of the Python package of this name, so that its files stay valid; nothing comes of it here.',
+    text: 'boolean',
+    project: true,
+  }),
   debug: setting(z.boolean(), {
     about: 'Known to earlier configurations. `OTEL_HOOKS_DEBUG=true` prints where an unexpected error came from.',
     text: 'boolean',

@@ -1,0 +1,172 @@
+/**
+ * Whoever comes from the Python package of this name changes the package and nothing else. Each row is a part of its surface: kept
+ * as it was, kept with what was wrong put right, or accepted and answered with a warning. What it wrote into agents' files is
+ * held in test/setup/standing.test.ts, what its entries send in test/drain/drain.test.ts.
+ */
+import fs from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { agentNamed } from '../../src/agents/index.ts';
+import { main } from '../../src/cli.ts';
+import type { Io } from '../../src/commands/command.ts';
+import { resolve } from '../../src/config/config.ts';
+import { destinationsOf } from '../../src/config/destinations.ts';
+import { isKey, type Key } from '../../src/config/schema.ts';
+
+let home: string;
+beforeEach(() => {
+  home = fs.mkdtempSync(join(tmpdir(), 'otel-hooks-python-'));
+});
+afterEach(() => fs.rmSync(home, { recursive: true, force: true }));
+
+interface Ran {
+  code: number;
+  out: string;
+  err: string;
+}
+async function run(words: readonly string[]): Promise<Ran> {
+  const ran: Ran = { code: -1, out: '', err: '' };
+  const io: Io = {
+    out: text => {
+      ran.out += text.replaceAll(home, '~');
+    },
+    err: text => {
+      ran.err += text.replaceAll(home, '~');
+    },
+    env: { PATH: '' },
+    cwd: home,
+    home,
+    platform: 'linux',
+    color: false,
+    columns: 80,
+    unicode: true,
+    isTerminal: false,
+    ask: async () => '',
+    now: () => 1_790_000_000_000,
+  };
+  ran.code = await main(words, io);
+  return ran;
+}
+
+const enabled = ['enable', '--tool', 'claude', '--provider', 'otlp', '--global', '--yes', '--no-proof'];
+const config = '{"provider":"langfuse","langfuse":{"public_key":"pk-lf-1234","secret_key":"sk-lf-123456"}}';
+type Class = 'kept' | 'mended' | 'warned';
+
+/** `before`: commands that come first; `says`: what both streams together hold. */
+const commandRows: [surface: string, of: Class, before: string[][], words: string[], code: number, says: RegExp][] = [
+  ['no word is a call for help', 'kept', [], [], 0, /otel-hooks COMMAND/],
+  [
+    'enable says where hook and configuration lie',
+    'kept',
+    [],
+    enabled,
+    0,
+    /^Enabled\. Hook: ~\/\.claude\/settings\.json, Config: ~\/\.config\/otel-hooks\/config\.json$/m,
+  ],
+  ['enable for all agents', 'kept', [], ['enable', '--tool', 'all', '--provider', 'otlp', '--dry-run'], 0, /hooks/],
+  [
+    'two providers',
+    'kept',
+    [],
+    ['enable', '--tool', 'claude', '--provider', 'otlp', '--provider', 'langfuse', '--yes', '--no-proof'],
+    0,
+    /otlp,langfuse/,
+  ],
+  [
+    'scopes exclude each other',
+    'kept',
+    [],
+    ['enable', '--tool', 'claude', '--global', '--project', '--yes'],
+    2,
+    /--global and --project/,
+  ],
+  ['nobody to ask for the tool', 'kept', [], ['enable'], 2, /No TTY detected\. Use --tool to run non-interactively\./],
+  [
+    'nobody to ask for leave',
+    'kept',
+    [],
+    ['enable', '--tool', 'claude'],
+    2,
+    /No TTY detected\. Use --yes to run non-interactively\./,
+  ],
+  ['attribution', 'warned', [], [...enabled, '--attribution'], 0, /--attribution was ignored/],
+  ['no attribution', 'kept', [], [...enabled, '--no-attribution'], 0, /^Enabled\./m],
+  [
+    'disable says which file',
+    'kept',
+    [enabled],
+    ['disable', '--tool', 'claude', '--global', '--yes'],
+    0,
+    /^Disabled\. ~\/\.claude\/settings\.json$/m,
+  ],
+  ['status masks secrets', 'kept', [enabled], ['status', '--tool', 'claude', '--global'], 0, /sk-l…3456/],
+  [
+    'doctor finds nothing',
+    'mended',
+    [enabled],
+    ['doctor', '--tool', 'claude', '--global', '--offline', '--no-proof'],
+    0,
+    /claude-code: No issues found\./,
+  ],
+  ['hook ends with 0', 'mended', [], ['hook', '--tool', 'claude'], 0, /^$/],
+  ['version', 'kept', [], ['version'], 0, /^\d+\.\d+\.\d+$/m],
+  ['version as a flag', 'kept', [], ['--version'], 0, /^\d+\.\d+\.\d+$/m],
+];
+
+it.each(commandRows)('%s (%s)', async (_, _of, before, words, code, says) => {
+  fs.mkdirSync(join(home, '.config/otel-hooks'), { recursive: true, mode: 0o700 });
+  fs.writeFileSync(join(home, '.config/otel-hooks/config.json'), config, { mode: 0o600 });
+  for (const earlier of before) await run(earlier);
+  const ran = await run(words);
+  expect(`${ran.out}${ran.err}`).toMatch(says);
+  expect(ran.code).toBe(code);
+});
+
+it('doctor counts what it finds and says when it is mended (kept)', async () => {
+  await run(enabled);
+  fs.writeFileSync(join(home, '.local/share/otel-hooks/hook.sh'), '');
+  const words = ['doctor', '--offline', '--no-proof'];
+  expect((await run(words)).out).toContain('Found 1 issue(s)');
+  expect((await run([...words, '--fix', '--yes'])).out).toContain('Fixed.');
+});
+
+it.each(['claude', 'cline', 'codex', 'copilot', 'cursor', 'gemini', 'kiro', 'opencode'])('--tool %s (kept)', name => {
+  expect(agentNamed(name)?.id).toMatch(new RegExp(`^${name}`));
+});
+
+/** A key as it stands in a file, and the variable that sets it too. */
+const settingRows: [key: string, of: Class, value: unknown, variable: string | undefined, text: string][] = [
+  ['provider', 'mended', ['otlp'], 'OTEL_HOOKS_PROVIDER', 'otlp'],
+  ['debug', 'kept', true, 'OTEL_HOOKS_DEBUG', 'true'],
+  ['max_chars', 'mended', 500, 'OTEL_HOOKS_MAX_CHARS', '500'],
+  ['state_dir', 'kept', '/var/x', 'OTEL_HOOKS_STATE_DIR', '/var/x'],
+  ['otlp.endpoint', 'mended', 'http://h:4318/v1/traces', 'OTEL_EXPORTER_OTLP_ENDPOINT', 'http://h:4318/v1/traces'],
+  ['otlp.headers', 'kept', 'a=b,c=d', 'OTEL_EXPORTER_OTLP_HEADERS', 'a=b,c=d'],
+  ['langfuse.public_key', 'kept', 'pk', 'LANGFUSE_PUBLIC_KEY', 'pk'],
+  ['langfuse.secret_key', 'kept', 'sk', 'LANGFUSE_SECRET_KEY', 'sk'],
+  ['langfuse.base_url', 'kept', 'https://l.example', 'LANGFUSE_BASE_URL', 'https://l.example'],
+  ['datadog.service', 'kept', 'shop', 'DD_SERVICE', 'shop'],
+  ['datadog.env', 'kept', 'prod', 'DD_ENV', 'prod'],
+  ['datadog.agent_host', 'kept', 'agent', 'DD_AGENT_HOST', 'agent'],
+  ['attribution.enabled', 'warned', false, undefined, ''],
+];
+
+it.each(settingRows)('the setting %s (%s)', (key, _, value, variable, text) => {
+  expect(isKey(key)).toBe(true);
+  const [group = '', name] = key.split('.');
+  const file = { file: '/c.json', text: JSON.stringify({ [group]: name === undefined ? value : { [name]: value } }) };
+  const common = { home: '/home/dev', cwd: '/x' };
+  const fromFile = resolve({ ...common, global: file, env: {} });
+  expect([fromFile.problems, fromFile.origins[key as Key]]).toEqual([[], 'global file']);
+  if (variable === undefined) return;
+  const fromVariable = resolve({ ...common, env: { [variable]: text } });
+  expect([fromVariable.problems, fromVariable.values[key as Key]]).toEqual([[], fromFile.values[key as Key]]);
+});
+
+it("one signal's address is taken as the base of all, with a note (mended)", () => {
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://h:4318/v1/traces' };
+  const { destinations, problems } = destinationsOf(resolve({ env, home: '/home/dev', cwd: '/x' }));
+  expect(destinations[0]?.signals.logs?.url).toBe('http://h:4318/v1/logs');
+  expect(problems.map(({ code }) => code)).toEqual(['endpoint-signal-path']);
+});
