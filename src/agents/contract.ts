@@ -149,6 +149,8 @@ export interface DemoHook {
   payload: Fields;
   /** Starts with the former one, as hooks of parallel calls do. */
   together?: true;
+  /** What its transcript has by then, without times. */
+  rows?: Fields[];
 }
 
 /** As a duration: the time since the action began. Real processes take as long as they take. */

@@ -46,7 +46,7 @@ function textOf({ receiver, books, hookMs, bareMs, commands }: Demonstration, io
       `${point.name}${attributesOf(point.attributes)}`,
       point.count === undefined
         ? String(point.value)
-        : `${point.count} × ${duration((point.value / point.count) * (point.unit === 's' ? 1000 : 1)).replace(/ms$/, point.unit === 's' ? 'ms' : '')}`,
+        : `${point.count} × ${point.unit === 's' ? duration((point.value / point.count) * 1000) : Number((point.value / point.count).toPrecision(3))}`,
     ])
     .sort(([a = ''], [b = '']) => (a < b ? -1 : 1));
   const { fragments, destinations } = books;

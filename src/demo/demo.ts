@@ -4,9 +4,9 @@
  */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { type DemoHook, type HookCommand, isAbsent, SINCE_BEFORE } from '../agents/contract.ts';
 import { exampleAgent } from '../agents/index.ts';
 import { deliver } from '../deliver.ts';
@@ -28,6 +28,9 @@ export interface Demonstration {
   commands: ReadonlyMap<string, HookCommand>;
 }
 
+/** A small one, so that it is nearly used up. */
+const budget = { session_tokens: 80_000 };
+
 export interface Stage {
   program: Program;
   passOn: string | undefined;
@@ -42,7 +45,7 @@ export async function demonstrate({ program, passOn, platform }: Stage): Promise
     const config = join(home, 'config.json');
     const shop = join(home, 'shop');
     mkdirSync(shop);
-    writeFileSync(config, JSON.stringify({ provider: 'otlp', otlp: { endpoint: receiver.url } }));
+    writeFileSync(config, JSON.stringify({ provider: 'otlp', otlp: { endpoint: receiver.url }, budget }));
     const env = { HOME: home, PATH: process.env.PATH, OTEL_HOOKS_CONFIG: config, OTEL_HOOKS_LINGER: '1s' };
     const commands = setUp(home, state, program, platform);
     const session = randomUUID();
@@ -52,7 +55,10 @@ export async function demonstrate({ program, passOn, platform }: Stage): Promise
     const began = new Map<unknown, number>();
     for (const group of together(script(session, shop))) {
       await pause(group[0]?.afterMs ?? 0);
-      for (const hook of group) settleDuration(hook, began);
+      for (const hook of group) {
+        settleDuration(hook, began);
+        tellRows(hook);
+      }
       const times = await Promise.all(group.map(hook => run(hook, commands, shop, env, platform)));
       hookMs.push(...times);
     }
@@ -86,6 +92,15 @@ function setUp(home: string, state: string, program: Program, platform: NodeJS.P
   const applied = applySetup(planned.plan);
   if (!applied.ok) throw new Error(JSON.stringify(applied.problem));
   return new Map(entriesOf(setup).map(({ event, command }) => [event, command]));
+}
+
+/** The agent's transcript, as far as it goes before a hook. */
+function tellRows({ payload, rows = [] }: DemoHook): void {
+  const { transcript_path: path } = payload;
+  if (typeof path !== 'string' || rows.length === 0) return;
+  mkdirSync(dirname(path), { recursive: true });
+  const timestamp = new Date().toISOString();
+  appendFileSync(path, rows.map(row => `${JSON.stringify({ ...row, timestamp })}\n`).join(''));
 }
 
 function settleDuration({ payload, call }: DemoHook, began: Map<unknown, number>): void {

@@ -33,7 +33,7 @@ it('docs/privacy.md names every class of content with its default, and every kin
   expect(text).toContain(`process.command_line = ${withoutSecrets(command)}`);
 });
 
-it('the session that the README opens with is the one that the demonstration plays', () => {
+it('the session that the README opens with is the one that the demonstration plays, and it shows everything', () => {
   const printed = execFileSync(process.execPath, [join(root, 'dist', 'otel-hooks.cjs'), 'demo'], {
     encoding: 'utf8',
     env: { ...process.env, LC_ALL: 'C.UTF-8' },
@@ -41,7 +41,29 @@ it('the session that the README opens with is the one that the demonstration pla
   expect(spansIn(/^session [\s\S]*?\n\n/m.exec(printed)?.[0])).toEqual(
     spansIn(/```\n(session [\s\S]*?)```/.exec(read('README.md'))?.[1]),
   );
+  expect(shown.filter(each => !printed.includes(each))).toEqual([]);
 });
+
+/** What the demonstration shows: each kind of span, what was decided, what it cost, what was risky, what went in circles. */
+const shown = [
+  ...['session claude-code', 'invoke_agent claude-code', 'invoke_agent Explore', 'plan ', 'chat ', 'execute_tool '],
+  ...[
+    'allowed (user',
+    'allowed (mode',
+    'denied (classifier)',
+    'waited',
+    'risk critical',
+    'attempt 2',
+    'loop',
+    'budget',
+  ],
+  ...['agent_hooks.decisions', 'agent_hooks.decision.wait', 'agent_hooks.risk.score', 'agent_hooks.cost.computed'],
+  ...['agent_hooks.retry.loops', 'agent_hooks.retry.triggered', 'agent_hooks.budget.thresholds'],
+  ...['agent_hooks.context.utilization', 'agent_hooks.context.compactions', 'agent_hooks.policy.events'],
+  ...['gen_ai.client.inference.usage.input_tokens', 'gen_ai.client.inference.duration', 'gen_ai.execute_tool.duration'],
+  ...['Agent.Plan.Start', 'Agent.Plan.End', 'Model.Responded', 'Context.UntilCompaction', 'Context.Compaction'],
+  ...['Retry.Triggered', 'Retry.Loop.Detected', 'Policy.Blocked', 'Policy.Violation', 'Agent.Decision'],
+];
 
 /** Each with its depth. Times differ from run to run, columns with them, and the order of what began together. */
 function spansIn(tree = ''): string[] {

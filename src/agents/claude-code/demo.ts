@@ -1,4 +1,4 @@
-/** A believable session: what an agent's hooks would say, and when. Two turns, parallel actions, a subagent, a denied action, one that fails again and again, a compaction. */
+/** A believable session: what an agent's hooks would say, and when. Two turns, parallel actions, a plan, a subagent, a denied action, one that fails again and again, a compaction; what the models used stands in the transcript. */
 
 import type { Fields } from '../../event/event.ts';
 import { type DemoHook, SINCE_BEFORE } from '../contract.ts';
@@ -12,6 +12,10 @@ export function demoSession(session: string, folder: string): DemoHook[] {
   const first = { prompt_id: `${session.slice(0, 24)}000000000001`, permission_mode: 'default' };
   const second = { prompt_id: `${session.slice(0, 24)}000000000002`, permission_mode: 'auto' };
   const scout = { agent_id: 'a7c31f09d2e84b56', agent_type: 'Explore' };
+  const scene = { session, prompt: first.prompt_id };
+  const later = { session, prompt: second.prompt_id };
+  const enter = { tool_name: 'EnterPlanMode', tool_input: {}, tool_use_id: 'toolu_demo11' };
+  const leave = { tool_name: 'ExitPlanMode', tool_input: {}, tool_use_id: 'toolu_demo12' };
   const hook = (after: number, name: string, fields: Fields, together?: true): DemoHook => ({
     afterMs: after,
     event: name,
@@ -46,9 +50,17 @@ export function demoSession(session: string, folder: string): DemoHook[] {
     tool_use_id: 'toolu_demo08',
   };
   return [
-    hook(0, 'SessionStart', { source: 'startup', model: 'claude-sonnet-5' }),
-    hook(40, 'UserPromptSubmit', { ...first, prompt: 'The cart total is off by a cent. Find out why and fix it.' }),
-    hook(60, 'PreToolUse', { ...first, ...start }),
+    hook(0, 'SessionStart', { source: 'startup', model: 'claude-sonnet-4-5' }),
+    {
+      ...hook(40, 'UserPromptSubmit', {
+        ...first,
+        prompt: 'The cart total is off by a cent. Find out why and fix it.',
+      }),
+      rows: [prompted(scene, 0)],
+    },
+    hook(60, 'PreToolUse', { ...first, ...enter }),
+    hook(10, 'PostToolUse', { ...first, ...enter, tool_response: {}, duration_ms: 4 }),
+    { ...hook(20, 'PreToolUse', { ...first, ...start }), rows: [answered(scene, 1, 'tool_use', 3_100, 16_400, 240)] },
     hook(0, 'PreToolUse', { ...first, ...read }, true),
     hook(45, 'PostToolUse', { ...first, ...start, tool_response: { numFiles: 3 }, duration_ms: 31 }),
     hook(15, 'PostToolUse', { ...first, ...read, tool_response: { type: 'text' }, duration_ms: 22 }),
@@ -63,7 +75,9 @@ export function demoSession(session: string, folder: string): DemoHook[] {
       tool_response: { status: 'completed', agentId: scout.agent_id },
       duration_ms: SINCE_BEFORE,
     }),
-    hook(30, 'PreToolUse', { ...first, ...edit }),
+    hook(10, 'PreToolUse', { ...first, ...leave }),
+    hook(10, 'PostToolUse', { ...first, ...leave, tool_response: {}, duration_ms: 6 }),
+    { ...hook(30, 'PreToolUse', { ...first, ...edit }), rows: [answered(scene, 2, 'tool_use', 1_900, 19_500, 410)] },
     hook(10, 'PermissionRequest', { ...first, tool_name: edit.tool_name, tool_input: edit.tool_input }),
     hook(180, 'PostToolUse', {
       ...first,
@@ -83,22 +97,73 @@ export function demoSession(session: string, folder: string): DemoHook[] {
       hook(60, 'PostToolUseFailure', { ...first, ...run, ...broken, duration_ms: 50 }),
     ]),
     statusLine(30, base),
-    hook(40, 'Stop', {
-      ...first,
-      stop_hook_active: false,
-      last_assistant_message: 'One test still expects the old total.',
-    }),
+    {
+      ...hook(40, 'Stop', {
+        ...first,
+        stop_hook_active: false,
+        last_assistant_message: 'One test still expects the old total.',
+      }),
+      rows: [answered(scene, 3, 'end_turn', 900, 21_400, 38)],
+    },
     hook(60, 'PreCompact', { trigger: 'manual', custom_instructions: null }),
     hook(70, 'PostCompact', { trigger: 'manual', compact_summary: 'The rounding was wrong.' }),
-    hook(30, 'UserPromptSubmit', { ...second, prompt: 'Fix that test and push.' }),
+    { ...hook(30, 'UserPromptSubmit', { ...second, prompt: 'Fix that test and push.' }), rows: [prompted(later, 3)] },
     hook(50, 'PreToolUse', { ...second, ...fixed }),
     hook(120, 'PostToolUse', { ...second, ...fixed, tool_response: { stdout: 'ok' }, duration_ms: 110 }),
     hook(20, 'PreToolUse', { ...second, ...push }),
     hook(40, 'PermissionDenied', { ...second, ...push, reason: 'A forced push to the main branch rewrites history.' }),
-    hook(40, 'Stop', { ...second, stop_hook_active: false, last_assistant_message: 'Fixed; the push was refused.' }),
+    {
+      ...hook(40, 'Stop', {
+        ...second,
+        stop_hook_active: false,
+        last_assistant_message: 'Fixed; the push was refused.',
+      }),
+      rows: [answered(later, 4, 'end_turn', 4_200, 6_100, 96)],
+    },
     hook(40, 'SessionEnd', { reason: 'prompt_input_exit' }),
   ];
 }
+
+interface Scene {
+  session: string;
+  prompt: string;
+}
+
+/** Rows of the transcript; whoever writes them says when. */
+const prompted = ({ session, prompt }: Scene, number: number): Fields => ({
+  type: 'user',
+  uuid: `${session}-${number}`,
+  parentUuid: null,
+  isSidechain: false,
+  promptId: prompt,
+  sessionId: session,
+  message: { role: 'user', content: 'as above' },
+});
+
+const answered = (
+  { session }: Scene,
+  number: number,
+  stop_reason: 'tool_use' | 'end_turn',
+  input_tokens: number,
+  cache_read_input_tokens: number,
+  output_tokens: number,
+): Fields => ({
+  type: 'assistant',
+  uuid: `${session}-${number}`,
+  parentUuid: `${session}-${number - 1}`,
+  isSidechain: false,
+  sessionId: session,
+  requestId: `req_demo${number}`,
+  message: {
+    id: `msg_demo${number}`,
+    type: 'message',
+    role: 'assistant',
+    model: 'claude-sonnet-4-5',
+    content: [{ type: 'text', text: 'as above' }],
+    stop_reason,
+    usage: { input_tokens, cache_creation_input_tokens: 0, cache_read_input_tokens, output_tokens },
+  },
+});
 
 /** What the status line is given, handed on to the command of a hook: it says itself what it is. */
 const statusLine = (afterMs: number, base: Fields): DemoHook => ({
@@ -108,7 +173,7 @@ const statusLine = (afterMs: number, base: Fields): DemoHook => ({
   payload: {
     ...base,
     hook_event_name: 'Status',
-    model: { id: 'claude-sonnet-5', display_name: 'Sonnet 5' },
+    model: { id: 'claude-sonnet-4-5', display_name: 'Sonnet 4.5' },
     cost: { total_cost_usd: 0.31 },
     context_window: {
       context_window_size: 200_000,
