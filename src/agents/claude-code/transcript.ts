@@ -11,6 +11,7 @@
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
 import type { LineReader, Memory, ReadFile, Told, Transcript, TranscriptFile, TranscriptReading } from '../contract.ts';
+import { toldFiles } from '../told-files.ts';
 import { actionName, launchedBy, toolFacts } from './tools.ts';
 
 const rows: LineReader = {
@@ -47,13 +48,7 @@ const rows: LineReader = {
 };
 
 export const transcript: Transcript = {
-  told: fields => ({
-    main: word(fields.transcript_path),
-    subagent:
-      word(fields.agent_id) === undefined || word(fields.agent_transcript_path) === undefined
-        ? undefined
-        : { id: String(fields.agent_id), path: String(fields.agent_transcript_path) },
-  }),
+  told: toldFiles,
   files({ main, session, subagents }, look) {
     if (main === undefined) return [];
     const files = new Map<string, TranscriptFile>([[main, { path: main }]]);
