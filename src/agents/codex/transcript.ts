@@ -13,6 +13,7 @@
 import type { Fields } from '../../event/event.ts';
 import { count, fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
 import type { LineReader, Memory, ReadFile, Told, Transcript, TranscriptFile, TranscriptReading } from '../contract.ts';
+import { toldFiles } from '../told-files.ts';
 import { actionName, answerKey, endKey, hookName, launchedBy, spawnedThread, startKey, toolFacts } from './tools.ts';
 
 const reader: LineReader = {
@@ -41,13 +42,17 @@ const messages: Readonly<Record<string, (place: Place) => Told[]>> = {
   token_count: counted,
   item_completed: itemCompleted,
   exec_command_end: place =>
-    closed(place, word(place.payload.call_id), exited(number(place.payload.exit_code), spanMs(place.payload.duration))),
+    closed(place, word(place.payload.call_id), {
+      ...exited(number(place.payload.exit_code), spanMs(place.payload.duration)),
+      output: place.payload.aggregated_output,
+    }),
   patch_apply_end: place => closed(place, word(place.payload.call_id), { success: place.payload.success === true }),
   mcp_tool_call_end: place => {
     const result = fieldsOf(place.payload.result);
     return closed(place, word(place.payload.call_id), {
       success: result.Err === undefined && fieldsOf(result.Ok).isError !== true,
       durationMs: spanMs(place.payload.duration),
+      output: result.Ok ?? result.Err,
     });
   },
   collab_agent_spawn_end: place => {
@@ -61,13 +66,7 @@ const messages: Readonly<Record<string, (place: Place) => Told[]>> = {
 const DATED = /^rollout-\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}-([0-9a-zA-Z-]{36})(?:_[0-9a-zA-Z-]+)?\.jsonl$/;
 
 export const transcript: Transcript = {
-  told: fields => ({
-    main: word(fields.transcript_path),
-    subagent:
-      word(fields.agent_id) === undefined || word(fields.agent_transcript_path) === undefined
-        ? undefined
-        : { id: String(fields.agent_id), path: String(fields.agent_transcript_path) },
-  }),
+  told: toldFiles,
   files({ main, session, subagents }, look) {
     // None is kept, or it was packed away.
     if (main === undefined || !main.endsWith('.jsonl')) return [];
@@ -577,6 +576,8 @@ function parsed(json: string | undefined): Fields | undefined {
 }
 
 interface Ending {
+  /** What it gave back, as far as the row has it. */
+  output?: unknown;
   success?: boolean | undefined;
   exitCode?: number | undefined;
   durationMs?: number | undefined;
@@ -601,14 +602,17 @@ function returned(place: Place): Told[] {
     const told = closed(place, call, {});
     if (process !== undefined || original === undefined) return told;
     memory.forget('process', stdin);
-    return [...told, ...closed(place, original, { ...endingOf(output), durationMs: undefined })];
+    return [
+      ...told,
+      ...closed(place, original, { ...endingOf(output), output: payload.output, durationMs: undefined }),
+    ];
   }
   if (process !== undefined) {
     memory.remember('process', process, call);
     return [];
   }
   const launched = tool === 'spawn_agent' ? spawnedThread(output) : undefined;
-  const ending = endingOf(output);
+  const ending = { ...endingOf(output), output: payload.output };
   return closed(place, call, launched === undefined ? ending : { ...ending, success: true, launched });
 }
 
@@ -659,6 +663,7 @@ function closed(place: Place, call: string | undefined, ending: Ending): Told[] 
         },
         decision: denied ? { outcome: 'deny' } : undefined,
       },
+      output: ending.output,
       facts: {
         ...toolFacts(tool),
         call,
@@ -702,8 +707,8 @@ function itemCompleted(place: Place): Told[] {
   const durationMs = spanMs(done.duration);
   const ending =
     done.type === 'CommandExecution'
-      ? exited(number(done.exit_code), durationMs)
-      : { success: done.status === 'completed', durationMs };
+      ? { ...exited(number(done.exit_code), durationMs), output: done.aggregated_output }
+      : { success: done.status === 'completed', durationMs, output: done.result };
   // Nested in a script: hooks tell of it under an id that no rollout has.
   const nested = memory.recall('call', id) === undefined;
   if (nested) memory.remember('call', id, tool);

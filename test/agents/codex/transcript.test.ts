@@ -64,6 +64,17 @@ const turn = [
 const read = (lines: readonly string[], of = {}) => readRows(transcript, lines.join('\n'), ROOT, of);
 
 describe('a rollout', () => {
+  test('says what a call gave back, in whichever row tells its end', () => {
+    const command = { type: 'CommandExecution', id: 'c1', exit_code: 2, aggregated_output: 'canary-item' };
+    const done = said(4_900, 'item_completed', { item: command, completed_at_ms: start + 4_900 });
+    const old = said(4_900, 'exec_command_end', { call_id: 'c1', exit_code: 2, aggregated_output: 'canary-end' });
+    const of = (rows: readonly string[]): unknown =>
+      read(rows).readings.find(each => each.event_type === 'Action.After')?.output;
+    expect(of(turn)).toContain('canary-output');
+    expect(of([...turn.slice(0, 8), done, ...turn.slice(8)])).toBe('canary-item');
+    expect(of([...turn.slice(0, 8), old, ...turn.slice(8)])).toBe('canary-end');
+  });
+
   test('tells a turn', () => {
     expect(read(turn).readings.map(lineOf)).toMatchInlineSnapshot(`
       [
