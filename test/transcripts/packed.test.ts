@@ -98,7 +98,6 @@ test.each([
 test('forms that are known and not read are counted by import, each with its reason', () => {
   rmSync(day, { recursive: true, force: true });
   const made = [
-    join(home, '.kiro', 'sessions', 'a1b2', 'sess_1', 'messages.jsonl'),
     join(home, '.cursor', 'chats', 'a1b2', 'c1', 'store.db'),
     join(home, '.copilot', 'session-store.db'),
     join(home, '.local', 'share', 'opencode', 'storage', 'session', 'p1', 'ses_old.json'),
@@ -113,7 +112,6 @@ test('forms that are known and not read are counted by import, each with its rea
   expect(passed.map(each => [each.agent, each.files]).sort()).toEqual([
     ['copilot', 1],
     ['cursor', 2],
-    ['kiro', 1],
     ['opencode', 1],
   ]);
   for (const path of made) {

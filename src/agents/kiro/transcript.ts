@@ -1,7 +1,7 @@
 /**
  * Sessions of Kiro CLI 2.x: `~/.kiro/sessions/cli/<session>.jsonl`, with a card `<session>.json` beside it that is written anew after
- * each turn. Facts: sessions of June to August 2026; checked 2026-11-18. Sessions of CLI 3.x and of the IDE are not read: their
- * rows are not documented.
+ * each turn. Facts: sessions of June to August 2026; checked 2026-11-18. Those of CLI 3 and IDE 1 have
+ * rows of their own: later.ts.
  *
  * Only prompts have times. The card has the end of each turn, the model, credits, and counts of tokens that are 0 in all but
  * one of the sessions seen: 0 is taken for unknown, and a count is that of a whole turn, said with its last response. A rewound
@@ -10,7 +10,8 @@
 import { join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
 import { count, fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
-import type { LineReader, Memory, ReadFile, Told, Transcript, TranscriptReading } from '../contract.ts';
+import type { LineReader, Look, Memory, ReadFile, Told, Transcript, TranscriptReading } from '../contract.ts';
+import { LATER, later } from './later.ts';
 import { actionName, exitCodeOf, toolFacts } from './tools.ts';
 
 const reader: LineReader = {
@@ -39,39 +40,39 @@ const folderOf = (home: string): string => join(home, '.kiro', 'sessions', 'cli'
 
 export const transcript: Transcript = {
   files({ main, home, session }, look) {
+    if (session.startsWith('sess_')) {
+      const kept = laterIn(home, look).filter(each => LATER.exec(each)?.[1] === session);
+      return (main === undefined ? kept : [main]).map(each => ({ path: each }));
+    }
     const path = main ?? join(folderOf(home), `${session}.jsonl`);
     if (main === undefined && look.head(path) === '') return [];
     return [{ path, beside: [path.replace(/\.jsonl$/, '.json')] }];
   },
-  installed: ({ home }, look) =>
-    look
+  installed: ({ home }, look) => [
+    ...look
       .names(folderOf(home))
       .filter(name => name.endsWith('.jsonl'))
       .map(name => ({ path: join(folderOf(home), name) })),
+    ...laterIn(home, look).map(path => ({ path })),
+  ],
   sessions({ path }, { rows }) {
+    const id = LATER.exec(path)?.[1];
+    if (id !== undefined) return rows.some(row => word(fieldsOf(row.payload).type)) ? [{ session: id }] : [];
     const session = /([^\\/]+)\.jsonl$/.exec(path)?.[1];
     if (session === undefined || !rows.some(row => row.version === 'v1' && word(row.kind) !== undefined)) return [];
     return [{ session, atMs: rows.map(timeOf).findLast(time => time !== undefined) }];
   },
   read: reader,
-  unread: [
-    {
-      why: 'sessions of CLI 3 and of the IDE: their rows are not documented',
-      fits: path => LATER.test(path),
-      installed({ home }, look) {
-        const sessions = join(home, '.kiro', 'sessions');
-        return look
-          .names(sessions)
-          .flatMap(folder =>
-            look.names(join(sessions, folder)).map(name => join(sessions, folder, name, 'messages.jsonl')),
-          )
-          .filter(path => LATER.test(path) && look.head(path) !== '');
-      },
-    },
-  ],
+  others: [{ fits: path => LATER.test(path), read: later }],
 };
 
-const LATER = /[\\/]sess_[^\\/]+[\\/]messages\.jsonl$/;
+function laterIn(home: string, look: Look): string[] {
+  const sessions = join(home, '.kiro', 'sessions');
+  return look
+    .names(sessions)
+    .flatMap(folder => look.names(join(sessions, folder)).map(name => join(sessions, folder, name, 'messages.jsonl')))
+    .filter(path => LATER.test(path) && look.head(path) !== '');
+}
 
 /** Whole seconds, on prompts alone. */
 function timeOf(row: Fields): number | undefined {

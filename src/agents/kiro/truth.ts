@@ -2,14 +2,18 @@
 import { exact, type Truth, unknown } from '../truth.ts';
 
 export const truth: Truth = {
-  input: exact('of a turn as a whole, in the card of a CLI 2.x session; most cards have none'),
+  input: exact(
+    'of a turn as a whole, in the card of a CLI 2.x session; most cards have none, and later sessions count no tokens',
+  ),
   cacheRead: unknown('it does not count them'),
   cacheWrite: unknown('it does not count them'),
-  output: exact('of a turn as a whole, in the card of a CLI 2.x session; most cards have none'),
+  output: exact(
+    'of a turn as a whole, in the card of a CLI 2.x session; most cards have none, and later sessions count no tokens',
+  ),
   reasoning: unknown('it does not count it'),
   cost: unknown('it counts in credits, which are told as they are and are no money'),
-  latency: unknown('only prompts and ends of turns have times'),
+  latency: unknown('no session file tells of a request'),
   decisions: unknown('no hook and no session file tells of them'),
   subagents: unknown('that one is called is told, not what it does'),
-  context: exact('at the end of each turn of a CLI 2.x session, in per cent'),
+  context: exact('at the end of each turn, in per cent'),
 };
