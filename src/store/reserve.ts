@@ -13,7 +13,8 @@ export interface Reserve {
   spend<T>(change: () => T): T;
 }
 
-const RESERVE_BYTES = 256 * 1024;
+/** The largest that a round of one fragment has to stage is the state of its session, some 100 KB as a rule. */
+const RESERVE_BYTES = 1024 * 1024;
 const FILE = 'reserve';
 
 export function createReserve(disk: Disk, sizeBytes = RESERVE_BYTES): Reserve {
