@@ -266,11 +266,13 @@ describe("OpenHook's own example: in an empty home, with nothing set but an endp
       tool_input: { file_path: '/shop/a' },
     };
     await hook({ ...common, hook_event_name: 'SessionStart', source: 'startup' });
-    // An agent writes its rows while its hooks run.
-    transcript(Date.now());
+    // An agent writes its rows while its hooks run, and none of them is of later than the hook that ends the turn.
+    const began = Date.now();
+    transcript(began);
     await hook({ ...common, hook_event_name: 'UserPromptSubmit', prompt_id: 'turn-1', prompt: 'Where is it?' });
     await hook({ ...common, hook_event_name: 'PreToolUse', ...call });
     await hook({ ...common, hook_event_name: 'PostToolUse', ...call, tool_response: {}, duration_ms: 12 });
+    await until(() => Date.now() > began + 1_000, 5_000);
     await hook({ ...common, hook_event_name: 'Stop', prompt_id: 'turn-1', stop_hook_active: false });
     await hook({ ...common, hook_event_name: 'SessionEnd', reason: 'prompt_input_exit' });
     const told = { transcript_path: common.transcript_path, duration_ms: 95_000, input_tokens: 20, output_tokens: 8 };
