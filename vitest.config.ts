@@ -1,23 +1,29 @@
 import { defineConfig } from 'vitest/config';
 import manifest from './package.json' with { type: 'json' };
 
-/** Folders whose tests turn values into values: they share one process, and load the sources once. */
-const VALUES = [
+/** Folders whose tests change nothing of the process they run in: they share one, and load the sources once. */
+const SHARED = [
   'agents',
   'assemble',
+  'commands',
   'config',
   'docs',
+  'doctor',
   'drain',
   'enrich',
   'grafana',
+  'journeys',
   'lib',
+  'setup',
+  'ship',
   'standards',
+  'store',
   'telemetry',
   'transcripts',
   'view',
   'walls',
 ];
-const values = VALUES.map(folder => `test/${folder}/**/*.test.ts`);
+const shared = SHARED.map(folder => `test/${folder}/**/*.test.ts`);
 
 export default defineConfig({
   define: { __VERSION__: JSON.stringify(manifest.version) },
@@ -28,13 +34,13 @@ export default defineConfig({
     // Most tests wait for processes of their own; so there may be more of them than cores.
     maxWorkers: 3,
     projects: [
-      { extends: true, test: { name: 'values', include: values, isolate: false } },
+      { extends: true, test: { name: 'shared', include: shared, isolate: false } },
       {
         extends: true,
         test: {
-          name: 'processes',
+          name: 'isolated',
           include: ['test/**/*.test.ts'],
-          exclude: [...values, 'test/stack/**', 'node_modules/**'],
+          exclude: [...shared, 'test/stack/**', 'node_modules/**'],
         },
       },
     ],
