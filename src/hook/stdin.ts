@@ -36,7 +36,8 @@ export function readPatiently(error: unknown, input: number, into: Buffer, at: n
     if (code === 'EAGAIN') {
       if (waitedMs >= patienceMs) return 0;
       // The descriptor is somebody's non-blocking pipe: sleep, for a loop would burn what the agent needs.
-      const sleepMs = waitedMs < 20 ? 1 : 10;
+      // A writer at work fills the pipe again within a moment.
+      const sleepMs = waitedMs < 1 ? 0.05 : waitedMs < 20 ? 1 : 10;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, sleepMs);
       waitedMs += sleepMs;
     } else if (code !== 'EINTR') throw failure;
