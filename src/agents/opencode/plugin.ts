@@ -109,7 +109,9 @@ function family() {
 const quietly = work => (...args) => {
   try {
     work(...args);
-  } catch {}
+  } catch {
+    // The event is lost; the agent's own work is not.
+  }
 };
 
 // V1
