@@ -8,11 +8,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { agentNamed } from '../../src/agents/index.ts';
-import { main } from '../../src/cli.ts';
-import type { Io } from '../../src/commands/command.ts';
 import { resolve } from '../../src/config/config.ts';
 import { destinationsOf } from '../../src/config/destinations.ts';
 import { isKey, type Key } from '../../src/config/schema.ts';
+import { ranIn } from './ran.ts';
 
 let home: string;
 beforeEach(() => {
@@ -20,34 +19,7 @@ beforeEach(() => {
 });
 afterEach(() => fs.rmSync(home, { recursive: true, force: true }));
 
-interface Ran {
-  code: number;
-  out: string;
-  err: string;
-}
-async function run(words: readonly string[]): Promise<Ran> {
-  const ran: Ran = { code: -1, out: '', err: '' };
-  const io: Io = {
-    out: text => {
-      ran.out += text.replaceAll(home, '~');
-    },
-    err: text => {
-      ran.err += text.replaceAll(home, '~');
-    },
-    env: { PATH: '' },
-    cwd: home,
-    home,
-    platform: 'linux',
-    color: false,
-    columns: 80,
-    unicode: true,
-    isTerminal: false,
-    ask: async () => '',
-    now: () => 1_790_000_000_000,
-  };
-  ran.code = await main(words, io);
-  return ran;
-}
+const run = (words: readonly string[]) => ranIn(home, words);
 
 const enabled = ['enable', '--tool', 'claude', '--provider', 'otlp', '--global', '--yes', '--no-proof'];
 const config = '{"provider":"langfuse","langfuse":{"public_key":"pk-lf-1234","secret_key":"sk-lf-123456"}}';

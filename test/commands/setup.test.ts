@@ -3,8 +3,7 @@ import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { main } from '../../src/cli.ts';
-import type { Io } from '../../src/commands/command.ts';
+import { type Ran, ranIn } from './ran.ts';
 
 let home: string;
 beforeEach(() => {
@@ -12,39 +11,18 @@ beforeEach(() => {
 });
 afterEach(() => fs.rmSync(home, { recursive: true, force: true }));
 
-interface Ran {
-  code: number;
-  out: string;
-  err: string;
-  asked: string[];
-}
-
 /** `answer`: at a terminal, what the person says. */
-async function run(words: string[], answer?: string): Promise<Ran> {
-  const ran: Ran = { code: -1, out: '', err: '', asked: [] };
-  const io: Io = {
-    out: text => {
-      ran.out += text.replaceAll(home, '~');
-    },
-    err: text => {
-      ran.err += text.replaceAll(home, '~');
-    },
+async function run(words: string[], answer?: string): Promise<Ran & { asked: string[] }> {
+  const asked: string[] = [];
+  const ran = await ranIn(home, words, {
     env: { PATH: '', XDG_STATE_HOME: join(home, 'state'), XDG_DATA_HOME: join(home, 'data') },
-    cwd: home,
-    home,
-    platform: 'linux',
-    color: false,
-    columns: 80,
-    unicode: true,
     isTerminal: answer !== undefined,
     ask: async question => {
-      ran.asked.push(question);
+      asked.push(question);
       return answer ?? '';
     },
-    now: () => 1_790_000_000_000,
-  };
-  ran.code = await main(words, io);
-  return ran;
+  });
+  return { ...ran, asked };
 }
 const exists = (path: string): boolean => fs.existsSync(join(home, path));
 

@@ -3,8 +3,7 @@ import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { main } from '../../src/cli.ts';
-import type { Io } from '../../src/commands/command.ts';
+import { ranIn } from './ran.ts';
 
 let home: string;
 beforeEach(() => {
@@ -12,29 +11,7 @@ beforeEach(() => {
 });
 afterEach(() => fs.rmSync(home, { recursive: true, force: true }));
 
-async function run(...words: string[]): Promise<{ code: number; out: string; err: string }> {
-  const ran = { code: -1, out: '', err: '' };
-  const io: Io = {
-    out: text => {
-      ran.out += text.replaceAll(home, '~');
-    },
-    err: text => {
-      ran.err += text.replaceAll(home, '~');
-    },
-    env: { PATH: '' },
-    cwd: join(home, 'project'),
-    home,
-    platform: 'linux',
-    color: false,
-    columns: 80,
-    unicode: true,
-    isTerminal: false,
-    ask: async () => '',
-    now: () => 1_790_000_000_000,
-  };
-  ran.code = await main(words, io);
-  return ran;
-}
+const run = (...words: string[]) => ranIn(home, words, { cwd: join(home, 'project') });
 
 const write = (path: string, text: string): void => {
   fs.mkdirSync(join(home, path, '..'), { recursive: true });

@@ -4,9 +4,9 @@ import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { main } from '../../src/cli.ts';
 import type { Io } from '../../src/commands/command.ts';
 import { type Collector, type Reply, startCollector } from '../collector.ts';
+import { type Ran, ranIn } from '../commands/ran.ts';
 
 let home: string;
 const closing: (() => unknown)[] = [];
@@ -26,43 +26,22 @@ interface Row {
   next?: string;
   code?: string;
 }
-interface Ran {
-  code: number;
-  out: string;
-  err: string;
+interface Checked extends Ran {
   problems: number;
   rows: Row[];
 }
 
-async function doctor(words: string[] = [], change: Partial<Io> = {}): Promise<Ran> {
-  const ran: Ran = { code: -1, out: '', err: '', problems: 0, rows: [] };
-  const io: Io = {
-    out: text => {
-      ran.out += text.replaceAll(home, '~');
-    },
-    err: text => {
-      ran.err += text.replaceAll(home, '~');
-    },
-    env: { PATH: '' },
-    cwd: join(home, 'project'),
-    home,
-    platform: 'linux',
-    color: false,
-    columns: 80,
-    unicode: true,
-    isTerminal: false,
-    ask: async () => 'y',
-    now: Date.now,
-    ...change,
-  };
-  ran.code = await main(words[0] === 'enable' ? words : ['doctor', ...words], io);
+async function doctor(words: string[] = [], change: Partial<Io> = {}): Promise<Checked> {
+  const all = words[0] === 'enable' ? words : ['doctor', ...words];
+  const around = { cwd: join(home, 'project'), ask: async () => 'y', now: Date.now, ...change };
+  const ran: Checked = { ...(await ranIn(home, all, around)), problems: 0, rows: [] };
   if (words.includes('--json')) {
     const { problems, findings } = JSON.parse(ran.out) as { problems: number; findings: Row[] };
     Object.assign(ran, { problems, rows: findings });
   }
   return ran;
 }
-const codes = ({ rows }: Ran): string[] => rows.flatMap(({ code }) => code ?? []);
+const codes = ({ rows }: Checked): string[] => rows.flatMap(({ code }) => code ?? []);
 
 function configured(config: object): void {
   const folder = join(home, '.config/otel-hooks');

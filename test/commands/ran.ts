@@ -1,0 +1,34 @@
+/** A command as a person or a script runs it, in a home of its own and in this process. */
+import { main } from '../../src/cli.ts';
+import type { Io } from '../../src/commands/command.ts';
+
+export interface Ran {
+  code: number;
+  out: string;
+  err: string;
+}
+
+/** `~` stands for the home in what was printed. */
+export async function ranIn(home: string, words: readonly string[], change: Partial<Io> = {}): Promise<Ran> {
+  const ran: Ran = { code: -1, out: '', err: '' };
+  ran.code = await main(words, {
+    out: text => {
+      ran.out += text.replaceAll(home, '~');
+    },
+    err: text => {
+      ran.err += text.replaceAll(home, '~');
+    },
+    env: { PATH: '' },
+    cwd: home,
+    home,
+    platform: 'linux',
+    color: false,
+    columns: 80,
+    unicode: true,
+    isTerminal: false,
+    ask: async () => '',
+    now: () => 1_790_000_000_000,
+    ...change,
+  });
+  return ran;
+}
