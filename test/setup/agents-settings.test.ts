@@ -9,7 +9,7 @@ import { commandFor } from '../../src/setup/commands.ts';
 import { broken, jsonTexts } from './json-texts.ts';
 
 const RUNS = Number(process.env.SETTINGS_RUNS ?? 3);
-const places = { home: '/home/me', project: '/work', env: {}, platform: 'linux' };
+const places = { home: '/home/me', project: '/shop', env: {}, platform: 'linux' };
 
 const nothing = () => undefined;
 const one = () => ['mine.json'];
@@ -66,7 +66,7 @@ for (const each of enabled) {
     const files = settings.scopes.flatMap(scope =>
       settings
         .files(scope, places, nothing, one)
-        .map(file => [file.path.replace(/^.*\/(home\/me|work)\//, ''), file] as const),
+        .map(file => [file.path.replace(/^.*\/(home\/me|shop)\//, ''), file] as const),
     );
     const written = files.filter(([, file]) => file.add);
 
@@ -74,7 +74,7 @@ for (const each of enabled) {
       for (const scope of settings.scopes) {
         const found = settings.files(scope, places, nothing, one);
         expect(found.filter(file => file.add).length, scope).toBeGreaterThan(0);
-        for (const { path } of found) expect(path.startsWith(scope === 'global' ? '/home/me/' : '/work/')).toBe(true);
+        for (const { path } of found) expect(path.startsWith(scope === 'global' ? '/home/me/' : '/shop/')).toBe(true);
       }
     });
 
@@ -113,7 +113,7 @@ for (const each of enabled) {
 
     it('what it is tried with is its own payload', () => {
       const session = '019a97d0-6c00-7000-8000-000000000001';
-      const { event, payload } = settings.proof(session, '/work', 1_790_000_000_000);
+      const { event, payload } = settings.proof(session, '/shop', 1_790_000_000_000);
       expect(agent.signs(payload)).toBeGreaterThan(0);
       expect(agent.eventName(payload) ?? event).toBe(event);
       expect(agent.session(payload, {})).toContain(session);

@@ -8,7 +8,7 @@ const commandFor = (event: string, script = '/home/me/.local/share/otel-hooks/ho
   shellCommand({ script, tool: 'claude-code', event, edge: event !== 'PreToolUse' });
 const posix = (command: string): HookCommand => ({ posix: command });
 const commands = new Map(['SessionStart', 'PreToolUse', 'Stop'].map(event => [event, posix(commandFor(event))]));
-const places = { home: '/home/me', project: '/work', env: {}, platform: 'linux' };
+const places = { home: '/home/me', project: '/shop', env: {}, platform: 'linux' };
 const [file] = claudeCode.files(
   'global',
   places,

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { settings } from '../../src/agents/cline/settings.ts';
 
-const places = { home: '/home/me', project: '/work', env: {}, platform: 'linux' };
+const places = { home: '/home/me', project: '/shop', env: {}, platform: 'linux' };
 const filesWith = (texts: Record<string, string>, platform = 'linux') =>
   settings.files(
     'global',

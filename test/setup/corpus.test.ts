@@ -128,7 +128,7 @@ const corpus: [agent: string, file: string, text: string][] = [
 function fileOf(id: string, path: string, text: string): SettingsFile & Required<Pick<SettingsFile, 'add'>> {
   const agent = agentNamed(id);
   if (!agent || isAbsent(agent.settings)) throw new Error(id);
-  const places = { home, project: '/work', env: {}, platform: 'linux' };
+  const places = { home, project: '/shop', env: {}, platform: 'linux' };
   const at = (name: string) => (name === `${home}/${path}` ? text : undefined);
   const found = agent.settings.files('global', places, at, () => ['mine.json']).find(each => each.path.endsWith(path));
   if (!found?.add) throw new Error(`${path} is not written`);

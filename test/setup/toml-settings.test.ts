@@ -9,7 +9,7 @@ import { readToml } from '../../src/agents/toml-edit.ts';
 import { shellCommand } from '../../src/hook/script.ts';
 
 const RUNS = Number(process.env.SETTINGS_RUNS ?? 10);
-const places = { home: '/home/me', project: '/work', env: {}, platform: 'linux' };
+const places = { home: '/home/me', project: '/shop', env: {}, platform: 'linux' };
 const theirs = '[[hooks.Stop]]\nhooks = [{ type = "command", command = "say done" }]\n';
 /** As the agent's files are where hooks stand in the TOML file already. */
 const [json, toml] = settings.files(

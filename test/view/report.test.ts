@@ -39,7 +39,7 @@ const told = (lines: readonly string[]): Replay => {
 };
 
 const twoDays = told([
-  event('Session.Start', '2026-03-01T23:00:00.000Z', { start_reason: 'new' }, { cwd: '/work/shop' }),
+  event('Session.Start', '2026-03-01T23:00:00.000Z', { start_reason: 'new' }, { cwd: '/home/me/shop' }),
   event('Prompt.Submitted', '2026-03-01T23:00:01.000Z', { prompt_length: 3 }),
   event(
     'Model.Responded',
@@ -94,7 +94,7 @@ describe('a report', () => {
       ['b', 1, 1, 7, undefined, 10],
     ]);
     expect(report([twoDays], ['project', 'agent'], 0, dayOf).rows.map(row => row.by)).toEqual([
-      { project: '/work/shop', agent: 'codex' },
+      { project: '/home/me/shop', agent: 'codex' },
     ]);
   });
 
