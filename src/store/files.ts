@@ -22,6 +22,8 @@ export type StoreFs = Pick<
 export interface Clock {
   nowMs(): number;
   monotonicMs(): number;
+  /** The kernel's clock, by which fragments are named: no jump of the wall clock moves it. */
+  sinceBoot?(): { boot: string; upMs: number } | undefined;
 }
 
 /** A state folder and the means to change it. */

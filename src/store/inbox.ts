@@ -270,7 +270,7 @@ function look(disk: Disk, candidate: Place & { name: string }, mostBytes: number
       if (decoded.why === 'newer') return { name, sizeBytes: stats.size, writtenMs: stats.mtimeMs };
       if (decoded.why === 'header') return rejected('header');
     }
-    const isYoung = Math.abs(disk.clock.nowMs() - stats.mtimeMs) < TORN_AFTER_MS;
+    const isYoung = Math.abs(disk.clock.nowMs() - stats.mtimeMs) < TORN_AFTER_MS || isJustBegun(disk, name);
     return isYoung || isQuarantined ? { tornAt: stateOf(stats) } : rejected('torn');
   } catch (error) {
     const code = codeOf(error) ?? '';
@@ -281,6 +281,14 @@ function look(disk: Disk, candidate: Place & { name: string }, mostBytes: number
   } finally {
     if (file !== undefined) disk.fs.closeSync(file);
   }
+}
+
+/** By the kernel's clock, which does not jump with the other one. */
+function isJustBegun({ clock }: Disk, name: string): boolean {
+  const begun = readFragmentName(name);
+  const now = begun?.upMs === undefined ? undefined : clock.sinceBoot?.();
+  if (now === undefined || begun?.upMs === undefined || begun.boot !== now.boot) return false;
+  return now.upMs - begun.upMs < TORN_AFTER_MS;
 }
 
 const stateOf = (stats: Stats): string => `${stats.size} ${stats.mtimeMs}`;

@@ -98,7 +98,7 @@ export async function takeLock(options: LockOptions): Promise<Lock | undefined> 
   try {
     for (;;) {
       if (createLock(disk, own)) return heldLock(disk, own);
-      const now = readLock(disk) ?? (exists(disk, 'lock') ? noLock : undefined);
+      const now = readLock(disk) ?? (isNoFile(disk, 'lock') ? noLock : undefined);
       if (now === undefined) continue;
       if (now.text !== seen?.text || now.mtimeMs !== seen.mtimeMs) seenSinceMs = clock.monotonicMs();
       seen = now;
@@ -238,6 +238,11 @@ function readLock(disk: Disk, name = 'lock'): Seen | undefined {
   });
   if (seen === undefined) return undefined;
   return { ...seen, owner: parse<Owner>(seen.text.slice(seen.text.indexOf(' ') + 1)) };
+}
+
+/** Something is there that is no file. What has just been made, after nothing was there to be read, is a lock. */
+function isNoFile(disk: Disk, name: string): boolean {
+  return exists(disk, name) && !disk.fs.lstatSync(at(disk, name)).isFile();
 }
 
 function parse<T extends { v: 1; nonce: string }>(text: string | undefined): T | undefined {

@@ -160,7 +160,17 @@ export function openStore(options: StoreOptions): Store {
   return options.access === 'own' ? ownStore(disk, options) : readStore(disk);
 }
 
-const systemClock: Clock = { nowMs: () => Date.now(), monotonicMs: () => performance.now() };
+const systemClock: Clock = { nowMs: () => Date.now(), monotonicMs: () => performance.now(), sinceBoot };
+
+/** Undefined where the kernel tells no such thing; there no fragment's name does either. */
+function sinceBoot(): { boot: string; upMs: number } | undefined {
+  try {
+    const read = (name: string): string => nodeFs.readFileSync(`/proc/${name}`, 'latin1');
+    return { boot: read('sys/kernel/random/boot_id').slice(0, 8), upMs: Number.parseFloat(read('uptime')) * 1_000 };
+  } catch {
+    return undefined;
+  }
+}
 
 const MOST_CACHED = 512;
 /** A session of thousands of events has a state of some 100 KB. */

@@ -4,7 +4,7 @@
  * is touched. Deliver stands still meanwhile: the complete fragments in the inbox are what must arrive.
  */
 import { spawn } from 'node:child_process';
-import { readdirSync, readFileSync, rmSync, statfsSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -15,7 +15,7 @@ import { AGENT, books, commandsIn, enable, furnish, vacate } from '../wire/house
 import { type Random, randomOf } from './load.ts';
 import { notRun, row } from './report.ts';
 import { bySize, seed, size } from './size.ts';
-import { byHand, receivedBy } from './stage.ts';
+import { byHand, makeOld, receivedBy } from './stage.ts';
 
 const kills = bySize({ quick: 8, ci: 100, full: 1_000 });
 const TIMEOUT_MS = size === 'full' ? 3_600_000 : 120_000;
@@ -80,8 +80,7 @@ async function killHooks(where: string, parent: string): Promise<void> {
       const decoded = decodeFragment(name, readFileSync(path), statSync(path).mtimeMs);
       if (!decoded.ok) {
         torn += 1;
-        // Old enough for a verdict: nobody is writing it any more.
-        utimesSync(path, 1, 1);
+        makeOld(inbox, name);
         continue;
       }
       const text = decoded.fragment.payload.toString();

@@ -3,16 +3,7 @@
  * what was answered with 200 arrives.
  */
 import { spawnSync } from 'node:child_process';
-import {
-  chmodSync,
-  existsSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { Agent, type OutgoingHttpHeaders, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
@@ -25,7 +16,7 @@ import { type Random, randomOf } from './load.ts';
 import { notRun, row } from './report.ts';
 import { type Serving, serving } from './served.ts';
 import { bySize, seed } from './size.ts';
-import { byHand, receivedBy, stage } from './stage.ts';
+import { byHand, makeOld, receivedBy, stage } from './stage.ts';
 
 const TIMEOUT_MS = bySize({ quick: 60_000, ci: 300_000, full: 1_200_000 });
 
@@ -498,7 +489,7 @@ it(`R3 serve is killed ${kills} times (seed ${seed})`, { timeout: TIMEOUT_MS }, 
     owed.add(String(fresh.event_id));
     expect(await server.stop()).toBe(0);
     // What a kill tore was never promised, and is old enough to say so.
-    for (const name of readdirSync(join(house.state, 'inbox'))) utimesSync(join(house.state, 'inbox', name), 1, 1);
+    for (const name of readdirSync(join(house.state, 'inbox'))) makeOld(join(house.state, 'inbox'), name);
     expect((await byHand(house, '60s')).status).toBe(0);
     const received = receivedBy(collector);
     const lost = [...owed].filter(id => !received.records.has(id));

@@ -1,6 +1,6 @@
 /** Where the tests of this folder take place: a house with a collector, or a state folder that was filled beforehand. */
 import { spawn } from 'node:child_process';
-import { cpSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -110,6 +110,13 @@ export function fill(folder: string, order: readonly Told[], { env, random, star
     utimesSync(path, fromMs / 1_000, fromMs / 1_000);
     return name;
   });
+}
+
+/** As if it had been written long ago, before the machine was last started: nobody is writing it any more. */
+export function makeOld(folder: string, name: string): void {
+  const path = join(folder, name.replace(/^[^-]+/, 'earlier0'));
+  renameSync(join(folder, name), path);
+  utimesSync(path, 1, 1);
 }
 
 export const exporting = (url: string, more: Record<string, string> = {}): Record<string, string> => ({

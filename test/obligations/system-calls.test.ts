@@ -27,7 +27,7 @@ import { compileInjector, type Fault, faults, type Injection, type Injector } fr
 import { type Received, receivedIn, takenBy } from './received.ts';
 import { notRun, row } from './report.ts';
 import { bySize, seed, size } from './size.ts';
-import { copyOf, deliverHere, exporting, fill, founded, lostOf, room } from './stage.ts';
+import { copyOf, deliverHere, exporting, fill, founded, lostOf, makeOld, room } from './stage.ts';
 
 const TIMEOUT_MS = 3_600_000;
 const cleanUp: (() => void | Promise<void>)[] = [];
@@ -179,8 +179,7 @@ async function recorded(house: House, frontEnd: FrontEnd, env: Record<string, st
 
 /** Everything that lies there, delivered once all writers must be over. */
 async function deliverLater(house: House): Promise<{ delivered: number; quarantined: number; waiting: number }> {
-  const longAgo = Date.now() / 1_000 - 120;
-  for (const name of readdirSync(house.inbox)) utimesSync(join(house.inbox, name), longAgo, longAgo);
+  for (const name of readdirSync(house.inbox)) makeOld(house.inbox, name);
   rmSync(join(house.state, 'lock'));
   const { books } = await deliverHere(house.state);
   const ids = collector.records().filter(({ plain }) => plain['session.id'] === house.folder);

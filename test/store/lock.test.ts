@@ -176,3 +176,26 @@ it('knows real processes', async () => {
   expect(await takeLock(real)).toBeDefined();
   lock?.release();
 });
+
+it('of another who takes it between our two looks is left alone', async () => {
+  const system = machine();
+  let other: Promise<Lock | undefined> | undefined;
+  const owner = await take();
+  const openSync = (path: string, ...rest: [flags: number, mode: number]) => {
+    if (!String(path).endsWith('/lock') || other !== undefined || (rest[0] & fs.constants.O_CREAT) !== 0)
+      return fs.openSync(path, ...rest);
+    // Its owner has left, and before we look again the next one is there.
+    owner?.release();
+    other = Promise.resolve(undefined);
+    try {
+      return fs.openSync(path, ...rest);
+    } finally {
+      other = take({ system: machine({ pid: 8 }) });
+    }
+  };
+  expect(
+    await take({ system: { ...system, fs: { ...fs, openSync: openSync as typeof fs.openSync } } }),
+  ).toBeUndefined();
+  expect(await other).toBeDefined();
+  expect(fs.readFileSync(join(folder, 'lock'), 'utf8')).toMatch(/^8 /);
+});

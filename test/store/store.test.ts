@@ -210,6 +210,16 @@ describe('the inbox', () => {
     expect(store.take(all).rejects).toEqual([{ name, reason: 'torn' }]);
   });
 
+  it('leaves one alone that is being written, although the clock has jumped, while the kernel remembers its beginning', () => {
+    let upMs = 30_000;
+    const store = open({ clock: { ...clock, sinceBoot: () => ({ boot: 'b0', upMs }) } });
+    const name = torn();
+    laterMs = -50 * 365 * 86_400_000;
+    expect(store.take(all)).toMatchObject({ rejects: [], young: 1 });
+    upMs = 61_001;
+    expect(store.take(all).rejects).toEqual([{ name, reason: 'torn' }]);
+  });
+
   it('looks at a quarantined torn fragment again, and takes it when its writer has finished', () => {
     const store = open();
     const name = torn();
