@@ -103,7 +103,6 @@ const readers: Readonly<Record<HookPoint, (event: Envelope) => ToldReading[]>> =
     const { usedTokens: used, effectiveLimit: limit } = budget ?? {};
     const known = used !== undefined && limit !== undefined && limit > 0;
     return [
-      { event_type: 'Policy.Violation', data: { policy_name: 'budget' }, actor: 'system' },
       {
         event_type: 'Context.UntilCompaction',
         data: {
@@ -114,6 +113,7 @@ const readers: Readonly<Record<HookPoint, (event: Envelope) => ToldReading[]>> =
         },
         actor: 'system',
       },
+      { event_type: 'Policy.Violation', data: { policy_name: 'budget' }, actor: 'system' },
     ];
   },
 };
