@@ -241,12 +241,23 @@ export const commands: Command[] = [
   },
   {
     name: 'validate',
-    summary: 'check a file against an open standard, with positions and rules',
-    usage: 'otel-hooks validate --standard agent-hooks FILE',
+    summary: 'check files against an open standard, with positions and rules',
+    usage: 'otel-hooks validate --standard NAME [--strict] [--open] [--level N] [--format text|json|sarif] FILE...',
     notes: [
-      'FILE holds one event, an array of events, or one event on each line; - is standard input. Exits 1 on errors.',
+      'FILE holds one event, an array of events, or one event on each line, of any size; - is standard input. Exits 0 when',
+      'nothing is an error, 1 on errors and when a file cannot be read, 2 on wrong usage. All checks: docs/conformance.md.',
     ],
-    flags: [{ name: '--standard', value: 'NAME', summary: 'agent-hooks' }],
+    flags: [
+      { name: '--standard', value: 'NAME', summary: 'agent-hooks' },
+      { name: '--strict', summary: 'warnings are errors' },
+      { name: '--open', summary: 'the stream goes on: what has not ended yet is no fault' },
+      {
+        name: '--level',
+        value: 'N',
+        summary: 'the level that every emitter in the stream must reach, where there are levels',
+      },
+      { name: '--format', value: 'NAME', summary: 'text, json (as --json) or sarif (2.1.0, which code hosts show)' },
+    ],
     example: 'otel-hooks validate --standard agent-hooks session.jsonl',
     load: () => import('./validate.ts'),
   },

@@ -1,41 +1,73 @@
-import { readFileSync } from 'node:fs';
-import { rules } from '../standards/agent-hooks/rules.ts';
-import { validateAgentHooks } from '../standards/agent-hooks/validate.ts';
-import type { Report, Rule } from '../standards/report.ts';
+import { createReadStream } from 'node:fs';
+import type { Asked, Report, Standard } from '../standards/report.ts';
+import { standards } from '../standards/standards.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
+import { sarifOf } from './sarif.ts';
 
-const standards = ['agent-hooks'];
+const formats = ['text', 'json', 'sarif'];
 
-export function run(words: Words, io: Io): number {
-  const standard = flagText(words, '--standard');
-  if (standard === undefined) throw new UsageError(`--standard is missing: ${standards.join(', ')}`);
-  if (!standards.includes(standard))
-    throw new UsageError(`unknown standard ${standard}; known: ${standards.join(', ')}`);
-  const [file, ...more] = words.rest;
-  if (file === undefined || more.length > 0) throw new UsageError('one FILE is needed (- for standard input)');
-  let text: string;
-  try {
-    text = readFileSync(file === '-' ? 0 : file, 'utf8');
-  } catch (error) {
-    io.err(`otel-hooks: ${file} cannot be read: ${error instanceof Error ? error.message : String(error)}\n`);
-    return 1;
+export async function run(words: Words, io: Io): Promise<number> {
+  const standard = standardNamed(flagText(words, '--standard'));
+  const format = flagText(words, '--format') ?? (words.flags['--json'] ? 'json' : 'text');
+  if (!formats.includes(format)) throw new UsageError(`unknown format ${format}; known: ${formats.join(', ')}`);
+  const level = flagText(words, '--level');
+  if (level !== undefined && !/^[1-3]$/.test(level)) throw new UsageError(`--level is 1, 2 or 3, not ${level}`);
+  const asked: Asked = {
+    strict: words.flags['--strict'] === true,
+    open: words.flags['--open'] === true,
+    level: level === undefined ? undefined : Number(level),
+  };
+  if (words.rest.length === 0) throw new UsageError('a FILE is needed (- for standard input)');
+  const reports: Report[] = [];
+  let isUnread = false;
+  for (const file of words.rest) {
+    try {
+      reports.push(await reportOn(file, standard, asked));
+    } catch (error) {
+      isUnread = true;
+      io.err(`otel-hooks: ${file} cannot be read: ${error instanceof Error ? error.message : String(error)}\n`);
+    }
   }
-  const report = validateAgentHooks(text, file === '-' ? 'standard input' : file);
-  io.out(words.flags['--json'] ? `${JSON.stringify(report, null, 2)}\n` : textOf(report));
-  return report.ok ? 0 : 1;
+  const [only, ...others] = reports;
+  if (format === 'sarif') io.out(`${JSON.stringify(sarifOf(reports, standard), null, 2)}\n`);
+  else if (format === 'json')
+    io.out(`${JSON.stringify(others.length === 0 && only !== undefined ? only : reports, null, 2)}\n`);
+  else for (const report of reports) io.out(textOf(report, standard));
+  return isUnread || reports.some(report => !report.ok) ? 1 : 0;
 }
 
-function textOf(report: Report): string {
-  const known: Readonly<Record<string, Rule>> = rules;
+function standardNamed(name: string | undefined): Standard {
+  const known = Object.keys(standards).join(', ');
+  if (name === undefined) throw new UsageError(`--standard is missing: ${known}`);
+  const standard = standards[name];
+  if (standard === undefined) throw new UsageError(`unknown standard ${name}; known: ${known}`);
+  return standard;
+}
+
+async function reportOn(file: string, standard: Standard, asked: Asked): Promise<Report> {
+  const validation = standard.validation(file === '-' ? 'standard input' : file, asked);
+  const pieces = { encoding: 'utf8', highWaterMark: 1 << 20 } as const;
+  const stream = file === '-' ? createReadStream('', { ...pieces, fd: 0 }) : createReadStream(file, pieces);
+  for await (const piece of stream) validation.write(String(piece));
+  return validation.end();
+}
+
+function textOf(report: Report, { rules }: Standard): string {
   const lines = report.findings.map(({ level, rule, line, column, field, why }) => {
-    const asks = known[rule];
-    return `${report.name}:${line}:${column} ${level} ${rule} ${field}\n  ${why}${asks ? `\n  ${asks.asks} (${asks.clause})` : ''}`;
+    const asks = rules[rule];
+    const where = field === '' ? '' : ` ${field}`;
+    return `${report.name}:${line}:${column} ${level} ${rule}${where}\n  ${why}${asks ? `\n  ${asks.asks} (${asks.clause})` : ''}`;
   });
   if (report.omitted > 0) lines.push(`and ${report.omitted} more`);
-  const verdict = report.ok ? 'valid' : 'not valid';
+  for (const { source, level, missing } of report.levels ?? []) {
+    const lacks = missing.length === 0 ? '' : `; the next one lacks ${missing.join(', ')}`;
+    lines.push(`${report.name}: ${source} reaches level ${level}${lacks}`);
+  }
   const noun = report.events === 1 ? 'event' : 'events';
+  const counted = report.format === 'file' ? '' : `: ${report.valid} of ${report.events} ${noun}`;
+  const notes = report.notes === 0 ? '' : `, ${report.notes} notes`;
   lines.push(
-    `${report.name}: ${verdict}: ${report.valid} of ${report.events} ${noun} (${report.standard} ${report.version}, ${report.format}), ${report.errors} errors, ${report.warnings} warnings`,
+    `${report.name}: ${report.ok ? 'valid' : 'not valid'}${counted} (${report.standard} ${report.version}, ${report.format}), ${report.errors} errors, ${report.warnings} warnings${notes}`,
   );
   return `${lines.join('\n')}\n`;
 }

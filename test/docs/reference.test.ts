@@ -9,17 +9,20 @@ import { resourceOf } from '../../src/telemetry/resource.ts';
 import { readJourney } from '../journeys/read.ts';
 import { limits, mapped, play } from '../play.ts';
 import { agentsPage, withAgents } from './agents-page.ts';
+import { withChecks } from './checks.ts';
 import { allAttributes, commandsPage, signalOf, telemetryPage, typeOf } from './reference.ts';
 import { riskPage } from './risk-page.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
+const conformance = readFileSync(join(root, 'docs', 'conformance.md'), 'utf8');
 
 it.each([
   ['docs/agents.md', agentsPage],
   ['docs/commands.md', commandsPage],
   ['docs/telemetry.md', telemetryPage],
   ['docs/risk.md', riskPage],
+  ['docs/conformance.md', () => withChecks(conformance)],
   ['README.md', () => withAgents(readme)],
 ])('%s is what `npm run docs` writes', async (file, written) => {
   await expect(written()).toMatchFileSnapshot(join(root, file));

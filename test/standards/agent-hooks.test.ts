@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { eventTypes } from '../../src/event/event.ts';
 import { rules } from '../../src/standards/agent-hooks/rules.ts';
 import { dataSchemas, isDateTime } from '../../src/standards/agent-hooks/schema.ts';
-import { validateAgentHooks } from '../../src/standards/agent-hooks/validate.ts';
+import { agentHooks, validateAgentHooks } from '../../src/standards/agent-hooks/validate.ts';
 import type { Report } from '../../src/standards/report.ts';
 
 // Each sample has its findings beside it, one per line, made to be read. `UPDATE=1` writes them anew.
@@ -39,16 +39,6 @@ describe('samples', () => {
   });
 });
 
-describe('docs/agent-hooks.md', () => {
-  it('has one row for every rule, as the validator has it', () => {
-    const docs = readFileSync(new URL('../../docs/agent-hooks.md', import.meta.url), 'utf8');
-    const rows = Object.entries(rules).map(
-      ([id, { level, asks, clause }]) => `| \`${id}\` | ${level} | ${asks.replaceAll('|', '\\|')} | ${clause} |`,
-    );
-    expect(docs.split('\n').filter(line => /^\| `[a-z-]+\/[a-z-]+`/.test(line))).toEqual(rows);
-  });
-});
-
 describe('what counts as a stream', () => {
   const one = readFileSync(new URL('minimal.json', folder), 'utf8');
   const line = JSON.stringify(JSON.parse(one));
@@ -77,6 +67,49 @@ describe('what counts as a stream', () => {
     expect(printed(validateAgentHooks(`[${line}`, '-'))).toContain(`error 1:${line.length + 2} json/syntax`);
     expect(printed(validateAgentHooks(`[${line},]`, '-'))).toContain('json/syntax');
     expect(printed(validateAgentHooks(`[${line};${line}]`, '-'))).toContain('json/syntax');
+  });
+});
+
+describe('a text that comes in pieces', () => {
+  it.each(samples)('%s is judged as the whole is, however it is cut', name => {
+    const text = readFileSync(new URL(name, folder), 'utf8');
+    const whole = validateAgentHooks(text, name);
+    for (const size of [1, 7, 1000]) {
+      const validation = agentHooks.validation(name, {});
+      for (let at = 0; at < text.length; at += size) validation.write(text.slice(at, at + size));
+      expect(validation.end(), `in pieces of ${size}`).toEqual(whole);
+    }
+  });
+
+  it('need not be told from its name', () => {
+    const text = readFileSync(new URL('errors.jsonl', folder), 'utf8');
+    const validation = agentHooks.validation('-', {});
+    for (const character of text) validation.write(character);
+    expect(validation.end()).toEqual(validateAgentHooks(text, '-'));
+  });
+
+  it('may come event by event', () => {
+    const event = JSON.stringify(JSON.parse(readFileSync(new URL('minimal.json', folder), 'utf8')));
+    for (const [name, open, between, close] of [
+      ['x.jsonl', '', '\n', ''],
+      ['x.json', '[', ',', ']'],
+    ] as const) {
+      const validation = agentHooks.validation(name, {});
+      validation.write(open);
+      for (let at = 0; at < 500; at += 1) validation.write(`${at === 0 ? '' : between}${event}`);
+      validation.write(close);
+      expect(validation.end()).toMatchObject({ events: 500, valid: 500, errors: 0 });
+    }
+  });
+});
+
+describe('what is asked beyond the standard', () => {
+  it('strict: warnings are errors', () => {
+    const text = readFileSync(new URL('warnings.jsonl', folder), 'utf8');
+    const { warnings } = validateAgentHooks(text, 'x.jsonl');
+    const strict = agentHooks.validation('x.jsonl', { strict: true });
+    strict.write(text);
+    expect(strict.end()).toMatchObject({ ok: false, errors: warnings, warnings: 0 });
   });
 });
 

@@ -1,33 +1,9 @@
+import { textRules } from '../events-text.ts';
 import type { Rule } from '../report.ts';
 
 /** Every rule that the validator can name. The ids are stable: scripts may compare them. */
 export const rules = {
-  'json/syntax': {
-    level: 'error',
-    asks: 'an event is a JSON text, and a stream has one per line',
-    clause: 'appendix G, RFC 8259',
-  },
-  'json/bom': {
-    level: 'warning',
-    asks: 'a JSON text starts without a byte order mark',
-    clause: 'RFC 8259 section 8.1',
-  },
-  'json/duplicate-key': {
-    level: 'warning',
-    asks: 'the keys of an object differ; readers disagree about which of two equal ones counts',
-    clause: 'RFC 8259 section 4',
-  },
-  'limit/depth': {
-    level: 'error',
-    asks: 'an event is nested at most 512 levels deep to be judged',
-    clause: 'limit of this validator',
-  },
-  'limit/size': {
-    level: 'error',
-    asks: 'an event is at most 16,777,216 characters long to be judged',
-    clause: 'limit of this validator',
-  },
-  'stream/empty': { level: 'warning', asks: 'a stream holds events', clause: 'limit of this validator' },
+  ...textRules,
   'stream/duplicate-event-id': { level: 'warning', asks: 'each event has an id of its own', clause: '6.1 event_id' },
   'envelope/type': { level: 'error', asks: 'fields of the envelope have the types of its schema', clause: '6.1' },
   'envelope/required': {

@@ -1,186 +1,43 @@
-/**
- * Holds a text against Agent Hooks 0.1: one event, an array of events, or a stream of one event per line.
- *
- * Made for texts from strangers. Events are read one at a time and dropped, nothing recurses with the depth of the
- * text, and what is remembered is bounded: findings, the event's own values, and MAX_IDS event ids.
- */
-import type { core } from 'zod';
+/** Holds a text against Agent Hooks 0.1: the envelope, the data of each type, and what the events of a stream say together. */
 import { type EventType, eventTypes, SPEC_VERSION } from '../../event/event.ts';
-import {
-  BOM,
-  jsonPointer,
-  type Parsed,
-  type Path,
-  type Position,
-  parseJson,
-  placeOf,
-  positionsIn,
-  skipBlank,
-} from '../../lib/json-position.ts';
-import { type Finding, MAX_FINDINGS, type Report } from '../report.ts';
+import { type EventJudge, eventsValidation, type Remark as RemarkOf } from '../events-text.ts';
+import type { Report, Standard } from '../report.ts';
+import { type Issue, isObject, kindOf, notOneOf, pathOf, shown, type Values, valueAt, wanted } from '../wording.ts';
 import { type RuleId, rules } from './rules.ts';
 import { conventionFields, dataSchemas, envelopeSchema, errorTypes, notificationTypes, planTypes } from './schema.ts';
 
-const MAX_DEPTH = 512;
-const MAX_EVENT_CHARACTERS = 16 * 1024 * 1024;
-const MAX_IDS = 1_000_000;
+export const agentHooks: Standard = {
+  title: 'Agent Hooks',
+  version: SPEC_VERSION,
+  rules,
+  validation: (name, asked) => eventsValidation({ id: 'agent-hooks', ...agentHooks }, name, asked, judge()),
+};
 
 /** `name` is only shown, except that `.jsonl` and `.ndjson` say how the text is cut into events. */
 export function validateAgentHooks(text: string, name: string): Report {
-  const format = formatOf(text, name);
-  const judge = createJudge(text);
-  const { report } = judge;
-  if (text.charCodeAt(0) === BOM) judge.finding('json/bom', 0, [], 'starts with a byte order mark; it was skipped');
-  const start = text.charCodeAt(0) === BOM ? 1 : 0;
-
-  if (format === 'jsonl') judgeLines(text, start, judge);
-  else if (format === 'json-array') judgeArray(text, start, judge);
-  else judgeDocument(text, start, judge);
-
-  if (report.events === 0 && report.errors === 0) judge.finding('stream/empty', start, [], 'holds no event');
-  return {
-    standard: 'agent-hooks',
-    version: SPEC_VERSION,
-    name,
-    format,
-    ok: report.errors === 0,
-    ...report,
-  };
+  const validation = agentHooks.validation(name, {});
+  validation.write(text);
+  return validation.end();
 }
 
-/** Two lines that both begin with a brace in the first column can be no single JSON text, so they are a stream. */
-function formatOf(text: string, name: string): Report['format'] {
-  if (/\.(jsonl|ndjson)$/i.test(name)) return 'jsonl';
-  const start = skipBlank(text, text.charCodeAt(0) === BOM ? 1 : 0);
-  if (text[start] === '[') return 'json-array';
-  const lineEnd = text.indexOf('\n', start);
-  if (text[start] !== '{' || lineEnd === -1) return 'json';
-  let next = lineEnd + 1;
-  while (text[next] === '\n' || text[next] === '\r') next++;
-  return text[next] === '{' ? 'jsonl' : 'json';
-}
+type Remark = RemarkOf<RuleId>;
 
-function judgeLines(text: string, start: number, judge: Judge): void {
-  for (let lineStart = start; lineStart < text.length; ) {
-    const newline = text.indexOf('\n', lineStart);
-    const lineEnd = newline === -1 ? text.length : newline;
-    const from = skipBlank(text, lineStart, lineEnd);
-    if (from < lineEnd) {
-      const end = judge.event(from, lineEnd);
-      const rest = end === undefined ? lineEnd : skipBlank(text, end, lineEnd);
-      if (rest < lineEnd) judge.finding('json/syntax', rest, [], 'more text after the event of this line');
-    }
-    lineStart = lineEnd + 1;
-  }
-}
+const MAX_IDS = 1_000_000;
 
-function judgeArray(text: string, start: number, judge: Judge): void {
-  let at = skipBlank(text, skipBlank(text, start) + 1);
-  if (text[at] === ']') at++;
-  else {
-    for (;;) {
-      const end = judge.event(at, text.length);
-      // Without its end an element cannot be told from the next one.
-      if (end === undefined) return;
-      at = skipBlank(text, end);
-      if (text[at] === ']') break;
-      if (text[at] !== ',') {
-        const what = at >= text.length ? 'the end of the text' : 'something else';
-        judge.finding('json/syntax', at, [], `${what} where ',' or ']' is expected`);
-        return;
-      }
-      at = skipBlank(text, at + 1);
-    }
-    at++;
-  }
-  at = skipBlank(text, at);
-  if (at < text.length) judge.finding('json/syntax', at, [], 'more text after the array');
-}
-
-function judgeDocument(text: string, start: number, judge: Judge): void {
-  const end = judge.event(start, text.length);
-  if (end === undefined) return;
-  const rest = skipBlank(text, end);
-  if (rest < text.length)
-    judge.finding('json/syntax', rest, [], 'more text after the event; a stream has one event per line');
-}
-
-interface Judge {
-  readonly report: Pick<Report, 'events' | 'valid' | 'errors' | 'warnings' | 'findings' | 'omitted'>;
-  finding(rule: RuleId, offset: number, path: Path, why: string): void;
-  /** Judges the event that starts at `from`; returns where it ends, or undefined when that cannot be known. */
-  event(from: number, end: number): number | undefined;
-}
-
-interface Remark {
-  rule: RuleId;
-  path: Path;
-  why: string;
-}
-
-function createJudge(text: string): Judge {
-  const report: Judge['report'] = { events: 0, valid: 0, errors: 0, warnings: 0, findings: [], omitted: 0 };
-  const position = positionsIn(text);
+function judge(): EventJudge<RuleId> {
   const ids = new Set<string>();
-
-  function finding(rule: RuleId, offset: number, path: Path, why: string): void {
-    const { level } = rules[rule];
-    if (level === 'error') report.errors++;
-    else report.warnings++;
-    if (report.findings.length >= MAX_FINDINGS) {
-      report.omitted++;
-      return;
-    }
-    const { line, column }: Position = position(offset);
-    report.findings.push({ level, rule, line, column, field: plain(jsonPointer(path), 200), why } satisfies Finding);
-  }
-
-  function event(from: number, end: number): number | undefined {
-    report.events++;
-    const limit = Math.min(end, from + MAX_EVENT_CHARACTERS);
-    const parsed = parseJson(text, { start: from, end: limit, maxDepth: MAX_DEPTH });
-    if (!parsed.ok) {
-      if (parsed.kind === 'depth') finding('limit/depth', parsed.offset, [], parsed.why);
-      else if (parsed.kind === 'end' && limit < end)
-        finding('limit/size', from, [], `longer than ${MAX_EVENT_CHARACTERS} characters`);
-      else finding('json/syntax', parsed.offset, [], parsed.why);
-      return undefined;
-    }
-
-    const remarks = judgeEvent(parsed.value);
-    const id = isObject(parsed.value) ? parsed.value.event_id : undefined;
-    if (typeof id === 'string' && id.length <= 64) {
-      if (ids.has(id))
-        remarks.push({ rule: 'stream/duplicate-event-id', path: ['event_id'], why: `${shown(id)} was seen before` });
-      else if (ids.size < MAX_IDS) ids.add(id);
-    }
-    if (!remarks.some(remark => rules[remark.rule].level === 'error')) report.valid++;
-    place(parsed, remarks, from, limit);
-    return parsed.end;
-  }
-
-  /** Only an event that gave cause is read again for its places. */
-  function place(parsed: Parsed & { ok: true }, remarks: Remark[], start: number, end: number): void {
-    if (remarks.length === 0 && parsed.duplicates.length === 0) return;
-    const placed =
-      report.findings.length < MAX_FINDINGS
-        ? parseJson(text, { start, end, maxDepth: MAX_DEPTH, places: true })
-        : parsed;
-    const offsetOf = (path: Path) => (placed.ok ? placeOf(placed, path) : start);
-    const found = [
-      ...remarks.map(remark => ({ ...remark, offset: offsetOf(remark.path) })),
-      ...parsed.duplicates.map(({ offset, path }) => ({
-        rule: 'json/duplicate-key' as const,
-        offset,
-        path,
-        why: `${shown(path.at(-1))} stands twice in this object; the last one was judged`,
-      })),
-    ];
-    found.sort((a, b) => a.offset - b.offset);
-    for (const { rule, offset, path, why } of found) finding(rule, offset, path, why);
-  }
-
-  return { report, finding, event };
+  return {
+    event(value) {
+      const remarks = judgeEvent(value);
+      const id = isObject(value) ? value.event_id : undefined;
+      if (typeof id === 'string' && id.length <= 64) {
+        if (ids.has(id))
+          remarks.push({ rule: 'stream/duplicate-event-id', path: ['event_id'], why: `${shown(id)} was seen before` });
+        else if (ids.size < MAX_IDS) ids.add(id);
+      }
+      return remarks;
+    },
+  };
 }
 
 /** What is wrong with one value, in no order. */
@@ -208,9 +65,6 @@ function judgeEvent(value: unknown): Remark[] {
   adviseData(type, data, remarks);
   return remarks;
 }
-
-type Issue = core.$ZodIssue;
-type Values = { readonly [key: string]: unknown };
 
 function envelopeRemark(issue: Issue, value: Values): Remark {
   const path = pathOf(issue);
@@ -362,52 +216,3 @@ function adviseContext(data: Values, remarks: Remark[]): void {
 const isEventType = (type: unknown): type is EventType => (eventTypes as readonly unknown[]).includes(type);
 
 const isActionEvent = (type: EventType) => type === 'Action.Before' || type === 'Action.After';
-
-const isObject = (value: unknown): value is Values =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-const pathOf = (issue: Issue): (string | number)[] =>
-  issue.path.map(part => (typeof part === 'number' ? part : String(part)));
-
-function valueAt(value: unknown, path: Path): unknown {
-  let at = value;
-  for (const key of path) {
-    if (typeof at !== 'object' || at === null) return undefined;
-    at = (at as { [key: string | number]: unknown })[key];
-  }
-  return at;
-}
-
-function wanted(issue: Issue): string {
-  const expected =
-    issue.code === 'invalid_type' ? issue.expected : issue.code === 'custom' ? issue.params?.wants : undefined;
-  return article(typeof expected === 'string' ? expected : 'what the schema asks for');
-}
-
-function kindOf(value: unknown): string {
-  if (value === null) return 'null';
-  if (typeof value === 'number')
-    return Number.isInteger(value) ? 'an integer' : Number.isFinite(value) ? 'a number' : 'a number too large';
-  return article(Array.isArray(value) ? 'array' : typeof value);
-}
-
-function article(noun: string): string {
-  return /^(what|null)/.test(noun) ? noun : `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun}`;
-}
-
-function notOneOf(actual: unknown, words: readonly unknown[]): string {
-  return `${shown(actual)} is not one of ${words.join(', ')}`;
-}
-
-/** A value for a message: short, and harmless to a terminal. */
-function shown(value: unknown): string {
-  if (typeof value === 'string') return `'${plain(value, 60)}'`;
-  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : kindOf(value);
-}
-
-const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/g;
-
-function plain(value: string, max: number): string {
-  const cut = value.length > max ? `${value.slice(0, max)}…` : value;
-  return cut.replace(UNPRINTABLE, char => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`);
-}

@@ -1,0 +1,7 @@
+/** The standards that `validate` knows. */
+import { agentHooks } from './agent-hooks/validate.ts';
+import type { Standard } from './report.ts';
+
+export const standards: Readonly<Record<string, Standard>> = {
+  'agent-hooks': agentHooks,
+};
