@@ -255,8 +255,8 @@ export interface LineReader {
    */
   origin?(row: Fields): string | undefined;
   /**
-   * Of a long row, with its long texts cut to some 200 characters or less: does `row` say the same of it as of the whole one,
-   * `output` apart? Not asked where results are kept.
+   * Of a long row, with its long texts cut to some 200 characters or less and a hash of the whole: does `row` say the same of it
+   * as of the whole one, `output` apart? Not asked where results are kept.
    * Results of calls are half of what a transcript holds, and nobody asks more of them than how they begin.
    */
   readonly isBrief?: (row: Fields) => boolean;

@@ -3,6 +3,7 @@
  * It is walked once, from quote to quote; what is kept is parsed as JSON. `beginnings` does the like for lines of common
  * length, whose results nobody reads to the end.
  */
+import { hexDigestOf } from '../lib/hash.ts';
 import { isFields } from '../lib/read.ts';
 
 const LONGEST_TEXT = 1_024;
@@ -21,20 +22,23 @@ const CLOSE_OBJECT = 0x7d;
 /** How much of a long text is left of it, or less: up to its first escape. */
 const BEGINNING = 256;
 
-/** A line with its long texts cut to their beginnings. Undefined where it is no object, or torn. */
+/**
+ * A line with its long texts cut to their beginnings, each with a hash of the whole behind it, so that two that differ further on
+ * are not taken for the same. Undefined where it is no object, or torn.
+ */
 export function beginnings(line: Buffer): { readonly [key: string]: unknown } | undefined {
   // One character for each byte: places stay the same, and a text is searched faster than bytes are.
   const all = line.toString('latin1');
   let kept = '';
   let from = 0;
-  for (let start = all.indexOf('"'); start >= 0; start = all.indexOf('"', from)) {
-    let end = all.indexOf('"', start + 1);
+  let end = -1;
+  for (let start = all.indexOf('"'); start >= 0; start = all.indexOf('"', end + 1)) {
+    end = all.indexOf('"', start + 1);
     while (end >= 0 && all.charCodeAt(end - 1) === BACKSLASH && isEscaped(all, end)) end = all.indexOf('"', end + 1);
     if (end < 0) return undefined;
-    const cut = end - start > LONGEST_TEXT ? endOfBeginning(all, start + 1) : end;
-    kept += all.slice(from, cut);
-    kept += '"';
-    from = end + 1;
+    if (end - start <= LONGEST_TEXT) continue;
+    kept += `${all.slice(from, endOfBeginning(all, start + 1))} ${hexDigestOf(line.subarray(start + 1, end))}`;
+    from = end;
   }
   kept += all.slice(from);
   try {

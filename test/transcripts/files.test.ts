@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
 import { factsOf } from '../../src/event/event.ts';
 import { findSessions } from '../../src/import.ts';
+import { hexDigest } from '../../src/lib/hash.ts';
 import { silentSessions } from '../../src/round.ts';
 import { diskEyes } from '../../src/transcripts/eyes.ts';
 import { beginnings, prune } from '../../src/transcripts/prune.ts';
@@ -74,8 +75,9 @@ describe('lines too long to parse', () => {
           if (!isLong) expect(cut?.[key]).toEqual(value);
           else {
             const [plain = ''] = JSON.stringify(value).slice(1).split('\\');
-            const left = String(cut?.[key]);
+            const [left = '', hash] = String(cut?.[key]).split(/ ([0-9a-f]{64})$/);
             expect(value.startsWith(left)).toBe(true);
+            expect(hash).toBe(hexDigest(JSON.stringify(value).slice(1, -1)));
             expect(left.length).toBeGreaterThanOrEqual(Math.min(plain.length, 60));
           }
         }
@@ -113,6 +115,27 @@ describe('lines too long to parse', () => {
     const other = told(20_000, 'y');
     expect(long.answer).toMatchObject({ response_length: 20_001 });
     expect(other.answer).not.toEqual(long.answer);
+  });
+
+  test('long results that begin alike are not the same result, and equal ones are', () => {
+    const loopsOf = (ends: readonly string[]) => {
+      const calls = ends.flatMap((end, i) => {
+        const call = `c${i}`;
+        const content = [{ type: 'tool_result', tool_use_id: call, content: `${'o'.repeat(20_000)}${end}` }];
+        return [
+          rows.assistant(2 * i + 2, `m${i}`, rows.call(call, 'Bash', { command: 'ls' }), 9, 'tool_use'),
+          rows.result(2 * i + 3, call, 'p1', { message: { role: 'user', content } }),
+        ];
+      });
+      house.write(house.main, rows.prompt(1, 'p1'), ...calls);
+      house.import();
+      return house.events().filter(event => event.event_type === 'Retry.Loop.Detected').length;
+    };
+    expect(loopsOf(['1', '2', '3', '4', '5', '6'])).toBe(0);
+    house.close();
+    house = openHouse();
+    rows = rowsOf(house.session);
+    expect(loopsOf(['1', '1', '1', '1', '1', '1'])).toBe(1);
   });
 
   test('where results are asked for, a long one is hashed to its end', () => {
