@@ -19,6 +19,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { travelling } from '../../src/hook/environment.ts';
 import { maxFragmentBytes } from '../../src/hook/fragment.ts';
 import { shellCommand } from '../../src/hook/script.ts';
+import { size } from '../obligations/size.ts';
 import {
   alive,
   build,
@@ -53,9 +54,10 @@ function house(options?: Parameters<typeof build>[0]): House {
 
 const payload = '{"session_id":"s","text":"line\\nquote\' é"}\n';
 
-for (const frontEnd of frontEnds) {
-  const { name, missing, command } = frontEnd;
-  describe.skipIf(missing !== undefined)(missing === undefined ? name : `${name} (skipped: ${missing})`, () => {
+const atAnySize = new Set(['dash', 'node']);
+for (const { name, missing, command } of frontEnds) {
+  const why = missing ?? (size === 'quick' && !atAnySize.has(name) ? 'not at size quick' : undefined);
+  describe.skipIf(why !== undefined)(why === undefined ? name : `${name} (skipped: ${why})`, () => {
     const bytesOf = async (content: string | Uint8Array, around?: Circumstances) => {
       const at = house();
       expect(await run(command(at, {}), content, around)).toEqual(harmless);
