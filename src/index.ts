@@ -1,4 +1,4 @@
-/** The public door: the model of Agent Hooks events, the validator, and the bridge into an application's own SDK. */
+/** The public door: the model of Agent Hooks events, the validator, the bridge into an application's own SDK, and Base Coat's hooks. */
 export {
   type About,
   type Bridge,
@@ -24,6 +24,21 @@ export {
   rootSessionOf,
   SPEC_VERSION,
 } from './event/event.ts';
+export {
+  createHookRunner,
+  type HookContext,
+  type HookEvent,
+  type HookFailure,
+  type HookHandler,
+  type HookObserver,
+  type HookOptions,
+  type HookOutcome,
+  type HookRunner,
+  type HookRunnerOptions,
+  type ObservedEvent,
+} from './hook-runner.ts';
 export { VERSION } from './lib/version.ts';
 export { validateAgentHooks } from './standards/agent-hooks/validate.ts';
+export type { BaseCoatEvent, BaseCoatResponse } from './standards/base-coat/envelope.ts';
+export type { HookPoint } from './standards/base-coat/hook-points.ts';
 export type { Finding, Report } from './standards/report.ts';

@@ -21,7 +21,7 @@ export function whoTold(event: ToldEvent, named: string | undefined, agents: rea
   const source = event.source === undefined || event.source === 'unknown' ? undefined : idOf(event.source);
   const agent = find(source ?? '', agents) ?? (source === undefined && named ? find(named, agents) : undefined);
   if (agent) return { id: agent.id, settles: agent.settles, agent };
-  return { id: source ?? event.standard, settles: unknownAgents };
+  return { id: source ?? idOf(named ?? '') ?? event.standard, settles: unknownAgents };
 }
 
 /** Names of products as ids: `Claude Code` is `claude-code`. */
@@ -83,11 +83,14 @@ function withCall(said: ToldReading, memory: Memory): ToldReading {
     else closeCall(told, memory);
     return said;
   }
+  const denied = said.data.decision?.outcome === 'deny';
+  const failed = denied || action.result?.success === false;
   if (opens) memory.forget('failed', tool);
-  const failed = !opens && action.result?.success === false;
   const call = opens
     ? openCall(told, memory)
     : (closeCall(told, memory, 'oldest of its tool') ?? (failed ? memory.recall('failed', tool) : undefined));
+  // What is denied before it runs is over: the next end is another call's.
+  if (opens && denied) closeCall({ ...told, id: call }, memory);
   // One standard tells a failure twice: as the end of the action, and as an error.
   if (failed && call !== undefined) memory.remember('failed', tool, call);
   return { ...said, key: said.key ?? call, facts: { ...said.facts, call } };

@@ -78,6 +78,7 @@ const rooms: Readonly<Record<string, Room>> = {
   'cli.ts': { sees: 'all', packages: 'all' },
   'repository.ts': { sees: ['assemble', 'enrich', 'transcripts'], packages: [/^node:path$/] },
   'bridge.ts': { sees: 'all', packages: [/^node:crypto$/, openTelemetry] },
+  'hook-runner.ts': { sees: ['lib', 'standards'], packages: [/^node:async_hooks$/] },
   'index.ts': { sees: 'all', packages: 'all' },
   'bin.ts': { sees: ['hook', 'cli.ts'], packages: [] },
 };

@@ -2,14 +2,35 @@
  * Base Coat's event envelope as input: `{hook, timestamp, sessionId, agent, repository, branch, budget, tool}`. It has no ids: calls
  * and subagents are paired by name, in order. `agent` is the name of an agent definition, not of the product; repository
  * and branch stay out. A failed tool is told by `PostToolUse` and by `OnError`, and is one failure.
+ *
+ * Beside the event may stand, as `response`, what hooks answered to it: our runner tells it so. Of that stay what it does, by
+ * whom, and how many warnings and failures there were.
  */
 import * as z from 'zod';
 import type { Fields } from '../../event/event.ts';
 import { text } from '../../lib/read.ts';
 import type { ToldEvent, ToldReading, Unreadable } from '../told.ts';
 import { endsTurn, type HookPoint, hookPointOf } from './hook-points.ts';
+import { responseSchema } from './schema.ts';
 
 const count = z.number().int().nonnegative().optional().catch(undefined);
+
+const answer = z.object({
+  action: responseSchema.shape.action,
+  reason: z.string().optional().catch(undefined),
+  additionalContext: z.array(z.unknown()).catch([]),
+  warnings: z.array(z.unknown()).catch([]),
+  metadata: z
+    .object({
+      hookId: z
+        .string()
+        .regex(/^[\w.:/-]{1,64}$/)
+        .optional()
+        .catch(undefined),
+      failures: z.array(z.unknown()).catch([]),
+    })
+    .catch({ failures: [] }),
+});
 
 const envelope = z.looseObject({
   hook: z.string().min(1),
@@ -31,6 +52,7 @@ const envelope = z.looseObject({
     })
     .optional()
     .catch(undefined),
+  response: answer.optional().catch(undefined),
 });
 type Envelope = z.infer<typeof envelope>;
 
@@ -57,8 +79,42 @@ export function readBaseCoat(fields: Fields): ToldEvent | Unreadable {
     native: hook,
     cwd: undefined,
     atMs: Number.isNaN(atMs) ? undefined : atMs,
-    says,
+    says: [...says.map(said => (isBlocked(read.data) ? denied(said) : said)), ...answered(read.data)],
   };
+}
+
+const isBlocked = ({ response }: Envelope): boolean => response?.action === 'block';
+
+const byHook = { source: 'hook', basis: 'observed' } as const;
+
+/** What was stopped before it ran is over. */
+function denied(said: ToldReading): ToldReading {
+  if (said.event_type !== 'Action.Before') return said;
+  return {
+    ...said,
+    data: { ...said.data, decision: { outcome: 'deny' } },
+    facts: { ...said.facts, decision: byHook },
+  };
+}
+
+/** What the chain of hooks did, where it did anything. */
+function answered({ response, tool }: Envelope): ToldReading[] {
+  if (response === undefined) return [];
+  const { action, reason, metadata, warnings, additionalContext } = response;
+  const counts = { contexts: additionalContext.length, warnings: warnings.length, failed: metadata.failures.length };
+  const blocked: ToldReading = {
+    event_type: 'Policy.Blocked',
+    data: { policy_name: metadata.hookId ?? 'hook', reason, action: tool && { name: tool.name } },
+    actor: 'system',
+    facts: { tool: tool?.name, decision: byHook },
+  };
+  const told: ToldReading = {
+    event_type: 'vendor.base-coat.response',
+    data: { action, ...counts },
+    facts: { fields: ['action', ...Object.keys(counts)] },
+  };
+  const isSilent = action === 'passThrough' && warnings.length === 0;
+  return [...(action === 'block' ? [blocked] : []), ...(isSilent ? [] : [told])];
 }
 
 const readers: Readonly<Record<HookPoint, (event: Envelope) => ToldReading[]>> = {

@@ -14,6 +14,8 @@ export interface BaseCoatEvent {
   budget?: Budget | undefined;
   /** Of `PreToolUse`, `PostToolUse` and the `OnError` of a tool. */
   tool?: CoatTool | undefined;
+  /** What hooks answered to it: an addition of ours. */
+  response?: BaseCoatResponse | undefined;
 }
 
 export interface Budget {
@@ -25,4 +27,23 @@ export interface CoatTool {
   name: string;
   success?: boolean | undefined;
   durationMs?: number | undefined;
+}
+
+export type ResponseAction = 'passThrough' | 'injectContext' | 'block' | 'modify';
+
+export interface BaseCoatResponse {
+  action: ResponseAction;
+  /** Where it stands among the answers to one event; a runner goes by what a handler was registered with. */
+  priority?: number | undefined;
+  /** For the next step of reasoning. */
+  additionalContext?: string[] | undefined;
+  /** For the runtime. */
+  warnings?: string[] | undefined;
+  /** Of `block`. */
+  reason?: string | undefined;
+  /** Of `modify`. */
+  modifiedInput?: unknown;
+  modifiedOutput?: unknown;
+  /** For diagnosis. */
+  metadata?: { hookId?: string | undefined; [name: string]: unknown } | undefined;
 }

@@ -22,7 +22,7 @@ export function toBaseCoat(event: Event, known: Known): BaseCoatEvent[] {
   const isChild = session !== event.session_id;
   const beside = { ...known.get(event.session_id), ...learned(event) };
   const { repository, branch } = (isChild ? known.get(session) : undefined) ?? beside;
-  const envelopes = pointsOf(event, isChild).map(({ hook, budget, tool }) => ({
+  const envelopes = pointsOf(event, isChild).map(({ hook, budget, ...of }) => ({
     hook,
     timestamp: event.timestamp,
     sessionId: session,
@@ -30,7 +30,7 @@ export function toBaseCoat(event: Event, known: Known): BaseCoatEvent[] {
     repository,
     branch,
     budget: budget ? { ...beside.budget, ...budget } : beside.budget,
-    tool,
+    ...of,
   }));
   // The context holds less from now on: how much, what is told after it says, or nobody does.
   if (event.event_type === 'Context.Compaction') {
@@ -64,7 +64,7 @@ function budgetOf(usedTokens: number | undefined, effectiveLimit?: number): Budg
   return effectiveLimit === undefined ? { usedTokens } : { usedTokens, effectiveLimit };
 }
 
-type Point = Pick<BaseCoatEvent, 'hook' | 'tool' | 'budget'>;
+type Point = Pick<BaseCoatEvent, 'hook' | 'tool' | 'budget' | 'response'>;
 
 function pointsOf(event: Event, isChild: boolean): Point[] {
   const facts = factsOf(event);
@@ -79,7 +79,9 @@ function pointsOf(event: Event, isChild: boolean): Point[] {
       return isChild ? [] : [{ hook: 'UserPromptSubmitted' }];
     case 'Action.Before': {
       const name = facts?.tool ?? event.data.action.name;
-      return name === undefined ? [] : [{ hook: 'PreToolUse', tool: { name } }];
+      const isBlocked = event.data.decision?.outcome === 'deny' && facts?.decision?.source === 'hook';
+      const response = isBlocked ? { response: { action: 'block', reason: event.data.decision?.reason } as const } : {};
+      return name === undefined ? [] : [{ hook: 'PreToolUse', tool: { name }, ...response }];
     }
     case 'Action.After': {
       const { action, decision } = event.data;
