@@ -68,12 +68,14 @@ export interface Remark<Id extends string = string> {
 
 /** Judges the events of one text, one after the other. */
 export interface EventJudge<Id extends string> {
-  /** What is wrong with one value, in no order. */
-  event(value: unknown, at: Position): Remark<Id>[];
+  /** What is wrong with one value, in no order. One that is the whole text is an example and stands in no stream. */
+  event(value: unknown, at: Position, inStream: boolean): Remark<Id>[];
   /** What only the whole text shows. */
-  end?(format: Report['format']): {
+  end?(): {
     found: readonly (Remark<Id> & { at: Position })[];
     levels?: Report['levels'];
+    /** Where the judge knows better what the text is. */
+    format?: Report['format'];
   };
 }
 
@@ -111,11 +113,16 @@ export function eventsValidation(about: About, name: string, asked: Asked, judge
       look(true);
       if (report.events === 0 && report.errors === 0)
         finding('stream/empty', { line: 1, column: 1 }, [], 'holds no event');
-      const whole = judge.end?.(format ?? 'json');
+      const whole = judge.end?.();
       for (const { rule, at, path, why } of whole?.found ?? []) finding(rule, at, path, why);
       report.findings.sort((a, b) => a.line - b.line || a.column - b.column);
       const { levels } = whole ?? {};
-      return { ...report, format: format ?? 'json', ok: report.errors === 0, ...(levels && { levels }) };
+      return {
+        ...report,
+        format: whole?.format ?? format ?? 'json',
+        ok: report.errors === 0,
+        ...(levels && { levels }),
+      };
     },
   };
 
@@ -233,7 +240,7 @@ export function eventsValidation(about: About, name: string, asked: Asked, judge
       else finding('json/syntax', position(parsed.offset), [], parsed.why);
       return undefined;
     }
-    const remarks = judge.event(parsed.value, position(parsed.start));
+    const remarks = judge.event(parsed.value, position(parsed.start), format !== 'json');
     if (!remarks.some(({ rule }) => levelOf(rule) === 'error')) report.valid++;
     place(parsed, remarks, from, limit);
     return parsed.end;
