@@ -1,0 +1,276 @@
+/**
+ * One session of each agent, told by its hooks and by what it writes down, in every order: the same facts, each once.
+ *
+ * `<agent>/*.session`: what happens, a line for each moment: the second, then `hook` and its payload, or the name of a file and the row
+ * that is written to it (`=` behind the name: the file is written anew, with this alone). Above, `# file NAME: path below the home`.
+ * In the JSON, "@time" is the moment as a text, "@ms" as a number, "@s" in seconds, "@NAME" the path of a file, "@session" the
+ * session. `# shares:` are the types of events that both tell under one id. Below `---- told` the session as a tree, and what was used.
+ */
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import { isAbsent } from '../../src/agents/contract.ts';
+import { agents } from '../../src/agents/index.ts';
+import { type Event, factsOf } from '../../src/event/event.ts';
+import { START_MS } from '../play.ts';
+import { type House, openHouse, tokensOf } from '../transcripts/house.ts';
+
+const IS_SMALL = process.env.OTEL_HOOKS_TEST_SIZE === undefined;
+const CUTS = IS_SMALL ? 1 : 200;
+
+interface Moment {
+  seconds: number;
+  to: string;
+  json: string;
+  isWhole: boolean;
+}
+
+interface Script {
+  session: string;
+  files: Map<string, string>;
+  copies: Map<string, string>;
+  shares: string[];
+  moments: Moment[];
+  head: string;
+  expected: string;
+}
+
+function scriptIn(path: string): Script {
+  const [head = '', expected = ''] = readFileSync(path, 'utf8').split(/^---- told\n/m);
+  const of = (name: string): string => new RegExp(`^# ${name}: (.*)$`, 'm').exec(head)?.[1] ?? '';
+  const named = (kind: string) =>
+    new Map(
+      [...head.matchAll(new RegExp(`^# ${kind} (\\w+): (.*)$`, 'gm'))].map(([, name = '', at = '']) => [name, at]),
+    );
+  const moments = [...head.matchAll(/^(-?[\d.]+) (\w+)(=?) (.*)$/gm)].map(
+    ([, seconds, to = '', whole, json = '']): Moment => ({
+      seconds: Number(seconds),
+      to,
+      json,
+      isWhole: whole === '=',
+    }),
+  );
+  const shares = of('shares').split(' ').filter(Boolean);
+  return { session: of('session'), files: named('file'), copies: named('copy'), shares, moments, head, expected };
+}
+
+/** A house in which it happens. */
+function stage(agent: string, folder: string, script: Script) {
+  const house = openHouse(agent, script.session);
+  const pathOf = (name: string): string => join(house.home, script.files.get(name) ?? name);
+  const said = ({ json, seconds }: Moment): string => {
+    const atMs = START_MS + seconds * 1_000;
+    return json
+      .replaceAll('"@time"', JSON.stringify(new Date(atMs).toISOString()))
+      .replaceAll('"@ms"', String(atMs))
+      .replaceAll('"@s"', String(atMs / 1_000))
+      .replaceAll('@session', script.session)
+      .replace(/@(\w+)/g, (whole, name: string) => (script.files.has(name) ? pathOf(name) : whole));
+  };
+  const aged = new Set<string>();
+  const write = (moment: Moment, text = `${said(moment)}\n`): void => {
+    const path = pathOf(moment.to);
+    mkdirSync(dirname(path), { recursive: true });
+    if (moment.isWhole) writeFileSync(path, said(moment));
+    else house.write(path, text);
+    aged.add(path);
+    // Rows without times have that of the file.
+    for (const each of aged) utimesSync(each, START_MS / 1_000 + moment.seconds, START_MS / 1_000 + moment.seconds);
+  };
+  for (const [name, from] of script.copies) {
+    mkdirSync(dirname(pathOf(name)), { recursive: true });
+    copyFileSync(join(folder, from), pathOf(name));
+  }
+  const hook = (moment: Moment): void => {
+    // Nothing but what stands there: an agent may be known by what it does not send.
+    const bare = { session_id: undefined, transcript_path: undefined, cwd: undefined, hook_event_name: undefined };
+    house.hook(moment.seconds, '', { ...bare, ...(JSON.parse(said(moment)) as object) });
+  };
+  const endMs = START_MS + 1_000 * Math.max(...script.moments.map(({ seconds }) => seconds));
+  return {
+    house,
+    script,
+    write,
+    hook,
+    said,
+    round: () => house.round({ nowMs: endMs + 60_000, due: { waiting: house.store.sessions() } }),
+    import: (bytes?: number) => house.import({ nowMs: endMs + 86_400_000, ...(bytes === undefined ? {} : { bytes }) }),
+    /** Nothing more comes for so long that it is over. */
+    silence: () => house.round({ nowMs: endMs + 86_400_000, due: { silent: house.store.sessions() } }),
+  };
+}
+
+type Stage = ReturnType<typeof stage>;
+
+const isHook = ({ to }: Moment): boolean => to === 'hook';
+const rowsOf = ({ script }: Stage): Moment[] => script.moments.filter(each => !isHook(each));
+const hooksOf = ({ script }: Stage): Moment[] => script.moments.filter(isHook);
+
+const whole = (on: Stage): void => {
+  for (const each of rowsOf(on)) on.write(each);
+  for (const each of hooksOf(on)) on.hook(each);
+  on.round();
+};
+
+const last = 'what is written down comes last';
+const imported = 'it is imported first';
+const again = 'it is imported afterwards, twice';
+const tellable = ['Action.Before', 'Action.After', 'Model.Responded'];
+
+/** Each has the same to say in the end. */
+const ways: { [name: string]: (on: Stage) => void } = {
+  'both grow together': on => {
+    for (const [number, each] of on.script.moments.entries()) {
+      if (isHook(each)) on.hook(each);
+      else on.write(each);
+      if (number % 3 === 2) on.round();
+    }
+  },
+  [last]: on => {
+    for (const each of hooksOf(on)) on.hook(each);
+    on.round();
+    for (const each of rowsOf(on)) on.write(each);
+    on.round();
+    on.import();
+  },
+  [imported]: on => {
+    for (const each of rowsOf(on)) on.write(each);
+    on.import();
+    for (const each of hooksOf(on)) on.hook(each);
+    on.round();
+  },
+  [again]: on => {
+    whole(on);
+    on.import();
+    on.import(300);
+  },
+};
+
+/** Its files are cut at the same share of each, and read in between. */
+function cut(on: Stage, share: number): void {
+  for (const each of hooksOf(on)) on.hook(each);
+  const rows = rowsOf(on);
+  const names = [...new Set(rows.map(({ to }) => to))];
+  const whole = new Map(names.map(name => [name, rows.filter(({ to }) => to === name)]));
+  for (const part of [0, 1]) {
+    for (const moments of whole.values()) {
+      const [first] = moments;
+      if (first === undefined) continue;
+      const text = moments.map(each => `${on.said(each)}\n`).join('');
+      const at = Math.floor(share * text.length);
+      if (moments.some(each => each.isWhole)) {
+        const last = Math.floor(share * (moments.length - 1));
+        on.write((part === 0 ? moments[last] : moments.at(-1)) ?? first);
+      } else on.write({ ...(moments.at(-1) ?? first) }, part === 0 ? text.slice(0, at) : text.slice(at));
+    }
+    on.round();
+  }
+}
+
+const idOf = (event: Event): string => `${event.event_type} ${factsOf(event)?.call ?? ''} ${event.event_id}`;
+
+/** What both tell, how calls ended, and what was used. */
+function gist({ house, script }: Stage) {
+  const events = house.events();
+  const shared = events.filter(({ event_type: type }) => script.shares.includes(type));
+  return {
+    shared: shared.map(idOf).sort(),
+    tokens: tokensOf(house.spans()),
+    calls: house
+      .spans()
+      .flatMap(span => (span.kind === 'action' ? [`${span.tool} ${span.outcome}`] : []))
+      .sort(),
+  };
+}
+
+/** True whichever way it was told. `isLate`: what the hooks tell has left with their times. */
+function check({ house }: Stage, isLate: boolean): void {
+  const spans = house.spans();
+  const ids = house.events().map(event => event.event_id);
+  expect(new Set(ids).size, 'no event is told twice').toBe(ids.length);
+  const names = spans.map(span => JSON.stringify([span.trace, span.key]));
+  expect(new Set(names).size, 'no span leaves twice').toBe(names.length);
+  const byKey = new Map(spans.map(span => [JSON.stringify(span.key), span]));
+  for (const span of spans) {
+    expect(span.endMs).toBeGreaterThanOrEqual(span.startMs);
+    expect(span.clamped, `${span.kind} the wrong way round`).toBe(false);
+    const parent = span.parent && byKey.get(JSON.stringify(span.parent));
+    if (span.kind === 'session') continue;
+    if (parent === undefined) expect(span.parent?.kind, 'only what is open still may be missing').toBe('session');
+    else if (!isLate) {
+      expect(span.startMs, `${span.kind} begins in its ${parent.kind}`).toBeGreaterThanOrEqual(parent.startMs);
+      expect(span.endMs - span.startMs, `${span.kind} in ${parent.kind}`).toBeLessThanOrEqual(
+        parent.endMs - parent.startMs,
+      );
+    }
+  }
+  const { transcripts } = house.ledger();
+  expect(transcripts.read).toBe(transcripts.journaled + transcripts.duplicate);
+}
+
+let open: House | undefined;
+afterEach(() => {
+  open?.close();
+  open = undefined;
+});
+
+for (const agent of agents) {
+  if (isAbsent(agent.transcript)) continue;
+  const folder = join(import.meta.dirname, agent.id);
+  const files = readdirSync(folder).filter(file => file.endsWith('.session'));
+
+  test(`${agent.id}: there is a session of it`, () => expect(files).not.toEqual([]));
+
+  describe.each(files)(`${agent.id}/%s`, file => {
+    const path = join(folder, file);
+    const script = scriptIn(path);
+    const played = (way: (on: Stage) => void): Stage => {
+      open?.close();
+      const on = stage(agent.id, folder, script);
+      open = on.house;
+      way(on);
+      on.silence();
+      check(on, way === ways[last]);
+      return on;
+    };
+
+    let known: ReturnType<typeof gist> | undefined;
+    const wholeGist = (): ReturnType<typeof gist> => {
+      known ??= gist(played(whole));
+      return known;
+    };
+
+    test('hooks and files make one tree', () => {
+      const on = played(whole);
+      known = gist(on);
+      const { calls, input, output } = tokensOf(on.house.spans());
+      const actual = `${on.house.tree()}${calls} responses, ${input} in, ${output} out\n`;
+      if (process.env.UPDATE) writeFileSync(path, `${script.head}---- told\n${actual}`);
+      else expect(actual).toBe(script.expected);
+    });
+
+    test('whoever tells first, it is the same, and once', () => {
+      const wanted = wholeGist();
+      for (const type of script.shares) expect(wanted.shared.join('\n')).toContain(type);
+      for (const [name, way] of Object.entries(ways)) {
+        if (IS_SMALL && name === again) continue;
+        // Where no id is shared, one of both tells: whoever was there first.
+        if (name === imported && !tellable.every(type => script.shares.includes(type))) continue;
+        const told = gist(played(way));
+        // What a call came to may be known too late for a span that has left.
+        const calls = name === last ? wanted.calls : told.calls;
+        expect({ ...told, calls }, name).toEqual(wanted);
+      }
+    });
+
+    test('cut anywhere and gone on with, it adds nothing wrong', () => {
+      const wanted = wholeGist();
+      for (let number = 1; number <= CUTS; number += 1) {
+        const share = (number * 0.618_034) % 1;
+        const told = gist(played(on => cut(on, share)));
+        expect(told.shared, `cut at ${share}`).toEqual(wanted.shared);
+        expect(told.tokens, `cut at ${share}`).toEqual(wanted.tokens);
+      }
+    });
+  });
+}
