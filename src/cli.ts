@@ -84,6 +84,7 @@ function worldOf(): Io {
     columns: stdout.columns ?? 100,
     unicode: /utf-?8/i.test(env.LC_ALL || env.LC_CTYPE || env.LANG || '') || process.platform === 'darwin',
     isTerminal: stdin.isTTY === true && stdout.isTTY === true,
+    isErrTerminal: stderr.isTTY === true,
     async ask(question) {
       const lines = createInterface({ input: stdin, output: stdout });
       try {

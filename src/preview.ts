@@ -88,7 +88,11 @@ export function previewOf(store: Store, wanted: string, world: PreviewWorld): Pr
 }
 
 /** As a new session would be pinned; where nothing is set, to a collector on this machine. */
-function pinnedNow({ agent, session }: Replay, key: string, world: RoundWorld): Pin & { opening: Opening } {
+export function pinnedNow(
+  { agent, session }: Pick<Replay, 'agent' | 'session'>,
+  key: string,
+  world: RoundWorld,
+): Pin & { opening: Opening } {
   const settles = agentNamed(agent)?.settles ?? { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' };
   const opening: Opening = { agent: { id: agent, settles }, session, key, cwd: undefined };
   const header = {};
@@ -129,6 +133,14 @@ interface Upcoming {
   whole: RoundWorld;
 }
 
+export function worldOver(store: Store, world: PreviewWorld): RoundWorld {
+  const { id, key } = (store.document('installation') as { id: string; key: string } | undefined) ?? {
+    id: randomBytes(16).toString('hex'),
+    key: randomBytes(32).toString('hex'),
+  };
+  return { ...world, installation: id, hashKey: key };
+}
+
 /** What is waiting in the inbox, taken as a delivery by hand would take it. */
 function upcoming(store: Store, world: PreviewWorld): Upcoming {
   const sessions = new Map<string, string | undefined>();
@@ -149,11 +161,7 @@ function upcoming(store: Store, world: PreviewWorld): Upcoming {
       return kept === undefined && lines.length === 0 ? undefined : (kept ?? '') + lines.join('');
     },
   };
-  const installation = (store.document('installation') as { id: string; key: string } | undefined) ?? {
-    id: randomBytes(16).toString('hex'),
-    key: randomBytes(32).toString('hex'),
-  };
-  const whole: RoundWorld = { ...world, installation: installation.id, hashKey: installation.key };
+  const whole = worldOver(store, world);
   for (;;) {
     const taken = store.take(MOST_FRAGMENTS);
     const due = { silent: silentSessions(view, world.nowMs), waiting: waitingSessions(view) };

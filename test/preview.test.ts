@@ -3,8 +3,11 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { run } from '../src/commands/preview.ts';
+import { otlpOf } from '../src/export.ts';
 import { encodeFragment, fragmentName } from '../src/hook/fragment.ts';
+import { fieldsOf } from '../src/lib/read.ts';
 import { type Leaving, previewOf, previewOfAll } from '../src/preview.ts';
+import { decodeRequest } from '../src/ship/otlp-decode.ts';
 import { openStore, type Store } from '../src/store/store.ts';
 import { diskEyes } from '../src/transcripts/eyes.ts';
 import { impatient } from '../src/transcripts/session.ts';
@@ -84,6 +87,22 @@ async function sent(state: string): Promise<{ signal: string | undefined; body: 
   return collector.requests.slice(first).map(({ signal, body }) => ({ signal, body }));
 }
 
+const decodedBy = (signal: string | undefined, body: Buffer): unknown =>
+  body[0] === 0x7b ? JSON.parse(body.toString()) : decodeRequest(signal as 'traces', body);
+/** Spans, records and metrics, however they were joined. */
+const itemsIn = (request: unknown): string[] =>
+  Object.values(fieldsOf(request)).flatMap(resources =>
+    (resources as object[]).flatMap(resource =>
+      Object.entries(resource).flatMap(([name, scopes]) =>
+        name.startsWith('scope')
+          ? scopes.flatMap(({ spans, logRecords, metrics }: { [name: string]: unknown[] }) =>
+              (spans ?? logRecords ?? metrics ?? []).map(item => JSON.stringify(item)),
+            )
+          : [],
+      ),
+    ),
+  );
+
 const bySignal = (each: readonly { signal: string | undefined; body: Uint8Array }[]): string[] =>
   each.map(({ signal, body }) => `${signal} ${Buffer.from(body).toString('base64')}`).sort();
 const previewed = (leaving: readonly Leaving[] | undefined): string[] =>
@@ -118,6 +137,10 @@ describe.each([
     expect(after).toMatchObject({ waiting: 0 });
     expect(previewed(after?.leaving)).toEqual(bySignal(requests));
     expect(looked(state, previewOfAll)).toEqual([]);
+    const exported = looked(state, (store, world) => [...otlpOf(store, store.journals(), world)]);
+    expect(exported.flatMap(part => part.requests.flatMap(itemsIn)).sort()).toEqual(
+      requests.flatMap(({ signal, body }) => itemsIn(decodedBy(signal, body))).sort(),
+    );
     expect(Buffer.concat(requests.map(each => each.body)).includes('redacted:github')).toBe(MESSAGES in more);
   });
 });

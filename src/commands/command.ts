@@ -38,6 +38,8 @@ export interface Io {
   columns: number;
   unicode: boolean;
   isTerminal: boolean;
+  /** Whether somebody sees at once what goes to `err`. */
+  isErrTerminal?: boolean;
   ask(question: string): Promise<string>;
   now(): number;
 }

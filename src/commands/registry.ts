@@ -211,17 +211,41 @@ export const commands: Command[] = [
   {
     name: 'tail',
     summary: 'what agents do, as it is recorded, until Ctrl-C',
-    usage: 'otel-hooks tail [--tool AGENT] [--session ID] [--type TYPES] [--lines 10]',
+    usage: 'otel-hooks tail [--tool AGENT] [--session ID] [--type TYPES] [--lines 10] [--format NAME]',
     notes: ['A line for each event of every session on this machine; --json prints the events themselves, one a line.'],
     flags: [
       { name: '--tool', value: 'AGENT', summary: `only this agent's, such as ${exampleAgent.id}` },
       { name: '--session', value: 'ID', summary: 'only the session whose id begins so, its subagents included' },
       { name: '--type', value: 'TYPES', summary: 'only such events, as in Action.After,Policy.*' },
       { name: '--level', value: 'LEVEL', summary: 'only from this level on: debug, info, warn or error' },
+      { name: '--format', value: 'NAME', summary: 'JSON lines: agent-hooks (as --json) or cloudevents' },
       { name: '--lines', value: 'N', summary: 'so many of the past first (default 10)' },
     ],
     example: 'otel-hooks tail --type Action.*,Agent.Decision --level warn',
     load: () => import('./tail.ts'),
+  },
+  {
+    name: 'export',
+    summary: 'what is recorded, as a stream in a public format',
+    usage: 'otel-hooks export [--format agent-hooks] [SESSION...] [--since 7d] [--tool AGENT] [--output FILE]',
+    notes: [
+      'One JSON object a line, sessions in the order in which they began, each whole. otlp-json is what of them leaves, with',
+      'the same ids: requests for /v1/traces, /v1/logs and /v1/metrics. docs/exporting.md has each format.',
+    ],
+    flags: [
+      { name: '--format', value: 'NAME', summary: 'agent-hooks (the default), cloudevents or otlp-json' },
+      { name: '--all', summary: 'all sessions, which is what it takes without any choice' },
+      { name: '--since', value: 'TIME', summary: 'sessions that did something since then (12h, 30d, 4w)' },
+      { name: '--tool', value: 'AGENT', summary: `only this agent's, such as ${exampleAgent.id}` },
+      {
+        name: '--output',
+        short: '-o',
+        value: 'FILE',
+        summary: 'write it there, for you alone (0600), once it is whole',
+      },
+    ],
+    example: 'otel-hooks export --format cloudevents --since 1d > events.jsonl',
+    load: () => import('./export.ts'),
   },
   {
     name: 'report',

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { agentNamed, agents } from '../agents/index.ts';
 import type { Event } from '../event/event.ts';
 import { openStore } from '../store/store.ts';
+import { type EventFormat, eventFormats, isEventFormat, liveWriter } from '../view/formats.ts';
 import { drawLine, type Follower, follow, lastOf, levels, matcher, type Wanted } from '../view/tail.ts';
 import { flagText, type Io, interruptible, UsageError, type Words } from './command.ts';
 import { foldersOf } from './place.ts';
@@ -13,12 +14,11 @@ export async function run(words: Words, io: Io): Promise<number> {
   const lines = linesOf(words);
   const { state } = foldersOf(words, io);
   const stop = interruptible();
+  const format = formatOf(words);
+  const written = format && liveWriter(format);
   const print = (events: readonly Event[]): void => {
-    if (events.length === 0) return;
-    const each = words.flags['--json']
-      ? (event: Event) => JSON.stringify(event)
-      : (event: Event) => drawLine(event, io);
-    io.out(`${events.map(each).join('\n')}\n`);
+    const lines = events.flatMap(event => written?.(event).map(each => JSON.stringify(each)) ?? drawLine(event, io));
+    if (lines.length > 0) io.out(`${lines.join('\n')}\n`);
   };
   const open = () => openStore({ folder: state, access: 'read' });
   try {
@@ -62,6 +62,13 @@ function wantedOf(words: Words): Wanted {
       .map(type => type.trim()),
     level: level as Wanted['level'],
   };
+}
+
+function formatOf(words: Words): EventFormat | undefined {
+  const format = flagText(words, '--format');
+  if (format === undefined) return words.flags['--json'] ? 'agent-hooks' : undefined;
+  if (!isEventFormat(format)) throw new UsageError(`--format takes ${eventFormats.join(', ')}, not ${format}`);
+  return format;
 }
 
 function linesOf(words: Words): number {

@@ -26,10 +26,7 @@ export function replay(journal: string, shape?: 'turn'): Replay | undefined {
   const events = eventsIn(journal);
   const [first] = events;
   if (first === undefined) return undefined;
-  const agent = first.source.tool;
-  const session = rootSessionOf(first);
-  const settles = agentNamed(agent)?.settles ?? { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' };
-  const fold = openFold(agent, session, settles, shape);
+  const { agent, session, fold } = foldFrom(first, shape);
   const steps = events.map(event => step(fold, event));
   const finished = steps.flatMap(each => each.spans);
   const records = steps.flatMap(each => each.records);
@@ -41,6 +38,14 @@ export function replay(journal: string, shape?: 'turn'): Replay | undefined {
     open = step(closing, abort(events, agent, session)).spans;
   }
   return { session, agent, events, finished, records, open };
+}
+
+/** Whose session it is, its first event says. */
+export function foldFrom(first: Event, shape?: 'turn') {
+  const agent = first.source.tool;
+  const session = rootSessionOf(first);
+  const settles = agentNamed(agent)?.settles ?? { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' };
+  return { agent, session, fold: openFold(agent, session, settles, shape) };
 }
 
 export function nodesOf({ agent, session, finished, open }: Replay): Map<string, Node[]> {

@@ -54,7 +54,7 @@ const rooms: Readonly<Record<string, Room>> = {
   'problem.ts': { sees: ['lib', 'setup/setup.ts', 'store/folder.ts'], packages: [] },
   setup: { sees: ['lib', 'event', 'agents', 'config', 'hook', 'problem.ts'], packages: [node] },
   view: {
-    sees: ['lib', 'event', 'agents/index.ts', 'assemble', 'telemetry', 'store', 'round.ts'],
+    sees: ['lib', 'event', 'standards', 'agents/index.ts', 'assemble', 'telemetry', 'store', 'round.ts'],
     packages: [],
   },
   serve: { sees: 'all', packages: 'all' },
@@ -67,6 +67,7 @@ const rooms: Readonly<Record<string, Room>> = {
   'own-content.ts': { sees: 'all', packages: [] },
   're2.ts': { sees: ['lib'], packages: [/^re2js$/] },
   'preview.ts': { sees: 'all', packages: [/^node:crypto$/] },
+  'export.ts': { sees: 'all', packages: [] },
   'import.ts': { sees: 'all', packages: [/^node:(fs|path)$/] },
   'destinations.ts': { sees: 'all', packages: [] },
   'keep.ts': { sees: 'all', packages: [] },

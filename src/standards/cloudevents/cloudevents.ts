@@ -1,9 +1,10 @@
 /**
  * CloudEvents 1.0 in structured mode (JSON format): an envelope around any event. Binary mode is HTTP headers and has no
- * envelope of its own. Read for what is inside; the envelope adds an id and a time where the inside has none.
+ * envelope of its own. Read for what is inside; the envelope adds an id and a time where the inside has none. Written
+ * around an event of Agent Hooks, as that standard proposes.
  */
 import * as z from 'zod';
-import type { Fields } from '../../event/event.ts';
+import { type Event, type Fields, rootSessionOf } from '../../event/event.ts';
 
 const envelope = z.looseObject({
   specversion: z.string().regex(/^1\.\d+$/),
@@ -40,3 +41,29 @@ export function unwrap(fields: Fields): Wrapped | undefined {
 }
 
 const textOf = (base64: string): string => Buffer.from(base64, 'base64').toString('utf8');
+
+export interface CloudEvent {
+  specversion: '1.0';
+  id: string;
+  source: string;
+  type: string;
+  subject: string;
+  time: string;
+  datacontenttype: string;
+  dataschema: string;
+  data: Event;
+}
+
+/** Source and id together are unique, and the same whenever it is wrapped. */
+export const wrap = (event: Event): CloudEvent => ({
+  specversion: '1.0',
+  id: event.event_id,
+  source: `urn:otel-hooks:${encodeURIComponent(event.source.tool)}`,
+  // The prefix names who says what the type means: agent-hooks.dev.
+  type: `dev.agent-hooks.${event.event_type}`,
+  subject: rootSessionOf(event),
+  time: event.timestamp,
+  datacontenttype: 'application/json',
+  dataschema: 'https://agent-hooks.dev/schemas/v1/event.json',
+  data: event,
+});

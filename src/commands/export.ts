@@ -1,0 +1,160 @@
+import { closeSync, existsSync, lstatSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { agentNamed, agents } from '../agents/index.ts';
+import { otlpOf } from '../export.ts';
+import { openStore, type Store } from '../store/store.ts';
+import { diskEyes } from '../transcripts/eyes.ts';
+import { impatient } from '../transcripts/session.ts';
+import { eventFormats, isEventFormat, writerOf } from '../view/formats.ts';
+import { eventsOf, lastMsOf, type Recorded, recorded } from '../view/journals.ts';
+import { flagText, type Io, interruptible, sinceOf, UsageError, type Words } from './command.ts';
+import { foldersOf } from './place.ts';
+
+const exportFormats = [...eventFormats, 'otlp-json'] as const;
+type ExportFormat = (typeof exportFormats)[number];
+
+export async function run(words: Words, io: Io): Promise<number> {
+  const format = formatOf(words);
+  const wanted = wantedOf(words, io);
+  const { state } = foldersOf(words, io);
+  const store = existsSync(state) ? openStore({ folder: state, access: 'read' }) : undefined;
+  try {
+    const found = store === undefined ? [] : chosen(store, wanted);
+    const missed = wanted.sessions.flatMap(word => {
+      const { length } = found.filter(({ session }) => session.startsWith(word));
+      return length === 1 ? [] : [`${length === 0 ? 'no session begins' : `${length} sessions begin`} with ${word}`];
+    });
+    if (missed.length > 0) {
+      io.err(`otel-hooks: ${missed.join('; ')}. Nothing was exported.\n  next: otel-hooks show\n`);
+      return 1;
+    }
+    const output = flagText(words, '--output');
+    const parts = store === undefined ? [] : partsOf(store, found, format, words, io);
+    return output === undefined ? await stream(parts, found, io) : await writeTo(output, parts, found, io);
+  } finally {
+    store?.close();
+  }
+}
+
+function formatOf(words: Words): ExportFormat {
+  const format = flagText(words, '--format') ?? 'agent-hooks';
+  const known = exportFormats.find(each => each === format);
+  if (known === undefined) throw new UsageError(`--format takes ${exportFormats.join(', ')}, not ${format}`);
+  return known;
+}
+
+interface Wanted {
+  sessions: readonly string[];
+  agent: string | undefined;
+  sinceMs: number;
+}
+
+function wantedOf(words: Words, io: Io): Wanted {
+  const tool = flagText(words, '--tool');
+  const agent = tool === undefined ? undefined : agentNamed(tool);
+  if (tool !== undefined && agent === undefined) {
+    throw new UsageError(`there is no agent ${tool}; known are ${agents.map(({ id }) => id).join(', ')}`);
+  }
+  return { sessions: words.rest, agent: agent?.id, sinceMs: sinceOf(flagText(words, '--since'), io.now()) };
+}
+
+const chosen = (store: Store, { sessions, agent, sinceMs }: Wanted): Recorded[] =>
+  recorded(store).filter(
+    each =>
+      (sessions.length === 0 || sessions.some(word => each.session.startsWith(word))) &&
+      (agent === undefined || each.agent === agent) &&
+      (sinceMs === Number.NEGATIVE_INFINITY || lastMsOf(store, each.key) >= sinceMs),
+  );
+
+interface Part {
+  events: number;
+  lines: string;
+}
+
+function* partsOf(
+  store: Store,
+  found: readonly Recorded[],
+  format: ExportFormat,
+  words: Words,
+  io: Io,
+): Generator<Part> {
+  if (isEventFormat(format)) {
+    for (const { key } of found) {
+      const writer = writerOf(format);
+      for (const events of eventsOf(store, key))
+        yield { events: events.length, lines: linesOf(events.flatMap(event => writer.of(event))) };
+      yield { events: 0, lines: linesOf(writer.rest?.() ?? []) };
+    }
+    return;
+  }
+  const world = {
+    ...{ env: io.env, home: io.home, platform: io.platform, nowMs: io.now(), ownVariables: true },
+    ...{ configFile: flagText(words, '--config'), eyes: diskEyes(), waits: impatient },
+  };
+  const keys = found.map(({ key }) => key);
+  for (const { events, requests } of otlpOf(store, keys, world)) yield { events, lines: linesOf(requests) };
+}
+
+const linesOf = (objects: readonly object[]): string => objects.map(each => `${JSON.stringify(each)}\n`).join('');
+
+async function stream(parts: Iterable<Part>, found: readonly Recorded[], io: Io): Promise<number> {
+  const { isWhole } = await passed(parts, io, !io.isTerminal, lines => io.out(lines));
+  if (isWhole && found.length === 0 && io.isErrTerminal) io.err('No such sessions yet.\n  next: otel-hooks show\n');
+  return isWhole ? 0 : 1;
+}
+
+/** Takes its place when it is whole; until then nothing changes there. */
+async function writeTo(output: string, parts: Iterable<Part>, found: readonly Recorded[], io: Io): Promise<number> {
+  const file = resolve(io.cwd, output);
+  const facts = lstatSync(file, { throwIfNoEntry: false });
+  if (facts !== undefined && !facts.isFile()) throw new UsageError(`${output} is no plain file; use > or a pipe`);
+  const beside = `${file}.${process.pid}`;
+  try {
+    const fd = openSync(beside, 'wx', 0o600);
+    try {
+      const { events, isWhole } = await passed(parts, io, true, lines => writeAll(fd, lines));
+      if (!isWhole) return 1;
+      renameSync(beside, file);
+      io.out(`${output}: ${events} events of ${found.length} ${found.length === 1 ? 'session' : 'sessions'}\n`);
+      return 0;
+    } finally {
+      closeSync(fd);
+    }
+  } finally {
+    rmSync(beside, { force: true });
+  }
+}
+
+function writeAll(fd: number, lines: string): void {
+  const bytes = Buffer.from(lines);
+  for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
+}
+
+async function passed(
+  parts: Iterable<Part>,
+  io: Io,
+  isApart: boolean,
+  write: (lines: string) => void,
+): Promise<{ events: number; isWhole: boolean }> {
+  const isShown = isApart && io.isErrTerminal === true;
+  const stop = interruptible();
+  let events = 0;
+  let isWhole = true;
+  try {
+    for (const part of parts) {
+      if (part.lines !== '') write(part.lines);
+      events += part.events;
+      if (isShown) io.err(`\r${events} events `);
+      // Ctrl-C, and a reader that has left, are heard of between two parts.
+      await stop.pause(0);
+      if (!stop.isAsked()) continue;
+      isWhole = false;
+      break;
+    }
+  } finally {
+    stop.end();
+    if (isShown) io.err('\r\u001b[K');
+  }
+  if (!isWhole) io.err('otel-hooks: stopped before the end.\n');
+  return { events, isWhole };
+}

@@ -1,0 +1,40 @@
+/** Events in the words of a standard that others read. */
+import { type Event, rootSessionOf } from '../event/event.ts';
+import { wrap } from '../standards/cloudevents/cloudevents.ts';
+
+export const eventFormats = ['agent-hooks', 'cloudevents'] as const;
+export type EventFormat = (typeof eventFormats)[number];
+
+/** For one root session: it remembers what the standard asks of a session. */
+export interface Writer {
+  /** What an event becomes: a JSON object for each line, or none. */
+  of(event: Event): readonly object[];
+  /** What waited for more, when there is no more. */
+  rest?(): readonly object[];
+}
+
+const writers: { readonly [format in EventFormat]: () => Writer } = {
+  'agent-hooks': () => ({ of: event => [event] }),
+  cloudevents: () => ({ of: event => [wrap(event)] }),
+};
+
+export const writerOf = (format: EventFormat): Writer => writers[format]();
+
+/** So many sessions at once have a writer of their own; then the one that was silent the longest begins anew. */
+const MOST_LIVE = 1_000;
+
+/** For events of all sessions as they come. */
+export function liveWriter(format: EventFormat): Writer['of'] {
+  const live = new Map<string, Writer>();
+  return event => {
+    const key = `${event.source.tool} ${rootSessionOf(event)}`;
+    const writer = live.get(key) ?? writerOf(format);
+    live.delete(key);
+    live.set(key, writer);
+    const [oldest] = live.keys();
+    if (live.size > MOST_LIVE && oldest !== undefined) live.delete(oldest);
+    return writer.of(event);
+  };
+}
+
+export const isEventFormat = (text: string): text is EventFormat => (eventFormats as readonly string[]).includes(text);

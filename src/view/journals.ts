@@ -1,0 +1,48 @@
+/** Journals in parts, so that memory holds one part of one session, however long it is. */
+import { type Event, rootSessionOf } from '../event/event.ts';
+import type { Store } from '../store/store.ts';
+import { eventsIn } from './replay.ts';
+
+export interface Recorded {
+  key: string;
+  session: string;
+  agent: string;
+  firstMs: number;
+}
+
+const PART_BYTES = 4 * 1024 * 1024;
+const HEAD_BYTES = 16 * 1024;
+
+/** The sessions of which something is journaled, the oldest first. */
+export function recorded(store: Store): Recorded[] {
+  const found = store.journals().flatMap((key): Recorded[] => {
+    const [first] = eventsOf(store, key, HEAD_BYTES).next().value ?? [];
+    if (first === undefined) return [];
+    const firstMs = Date.parse(first.timestamp);
+    return [{ key, session: rootSessionOf(first), agent: first.source.tool, firstMs: firstMs || 0 }];
+  });
+  return found.sort((a, b) => a.firstMs - b.firstMs || (a.key < b.key ? -1 : 1));
+}
+
+/** When the last event of a session was. */
+export function lastMsOf(store: Store, key: string): number {
+  return Date.parse(eventsIn(store.journalTail(key, 1) ?? '').at(-1)?.timestamp ?? '') || 0;
+}
+
+/** All events of a session in the order of its journal; each part holds some. */
+export function* eventsOf(store: Store, key: string, partBytes = PART_BYTES): Generator<Event[], undefined> {
+  const sizeBytes = store.journalSizes().get(key) ?? 0;
+  let most = partBytes;
+  for (let from = 0; ; ) {
+    const part = store.journalFrom(key, from, most);
+    // One line is longer than a part.
+    const isCut = part?.endBytes === from && from + most < sizeBytes;
+    if (isCut) most *= 2;
+    else if (part === undefined || part.endBytes <= from) return;
+    else {
+      from = part.endBytes;
+      const events = eventsIn(part.lines);
+      if (events.length > 0) yield events;
+    }
+  }
+}
