@@ -5,14 +5,14 @@
 
 import { isAbsent } from './agents/contract.ts';
 import { agentNamed, agents } from './agents/index.ts';
-import { awaited, isOpen, REPOSITORY, SETTLED, step, unread } from './assemble/assemble.ts';
+import { awaited, isOpen, REPOSITORY, step, unread } from './assemble/assemble.ts';
 import type { FinishedRecord, FinishedSpan } from './assemble/finished.ts';
 import { isFold } from './assemble/state.ts';
 import type { Destination } from './config/destinations.ts';
 import { destinationDocument } from './destinations.ts';
 import { conclude, drain } from './drain/drain.ts';
 import { newSession, type SessionState } from './drain/session.ts';
-import type { Event } from './event/event.ts';
+import { type Event, SETTLED } from './event/event.ts';
 import type { Fragment } from './hook/fragment.ts';
 import { keyedHash } from './lib/hash.ts';
 import { keeperOf } from './own-content.ts';

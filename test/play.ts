@@ -1,13 +1,13 @@
 /** Plays native payloads through recognition, redaction and the fold in memory, as deliver does. */
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { agents } from '../src/agents/index.ts';
-import { SETTLED, step, unread } from '../src/assemble/assemble.ts';
+import { step, unread } from '../src/assemble/assemble.ts';
 import type { FinishedRecord, FinishedSpan } from '../src/assemble/finished.ts';
 import type { Limits } from '../src/config/config.ts';
 import { conclude, drain } from '../src/drain/drain.ts';
 import { newSession, type Pinned, type SessionState } from '../src/drain/session.ts';
 import type { Keeper } from '../src/enrich/content.ts';
-import type { Event } from '../src/event/event.ts';
+import { type Event, SETTLED } from '../src/event/event.ts';
 import type { Fragment } from '../src/hook/fragment.ts';
 import { keyedHash } from '../src/lib/hash.ts';
 import { resourceOf } from '../src/telemetry/resource.ts';

@@ -33,6 +33,7 @@ import {
   isVendor,
   type Risk,
   type RiskLevel,
+  SETTLED,
   type TimeSource,
   type Usage,
 } from '../event/event.ts';
@@ -81,7 +82,6 @@ const OPEN_SUBAGENTS = 256;
 /** Calls that launch subagents and are over, before anything told of these. */
 const ENDED_LAUNCHES = 32;
 
-export const SETTLED = 'vendor.otel-hooks.Settled';
 export const AMENDED = 'vendor.otel-hooks.Amended';
 /** What was found of the working folder's repository, and what of it has changed since. */
 export const REPOSITORY = 'vendor.otel-hooks.Repository';

@@ -275,6 +275,9 @@ export type DecisionSource = 'config' | 'hook' | 'user' | 'classifier' | 'mode' 
 
 export const FACTS = 'dev.otel-hooks';
 
+/** All is told of what `data.of` names, or nothing more of it is waited for. */
+export const SETTLED = 'vendor.otel-hooks.Settled';
+
 export interface Envelope {
   spec_version: string;
   event_id: string;

@@ -7,7 +7,7 @@
  */
 import { dirname } from 'node:path';
 import { type Agent, isAbsent, type Told, type Transcript, type TranscriptFile } from '../agents/contract.ts';
-import { AMENDED, awaited, isAmendable, SETTLED } from '../assemble/assemble.ts';
+import { AMENDED, awaited, isAmendable } from '../assemble/assemble.ts';
 import type { FinishedSpan } from '../assemble/finished.ts';
 import {
   amend,
@@ -20,7 +20,7 @@ import {
   tellTranscript,
 } from '../drain/drain.ts';
 import { noTranscripts, SEEN_IDS, type SessionState, type TranscriptState } from '../drain/session.ts';
-import type { Event } from '../event/event.ts';
+import { type Event, SETTLED } from '../event/event.ts';
 import type { Eyes } from './eyes.ts';
 import { type Followed, type Following, follow, rest } from './follow.ts';
 

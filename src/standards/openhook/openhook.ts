@@ -50,7 +50,14 @@ const fileWrite = z.object({
 });
 
 /** What otel-hooks itself adds when it emits. */
-const additions = z.object({ parent_session_id: text, agent_type: text, turn_id: text, decision: text });
+const additions = z.object({
+  parent_session_id: text,
+  agent_id: text,
+  agent_type: text,
+  turn_id: text,
+  decision: text,
+  outcome: text,
+});
 
 const endReasons: Readonly<Record<string, EndReason>> = {
   user_exit: 'exit',
@@ -66,10 +73,11 @@ export function readOpenHook(fields: Fields): ToldEvent | Unreadable {
   if (session_id === '') return { unreadable: 'no-session-id' };
   const extensions = fieldsOf(fields.extensions);
   const added = additions.parse(fieldsOf(extensions['otel-hooks']));
-  const says = reader(type)(fieldsOf(fields.data), added.decision);
+  const says = reader(type)(fieldsOf(fields.data), added);
   if (says === undefined) return { unreadable: 'invalid-event' };
   const { time: atMs, zoned } = timeOf(time);
   const child = added.parent_session_id !== undefined && added.parent_session_id !== session_id;
+  const subagent = child ? session_id : added.agent_id;
   return {
     standard: 'openhook',
     source,
@@ -89,13 +97,13 @@ export function readOpenHook(fields: Fields): ToldEvent | Unreadable {
       // A reading that stands for several events of ours keeps them apart by its type.
       id,
       atMs: said.atMs === undefined || atMs === undefined ? atMs : atMs + said.atMs,
-      subagent: child ? session_id : undefined,
-      facts: { turn: added.turn_id, agent: child ? added.agent_type : undefined, ...said.facts },
+      subagent,
+      facts: { turn: added.turn_id, agent: subagent === undefined ? undefined : added.agent_type, ...said.facts },
     })),
   };
 }
 
-type Read = (data: Fields, decision: string | undefined) => ToldReading[] | undefined;
+type Read = (data: Fields, added: z.infer<typeof additions>) => ToldReading[] | undefined;
 
 const readers: Readonly<Record<string, Read>> = {
   'session.start': data => [
@@ -143,8 +151,11 @@ const readers: Readonly<Record<string, Read>> = {
       },
     ];
   },
-  'tool.end': (data, decision) => {
+  'tool.end': (data, { decision, outcome }) => {
     const { tool_name, tool_call_id, status, duration_ms } = tool.parse(data);
+    // That it is over is concluded; no end of it was seen.
+    if (outcome === 'unknown' && tool_call_id !== undefined)
+      return [{ event_type: 'vendor.openhook.tool.end', data: {}, facts: { over: [tool_call_id] } }];
     const denied = decision === 'deny';
     const success = status === 'success' ? true : status === 'error' ? false : undefined;
     return [

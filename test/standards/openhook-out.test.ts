@@ -1,0 +1,270 @@
+/** What goes out as OpenHook, held against what its readers may rely on. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { agents } from '../../src/agents/index.ts';
+import { type Event, isVendor, SETTLED } from '../../src/event/event.ts';
+import { readOpenHook } from '../../src/standards/openhook/openhook.ts';
+import {
+  type Beyond,
+  type Envelope,
+  noOpenHook,
+  openHookTypes,
+  restOfOpenHook,
+  toOpenHook,
+} from '../../src/standards/openhook/out.ts';
+import { isUnreadable } from '../../src/standards/told.ts';
+import { samplesOf } from '../agents/samples.ts';
+import { readJourney } from '../journeys/read.ts';
+import { play, START_MS, type Told, treeOf } from '../play.ts';
+
+/** As they are written, the state through JSON between any two events. */
+function written(events: readonly Event[], beyond: Beyond = {}): Envelope[] {
+  const out: Envelope[] = [];
+  const states = new Map<string, string>();
+  for (const event of events) {
+    const root = event.parent_session_id ?? event.session_id;
+    const state = JSON.parse(states.get(root) ?? JSON.stringify(noOpenHook())) as ReturnType<typeof noOpenHook>;
+    out.push(...toOpenHook(state, event, beyond));
+    states.set(root, JSON.stringify(state));
+  }
+  for (const state of states.values()) out.push(...restOfOpenHook(JSON.parse(state), beyond));
+  return out.map(envelope => JSON.parse(JSON.stringify(envelope)) as Envelope);
+}
+
+const linesOf = (envelopes: readonly Envelope[]): string[] =>
+  envelopes.map(
+    ({ type, time, data, extensions }) =>
+      `${time.slice(11, 19)} ${type} ${JSON.stringify(data ?? {})}${extensions?.['otel-hooks'].agent_id ? ' by a subagent' : ''}`,
+  );
+
+const base = { session_id: 's-1', cwd: '/work/a b', permission_mode: 'default' };
+const hook = (seconds: number, name: string, fields: object = {}): Told => ({
+  atMs: START_MS + seconds * 1000,
+  payload: { ...base, hook_event_name: name, transcript_path: '/t/s-1.jsonl', ...fields },
+});
+const tool = (id: string, name: string, input: object = {}): object => ({
+  tool_use_id: id,
+  tool_name: name,
+  tool_input: input,
+});
+const paths = {
+  prompt: 'off',
+  response: 'off',
+  arguments: 'off',
+  results: 'off',
+  paths: 'full',
+  commands: 'off',
+  user: 'off',
+  host: 'off',
+} as const;
+const keeper = { modes: paths, longest: 1_000, clean: (text: string) => text };
+
+const session: Told[] = [
+  hook(0, 'SessionStart', { source: 'startup', model: 'claude-sonnet-4-5' }),
+  hook(1, 'UserPromptSubmit', { prompt: 'Fix the clock 🕰' }),
+  hook(2, 'PreToolUse', tool('t1', 'Edit', { file_path: '/work/a b/clock.ts' })),
+  hook(3, 'PostToolUse', {
+    ...tool('t1', 'Edit', { file_path: '/work/a b/clock.ts' }),
+    duration_ms: 40,
+    tool_response: {},
+  }),
+  hook(4, 'PreToolUse', tool('t2', 'mcp__tracker__close')),
+  hook(6, 'PostToolUseFailure', { ...tool('t2', 'mcp__tracker__close'), error: 'no such ticket' }),
+  hook(7, 'PreToolUse', tool('t3', 'Bash', { command: 'rm -rf build' })),
+  hook(8, 'PermissionDenied', { ...tool('t3', 'Bash', { command: 'rm -rf build' }), reason: 'no' }),
+  hook(9, 'PreToolUse', { ...tool('t4', 'Grep'), agent_id: 'sub-1', agent_type: 'Explore' }),
+  hook(10, 'PostToolUse', { ...tool('t4', 'Grep'), agent_id: 'sub-1', agent_type: 'Explore', tool_response: {} }),
+  hook(11, 'PreToolUse', tool('t5', 'Read', { file_path: '/work/a b/x' })),
+  hook(20, 'SessionEnd', { reason: 'prompt_input_exit' }),
+];
+
+test('a session makes envelopes of all six types', () => {
+  const { events } = play(session, false, undefined, keeper);
+  const out = written(events, { cwd: '/work/a b', transcript: '/t/s-1.jsonl' });
+  expect(linesOf(out)).toMatchInlineSnapshot(`
+    [
+      "09:00:00 session.start {"model":"claude-sonnet-4-5"}",
+      "09:00:01 prompt.submit {"prompt_length":16}",
+      "09:00:02 tool.start {"tool_name":"Edit","tool_call_id":"t1"}",
+      "09:00:03 tool.end {"tool_name":"Edit","tool_call_id":"t1","status":"success","duration_ms":40}",
+      "09:00:03 file.write {"path":"/work/a b/clock.ts","model":"claude-sonnet-4-5","tool_call_id":"t1"}",
+      "09:00:04 tool.start {"tool_name":"mcp__tracker__close","tool_call_id":"t2"}",
+      "09:00:06 tool.end {"tool_name":"mcp__tracker__close","tool_call_id":"t2","status":"error","duration_ms":2000}",
+      "09:00:07 tool.start {"tool_name":"Bash","tool_call_id":"t3"}",
+      "09:00:08 tool.end {"tool_name":"Bash","tool_call_id":"t3","status":"error","duration_ms":1000}",
+      "09:00:09 tool.start {"tool_name":"Grep","tool_call_id":"t4"} by a subagent",
+      "09:00:10 tool.end {"tool_name":"Grep","tool_call_id":"t4","status":"success","duration_ms":1000} by a subagent",
+      "09:00:11 tool.start {"tool_name":"Read","tool_call_id":"t5"}",
+      "09:00:20 tool.end {"tool_name":"Read","tool_call_id":"t5"}",
+      "09:00:20 session.end {"transcript_path":"/t/s-1.jsonl","reason":"user_exit","model":"claude-sonnet-4-5","duration_ms":20000}",
+    ]
+  `);
+  expect(new Set(out.map(({ type }) => type))).toEqual(new Set(openHookTypes));
+  expect(out[0]).toMatchInlineSnapshot(`
+    {
+      "context": "file:///work/a%20b",
+      "data": {
+        "model": "claude-sonnet-4-5",
+      },
+      "extensions": {
+        "otel-hooks": {
+          "native_event": "SessionStart",
+          "seq": 1,
+        },
+      },
+      "id": "52037d3d-2ae6-85c8-afd3-5d9879f64e14",
+      "openhook": "0.1",
+      "session_id": "s-1",
+      "source": "claude-code",
+      "time": "2026-03-02T09:00:00.000Z",
+      "type": "session.start",
+    }
+  `);
+  expect(out.find(({ data }) => data?.tool_call_id === 't3' && data.status)?.extensions?.['otel-hooks']).toMatchObject({
+    decision: 'deny',
+    decision_source: 'classifier',
+  });
+});
+
+test('without paths that were asked for no file is named', () => {
+  const { events } = play(session);
+  expect(written(events).some(({ type }) => type === 'file.write')).toBe(false);
+  expect(JSON.stringify(written(events))).not.toContain('clock.ts');
+});
+
+describe('the end of a session', () => {
+  const at = (seconds: number): string => new Date(START_MS + seconds * 1000).toISOString();
+  let events = 0;
+  const event = (type: string, seconds: number, data: object = {}, facts: object = {}): Event => {
+    events += 1;
+    return {
+      spec_version: '0.1.0',
+      event_id: `00000000-0000-8000-8000-${String(events).padStart(12, '0')}`,
+      event_type: type,
+      timestamp: at(seconds),
+      source: { tool: 'codex' },
+      session_id: 's-1',
+      data,
+      metadata: { 'dev.otel-hooks': { v: 1, seq: events, time: 'arrival', ...facts } },
+    } as unknown as Event;
+  };
+  const settled = (reason: string): Event => event(SETTLED, 30, { of: 'session:0', reason });
+  const began = [
+    event('Session.Start', 0),
+    event('Model.Responded', 4, { model_id: 'gpt-5', input_tokens: 100, output_tokens: 7 }),
+  ];
+  const late = event('Model.Responded', 9, { model_id: 'gpt-5', input_tokens: 50, output_tokens: 3 });
+  const end = event('Session.End', 10, { end_reason: 'exit' });
+
+  test('waits for what its transcript tells, and holds the sums of all', () => {
+    const state = noOpenHook();
+    const before = [...began, end, late].flatMap(each => toOpenHook(state, each));
+    expect(before.map(({ type }) => type)).toEqual(['session.start']);
+    expect(toOpenHook(state, settled('read'))).toMatchObject([
+      {
+        type: 'session.end',
+        id: end.event_id,
+        time: at(10),
+        data: { reason: 'user_exit', model: 'gpt-5', duration_ms: 10_000, input_tokens: 150, output_tokens: 10 },
+      },
+    ]);
+    expect(restOfOpenHook(state)).toEqual([]);
+  });
+
+  test('says no tokens where the wait was over before all was told', () => {
+    const [, ended] = written([...began, end, settled('timeout')]);
+    expect(ended?.data).toEqual({ reason: 'user_exit', model: 'gpt-5', duration_ms: 10_000 });
+  });
+
+  test('holds what the end itself states where nothing else told of tokens', () => {
+    const stated = event('Session.End', 10, { end_reason: 'error' }, { totals: { input_tokens: 9, output_tokens: 2 } });
+    expect(written([event('Session.Start', 0), stated]).at(-1)?.data).toMatchObject({
+      reason: 'error',
+      input_tokens: 9,
+      output_tokens: 2,
+    });
+  });
+
+  test('of silence is one, and so is the next one of a session that went on', () => {
+    const silent = event('Session.Abort', 4_000, { end_reason: 'idle_timeout' });
+    const again = event('Session.Start', 9_000, { start_reason: 'resume' });
+    const out = written([...began, silent, again, event('Session.End', 9_010, { end_reason: 'completed' })]);
+    expect(out.map(({ type, data }) => [type, data?.reason])).toEqual([
+      ['session.start', undefined],
+      ['session.end', 'timeout'],
+      ['session.start', undefined],
+      ['session.end', 'completed'],
+    ]);
+  });
+
+  test('has a duration only where both ends are of one clock', () => {
+    const other = event('Session.Start', 0, {}, { time: 'transcript' });
+    expect(written([other, end]).at(-1)?.data).not.toHaveProperty('duration_ms');
+  });
+});
+
+test.each([
+  ['/home/kim/täglich 100%', 'file:///home/kim/t%C3%A4glich%20100%25'],
+  ['C:\\src\\x y', 'file:///C:/src/x%20y'],
+  ['\\\\server\\share\\x', 'file://server/share/x'],
+  ['/odd\\name', 'file:///odd%5Cname'],
+])('the folder %s is %s', (cwd, uri) => {
+  const { events } = play(session.slice(0, 1));
+  expect(written(events, { cwd })[0]?.context).toBe(uri);
+});
+
+const journeys = join(import.meta.dirname, '..', 'journeys', 'cases');
+const told: [string, Told[]][] = [
+  ...readdirSync(journeys).map((file): [string, Told[]] => [
+    file,
+    readJourney(readFileSync(join(journeys, file), 'utf8')).told,
+  ]),
+  ...agents.map(({ id }): [string, Told[]] => [
+    `samples of ${id}`,
+    samplesOf(id).map(({ payload }, i) => ({ atMs: START_MS + i * 1000, payload, header: { tool: id } })),
+  ]),
+];
+
+test.each(told)('%s: each envelope is one of the standard, with an id of its own', (_name, hooks) => {
+  const out = written(play(hooks, false, undefined, keeper).events, { cwd: '/w', transcript: '/t' });
+  const keys = ['openhook', 'id', 'source', 'type', 'time', 'session_id', 'data', 'context', 'extensions'];
+  for (const each of out) {
+    expect(Object.keys(each).filter(name => !keys.includes(name))).toEqual([]);
+    expect(each).toMatchObject({ openhook: '0.1', id: expect.stringMatching(/^[0-9a-f-]{36}$/) });
+    expect(each.source).toMatch(/^[a-z][a-z0-9-]*$/);
+    expect(each.time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    expect(each.session_id).not.toBe('');
+    const read = readOpenHook({ ...each });
+    expect(isUnreadable(read)).toBe(false);
+    const isVendorThere = each.type === 'file.write' || each.extensions?.['otel-hooks'].outcome === 'unknown';
+    expect('says' in read && read.says.some(said => said.event_type.startsWith('vendor.'))).toBe(isVendorThere);
+  }
+  expect(new Set(out.map(({ id }) => id)).size).toBe(out.length);
+});
+
+test('what goes out and comes in again tells the same tree', () => {
+  const hooks = session.filter(({ payload }) => !/"t[35]"/.test(JSON.stringify(payload)));
+  const first = play(hooks);
+  const back = written(first.events, { cwd: '/work/a b' }).map(
+    (payload): Told => ({ atMs: Date.parse(payload.time), payload }),
+  );
+  const second = play(back);
+  const bare = (tree: string): string => tree.replace(/ +/g, ' ');
+  expect(bare(treeOf(second.spans))).toBe(bare(treeOf(first.spans)));
+});
+
+test('what comes back to a session that was told by hooks adds nothing', () => {
+  const first = play(session, false, undefined, keeper);
+  const back = written(first.events, { cwd: '/work/a b' }).map(
+    (payload): Told => ({ atMs: START_MS + 21_000, payload }),
+  );
+  const all = play([...session, ...back], false, undefined, keeper);
+  const added = all.events.slice(first.events.length);
+  expect(added.filter(event => !isVendor(event))).toEqual([]);
+  expect(treeOf(all.spans)).toBe(treeOf(first.spans));
+});
+
+test('no agent calls a hook of its own as a type of the standard is called', () => {
+  for (const { events } of agents) for (const type of openHookTypes) expect(events).not.toHaveProperty([type]);
+});
