@@ -283,8 +283,9 @@ interface Board {
   rows: { title: string; panels: AnyPanel[] }[];
 }
 
+// A cost is a double, and Tempo finds no double that is compared with a whole number.
 const EXPENSIVE =
-  '{ name =~ "session .*" && span.agent_hooks.cost.usd > 0 && resource.service.name =~ "$agent" }' +
+  '{ name =~ "session .*" && span.agent_hooks.cost.usd > 0.0 && resource.service.name =~ "$agent" }' +
   ' | select(span.session.id, span.agent_hooks.cost.usd, span.gen_ai.usage.output_tokens, span.agent_hooks.session.actions)';
 const NO_TOKENS = 'Empty where no agent keeps a transcript or tells tokens.';
 const SESSION_STREAM = `${STREAM} | session_id=~"$session"`;

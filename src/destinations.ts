@@ -1,10 +1,10 @@
 /**
- * Destinations as the state folder remembers them: one document each, and one for its metrics. A corrected key makes a new
- * destination; here is what the former one leaves to it, and when one is forgotten.
+ * Destinations as the state folder remembers them: one document each, and one for its metrics. A corrected key or address makes
+ * a new destination; here is what the former one leaves to it, and when one is forgotten.
  */
 import type { Destination } from './config/destinations.ts';
 import type { SessionState } from './drain/session.ts';
-import { heirsIn, refusedIn, SHIP_DOCUMENT, withoutStanding } from './ship/ship.ts';
+import { heirsIn, SHIP_DOCUMENT, stuckIn, withoutStanding } from './ship/ship.ts';
 import { accountsOf, increase, type Ledger } from './store/ledger.ts';
 import type { Store } from './store/store.ts';
 import { handOver, type MetricState, metricsDocument, noMetrics } from './telemetry/metrics.ts';
@@ -21,11 +21,11 @@ export function destinationsIn(store: Pick<Store, 'document' | 'documents'>): De
     .flatMap(name => (store.document(name) as Destination | undefined) ?? []);
 }
 
-/** A person who corrected a key runs `deliver`, and no session has begun with the new one yet. */
+/** A person who corrected a key or an address runs `deliver`, and no session has begun with the new one yet. */
 export function noteCorrections(store: Store, configured: readonly Destination[], nowMs: number): void {
-  const refused = refusedIn(store.document(SHIP_DOCUMENT), destinationsIn(store));
+  const stuck = stuckIn(store.document(SHIP_DOCUMENT), destinationsIn(store));
   const corrections = configured.filter(({ id, source }) =>
-    refused.some(each => each.source === source && each.id !== id),
+    stuck.some(each => each.source === source && each.id !== id),
   );
   if (corrections.length === 0) return;
   const documents = corrections.map(each => ({
@@ -36,7 +36,7 @@ export function noteCorrections(store: Store, configured: readonly Destination[]
 }
 
 /**
- * Bodies go by themselves with the heir's credentials (ship.ts). Metrics are one state for each destination, and two that
+ * Bodies go to the heir by themselves (ship.ts). Metrics are one state for each destination, and two that
  * send the same series would read as counters that fall: what was not accepted of the one is added to the other.
  */
 export function handOverMetrics(store: Store, nowMs: number): void {

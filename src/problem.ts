@@ -136,7 +136,7 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   }),
   'delivery-failing': ({ endpoint, signal, why, failures }) => ({
     what: `${endpoint} has not taken ${signal} in ${failures} ${failures === 1 ? 'try' : 'tries'} (${why}); they are kept and tried again.`,
-    next: 'see that the address is right and the collector runs, then `otel-hooks deliver`.',
+    next: `${mendAddress(why) ?? 'see that the address is right and the collector runs.'} Then \`otel-hooks deliver\`.`,
   }),
   'delivery-refused': ({ endpoint, status }) => ({
     what: `${endpoint} refuses our credentials (${status}); everything for it is kept.`,
@@ -231,14 +231,11 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   }),
   'endpoint-unreachable': ({ endpoint, why }) => ({
     what: `${endpoint} does not answer (${why}); nothing was sent.`,
-    next: reachable[why] ?? 'see that the address is right and that nothing on the way blocks it.',
+    next: mendAddress(why) ?? 'see that the address is right and that nothing on the way blocks it.',
   }),
   'endpoint-tls': ({ endpoint, why }) => ({
     what: `${endpoint} and this machine do not agree on TLS (${why}); nothing was sent.`,
-    next:
-      why === 'EPROTO'
-        ? 'if it speaks no TLS, write http:// in place of https://.'
-        : 'name the authority that signed it with otlp.certificate; the host must be one that the certificate names.',
+    next: mendAddress(why) ?? 'see the certificates that otlp.certificate and otlp.client_certificate name.',
   }),
   'endpoint-protocol': ({ endpoint, why }) => ({
     what: `${endpoint} does not speak HTTP/1.1 (${why}); a port of OTLP over gRPC answers so. Nothing was sent.`,
@@ -288,10 +285,26 @@ const staleWords: Readonly<Record<string, string>> = {
   twice: 'an event has more than one entry of ours',
 };
 
+/** What keeps a connection from being of use, by the system's word for it. */
+const TLS = /^(CERT_|ERR_TLS|ERR_SSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|EPROTO|TLS files)/;
+export const isOfTls = (why: string): boolean => TLS.test(why);
+
+function mendAddress(why: string): string | undefined {
+  if (why.startsWith('TLS files'))
+    return 'see that the files of otlp.certificate and the client certificate can be read.';
+  if (why === 'EPROTO') return 'if it speaks no TLS, write http:// in place of https://.';
+  if (isOfTls(why))
+    return 'name the authority that signed it with otlp.certificate; the host must be one that the certificate names.';
+  if (why.startsWith('HPE_')) return 'a port of OTLP over gRPC answers so: use the HTTP port, usually 4318.';
+  return reachable[why];
+}
+
 const reachable: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nobody listens there: start the collector, or correct the port (OTLP over HTTP is usually 4318).',
   ENOTFOUND: 'there is no such host: correct the name.',
   EAI_AGAIN: 'names cannot be looked up just now: see the network.',
+  ECONNRESET:
+    'it breaks off: if it speaks TLS, write https:// in place of http://; a port of OTLP over gRPC does so, too.',
   timeout: 'something keeps the connection open and silent: see firewall and VPN.',
 };
 

@@ -13,6 +13,7 @@ export async function run(words: Words, io: Io): Promise<number> {
   if (waitMs === undefined) throw new UsageError(`--wait takes a time such as 10s or 500ms, not ${wait}`);
   const { state, config } = foldersOf(words, io);
   const json = words.flags['--json'] !== undefined;
+  const configured = configuredIn(config, io.cwd);
   const delivered = await deliver({
     stateFolder: state,
     byHand: true,
@@ -26,7 +27,7 @@ export async function run(words: Words, io: Io): Promise<number> {
     },
     print: json ? undefined : io.out,
     fsync: config.values.fsync,
-    configured: configuredIn(config, io.cwd).destinations,
+    configured: configured.destinations,
     keep: keepOf(config.values),
     now: io.now,
   });
@@ -37,8 +38,9 @@ export async function run(words: Words, io: Io): Promise<number> {
     return 1;
   }
   const waiting = waitingIn(delivered.books);
+  const problems = [...configured.problems, ...delivered.problems];
   if (json) {
-    const { journaled, sent, problems } = delivered;
+    const { journaled, sent } = delivered;
     io.out(`${JSON.stringify({ v: 1, journaled, sent, waiting, problems }, null, 2)}\n`);
   } else {
     io.out(
@@ -48,7 +50,7 @@ export async function run(words: Words, io: Io): Promise<number> {
         ['waiting', String(waiting)],
       ]),
     );
-    for (const problem of delivered.problems) io.err(problemText(problem));
+    for (const problem of problems) io.err(problemText(problem));
   }
   return waiting > 0 ? 1 : 0;
 }

@@ -1,7 +1,7 @@
 /** Sends one of each signal to every destination, through the transport of all that leaves, and says what came of it. */
 import type { Destination } from '../config/destinations.ts';
 import { type OtlpSignal, signals } from '../config/schema.ts';
-import type { Problem } from '../problem.ts';
+import { isOfTls, type Problem } from '../problem.ts';
 import { type Answer, createHttpTransport } from '../ship/transport.ts';
 import { verdictOf } from '../ship/verdict.ts';
 import { ask } from './ask.ts';
@@ -85,11 +85,9 @@ function problemOf(answer: Answer, { endpoint, url, signal }: Where, nowMs: numb
   return unreachable(verdict.why, endpoint, new URL(url));
 }
 
-const TLS = /^(CERT_|ERR_TLS|ERR_SSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|EPROTO|TLS files)/;
-
 /** What a failure to connect most likely means. */
 function unreachable(why: string, endpoint: string, url: URL): Problem {
-  if (TLS.test(why)) return { code: 'endpoint-tls', endpoint, why };
+  if (isOfTls(why)) return { code: 'endpoint-tls', endpoint, why };
   // A gRPC server answers with frames of HTTP/2 or breaks off.
   if (why.startsWith('HPE_') || ((why === 'ECONNRESET' || why === 'EPIPE') && url.port === '4317')) {
     return { code: 'endpoint-protocol', endpoint, why };

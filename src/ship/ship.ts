@@ -268,7 +268,7 @@ export function createShipper(parts: ShipperParts): Shipper {
         destination,
         signal,
         now,
-        taken > 0 && notesTaken(standing, destination),
+        taken > 0 && notesTaken(standing, heir ?? destination),
         heir,
       ),
       problems: found,
@@ -379,7 +379,7 @@ export function createShipper(parts: ShipperParts): Shipper {
   ): Ended {
     const nowMs = clock();
     const key = laneKey(destination, signal);
-    const lane = standing.lanes[key];
+    const lane = standing.lanes[key]?.by === heir?.id ? standing.lanes[key] : undefined;
     if (verdict.kind === 'pause' && verdict.scope === 'destination') {
       standing.pauses[(heir ?? destination).id] = { status: verdict.status, untilMs: nowMs + PAUSE_MS };
     } else {
@@ -387,7 +387,8 @@ export function createShipper(parts: ShipperParts): Shipper {
       const forMs =
         verdict.kind === 'pause' ? PAUSE_MS : Math.max(1_000, verdict.afterMs ?? backoffMs(failures, random()));
       const why = verdict.kind === 'pause' ? String(verdict.status) : verdict.why;
-      standing.lanes[key] = { failures, refused: lane?.refused ?? 0, why, untilMs: nowMs + forMs };
+      const by = heir === undefined ? {} : { by: heir.id };
+      standing.lanes[key] = { failures, refused: lane?.refused ?? 0, why, untilMs: nowMs + forMs, ...by };
     }
     const committed = parts.commit({
       destination,
@@ -593,6 +594,8 @@ interface Lane {
   refused: number;
   why: string;
   untilMs: number;
+  /** The heir that failed, where it was not the destination itself. */
+  by?: string | undefined;
 }
 
 const laneKey = (destination: Destination, signal: Signal): string => `${destination.id}/${signal}`;
@@ -607,6 +610,7 @@ function readStanding(document: unknown): Standing {
       refused: number(lane.refused) ?? 0,
       why: typeof lane.why === 'string' ? lane.why : '',
       untilMs: number(lane.untilMs) ?? 0,
+      ...(typeof lane.by === 'string' ? { by: lane.by } : {}),
     };
   }
   for (const [id, pause] of Object.entries(fieldsOf(pauses))) {
@@ -651,28 +655,41 @@ function waitMs(
 }
 
 /**
- * With whose credentials a destination's bodies go when its own are refused: those that were read later in the same place
- * for the same addresses, and that nobody has refused. So a corrected key takes along what waited, and no key goes to a
- * server that its own place does not name, nor anybody's data with the key of another project.
+ * Where a destination's bodies go when it refuses our credentials, or has never taken anything: to what was read later in
+ * the same place, and has not refused us. A corrected key takes along what waited for the same addresses, a corrected address
+ * what waited for one that never took anything. So no key goes to a server that its own place does not name, nor anybody's
+ * data with the key, or to the address, of another project; and what once worked keeps what is its own.
  */
-function heirOf(of: Destination, all: readonly Destination[], { pauses }: Standing): Destination | undefined {
-  if (pauses[of.id] === undefined || of.source === undefined) return undefined;
+function heirOf(of: Destination, all: readonly Destination[], standing: Standing): Destination | undefined {
+  if (of.source === undefined || !isStuck(of, standing)) return undefined;
   const { pinnedMs: ownMs = 0 } = of;
+  const isMovable = hasTakenNothing(of, standing);
   const later = all.filter(
     each =>
       each.source === of.source &&
       each.provider === of.provider &&
       (each.pinnedMs ?? 0) > ownMs &&
-      pauses[each.id] === undefined &&
-      signalsOf(of).every(signal => each.signals[signal]?.url === of.signals[signal]?.url),
+      standing.pauses[each.id] === undefined &&
+      signalsOf(of).every(signal =>
+        isMovable ? each.signals[signal] !== undefined : each.signals[signal]?.url === of.signals[signal]?.url,
+      ),
   );
   return later.sort((a, b) => (b.pinnedMs ?? 0) - (a.pinnedMs ?? 0))[0];
 }
 
-/** By the document `ship`: whose credentials were refused. */
-export function refusedIn(document: unknown, destinations: readonly Destination[]): Destination[] {
-  const { pauses } = readStanding(document);
-  return destinations.filter(({ id }) => pauses[id] !== undefined);
+const isStuck = (of: Destination, standing: Standing): boolean =>
+  standing.pauses[of.id] !== undefined || hasTakenNothing(of, standing);
+
+/** Although it was tried. */
+const hasTakenNothing = (of: Destination, { lanes, pauses, taken }: Standing): boolean =>
+  wayOf(of.provider) === 'otlp' &&
+  taken[of.id] === undefined &&
+  (pauses[of.id] !== undefined || signalsOf(of).some(signal => (lanes[laneKey(of, signal)]?.failures ?? 0) > 0));
+
+/** By the document `ship`: who refuses our credentials, or has never taken anything. */
+export function stuckIn(document: unknown, destinations: readonly Destination[]): Destination[] {
+  const standing = readStanding(document);
+  return destinations.filter(each => isStuck(each, standing));
 }
 
 /** By the document `ship`: who has an heir, and which. */
@@ -711,13 +728,15 @@ export function shipProblems(document: unknown, destinations: readonly Destinati
 
 function problemsOf(standing: Standing, destinations: readonly Destination[]): Problem[] {
   return destinations.flatMap(destination => {
-    const { endpoint } = destination;
     const pause = standing.pauses[destination.id];
-    const isOver = pause === undefined || heirOf(destination, destinations, standing) !== undefined;
+    const heir = heirOf(destination, destinations, standing);
+    const { endpoint } = heir ?? destination;
+    const isOver = pause === undefined || heir !== undefined;
     const found: Problem[] = isOver ? [] : [{ code: 'delivery-refused', endpoint, status: pause.status }];
     for (const signal of signalsOf(destination)) {
       const lane = standing.lanes[laneKey(destination, signal)];
-      if (lane === undefined) continue;
+      // What failed before there was an heir, or when another was, is over.
+      if (lane === undefined || lane.by !== heir?.id) continue;
       const status = Number(lane.why);
       if (lane.refused >= MOST_REFUSED_IN_A_ROW) {
         found.push({ code: 'delivery-all-refused', endpoint, signal, reason: lane.why, items: lane.refused });

@@ -72,8 +72,6 @@ const mayBeEmpty: { [title: string]: string } = {
   'Losses by reason': 'nothing was dropped',
   'Under other': 'no bound of series was reached',
   'Given up by the collector': 'it gave nothing up',
-  'Context in use': 'no agent of these days states the size of its window',
-  'Sessions that cost most': 'no session span of these days has a cost of its own',
 };
 
 interface Panel {

@@ -65,6 +65,10 @@ export function worked(machine: Machine, about: Session): string {
       row('user', { promptId: prompt.prompt_id, message: { role: 'user', content: [result] } });
     }
     told('Stop', { ...prompt, stop_hook_active: false });
+    // What the status line is given as well: how full the window is.
+    const current_usage = { input_tokens: 40, cache_creation_input_tokens: 900, cache_read_input_tokens: 24_000 };
+    const context_window = { context_window_size: 200_000, used_percentage: 12, current_usage };
+    told('Status', { model: { id: model }, cost: { total_cost_usd: 0 }, context_window });
     responds({ type: 'text', text: 'done' }, 'end_turn');
   }
   const compactMetadata = { trigger: 'manual', preTokens: 63_000, postTokens: 9_000, durationMs: 400 };

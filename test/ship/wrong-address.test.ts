@@ -1,0 +1,152 @@
+/**
+ * What people get wrong about an address: each is told with its cause and the next step, nothing is lost, and once it is
+ * right all of it arrives there.
+ */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
+import { openStore } from '../../src/store/store.ts';
+import { imbalances, readStatusBooks, type StatusBooks } from '../../src/view/books.ts';
+import { type CollectorOptions, startCollector } from '../collector.ts';
+import { ranIn } from '../commands/ran.ts';
+import { START_MS } from '../play.ts';
+
+let certificates = '';
+let home = '';
+let state = '';
+const closing: (() => unknown)[] = [];
+beforeAll(() => {
+  certificates = mkdtempSync(join(tmpdir(), 'wrong-address-tls-'));
+  const made = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
+  const files = ['-keyout', join(certificates, 'key.pem'), '-out', join(certificates, 'cert.pem')];
+  execFileSync('openssl', [...made, '-subj', '/CN=localhost', ...files], { stdio: 'ignore' });
+});
+afterAll(() => rmSync(certificates, { recursive: true, force: true }));
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'wrong-address-'));
+  state = join(home, '.local', 'state', 'otel-hooks');
+  mkdirSync(join(state, 'inbox'), { recursive: true, mode: 0o700 });
+  hooked('w-1', 'SessionStart', 'SessionEnd');
+});
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+  rmSync(home, { recursive: true, force: true });
+});
+
+let nowMs = START_MS + 3_600_000;
+let hooks = 0;
+function hooked(session: string, ...events: string[]): void {
+  for (const event of events) {
+    hooks += 1;
+    const unique = `00000000-0000-4000-8000-${String(hooks).padStart(12, '0')}`;
+    const header = { tool: 'claude-code', ppid: '1', at: String(START_MS + hooks * 1_000) };
+    const payload = { session_id: session, cwd: home, hook_event_name: event, source: 'startup', reason: 'other' };
+    const bytes = encodeFragment(unique, header, Buffer.from(JSON.stringify(payload)));
+    writeFileSync(join(state, 'inbox', fragmentName('0000beef', String(1_000 + hooks), 100, unique)), bytes);
+  }
+}
+
+interface Told {
+  code: number;
+  says: string;
+  books: StatusBooks;
+}
+
+/** On a machine that is busy the time of one delivery may be over before it has come to anything. */
+async function delivered(otlp: object): Promise<Told> {
+  for (let i = 0; ; i += 1) {
+    const told = await deliveredOnce(otlp);
+    if (told.code === 0 || told.says !== '' || i === 30) return told;
+  }
+}
+
+async function deliveredOnce(otlp: object): Promise<Told> {
+  mkdirSync(join(home, '.config', 'otel-hooks'), { recursive: true });
+  writeFileSync(join(home, '.config', 'otel-hooks', 'config.json'), JSON.stringify({ provider: 'otlp', otlp }));
+  // Shorter than the wait before a second try.
+  nowMs += 60_000;
+  const { code, err } = await ranIn(home, ['deliver', '--wait', '900ms'], { now: () => nowMs });
+  const store = openStore({ folder: state, access: 'read' });
+  const books = readStatusBooks(store);
+  store.close();
+  expect(imbalances(books)).toEqual([]);
+  return { code, says: err.replaceAll('\n  next: ', ' => '), books };
+}
+
+async function answering(answer: CollectorOptions['answer'], isSecure = false): Promise<string> {
+  const [key, cert] = ['key.pem', 'cert.pem'].map(file => readFileSync(join(certificates, file)));
+  const collector = await startCollector({ answer, ...(isSecure ? { tls: { key, cert } } : {}) });
+  closing.push(() => collector.close());
+  return collector.url;
+}
+
+/** A frame of settings: the first word of HTTP/2, and so of gRPC. */
+const SETTINGS = Uint8Array.of(0, 0, 0, 4, 0, 0, 0, 0, 0);
+const plain = (): Promise<string> => answering(() => ({ status: 200 }));
+const secured = (): Promise<string> => answering(() => ({ status: 200 }), true);
+
+test.each<[string, () => Promise<string> | string, RegExp]>([
+  ['an address where nobody listens', () => 'http://127.0.0.1:9', /:9 .*ECONNREFUSED.*kept.* => .*correct the port/],
+  ['a port of gRPC', () => answering(() => ({ raw: SETTINGS })), /HPE_.*kept.* => .*gRPC.*4318/],
+  ['missing credentials', () => answering(() => ({ status: 401 })), /credentials \(401\).*kept.* => .*otlp\.headers/],
+  ['a path of which nobody knows', () => answering(() => ({ status: 404 })), /\(404\).*kept.* => correct the endpoint/],
+  [
+    'https where http is spoken',
+    async () => (await plain()).replace('http:', 'https:'),
+    /EPROTO.*kept.* => .*http:\/\//,
+  ],
+  [
+    'http where https is spoken',
+    async () => (await secured()).replace('https:', 'http:'),
+    /ECONNRESET.*kept.* => .*https:\/\//,
+  ],
+  ['a certificate that nobody vouches for', secured, /SELF_SIGNED.*kept.* => .*otlp\.certificate/],
+])('%s', async (_, endpoint, told) => {
+  const { code, says, books } = await delivered({ endpoint: await endpoint() });
+  expect(code).toBe(1);
+  expect(says).toMatch(told);
+  expect(says).toContain('otel-hooks deliver');
+  const [wrong] = books.destinations;
+  expect(wrong?.spans.produced).toBeGreaterThan(0);
+  expect([wrong?.spans.waiting, wrong?.logs.waiting]).toEqual([wrong?.spans.produced, wrong?.logs.produced]);
+
+  const collector = await startCollector();
+  closing.push(() => collector.close());
+  const later = await delivered({ endpoint: collector.url });
+  expect(later).toMatchObject({ code: 0, says: '' });
+  expect(collector.spans().length).toBe(wrong?.spans.produced);
+  expect(collector.records().length).toBe(wrong?.logs.produced);
+  expect(collector.metrics().length).toBeGreaterThan(0);
+});
+
+test('what follows for a place that once took something stays with it when another is named', async () => {
+  const former = await startCollector();
+  closing.push(() => former.close());
+  await delivered({ endpoint: former.url });
+  await former.stop();
+  hooked('w-2', 'SessionStart', 'SessionEnd');
+  await delivered({ endpoint: former.url });
+  const other = await startCollector();
+  closing.push(() => other.close());
+  expect(await delivered({ endpoint: other.url })).toMatchObject({ code: 1 });
+  expect(other.requests).toEqual([]);
+});
+
+test('port 4317 is told, whatever answers there', async () => {
+  expect((await delivered({ endpoint: 'http://127.0.0.1:4317' })).says).toMatch(/OTLP over gRPC.* => .*4318/);
+});
+
+test('a path that already ends in /v1/traces works for all signals, and is told', async () => {
+  const collector = await startCollector();
+  closing.push(() => collector.close());
+  const { code, says, books } = await delivered({ endpoint: `${collector.url}/v1/traces` });
+  expect(code).toBe(0);
+  expect(says).toContain(`=> set it to ${collector.url}.`);
+  expect(new Set(collector.requests.map(({ path }) => path))).toEqual(
+    new Set(['/v1/traces', '/v1/logs', '/v1/metrics']),
+  );
+  expect(books.destinations[0]?.spans.accepted).toBe(books.destinations[0]?.spans.produced);
+});
