@@ -39,7 +39,9 @@ export interface Load {
   expected: Expected;
 }
 
-const SESSIONS = 5;
+const LEAST_SESSIONS = 5;
+/** Of about half as many spans: none is cut into segments. */
+const MOST_HOOKS = 3_000;
 const LANES = 13;
 const SUBAGENT_LANES = 4;
 
@@ -48,9 +50,10 @@ const isTwo = new Set(['SubagentStop', 'PermissionRequest']);
 
 export function loadOf(hooks: number, random: Random, tag: string): Load {
   const expected: Expected = { hooks: 0, records: 0, spans: new Map() };
-  const each = Math.floor(hooks / SESSIONS);
-  const sessions = Array.from({ length: SESSIONS }, (_, i) =>
-    sessionOf(`${tag}-session-${i}`, i === 0 ? hooks - each * (SESSIONS - 1) : each, random, expected),
+  const length = Math.max(LEAST_SESSIONS, Math.ceil(hooks / MOST_HOOKS));
+  const each = Math.floor(hooks / length);
+  const sessions = Array.from({ length }, (_, i) =>
+    sessionOf(`${tag}-session-${i}`, i === 0 ? hooks - each * (length - 1) : each, random, expected),
   );
   return { sessions, expected };
 }
