@@ -2,7 +2,7 @@
  * One suite for every agent of the registry. A sample is a native payload (JSON, on one line or several) and, below
  * `---- events`, what it becomes: one line for each event. `UPDATE=1 npx vitest run test/agents` writes that part anew.
  */
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type Agent, isAbsent } from '../../src/agents/contract.ts';
@@ -10,7 +10,7 @@ import { agentNamed, agents } from '../../src/agents/index.ts';
 import { type Event, FACTS, factsOf } from '../../src/event/event.ts';
 import { validateAgentHooks } from '../../src/standards/agent-hooks/validate.ts';
 import { play, START_MS } from '../play.ts';
-import { closedFieldsOf, samplesOf } from './samples.ts';
+import { closedFieldsOf, isIdPath, samplesOf, withTexts } from './samples.ts';
 
 function lineOf(event: Event): string {
   const { v: _v, seq: _seq, time, native: _native, ...facts } = factsOf(event) ?? { v: 1, seq: 0, time: 'arrival' };
@@ -76,6 +76,25 @@ for (const agent of agents) {
       }
     });
 
+    test('of what a call gave back nothing stays but ids and names, whatever its fields are called', () => {
+      for (const { payload, file } of samples) {
+        const canaries = new Map<string, string>();
+        const planted = withTexts(payload, (said, path) => {
+          if (!/response|result|output/i.test(path) || isIdPath(path) || /\.(name|finishReason)$/.test(path))
+            return said;
+          // One word: no text is dropped because it is a sentence.
+          const canary = `canary-${canaries.size}-sk9xQ`;
+          canaries.set(canary, path);
+          return canary;
+        });
+        const { events } = play([{ atMs: START_MS, payload: planted as object, header: { tool: agent.id } }]);
+        const told = JSON.stringify(events);
+        expect([...canaries].filter(([canary]) => told.includes(canary)).map(([, path]) => `${file}: ${path}`)).toEqual(
+          [],
+        );
+      }
+    });
+
     test('the canaries are seen when redaction is left out', () => {
       const seen = samples.some(({ payload, file }) => {
         const planted = plant(payload, file, closedFields);
@@ -107,6 +126,13 @@ for (const agent of agents) {
 
     test('the neutral answer takes no decision', () => {
       expect(agent.reply.stdout).not.toMatch(/allow|deny|block|approve|decision|continue/i);
+    });
+
+    test('its page says what it was verified against, how it is set up, and what is known', () => {
+      const page = readFileSync(join(import.meta.dirname, `../../docs/agents/${agent.id}.md`), 'utf8');
+      expect(page).toContain(`# ${agent.title}\n\nVerified against `);
+      expect(page).toContain(`otel-hooks enable --tool ${agent.id}\n`);
+      expect(page).toMatch(/^## What is known\n\n\* /m);
     });
 
     test('what is missing says why', () => {

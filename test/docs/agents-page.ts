@@ -1,5 +1,5 @@
 /** docs/agents.md and the README's table of agents, read off the agents' own tables, samples and sources. */
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Agent, isAbsent } from '../../src/agents/contract.ts';
 import { agents } from '../../src/agents/index.ts';
@@ -52,7 +52,6 @@ export function agentsPage(): string {
 const factNames = Object.keys(facts) as Fact[];
 
 function section(agent: Agent, hooks: Map<string, Set<string>>): string[] {
-  const page = `agents/${agent.id}.md`;
   const silent = Object.entries(agent.events).flatMap(([name, event]) =>
     event.register === false ? [code(name)] : [],
   );
@@ -65,7 +64,7 @@ function section(agent: Agent, hooks: Map<string, Set<string>>): string[] {
     '',
     `* Settings: ${isAbsent(agent.settings) ? agent.settings.absent : 'written by `enable`, given back by `disable`'}.`,
     `* Transcripts: ${isAbsent(agent.transcript) ? agent.transcript.absent : 'read'}.`,
-    ...(existsSync(join(root, 'docs', page)) ? [`* [Setting it up, and what is peculiar to it](${page}).`] : []),
+    `* [Setting it up, and what is peculiar to it](agents/${agent.id}.md).`,
     '',
     row('what', 'known', 'how, or why not'),
     row('---', '---', '---'),
