@@ -2,7 +2,7 @@
  * The HTTP mouth under attack and under kills: who may not come in has no effect, who is slow or many shuts nobody out, and
  * what was answered with 200 arrives.
  */
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { Agent, type OutgoingHttpHeaders, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
@@ -182,17 +182,47 @@ it(`S4 another user of the machine (seed ${seed})`, { timeout: TIMEOUT_MS }, asy
   if (process.geteuid?.() !== 0) notRun(context, 'S4', fault, 'only root can be somebody else');
   const at = await stand();
   try {
-    const read = spawnSync(process.execPath, ['-e', 'require("fs").readFileSync(process.argv[1])', at.tokenFile], {
-      uid: 65_534,
-      gid: 65_534,
-      encoding: 'utf8',
+    // The way there is open: what keeps the other one out are the rights of what is ours.
+    for (const open of [at.folder, join(at.folder, 'config')]) chmodSync(open, 0o755);
+    expect(await ask(at.bridge.url, { headers: at.welcome, body: JSON.stringify(agentHooks(1)) })).toBe(200);
+    const files = [at.tokenFile, join(at.state, 'inbox')];
+    const tried = await asNobody(stranger, [at.bridge.url, ...files]);
+    expect(tried).toEqual({ token: 'EACCES', inbox: 'EACCES', planted: 'EACCES', posted: [401, 401, 401] });
+    expect(at.fragments()).toHaveLength(1);
+    row('S4', fault, {
+      faults: 6,
+      note: 'it can read neither token nor inbox nor write there, and without the token nobody is let in',
     });
-    expect(read.stderr).toContain('EACCES');
-    row('S4', fault, { faults: 1, note: 'the token cannot be read, and without it nobody is let in' });
   } finally {
     await at.leave();
   }
 });
+
+/** What somebody with a shell on the same machine would try. */
+const stranger = `
+  const { readFileSync, readdirSync, writeFileSync } = require('node:fs');
+  const [url, token, inbox] = process.argv.slice(1);
+  const tried = act => { try { return act(), 'done'; } catch (error) { return error.code; } };
+  const post = headers => fetch(url + '/v1/events', { method: 'POST', body: '{}', headers: { 'content-type': 'application/json', ...headers } });
+  (async () => {
+    const shown = [{}, { authorization: 'Bearer ' }, { authorization: 'Bearer ' + 'x'.repeat(43) }];
+    console.log(JSON.stringify({
+      token: tried(() => readFileSync(token)),
+      inbox: tried(() => readdirSync(inbox)),
+      planted: tried(() => writeFileSync(inbox + '/planted', '{}')),
+      posted: (await Promise.all(shown.map(post))).map(answer => answer.status),
+    }));
+  })();`;
+
+function asNobody(program: string, words: readonly string[]): Promise<unknown> {
+  const child = spawn(process.execPath, ['-e', program, ...words], { uid: 65_534, gid: 65_534, cwd: '/', env: {} });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', part => {
+      said += String(part);
+    });
+  return new Promise(resolve => child.on('close', () => resolve(said.startsWith('{') ? JSON.parse(said) : said)));
+}
 
 const crowd = bySize({
   quick: { slow: 40, idle: 300, other: 5, slowestMs: 1_000 },

@@ -1,6 +1,7 @@
 /** docs/serve.md, done by a reader who knows nothing else: each of its lines runs, and what they send arrives. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { request } from 'node:http';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -94,27 +95,75 @@ it('the program with a CloudEvents SDK sends in both modes, and its event counts
   );
 });
 
-it('the settings for hooks of type http are sent as the agent sends them', async () => {
+interface Post {
+  url: string;
+  headers: { [name: string]: string };
+  body: string;
+}
+
+function post({ url, headers, body }: Post): Promise<{ status: number | undefined; text: string }> {
+  return new Promise((resolve, reject) => {
+    const asked = request(
+      url,
+      { method: 'POST', headers: { 'content-type': 'application/json', ...headers } },
+      answer => {
+        let text = '';
+        answer.on('data', part => {
+          text += String(part);
+        });
+        answer.on('end', () => resolve({ status: answer.statusCode, text }));
+      },
+    );
+    asked.on('error', reject);
+    asked.end(body);
+  });
+}
+
+/** What the agent makes of its settings: values of headers name variables, and those that are not allowed are empty. */
+function posted(): Post {
   const [settings = ''] = blocks('json');
   const { hooks } = JSON.parse(here(settings)) as {
     hooks: {
-      [event: string]: { hooks: { url: string; headers: { [name: string]: string }; allowedEnvVars: string[] }[] }[];
+      [event: string]: {
+        hooks: { type: string; url: string; headers: { [name: string]: string }; allowedEnvVars: string[] }[];
+      }[];
     };
   };
   const hook = hooks.PreToolUse?.[0]?.hooks[0];
-  const env = { OTEL_HOOKS_TOKEN: readFileSync(join(house.home, '.config/otel-hooks/token'), 'utf8').trim() };
-  expect(hook?.allowedEnvVars).toEqual(Object.keys(env));
-  const headers = Object.entries(hook?.headers ?? {}).map(([name, value]): [string, string] => [
+  if (hook?.type !== 'http') throw new Error('no hook of type http stands there');
+  const env: { [name: string]: string } = {
+    OTEL_HOOKS_TOKEN: readFileSync(join(house.home, '.config/otel-hooks/token'), 'utf8').trim(),
+  };
+  const allowed = (name: string): string => (hook.allowedEnvVars.includes(name) ? (env[name] ?? '') : '');
+  const headers = Object.entries(hook.headers).map(([name, value]) => [
     name,
-    value.replace('$OTEL_HOOKS_TOKEN', env.OTEL_HOOKS_TOKEN),
+    value.replace(/\$\{(\w+)\}|\$(\w+)/g, (_, braced, bare) => allowed(braced ?? bare)),
   ]);
-  const payload = { session_id: 'posted', hook_event_name: 'PreToolUse', tool_name: 'Read', tool_use_id: 'c2' };
-  const answer = await fetch(hook?.url ?? '', {
-    method: 'POST',
-    headers: [['content-type', 'application/json'], ...headers],
-    body: JSON.stringify(payload),
-  });
-  expect([answer.status, await answer.text()]).toEqual([200, '']);
+  const payload = {
+    session_id: 'posted',
+    transcript_path: join(house.home, 'nowhere.jsonl'),
+    cwd: house.project,
+    permission_mode: 'default',
+    hook_event_name: 'PreToolUse',
+    tool_name: 'Read',
+    tool_input: { file_path: 'notes.txt' },
+    tool_use_id: 'c2',
+  };
+  return { url: hook.url, headers: Object.fromEntries(headers), body: JSON.stringify(payload) };
+}
+
+it('the settings for hooks of type http are sent as the agent sends them', async () => {
+  expect(await post(posted())).toEqual({ status: 200, text: '' });
+});
+
+it('a page in a browser gets nothing, though it had the token and called the server by a name of its own', async () => {
+  const hook = posted();
+  const body = hook.body.replace('"c2"', '"of a page"');
+  const page = { origin: 'http://evil.example', 'sec-fetch-site': 'cross-site' };
+  expect((await post({ ...hook, body, headers: { ...hook.headers, ...page } })).status).toBe(403);
+  expect((await post({ ...hook, body, headers: { ...hook.headers, host: `evil.example:${port}` } })).status).toBe(421);
+  const simple = { origin: 'null', 'content-type': 'text/plain' };
+  expect((await post({ ...hook, body, headers: simple })).status).toBe(403);
 });
 
 it('all of it reaches the collector, once', async () => {
