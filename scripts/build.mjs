@@ -47,6 +47,8 @@ const common = {
   // ESM sources only: a CommonJS copy of a package would be bundled whole, and needs a `require` that ESM has not.
   mainFields: ['module', 'main'],
   conditions: ['module', 'import'],
+  // Its ESM build, which it gives to browsers alone.
+  alias: { yaml: './node_modules/yaml/browser/index.js' },
   define: {
     __VERSION__: JSON.stringify(manifest.version),
     __RE2__: JSON.stringify(['./re2.cjs', '../re2.cjs']),

@@ -272,7 +272,7 @@ export const commands: Command[] = [
       'nothing is an error, 1 on errors and when a file cannot be read, 2 on wrong usage. All checks: docs/conformance.md.',
     ],
     flags: [
-      { name: '--standard', value: 'NAME', summary: 'agent-hooks or openhook' },
+      { name: '--standard', value: 'NAME', summary: 'agent-hooks, openhook or base-coat' },
       { name: '--strict', summary: 'warnings are errors' },
       { name: '--open', summary: 'the stream goes on: what has not ended yet is no fault' },
       {

@@ -27,6 +27,12 @@ export function wanted(issue: Issue): string {
   return article(typeof expected === 'string' ? expected : 'what the schema asks for');
 }
 
+/** For what is neither missing nor of a list. */
+export function mistyped(issue: Issue, field: string, actual: unknown): string {
+  if (issue.code === 'too_small') return `${field} is ${actual === '' ? 'empty' : shown(actual)}`;
+  return `${field} is ${kindOf(actual)}, not ${wanted(issue)}`;
+}
+
 export function kindOf(value: unknown): string {
   if (value === null) return 'null';
   if (typeof value === 'number')

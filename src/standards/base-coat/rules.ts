@@ -1,0 +1,90 @@
+import { type Remark as RemarkOf, textRules } from '../events-text.ts';
+import type { Rule } from '../report.ts';
+
+/** Every rule that the validator can name. The ids are stable: scripts may compare them. */
+export const rules = {
+  ...textRules,
+  'value/unknown': {
+    level: 'error',
+    asks: 'a text holds event envelopes, response envelopes or one file that registers hooks',
+    clause: '4, 5',
+  },
+  'event/required': {
+    level: 'error',
+    asks: 'an event has hook, timestamp and sessionId, its tool a name',
+    clause: '4',
+  },
+  'event/type': {
+    level: 'error',
+    asks: 'fields of an event have the types of its example; texts say something and counts are not negative',
+    clause: '4',
+  },
+  'event/hook': { level: 'error', asks: 'hook is one of the eleven hook points', clause: '2' },
+  'event/timestamp': { level: 'error', asks: 'timestamp is an ISO 8601 date-time with a time zone', clause: '4' },
+  'event/repository': { level: 'error', asks: 'repository has the form owner/name', clause: '4' },
+  'event/expected': {
+    level: 'warning',
+    asks: 'PreToolUse and PostToolUse name their tool, PostToolUse says whether it succeeded, OnBudgetExceeded has its budget',
+    clause: '2, 4',
+  },
+  'event/privacy': {
+    level: 'warning',
+    asks: 'an event that is told to others holds no prompt, no input or output, and nothing of a person',
+    clause: '6',
+  },
+  'response/required': { level: 'error', asks: 'a response has an action', clause: '4' },
+  'response/type': { level: 'error', asks: 'fields of a response have the types of its example', clause: '4' },
+  'response/action': { level: 'error', asks: 'action is passThrough, injectContext, block or modify', clause: '3' },
+  'response/modified': {
+    level: 'error',
+    asks: 'modifiedInput and modifiedOutput stand in responses that modify, and nowhere else',
+    clause: '3, 4',
+  },
+  'response/expected': {
+    level: 'warning',
+    asks: 'injectContext brings additionalContext, modify what is modified, block a reason',
+    clause: '3',
+  },
+  'file/required': {
+    level: 'error',
+    asks: 'a file has hooks; an entry of mcp.json a tool, any other a command; a hooks file version 1',
+    clause: '5',
+  },
+  'file/type': { level: 'error', asks: 'fields of a registration have the types of the examples', clause: '5' },
+  'file/extension': {
+    level: 'error',
+    asks: 'PostCompact and OnBudgetExceeded are told by no platform: a middleware has to',
+    clause: '2',
+  },
+  'file/unknown-event': { level: 'warning', asks: 'hooks are registered for hook points', clause: '2' },
+  'file/platform-name': {
+    level: 'warning',
+    asks: 'mcp.json has the names of Base Coat, files of a platform the names of that platform',
+    clause: '5',
+  },
+  'file/bash': {
+    level: 'warning',
+    asks: 'an entry has bash, or command as a fallback: where only bash is honored, others are ignored',
+    clause: '5',
+  },
+  'file/tool': { level: 'warning', asks: 'a tool of mcp.json has the form server.tool', clause: '5' },
+  'file/yaml': {
+    level: 'error',
+    asks: "the head of an agent's page is YAML between two lines of three dashes",
+    clause: '5',
+  },
+  'file/empty': { level: 'warning', asks: 'a file that is to register hooks does', clause: '5' },
+  'file/turn-end': {
+    level: 'note',
+    asks: 'Stop, which the document holds for the end of the session, is fired at the end of each turn; a session ends with sessionEnd',
+    clause: '2',
+  },
+  'file/dialects': {
+    level: 'note',
+    asks: 'one spelling per file: a platform sends camelCase events another payload than PascalCase ones',
+    clause: '5',
+  },
+} as const satisfies Record<string, Rule>;
+
+export type RuleId = keyof typeof rules;
+export type Remark = RemarkOf<RuleId>;
