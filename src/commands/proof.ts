@@ -12,6 +12,7 @@ import { entriesOf, type Setup } from '../setup/setup.ts';
 import { isInPath } from '../setup/standing.ts';
 import { openStore } from '../store/store.ts';
 import { replay } from '../view/replay.ts';
+import { trialSession } from '../view/trial.ts';
 
 export type Proof =
   | { ok: true; event: string; type: string; session: string; tookMs: number }
@@ -28,7 +29,7 @@ export async function prove(setup: Setup, cwd: string, env: NodeJS.ProcessEnv, n
     const why = 'otel-hooks is not in PATH, where a file that is shared looks for it';
     return { ok: false, why, next: 'npm i -g otel-hooks' };
   }
-  const { event, payload } = settings.proof(versionSeven(nowMs), cwd, nowMs);
+  const { event, payload } = settings.proof(trialSession(nowMs, randomBytes(3).toString('hex')), cwd, nowMs);
   const session = agent.session(payload, {}) ?? '';
   const entry = entriesOf(setup).find(each => each.event === event);
   if (!entry) return { ok: false, why: `no hook for ${event} was found`, next: 'look at the file, then run it again.' };
@@ -87,11 +88,4 @@ function run(program: string, args: string[], input: string, cwd: string, env: N
     child.stdin.on('error', () => undefined);
     child.stdin.end(input);
   });
-}
-
-/** A UUID of version 7: the kind that most agents name sessions with, and one of them is known by. */
-function versionSeven(nowMs: number): string {
-  const hex = nowMs.toString(16).padStart(12, '0') + randomBytes(10).toString('hex');
-  const at = (from: number, to: number) => hex.slice(from, to);
-  return `${at(0, 8)}-${at(8, 12)}-7${at(13, 16)}-8${at(17, 20)}-${at(20, 32)}`;
 }

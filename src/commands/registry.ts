@@ -188,11 +188,11 @@ export const commands: Command[] = [
   {
     name: 'show',
     summary: 'sessions from the journal, without any back end',
-    usage: 'otel-hooks show [SESSION]',
+    usage: 'otel-hooks show [SESSION] [--all]',
     notes: [
       'Without a session: the list, newest first. With the first letters of an id: its tree, with times and decisions.',
     ],
-    flags: [],
+    flags: [{ name: '--all', summary: 'also the sessions that `enable` and `doctor` tried the hooks with' }],
     example: 'otel-hooks show 3f2a',
     load: () => import('./show.ts'),
   },
@@ -211,7 +211,8 @@ export const commands: Command[] = [
   {
     name: 'tail',
     summary: 'what agents do, as it is recorded, until Ctrl-C',
-    usage: 'otel-hooks tail [--tool AGENT] [--session ID] [--type TYPES] [--lines 10] [--format NAME]',
+    usage:
+      'otel-hooks tail [--tool AGENT] [--session ID] [--type TYPES] [--level LEVEL] [--lines 10] [--format NAME] [--all]',
     notes: ['A line for each event of every session on this machine; --json prints the events themselves, one a line.'],
     flags: [
       { name: '--tool', value: 'AGENT', summary: `only this agent's, such as ${exampleAgent.id}` },
@@ -220,6 +221,7 @@ export const commands: Command[] = [
       { name: '--level', value: 'LEVEL', summary: 'only from this level on: debug, info, warn or error' },
       { name: '--format', value: 'NAME', summary: 'JSON lines: agent-hooks (as --json) or cloudevents' },
       { name: '--lines', value: 'N', summary: 'so many of the past first (default 10)' },
+      { name: '--all', summary: 'also the sessions that the hooks were tried with' },
     ],
     example: 'otel-hooks tail --type Action.*,Agent.Decision --level warn',
     load: () => import('./tail.ts'),

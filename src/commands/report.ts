@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs';
+import { rootSessionOf } from '../event/event.ts';
 import { openStore } from '../store/store.ts';
-import { type Replay, replay } from '../view/replay.ts';
+import { eventsIn, type Replay, replay } from '../view/replay.ts';
 import { type Grouping, groupings, type Report, type Row, report } from '../view/report.ts';
+import { isTrial } from '../view/trial.ts';
 import { flagText, type Io, sinceOf, UsageError, type Words } from './command.ts';
 import { foldersOf } from './place.ts';
 import { table } from './text.ts';
@@ -20,14 +22,14 @@ export function run(words: Words, io: Io): number {
   return 0;
 }
 
-/** One after the other, so that memory holds one; those whose last line is older are not read. */
+/** One after the other, so that memory holds one; those whose last line is older, and trials of the hooks, are not read. */
 function* sessionsIn(state: string, sinceMs: number): Generator<Replay> {
   if (!existsSync(state)) return;
   const store = openStore({ folder: state, access: 'read' });
   try {
     for (const key of store.journals()) {
-      const last = replay(store.journalTail(key, 1) ?? '')?.events.at(-1);
-      if (last !== undefined && Date.parse(last.timestamp) < sinceMs) continue;
+      const last = eventsIn(store.journalTail(key, 1) ?? '').at(-1);
+      if (last !== undefined && (Date.parse(last.timestamp) < sinceMs || isTrial(rootSessionOf(last)))) continue;
       const session = replay(store.journal(key) ?? '');
       if (session !== undefined) yield session;
     }

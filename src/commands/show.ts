@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
 import { recalled } from '../round.ts';
 import { openStore } from '../store/store.ts';
-import { nodesOf, type Replay, replay } from '../view/replay.ts';
+import { nodesOf, type Replay, replay, sessionOf } from '../view/replay.ts';
 import { drawTree, duration } from '../view/tree.ts';
+import { isTrial } from '../view/trial.ts';
 import type { Io, Words } from './command.ts';
 import { foldersOf } from './place.ts';
 import { table } from './text.ts';
@@ -10,8 +11,10 @@ import { table } from './text.ts';
 export function run(words: Words, io: Io): number {
   const { state } = foldersOf(words, io);
   const [wanted] = words.rest;
-  const sessions = existsSync(state) ? sessionsIn(state, wanted) : [];
-  if (wanted === undefined) return list(sessions, words, io);
+  const { sessions, trials } = existsSync(state)
+    ? sessionsIn(state, wanted, words.flags['--all'] !== undefined)
+    : { sessions: [], trials: 0 };
+  if (wanted === undefined) return list(sessions, trials, words, io);
   if (sessions.length === 0) {
     io.err(`otel-hooks: no session begins with ${wanted}.\n  next: otel-hooks show\n`);
     return 1;
@@ -27,14 +30,20 @@ export function run(words: Words, io: Io): number {
   return 0;
 }
 
-function sessionsIn(state: string, wanted: string | undefined): Replay[] {
+/** `trials`: how many were left out because they only tried the hooks. One that is asked for by its id is meant. */
+function sessionsIn(state: string, wanted: string | undefined, isAll: boolean): { sessions: Replay[]; trials: number } {
   const store = openStore({ folder: state, access: 'read' });
   try {
-    return store
-      .journals()
-      .flatMap(key => replay(store.journal(key) ?? '', recalled(store, key)?.pinned.shape) ?? [])
-      .filter(({ session }) => wanted === undefined || session.startsWith(wanted))
+    const found = store.journals().flatMap(key => {
+      const session = sessionOf(store, key);
+      return session?.startsWith(wanted ?? '') ? [{ key, isTrial: isTrial(session) }] : [];
+    });
+    const own = isAll ? found : found.filter(each => !each.isTrial);
+    const chosen = own.length === 0 && wanted !== undefined ? found : own;
+    const sessions = chosen
+      .flatMap(({ key }) => replay(store.journal(key) ?? '', recalled(store, key)?.pinned.shape) ?? [])
       .sort((a, b) => lastOf(b) - lastOf(a));
+    return { sessions, trials: found.length - chosen.length };
   } finally {
     store.close();
   }
@@ -43,7 +52,7 @@ function sessionsIn(state: string, wanted: string | undefined): Replay[] {
 const firstOf = ({ events }: Replay): number => Date.parse(events[0]?.timestamp ?? '');
 const lastOf = ({ events }: Replay): number => Date.parse(events.at(-1)?.timestamp ?? '');
 
-function list(sessions: readonly Replay[], words: Words, io: Io): number {
+function list(sessions: readonly Replay[], trials: number, words: Words, io: Io): number {
   const rows = sessions.map(each => {
     const spans = [...each.finished, ...each.open];
     const actions = spans.filter(span => span.kind === 'action');
@@ -53,6 +62,7 @@ function list(sessions: readonly Replay[], words: Words, io: Io): number {
       start: new Date(firstOf(each)).toISOString(),
       durationMs: lastOf(each) - firstOf(each),
       open: each.open.length > 0,
+      trial: isTrial(each.session),
       turns: spans.filter(span => span.kind === 'turn').length,
       actions: actions.length,
       failed: actions.filter(span => span.errorType !== undefined).length,
@@ -64,7 +74,11 @@ function list(sessions: readonly Replay[], words: Words, io: Io): number {
     return 0;
   }
   if (rows.length === 0) {
-    io.out('No sessions yet.\n  next: otel-hooks demo\n');
+    io.out(
+      trials === 0
+        ? 'No sessions yet.\n  next: otel-hooks demo\n'
+        : 'No sessions yet; the hooks were tried: otel-hooks show --all\n  next: start a session of the agent\n',
+    );
     return 0;
   }
   io.out(
@@ -79,7 +93,7 @@ function list(sessions: readonly Replay[], words: Words, io: Io): number {
         String(row.actions),
         String(row.failed),
         String(row.denied),
-        row.open ? 'open' : '',
+        [...(row.open ? ['open'] : []), ...(row.trial ? ['trial'] : [])].join(', '),
       ]),
     ]),
   );

@@ -61,6 +61,7 @@ function wantedOf(words: Words): Wanted {
       ?.split(',')
       .map(type => type.trim()),
     level: level as Wanted['level'],
+    trials: words.flags['--all'] !== undefined,
   };
 }
 

@@ -4,6 +4,7 @@ import { isOpen, step } from '../assemble/assemble.ts';
 import type { FinishedRecord, FinishedSpan } from '../assemble/finished.ts';
 import { openFold } from '../assemble/state.ts';
 import { type Event, rootSessionOf, SPEC_VERSION } from '../event/event.ts';
+import type { Store } from '../store/store.ts';
 import { spanIdOf, traceIdOf } from '../telemetry/ids.ts';
 import { resourceOf } from '../telemetry/resource.ts';
 import { mapSpan } from '../telemetry/spans.ts';
@@ -71,6 +72,14 @@ export function nodesOf({ agent, session, finished, open }: Replay): Map<string,
   for (const span of finished) add(span, false);
   for (const span of open) add(span, true);
   return traces;
+}
+
+const HEAD_BYTES = 16 * 1024;
+
+/** Whose journal it is, without reading all of it. */
+export function sessionOf(store: Pick<Store, 'journal' | 'journalFrom'>, key: string): string | undefined {
+  const [first] = eventsIn(store.journalFrom(key, 0, HEAD_BYTES)?.lines || (store.journal(key) ?? ''));
+  return first && rootSessionOf(first);
 }
 
 /** Damaged lines are skipped: a view shows what there is. */

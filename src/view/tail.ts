@@ -4,6 +4,7 @@ import type { Store } from '../store/store.ts';
 import { lineOf } from '../telemetry/line.ts';
 import { type Level, levelOf } from '../telemetry/logs.ts';
 import { eventsIn } from './replay.ts';
+import { isTrial } from './trial.ts';
 
 export const levels = ['debug', 'info', 'warn', 'error'] as const;
 
@@ -13,6 +14,8 @@ export interface Wanted {
   /** Names of types, where `*` stands for any letters. */
   types?: readonly string[] | undefined;
   level?: (typeof levels)[number] | undefined;
+  /** Also sessions that only tried the hooks; one that is asked for by its id is meant. */
+  trials?: boolean | undefined;
 }
 
 export type Follower = (isWanted: (event: Event) => boolean) => Event[];
@@ -61,11 +64,12 @@ const inTime = (events: Event[]): Event[] =>
   events.sort((a, b) => Date.parse(a.timestamp) - Date.parse(b.timestamp) || seqOf(a) - seqOf(b));
 const seqOf = (event: Event): number => factsOf(event)?.seq ?? 0;
 
-export function matcher({ agent, session, types, level }: Wanted): (event: Event) => boolean {
+export function matcher({ agent, session, types, level, trials }: Wanted): (event: Event) => boolean {
   const patterns = types?.map(type => new RegExp(`^${type.split('*').map(escaped).join('.*')}$`, 'i'));
   const least = levels.indexOf(level ?? 'debug');
   return event =>
     (agent === undefined || event.source.tool === agent) &&
+    (trials === true || session !== undefined || !isTrial(rootSessionOf(event))) &&
     (session === undefined || event.session_id.startsWith(session) || rootSessionOf(event).startsWith(session)) &&
     (patterns === undefined || patterns.some(pattern => pattern.test(event.event_type))) &&
     rankOf(levelOf(event, factsOf(event) ?? {})) >= least;

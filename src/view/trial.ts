@@ -1,0 +1,20 @@
+/**
+ * Sessions that `enable` and `doctor` play to show that hooks work. Their ids say so: the end of one follows from its
+ * beginning, so a journal tells them from people's sessions without a note beside it.
+ */
+import { hexDigest } from '../lib/hash.ts';
+
+/** A UUID of version 7: the kind that most agents name sessions with, and one of them is known by. `chance`: six hex digits. */
+export function trialSession(nowMs: number, chance: string): string {
+  const time = nowMs.toString(16).padStart(12, '0');
+  const head = `${time.slice(0, 8)}-${time.slice(8)}-7${chance.slice(0, 3)}-8${chance.slice(3, 6)}`;
+  return `${head}-${endOf(head)}`;
+}
+
+/** Agents may put a word of their own before it. */
+export function isTrial(session: string): boolean {
+  const [, head = '', end] = /([0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-8[0-9a-f]{3})-([0-9a-f]{12})$/.exec(session) ?? [];
+  return end !== undefined && end === endOf(head);
+}
+
+const endOf = (head: string): string => hexDigest('otel-hooks/trial/1', head).slice(0, 12);
