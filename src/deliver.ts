@@ -5,6 +5,7 @@
 
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Destination } from './config/destinations.ts';
 import { destinationsIn, forgetDestinations, handOverMetrics, noteCorrections } from './destinations.ts';
 import type { Fragment } from './hook/fragment.ts';
@@ -276,6 +277,7 @@ function turn(
       nowMs,
       eyes: options.eyes,
       waits: options.waits ?? (options.byHand ? impatient : patient),
+      formerStates: [options.stateFolder, join(options.surroundings.home, '.config', 'otel-hooks', 'state')],
     });
     const { round, problems, journaled } = told;
     watch(options.vigils, told);

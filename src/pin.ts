@@ -75,6 +75,7 @@ export function pin(opening: Opening, fragment: Pick<Fragment, 'header'>, where:
       sampler: config.sampler,
       limits: config.limits,
       ...(semconv === 'latest' ? {} : { semconv }),
+      ...(values['compat.span_names'] === 'v0' ? { spanNames: 'v0' } : {}),
       ...(risk.settings === undefined ? {} : { risk: risk.settings }),
       ...(cost === undefined ? {} : { cost }),
       ...(metrics === undefined ? {} : { metrics }),

@@ -4,7 +4,7 @@
  */
 
 import { isAbsent } from './agents/contract.ts';
-import { agentNamed, agents } from './agents/index.ts';
+import { agentNamed, agents, formerNameOf } from './agents/index.ts';
 import { awaited, isOpen, REPOSITORY, step, unread } from './assemble/assemble.ts';
 import type { FinishedRecord, FinishedSpan } from './assemble/finished.ts';
 import { isFold } from './assemble/state.ts';
@@ -54,6 +54,8 @@ export interface RoundWorld extends Surroundings {
   /** Without eyes no transcript is read; what waits for one goes on waiting. */
   eyes?: Eyes | undefined;
   waits?: Waits | undefined;
+  /** Where the Python package of this name may have noted what it sent. */
+  formerStates?: readonly string[] | undefined;
 }
 
 /** Sessions to look at beside those of the fragments. */
@@ -262,7 +264,7 @@ function transcriptWorld(
   hash: (content: string) => string,
   owner: TranscriptWorld['owner'],
 ): TranscriptWorld | undefined {
-  const { eyes, home, env, nowMs, waits = patient } = world;
+  const { eyes, home, env, nowMs, waits = patient, formerStates } = world;
   if (eyes === undefined) return undefined;
   return {
     eyes,
@@ -274,6 +276,7 @@ function transcriptWorld(
     keep: keeperOf,
     nowMs,
     waits,
+    formerStates,
     budget: { bytes: TRANSCRIPT_BYTES },
     journal: key => store.journal(key),
     owner,
@@ -499,6 +502,7 @@ export const spanFactsOf = (state: SessionState): SpanContextFacts => ({
   provider: agentNamed(state.agent)?.provider,
   denyAsError: state.pinned.denyAsError,
   semconv: state.pinned.semconv,
+  formerName: state.pinned.spanNames && formerNameOf(state.agent),
   caller: state.pinned.caller,
   limits: state.pinned.limits,
   content: state.pinned.content,

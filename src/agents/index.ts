@@ -29,6 +29,9 @@ export const agents: readonly Agent[] = [
 /** The agent that help texts and the demonstration take as their example. */
 export const exampleAgent: Agent = claudeCode;
 
+/** What the Python package of this name calls it. */
+export const formerNameOf = (id: string): string => agentNamed(id)?.aliases?.[0] ?? id;
+
 /** The agent of an id or an alias, as `--tool` names it. */
 export function agentNamed(name: string): Agent | undefined {
   return agents.find(agent => agent.id === name || agent.aliases?.includes(name));

@@ -475,6 +475,7 @@ function closeTurn(
       outcome,
       turn: turn.key,
       ordinal: turn.ordinal,
+      number: segment.turns,
       prompts: turn.prompts,
       promptLength: turn.promptLength,
       content: turn.content,

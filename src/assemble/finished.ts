@@ -120,6 +120,8 @@ export interface TurnSpan extends Common {
   outcome: 'completed' | 'failed' | 'denied' | 'interrupted' | 'continued' | 'unfinished';
   turn: string;
   ordinal: number;
+  /** Its place in its segment, from 1. */
+  number?: number | undefined;
   prompts: number;
   promptLength: number | undefined;
   content?: SpanContent | undefined;

@@ -303,6 +303,14 @@ export const settings = {
     default: true,
     variables: ['OTEL_METRICS_EXEMPLAR_FILTER'],
   }),
+  'compat.span_names': setting(z.enum(['latest', 'v0']), {
+    about:
+      'Names of spans: those of the GenAI conventions, or `v0`, those of the Python package of this name, with the attributes ' +
+      'that it gave them beside the newest: docs/from-python.md.',
+    text: 'word',
+    default: 'latest',
+    project: true,
+  }),
   semconv: setting<Semconv>(z.enum(semconvs), {
     about:
       'Names of the GenAI conventions: the newest, those of version 1.36 that many dashboards still ask for, or both, ' +

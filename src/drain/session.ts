@@ -28,6 +28,8 @@ export interface Pinned {
   limits: Limits;
   /** Which names of the GenAI conventions leave; absent: the newest. */
   semconv?: Exclude<Semconv, 'latest'> | undefined;
+  /** Spans are named as the Python package of this name did. */
+  spanNames?: 'v0' | undefined;
   /** What is set of risk; absent: the rules that ship, as they are. */
   risk?: RiskSettings | undefined;
   /** What is set of loops and budgets; absent: the usual. */

@@ -21,6 +21,19 @@ export const stable = {
   telemetryDistroVersion: 'telemetry.distro.version',
 } as const;
 
+/** Of the Python package of this name, for those who ask for them: docs/from-python.md. */
+export const former = {
+  sourceTool: 'source_tool',
+  turnDuration: 'turn.duration_seconds',
+  prompt: 'gen_ai.prompt',
+  completion: 'gen_ai.completion',
+  toolName: 'tool.name',
+  toolId: 'tool.id',
+  toolInput: 'tool.input',
+  toolOutput: 'tool.output',
+  toolDuration: 'tool.duration_seconds',
+} as const;
+
 /** In development or release candidates upstream. */
 export const development = {
   sessionId: 'session.id',

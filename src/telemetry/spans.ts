@@ -5,6 +5,7 @@ import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import type { FinishedSpan, SessionSpan, Sums, TraceKey } from '../assemble/finished.ts';
 import { type AttributeLimits, clean } from './clean.ts';
 import { type ContentFacts, spanContentAttributes, userAttributes } from './content.ts';
+import { formerAttributes, formerSpanName } from './former-names.ts';
 import { spanIdOf, traceIdOf } from './ids.ts';
 import { development, operations, ours, stable } from './names.ts';
 import { instrumentationScope } from './resource.ts';
@@ -21,6 +22,8 @@ export interface SpanContextFacts {
   provider: string | undefined;
   denyAsError: boolean;
   semconv?: 'v1.36' | 'both' | undefined;
+  /** Spans are named as the Python package of this name did, which called the agent so. */
+  formerName?: string | undefined;
   caller?: { policy: 'link' | 'parent'; traceId: string; spanId: string } | undefined;
   limits: Limits;
   /** Absent: as it comes, with hashes of prompts and answers alone. */
@@ -41,7 +44,11 @@ export function mapSpan(span: FinishedSpan, facts: SpanContextFacts, resource: R
   const error =
     span.errorType ?? (facts.denyAsError && 'outcome' in span && span.outcome === 'denied' ? 'denied' : undefined);
   const attributes = clean(
-    [common(span, facts), named(attributesOf(span, facts), facts.semconv), { [stable.errorType]: error }],
+    [
+      common(span, facts),
+      withFormer(named(attributesOf(span, facts), facts.semconv), span, facts),
+      { [stable.errorType]: error },
+    ],
     facts.limits.span,
   );
   const links = [
@@ -52,7 +59,7 @@ export function mapSpan(span: FinishedSpan, facts: SpanContextFacts, resource: R
     ...callerLink(span, facts),
   ];
   return {
-    name: nameOf(span, facts),
+    name: (facts.formerName && formerSpanName(span, facts.formerName)) ?? nameOf(span, facts),
     kind: span.kind === 'chat' ? SpanKind.CLIENT : SpanKind.INTERNAL,
     spanContext: () => own,
     ...(parent ? { parentSpanContext: { traceId, spanId: parent, traceFlags: TraceFlags.SAMPLED } } : {}),
@@ -226,6 +233,11 @@ function named(attributes: Attributes, semconv: SpanContextFacts['semconv']): At
   if (semconv === undefined || typeof provider !== 'string') return attributes;
   const system = { [development.system]: formerSystem(provider) };
   return semconv === 'both' ? { ...attributes, ...system } : { ...others, ...system };
+}
+
+/** What is said of content is the same, under either name. */
+function withFormer(attributes: Attributes, span: FinishedSpan, { formerName }: SpanContextFacts): Attributes {
+  return formerName === undefined ? attributes : { ...attributes, ...formerAttributes(span, formerName, attributes) };
 }
 
 function repository({ repository, commits }: SessionSpan): Attributes {

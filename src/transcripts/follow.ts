@@ -6,6 +6,7 @@
 import {
   type DocumentReader,
   type LineReader,
+  type Reader,
   type ReadFile,
   readerFor,
   type Told,
@@ -33,6 +34,8 @@ export interface Following {
   keepsResults: boolean;
   /** At most so many bytes are read on; changed in place. */
   budget: { bytes: number };
+  /** Where a file of rows begins for us: what is before, another had sent already. */
+  begin?: ((path: string) => number) | undefined;
   /** `isAgain`: the file was written anew, or is read whole each time: old ids must be asked for. */
   tell(told: Told, from: { atMs: number | undefined; subagent: string | undefined; isAgain: boolean }): void;
   /** The id of a main file's first row. */
@@ -66,7 +69,7 @@ export function follow(following: Following): Followed {
     followed.isThere = true;
     followed.writtenMs = Math.max(followed.writtenMs, stat.writtenMs);
     const name = file.session === undefined ? file.path : `${file.path}#${file.session}`;
-    const known = state.files[name] ?? { at: 0, memory: {}, again: state.isAgain && Number.MAX_SAFE_INTEGER };
+    const known = state.files[name] ?? firstLook(following, read, file.path);
     state.files[name] = known;
     if (read.format === 'lines' && stat.sizeBytes > LARGEST_FILE) {
       // No session writes so much: whatever this is, nobody is kept busy by it.
@@ -82,6 +85,12 @@ export function follow(following: Following): Followed {
   }
   followed.isMore = merge(following, cursors);
   return followed;
+}
+
+function firstLook({ state, eyes, begin }: Following, { format }: Reader, path: string): FileState {
+  const at = format === 'lines' ? (begin?.(path) ?? 0) : 0;
+  const mark = at === 0 ? undefined : markOf(eyes, path, at);
+  return { at, mark, memory: {}, again: state.isAgain && Number.MAX_SAFE_INTEGER };
 }
 
 /** What still waits in the readers' memories, when nothing more comes. */

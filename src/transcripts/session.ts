@@ -23,6 +23,7 @@ import { noTranscripts, SEEN_IDS, type SessionState, type TranscriptState } from
 import { type Event, SETTLED } from '../event/event.ts';
 import type { Eyes } from './eyes.ts';
 import { type Followed, type Following, follow, rest } from './follow.ts';
+import { sentBefore } from './sent-before.ts';
 
 export interface TranscriptWorld {
   eyes: Eyes;
@@ -37,6 +38,8 @@ export interface TranscriptWorld {
   waits: Waits;
   /** What one round may read; changed in place. */
   budget: { bytes: number };
+  /** Where the Python package of this name may have noted what it sent. */
+  formerStates?: readonly string[] | undefined;
   /** The committed journal of the session: its ids are asked for where a file is read once more. */
   journal(key: string): string | undefined;
   /** Whose file begins with this row; it is this session's from now on if it was nobody's. */
@@ -103,6 +106,7 @@ export function readerOf(
     untilMs,
     keepsResults: (state.pinned.content?.modes.results ?? 'off') !== 'off',
     budget: world.budget,
+    begin: path => sentBefore(world.eyes, world.formerStates ?? [], state.session, path),
     tell: (told, from) => hear(told, from),
     origin(id) {
       const owner = world.owner(agent.id, id, { key: state.key, session: state.session });

@@ -90,6 +90,7 @@ const turnSpan: Filled<TurnSpan> = {
   outcome: 'failed',
   turn: prompt,
   ordinal: 1,
+  number: 3,
   prompts: 1,
   promptLength: 48,
   content: { prompt: 'Why does the test fail?', response: 'The clock is not set.' },

@@ -1,5 +1,6 @@
 /** Delivery as a whole: it looks again at what waits, leaves when nothing does, and by hand waits for nothing. */
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -215,4 +216,34 @@ test('what is imported leaves with its own times; old logs do not, counters only
   } finally {
     await collector.close();
   }
+});
+
+test.each([
+  ['whole rows', ''],
+  ['a row that was not whole', '{"type":"assi'],
+])('what the Python package had sent is not sent again: %s', async (_, buffer) => {
+  write(rows.prompt(1, 'p0'), rows.assistant(3, 'm0', rows.text('done'), 5, 'end_turn'));
+  const offset = statSync(transcript).size + buffer.length;
+  write(rows.prompt(11, 'p1'), rows.assistant(14, 'm1', rows.text('done'), 7, 'end_turn'));
+  const former = join(home, '.config/otel-hooks/state');
+  mkdirSync(former, { recursive: true });
+  const key = createHash('sha256').update(`${session}::${transcript}`).digest('hex');
+  const known = { offset, buffer, turn_count: 1, updated: '2026-03-01T09:00:00+00:00' };
+  writeFileSync(join(former, 'otel_hook_state.json'), JSON.stringify({ [key]: known }));
+  hook(11, 'UserPromptSubmit', { prompt_id: 'p1', prompt: 'please' });
+  hook(15, 'Stop', { prompt_id: 'p1' });
+  hook(19, 'SessionEnd', { reason: 'other' });
+  const { books } = await run(true, 5_000);
+  expect(tokensOf(spans())).toEqual({ calls: 1, input: 3_210, output: 7 });
+  expect(spans().filter(span => span.kind === 'turn')).toHaveLength(1);
+  expect(books && imbalances(books)).toEqual([]);
+});
+
+test.each(['{', '[]', '{"x":1}'])('a state of it that says nothing costs nothing: %s', async text => {
+  mkdirSync(join(home, '.config/otel-hooks/state'), { recursive: true });
+  writeFileSync(join(home, '.config/otel-hooks/state/otel_hook_state.json'), text);
+  write(rows.prompt(1, 'p1'), rows.assistant(4, 'm1', rows.text('done'), 7, 'end_turn'));
+  turn();
+  await run(true, 5_000);
+  expect(tokensOf(spans())).toEqual({ calls: 1, input: 3_210, output: 7 });
 });

@@ -31,7 +31,7 @@ export const settings: Settings = {
     ),
   ],
   afterwards:
-    'Start a new session. Hooks of a project run only in folders that you trust; the cloud agent runs those of the default branch alone, and only where otel-hooks is installed in its image.',
+    'Start a new session. Hooks of a project run only in folders that you trust; the cloud agent runs those of the default branch alone, and only where its image has otel-hooks.',
   proof: (session, cwd, atMs) => ({
     event: 'SessionStart',
     payload: {

@@ -1,0 +1,327 @@
+/**
+ * Tries otel-hooks as a new user would, for every agent, and writes what was seen as docs/tutorial.md: the packed package in an
+ * empty home, a folder such as the agent makes, `enable` at a terminal, a short session through the commands that now stand in
+ * the agent's file, `show`, `disable`. The hooks are samples of test/agents, with times of today.
+ *
+ *   node scripts/tutorial.mjs            write, where anything but times and chance has changed
+ *   node scripts/tutorial.mjs --check    exit 1 then
+ *
+ * Works on `dist`: build first.
+ */
+import { execFile, execFileSync, spawn } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import * as esbuild from 'esbuild';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+const file = join(root, 'docs/tutorial.md');
+
+/** What is played of each agent, in its order: names of its samples. */
+const sessions = {
+  'claude-code': 'session-start user-prompt-submit post-tool-use-failure post-tool-use-write stop session-end',
+  codex: 'session-start user-prompt-submit pre-tool-use-shell post-tool-use-shell stop session-end',
+  'gemini-cli': 'session-start before-agent before-tool-shell after-tool-shell after-agent session-end',
+  cursor: 'session-start before-submit-prompt pre-tool-use-shell post-tool-use-shell stop session-end',
+  copilot: 'session-start user-prompt-submit pre-tool-use post-tool-use stop session-end',
+  windsurf: 'pre-user-prompt pre-run-command post-run-command post-cascade-response',
+  kiro: 'b-session-start b-user-prompt-submit b-post-tool-use b-stop',
+  opencode: 'v1-session-created v1-chat-message v1-part-running v1-part-completed v1-session-idle',
+  cline: 'task-start user-prompt-submit pre-tool-use-command post-tool-use-command task-complete',
+  antigravity: 'session-start pre-invocation post-tool-use stop',
+  droid: 'session-start user-prompt-submit pre-tool-use-execute post-tool-use-execute stop session-end',
+};
+
+/** What somebody has in such a file already, where that is worth seeing. */
+const prepared = {
+  'claude-code': { '.claude/settings.json': '{\n  // mine\n  "model": "opus"\n}\n' },
+  codex: { '.codex/config.toml': 'model = "gpt-5.5"\n' },
+  cursor: {
+    '.cursor/hooks.json': '{ "version": 1, "hooks": { "stop": [{ "command": "./notify.sh" }] } }\n',
+  },
+};
+
+const DIFF_LINES = 16;
+const DIFF_COLUMNS = 132;
+
+const { agents, entriesOf, startedAs, unifiedDiff } = await load();
+const stage = mkdtempSync(join(tmpdir(), 'otel-hooks-tutorial-'));
+try {
+  const tarball = pack();
+  const missing = agents.filter(({ id }) => sessions[id] === undefined).map(({ id }) => id);
+  if (missing.length > 0) throw new Error(`no session is told of ${missing.join(', ')}`);
+  const tried = [];
+  const waiting = [...agents.entries()];
+  const work = async () => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) tried[next[0]] = await tryOut(next[1], tarball);
+  };
+  await Promise.all([work(), work(), work()]);
+  const text = page(tried);
+  const before = existsSync(file) ? readFileSync(file, 'utf8') : '';
+  if (steady(text) !== steady(before)) {
+    if (!process.argv.includes('--check')) writeFileSync(file, text);
+    else {
+      process.stderr.write(
+        'docs/tutorial.md is not what happens; run `npm run tutorial` and look at the difference:\n',
+      );
+      process.stderr.write(unifiedDiff(steady(before), steady(text), { from: file, to: 'what happens' }));
+      process.exitCode = 1;
+    }
+  }
+} finally {
+  // Deliveries that hooks started linger for a second.
+  await new Promise(resolve => setTimeout(resolve, 1_500));
+  rmSync(stage, { recursive: true, force: true });
+}
+
+/** The sources are TypeScript, so they are bundled to where Node can read them. */
+async function load() {
+  const folder = mkdtempSync(join(tmpdir(), 'otel-hooks-tutorial-'));
+  try {
+    const outfile = join(folder, 'agents.mjs');
+    await esbuild.build({
+      absWorkingDir: root,
+      stdin: {
+        contents: `
+          export { agents } from './src/agents/index.ts';
+          export { unifiedDiff } from './src/lib/diff.ts';
+          export { entriesOf } from './src/setup/setup.ts';
+          export { startedAs } from './src/setup/commands.ts';`,
+        resolveDir: root,
+      },
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      // jsonc-parser's other form asks for its parts by names that only Node knows.
+      mainFields: ['module', 'main'],
+      outfile,
+      logLevel: 'warning',
+    });
+    return await import(pathToFileURL(outfile).href);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function pack() {
+  execFileSync('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', stage], { cwd: root });
+  return join(stage, readdirSync(stage).find(name => name.endsWith('.tgz')) ?? '');
+}
+
+/** A new home with one agent, from installing to its session and back. */
+async function tryOut(agent, tarball) {
+  const home = join(stage, agent.id, 'home');
+  const project = join(home, 'shop');
+  mkdirSync(project, { recursive: true });
+  const prefix = join(home, '.npm-global');
+  const path = [join(prefix, 'bin'), dirname(process.execPath), '/usr/bin', '/bin'].join(':');
+  const env = { HOME: home, PATH: path, NO_COLOR: '1', LANG: 'C.UTF-8', TERM: 'xterm', OTEL_HOOKS_LINGER: '1s' };
+  const places = { home, project, env };
+  const [folder] = agent.settings.installed.folders(places);
+  mkdirSync(folder, { recursive: true });
+  for (const [name, text] of Object.entries(prepared[agent.id] ?? {})) {
+    mkdirSync(dirname(join(home, name)), { recursive: true });
+    writeFileSync(join(home, name), text);
+  }
+  const before = contentsOf(home);
+  const words = ['install', '--global', '--offline', '--no-audit', '--no-fund', '--prefix', prefix, tarball];
+  await ran('npm', words, project, env);
+
+  const said = [];
+  const type = async (command, answer) => {
+    const shown = await atTerminal(command, project, env, answer);
+    said.push(`$ ${command}\n${tidy(shown, home)}`);
+    return shown;
+  };
+  await type('otel-hooks enable', 'y');
+  await play(agent, places);
+  // A person looks a moment later, when the delivery that hooks started is through.
+  await ran('otel-hooks', ['deliver', '--wait', '30s'], project, env);
+  const listed = await type('otel-hooks show');
+  const session = listed.split('\n')[1]?.split(' ')[0] ?? '';
+  const isOwn = !/[\s'"]/.test(session) && session.length > 3;
+  if (!isOwn) throw new Error(`${agent.id}: no session is listed:\n${listed}`);
+  const tree = await type(`otel-hooks show ${session.slice(0, 12)}`);
+  if (!/invoke_agent|execute_tool/.test(tree)) throw new Error(`${agent.id}: no turn and no action:\n${tree}`);
+  await type('otel-hooks disable --yes');
+  const after = contentsOf(home);
+  for (const [name, text] of Object.entries(before)) {
+    if (after[name] !== text) throw new Error(`${agent.id}: ${name} was not given back`);
+  }
+  return { agent, folder: relative(home, folder), said };
+}
+
+/** Every file, but those of otel-hooks itself and of npm. */
+function contentsOf(home) {
+  const found = {};
+  for (const name of readdirSync(home, { recursive: true })) {
+    if (/^(\.npm|\.npm-global|shop|\.local|\.config\/otel-hooks)(\/|$)/.test(name)) continue;
+    if (statSync(join(home, name)).isFile()) found[name] = readFileSync(join(home, name), 'utf8');
+  }
+  return found;
+}
+
+/** As a person sees it: `script` gives the command a terminal. */
+function atTerminal(command, cwd, env, answer) {
+  return new Promise((settled, failed) => {
+    const child = spawn('script', ['-qec', `stty cols 132; ${command}`, '/dev/null'], { cwd, env });
+    const tooLong = setTimeout(() => child.kill('SIGKILL'), 60_000);
+    let shown = '';
+    let isAnswered = false;
+    child.stdout.on('data', part => {
+      shown += part;
+      if (answer !== undefined && !isAnswered && shown.includes('[y/N]')) {
+        isAnswered = true;
+        child.stdin.write(`${answer}\n`);
+      }
+    });
+    child.on('error', failed);
+    child.on('close', code => {
+      clearTimeout(tooLong);
+      // Line editing moves the cursor about.
+      if (code === 0) settled(shown.replace(/\r|\x1b\[[\d;?]*[A-Za-z]/g, ''));
+      else failed(new Error(`${command} ended with ${code}:\n${shown}`));
+    });
+  });
+}
+
+function ran(program, args, cwd, env, input = '') {
+  return new Promise((settled, failed) => {
+    const child = execFile(program, args, { cwd, env }, (error, stdout) => (error ? failed(error) : settled(stdout)));
+    child.stdin.end(input);
+  });
+}
+
+/** Each hook by the command that stands in the agent's file now. */
+async function play(agent, places) {
+  const { runs } = agent.settings;
+  const entries = entriesOf({ agent, scope: 'global', places, platform: process.platform });
+  for (const name of sessions[agent.id].split(' ')) {
+    const payload = payloadOf(agent.id, name, places);
+    const event = agent.eventName(payload) ?? agent.eventByShape?.(payload);
+    const entry = entries.find(each => each.event === event);
+    if (entry === undefined) throw new Error(`${agent.id}: no hook is registered for ${event} (${name})`);
+    const [program, args] =
+      runs.posix === 'itself' ? [entry.file, []] : startedAs(entry.command, runs, process.platform);
+    const said = await ran(program, args, places.project, places.env, JSON.stringify(payload));
+    if (said.trim() !== agent.reply.stdout) throw new Error(`${agent.id}: ${name} printed ${said}`);
+    await new Promise(resolve => setTimeout(resolve, 20));
+  }
+}
+
+/** A sample as if it happened now, in this home. */
+function payloadOf(id, name, { home, project }) {
+  const [head] = readFileSync(join(root, 'test/agents', id, `${name}.sample`), 'utf8').split(/^---- events\n/m);
+  const text = head.replace(/^#.*$/gm, '');
+  const shop = /\/home\/\w+\/(?:shop|orchard|tidepool|[a-z]+)(?=[/"])/g;
+  const payload = JSON.parse(text.replace(shop, project).replace(/\/home\/(?!you)\w+(?=\/\.)/g, home));
+  const times = [];
+  walk(payload, value => {
+    const ms = timeIn(value);
+    if (ms !== undefined) times.push(ms);
+    return value;
+  });
+  const laterMs = Date.now() - Math.max(...times);
+  return walk(payload, value => {
+    const ms = timeIn(value);
+    if (ms === undefined) return value;
+    if (typeof value === 'number') return value + laterMs;
+    return /^\d+$/.test(value) ? String(ms + laterMs) : new Date(ms + laterMs).toISOString();
+  });
+}
+
+/** Unix ms as a number, or a text with a date and a time. */
+function timeIn(value) {
+  if (typeof value === 'number') return value > 1.7e12 && value < 2e12 ? value : undefined;
+  if (typeof value !== 'string') return undefined;
+  return /^\d{4}-\d\d-\d\dT[\d:.]+(Z|[+-]\d\d:\d\d)$/.test(value) ? Date.parse(value) : undefined;
+}
+
+function walk(value, change) {
+  if (Array.isArray(value)) return value.map(each => walk(each, change));
+  if (typeof value !== 'object' || value === null) return change(value);
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, walk(each, change)]));
+}
+
+/** The home of whoever reads, and of changes their beginning. */
+function tidy(shown, home) {
+  const kept = [];
+  let diff = 0;
+  let isDiff = false;
+  for (const line of shown.trimEnd().replaceAll(home, '/home/you').split('\n')) {
+    isDiff = line.startsWith('--- ') || (isDiff && /^[+\-@ ]/.test(line));
+    if (isDiff) diff += 1;
+    else if (diff > DIFF_LINES) {
+      kept.push(`  … ${diff - DIFF_LINES} more lines`);
+      diff = 0;
+    }
+    if (!isDiff) kept.push(line.trimEnd());
+    else if (diff <= DIFF_LINES) kept.push(line.length > DIFF_COLUMNS ? `${line.slice(0, DIFF_COLUMNS - 1)}…` : line);
+  }
+  return kept.join('\n');
+}
+
+/** Without what differs from one time to the next: lengths, dates, ids of trials, and the room that these take. */
+function steady(text) {
+  return text
+    .replace(/(?<![0-9a-f])0[0-9a-f]{7}-[0-9a-f]{4}-7[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}(?=$|\n)/gm, 'TRIAL')
+    .replace(/\d{4}-\d\d-\d\d \d\d:\d\dZ/g, 'DATE')
+    .replace(/\+?\d+(\.\d+)? ?(ms|s)\b|\+?\d+m\d\ds|\+?\d+h\d\dm/g, 'TIME')
+    .replace(/ +/g, ' ');
+}
+
+function page(tried) {
+  return `<!-- Written by scripts/tutorial.mjs, which does all of this: \`npm run tutorial\`. -->
+
+# Tutorial
+
+From installing otel-hooks to seeing a session of your agent, for each agent. Everything below was typed into a terminal by a
+script that CI runs, each time in an empty home with nothing but a folder such as the agent makes; the sessions are short ones
+that were made up. Long changes are shown by their beginning.
+
+\`\`\`sh
+npm install -g otel-hooks
+otel-hooks enable      # finds your agents, shows the change, asks, tries it
+\`\`\`
+
+Then work with the agent as ever, and look:
+
+\`\`\`sh
+otel-hooks show        # the sessions; \`show\` and the first letters of one: its tree
+otel-hooks tail        # what happens now
+otel-hooks report      # tokens, cost and decisions, added up
+\`\`\`
+
+All of that stays on your machine. To see it in Grafana, Jaeger or wherever your traces are, say where they go:
+\`otel-hooks enable --endpoint http://127.0.0.1:4318\`, or one of docs/providers.md. \`otel-hooks doctor\` checks the whole way.
+
+${tried.map(({ agent }) => `* [${agent.title}](#${agent.title.toLowerCase().replaceAll(' ', '-')})`).join('\n')}
+
+${tried.map(sectionOf).join('\n')}`;
+}
+
+function sectionOf({ agent, folder, said }) {
+  const [enable, list, tree, disable] = said;
+  const fenced = text => `\`\`\`\n${text}\n\`\`\`\n`;
+  return `## ${agent.title}
+
+Its folder \`~/${folder}\` is there, so it is found:
+
+${fenced(enable)}
+After a session, which hooks told of:
+
+${fenced(`${list}\n${tree}`)}
+And back, byte for byte:
+
+${fenced(disable)}`;
+}
