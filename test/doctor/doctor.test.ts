@@ -233,10 +233,10 @@ describe('on this machine', () => {
     const waiting = await doctor(['--offline', '--no-proof', '--json']);
     expect(waiting.rows.find(each => each.code === 'hooks-silent')?.next).toContain('/hooks');
     const file = join(home, '.codex/hooks.json');
-    fs.writeFileSync(
-      join(home, '.codex/config.toml'),
-      `[hooks.state."${file}:session_start:0:0"]\ntrusted_hash = "x"\n`,
-    );
+    const { hooks } = JSON.parse(fs.readFileSync(file, 'utf8')) as { hooks: object };
+    const names = Object.keys(hooks).map(event => event.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toLowerCase());
+    const approved = names.map(name => `[hooks.state."${file}:${name}:0:0"]\ntrusted_hash = "x"\n`);
+    fs.writeFileSync(join(home, '.codex/config.toml'), approved.join(''));
     expect(codes(await doctor(['--offline', '--no-proof', '--json']))).not.toContain('hooks-silent');
   });
 });

@@ -173,12 +173,24 @@ function obstacles(places: SettingsPlaces, read: (path: string) => string | unde
     .files('global', places, read, () => [])
     .filter(each => each.entries(read(each.path) ?? '').length > 0);
   if (known === undefined) return [];
-  const isKnown = toml.tables.some(
-    ({ path: [hooks, state, source] }) =>
-      hooks === 'hooks' && state === 'state' && source?.startsWith(`${known.path}:`),
-  );
-  if (isKnown) return [];
-  return [
-    { file: known.path, why: 'nobody has approved them yet', next: 'start codex, open /hooks and approve them, once.' },
-  ];
+  const looked = (event: string) =>
+    toml.tables.filter(
+      ({ path: [hooks, state, source] }) =>
+        hooks === 'hooks' && state === 'state' && source?.startsWith(`${known.path}:${snake(event)}:`),
+    );
+  const events = known.entries(read(known.path) ?? '').map(({ event }) => event);
+  const waiting = events.filter(event => looked(event).length === 0);
+  const off = events.filter(event => looked(event).some(({ value }) => fieldsOf(value).enabled === false));
+  const found: Obstacle[] = [];
+  // Which hash it keeps of a command is Codex' own affair: one that changed since is asked for in /hooks.
+  if (waiting.length > 0) {
+    const which =
+      waiting.length === events.length ? 'nobody has approved them yet' : `${waiting.join(', ')} wait for approval`;
+    found.push({ file: known.path, why: which, next: 'start codex, open /hooks and approve them, once.' });
+  }
+  if (off.length > 0)
+    found.push({ file, why: `${off.join(', ')} are switched off`, next: 'start codex and switch them on in /hooks.' });
+  return found;
 }
+
+const snake = (event: string): string => event.replace(/(?<!^)[A-Z]/g, '_$&').toLowerCase();

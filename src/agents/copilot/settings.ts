@@ -4,7 +4,9 @@
  * There is no asynchronous form; the timeout is in seconds.
  */
 import { join } from 'node:path';
-import type { Places, Settings } from '../contract.ts';
+import { fieldsOf } from '../../lib/read.ts';
+import type { Obstacle, Places, Settings, SettingsPlaces } from '../contract.ts';
+import { jsonValue } from '../json-edit.ts';
 import { jsonHooks, type Shape } from '../json-hooks.ts';
 
 const shape: Shape = {
@@ -32,6 +34,7 @@ export const settings: Settings = {
   ],
   afterwards:
     'Start a new session. Hooks of a project run only in folders that you trust; the cloud agent runs those of the default branch alone, and only where its image has otel-hooks.',
+  obstacles,
   proof: (session, cwd, atMs) => ({
     event: 'SessionStart',
     payload: {
@@ -43,3 +46,18 @@ export const settings: Settings = {
     },
   }),
 };
+
+/** A switch for all hooks, which each settings file and each file of hooks may have. */
+function obstacles(places: SettingsPlaces, read: (path: string) => string | undefined): Obstacle[] {
+  const project = join(places.project, '.github');
+  const files = [
+    join(userFolder(places), 'settings.json'),
+    join(userFolder(places), 'hooks', 'otel-hooks.json'),
+    join(project, 'copilot', 'settings.json'),
+    join(project, 'copilot', 'settings.local.json'),
+    join(project, 'hooks', 'otel-hooks.json'),
+  ];
+  return files
+    .filter(file => fieldsOf(jsonValue(read(file) ?? '')).disableAllHooks === true)
+    .map(file => ({ file, why: 'disableAllHooks switches hooks off', next: `take disableAllHooks out of ${file}.` }));
+}

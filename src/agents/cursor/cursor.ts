@@ -14,7 +14,7 @@ import type { AgentMode, Facts, Fields } from '../../event/event.ts';
 import { canonicalJson } from '../../lib/hash.ts';
 import { count, number, own, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
-import { settings } from './settings.ts';
+import { obstaclesOf, settings } from './settings.ts';
 import { actionName, actions, inputOf, launchedBy, mcpToolOf, toolFacts } from './tools.ts';
 import { transcript } from './transcript.ts';
 import { truth } from './truth.ts';
@@ -402,7 +402,7 @@ export const cursor: Agent = {
   transcript,
   // An empty answer fails where a person set failClosed; this object decides nothing.
   reply: { stdout: '{}' },
-  settings,
+  settings: { ...settings, obstacles: obstaclesOf(Object.keys(events)) },
   demo: absent('the demonstration shows another agent'),
 };
 

@@ -4,7 +4,9 @@
  * Every hook is waited for; the timeout is in seconds.
  */
 import { join } from 'node:path';
-import type { Settings } from '../contract.ts';
+import { fieldsOf } from '../../lib/read.ts';
+import type { Obstacle, Settings, SettingsPlaces } from '../contract.ts';
+import { jsonValue } from '../json-edit.ts';
 import { jsonHooks, type Shape } from '../json-hooks.ts';
 
 const shape: Shape = {
@@ -38,3 +40,19 @@ export const settings: Settings = {
     },
   }),
 };
+
+/** `known`: one event that Cursor does not know puts the whole file out of force, and Cursor says nothing of it. */
+export const obstaclesOf =
+  (known: readonly string[]) =>
+  ({ home, project }: SettingsPlaces, read: (path: string) => string | undefined): Obstacle[] =>
+    [home, project].flatMap(folder => {
+      const file = join(folder, '.cursor', 'hooks.json');
+      const unknown = Object.keys(fieldsOf(fieldsOf(jsonValue(read(file) ?? '')).hooks)).filter(
+        event => !known.includes(event),
+      );
+      if (unknown.length === 0) return [];
+      const why = `Cursor passes over the whole file where it does not know an event, such as ${unknown.join(', ')}`;
+      return [
+        { file, why, next: `look whether your Cursor knows ${unknown.join(', ')}; if not, take it out of ${file}.` },
+      ];
+    });

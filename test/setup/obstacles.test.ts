@@ -1,0 +1,64 @@
+/** What in a person's own files keeps registered hooks from running, as far as the agent writes it down. */
+import { expect, it } from 'vitest';
+import { isAbsent } from '../../src/agents/contract.ts';
+import { agentNamed } from '../../src/agents/index.ts';
+import { isOurCommand } from '../../src/agents/our-command.ts';
+
+const places = { home: '/home/me', project: '/shop', env: {}, platform: 'linux' };
+const command =
+  "trap 'exit 0' 0; otel_hooks='codex Stop edge'; [ ! -r '/d/otel-hooks/hook.sh' ] || . '/d/otel-hooks/hook.sh' 2>/dev/null";
+const codexHooks = JSON.stringify({
+  hooks: Object.fromEntries(
+    ['SessionStart', 'Stop'].map(event => [event, [{ hooks: [{ type: 'command', command, timeout: 5 }] }]]),
+  ),
+});
+const approval = (event: string, more = '') =>
+  `[hooks.state."/home/me/.codex/hooks.json:${event}:0:0"]\ntrusted_hash = "sha256:x"\n${more}`;
+
+const cases: [agent: string, what: string, files: Record<string, string>, why: RegExp | undefined][] = [
+  ['codex', 'nothing of ours', {}, undefined],
+  ['codex', 'nobody looked', { '/home/me/.codex/hooks.json': codexHooks }, /nobody has approved/],
+  [
+    'codex',
+    'one is new',
+    { '/home/me/.codex/hooks.json': codexHooks, '/home/me/.codex/config.toml': approval('session_start') },
+    /^Stop wait for approval/,
+  ],
+  [
+    'codex',
+    'one is switched off',
+    {
+      '/home/me/.codex/hooks.json': codexHooks,
+      '/home/me/.codex/config.toml': approval('session_start') + approval('stop', 'enabled = false\n'),
+    },
+    /^Stop are switched off/,
+  ],
+  ['codex', 'all hooks are off', { '/home/me/.codex/config.toml': '[features]\nhooks = false\n' }, /hooks = false/],
+  ['cursor', 'events that are known', { '/home/me/.cursor/hooks.json': '{"hooks":{"stop":[]}}' }, undefined],
+  [
+    'cursor',
+    'an event that is none',
+    { '/shop/.cursor/hooks.json': '{"hooks":{"stop":[],"onStop":[]}}' },
+    /passes over the whole file .* onStop$/,
+  ],
+  ['copilot', 'a switch', { '/home/me/.copilot/settings.json': '{"disableAllHooks":true}' }, /disableAllHooks/],
+  [
+    'copilot',
+    'a project’s switch',
+    { '/shop/.github/copilot/settings.json': '{"disableAllHooks":true}' },
+    /disableAllHooks/,
+  ],
+  ['copilot', 'a switch that is open', { '/home/me/.copilot/settings.json': '{"disableAllHooks":false}' }, undefined],
+  ['gemini-cli', 'a switch', { '/home/me/.gemini/settings.json': '{"hooksConfig":{"enabled":false}}' }, /hooksConfig/],
+  ['claude-code', 'a switch', { '/home/me/.claude/settings.json': '{"disableAllHooks":true}' }, /disableAllHooks/],
+  ['claude-code', 'a file that is none', { '/home/me/.claude/settings.json': '{"disableAll' }, undefined],
+];
+
+it.each(cases)('%s: %s', (id, _, files, why) => {
+  expect(isOurCommand(command)).toBe(true);
+  const settings = agentNamed(id)?.settings;
+  if (settings === undefined || isAbsent(settings)) throw new Error('absent');
+  const found = settings.obstacles?.(places, path => files[path]) ?? [];
+  expect(found.map(each => each.why)).toEqual(why === undefined ? [] : [expect.stringMatching(why)]);
+  for (const { file, next } of found) expect([files[file] !== undefined, next.length > 0]).toEqual([true, true]);
+});
