@@ -11,10 +11,11 @@ import { destinationsIn, forgetDestinations, handOverMetrics, noteCorrections } 
 import type { Fragment } from './hook/fragment.ts';
 import { type Keep, keepOf, keepWithin, tellLosses } from './keep.ts';
 import { VERSION } from './lib/version.ts';
+import { createDispatcher, type Dispatcher } from './openhook/dispatch.ts';
 import type { Surroundings } from './pin.ts';
 import type { Problem } from './problem.ts';
 import { reconciliation } from './reconciliation.ts';
-import { type Due, roundOf, silentSessions, waitingSessions } from './round.ts';
+import { type Due, recalled, roundOf, silentSessions, waitingSessions } from './round.ts';
 import { appendToFile, printTo } from './ship/local.ts';
 import { roundOf as settlementOf } from './ship/round.ts';
 import { createShipper, type Passed, type Shipper } from './ship/ship.ts';
@@ -48,6 +49,8 @@ export interface DeliverOptions {
   round?: { fragments: number; bytes: number } | undefined;
   /** How long what is closed waits for its transcript; by hand not at all. */
   waits?: Waits | undefined;
+  /** How long commands of projects may take; without it the usual. */
+  dispatchLimits?: { syncMs: number; asyncMs: number } | undefined;
   /** A pause after a round that took all there was. Many small rounds cost more than a large one, and are in the way of who writes the inbox. */
   gatherMs?: number | undefined;
   /** Leaves after the round that is under way, whatever waits. */
@@ -69,6 +72,8 @@ const LOOK_MS = 200;
 const SILENCE_CHECK_MS = 300_000;
 const KEEP_CHECK_MS = 600_000;
 const TELL_MS = 15_000;
+/** When another is to deliver: so long commands of a project may still take to end by themselves. */
+const DISPATCH_GRACE_MS = 1_000;
 
 export async function deliver(options: DeliverOptions): Promise<Delivered> {
   const { stateFolder, byHand, waitMs, now = Date.now } = options;
@@ -83,12 +88,20 @@ export async function deliver(options: DeliverOptions): Promise<Delivered> {
     const store = openStore({ folder: stateFolder, access: 'own', fsync: options.fsync ?? false, quarantine });
     const http = createHttpTransport();
     let ended: Ended;
+    let dispatcher: Dispatcher | undefined;
     try {
       const reconciled = reconciliation(store);
       if (reconciled) store.commit(reconciled);
       noteCorrections(store, options.configured ?? [], now());
       const shipper = shipperOver(store, http.send, options, incidents, now);
-      ended = await work(store, lock, shipper, options, report, untilMs, now);
+      dispatcher = createDispatcher(store, {
+        ...options.surroundings,
+        limits: options.dispatchLimits,
+        recalled: key => recalled(store, key),
+        noted: problems => noted(store, problems, now()),
+      });
+      ended = await work(store, lock, shipper, dispatcher, options, report, untilMs, now);
+      await dispatcher.stop(ended === 'asked' || byHand ? DISPATCH_GRACE_MS : 0);
       // What a pass ran into is news once; the last pass says what is wrong still.
       const problems = [...incidents, ...report.problems].map((problem): [string, Problem] => [
         JSON.stringify(problem),
@@ -99,6 +112,7 @@ export async function deliver(options: DeliverOptions): Promise<Delivered> {
       report.outcome = 'done';
       report.books = readStatusBooks(store);
     } finally {
+      await dispatcher?.stop(0);
       http.close();
       store.close();
       lock.release();
@@ -119,6 +133,7 @@ async function work(
   store: Store,
   lock: Lock,
   shipper: Shipper & { isUnderWay: IsUnderWay },
+  dispatcher: Dispatcher,
   options: DeliverOptions,
   report: Delivered,
   untilMs: number,
@@ -189,7 +204,7 @@ async function work(
       if (hasWork || waiting.length > 0) {
         // What is being sent may need the reserve at any moment.
         const isUrgent = shipping === undefined;
-        const turnOptions = { ...options, eyes, vigils, isUrgent };
+        const turnOptions = { ...options, eyes, vigils, dispatcher, isUrgent };
         const isCommitted = turn(store, taken, { silent, waiting }, turnOptions, report, now());
         hasWorked ||= isCommitted;
         if (hasWork) busyMs = performance.now();
@@ -212,6 +227,7 @@ async function work(
       handOverMetrics(store, now());
       shipping = ship();
     }
+    if (full === undefined) dispatcher.pass();
     if (full !== undefined) {
       // Not even one finds room. What leaves makes some; if nothing does, the next hook starts another try.
       const { sent } = report;
@@ -229,9 +245,14 @@ async function work(
       // Worth waiting for only what is tried again before time is up.
       const isWorthIt =
         last.waiting > 0 && last.nextTryMs !== undefined && performance.now() + last.nextTryMs < untilMs;
-      if (!failure && !isWorthIt && vigils.size === 0) break;
-      await pause(Math.min(last.nextTryMs ?? 0, 50));
-    } else if (shipping === undefined && performance.now() - busyMs > options.waitMs && vigils.size === 0) {
+      if (!failure && !isWorthIt && vigils.size === 0 && !dispatcher.isBusy()) break;
+      await pause(dispatcher.isBusy() ? 20 : Math.min(last.nextTryMs ?? 0, 50));
+    } else if (
+      shipping === undefined &&
+      performance.now() - busyMs > options.waitMs &&
+      vigils.size === 0 &&
+      !dispatcher.isBusy()
+    ) {
       break;
     } else {
       await pause(LOOK_MS);
@@ -253,6 +274,7 @@ const LONGEST_STEP_MS = 2_000;
 interface TurnOptions extends DeliverOptions {
   eyes: Eyes;
   vigils: Vigils;
+  dispatcher: Dispatcher;
   isUrgent: boolean;
 }
 
@@ -285,8 +307,10 @@ function turn(
     const isIdle = fragments.length + rejects.length + silent.length === 0;
     if (isIdle && round.journal?.length === 0 && !told.isMore) return false;
     const documents = [...(round.documents ?? []), ...installation.documents, ...noted(store, problems, nowMs)];
-    if (store.commit({ ...round, documents, isUrgent: options.isUrgent }) === 'committed')
+    if (store.commit({ ...round, documents, isUrgent: options.isUrgent }) === 'committed') {
       report.journaled += journaled;
+      options.dispatcher.look(told.looked, documents);
+    }
     return true;
   } catch (error) {
     if (isDiskError(error)) throw error;

@@ -29,9 +29,14 @@ export interface Surroundings {
   hashKey: string;
 }
 
+/** Baggage of what commands of discovery files run: a session that an agent begins in there is not dispatched again, or it would never end. */
+export const DISPATCHED = 'otel-hooks.dispatched=1';
+
 export interface Pin {
   pinned: Pinned;
   destinations: Destination[];
+  /** Its events go to the commands of its project's discovery file, as far as the user agreed to them. */
+  isDispatched: boolean;
   problems: Problem[];
 }
 
@@ -96,6 +101,7 @@ export function pin(opening: Opening, fragment: Pick<Fragment, 'header'>, where:
       },
     },
     destinations,
+    isDispatched: values['openhook.enabled'] === true && !fragment.header.BAGGAGE?.includes(DISPATCHED),
     problems: [
       ...config.problems,
       ...all.problems,

@@ -51,6 +51,9 @@ export type Problem =
   | { code: 'serve-open'; address: string }
   | { code: 'serve-tls'; file: string; why: string }
   | { code: 'token-unsafe'; file: string; why: string }
+  | { code: 'openhook-unanswered'; file: string; folder: string; isChanged: boolean; hooks: number }
+  | { code: 'openhook-invalid'; file: string; why: string }
+  | { code: 'openhook-failed'; file: string; hook: number; why: string }
   | { code: 'delivery-partial'; endpoint: string; signal: string; items: number; message: string };
 
 /** Where a setting stands: a line of a file, a variable or a flag. */
@@ -272,6 +275,18 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   'token-unsafe': ({ file, why }) => ({
     what: `${file} cannot be used as the token of \`otel-hooks serve\` (${why}); nobody is let in.`,
     next: 'make a new one: `otel-hooks serve --rotate-token`.',
+  }),
+  'openhook-unanswered': ({ file, folder, isChanged, hooks }) => ({
+    what: `${file} ${isChanged ? 'has changed since you agreed to it' : 'was not agreed to'}; ${hooks === 1 ? 'its command is' : `its ${hooks} commands are`} not run.`,
+    next: `see them, and say yes or no: otel-hooks openhook trust ${folder}`,
+  }),
+  'openhook-invalid': ({ file, why }) => ({
+    what: `${file} cannot be used (${why}); none of its commands is run.`,
+    next: 'otel-hooks validate --standard openhook names the place.',
+  }),
+  'openhook-failed': ({ file, hook, why }) => ({
+    what: `hook ${hook} of ${file} ${why}; the event is not given to it again.`,
+    next: 'run its command by hand with an envelope on standard input; docs/openhook.md has one.',
   }),
   'delivery-partial': ({ endpoint, signal, items, message }) => ({
     what: `${endpoint} took a request but rejected ${items} of its ${signal}${message === '' ? '' : ` ("${message}")`}; they are not sent again.`,

@@ -56,8 +56,12 @@ export function movedSince(
   return { commits, branch: head.branch && withoutSecrets(head.branch), revision: head.revision };
 }
 
+/** The folder at the top of the working tree. */
+export const topOf = (cwd: string, look: Look): string | undefined => placeOf(cwd, look)?.top;
+
 /** `git` is the working tree's own folder, `common` the one that it shares with others. */
 interface Place {
+  top: string;
   git: string;
   common: string;
 }
@@ -69,7 +73,7 @@ function placeOf(cwd: string, look: Look): Place | undefined {
     const git = gitIn(folder, look);
     if (git !== undefined) {
       const common = textOf(look, join(git, 'commondir'), SMALL)?.trim();
-      return { git, common: common === undefined || common === '' ? git : resolve(git, common) };
+      return { top: folder, git, common: common === undefined || common === '' ? git : resolve(git, common) };
     }
     const above = dirname(folder);
     if (above === folder) return undefined;

@@ -15,6 +15,7 @@ import { newSession, type SessionState } from './drain/session.ts';
 import { type Event, SETTLED } from './event/event.ts';
 import type { Fragment } from './hook/fragment.ts';
 import { keyedHash } from './lib/hash.ts';
+import { newMark, openHookDocument } from './openhook/mark.ts';
 import { keeperOf } from './own-content.ts';
 import { judgeRisk } from './own-rules.ts';
 import { pin, type Surroundings } from './pin.ts';
@@ -146,10 +147,12 @@ export function roundOf(
       session(opening) {
         const known = open(opening.key);
         if (known) return gainOf(known).state;
-        const { pinned, destinations, problems: found } = pin(opening, fragment, world);
+        const { pinned, destinations, problems: found, isDispatched } = pin(opening, fragment, world);
         problems.push(...found);
         for (const destination of destinations)
           documents.set(destinationDocument(destination.id), { ...destination, pinnedMs: world.nowMs });
+        if (isDispatched && opening.cwd !== undefined)
+          documents.set(openHookDocument(opening.key), newMark(opening.cwd, fragment.atMs));
         if (opening.cwd !== undefined && pinned.repository !== false) opened.set(opening.key, opening.cwd);
         return gainOf(newSession(opening, pinned)).state;
       },
@@ -213,7 +216,15 @@ export function roundOf(
         key: state.key,
         state: isForgotten(state, world.nowMs) ? undefined : state,
       })),
-      documents: [...[...documents].map(([name, value]) => ({ name, value })), ...owners.documents()],
+      documents: [
+        ...[...documents].map(([name, value]) => ({ name, value })),
+        ...owners.documents(),
+        ...all.flatMap(({ state }) =>
+          isForgotten(state, world.nowMs) && store.document(openHookDocument(state.key)) !== undefined
+            ? [{ name: openHookDocument(state.key), value: undefined }]
+            : [],
+        ),
+      ],
       bodies,
       eaten,
       quarantine: [...quarantine, ...cut],

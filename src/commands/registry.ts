@@ -77,7 +77,7 @@ export const commands: Command[] = [
     name: 'enable',
     summary: "write our hooks into agents' settings, after showing the change, and try them",
     usage:
-      'otel-hooks enable [--tool AGENT] [--global|--project|--local] [--provider NAME] [--endpoint URL] [--dry-run] [--yes]',
+      'otel-hooks enable [--tool AGENT] [--global|--project|--local] [--provider NAME] [--endpoint URL] [--openhook] [--dry-run] [--yes]',
     notes: [
       'Without --tool it takes the agents that are installed here. A comment, the order, line ends and hooks of others stay as they',
       'are. Afterwards the written command is run with a session of its own, which is kept in the journal and sent nowhere.',
@@ -103,6 +103,11 @@ export const commands: Command[] = [
       { name: '--dry-run', summary: 'show the change, change nothing' },
       { name: '--yes', short: '-y', summary: 'do not ask' },
       { name: '--no-proof', summary: 'do not try the hooks afterwards' },
+      {
+        name: '--openhook',
+        summary:
+          'give events to the commands of .openhook.json, after your yes to each file; without --tool nothing else',
+      },
       { name: '--attribution', summary: 'of the Python package: accepted, and nothing comes of it' },
       { name: '--no-attribution', summary: 'likewise' },
     ],
@@ -112,7 +117,7 @@ export const commands: Command[] = [
   {
     name: 'disable',
     summary: "take our hooks out of agents' settings again",
-    usage: 'otel-hooks disable [--tool AGENT] [--global|--project|--local] [--dry-run] [--yes]',
+    usage: 'otel-hooks disable [--tool AGENT] [--global|--project|--local] [--openhook] [--dry-run] [--yes]',
     notes: [
       'Without --tool it takes the agents that have hooks of ours. The former bytes come back, with whatever you changed since.',
     ],
@@ -125,6 +130,7 @@ export const commands: Command[] = [
       { name: '--global', summary: 'for all projects of this user (the default)' },
       { name: '--project', summary: 'for everyone who works in this folder: the file is shared' },
       { name: '--local', summary: 'for this user in this folder' },
+      { name: '--openhook', summary: 'run no command of .openhook.json any more; without --tool nothing else' },
       { name: '--dry-run', summary: 'show the change, change nothing' },
       { name: '--yes', short: '-y', summary: 'do not ask' },
     ],
@@ -297,6 +303,22 @@ export const commands: Command[] = [
     ],
     example: 'otel-hooks config --json',
     load: () => import('./config.ts'),
+  },
+  {
+    name: 'openhook',
+    summary: "what a project's .openhook.json would run, and your yes or no to it",
+    usage: 'otel-hooks openhook [list | trust | revoke] [DIR] [--ci] [--yes] [--json]',
+    notes: [
+      'Without a word: the commands of the project here, and whether they are run. list: all that you agreed to. trust shows the',
+      'commands and asks; it is for this text of this file: a change asks again. revoke takes it back and asks no more until',
+      'the file changes. enable --openhook switches the whole on. docs/openhook.md has the rules.',
+    ],
+    flags: [
+      { name: '--ci', summary: 'with trust: run them where CI is set, too' },
+      { name: '--yes', short: '-y', summary: 'with trust: do not ask' },
+    ],
+    example: 'otel-hooks openhook trust',
+    load: () => import('./openhook.ts'),
   },
   {
     name: 'prune',

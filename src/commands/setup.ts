@@ -8,6 +8,7 @@ import { type Agent, isAbsent, type Scope } from '../agents/contract.ts';
 import { agentNamed, agents } from '../agents/index.ts';
 import { replaceConfig } from '../config/files.ts';
 import { nearest } from '../lib/nearest.ts';
+import { discover } from '../openhook/project.ts';
 import { applySetup, type Plan, planSetup, programAt, type Setup } from '../setup/setup.ts';
 import { type Found, foundStandings, isInstalled, type Standing, standingOf } from '../setup/standing.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
@@ -53,7 +54,7 @@ export async function setUp(action: Setup['action'], words: Words, io: Io): Prom
       io.err(problemText(made.problem));
     }
   }
-  const config = action === 'enable' ? configChange(words, folders) : undefined;
+  const config = configChange(action, words, folders);
   const changes = planned.some(({ plan }) => plan.changed) || config !== undefined;
   if (!json) {
     for (const { plan, standing, setup } of planned) {
@@ -93,7 +94,8 @@ export async function setUp(action: Setup['action'], words: Words, io: Io): Prom
     }
   }
   if (json) io.out(`${JSON.stringify({ v: 1, action, dryRun: isDry, plans: planned.map(rowOf) }, null, 2)}\n`);
-  else if (!isDry && action === 'enable' && done.length > 0 && !failed) io.out(whatNext(done, folders));
+  else if (!isDry && !failed && words.flags['--openhook']) io.out(openHookText(action, io));
+  if (!json && !isDry && action === 'enable' && done.length > 0 && !failed) io.out(whatNext(done, folders));
   return failed ? 1 : 0;
 }
 
@@ -150,6 +152,7 @@ function agentsOf(
   common: Omit<Setup, 'agent'>,
 ): { chosen: readonly Agent[]; isNamed: boolean } {
   const named = flagText(words, '--tool');
+  if (named === undefined && words.flags['--openhook']) return { chosen: [], isNamed: true };
   if (named === 'all') return { chosen: agents, isNamed: false };
   if (named !== undefined) return { chosen: named.split(',').map(agentOf), isNamed: true };
   if (!io.isTerminal) throw new UsageError('No TTY detected. Use --tool to run non-interactively.');
@@ -182,8 +185,12 @@ function agentOf(name: string): Agent {
   );
 }
 
-/** The endpoint is written as it is named; the provider with it, or where the configuration has none. */
-function configChange(words: Words, folders: Folders): { file: string; says: string; write(): void } | undefined {
+/** OpenHook is switched as asked for. The endpoint is written as it is named; the provider with it, or where the configuration has none. */
+function configChange(
+  action: Setup['action'],
+  words: Words,
+  folders: Folders,
+): { file: string; says: string; write(): void } | undefined {
   const endpoint = flagText(words, '--endpoint');
   const provider = flagText(words, '--provider');
   const isMissing = folders.config.values.provider === undefined;
@@ -197,6 +204,7 @@ function configChange(words: Words, folders: Folders): { file: string; says: str
       throw new UsageError(`--endpoint takes a URL such as http://127.0.0.1:4318, not ${endpoint}`);
     values.push([['otlp', 'endpoint'], endpoint]);
   }
+  if (words.flags['--openhook']) values.push([['openhook', 'enabled'], action === 'enable']);
   if (values.length === 0) return undefined;
   const file = folders.config.globalFile;
   const before = existsSync(file) ? readFileSync(file, 'utf8') : '{}\n';
@@ -209,6 +217,13 @@ function configChange(words: Words, folders: Folders): { file: string; says: str
     says: values.map(([path, value]) => `${path.join('.')} = ${String(value)}`).join(', '),
     write: () => replaceConfig(file, text.endsWith('\n') ? text : `${text}\n`),
   };
+}
+
+function openHookText(action: Setup['action'], io: Io): string {
+  if (action === 'disable') return 'OpenHook is off: no command of any .openhook.json is run any more.\n';
+  const project = discover(io.cwd, { env: io.env, home: io.home, platform: io.platform, cwd: io.cwd });
+  const asks = project?.found && project.why === undefined && project.answer !== 'yes';
+  return `OpenHook is on for sessions that begin from now on.\n${asks ? `  next: see what ${project.file} would run: otel-hooks openhook trust\n` : ''}`;
 }
 
 const staleWords = {

@@ -6,6 +6,8 @@ import type { LoadedConfig } from '../config/files.ts';
 import type { Key } from '../config/schema.ts';
 import type { NotedProblem } from '../deliver.ts';
 import { destinationsIn } from '../destinations.ts';
+import { type Mark, PREFIX } from '../openhook/mark.ts';
+import { unansweredIn } from '../openhook/project.ts';
 import type { Problem } from '../problem.ts';
 import type { Found } from '../setup/standing.ts';
 import { SHIP_DOCUMENT, shipProblems, takenIn } from '../ship/ship.ts';
@@ -50,7 +52,9 @@ export function run(words: Words, io: Io): number {
   try {
     const books = readStatusBooks(store);
     const destinations = destinationsIn(store);
-    const problems = problemsIn(store, destinations, config.problems, state, io.now());
+    const place = { env: io.env, home: io.home, platform: io.platform, cwd: io.cwd };
+    const unanswered = config.values['openhook.enabled'] ? unansweredIn(dispatchedIn(store), place) : [];
+    const problems = [...problemsIn(store, destinations, config.problems, state, io.now()), ...unanswered];
     const unbalanced = imbalances(books);
     const delivering = isDelivering(state);
     const last = lastsIn(store);
@@ -64,6 +68,7 @@ export function run(words: Words, io: Io): number {
       io.out(textOf(books, state, delivering, last, io.now(), set.providers.length > 0));
       io.out(quarantineText(store.books()));
       io.out(limitsText(store.books()));
+      io.out(openHookText(store.books()));
       for (const line of unbalanced) io.err(`otel-hooks: the books do not balance: ${line}\n`);
       for (const problem of problems) io.err(problemText(problem));
     }
@@ -278,6 +283,21 @@ function limitsText({ counters, fragments, destinations }: Books): string {
   const all = lost.reduce((sum, count) => sum + count, 0);
   if (all > 0) said.unshift(`${all} hooks, spans and records`);
   return said.length === 0 ? '' : `\ndropped by limits: ${said.join(', ')}\n  next: keep.* in docs/configuration.md\n`;
+}
+
+/** The folders of sessions whose events go to commands of their projects. */
+const dispatchedIn = (store: Store): string[] =>
+  store
+    .documents()
+    .flatMap(name => (name.startsWith(PREFIX) ? [(store.document(name) as Mark | undefined)?.cwd ?? []] : []))
+    .flat();
+
+/** What became of envelopes for commands of projects; what was started and is not said to have ended runs, or was cut off by a kill. */
+function openHookText({ counters }: Books): string {
+  const said = Object.entries(counters).flatMap(([name, count]) =>
+    name.startsWith('openhook.') ? [`${count} ${name.slice('openhook.'.length).replace('.', ' ')}`] : [],
+  );
+  return said.length === 0 ? '' : `\nopenhook: ${said.join(', ')}\n`;
 }
 
 /** Why something was set aside, and that it holds what agents said in full. */

@@ -2,13 +2,13 @@
 import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve as resolvePath } from 'node:path';
 import { digest } from '../lib/hash.ts';
-import { fieldsOf } from '../lib/read.ts';
+import { fieldsOf, isFields, own, put } from '../lib/read.ts';
+import { readSmallFile } from '../lib/small-file.ts';
 import type { Problem } from '../problem.ts';
 import { type Config, type ConfigInput, resolve } from './config.ts';
 import { configFolder, type Surroundings } from './folders.ts';
 
 export const PROJECT_FILE = '.otel-hooks.json';
-const LARGEST_BYTES = 1024 * 1024;
 
 export interface Place extends Surroundings {
   /** Where the session runs; the project's file is the nearest from here upwards. */
@@ -56,10 +56,37 @@ export function globalFileOf(place: Place): string {
 
 /** Consent to a project's file as it stands: any change of it asks anew. */
 export function trustProject(place: Place, file: string): void {
-  const text = readFileSync(file, 'utf8');
+  noteConsent(place, 'projects', file, contentHash(readFileSync(file, 'utf8')));
+}
+
+/** What was said to the commands of a discovery file, as it stood then. */
+export interface CommandsConsent {
+  hash: string;
+  answer: 'yes' | 'no';
+  /** Where nobody watches, too. */
+  ci?: true | undefined;
+}
+
+export function commandsConsents(place: Place): Map<string, CommandsConsent> {
+  const found = new Map<string, CommandsConsent>();
+  for (const [file, said] of Object.entries(consents(trustFile(place), 'openhook'))) {
+    if (!isFields(said) || typeof said.hash !== 'string' || (said.answer !== 'yes' && said.answer !== 'no')) continue;
+    found.set(file, { hash: said.hash, answer: said.answer, ci: said.ci === true ? true : undefined });
+  }
+  return found;
+}
+
+/** Undefined: nothing was said, and it asks again. */
+export const consentToCommands = (place: Place, file: string, said: CommandsConsent | undefined): void =>
+  noteConsent(place, 'openhook', file, said);
+
+function noteConsent(place: Place, to: 'projects' | 'openhook', file: string, said: unknown): void {
   const list = trustFile(place);
-  const projects = { ...trusted(list), [file]: contentHash(text) };
-  replaceConfig(list, `${JSON.stringify({ v: 1, projects }, null, 2)}\n`);
+  const all = { projects: consents(list, 'projects'), openhook: consents(list, 'openhook') };
+  const entries: Record<string, unknown> = { ...all[to] };
+  if (said === undefined) delete entries[file];
+  else put(entries, file, said);
+  replaceConfig(list, `${JSON.stringify({ v: 1, ...all, [to]: entries }, null, 2)}\n`);
 }
 
 /** A file of the configuration folder, whole or not at all. */
@@ -73,19 +100,19 @@ export function replaceConfig(file: string, text: string): void {
 const trustFile = (place: Place): string => join(configFolder(place), 'trusted.json');
 
 function isTrusted(place: Place, file: string, text: string): boolean {
-  return trusted(trustFile(place))[file] === contentHash(text);
+  return own(consents(trustFile(place), 'projects'), file) === contentHash(text);
 }
 
-function trusted(list: string): Readonly<Record<string, unknown>> {
+function consents(list: string, to: 'projects' | 'openhook'): Readonly<Record<string, unknown>> {
   try {
-    return fieldsOf(fieldsOf(JSON.parse(readFileSync(list, 'utf8'))).projects);
+    return fieldsOf(fieldsOf(JSON.parse(readFileSync(list, 'utf8')))[to]);
   } catch {
     // No list, or none that can be read: nobody consented to anything.
     return {};
   }
 }
 
-const contentHash = (text: string): string => digest('otel-hooks/trust/1', text).toString('hex');
+export const contentHash = (text: string): string => digest('otel-hooks/trust/1', text).toString('hex');
 
 /** Upwards from the folder; the home folder's own file would be every project's, so the search ends below it. */
 function findProjectFile({ cwd, home }: Place, globalFile: string): string | undefined {
@@ -108,15 +135,8 @@ function isFile(path: string): boolean {
 }
 
 function readText(file: string, problems: Problem[]): string | undefined {
-  try {
-    const facts = statSync(file);
-    // A pipe or a device in its place would hold up the reader for ever.
-    const why = facts.isFile() ? (facts.size > LARGEST_BYTES ? 'it is larger than 1 MB' : undefined) : 'it is no file';
-    if (why === undefined) return readFileSync(file, 'utf8');
-    problems.push({ code: 'config-unreadable', file, why });
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-    if (code !== 'ENOENT' && code !== 'ENOTDIR') problems.push({ code: 'config-unreadable', file, why: code });
-  }
+  const read = readSmallFile(file);
+  if (read !== undefined && 'text' in read) return read.text;
+  if (read !== undefined) problems.push({ code: 'config-unreadable', file, why: read.why });
   return undefined;
 }

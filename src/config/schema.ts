@@ -416,6 +416,14 @@ export const settings = {
     default: true,
     project: [false, true],
   }),
+  'openhook.enabled': setting(z.boolean(), {
+    about:
+      'True: events of sessions that begin from then on go as OpenHook envelopes to the commands of their `.openhook.json`, ' +
+      'after your consent to each. See [openhook.md](openhook.md). A project may set it to false only.',
+    text: 'boolean',
+    default: false,
+    project: [false, true],
+  }),
   'trace.sampler': setting(z.enum(samplers), {
     about: 'Which traces leave. Logs and metrics are not sampled.',
     text: 'word',

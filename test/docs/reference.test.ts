@@ -10,11 +10,13 @@ import { readJourney } from '../journeys/read.ts';
 import { limits, mapped, play } from '../play.ts';
 import { agentsPage, withAgents } from './agents-page.ts';
 import { withChecks } from './checks.ts';
+import { withLevels } from './openhook-page.ts';
 import { allAttributes, commandsPage, signalOf, telemetryPage, typeOf } from './reference.ts';
 import { riskPage } from './risk-page.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
+const openhook = readFileSync(join(root, 'docs', 'openhook.md'), 'utf8');
 const conformance = readFileSync(join(root, 'docs', 'conformance.md'), 'utf8');
 
 it.each([
@@ -23,6 +25,7 @@ it.each([
   ['docs/telemetry.md', telemetryPage],
   ['docs/risk.md', riskPage],
   ['docs/conformance.md', () => withChecks(conformance)],
+  ['docs/openhook.md', () => withLevels(openhook)],
   ['README.md', () => withAgents(readme)],
 ])('%s is what `npm run docs` writes', async (file, written) => {
   await expect(written()).toMatchFileSnapshot(join(root, file));

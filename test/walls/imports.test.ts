@@ -58,6 +58,8 @@ const rooms: Readonly<Record<string, Room>> = {
     packages: [],
   },
   serve: { sees: 'all', packages: 'all' },
+  // Runs commands that a person agreed to; what they are is read off the project, what they get off the journal.
+  openhook: { sees: 'all', packages: [/^node:(fs|path|child_process)$/] },
   // The way of the data as a whole.
   'round.ts': { sees: 'all', packages: [] },
   'reconciliation.ts': { sees: ['store', 'telemetry'], packages: [] },

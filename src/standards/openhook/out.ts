@@ -230,7 +230,7 @@ const reasons: Readonly<Record<EndReason, string>> = {
 };
 
 /** Actions that change a file, and how; whether one that writes or edits makes the file nobody says. */
-const writes: Readonly<Record<string, 'delete' | undefined>> = {
+export const writes: Readonly<Record<string, 'delete' | undefined>> = {
   write_file: undefined,
   code_edit: undefined,
   delete_file: 'delete',
@@ -246,7 +246,7 @@ function endOf(state: OpenHookState, beyond: Beyond, isWhole = true): Envelope[]
     say(
       'tool.end',
       { tool_name: open.tool, tool_call_id: call },
-      { ...agentOf(open), outcome: 'unknown' },
+      { native_event: ended.more.native_event, ...agentOf(open), outcome: 'unknown' },
       uuidOf(TAG, ended.id, call),
     ),
   );

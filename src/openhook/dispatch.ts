@@ -1,0 +1,301 @@
+/**
+ * Envelopes for the commands of `.openhook.json`, beside rounds and sending, never in a hook's way.
+ *
+ * The journal is the queue. For each session that is dispatched a document says up to which byte of its journal that was done;
+ * it is made in the round that opens the session. What is read on from there becomes envelopes, and the document moves on
+ * *before* their commands are started: a kill in between costs these envelopes, and none ever comes twice. What is settled while
+ * nobody agreed to the commands is passed over in the same way, and is not made up for later.
+ *
+ * Of one session one batch is under way at a time: commands in the order of its events, each waited for unless it is `async`.
+ * Sessions go beside each other, a few at a time. A command that overran its time again and again is left out until the next
+ * delivery, so that one that hangs costs its own events and keeps nothing else waiting.
+ */
+import { awaited } from '../assemble/assemble.ts';
+import { loadConfig, type Place } from '../config/files.ts';
+import type { SessionState } from '../drain/session.ts';
+import type { Event } from '../event/event.ts';
+import { own } from '../lib/read.ts';
+import type { Problem } from '../problem.ts';
+import { type Envelope, openHookTypes, restOfOpenHook, toOpenHook } from '../standards/openhook/out.ts';
+import { type Subscription, wants } from '../standards/openhook/subscriptions.ts';
+import { increase, type Ledger } from '../store/ledger.ts';
+import type { Round, Store } from '../store/store.ts';
+import { type Mark, openHookDocument, PREFIX } from './mark.ts';
+import { discover, isInCi } from './project.ts';
+import { type How, type Outcome, type Running, runCommand } from './run.ts';
+
+export interface DispatchWorld {
+  env: Readonly<Record<string, string | undefined>>;
+  home: string;
+  platform: NodeJS.Platform;
+  configFile: string | undefined;
+  recalled(key: string): SessionState | undefined;
+  noted(problems: readonly Problem[]): NonNullable<Round['documents']>;
+  /** How long a command may take. */
+  limits?: { syncMs: number; asyncMs: number } | undefined;
+}
+
+export interface Dispatcher {
+  /** A round has touched these sessions, and made these documents. */
+  look(keys: readonly string[], documents: NonNullable<Round['documents']>): void;
+  /** Starts what can be started; never waits. */
+  pass(): void;
+  isBusy(): boolean;
+  /** Ends what runs, once it had so long to end by itself. */
+  stop(withinMs: number): Promise<void>;
+}
+
+const LIMITS = { syncMs: 30_000, asyncMs: 600_000 };
+/** One mark is for so many commands at most: what a kill may cost. */
+const BATCH = 8;
+const CHUNK_BYTES = 256 * 1024;
+const LONGEST_LINE = 64 * 1024 * 1024;
+const MOST_LANES = 16;
+const MOST_ASYNC = 16;
+/** So often in a row, and it is left out. */
+const MOST_TIMEOUTS = 3;
+const FAILED_REST_MS = 2_000;
+const MOST_FAILURES = 30;
+/** What happened longer before the session was seen here first is its past, which a transcript tells. */
+const PAST_MS = 3_600_000;
+
+interface Job {
+  root: string;
+  file: string;
+  hook: Subscription;
+  input: string;
+}
+
+export function createDispatcher(store: Store, world: DispatchWorld): Dispatcher {
+  const limits = world.limits ?? LIMITS;
+  const isCi = isInCi(world.env);
+  const place = (cwd: string): Place => ({
+    env: { XDG_CONFIG_HOME: world.env.XDG_CONFIG_HOME, APPDATA: world.env.APPDATA },
+    home: world.home,
+    platform: world.platform,
+    cwd,
+    file: world.configFile,
+  });
+  const known = new Set(
+    store.documents().flatMap(name => (name.startsWith(PREFIX) ? [name.slice(PREFIX.length)] : [])),
+  );
+  const due = new Set(known);
+  const lanes = new Map<string, Promise<void>>();
+  const running = new Set<Running>();
+  let asyncs = 0;
+  const waiters: (() => void)[] = [];
+  const timeouts = new Map<string, number>();
+  /** Outcomes that the books do not have yet. */
+  let counts: { [name: string]: number } = {};
+  const problems: Problem[] = [];
+  let isStopping = false;
+  let failures = 0;
+  let restMs = 0;
+
+  const count = (name: string): void => increase(counts, name);
+
+  /** Documents with the books' news; false: lost, and the news is kept. */
+  const commit = (documents: NonNullable<Round['documents']>, started = 0): boolean => {
+    const told = Object.entries(counts);
+    const committed = store.commit({
+      epoch: store.epoch,
+      documents: [...documents, ...world.noted(problems)],
+      tally(ledger: Ledger) {
+        if (started > 0) increase(ledger.counters, 'openhook.started', started);
+        for (const [name, by] of told) increase(ledger.counters, name, by);
+      },
+    });
+    if (committed !== 'committed') return false;
+    for (const [name] of told) delete counts[name];
+    problems.length = 0;
+    return true;
+  };
+
+  /** The next commands of a session, and where its document then stands; undefined: there is nothing to do. */
+  const claim = (key: string): { jobs: Job[]; document: Mark } | undefined => {
+    const document = store.document(openHookDocument(key)) as Mark | undefined;
+    if (document?.v !== 1) return undefined;
+    const { state } = document;
+    const session = world.recalled(key);
+    const chunk = chunkOf(key, document.at);
+    const mayEnd = session === undefined || awaited(session.fold).length === 0;
+    if (chunk === undefined && !(mayEnd && state.ended !== undefined)) return undefined;
+    const beyond = { cwd: document.cwd, transcript: session?.transcripts?.main };
+    const jobsFor = jobsIn(document.cwd);
+    const jobs: Job[] = [];
+    let rest = chunk?.lines ?? '';
+    while (rest !== '' && jobs.length < BATCH) {
+      const end = rest.indexOf('\n') + 1;
+      const event = eventIn(rest.slice(0, end));
+      rest = rest.slice(end);
+      if (event === undefined) continue;
+      const envelopes = toOpenHook(state, event, beyond);
+      const isPast = Date.parse(event.timestamp) < document.sinceMs - PAST_MS;
+      if (!isPast) jobs.push(...envelopes.flatMap(jobsFor));
+    }
+    const at = chunk === undefined ? document.at : chunk.endBytes - Buffer.byteLength(rest);
+    if (rest === '' && mayEnd && state.ended !== undefined && chunkOf(key, at) === undefined)
+      jobs.push(...restOfOpenHook(state, beyond).flatMap(jobsFor));
+    return { jobs, document: { ...document, at } };
+  };
+
+  /** Whole lines from there on; a line that is longer than a chunk comes alone. */
+  const chunkOf = (key: string, at: number): { lines: string; endBytes: number } | undefined => {
+    for (const most of [CHUNK_BYTES, LONGEST_LINE]) {
+      const chunk = store.journalFrom(key, at, most);
+      if (chunk !== undefined && chunk.lines !== '') return chunk;
+    }
+    return undefined;
+  };
+
+  /** What a session's project is asked once for a batch. */
+  const jobsIn = (cwd: string): ((envelope: Envelope) => Job[]) => {
+    const isOn = loadConfig(place(cwd)).values['openhook.enabled'] === true;
+    const project = isOn ? discover(cwd, place(cwd)) : undefined;
+    if (project === undefined || !project.found) return () => [];
+    const withheld =
+      project.why !== undefined
+        ? 'invalid'
+        : project.answer !== 'yes'
+          ? 'not-agreed'
+          : isCi && !project.ci
+            ? 'ci'
+            : undefined;
+    if (withheld !== undefined || project.why !== undefined) {
+      return () => {
+        count(`openhook.withheld.${withheld}`);
+        return [];
+      };
+    }
+    const { root, file, hooks } = project;
+    return envelope => {
+      // One that came in is not sent round again.
+      if (own(types, envelope.extensions?.['otel-hooks'].native_event ?? '')) return [];
+      const input = `${JSON.stringify(envelope)}\n`;
+      return hooks.filter(hook => wants(hook, envelope.type)).map(hook => ({ root, file, hook, input }));
+    };
+  };
+
+  const run = async ({ root, file, hook, input }: Job): Promise<void> => {
+    const name = `${file}\0${hook.number}\0${hook.command}`;
+    if ((timeouts.get(name) ?? 0) >= MOST_TIMEOUTS) return finish({ how: 'stopped' }, 'openhook.left-out');
+    const started = runCommand({
+      command: hook.command,
+      folder: root,
+      env: world.env,
+      platform: world.platform,
+      input,
+      limitMs: hook.isAsync ? limits.asyncMs : limits.syncMs,
+    });
+    running.add(started);
+    const outcome = await started.ended;
+    running.delete(started);
+    timeouts.set(name, outcome.how === 'timeout' ? (timeouts.get(name) ?? 0) + 1 : 0);
+    finish(outcome, `openhook.${outcome.how}`);
+
+    function finish({ how, why }: Outcome, counter: string): void {
+      count(counter);
+      if (isNews(how)) problems.push({ code: 'openhook-failed', file, hook: hook.number, why: why ?? how });
+    }
+  };
+
+  const runAll = async (jobs: readonly Job[]): Promise<void> => {
+    for (const job of jobs) {
+      if (isStopping) {
+        count('openhook.stopped');
+        continue;
+      }
+      if (!job.hook.isAsync) {
+        await run(job);
+        continue;
+      }
+      while (asyncs >= MOST_ASYNC && !isStopping) await new Promise<void>(resolve => waiters.push(resolve));
+      asyncs += 1;
+      void run(job).finally(() => {
+        asyncs -= 1;
+        for (const wake of waiters.splice(0)) wake();
+      });
+    }
+  };
+
+  /** Marks the next commands of sessions as started, and starts them. */
+  const start = (): void => {
+    const before = { ...counts };
+    const claimed: { key: string; jobs: Job[]; document: Mark }[] = [];
+    for (const key of [...due]) {
+      if (lanes.size + claimed.length >= MOST_LANES) break;
+      if (lanes.has(key)) continue;
+      const next = claim(key);
+      if (next === undefined) due.delete(key);
+      else claimed.push({ key, ...next });
+    }
+    const hasNews = Object.keys(counts).length > 0 && lanes.size === 0;
+    if (claimed.length === 0 && !hasNews) return;
+    const documents = claimed.map(({ key, document }) => ({ name: openHookDocument(key), value: document }));
+    if (!commit(documents, claimed.flatMap(({ jobs }) => jobs).length)) {
+      // What was withheld is withheld once more.
+      counts = before;
+      return;
+    }
+    for (const { key, jobs } of claimed) {
+      if (jobs.length === 0) continue;
+      lanes.set(
+        key,
+        runAll(jobs).finally(() => lanes.delete(key)),
+      );
+    }
+  };
+
+  return {
+    look(keys, documents) {
+      for (const { name, value } of documents) {
+        if (!name.startsWith(PREFIX)) continue;
+        if (value === undefined) known.delete(name.slice(PREFIX.length));
+        else known.add(name.slice(PREFIX.length));
+      }
+      for (const key of keys) if (known.has(key)) due.add(key);
+    },
+    pass() {
+      if (isStopping || performance.now() < restMs) return;
+      try {
+        start();
+        failures = 0;
+      } catch {
+        // A full disk, or something that cannot be borne: nothing was started, and the rest of the delivery goes on.
+        failures += 1;
+        restMs = performance.now() + FAILED_REST_MS;
+        if (failures >= MOST_FAILURES) due.clear();
+      }
+    },
+    isBusy: () => due.size + running.size + lanes.size > 0,
+    async stop(withinMs) {
+      isStopping = true;
+      for (const wake of waiters.splice(0)) wake();
+      const untilMs = performance.now() + withinMs;
+      while (running.size > 0 && performance.now() < untilMs) await pause(20);
+      for (const each of running) each.stop();
+      // One that not even the system can end is not waited for.
+      await Promise.race([Promise.all([...[...running].map(each => each.ended), ...lanes.values()]), pause(1_000)]);
+      try {
+        if (Object.keys(counts).length > 0) commit([]);
+      } catch {
+        // Their outcomes stay uncounted, as after a kill.
+      }
+    },
+  };
+}
+
+const types: Readonly<Record<string, true>> = Object.fromEntries(openHookTypes.map(type => [type, true]));
+
+const isNews = (how: How): boolean => how === 'failed' || how === 'timeout' || how === 'unstarted';
+
+const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms));
+
+function eventIn(line: string): Event | undefined {
+  try {
+    return JSON.parse(line) as Event;
+  } catch {
+    // Damaged at rest: it costs itself.
+    return undefined;
+  }
+}

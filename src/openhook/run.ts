@@ -1,0 +1,119 @@
+/**
+ * One command of a discovery file, run for one envelope: by the platform's shell, word for word as it stands in the file that was
+ * agreed to, in the project's folder. Nothing of the envelope is ever part of what the shell reads; it comes on standard input.
+ *
+ * A process group of its own, so that all of it ends when its time is over or when it has ended itself: nothing that it left
+ * behind in there outlives it. What it prints goes nowhere. Its variables are few: those of whichever project's hook happened
+ * to start the delivery are none of its business.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { isAbsolute, sep } from 'node:path';
+import { DISPATCHED } from '../pin.ts';
+
+export type How = 'done' | 'failed' | 'timeout' | 'unstarted' | 'stopped';
+
+export interface Outcome {
+  how: How;
+  /** As a person reads it after "it". */
+  why?: string | undefined;
+}
+
+export interface RunOptions {
+  command: string;
+  folder: string;
+  env: Readonly<Record<string, string | undefined>>;
+  platform: NodeJS.Platform;
+  input: string;
+  limitMs: number;
+}
+
+export interface Running {
+  ended: Promise<Outcome>;
+  /** At once, and all of it. */
+  stop(): void;
+}
+
+/** So long a command may take to end itself when it is asked to. */
+const GRACE_MS = 2_000;
+
+export function runCommand({ command, folder, env, platform, input, limitMs }: RunOptions): Running {
+  const isWindows = platform === 'win32';
+  const options = {
+    cwd: folder,
+    env: environmentOf(env, folder, platform),
+    stdio: ['pipe', 'ignore', 'ignore'] as ['pipe', 'ignore', 'ignore'],
+    detached: !isWindows,
+    windowsHide: true,
+  };
+  let child: ChildProcess;
+  try {
+    child = isWindows ? spawn(command, { ...options, shell: true }) : spawn('/bin/sh', ['-c', command], options);
+  } catch (error) {
+    return { ended: Promise.resolve({ how: 'unstarted', why: codeOf(error) }), stop() {} };
+  }
+  let forced: Outcome | undefined;
+  let last: NodeJS.Timeout | undefined;
+  const end = (signal: 'SIGTERM' | 'SIGKILL'): void => {
+    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    endAll(child.pid, signal, isWindows);
+  };
+  const limit = setTimeout(() => {
+    forced = { how: 'timeout', why: `took longer than ${limitMs / 1_000} s` };
+    end('SIGTERM');
+    last = setTimeout(() => end('SIGKILL'), GRACE_MS);
+  }, limitMs);
+  const ended = new Promise<Outcome>(resolve => {
+    const settle = (outcome: Outcome): void => {
+      clearTimeout(limit);
+      clearTimeout(last);
+      resolve(forced ?? outcome);
+    };
+    child.once('error', error => settle({ how: 'unstarted', why: codeOf(error) }));
+    child.once('exit', (code, signal) => {
+      // Its number is still ours while one of its group lives; with none left there is nobody to end.
+      if (child.pid !== undefined && !isWindows) endAll(child.pid, 'SIGKILL', false);
+      if (code === 0) settle({ how: 'done' });
+      else settle({ how: 'failed', why: signal === null ? `exited with ${code}` : `was ended by ${signal}` });
+    });
+  });
+  // One that does not read it closes the pipe, which is its right.
+  child.stdin?.on('error', () => undefined);
+  child.stdin?.end(input);
+  return {
+    ended,
+    stop() {
+      forced = { how: 'stopped' };
+      end('SIGKILL');
+    },
+  };
+}
+
+function endAll(pid: number, signal: 'SIGTERM' | 'SIGKILL', isWindows: boolean): void {
+  try {
+    if (isWindows) spawn('taskkill', ['/pid', String(pid), '/T', '/F'], { stdio: 'ignore', windowsHide: true });
+    else process.kill(-pid, signal);
+  } catch {
+    // All of it has ended.
+  }
+}
+
+const PASSED =
+  /^(HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|TMPDIR|XDG_[A-Z_]+|OTEL_HOOKS_(CONFIG|STATE_DIR)|SYSTEMROOT|SYSTEMDRIVE|WINDIR|COMSPEC|PATHEXT|USERPROFILE|HOMEDRIVE|HOMEPATH|APPDATA|LOCALAPPDATA|PROGRAMDATA|PROGRAMFILES(\(X86\))?|TEMP|TMP)$/;
+
+function environmentOf(env: RunOptions['env'], folder: string, platform: NodeJS.Platform): Record<string, string> {
+  const isWindows = platform === 'win32';
+  const separator = isWindows ? ';' : ':';
+  // What lies in the project came with it, and a clone could put any program there.
+  const isOutside = (place: string): boolean => isAbsolute(place) && !`${place}${sep}`.startsWith(`${folder}${sep}`);
+  const passed: Record<string, string> = { BAGGAGE: DISPATCHED };
+  for (const [name, value] of Object.entries(env)) {
+    if (value === undefined) continue;
+    const known = isWindows ? name.toUpperCase() : name;
+    if (known === 'PATH') passed[name] = value.split(separator).filter(isOutside).join(separator);
+    else if (PASSED.test(known)) passed[name] = value;
+  }
+  return passed;
+}
+
+const codeOf = (error: unknown): string =>
+  `could not be started (${error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'})`;

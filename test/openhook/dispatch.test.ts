@@ -1,0 +1,342 @@
+/** Delivery with real commands of a project: what is run, what never is, and what one that misbehaves costs. */
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { consentToCommands, type Place } from '../../src/config/files.ts';
+import { type Delivered, deliver } from '../../src/deliver.ts';
+import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
+import { discover } from '../../src/openhook/project.ts';
+import { runCommand } from '../../src/openhook/run.ts';
+import { openStore } from '../../src/store/store.ts';
+import { imbalances } from '../../src/view/books.ts';
+import { until } from '../wire/house.ts';
+
+let home = '';
+let state = '';
+let work = '';
+let count = 0;
+
+beforeEach(() => {
+  home = realpathSync(mkdtempSync(join(tmpdir(), 'openhook-test-')));
+  state = join(home, 'state');
+  work = join(home, 'work');
+  mkdirSync(join(state, 'inbox'), { recursive: true, mode: 0o700 });
+  mkdirSync(join(work, '.git'), { recursive: true });
+  mkdirSync(join(work, 'src'));
+  writeFileSync(join(work, '.git', 'HEAD'), 'ref: refs/heads/main\n');
+  configure(true);
+  count = 0;
+});
+afterEach(() => {
+  rmSync(home, { recursive: true, force: true });
+});
+
+const configure = (enabled: boolean): void => {
+  mkdirSync(join(home, '.config', 'otel-hooks'), { recursive: true });
+  writeFileSync(join(home, '.config', 'otel-hooks', 'config.json'), JSON.stringify({ openhook: { enabled } }));
+};
+
+const place = (): Place => ({ env: {}, home, platform: 'linux', cwd: work });
+const hooks = (...list: object[]): void =>
+  writeFileSync(join(work, '.openhook.json'), JSON.stringify({ openhook: '0.1', hooks: list }));
+const agree = (folder = work, more: object = {}): void => {
+  const project = discover(folder, place());
+  if (!project?.found || project.why !== undefined) throw new Error('there is nothing to agree to');
+  consentToCommands(place(), project.file, { hash: project.hash, answer: 'yes', ...more });
+};
+
+const hook = (event: string, fields: object = {}, header: Record<string, string> = {}): void => {
+  count += 1;
+  const unique = `00000000-0000-4000-8000-${String(count).padStart(12, '0')}`;
+  const name = fragmentName('0000beef', String(1_000 + count), 100 + count, unique);
+  const payload = { session_id: 's-1', cwd: join(work, 'src'), hook_event_name: event, ...fields };
+  writeFileSync(
+    join(state, 'inbox', name),
+    encodeFragment(unique, { tool: 'claude-code', ppid: '1', ...header }, Buffer.from(JSON.stringify(payload))),
+    { mode: 0o600 },
+  );
+};
+const session = (fields: object = {}, header: Record<string, string> = {}): void => {
+  hook('SessionStart', { source: 'startup', model: 'claude-sonnet-4-5', ...fields }, header);
+  hook('UserPromptSubmit', { prompt: 'fix it', prompt_id: 'p1', ...fields }, header);
+  hook('SessionEnd', { reason: 'prompt_input_exit', ...fields }, header);
+};
+
+const run = (env: Record<string, string> = {}, more: object = {}): Promise<Delivered> =>
+  deliver({
+    stateFolder: state,
+    byHand: true,
+    waitMs: 20_000,
+    surroundings: {
+      env: { PATH: process.env.PATH ?? '', HOME: home, ...env },
+      home,
+      platform: 'linux',
+      ownVariables: false,
+      configFile: undefined,
+    },
+    ...more,
+  });
+
+const counters = (): Record<string, number> => {
+  const store = openStore({ folder: state, access: 'read' });
+  const said = Object.entries(store.ledger().counters).filter(([name]) => name.startsWith('openhook.'));
+  store.close();
+  return Object.fromEntries(said);
+};
+const linesOf = (file: string): { type: string }[] =>
+  readFileSync(join(work, file), 'utf8')
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line) as { type: string });
+
+test('what was agreed to gets each envelope it asked for once, in order, beside the delivery', async () => {
+  hooks(
+    { command: 'cat >> all.jsonl' },
+    { command: 'cat >> end.jsonl', events: ['session.end', 'no.such'] },
+    {
+      command: `cp ${state}/documents/openhook-*.json mark.json; pwd > where; env > env`,
+      events: ['session.start'],
+      async: true,
+    },
+    { command: 'touch never', events: [] },
+  );
+  agree();
+  session();
+  mkdirSync(join(work, 'node_modules'));
+  const PATH = `relative:${join(work, 'node_modules')}:${process.env.PATH}`;
+  const { books, problems } = await run({ PATH, SECRET: 'x', OTEL_EXPORTER_OTLP_HEADERS: 'key=1' });
+  expect(problems).toEqual([]);
+  expect(linesOf('all.jsonl').map(({ type }) => type)).toEqual(['session.start', 'prompt.submit', 'session.end']);
+  expect(linesOf('end.jsonl')).toMatchObject([
+    {
+      openhook: '0.1',
+      type: 'session.end',
+      session_id: 's-1',
+      context: `file://${work}/src`,
+      data: { reason: 'user_exit' },
+    },
+  ]);
+  expect(readFileSync(join(work, 'where'), 'utf8').trim()).toBe(work);
+  const env = readFileSync(join(work, 'env'), 'utf8');
+  expect(env).not.toMatch(/SECRET|HEADERS|relative|node_modules/);
+  expect(env).toContain(`HOME=${home}`);
+  // The mark lies on the disk before its command runs.
+  expect(JSON.parse(readFileSync(join(work, 'mark.json'), 'utf8'))).toMatchObject({
+    value: { at: expect.any(Number) },
+  });
+  expect(
+    (JSON.parse(readFileSync(join(work, 'mark.json'), 'utf8')) as { value: { at: number } }).value.at,
+  ).toBeGreaterThan(0);
+  expect(existsSync(join(work, 'never'))).toBe(false);
+  expect(counters()).toEqual({ 'openhook.started': 5, 'openhook.done': 5 });
+  expect(books && imbalances(books)).toEqual([]);
+
+  await run();
+  expect(linesOf('all.jsonl')).toHaveLength(3);
+});
+
+describe('nothing is run', () => {
+  const ran = (): boolean => existsSync(join(work, 'ran'));
+  beforeEach(() => hooks({ command: 'touch ran' }));
+
+  test('that nobody agreed to, and what happened before the yes is not made up for', async () => {
+    session();
+    await run();
+    expect(ran()).toBe(false);
+    expect(counters()).toEqual({ 'openhook.withheld.not-agreed': 3 });
+    agree();
+    await run();
+    expect(ran()).toBe(false);
+    hook('UserPromptSubmit', { prompt: 'go on', prompt_id: 'p2' });
+    await run();
+    expect(ran()).toBe(true);
+  });
+
+  test('that has changed since', async () => {
+    agree();
+    hooks({ command: 'touch ran; true' });
+    session();
+    await run();
+    expect(ran()).toBe(false);
+  });
+
+  test('that was answered with no', async () => {
+    agree(work, { answer: 'no' });
+    session();
+    await run();
+    expect(ran()).toBe(false);
+  });
+
+  test('that was agreed to in another place', async () => {
+    const other = join(home, 'other');
+    mkdirSync(other);
+    writeFileSync(join(other, '.openhook.json'), readFileSync(join(work, '.openhook.json')));
+    agree(other);
+    session();
+    await run();
+    expect(ran()).toBe(false);
+  });
+
+  test('of a repository within one that was agreed to', async () => {
+    agree();
+    const inner = join(work, 'vendor', 'lib');
+    mkdirSync(join(inner, '.git'), { recursive: true });
+    writeFileSync(join(inner, '.git', 'HEAD'), 'ref: refs/heads/main\n');
+    writeFileSync(join(inner, '.openhook.json'), readFileSync(join(work, '.openhook.json')));
+    session({ cwd: inner });
+    await run();
+    expect(ran() || existsSync(join(inner, 'ran'))).toBe(false);
+    expect(counters()).toEqual({ 'openhook.withheld.not-agreed': 3 });
+  });
+
+  test('in CI, unless that was agreed to', async () => {
+    agree();
+    session();
+    await run({ CI: 'true' });
+    expect(ran()).toBe(false);
+    expect(counters()).toEqual({ 'openhook.withheld.ci': 3 });
+    agree(work, { ci: true });
+    hook('UserPromptSubmit', { prompt: 'go on', prompt_id: 'p2' });
+    await run({ CI: 'true' });
+    expect(ran()).toBe(true);
+  });
+
+  test('while it is off, of sessions too that began before', async () => {
+    agree();
+    hook('SessionStart', { source: 'startup' });
+    await run();
+    rmSync(join(work, 'ran'));
+    configure(false);
+    hook('SessionEnd', { reason: 'other' });
+    session({ session_id: 's-2' });
+    await run();
+    expect(ran()).toBe(false);
+  });
+
+  test('because a project switches it on itself', async () => {
+    configure(false);
+    agree();
+    writeFileSync(join(work, '.otel-hooks.json'), JSON.stringify({ openhook: { enabled: true } }));
+    session();
+    await run();
+    expect(ran()).toBe(false);
+  });
+
+  test('for a session that a dispatched command began', async () => {
+    agree();
+    session({}, { BAGGAGE: 'a=b,otel-hooks.dispatched=1' });
+    await run();
+    expect(ran()).toBe(false);
+  });
+
+  test('for an envelope that came in', async () => {
+    agree();
+    hook('', {
+      openhook: '0.1',
+      id: 'e1',
+      source: 'acme',
+      type: 'session.end',
+      time: new Date().toISOString(),
+      data: {},
+      context: `file://${work}`,
+    });
+    await run();
+    expect(readdirSync(join(state, 'documents')).some(name => name.startsWith('openhook-'))).toBe(true);
+    expect(ran()).toBe(false);
+  });
+
+  test('of a file that is not whole', async () => {
+    hooks({ command: 'touch ran' }, { command: '' });
+    expect(discover(work, place())).toMatchObject({ why: 'hook 2 has no command' });
+    session();
+    await run();
+    expect(ran()).toBe(false);
+    expect(counters()).toEqual({ 'openhook.withheld.invalid': 3 });
+  });
+});
+
+test('a folder by another name is the same project', async () => {
+  hooks({ command: 'touch ran' });
+  agree();
+  symlinkSync(work, join(home, 'link'));
+  session({ cwd: join(home, 'link', 'src') });
+  await run();
+  expect(existsSync(join(work, 'ran'))).toBe(true);
+});
+
+test('one that hangs costs itself alone', async () => {
+  hooks({ command: 'sleep 600', events: ['session.start'], async: true }, { command: 'cat >> all.jsonl' });
+  agree();
+  session();
+  await run({}, { dispatchLimits: { syncMs: 60_000, asyncMs: 50 } });
+  expect(linesOf('all.jsonl')).toHaveLength(3);
+  expect(counters()).toEqual({ 'openhook.started': 4, 'openhook.done': 3, 'openhook.timeout': 1 });
+});
+
+test('one that is ended is ended with all that it started', async () => {
+  const command = 'sleep 600 & echo $! > child.part; mv child.part child; sleep 600';
+  const env = { PATH: process.env.PATH };
+  const running = runCommand({ command, folder: work, env, platform: 'linux', input: '', limitMs: 60_000 });
+  await until(() => existsSync(join(work, 'child')), 30_000);
+  running.stop();
+  expect(await running.ended).toEqual({ how: 'stopped' });
+  const child = Number(readFileSync(join(work, 'child'), 'utf8'));
+  await until(() => !isAlive(child), 30_000);
+});
+
+test('what one leaves behind when it ends, ends with it', async () => {
+  hooks({ command: 'sleep 600 & echo $! > child', events: ['session.start'] });
+  agree();
+  hook('SessionStart', { source: 'startup' });
+  await run();
+  const child = Number(readFileSync(join(work, 'child'), 'utf8'));
+  await until(() => !isAlive(child), 30_000);
+});
+
+test('one that fails is a problem once, by its number and not by its text', async () => {
+  hooks({ command: 'exit 3 # token=abc' });
+  agree();
+  session();
+  await run();
+  expect(counters()).toEqual({ 'openhook.started': 3, 'openhook.failed': 3 });
+  const store = openStore({ folder: state, access: 'read' });
+  const noted = Object.values(store.document('problems') as { [key: string]: { problem: object } });
+  store.close();
+  expect(noted.map(({ problem }) => problem)).toEqual([
+    { code: 'openhook-failed', file: join(work, '.openhook.json'), hook: 1, why: 'exited with 3' },
+  ]);
+});
+
+test('when another is to deliver, what runs is ended, and its envelope is not given again', async () => {
+  hooks({ command: 'echo x >> begun; sleep 600', events: ['session.start'] });
+  agree();
+  hook('SessionStart', { source: 'startup' });
+  const stop = new AbortController();
+  const delivered = run({}, { stop: stop.signal });
+  await until(() => existsSync(join(work, 'begun')), 15_000);
+  stop.abort();
+  await delivered;
+  expect(counters()).toEqual({ 'openhook.started': 1, 'openhook.stopped': 1 });
+  await run();
+  expect(readFileSync(join(work, 'begun'), 'utf8')).toBe('x\n');
+});
+
+/** Ended, though nobody may have asked yet how. */
+function isAlive(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
