@@ -311,7 +311,7 @@ export const commands: Command[] = [
     notes: [
       'Without a word: the commands of the project here, and whether they are run. list: all that you agreed to. trust shows the',
       'commands and asks; it is for this text of this file: a change asks again. revoke takes it back and asks no more until',
-      'the file changes. enable --openhook switches the whole on. docs/openhook.md has the rules.',
+      'the file changes. docs/openhook.md has the rules, and how the whole is switched on.',
     ],
     flags: [
       { name: '--ci', summary: 'with trust: run them where CI is set, too' },
