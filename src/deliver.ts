@@ -417,8 +417,9 @@ function shipperOver(
     destinations: () => destinationsIn(store),
     transports: {
       otlp: http,
-      file: appendToFile,
-      'agent-hooks-log': appendToFile,
+      file: appendToFile(options.fsync),
+      'agent-hooks-log': appendToFile(options.fsync),
+      'agent-hooks-http': http,
       ...(options.print ? { console: printTo(options.print) } : {}),
     },
     // What an answer changes is a round of its own, before the next request of that destination.

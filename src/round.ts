@@ -15,6 +15,7 @@ import { newSession, type SessionState } from './drain/session.ts';
 import { type Event, SETTLED } from './event/event.ts';
 import type { Fragment } from './hook/fragment.ts';
 import { keyedHash } from './lib/hash.ts';
+import { wildcards } from './lib/wildcard.ts';
 import { newMark, openHookDocument } from './openhook/mark.ts';
 import { keeperOf } from './own-content.ts';
 import { judgeRisk } from './own-rules.ts';
@@ -438,8 +439,8 @@ export function leaving(
     const account = (ledger: Ledger): DestinationAccounts => accountsOf(ledger, id, destination);
 
     if (destination.signals.events) {
-      const items = here.reduce((sum, gain) => sum + gain.count, 0);
-      const bytes = Buffer.from(here.map(gain => gain.lines).join(''));
+      const { items, lines } = linesFor(here, destination.signals.events.types);
+      const bytes = Buffer.from(lines);
       if (items > 0) bodies.push({ destination: id, signal: 'events', items, bytes });
       tallies.push(ledger => {
         account(ledger).events.produced += items;
@@ -472,6 +473,14 @@ export function leaving(
     }
   }
   return { bodies, tallies };
+}
+
+function linesFor(here: readonly Gain[], types: readonly string[] | undefined): { items: number; lines: string } {
+  const lines = here.map(gain => gain.lines).join('');
+  if (types === undefined) return { items: here.reduce((sum, gain) => sum + gain.count, 0), lines };
+  const isWanted = wildcards(types);
+  const wanted = lines.split(/(?<=\n)/).filter(line => line !== '' && isWanted(String(JSON.parse(line).event_type)));
+  return { items: wanted.length, lines: wanted.join('') };
 }
 
 export const incrementsIn = ({

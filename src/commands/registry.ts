@@ -294,6 +294,30 @@ export const commands: Command[] = [
     load: () => import('./validate.ts'),
   },
   {
+    name: 'signing-key',
+    summary: 'a key to sign events with, made where there is none, and its public half',
+    usage: 'otel-hooks signing-key [FILE...]',
+    notes: [
+      'Prints a JWKS for whoever verifies: of the key that hooks.sign_key names, else of signing-key.pem in the configuration',
+      'folder, or of those named here. A file that is not there is made (0600). docs/exporting.md says how keys are changed.',
+    ],
+    flags: [],
+    example: 'otel-hooks signing-key > jwks.json',
+    load: () => import('./signing-key.ts'),
+  },
+  {
+    name: 'verify',
+    summary: 'whether a body of events is what was signed',
+    usage: 'otel-hooks verify --signature JWS --keys FILE BODY',
+    notes: ['BODY is the body of a request as it came, - is standard input. Exits 1 when the signature does not hold.'],
+    flags: [
+      { name: '--signature', value: 'JWS', summary: 'what the header agent-hooks-signature of the request holds' },
+      { name: '--keys', value: 'FILE', summary: 'public keys that you trust: a JWKS, a JWK or PEM' },
+    ],
+    example: 'otel-hooks verify --signature "$(cat signature)" --keys jwks.json body.jsonl',
+    load: () => import('./verify.ts'),
+  },
+  {
     name: 'config',
     summary: 'the configuration in force, and where each value comes from',
     usage: 'otel-hooks config [--schema | --trust]',

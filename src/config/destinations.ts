@@ -11,7 +11,7 @@ import { type Key, type OtlpSignal, signals, type Values, wordsOf } from './sche
 /** What an outbox holds: OTLP requests by signal, or events as lines. */
 export type Signal = OtlpSignal | 'events';
 /** How something is sent. */
-export type Way = 'otlp' | 'console' | 'file' | 'agent-hooks-log';
+export type Way = 'otlp' | 'console' | 'file' | 'agent-hooks-log' | 'agent-hooks-http';
 export type Provider = Way | PresetName;
 export const wayOf = (provider: Provider): Way => (isPreset(provider) ? 'otlp' : provider);
 
@@ -34,7 +34,7 @@ export interface Destination {
 }
 
 export interface Target {
-  /** Of provider otlp. */
+  /** Of provider otlp and agent-hooks-http. */
   url?: string | undefined;
   /** Of file and agent-hooks-log. */
   path?: string | undefined;
@@ -42,6 +42,10 @@ export interface Target {
   timeoutMs: number;
   gzip: boolean;
   protocol: 'http/protobuf' | 'http/json';
+  /** Of events: which types, where it is not all. */
+  types?: readonly string[] | undefined;
+  /** The file of the key with which requests are signed. */
+  sign?: string | undefined;
   tls: { ca?: string | undefined; cert?: string | undefined; key?: string | undefined };
 }
 
@@ -80,7 +84,19 @@ export function destinationsOf(config: Config): { destinations: Destination[]; p
   }
   const log = values.agent_hooks_log;
   if (log !== undefined) add('agent-hooks-log', log, { events: { ...local, path: log } });
+  const { 'hooks.output': output, 'hooks.endpoint': hook } = values;
+  const types = typesOf(values);
+  // Whoever has all of them in this file needs none of them twice.
+  if (output !== undefined && output !== log)
+    add('agent-hooks-log', output, { events: { ...local, ...types, path: output } });
+  if (hook !== undefined)
+    add('agent-hooks-http', shownEndpoint(hook), { events: { ...eventsTarget(config, hook, problems), ...types } });
   return { destinations, problems };
+}
+
+function typesOf(values: Values): Pick<Target, 'types'> {
+  const types = wordsOf(values['hooks.event']);
+  return types.includes('*') ? {} : { types };
 }
 
 /** The settings that say where a provider's data goes, and with which credentials. */
@@ -89,6 +105,7 @@ export function addressKeys(provider: Provider): Key[] {
     const { endpoint, needs, secrets } = presetNamed(provider);
     return [endpoint, ...needs, ...secrets];
   }
+  if (provider === 'agent-hooks-http') return ['hooks.endpoint', 'hooks.headers'];
   if (wayOf(provider) !== 'otlp') return [];
   return [
     'otlp.endpoint',
@@ -234,14 +251,11 @@ function otlpTarget(config: Config, signal: OtlpSignal, address: string, problem
     ...(allowed.get('otlp.headers') ? headersOf(config, 'otlp.headers', problems) : {}),
     ...(allowed.get(`otlp.${signal}_headers`) ? headersOf(config, `otlp.${signal}_headers`, problems) : {}),
   };
-  url.username = '';
-  url.password = '';
-  url.hash = '';
   const pick = (key: 'client_certificate' | 'client_key'): string | undefined =>
     (allowed.get(`otlp.${signal}_${key}`) ? values[`otlp.${signal}_${key}`] : undefined) ??
     (allowed.get(`otlp.${key}`) ? values[`otlp.${key}`] : undefined);
   return {
-    url: url.href,
+    url: bare(url),
     headers,
     timeoutMs: values[`otlp.${signal}_timeout_ms`] ?? values['otlp.timeout_ms'] ?? 10_000,
     gzip: (values[`otlp.${signal}_compression`] ?? values['otlp.compression']) !== 'none',
@@ -252,6 +266,29 @@ function otlpTarget(config: Config, signal: OtlpSignal, address: string, problem
       key: pick('client_key'),
     },
   };
+}
+
+function eventsTarget(config: Config, address: string, problems: Problem[]): Target {
+  const { values } = config;
+  const url = new URL(address);
+  const allowed = isAllowed(config, 'hooks.headers', url, problems);
+  const headers = { ...authorizationOf(url), ...(allowed ? headersOf(config, 'hooks.headers', problems) : {}) };
+  const sign = values['hooks.sign_key'];
+  return {
+    ...local,
+    url: bare(url),
+    headers,
+    tls: { ca: values['hooks.certificate'] },
+    ...(sign === undefined ? {} : { sign }),
+  };
+}
+
+function bare(url: URL): string {
+  const named = new URL(url);
+  named.username = '';
+  named.password = '';
+  named.hash = '';
+  return named.href;
 }
 
 /** A credential goes to the hosts that its layer or a lower one named, so that no higher layer can redirect it. */
@@ -338,12 +375,13 @@ function complete(values: Values, provider: Provider, endpoint: string, targets:
   const isDelta =
     values['otlp.temporality'] !== 'cumulative' || (isPreset(provider) && presetNamed(provider).temporality);
   const temporality = isDelta ? 'delta' : 'cumulative';
-  const identity = Object.entries(targets).map(([signal, { url, path, headers, tls }]) => [
+  const identity = Object.entries(targets).map(([signal, { url, path, headers, tls, types }]) => [
     signal,
     url,
     path,
     Object.entries(headers).sort(([a], [b]) => (a < b ? -1 : 1)),
     tls,
+    ...(types === undefined ? [] : [types]),
   ]);
   return {
     v: 1,

@@ -394,6 +394,33 @@ export const settings = {
     text: 'path',
     variables: ['AGENT_HOOKS_LOG'],
   }),
+  'hooks.event': setting(words, {
+    about:
+      'Which events `hooks.output` and `hooks.endpoint` get: `*` for all, or types of Agent Hooks such as `Action.*, Policy.*`.',
+    text: 'list',
+    default: '*',
+  }),
+  'hooks.output': setting(path, {
+    about: 'File that gets these events, one a line, as `agent_hooks_log` gets all: docs/exporting.md.',
+    text: 'path',
+  }),
+  'hooks.endpoint': setting(address, {
+    about: 'Address that gets these events by POST, one a line (`application/vnd.agent-hooks.stream+jsonl`).',
+    text: 'text',
+  }),
+  'hooks.headers': setting(pairs, {
+    about: 'Headers of these requests, such as `authorization=Bearer ...`.',
+    text: 'pairs',
+    secret: true,
+  }),
+  'hooks.certificate': setting(path, {
+    about: 'PEM file of the authorities that may vouch for that address.',
+    text: 'path',
+  }),
+  'hooks.sign_key': setting(path, {
+    about: 'Ed25519 key with which these requests are signed, as `otel-hooks signing-key` makes it.',
+    text: 'path',
+  }),
   'trace.deny_as_error': setting(z.boolean(), {
     about: 'True: a denied action has status ERROR. Otherwise it has none, since the policy worked.',
     text: 'boolean',

@@ -23,8 +23,9 @@ export async function sendTo(destination: Destination, synthetic: Synthetic, now
   const of = `${destination.provider} ${endpoint}`;
   const wanted = signals.filter(signal => destination.signals[signal]?.url !== undefined);
   if (wanted.length === 0) {
+    const why = destination.signals.events?.url === undefined ? 'is on this machine' : 'takes events alone';
     return {
-      findings: [unknown('endpoint', of, `${endpoint} is on this machine; nothing was sent there.`)],
+      findings: [unknown('endpoint', of, `${endpoint} ${why}; nothing was sent there.`)],
       taken: [],
     };
   }

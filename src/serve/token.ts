@@ -3,10 +3,11 @@
  * so that a rotation takes hold, and the former token ends, without a restart. What is no such file lets nobody in.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
-import { type BigIntStats, lstatSync, readFileSync } from 'node:fs';
+import { lstatSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { replaceConfig } from '../config/files.ts';
 import { configFolder, type Surroundings } from '../config/folders.ts';
+import { whyUnsafe } from '../lib/private-file.ts';
 import type { Problem } from '../problem.ts';
 
 export interface Token {
@@ -52,12 +53,4 @@ export function openToken(file: string): Token {
     problem: () => problem,
     refresh,
   };
-}
-
-function whyUnsafe(facts: BigIntStats): string | undefined {
-  if (!facts.isFile()) return 'it is no plain file';
-  // Windows has no such ids and modes; there the profile folder's rights do this work.
-  if (process.geteuid === undefined) return undefined;
-  if (facts.uid !== BigInt(process.geteuid())) return 'it belongs to another user';
-  return (facts.mode & 0o077n) === 0n ? undefined : 'others can read it';
 }

@@ -1,17 +1,29 @@
 /** Destinations on this machine: a file that grows by whole lines, and the terminal. */
-import { closeSync, fstatSync, ftruncateSync, mkdirSync, openSync, readSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  mkdirSync,
+  openSync,
+  readSync,
+  writeSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import type { Signal } from '../config/destinations.ts';
 import { decodeRequest } from './otlp-decode.ts';
 import type { Answer, Transport } from './transport.ts';
 
 /** Provider `file`: each body one line of OTLP/JSON. Agent Hooks log: the body is lines already. */
-export const appendToFile: Transport = async (destination, signal, body) => {
-  const path = destination.signals[signal]?.path;
-  if (path === undefined) return { failure: 'no path' };
-  const lines = linesOf(signal, body);
-  return lines === undefined ? damaged : append(path, lines);
-};
+export const appendToFile =
+  (isSynced = false): Transport =>
+  async (destination, signal, body) => {
+    const path = destination.signals[signal]?.path;
+    if (path === undefined) return { failure: 'no path' };
+    const lines = linesOf(signal, body);
+    return lines === undefined ? damaged : append(path, lines, isSynced);
+  };
 
 /** Provider `console`; `print` writes to where the person looks. */
 export const printTo =
@@ -33,22 +45,26 @@ function linesOf(signal: Signal, body: Uint8Array): Buffer | undefined {
   return request === undefined ? undefined : Buffer.from(`${JSON.stringify(request)}\n`, 'utf8');
 }
 
+// A link, a pipe or a device in its place is not what was meant: it is neither followed nor waited for.
+const APPEND =
+  constants.O_RDWR | constants.O_APPEND | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
+
 /** All of the lines or nothing: what a full disk cut short is taken back. */
-function append(path: string, lines: Buffer): Answer {
+function append(path: string, lines: Buffer, isSynced: boolean): Answer {
   let file: number | undefined;
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    file = openSync(path, 'a+', 0o600);
+    file = openSync(path, APPEND, 0o600);
     const facts = fstatSync(file);
     if (!facts.isFile()) return { failure: 'not a file' };
-    // Another writer's half line must not swallow our first one.
-    const text = endsInLine(file, facts.size) ? lines : Buffer.concat([Buffer.from('\n'), lines]);
+    const text = missingOf(lines, lastOf(file, facts.size, lines.length + 1));
     try {
       for (let at = 0; at < text.length; ) at += writeSync(file, text, at);
     } catch (error) {
       ftruncateSync(file, facts.size);
       throw error;
     }
+    if (isSynced) fsyncSync(file);
     return done;
   } catch (error) {
     return { failure: error instanceof Error && 'code' in error ? String(error.code) : 'unknown error' };
@@ -57,9 +73,29 @@ function append(path: string, lines: Buffer): Answer {
   }
 }
 
-function endsInLine(file: number, sizeBytes: number): boolean {
-  if (sizeBytes === 0) return true;
-  const last = Buffer.alloc(1);
-  readSync(file, last, 0, 1, sizeBytes - 1);
-  return last[0] === 0x0a;
+/** The end of a file, behind the newline before it; all of it begins behind one too. */
+function lastOf(file: number, sizeBytes: number, mostBytes: number): Buffer {
+  const bytes = Buffer.alloc(Math.min(sizeBytes, mostBytes));
+  let read = 0;
+  while (read < bytes.length) {
+    const more = readSync(file, bytes, read, bytes.length - read, sizeBytes - bytes.length + read);
+    if (more === 0) break;
+    read += more;
+  }
+  return bytes.length < sizeBytes ? bytes.subarray(0, read) : Buffer.concat([NEWLINE, bytes.subarray(0, read)]);
+}
+
+const NEWLINE = Buffer.from('\n');
+
+/**
+ * What of the lines is not in the file yet. Who was killed between writing and noting it left them there, or a part: so where
+ * the file ends, from the start of a line on, with what ours begin with, the rest is written.
+ */
+function missingOf(lines: Buffer, last: Buffer): Buffer {
+  for (let newline = last.indexOf(0x0a); newline >= 0; newline = last.indexOf(0x0a, newline + 1)) {
+    const there = last.subarray(newline + 1);
+    if (lines.subarray(0, there.length).equals(there)) return lines.subarray(there.length);
+  }
+  // Another writer's half line must not swallow our first one.
+  return Buffer.concat([NEWLINE, lines]);
 }

@@ -1,5 +1,5 @@
 /**
- * One POST of one body to an OTLP/HTTP receiver.
+ * One POST of one body: to an OTLP/HTTP receiver, or of events as lines to whoever takes these.
  *
  * What it never does: follow a redirect (credentials go to the configured host alone), believe an answer's size (4 MiB
  * after decompression, as the protocol says), wait longer than the time limit, frame a body in chunks.
@@ -10,6 +10,8 @@ import * as https from 'node:https';
 import { promisify } from 'node:util';
 import { gunzip, gzip, inflate } from 'node:zlib';
 import type { Destination, Signal, Target } from '../config/destinations.ts';
+import { signDetached, signingKey } from '../lib/jws.ts';
+import { readPrivate } from '../lib/private-file.ts';
 import { VERSION } from '../lib/version.ts';
 import { decodeRequest } from './otlp-decode.ts';
 
@@ -27,6 +29,9 @@ export interface HttpTransport {
   close(): void;
 }
 
+/** Holds a detached JWS over the body, before compression. */
+export const SIGNATURE = 'agent-hooks-signature';
+
 const LARGEST_ANSWER_BYTES = 4 * 1024 * 1024;
 const LEVEL_1 = { level: 1 };
 
@@ -35,9 +40,9 @@ export function createHttpTransport(): HttpTransport {
 
   async function send(destination: Destination, signal: Signal, body: Uint8Array): Promise<Answer> {
     const target = destination.signals[signal];
-    if (target?.url === undefined || signal === 'events') return { failure: 'no address' };
+    if (target?.url === undefined) return { failure: 'no address' };
     const url = new URL(target.url);
-    const plain = target.protocol === 'http/json' ? jsonOf(signal, body) : body;
+    const plain = signal !== 'events' && target.protocol === 'http/json' ? jsonOf(signal, body) : body;
     // As a receiver would answer that cannot parse it.
     if (plain === undefined) return { status: 400, body: new Uint8Array() };
     let agent: http.Agent;
@@ -46,10 +51,17 @@ export function createHttpTransport(): HttpTransport {
     } catch (error) {
       return { failure: `TLS files: ${codeOf(error)}` };
     }
+    const headers: http.OutgoingHttpHeaders = { ...target.headers, 'content-type': typeOf(signal, target) };
+    try {
+      // What cannot be signed waits: it never leaves without.
+      if (target.sign !== undefined) headers[SIGNATURE] = signDetached(plain, signingKey(readPrivate(target.sign)));
+    } catch (error) {
+      return { failure: `signing key: ${error instanceof Error ? error.message : String(error)}` };
+    }
     const payload = target.gzip ? await promisify(gzip)(plain, LEVEL_1) : plain;
-    const first = await post(url, target, agent, payload);
+    const first = await post(url, target, agent, headers, payload);
     // A server may close a connection that is kept for later just when we use it, which says nothing about the server.
-    return first.isStale ? (await post(url, target, agent, payload)).answer : first.answer;
+    return first.isStale ? (await post(url, target, agent, headers, payload)).answer : first.answer;
   }
 
   function agentFor(url: URL, tls: Target['tls']): http.Agent {
@@ -88,12 +100,23 @@ export function jsonOf(signal: 'traces' | 'metrics' | 'logs', body: Uint8Array):
   return request === undefined ? undefined : Buffer.from(JSON.stringify(request), 'utf8');
 }
 
+function typeOf(signal: Signal, { protocol }: Target): string {
+  if (signal === 'events') return 'application/vnd.agent-hooks.stream+jsonl';
+  return protocol === 'http/json' ? 'application/json' : 'application/x-protobuf';
+}
+
 interface Attempt {
   answer: Answer;
   isStale: boolean;
 }
 
-function post(url: URL, target: Target, agent: http.Agent, payload: Uint8Array): Promise<Attempt> {
+function post(
+  url: URL,
+  target: Target,
+  agent: http.Agent,
+  headers: http.OutgoingHttpHeaders,
+  payload: Uint8Array,
+): Promise<Attempt> {
   return new Promise(resolve => {
     let request: http.ClientRequest | undefined;
     let response: http.IncomingMessage | undefined;
@@ -118,8 +141,7 @@ function post(url: URL, target: Target, agent: http.Agent, payload: Uint8Array):
         method: 'POST',
         agent,
         headers: {
-          ...target.headers,
-          'content-type': target.protocol === 'http/json' ? 'application/json' : 'application/x-protobuf',
+          ...headers,
           'content-length': payload.length,
           ...(target.gzip ? { 'content-encoding': 'gzip' } : {}),
           'user-agent': userAgent(target.headers['user-agent']),

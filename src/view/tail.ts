@@ -1,5 +1,6 @@
 /** Events as they are recorded, one line each. */
 import { type Event, factsOf, rootSessionOf } from '../event/event.ts';
+import { wildcards } from '../lib/wildcard.ts';
 import type { Store } from '../store/store.ts';
 import { lineOf } from '../telemetry/line.ts';
 import { type Level, levelOf } from '../telemetry/logs.ts';
@@ -65,17 +66,16 @@ const inTime = (events: Event[]): Event[] =>
 const seqOf = (event: Event): number => factsOf(event)?.seq ?? 0;
 
 export function matcher({ agent, session, types, level, trials }: Wanted): (event: Event) => boolean {
-  const patterns = types?.map(type => new RegExp(`^${type.split('*').map(escaped).join('.*')}$`, 'i'));
+  const isType = wildcards(types ?? ['*']);
   const least = levels.indexOf(level ?? 'debug');
   return event =>
     (agent === undefined || event.source.tool === agent) &&
     (trials === true || session !== undefined || !isTrial(rootSessionOf(event))) &&
     (session === undefined || event.session_id.startsWith(session) || rootSessionOf(event).startsWith(session)) &&
-    (patterns === undefined || patterns.some(pattern => pattern.test(event.event_type))) &&
+    isType(event.event_type) &&
     rankOf(levelOf(event, factsOf(event) ?? {})) >= least;
 }
 
-const escaped = (text: string): string => text.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&');
 const rankOf = (level: Level): number => (levels as readonly string[]).indexOf(level.toLowerCase());
 
 export function drawLine(event: Event, { color, columns }: { color: boolean; columns: number }): string {

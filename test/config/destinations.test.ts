@@ -289,8 +289,58 @@ describe('credentials', () => {
   });
 });
 
+describe('the capture of events', () => {
+  const hooks = (more: object) => from({ hooks: more }).destinations;
+
+  it('is as the standard writes it: all of them, in one statement', () => {
+    const [log] = hooks({ event: '*', output: 'events.jsonl' });
+    expect(log).toMatchObject({ provider: 'agent-hooks-log', signals: { events: { path: '/g/events.jsonl' } } });
+    expect(log?.signals.events?.types).toBeUndefined();
+    expect(hooks({ output: 'events.jsonl' })).toEqual([log]);
+    expect(from({ agent_hooks_log: '/g/events.jsonl', hooks: { output: 'events.jsonl' } }).destinations).toEqual([log]);
+  });
+
+  it('may be of some types, and to another machine', () => {
+    const [log, away] = hooks({
+      event: ['Policy.*', 'Action.Before'],
+      output: '/l',
+      endpoint: 'https://u:p@siem.example/in?x=1',
+      headers: { 'X-Key': 'k' },
+      sign_key: '~/key.pem',
+    });
+    expect(log?.signals.events?.types).toEqual(['policy.*', 'action.before']);
+    expect(away).toMatchObject({ provider: 'agent-hooks-http', endpoint: 'https://siem.example/in' });
+    expect(away?.signals.events).toMatchObject({
+      url: 'https://siem.example/in?x=1',
+      headers: { authorization: 'Basic dTpw', 'x-key': 'k' },
+      gzip: false,
+      sign: '/h/key.pem',
+    });
+    expect(new Set([log, ...hooks({ output: '/l' }), away].map(each => each?.id)).size).toBe(3);
+  });
+
+  it("waits for consent in a project's file, and keeps its headers from a project's address", () => {
+    const project = (trusted: boolean) => {
+      const text = '{"hooks": {"output": "/theirs", "endpoint": "https://theirs"}}';
+      return from(
+        { hooks: { endpoint: 'https://ours', headers: 'x-key=secret' } },
+        {},
+        { project: { file: '/p/.otel-hooks.json', text, trusted } },
+      );
+    };
+    expect(project(false)).toMatchObject({
+      destinations: [{ endpoint: 'https://ours' }],
+      problems: [{ code: 'config-untrusted' }, {}],
+    });
+    expect(project(true).destinations.at(-1)?.signals.events?.headers).toEqual({});
+  });
+});
+
 describe('--provider', () => {
-  const { destinations } = from({ provider: ['otlp', 'file'], file: { path: '/f' }, agent_hooks_log: '/l' });
+  const { destinations } = from({
+    ...{ provider: ['otlp', 'file'], file: { path: '/f' }, agent_hooks_log: '/l' },
+    hooks: { endpoint: 'https://siem.example' },
+  });
 
   it('leaves those that it names, and the log of events', () => {
     expect(narrow(destinations, 'file').destinations.map(({ provider }) => provider)).toEqual([

@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -21,8 +30,8 @@ const into = (path: string): Destination => {
 describe('a file', () => {
   it('gets one line of OTLP/JSON for each body, and its folder is made', async () => {
     const path = join(folder, 'deep', 'otlp.jsonl');
-    expect(await appendToFile(into(path), 'traces', traces(namedSpans(2)))).toMatchObject({ status: 200 });
-    expect(await appendToFile(into(path), 'logs', logs([record('x')]))).toMatchObject({ status: 200 });
+    expect(await appendToFile()(into(path), 'traces', traces(namedSpans(2)))).toMatchObject({ status: 200 });
+    expect(await appendToFile()(into(path), 'logs', logs([record('x')]))).toMatchObject({ status: 200 });
     const lines = readFileSync(path, 'utf8')
       .trimEnd()
       .split('\n')
@@ -33,31 +42,54 @@ describe('a file', () => {
 
   it('gets events as the lines that they are', async () => {
     const path = join(folder, 'log.jsonl');
-    await appendToFile(into(path), 'events', Buffer.from('{"a":1}\n{"b":2}\n'));
-    await appendToFile(into(path), 'events', Buffer.from('{"c":3}\n'));
+    await appendToFile()(into(path), 'events', Buffer.from('{"a":1}\n{"b":2}\n'));
+    await appendToFile()(into(path), 'events', Buffer.from('{"c":3}\n'));
     expect(readFileSync(path, 'utf8')).toBe('{"a":1}\n{"b":2}\n{"c":3}\n');
   });
 
   it("does not glue our line to another's half one", async () => {
     const path = join(folder, 'log.jsonl');
     writeFileSync(path, '{"half":');
-    await appendToFile(into(path), 'events', Buffer.from('{"a":1}\n'));
+    await appendToFile()(into(path), 'events', Buffer.from('{"a":1}\n'));
     expect(readFileSync(path, 'utf8')).toBe('{"half":\n{"a":1}\n');
+  });
+
+  it('gets what is written again after a kill once, whatever came behind it meanwhile', async () => {
+    const path = join(folder, 'log.jsonl');
+    const lines = ['{"id":1}\n', '{"id":2}\n', '{"id":3}\n'].join('');
+    for (let there = 0; there <= lines.length; there += 1) {
+      writeFileSync(path, `{"id":0}\n${lines.slice(0, there)}`);
+      await appendToFile(true)(into(path), 'events', Buffer.from(lines));
+      expect(readFileSync(path, 'utf8')).toBe(`{"id":0}\n${lines}`);
+    }
+    writeFileSync(path, lines);
+    await appendToFile()(into(path), 'events', Buffer.from(`${lines}{"id":4}\n`));
+    expect(readFileSync(path, 'utf8')).toBe(`${lines}{"id":4}\n`);
+  });
+
+  it('is not what a link leads to', async () => {
+    const aim = join(folder, 'aim');
+    writeFileSync(aim, '');
+    symlinkSync(aim, join(folder, 'link'));
+    expect(await appendToFile()(into(join(folder, 'link')), 'events', Buffer.from('x\n'))).toEqual({
+      failure: 'ELOOP',
+    });
+    expect(readFileSync(aim, 'utf8')).toBe('');
   });
 
   it('that cannot be written is tried again later', async () => {
     const path = join(folder, 'is-a-folder');
     mkdirSync(path);
-    expect(await appendToFile(into(path), 'events', Buffer.from('x\n'))).toEqual({ failure: 'EISDIR' });
-    expect(await appendToFile(into('/dev/null'), 'events', Buffer.from('x\n'))).toEqual({ failure: 'not a file' });
+    expect(await appendToFile()(into(path), 'events', Buffer.from('x\n'))).toEqual({ failure: 'EISDIR' });
+    expect(await appendToFile()(into('/dev/null'), 'events', Buffer.from('x\n'))).toEqual({ failure: 'not a file' });
   });
 
   it.runIf(existsSync('/dev/full'))('on a full disk says so', async () => {
-    expect(await appendToFile(into('/dev/full'), 'events', Buffer.from('x\n'))).toHaveProperty('failure');
+    expect(await appendToFile()(into('/dev/full'), 'events', Buffer.from('x\n'))).toHaveProperty('failure');
   });
 
   it('refuses what is no request', async () => {
-    expect(await appendToFile(into(join(folder, 'x')), 'traces', Buffer.from('rubbish'))).toMatchObject({
+    expect(await appendToFile()(into(join(folder, 'x')), 'traces', Buffer.from('rubbish'))).toMatchObject({
       status: 400,
     });
   });

@@ -48,7 +48,7 @@ it('ships from the real store to a real receiver, poison included, and the books
     const shipper = createShipper({
       store,
       destinations: () => [destination],
-      transports: { otlp: http.send, file: appendToFile },
+      transports: { otlp: http.send, file: appendToFile() },
       commit: outcome => store.commit(roundOf(outcome)),
       clock: () => Date.now(),
       random: Math.random,

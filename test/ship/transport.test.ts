@@ -1,12 +1,13 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Destination, Target } from '../../src/config/destinations.ts';
-import { type Answer, createHttpTransport } from '../../src/ship/transport.ts';
+import { newSigningKey, publicJwk, publicKeys, signingKey, verifyDetached } from '../../src/lib/jws.ts';
+import { type Answer, createHttpTransport, SIGNATURE } from '../../src/ship/transport.ts';
 import { type CollectorOptions, startCollector } from '../collector.ts';
 import { destinationAt } from './memory-store.ts';
 import { logs, namedSpans, record, traces } from './samples.ts';
@@ -64,6 +65,41 @@ async function raw(serve: (socket: Socket) => void): Promise<string> {
 
 const send = (destination: Destination, bytes: Uint8Array = body): Promise<Answer> =>
   transport().send(destination, 'traces', bytes);
+
+describe('events', () => {
+  const lines = Buffer.from('{"a":1}\n{"b":2}\n');
+  const target = { headers: { 'x-key': 'k' }, timeoutMs: 5_000, gzip: false, protocol: 'http/json', tls: {} } as const;
+  const to = (url: string, sign?: string): Destination =>
+    destinationAt(url, { signals: { events: { ...target, url: `${url}/in`, sign } } });
+
+  it('are posted as the lines that they are', async () => {
+    const { url, requests } = await collector();
+    await transport().send(to(url), 'events', lines);
+    expect(requests[0]).toMatchObject({
+      path: '/in',
+      headers: { 'content-type': 'application/vnd.agent-hooks.stream+jsonl', 'x-key': 'k' },
+    });
+    expect(requests[0]?.raw.equals(lines)).toBe(true);
+    expect(requests[0]?.headers[SIGNATURE]).toBeUndefined();
+  });
+
+  it('are signed where a key is named, and never leave without', async () => {
+    const { url, requests } = await collector();
+    const folder = mkdtempSync(join(tmpdir(), 'otel-hooks-sign-'));
+    closing.push(() => rmSync(folder, { recursive: true, force: true }));
+    const key = join(folder, 'key.pem');
+    const sent = () => transport().send(to(url, key), 'events', lines);
+    expect(await sent()).toMatchObject({ failure: expect.stringMatching(/^signing key: ENOENT/) });
+    writeFileSync(key, newSigningKey(), { mode: 0o644 });
+    expect(await sent()).toEqual({ failure: 'signing key: others can read it' });
+    chmodSync(key, 0o600);
+    expect(requests).toEqual([]);
+    await sent();
+    const keys = publicKeys(JSON.stringify(publicJwk(signingKey(readFileSync(key, 'utf8')))));
+    const signature = String(requests[0]?.headers[SIGNATURE]);
+    expect(verifyDetached(requests[0]?.raw ?? body, signature, keys)).toMatchObject({ ok: true });
+  });
+});
 
 describe('a request', () => {
   it('is one framed body, compressed, with the configured headers and our name', async () => {

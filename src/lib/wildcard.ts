@@ -1,0 +1,7 @@
+/** Whether one of the patterns is the word, of any case; `*` stands for any letters. */
+export function wildcards(patterns: readonly string[]): (word: string) => boolean {
+  const made = patterns.map(pattern => new RegExp(`^${pattern.split(/\*+/).map(escaped).join('.*')}$`, 'i'));
+  return word => made.some(each => each.test(word));
+}
+
+const escaped = (text: string): string => text.replaceAll(/[.+?^${}()|[\]\\]/g, '\\$&');
