@@ -8,7 +8,7 @@ import { agentNamed, agents, formerNameOf } from './agents/index.ts';
 import { awaited, isOpen, REPOSITORY, step, unread } from './assemble/assemble.ts';
 import type { FinishedRecord, FinishedSpan } from './assemble/finished.ts';
 import { isFold } from './assemble/state.ts';
-import type { Destination } from './config/destinations.ts';
+import type { Destination, Target } from './config/destinations.ts';
 import { destinationDocument } from './destinations.ts';
 import { conclude, drain } from './drain/drain.ts';
 import { newSession, type SessionState } from './drain/session.ts';
@@ -25,7 +25,7 @@ import type { Problem } from './problem.ts';
 import { movedSince, repositoryAt } from './repository.ts';
 import { accountsOf, type DestinationAccounts, increase, type Ledger } from './store/ledger.ts';
 import type { Round, Store } from './store/store.ts';
-import { encode, locator, type Yield } from './telemetry/batch.ts';
+import { encode, locator, sliced, type Yield } from './telemetry/batch.ts';
 import {
   addTo,
   type Increment,
@@ -439,11 +439,11 @@ export function leaving(
     const account = (ledger: Ledger): DestinationAccounts => accountsOf(ledger, id, destination);
 
     if (destination.signals.events) {
-      const { items, lines } = linesFor(here, destination.signals.events.types);
-      const bytes = Buffer.from(lines);
-      if (items > 0) bodies.push({ destination: id, signal: 'events', items, bytes });
+      const parts = linesFor(here, destination.signals.events).filter(({ items }) => items > 0);
+      for (const { items, lines } of parts)
+        bodies.push({ destination: id, signal: 'events', items, bytes: Buffer.from(lines) });
       tallies.push(ledger => {
-        account(ledger).events.produced += items;
+        for (const { items } of parts) account(ledger).events.produced += items;
       });
     }
     const { batches, unsampled } = encode(here.map(gain => yieldOf(gain, destination, logsSinceMs)));
@@ -475,12 +475,14 @@ export function leaving(
   return { bodies, tallies };
 }
 
-function linesFor(here: readonly Gain[], types: readonly string[] | undefined): { items: number; lines: string } {
-  const lines = here.map(gain => gain.lines).join('');
-  if (types === undefined) return { items: here.reduce((sum, gain) => sum + gain.count, 0), lines };
-  const isWanted = wildcards(types);
-  const wanted = lines.split(/(?<=\n)/).filter(line => line !== '' && isWanted(String(JSON.parse(line).event_type)));
-  return { items: wanted.length, lines: wanted.join('') };
+/** A file gets the lines of a round at once; a request holds no more of them than of spans. */
+function linesFor(here: readonly Gain[], { types, url }: Target): { items: number; lines: string }[] {
+  const all = here.map(gain => gain.lines).join('');
+  if (types === undefined && url === undefined)
+    return [{ items: here.reduce((sum, gain) => sum + gain.count, 0), lines: all }];
+  const isWanted = wildcards(types ?? ['*']);
+  const lines = all.split(/(?<=\n)/).filter(line => line !== '' && isWanted(String(JSON.parse(line).event_type)));
+  return sliced(lines).map(part => ({ items: part.length, lines: part.join('') }));
 }
 
 export const incrementsIn = ({

@@ -225,7 +225,11 @@ export const commands: Command[] = [
       { name: '--session', value: 'ID', summary: 'only the session whose id begins so, its subagents included' },
       { name: '--type', value: 'TYPES', summary: 'only such events, as in Action.After,Policy.*' },
       { name: '--level', value: 'LEVEL', summary: 'only from this level on: debug, info, warn or error' },
-      { name: '--format', value: 'NAME', summary: 'JSON lines: agent-hooks (as --json) or cloudevents' },
+      {
+        name: '--format',
+        value: 'NAME',
+        summary: 'JSON lines: agent-hooks (as --json), openhook, base-coat or cloudevents',
+      },
       { name: '--lines', value: 'N', summary: 'so many of the past first (default 10)' },
       { name: '--all', summary: 'also the sessions that the hooks were tried with' },
     ],
@@ -241,7 +245,11 @@ export const commands: Command[] = [
       'the same ids: requests for /v1/traces, /v1/logs and /v1/metrics. docs/exporting.md has each format.',
     ],
     flags: [
-      { name: '--format', value: 'NAME', summary: 'agent-hooks (the default), cloudevents or otlp-json' },
+      {
+        name: '--format',
+        value: 'NAME',
+        summary: 'agent-hooks (the default), openhook, base-coat, cloudevents or otlp-json',
+      },
       { name: '--all', summary: 'all sessions, which is what it takes without any choice' },
       { name: '--since', value: 'TIME', summary: 'sessions that did something since then (12h, 30d, 4w)' },
       { name: '--tool', value: 'AGENT', summary: `only this agent's, such as ${exampleAgent.id}` },

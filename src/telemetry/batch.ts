@@ -88,7 +88,7 @@ const batch = (
   isSkeleton,
 });
 
-function sliced<T>(items: T[]): T[][] {
+export function sliced<T>(items: T[]): T[][] {
   const parts: T[][] = [];
   for (let at = 0; at < items.length; at += MOST_ITEMS) parts.push(items.slice(at, at + MOST_ITEMS));
   return parts;

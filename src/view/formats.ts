@@ -1,8 +1,10 @@
 /** Events in the words of a standard that others read. */
 import { type Event, rootSessionOf } from '../event/event.ts';
+import { type Known, toBaseCoat } from '../standards/base-coat/out.ts';
 import { wrap } from '../standards/cloudevents/cloudevents.ts';
+import { noOpenHook, restOfOpenHook, toOpenHook } from '../standards/openhook/out.ts';
 
-export const eventFormats = ['agent-hooks', 'cloudevents'] as const;
+export const eventFormats = ['agent-hooks', 'openhook', 'base-coat', 'cloudevents'] as const;
 export type EventFormat = (typeof eventFormats)[number];
 
 /** For one root session: it remembers what the standard asks of a session. */
@@ -15,6 +17,14 @@ export interface Writer {
 
 const writers: { readonly [format in EventFormat]: () => Writer } = {
   'agent-hooks': () => ({ of: event => [event] }),
+  openhook() {
+    const state = noOpenHook();
+    return { of: event => toOpenHook(state, event), rest: () => restOfOpenHook(state) };
+  },
+  'base-coat'() {
+    const known: Known = new Map();
+    return { of: event => toBaseCoat(event, known) };
+  },
   cloudevents: () => ({ of: event => [wrap(event)] }),
 };
 

@@ -8,6 +8,7 @@ import type { Event } from '../../src/event/event.ts';
 import { isFields } from '../../src/lib/read.ts';
 import { intakeOf } from '../../src/serve/intake.ts';
 import { validateAgentHooks } from '../../src/standards/agent-hooks/validate.ts';
+import { standards } from '../../src/standards/standards.ts';
 import { openStore } from '../../src/store/store.ts';
 import { ranIn } from './ran.ts';
 
@@ -102,6 +103,21 @@ describe('export', () => {
     expect(events.map(each => new CloudEvent(each as object).data)).toEqual(late);
     expect(new Set(events.map(each => isFields(each) && `${each.source} ${each.id}`)).size).toBe(late.length);
     expect(refusals(JSON.stringify(events), 'list')).toEqual([]);
+  });
+
+  it('writes OpenHook that its rules find whole, and Base Coat, which our own mouths take', async () => {
+    record({ 'key-1': late, 'key-2': early.slice(0, -1) });
+    const { out } = await exported('--format', 'openhook', 'a1');
+    expect(linesOf(out).map(each => isFields(each) && each.type)).toEqual([
+      ...['session.start', 'prompt.submit', 'tool.start', 'tool.end', 'session.end'],
+    ]);
+    const validation = standards.openhook?.validation('out', {});
+    validation?.write(out);
+    expect(validation?.end()).toMatchObject({ ok: true, errors: 0, events: 5 });
+    expect(refusals(out, 'lines')).toEqual([]);
+    const coat = await exported('--format', 'base-coat');
+    expect(linesOf(coat.out).map(each => isFields(each) && each.hook)).toContain('PreToolUse');
+    expect(refusals(coat.out, 'lines')).toEqual([]);
   });
 
   it('writes what leaves as OTLP, one request a line', async () => {
