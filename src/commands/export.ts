@@ -7,6 +7,7 @@ import { diskEyes } from '../transcripts/eyes.ts';
 import { impatient } from '../transcripts/session.ts';
 import { eventFormats, isEventFormat, writerOf } from '../view/formats.ts';
 import { eventsOf, lastMsOf, type Recorded, recorded } from '../view/journals.ts';
+import { isTrial } from '../view/trial.ts';
 import { flagText, type Io, interruptible, sinceOf, UsageError, type Words } from './command.ts';
 import { foldersOf } from './place.ts';
 
@@ -47,6 +48,8 @@ interface Wanted {
   sessions: readonly string[];
   agent: string | undefined;
   sinceMs: number;
+  /** Also what only tried the hooks; a session that is named is meant in any case. */
+  trials: boolean;
 }
 
 function wantedOf(words: Words, io: Io): Wanted {
@@ -55,13 +58,20 @@ function wantedOf(words: Words, io: Io): Wanted {
   if (tool !== undefined && agent === undefined) {
     throw new UsageError(`there is no agent ${tool}; known are ${agents.map(({ id }) => id).join(', ')}`);
   }
-  return { sessions: words.rest, agent: agent?.id, sinceMs: sinceOf(flagText(words, '--since'), io.now()) };
+  return {
+    sessions: words.rest,
+    agent: agent?.id,
+    sinceMs: sinceOf(flagText(words, '--since'), io.now()),
+    trials: words.flags['--all'] === true,
+  };
 }
 
-const chosen = (store: Store, { sessions, agent, sinceMs }: Wanted): Recorded[] =>
+const chosen = (store: Store, { sessions, agent, sinceMs, trials }: Wanted): Recorded[] =>
   recorded(store).filter(
     each =>
-      (sessions.length === 0 || sessions.some(word => each.session.startsWith(word))) &&
+      (sessions.length === 0
+        ? trials || !isTrial(each.session)
+        : sessions.some(word => each.session.startsWith(word))) &&
       (agent === undefined || each.agent === agent) &&
       (sinceMs === Number.NEGATIVE_INFINITY || lastMsOf(store, each.key) >= sinceMs),
   );

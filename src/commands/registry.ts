@@ -239,7 +239,7 @@ export const commands: Command[] = [
   {
     name: 'export',
     summary: 'what is recorded, as a stream in a public format',
-    usage: 'otel-hooks export [--format agent-hooks] [SESSION...] [--since 7d] [--tool AGENT] [--output FILE]',
+    usage: 'otel-hooks export [--format agent-hooks] [SESSION...] [--since 7d] [--tool AGENT] [--all] [--output FILE]',
     notes: [
       'One JSON object a line, sessions in the order in which they began, each whole. otlp-json is what of them leaves, with',
       'the same ids: requests for /v1/traces, /v1/logs and /v1/metrics. docs/exporting.md has each format.',
@@ -250,7 +250,7 @@ export const commands: Command[] = [
         value: 'NAME',
         summary: 'agent-hooks (the default), openhook, base-coat, cloudevents or otlp-json',
       },
-      { name: '--all', summary: 'all sessions, which is what it takes without any choice' },
+      { name: '--all', summary: 'also the sessions that the hooks were tried with' },
       { name: '--since', value: 'TIME', summary: 'sessions that did something since then (12h, 30d, 4w)' },
       { name: '--tool', value: 'AGENT', summary: `only this agent's, such as ${exampleAgent.id}` },
       {

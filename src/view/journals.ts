@@ -1,7 +1,7 @@
 /** Journals in parts, so that memory holds one part of one session, however long it is. */
 import { type Event, rootSessionOf } from '../event/event.ts';
 import type { Store } from '../store/store.ts';
-import { eventsIn } from './replay.ts';
+import { eventsIn, firstIn } from './replay.ts';
 
 export interface Recorded {
   key: string;
@@ -11,12 +11,11 @@ export interface Recorded {
 }
 
 const PART_BYTES = 4 * 1024 * 1024;
-const HEAD_BYTES = 16 * 1024;
 
 /** The sessions of which something is journaled, the oldest first. */
 export function recorded(store: Store): Recorded[] {
   const found = store.journals().flatMap((key): Recorded[] => {
-    const [first] = eventsOf(store, key, HEAD_BYTES).next().value ?? [];
+    const first = firstIn(store, key);
     if (first === undefined) return [];
     const firstMs = Date.parse(first.timestamp);
     return [{ key, session: rootSessionOf(first), agent: first.source.tool, firstMs: firstMs || 0 }];
@@ -30,9 +29,9 @@ export function lastMsOf(store: Store, key: string): number {
 }
 
 /** All events of a session in the order of its journal; each part holds some. */
-export function* eventsOf(store: Store, key: string, partBytes = PART_BYTES): Generator<Event[], undefined> {
+export function* eventsOf(store: Store, key: string): Generator<Event[], undefined> {
   const sizeBytes = store.journalSizes().get(key) ?? 0;
-  let most = partBytes;
+  let most = PART_BYTES;
   for (let from = 0; ; ) {
     const part = store.journalFrom(key, from, most);
     // One line is longer than a part.

@@ -76,9 +76,13 @@ export function nodesOf({ agent, session, finished, open }: Replay): Map<string,
 
 const HEAD_BYTES = 16 * 1024;
 
-/** Whose journal it is, without reading all of it. */
+/** The first event of a journal, as a rule without reading all of it. */
+export const firstIn = (store: Pick<Store, 'journal' | 'journalFrom'>, key: string): Event | undefined =>
+  eventsIn(store.journalFrom(key, 0, HEAD_BYTES)?.lines || (store.journal(key) ?? ''))[0];
+
+/** Whose journal it is. */
 export function sessionOf(store: Pick<Store, 'journal' | 'journalFrom'>, key: string): string | undefined {
-  const [first] = eventsIn(store.journalFrom(key, 0, HEAD_BYTES)?.lines || (store.journal(key) ?? ''));
+  const first = firstIn(store, key);
   return first && rootSessionOf(first);
 }
 
