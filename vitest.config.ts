@@ -14,6 +14,7 @@ const SHARED = [
   'grafana',
   'journeys',
   'lib',
+  'openhook',
   'setup',
   'ship',
   'standards',

@@ -152,8 +152,10 @@ export function roundOf(
         problems.push(...found);
         for (const destination of destinations)
           documents.set(destinationDocument(destination.id), { ...destination, pinnedMs: world.nowMs });
-        if (isDispatched && opening.cwd !== undefined)
-          documents.set(openHookDocument(opening.key), newMark(opening.cwd, fragment.atMs));
+        const mark = openHookDocument(opening.key);
+        // A session whose state was damaged begins again; what was dispatched of it was.
+        if (isDispatched && opening.cwd !== undefined && store.document(mark) === undefined)
+          documents.set(mark, newMark(opening.cwd, fragment.atMs));
         if (opening.cwd !== undefined && pinned.repository !== false) opened.set(opening.key, opening.cwd);
         return gainOf(newSession(opening, pinned)).state;
       },

@@ -21,12 +21,14 @@ export async function run(words: Words, io: Io): Promise<number> {
   if (action === 'list') return list(place, isOn, words, io);
   const project = discover(cwd, place);
   if (project === undefined) throw new UsageError(`there is no folder ${cwd}`);
-  if (action === 'show') return show(project, isOn, words, io);
+  const paths = config.values['content.paths'] ?? 'off';
+  const areKept = paths === 'redacted' || paths === 'full';
+  if (action === 'show') return show(project, isOn, areKept, words, io);
   if (action === 'revoke') return revoke(project, place, io);
   return await trust(project, place, isOn, words, io);
 }
 
-function show(project: Discovery, isOn: boolean, words: Words, io: Io): number {
+function show(project: Discovery, isOn: boolean, areKept: boolean, words: Words, io: Io): number {
   const isInvalid = project.found && project.why !== undefined;
   if (words.flags['--json']) {
     io.out(`${JSON.stringify({ v: 1, enabled: isOn, project }, null, 2)}\n`);
@@ -45,6 +47,8 @@ function show(project: Discovery, isOn: boolean, words: Words, io: Io): number {
     };
     io.out(`${answers[project.answer]}${project.ci ? ', where CI is set, too' : ''}.\n`);
     if (project.answer !== 'yes') io.out('  next: otel-hooks openhook trust\n');
+    if (!areKept && project.hooks.some(({ events }) => events.includes('file.write')))
+      io.out('file.write names files, and paths are not kept, so there is none.\n  next: set content.paths to full\n');
   }
   if (!isOn) io.out('OpenHook is off.\n  next: otel-hooks enable --openhook\n');
   return isInvalid ? 1 : 0;

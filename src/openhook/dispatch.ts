@@ -16,7 +16,14 @@ import type { SessionState } from '../drain/session.ts';
 import type { Event } from '../event/event.ts';
 import { own } from '../lib/read.ts';
 import type { Problem } from '../problem.ts';
-import { type Envelope, openHookTypes, restOfOpenHook, toOpenHook } from '../standards/openhook/out.ts';
+import {
+  type Beyond,
+  type Envelope,
+  type OpenHookState,
+  openHookTypes,
+  restOfOpenHook,
+  toOpenHook,
+} from '../standards/openhook/out.ts';
 import { type Subscription, wants } from '../standards/openhook/subscriptions.ts';
 import { increase, type Ledger } from '../store/ledger.ts';
 import type { Round, Store } from '../store/store.ts';
@@ -70,7 +77,11 @@ export function createDispatcher(store: Store, world: DispatchWorld): Dispatcher
   const limits = world.limits ?? LIMITS;
   const isCi = isInCi(world.env);
   const place = (cwd: string): Place => ({
-    env: { XDG_CONFIG_HOME: world.env.XDG_CONFIG_HOME, APPDATA: world.env.APPDATA },
+    env: {
+      XDG_CONFIG_HOME: world.env.XDG_CONFIG_HOME,
+      APPDATA: world.env.APPDATA,
+      OTEL_HOOKS_CONFIG: world.env.OTEL_HOOKS_CONFIG,
+    },
     home: world.home,
     platform: world.platform,
     cwd,
@@ -126,12 +137,9 @@ export function createDispatcher(store: Store, world: DispatchWorld): Dispatcher
     let rest = chunk?.lines ?? '';
     while (rest !== '' && jobs.length < BATCH) {
       const end = rest.indexOf('\n') + 1;
-      const event = eventIn(rest.slice(0, end));
+      const { atMs, envelopes } = envelopesIn(rest.slice(0, end), state, beyond);
       rest = rest.slice(end);
-      if (event === undefined) continue;
-      const envelopes = toOpenHook(state, event, beyond);
-      const isPast = Date.parse(event.timestamp) < document.sinceMs - PAST_MS;
-      if (!isPast) jobs.push(...envelopes.flatMap(jobsFor));
+      if (atMs >= document.sinceMs - PAST_MS) jobs.push(...envelopes.flatMap(jobsFor));
     }
     const at = chunk === undefined ? document.at : chunk.endBytes - Buffer.byteLength(rest);
     if (rest === '' && mayEnd && state.ended !== undefined && chunkOf(key, at) === undefined)
@@ -291,11 +299,12 @@ const isNews = (how: How): boolean => how === 'failed' || how === 'timeout' || h
 
 const pause = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms));
 
-function eventIn(line: string): Event | undefined {
+/** A line that is damaged or holds what nobody foresaw costs itself. */
+function envelopesIn(line: string, state: OpenHookState, beyond: Beyond): { atMs: number; envelopes: Envelope[] } {
   try {
-    return JSON.parse(line) as Event;
+    const event = JSON.parse(line) as Event;
+    return { atMs: Date.parse(event.timestamp), envelopes: toOpenHook(state, event, beyond) };
   } catch {
-    // Damaged at rest: it costs itself.
-    return undefined;
+    return { atMs: 0, envelopes: [] };
   }
 }

@@ -20,6 +20,7 @@ import { discover } from '../../src/openhook/project.ts';
 import { runCommand } from '../../src/openhook/run.ts';
 import { openStore } from '../../src/store/store.ts';
 import { imbalances } from '../../src/view/books.ts';
+import { ranIn } from '../commands/ran.ts';
 import { until } from '../wire/house.ts';
 
 let home = '';
@@ -155,7 +156,10 @@ describe('nothing is run', () => {
     await run();
     expect(ran()).toBe(false);
     expect(counters()).toEqual({ 'openhook.withheld.not-agreed': 3 });
+    const status = async (): Promise<string> => (await ranIn(home, ['status', '--json', '--state-dir', state])).out;
+    expect(await status()).toContain('"openhook-unanswered"');
     agree();
+    expect(await status()).not.toContain('"openhook-unanswered"');
     await run();
     expect(ran()).toBe(false);
     hook('UserPromptSubmit', { prompt: 'go on', prompt_id: 'p2' });
