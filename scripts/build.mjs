@@ -7,6 +7,7 @@
  *   dist/index.js, types/ the library
  *   dist/prices.cjs       what models cost, loaded where something is to be priced
  *   dist/re2.cjs          the engine for people's own patterns, loaded where there are some
+ *   dist/samples.json     the agents' payloads that `conformance` replays
  *
  * Everything is bundled: the tarball has no dependencies, so it brings no second copy of OpenTelemetry into an
  * application and no peer warning. The licence texts of what is really inside come from esbuild's own record.
@@ -28,7 +29,7 @@ import {
 } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { dirname, join, relative, resolve } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import * as esbuild from 'esbuild';
 import { minify } from 'terser';
@@ -53,6 +54,7 @@ const common = {
     __VERSION__: JSON.stringify(manifest.version),
     __RE2__: JSON.stringify(['./re2.cjs', '../re2.cjs']),
     __PRICES__: JSON.stringify(['./prices.cjs', '../prices.cjs']),
+    __SAMPLES__: JSON.stringify(['./samples.json', '../samples.json']),
   },
   // Names stay, so that a stack trace in a bug report can be read; the bin alone is minified to the end.
   minifySyntax: true,
@@ -94,6 +96,7 @@ for (const bundle of bundles) {
   }
 }
 outputs.set('otel-hooks.cjs', await inlined(outputs.get('otel-hooks.cjs')));
+outputs.set('samples.json', samples());
 for (const [name, text] of declarations()) outputs.set(join('types', name), text);
 replaceFolder(dist, outputs, name => (name === 'otel-hooks.cjs' ? 0o755 : 0o644));
 replaceFile(join(root, 'THIRD-PARTY-LICENSES.txt'), licences(inputs), 0o644);
@@ -107,6 +110,19 @@ async function inlined(contents) {
     format: { comments: false, shebang: true },
   });
   return new TextEncoder().encode(code);
+}
+
+/** By agent and file, without what they are expected to become. */
+function samples() {
+  const found = {};
+  for (const entry of readdirSync(join(root, 'test/agents'), { recursive: true, withFileTypes: true })) {
+    if (!/\.(sample|transcript)$/.test(entry.name)) continue;
+    const [head] = readFileSync(join(entry.parentPath, entry.name), 'utf8').split(/^---- /m);
+    found[basename(entry.parentPath)] ??= {};
+    found[basename(entry.parentPath)][entry.name] = head;
+  }
+  for (const [agent, files] of Object.entries(found)) found[agent] = Object.fromEntries(Object.entries(files).sort());
+  return Buffer.from(JSON.stringify(Object.fromEntries(Object.entries(found).sort())));
 }
 
 /** Leaves imports of another entry to be resolved at run time, beside the bundle. */

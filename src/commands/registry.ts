@@ -326,6 +326,22 @@ export const commands: Command[] = [
     load: () => import('./verify.ts'),
   },
   {
+    name: 'conformance',
+    summary: 'how far an agent conforms to OpenHook and Agent Hooks, seen through otel-hooks',
+    usage: 'otel-hooks conformance [--agent AGENT [SAMPLES...]] [--level N] [--json]',
+    notes: [
+      "Replays samples of the agent's payloads through the real way: those that come with otel-hooks, or files and folders of",
+      'your own (.json, .jsonl, .sample). Exits 1 when what comes out breaks a standard, a sample is not taken, or a level is',
+      'not reached. docs/conformance.md says what the levels ask.',
+    ],
+    flags: [
+      { name: '--agent', value: 'AGENT', summary: `only this agent, such as ${exampleAgent.id}` },
+      { name: '--level', value: 'N', summary: 'the level of OpenHook that must be reached' },
+    ],
+    example: `otel-hooks conformance --agent ${exampleAgent.id}`,
+    load: () => import('./conformance.ts'),
+  },
+  {
     name: 'config',
     summary: 'the configuration in force, and where each value comes from',
     usage: 'otel-hooks config [--schema | --trust]',

@@ -24,6 +24,15 @@ export function samplesOf(agent: string): Sample[] {
     });
 }
 
+/** All that `conformance` replays of an agent, as the package carries it. */
+export function textsOf(agent: string): [file: string, text: string][] {
+  const folder = join(import.meta.dirname, agent);
+  return readdirSync(folder)
+    .filter(file => /\.(sample|transcript)$/.test(file))
+    .sort()
+    .map(file => [file, readFileSync(join(folder, file), 'utf8')]);
+}
+
 /** Fields that an agent fills with closed sets, ids and names, beside those of every agent: one name per line. */
 export function closedFieldsOf(agent: string): ReadonlySet<string> {
   const path = join(import.meta.dirname, agent, 'closed-fields.txt');

@@ -1,59 +1,51 @@
-/** The table of docs/openhook.md: which envelopes each agent's hooks and transcripts allow, read off its tables and samples. */
-import { type Agent, isAbsent } from '../../src/agents/contract.ts';
+/** The tables of OpenHook's levels, in docs/openhook.md and shorter in the README: what `conformance` says of each agent. */
+import type { Agent } from '../../src/agents/contract.ts';
 import { agents } from '../../src/agents/index.ts';
-import type { EventType } from '../../src/event/event.ts';
-import { writes } from '../../src/standards/openhook/out.ts';
-import { hooksBecome, rowsBecome } from './agents-page.ts';
+import { samplesFrom } from '../../src/commands/conformance.ts';
+import { type Conformance, conformanceOf, type Requirement } from '../../src/conformance.ts';
+import { textsOf } from '../agents/samples.ts';
+
+export const withLevels = (page: string): string =>
+  filled(page, [...types, 'file.write', 'transcript_path'], each =>
+    each.state === 'met' && each.by !== undefined
+      ? [each.by.hooks.length > 0 ? 'hook' : '', each.by.transcript ? 'transcript' : ''].filter(Boolean).join(', ')
+      : each.state === 'unavailable'
+        ? `no: ${each.how}`
+        : (words[each.state] ?? each.how),
+  );
+
+export const withShortLevels = (readme: string): string =>
+  filled(readme, [...types, 'transcript_path'], each =>
+    each.state === 'met' ? 'yes' : each.state === 'unavailable' ? 'it names none' : (words[each.state] ?? ''),
+  );
+
+const types = ['session.end', 'session.start', 'prompt.submit', 'tool.start', 'tool.end'];
+const words: Partial<Record<Requirement['state'], string>> = { concluded: 'after an hour of silence', missing: 'no' };
 
 /** The page with its generated part anew. */
-export function withLevels(page: string): string {
+function filled(page: string, asked: readonly string[], cell: (requirement: Requirement) => string): string {
   const part = /(<!-- levels: written by `npm run docs` -->\n)[\s\S]*?(<!-- \/levels -->)/;
-  if (!part.test(page)) throw new Error('docs/openhook.md has no place for the levels');
-  return page.replace(part, (_, begin: string, end: string) => `${begin}\n${table()}\n\n${end}`);
+  if (!part.test(page)) throw new Error('the page has no place for the levels');
+  const rows = agents.map(agent => {
+    const { level, requirements } = told(agent).openhook;
+    const of = (what: string): string =>
+      requirements
+        .filter(({ asks }) => asks === what)
+        .map(cell)
+        .join('');
+    return row(agent.title, String(level), ...asked.map(of));
+  });
+  const head = row('agent', 'level', ...asked.map(what => `\`${what}\``));
+  const table = [head, row('---', '---', ...asked.map(() => '---')), ...rows].join('\n');
+  return page.replace(part, (_, begin: string, end: string) => `${begin}\n${table}\n\n${end}`);
 }
 
-const table = (): string =>
-  [
-    row(
-      '',
-      'level',
-      'session.start',
-      'session.end',
-      'prompt.submit',
-      'tool.start',
-      'tool.end',
-      'file.write',
-      'transcript_path',
-    ),
-    row(...Array.from({ length: 9 }, () => '---')),
-    ...agents.map(agent => {
-      const told = toldBy(agent);
-      const start = told('Session.Start');
-      const others = [told('Prompt.Submitted'), told('Action.Before'), told('Action.After')];
-      const isObservable = [start, ...others].every(each => each !== '');
-      return row(
-        agent.title,
-        isObservable ? '2, 3 with our dispatch' : '1',
-        start,
-        told('Session.End') || 'after an hour of silence',
-        ...others,
-        told('Action.After') !== '' && Object.values(agent.actions).some(name => Object.hasOwn(writes, name))
-          ? 'with `content.paths`'
-          : '',
-        transcriptOf(agent),
-      );
-    }),
-  ].join('\n');
+const known = new Map<string, Conformance>();
 
-function toldBy(agent: Agent): (type: EventType) => string {
-  const hooks = hooksBecome(agent);
-  const rows = rowsBecome(agent);
-  return type => [hooks.has(type) ? 'hook' : '', rows.has(type) ? 'transcript' : ''].filter(Boolean).join(', ');
-}
-
-function transcriptOf({ transcript }: Agent): string {
-  if (isAbsent(transcript)) return `no: ${transcript.absent}`;
-  return transcript.told === undefined ? 'no: its hooks name none' : 'as its hooks name it';
+function told(agent: Agent): Conformance {
+  const conformance = known.get(agent.id) ?? conformanceOf(agent, samplesFrom(textsOf(agent.id)));
+  known.set(agent.id, conformance);
+  return conformance;
 }
 
 const row = (...cells: string[]): string => `| ${cells.map(cell => cell.replaceAll('|', '\\|')).join(' | ')} |`;

@@ -10,7 +10,7 @@ import { readJourney } from '../journeys/read.ts';
 import { limits, mapped, play } from '../play.ts';
 import { agentsPage, withAgents } from './agents-page.ts';
 import { withChecks } from './checks.ts';
-import { withLevels } from './openhook-page.ts';
+import { withLevels, withShortLevels } from './openhook-page.ts';
 import { allAttributes, commandsPage, signalOf, telemetryPage, typeOf } from './reference.ts';
 import { riskPage } from './risk-page.ts';
 
@@ -26,7 +26,7 @@ it.each([
   ['docs/risk.md', riskPage],
   ['docs/conformance.md', () => withChecks(conformance)],
   ['docs/openhook.md', () => withLevels(openhook)],
-  ['README.md', () => withAgents(readme)],
+  ['README.md', () => withShortLevels(withAgents(readme))],
 ])('%s is what `npm run docs` writes', async (file, written) => {
   await expect(written()).toMatchFileSnapshot(join(root, file));
 });

@@ -67,7 +67,7 @@ describe('the packed tarball', () => {
       .filter(entry => entry.isFile())
       .map(entry => join(entry.parentPath, entry.name).slice(installed.length + 1));
     const known =
-      /^(dist\/(otel-hooks\.cjs|cli\.js|deliver\.js|index\.js|(re2|prices)\.cjs|chunks\/[\w-]+\.js|types\/[\w/-]+\.d\.ts)|(README|CHANGELOG|SECURITY)\.md|LICENSE|THIRD-PARTY-LICENSES\.txt|package\.json)$/;
+      /^(dist\/(otel-hooks\.cjs|cli\.js|deliver\.js|index\.js|(re2|prices)\.cjs|samples\.json|chunks\/[\w-]+\.js|types\/[\w/-]+\.d\.ts)|(README|CHANGELOG|SECURITY)\.md|LICENSE|THIRD-PARTY-LICENSES\.txt|package\.json)$/;
     expect(files.filter(file => !known.test(file))).toEqual([]);
     expect(files).toEqual(
       expect.arrayContaining([
@@ -81,6 +81,7 @@ describe('the packed tarball', () => {
         'dist/index.js',
         'dist/re2.cjs',
         'dist/prices.cjs',
+        'dist/samples.json',
         'dist/types/index.d.ts',
       ]),
     );

@@ -303,8 +303,8 @@ describe('levels', () => {
 
   it.each([
     ['nothing but an end', stream(end()), 1, ['session.start', 'prompt.submit', 'tool.start', 'tool.end']],
-    ['no end', stream(start()), 0, ['session.end', 'envelopes without an error']],
-    ['an end with an error', stream(end({ duration_ms: -1 })), 0, ['envelopes without an error']],
+    ['no end', stream(start()), 0, ['session.end', 'a stream without errors']],
+    ['an end with an error', stream(end({ duration_ms: -1 })), 0, ['a stream without errors']],
     ['all five types', session(prompt(), toolStart(), toolEnd()), 2, ['.openhook.json, which no stream can show']],
     [
       'no transcript',

@@ -68,6 +68,7 @@ const rooms: Readonly<Record<string, Room>> = {
   'own-rules.ts': { sees: 'all', packages: [] },
   'own-content.ts': { sees: 'all', packages: [] },
   're2.ts': { sees: ['lib'], packages: [/^re2js$/] },
+  'conformance.ts': { sees: 'all', packages: [] },
   'preview.ts': { sees: 'all', packages: [/^node:crypto$/] },
   'export.ts': { sees: 'all', packages: [] },
   'import.ts': { sees: 'all', packages: [/^node:(fs|path)$/] },

@@ -159,7 +159,7 @@ const observable = ['session.start', 'prompt.submit', 'tool.start', 'tool.end'];
 function reached(source: string, { seen, faults, unpaired, withoutTranscript }: Emitter): Reached {
   const first = [
     ...(seen.has('session.end') ? [] : ['session.end']),
-    ...(faults > 0 ? ['envelopes without an error'] : []),
+    ...(faults > 0 ? ['a stream without errors'] : []),
   ];
   if (first.length > 0) return { source, level: 0, missing: first };
   const second = [
