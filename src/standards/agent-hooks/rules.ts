@@ -83,6 +83,66 @@ export const rules = {
     asks: 'user.id is an identifier of an organization, not an e-mail address',
     clause: '9',
   },
+  'privacy/name': { level: 'warning', asks: 'people are not named', clause: '9' },
+  'privacy/prompt': {
+    level: 'warning',
+    asks: 'a prompt is told by its hash and its length, not by its text',
+    clause: '7.2, 9',
+  },
+  'privacy/reasoning': {
+    level: 'warning',
+    asks: 'responses and reasoning are told by lengths, hashes and summaries, not by their text',
+    clause: '7.3',
+  },
+  'privacy/output': {
+    level: 'warning',
+    asks: 'the output of an action is summarized or cut (to 1,024 characters here), not given in full',
+    clause: '9',
+  },
+  'privacy/email': { level: 'warning', asks: 'no e-mail address stands in data, risk or metadata', clause: '9' },
+  'privacy/secret': { level: 'warning', asks: 'no credential stands in data, risk or metadata', clause: '9' },
+  'action/name': {
+    level: 'note',
+    asks: 'an action has a standard name, where there is one for it; each other name is told once',
+    clause: '7.5',
+  },
+  'model/id': {
+    level: 'note',
+    asks: 'model_id has the form provider/model; each other one is told once',
+    clause: '6.1 $defs/model',
+  },
+  'stream/context': {
+    level: 'note',
+    asks: 'a stream with responses of models says how full the context is',
+    clause: '7.6',
+  },
+  'sequence/without-start': {
+    level: 'warning',
+    asks: 'Action.After, Agent.Plan.End and Retry.Loop.Aborted follow what began (in sessions whose start the stream holds)',
+    clause: '7.3, 7.5, appendix A',
+  },
+  'sequence/unfinished': {
+    level: 'warning',
+    asks: 'an action that was not denied has its Action.After before the session ends',
+    clause: '7.5',
+  },
+  'sequence/start-late': { level: 'warning', asks: 'Session.Start of a new session is its first event', clause: '7.1' },
+  'sequence/after-end': {
+    level: 'warning',
+    asks: 'nothing happens in a session more than a second after its end, unless it starts again',
+    clause: '7.1',
+  },
+  'sequence/source': { level: 'warning', asks: 'all events of a session have one source.tool', clause: '6.1 source' },
+  'sequence/clock': {
+    level: 'note',
+    asks: 'timestamps of a session do not run backwards by more than a second',
+    clause: '6.1 timestamp',
+  },
+  'sequence/parent': {
+    level: 'note',
+    asks: 'the session that parent_session_id names is in the stream',
+    clause: '6.1 parent_session_id',
+  },
 } as const satisfies Record<string, Rule>;
 
 export type RuleId = keyof typeof rules;

@@ -3,8 +3,10 @@ import { type EventType, eventTypes, SPEC_VERSION } from '../../event/event.ts';
 import { type EventJudge, eventsValidation, type Remark as RemarkOf } from '../events-text.ts';
 import type { Report, Standard } from '../report.ts';
 import { type Issue, isObject, kindOf, notOneOf, pathOf, shown, type Values, valueAt, wanted } from '../wording.ts';
+import { judgePrivacy } from './privacy.ts';
 import { type RuleId, rules } from './rules.ts';
 import { conventionFields, dataSchemas, envelopeSchema, errorTypes, notificationTypes, planTypes } from './schema.ts';
+import { judgeSequences } from './sequence.ts';
 
 export const agentHooks: Standard = {
   title: 'Agent Hooks',
@@ -26,10 +28,15 @@ const MAX_IDS = 1_000_000;
 
 function judge(): EventJudge<RuleId> {
   const ids = new Set<string>();
+  const sequences = judgeSequences();
   return {
-    event(value) {
+    end: () => ({ found: sequences.end() }),
+    event(value, at, inStream) {
       const remarks = judgeEvent(value);
-      const id = isObject(value) ? value.event_id : undefined;
+      if (!isObject(value)) return remarks;
+      judgePrivacy(value, remarks);
+      if (inStream) remarks.push(...sequences.event(value, at));
+      const id = value.event_id;
       if (typeof id === 'string' && id.length <= 64) {
         if (ids.has(id))
           remarks.push({ rule: 'stream/duplicate-event-id', path: ['event_id'], why: `${shown(id)} was seen before` });
@@ -138,10 +145,6 @@ function adviseEnvelope(value: Values, remarks: Remark[]): void {
   if (session === '') remarks.push({ rule: 'envelope/empty', path: ['session_id'], why: 'session_id is empty' });
   if (isObject(value.source) && value.source.tool === '') {
     remarks.push({ rule: 'envelope/empty', path: ['source', 'tool'], why: 'source.tool is empty' });
-  }
-  const user = isObject(value.user) ? value.user.id : undefined;
-  if (typeof user === 'string' && /^[^@\s]+@[^@\s]+$/.test(user)) {
-    remarks.push({ rule: 'privacy/user', path: ['user', 'id'], why: 'user.id looks like an e-mail address' });
   }
   if (isObject(value.metadata)) {
     for (const key of Object.keys(value.metadata).slice(0, 50)) {

@@ -252,7 +252,7 @@ function judgeStrings(value: Values, remarks: Remark[]): void {
     const hint = reservedTypes.includes(type) ? '; it is reserved for a later version' : '';
     if (!isNewer) remarks.push({ rule: 'envelope/event-type', path: ['type'], why: `${notOneOf(type, types)}${hint}` });
   }
-  if (is(time) && !isDateTime(time.replace(/([+-]\d\d)(\d\d)$/, '$1:$2'))) {
+  if (is(time) && !isTime(time)) {
     const why = `${shown(time)} is not a time with a zone such as '2026-02-08T19:22:11.123Z'`;
     remarks.push({ rule: 'envelope/time', path: ['time'], why });
   }
@@ -261,6 +261,9 @@ function judgeStrings(value: Values, remarks: Remark[]): void {
     remarks.push({ rule: 'envelope/context', path: ['context'], why });
   }
 }
+
+/** ISO 8601 lets the colon of a zone go. */
+const isTime = (time: string): boolean => isDateTime(time.replace(/([+-]\d\d)(\d\d)$/, '$1:$2'));
 
 function dataRemark(issue: Issue, data: Values): Remark {
   const inner = pathOf(issue);
@@ -314,7 +317,7 @@ function judgeInSession(value: Values, session: Session, at: Position, emitter: 
   if (source !== session.source) {
     once('session/source', 'source', `${shown(source)}, and ${shown(session.source)} before in this session`);
   }
-  const ms = Date.parse(text(time) ?? '');
+  const ms = isTime(text(time) ?? '') ? Date.parse(text(time) ?? '') : Number.NaN;
   if (ms < session.newestMs - CLOCK_MS) {
     once('session/clock', 'time', `${(session.newestMs - ms) / 1_000} s before the newest one of this session`);
   }

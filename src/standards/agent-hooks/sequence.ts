@@ -1,0 +1,198 @@
+/**
+ * What the events of a stream say together. A stream may be a piece of a longer one, so that what is missing before it or
+ * after it is no fault: what ends is held against what began only in sessions whose Session.Start the stream holds.
+ *
+ * What is remembered is bounded: MAX_SESSIONS sessions with MAX_OPEN things each. What is beyond is judged for itself alone.
+ */
+import { FACTS } from '../../event/event.ts';
+import type { Position } from '../../lib/json-position.ts';
+import { text } from '../../lib/read.ts';
+import type { EventJudge, Remark as RemarkOf } from '../events-text.ts';
+import { isObject, shown, type Values } from '../wording.ts';
+import type { RuleId } from './rules.ts';
+import { isDateTime } from './schema.ts';
+
+type Remark = RemarkOf<RuleId>;
+type Found = ReturnType<NonNullable<EventJudge<RuleId>['end']>>['found'];
+
+const MAX_SESSIONS = 100_000;
+const MAX_OPEN = 1_024;
+const MAX_NAMES = 10_000;
+const CLOCK_MS = 1_000;
+
+interface Session {
+  tool: string | undefined;
+  isStarted: boolean;
+  endMs: number | undefined;
+  newestMs: number;
+  told: Set<RuleId>;
+  /** What has begun, by kind and name: how often, and how many of these must end. */
+  open: Map<string, { count: number; owed: number }>;
+}
+
+/** What ends something, and what began it. */
+const pairs: Readonly<Record<string, string>> = {
+  'Action.After': 'Action.Before',
+  'Agent.Plan.End': 'Agent.Plan.Start',
+  'Retry.Loop.Aborted': 'Retry.Loop.Detected',
+};
+const begins: ReadonlySet<string> = new Set(Object.values(pairs));
+/** These may stay open: a plan ends with its turn, a detected loop need not be stopped. */
+const mayStayOpen: ReadonlySet<string> = new Set(['Agent.Plan.Start', 'Retry.Loop.Detected']);
+
+/** Names of the table of 7.5. */
+const actionNames: ReadonlySet<string> = new Set(['shell', 'read_file', 'write_file', 'web_search', 'code_edit']);
+
+export function judgeSequences(): {
+  event(value: Values, at: Position): Remark[];
+  end(): Found;
+} {
+  const sessions = new Map<string, Session>();
+  const parents = new Map<string, Position>();
+  const named = new Set<string>();
+  let responded: Position | undefined;
+  let tellsContext = false;
+
+  return {
+    event(value, at) {
+      const type = text(value.event_type) ?? '';
+      const id = text(value.session_id);
+      const remarks = judgeNames(type, value);
+      if (type === 'Model.Responded') responded ??= at;
+      if (type === 'Context.UntilCompaction') tellsContext = true;
+      if (id === undefined || id === '' || id.length > 1_024) return remarks;
+      const parent = text(value.parent_session_id);
+      if (parent !== undefined && parent !== id && !parents.has(parent) && parents.size < MAX_SESSIONS)
+        parents.set(parent, at);
+      const isFirst = !sessions.has(id);
+      const session = sessions.get(id) ?? fresh(value);
+      if (isFirst && sessions.size < MAX_SESSIONS) sessions.set(id, session);
+      // What is not of the taxonomy follows rules of its own.
+      if (type.startsWith('vendor.')) return remarks;
+      return [...remarks, ...judgeIn(session, type, value, isFirst)];
+    },
+    end() {
+      const found: Found[number][] = [];
+      for (const [parent, at] of parents) {
+        if (sessions.has(parent) || sessions.size >= MAX_SESSIONS) continue;
+        const why = `no event of ${shown(parent)} is in the stream`;
+        found.push({ rule: 'sequence/parent', path: ['parent_session_id'], at, why });
+      }
+      if (responded && !tellsContext) {
+        const why = 'models respond, and no Context.UntilCompaction says how full the context is';
+        found.push({ rule: 'stream/context', path: ['event_type'], at: responded, why });
+      }
+      return found;
+    },
+  };
+
+  /** Each name once: it is the same choice everywhere. */
+  function judgeNames(type: string, { data }: Values): Remark[] {
+    if (!isObject(data)) return [];
+    const isNew = (name: string): boolean => !named.has(name) && named.size < MAX_NAMES && named.add(name) === named;
+    const action = isObject(data.action) ? text(data.action.name) : undefined;
+    if (action !== undefined && !actionNames.has(action) && !/^mcp:\S/.test(action) && isNew(`action ${action}`)) {
+      const why = `${shown(action)} is not one of ${[...actionNames].join(', ')}, mcp:<tool>`;
+      return [{ rule: 'action/name', path: ['data', 'action', 'name'], why }];
+    }
+    const model = type.startsWith('Model.') ? text(data.model_id) : undefined;
+    if (model !== undefined && !/^[^/\s]+\/\S+$/.test(model) && isNew(`model ${model}`)) {
+      return [{ rule: 'model/id', path: ['data', 'model_id'], why: `${shown(model)} does not name its provider` }];
+    }
+    return [];
+  }
+}
+
+const fresh = ({ source }: Values): Session => ({
+  tool: isObject(source) ? text(source.tool) : undefined,
+  isStarted: false,
+  endMs: undefined,
+  newestMs: Number.NEGATIVE_INFINITY,
+  told: new Set(),
+  open: new Map(),
+});
+
+function judgeIn(session: Session, type: string, value: Values, isFirst: boolean): Remark[] {
+  const remarks: Remark[] = [];
+  const data = isObject(value.data) ? value.data : {};
+  const once = (rule: RuleId, field: string, why: string): void => {
+    if (session.told.has(rule)) return;
+    session.told.add(rule);
+    remarks.push({ rule, path: [field], why });
+  };
+  const tool = isObject(value.source) ? text(value.source.tool) : undefined;
+  if (tool !== undefined && session.tool !== undefined && tool !== session.tool)
+    once('sequence/source', 'source', `${shown(tool)}, and ${shown(session.tool)} before in this session`);
+  const time = text(value.timestamp) ?? '';
+  const ms = isDateTime(time) ? Date.parse(time) : Number.NaN;
+  if (ms < session.newestMs - CLOCK_MS) {
+    once('sequence/clock', 'timestamp', `${(session.newestMs - ms) / 1_000} s before the newest one of this session`);
+  }
+  if (ms > session.newestMs) session.newestMs = ms;
+
+  if (type === 'Session.Start') {
+    if (!isFirst && !session.isStarted && data.start_reason === 'new') {
+      once('sequence/start-late', 'event_type', 'a new session starts after other events of it');
+    }
+    session.isStarted = true;
+    session.endMs = undefined;
+    return remarks;
+  }
+  if (session.endMs !== undefined && ms > session.endMs + CLOCK_MS) {
+    once('sequence/after-end', 'event_type', `${shown(type)} after the end of this session`);
+  }
+  if (type === 'Session.End' || type === 'Session.Abort') {
+    if (session.isStarted) remarks.push(...unfinished(session));
+    session.endMs = ms;
+    session.open.clear();
+  } else if (session.isStarted) remarks.push(...judgePair(session, type, value, data));
+  return remarks;
+}
+
+function judgePair({ open }: Session, type: string, value: Values, data: Values): Remark[] {
+  const began = begins.has(type) ? type : pairs[type];
+  if (began === undefined) return [];
+  const key = `${began} ${nameOf(value, data)}`;
+  const isDenied = isObject(data.decision) && data.decision.outcome === 'deny';
+  const known = open.get(key);
+  if (began === type) {
+    const owes = isDenied || mayStayOpen.has(type) ? 0 : 1;
+    if (known) Object.assign(known, { count: known.count + 1, owed: known.owed + owes });
+    else if (open.size < MAX_OPEN) open.set(key, { count: 1, owed: owes });
+    return [];
+  }
+  if (known === undefined || known.count === 0) {
+    // Who may refuse an action before it is told tells only that.
+    if (isDenied || open.size >= MAX_OPEN) return [];
+    return [
+      {
+        rule: 'sequence/without-start',
+        path: ['event_type'],
+        why: `${type} without an open ${began} of the same name`,
+      },
+    ];
+  }
+  known.count -= 1;
+  known.owed = Math.min(known.owed, known.count);
+  return [];
+}
+
+/** The standard has no id of an action; where our own fact has one, it is surer than the name. */
+function nameOf({ metadata }: Values, data: Values): string {
+  const facts = isObject(metadata) ? metadata[FACTS] : undefined;
+  const call = isObject(facts) ? text(facts.call) : undefined;
+  const name = isObject(data.action) ? text(data.action.name) : '';
+  return (call ?? name ?? '').slice(0, 256);
+}
+
+function unfinished({ open }: Session): Remark[] {
+  const owed = [...open].filter(([, { owed: count }]) => count > 0);
+  return owed.slice(0, 10).map(([key]) => {
+    const [began = '', ...name] = key.split(' ');
+    return {
+      rule: 'sequence/unfinished',
+      path: ['event_type'],
+      why: `the session ends with an open ${began} of ${shown(name.join(' '))}`,
+    };
+  });
+}
