@@ -12,7 +12,14 @@ import { newSession, type Pinned, type SessionState, sessionKey } from './drain/
 import { type Event, type EventType, eventTypes, type Fields, factsOf, isVendor } from './event/event.ts';
 import { keyedHash } from './lib/hash.ts';
 import { agentHooks } from './standards/agent-hooks/validate.ts';
-import { type Envelope, noOpenHook, type OpenHookType, restOfOpenHook, toOpenHook, writes } from './standards/openhook/out.ts';
+import {
+  type Envelope,
+  noOpenHook,
+  type OpenHookType,
+  restOfOpenHook,
+  toOpenHook,
+  writes,
+} from './standards/openhook/out.ts';
 import { openHook } from './standards/openhook/validate.ts';
 import type { Finding, Standard } from './standards/report.ts';
 
@@ -42,6 +49,8 @@ export interface Conformance {
   openhook: { version: string; level: 0 | 1 | 2 | 3; requirements: Requirement[] };
   /** `concluded`: no agent need tell it, otel-hooks finds it in what is told. */
   agentHooks: { version: string; told: Told[]; concluded: EventType[]; untold: EventType[] };
+  /** It keeps transcripts, and no sample is one: what they alone tell is not listed. */
+  isUnplayed: boolean;
   /** What is wrong with what came out. */
   findings: (Finding & { standard: string })[];
 }
@@ -81,6 +90,7 @@ export function conformanceOf(agent: Agent, samples: Samples): Conformance {
       concluded: eventTypes.filter(type => !played.told.has(type) && concluded.has(type)),
       untold: eventTypes.filter(type => !played.told.has(type) && !concluded.has(type)),
     },
+    isUnplayed: !isAbsent(agent.transcript) && samples.transcripts.length === 0,
     findings: [
       ...findingsIn('agent-hooks', agentHooks, played.events),
       ...findingsIn('openhook', openHook, played.envelopes),
@@ -210,7 +220,12 @@ function requirementsOf(agent: Agent, { says }: Played): Requirement[] {
       return { level, asks: type, state: 'met', how, by: { hooks: registered, transcript } };
     }
     if (type === 'session.end')
-      return { level, asks: type, state: 'concluded', how: 'no hook tells it: after an hour of silence, reason timeout' };
+      return {
+        level,
+        asks: type,
+        state: 'concluded',
+        how: 'no hook tells it: after an hour of silence, reason timeout',
+      };
     const silent = [...hooks].sort();
     const how =
       silent.length > 0 ? `${silent.join(', ')}: understood, not registered` : 'no hook and no transcript of it tells';

@@ -138,12 +138,31 @@ function parsed(json: string): unknown {
   }
 }
 
-function textOf({ title, agent, version, samples, refused, openhook, agentHooks, findings }: Conformance): string {
+function textOf({
+  title,
+  agent,
+  version,
+  samples,
+  refused,
+  openhook,
+  agentHooks,
+  isUnplayed,
+  findings,
+}: Conformance): string {
   const missing = openhook.requirements.find(({ level, state }) => level > 0 && state === 'missing');
   const lines = [
     `${title} (${agent}), as of ${version}, ${samples} samples\n`,
     `OpenHook ${openhook.version}: level ${openhook.level}${missing === undefined ? '' : `; level ${missing.level} lacks ${missing.asks}`}\n`,
-    indented(table(openhook.requirements.map(({ level, asks, state, how }) => [level === 0 ? '' : String(level), asks, state, how.replaceAll('`', '')]))),
+    indented(
+      table(
+        openhook.requirements.map(({ level, asks, state, how }) => [
+          level === 0 ? '' : String(level),
+          asks,
+          state,
+          how.replaceAll('`', ''),
+        ]),
+      ),
+    ),
     `Agent Hooks ${agentHooks.version}: ${agentHooks.told.length} of ${eventTypes.length} types told\n`,
     indented(
       table(
@@ -155,6 +174,7 @@ function textOf({ title, agent, version, samples, refused, openhook, agentHooks,
     ),
     ...listed('concluded by otel-hooks', agentHooks.concluded),
     ...listed('not told', agentHooks.untold),
+    ...(isUnplayed ? ['  its transcripts are read too; none is among the samples\n'] : []),
     ...refused.map(({ name, why }) => `not taken: ${name}: ${why}\n`),
     ...findings
       .filter(({ level }) => level === 'error')

@@ -89,7 +89,7 @@ function followed(id: string): string[] {
 }
 
 /** Event type, or `vendor`, to the native hooks that become one: the samples are what the agents' tests hold against the code. */
-export function hooksBecome(agent: Agent): Map<string, Set<string>> {
+function hooksBecome(agent: Agent): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>();
   for (const { payload, expected } of samplesOf(agent.id)) {
     const native = agent.eventName(payload) ?? agent.eventByShape?.(payload) ?? '';
@@ -102,7 +102,7 @@ export function hooksBecome(agent: Agent): Map<string, Set<string>> {
 }
 
 /** A reader makes no event of a type that neither its source nor what it takes from its folder names. */
-export function rowsBecome({ id, transcript }: Agent): Set<string> {
+function rowsBecome({ id, transcript }: Agent): Set<string> {
   if (isAbsent(transcript)) return new Set();
   const source = (file: string): string => readFileSync(join(root, 'src', 'agents', id, file), 'utf8');
   const reader = source('transcript.ts');

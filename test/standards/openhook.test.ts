@@ -237,6 +237,12 @@ const table: { readonly [rule in keyof typeof rules]: Row } = {
     name: '.openhook.json',
   },
   'discovery/events': {
+    bad: discovery({ command: 'cat', events: [7] }),
+    good: discovery({ command: 'cat', events: [] }),
+    at: '1 /hooks/0/events/0',
+    name: '.openhook.json',
+  },
+  'discovery/event-type': {
     bad: discovery({ command: 'cat', events: ['tool.*'] }),
     good: discovery({ command: 'cat', events: ['tool.end', '*'] }),
     at: '1 /hooks/0/events/0',

@@ -61,7 +61,12 @@ function judgeHook(hook: unknown, path: readonly (string | number)[]): Remark[] 
     remarks.push({ rule: 'discovery/no-events', path: [...path, 'events'], why: 'events is empty' });
   for (const [i, entry] of events.slice(0, 100).entries()) {
     if (entry === '*' || types.includes(text(entry) ?? '')) continue;
-    remarks.push({ rule: 'discovery/events', path: [...path, 'events', i], why: notOneOf(entry, ['*', ...types]) });
+    const at = [...path, 'events', i];
+    remarks.push(
+      typeof entry === 'string'
+        ? { rule: 'discovery/event-type', path: at, why: notOneOf(entry, ['*', ...types]) }
+        : { rule: 'discovery/events', path: at, why: `an entry of events is ${kindOf(entry)}, not a string` },
+    );
   }
   return remarks;
 }

@@ -129,9 +129,10 @@ export const rules = {
     asks: 'a hook has a command that is no empty string',
     clause: 'Hook Discovery',
   },
-  'discovery/events': {
+  'discovery/events': { level: 'error', asks: 'events is an array of strings', clause: 'Hook Discovery' },
+  'discovery/event-type': {
     level: 'warning',
-    asks: 'events is an array of the six types or "*"; other entries match nothing',
+    asks: 'an entry of events is one of the six types or "*"; another one matches nothing',
     clause: 'Hook Discovery',
   },
   'discovery/no-events': {
