@@ -1040,6 +1040,26 @@ const boards: Board[] = [
         ],
       },
       {
+        title: 'Waiting',
+        panels: [
+          curve(
+            {
+              title: 'Tries that failed',
+              text: 'By machine and reason; what was sent waits there and is tried again.',
+              empty: 'Empty on a normal day.',
+              width: 24,
+            },
+            {
+              expr: over(
+                'agent_hooks_pipeline_failed_total',
+                'instance, agent_hooks_pipeline_item, agent_hooks_pipeline_reason',
+              ),
+              legend: '{{instance}} {{agent_hooks_pipeline_item}} {{agent_hooks_pipeline_reason}}',
+            },
+          ),
+        ],
+      },
+      {
         title: 'Collector',
         panels: [
           levels(

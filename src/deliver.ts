@@ -181,13 +181,7 @@ async function work(
     toldMs = performance.now();
     const installation = store.document('installation') as { id: string } | undefined;
     const metered = destinationsIn(store).filter(destination => destination.signals.metrics);
-    if (installation)
-      tellLosses(
-        store,
-        metered.map(({ id }) => id),
-        installation.id,
-        now(),
-      );
+    if (installation) tellLosses(store, metered, installation.id, now());
   };
   while (!leave()) {
     if (failure) throw failure;

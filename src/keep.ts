@@ -1,6 +1,7 @@
 /** What the state folder may hold, as the settings say it, and what destinations are told of all that was lost. */
+import type { Destination } from './config/destinations.ts';
 import { factsOf, type Key, type Values } from './config/schema.ts';
-import { type Account, increase, type Ledger } from './store/ledger.ts';
+import { type Account, accountsOf, increase, type Ledger } from './store/ledger.ts';
 import type { IsUnderWay, Limits, PlaceLimits } from './store/limits.ts';
 import type { QuarantineLimits } from './store/quarantine.ts';
 import type { Store } from './store/store.ts';
@@ -44,7 +45,7 @@ export function keepWithin(store: Store, { places }: Keep, isUnderWay?: IsUnderW
 const HEARS_FOR_MS = 24 * 3_600_000;
 
 /** What the books say was lost goes into the metric states of those destinations that get metrics. */
-export function tellLosses(store: Store, metered: readonly string[], installation: string, nowMs: number): void {
+export function tellLosses(store: Store, metered: readonly Destination[], installation: string, nowMs: number): void {
   const ledger = store.ledger();
   const resource = resourceAttributes({
     agent: 'otel-hooks',
@@ -53,28 +54,27 @@ export function tellLosses(store: Store, metered: readonly string[], installatio
     installation,
   });
   const documents: { name: string; value: unknown }[] = [];
-  const told: string[] = [];
-  for (const id of metered) {
+  const told: Destination[] = [];
+  for (const destination of metered) {
+    const { id } = destination;
     const name = metricsDocument(id);
     const state = (store.document(name) as MetricState | undefined) ?? noMetrics();
     const losses = nowMs - state.lastMs < HEARS_FOR_MS ? lossesOf(ledger, id) : ownLosses(ledger, id);
     if (!raiseTo(state, resource, losses, nowMs)) continue;
     documents.push({ name, value: state });
-    told.push(id);
+    told.push(destination);
   }
   if (told.length === 0) return;
   store.commit({
     documents,
     tally(next) {
-      for (const id of told) {
-        const account = next.destinations[id];
-        if (account !== undefined) account.metrics.produced += 1;
-      }
+      // One that was only just corrected has no account yet.
+      for (const destination of told) accountsOf(next, destination.id, destination).metrics.produced += 1;
     },
   });
 }
 
-/** As cumulative values: what was dropped, refused and set aside on the way to a destination. */
+/** As cumulative values: what was dropped, refused, set aside, and tried in vain, on the way to a destination. */
 export function lossesOf(ledger: Ledger, id: string): Increment[] {
   const { fragments, counters } = ledger;
   return [
@@ -82,16 +82,19 @@ export function lossesOf(ledger: Ledger, id: string): Increment[] {
     ...counted('pipelineQuarantined', 'fragment', ofPrefix(counters, 'quarantined.')),
     ...counted('pipelineDropped', 'journal', ofPrefix(counters, 'dropped.journal.')),
     ...counted('pipelineDropped', 'quarantine', ofPrefix(counters, 'dropped.quarantine.')),
+    // Metrics that could not be sent are told by the next that can.
+    ...bodySignals.flatMap(signal => counted('pipelineFailed', items[signal], ofPrefix(counters, `failed.${signal}.`))),
     ...ownLosses(ledger, id),
   ];
 }
 
 const items = { traces: 'span', logs: 'log', events: 'event' } as const;
+const bodySignals = ['traces', 'logs', 'events'] as const;
 
 function ownLosses(ledger: Ledger, id: string): Increment[] {
   const accounts = ledger.destinations[id];
   if (accounts === undefined) return [];
-  return (['traces', 'logs', 'events'] as const).flatMap(signal => {
+  return bodySignals.flatMap(signal => {
     const { dropped, rejected }: Account = accounts[signal];
     return [
       ...counted('pipelineDropped', items[signal], dropped),

@@ -16,6 +16,7 @@ export function roundOf(outcome: Outcome): Round {
       account.accepted += outcome.accepted;
       for (const [reason, items] of Object.entries(outcome.rejected)) increase(account.rejected, reason, items);
       for (const [reason, items] of Object.entries(outcome.dropped)) increase(account.dropped, reason, items);
+      if (outcome.failed !== undefined) increase(ledger.counters, `failed.${signal}.${outcome.failed}`, 1);
     },
   };
 }

@@ -60,6 +60,8 @@ export interface Outcome {
   documents: { name: string; value: unknown }[];
   /** What a person should hear of, though nothing stays wrong. */
   problems: Problem[];
+  /** Nothing came of the try, for this reason; what was sent waits. */
+  failed?: string | undefined;
 }
 
 /** Metrics are encoded when they leave. */
@@ -401,6 +403,7 @@ export function createShipper(parts: ShipperParts): Shipper {
       quarantine: [],
       documents: [{ name: SHIP_DOCUMENT, value: standing }],
       problems: [],
+      failed: verdict.kind === 'pause' ? String(verdict.status) : verdict.why,
     });
     const isPaused = verdict.kind === 'pause' && verdict.scope === 'destination';
     return { taken: 0, isLost: committed === 'lost', isPaused };

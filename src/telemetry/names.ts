@@ -271,6 +271,12 @@ export const metrics = {
     unit: '{item}',
     description: 'What the destination refused for good, by reason.',
   },
+  pipelineFailed: {
+    name: 'agent_hooks.pipeline.failed',
+    unit: '{try}',
+    description:
+      'Tries to send that came to nothing, by reason; what was sent waits on this machine and is tried again.',
+  },
   pipelineOverflow: {
     name: 'agent_hooks.pipeline.overflow',
     unit: '{measurement}',

@@ -535,6 +535,7 @@ function allIncrements(): Increment[] {
   const lost = emptyLedger();
   lost.fragments.dropped.duplicate = 1;
   lost.counters['quarantined.torn'] = 1;
+  lost.counters['failed.traces.503'] = 1;
   accountsOf(lost, 'd').traces.rejected['400'] = 1;
   const response = { ...spans.chat, sum: undefined };
   const told = incrementsOf(events, [...finished, response], agent, () => true, { semconv: 'both' });

@@ -68,3 +68,23 @@ test('the alert rules for Grafana are those for Prometheus, with what these reco
   // Each of Grafana's own dollar signs is written twice.
   expect(text.replaceAll('$$', '')).not.toContain('$');
 });
+
+test('each alert says what to do, fires in a case of promtool, and is silent in another', () => {
+  interface Case {
+    alert_rule_test?: { alertname: string; exp_alerts: unknown[] }[];
+    promql_expr_test?: { expr: string }[];
+  }
+  const { tests } = parse(readFileSync(join(folder, 'rules', 'agents.test.yaml'), 'utf8')) as { tests: Case[] };
+  const silent = tests.flatMap(({ alert_rule_test = [] }) =>
+    alert_rule_test.flatMap(({ alertname, exp_alerts }) => (exp_alerts.length === 0 ? alertname : [])),
+  );
+  const fired = tests.flatMap(({ promql_expr_test = [] }) =>
+    promql_expr_test.flatMap(({ expr }) => /alertname="(\w+)",alertstate="firing"/.exec(expr)?.[1] ?? []),
+  );
+  for (const { alert, annotations } of alertRules().flatMap(({ rules }) => rules)) {
+    if (alert === undefined) continue;
+    expect(silent, alert).toContain(alert);
+    expect(fired, alert).toContain(alert);
+    expect(annotations?.description?.length, alert).toBeGreaterThan(80);
+  }
+});

@@ -6,6 +6,7 @@ import type { Stack } from './compose.ts';
 
 export interface StoredSpan extends SpanLike {
   service: string;
+  links: { trace: string; span: string; type: unknown }[];
 }
 
 type Json = { [key: string]: unknown };
@@ -64,6 +65,11 @@ export async function tempoSpans(stack: Stack, trace: string): Promise<StoredSpa
         endMs: msOf(String(span.endTimeUnixNano)),
         isError: (span.status as { code?: string } | undefined)?.code === 'STATUS_CODE_ERROR',
         attributes: plainAttributes(span.attributes as never),
+        links: ((span.links ?? []) as Json[]).map(link => ({
+          trace: hexOf(String(link.traceId)),
+          span: hexOf(String(link.spanId)),
+          type: plainAttributes(link.attributes as never)['agent_hooks.link.type'],
+        })),
       })),
   );
 }

@@ -4,8 +4,9 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, inject, test } from 'vitest';
-import { docker, eventually, lines, samples, tempoSpans } from './backends.ts';
+import { docker, eventually, lines, type StoredSpan, samples, search, tempoSpans } from './backends.ts';
 import { Machine } from './machine.ts';
+import { worked } from './working-day.ts';
 
 const stack = inject('stack');
 const image = 'otel/opentelemetry-collector-contrib:0.158.0';
@@ -45,7 +46,7 @@ const isUp = (id: string): Promise<unknown> =>
     ({ ok }) => ok,
   );
 
-test('the gateway asks for its token, keeps what failed, and samples neither logs nor metrics', async () => {
+test('the gateway asks for its token, keeps what somebody will ask about, and samples neither logs nor metrics', async () => {
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
   const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
   const made = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
@@ -71,31 +72,52 @@ test('the gateway asks for its token, keeps what failed, and samples neither log
   const refused = await stranger.cli('deliver', '--wait', '3s');
   expect(refused.code).toBe(1);
   expect(`${refused.out}${refused.err}`).toMatch(/401/);
-  const kept = (await stranger.books()).destinations[0];
-  expect(kept?.spans.waiting).toBe(kept?.spans.produced);
+  const [waiting] = (await stranger.books()).destinations;
+  expect(waiting?.spans.waiting).toBe(waiting?.spans.produced);
 
   const machine = machineWith('right');
+  const of = (count: number, make: () => string): string[] => Array.from({ length: count }, make);
   const session = machine.journey('failures.journey');
+  const kept = [
+    session,
+    ...of(4, () => machine.journey('denied-by-classifier.journey')),
+    ...of(4, () => worked(machine, { turns: 1, calls: 1, command: 'git push --force origin main' })),
+  ];
+  const expensive = of(4, () => worked(machine, { turns: 3, calls: 4, model: 'claude-opus-4-1' }));
+  const ordinary = of(12, () => worked(machine, { turns: 1, calls: 1 }));
   await machine.deliver();
-  const { out } = await machine.cli('show', session);
-  const [tree = ''] = out.split(/^trace /m).slice(1);
-  const rows = tree.trimEnd().split('\n').length - 1;
-  await eventually(
-    () => tempoSpans(stack, tree.slice(0, 32)),
-    spans => spans.length === rows,
-    60_000,
-  );
+  /** Its spans in Tempo once they are as many as `show` prints. */
+  const whole = async (of: string): Promise<StoredSpan[]> => {
+    const { out } = await machine.cli('show', of);
+    const [tree = ''] = out.split(/^trace /m).slice(1);
+    return eventually(
+      () => tempoSpans(stack, tree.slice(0, 32)),
+      spans => spans.length === tree.trimEnd().split('\n').length - 1,
+      60_000,
+    );
+  };
+  for (const each of kept) await whole(each);
+  for (const each of expensive) {
+    const root = (await whole(each)).find(({ parentSpanId }) => parentSpanId === undefined);
+    expect(root?.attributes['agent_hooks.cost.usd']).toBeGreaterThan(1);
+    expect(root?.attributes['gen_ai.usage.output_tokens']).toBeLessThan(20_000);
+  }
+  // All were decided on at about the same time.
+  const found = await Promise.all(ordinary.map(each => search(stack, `{ span.session.id = "${each}" }`)));
+  expect(found.filter(traces => traces.length > 0).length).toBeLessThan(ordinary.length);
+
   const { logs } = (await machine.books()).destinations[0] ?? {};
-  const found = await eventually(
-    () => lines(stack, `{service_name="claude-code"} | session_id="${session}"`),
+  const sent = [...kept, ...expensive, ...ordinary].join('|');
+  const records = await eventually(
+    () => lines(stack, `{service_name="claude-code"} | session_id=~"${sent}"`),
     all => all.length >= (logs?.produced ?? Number.POSITIVE_INFINITY),
   );
-  const instance = found[0]?.labels.service_instance_id;
+  const instance = records[0]?.labels.service_instance_id;
   await eventually(
     () => samples(stack, `sum(agent_hooks_prompt_submitted_total{instance="${instance}"})`),
     ([sum]) => (sum?.value ?? 0) > 0,
   );
-});
+}, 240_000);
 
 test('the journal of a machine becomes log records without our delivery', async () => {
   // Nobody to send to: the journal is all that comes of the hooks.

@@ -13,6 +13,7 @@ import type { TestProject } from 'vitest/node';
 export interface Stack {
   project: string;
   collector: string;
+  collectorGrpc: string;
   collectorHealth: string;
   tempo: string;
   loki: string;
@@ -36,7 +37,11 @@ export default async function compose(vitest: TestProject): Promise<() => Promis
     execFileSync('docker', ['compose', 'version'], { stdio: 'ignore' });
     execFileSync('docker', ['info'], { stdio: 'ignore' });
   } catch {
-    throw new Error('These tests need a running Docker engine with the compose plugin (`docker compose version`).');
+    throw new Error(
+      'these tests run against real back ends and need a Docker engine with the compose plugin; nothing was tested.\n' +
+        '  next: install and start one until `docker info` and `docker compose version` answer (DOCKER_HOST names an engine ' +
+        'elsewhere), then `npm run test:stack`.',
+    );
   }
   const names = [
     'COLLECTOR_HTTP',
@@ -84,6 +89,7 @@ export default async function compose(vitest: TestProject): Promise<() => Promis
   vitest.provide('stack', {
     project,
     collector: url('COLLECTOR_HTTP'),
+    collectorGrpc: url('COLLECTOR_GRPC'),
     collectorHealth: url('COLLECTOR_HEALTH'),
     tempo: url('TEMPO'),
     loki: url('LOKI'),

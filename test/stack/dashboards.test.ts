@@ -16,19 +16,21 @@ const stack = inject('stack');
 const endpoint = stack.collector;
 const [NORMAL, TROUBLED] = ['normal-day', 'troubled-day'];
 const normal = new Machine(stack.program, { provider: 'otlp', service_name: NORMAL, otlp: { endpoint } });
-// Takes no log records, for good.
+// Takes no log records: for good, or because there is no such place.
 const refusing = createServer((request, answer) => {
   request.resume();
-  request.on('end', () => answer.writeHead(400).end());
+  request.on('end', () => answer.writeHead(request.url?.startsWith('/nowhere') ? 404 : 400).end());
 });
 let troubled: Machine | undefined;
 let refused: Machine | undefined;
+let waiting: Machine | undefined;
 let session = '';
 afterAll(() => {
   refusing.close();
   normal.remove();
   troubled?.remove();
   refused?.remove();
+  waiting?.remove();
 });
 beforeAll(async () => {
   await new Promise<void>(listening => refusing.listen(0, '127.0.0.1', listening));
@@ -52,12 +54,15 @@ beforeAll(async () => {
   for (let i = 0; i < 12; i += 1) bad.hook([`no object ${i}`], Date.now());
   await bad.deliver();
 
-  const address = `http://127.0.0.1:${(refusing.address() as AddressInfo).port}/v1/logs`;
-  refused = new Machine(stack.program, {
-    provider: 'otlp',
-    service_name: TROUBLED,
-    otlp: { endpoint, logs_endpoint: address },
-  });
+  const address = `http://127.0.0.1:${(refusing.address() as AddressInfo).port}`;
+  const withoutLogs = (logs_endpoint: string): Machine =>
+    new Machine(stack.program, { provider: 'otlp', service_name: TROUBLED, otlp: { endpoint, logs_endpoint } });
+  waiting = withoutLogs(`${address}/nowhere/v1/logs`);
+  for (let i = 0; i < 7; i += 1) {
+    waiting.journey('plain-session.journey');
+    await waiting.cli('deliver', '--wait', '2s');
+  }
+  refused = withoutLogs(`${address}/v1/logs`);
   // What was refused is told with the next round.
   for (let i = 0; i < 2; i += 1) {
     refused.journey('plain-session.journey');

@@ -1,6 +1,7 @@
 /** What Loki holds: every event once, found by trace and by session, in few streams. */
+import { cpSync } from 'node:fs';
 import { afterAll, expect, inject, test } from 'vitest';
-import { eventually, json, lines } from './backends.ts';
+import { eventually, json, type Line, lines } from './backends.ts';
 import { Machine } from './machine.ts';
 
 const stack = inject('stack');
@@ -35,13 +36,38 @@ test('every record is there once, under its trace and its session', async () => 
   expect(ofTrace.length).toBe(found.filter(({ labels }) => labels.trace_id === trace).length);
 });
 
-test('two equal notifications in one millisecond are two lines, in the order in which they came', async () => {
+test('a session that is sent twice, from a restored backup, is there once', async () => {
+  const machine = newMachine();
+  // The first delivery makes the installation's key and name.
+  machine.journey('plain-session.journey');
+  await machine.deliver();
+  const produced = async (): Promise<number> => (await machine.books()).destinations[0]?.logs.produced ?? 0;
+  const before = await produced();
+  const session = machine.journey('subagents.journey');
+  const backup = newMachine();
+  cpSync(machine.state, backup.state, { recursive: true });
+  await machine.deliver();
+  await backup.deliver();
+  const records = (await produced()) - before;
+  const ofSession = (): Promise<Line[]> => lines(stack, `{service_name="claude-code"} | session_id="${session}"`);
+  await eventually(ofSession, all => all.length >= records);
+  // Whatever the copy adds is behind this.
+  const last = backup.journey('plain-session.journey');
+  await backup.deliver();
+  await eventually(
+    () => lines(stack, `{service_name="claude-code"} | session_id="${last}"`),
+    all => all.length > 0,
+  );
+  expect((await ofSession()).length).toBe(records);
+});
+
+test('two notifications that are alike, in one millisecond, are two lines', async () => {
   const machine = newMachine();
   const session = machine.journey('plain-session.journey');
   const atMs = Date.now() - 500;
   const notification = { session_id: session, hook_event_name: 'Notification', notification_type: 'idle_prompt' };
-  machine.hook({ ...notification, message: 'one' }, atMs);
-  machine.hook({ ...notification, message: 'two' }, atMs);
+  // The same payload twice would be an agent that calls us twice; of this difference nothing leaves.
+  for (const message of ['one', 'two']) machine.hook({ ...notification, message }, atMs);
   await machine.deliver();
   const found = await eventually(
     () =>
@@ -52,6 +78,9 @@ test('two equal notifications in one millisecond are two lines, in the order in 
     all => all.length === 2,
   );
   expect(new Set(found.map(({ atNs }) => atNs)).size).toBe(2);
+  expect(new Set(found.map(({ atNs }) => atNs.slice(0, -6))).size).toBe(1);
+  // They differ by the event's id alone.
+  expect(new Set(found.map(({ line }) => line.replace(/ \w+$/, ''))).size).toBe(1);
 });
 
 test('streams are as many as agents, not as sessions or machines', async () => {

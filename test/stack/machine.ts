@@ -20,6 +20,10 @@ export class Machine {
   constructor(program: string, config: object) {
     this.#program = program;
     mkdirSync(join(this.state, 'inbox'), { recursive: true, mode: 0o700 });
+    this.configure(config);
+  }
+
+  configure(config: object): void {
     writeFileSync(this.configFile, JSON.stringify(config));
   }
 

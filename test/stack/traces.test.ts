@@ -1,4 +1,5 @@
 /** What Tempo and Jaeger hold of sessions, against what `show` prints of them without any back end. */
+import { randomUUID } from 'node:crypto';
 import { cpSync } from 'node:fs';
 import { afterAll, expect, inject, test } from 'vitest';
 import { nodeOf } from '../../src/view/span-node.ts';
@@ -78,6 +79,44 @@ test('the searches of the documentation find a session', async () => {
   await finds('{ resource.service.name = "claude-code" } >> { status = error }', failed);
   await finds('{ span.agent_hooks.decision.outcome = "deny" }', denied);
 });
+
+test('a session of many hours is several traces, found by their links and by `session.id`', async () => {
+  const machine = newMachine();
+  const session = randomUUID();
+  const nowMs = Date.now();
+  const HOUR_MS = 3_600_000;
+  const hook = (event: string, agoMs: number, fields: object = {}): void =>
+    machine.hook({ session_id: session, hook_event_name: event, cwd: machine.home, ...fields }, nowMs - agoMs);
+  hook('SessionStart', 5 * HOUR_MS, { source: 'startup' });
+  for (const [i, agoMs] of [5 * HOUR_MS - 1_000, 3_000].entries()) {
+    const prompt = { prompt_id: `p0000000-0000-4000-8000-00000000000${i}` };
+    hook('UserPromptSubmit', agoMs, { ...prompt, prompt: 'go on' });
+    hook('Stop', agoMs - 1_000, { ...prompt, stop_hook_active: false });
+  }
+  hook('SessionEnd', 1_000, { reason: 'other' });
+  await machine.deliver();
+  const ids = [...(await shown(machine, session)).keys()];
+  expect(ids).toHaveLength(2);
+  const parts = await Promise.all(
+    ids.map(trace =>
+      eventually(
+        () => tempoSpans(stack, trace),
+        spans => spans.length === 2,
+      ),
+    ),
+  );
+  const roots = parts.flatMap(spans => spans.filter(({ parentSpanId }) => parentSpanId === undefined));
+  const [first, second] = roots.sort((a, b) => a.startMs - b.startMs);
+  const firstTrace = ids[parts.findIndex(spans => spans.some(({ spanId }) => spanId === first?.spanId))];
+  expect(second?.links).toEqual([{ trace: firstTrace, span: first?.spanId, type: 'previous_segment' }]);
+  // Spans of hours ago are found once they lie in a block.
+  const bySession = await eventually(
+    () => search(stack, `{ span.session.id = "${session}" }`),
+    traces => traces.length === 2,
+    110_000,
+  );
+  expect(new Set(bySession)).toEqual(new Set(ids));
+}, 200_000);
 
 test('a session that is sent twice, from a restored backup, stays one', async () => {
   const only = { exporters: { logs: 'none', metrics: 'none' } };
@@ -161,4 +200,7 @@ test('spans are not longer than what Tempo takes, however long a name or value i
     Number(each[1]),
   );
   expect(cut.filter(count => count > 0)).toEqual([]);
+  // What it answers 200 to and drops all the same.
+  const dropped = [...metric.matchAll(/^tempo_discarded_spans_total\{.*\} (\d+)/gm)].map(each => Number(each[1]));
+  expect(dropped.filter(count => count > 0)).toEqual([]);
 });
