@@ -2,10 +2,12 @@
  * What it costs to take in a folder of transcripts, as a ratio to bare `JSON.parse` over the same lines: speed of
  * the import (find, read, merge by time, journal, fold, commit) over speed of a loop that reads the same files in steps,
  * cuts them into lines and parses each. The rows are as long as recorded ones: a tenth of them holds half of the bytes.
+ * `floor` is that loop with what no way of keeping the promises can leave out: of each row one id is computed, one content hashed
+ * under a key, one line of the journal written, in rounds that commit. It recognizes nothing and folds nothing.
  *
  *     node scripts/bench.mjs transcripts [--mb 200] [--repeats 5] [--gate]
  *
- * Both sides are processes of their own and alternate in random order after one of each that is not counted; medians of
+ * The sides are processes of their own and alternate in random order after one of each that is not counted; medians of
  * CPU time are compared, and the most memory that the import ever held is printed. `--gate`: 64 MB, three repeats; exits 1
  * when it falls below 0.5x in each of three runs.
  */
@@ -15,12 +17,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { agents } from '../src/agents/index.ts';
 import { findSessions, importRound } from '../src/import.ts';
+import { keyedHash, uuidOf } from '../src/lib/hash.ts';
 import { openStore } from '../src/store/store.ts';
 import { diskEyes } from '../src/transcripts/eyes.ts';
 
 const AIM = 0.5;
 const MOST_MEMORY_MB = 200;
 const STEP_BYTES = 1024 * 1024;
+const ROUND_BYTES = 4 * 1024 * 1024;
 const SESSION_BYTES = 5 * 1024 * 1024;
 const START_MS = Date.UTC(2026, 2, 2, 9);
 
@@ -32,13 +36,22 @@ interface Done {
 }
 
 const [, , role = 'lead', folder = ''] = process.argv;
-if (process.send !== undefined && (role === 'parse' || role === 'import')) {
+type Side = 'parse' | 'floor' | 'import';
+const sides: { [side in Side]: (home: string, state: string) => Pick<Done, 'lines' | 'events'> } = {
+  parse: home => parse(home, () => undefined),
+  floor,
+  import: importAll,
+};
+const isSide = (word: string): word is Side => Object.hasOwn(sides, word);
+
+if (process.send !== undefined && isSide(role)) {
+  const state = mkdtempSync(join(folder, 'state-'));
   const before = process.cpuUsage();
-  const told = role === 'parse' ? parse(folder) : importAll(folder);
+  const told = sides[role](folder, state);
   const { user, system } = process.cpuUsage(before);
-  process.send({ ...told, cpuMs: (user + system) / 1000, memoryMb: process.resourceUsage().maxRSS / 1024 }, () =>
-    process.disconnect(),
-  );
+  const memoryMb = process.resourceUsage().maxRSS / 1024;
+  rmSync(state, { recursive: true });
+  process.send({ ...told, cpuMs: (user + system) / 1000, memoryMb }, () => process.disconnect());
 } else {
   process.exitCode = await lead();
 }
@@ -61,24 +74,24 @@ async function lead(): Promise<number> {
 }
 
 async function compare(home: string, bytes: number, repeats: number): Promise<number> {
-  const sides: { parse: Done[]; import: Done[] } = { parse: [], import: [] };
+  const done: { [side in Side]: Done[] } = { parse: [], floor: [], import: [] };
   for (let repeat = 0; repeat <= repeats; repeat += 1) {
-    const order: ('parse' | 'import')[] = Math.random() < 0.5 ? ['parse', 'import'] : ['import', 'parse'];
-    for (const side of order) {
-      const done = await inProcess(side, home);
-      if (repeat > 0) sides[side].push(done);
+    for (const side of shuffled(Object.keys(done).filter(isSide))) {
+      const each = await inProcess(side, home);
+      if (repeat > 0) done[side].push(each);
     }
   }
-  const parseMs = median(sides.parse.map(each => each.cpuMs));
-  const importMs = median(sides.import.map(each => each.cpuMs));
-  const memoryMb = Math.max(...sides.import.map(each => each.memoryMb));
-  const [first] = sides.import;
+  const msOf = (side: Side): number => median(done[side].map(each => each.cpuMs));
+  const [parseMs, floorMs, importMs] = [msOf('parse'), msOf('floor'), msOf('import')];
+  const memoryMb = Math.max(...done.import.map(each => each.memoryMb));
+  const [first] = done.import;
   const ratio = parseMs / importMs;
   const rate = (ms: number): string => `${(bytes / 1024 / 1024 / (ms / 1000)).toFixed(0)} MB/s`;
   process.stdout.write(
     [
-      `${(bytes / 1024 / 1024).toFixed(0)} MB, ${first?.lines ?? 0} lines, ${first?.events ?? 0} events; CPU, median of ${repeats}`,
+      `${(bytes / 1024 / 1024).toFixed(0)} MB, ${done.parse[0]?.lines ?? 0} lines, ${first?.events ?? 0} events; CPU, median of ${repeats}`,
       `  bare JSON.parse  ${parseMs.toFixed(0)} ms  ${rate(parseMs)}`,
+      `  floor            ${floorMs.toFixed(0)} ms  ${rate(floorMs)}, ratio ${(parseMs / floorMs).toFixed(2)}x`,
       `  import           ${importMs.toFixed(0)} ms  ${rate(importMs)}`,
       `  ratio ${ratio.toFixed(2)}x (aim ${AIM}x ${ratio >= AIM ? 'reached' : 'missed'}), memory at most ${memoryMb.toFixed(0)} MB (aim ${MOST_MEMORY_MB} MB ${memoryMb <= MOST_MEMORY_MB ? 'reached' : 'missed'})`,
       '',
@@ -87,7 +100,14 @@ async function compare(home: string, bytes: number, repeats: number): Promise<nu
   return ratio;
 }
 
-function inProcess(side: 'parse' | 'import', home: string): Promise<Done> {
+function shuffled<T>(items: readonly T[]): T[] {
+  return items
+    .map(item => ({ item, at: Math.random() }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ item }) => item);
+}
+
+function inProcess(side: Side, home: string): Promise<Done> {
   return new Promise((resolve, reject) => {
     const child = fork(process.argv[1] ?? '', [side, home], { execArgv: [] });
     child.once('message', message => resolve(message as Done));
@@ -98,7 +118,7 @@ function inProcess(side: 'parse' | 'import', home: string): Promise<Done> {
   });
 }
 
-function parse(home: string): Pick<Done, 'lines' | 'events'> {
+function parse(home: string, take: (row: Row) => void): Pick<Done, 'lines' | 'events'> {
   const projects = join(home, '.claude', 'projects', '-w');
   let lines = 0;
   for (const name of readdirSync(projects)) {
@@ -109,7 +129,7 @@ function parse(home: string): Pick<Done, 'lines' | 'events'> {
       const bytes = Buffer.concat([rest, step.subarray(0, count)]);
       let at = 0;
       for (let end = bytes.indexOf(0x0a); end >= 0; end = bytes.indexOf(0x0a, at)) {
-        JSON.parse(bytes.toString('utf8', at, end));
+        take(JSON.parse(bytes.toString('utf8', at, end)) as Row);
         lines += 1;
         at = end + 1;
       }
@@ -120,8 +140,54 @@ function parse(home: string): Pick<Done, 'lines' | 'events'> {
   return { lines, events: 0 };
 }
 
-function importAll(home: string): Pick<Done, 'lines' | 'events'> {
-  const state = mkdtempSync(join(home, 'state-'));
+interface Row {
+  uuid: string;
+  sessionId: string;
+  timestamp: string;
+  message?: { content?: string | { text?: string; content?: string }[] };
+}
+
+function floor(home: string, state: string): Pick<Done, 'lines' | 'events'> {
+  mkdirSync(join(state, 'inbox'), { mode: 0o700 });
+  const store = openStore({ folder: state, access: 'own' });
+  const journals = new Map<string, string>();
+  let bytes = 0;
+  let events = 0;
+  const commit = (): void => {
+    const journal = [...journals].map(([key, lines]) => ({ key, lines }));
+    const sessions = journal.map(({ key }) => ({ key, state: {} }));
+    if (store.commit({ epoch: store.epoch, journal, sessions, tally: () => undefined }) !== 'committed')
+      throw new Error('the round was lost');
+    journals.clear();
+    bytes = 0;
+  };
+  const told = parse(home, row => {
+    const content = row.message?.content ?? '';
+    const [block] = typeof content === 'string' ? [{ text: content }] : content;
+    const said = block?.text ?? block?.content ?? '';
+    events += 1;
+    // As many fields as an event has in the middle.
+    const line = JSON.stringify({
+      spec_version: '0.1.0',
+      event_id: uuidOf('bench', row.sessionId, row.uuid),
+      event_type: 'Action.After',
+      timestamp: new Date(Date.parse(row.timestamp)).toISOString(),
+      source: { tool: 'bench' },
+      session_id: row.sessionId,
+      actor: { type: 'ai_agent' },
+      data: { action: { name: 'shell', result: { success: true } } },
+      metadata: { floor: { v: 1, seq: events, time: 'transcript', call: row.uuid, hash: keyedHash('k', said) } },
+    });
+    journals.set(row.sessionId, `${journals.get(row.sessionId) ?? ''}${line}\n`);
+    bytes += said.length;
+    if (bytes > ROUND_BYTES) commit();
+  });
+  commit();
+  store.close();
+  return { ...told, events };
+}
+
+function importAll(home: string, state: string): Pick<Done, 'lines' | 'events'> {
   mkdirSync(join(state, 'inbox'), { mode: 0o700 });
   const store = openStore({ folder: state, access: 'own' });
   const eyes = diskEyes();
@@ -140,13 +206,12 @@ function importAll(home: string): Pick<Done, 'lines' | 'events'> {
   };
   let events = 0;
   for (let left = found; left.length > 0; ) {
-    const told = importRound(store, left, world, 4 * 1024 * 1024, { metrics: false, logsSinceMs: world.nowMs });
+    const told = importRound(store, left, world, ROUND_BYTES, { metrics: false, logsSinceMs: world.nowMs });
     if (store.commit(told.round) !== 'committed') throw new Error('the round was lost');
     events += told.books.journaled;
     left = left.slice(told.done);
   }
   store.close();
-  rmSync(state, { recursive: true });
   return { lines: 0, events };
 }
 

@@ -271,6 +271,6 @@ for (const agent of agents) {
         expect(told.shared, `cut at ${share}`).toEqual(wanted.shared);
         expect(told.tokens, `cut at ${share}`).toEqual(wanted.tokens);
       }
-    });
+    }, 600_000);
   });
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { isAbsent } from '../../../src/agents/contract.ts';
 import { openCode } from '../../../src/agents/opencode/opencode.ts';
+import { DAMAGED_COPIES, mutated } from '../mutated.ts';
 import { documentOf, lineOf, readDocument, total } from '../told.ts';
 
 const { transcript } = openCode;
@@ -57,6 +58,22 @@ test('another file, and one that is damaged, tell nothing that is not in them', 
   expect(read('ses_a', bytes.subarray(0, 700))).toEqual([]);
   const shelf = readFileSync(join(import.meta.dirname, '../../lib/sqlite/shelf.db'));
   expect(transcript.sessions({ path: 'x' }, { rows: [], document: documentOf(shelf) })).toEqual([]);
+});
+
+test('damaged copies are read without a throw, and no count is negative', () => {
+  // Bytes, not characters: a database is no text.
+  const text = bytes.toString('latin1');
+  let told = 0;
+  for (const copy of mutated(text, DAMAGED_COPIES < 10_000 ? DAMAGED_COPIES / 5 : DAMAGED_COPIES)) {
+    const damaged = Buffer.from(copy, 'latin1');
+    transcript.sessions({ path: 'x' }, { rows: [], document: documentOf(damaged) });
+    const readings = read('ses_a', damaged);
+    told += readings.length;
+    for (const { data } of readings)
+      if ('input_tokens' in data && typeof data.input_tokens === 'number')
+        expect(data.input_tokens).toBeGreaterThanOrEqual(0);
+  }
+  expect(told).toBeGreaterThan(DAMAGED_COPIES / 5);
 });
 
 test('only an import reads it', () => {
