@@ -70,6 +70,7 @@ it('whatever a text holds, there is a report', () => {
   );
   expect(judged(`---\nhooks: ${'['.repeat(20_000)}\n---\n`, 'deep.md').findings[0]?.rule).toBe('file/yaml');
   expect(judged(`---\n${'a: b # '.repeat(60_000)}`, 'long.md').findings[0]?.why).toContain('longer than');
+  expect(judged('---\n\u001b[2Ja: [\n---\n', 'escape.md').findings[0]?.why).not.toContain('\u001b');
   const bomb = `---\na: &a [1, 2]\nb: &b [*a, *a, *a, *a, *a, *a]\nc: [*b, *b, *b, *b, *b, *b]\n---\n`;
   expect(judged(bomb, 'bomb.md').errors).toBe(1);
 });

@@ -1,12 +1,14 @@
 /** The head of an agent's page: YAML between two lines of dashes, in which hooks stand that run while this agent is active. */
 import { LineCounter, parseDocument } from 'yaml';
 import type { Position } from '../../lib/json-position.ts';
-import { isObject, kindOf } from '../wording.ts';
+import { isObject, kindOf, plain } from '../wording.ts';
 import { judgeHooks } from './registration.ts';
 import type { Remark } from './rules.ts';
 
 /** Nobody writes such a head; reading it would cost as long as somebody likes. */
 const MOST_CHARACTERS = 256 * 1024;
+/** The parser quotes the text. */
+const LONGEST_WHY = 200;
 
 type Found = Remark & { at: Position };
 
@@ -43,7 +45,7 @@ function judgeYaml(yaml: string): Found[] {
   try {
     const page = parseDocument(yaml, { lineCounter: lines, prettyErrors: false });
     const broken = page.errors.map(
-      ({ message, pos }): Found => ({ rule: 'file/yaml', path: [], why: message, at: at(pos[0]) }),
+      ({ message, pos }): Found => ({ rule: 'file/yaml', path: [], why: plain(message, LONGEST_WHY), at: at(pos[0]) }),
     );
     if (broken.length > 0) return broken;
     const value: unknown = page.toJS({ maxAliasCount: 10 });
@@ -61,6 +63,7 @@ function judgeYaml(yaml: string): Found[] {
     return judgeHooks(value.hooks, 'agent page').map(remark => ({ ...remark, at: placed(remark.path) }));
   } catch (error) {
     // Nested beyond what it can follow, or made of aliases.
-    return [{ rule: 'file/yaml', path: [], why: error instanceof Error ? error.message : 'cannot be read', at: at(0) }];
+    const why = error instanceof Error ? plain(error.message, LONGEST_WHY) : 'cannot be read';
+    return [{ rule: 'file/yaml', path: [], why, at: at(0) }];
   }
 }
