@@ -77,17 +77,76 @@ A bad value costs that value alone: the one of the layer below is used, and the 
 
 ## What a project's file may do
 
-It comes with a clone, so it may narrow what leaves and label it: the keys marked *project* below, and \`enabled\` only as
+It comes with a clone, so it may narrow what leaves and label it: the keys that say *project* below, and \`enabled\` only as
 \`false\`. Everything else in it waits for \`otel-hooks config --trust\`, which accepts the file as it stands; when it
 changes, it must be accepted again.
 
 Headers, client certificates and their keys go to the hosts that the same layer or a lower one named. An endpoint that a
 higher layer sets does not get them, unless that layer brings its own.
 
+## Recipes
+
+A collector that wants a key, with the key in a file that only you can read:
+
+\`\`\`json
+{ "provider": "otlp", "otlp": { "endpoint": "https://collector.example:4318", "headers": "authorization=Bearer abc" } }
+\`\`\`
+
+Two destinations at once, each with its own backlog; docs/providers.md has the others:
+
+\`\`\`json
+{
+  "provider": ["otlp", "langfuse"],
+  "otlp": { "endpoint": "http://127.0.0.1:4318" },
+  "langfuse": { "public_key": "pk-lf-...", "secret_key": "sk-lf-..." }
+}
+\`\`\`
+
+Prompts and commands without secrets, the rest as it is; a project may take that back for its own sessions, never add to it:
+
+\`\`\`json
+{ "content": { "prompt": "redacted", "commands": "redacted" } }
+\`\`\`
+
+What a team commits as \`.otel-hooks.json\`: whose sessions these are, nothing of prompts, and a warning when one grows dear:
+
+\`\`\`json
+{
+  "service_name": "shop",
+  "attributes": { "team": "checkout" },
+  "content": { "prompt": "off", "response": "off" },
+  "budget": { "session_usd": 5 }
+}
+\`\`\`
+
+One project that is not to be told of at all, in its own \`.otel-hooks.json\`:
+
+\`\`\`json
+{ "enabled": false }
+\`\`\`
+
+A CI job, without a file: \`OTEL_EXPORTER_OTLP_ENDPOINT\`, \`OTEL_EXPORTER_OTLP_HEADERS\` and \`OTEL_RESOURCE_ATTRIBUTES\` in the job's environment, and
+\`otel-hooks deliver --wait 30s\` as its last step, since the machine ends with it.
+
+A tenth of the traces, and all metrics and logs:
+
+\`\`\`json
+{ "trace": { "sampler": "traceidratio", "sampler_arg": 0.1 } }
+\`\`\`
+
+Hashes of content that can be compared over the machines of a team:
+
+\`\`\`json
+{ "content": { "hash_key": "a long text that only your team knows" } }
+\`\`\`
+
 ## Settings
 
-| key | variables | default | project | meaning |
-| --- | --- | --- | --- | --- |
+*Set by* says which layers may: \`file\` is the global one, \`project\` that of a project without consent, \`project, less\` only to let
+less out. What is in force came from one of them: \`otel-hooks config\` names it as the value's origin.
+
+| key | variable | flag | default | set by | meaning |
+| --- | --- | --- | --- | --- | --- |
 ${keys.map(row).join('\n')}
 
 If only some signals have an endpoint of their own and there is no \`otlp.endpoint\`, the other signals are not sent, and a
@@ -112,9 +171,15 @@ ${answeredVariables.map(answeredRow).join('\n')}
 
 function row(key) {
   const { about, variables = [], flag, default: value, project } = factsOf(key);
-  const names = [...variables, ...(flag === undefined ? [] : [flag])].map(name => `\`${name}\``).join(', ');
+  const names = variables.map(name => `\`${name}\``).join(', ');
   const shown = settings[key].default === undefined ? '' : `\`${value}\``;
-  return `| \`${key}\` | ${names} | ${shown} | ${project ? 'yes' : ''} | ${cell(about)} |`;
+  const layers = [
+    'file',
+    ...(Array.isArray(project) ? ['project, less'] : project ? ['project'] : []),
+    ...(variables.length > 0 ? ['environment'] : []),
+    ...(flag === undefined ? [] : ['flag']),
+  ];
+  return `| \`${key}\` | ${names} | ${flag === undefined ? '' : `\`${flag}\``} | ${shown} | ${layers.join(', ')} | ${cell(about)} |`;
 }
 
 function answeredRow(variable) {

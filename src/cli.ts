@@ -81,7 +81,8 @@ function worldOf(): Io {
     home: env.HOME ?? homedir(),
     platform: process.platform,
     color: stdout.isTTY === true && env.NO_COLOR === undefined && env.TERM !== 'dumb',
-    columns: stdout.columns ?? 100,
+    // What is piped is somebody's to cut; a terminal of an unknown width says 0.
+    columns: stdout.isTTY ? stdout.columns || 80 : Number.POSITIVE_INFINITY,
     unicode: /utf-?8/i.test(env.LC_ALL || env.LC_CTYPE || env.LANG || '') || process.platform === 'darwin',
     isTerminal: stdin.isTTY === true && stdout.isTTY === true,
     isErrTerminal: stderr.isTTY === true,

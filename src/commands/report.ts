@@ -17,7 +17,7 @@ export function run(words: Words, io: Io): number {
   const sinceMs = sinceOf(flagText(words, '--since') ?? '7d', io.now());
   const { state } = foldersOf(words, io);
   const made = report(sessionsIn(state, sinceMs), by, sinceMs, localDay);
-  io.out(written(made, by, format));
+  io.out(written(made, by, format, io));
   if (made.rows.length === 0 && format === 'table') io.out('  next: otel-hooks report --since 90d\n');
   return 0;
 }
@@ -105,7 +105,7 @@ const columns = (by: readonly Grouping[]): Column[] => [
   number('stated cost', 'stated_cost_usd', dollars),
 ];
 
-function written({ rows, total }: Report, by: readonly Grouping[], format: Format): string {
+function written({ rows, total }: Report, by: readonly Grouping[], format: Format, io: Io): string {
   const all = columns(by);
   if (format === 'json') return `${JSON.stringify({ v: 1, by, rows, total }, null, 2)}\n`;
   if (format === 'csv') {
@@ -124,7 +124,7 @@ function written({ rows, total }: Report, by: readonly Grouping[], format: Forma
   const widths = heads.map((head, i) => Math.max(head.length, ...lines.map(cells => (cells[i] ?? '').length)));
   const right = (cells: readonly string[]): string[] =>
     cells.map((cell, i) => (i < by.length ? cell : cell.padStart(widths[i] ?? 0)));
-  return table([heads, ...lines].map(right));
+  return table([heads, ...lines].map(right), io);
 }
 
 /** A text that a spreadsheet would take for a formula is only a text. */

@@ -49,6 +49,8 @@ function sessionsIn(state: string, wanted: string | undefined, isAll: boolean): 
   }
 }
 
+const NARROW = 120;
+
 const firstOf = ({ events }: Replay): number => Date.parse(events[0]?.timestamp ?? '');
 const lastOf = ({ events }: Replay): number => Date.parse(events.at(-1)?.timestamp ?? '');
 
@@ -82,20 +84,24 @@ function list(sessions: readonly Replay[], trials: number, words: Words, io: Io)
     return 0;
   }
   io.out(
-    table([
-      ['session', 'agent', 'start', 'length', 'turns', 'actions', 'failed', 'denied', ''],
-      ...rows.map(row => [
-        row.session,
-        row.agent,
-        `${row.start.slice(0, 16).replace('T', ' ')}Z`,
-        duration(row.durationMs),
-        String(row.turns),
-        String(row.actions),
-        String(row.failed),
-        String(row.denied),
-        [...(row.open ? ['open'] : []), ...(row.trial ? ['trial'] : [])].join(', '),
-      ]),
-    ]),
+    table(
+      [
+        ['session', 'agent', 'start', 'length', 'turns', 'actions', 'failed', 'denied', ''],
+        ...rows.map(row => [
+          // So much of an id is enough for `show`.
+          io.columns < NARROW ? row.session.slice(0, 13) : row.session,
+          row.agent,
+          `${row.start.slice(0, 16).replace('T', ' ')}Z`,
+          duration(row.durationMs),
+          String(row.turns),
+          String(row.actions),
+          String(row.failed),
+          String(row.denied),
+          [...(row.open ? ['open'] : []), ...(row.trial ? ['trial'] : [])].join(', '),
+        ]),
+      ],
+      io,
+    ),
   );
   return 0;
 }

@@ -1,22 +1,24 @@
 /** Small pieces of text that several commands print. */
 import { explain, type Problem } from '../problem.ts';
+import { cutTo, type Drawing } from '../view/tree.ts';
 
 export const problemText = (problem: Problem): string => {
   const { what, next } = explain(problem);
   return `otel-hooks: ${what}\n  next: ${next}\n`;
 };
 
-/** Rows with their columns under each other; the last column is as long as it likes. */
-export function table(rows: readonly (readonly string[])[]): string {
+/** Rows with their columns under each other; the last column is as long as it likes, or as the terminal has room for. */
+export function table(rows: readonly (readonly string[])[], drawing?: Pick<Drawing, 'columns' | 'unicode'>): string {
   const widths: number[] = [];
   for (const row of rows) for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, cell.length);
+  const cut = (line: string): string => (drawing === undefined ? line : cutTo(line, drawing));
   return rows
-    .map(
-      row =>
-        `${row
-          .map((cell, i) => (i === row.length - 1 ? cell : cell.padEnd(widths[i] ?? 0)))
-          .join('  ')
-          .trimEnd()}\n`,
+    .map(row =>
+      row
+        .map((cell, i) => (i === row.length - 1 ? cell : cell.padEnd(widths[i] ?? 0)))
+        .join('  ')
+        .trimEnd(),
     )
+    .map(line => `${cut(line)}\n`)
     .join('');
 }

@@ -64,10 +64,8 @@ export function nodesOf({ agent, session, finished, open }: Replay): Map<string,
       attributes,
     });
     const trace = traceIdOf(span.trace);
-    traces.set(trace, [
-      ...(traces.get(trace) ?? []),
-      isOpenStill ? { ...node, error: undefined, notes: ['open'] } : node,
-    ]);
+    const shown = isOpenStill ? { ...node, error: undefined, notes: ['open'] } : node;
+    if (!traces.get(trace)?.push(shown)) traces.set(trace, [shown]);
   };
   for (const span of finished) add(span, false);
   for (const span of open) add(span, true);

@@ -5,6 +5,7 @@ import type { Store } from '../store/store.ts';
 import { lineOf } from '../telemetry/line.ts';
 import { type Level, levelOf } from '../telemetry/logs.ts';
 import { eventsIn } from './replay.ts';
+import { cutTo, type Drawing } from './tree.ts';
 import { isTrial } from './trial.ts';
 
 export const levels = ['debug', 'info', 'warn', 'error'] as const;
@@ -78,15 +79,18 @@ export function matcher({ agent, session, types, level, trials }: Wanted): (even
 
 const rankOf = (level: Level): number => (levels as readonly string[]).indexOf(level.toLowerCase());
 
-export function drawLine(event: Event, { color, columns }: { color: boolean; columns: number }): string {
+const NARROW = 60;
+
+export function drawLine(event: Event, { color, columns, unicode }: Drawing): string {
   const facts = factsOf(event) ?? {};
   const level = levelOf(event, facts);
   const time = timeOf(event.timestamp);
   // Ends in the first digits of the event's id, which only a back end needs.
   const what = lineOf(event, facts).replace(/ [0-9a-f]{8}$/, '');
-  const who = `${event.source.tool.padEnd(11)} ${rootSessionOf(event).slice(0, 8).padEnd(8)}`;
-  const room = Math.max(20, columns - time.length - who.length - 4);
-  const shown = what.length > room ? what.slice(0, room) : what;
+  const session = rootSessionOf(event).slice(0, 8).padEnd(8);
+  // What happened is worth more room than who it was, which `--tool` and `--session` say as well.
+  const who = columns < NARROW ? session : `${event.source.tool.padEnd(11)} ${session}`;
+  const shown = cutTo(what, { columns: Math.max(20, columns - time.length - who.length - 4), unicode });
   if (!color) return `${time}  ${who}  ${shown}`;
   const paint = level === 'ERROR' ? '31' : level === 'WARN' ? '33' : '0';
   return `\u001b[2m${time}  ${who}\u001b[0m  \u001b[${paint}m${shown}\u001b[0m`;

@@ -17,15 +17,26 @@ export interface Drawing {
   unicode: boolean;
 }
 
+/** A line as a terminal of this width has room for it. */
+export const cutTo = (text: string, { columns, unicode }: Pick<Drawing, 'columns' | 'unicode'>): string =>
+  text.length > columns ? `${text.slice(0, Math.max(0, columns - 1))}${unicode ? '…' : '~'}` : text;
+
+/** Narrower terminals do without the time since the beginning. */
+const WIDE = 64;
+const DURATION = 8;
+const OFFSET = 9;
+/** Room that is left for words behind the times. */
+const WORDS = { wide: 14, narrow: 8 };
+
 export function drawTree(nodes: readonly Node[], drawing: Drawing): string {
   const known = new Set(nodes.map(node => node.id));
   const children = new Map<string, Node[]>();
   const roots: Node[] = [];
   for (const node of [...nodes].sort((a, b) => a.startMs - b.startMs || a.endMs - b.endMs || (a.id < b.id ? -1 : 1))) {
     if (node.parent === undefined || !known.has(node.parent)) roots.push(node);
-    else children.set(node.parent, [...(children.get(node.parent) ?? []), node]);
+    else if (!children.get(node.parent)?.push(node)) children.set(node.parent, [node]);
   }
-  const beginMs = Math.min(...nodes.map(node => node.startMs));
+  const beginMs = nodes.reduce((first, node) => Math.min(first, node.startMs), Number.POSITIVE_INFINITY);
   const rows: { tree: string; node: Node }[] = [];
   const lines = drawing.unicode
     ? { branch: '├─ ', last: '└─ ', through: '│  ', gap: '   ' }
@@ -45,14 +56,21 @@ export function drawTree(nodes: readonly Node[], drawing: Drawing): string {
       if (node) stack.push({ node, lead, mark: i === below.length - 1 ? lines.last : lines.branch });
     }
   }
-  const widest = Math.min(Math.max(...rows.map(row => row.tree.length), 8), Math.max(20, drawing.columns - 34));
+  const isWide = drawing.columns >= WIDE;
+  const timesWidth = isWide ? OFFSET + 1 + DURATION : DURATION;
+  const room = Math.max(12, drawing.columns - timesWidth - 3 - (isWide ? WORDS.wide : WORDS.narrow));
+  const widest = Math.min(
+    rows.reduce((longest, row) => Math.max(longest, row.tree.length), 8),
+    room,
+  );
   return rows.map(row => `${draw(row)}\n`).join('');
 
   function draw({ tree, node }: { tree: string; node: Node }): string {
-    const name =
-      tree.length > widest ? `${tree.slice(0, widest - 1)}${drawing.unicode ? '…' : '~'}` : tree.padEnd(widest);
-    const times = `${`+${duration(node.startMs - beginMs)}`.padStart(9)} ${duration(node.endMs - node.startMs).padStart(8)}`;
-    const words = [...(node.error === undefined ? [] : [`ERROR ${node.error}`]), ...node.notes].join(', ');
+    const name = cutTo(tree, { ...drawing, columns: widest }).padEnd(widest);
+    const length = duration(node.endMs - node.startMs).padStart(DURATION);
+    const times = isWide ? `${`+${duration(node.startMs - beginMs)}`.padStart(OFFSET)} ${length}` : length;
+    const said = [...(node.error === undefined ? [] : [`ERROR ${node.error}`]), ...node.notes].join(', ');
+    const words = cutTo(said, { ...drawing, columns: drawing.columns - widest - timesWidth - 3 });
     const line = `${name} ${times}  ${words}`.trimEnd();
     if (!drawing.color) return line;
     return node.error === undefined

@@ -88,9 +88,9 @@ describe('tail', () => {
 
   it('draws a line that fits, without colours unless they are wanted', () => {
     const risky = event(1, { risk: { level: 'high' } });
-    const line = drawLine(risky, { color: false, columns: 120 });
+    const line = drawLine(risky, { color: false, columns: 120, unicode: true });
     expect(line.slice(8)).toBe('  codex       session-  Action.After shell ok 12ms risk high');
-    expect(drawLine(risky, { color: false, columns: 40 }).length).toBeLessThanOrEqual(55);
-    expect(drawLine(risky, { color: true, columns: 120 })).toContain('\u001b[');
+    expect(drawLine(risky, { color: false, columns: 40, unicode: true }).length).toBeLessThanOrEqual(40);
+    expect(drawLine(risky, { color: true, columns: 120, unicode: true })).toContain('\u001b[');
   });
 });
