@@ -5,6 +5,7 @@
 import {
   type Action,
   type Body,
+  type DataOf,
   type Decision,
   type Event,
   type Facts,
@@ -13,6 +14,7 @@ import {
   type ModelCall,
 } from '../event/event.ts';
 import { canonicalJson } from '../lib/hash.ts';
+import { whole } from '../lib/read.ts';
 import { holdsSecret } from './secrets.ts';
 
 /** Hash of content under the installation's key. */
@@ -135,7 +137,7 @@ export function redact(body: Body, hash: Hash): Redacted {
       case 'Session.End':
       case 'Session.Abort': {
         const { end_reason, usage } = from.data;
-        return { event_type: from.event_type, data: { end_reason, usage: usage && numbers(usage, usageFields) } };
+        return { event_type: from.event_type, data: { end_reason, usage: usage && sums(usage) } };
       }
       case 'Agent.Plan.Start':
       case 'Agent.Plan.End': {
@@ -189,7 +191,6 @@ const kind = <T extends string>(value: T | undefined): T | undefined =>
 const keyed = (said: string | undefined, hash: Hash): string | undefined =>
   said === undefined || /^hmac-sha256:[0-9a-f]{32,64}$/.test(said) ? said : hash(said);
 
-const usageFields = ['total_tokens', 'total_actions', 'duration_ms'] as const;
 const shareFields = ['tokens_used', 'tokens_limit', 'percentage_used', 'tokens_remaining'] as const;
 const compactionFields = ['tokens_before', 'tokens_after', 'tokens_removed'] as const;
 
@@ -202,8 +203,15 @@ function numbers<K extends string>(
   return kept;
 }
 
+/** Agents state parts of a millisecond; the standard has whole ones. */
+const sums = ({ total_tokens, total_actions, duration_ms }: NonNullable<DataOf<'Session.End'>['usage']>) => ({
+  total_tokens: whole(total_tokens),
+  total_actions: whole(total_actions),
+  duration_ms: whole(duration_ms),
+});
+
 function modelCall({ model_id, input_tokens, output_tokens, latency_ms, retry_count }: ModelCall): ModelCall {
-  return { model_id: name(model_id), input_tokens, output_tokens, latency_ms, retry_count };
+  return { model_id: name(model_id), input_tokens, output_tokens, latency_ms: whole(latency_ms), retry_count };
 }
 
 /** Numbers, truth values and short words: what a reader has named as plain. */

@@ -19,6 +19,12 @@ export const count = (value: unknown): number | undefined => {
   return counted === undefined || counted < 0 ? undefined : counted;
 };
 
+/** A length or a sum as standards have it: whole, and never below none. */
+export const whole = (value: number | undefined): number | undefined => {
+  const counted = count(value);
+  return counted === undefined ? undefined : Math.round(counted);
+};
+
 export const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
 
 /** What a table itself holds. Keys are often strangers' words, and every object has a `constructor`. */

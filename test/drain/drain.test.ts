@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { factsOf } from '../../src/event/event.ts';
+import { validateAgentHooks } from '../../src/standards/agent-hooks/validate.ts';
 import { play, START_MS } from '../play.ts';
 
 const session = { session_id: 's-1', transcript_path: '/home/dev/.claude/projects/x/s-1.jsonl', cwd: '/x' };
@@ -80,6 +81,17 @@ test('a clock that jumps bends nothing within a session', () => {
     },
   ]);
   expect(played.spans.map(span => span.endMs - span.startMs)).toEqual([2_000]);
+});
+
+test.each([
+  [12.5, 13],
+  [-3, undefined],
+])('a session that an agent says lasted %d ms has a length that the standard knows', (stated, kept) => {
+  const ending = { hook_event_name: 'sessionEnd', conversation_id: 'c-1', reason: 'user_close', duration_ms: stated };
+  const { events } = play([{ atMs: START_MS, header: { tool: 'cursor' }, payload: ending }]);
+  const [end] = events;
+  expect(end?.event_type === 'Session.End' && end.data.usage?.duration_ms).toBe(kept);
+  expect(validateAgentHooks(JSON.stringify(end), 'event').findings).toEqual([]);
 });
 
 test.each([1e300, -1, 9e15])('a time that is none, %d, is the arrival', timestamp => {

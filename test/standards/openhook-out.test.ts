@@ -268,3 +268,16 @@ test('what comes back to a session that was told by hooks adds nothing', () => {
 test('no agent calls a hook of its own as a type of the standard is called', () => {
   for (const { events } of agents) for (const type of openHookTypes) expect(events).not.toHaveProperty([type]);
 });
+
+test.each([
+  [3.6, 4],
+  [-1, 1000],
+])('a length of %s ms that an agent states leaves as %s', (stated, left) => {
+  const call = tool('t1', 'Bash');
+  const { events } = play([
+    hook(0, 'SessionStart', { source: 'startup' }),
+    hook(1, 'PreToolUse', call),
+    hook(2, 'PostToolUse', { ...call, tool_response: {}, duration_ms: stated }),
+  ]);
+  expect(written(events).at(-1)?.data).toMatchObject({ duration_ms: left });
+});

@@ -1,9 +1,13 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { isAbsent } from '../../src/agents/contract.ts';
+import { exampleAgent } from '../../src/agents/index.ts';
+import { noOpenHook, restOfOpenHook, toOpenHook } from '../../src/standards/openhook/out.ts';
 import { rules } from '../../src/standards/openhook/rules.ts';
 import { openHook } from '../../src/standards/openhook/validate.ts';
 import type { Asked, Report } from '../../src/standards/report.ts';
+import { play, START_MS } from '../play.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -326,6 +330,21 @@ describe('levels', () => {
     ],
   ] as const)('%s', (_, text, reached, missing) => {
     expect(level(text)).toEqual([['some-tool', reached, missing]]);
+  });
+
+  it("a whole session of the example's agent reaches level 2 and breaks nothing", () => {
+    if (isAbsent(exampleAgent.demo)) throw new Error('the example has no session');
+    let atMs = START_MS;
+    const hooks = exampleAgent.demo('demo-1', '/home/ada/shop').map(({ afterMs, payload }) => {
+      atMs += Math.max(0, afterMs);
+      return { atMs, payload, header: { tool: exampleAgent.id } };
+    });
+    const state = noOpenHook();
+    const beyond = { transcript: '/home/ada/t.jsonl' };
+    const envelopes = play(hooks).events.flatMap(event => toOpenHook(state, event, beyond));
+    const report = judged(stream(...envelopes, ...restOfOpenHook(state, beyond)), 'x.jsonl', { level: 2 });
+    expect(report.findings).toEqual([]);
+    expect(report.levels?.map(({ source, level: reached }) => [source, reached])).toEqual([[exampleAgent.id, 2]]);
   });
 
   it('are told for each source', () => {

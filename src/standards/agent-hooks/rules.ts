@@ -118,8 +118,8 @@ export const rules = {
   },
   'sequence/without-start': {
     level: 'warning',
-    asks: 'Action.After, Agent.Plan.End and Retry.Loop.Aborted follow what began (in sessions whose start the stream holds)',
-    clause: '7.3, 7.5, appendix A',
+    asks: 'Action.After and Agent.Plan.End follow what began (in sessions whose start the stream holds)',
+    clause: '7.3, 7.5',
   },
   'sequence/unfinished': {
     level: 'warning',

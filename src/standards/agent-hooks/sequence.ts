@@ -34,11 +34,10 @@ interface Session {
 const pairs: Readonly<Record<string, string>> = {
   'Action.After': 'Action.Before',
   'Agent.Plan.End': 'Agent.Plan.Start',
-  'Retry.Loop.Aborted': 'Retry.Loop.Detected',
 };
 const begins: ReadonlySet<string> = new Set(Object.values(pairs));
-/** These may stay open: a plan ends with its turn, a detected loop need not be stopped. */
-const mayStayOpen: ReadonlySet<string> = new Set(['Agent.Plan.Start', 'Retry.Loop.Detected']);
+/** A plan may stay open: it ends with its turn. */
+const mayStayOpen: ReadonlySet<string> = new Set(['Agent.Plan.Start']);
 
 /** Names of the table of 7.5. */
 const actionNames: ReadonlySet<string> = new Set(['shell', 'read_file', 'write_file', 'web_search', 'code_edit']);

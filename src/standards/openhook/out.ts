@@ -18,7 +18,7 @@ import {
 } from '../../event/event.ts';
 import { wellFormed } from '../../lib/fitted.ts';
 import { uuidOf } from '../../lib/hash.ts';
-import { own, put } from '../../lib/read.ts';
+import { own, put, whole } from '../../lib/read.ts';
 
 export const openHookTypes = [
   'session.start',
@@ -145,7 +145,7 @@ export function toOpenHook(state: OpenHookState, event: Event, beyond: Beyond = 
         time: event.timestamp,
         session: rootSessionOf(event),
         reason: reason && reasons[reason],
-        duration: usage?.duration_ms ?? sinceStart(state, event, facts),
+        duration: whole(usage?.duration_ms) ?? sinceStart(state, event, facts),
         totals: totals && { input: totals.input_tokens, output: totals.output_tokens },
         more: additionsOf(event, facts, isRoot),
       };
@@ -195,11 +195,11 @@ export function toOpenHook(state: OpenHookState, event: Event, beyond: Beyond = 
           tool_name: tool,
           tool_call_id: call,
           status: success === undefined ? undefined : success ? 'success' : 'error',
-          duration_ms: facts.duration_ms ?? between,
+          duration_ms: whole(facts.duration_ms) ?? between,
         },
         {
           ...syntheticOf(facts),
-          duration_source: facts.duration_ms === undefined && between !== undefined ? 'events' : undefined,
+          duration_source: whole(facts.duration_ms) === undefined && between !== undefined ? 'events' : undefined,
         },
       );
       const path = facts.path ?? before?.path;
