@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import type { Destination } from './config/destinations.ts';
 import { destinationsIn, forgetDestinations, handOverMetrics, noteCorrections } from './destinations.ts';
 import type { Fragment } from './hook/fragment.ts';
-import { type Keep, keepOf, keepWithin, tellLosses } from './keep.ts';
+import { type Keep, keepOf, keepWithin, spoolOf, tellPipeline } from './keep.ts';
 import { VERSION } from './lib/version.ts';
 import { createDispatcher, type Dispatcher } from './openhook/dispatch.ts';
 import type { Surroundings } from './pin.ts';
@@ -18,13 +18,19 @@ import { reconciliation } from './reconciliation.ts';
 import { type Due, recalled, roundOf, silentSessions, waitingSessions } from './round.ts';
 import { appendToFile, printTo } from './ship/local.ts';
 import { roundOf as settlementOf } from './ship/round.ts';
-import { createShipper, type Passed, type Shipper } from './ship/ship.ts';
+import { createShipper, heirsIn, type Passed, SHIP_DOCUMENT, type Shipper } from './ship/ship.ts';
 import { createHttpTransport } from './ship/transport.ts';
 import type { IsUnderWay } from './store/limits.ts';
 import { type Lock, takeLock } from './store/lock.ts';
 import { isFull } from './store/reserve.ts';
 import { openStore, type Store } from './store/store.ts';
-import { encodeMetrics, type MetricState, metricsDocument, settleMetrics } from './telemetry/metrics.ts';
+import {
+  encodeMetrics,
+  type Increment,
+  type MetricState,
+  metricsDocument,
+  settleMetrics,
+} from './telemetry/metrics.ts';
 import { diskEyes, type Eyes } from './transcripts/eyes.ts';
 import { impatient, patient, type Waits } from './transcripts/session.ts';
 import { readStatusBooks, type StatusBooks } from './view/books.ts';
@@ -154,6 +160,8 @@ async function work(
   let hasWorked = false;
   let isLeaving = false;
   let shipping: Promise<void> | undefined;
+  /** What a pass left in the outboxes; what is only on its way through them is no backlog. */
+  let left: Increment[] = [];
   let failure: Error | undefined;
   const leave = (): boolean => {
     isLeaving ||= options.stop?.aborted || !lock.touch() || lock.wanted() || isReplaced(options.self);
@@ -169,6 +177,7 @@ async function work(
   const ship = async (): Promise<void> => {
     try {
       note(await shipper.pass({ byHand: options.byHand && isFirst, final: options.byHand, leave: leaveOrWait }));
+      left = spoolOf(store);
       tryMs = performance.now() + Math.max(LOOK_MS, Math.min(last.nextTryMs ?? 1_000, 60_000));
     } catch (error) {
       failure = error instanceof Error ? error : new Error(String(error));
@@ -180,8 +189,11 @@ async function work(
   const tell = (): void => {
     toldMs = performance.now();
     const installation = store.document('installation') as { id: string } | undefined;
-    const metered = destinationsIn(store).filter(destination => destination.signals.metrics);
-    if (installation) tellLosses(store, metered, installation.id, now());
+    const all = destinationsIn(store);
+    // Whose key is refused for good has left its metrics to another.
+    const former = new Set(heirsIn(store.document(SHIP_DOCUMENT), all).map(([of]) => of.id));
+    const metered = all.filter(({ id, signals }) => signals.metrics && !former.has(id));
+    if (installation) tellPipeline(store, metered, installation.id, left, now());
   };
   while (!leave()) {
     if (failure) throw failure;

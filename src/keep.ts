@@ -5,7 +5,15 @@ import { type Account, accountsOf, increase, type Ledger } from './store/ledger.
 import type { IsUnderWay, Limits, PlaceLimits } from './store/limits.ts';
 import type { QuarantineLimits } from './store/quarantine.ts';
 import type { Store } from './store/store.ts';
-import { type Increment, type MetricState, metricsDocument, noMetrics, raiseTo } from './telemetry/metrics.ts';
+import {
+  histogramTo,
+  type Increment,
+  type MetricState,
+  metricsDocument,
+  noMetrics,
+  raiseTo,
+  type Sum,
+} from './telemetry/metrics.ts';
 import { ours } from './telemetry/names.ts';
 import { resourceAttributes } from './telemetry/resource.ts';
 
@@ -44,8 +52,17 @@ export function keepWithin(store: Store, { places }: Keep, isUnderWay?: IsUnderW
 /** A destination that took no metrics for so long may be nobody's any more: it hears of its own losses only. */
 const HEARS_FOR_MS = 24 * 3_600_000;
 
-/** What the books say was lost goes into the metric states of those destinations that get metrics. */
-export function tellLosses(store: Store, metered: readonly Destination[], installation: string, nowMs: number): void {
+/**
+ * What the books say of the pipeline goes into the metric states of those destinations that get metrics: what was lost, and what
+ * is left to be sent after a pass. How long requests took is no reason for one more: it goes along with other news.
+ */
+export function tellPipeline(
+  store: Store,
+  metered: readonly Destination[],
+  installation: string,
+  left: readonly Increment[],
+  nowMs: number,
+): void {
   const ledger = store.ledger();
   const resource = resourceAttributes({
     agent: 'otel-hooks',
@@ -54,22 +71,29 @@ export function tellLosses(store: Store, metered: readonly Destination[], instal
     installation,
   });
   const documents: { name: string; value: unknown }[] = [];
-  const told: Destination[] = [];
+  const told: [destination: Destination, versions: number][] = [];
   for (const destination of metered) {
     const { id } = destination;
     const name = metricsDocument(id);
     const state = (store.document(name) as MetricState | undefined) ?? noMetrics();
-    const losses = nowMs - state.lastMs < HEARS_FOR_MS ? lossesOf(ledger, id) : ownLosses(ledger, id);
-    if (!raiseTo(state, resource, losses, nowMs)) continue;
+    const before = state.version;
+    const isAlive = nowMs - state.lastMs < HEARS_FOR_MS;
+    const said = isAlive ? [...lossesOf(ledger, id), ...left] : ownLosses(ledger, id);
+    raiseTo(state, resource, said, nowMs);
+    if (state.version > state.accepted)
+      for (const { attributes, total } of requestTimes(ledger, id))
+        histogramTo(state, resource, { metric: 'pipelineExport', attributes }, total, nowMs);
+    if (state.version === before) continue;
     documents.push({ name, value: state });
-    told.push(destination);
+    told.push([destination, state.version - before]);
   }
   if (told.length === 0) return;
   store.commit({
     documents,
     tally(next) {
       // One that was only just corrected has no account yet.
-      for (const destination of told) accountsOf(next, destination.id, destination).metrics.produced += 1;
+      for (const [destination, versions] of told)
+        accountsOf(next, destination.id, destination).metrics.produced += versions;
     },
   });
 }
@@ -86,6 +110,26 @@ export function lossesOf(ledger: Ledger, id: string): Increment[] {
     ...bodySignals.flatMap(signal => counted('pipelineFailed', items[signal], ofPrefix(counters, `failed.${signal}.`))),
     ...ownLosses(ledger, id),
   ];
+}
+
+/** How much lies in all outboxes: who is reached hears of those who are not. */
+export function spoolOf(store: Pick<Store, 'destinations' | 'next'>): Increment[] {
+  const sizes = { traces: 0, logs: 0, events: 0 };
+  for (const id of store.destinations())
+    for (const { signal, sizeBytes } of store.next(id)) if (signal !== 'metrics') sizes[signal] += sizeBytes;
+  return (['traces', 'logs', 'events'] as const).map(signal => ({
+    metric: 'pipelineSpool',
+    attributes: { [ours.pipelineItem]: items[signal] },
+    value: sizes[signal],
+  }));
+}
+
+function requestTimes(ledger: Ledger, id: string): { attributes: Increment['attributes']; total: Sum }[] {
+  const took = ledger.destinations[id]?.took ?? {};
+  return (['traces', 'logs', 'events'] as const).flatMap(signal => {
+    const total = took[signal];
+    return total === undefined ? [] : [{ attributes: { [ours.pipelineItem]: items[signal] }, total }];
+  });
 }
 
 const items = { traces: 'span', logs: 'log', events: 'event' } as const;

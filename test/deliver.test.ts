@@ -275,3 +275,43 @@ test('a destination is forgotten a week after its last session, and its metrics 
     await collector.close();
   }
 });
+
+test('what waits is told to whoever is reached, until it waits no more; and how long requests took', async () => {
+  let isAway = true;
+  const collector = await startCollector({
+    answer: ({ signal }) => ({ status: isAway && signal === 'traces' ? 503 : 200 }),
+  });
+  const pipeline = (name: string): unknown[] =>
+    collector
+      .metrics()
+      .filter(metric => metric.name === `agent_hooks.pipeline.${name}`)
+      .map(metric => metric.sum ?? metric.histogram);
+  const spans = (): number[] =>
+    pipeline('spool.size').map(sum => {
+      const { isMonotonic, dataPoints } = sum as { isMonotonic?: boolean; dataPoints: { asInt: string }[] };
+      expect(isMonotonic).toBeFalsy();
+      return Number(dataPoints[0]?.asInt);
+    });
+  try {
+    const to = { OTEL_HOOKS_PROVIDER: 'otlp', OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
+    const session = (session_id: string): void => {
+      hook({ session_id, hook_event_name: 'SessionStart', source: 'startup' }, to);
+      hook({ session_id, hook_event_name: 'SessionEnd', reason: 'other' }, to);
+    };
+    for (const id of ['s-1', 's-2']) {
+      session(id);
+      await run();
+    }
+    expect(spans().at(-1)).toBeGreaterThan(500);
+    isAway = false;
+    const { books } = await run();
+    expect(spans().at(-1)).toBe(0);
+    const told = spans().length;
+    await run();
+    expect(spans()).toHaveLength(told);
+    expect(JSON.stringify(pipeline('export.duration').at(-1))).toContain('"stringValue":"log"');
+    expect(books && imbalances(books)).toEqual([]);
+  } finally {
+    await collector.close();
+  }
+});

@@ -1,6 +1,7 @@
 /** What an answer changes, as a round of the store. */
 import { accountsOf, increase } from '../store/ledger.ts';
 import type { Round } from '../store/store.ts';
+import { measuredOnce } from '../telemetry/metrics.ts';
 import type { Outcome } from './ship.ts';
 
 export function roundOf(outcome: Outcome): Round {
@@ -12,7 +13,12 @@ export function roundOf(outcome: Outcome): Round {
     bodies: outcome.parts.map(part => ({ destination: id, signal, ...part, inPlaceOf: outcome.settled[0] })),
     quarantine: outcome.quarantine,
     tally: ledger => {
-      const account = accountsOf(ledger, id, { provider, endpoint })[signal];
+      const accounts = accountsOf(ledger, id, { provider, endpoint });
+      if (outcome.tookMs !== undefined) {
+        accounts.took ??= {};
+        accounts.took[signal] = measuredOnce('pipelineExport', accounts.took[signal], outcome.tookMs / 1_000);
+      }
+      const account = accounts[signal];
       account.accepted += outcome.accepted;
       for (const [reason, items] of Object.entries(outcome.rejected)) increase(account.rejected, reason, items);
       for (const [reason, items] of Object.entries(outcome.dropped)) increase(account.dropped, reason, items);

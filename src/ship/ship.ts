@@ -53,6 +53,8 @@ export interface Outcome {
   /** Parts of the first of them that stay, in its place. */
   parts: { items: number; bytes: Uint8Array }[];
   accepted: number;
+  /** How long the request took that brought it, where it was taken. */
+  tookMs?: number | undefined;
   rejected: { readonly [reason: string]: number };
   dropped: { readonly [reason: string]: number };
   /** Items that no request can carry. */
@@ -219,7 +221,9 @@ export function createShipper(parts: ShipperParts): Shipper {
     const bytes = group.cut?.[0] ?? bytesOf(destination, group.bodies);
     if (bytes === undefined) return dropUnreadable(destination, line, group);
     const items = group.cut === undefined ? itemsIn(group.bodies) : (itemsOf(signal, bytes) ?? 1);
+    const sentMs = clock();
     const verdict = verdictOf(await transport(heir ?? destination, signal, bytes), clock());
+    const tookMs = clock() - sentMs;
     const standing = readStanding(store.document(SHIP_DOCUMENT));
 
     if (verdict.kind === 'retry' || verdict.kind === 'pause') {
@@ -262,6 +266,8 @@ export function createShipper(parts: ShipperParts): Shipper {
       settled: group.bodies.map(body => body.name),
       parts: rest.map(part => ({ items: itemsOf(signal, part) ?? 1, bytes: part })),
       accepted: taken,
+      // A clock that jumped meanwhile says nothing.
+      tookMs: taken > 0 && tookMs >= 0 ? tookMs : undefined,
       rejected: rejected === 0 ? {} : { [reason]: rejected },
       dropped: {},
       quarantine: verdict.kind === 'refused' ? [{ reason, label: signal, bytes }] : [],

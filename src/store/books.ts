@@ -64,7 +64,7 @@ function balance(ledger: Ledger, fragments: number, bodies: Waiting, quarantine:
   const ids = new Set([...Object.keys(ledger.destinations), ...bodies.keys()]);
   const destinations: Books['destinations'] = {};
   for (const id of ids) {
-    const { provider, endpoint, ...accounts } = accountsOf(ledger, id);
+    const { provider, endpoint, took: _, ...accounts } = accountsOf(ledger, id);
     const of = (signal: Signal): AccountWithWaiting => ({
       ...accounts[signal],
       waiting: bodies.get(id)?.[signal] ?? 0,

@@ -13,7 +13,12 @@ export interface Account {
   rejected: Counts;
   dropped: Counts;
 }
-export type DestinationAccounts = { provider: string; endpoint: string } & Record<Signal, Account>;
+export type DestinationAccounts = {
+  provider: string;
+  endpoint: string;
+  /** How long requests took that were taken: a histogram, in seconds, since this destination is known. */
+  took?: { [signal in Signal]?: { sum: number; count: number; buckets?: number[] } };
+} & Record<Signal, Account>;
 
 /** The books as of round n. Every number is counted where it happens; what waits is not here but lies on the disk. */
 export interface Ledger {

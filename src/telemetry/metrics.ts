@@ -58,7 +58,7 @@ interface Series {
   exemplar?: { ms: number; value: number; traceId: string; spanId: string } | undefined;
 }
 
-interface Sum {
+export interface Sum {
   sum: number;
   count: number;
   buckets?: number[];
@@ -516,19 +516,54 @@ function exemplify(series: Series, place: Place, value: number, locate: Locate |
   if (ids !== undefined) series.exemplar = { ms: place.ms, value, ...ids };
 }
 
-/** Counters that are counted elsewhere, brought up to what is said there; none ever goes down. False: all were there already. */
-export function raiseTo(state: MetricState, resource: Plain, totals: readonly Increment[], nowMs: number): boolean {
-  const series = state.resources[JSON.stringify(metricResource(resource))]?.series ?? {};
+/**
+ * What is counted elsewhere, brought to what is said there: counters never down, levels either way. A
+ * level above nothing is always news, since back ends take what is not repeated for gone.
+ */
+export function raiseTo(state: MetricState, resource: Plain, totals: readonly Increment[], nowMs: number): void {
+  const series = seriesIn(state, resource);
   const missing = totals.flatMap(total => {
     const value = total.value - (series[seriesKey(total)]?.now.sum ?? 0);
-    return value > 0 ? [{ ...total, value }] : [];
+    const isNews = isLevel(total.metric) ? value !== 0 || total.value > 0 : value > 0;
+    return isNews ? [{ ...total, value }] : [];
   });
   addTo(state, resource, missing, nowMs);
-  return missing.length > 0;
 }
 
+/** A histogram that is kept elsewhere, and only grows there. */
+export function histogramTo(
+  state: MetricState,
+  resource: Plain,
+  series: Pick<Increment, 'metric' | 'attributes'>,
+  total: Sum,
+  nowMs: number,
+): void {
+  const key = seriesKey(series);
+  if (total.count <= (seriesIn(state, resource)[key]?.now.count ?? 0)) return;
+  addTo(state, resource, [{ ...series, value: 0 }], nowMs);
+  const known = seriesIn(state, resource)[key];
+  if (known !== undefined) known.now = structuredClone(total);
+}
+
+/** One more measurement of a histogram that is kept elsewhere. */
+export function measuredOnce(metric: MetricId, total: Sum | undefined, value: number): Sum {
+  const bounds = boundsOf(metric);
+  const now = total ?? zero(bounds);
+  addValue(now, value, bounds, undefined);
+  return now;
+}
+
+const seriesIn = (state: MetricState, resource: Plain): { readonly [key: string]: Series } =>
+  state.resources[JSON.stringify(metricResource(resource))]?.series ?? {};
+
 /** What is told of the pipeline is read off the books, which every destination hears of by itself. */
-const fromBooks: readonly MetricId[] = ['pipelineDropped', 'pipelineRejected', 'pipelineQuarantined'];
+const fromBooks: readonly MetricId[] = [
+  'pipelineDropped',
+  'pipelineRejected',
+  'pipelineQuarantined',
+  'pipelineSpool',
+  'pipelineExport',
+];
 
 /** Adds to `to` what `from` has and its destination has not accepted. The caller owns both. */
 export function handOver(from: MetricState, to: MetricState, nowMs: number): void {
@@ -553,6 +588,8 @@ export function handOver(from: MetricState, to: MetricState, nowMs: number): voi
 
 const seriesKey = ({ metric, attributes }: Pick<Increment, 'metric' | 'attributes'>): string =>
   `${metric} ${JSON.stringify(Object.entries(attributes).sort(([a], [b]) => (a < b ? -1 : 1)))}`;
+
+const isLevel = (metric: MetricId): boolean => (metrics[metric] as MetricName).isLevel ?? false;
 
 const boundsOf = (metric: MetricId): readonly number[] | undefined => (metrics[metric] as MetricName).bounds;
 
@@ -584,7 +621,8 @@ export function encodeMetrics(
   if (temporality === 'cumulative') {
     const zeros = encode(
       settled,
-      series => !series.begun,
+      // A level has been what it is: it did not begin at nothing.
+      series => !series.begun && !isLevel(series.metric),
       series => point(series, zero(boundsOf(series.metric)), series.startMs, series.startMs),
     );
     if (zeros) bodies.push(zeros);
@@ -597,10 +635,12 @@ export function encodeMetrics(
   } else {
     const changed = (series: Series): boolean => series.now.count !== series.sent.count;
     const values = encode(settled, changed, series =>
-      exemplified(
-        series,
-        point(series, difference(series.now, series.sent), Math.max(series.startMs, state.lastMs), timeMs),
-      ),
+      isLevel(series.metric)
+        ? point(series, series.now, series.startMs, timeMs)
+        : exemplified(
+            series,
+            point(series, difference(series.now, series.sent), Math.max(series.startMs, state.lastMs), timeMs),
+          ),
     );
     if (values) bodies.push(values);
   }
@@ -691,8 +731,9 @@ const difference = (now: Sum, sent: Sum): Sum => ({
 function dataOf(metric: MetricId, points: Point[], temporality: 'cumulative' | 'delta'): MetricData {
   const { name, unit, description } = metrics[metric];
   const bounds = boundsOf(metric);
+  // A level is cumulative under every preference of the standard.
   const aggregationTemporality =
-    temporality === 'delta' ? AggregationTemporality.DELTA : AggregationTemporality.CUMULATIVE;
+    temporality === 'delta' && !isLevel(metric) ? AggregationTemporality.DELTA : AggregationTemporality.CUMULATIVE;
   if (bounds === undefined) {
     return {
       descriptor: {
@@ -703,7 +744,7 @@ function dataOf(metric: MetricId, points: Point[], temporality: 'cumulative' | '
       },
       aggregationTemporality,
       dataPointType: DataPointType.SUM,
-      isMonotonic: true,
+      isMonotonic: !isLevel(metric),
       dataPoints: points.map(({ sum, ...rest }) => ({ ...rest, value: sum.sum })),
     };
   }

@@ -213,6 +213,8 @@ export interface MetricName {
   readonly bounds?: readonly number[];
   /** A counter of whole things says so. */
   readonly fractional?: true;
+  /** It goes up and down: what it says is how much there is now. */
+  readonly isLevel?: true;
 }
 
 const doubling = (first: number, count: number): number[] =>
@@ -282,6 +284,18 @@ export const metrics = {
     unit: '{measurement}',
     description:
       'What was counted under `other`, since there were too many series or values, by what there was too much of.',
+  },
+  pipelineSpool: {
+    name: 'agent_hooks.pipeline.spool.size',
+    unit: 'By',
+    description: 'What lies in the outboxes of this machine and waits to be sent, to whichever destination.',
+    isLevel: true,
+  },
+  pipelineExport: {
+    name: 'agent_hooks.pipeline.export.duration',
+    unit: 's',
+    description: 'Time that the destination took to take one request.',
+    bounds: doubling(0.01, 14),
   },
   pipelineQuarantined: {
     name: 'agent_hooks.pipeline.quarantined',

@@ -8,7 +8,7 @@ import { type Command, type Flag, globalFlags } from '../../src/commands/command
 import { commands } from '../../src/commands/registry.ts';
 import { contentClasses } from '../../src/enrich/content.ts';
 import { eventTypes } from '../../src/event/event.ts';
-import { lossesOf } from '../../src/keep.ts';
+import { lossesOf, spoolOf } from '../../src/keep.ts';
 import { accountsOf, emptyLedger } from '../../src/store/ledger.ts';
 import { mapRecord, severities } from '../../src/telemetry/logs.ts';
 import { type Increment, incrementsOf } from '../../src/telemetry/metrics.ts';
@@ -540,7 +540,10 @@ function allIncrements(): Increment[] {
   const response = { ...spans.chat, sum: undefined };
   const told = incrementsOf(events, [...finished, response], agent, () => true, { semconv: 'both' });
   const over: Increment = { metric: 'pipelineOverflow', attributes: { [ours.pipelineReason]: 'series' }, value: 1 };
-  return [...told, over, ...lossesOf(lost, 'd')];
+  const took: Increment = { metric: 'pipelineExport', attributes: { [ours.pipelineItem]: 'span' }, value: 0.02 };
+  const waiting = [{ name: 'b', signal: 'traces', items: 1, sizeBytes: 48_213, isSkeleton: false } as const];
+  const spool = spoolOf({ destinations: () => ['d'], next: () => waiting });
+  return [...told, over, took, ...spool, ...lossesOf(lost, 'd')];
 }
 
 function metricTable(): string[] {
@@ -557,7 +560,7 @@ function metricTable(): string[] {
       row(
         code(metric.name),
         metric.name.startsWith('agent_hooks.') ? 'own' : 'development',
-        metric.bounds ? 'histogram' : 'counter',
+        metric.bounds ? 'histogram' : metric.isLevel ? 'up-down counter' : 'counter',
         code(metric.unit),
         attributesOf(metric).map(code).join(' '),
         metric.description.replace(/\.$/, ''),
@@ -579,12 +582,12 @@ function prometheusSeries(): string[] {
 }
 
 /** Units in braces are annotations and leave no trace in the name; 1 leaves one in the names of gauges alone. */
-function prometheusName({ name, unit, bounds }: MetricName): string {
+function prometheusName({ name, unit, bounds, isLevel }: MetricName): string {
   const plain = name.replace(/[^a-zA-Z0-9_]/g, '_');
   const isBare = /^\{.*\}$/.test(unit) || (unit === '1' && bounds !== undefined);
-  const suffix = { s: '_seconds', USD: '_USD' }[unit] ?? '';
+  const suffix = { s: '_seconds', USD: '_USD', By: '_bytes' }[unit] ?? '';
   if (suffix === '' && !isBare) throw new Error(`no rule for the unit ${unit}`);
-  return `${plain}${suffix}${bounds ? '' : '_total'}`;
+  return `${plain}${suffix}${bounds || isLevel ? '' : '_total'}`;
 }
 
 function commonOnLogs(): string[] {
