@@ -24,7 +24,7 @@ import { follow, type Gain, incrementsIn, SILENCE_MS, spanFactsOf } from './roun
 import { mapRecord } from './telemetry/logs.ts';
 import { type MetricId, type MetricName, metrics, SCOPE } from './telemetry/names.ts';
 import { resourceAttributes, resourceOf } from './telemetry/resource.ts';
-import { mapSpan } from './telemetry/spans.ts';
+import { leavingSpans, mapSpan } from './telemetry/spans.ts';
 
 /** What is handed over: a finished span as SDKs have them. */
 export interface BridgeSpan {
@@ -78,6 +78,8 @@ export interface BridgeOptions {
   hashKey?: string | undefined;
   /** What one trace holds; a session where nothing is said. */
   shape?: 'session' | 'turn' | undefined;
+  /** `off`: turns have no spans. */
+  turns?: 'on' | 'off' | undefined;
   /** A denied action has status ERROR. */
   denyAsError?: boolean | undefined;
   semconv?: 'latest' | 'v1.36' | 'both' | undefined;
@@ -169,6 +171,7 @@ export function createBridge(options: BridgeOptions = {}): Bridge {
     }),
     denyAsError: options.denyAsError ?? false,
     shape: options.shape === 'turn' ? 'turn' : undefined,
+    turns: options.turns === 'off' && options.shape !== 'turn' ? 'off' : undefined,
     caller: callerOf(about.traceparent, about.traceparentIs),
     sampler: { kind: 'always_on', ratio: 1 },
     limits,
@@ -190,8 +193,9 @@ export function createBridge(options: BridgeOptions = {}): Bridge {
     const resource = resourceOf(state.pinned.resource);
     const facts = spanFactsOf(state);
     if (measure) for (const { metric, attributes, value } of incrementsIn(gain)) measure(metric, value, attributes);
-    books.spans += spans.length;
-    outlet.put(spans.map(span => mapSpan(span, facts, resource)));
+    const left = leavingSpans(spans, facts);
+    books.spans += left.length;
+    outlet.put(left.map(span => mapSpan(span, facts, resource)));
     for (const record of logger ? records : []) {
       const { hrTime, hrTimeObserved, spanContext, ...said } = mapRecord(record, facts, resource);
       const { severityNumber, severityText, eventName, body, attributes } = said;

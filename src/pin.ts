@@ -75,6 +75,7 @@ export function pin(opening: Opening, fragment: Pick<Fragment, 'header'>, where:
       }),
       denyAsError: values['trace.deny_as_error'] ?? false,
       ...(values['trace.shape'] === 'turn' ? { shape: 'turn' } : {}),
+      ...(values['trace.turns'] === 'off' && values['trace.shape'] !== 'turn' ? { turns: 'off' } : {}),
       ...(values['trace.repository'] === false ? { repository: false } : {}),
       caller: callerOf(fragment.header.TRACEPARENT, values['trace.traceparent']),
       sampler: config.sampler,

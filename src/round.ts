@@ -11,7 +11,8 @@ import { isFold } from './assemble/state.ts';
 import type { Destination, Target } from './config/destinations.ts';
 import { destinationDocument } from './destinations.ts';
 import { conclude, drain } from './drain/drain.ts';
-import { newSession, type SessionState } from './drain/session.ts';
+import { begun, notePrevious, PROCESSES_DOCUMENT, type Processes } from './drain/previous.ts';
+import { newSession, type SessionState, sessionKey } from './drain/session.ts';
 import { type Event, SETTLED } from './event/event.ts';
 import type { Fragment } from './hook/fragment.ts';
 import { keyedHash } from './lib/hash.ts';
@@ -34,7 +35,7 @@ import {
   metricsDocument,
   noMetrics,
 } from './telemetry/metrics.ts';
-import type { SpanContextFacts } from './telemetry/spans.ts';
+import { leavingSpans, type SpanContextFacts } from './telemetry/spans.ts';
 import { type Eyes, whyUnread } from './transcripts/eyes.ts';
 import {
   ownersIn,
@@ -135,6 +136,13 @@ export function roundOf(
   /** Of these, more is there than one round reads. */
   const more = new Set<string>();
 
+  const findPrevious = (fragment: Fragment, event: Event, agent: string): void => {
+    const known = (documents.get(PROCESSES_DOCUMENT) ?? store.document(PROCESSES_DOCUMENT) ?? []) as Processes;
+    const found = begun(known, fragment, event, agent);
+    if (found !== undefined) documents.set(PROCESSES_DOCUMENT, found.processes);
+    notePrevious(event, found?.previous, session => open(sessionKey(agent, session))?.fold.segment?.number);
+  };
+
   for (const fragment of taken.fragments) {
     const told = drain(fragment, {
       agents,
@@ -173,6 +181,7 @@ export function roundOf(
     for (const { state, events } of told.parts) {
       const gain = gainOf(state);
       for (const event of events) {
+        if (event.event_type === 'Session.Start') findPrevious(fragment, event, state.agent);
         if (isMilestone(event)) lookAtRepository(gain, world.eyes, oddities);
         follow(gain, event, oddities);
       }
@@ -512,7 +521,7 @@ const isBuiltIn = (agent: string, tool: string): boolean => Object.hasOwn(agentN
 
 function yieldOf({ state, spans, records }: Gain, destination: Destination, logsSinceMs: number): Yield {
   return {
-    spans: destination.signals.traces ? spans : [],
+    spans: destination.signals.traces ? leavingSpans(spans, state.pinned) : [],
     records: destination.signals.logs ? recordsSince(logsSinceMs, records) : [],
     facts: spanFactsOf(state),
     resource: state.pinned.resource,
@@ -527,6 +536,7 @@ export const spanFactsOf = (state: SessionState): SpanContextFacts => ({
   denyAsError: state.pinned.denyAsError,
   semconv: state.pinned.semconv,
   formerName: state.pinned.spanNames && formerNameOf(state.agent),
+  turns: state.pinned.turns,
   caller: state.pinned.caller,
   limits: state.pinned.limits,
   content: state.pinned.content,

@@ -55,12 +55,14 @@ import {
   type TurnSpan,
 } from './finished.ts';
 import type {
+  AskedModel,
   FoldState,
   Held,
   KnownTurn,
   Launch,
   OpenAction,
   OpenPlan,
+  OpenRequests,
   OpenRisk,
   OpenSubagent,
   OpenTurn,
@@ -274,6 +276,7 @@ function closeSegment(state: FoldState, at: At, endReason: string, errorType: st
       risk: segment.risk,
       closedBy: at.event.event_id,
       startReason: segment.startReason,
+      previous: segment.previous,
       endReason,
       repository: segment.repository,
       commits: segment.commits,
@@ -331,6 +334,7 @@ function statedBy({ event, facts }: At): Stated | undefined {
 function closeLeftovers(state: FoldState, at: At, endMs: number): void {
   closeTurn(state, at, 'unfinished', undefined, endMs);
   for (const subagent of Object.values(state.subagents)) closeSubagent(state, at, subagent, 'abandoned', endMs);
+  closeRequests(state, at, state.session, endMs, false);
   closeActions(state, at, () => true, endMs, false);
   closePlan(state, at, state.session, endMs);
   for (const held of state.held) held.unlinked = false;
@@ -446,7 +450,7 @@ function closeTurn(
   const wentOn = outcome === 'completed' || at.event.event_type === 'Prompt.Submitted' || opensWork(at.event);
   closeActions(state, at, action => action.subagent === undefined, endMs, wentOn);
   closePlan(state, at, state.session, endMs);
-  if (state.requests) delete state.requests[state.session];
+  closeRequests(state, at, state.session, endMs, outcome === 'completed' || outcome === 'continued');
   for (const held of state.held) {
     if (held.span.kind === 'subagent' && held.unlinked) held.unlinked = false;
   }
@@ -468,7 +472,7 @@ function closeTurn(
       ...ends(turn.startMs, endMs),
       duration: 'arrival',
       links: turn.links,
-      errorType,
+      errorType: errorType ?? turn.errorType,
       mode: turn.mode,
       risk: turn.risk,
       closedBy: at.event.event_id,
@@ -692,7 +696,8 @@ function closeSubagent(
 ): void {
   closeActions(state, at, action => action.subagent === subagent.id, endMs, outcome === 'completed');
   closePlan(state, at, subagent.id, endMs);
-  for (const known of [state.requests, state.compactions]) if (known) delete known[subagent.id];
+  closeRequests(state, at, subagent.id, endMs, outcome === 'completed');
+  if (state.compactions) delete state.compactions[subagent.id];
   delete state.subagents[subagent.id];
   const known = state.subagentRuns.find(([id]) => id === subagent.id);
   const trace = subagent.trace ?? segmentTrace(state);
@@ -876,7 +881,8 @@ interface Closing {
   time?: TimeSource | undefined;
 }
 
-function closeAction(state: FoldState, at: At, call: string, action: OpenAction, closing: Closing): void {
+function closeAction(state: FoldState, at: At, call: string, action: OpenAction, closed: Closing): void {
+  const closing = withError(closed, action);
   delete state.actions[call];
   leave(state, call);
   keepLaunch(state, call, action, closing.endMs);
@@ -956,6 +962,13 @@ function closeAction(state: FoldState, at: At, call: string, action: OpenAction,
   });
 }
 
+/** An error that the agent told while it ran is how it ended, unless its end says otherwise. */
+function withError(closing: Closing, { errorType }: OpenAction): Closing {
+  const { outcome } = closing;
+  if (errorType === undefined || (outcome !== 'unknown' && outcome !== 'abandoned')) return closing;
+  return { ...closing, outcome: 'failure', errorType };
+}
+
 /** How long a person took to answer, where the answer is told: for itself, or as a refusal. */
 function waitedFor(
   askedMs: number,
@@ -1032,6 +1045,8 @@ const nothing: Effect = () => undefined;
 const effectOf: { [T in EventType]: Effect } = {
   'Session.Start': (state, at) => {
     if (at.subagent !== undefined) subagentOf(state, at);
+    else if (at.facts.previous?.session !== undefined)
+      follow(state, at.facts.previous.session, at.facts.previous.segment);
   },
   'Session.End': nothing,
   'Session.Abort': nothing,
@@ -1070,6 +1085,7 @@ const effectOf: { [T in EventType]: Effect } = {
       time: at.facts.time ?? 'arrival',
       count: (known?.count ?? 0) + 1,
       isMixed: known?.isMixed,
+      asked: [...(known?.asked ?? []), askedBy(state, at)].slice(0, ASKED),
     };
     put(state.requests, event.session_id, request);
   },
@@ -1131,8 +1147,43 @@ const effectOf: { [T in EventType]: Effect } = {
     const action = at.facts.call === undefined ? undefined : own(state.actions, at.facts.call);
     if (action) action.askedMs ??= at.atMs;
   },
-  'Agent.Error': nothing,
+  'Agent.Error': (state, at, event) => {
+    if (event.event_type !== 'Agent.Error' || at.late !== undefined) return;
+    const errorType = at.facts.error_type ?? own(errorTypes, event.data.error_type ?? '') ?? '_OTHER';
+    if (isOfAction(event.data, at)) {
+      const action = actionInError(state, at);
+      if (action) action.errorType = errorType;
+    } else if (at.subagent === undefined && state.turn && isCurrent(state, at)) state.turn.errorType ??= errorType;
+  },
 };
+
+const errorTypes: { readonly [type: string]: string } = {
+  ToolFailed: 'tool_error',
+  ModelError: 'model_error',
+  HookError: 'hook_error',
+};
+
+const isOfAction = ({ error_type, origin_event }: DataOf<'Agent.Error'>, { facts }: At): boolean =>
+  facts.call !== undefined || error_type === 'ToolFailed' || origin_event?.startsWith('Action.') === true;
+
+/** The action that it names, else the only one that runs. */
+function actionInError(state: FoldState, { facts, subagent }: At): OpenAction | undefined {
+  if (facts.call !== undefined) return own(state.actions, facts.call);
+  const [only, ...others] = Object.values(state.actions).filter(action => action.subagent === subagent);
+  return others.length === 0 ? only : undefined;
+}
+
+/** Another session went before this one: said by its first part. */
+function follow(state: FoldState, session: string, segment = 0): void {
+  const here = state.segment;
+  if (here === undefined || here.previous !== undefined || session === state.session) return;
+  here.previous = session;
+  here.links.push({
+    trace: { agent: state.agent, session, segment },
+    span: { kind: 'session', session, parts: [String(segment)] },
+    type: 'previous_session',
+  });
+}
 
 const isCurrent = (state: FoldState, { facts }: At): boolean =>
   facts.turn === undefined || facts.turn === state.turn?.key;
@@ -1152,10 +1203,94 @@ function requestedMs(state: FoldState, { event, facts, late, atMs }: At): number
   if (state.requests === undefined || open === undefined || late !== undefined || facts.sum !== undefined)
     return undefined;
   const isSure = open.count === 1 && !open.isMixed && open.time === (facts.time ?? 'arrival') && open.ms <= atMs;
-  if (open.count > 1) put(state.requests, event.session_id, { ...open, count: open.count - 1, isMixed: true });
+  const rest: OpenRequests = { ...open, count: open.count - 1, isMixed: true, asked: open.asked?.slice(1) };
+  if (open.count > 1) put(state.requests, event.session_id, rest);
   else delete state.requests[event.session_id];
   return isSure && atMs - open.ms <= LONGEST_ACTION_MS ? open.ms : undefined;
 }
+
+/** As many of the requests that wait are remembered one by one. */
+const ASKED = 16;
+
+function askedBy(state: FoldState, at: At): AskedModel {
+  const { event, facts, atMs } = at;
+  const place = placeOf(state, at);
+  return {
+    id: event.event_id,
+    ms: atMs,
+    model: (event.event_type === 'Model.Requested' ? event.data.model_id : undefined) ?? facts.model,
+    provider: facts.provider,
+    agent: facts.agent,
+    mode: event.agent_mode,
+    trace: place.trace,
+    parent: place.key,
+  };
+}
+
+/**
+ * Requests that nobody answered before what they were part of was over. Where that went well they were answered, and nobody told; where a
+ * transcript tells of responses, they are told there.
+ */
+function closeRequests(state: FoldState, at: At, session: string, endMs: number, wentWell: boolean): void {
+  const open = state.requests && own(state.requests, session);
+  if (state.requests === undefined || open === undefined) return;
+  delete state.requests[session];
+  if (state.settles.turn === 'transcript') return;
+  if (wentWell) {
+    odd(at.out, 'response_untold');
+    return;
+  }
+  for (const asked of open.asked ?? []) {
+    const span = abandoned(asked, session === state.session ? undefined : session, session, endMs, at);
+    weigh(state, span);
+    at.out.spans.push(span);
+  }
+}
+
+function abandoned(
+  { id, ms, model, provider, agent, mode, trace, parent }: AskedModel,
+  subagent: string | undefined,
+  session: string,
+  endMs: number,
+  at: At,
+): FinishedSpan {
+  return {
+    ...noResponse,
+    kind: 'chat',
+    trace,
+    key: { kind: 'chat', session, parts: [id] },
+    parent,
+    ...ends(ms, endMs),
+    duration: 'events',
+    links: [],
+    errorType: 'abandoned',
+    mode,
+    risk: undefined,
+    closedBy: at.event.event_id,
+    subagent,
+    agent,
+    model,
+    provider,
+  };
+}
+
+const noResponse = {
+  response: undefined,
+  request: undefined,
+  finish: undefined,
+  input: undefined,
+  output: undefined,
+  cacheRead: undefined,
+  cacheWrite: undefined,
+  cacheWrite1h: undefined,
+  reasoning: undefined,
+  costUsd: undefined,
+  pricedUsd: undefined,
+  prices: undefined,
+  unpricedTokens: undefined,
+  retries: undefined,
+  sum: undefined,
+} as const;
 
 /** Is it the first after a compaction? */
 function isCompacted(state: FoldState, { event, facts, atMs }: At): boolean {

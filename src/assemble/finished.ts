@@ -20,7 +20,13 @@ export interface TraceKey {
 export interface Link {
   trace: TraceKey;
   span: SpanKey;
-  type: 'previous_segment' | 'previous_turn' | 'continued_turn' | 'continued_subagent' | 'launched_by';
+  type:
+    | 'previous_session'
+    | 'previous_segment'
+    | 'previous_turn'
+    | 'continued_turn'
+    | 'continued_subagent'
+    | 'launched_by';
 }
 
 export interface FinishedDecision {
@@ -100,6 +106,8 @@ export interface SessionSpan extends Common {
   /** What the end of the session stated of all of it: `usage` is this when nothing told of its responses. */
   stated?: Stated | undefined;
   startReason: string | undefined;
+  /** The session that it follows. */
+  previous?: string | undefined;
   endReason: string;
   repository?: Repository | undefined;
   /** Made while it ran, oldest first. */

@@ -49,7 +49,7 @@ export interface FoldState {
   /** By whose they are: a session, or a subagent. */
   plans?: { [session: string]: OpenPlan };
   /** Requests to models that were not answered yet: when the last began, and how many there are. */
-  requests?: { [session: string]: { ms: number; time: TimeSource; count: number; isMixed?: boolean | undefined } };
+  requests?: { [session: string]: OpenRequests };
   /** The last compaction, and whether a response after it has said so. */
   compactions?: { [session: string]: { ms: number; phase: string | undefined; isTold: boolean } };
   repository?: Repository | undefined;
@@ -63,6 +63,7 @@ export interface Segment {
   /** About what its spans take on the wire. */
   bytes?: number | undefined;
   startReason: string | undefined;
+  previous?: string | undefined;
   repository?: Repository | undefined;
   commits?: string[] | undefined;
   links: Link[];
@@ -108,9 +109,31 @@ export interface OpenTurn {
   retries?: number;
   loop?: LoopState | undefined;
   budget?: BudgetState | undefined;
+  /** An error of the agent within it. */
+  errorType?: string | undefined;
   risk: OpenRisk | undefined;
   mode: string | undefined;
   links: Link[];
+}
+
+export interface OpenRequests {
+  ms: number;
+  time: TimeSource;
+  count: number;
+  isMixed?: boolean | undefined;
+  /** The oldest of them, oldest first. */
+  asked?: AskedModel[] | undefined;
+}
+
+export interface AskedModel {
+  id: string;
+  ms: number;
+  model?: string | undefined;
+  provider?: string | undefined;
+  agent?: string | undefined;
+  mode?: string | undefined;
+  trace: TraceKey;
+  parent: SpanKey;
 }
 
 export interface OpenPlan {
@@ -151,6 +174,8 @@ export interface OpenAction {
   launched?: true;
   /** Known to be over at this time, without word of its outcome. */
   overMs: number | undefined;
+  /** An error of the agent within it. */
+  errorType?: string | undefined;
   traceRecord?: string | undefined;
   trace?: TraceKey | undefined;
   parent: SpanKey;

@@ -435,6 +435,14 @@ export const settings = {
     default: 'session',
     project: true,
   }),
+  'trace.turns': setting(z.enum(['on', 'off']), {
+    about:
+      '`off`: turns have no span, and what is in one hangs under the session. Metrics and logs of turns stay. ' +
+      'Without effect where each turn is a trace.',
+    text: 'word',
+    default: 'on',
+    project: true,
+  }),
   'trace.repository': setting(z.boolean(), {
     about:
       "False: the session's span does not say in which repository, on which branch and at which commit it worked. " +

@@ -655,8 +655,9 @@ function bound(facts: Facts): void {
   }
   for (const each of names) if (facts[each] !== undefined) facts[each] = boundName(facts[each]);
   if (facts.provider !== undefined) facts.provider = providerNamed(facts.provider);
-  const { mcp, over, launches } = facts;
+  const { mcp, over, launches, previous } = facts;
   if (mcp) facts.mcp = { server: boundName(mcp.server) ?? '' };
+  if (previous) facts.previous = { session: boundId(previous.session) };
   if (over) facts.over = over.map(call => boundId(call) ?? call);
   if (launches) facts.launches = { id: boundId(launches.id), agent: boundName(launches.agent) };
 }

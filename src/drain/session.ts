@@ -19,6 +19,8 @@ export interface Pinned {
   denyAsError: boolean;
   /** Each turn is a trace of its own. */
   shape?: 'turn' | undefined;
+  /** Turns have no spans. */
+  turns?: 'off' | undefined;
   /** Nothing of the repository is told. */
   repository?: false | undefined;
   /** What the hook's TRACEPARENT becomes, and what it said, where that is a valid one. */

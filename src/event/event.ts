@@ -188,6 +188,8 @@ export interface Facts {
   time: TimeSource;
   /** The agent's own name of the event. */
   native?: string | undefined;
+  /** The session that this one follows or was forked from: its id, and which part of it ran last, as far as they are known. */
+  previous?: { session?: string | undefined; segment?: number | undefined } | undefined;
   /** The root session's id, where session_id is a subagent's. */
   root?: string | undefined;
   /** The agent's own id of the prompt or turn that this belongs to. */

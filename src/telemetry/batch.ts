@@ -3,12 +3,12 @@ import type { Resource } from '@opentelemetry/resources';
 import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import type { FinishedRecord, FinishedSpan } from '../assemble/finished.ts';
-import { spanIdOf, traceIdOf } from './ids.ts';
+import { traceIdOf } from './ids.ts';
 import { mapRecord } from './logs.ts';
 import type { Locate } from './metrics.ts';
 import { writeRecords, writeSpans } from './otlp-writer.ts';
 import { type Plain, resourceOf } from './resource.ts';
-import { mapSpan, type SpanContextFacts, wireTraceId } from './spans.ts';
+import { mapSpan, type SpanContextFacts, wireSpanId, wireTraceId } from './spans.ts';
 
 export interface Yield {
   spans: readonly FinishedSpan[];
@@ -67,7 +67,7 @@ export function encode(yields: readonly Yield[]): Encoded {
 export function locator(facts: SpanContextFacts, sampler: Yield['sampler']): Locate {
   const sampled = samples(sampler);
   return ({ trace, span }) =>
-    sampled({ trace }) ? { traceId: wireTraceId(trace, facts), spanId: spanIdOf(facts.agent, span) } : undefined;
+    sampled({ trace }) ? { traceId: wireTraceId(trace, facts), spanId: wireSpanId(span, trace, facts) } : undefined;
 }
 
 const frame: ReadonlySet<FinishedSpan['kind']> = new Set(['session', 'turn', 'subagent']);

@@ -7,11 +7,11 @@ import type { FinishedRecord } from '../assemble/finished.ts';
 import { type Event, type EventType, type Facts, factsOf, isVendor } from '../event/event.ts';
 import { clean } from './clean.ts';
 import { contentAttributes, contentValues, userAttributes } from './content.ts';
-import { spanIdOf, subMillisecondNanos } from './ids.ts';
+import { subMillisecondNanos } from './ids.ts';
 import { lineOf } from './line.ts';
 import { development, eventNameOf, ours, stable } from './names.ts';
 import { instrumentationScope } from './resource.ts';
-import { type SpanContextFacts, wireTraceId } from './spans.ts';
+import { type SpanContextFacts, wireSpanId, wireTraceId } from './spans.ts';
 
 export type Level = 'DEBUG' | 'INFO' | 'WARN' | 'ERROR';
 
@@ -72,7 +72,7 @@ export function mapRecord(record: FinishedRecord, from: SpanContextFacts, resour
     hrTimeObserved: time,
     spanContext: {
       traceId: wireTraceId(record.trace, from),
-      spanId: spanIdOf(agent, record.span),
+      spanId: wireSpanId(record.span, record.trace, from),
       traceFlags: TraceFlags.SAMPLED,
     },
     severityNumber: numberOf[level],
@@ -118,7 +118,13 @@ function dataAttributes(event: Event, facts: Partial<Facts>): Attributes[] {
   }
   switch (event.event_type) {
     case 'Session.Start':
-      return [{ [ours.startReason]: event.data.start_reason, [development.requestModel]: facts.model }];
+      return [
+        {
+          [ours.startReason]: event.data.start_reason,
+          [development.previousSessionId]: facts.previous?.session,
+          [development.requestModel]: facts.model,
+        },
+      ];
     case 'Session.End':
     case 'Session.Abort':
       return [

@@ -13,7 +13,7 @@ import {
   type ResourceMetrics,
 } from '@opentelemetry/sdk-metrics';
 import type { ChatSpan, FinishedRecord, FinishedSpan, SpanKey, Sums, TraceKey } from '../assemble/finished.ts';
-import { type BudgetFacts, type DataOf, type Event, factsOf, isVendor, type RiskLevel } from '../event/event.ts';
+import { type BudgetFacts, type DataOf, type Event, eventTypes, factsOf, isVendor, type RiskLevel } from '../event/event.ts';
 import { dollars } from '../lib/dollars.ts';
 import { admit, bounded, type Census, censusOf, MOST_SERIES } from './cardinality.ts';
 import { development, type MetricId, type MetricName, metrics, operations, ours, stable } from './names.ts';
@@ -200,6 +200,7 @@ function fromEvent(event: Event, known: Known): Increment[] {
           [stable.errorType]: errorTypes.has(event.data.error_type ?? '')
             ? (event.data.error_type ?? '_OTHER')
             : '_OTHER',
+          ...originOf(event.data.origin_event),
         }),
       ];
     case 'Agent.Notification':
@@ -230,6 +231,10 @@ function fromEvent(event: Event, known: Known): Increment[] {
       return [all];
   }
 }
+
+const originOf = (origin: string | undefined): Plain =>
+  origin === undefined ? {} : { [ours.errorOrigin]: typesOfEvents.has(origin) ? origin : 'other' };
+const typesOfEvents: ReadonlySet<string> = new Set(eventTypes);
 
 const passed = ({ of, unit, state }: BudgetFacts): Increment =>
   one('budgets', { [ours.budgetOf]: of, [ours.budgetUnit]: unit, [ours.budgetState]: state });

@@ -37,6 +37,7 @@ export const former = {
 /** In development or release candidates upstream. */
 export const development = {
   sessionId: 'session.id',
+  previousSessionId: 'session.previous_id',
   eventName: 'event.name',
   conversationId: 'gen_ai.conversation.id',
   conversationCompacted: 'gen_ai.conversation.compacted',

@@ -2,7 +2,7 @@
 import { type Attributes, SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
 import type { Resource } from '@opentelemetry/resources';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
-import type { FinishedSpan, SessionSpan, Sums, TraceKey } from '../assemble/finished.ts';
+import type { FinishedSpan, SessionSpan, SpanKey, Sums, TraceKey } from '../assemble/finished.ts';
 import { type AttributeLimits, clean } from './clean.ts';
 import { type ContentFacts, spanContentAttributes, userAttributes } from './content.ts';
 import { formerAttributes, formerSpanName } from './former-names.ts';
@@ -24,6 +24,8 @@ export interface SpanContextFacts {
   semconv?: 'v1.36' | 'both' | undefined;
   /** Spans are named as the Python package of this name did, which called the agent so. */
   formerName?: string | undefined;
+  /** Turns have no spans: what hangs under one hangs under its session. */
+  turns?: 'off' | undefined;
   caller?: { policy: 'link' | 'parent'; traceId: string; spanId: string } | undefined;
   limits: Limits;
   /** Absent: as it comes, with hashes of prompts and answers alone. */
@@ -53,7 +55,7 @@ export function mapSpan(span: FinishedSpan, facts: SpanContextFacts, resource: R
   );
   const links = [
     ...span.links.map(link => ({
-      context: context(link.trace, spanIdOf(facts.agent, link.span)),
+      context: context(link.trace, wireSpanId(link.span, link.trace, facts)),
       attributes: { [ours.linkType]: link.type },
     })),
     ...callerLink(span, facts),
@@ -122,6 +124,7 @@ function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes {
         ...userAttributes(facts.user),
         [ours.segment]: span.trace.segment,
         [ours.startReason]: span.startReason,
+        [development.previousSessionId]: span.previous,
         [ours.endReason]: span.endReason,
         ...repository(span),
         [ours.sessionTurns]: span.turns,
@@ -291,12 +294,28 @@ function callerLink(span: FinishedSpan, { caller }: SpanContextFacts): ReadableS
   ];
 }
 
+/** Those that leave. */
+export const leavingSpans = (
+  spans: readonly FinishedSpan[],
+  { turns }: Pick<SpanContextFacts, 'turns'>,
+): readonly FinishedSpan[] => (turns === 'off' ? spans.filter(({ kind }) => kind !== 'turn') : spans);
+
+/** The id of a span on the wire: where turns have none, that of the session which they are part of. */
+export function wireSpanId(
+  key: SpanKey,
+  { session, segment }: TraceKey,
+  { agent, turns }: Pick<SpanContextFacts, 'agent' | 'turns'>,
+): string {
+  const isLeftOut = turns === 'off' && key.kind === 'turn';
+  return spanIdOf(agent, isLeftOut ? { kind: 'session', session, parts: [String(segment)] } : key);
+}
+
 /** The id of a trace on the wire: ours, or that of the caller whose part the session is. */
 export function wireTraceId(trace: TraceKey, { caller }: Pick<SpanContextFacts, 'caller'>): string {
   return caller?.policy === 'parent' && trace.segment === 0 ? caller.traceId : traceIdOf(trace);
 }
 
 function parentOf(span: FinishedSpan, facts: SpanContextFacts): string | undefined {
-  if (span.parent) return spanIdOf(facts.agent, span.parent);
+  if (span.parent) return wireSpanId(span.parent, span.trace, facts);
   return facts.caller?.policy === 'parent' && span.trace.segment === 0 ? facts.caller.spanId : undefined;
 }

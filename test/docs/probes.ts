@@ -61,6 +61,7 @@ const sessionSpan: Filled<SessionSpan> = {
   key: key('session'),
   parent: key('session'),
   startReason: 'new',
+  previous: '5b0c7d3e-91aa-4c55-8f7e-6f1d2a3b4c5d',
   repository: {
     url: 'https://git.example/acme/shop',
     name: 'shop',
@@ -251,6 +252,7 @@ const facts: Filled<Facts> = {
   seq: 1,
   time: 'arrival',
   native: 'PostToolUse',
+  previous: { session: '5b0c7d3e-91aa-4c55-8f7e-6f1d2a3b4c5d', segment: 0 },
   root: session,
   turn: prompt,
   call,

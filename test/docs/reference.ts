@@ -148,6 +148,7 @@ const about: { readonly [name: string]: string } = {
   [ours.notificationMessage]: 'What the notification says; with `content.response`',
   [stable.errorType]:
     'What failed; with it the span has status ERROR. A denied action has none, unless `trace.deny_as_error` is set',
+  [development.previousSessionId]: 'The session that this one follows, after `/clear` or as a fork, where it is known',
   [development.sessionId]: "The root session's id, on everything that belongs to it",
   [development.eventName]: "The record's event name once more, for back ends that drop that field",
   [development.conversationId]: 'The same as `session.id`, under the name that GenAI views look for',
@@ -312,7 +313,7 @@ export function telemetryPage(): string {
       return row(kind, stability, SpanKind[of], code(name), spanNotes[kind].parent, spanNotes[kind].lasts);
     }),
     '',
-    `Links say in \`${ours.linkType}\` why: \`previous_segment\`, \`previous_turn\`, \`continued_turn\`, \`continued_subagent\`, \`launched_by\` (a call in another trace), or \`caller\` (the trace in whose \`TRACEPARENT\` the agent was started; \`trace.traceparent\` can make it the parent, or nothing).`,
+    `Links say in \`${ours.linkType}\` why: \`previous_session\`, \`previous_segment\`, \`previous_turn\`, \`continued_turn\`, \`continued_subagent\`, \`launched_by\` (a call in another trace), or \`caller\` (the trace in whose \`TRACEPARENT\` the agent was started; \`trace.traceparent\` can make it the parent, or nothing).`,
     '',
     '## Attributes',
     '',

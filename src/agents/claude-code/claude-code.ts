@@ -17,6 +17,8 @@ import { transcript } from './transcript.ts';
 import { truth } from './truth.ts';
 
 const startReasons: Record<string, StartReason> = { startup: 'new', clear: 'new', fork: 'new', resume: 'resume' };
+/** Another session ran before it in the same process. */
+const isAnew = ({ source }: Fields): boolean => source === 'clear' || source === 'fork';
 
 const endReasons: Record<string, EndReason> = {
   clear: 'manual_reset',
@@ -38,7 +40,7 @@ const events: Record<string, HookEvent> = {
         said(fields, {
           event_type: 'Session.Start',
           data: { start_reason: reason },
-          facts: { ...factsOf(fields), model: word(fields.model) },
+          facts: { ...factsOf(fields), model: word(fields.model), previous: isAnew(fields) ? {} : undefined },
         }),
       ];
     },

@@ -29,6 +29,10 @@ const events: Record<string, HookEvent> = {
         said(fields, {
           event_type: 'Session.Start',
           data: { start_reason: own(startReasons, text(fields.source) ?? 'startup') },
+          facts: {
+            ...factsOf(fields),
+            previous: fields.source === 'clear' || fields.source === 'fork' ? {} : undefined,
+          },
         }),
       ];
     },

@@ -25,7 +25,8 @@ const events: Record<string, HookEvent> = {
       // `compact` goes on with the running session: nothing starts.
       if (fields.source === 'compact') return [];
       const reason = own(startReasons, text(fields.source) ?? 'startup');
-      return [said(fields, { event_type: 'Session.Start', data: { start_reason: reason } })];
+      const facts = fields.source === 'clear' ? { previous: {} } : {};
+      return [said(fields, { event_type: 'Session.Start', data: { start_reason: reason }, facts })];
     },
   },
   SessionEnd: {

@@ -33,6 +33,7 @@ const events: Record<string, HookEvent> = {
       said(fields, {
         event_type: 'Session.Start',
         data: { start_reason: own(startReasons, text(fields.source) ?? 'startup') },
+        facts: fields.source === 'clear' ? { previous: {} } : {},
       }),
     ],
   },
