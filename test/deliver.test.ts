@@ -315,3 +315,27 @@ test('what waits is told to whoever is reached, until it waits no more; and how 
     await collector.close();
   }
 });
+
+test('a session that a process begins with nothing of the former one links to that', async () => {
+  const collector = await startCollector();
+  try {
+    const to = { OTEL_HOOKS_PROVIDER: 'otlp', OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
+    const session = (session_id: string, source: string, ppid: string): void => {
+      hook({ session_id, hook_event_name: 'SessionStart', source }, { ...to, ppid });
+      hook({ session_id, hook_event_name: 'SessionEnd', reason: 'clear' }, { ...to, ppid });
+    };
+    session('first', 'startup', '7');
+    session('stranger', 'startup', '8');
+    session('second', 'clear', '7');
+    session('alone', 'clear', '9');
+    await run();
+    const of = (id: string) => collector.spans().find(({ plain }) => plain['session.id'] === id);
+    expect(of('second')?.links).toMatchObject([{ traceId: of('first')?.traceId, spanId: of('first')?.spanId }]);
+    expect(of('second')?.plain['session.previous_id']).toBe('first');
+    const start = collector.records().find(({ plain }) => plain['session.previous_id'] !== undefined);
+    expect(start?.plain).toMatchObject({ 'session.id': 'second', 'event.name': 'agent_hooks.session.start' });
+    for (const id of ['first', 'stranger', 'alone']) expect(of(id)?.links ?? []).toEqual([]);
+  } finally {
+    await collector.close();
+  }
+});

@@ -23,6 +23,7 @@ import {
   type Facts,
   type Fields,
   factsOf,
+  modelOf,
   type Risk,
   SPEC_VERSION,
   type TimeSource,
@@ -383,7 +384,7 @@ function priced(state: SessionState, body: Body, facts: Facts, atMs: number, pri
   const told: Used | undefined = isResponse ? (body.data as DataOf<'Model.Responded'>) : facts.totals;
   if (told === undefined || (told.input_tokens === undefined && told.output_tokens === undefined)) return undefined;
   const used = isResponse ? { ...facts.usage, ...told } : told;
-  const model = (isResponse ? (body.data as DataOf<'Model.Responded'>).model_id : undefined) ?? facts.model;
+  const model = isResponse ? modelOf(body.data as DataOf<'Model.Responded'>, facts) : facts.model;
   const { provider } = facts;
   return price(state, { model, provider, used, isSum: !isResponse || facts.sum !== undefined, atMs });
 }

@@ -53,9 +53,18 @@ export function readingsOf(event: ToldEvent, who: Who, state: SessionState, memo
     if (said.onlyFirst && !isNew) return [];
     const named = event.standard === 'agent-hooks' ? said : withNames(said, who.agent);
     if (said.event_type === 'Action.Before' || said.event_type === 'Action.After') return [withCall(named, memory)];
-    if (said.pairs === undefined) return [named];
+    if (said.pairs === undefined) return [withProvider(named)];
     return [withSubagent(named, event, memory)];
   });
+}
+
+/** Who serves a model stands before its name. */
+function withProvider(said: ToldReading): ToldReading {
+  const { event_type: type, facts } = said;
+  if (type !== 'Model.Requested' && type !== 'Model.Responded' && type !== 'Model.Failed') return said;
+  const [, provider, model] = /^([\w.-]{1,64})\/(.+)$/s.exec(said.data.model_id ?? '') ?? [];
+  if (model === undefined || facts?.provider !== undefined) return said;
+  return { ...said, facts: { ...facts, provider, model } };
 }
 
 /** Tools have their native names in the other standards. */

@@ -311,6 +311,10 @@ export function factsOf(event: Event): Facts | undefined {
   return facts?.v === 1 ? facts : undefined;
 }
 
+/** The model that a request or a response names, without who serves it: the standard writes `provider/model`. */
+export const modelOf = ({ model_id }: ModelCall, { model }: Partial<Facts>): string | undefined =>
+  model_id === undefined || (model !== undefined && model_id.endsWith(`/${model}`)) ? model : model_id;
+
 /** The id of the session that an event's trace belongs to: the root's, also for a subagent's events. */
 export function rootSessionOf(event: Event): string {
   return factsOf(event)?.root ?? event.parent_session_id ?? event.session_id;

@@ -1,5 +1,5 @@
 /** The one line of a record that an operator reads: what happened, to what, how it ended, who decided, how risky it was. */
-import { type DataOf, type Event, type EventType, type Facts, isVendor } from '../event/event.ts';
+import { type DataOf, type Event, type EventType, type Facts, isVendor, modelOf } from '../event/event.ts';
 import { cleanText } from './clean.ts';
 
 type Words = readonly (string | number | undefined)[];
@@ -46,14 +46,14 @@ const table: { readonly [T in EventType]: (data: DataOf<T>, facts: Partial<Facts
     data.final === false ? 'not final' : undefined,
     facts.error_type,
   ],
-  'Model.Requested': (data, facts) => [data.model_id ?? facts.model],
+  'Model.Requested': (data, facts) => [modelOf(data, facts)],
   'Model.Responded': (data, facts) => [
-    data.model_id ?? facts.model,
+    modelOf(data, facts),
     ...counted(data.input_tokens, 'in'),
     ...counted(data.output_tokens, 'out'),
     facts.finish,
   ],
-  'Model.Failed': (data, facts) => [data.model_id ?? facts.model, facts.error_type ?? data.error_type],
+  'Model.Failed': (data, facts) => [modelOf(data, facts), facts.error_type ?? data.error_type],
   'Action.Before': (data, facts) => [...acted(data.action.name, facts), ...decidedBy(data.decision?.outcome, facts)],
   'Action.After': (data, facts) => [
     ...acted(data.action.name, facts),

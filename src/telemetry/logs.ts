@@ -4,7 +4,7 @@ import { type AnyValueMap, SeverityNumber } from '@opentelemetry/api-logs';
 import type { Resource } from '@opentelemetry/resources';
 import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
 import type { FinishedRecord } from '../assemble/finished.ts';
-import { type Event, type EventType, type Facts, factsOf, isVendor } from '../event/event.ts';
+import { type Event, type EventType, type Facts, factsOf, isVendor, modelOf } from '../event/event.ts';
 import { clean } from './clean.ts';
 import { contentAttributes, contentValues, userAttributes } from './content.ts';
 import { subMillisecondNanos } from './ids.ts';
@@ -158,7 +158,7 @@ function dataAttributes(event: Event, facts: Partial<Facts>): Attributes[] {
     case 'Model.Failed':
       return [
         {
-          [development.requestModel]: event.data.model_id ?? facts.model,
+          [development.requestModel]: modelOf(event.data, facts),
           [development.responseId]: facts.response,
           [development.finishReasons]: facts.finish === undefined ? undefined : [facts.finish],
           [development.inputTokens]: event.data.input_tokens,

@@ -13,7 +13,15 @@ import {
   type ResourceMetrics,
 } from '@opentelemetry/sdk-metrics';
 import type { ChatSpan, FinishedRecord, FinishedSpan, SpanKey, Sums, TraceKey } from '../assemble/finished.ts';
-import { type BudgetFacts, type DataOf, type Event, eventTypes, factsOf, isVendor, type RiskLevel } from '../event/event.ts';
+import {
+  type BudgetFacts,
+  type DataOf,
+  type Event,
+  eventTypes,
+  factsOf,
+  isVendor,
+  type RiskLevel,
+} from '../event/event.ts';
 import { dollars } from '../lib/dollars.ts';
 import { admit, bounded, type Census, censusOf, MOST_SERIES } from './cardinality.ts';
 import { development, type MetricId, type MetricName, metrics, operations, ours, stable } from './names.ts';

@@ -1,15 +1,18 @@
 import { ProtobufLogsSerializer, ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer';
 import * as incubating from '@opentelemetry/semantic-conventions/incubating';
 import { describe, expect, test } from 'vitest';
+import { agents } from '../../src/agents/index.ts';
+import { providerNamed } from '../../src/agents/providers.ts';
 import { eventTypes } from '../../src/event/event.ts';
 import { decodeRequest } from '../../src/ship/otlp-decode.ts';
 import { encode } from '../../src/telemetry/batch.ts';
 import { clean, cleanText } from '../../src/telemetry/clean.ts';
 import { spanIdOf, subMillisecondNanos, traceIdOf } from '../../src/telemetry/ids.ts';
+import { mapRecord } from '../../src/telemetry/logs.ts';
 import { addTo, encodeMetrics, incrementsOf, type MetricState, noMetrics } from '../../src/telemetry/metrics.ts';
-import { development, eventNameOf, metrics, ours, stable } from '../../src/telemetry/names.ts';
+import { development, eventNameOf, metrics, operations, ours, stable } from '../../src/telemetry/names.ts';
 import { metricResource, resourceAttributes, resourceOf } from '../../src/telemetry/resource.ts';
-import { mapSpan } from '../../src/telemetry/spans.ts';
+import { formerSystem, leavingSpans, mapSpan } from '../../src/telemetry/spans.ts';
 import { limits, mapped, play, START_MS } from '../play.ts';
 
 const session = { session_id: 's-1', transcript_path: '/home/dev/.claude/projects/x/s-1.jsonl', cwd: '/x' };
@@ -33,18 +36,54 @@ const short = () =>
     hook(5, 'SessionEnd', { reason: 'other' }),
   ]);
 
+/** What no package of constants holds yet, and where it stands. */
+const newer: { readonly [name: string]: string } = {
+  'gen_ai.conversation.compacted': 'semantic-conventions-genai, model/gen-ai/registry.yaml',
+  'gen_ai.usage.cache_write.input_tokens': 'semantic-conventions-genai, pull request 440',
+  'gen_ai.token.modality': 'semantic-conventions-genai, pull request 374',
+  'gen_ai.client.inference.duration': 'semantic-conventions-genai, model/gen-ai/metrics.yaml',
+  'gen_ai.client.inference.usage.input_tokens': 'semantic-conventions-genai, pull request 374',
+  'gen_ai.client.inference.usage.output_tokens': 'semantic-conventions-genai, pull request 374',
+  'gen_ai.client.inference.usage.cache_read.input_tokens': 'semantic-conventions-genai, pull request 374',
+  'gen_ai.client.inference.usage.cache_write.input_tokens': 'semantic-conventions-genai, pull request 440',
+  'gen_ai.client.inference.usage.reasoning.output_tokens': 'semantic-conventions-genai, pull request 374',
+  'gen_ai.client.inference.operation.input_tokens': 'semantic-conventions-genai, pull request 374',
+  'gen_ai.client.inference.operation.output_tokens': 'semantic-conventions-genai, pull request 374',
+  'gen_ai.invoke_agent.duration': 'semantic-conventions-genai, model/gen-ai/metrics.yaml',
+  'gen_ai.invoke_agent.inference_calls': 'semantic-conventions-genai, model/gen-ai/metrics.yaml',
+  'gen_ai.invoke_agent.tool_calls': 'semantic-conventions-genai, model/gen-ai/metrics.yaml',
+  'gen_ai.execute_tool.duration': 'semantic-conventions-genai, model/gen-ai/metrics.yaml',
+  plan: 'semantic-conventions-genai, operation of gen_ai.plan.internal',
+  moonshot_ai: 'semantic-conventions-genai, gen_ai.provider.name',
+};
+
 describe('names', () => {
-  test('what OpenTelemetry names is spelled as its package spells it', () => {
-    const known = new Set<string>(Object.values(incubating).filter(value => typeof value === 'string'));
-    const names = [...Object.values(stable), ...Object.values(development)];
-    // Renamed or new in the registry of 2026, which no package holds yet.
-    const newer = [
-      'event.name',
-      'gen_ai.conversation.compacted',
-      'gen_ai.usage.cache_write.input_tokens',
-      'gen_ai.token.modality',
-    ];
-    expect(names.filter(name => !known.has(name) && !newer.includes(name))).toEqual([]);
+  const known = new Set<unknown>(Object.values(incubating));
+  const unknown = (names: readonly string[]): string[] =>
+    names.filter(name => !known.has(name) && !Object.hasOwn(newer, name));
+
+  test('what OpenTelemetry names is spelled as its package spells it, or is newer than the package', () => {
+    const namedThere = Object.values(metrics).flatMap(({ name }) => (name.startsWith('agent_hooks.') ? [] : [name]));
+    expect(unknown([...Object.values(stable), ...Object.values(development), ...namedThere])).toEqual([]);
+    // What the package has come to know needs no source any more.
+    expect(Object.keys(newer).filter(name => known.has(name))).toEqual([]);
+  });
+
+  test('values from closed sets are those of the conventions', () => {
+    const valuesOf = (prefix: string): Set<string> =>
+      new Set(Object.entries(incubating).flatMap(([name, value]) => (name.startsWith(prefix) ? [String(value)] : [])));
+    const others = (values: readonly string[], of: string): string[] =>
+      values.filter(value => !valuesOf(of).has(value) && !Object.hasOwn(newer, value));
+    expect(others(Object.values(operations), 'GEN_AI_OPERATION_NAME_VALUE_')).toEqual([]);
+    const spoken = agents.flatMap(({ provider }) => provider ?? []);
+    const aliases = 'google gemini vertex vertex_ai bedrock azure azure_openai mistral xai grok moonshot kimi'.split(
+      ' ',
+    );
+    // The enumeration is open, and this is what the agent itself sends.
+    expect(others([...spoken, ...aliases.map(providerNamed)], 'GEN_AI_PROVIDER_NAME_VALUE_')).toEqual(['github']);
+    expect([...valuesOf('GEN_AI_SYSTEM_VALUE_')]).toContain(formerSystem('x_ai'));
+    expect([...valuesOf('GEN_AI_TOKEN_TYPE_VALUE_')]).toEqual(expect.arrayContaining(['input', 'output']));
+    expect([...valuesOf('MCP_METHOD_NAME_VALUE_')]).toContain('tools/call');
   });
 
   test('every name follows the naming rules: lower case, dots and underscores', () => {
@@ -143,6 +182,20 @@ describe('spans and records', () => {
     expect(roots[1]?.links).toEqual([]);
     expect(roots[1]?.parentSpanContext?.spanId).toBe(caller.spanId);
     expect(roots[1]?.spanContext().traceId).toBe(caller.traceId);
+  });
+
+  test('without turns what was in one hangs under the session, spans and records', () => {
+    const { spans, records } = short();
+    const facts = { agent: 'claude-code', session: 's-1', provider: undefined, denyAsError: false, limits };
+    const flat = { ...facts, turns: 'off' as const };
+    const left = leavingSpans(spans, flat).map(span => mapSpan(span, flat, resourceOf({})));
+    expect(left.map(({ name }) => name)).toEqual(['execute_tool Bash', 'session claude-code']);
+    const [action, session] = left;
+    expect(action?.parentSpanContext?.spanId).toBe(session?.spanContext().spanId);
+    const ids = new Set(left.map(span => span.spanContext().spanId));
+    const told = records.map(record => mapRecord(record, flat, resourceOf({})).spanContext?.spanId);
+    expect(told.filter(id => !ids.has(id ?? ''))).toEqual([]);
+    expect(new Set(told).size).toBe(2);
   });
 
   test('the sampler takes whole traces, and no records', () => {

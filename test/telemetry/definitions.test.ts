@@ -1,0 +1,95 @@
+/** Bodies are what the official protobuf definitions say: decoded by them nothing is unknown, and it says what we read in it. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import type { FinishedRecord, FinishedSpan } from '../../src/assemble/finished.ts';
+import type { Event } from '../../src/event/event.ts';
+import { decodeRequest, type JsonObject } from '../../src/ship/otlp-decode.ts';
+import { encode } from '../../src/telemetry/batch.ts';
+import { addTo, encodeMetrics, incrementsOf, noMetrics } from '../../src/telemetry/metrics.ts';
+import { readJourney } from '../journeys/read.ts';
+import { limits, play, START_MS } from '../play.ts';
+
+/** What protobufjs made of the definitions, with what it makes plain objects by. */
+interface Definition {
+  decode(bytes: Uint8Array): object;
+  encode(message: object): { finish(): Uint8Array };
+  toObject(message: object, options: object): JsonObject;
+}
+// The last version of the official package that was made from the definitions themselves.
+const { opentelemetry } = createRequire(import.meta.url)('otlp-definitions/build/src/generated/root.js') as {
+  opentelemetry: {
+    proto: {
+      collector: {
+        trace: { v1: { ExportTraceServiceRequest: Definition } };
+        logs: { v1: { ExportLogsServiceRequest: Definition } };
+        metrics: { v1: { ExportMetricsServiceRequest: Definition } };
+      };
+    };
+  };
+};
+const { trace, logs, metrics } = opentelemetry.proto.collector;
+const definitions = {
+  traces: trace.v1.ExportTraceServiceRequest,
+  logs: logs.v1.ExportLogsServiceRequest,
+  metrics: metrics.v1.ExportMetricsServiceRequest,
+};
+
+const folder = join(import.meta.dirname, '..', 'journeys', 'cases');
+const journeys = readdirSync(folder).map(file => {
+  const { told, shape } = readJourney(readFileSync(join(folder, file), 'utf8'));
+  return play(told, false, shape);
+});
+
+test('every body of every journey decodes with the official definitions, and holds nothing that they do not know', () => {
+  for (const { events, spans, records } of journeys) {
+    for (const [signal, bytes] of bodiesOf(events, spans, records)) {
+      const definition = definitions[signal];
+      const message = definition.decode(bytes);
+      // What is unknown would be gone.
+      expect(definition.encode(message).finish()).toHaveLength(bytes.length);
+      const theirs = definition.toObject(message, { longs: String, bytes: String, enums: Number, defaults: false });
+      expect(withHexIds(theirs)).toEqual(decodeRequest(signal, bytes));
+    }
+  }
+});
+
+function bodiesOf(
+  events: readonly Event[],
+  spans: FinishedSpan[],
+  records: FinishedRecord[],
+): [signal: keyof typeof definitions, bytes: Uint8Array][] {
+  const [first] = records;
+  if (first === undefined) return [];
+  const { agent, session } = first.trace;
+  const facts = { agent, session, provider: 'anthropic', denyAsError: false, limits };
+  const { batches } = encode([
+    { spans, records, facts, resource: { 'service.name': agent }, sampler: { kind: 'always_on', ratio: 1 } },
+  ]);
+  const state = noMetrics();
+  const locate = () => ({ traceId: '4bf92f3577b34da6a3ce929d0e0e4736', spanId: '00f067aa0ba902b7' });
+  const increments = incrementsOf(events, spans, agent, () => true, { records });
+  addTo(state, { 'service.name': agent }, increments, START_MS, { locate });
+  const measured = (['cumulative', 'delta'] as const).flatMap(
+    temporality => encodeMetrics(state, START_MS + 1, temporality)?.bodies ?? [],
+  );
+  return [
+    ...batches.map(({ signal, bytes }) => [signal, bytes] as [typeof signal, Uint8Array]),
+    ...measured.map(({ bytes }) => ['metrics', bytes] as ['metrics', Uint8Array]),
+  ];
+}
+
+/** Bytes come as base64; ids are written in hex in OTLP's JSON. */
+function withHexIds(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withHexIds);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, each]) => [
+      name,
+      /^(?:traceId|spanId|parentSpanId)$/.test(name)
+        ? Buffer.from(String(each), 'base64').toString('hex')
+        : withHexIds(each),
+    ]),
+  );
+}
