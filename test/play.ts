@@ -53,8 +53,14 @@ export const pinned: Pinned = {
 
 export const START_MS = Date.parse('2026-03-02T09:00:00.000Z');
 
-/** `stored`: the state goes through JSON between any two fragments, as between two rounds. `keep`: which content stays. */
-export function play(told: readonly Told[], stored = false, shape?: 'turn', keep?: Keeper): Played {
+/** `stored`: the state goes through JSON between any two fragments, as between two rounds. `keep`: which content stays. `watch`: loops and budgets. */
+export function play(
+  told: readonly Told[],
+  stored = false,
+  shape?: 'turn',
+  keep?: Keeper,
+  watch?: Pinned['watch'],
+): Played {
   const played: Played = {
     events: [],
     spans: [],
@@ -89,7 +95,7 @@ export function play(told: readonly Told[], stored = false, shape?: 'turn', keep
       hash: content => keyedHash('test', content),
       keep: () => keep,
       session: ({ agent, session, key }) => {
-        const known = played.states.get(key) ?? newSession({ agent, session, key }, { ...pinned, shape });
+        const known = played.states.get(key) ?? newSession({ agent, session, key }, { ...pinned, shape, watch });
         played.states.set(key, known);
         return known;
       },

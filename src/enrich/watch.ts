@@ -44,6 +44,8 @@ export interface Watch {
   open: [call: string, like: string, begun?: Begun][];
   circling: Circle[];
   spent: Spent;
+  /** What the last responses cost, oldest first. */
+  costs?: number[] | undefined;
   turn?: string | undefined;
   turns: [turn: string, spent: Spent][];
   /** Compactions one after the other that freed next to nothing. */
@@ -153,7 +155,7 @@ function concluded(memory: Watch, event: Event, alike: Alike, settings: WatchSet
     case 'Context.Compaction':
       return compacted(at, event.data);
     case 'Model.Responded':
-      return [...(isMain ? filled(at, event.data) : []), ...spend(at, event.data)];
+      return [...(isMain ? filled(at, event.data) : []), ...unusual(at), ...spend(at, event.data)];
     case 'Retry.Triggered':
       // Without an action a request to the model was tried again: that shows nowhere else.
       if (event.data.action_name !== undefined) noteOther(memory, event.event_type);
@@ -396,6 +398,23 @@ function spend({ memory, facts, settings }: At, { input_tokens: input, output_to
     noted.push(...crossed(of, 'tokens', spent, limits.tokens), ...crossed(of, 'usd', spent, limits.usd));
   }
   return noted;
+}
+
+/** One response may be out of the ordinary: so many times what the last ones cost, and no small sum. */
+const UNUSUAL_TIMES = 10;
+const UNUSUAL_USD = 1;
+const MOST_COSTS = 16;
+const LEAST_COSTS = 8;
+
+function unusual({ memory, facts }: At): Noted[] {
+  const usd = atLeastNone(facts.cost_usd ?? facts.cost?.usd);
+  if (usd === 0 || facts.sum !== undefined) return [];
+  const { costs = [] } = memory;
+  memory.costs = [...costs, usd].slice(-MOST_COSTS);
+  const usual = [...costs].sort((a, b) => a - b)[costs.length >> 1] ?? usd;
+  if (costs.length < LEAST_COSTS || usd < UNUSUAL_USD || usd < UNUSUAL_TIMES * usual) return [];
+  const data = { policy_name: 'cost', rule: 'response.unusual' };
+  return [{ body: { event_type: 'Policy.Violation', data }, key: 'unusual', risk: riskOf(50, 'COST_ANOMALY') }];
 }
 
 const atLeastNone = (count: number | undefined): number =>

@@ -264,6 +264,18 @@ test('a budget of dollars counts what is known of the cost', () => {
   ]);
 });
 
+test('one response that costs ten times what the last ones did, and a dollar or more, is told', () => {
+  const cost = (usd: number): Step => responded(10, { cost: { usd, prices: 'a list' } });
+  const usual = Array.from({ length: 8 }, () => cost(0.1));
+  const said = '{"policy_name":"cost","rule":"response.unusual"} medium COST_ANOMALY';
+  expect(told([...usual, cost(1)])).toEqual([`8 Policy.Violation ${said}`]);
+  expect(told([...usual, cost(0.9)])).toEqual([]);
+  expect(told([...usual.slice(1), cost(5)])).toEqual([]);
+  expect(told([...usual, responded(10, { cost_usd: 5, sum: 'turn' })])).toEqual([]);
+  // What has become usual is none any more.
+  expect(told([...usual, ...Array.from({ length: 10 }, () => cost(2)), cost(2)])).toHaveLength(8);
+});
+
 test('without a budget nothing is told, however much is used', () => {
   expect(told([responded(1e12), responded(Number.MAX_VALUE)])).toEqual([]);
 });

@@ -1,10 +1,17 @@
+import { type Budget, usualLoops, type WatchSettings } from '../../src/enrich/watch.ts';
 import { START_MS, type Told } from '../play.ts';
 
 /**
  * A case: `base` (fields that all payloads share), lines of `+seconds payload`, then `---- trace` and what is expected.
- * `shape turn`: each turn is a trace.
+ * `shape turn`: each turn is a trace. `budget`: what is set of it.
  */
-export function readJourney(text: string): { told: Told[]; shape: 'turn' | undefined; head: string; expected: string } {
+export function readJourney(text: string): {
+  told: Told[];
+  shape: 'turn' | undefined;
+  watch: WatchSettings | undefined;
+  head: string;
+  expected: string;
+} {
   const [head = '', expected = ''] = text.split(/^---- trace\n/m);
   let base: object = {};
   const told: Told[] = [];
@@ -14,5 +21,7 @@ export function readJourney(text: string): { told: Told[]; shape: 'turn' | undef
     if (match?.[1] === undefined || match[2] === undefined) continue;
     told.push({ atMs: START_MS + Number(match[1]) * 1000, payload: { ...base, ...(JSON.parse(match[2]) as object) } });
   }
-  return { told, shape: /^shape turn$/m.test(head) ? 'turn' : undefined, head, expected };
+  const budget = /^budget (\{.*\})$/m.exec(head)?.[1];
+  const watch = budget === undefined ? undefined : { loops: usualLoops, budget: JSON.parse(budget) as Budget };
+  return { told, shape: /^shape turn$/m.test(head) ? 'turn' : undefined, watch, head, expected };
 }
