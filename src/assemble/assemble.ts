@@ -473,7 +473,8 @@ function closeTurn(
       ...ends(turn.startMs, endMs),
       duration: 'arrival',
       links: turn.links,
-      errorType: errorType ?? turn.errorType,
+      // After an error that it got over, the agent said that it was done.
+      errorType: errorType ?? (outcome === 'completed' ? undefined : turn.errorType),
       mode: turn.mode,
       risk: turn.risk,
       closedBy: at.event.event_id,
