@@ -13,6 +13,7 @@ import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
 import { container, json, type Line, lines, pause, samples, search, tempoSpans } from '../test/stack/backends.ts';
 import type { Stack } from '../test/stack/compose.ts';
 import { Machine } from '../test/stack/machine.ts';
@@ -159,6 +160,8 @@ interface Weighed {
   spans: number;
   records: number;
   wire: { [signal: string]: number };
+  /** Before compression. */
+  plain: { [signal: string]: number };
   /** One request with all series of a machine. */
   metrics: number;
   tempo: number;
@@ -170,13 +173,18 @@ interface Weighed {
 async function sessions(): Promise<Weighed> {
   const before = stored();
   const wire: Weighed['wire'] = {};
+  const plain: Weighed['plain'] = {};
   let metricRequests = 0;
   // Counts what goes past on its way to the collector, as it is on the wire.
   const counting = createServer((from, answer) => {
     const signal = from.url?.split('/').at(-1) ?? '';
     if (signal === 'metrics') metricRequests += 1;
-    from.on('data', (part: Buffer) => {
-      wire[signal] = (wire[signal] ?? 0) + part.length;
+    const parts: Buffer[] = [];
+    from.on('data', (part: Buffer) => parts.push(part));
+    from.on('end', () => {
+      const body = Buffer.concat(parts);
+      wire[signal] = (wire[signal] ?? 0) + body.length;
+      plain[signal] = (plain[signal] ?? 0) + gunzipSync(body).length;
     });
     const to = request(new URL(from.url ?? '', stack.collector), { method: from.method, headers: from.headers });
     to.on('response', reply => {
@@ -220,6 +228,7 @@ async function sessions(): Promise<Weighed> {
       spans: each(made.spans),
       records: each(made.records),
       wire: Object.fromEntries(Object.entries(wire).map(([signal, bytes]) => [signal, each(bytes)])),
+      plain: Object.fromEntries(Object.entries(plain).map(([signal, bytes]) => [signal, each(bytes)])),
       metrics: (wire.metrics ?? 0) / metricRequests,
       tempo: each(after.tempo - before.tempo),
       loki: each(after.loki - before.loki),
@@ -301,7 +310,12 @@ function table(waits: Waits, one: Weighed): string {
       ['---', '---', '---'],
       ...(['traces', 'logs'] as const).map(signal => {
         const bytes = one.wire[signal] ?? 0;
-        return [`${signal} on the wire, gzip`, size(bytes), `${size(bytes * perDay)} a day`];
+        const before = one.plain[signal] ?? 0;
+        return [
+          `${signal} on the wire, gzip (before compression)`,
+          `${size(bytes)} (${size(before)})`,
+          `${size(bytes * perDay)} (${size(before * perDay)}) a day`,
+        ];
       }),
       [
         'metrics on the wire, gzip',

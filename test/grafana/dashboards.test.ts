@@ -1,6 +1,7 @@
 /** The dashboards on disk are those of the code, and nothing in them points into the void. `npm run dashboards` writes them. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import * as units from '@grafana/grafana-foundation-sdk/units';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { alerting, alertRules } from '../../grafana/alerting.ts';
@@ -50,6 +51,20 @@ test.each(boards)('$uid: ids, data sources, variables and descriptions', ({ pane
       for (const name of used) expect(variables, `${panel.title}: $${name}`).toContain(name);
     }
   }
+});
+
+test("units are Grafana's, links lead to dashboards that exist, and data sources to data sources", () => {
+  const known: readonly unknown[] = Object.values(units);
+  for (const { json } of written) {
+    const used = [...json.matchAll(/"unit": "([^"]+)"|"id": "unit",\s+"value": "([^"]+)"/g)].map(
+      match => match[1] ?? match[2],
+    );
+    for (const unit of used) expect(known).toContain(unit);
+    for (const [, uid] of json.matchAll(/"url": "\/d\/([\w-]+)/g)) expect(written.map(each => each.uid)).toContain(uid);
+  }
+  const sources = readFileSync(join(folder, 'provisioning', 'datasources', 'otel-hooks.yaml'), 'utf8');
+  const named = [...sources.matchAll(/(?:datasourceUid|targetUID): (\w+)/g)].map(match => match[1]);
+  expect(new Set(named)).toEqual(new Set(['loki', 'prometheus', 'tempo']));
 });
 
 test('the alert rules for Grafana are those for Prometheus, with what these record written out', async () => {

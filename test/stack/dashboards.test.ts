@@ -2,8 +2,10 @@
  * Every query of every panel, every alert and recording rule in both forms, run against back ends that hold some
  * sessions: each must answer, and with data. Alerts fire on a day on which much goes wrong, and not on a normal one.
  */
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { parse } from 'yaml';
 import { alerting, alertRules } from '../../grafana/alerting.ts';
@@ -122,6 +124,20 @@ test.each(queries)('$uid, $title', async ({ title, source, text }) => {
   // An error of the back end fails in any case.
   if (title in mayBeEmpty) await count();
   else expect(await eventually(count, found => found > 0), query).toBeGreaterThan(0);
+});
+
+const ofSpans = (
+  parse(readFileSync(join(import.meta.dirname, '../../grafana/provisioning/datasources/otel-hooks.yaml'), 'utf8')) as {
+    datasources: { jsonData: { tracesToMetrics?: { queries: { name: string; query: string }[] } } }[];
+  }
+).datasources.flatMap(({ jsonData }) => jsonData.tracesToMetrics?.queries ?? []);
+
+test.each(ofSpans)('from a span to its metrics: $name', async ({ query }) => {
+  const asked = query.replace('$$__tags', `job="${TROUBLED}"`);
+  await eventually(
+    () => inPrometheus(asked),
+    found => found > 0,
+  );
 });
 
 const written = alertRules().flatMap(({ rules }) => rules);
