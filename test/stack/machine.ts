@@ -49,9 +49,11 @@ export class Machine {
     const first = told[0]?.payload as { session_id: string };
     const session = randomUUID();
     const lastMs = Math.max(...told.map(({ atMs }) => atMs));
+    // Looked at once: between two hooks a busy machine may pause, and times would no longer fit into one another.
+    const endMs = Date.now() - 1_000;
     for (const { atMs, payload } of told) {
       const own = JSON.parse(JSON.stringify(payload).replaceAll(first.session_id, session)) as object;
-      this.hook(own, Date.now() - 1_000 - (lastMs - atMs));
+      this.hook(own, endMs - (lastMs - atMs));
     }
     return session;
   }
