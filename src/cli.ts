@@ -1,5 +1,6 @@
 /** The command line, hooks apart: find the command, read its words, load it, run it. */
 
+import { once } from 'node:events';
 import { homedir } from 'node:os';
 import { createInterface } from 'node:readline/promises';
 import { exampleAgent } from './agents/index.ts';
@@ -75,6 +76,9 @@ function worldOf(): Io {
   const { stdout, stderr, stdin, env } = process;
   return {
     out: text => void stdout.write(text),
+    async drained() {
+      if (stdout.writableNeedDrain) await once(stdout, 'drain');
+    },
     err: text => void stderr.write(text),
     env,
     cwd: process.cwd(),

@@ -14,7 +14,7 @@ import { encodeMetrics, type MetricState, metricsDocument } from './telemetry/me
 import { eventsOf } from './view/journals.ts';
 import { foldFrom } from './view/replay.ts';
 
-/** Some events of a session, and the requests that they come to. */
+/** Events that were passed, or requests that they came to. */
 export interface Part {
   events: number;
   requests: JsonObject[];
@@ -49,10 +49,11 @@ export function* otlpOf(store: Store, keys: readonly string[], world: PreviewWor
       }
       const gain = { state, lines: '', count: 0, events, spans, records };
       const { bodies } = leaving(view, [gain], documents, world.nowMs);
-      const requests = bodies.flatMap(({ destination, signal, bytes }) =>
-        signal !== 'events' && takers[signal]?.id === destination ? decoded(signal, bytes) : [],
-      );
-      yield { events: events.length, requests };
+      yield { events: events.length, requests: [] };
+      for (const { destination, signal, bytes } of bodies) {
+        if (signal === 'events' || takers[signal]?.id !== destination) continue;
+        yield { events: 0, requests: decoded(signal, bytes) };
+      }
     }
   }
   for (const { id, temporality } of metered.values()) {

@@ -28,6 +28,8 @@ export interface Words {
 /** The world as a command sees it. */
 export interface Io {
   out(text: string): void;
+  /** Waits for a slow reader of `out`, so that what is much does not pile up. */
+  drained?(): Promise<void>;
   err(text: string): void;
   env: Readonly<Record<string, string | undefined>>;
   cwd: string;

@@ -157,6 +157,7 @@ async function passed(
       if (isShown) io.err(`\r${events} events `);
       // Ctrl-C, and a reader that has left, are heard of between two parts.
       await stop.pause(0);
+      await io.drained?.();
       if (!stop.isAsked()) continue;
       isWhole = false;
       break;

@@ -10,7 +10,7 @@ export interface Recorded {
   firstMs: number;
 }
 
-const PART_BYTES = 4 * 1024 * 1024;
+const PART_BYTES = 512 * 1024;
 
 /** The sessions of which something is journaled, the oldest first. */
 export function recorded(store: Store): Recorded[] {
@@ -40,6 +40,7 @@ export function* eventsOf(store: Store, key: string): Generator<Event[], undefin
     else if (part === undefined || part.endBytes <= from) return;
     else {
       from = part.endBytes;
+      most = PART_BYTES;
       const events = eventsIn(part.lines);
       if (events.length > 0) yield events;
     }

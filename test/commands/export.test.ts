@@ -142,18 +142,24 @@ describe('export', () => {
   });
 
   it('reads a journal in parts, also where a line is longer than a part', async () => {
-    const long = session('c3', 'codex', START, 2_000);
+    const long = session('c3', 'codex', START, 1_000);
     const [start, prompt, ...others] = long;
-    const wide = { ...prompt, data: { prompt: 'x'.repeat(5 * 1024 * 1024) } } as unknown as Event;
+    const wide = { ...prompt, data: { prompt: 'x'.repeat(1024 * 1024) } } as unknown as Event;
     record({ 'key-1': [start as Event, wide, ...others] });
     let parts = 0;
+    let untaken = 0;
     const { code } = await ranIn(home, ['export'], {
       out: text => {
         parts += 1;
-        expect(text.endsWith('\n')).toBe(true);
+        untaken += 1;
+        expect([text.endsWith('\n'), untaken]).toEqual([true, 1]);
+      },
+      async drained() {
+        untaken = 0;
       },
     });
-    expect([code, parts]).toEqual([0, 2]);
+    expect(code).toBe(0);
+    expect(parts).toBeGreaterThan(2);
   });
 
   it('puts a file in its place when it is whole, for its owner alone', async () => {
