@@ -31,7 +31,7 @@ export function run(words: Words, io: Io): number {
   if (!existsSync(state)) {
     if (json) io.out(`${JSON.stringify({ v: 1, state, ...set, ...nothing, problems: config.problems }, null, 2)}\n`);
     else {
-      io.out(setText(found, set.providers));
+      io.out(setText(found, set.providers, config));
       io.out(`\nNothing has been received yet: there is no ${state}.\n`);
       io.out(
         `  next: ${found.length > 0 ? 'start a session of the agent' : `otel-hooks enable --tool ${agents[0]?.id ?? ''} --global`}\n`,
@@ -64,7 +64,7 @@ export function run(words: Words, io: Io): number {
         `${JSON.stringify({ v: 1, state, ...set, ...books, quarantine, counters, balanced: unbalanced.length === 0, delivering, ...last, problems }, null, 2)}\n`,
       );
     } else {
-      io.out(`${setText(found, set.providers)}\n`);
+      io.out(`${setText(found, set.providers, config)}\n`);
       io.out(textOf(books, state, delivering, last, io.now(), set.providers.length > 0));
       io.out(quarantineText(store.books()));
       io.out(limitsText(store.books()));
@@ -119,7 +119,7 @@ function providersIn(config: LoadedConfig): ProviderRow[] {
 }
 
 /** What is set up: the agents that call us, and where it goes. */
-function setText(found: readonly Found[], providers: readonly ProviderRow[]): string {
+function setText(found: readonly Found[], providers: readonly ProviderRow[], config: LoadedConfig): string {
   const rows = found.map(each => {
     const { agent, scope, files } = each;
     const how =
@@ -138,7 +138,14 @@ function setText(found: readonly Found[], providers: readonly ProviderRow[]): st
   ]);
   return `${rows.length === 0 ? 'No agent calls otel-hooks here.\n' : table([['agent', 'scope', 'hooks', 'file'], ...rows])}${
     places.length === 0 ? '' : `\n${table([['provider', 'endpoint', ''], ...places])}`
-  }`;
+  }${attributionText(config)}`;
+}
+
+/** Asked for in a file of the Python package: whoever relies on it is to see that nothing comes of it here. */
+function attributionText({ values }: LoadedConfig): string {
+  const isAsked = values['attribution.enabled'];
+  if (isAsked === undefined) return '';
+  return `\nFile attribution (ai_session.file_attribution): ${isAsked ? 'asked for; nothing comes of it here' : 'disabled'}\n`;
 }
 
 const staleText = (stale: readonly string[]): string => (stale.length === 0 ? '' : ' (stale: otel-hooks doctor --fix)');

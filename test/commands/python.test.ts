@@ -1,7 +1,8 @@
 /**
  * Whoever comes from the Python package of this name changes the package and nothing else. Each row is a part of its surface: kept
  * as it was, kept with what was wrong put right, or accepted and answered with a warning. What it wrote into agents' files is
- * held in test/setup/standing.test.ts, what its entries send in test/drain/drain.test.ts.
+ * held in test/setup/standing.test.ts, what its entries send in test/drain/drain.test.ts, that nothing it sent is sent again in
+ * test/transcripts/deliver.test.ts, its names of spans in test/telemetry/former-names.test.ts.
  */
 import fs from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -95,6 +96,16 @@ it.each(commandRows)('%s (%s)', async (_, _of, before, words, code, says) => {
   expect(ran.code).toBe(code);
 });
 
+it.each([
+  [true, 'asked for; nothing comes of it here'],
+  [false, 'disabled'],
+])('status says what became of file attribution that was set to %s (warned)', async (isAsked, says) => {
+  fs.mkdirSync(join(home, '.config/otel-hooks'), { recursive: true, mode: 0o700 });
+  const file = join(home, '.config/otel-hooks/config.json');
+  fs.writeFileSync(file, JSON.stringify({ attribution: { enabled: isAsked } }), { mode: 0o600 });
+  expect((await run(['status'])).out).toContain(`File attribution (ai_session.file_attribution): ${says}\n`);
+});
+
 it('doctor counts what it finds and says when it is mended (kept)', async () => {
   await run(enabled);
   fs.writeFileSync(join(home, '.local/share/otel-hooks/hook.sh'), '');
@@ -122,6 +133,7 @@ const settingRows: [key: string, of: Class, value: unknown, variable: string | u
   ['datadog.env', 'kept', 'prod', 'DD_ENV', 'prod'],
   ['datadog.agent_host', 'kept', 'agent', 'DD_AGENT_HOST', 'agent'],
   ['attribution.enabled', 'warned', false, undefined, ''],
+  ['compat.span_names', 'kept', 'v0', undefined, ''],
 ];
 
 it.each(settingRows)('the setting %s (%s)', (key, _, value, variable, text) => {
