@@ -240,3 +240,20 @@ describe('on this machine', () => {
     expect(codes(await doctor(['--offline', '--no-proof', '--json']))).not.toContain('hooks-silent');
   });
 });
+
+it('docs/doctor.md shows what it prints', async () => {
+  const page = fs.readFileSync(new URL('../../docs/doctor.md', import.meta.url), 'utf8');
+  const [, shown = ''] = /```\n(ok {7}program[\s\S]*?)```/.exec(page) ?? [];
+  configured({ provider: 'otlp', otlp: { endpoint: 'http://127.0.0.1:1' } });
+  await doctor(['enable', '--tool', 'claude-code', '--yes', '--no-proof']);
+  const { out } = await doctor(['--no-proof']);
+  // Whose program and folders these are, and the port, which is free here.
+  const plain = (text: string): string[] =>
+    text
+      .replaceAll('/home/you', '~')
+      .replaceAll('127.0.0.1:4318', '127.0.0.1:1')
+      .replace(/^(ok +program +).*$/m, '$1')
+      .split('\n')
+      .filter(line => !/^\S+ +(hook|delivery) /.test(line));
+  expect(plain(out)).toEqual(plain(shown));
+});

@@ -74,7 +74,7 @@ const states: [name: string, make: (file: string) => void, why: RegExp][] = [
   ['binary', file => fs.writeFileSync(file, Buffer.from([0x7f, 0x45, 0x4c, 0x46, 1, 2, 0])), /not valid|somebody else/],
 ];
 
-describe.each(['codex', 'kiro', 'opencode', 'cline'])('%s', id => {
+describe.each(ids)('%s', id => {
   it.each(states)('%s is left as it is, and said why', (name, make, why) => {
     const file = mainFile(id);
     make(file);
