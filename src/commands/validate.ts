@@ -46,8 +46,11 @@ function standardNamed(name: string | undefined): Standard {
 
 async function reportOn(file: string, standard: Standard, asked: Asked): Promise<Report> {
   const validation = standard.validation(file === '-' ? 'standard input' : file, asked);
-  const pieces = { encoding: 'utf8', highWaterMark: 1 << 20 } as const;
-  const stream = file === '-' ? createReadStream('', { ...pieces, fd: 0 }) : createReadStream(file, pieces);
+  // Not by its descriptor: whoever writes may have made the pipe one that does not wait.
+  const stream =
+    file === '-'
+      ? process.stdin.setEncoding('utf8')
+      : createReadStream(file, { encoding: 'utf8', highWaterMark: 1 << 20 });
   for await (const piece of stream) validation.write(String(piece));
   return validation.end();
 }

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -67,6 +68,26 @@ describe('validate', () => {
     expect(one).toMatchObject({ standard: 'openhook', ok: true, levels: [{ source: 'some-tool', level: 1 }] });
     const two = JSON.parse((await openhook('--format', 'json', good, stream)).out);
     expect(two.map((report: { ok: boolean }) => report.ok)).toEqual([true, false]);
+  });
+
+  it('reads what another program writes into its standard input, faster or slower', () => {
+    const program = join(root, 'dist', 'otel-hooks.cjs');
+    const line = JSON.stringify(readFileSync(good, 'utf8').split('\n')[0]);
+    const writes = `const w = n => n > 0 && process.stdout.write(${line} + '\\n', () => w(n - 1)); w(2000)`;
+    const out = execFileSync(
+      'sh',
+      [
+        '-c',
+        '"$0" -e "$1" | "$0" "$2" validate --standard openhook --open --json -',
+        process.execPath,
+        writes,
+        program,
+      ],
+      {
+        encoding: 'utf8',
+      },
+    );
+    expect(JSON.parse(out)).toMatchObject({ events: 2_000, valid: 2_000, name: 'standard input' });
   });
 
   it('prints SARIF 2.1.0: every check is a rule, every finding a result at its place', async () => {
