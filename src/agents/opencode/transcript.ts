@@ -31,6 +31,12 @@ export const transcript: Transcript = {
   },
   unread: [
     {
+      why: 'it holds no session of V1; of those of V2 the plugin tells',
+      fits: path => DATABASE.test(path),
+      // What `installed` finds without a session is passed over by its name.
+      installed: () => [],
+    },
+    {
       why: 'what versions before 1.1 kept as single files; a later version that is started once takes them into its database',
       fits: path => SINGLE.test(path),
       installed({ home, env }, look) {
@@ -49,6 +55,7 @@ export const transcript: Transcript = {
   ],
 };
 
+const DATABASE = /[\\/]opencode(?:-[\w.]+)?\.db$/;
 const SINGLE = /[\\/]storage[\\/]session[\\/][^\\/]+[\\/]ses_\w+\.json$/;
 
 /** None where it is something else, or of another form. */
@@ -63,13 +70,15 @@ function databaseIn(document: Document, log?: Buffer): Database | undefined {
   return isKnown ? database : undefined;
 }
 
-/** Sessions that no other one began; where that one is gone, it stands for itself. */
+/** Sessions that no other one began; where that one is gone, it stands for itself. One without a message is one of V2. */
 function sessionsIn(database: Database | undefined): FoundSession[] {
   const rows = [...(database?.rows('session') ?? [])];
   const ids = new Set(rows.map(row => row.id));
+  const told = new Set([...(database?.rows('message') ?? [])].map(row => row.session_id));
   return rows.flatMap(row => {
     const session = word(row.id);
-    if (session === undefined || (word(row.parent_id) !== undefined && ids.has(row.parent_id))) return [];
+    if (session === undefined || !told.has(session)) return [];
+    if (word(row.parent_id) !== undefined && ids.has(row.parent_id)) return [];
     return [{ session, cwd: word(row.directory), atMs: number(row.time_updated) }];
   });
 }

@@ -1,9 +1,15 @@
-/** `sessions.db` is a database of our own in V1's form, written by SQLite 3.40: two sessions, one with a child. */
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+/**
+ * `sessions.db` is a database of our own in V1's form, written by SQLite 3.40: two sessions, one with a child. `later.db` has the same
+ * tables and one session, whose message is in a table of V2.
+ */
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { isAbsent } from '../../../src/agents/contract.ts';
 import { openCode } from '../../../src/agents/opencode/opencode.ts';
+import { findSessions } from '../../../src/import.ts';
+import { diskEyes } from '../../../src/transcripts/eyes.ts';
+import { openHouse } from '../../transcripts/house.ts';
 import { DAMAGED_COPIES, mutated } from '../mutated.ts';
 import { documentOf, lineOf, readDocument, total } from '../told.ts';
 
@@ -53,6 +59,28 @@ test('a session tells what its messages and parts say, in their order', () => {
   expect(read('ses_c').map(each => each.event_type)).toEqual(['Session.Start', 'Prompt.Submitted']);
 });
 
+test('a session of V2 keeps its messages elsewhere: it is none for an import, which says so', () => {
+  const later = readFileSync(join(import.meta.dirname, 'later.db'));
+  expect(transcript.sessions({ path: 'x' }, { rows: [], document: documentOf(later) })).toEqual([]);
+  const house = openHouse('opencode', 'ses_v2');
+  try {
+    const path = join(house.home, '.local/share/opencode/opencode.db');
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, later);
+    const places = { home: house.home, project: house.home, env: {} };
+    const search = { agents: [openCode], places, eyes: diskEyes(), sinceMs: 0 };
+    for (const paths of [[], [path]]) {
+      const { found, without, passed } = findSessions({ ...search, paths });
+      expect([found, without]).toEqual([[], []]);
+      expect(passed).toMatchObject([
+        { agent: 'opencode', files: 1, path, why: expect.stringContaining('V2') as string },
+      ]);
+    }
+  } finally {
+    house.close();
+  }
+});
+
 test('another file, and one that is damaged, tell nothing that is not in them', () => {
   expect(transcript.sessions({ path: 'x' }, { rows: [], document: documentOf(Buffer.from('{}')) })).toEqual([]);
   expect(read('ses_a', bytes.subarray(0, 700))).toEqual([]);
@@ -74,7 +102,7 @@ test('damaged copies are read without a throw, and no count is negative', () => 
         expect(data.input_tokens).toBeGreaterThanOrEqual(0);
   }
   expect(told).toBeGreaterThan(DAMAGED_COPIES / 5);
-});
+}, 600_000);
 
 test('only an import reads it', () => {
   const place = { session: 'ses_a', cwd: undefined, subagents: [], home: '/home/dev', env: {} };
