@@ -60,7 +60,7 @@ for (const agent of agents) {
         const { readings } = readRows(transcript, text, root, of);
         if (!readings.every(isSound)) expect(readings.filter(reading => !isSound(reading))).toEqual([]);
       }
-    });
+    }, 600_000);
 
     test('no text of it reaches an event', () => {
       const told = planted(lines, () => CANARY);

@@ -134,7 +134,7 @@ test('damaged copies are read without a throw, and no count is negative', () => 
     }
   }
   expect(told).toBeGreaterThan(DAMAGED_COPIES / 2);
-});
+}, 600_000);
 
 test('beside hooks: responses with their tokens stand in their turn, and calls count once', () => {
   const id = session.sessionId;
