@@ -131,7 +131,7 @@ export function createDispatcher(store: Store, world: DispatchWorld): Dispatcher
     const chunk = chunkOf(key, document.at);
     const mayEnd = session === undefined || awaited(session.fold).length === 0;
     if (chunk === undefined && !(mayEnd && state.ended !== undefined)) return undefined;
-    const beyond = { cwd: document.cwd, transcript: session?.transcripts?.main };
+    const beyond = { cwd: document.cwd, transcript: session && transcriptOf(session) };
     const jobsFor = jobsIn(document.cwd);
     const jobs: Job[] = [];
     let rest = chunk?.lines ?? '';
@@ -292,6 +292,16 @@ export function createDispatcher(store: Store, world: DispatchWorld): Dispatcher
     },
   };
 }
+
+/** As its hooks named it; else the file that was read, where it is this session's alone, as its name then says. */
+function transcriptOf({ session, transcripts }: SessionState): string | undefined {
+  const found = Object.keys(transcripts?.files ?? {}).find(
+    path => session.length >= SHORTEST_NAME && path.includes(session),
+  );
+  return transcripts?.main ?? found;
+}
+
+const SHORTEST_NAME = 8;
 
 const types: Readonly<Record<string, true>> = Object.fromEntries(openHookTypes.map(type => [type, true]));
 

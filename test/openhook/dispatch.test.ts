@@ -270,6 +270,25 @@ describe('nothing is run', () => {
   });
 });
 
+test('silence ends a session, whose transcript is the one that bears its name', async () => {
+  const id = '7c2f9a10-3b4d-4e5f-8a6b-1c2d3e4f5a6b';
+  const folder = join(home, '.kiro', 'sessions', 'cli');
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(
+    join(folder, `${id}.jsonl`),
+    '{"version":"v1","kind":"Prompt","data":{"message_id":"m1","content":[]}}\n',
+  );
+  hooks({ command: 'cat >> end.jsonl', events: ['session.end'] });
+  agree();
+  hook('userPromptSubmit', { session_id: id, prompt: 'fix it' }, { tool: 'kiro' });
+  await run();
+  expect(existsSync(join(work, 'end.jsonl'))).toBe(false);
+  await run({}, { now: () => Date.now() + 3 * 3_600_000 });
+  expect(linesOf('end.jsonl')).toMatchObject([
+    { type: 'session.end', source: 'kiro', data: { reason: 'timeout', transcript_path: join(folder, `${id}.jsonl`) } },
+  ]);
+});
+
 test('a folder by another name is the same project', async () => {
   hooks({ command: 'touch ran' });
   agree();

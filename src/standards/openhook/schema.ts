@@ -1,5 +1,6 @@
 /** OpenHook 0.1 as zod schemas: the envelope, and the data of each type, which the published envelope does not refer to. */
 import * as z from 'zod';
+import { type OpenHookType, openHookTypes } from './out.ts';
 
 export const OPENHOOK_VERSION = '0.1';
 
@@ -32,7 +33,7 @@ export const envelopeSchema = z.looseObject({
 
 const tool = { tool_name: text, tool_call_id: text };
 
-export const dataSchemas: Readonly<Record<string, z.ZodType>> = {
+export const dataSchemas: Readonly<Record<OpenHookType, z.ZodType>> = {
   'session.start': z.looseObject({ model: text }),
   'session.end': z.looseObject({
     transcript_path: text,
@@ -55,4 +56,4 @@ export const dataSchemas: Readonly<Record<string, z.ZodType>> = {
   }),
 };
 
-export const types: readonly string[] = Object.keys(dataSchemas);
+export const types: readonly string[] = openHookTypes;
