@@ -28,7 +28,7 @@ import { type Subscription, wants } from '../standards/openhook/subscriptions.ts
 import { increase, type Ledger } from '../store/ledger.ts';
 import type { Round, Store } from '../store/store.ts';
 import { type Mark, openHookDocument, PREFIX } from './mark.ts';
-import { discover, isInCi } from './project.ts';
+import { type Discovery, discover, isInCi } from './project.ts';
 import { type How, type Outcome, type Running, runCommand } from './run.ts';
 
 export interface DispatchWorld {
@@ -66,9 +66,13 @@ const MOST_FAILURES = 30;
 /** What happened longer before the session was seen here first is its past, which a transcript tells. */
 const PAST_MS = 3_600_000;
 
+type Agreed = Pick<Extract<Discovery, { hash: string }>, 'root' | 'file' | 'hash' | 'hooks'>;
+
 interface Job {
+  cwd: string;
   root: string;
   file: string;
+  hash: string;
   hook: Subscription;
   input: string;
 }
@@ -156,35 +160,36 @@ export function createDispatcher(store: Store, world: DispatchWorld): Dispatcher
     return undefined;
   };
 
-  /** What a session's project is asked once for a batch. */
-  const jobsIn = (cwd: string): ((envelope: Envelope) => Job[]) => {
+  /** What its user agreed to be run for it, as things stand now; else why nothing is. */
+  const agreedIn = (cwd: string): Agreed | { withheld: string | undefined } => {
     const isOn = loadConfig(place(cwd)).values['openhook.enabled'] === true;
     const project = isOn ? discover(cwd, place(cwd)) : undefined;
-    if (project === undefined || !project.found) return () => [];
-    const withheld =
-      project.why !== undefined
-        ? 'invalid'
-        : project.answer !== 'yes'
-          ? 'not-agreed'
-          : isCi && !project.ci
-            ? 'ci'
-            : undefined;
-    if (withheld !== undefined || project.why !== undefined) {
-      return () => {
-        count(`openhook.withheld.${withheld}`);
-        return [];
-      };
-    }
-    const { root, file, hooks } = project;
+    if (project === undefined || !project.found) return { withheld: undefined };
+    if (project.why !== undefined) return { withheld: 'invalid' };
+    if (project.answer !== 'yes') return { withheld: 'not-agreed' };
+    return isCi && !project.ci ? { withheld: 'ci' } : project;
+  };
+
+  /** What a session's project is asked once for a batch. */
+  const jobsIn = (cwd: string): ((envelope: Envelope) => Job[]) => {
+    const agreed = agreedIn(cwd);
     return envelope => {
       // One that came in is not sent round again.
       if (own(types, envelope.extensions?.['otel-hooks'].native_event ?? '')) return [];
+      if ('withheld' in agreed) {
+        if (agreed.withheld !== undefined) count(`openhook.withheld.${agreed.withheld}`);
+        return [];
+      }
+      const { root, file, hash, hooks } = agreed;
       const input = `${JSON.stringify(envelope)}\n`;
-      return hooks.filter(hook => wants(hook, envelope.type)).map(hook => ({ root, file, hook, input }));
+      return hooks.filter(hook => wants(hook, envelope.type)).map(hook => ({ cwd, root, file, hash, hook, input }));
     };
   };
 
-  const run = async ({ root, file, hook, input }: Job): Promise<void> => {
+  const run = async ({ cwd, root, file, hash, hook, input }: Job): Promise<void> => {
+    // It may have waited for others, and the yes may have been taken back.
+    const agreed = agreedIn(cwd);
+    if ('withheld' in agreed || agreed.hash !== hash) return count('openhook.revoked');
     const name = `${file}\0${hook.number}\0${hook.command}`;
     if ((timeouts.get(name) ?? 0) >= MOST_TIMEOUTS) return finish({ how: 'stopped' }, 'openhook.left-out');
     const started = runCommand({

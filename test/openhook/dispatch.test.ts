@@ -318,6 +318,16 @@ test('one that is ended is ended with all that it started', async () => {
   await until(() => !isAlive(child), 30_000);
 });
 
+test('what waits for its turn when the yes is taken back is not run', async () => {
+  const list = join(home, '.config', 'otel-hooks', 'trusted.json');
+  hooks({ command: `rm ${list}`, events: ['session.start'] }, { command: 'touch ran' });
+  agree();
+  session();
+  await run();
+  expect(existsSync(join(work, 'ran'))).toBe(false);
+  expect(counters()).toEqual({ 'openhook.started': 4, 'openhook.done': 1, 'openhook.revoked': 3 });
+});
+
 test('what one leaves behind when it ends, ends with it', async () => {
   hooks({ command: 'sleep 600 & echo $! > child', events: ['session.start'] });
   agree();
