@@ -249,7 +249,11 @@ function transcriptOf({ transcript }: Agent): Requirement {
   const path = { level: 2, asks: 'transcript_path' } as const;
   if (isAbsent(transcript)) return { ...path, state: 'unavailable', how: transcript.absent };
   return transcript.told === undefined
-    ? { ...path, state: 'unavailable', how: 'its hooks name none; where a file named after the session is found, that one' }
+    ? {
+        ...path,
+        state: 'unavailable',
+        how: 'its hooks name none; where a file named after the session is found, that one',
+      }
     : { ...path, state: 'met', how: 'as its hooks name it' };
 }
 

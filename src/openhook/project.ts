@@ -8,6 +8,7 @@ import { commandsConsents, contentHash, type Place } from '../config/files.ts';
 import { readSmallFile } from '../lib/small-file.ts';
 import type { Problem } from '../problem.ts';
 import { topOf } from '../repository.ts';
+import { quoted } from '../setup/commands.ts';
 import { type Subscription, subscriptionsIn } from '../standards/openhook/subscriptions.ts';
 import { diskEyes } from '../transcripts/eyes.ts';
 
@@ -56,7 +57,9 @@ export function unansweredIn(folders: Iterable<string>, place: Place): Problem[]
   for (const folder of new Set(folders)) {
     const project = discover(folder, place);
     if (project === undefined || !project.found) continue;
-    const { root, file } = project;
+    // Both come with an event, and what is printed here is pasted.
+    const root = pasted(asShown(project.root));
+    const file = asShown(project.file);
     if (project.why !== undefined) found.set(file, { code: 'openhook-invalid', file, why: project.why });
     else if (project.answer === 'new' || project.answer === 'changed') {
       const isChanged = project.answer === 'changed';
@@ -72,6 +75,8 @@ export function isInCi(env: Readonly<Record<string, string | undefined>>): boole
   if (CI !== undefined && !['', '0', 'false'].includes(CI.toLowerCase())) return true;
   return ['TF_BUILD', 'JENKINS_URL', 'TEAMCITY_VERSION', 'BUILDKITE', 'CODEBUILD_BUILD_ID'].some(name => env[name]);
 }
+
+const pasted = (path: string): string => (/^[\w@%+=:,./-]+$/.test(path) ? path : quoted(path));
 
 /** Letters, digits and signs as they are; whatever could hide a part of a command from its reader as its number. */
 export const asShown = (text: string): string =>

@@ -106,7 +106,8 @@ function hookWords(
   return words.join(' ');
 }
 
-const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+/** One word for a POSIX shell. */
+export const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** How an agent starts a command of ours, as program and arguments. */
 export function startedAs(

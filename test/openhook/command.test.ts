@@ -3,6 +3,8 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync,
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { unansweredIn } from '../../src/openhook/project.ts';
+import { explain } from '../../src/problem.ts';
 import { type Ran, ranIn } from '../commands/ran.ts';
 
 let home = '';
@@ -112,6 +114,14 @@ test('nothing of a command can hide from its reader', async () => {
   hooks({ command: 'cat\u001b[2K\r# \u202eok\u200b\nrm -rf ~' });
   const { out } = await run('openhook');
   expect(out).toContain('cat\\u{1b}[2K\\u{d}# \\u{202e}ok\\u{200b}\\u{a}rm -rf ~');
+});
+
+test('a folder whose name is a command is pasted as a name', () => {
+  const folder = join(home, "x'; touch y\u001b");
+  mkdirSync(folder);
+  writeFileSync(join(folder, '.openhook.json'), '{"openhook":"0.1","hooks":[]}');
+  const [problem] = unansweredIn([folder], { env: {}, home, platform: 'linux', cwd: home });
+  expect(problem && explain(problem).next).toContain(`openhook trust '${home}/x'\\''; touch y\\u{1b}'`);
 });
 
 test.each([
