@@ -599,8 +599,19 @@ export function handOver(from: MetricState, to: MetricState, nowMs: number): voi
   to.version += 1;
 }
 
-const seriesKey = ({ metric, attributes }: Pick<Increment, 'metric' | 'attributes'>): string =>
-  `${metric} ${JSON.stringify(Object.entries(attributes).sort(([a], [b]) => (a < b ? -1 : 1)))}`;
+function seriesKey({ metric, attributes }: Pick<Increment, 'metric' | 'attributes'>): string {
+  let said: string = metric;
+  for (const name in attributes) said += `\0${name}\0${attributes[name]}`;
+  const known = seriesKeys.get(said);
+  if (known !== undefined) return known;
+  const key = `${metric} ${JSON.stringify(Object.entries(attributes).sort(([a], [b]) => (a < b ? -1 : 1)))}`;
+  if (seriesKeys.size >= MOST_SERIES) seriesKeys.clear();
+  seriesKeys.set(said, key);
+  return key;
+}
+
+/** The same few series are counted again and again: sorting their attributes each time costs more than counting. */
+const seriesKeys = new Map<string, string>();
 
 const isLevel = (metric: MetricId): boolean => (metrics[metric] as MetricName).isLevel ?? false;
 

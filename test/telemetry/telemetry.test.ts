@@ -1,3 +1,4 @@
+import { SpanStatusCode } from '@opentelemetry/api';
 import { ProtobufLogsSerializer, ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer';
 import * as incubating from '@opentelemetry/semantic-conventions/incubating';
 import { describe, expect, test } from 'vitest';
@@ -196,6 +197,32 @@ describe('spans and records', () => {
     const told = records.map(record => mapRecord(record, flat, resourceOf({})).spanContext?.spanId);
     expect(told.filter(id => !ids.has(id ?? ''))).toEqual([]);
     expect(new Set(told).size).toBe(2);
+  });
+
+  test('what a policy refused is no error unless that is asked for; an exit code alone is none', () => {
+    const said = { spec_version: '0.1.0', source: { tool: 'goose' }, session_id: 's-1' };
+    const event = (second: number, event_type: string, data: object) => {
+      const event_id = `0000000${second}-0000-4000-8000-000000000000`;
+      const atMs = START_MS + second * 1_000;
+      return { atMs, payload: { ...said, event_id, timestamp: new Date(atMs).toISOString(), event_type, data } };
+    };
+    const { spans } = play([
+      event(1, 'Action.Before', { action: { name: 'shell' }, decision: { outcome: 'deny' } }),
+      event(2, 'Action.Before', { action: { name: 'read_file' } }),
+      event(3, 'Action.After', { action: { name: 'read_file', result: { success: true, exit_code: 1 } } }),
+      event(4, 'Session.End', { end_reason: 'exit' }),
+    ]);
+    const statuses = (denyAsError: boolean) => {
+      const facts = { agent: 'goose', session: 's-1', provider: undefined, denyAsError, limits };
+      return spans
+        .filter(({ kind }) => kind === 'action')
+        .map(span => mapSpan(span, facts, resourceOf({})))
+        .map(({ status, attributes }) => [status.code, attributes['error.type'], attributes['process.exit.code']]);
+    };
+    const { UNSET, ERROR } = SpanStatusCode;
+    const passed = [UNSET, undefined, 1];
+    expect(statuses(false)).toEqual([[UNSET, undefined, undefined], passed]);
+    expect(statuses(true)).toEqual([[ERROR, 'denied', undefined], passed]);
   });
 
   test('the sampler takes whole traces, and no records', () => {
