@@ -558,7 +558,7 @@ describe('Base Coat', () => {
     expect([...states.values()].map(state => state.agent)).toEqual(['base-coat']);
     expect(treeOf(spans)).toMatchInlineSnapshot(`
       "session base-coat                  +0ms    21.0s  completed
-      +- invoke_agent base-coat        +1.00s    20.0s  unfinished
+      +- invoke_agent base-coat        +1.00s    20.0s  ERROR _OTHER
          +- execute_tool powershell    +2.58s    6.42s
          +- invoke_agent reader        +10.0s    4.00s
          +- execute_tool bash          +15.0s    1.00s  ERROR tool_error
