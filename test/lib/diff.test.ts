@@ -46,7 +46,7 @@ it('is what patch needs to make one text of the other', () => {
       expect(run.status, run.stdout.toString() + run.stderr.toString()).toBe(0);
       expect(fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : '').toBe(after);
     }),
-    { numRuns: patch.error ? 100 : 150 },
+    { numRuns: patch.error ? 100 : 40 },
   );
   fs.rmSync(folder, { recursive: true });
 });
