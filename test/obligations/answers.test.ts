@@ -397,7 +397,7 @@ it(`R8 poison in the inbox costs itself alone (seed ${seed})`, { timeout: TIMEOU
 /** Answers that are waited for in vain; to wait as long for others would be in vain only on a busy machine. */
 const isSlow = /^(no answer|200 and 1 byte)/;
 /** Many more run at once in the larger sizes, and none may be slow but the one that is meant to be. */
-const SLOW_MS = size === 'quick' ? '4000' : '6000';
+const SLOW_MS = size === 'quick' ? '2500' : '6000';
 
 /** A state folder with these fragments, whose sessions name this collector. */
 async function filled(name: string, told: readonly Told[], answer?: (post: Post) => Reply) {

@@ -275,6 +275,8 @@ describe('bad input through the real front ends', () => {
   beforeAll(async () => {
     collector = await startCollector();
     house = furnish('built', 'otel-hooks-bad-');
+    // The collector lives in this process, which has much else to do: an answer that comes late would be asked for again.
+    house.env.OTEL_EXPORTER_OTLP_TIMEOUT = '60000';
     enable(house, collector.url);
     const agent: Agent = { house, commands: commandsIn(house) };
     const neighbour = async (event: string, more: object): Promise<void> => {
