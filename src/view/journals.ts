@@ -31,18 +31,23 @@ export function lastMsOf(store: Store, key: string): number {
 /** All events of a session in the order of its journal; each part holds some. */
 export function* eventsOf(store: Store, key: string): Generator<Event[], undefined> {
   const sizeBytes = store.journalSizes().get(key) ?? 0;
-  let most = PART_BYTES;
   for (let from = 0; ; ) {
+    const part = partOf(store, { key, from, sizeBytes });
+    if (part === undefined || part.endBytes < from) return;
+    from = part.endBytes;
+    const events = eventsIn(part.lines);
+    if (events.length > 0) yield events;
+  }
+}
+
+/** Whole lines of a journal from there on: some of them, or one that is longer. It ends before where it began when the journal began anew. */
+export function partOf(
+  store: Store,
+  { key, from, sizeBytes }: { key: string; from: number; sizeBytes: number },
+): { lines: string; endBytes: number } | undefined {
+  for (let most = PART_BYTES; ; most *= 2) {
     const part = store.journalFrom(key, from, most);
-    // One line is longer than a part.
-    const isCut = part?.endBytes === from && from + most < sizeBytes;
-    if (isCut) most *= 2;
-    else if (part === undefined || part.endBytes <= from) return;
-    else {
-      from = part.endBytes;
-      most = PART_BYTES;
-      const events = eventsIn(part.lines);
-      if (events.length > 0) yield events;
-    }
+    if (part === undefined || part.endBytes !== from) return part;
+    if (from + most >= sizeBytes) return undefined;
   }
 }

@@ -4,6 +4,7 @@ import { wildcards } from '../lib/wildcard.ts';
 import type { Store } from '../store/store.ts';
 import { lineOf } from '../telemetry/line.ts';
 import { type Level, levelOf } from '../telemetry/logs.ts';
+import { partOf } from './journals.ts';
 import { eventsIn } from './replay.ts';
 import { cutTo, type Drawing } from './tree.ts';
 import { isTrial } from './trial.ts';
@@ -22,8 +23,6 @@ export interface Wanted {
 
 export type Follower = (isWanted: (event: Event) => boolean) => Event[];
 
-const MOST_BYTES = 4 * 1024 * 1024;
-
 /** Each call gives what came since the one before, in the order of time; the first begins at what is there already. */
 export function follow(open: () => Store): Follower {
   const read = new Map<string, number>(sizesIn(open));
@@ -34,7 +33,7 @@ export function follow(open: () => Store): Follower {
       for (const [key, sizeBytes] of store.journalSizes()) {
         const from = read.get(key) ?? 0;
         if (sizeBytes === from) continue;
-        const more = store.journalFrom(key, from, MOST_BYTES);
+        const more = partOf(store, { key, from, sizeBytes });
         if (more === undefined) continue;
         read.set(key, more.endBytes);
         found.push(...eventsIn(more.lines).filter(isWanted));

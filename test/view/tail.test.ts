@@ -56,6 +56,14 @@ describe('tail', () => {
     expect(more(all)).toEqual([]);
   });
 
+  it('goes on behind a line that is longer than a part', () => {
+    const more = follow(open);
+    record('a', [event(1)]);
+    record('a', [event(2, { padding: 'x'.repeat(6 * 1024 * 1024) }), event(3)]);
+    const seen = [...more(matcher({})), ...more(matcher({})), ...more(matcher({}))];
+    expect(ids(seen)).toEqual([1, 2, 3]);
+  });
+
   it('goes on with a journal that began anew', () => {
     record('a', [event(1), event(2), event(3)]);
     const more = follow(open);
