@@ -83,6 +83,8 @@ export interface Store {
   documents(): string[];
   journal(key: string): string | undefined;
   journalTail(key: string, lines: number): string | undefined;
+  /** Whole lines from its beginning, also such as are not committed yet: enough to know whose it is, and nothing else is read for it. */
+  journalHead(key: string, mostBytes: number): string | undefined;
   /** What came behind `from`, whole lines, and where the next ones begin. */
   journalFrom(key: string, from: number, mostBytes: number): { lines: string; endBytes: number } | undefined;
   journals(): string[];
@@ -293,6 +295,7 @@ function ownStore(disk: Disk, { quarantine: limits = quarantineLimits, reserveBy
     documents: () => keysIn(disk, 'documents', '.json'),
     journal: key => readJournal(disk, checkName(key), session(key)?.journalBytes),
     journalTail: (key, lines) => readJournalTail(disk, checkName(key), session(key)?.journalBytes, lines),
+    journalHead: (key, most) => readJournalFrom(disk, checkName(key), undefined, 0, most)?.lines,
     journalFrom: (key, from, most) => readJournalFrom(disk, checkName(key), session(key)?.journalBytes, from, most),
     journals: () => keysIn(disk, 'journal', '.jsonl'),
     journalSizes: () => journalSizes(disk),
@@ -389,6 +392,7 @@ function readStore(disk: Disk): Store {
     documents: () => keysIn(disk, 'documents', '.json'),
     journal: key => readJournal(disk, checkName(key), committedBytes(key)),
     journalTail: (key, lines) => readJournalTail(disk, checkName(key), committedBytes(key), lines),
+    journalHead: (key, most) => readJournalFrom(disk, checkName(key), undefined, 0, most)?.lines,
     journalFrom: (key, from, most) => readJournalFrom(disk, checkName(key), committedBytes(key), from, most),
     journals: () => keysIn(disk, 'journal', '.jsonl'),
     journalSizes: () => journalSizes(disk),

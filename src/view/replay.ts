@@ -72,16 +72,26 @@ export function nodesOf({ agent, session, finished, open }: Replay): Map<string,
   return traces;
 }
 
-const HEAD_BYTES = 16 * 1024;
+const HEAD_BYTES = 4 * 1024;
 
 /** The first event of a journal, as a rule without reading all of it. */
-export const firstIn = (store: Pick<Store, 'journal' | 'journalFrom'>, key: string): Event | undefined =>
-  eventsIn(store.journalFrom(key, 0, HEAD_BYTES)?.lines || (store.journal(key) ?? ''))[0];
+export const firstIn = (store: Pick<Store, 'journal' | 'journalHead'>, key: string): Event | undefined =>
+  firstEventIn(store.journalHead(key, HEAD_BYTES) || (store.journal(key) ?? ''));
 
 /** Whose journal it is. */
-export function sessionOf(store: Pick<Store, 'journal' | 'journalFrom'>, key: string): string | undefined {
+export function sessionOf(store: Pick<Store, 'journal' | 'journalHead'>, key: string): string | undefined {
   const first = firstIn(store, key);
   return first && rootSessionOf(first);
+}
+
+function firstEventIn(lines: string): Event | undefined {
+  for (let from = 0; from < lines.length; ) {
+    const end = lines.indexOf('\n', from);
+    const event = parseLine(lines.slice(from, end < 0 ? undefined : end));
+    if (event !== undefined || end < 0) return event;
+    from = end + 1;
+  }
+  return undefined;
 }
 
 /** Damaged lines are skipped: a view shows what there is. */
