@@ -46,7 +46,7 @@ const linesOf = (envelopes: readonly Envelope[]): string[] =>
       `${time.slice(11, 19)} ${type} ${JSON.stringify(data ?? {})}${extensions?.['otel-hooks'].agent_id ? ' by a subagent' : ''}`,
   );
 
-const base = { session_id: 's-1', cwd: '/work/a b', permission_mode: 'default' };
+const base = { session_id: 's-1', cwd: '/code/a b', permission_mode: 'default' };
 const hook = (seconds: number, name: string, fields: object = {}): Told => ({
   atMs: START_MS + seconds * 1000,
   payload: { ...base, hook_event_name: name, transcript_path: '/t/s-1.jsonl', ...fields },
@@ -71,9 +71,9 @@ const keeper = { modes: paths, longest: 1_000, clean: (text: string) => text };
 const session: Told[] = [
   hook(0, 'SessionStart', { source: 'startup', model: 'claude-sonnet-4-5' }),
   hook(1, 'UserPromptSubmit', { prompt: 'Fix the clock 🕰' }),
-  hook(2, 'PreToolUse', tool('t1', 'Edit', { file_path: '/work/a b/clock.ts' })),
+  hook(2, 'PreToolUse', tool('t1', 'Edit', { file_path: '/code/a b/clock.ts' })),
   hook(3, 'PostToolUse', {
-    ...tool('t1', 'Edit', { file_path: '/work/a b/clock.ts' }),
+    ...tool('t1', 'Edit', { file_path: '/code/a b/clock.ts' }),
     duration_ms: 40,
     tool_response: {},
   }),
@@ -83,20 +83,20 @@ const session: Told[] = [
   hook(8, 'PermissionDenied', { ...tool('t3', 'Bash', { command: 'rm -rf build' }), reason: 'no' }),
   hook(9, 'PreToolUse', { ...tool('t4', 'Grep'), agent_id: 'sub-1', agent_type: 'Explore' }),
   hook(10, 'PostToolUse', { ...tool('t4', 'Grep'), agent_id: 'sub-1', agent_type: 'Explore', tool_response: {} }),
-  hook(11, 'PreToolUse', tool('t5', 'Read', { file_path: '/work/a b/x' })),
+  hook(11, 'PreToolUse', tool('t5', 'Read', { file_path: '/code/a b/x' })),
   hook(20, 'SessionEnd', { reason: 'prompt_input_exit' }),
 ];
 
 test('a session makes envelopes of all six types', () => {
   const { events } = play(session, false, undefined, keeper);
-  const out = written(events, { cwd: '/work/a b', transcript: '/t/s-1.jsonl' });
+  const out = written(events, { cwd: '/code/a b', transcript: '/t/s-1.jsonl' });
   expect(linesOf(out)).toMatchInlineSnapshot(`
     [
       "09:00:00 session.start {"model":"claude-sonnet-4-5"}",
       "09:00:01 prompt.submit {"prompt_length":16}",
       "09:00:02 tool.start {"tool_name":"Edit","tool_call_id":"t1"}",
       "09:00:03 tool.end {"tool_name":"Edit","tool_call_id":"t1","status":"success","duration_ms":40}",
-      "09:00:03 file.write {"path":"/work/a b/clock.ts","model":"claude-sonnet-4-5","tool_call_id":"t1"}",
+      "09:00:03 file.write {"path":"/code/a b/clock.ts","model":"claude-sonnet-4-5","tool_call_id":"t1"}",
       "09:00:04 tool.start {"tool_name":"mcp__tracker__close","tool_call_id":"t2"}",
       "09:00:06 tool.end {"tool_name":"mcp__tracker__close","tool_call_id":"t2","status":"error","duration_ms":2000}",
       "09:00:07 tool.start {"tool_name":"Bash","tool_call_id":"t3"}",
@@ -112,7 +112,7 @@ test('a session makes envelopes of all six types', () => {
   expect(judged(out, { level: 2, strict: true }).findings).toEqual([]);
   expect(out[0]).toMatchInlineSnapshot(`
     {
-      "context": "file:///work/a%20b",
+      "context": "file:///code/a%20b",
       "data": {
         "model": "claude-sonnet-4-5",
       },
@@ -250,7 +250,7 @@ test.each(told)('%s: each envelope is one of the standard, with an id of its own
 test('what goes out and comes in again tells the same tree', () => {
   const hooks = session.filter(({ payload }) => !/"t[35]"/.test(JSON.stringify(payload)));
   const first = play(hooks);
-  const back = written(first.events, { cwd: '/work/a b' }).map(
+  const back = written(first.events, { cwd: '/code/a b' }).map(
     (payload): Told => ({ atMs: Date.parse(payload.time), payload }),
   );
   const second = play(back);
@@ -260,7 +260,7 @@ test('what goes out and comes in again tells the same tree', () => {
 
 test('what comes back to a session that was told by hooks adds nothing', () => {
   const first = play(session, false, undefined, keeper);
-  const back = written(first.events, { cwd: '/work/a b' }).map(
+  const back = written(first.events, { cwd: '/code/a b' }).map(
     (payload): Told => ({ atMs: START_MS + 21_000, payload }),
   );
   const all = play([...session, ...back], false, undefined, keeper);
