@@ -10,17 +10,17 @@ import { type Ran, ranIn } from '../commands/ran.ts';
 let home = '';
 beforeEach(() => {
   home = realpathSync(mkdtempSync(join(tmpdir(), 'openhook-command-')));
-  mkdirSync(join(home, 'work'));
+  mkdirSync(join(home, 'shop'));
 });
 afterEach(() => {
   rmSync(home, { recursive: true, force: true });
 });
 
-const file = (text: string): void => writeFileSync(join(home, 'work', '.openhook.json'), text);
+const file = (text: string): void => writeFileSync(join(home, 'shop', '.openhook.json'), text);
 const hooks = (...list: object[]): void => file(JSON.stringify({ openhook: '0.1', hooks: list }));
 const run = (words: string, answer?: string, env: Record<string, string> = {}): Promise<Ran> =>
   ranIn(home, words.split(' '), {
-    cwd: join(home, 'work'),
+    cwd: join(home, 'shop'),
     env: { PATH: '', ...env },
     isTerminal: answer !== undefined,
     ask: async () => answer ?? '',
@@ -29,14 +29,14 @@ const answers = (): object =>
   (JSON.parse(readFileSync(join(home, '.config/otel-hooks/trusted.json'), 'utf8')) as { openhook: object }).openhook;
 
 test('the commands are shown before the question, and a yes is for this text alone', async () => {
-  mkdirSync(join(home, 'work', 'bin'));
-  writeFileSync(join(home, 'work', 'bin', 'notify.sh'), '');
+  mkdirSync(join(home, 'shop', 'bin'));
+  writeFileSync(join(home, 'shop', 'bin', 'notify.sh'), '');
   hooks(
     { command: './bin/notify.sh --end', events: ['session.end'], async: true },
     { command: 'cat', events: ['tool.start', 'tool.end'] },
   );
   expect((await run('openhook')).out).toMatchInlineSnapshot(`
-    "~/work/.openhook.json would run, as you and in this folder:
+    "~/shop/.openhook.json would run, as you and in this folder:
 
     1. ./bin/notify.sh --end
        for session.end, not waited for, at most 10 min
@@ -52,7 +52,7 @@ test('the commands are shown before the question, and a yes is for this text alo
   const agreed = await run('openhook trust', 'y');
   expect(agreed.code).toBe(0);
   expect(agreed.out).toMatchInlineSnapshot(`
-    "~/work/.openhook.json would run, as you and in this folder:
+    "~/shop/.openhook.json would run, as you and in this folder:
 
     1. ./bin/notify.sh --end
        for session.end, not waited for, at most 10 min
@@ -68,7 +68,7 @@ test('the commands are shown before the question, and a yes is for this text alo
     "
   `);
   expect((await run('openhook trust', 'y')).out).toContain('You agreed to them before');
-  expect((await run('openhook list')).out).toMatch(/yes +no +~\/work\/\.openhook\.json/);
+  expect((await run('openhook list')).out).toMatch(/yes +no +~\/shop\/\.openhook\.json/);
   hooks({ command: 'cat' });
   expect((await run('openhook')).out).toContain('The file has changed since you agreed to it: they are not run.');
 });
@@ -102,10 +102,10 @@ test('without a terminal nothing is agreed to but by --yes, and in CI by --ci as
 
 test('a yes is taken back, and the consent to a configuration stays', async () => {
   hooks({ command: 'cat' });
-  writeFileSync(join(home, 'work', '.otel-hooks.json'), '{"service_name":"shop"}');
+  writeFileSync(join(home, 'shop', '.otel-hooks.json'), '{"service_name":"shop"}');
   await run('config --trust');
   await run('openhook trust --yes');
-  expect((await run('openhook revoke')).out).toBe('No command of ~/work/.openhook.json is run any more.\n');
+  expect((await run('openhook revoke')).out).toBe('No command of ~/shop/.openhook.json is run any more.\n');
   expect((await run('openhook --json')).out).toContain('"answer": "no"');
   expect(JSON.parse((await run('config --json')).out)).toMatchObject({ files: { projectTrusted: true } });
 });
@@ -146,7 +146,7 @@ test('--openhook switches it on and off, and touches no agent', async () => {
   expect(on.out).toMatchInlineSnapshot(`
     "~/.config/otel-hooks/config.json: openhook.enabled = true
     OpenHook is on for sessions that begin from now on.
-      next: see what ~/work/.openhook.json would run: otel-hooks openhook trust
+      next: see what ~/shop/.openhook.json would run: otel-hooks openhook trust
     "
   `);
   expect((await run('config --json')).out).toMatch(/"openhook.enabled": \{\s+"value": "true"/);
