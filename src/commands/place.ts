@@ -1,6 +1,6 @@
 /** Where our folders are, as a command's words and the environment say. */
 import { existsSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type LoadedConfig, loadConfig } from '../config/files.ts';
 import { dataFolder, stateFolder } from '../config/folders.ts';
@@ -15,8 +15,8 @@ export interface Folders {
 export function foldersOf(words: Words, io: Io): Folders {
   const where = { env: io.env, home: io.home, platform: io.platform };
   const config = loadConfig({ ...where, cwd: io.cwd, file: flagText(words, '--config') });
-  const named = flagText(words, '--state-dir') ?? io.env.OTEL_HOOKS_STATE_DIR ?? config.values.state_dir;
-  return { state: named || stateFolder(where), data: dataFolder(where), config };
+  const named = flagText(words, '--state-dir') || io.env.OTEL_HOOKS_STATE_DIR || config.values.state_dir;
+  return { state: resolve(io.cwd, named || stateFolder(where)), data: dataFolder(where), config };
 }
 
 /** The folder of the built program: chunks of the command line lie below it. */

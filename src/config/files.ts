@@ -49,7 +49,13 @@ export function loadConfig(place: Place): LoadedConfig {
 
 export function globalFileOf(place: Place): string {
   const named = place.file ?? (place.env.OTEL_HOOKS_CONFIG || undefined);
-  if (named === undefined) return join(configFolder(place), 'config.json');
+  if (named === undefined) {
+    const usual = join(configFolder(place), 'config.json');
+    const former = join(place.home, '.config', 'otel-hooks', 'config.json');
+    // The Python package of this name has one place on all systems.
+    const hasOther = !place.env.XDG_CONFIG_HOME && (place.platform === 'darwin' || place.platform === 'win32');
+    return hasOther && !isFile(usual) && isFile(former) ? former : usual;
+  }
   if (named.startsWith('~/')) return join(place.home, named.slice(2));
   return resolvePath(place.cwd, named);
 }

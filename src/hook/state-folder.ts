@@ -18,17 +18,27 @@ export function locateStateFolder(
   readText: (path: string) => string,
 ): string {
   let chosen = flag || at.env.OTEL_HOOKS_STATE_DIR;
-  if (!chosen) {
-    let config = '';
+  for (const file of chosen ? [] : configFiles(at)) {
     try {
-      config = readText(at.env.OTEL_HOOKS_CONFIG || `${defaultFolder('config', at)}/config.json`);
+      const config = readText(file);
+      // Few move the folder, and every event would pay for the parser.
+      if (config.includes('state_dir')) chosen = configured(config, file, at);
+      break;
     } catch {
       // There is none, or none that can be read, about which `config` complains.
     }
-    // Few move the folder, and every event would pay for the parser.
-    chosen = (config.includes('state_dir') && configured(config, at)) || defaultFolder('state', at);
   }
-  return chosen[0] === '/' || isAbsolute(chosen) ? chosen : `${at.cwd()}/${chosen}`;
+  chosen ||= defaultFolder('state', at);
+  return isAbsolute(chosen) ? chosen : `${at.cwd()}/${chosen}`;
+}
+
+/** The first that is there counts: the Python package of this name has one place on all systems. */
+function configFiles(at: Surroundings): string[] {
+  const { OTEL_HOOKS_CONFIG: named, XDG_CONFIG_HOME: xdg } = at.env;
+  if (named) return [fromHome(named, at)];
+  const usual = `${defaultFolder('config', at)}/config.json`;
+  const hasOther = !xdg && (at.platform === 'darwin' || at.platform === 'win32');
+  return hasOther ? [usual, `${at.home()}/.config/otel-hooks/config.json`] : [usual];
 }
 
 const customs = {
@@ -45,17 +55,26 @@ export function defaultFolder(kind: 'state' | 'config', { env, platform, home }:
   return `${home()}/${posix}/otel-hooks`;
 }
 
-function configured(text: string, at: Surroundings): string | undefined {
+function configured(text: string, file: string, at: Surroundings): string | undefined {
   try {
-    const config: unknown = JSON.parse(text);
+    const config: unknown = JSON.parse(withoutComments(text));
     if (typeof config !== 'object' || config === null || !('state_dir' in config)) return undefined;
-    const chosen = config.state_dir;
-    if (typeof chosen !== 'string') return undefined;
-    return chosen.startsWith('~/') ? at.home() + chosen.slice(1) : chosen;
+    if (typeof config.state_dir !== 'string') return undefined;
+    const path = fromHome(config.state_dir, at);
+    return isAbsolute(path) ? path : file.replace(/[^/\\]*$/, () => path);
   } catch {
     // `config` complains about such a file; the default is what it then says is used.
     return undefined;
   }
 }
+
+/** Comments and trailing commas, outside of strings. */
+const withoutComments = (text: string): string =>
+  text
+    .replace(/^\uFEFF/, '')
+    .replace(/("(?:\\.|[^"\\])*")|\/\/.*|\/\*[\s\S]*?\*\//g, '$1')
+    .replace(/("(?:\\.|[^"\\])*")|,(?=\s*[}\]])/g, '$1');
+
+const fromHome = (path: string, at: Surroundings): string => (path.startsWith('~/') ? at.home() + path.slice(1) : path);
 
 const isAbsolute = (path: string): boolean => path[0] === '/' || /^(?:\\|[A-Za-z]:[/\\])/.test(path);

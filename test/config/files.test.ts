@@ -31,6 +31,17 @@ describe('files', () => {
     expect(loadConfig(place())).toMatchObject({ projectFile: undefined, projectTrusted: false, problems: [] });
   });
 
+  it.each(['darwin', 'win32'])('may be where the Python package of this name has it on every system (%s)', platform => {
+    const former = write('home/.config/otel-hooks/config.json', '{"service_name": "former"}');
+    expect(loadConfig(place({ platform })).globalFile).toBe(former);
+    expect(loadConfig(place({ platform, env: { XDG_CONFIG_HOME: root } })).globalFile).not.toBe(former);
+    const usual = write(
+      `home/${platform === 'darwin' ? 'Library/Application Support' : 'AppData/Roaming'}/otel-hooks/config/config.json`,
+      '{}',
+    );
+    expect(loadConfig(place({ platform })).globalFile).toBe(usual);
+  });
+
   it('are the one in the config folder and the nearest one above the working folder', () => {
     const globalFile = write('home/.config/otel-hooks/config.json', '{"service_name": "global", "debug": true}');
     const projectFile = write('home/app/.otel-hooks.json', '{"service_name": "project"}');

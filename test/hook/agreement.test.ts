@@ -1,5 +1,6 @@
 /** What the front ends know by themselves, because they may load nothing, must be what the rest of the program knows. */
 import { expect, test } from 'vitest';
+import { resolve } from '../../src/config/config.ts';
 import { configFolder, stateFolder } from '../../src/config/folders.ts';
 import { factsOf, keys } from '../../src/config/schema.ts';
 import { travelling, travellingFrom } from '../../src/hook/environment.ts';
@@ -51,6 +52,22 @@ for (const platform of ['linux', 'darwin', 'win32']) {
     );
   });
 }
+
+test.each([
+  ['{ "state_dir": "/f" }', '/f'],
+  ['\uFEFF{ // moved\n "a": "// no \\" comment", /* here */ "state_dir": "rel", }', 'rel'],
+])('the state folder of %j is where other commands look', (text, told) => {
+  const file = '/home/u/.config/otel-hooks/config.json';
+  const { values } = resolve({ global: { file, text }, env: {}, home: '/home/u', cwd: '/work dir' });
+  expect(locate({}, 'linux', () => text)).toBe(values.state_dir);
+  expect(values.state_dir).toMatch(new RegExp(`${told}$`));
+});
+
+test.each(['darwin', 'win32'])('where the Python package of this name keeps its file counts too (%s)', platform => {
+  const text = (path: string) => (path.startsWith('/home/u/.config/') ? '{"state_dir":"/f"}' : nothing());
+  expect(locate({}, platform, text)).toBe('/f');
+  expect(locate({ XDG_CONFIG_HOME: '/c' }, platform, text)).not.toBe('/f');
+});
 
 test('the state folder of the config file counts below variable and flag', () => {
   const file = (dir: unknown) => () => JSON.stringify({ state_dir: dir });
