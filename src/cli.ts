@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { homedir } from 'node:os';
 import { createInterface } from 'node:readline/promises';
 import { exampleAgent } from './agents/index.ts';
-import { type Command, helpOf, type Io, parseWords, UsageError } from './commands/command.ts';
+import { type Command, helpOf, Interrupted, type Io, parseWords, UsageError } from './commands/command.ts';
 import { commands } from './commands/registry.ts';
 import { nearest } from './lib/nearest.ts';
 
@@ -26,6 +26,10 @@ export async function main(args: readonly string[], io: Io): Promise<number> {
     return await run(parsed.words, io);
   } catch (error) {
     if (error instanceof UsageError) return misused(command, error.message, io);
+    if (error instanceof Interrupted) {
+      io.out('\nNothing was changed.\n');
+      return 130;
+    }
     throw error;
   }
 }
@@ -93,7 +97,10 @@ function worldOf(): Io {
     async ask(question) {
       const lines = createInterface({ input: stdin, output: stdout });
       try {
-        return await lines.question(question);
+        return await new Promise((resolve, reject) => {
+          lines.once('close', () => reject(new Interrupted()));
+          lines.question(question).then(resolve, reject);
+        });
       } finally {
         lines.close();
       }

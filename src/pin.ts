@@ -2,7 +2,7 @@
 import { hostname, userInfo } from 'node:os';
 import type { Config } from './config/config.ts';
 import type { Destination } from './config/destinations.ts';
-import { addressKeys, destinationsOf, narrow } from './config/destinations.ts';
+import { addressKeys, destinationsFor } from './config/destinations.ts';
 import { type LoadedConfig, loadConfig } from './config/files.ts';
 import type { Opening } from './drain/drain.ts';
 import type { ContentSettings, MetricSettings, Pinned } from './drain/session.ts';
@@ -53,9 +53,7 @@ export function pin(opening: Opening, fragment: Pick<Fragment, 'header'>, where:
     cwd: opening.cwd ?? where.home,
     file: where.configFile,
   });
-  const all = configuredIn(config, opening.cwd ?? where.home);
-  const { provider } = fragment.header;
-  const { destinations, problems } = provider === undefined ? all : narrow(all.destinations, provider);
+  const { destinations, problems } = configuredIn(config, opening.cwd ?? where.home, fragment.header.provider);
   const { values } = config;
   const { semconv = 'latest' } = values;
   const risk = riskSettings(config);
@@ -103,19 +101,17 @@ export function pin(opening: Opening, fragment: Pick<Fragment, 'header'>, where:
     },
     destinations,
     isDispatched: values['openhook.enabled'] === true && !fragment.header.BAGGAGE?.includes(DISPATCHED),
-    problems: [
-      ...config.problems,
-      ...all.problems,
-      ...(problems === all.problems ? [] : problems),
-      ...risk.problems,
-      ...content.problems,
-    ],
+    problems: [...config.problems, ...problems, ...risk.problems, ...content.problems],
   };
 }
 
-/** The destinations of a configuration that was read for a folder. */
-export function configuredIn(config: LoadedConfig, cwd: string): { destinations: Destination[]; problems: Problem[] } {
-  const { destinations, problems } = destinationsOf(config);
+/** The destinations of a configuration that was read for a folder. `provider`: those that hooks name alone. */
+export function configuredIn(
+  config: LoadedConfig,
+  cwd: string,
+  provider?: string,
+): { destinations: Destination[]; problems: Problem[] } {
+  const { destinations, problems } = destinationsFor(config, provider);
   return { destinations: destinations.map(each => ({ ...each, source: sourceOf(each, config, cwd) })), problems };
 }
 

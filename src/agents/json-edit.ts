@@ -13,7 +13,16 @@
  * So a cut that empties a container looks behind the member: a space means that the container stays (the space goes),
  * none means that the container goes as well. A formatter that ran in between blurs this: then an empty container goes.
  */
-import { createScanner, getNodeValue, type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
+import {
+  applyEdits,
+  createScanner,
+  getNodeValue,
+  modify,
+  type Node,
+  type ParseError,
+  parseTree,
+  printParseErrorCode,
+} from 'jsonc-parser';
 
 export { getNodeValue, type Node } from 'jsonc-parser';
 export type JsonPath = readonly (string | number)[];
@@ -147,6 +156,34 @@ export function isMarked(text: string, key: string): boolean {
   const property = find(rootOf(text), [key])?.parent;
   const [name, value] = property?.children ?? [];
   return name !== undefined && value !== undefined && withoutBom(text).slice(endOf(name), value.offset) === `:${MARK}`;
+}
+
+/** Members of the file's object, and of objects in it, get these values. */
+export function setValues(
+  text: string | undefined,
+  values: readonly (readonly [path: string[], value: unknown])[],
+): { ok: true; text: string; changed: boolean } | Refusal {
+  const read = readJson(text ?? '');
+  if (!read.ok) return read;
+  for (const [path] of values) {
+    let container = read.root;
+    for (const [depth, key] of path.entries()) {
+      const [first, second] = members(container).filter(([name]) => name === key);
+      if (second) return refusal(text ?? '', second[1].parent?.offset ?? 0, `"${key}" stands twice`);
+      container = first?.[1];
+      if (depth < path.length - 1 && container !== undefined && container.type !== 'object')
+        return refusal(text ?? '', container.offset, `"${key}" is ${kindOf(container)}, not an object`);
+    }
+  }
+  const body = read.root === undefined ? '{}\n' : withoutBom(text ?? '');
+  const bom = (text ?? '').slice(0, (text ?? '').length - withoutBom(text ?? '').length);
+  const unit = read.root === undefined ? '  ' : styleOf(body, read.root).unit;
+  const formattingOptions = { insertSpaces: !unit.includes('\t'), tabSize: unit.length };
+  const edited = values.reduce(
+    (each, [path, value]) => applyEdits(each, modify(each, path, value, { formattingOptions })),
+    body,
+  );
+  return { ok: true, text: bom + edited, changed: bom + edited !== text };
 }
 
 /** Cuts the member at `path` and, above it, containers below the root that were made for it. */

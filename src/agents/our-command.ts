@@ -48,8 +48,14 @@ export function commandOf(handler: Fields): HookCommand {
   return { posix: commands.find(command => !isForWindows(command)), windows: commands.find(isForWindows) };
 }
 
-/** The providers that a command of ours narrows its session to. */
-export function providerOf({ posix, windows }: HookCommand): string | undefined {
+/** The providers that commands of ours narrow sessions to; the Python package wrote a command for each. */
+export function providersOf(commands: readonly HookCommand[]): string | undefined {
+  const named = commands.map(providerOf);
+  const all = new Set(named.flatMap(each => each?.split(',') ?? []));
+  return all.size === 0 || named.includes(undefined) ? undefined : [...all].join(',');
+}
+
+function providerOf({ posix, windows }: HookCommand): string | undefined {
   const command = posix ?? windows ?? '';
   return (
     / --provider[ =]([\w.:,/-]+)/.exec(command)?.[1] ??

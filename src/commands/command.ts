@@ -7,6 +7,8 @@ export interface Flag {
   value?: string;
   short?: string;
   summary: string;
+  /** Words that follow its value are more of them, as the Python package of this name had it. */
+  takesSeveral?: true;
 }
 
 export interface Command {
@@ -16,6 +18,8 @@ export interface Command {
   /** Whatever a person should know that the flags do not say. */
   notes?: string[];
   flags: Flag[];
+  /** How many words it takes beside its flags; none where it is left out. */
+  mostWords?: number;
   example: string;
   load(): Promise<{ run(words: Words, io: Io): Promise<number> | number }>;
 }
@@ -42,6 +46,7 @@ export interface Io {
   isTerminal: boolean;
   /** Whether somebody sees at once what goes to `err`. */
   isErrTerminal?: boolean;
+  /** Throws `Interrupted`. */
   ask(question: string): Promise<string>;
   now(): number;
 }
@@ -86,10 +91,14 @@ export function parseWords(command: Command, args: readonly string[]): Parsed {
     }
     const value = values.length > 0 ? values.join('=') : args[++i];
     if (value === undefined) return { ok: false, message: `${flag.name} needs a value: ${flag.name} ${flag.value}` };
+    const all = [value];
+    while (flag.takesSeveral && i + 1 < args.length && !args[i + 1]?.startsWith('-')) all.push(args[++i] ?? '');
     // Several of one flag are one list, as the words for several providers.
     const before = flags[flag.name];
-    flags[flag.name] = typeof before === 'string' ? `${before},${value}` : value;
+    flags[flag.name] = [...(typeof before === 'string' ? [before] : []), ...all].join(',');
   }
+  const odd = rest[command.mostWords ?? 0];
+  if (odd !== undefined) return { ok: false, message: `does not know what to do with ${JSON.stringify(odd)}` };
   return { ok: true, words: { flags, rest } };
 }
 
@@ -103,6 +112,9 @@ export function helpOf(command: Command): string {
   lines.push('', 'Example:', ...command.example.split('\n').map(line => `  ${line}`), '');
   return lines.join('\n');
 }
+
+/** Ctrl-C or the end of the input where a question waits for its answer: what was asked about is not done. */
+export class Interrupted extends Error {}
 
 /** A usage error that a command finds only after the words were read. */
 export class UsageError extends Error {}

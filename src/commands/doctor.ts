@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { destinationsOf } from '../config/destinations.ts';
+import { destinationsInUse } from '../config/destinations.ts';
 import { destinationsIn } from '../destinations.ts';
 import { findingsOfAgents } from '../doctor/agents.ts';
 import { sendTo } from '../doctor/endpoints.ts';
@@ -8,7 +8,7 @@ import { type Finding, fine, type Mend, problem, wordsOfFinding } from '../docto
 import { findingsOnMachine } from '../doctor/machine.ts';
 import { readBack } from '../doctor/read-back.ts';
 import { synthetic } from '../doctor/synthetic.ts';
-import type { Found } from '../setup/standing.ts';
+import { type Found, providersNamed } from '../setup/standing.ts';
 import { StateRefused } from '../store/folder.ts';
 import { openStore } from '../store/store.ts';
 import { imbalances, readStatusBooks } from '../view/books.ts';
@@ -23,8 +23,9 @@ const PATIENCE_MS = 15_000;
 
 export async function run(words: Words, io: Io): Promise<number> {
   const json = words.flags['--json'] !== undefined;
-  const fixes = words.flags['--fix'] !== undefined;
   const isAgreed = words.flags['--yes'] !== undefined;
+  // Who agrees beforehand wants it done.
+  const fixes = isAgreed || words.flags['--fix'] !== undefined;
   const folders = foldersOf(words, io);
   if (fixes && !isAgreed && (json || !io.isTerminal)) {
     throw new UsageError('No TTY detected. Use --yes to run non-interactively.');
@@ -57,7 +58,7 @@ export async function run(words: Words, io: Io): Promise<number> {
     show(proofs);
   }
   show(deliveryFindings(folders, io));
-  if (words.flags['--offline'] === undefined) show(await wireFindings(folders, io, busy));
+  if (words.flags['--offline'] === undefined) show(await wireFindings(folders, standings, io, busy));
 
   const problems = findings.filter(each => each.state === 'problem').length;
   if (json) {
@@ -81,7 +82,7 @@ function localFindings(words: Words, io: Io, folders: Folders, found: readonly F
   const common = surroundingsOf(folders, io);
   const bin = `${distFolder()}/otel-hooks.cjs`;
   return [
-    ...findingsOnMachine({ env, platform, ...folders, bin }),
+    ...findingsOnMachine({ env, platform, ...folders, bin, named: providersNamed(found) }),
     ...findingsOfAgents(agentsNamed(words), found, common),
   ];
 }
@@ -155,8 +156,13 @@ function deliveryFindings({ state, config }: Folders, io: Io): Finding[] {
   }
 }
 
-async function wireFindings({ config }: Folders, io: Io, busy: (says: string) => void): Promise<Finding[]> {
-  const { destinations } = destinationsOf(config);
+async function wireFindings(
+  { config }: Folders,
+  standings: readonly Found[],
+  io: Io,
+  busy: (says: string) => void,
+): Promise<Finding[]> {
+  const { destinations } = destinationsInUse(config, providersNamed(standings));
   const sample = synthetic(randomBytes(16).toString('hex'), randomBytes(8).toString('hex'), io.now());
   busy('sending a trace, a log record and a metric …');
   const sent = await Promise.all(destinations.map(each => sendTo(each, sample, io.now)));

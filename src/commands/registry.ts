@@ -2,6 +2,9 @@
 import { exampleAgent } from '../agents/index.ts';
 import type { Command, Flag } from './command.ts';
 
+// The command itself says what it makes of them.
+const ANY = Number.POSITIVE_INFINITY;
+
 const scopes = (what: string): Flag[] => [
   { name: '--global', summary: `${what} for all projects of this user` },
   { name: '--project', summary: `${what} for everyone who works in this folder` },
@@ -25,6 +28,7 @@ export const commands: Command[] = [
       { name: '--reply', value: 'TEXT', summary: 'print this, where an agent demands an answer; never a decision' },
       { name: '--flush', value: 'TIME', summary: 'wait at most so long until everything is delivered (5s, 500ms)' },
     ],
+    mostWords: ANY,
     example: `otel-hooks hook --tool ${exampleAgent.id} --flush 5s < payload.json`,
     // The bin answers before this is ever loaded; whoever comes by another way gets the same front end.
     load: async () => ({ run: () => 0 }),
@@ -64,7 +68,7 @@ export const commands: Command[] = [
     ],
     flags: [
       { name: '--fix', summary: 'show what can be mended as a diff, ask, mend it' },
-      { name: '--yes', short: '-y', summary: 'do not ask' },
+      { name: '--yes', short: '-y', summary: 'the same without asking' },
       { name: '--offline', summary: 'send nothing and ask nobody: look at this machine alone' },
       { name: '--no-proof', summary: 'do not run the hooks' },
       { name: '--tool', value: 'AGENT', summary: `only this agent, such as ${exampleAgent.id}; several with commas` },
@@ -97,7 +101,9 @@ export const commands: Command[] = [
       {
         name: '--provider',
         value: 'NAME',
-        summary: 'send what these hooks tell to this provider only; written into our configuration, if it has none',
+        summary:
+          'send what these hooks tell to this provider only, or to several; written into our configuration, if it has none',
+        takesSeveral: true,
       },
       { name: '--endpoint', value: 'URL', summary: 'write the OTLP endpoint into our configuration' },
       { name: '--dry-run', summary: 'show the change, change nothing' },
@@ -167,6 +173,7 @@ export const commands: Command[] = [
       { name: '--dry-run', summary: 'list sessions, spans and tokens; keep and send nothing' },
       { name: '--wait', value: 'TIME', summary: 'how long to send at most (default 30s); the rest is sent later' },
     ],
+    mostWords: ANY,
     example: 'otel-hooks import --all --since 30d --dry-run',
     load: () => import('./import.ts'),
   },
@@ -199,6 +206,7 @@ export const commands: Command[] = [
       'Without a session: the list, newest first. With the first letters of an id: its tree, with times and decisions.',
     ],
     flags: [{ name: '--all', summary: 'also the sessions that `enable` and `doctor` tried the hooks with' }],
+    mostWords: 1,
     example: 'otel-hooks show 3f2a',
     load: () => import('./show.ts'),
   },
@@ -211,6 +219,7 @@ export const commands: Command[] = [
       'waits now. Each request as its destination gets it before compression; of the counters what the session adds to them.',
     ],
     flags: [{ name: '--raw', value: 'DIR', summary: 'write the bodies themselves there, one file for each request' }],
+    mostWords: 1,
     example: 'otel-hooks preview 3f2a --json',
     load: () => import('./preview.ts'),
   },
@@ -260,6 +269,7 @@ export const commands: Command[] = [
         summary: 'write it there, for you alone (0600), once it is whole',
       },
     ],
+    mostWords: ANY,
     example: 'otel-hooks export --format cloudevents --since 1d > events.jsonl',
     load: () => import('./export.ts'),
   },
@@ -298,6 +308,7 @@ export const commands: Command[] = [
       },
       { name: '--format', value: 'NAME', summary: 'text, json (as --json) or sarif (2.1.0, which code hosts show)' },
     ],
+    mostWords: ANY,
     example: 'otel-hooks validate --standard agent-hooks session.jsonl',
     load: () => import('./validate.ts'),
   },
@@ -310,6 +321,7 @@ export const commands: Command[] = [
       'folder, or of those named here. A file that is not there is made (0600). docs/exporting.md says how keys are changed.',
     ],
     flags: [],
+    mostWords: ANY,
     example: 'otel-hooks signing-key > jwks.json',
     load: () => import('./signing-key.ts'),
   },
@@ -322,6 +334,7 @@ export const commands: Command[] = [
       { name: '--signature', value: 'JWS', summary: 'what the header agent-hooks-signature of the request holds' },
       { name: '--keys', value: 'FILE', summary: 'public keys that you trust: a JWKS, a JWK or PEM' },
     ],
+    mostWords: ANY,
     example: 'otel-hooks verify --signature "$(cat signature)" --keys jwks.json body.jsonl',
     load: () => import('./verify.ts'),
   },
@@ -338,6 +351,7 @@ export const commands: Command[] = [
       { name: '--agent', value: 'AGENT', summary: `only this agent, such as ${exampleAgent.id}` },
       { name: '--level', value: 'N', summary: 'the level of OpenHook that must be reached' },
     ],
+    mostWords: ANY,
     example: `otel-hooks conformance --agent ${exampleAgent.id}`,
     load: () => import('./conformance.ts'),
   },
@@ -365,6 +379,7 @@ export const commands: Command[] = [
       { name: '--ci', summary: 'with trust: run them where CI is set, too' },
       { name: '--yes', short: '-y', summary: 'with trust: do not ask' },
     ],
+    mostWords: ANY,
     example: 'otel-hooks openhook trust',
     load: () => import('./openhook.ts'),
   },

@@ -2,14 +2,13 @@
  * What `enable` and `disable` have in common: which agents, the change shown, one question, the change made; and after enabling,
  * the proof that it works.
  */
-import { existsSync, readFileSync } from 'node:fs';
-import { applyEdits, modify } from 'jsonc-parser';
 import { type Agent, isAbsent, type Scope } from '../agents/contract.ts';
 import { agentNamed, agents } from '../agents/index.ts';
-import { replaceConfig } from '../config/files.ts';
+import { destinationsInUse, providers } from '../config/destinations.ts';
+import { wordsOf } from '../config/schema.ts';
 import { nearest } from '../lib/nearest.ts';
 import { discover } from '../openhook/project.ts';
-import { applySetup, type Plan, planSetup, programAt, type Setup } from '../setup/setup.ts';
+import { applySetup, type Plan, planConfig, planSetup, programAt, type Setup } from '../setup/setup.ts';
 import { type Found, foundStandings, isInstalled, type Standing, standingOf } from '../setup/standing.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
 import { distFolder, type Folders, foldersOf } from './place.ts';
@@ -27,7 +26,7 @@ interface Planned {
 export async function setUp(action: Setup['action'], words: Words, io: Io): Promise<number> {
   const scope = scopeNamed(words) ?? 'global';
   const folders = foldersOf(words, io);
-  const common = { ...surroundingsOf(folders, io), scope, action, provider: flagText(words, '--provider') };
+  const common = { ...surroundingsOf(folders, io), scope, action, provider: providersIn(words) };
   if (words.flags['--attribution']) {
     io.err(
       'otel-hooks: --attribution was ignored: lines of files are attributed to nobody here.\n  next: leave it out.\n',
@@ -44,25 +43,32 @@ export async function setUp(action: Setup['action'], words: Words, io: Io): Prom
       if (!json) io.out(`${agent.title}: it has no settings of the scope ${scope}.\n`);
       continue;
     }
-    const setup = { ...common, agent };
+    const found = standingOf({ ...common, agent });
+    const standing = found && 'events' in found ? found : undefined;
+    // Who renews their hooks has not asked for another provider.
+    const setup = { ...common, agent, provider: common.provider ?? standing?.provider };
     const made = planSetup(setup);
     if (made.ok) {
-      const standing = standingOf(setup);
-      planned.push({ setup, plan: made.plan, standing: standing && 'events' in standing ? standing : undefined });
+      planned.push({ setup, plan: made.plan, standing });
     } else {
       failed = true;
       io.err(problemText(made.problem));
     }
   }
   const config = configChange(action, words, folders);
-  const changes = planned.some(({ plan }) => plan.changed) || config !== undefined;
+  if (config?.ok === false) {
+    failed = true;
+    io.err(problemText(config.problem));
+  }
+  const configPlan = config?.ok && config.plan.changed ? config.plan : undefined;
+  const changes = planned.some(({ plan }) => plan.changed) || configPlan !== undefined;
   if (!json) {
     for (const { plan, standing, setup } of planned) {
       const stale = action === 'enable' && standing ? staleText(standing) : undefined;
       if (stale) io.out(`${setup.agent.title}: ${stale}\n`);
       io.out(plan.diff);
     }
-    if (config) io.out(`${config.file}: ${config.says}\n`);
+    if (configPlan) io.out(`${configPlan.file}: ${config?.says}\n`);
   }
   if (!isDry && changes && !words.flags['--yes']) {
     if (json || !io.isTerminal) throw new UsageError('No TTY detected. Use --yes to run non-interactively.');
@@ -84,7 +90,13 @@ export async function setUp(action: Setup['action'], words: Words, io: Io): Prom
       done.push(each);
       if (!json) io.out(said(each, folders));
     }
-    if (config && !failed) config.write();
+    if (configPlan && !failed) {
+      const applied = applySetup(configPlan);
+      if (!applied.ok) {
+        failed = true;
+        io.err(problemText(applied.problem));
+      }
+    }
     if (action === 'enable' && !words.flags['--no-proof']) {
       for (const each of done) {
         each.proof = await prove(each.setup, io.cwd, { ...io.env }, io.now());
@@ -95,7 +107,8 @@ export async function setUp(action: Setup['action'], words: Words, io: Io): Prom
   }
   if (json) io.out(`${JSON.stringify({ v: 1, action, dryRun: isDry, plans: planned.map(rowOf) }, null, 2)}\n`);
   else if (!isDry && !failed && words.flags['--openhook']) io.out(openHookText(action, io));
-  if (!json && !isDry && action === 'enable' && done.length > 0 && !failed) io.out(whatNext(done, folders));
+  if (!json && !isDry && action === 'enable' && done.length > 0 && !failed)
+    io.out(whatNext(done, foldersOf(words, io)));
   return failed ? 1 : 0;
 }
 
@@ -186,13 +199,9 @@ function agentOf(name: string): Agent {
 }
 
 /** OpenHook is switched as asked for. The endpoint is written as it is named; the provider with it, or where the configuration has none. */
-function configChange(
-  action: Setup['action'],
-  words: Words,
-  folders: Folders,
-): { file: string; says: string; write(): void } | undefined {
+function configChange(action: Setup['action'], words: Words, folders: Folders) {
   const endpoint = flagText(words, '--endpoint');
-  const provider = flagText(words, '--provider');
+  const provider = providersIn(words);
   const isMissing = folders.config.values.provider === undefined;
   const values: [path: string[], value: unknown][] = [];
   if (endpoint !== undefined || (provider !== undefined && isMissing)) {
@@ -200,23 +209,26 @@ function configChange(
     values.push([['provider'], several.length > 1 ? several : several[0]]);
   }
   if (endpoint !== undefined) {
-    if (!URL.canParse(endpoint))
+    if (!/^https?:/i.test(endpoint) || !URL.canParse(endpoint))
       throw new UsageError(`--endpoint takes a URL such as http://127.0.0.1:4318, not ${endpoint}`);
     values.push([['otlp', 'endpoint'], endpoint]);
   }
   if (words.flags['--openhook']) values.push([['openhook', 'enabled'], action === 'enable']);
   if (values.length === 0) return undefined;
-  const file = folders.config.globalFile;
-  const before = existsSync(file) ? readFileSync(file, 'utf8') : '{}\n';
-  const formattingOptions = { insertSpaces: true, tabSize: 2 };
-  let text = before;
-  for (const [path, value] of values) text = applyEdits(text, modify(text, path, value, { formattingOptions }));
-  if (text === before) return undefined;
-  return {
-    file,
-    says: values.map(([path, value]) => `${path.join('.')} = ${String(value)}`).join(', '),
-    write: () => replaceConfig(file, text.endsWith('\n') ? text : `${text}\n`),
-  };
+  const says = values.map(([path, value]) => `${path.join('.')} = ${String(value)}`).join(', ');
+  return { ...planConfig(folders.config.globalFile, values, folders.data), says };
+}
+
+function providersIn(words: Words): string | undefined {
+  const named = flagText(words, '--provider');
+  if (named === undefined) return undefined;
+  const asked = wordsOf(named);
+  const odd = asked.find(word => !(providers as readonly string[]).includes(word));
+  if (odd === undefined && asked.length > 0) return asked.join(',');
+  const meant = nearest(odd ?? '', providers);
+  throw new UsageError(
+    `unknown provider ${odd ?? '""'}${meant ? `; did you mean ${meant}?` : `; known: ${providers.join(', ')}`}`,
+  );
 }
 
 function openHookText(action: Setup['action'], io: Io): string {
@@ -255,11 +267,11 @@ function whatNext(done: readonly Planned[], folders: Folders): string {
   const reviews = done.flatMap(({ setup: { agent } }) =>
     isAbsent(agent.settings) ? [] : [`${agent.title}: ${agent.settings.afterwards}\n`],
   );
-  const { values } = folders.config;
-  const nowhere = values['otlp.endpoint'] === undefined && values.provider === undefined;
+  const named = done.map(({ setup }) => setup.provider);
+  const { destinations, problems } = destinationsInUse(folders.config, named);
   const id = done[0]?.setup.agent.id;
-  return `${reviews.join('')}${
-    nowhere
+  return `${reviews.join('')}${problems.map(problemText).join('')}${
+    destinations.length === 0 && problems.length === 0
       ? `  next: say where data goes, for example otel-hooks enable --tool ${id} --endpoint http://127.0.0.1:4318\n        until then sessions are kept in the journal: otel-hooks show\n`
       : '  next: start a new session of the agent, then otel-hooks status\n'
   }`;

@@ -1,15 +1,17 @@
 import { existsSync, statfsSync } from 'node:fs';
+import { join } from 'node:path';
 import { agents } from '../agents/index.ts';
 import { shownValue } from '../config/config.ts';
-import { addressKeys, type Destination, destinationsOf, type Provider } from '../config/destinations.ts';
-import type { LoadedConfig } from '../config/files.ts';
-import type { Key } from '../config/schema.ts';
+import { addressKeys, type Destination, destinationsInUse, type Provider } from '../config/destinations.ts';
+import { type LoadedConfig, replaceConfig } from '../config/files.ts';
+import { configFolder } from '../config/folders.ts';
+import { type Key, keys } from '../config/schema.ts';
 import type { NotedProblem } from '../deliver.ts';
 import { destinationsIn } from '../destinations.ts';
 import { type Mark, PREFIX } from '../openhook/mark.ts';
 import { unansweredIn } from '../openhook/project.ts';
 import type { Problem } from '../problem.ts';
-import type { Found } from '../setup/standing.ts';
+import { type Found, providersNamed } from '../setup/standing.ts';
 import { SHIP_DOCUMENT, shipProblems, takenIn } from '../ship/ship.ts';
 import type { Books } from '../store/books.ts';
 import { StateRefused } from '../store/folder.ts';
@@ -18,7 +20,7 @@ import { isDelivering } from '../store/lock.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { imbalances, readStatusBooks, type StatusBooks } from '../view/books.ts';
 import type { Io, Words } from './command.ts';
-import { foldersOf } from './place.ts';
+import { type Folders, foldersOf } from './place.ts';
 import { standingsNamed } from './setup.ts';
 import { problemText, table } from './text.ts';
 
@@ -27,17 +29,19 @@ export function run(words: Words, io: Io): number {
   const { state, config } = folders;
   const json = words.flags['--json'] !== undefined;
   const found = standingsNamed(words, folders, io);
-  const set = { agents: found.map(rowOf), providers: providersIn(config) };
+  const set = { agents: found.map(rowOf), providers: providersIn(config, providersNamed(found)) };
   if (!existsSync(state)) {
     if (json) io.out(`${JSON.stringify({ v: 1, state, ...set, ...nothing, problems: config.problems }, null, 2)}\n`);
     else {
       io.out(setText(found, set.providers, config));
+      io.out(formerContentText(folders, io));
       io.out(`\nNothing has been received yet: there is no ${state}.\n`);
       io.out(
         `  next: ${found.length > 0 ? 'start a session of the agent' : `otel-hooks enable --tool ${agents[0]?.id ?? ''} --global`}\n`,
       );
+      for (const problem of config.problems) io.err(problemText(problem));
     }
-    return 0;
+    return config.problems.length > 0 ? 1 : 0;
   }
   let store: Store;
   try {
@@ -64,7 +68,7 @@ export function run(words: Words, io: Io): number {
         `${JSON.stringify({ v: 1, state, ...set, ...books, quarantine, counters, balanced: unbalanced.length === 0, delivering, ...last, problems }, null, 2)}\n`,
       );
     } else {
-      io.out(`${setText(found, set.providers, config)}\n`);
+      io.out(`${setText(found, set.providers, config)}${formerContentText(folders, io)}\n`);
       io.out(textOf(books, state, delivering, last, io.now(), set.providers.length > 0));
       io.out(quarantineText(store.books()));
       io.out(limitsText(store.books()));
@@ -105,8 +109,8 @@ interface ProviderRow {
   settings: { [K in Key]?: string };
 }
 
-function providersIn(config: LoadedConfig): ProviderRow[] {
-  return destinationsOf(config).destinations.map(({ provider, endpoint, signals }) => ({
+function providersIn(config: LoadedConfig, named: readonly (string | undefined)[]): ProviderRow[] {
+  return destinationsInUse(config, named).destinations.map(({ provider, endpoint, signals }) => ({
     provider,
     endpoint,
     signals: Object.keys(signals),
@@ -141,11 +145,23 @@ function setText(found: readonly Found[], providers: readonly ProviderRow[], con
   }${attributionText(config)}`;
 }
 
-/** Asked for in a file of the Python package: whoever relies on it is to see that nothing comes of it here. */
-function attributionText({ values }: LoadedConfig): string {
-  const isAsked = values['attribution.enabled'];
-  if (isAsked === undefined) return '';
-  return `\nFile attribution (ai_session.file_attribution): ${isAsked ? 'asked for; nothing comes of it here' : 'disabled'}\n`;
+/** The Python package of this name says this; whoever relies on it is to see that nothing comes of it here. */
+const attributionText = ({ values }: LoadedConfig): string =>
+  `\nFile attribution (ai_session.file_attribution): ${values['attribution.enabled'] ? 'enabled\n  nothing comes of it here: lines of files are attributed to nobody' : 'disabled'}\n`;
+
+/** The Python package of this name sent all content. That this one does not is said once to whoever comes from there. */
+function formerContentText({ state, config }: Folders, io: Io): string {
+  const told = join(configFolder(io), 'told.json');
+  const formerStates = [state, join(io.home, '.config', 'otel-hooks', 'state')];
+  const isFormer = formerStates.some(folder => existsSync(join(folder, 'otel_hook_state.json')));
+  const isChosen = keys.some(key => key.startsWith('content.') && (config.origins[key] ?? 'default') !== 'default');
+  if (!isFormer || isChosen || existsSync(told)) return '';
+  try {
+    replaceConfig(told, `${JSON.stringify({ v: 1, content: true })}\n`);
+  } catch {
+    // Then it is said again.
+  }
+  return '\nThe Python package sent prompts, answers and arguments in full; here none of it leaves unless content.* asks for it: docs/privacy.md\n';
 }
 
 const staleText = (stale: readonly string[]): string => (stale.length === 0 ? '' : ' (stale: otel-hooks doctor --fix)');

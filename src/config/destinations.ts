@@ -113,23 +113,43 @@ export function addressKeys(provider: Provider): Key[] {
   ];
 }
 
-/** `--provider`: those of the configured that were named. The events' file is no provider and stays. */
-export function narrow(
-  destinations: readonly Destination[],
-  provider: string,
+/**
+ * `--provider`: those of the configured that were named. A configuration that names no provider leaves the choice to the
+ * hooks, as that of the Python package of this name does. The events' file is no provider and stays.
+ */
+export function destinationsFor(
+  config: Config,
+  provider: string | undefined,
 ): { destinations: Destination[]; problems: Problem[] } {
+  if (provider === undefined) return destinationsOf(config);
   const asked = wordsOf(provider);
-  const problems: Problem[] = [];
-  for (const word of asked) {
-    if (destinations.some(each => each.provider === word)) continue;
-    problems.push(
-      isProvider(word) ? { code: 'provider-not-configured', provider: word } : unknownProvider(word, '--provider'),
-    );
-  }
+  const isOpen = config.values.provider === undefined;
+  const named = isOpen ? { ...config, values: { ...config.values, provider: asked.filter(isProvider) } } : config;
+  const { destinations, problems } = destinationsOf(named);
+  const missing = asked.filter(word => !destinations.some(each => each.provider === word));
+  const lacks = (word: string): boolean =>
+    problems.some(each => each.code === 'provider-incomplete' && each.provider === word);
   return {
     destinations: destinations.filter(each => each.provider === 'agent-hooks-log' || asked.includes(each.provider)),
-    problems,
+    problems: [
+      ...problems,
+      ...missing.flatMap((word): Problem[] => {
+        if (!isProvider(word)) return [unknownProvider(word, '--provider')];
+        return isOpen || lacks(word) ? [] : [{ code: 'provider-not-configured', provider: word }];
+      }),
+    ],
   };
+}
+
+/** Those of the configuration and those that hooks name: all that sessions from here may go to. */
+export function destinationsInUse(
+  config: Config,
+  named: readonly (string | undefined)[],
+): { destinations: Destination[]; problems: Problem[] } {
+  const found = [...new Set([undefined, ...named])].map(provider => destinationsFor(config, provider));
+  const destinations = new Map(found.flatMap(each => each.destinations.map(one => [one.id, one])));
+  const problems = new Map(found.flatMap(each => each.problems.map(one => [JSON.stringify(one), one])));
+  return { destinations: [...destinations.values()], problems: [...problems.values()] };
 }
 
 const isProvider = (word: string): boolean => (providers as readonly string[]).includes(word);

@@ -1,7 +1,7 @@
 /** What lies on this machine: the program and its copies, the configuration, our folders. Looks, and changes nothing. */
 import fs from 'node:fs';
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
-import { destinationsOf } from '../config/destinations.ts';
+import { destinationsInUse } from '../config/destinations.ts';
 import type { LoadedConfig } from '../config/files.ts';
 import { factsOf, keys } from '../config/schema.ts';
 import { VERSION } from '../lib/version.ts';
@@ -12,6 +12,8 @@ export interface Machine {
   env: Readonly<Record<string, string | undefined>>;
   platform: string;
   config: LoadedConfig;
+  /** The providers that hooks name. */
+  named: readonly (string | undefined)[];
   state: string;
   data: string;
   /** The Node front end of this installation. */
@@ -20,7 +22,7 @@ export interface Machine {
 
 export const findingsOnMachine = (machine: Machine): Finding[] => [
   ...programFindings(machine),
-  ...configFindings(machine.config),
+  ...configFindings(machine),
   ...folderFindings(machine),
 ];
 
@@ -67,8 +69,8 @@ function realOf(path: string): string | undefined {
   }
 }
 
-function configFindings(config: LoadedConfig): Finding[] {
-  const { destinations, problems } = destinationsOf(config);
+function configFindings({ config, named }: Machine): Finding[] {
+  const { destinations, problems } = destinationsInUse(config, named);
   const found = [...config.problems, ...problems].map(each => problem('configuration', undefined, each));
   const origins = Object.entries(config.origins)
     .filter(([key, origin]) => origin !== 'default' && /^provider$|endpoint$|base_url$/.test(key))

@@ -20,8 +20,10 @@ import {
   type Settings,
   type SettingsFile,
 } from '../agents/contract.ts';
+import { type Refusal, setValues } from '../agents/json-edit.ts';
 import { shellHook } from '../hook/script.ts';
 import { unifiedDiff } from '../lib/diff.ts';
+import { fieldsOf } from '../lib/read.ts';
 import { commandFor, programFor, scriptPath } from './commands.ts';
 
 export interface Setup {
@@ -61,6 +63,8 @@ export interface Plan {
   /** Folders that are made, for this user alone, and files of ours that are written there. */
   folders: string[];
   scripts: { path: string; text: string; mode: number }[];
+  /** Where it is noted which folders came with files of ours. */
+  notes: string;
 }
 
 /** Of one file. */
@@ -71,7 +75,8 @@ export interface Change {
   /** Undefined: there is no such file. */
   before: string | undefined;
   after: string | undefined;
-  isExecutable: boolean;
+  /** For a new file, less what the user's mask takes; one that is there keeps its own. */
+  mode: number;
 }
 
 export type SetupProblem =
@@ -104,14 +109,11 @@ export function planSetup(setup: Setup): Planned {
     const read = readSettings(target);
     if (!read.ok) return { ok: false, problem: { code: 'settings-file', file, why: read.why } };
     const edit = editOf(settingsFile, action, read.text, commands);
-    if (!edit.ok) {
-      const { line, column, why } = edit;
-      return { ok: false, problem: { code: 'settings-refused', file, line, column, why } };
-    }
+    if (!edit.ok) return { ok: false, problem: { code: 'settings-refused', file, ...placeOf(edit) } };
     if (action === 'disable' || settingsFile.add) for (const event of edit.events) events.add(event);
     if (edit.changed) {
-      const isExecutable = settingsFile.isExecutable === true;
-      changes.push({ file, target, before: read.text, after: edit.text, isExecutable });
+      const mode = settingsFile.isExecutable ? 0o755 : 0o666;
+      changes.push({ file, target, before: read.text, after: edit.text, mode });
     }
   }
   return {
@@ -125,8 +127,27 @@ export function planSetup(setup: Setup): Planned {
       diff: changes.map(diffOf).join(''),
       folders: action === 'enable' ? [folders.state, join(folders.state, 'inbox'), folders.data] : [],
       scripts: action === 'enable' ? scriptsFor(setup, settings) : [],
+      notes: join(folders.data, 'folders.json'),
     },
   };
+}
+
+/** Values for our own configuration file, which gets the same care. It is never shown as a diff: secrets stand in it. */
+export function planConfig(
+  file: string,
+  values: readonly (readonly [path: string[], value: unknown])[],
+  data: string,
+): Planned {
+  const target = targetOf(file);
+  const read = readSettings(target);
+  if (!read.ok) return { ok: false, problem: { code: 'settings-file', file, why: read.why } };
+  const edit = setValues(read.text, values);
+  if (!edit.ok) return { ok: false, problem: { code: 'settings-refused', file, ...placeOf(edit) } };
+  const { changed, text } = edit;
+  const change: Change = { file, target, before: read.text, after: text, mode: 0o600 };
+  const changes = changed ? [change] : [];
+  const ours = { folders: [dirname(file)], scripts: [], notes: join(data, 'folders.json') };
+  return { ok: true, plan: { action: 'enable', file, changes, changed, events: [], diff: '', ...ours } };
 }
 
 function filesOf({ scope, places, platform }: Pick<Setup, 'scope' | 'places' | 'platform'>, settings: Settings) {
@@ -173,6 +194,8 @@ function editOf(
   return text === undefined ? { ok: true, text, changed: false, events: [] } : file.remove(text);
 }
 
+const placeOf = ({ line, column, why }: Refusal) => ({ line, column, why });
+
 const diffOf = ({ file, before, after }: Change): string =>
   unifiedDiff(before ?? '', after ?? '', {
     from: before === undefined ? '/dev/null' : file,
@@ -199,15 +222,53 @@ export function applySetup(plan: Plan): Applied {
     });
     if (why !== undefined) return failed(path, why);
   }
+  const made = madeFolders(plan.notes);
+  const before = [...made].join('\0');
+  let failure: Applied | undefined;
   for (const [at, change] of plan.changes.entries()) {
-    const why = attempt(() => changeSettings(change));
+    const why = attempt(() => changeSettings(change, made));
     if (why === undefined) continue;
     for (const done of plan.changes.slice(0, at).reverse()) {
-      attempt(() => changeSettings({ ...done, before: done.after, after: done.before }));
+      attempt(() => changeSettings({ ...done, before: done.after, after: done.before }, made));
     }
-    return failed(change.file, why);
+    failure = failed(change.file, why);
+    break;
   }
-  return { ok: true };
+  // A note that cannot be written costs an empty folder later.
+  if ([...made].join('\0') !== before) attempt(() => noteFolders(plan.notes, made));
+  return failure ?? { ok: true };
+}
+
+/** A folder that came with a file of ours goes with it; one that was there before stays, also empty. */
+function madeFolders(notes: string): Set<string> {
+  try {
+    return new Set(textsOf(fieldsOf(JSON.parse(fs.readFileSync(notes, 'utf8'))).made));
+  } catch {
+    // None were made, or nobody knows.
+    return new Set();
+  }
+}
+
+function noteFolders(notes: string, made: ReadonlySet<string>): void {
+  if (made.size === 0) fs.rmSync(notes, { force: true });
+  else replaceFile(notes, `${JSON.stringify({ v: 1, made: [...made] })}\n`, 0o600);
+}
+
+const textsOf = (value: unknown): string[] =>
+  Array.isArray(value) ? value.filter((each): each is string => typeof each === 'string') : [];
+
+function makeFolder(folder: string, made: Set<string>): void {
+  if (fs.existsSync(folder)) return;
+  makeFolder(dirname(folder), made);
+  fs.mkdirSync(folder);
+  made.add(folder);
+}
+
+/** rmdir takes none that holds anything. */
+function removeFolder(folder: string, made: Set<string>): void {
+  if (!made.has(folder) || attempt(() => fs.rmdirSync(folder)) !== undefined) return;
+  made.delete(folder);
+  removeFolder(dirname(folder), made);
 }
 
 /** Where this installation lies, and the programs that its script calls by absolute path. */
@@ -287,9 +348,9 @@ function readSettings(path: string): TextRead {
   }
 }
 
-function changeSettings({ file, target, before, after, isExecutable }: Change): void {
+function changeSettings({ target, before, after, mode }: Change, made: Set<string>): void {
   const backup = `${target}.otel-hooks-backup`;
-  if (before === undefined) fs.mkdirSync(dirname(target), { recursive: true });
+  if (before === undefined) makeFolder(dirname(target), made);
   else {
     // A rename would also replace a file that its owner has locked.
     fs.accessSync(target, fs.constants.W_OK);
@@ -298,12 +359,11 @@ function changeSettings({ file, target, before, after, isExecutable }: Change): 
   try {
     if (after === undefined) {
       fs.unlinkSync(target);
-      // The folder came with the file. rmdir takes none that holds anything else.
       if (before !== undefined) fs.unlinkSync(backup);
-      if (target === file) attempt(() => fs.rmdirSync(dirname(file)));
+      removeFolder(dirname(target), made);
       return;
     }
-    replaceFile(target, after, isExecutable ? 0o755 : 0o666);
+    replaceFile(target, after, mode);
     if (readIfThere(target) === after) return;
     if (before !== undefined) fs.copyFileSync(backup, target);
     throw new Error('it did not read back as it was written; the former content was put back');

@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import { delimiter, isAbsolute, join } from 'node:path';
 import { type Agent, isAbsent, type Places, type Scope } from '../agents/contract.ts';
-import { providerOf } from '../agents/our-command.ts';
+import { providersOf } from '../agents/our-command.ts';
 import { entriesOf, filesIn, type Plan, planSetup, type Setup, type SetupProblem } from './setup.ts';
 
 export interface Standing {
@@ -10,6 +10,7 @@ export interface Standing {
   events: string[];
   /** What is not as this version would write it; `planSetup` with the same provider mends it. */
   stale: Stale[];
+  /** Those that they narrow their sessions to. */
   provider: string | undefined;
 }
 
@@ -25,7 +26,7 @@ export function standingOf(setup: Omit<Setup, 'action' | 'provider'>): Standing 
   const removal = planSetup({ ...setup, action: 'disable' });
   if (!removal.ok) return removal.problem.code === 'settings-absent' ? undefined : removal.problem;
   if (!removal.plan.changed) return undefined;
-  const provider = entries.map(({ command }) => providerOf(command)).find(each => each !== undefined);
+  const provider = providersOf(entries.map(({ command }) => command));
   const renewed = planSetup({ ...setup, action: 'enable', provider });
   if (!renewed.ok) return renewed.problem;
   const events = entries.map(({ event }) => event);
@@ -40,6 +41,10 @@ export type Found = { agent: Agent; scope: Scope; setup: Setup; files: string[] 
   | { standing: Standing }
   | { problem: SetupProblem }
 );
+
+/** The providers that hooks name. */
+export const providersNamed = (found: readonly Found[]): (string | undefined)[] =>
+  found.flatMap(each => ('standing' in each ? [each.standing.provider] : []));
 
 /** Every agent and scope that has entries of ours, or a file that cannot be read surely. A file that two scopes share counts once. */
 export function foundStandings(agents: readonly Agent[], common: Omit<Setup, 'agent' | 'scope' | 'action'>): Found[] {

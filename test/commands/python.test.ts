@@ -22,7 +22,7 @@ afterEach(() => fs.rmSync(home, { recursive: true, force: true }));
 
 const run = (words: readonly string[]) => ranIn(home, words);
 
-const enabled = ['enable', '--tool', 'claude', '--provider', 'otlp', '--global', '--yes', '--no-proof'];
+const enabled = ['enable', '--tool', 'claude', '--provider', 'langfuse', '--global', '--yes', '--no-proof'];
 const config = '{"provider":"langfuse","langfuse":{"public_key":"pk-lf-1234","secret_key":"sk-lf-123456"}}';
 type Class = 'kept' | 'mended' | 'warned';
 
@@ -46,6 +46,23 @@ const commandRows: [surface: string, of: Class, before: string[][], words: strin
     0,
     /otlp,langfuse/,
   ],
+  [
+    'two providers after one flag',
+    'kept',
+    [],
+    ['enable', '--provider', 'otlp', 'langfuse', '--tool', 'claude', '--yes', '--no-proof'],
+    0,
+    /otlp,langfuse/,
+  ],
+  [
+    'a provider that there is not',
+    'kept',
+    [],
+    ['enable', '--tool', 'claude', '--provider', 'langfuze', '--yes'],
+    2,
+    /langfuse/,
+  ],
+  ['a word too many', 'kept', [], ['enable', 'claude', '--yes'], 2, /"claude"/],
   [
     'scopes exclude each other',
     'kept',
@@ -97,21 +114,53 @@ it.each(commandRows)('%s (%s)', async (_, _of, before, words, code, says) => {
 });
 
 it.each([
-  [true, 'asked for; nothing comes of it here'],
-  [false, 'disabled'],
-])('status says what became of file attribution that was set to %s (warned)', async (isAsked, says) => {
-  fs.mkdirSync(join(home, '.config/otel-hooks'), { recursive: true, mode: 0o700 });
-  const file = join(home, '.config/otel-hooks/config.json');
-  fs.writeFileSync(file, JSON.stringify({ attribution: { enabled: isAsked } }), { mode: 0o600 });
-  expect((await run(['status'])).out).toContain(`File attribution (ai_session.file_attribution): ${says}\n`);
+  [true, 'enabled\n  nothing comes of it here'],
+  [false, 'disabled\n'],
+  [undefined, 'disabled\n'],
+])(
+  'status says of file attribution that was set to %s what it said there, and what comes of it (warned)',
+  async (isAsked, says) => {
+    fs.mkdirSync(join(home, '.config/otel-hooks'), { recursive: true, mode: 0o700 });
+    const file = join(home, '.config/otel-hooks/config.json');
+    fs.writeFileSync(file, JSON.stringify({ attribution: { enabled: isAsked } }), { mode: 0o600 });
+    expect((await run(['status'])).out).toContain(`File attribution (ai_session.file_attribution): ${says}`);
+  },
+);
+
+it('status says once that content no longer leaves (warned)', async () => {
+  fs.mkdirSync(join(home, '.config/otel-hooks/state'), { recursive: true, mode: 0o700 });
+  const told = async () => (await run(['status'])).out.includes('unless content.* asks for it');
+  expect(await told()).toBe(false);
+  fs.writeFileSync(join(home, '.config/otel-hooks/state/otel_hook_state.json'), '{}');
+  expect([await told(), await told()]).toEqual([true, false]);
+});
+
+it('what hooks name goes where the keys say, though the file names no provider (kept)', async () => {
+  const keys = { langfuse: { public_key: 'pk-lf-1234', secret_key: 'sk-lf-123456' } };
+  const write = (path: string, value: unknown) => {
+    fs.mkdirSync(join(home, path, '..'), { recursive: true, mode: 0o700 });
+    fs.writeFileSync(join(home, path), JSON.stringify(value), { mode: 0o600 });
+  };
+  const commands = ['langfuse', 'otlp'].map(name => ({
+    type: 'command',
+    command: `otel-hooks hook --provider ${name}`,
+  }));
+  write('.config/otel-hooks/config.json', { ...keys, otlp: { endpoint: 'http://127.0.0.1:4318' } });
+  write('.claude/settings.json', { hooks: { Stop: commands.map(hook => ({ hooks: [hook] })) } });
+  const status = JSON.parse((await run(['status', '--json'])).out);
+  expect(status.providers.map(({ provider }: { provider: string }) => provider).sort()).toEqual(['langfuse', 'otlp']);
+  expect((await run(['enable', '--tool', 'claude', '--yes', '--no-proof'])).code).toBe(0);
+  const written = fs.readFileSync(join(home, '.claude/settings.json'), 'utf8');
+  expect(written).toContain("otel_hooks='claude-code Stop edge langfuse,otlp'");
+  expect(written).not.toContain('otel-hooks hook --provider');
 });
 
 it('doctor counts what it finds and says when it is mended (kept)', async () => {
-  await run(enabled);
+  await run(['enable', '--tool', 'claude', '--yes', '--no-proof']);
   fs.writeFileSync(join(home, '.local/share/otel-hooks/hook.sh'), '');
   const words = ['doctor', '--offline', '--no-proof'];
   expect((await run(words)).out).toContain('Found 1 issue(s)');
-  expect((await run([...words, '--fix', '--yes'])).out).toContain('Fixed.');
+  expect((await run([...words, '--yes'])).out).toContain('Fixed.');
 });
 
 it.each(['claude', 'cline', 'codex', 'copilot', 'cursor', 'gemini', 'kiro', 'opencode'])('--tool %s (kept)', name => {

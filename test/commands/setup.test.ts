@@ -145,3 +145,73 @@ it('a provider is written where the configuration has none, and several as a lis
   await run(['enable', '--tool', 'cursor', '--provider', 'datadog', '--yes', '--no-proof']);
   expect(config()).toEqual({ provider: ['langfuse', 'otlp'] });
 });
+
+describe('our own configuration', () => {
+  const file = () => join(home, '.config/otel-hooks/config.json');
+  const enable = ['enable', '--tool', 'cursor', '--endpoint', 'http://c:4318', '--yes', '--no-proof'];
+  const written = (text: string) => {
+    fs.mkdirSync(join(file(), '..'), { recursive: true });
+    fs.writeFileSync(file(), text);
+  };
+
+  it('keeps its comments, line ends, mark, mode and link', async () => {
+    const real = join(home, 'dotfiles.json');
+    fs.mkdirSync(join(file(), '..'), { recursive: true });
+    fs.writeFileSync(real, '\ufeff{\r\n\t// mine\r\n\t"debug": true,\r\n}\r\n', { mode: 0o640 });
+    fs.symlinkSync(real, file());
+    const ran = await run(enable);
+    expect([ran.code, ran.err]).toEqual([0, '']);
+    const text = fs.readFileSync(real, 'utf8');
+    expect(text.startsWith('\ufeff{\r\n\t// mine\r\n\t"debug": true,\r\n\t"provider": "otlp",')).toBe(true);
+    expect(text.replaceAll('\r\n', '')).not.toContain('\n');
+    expect([fs.readlinkSync(file()), fs.statSync(real).mode & 0o777]).toEqual([real, 0o640]);
+    expect(ran.out).not.toContain('say where data goes');
+    expect((await run(['config', '--json'])).out).toContain('http://c:4318');
+  });
+
+  it.each([
+    ['{ "debug": true', /config\.json: not valid JSON.*line 1/],
+    ['[]', /holds an array/],
+    ['{ "otlp": "x" }', /"otlp" is a string, not an object \(line 1, column 11\)/],
+    ['{ "otlp": {}, "otlp": {} }', /"otlp" stands twice/],
+    ['{ "provider": "file", "provider": "otlp" }', /"provider" stands twice/],
+  ])('that is broken stays as it is: %s', async (text, why) => {
+    written(text);
+    const ran = await run(enable);
+    expect([ran.code, ran.err]).toEqual([1, expect.stringMatching(why)]);
+    expect(fs.readFileSync(file(), 'utf8')).toBe(text);
+  });
+
+  it('that is no file stays as it is', async () => {
+    fs.mkdirSync(file(), { recursive: true });
+    expect(await run(enable)).toMatchObject({ code: 1, err: expect.stringContaining('not a regular file') });
+  });
+
+  it('is made for this user alone', async () => {
+    await run(enable);
+    expect(JSON.parse(fs.readFileSync(file(), 'utf8'))).toEqual({
+      provider: 'otlp',
+      otlp: { endpoint: 'http://c:4318' },
+    });
+    expect([fs.statSync(file()).mode & 0o777, fs.statSync(join(file(), '..')).mode & 0o777]).toEqual([0o600, 0o700]);
+  });
+});
+
+it('folders that were there stay, also empty; those that came with a file go with it', async () => {
+  fs.mkdirSync(join(home, '.cursor'));
+  fs.mkdirSync(join(home, '.kiro'));
+  const tools = ['--tool', 'cursor,kiro,copilot,cline', '--yes'];
+  expect((await run(['enable', ...tools, '--no-proof'])).code).toBe(0);
+  expect((await run(['disable', ...tools])).code).toBe(0);
+  expect(fs.readdirSync(home).sort()).toEqual(['.cursor', '.kiro', 'data', 'state']);
+  expect(fs.readdirSync(join(home, '.kiro'))).toEqual([]);
+});
+
+it('hooks that are renewed keep the provider that they name', async () => {
+  const words = ['enable', '--tool', 'cursor', '--yes', '--no-proof'];
+  await run([...words, '--provider', 'langfuse']);
+  const before = fs.readFileSync(join(home, '.cursor/hooks.json'), 'utf8');
+  expect(before).toContain('langfuse');
+  await run(words);
+  expect(fs.readFileSync(join(home, '.cursor/hooks.json'), 'utf8')).toBe(before);
+});

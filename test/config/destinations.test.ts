@@ -1,20 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { type ConfigInput, resolve } from '../../src/config/config.ts';
-import { type Destination, destinationsOf, narrow, providers } from '../../src/config/destinations.ts';
+import { type Destination, destinationsFor, destinationsOf, providers } from '../../src/config/destinations.ts';
 import type { Problem } from '../../src/problem.ts';
+
+const configOf = (file: object, env: Record<string, string> = {}, more: Partial<ConfigInput> = {}) =>
+  resolve({ global: { file: '/g/config.json', text: JSON.stringify(file) }, env, home: '/h', cwd: '/w', ...more });
 
 function from(
   file: object,
   env: Record<string, string> = {},
   more: Partial<ConfigInput> = {},
 ): { destinations: Destination[]; problems: Problem[] } {
-  const config = resolve({
-    global: { file: '/g/config.json', text: JSON.stringify(file) },
-    env,
-    home: '/h',
-    cwd: '/w',
-    ...more,
-  });
+  const config = configOf(file, env, more);
   const { destinations, problems } = destinationsOf(config);
   return { destinations, problems: [...config.problems, ...problems] };
 }
@@ -337,23 +334,37 @@ describe('the capture of events', () => {
 });
 
 describe('--provider', () => {
-  const { destinations } = from({
+  const config = configOf({
     ...{ provider: ['otlp', 'file'], file: { path: '/f' }, agent_hooks_log: '/l' },
     hooks: { endpoint: 'https://siem.example' },
   });
 
   it('leaves those that it names, and the log of events', () => {
-    expect(narrow(destinations, 'file').destinations.map(({ provider }) => provider)).toEqual([
+    expect(destinationsFor(config, 'file').destinations.map(({ provider }) => provider)).toEqual([
       'file',
       'agent-hooks-log',
     ]);
-    expect(narrow(destinations, 'otlp,file').problems).toEqual([]);
+    expect(destinationsFor(config, 'otlp,file').problems).toEqual([]);
   });
 
   it('says which it does not know and which is not configured', () => {
-    expect(narrow(destinations, 'console datadg').problems).toMatchObject([
+    expect(destinationsFor(config, 'console datadg').problems).toMatchObject([
       { code: 'provider-not-configured', provider: 'console' },
       { code: 'provider-unknown', provider: 'datadg', from: '--provider' },
     ]);
+  });
+
+  it('chooses where the configuration names none, as files of the Python package do not', () => {
+    const keys = { langfuse: { public_key: 'pk', secret_key: 'sk' }, otlp: { endpoint: 'http://h:4318' } };
+    const chosen = (file: object, provider: string) => {
+      const { destinations, problems } = destinationsFor(configOf(file), provider);
+      return [destinations.map(each => each.provider), problems.map(({ code }) => code)];
+    };
+    expect(chosen(keys, 'langfuse')).toEqual([['langfuse'], []]);
+    expect(chosen(keys, 'langfuse,otlp')).toEqual([['otlp', 'langfuse'], []]);
+    expect(chosen({ datadog: { service: 'shop' } }, 'datadog')).toEqual([['datadog'], []]);
+    expect(chosen({ langfuse: { public_key: 'pk' } }, 'langfuse')).toEqual([[], ['provider-incomplete']]);
+    expect(chosen(keys, 'langfuze')).toEqual([[], ['provider-unknown']]);
+    expect(chosen({ ...keys, provider: 'otlp' }, 'langfuse')).toEqual([[], ['provider-not-configured']]);
   });
 });
