@@ -20,12 +20,13 @@ export interface Table {
   value: Fields;
 }
 
-export type TomlText = { ok: true; tables: Table[] } | Refusal;
+/** `value`: what the whole of it says. */
+export type TomlText = { ok: true; value: Fields; tables: Table[] } | Refusal;
 
 export function readToml(text: string): TomlText {
   try {
-    parse(withoutBom(text));
-    return { ok: true, tables: tablesIn(text) };
+    const value = fieldsOf(parse(withoutBom(text)));
+    return { ok: true, value, tables: tablesIn(text) };
   } catch (error) {
     if (!(error instanceof TomlError)) return { ok: false, line: 1, column: 1, why: 'not valid TOML' };
     const [why = ''] = error.message.replace(/^Invalid TOML document: /, '').split('\n');

@@ -50,3 +50,15 @@ it('what the Python package left is ours', () => {
   ])
     expect(file?.remove(text)).toMatchObject({ ok: true, text: undefined, changed: true });
 });
+
+it('the line that the Python package put behind a person’s own program is taken away, and nothing else', () => {
+  const [file] = filesWith({});
+  const own = '#!/bin/bash\njq . >> log\n';
+  expect(file?.remove(`${own}otel-hooks hook --provider langfuse\n`)).toMatchObject({
+    ok: true,
+    text: own,
+    changed: true,
+  });
+  for (const kept of [own, `${own}otel-hooks hook\ndate\n`, `${own}lint && otel-hooks hook\n`])
+    expect(file?.remove(kept)).toMatchObject({ ok: true, text: kept, changed: false });
+});

@@ -34,6 +34,12 @@ const cases: [agent: string, what: string, files: Record<string, string>, why: R
     /^Stop are switched off/,
   ],
   ['codex', 'all hooks are off', { '/home/me/.codex/config.toml': '[features]\nhooks = false\n' }, /hooks = false/],
+  [
+    'codex',
+    'all are off by the former name',
+    { '/home/me/.codex/config.toml': 'features.codex_hooks = false\n' },
+    /codex_hooks/,
+  ],
   ['cursor', 'events that are known', { '/home/me/.cursor/hooks.json': '{"hooks":{"stop":[]}}' }, undefined],
   [
     'cursor',

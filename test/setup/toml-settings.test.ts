@@ -137,7 +137,14 @@ describe('text in, text out', () => {
       '[otel]\nexporter = { otlp-http = { endpoint = "https://x/api/public/otel/v1/traces", protocol = "json", headers = { "Authorization" = "Basic x" } } }\n';
     expect(removed(`a = 1\n\n${its}`)).toBe('a = 1\n');
     expect(removed(added(`${its}\n[tui]\nx = 1\n`))).toBe('\n[tui]\nx = 1\n');
+    const itsTables =
+      '[otel.exporter.otlp-http]\nendpoint = "https://x/v1/traces"\nprotocol = "json"\n\n[otel.exporter.otlp-http.headers]\nAuthorization = "Basic x"\n';
+    expect(removed(`a = 1\n\n${itsTables}\n[tui]\nx = 1\n`)).toBe('a = 1\n\n[tui]\nx = 1\n');
+    expect(removed(itsTables)).toBe(undefined);
+    expect(removed(added(`a = 1\n\n${itsTables}`))).toBe('a = 1\n');
+    expect(file.remove(itsTables)).toMatchObject({ events: ['otel'] });
     for (const own of [
+      `${itsTables}\n[otel.exporter.otlp-grpc]\nendpoint = "https://x"\n`,
       '[otel]\nexporter = { otlp-http = { endpoint = "https://x/v1/logs", protocol = "json" } }\n',
       `${its}environment = "dev"\n`,
       `${its}\n[otel.tool_result]\nmax_bytes = 1\n`,

@@ -66,7 +66,7 @@ function foldersOf(scope: Scope, { home, project }: Places): string[] {
 
 function program(path: string, event: string): SettingsFile {
   const note = '# Written by `otel-hooks enable`, removed by `otel-hooks disable`; changes are overwritten.\n';
-  return wholeFile({
+  const file = wholeFile({
     path,
     isExecutable: true,
     isOurs,
@@ -77,7 +77,19 @@ function program(path: string, event: string): SettingsFile {
       return `#!/bin/sh\n${note}${posix ?? ''}\n`;
     },
   });
+  return {
+    ...file,
+    remove(before) {
+      const rest = before.replace(ITS_LAST_LINE, '\n');
+      return isOurs(before) || rest === before
+        ? file.remove(before)
+        : { ok: true, text: rest, changed: true, events: [event] };
+    },
+  };
 }
+
+/** What the Python package of this name wrote behind a person's own program. */
+const ITS_LAST_LINE = /\n(?:uvx |pipx run )?otel-hooks hook(?: --(?:provider|tool)[ =]\w+)*\n?$/;
 
 /** A program that does nothing but run a command of ours; those of the Python package of this name are shell scripts too. */
 const isOurs = (text: string): boolean => isOurCommand(commandIn(text));

@@ -85,7 +85,7 @@ function tomlHooks(path: string): SettingsFile {
       const ours = read.tables.filter(isOurTable);
       const isComplete =
         ours.length === tables.length &&
-        !read.tables.some(isOfThePythonPackage(read.tables)) &&
+        !read.tables.some(isOfThePythonPackage(read.value)) &&
         ours.every(
           (table, at) => before?.slice(table.start, table.end).trim().split(/\r?\n/).join() === tables[at]?.join(),
         );
@@ -98,8 +98,9 @@ function tomlHooks(path: string): SettingsFile {
     remove(before): Edit {
       const read = readToml(before);
       if (!read.ok) return read;
-      const goes = read.tables.filter(table => isOurTable(table) || isOfThePythonPackage(read.tables)(table));
-      const events = [...new Set(goes.map(({ path: [, event] }) => event ?? 'otel'))];
+      const isIts = isOfThePythonPackage(read.value);
+      const goes = read.tables.filter(table => isOurTable(table) || isIts(table));
+      const events = [...new Set(goes.map(({ path: [first, event] }) => (first === 'hooks' && event) || 'otel'))];
       if (goes.length === 0) return { ok: true, text: before, changed: false, events };
       return { ok: true, text: removeOurs(before), changed: true, events };
     },
@@ -116,9 +117,9 @@ function tomlHooks(path: string): SettingsFile {
 function removeOurs(toml: string): string | undefined {
   for (let edited = toml; ; ) {
     const read = readToml(edited);
-    const tables = read.ok ? read.tables : [];
+    if (!read.ok) return edited;
     // From the end, so that the first of a file that was made for ours is the last to go.
-    const goes = tables.findLast(isOurTable) ?? tables.find(isOfThePythonPackage(tables));
+    const goes = read.tables.findLast(isOurTable) ?? read.tables.findLast(isOfThePythonPackage(read.value));
     if (!goes) return edited;
     const rest = cutTable(edited, goes);
     if (rest === undefined) return undefined;
@@ -142,18 +143,16 @@ function isOurTable(table: Table): boolean {
 
 const handlersOf = ({ value }: Table): Fields[] => (Array.isArray(value.hooks) ? value.hooks.map(fieldsOf) : []);
 
-function isOfThePythonPackage(tables: readonly Table[]): (table: Table) => boolean {
-  const [otel, ...below] = tables.filter(({ path }) => path[0] === 'otel');
-  if (otel === undefined || below.length > 0 || otel.path.length !== 1) return () => false;
-  const exporter = fieldsOf(otel.value.exporter);
-  const http = fieldsOf(exporter['otlp-http']);
+/** It has written its exporter as one line, and as a table with another one for headers. */
+function isOfThePythonPackage({ otel }: Fields): (table: Table) => boolean {
+  const { exporter, ...others } = fieldsOf(otel);
+  const { 'otlp-http': http, ...otherExporters } = fieldsOf(exporter);
+  const { endpoint, protocol, headers: _, ...otherFields } = fieldsOf(http);
   const isIts =
-    Object.keys(otel.value).length === 1 &&
-    Object.keys(exporter).length === 1 &&
-    http.protocol === 'json' &&
-    /\/v1\/traces\/?$/.test(text(http.endpoint) ?? '') &&
-    Object.keys(http).every(key => ['endpoint', 'protocol', 'headers'].includes(key));
-  return table => isIts && table === otel;
+    protocol === 'json' &&
+    /\/v1\/traces\/?$/.test(text(endpoint) ?? '') &&
+    [others, otherExporters, otherFields].every(each => Object.keys(each).length === 0);
+  return ({ path }) => isIts && path[0] === 'otel';
 }
 
 const inline = (value: Readonly<Record<string, unknown>>): string =>
@@ -166,9 +165,11 @@ function obstacles(places: SettingsPlaces, read: (path: string) => string | unde
   const file = join(folderOf('global', places), 'config.toml');
   const toml = readToml(read(file) ?? '');
   if (!toml.ok) return [];
-  const isOff = toml.tables.some(({ path, value }) => path.join('.') === 'features' && fieldsOf(value).hooks === false);
-  if (isOff)
-    return [{ file, why: '[features] hooks = false switches all hooks off', next: `set hooks = true in ${file}.` }];
+  const { hooks, codex_hooks: former } = fieldsOf(toml.value.features);
+  if (hooks === false || (hooks === undefined && former === false)) {
+    const name = hooks === false ? 'hooks' : 'codex_hooks';
+    return [{ file, why: `[features] ${name} = false switches all hooks off`, next: `set ${name} = true in ${file}.` }];
+  }
   const [known] = settings
     .files('global', places, read, () => [])
     .filter(each => each.entries(read(each.path) ?? '').length > 0);
