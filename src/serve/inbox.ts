@@ -2,8 +2,9 @@
  * The HTTP mouth's way into the inbox: fragments, as the other front ends write them. A file is made by three calls, at once:
  * going through Node's threads would cost twice that.
  *
- * Making a file is most of what a request costs, so events that are read in one turn of the loop go into one file, each on a
- * line of its own. Nobody is answered before it is whole, and a line that is damaged later costs itself.
+ * Making a file is most of what a request costs, so events that come together go into one file, each on a line of its own: it
+ * is made once each sender that is connected has something in it, and GATHER_MS after the first at the latest. A sender that is
+ * alone waits for nobody. Nobody is answered before the file is whole, and a line that is damaged later costs itself.
  */
 import * as fs from 'node:fs';
 import { promisify } from 'node:util';
@@ -25,15 +26,18 @@ export interface Entry {
 
 const MOST_LINES = 500;
 const MOST_LINES_BYTES = 1024 * 1024;
+const GATHER_MS = 1;
 
 export interface InboxOptions {
   stateFolder: string;
   /** 32 hex characters that no other process has, and nobody outside learns: a payload that knew it could feign its own end. */
   nonce: string;
   fsync: boolean;
+  /** How many are connected: each waits for its answer before it sends again. */
+  senders(): number;
 }
 
-export function openInbox({ stateFolder, nonce, fsync }: InboxOptions): Inbox {
+export function openInbox({ stateFolder, nonce, fsync, senders }: InboxOptions): Inbox {
   const folder = `${stateFolder}/inbox`;
   const clock = bootClock();
   const settleFolder = groupSync(folder);
@@ -84,7 +88,10 @@ export function openInbox({ stateFolder, nonce, fsync }: InboxOptions): Inbox {
 
   let lines: Entry[] = [];
   let linesBytes = 0;
+  let late: NodeJS.Timeout | undefined;
   const flush = (): void => {
+    clearTimeout(late);
+    late = undefined;
     const entries = lines;
     const [first] = entries;
     if (first === undefined) return;
@@ -101,10 +108,10 @@ export function openInbox({ stateFolder, nonce, fsync }: InboxOptions): Inbox {
         settle([entry], entry.payload);
         return;
       }
-      if (lines.length === 0) setImmediate(flush);
       lines.push(entry);
       linesBytes += entry.payload.length;
-      if (lines.length >= MOST_LINES || linesBytes >= MOST_LINES_BYTES) flush();
+      if (lines.length >= Math.min(senders(), MOST_LINES) || linesBytes >= MOST_LINES_BYTES) flush();
+      else late ??= setTimeout(flush, GATHER_MS);
     },
   };
 }

@@ -92,7 +92,12 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
   const names: Names =
     tls && !isLoopback(host) ? { loopback: false, certificate: new X509Certificate(tls.cert) } : { loopback: true };
   const breachOf = doorFor(names);
-  const inbox = openInbox({ stateFolder, nonce: randomBytes(16).toString('hex'), fsync: options.fsync });
+  const inbox = openInbox({
+    stateFolder,
+    nonce: randomBytes(16).toString('hex'),
+    fsync: options.fsync,
+    senders: () => connections,
+  });
   const metrics = createMetrics();
   const rates = ratesOf(requestsPerSecond || Number.POSITIVE_INFINITY);
   const travelling = travellingFrom(options.env);

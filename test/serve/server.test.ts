@@ -307,7 +307,8 @@ it('with fsync on nothing else changes', async () => {
   standing = at;
   const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => post(at, '/v1/events', agentHooks(n))));
   expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
-  expect(at.fragments()).toHaveLength(20);
+  expect(drained(at)).toMatchObject({ bad: [] });
+  expect(drained(at).types).toHaveLength(20);
 });
 
 it('asks a client that sends too much to wait, and hears it again afterwards', async () => {

@@ -1,0 +1,73 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { decodeFragment } from '../../src/hook/fragment.ts';
+import { type Inbox, openInbox } from '../../src/serve/inbox.ts';
+
+let stateFolder: string;
+let senders: number;
+let inbox: Inbox;
+
+beforeEach(() => {
+  stateFolder = mkdtempSync(join(tmpdir(), 'otel-hooks-serve-'));
+  senders = 1;
+  inbox = openInbox({ stateFolder, nonce: '0'.repeat(32), fsync: false, senders: () => senders });
+});
+afterEach(() => rmSync(stateFolder, { recursive: true, force: true }));
+
+/** What lies in the inbox at this moment, a file each. */
+function files(): string[] {
+  let names: string[];
+  try {
+    names = readdirSync(join(stateFolder, 'inbox')).sort();
+  } catch {
+    // It is made with the first file.
+    return [];
+  }
+  return names.map(name => {
+    const decoded = decodeFragment(name, readFileSync(join(stateFolder, 'inbox', name)), 0);
+    return decoded.ok ? decoded.fragment.payload.toString() : decoded.why;
+  });
+}
+
+function keep(payload: string, isLine = true): Promise<unknown> {
+  return new Promise(resolve => inbox.keep({ header: {}, payload: Buffer.from(payload), isLine, settled: resolve }));
+}
+
+it('a sender that is alone waits for nobody', () => {
+  void keep('a');
+  expect(files()).toEqual(['a']);
+  void keep('b');
+  expect(files()).toEqual(['a', 'b']);
+});
+
+it('what senders bring together goes into one file, and no answer comes before it', async () => {
+  senders = 3;
+  const answers: string[] = [];
+  const all = ['a', 'b', 'c'].map(each => keep(each).then(() => answers.push(each)));
+  expect(files()).toEqual(['a\nb\nc']);
+  await Promise.all(all);
+  expect(answers).toEqual(['a', 'b', 'c']);
+});
+
+it('nobody waits long for senders that bring nothing', async () => {
+  senders = 3;
+  const kept = keep('a');
+  expect(files()).toEqual([]);
+  expect(await kept).toBe(undefined);
+  expect(files()).toEqual(['a']);
+});
+
+it('what is no line lies by itself, after what came before it', () => {
+  senders = 3;
+  void keep('a');
+  void keep('{\n}', false);
+  expect(files()).toEqual(['a', '{\n}']);
+});
+
+it('all who share a file hear that it could not be written', async () => {
+  senders = 2;
+  inbox = openInbox({ stateFolder: `${stateFolder}\0`, nonce: '0'.repeat(32), fsync: false, senders: () => senders });
+  expect(await Promise.all([keep('a'), keep('b')])).toEqual([expect.any(Error), expect.any(Error)]);
+});
