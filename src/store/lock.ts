@@ -6,8 +6,9 @@
  * that cannot see each other's processes, and by machines whose clocks differ. Clocks of two machines are never compared.
  *
  * Format: `lock` is `<pid> <json>\n`, made with O_EXCL, so that a shell reads the pid with `read -r pid rest`. The owner
- * gives it a new time every 2 s. `lock.wanted` is the JSON of one who asks for it. `lock.watch` belongs to one who
- * waits for an owner that cannot be seen, so that not each of many kicked processes waits.
+ * gives it a new time every 2 s. `lock.wanted` is the JSON of one who asks for it. It is for the owner of that moment: the
+ * next one removes it, and who waits still asks again, so that nobody leaves for one who was killed while it asked.
+ * `lock.watch` belongs to one who waits for an owner that cannot be seen, so that not each of many kicked processes waits.
  *
  * A lock is taken over at once when its owner lived in this boot and pid namespace and is no more; else when it stayed
  * as it is for 30 s of the watcher's own clock.
@@ -97,7 +98,10 @@ export async function takeLock(options: LockOptions): Promise<Lock | undefined> 
   let isWatching = false;
   try {
     for (;;) {
-      if (createLock(disk, own)) return heldLock(disk, own);
+      if (createLock(disk, own)) {
+        unlinkIfThere(disk, 'lock.wanted');
+        return heldLock(disk, own, system);
+      }
       const now = readLock(disk) ?? (isNoFile(disk, 'lock') ? noLock : undefined);
       if (now === undefined) continue;
       if (now.text !== seen?.text || now.mtimeMs !== seen.mtimeMs) seenSinceMs = clock.monotonicMs();
@@ -120,9 +124,9 @@ export async function takeLock(options: LockOptions): Promise<Lock | undefined> 
             ? Math.max(waitMs, HANDOVER_MS)
             : waitMs;
       if (clock.monotonicMs() - startMs >= patienceMs) return undefined;
-      if (!isAsking && isNext) {
+      if (isNext && !(isAsking && exists(disk, 'lock.wanted'))) {
         isAsking = true;
-        ask(disk, { v: 1, version, nonce: own.nonce, byHand });
+        ask(disk, { ...own, byHand });
       }
       await system.sleep(LOOK_MS);
     }
@@ -151,16 +155,12 @@ interface Seen {
   mtimeMs: number;
   owner: Owner | undefined;
 }
-interface Wanted {
-  v: 1;
-  version: string;
-  nonce: string;
+interface Wanted extends Owner {
   byHand: boolean;
 }
 
-function heldLock(disk: Disk, own: Owner): Lock {
+function heldLock(disk: Disk, own: Owner, system: LockSystem): Lock {
   let touchedMs = disk.clock.monotonicMs();
-  let asker: { nonce: string; sinceMs: number } | undefined;
   const isOurs = (): boolean => readLock(disk)?.owner?.nonce === own.nonce;
   return {
     touch() {
@@ -180,10 +180,8 @@ function heldLock(disk: Disk, own: Owner): Lock {
     wanted() {
       const wanted = parse<Wanted>(readBytes(disk, 'lock.wanted')?.toString());
       if (wanted === undefined || !isEntitled(wanted, own.version)) return false;
-      const nowMs = disk.clock.monotonicMs();
-      if (asker?.nonce !== wanted.nonce) asker = { nonce: wanted.nonce, sinceMs: nowMs };
-      // Who asked takes its question back; one that lies here this long was killed, and nobody would come.
-      return nowMs - asker.sinceMs < STALE_MS;
+      // One that was killed while it asked would not come.
+      return !canSee(own, wanted) || system.isAlive(wanted);
     },
     release() {
       if (isOurs()) unlinkIfThere(disk, 'lock');

@@ -135,12 +135,39 @@ it.each([
   expect(fs.existsSync(join(folder, 'lock.wanted'))).toBe(false);
 });
 
-it('is not given up for long to somebody who asked and died', async () => {
+it('is not given up to somebody who asked and died', async () => {
   const owner = await take();
-  fs.writeFileSync(join(folder, 'lock.wanted'), '{"v":1,"version":"9.0.0","nonce":"x","byHand":true}');
-  expect(owner?.wanted()).toBe(true);
-  nowMs += 31_000;
+  alive = ({ pid }) => pid !== 9;
+  const asking = (who: Partial<ProcessId>): void =>
+    fs.writeFileSync(
+      join(folder, 'lock.wanted'),
+      JSON.stringify({ v: 1, version: '9.0.0', nonce: 'x', byHand: true, ...machine(who).self }),
+    );
+  asking({ pid: 9 });
   expect(owner?.wanted()).toBe(false);
+  asking({ pid: 10 });
+  expect(owner?.wanted()).toBe(true);
+  // Whether this one lives cannot be known: the owner leaves, and nobody else does.
+  asking({ pid: 9, boot: 'other' });
+  expect(owner?.wanted()).toBe(true);
+  owner?.release();
+  expect((await take())?.wanted()).toBe(false);
+});
+
+it('is asked for again when another was quicker', async () => {
+  const owner = await take();
+  let quicker: Lock | undefined;
+  during = () => {
+    if (quicker?.wanted()) quicker.release();
+    else if (owner?.wanted()) owner.release();
+  };
+  const waiting = take({ byHand: true, waitMs: 5_000 });
+  owner?.release();
+  quicker = await take();
+  expect(quicker).toBeDefined();
+  const next = await waiting;
+  expect(next).toBeDefined();
+  expect(next?.wanted()).toBe(false);
 });
 
 it('says to a former owner that another has it', async () => {
