@@ -10,7 +10,7 @@ import { fieldsOf, isFields, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Reading } from '../contract.ts';
 import { closeCall, openCall } from '../pairing.ts';
 import { settings } from './settings.ts';
-import { actions, useOfTool } from './tools.ts';
+import { actions, oneCommand, useOfTool } from './tools.ts';
 import { count, timeOf, transcript } from './transcript.ts';
 import { truth } from './truth.ts';
 
@@ -67,7 +67,8 @@ const after: HookEvent = {
     const call = closeCall(use.told, memory);
     const result = fieldsOf(fields.tool_result);
     const legacy = fieldsOf(fields.postToolUse);
-    const failed = result.error !== undefined && result.error !== null ? true : legacy.success === false;
+    const threw = result.error !== undefined && result.error !== null;
+    const failed = threw || legacy.success === false || hasFailed(result.output);
     const known = failed || legacy.success === true || isFields(fields.tool_result);
     const event = said(fields, {
       event_type: 'Action.After',
@@ -224,7 +225,7 @@ export const cline: Agent = {
   events,
   actions,
   truth,
-  settles: { action: 'hook', turn: 'transcript', subagent: 'hook', session: 'transcript' },
+  settles: { action: 'hook', turn: 'transcript', subagent: 'transcript', session: 'transcript' },
   transcript,
   // Empty output lets everything pass, in both generations.
   reply: { stdout: '' },
@@ -276,10 +277,8 @@ function useOf(fields: Fields): Use {
   };
 }
 
-/** `run_commands` takes a list; one command in it is that command. */
-function oneCommand(input: Fields): Fields {
-  const [only, ...more] = Array.isArray(input.commands) ? input.commands : [];
-  return typeof only === 'string' && more.length === 0 ? { ...input, command: only } : input;
-}
+/** Several commands, searches and files in one call each have a result; a command that failed throws nothing. */
+const hasFailed = (output: unknown): boolean =>
+  Array.isArray(output) && output.some(each => fieldsOf(each).success === false);
 
 const errorText = (error: unknown): string | undefined => text(error) ?? text(fieldsOf(error).message);

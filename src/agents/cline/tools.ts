@@ -1,6 +1,6 @@
 /** What Cline executes, as hooks and its files name it alike. */
 import type { Fields } from '../../event/event.ts';
-import { own, word } from '../../lib/read.ts';
+import { fieldsOf, own, text, word } from '../../lib/read.ts';
 
 /** Built-in tools of both generations and what Agent Hooks calls them. */
 export const actions = {
@@ -47,10 +47,20 @@ export interface ToolUse {
   mcp: { server: string } | undefined;
 }
 
-/** The extension's tools of MCP servers hide behind one name. */
+const MCP = /^(.+?)__(.+)$/s;
+
+/** The extension's tools of MCP servers hide behind one name; the SDK's are `<server>__<tool>`. */
 export function useOfTool(name: string, input: Fields): ToolUse {
-  const server = name === 'use_mcp_tool' ? word(input.server_name) : undefined;
+  const [, server, tool] =
+    name === 'use_mcp_tool' ? [name, word(input.server_name), word(input.tool_name)] : (MCP.exec(name) ?? []);
   if (server === undefined) return { tool: name, action: own(actionNames, name) ?? name, mcp: undefined };
-  const tool = word(input.tool_name) ?? 'unknown';
-  return { tool, action: `mcp:${tool}`, mcp: { server } };
+  return { tool: tool ?? 'unknown', action: `mcp:${tool ?? 'unknown'}`, mcp: { server } };
+}
+
+/** `run_commands` takes a list, of texts or of programs with their arguments; one command in it is that command. */
+export function oneCommand(input: Fields): Fields {
+  const [first, ...more] = Array.isArray(input.commands) ? input.commands : [input.commands];
+  const { command, args } = fieldsOf(first);
+  const only = text(first) ?? [command, ...(Array.isArray(args) ? args : [])].filter(each => text(each)).join(' ');
+  return only === '' || more.length > 0 ? input : { ...input, command: only };
 }

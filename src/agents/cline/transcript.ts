@@ -1,89 +1,172 @@
 /**
- * What Cline writes down, both rewritten as a whole. Facts: cline/cline sources of 2026-08-22; checked 2026-11-18.
+ * What Cline writes down, both rewritten as a whole. Facts: cline/cline sources of 2026-08-22; checked 2026-11-19.
  *
  *   SDK, CLI    `~/.cline/data/sessions/<id>/<id>.messages.json`: messages with blocks of text, tool_use and tool_result, and on a
- *               response its model and what it used.
- *   extension   `<global storage of the editor>/saoudrizwan.claude-dev/tasks/<task>/ui_messages.json`: what the panel shows; an
- *               `api_req_started` is filled with what the response used once it is there. `task_metadata.json` beside it
- *               has the models.
+ *               response its model and what it used. Subagents have files of their own: `<agent>.messages.json` beside it, or a
+ *               folder `<id>__<agent>`. They are read with it, in the order of time.
+ *   extension   `<global storage of the editor>/saoudrizwan.claude-dev/tasks/<task>/ui_messages.json`, `~/.cline/data/tasks` without
+ *               an editor: what the panel shows; an `api_req_started` is filled with what the response used once it is there, and
+ *               what subagents used comes as a sum. `task_metadata.json` beside it has the models.
  *
- * Input tokens are told without what the cache gave or took; all three add up to the input.
+ * The panel tells input tokens without what the cache gave or took; all three add up to the input. The SDK's count holds
+ * all of it; only its first versions counted as the panel does.
  */
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
-import { fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
-import type { Look, Places, Told, Transcript, TranscriptFile, TranscriptReading } from '../contract.ts';
-import { useOfTool } from './tools.ts';
+import { fieldsOf, isFields, number, own, text, word } from '../../lib/read.ts';
+import type { Look, Places, ReadFile, Told, Transcript, TranscriptFile, TranscriptReading } from '../contract.ts';
+import { oneCommand, useOfTool } from './tools.ts';
 
 export const transcript: Transcript = {
   files({ session, home, env, main }, look) {
-    if (main !== undefined) return [fileAt(main)];
-    const found = [sdkPath(home, session), ...storages({ home, env }).map(folder => taskPath(folder, session))].find(
-      path => look.head(path) !== '',
-    );
-    return found === undefined ? [] : [fileAt(found)];
+    if (main !== undefined) return [fileAt(main, look)];
+    const folders = storages({ home, env }).map(folder => taskPath(folder, session));
+    const found = [sdkPath({ home, env }, session), ...folders].find(path => look.head(path) !== '');
+    return found === undefined ? [] : [fileAt(found, look)];
   },
   installed(places, look) {
-    const sdk = look.names(join(places.home, '.cline', 'data', 'sessions')).map(id => sdkPath(places.home, id));
+    const sdk = look.names(sessionsIn(places)).map(id => sdkPath(places, id));
     const tasks = storages(places).flatMap(folder => tasksIn(folder, look));
-    return [...sdk, ...tasks].filter(path => look.head(path) !== '').map(fileAt);
+    return [...sdk, ...tasks].filter(path => look.head(path) !== '').map(path => fileAt(path, look));
   },
-  sessions({ path }) {
+  sessions({ path }, { document }) {
     const session =
-      /[\\/]sessions[\\/]([^\\/]+)[\\/]\1\.messages\.json$/.exec(path)?.[1] ??
-      /[\\/]tasks[\\/]([^\\/]+)[\\/]ui_messages\.json$/.exec(path)?.[1];
-    return session === undefined ? [] : [{ session }];
+      /[\\/]([^\\/]+)[\\/]\1\.messages\.json$/.exec(path)?.[1] ??
+      /[\\/]([^\\/]+)[\\/]ui_messages\.json$/.exec(path)?.[1] ??
+      (path.endsWith(MESSAGES) ? leadIn(fieldsOf(document?.json())) : undefined);
+    // A subagent in a folder of its own comes with the session that began it.
+    return session === undefined || session.includes(OF_SUBAGENT) ? [] : [{ session }];
   },
   read: {
     format: 'document',
-    document(document, { companions }) {
+    document(document, file) {
       const value = document.json();
-      if (Array.isArray(value)) return taskRows(value, modelsIn(companions[0]));
+      if (Array.isArray(value)) return taskRows(value, modelsIn(file.companions[0]));
       const { messages } = fieldsOf(value);
-      return Array.isArray(messages) ? sessionMessages(messages) : [];
+      return Array.isArray(messages) ? inOrder([...sessionMessages(messages), ...subagentsOf(file)]) : [];
     },
   },
 };
 
-const fileAt = (path: string): TranscriptFile => ({
-  path,
-  beside: path.endsWith('ui_messages.json') ? [path.replace(/ui_messages\.json$/, 'task_metadata.json')] : undefined,
-});
+/** Whose messages they are, where those are not of a subagent. */
+const leadIn = ({ agent, sessionId, messages }: Fields): string | undefined =>
+  agent === 'lead' && Array.isArray(messages) ? word(sessionId) : undefined;
 
-const sdkPath = (home: string, id: string): string =>
-  join(home, '.cline', 'data', 'sessions', id, `${id}.messages.json`);
+/** Between the id of a session and that of its subagent. */
+const OF_SUBAGENT = '__';
+const MESSAGES = '.messages.json';
+const MOST_SUBAGENTS = 256;
+
+function fileAt(path: string, look: Look): TranscriptFile {
+  if (!path.endsWith(MESSAGES)) return { path, beside: [path.replace(/ui_messages\.json$/, 'task_metadata.json')] };
+  const folder = dirname(path);
+  const inside = look.names(folder).filter(name => name.endsWith(MESSAGES) && name !== basename(path));
+  const next = look.names(dirname(folder)).filter(name => name.startsWith(basename(folder) + OF_SUBAGENT));
+  const subagents = [
+    ...inside.map(name => join(folder, name)),
+    ...next.map(name => join(dirname(folder), name, name + MESSAGES)),
+  ];
+  return { path, beside: subagents.slice(0, MOST_SUBAGENTS) };
+}
+
+const dataIn = ({ home, env }: Pick<Places, 'home' | 'env'>): string =>
+  env.CLINE_DATA_DIR || join(env.CLINE_DIR || join(home, '.cline'), 'data');
+const sessionsIn = (places: Pick<Places, 'home' | 'env'>): string =>
+  places.env.CLINE_SESSION_DATA_DIR || join(dataIn(places), 'sessions');
+const sdkPath = (places: Pick<Places, 'home' | 'env'>, id: string): string =>
+  join(sessionsIn(places), id, id + MESSAGES);
 const taskPath = (folder: string, task: string): string => join(folder, 'tasks', task, 'ui_messages.json');
 const tasksIn = (folder: string, look: Look): string[] =>
   look.names(join(folder, 'tasks')).map(task => taskPath(folder, task));
 
 const editors = ['Code', 'Code - Insiders', 'VSCodium', 'Cursor', 'Windsurf'];
 
-/** Where editors keep what extensions store. */
+/** Where editors keep what extensions store, and where it is kept without an editor. */
 function storages({ home, env }: Pick<Places, 'home' | 'env'>): string[] {
   const roots = [
     env.XDG_CONFIG_HOME || join(home, '.config'),
     join(home, 'Library', 'Application Support'),
     env.APPDATA || join(home, 'AppData', 'Roaming'),
   ];
-  return roots.flatMap(root =>
+  const ofEditors = roots.flatMap(root =>
     editors.map(editor => join(root, editor, 'User', 'globalStorage', 'saoudrizwan.claude-dev')),
   );
+  return [...ofEditors, dataIn({ home, env })];
 }
 
 // ---------------------------------------------------------------- SDK and CLI
 
-function sessionMessages(messages: readonly unknown[]): Told[] {
+function sessionMessages(messages: readonly unknown[], name = 'message'): Told[] {
   const told: Told[] = [];
   const calls = new Map<string, { name: string; input: Fields }>();
+  const isWhole = messages.every(message => holdsCaches(fieldsOf(fieldsOf(message).metrics)));
   for (const [i, message] of messages.entries()) {
     if (!isFields(message)) continue;
-    const key = word(message.id) ?? `message-${i}`;
+    const key = word(message.id) ?? `${name}-${i}`;
     const atMs = timeOf(message.ts);
     const blocks = Array.isArray(message.content) ? message.content.map(fieldsOf) : [];
-    if (message.role === 'assistant') told.push(...answered(message, blocks, key, atMs, calls));
+    if (message.role === 'assistant') told.push(...answered(message, blocks, key, atMs, calls, isWhole));
     else if (message.role === 'user') told.push(...asked(message, blocks, key, atMs, calls));
   }
   return told;
+}
+
+/** A session counts in one way: where one count is too small for what the caches gave and took, none of them holds it. */
+const holdsCaches = ({ inputTokens, cacheReadTokens, cacheWriteTokens }: Fields): boolean =>
+  (count(inputTokens) ?? 0) >= (count(cacheReadTokens) ?? 0) + (count(cacheWriteTokens) ?? 0);
+
+/** What subagents wrote into files of their own. They have the ids that hooks know them by; a task of a team adds its own. */
+function subagentsOf({ path, beside = [], companions }: ReadFile): Told[] {
+  const root = basename(path, MESSAGES);
+  return beside.flatMap((file, i) => {
+    const { messages, agent } = parsed(companions[i]?.toString('utf8') ?? '');
+    // Another session's, in a folder of many.
+    if (agent === 'lead') return [];
+    const name = basename(file, MESSAGES)
+      .replace(root + OF_SUBAGENT, '')
+      .replace(`teamtask${OF_SUBAGENT}`, '');
+    const [id = ''] = name.split(OF_SUBAGENT);
+    return Array.isArray(messages) && id !== '' ? subagent(id, name, messages) : [];
+  });
+}
+
+function subagent(id: string, name: string, messages: readonly unknown[]): Told[] {
+  const told: Told[] = [];
+  for (const each of sessionMessages(messages, name)) {
+    if ('over' in each) told.push({ over: 'subagent', id, atMs: each.atMs });
+    else told.push({ ...each, actor: 'ai_agent', subagent: id });
+  }
+  const [first] = told;
+  if (first === undefined) return [];
+  const both = { unless: 'hooked', actor: 'ai_agent', subagent: id } as const;
+  const starts: Told = {
+    ...both,
+    event_type: 'Session.Start',
+    key: `start:${name}`,
+    data: { start_reason: 'new' },
+    atMs: first.atMs,
+  };
+  const last = told.at(-1);
+  if (last === undefined || !('over' in last)) return [starts, ...told];
+  // Its answer is its end.
+  const ends: Told = {
+    ...both,
+    event_type: 'Session.End',
+    key: `end:${name}`,
+    data: { end_reason: 'completed' },
+    atMs: last.atMs,
+  };
+  return [starts, ...told, ends];
+}
+
+/** By time; what has none stays behind what it followed. */
+function inOrder(told: readonly Told[]): Told[] {
+  let lastMs = 0;
+  const timed = told.map(each => {
+    lastMs = each.atMs ?? lastMs;
+    return { each, atMs: lastMs };
+  });
+  return timed.sort((one, other) => one.atMs - other.atMs).map(({ each }) => each);
 }
 
 const textIn = (content: unknown, blocks: readonly Fields[]): string =>
@@ -137,6 +220,7 @@ function answered(
   key: string,
   atMs: number | undefined,
   calls: Calls,
+  isWhole: boolean,
 ): Told[] {
   const uses = blocks.filter(({ type, id }) => type === 'tool_use' && word(id) !== undefined);
   const told: Told[] = [];
@@ -153,7 +237,9 @@ function answered(
           output: count(used.outputTokens),
           read: count(used.cacheReadTokens),
           write: count(used.cacheWriteTokens),
+          reasoning: count(used.reasoningTokenCount),
           cost: number(used.cost),
+          isWhole,
         },
       ),
     );
@@ -167,7 +253,7 @@ function answered(
       key: call,
       atMs,
       actor: 'ai_agent',
-      data: { action: { name: action, input: fieldsOf(input) } },
+      data: { action: { name: action, input: oneCommand(fieldsOf(input)) } },
       facts: { call, tool, mcp, launches: action === 'agent' ? {} : undefined },
     });
   }
@@ -199,25 +285,39 @@ function taskRows(rows: readonly unknown[], models: readonly Model[]): Told[] {
   return rows.flatMap((row): Told[] => {
     const { say, ts, text: said } = fieldsOf(row);
     const atMs = timeOf(ts);
-    if (atMs === undefined) return [];
-    if (say === 'completion_result') return [{ over: 'turn', atMs }];
-    if (say !== 'api_req_started') return [];
+    if (say === 'completion_result' || say === 'plan_completion_result') return [{ over: 'turn', atMs }];
+    const of = own(usedBy, text(say) ?? '');
+    if (of === undefined) return [];
     const used = parsed(text(said) ?? '');
     const input = count(used.tokensIn);
     const output = count(used.tokensOut);
     // Not filled yet: the response is still to come, or never came.
     if (input === undefined && output === undefined) return [];
-    const { model, provider } = models.findLast(({ fromMs }) => fromMs <= atMs) ?? {};
+    const ofThen = models.findLast(({ fromMs }) => fromMs <= (atMs ?? Number.POSITIVE_INFINITY));
+    // Which models a sum is of, nobody says.
+    const { model, provider } = (of === 'request' ? ofThen : undefined) ?? {};
     const tokens = {
       input,
       output,
       read: count(used.cacheReads),
       write: count(used.cacheWrites),
+      reasoning: undefined,
       cost: number(used.cost),
+      isWhole: false,
     };
-    return [responded(`request-${atMs}`, atMs, { model, provider }, tokens)];
+    const told = responded(`${of}-${atMs ?? count(ts)}`, atMs, { model, provider }, tokens);
+    if (of === 'request') return [told];
+    // Requests whose rows a person took back were told by then, where hooks tell of the session.
+    return [{ ...told, facts: { ...told.facts, sum: 'turn' }, unless: of === 'deleted' ? 'hooked' : undefined }];
   });
 }
+
+/** Rows that say what was used: a request, requests whose rows are gone, and those of subagents. */
+const usedBy = {
+  api_req_started: 'request',
+  deleted_api_reqs: 'deleted',
+  subagent_usage: 'subagents',
+} as const;
 
 function modelsIn(companion: Buffer | undefined): Model[] {
   const { model_usage: used } = parsed(companion?.toString('utf8') ?? '');
@@ -239,15 +339,19 @@ interface Tokens {
   output: number | undefined;
   read: number | undefined;
   write: number | undefined;
+  reasoning: number | undefined;
   cost: number | undefined;
+  /** What the caches gave and took is in the input. */
+  isWhole: boolean;
 }
 
 function responded(
   key: string,
   atMs: number | undefined,
   { model, provider }: { model: string | undefined; provider: string | undefined },
-  { input, output, read, write, cost }: Tokens,
+  { input, output, read, write, reasoning, cost, isWhole }: Tokens,
 ): TranscriptReading {
+  const usage = { cache_read_tokens: read, cache_write_tokens: write, reasoning_tokens: reasoning };
   return {
     event_type: 'Model.Responded',
     key,
@@ -255,13 +359,12 @@ function responded(
     actor: 'ai_agent',
     data: {
       model_id: model,
-      input_tokens: input === undefined ? undefined : input + (read ?? 0) + (write ?? 0),
+      input_tokens: input === undefined || isWhole ? input : input + (read ?? 0) + (write ?? 0),
       output_tokens: output,
     },
     facts: {
       provider,
-      usage:
-        read === undefined && write === undefined ? undefined : { cache_read_tokens: read, cache_write_tokens: write },
+      usage: Object.values(usage).some(part => part !== undefined) ? usage : undefined,
       cost_usd: cost !== undefined && cost >= 0 ? cost : undefined,
     },
   };

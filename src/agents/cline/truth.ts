@@ -6,7 +6,7 @@ export const truth: Truth = {
   cacheRead: exact('of each response, in the files of its task'),
   cacheWrite: exact('of each response, in the files of its task'),
   output: exact('of each response, in the files of its task'),
-  reasoning: unknown('it does not count it apart'),
+  reasoning: exact('of each response of the SDK, where its provider says so; the extension does not count it apart'),
   cost: exact('of each response, as it reckons itself'),
   latency: unknown('only one end of a response has a time'),
   decisions: unknown('no hook tells of questions or answers'),

@@ -6,7 +6,7 @@ import { transcript } from '../../../src/agents/cline/transcript.ts';
 import { play, START_MS } from '../../play.ts';
 import { openHouse } from '../../transcripts/house.ts';
 import { DAMAGED_COPIES, mutated } from '../mutated.ts';
-import { lineOf, readDocument, total } from '../told.ts';
+import { documentOf, lineOf, readDocument, total } from '../told.ts';
 
 const at = (seconds: number): number => Date.UTC(2026, 10, 2, 9, 0, seconds);
 const used = (
@@ -35,7 +35,7 @@ const session = {
         { type: 'tool_use', id: 'toolu_c2', name: 'read_files', input: { paths: ['src/tree.rs'] } },
       ],
       ts: at(3),
-      ...used(12, 80, 4_000, 900, 0.0042),
+      ...used(4_912, 80, 4_000, 900, 0.0042),
     },
     {
       id: 'm3',
@@ -51,7 +51,7 @@ const session = {
       role: 'assistant',
       content: [{ type: 'text', text: 'Pruned.' }],
       ts: at(9),
-      ...used(5, 20, 4_900, 0, 0.001),
+      ...used(4_905, 20, 4_900, 0, 0.001),
     },
   ],
 };
@@ -82,7 +82,7 @@ test('a session of the SDK: prompts, responses with their tokens, calls with wha
     [
       "Prompt.Submitted [m1, unless hooked, 09:00:00.000] {"prompt":"Prune the tree"} {}",
       "Model.Responded [m2, 09:00:03.000] {"model_id":"claude-sonnet-4.5","input_tokens":4912,"output_tokens":80} {"provider":"anthropic","usage":{"cache_read_tokens":4000,"cache_write_tokens":900},"cost_usd":0.0042}",
-      "Action.Before [toolu_c1, 09:00:03.000] {"action":{"name":"shell","input":{"commands":["cargo test"]}}} {"call":"toolu_c1","tool":"run_commands"}",
+      "Action.Before [toolu_c1, 09:00:03.000] {"action":{"name":"shell","input":{"commands":["cargo test"],"command":"cargo test"}}} {"call":"toolu_c1","tool":"run_commands"}",
       "Action.Before [toolu_c2, 09:00:03.000] {"action":{"name":"read_file","input":{"paths":["src/tree.rs"]}}} {"call":"toolu_c2","tool":"read_files"}",
       "Action.After [toolu_c1, 09:00:06.000] {"action":{"name":"shell","result":{"success":true}}} {"call":"toolu_c1","tool":"run_commands"}",
       "Action.After [toolu_c2, 09:00:06.000] {"action":{"name":"read_file","result":{"success":false}}} {"call":"toolu_c2","tool":"read_files","error_type":"tool_error"}",
@@ -90,6 +90,127 @@ test('a session of the SDK: prompts, responses with their tokens, calls with wha
       "Agent.Response [m4, unless hooked, 09:00:09.000] {"response":"Pruned.","final":true} {}",
     ]
   `);
+});
+
+test('the first versions counted without the caches: where one count is too small for them, all are', () => {
+  const messages = session.messages.map(message =>
+    message.id === 'm2'
+      ? { ...message, ...used(1_000, 80, 0, 900, 0.0042) }
+      : message.id === 'm4'
+        ? { ...message, ...used(5, 20, 1_900, 0, 0.001) }
+        : message,
+  );
+  const { readings } = readDocument(transcript, bytes({ ...session, messages }), 's');
+  expect(total(readings)).toMatchObject({ responses: 2, input: 1_900 + 1_905, cacheRead: 1_900, cacheWrite: 900 });
+});
+
+// ---------------------------------------------------------------- subagents of the SDK
+
+/** Two subagents that one response launches: one writes beside the session, one into a folder of its own. */
+const launching = {
+  ...session,
+  messages: [
+    session.messages[0],
+    {
+      id: 'm2',
+      role: 'assistant',
+      content: [
+        { type: 'tool_use', id: 'toolu_s1', name: 'spawn_agent', input: { task: 'read the notes' } },
+        { type: 'tool_use', id: 'toolu_s2', name: 'spawn_agent', input: { task: 'count the leaves' } },
+      ],
+      ts: at(3),
+      ...used(500, 40, 300, 0, 0.001),
+    },
+    {
+      id: 'm3',
+      role: 'user',
+      content: [
+        { type: 'tool_result', tool_use_id: 'toolu_s1', content: 'read' },
+        { type: 'tool_result', tool_use_id: 'toolu_s2', content: '12' },
+      ],
+      ts: at(20),
+    },
+    {
+      id: 'm4',
+      role: 'assistant',
+      content: [{ type: 'text', text: 'Done.' }],
+      ts: at(22),
+      ...used(600, 5, 500, 0, 0.001),
+    },
+  ],
+};
+const child = (first: number, input: number) => ({
+  version: 1,
+  agent: 'subagent',
+  sessionId: session.sessionId,
+  taskType: 'subagent_task',
+  messages: [
+    { id: 'c1', role: 'user', content: 'go', ts: at(first) },
+    {
+      id: 'c2',
+      role: 'assistant',
+      content: [{ type: 'tool_use', id: `toolu_in_${first}`, name: 'github__list_issues', input: {} }],
+      ts: at(first + 2),
+      ...used(input, 7, 100, 0, 0.0001),
+    },
+    {
+      id: 'c3',
+      role: 'user',
+      content: [{ type: 'tool_result', tool_use_id: `toolu_in_${first}`, content: 'none' }],
+      ts: at(first + 4),
+    },
+    {
+      id: 'c4',
+      role: 'assistant',
+      content: [{ type: 'text', text: 'none' }],
+      ts: at(first + 8),
+      modelInfo: { id: 'claude-haiku-4.5', provider: 'anthropic' },
+      metrics: {
+        inputTokens: input,
+        outputTokens: 3,
+        cacheReadTokens: 100,
+        cacheWriteTokens: 0,
+        reasoningTokenCount: 2,
+      },
+    },
+  ],
+});
+
+test('subagents of the SDK stand below the calls that launched them, with their tokens', () => {
+  const id = session.sessionId;
+  const house = openHouse('cline', id);
+  const sessions = join(house.home, '.cline/data/sessions');
+  try {
+    house.write(join(sessions, id, `${id}.messages.json`), JSON.stringify(launching));
+    house.write(join(sessions, id, 'agent_reader.messages.json'), JSON.stringify(child(4, 200)));
+    house.write(join(sessions, `${id}__agent_x`, `${id}__agent_x.messages.json`), JSON.stringify(child(5, 400)));
+    house.import({ nowMs: at(0) + 10 * 3_600_000 });
+    expect(house.tree()).toMatchInlineSnapshot(`
+      "session cline                             +0ms    22.0s  idle_timeout
+      +- invoke_agent cline                     +0ms    22.0s
+         +- chat claude-sonnet-4.5            +3.00s      0ms  length unknown
+         +- execute_tool spawn_agent          +3.00s    17.0s
+            +- invoke_agent                   +4.00s    8.00s
+               +- chat claude-sonnet-4.5      +6.00s      0ms  length unknown
+               +- execute_tool list_issues    +6.00s    2.00s
+               +- chat claude-haiku-4.5       +12.0s      0ms  length unknown
+         +- execute_tool spawn_agent          +3.00s    17.0s
+            +- invoke_agent                   +5.00s    8.00s
+               +- chat claude-sonnet-4.5      +7.00s      0ms  length unknown
+               +- execute_tool list_issues    +7.00s    2.00s
+               +- chat claude-haiku-4.5       +13.0s      0ms  length unknown
+         +- chat claude-sonnet-4.5            +22.0s      0ms  length unknown
+      "
+    `);
+    expect(house.spans().flatMap(span => (span.kind === 'session' ? [span.usage] : []))).toMatchObject([
+      { calls: 6, input: 500 + 600 + 2 * 200 + 2 * 400, output: 45 + 20, cacheRead: 1_200, reasoning: 4 },
+    ]);
+    const before = house.events().length;
+    house.import({ nowMs: at(0) + 10 * 3_600_000 });
+    expect(house.events().length).toBe(before);
+  } finally {
+    house.close();
+  }
 });
 
 test('a task of the extension: what each request used, with the model of its time', () => {
@@ -102,6 +223,31 @@ test('a task of the extension: what each request used, with the model of its tim
   `);
   expect(told.filter(each => 'over' in each)).toEqual([{ over: 'turn', atMs: at(8) }]);
   expect(total(readings)).toEqual({ responses: 2, input: 167, output: 24, cacheRead: 50, cacheWrite: 7, reasoning: 0 });
+});
+
+test('what subagents of the extension used comes as a sum, and what a person took back was used all the same', () => {
+  const rows = [
+    ...task,
+    row(
+      9,
+      'deleted_api_reqs',
+      JSON.stringify({ tokensIn: 30, tokensOut: 3, cacheWrites: 1, cacheReads: 2, cost: 0.01 }),
+    ),
+    row(
+      10,
+      'subagent_usage',
+      JSON.stringify({ source: 'subagents', tokensIn: 40, tokensOut: 5, cacheWrites: 0, cacheReads: 0 }),
+    ),
+    { ts: 77, type: 'say', say: 'api_req_started', text: JSON.stringify({ tokensIn: 8, tokensOut: 1 }) },
+  ];
+  const { readings } = readDocument(transcript, bytes(rows), 's', { companions: [bytes(metadata)] });
+  expect(readings.slice(2).map(lineOf)).toMatchInlineSnapshot(`
+    [
+      "Model.Responded [deleted-1793610009000, unless hooked, 09:00:09.000] {"input_tokens":33,"output_tokens":3} {"usage":{"cache_read_tokens":2,"cache_write_tokens":1},"cost_usd":0.01,"sum":"turn"}",
+      "Model.Responded [subagents-1793610010000, 09:00:10.000] {"input_tokens":40,"output_tokens":5} {"usage":{"cache_read_tokens":0,"cache_write_tokens":0},"sum":"turn"}",
+      "Model.Responded [request-77] {"model_id":"claude-haiku-4.5","input_tokens":8,"output_tokens":1} {"provider":"anthropic"}",
+    ]
+  `);
 });
 
 test('what a class used is absent where nobody says', () => {
@@ -185,7 +331,7 @@ test('files are looked for by the session, in the home and in the storage of edi
   };
   const place = (session: string) => ({ session, cwd: undefined, home: '/h', env: {}, main: undefined, subagents: [] });
   const beside = [extension.replace('ui_messages', 'task_metadata')];
-  expect(transcript.files(place('a'), look)).toEqual([{ path: sdk, beside: undefined }]);
+  expect(transcript.files(place('a'), look)).toEqual([{ path: sdk, beside: [] }]);
   expect(transcript.files(place('b'), look)).toEqual([{ path: extension, beside }]);
   expect(transcript.files(place('c'), look)).toEqual([]);
   const all = transcript.installed({ home: '/h', project: '/p', env: {} }, look);
@@ -193,6 +339,14 @@ test('files are looked for by the session, in the home and in the storage of edi
   const start = { rows: [], document: undefined };
   expect(all.flatMap(file => transcript.sessions(file, start))).toEqual([{ session: 'a' }, { session: 'b' }]);
   expect(transcript.sessions({ path: '/elsewhere.json' }, start)).toEqual([]);
+  // Copies elsewhere, told by what they hold; a subagent's is no session.
+  const copy = (value: object) => ({ rows: [], document: documentOf(bytes(value)) });
+  expect(transcript.sessions({ path: '/c/x.messages.json' }, copy(session))).toEqual([{ session: session.sessionId }]);
+  expect(transcript.sessions({ path: '/c/x.messages.json' }, copy(child(4, 200)))).toEqual([]);
+  expect(transcript.sessions({ path: '/c/a__b/a__b.messages.json' }, copy(child(4, 200)))).toEqual([]);
+  expect(transcript.installed({ home: '/h', project: '/p', env: { CLINE_DIR: '/d' } }, look)).toEqual([
+    { path: extension, beside },
+  ]);
 });
 
 // ---------------------------------------------------------------- what was recorded
