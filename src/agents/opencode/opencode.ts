@@ -9,7 +9,7 @@
  * its prompt; in V2 a turn is what runs between two words of an execution, and has the id of the prompt that began it.
  */
 import type { ActionResult, Fields } from '../../event/event.ts';
-import { fieldsOf, number, text, word } from '../../lib/read.ts';
+import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
 import { permitted } from '../permitted.ts';
 import { actionName, actions, actionsOf, launchOf, responded, responseOf, written } from './messages.ts';
@@ -64,6 +64,8 @@ const readers: Record<string, (happened: Happened) => Reading[]> = {
   },
   'message.part.updated': ({ data, memory }) => {
     const part = fieldsOf(data.part);
+    const time = fieldsOf(part.time);
+    if (part.type === 'reasoning' && number(time.end) !== undefined) return [thought(word(part.id), number(time.end))];
     const call = word(part.callID);
     if (call !== undefined) memory.remember('tool', call, text(part.tool) ?? '');
     return actionsOf(part, waitedMs(call, memory));
@@ -85,9 +87,9 @@ const readers: Record<string, (happened: Happened) => Reading[]> = {
 
   // ---- V2: executions and their steps
   'session.inbox.enqueued': ({ data, session, memory, isChild }) => {
-    const item = fieldsOf(data.item);
-    const id = word(data.inboxID);
-    if (item.type !== 'user' || id === undefined) return [];
+    const id = inboxId(data);
+    const { type, prompt } = inputOf(data);
+    if (type !== 'user' || id === undefined) return [];
     memory.remember('queued', id, session);
     // What comes while an execution runs steers it; if it has to wait, the next execution is its turn.
     if (memory.recall('running', session) === undefined) memory.remember('turn', session, id);
@@ -95,7 +97,7 @@ const readers: Record<string, (happened: Happened) => Reading[]> = {
       {
         event_type: 'Prompt.Submitted',
         key: id,
-        data: { prompt: text(fieldsOf(item.payload).text) },
+        data: { prompt },
         actor: isChild ? 'ai_agent' : 'user',
       },
     ];
@@ -136,6 +138,10 @@ const readers: Record<string, (happened: Happened) => Reading[]> = {
     memory.remember('answer', session, String(text(data.text)?.length ?? 0));
     return [];
   },
+  'session.reasoning.ended': ({ data }) => {
+    const step = word(data.assistantMessageID);
+    return [thought(step && `${step}:${number(data.ordinal) ?? 0}`)];
+  },
   'session.tool.input.started': ({ data, memory }) => {
     // The only event of a call that names its tool.
     const call = callOf(data);
@@ -158,7 +164,7 @@ const readers: Record<string, (happened: Happened) => Reading[]> = {
   },
   'session.tool.success': happened => {
     // A command that returned an error is a success too.
-    const exitCode = number(fieldsOf(happened.data.metadata).exit);
+    const exitCode = number(metadataOf(happened.data).exit);
     const success = exitCode === undefined || exitCode === 0;
     return [called(happened, { success, exit_code: exitCode }, { error_type: success ? undefined : 'exit_code' })];
   },
@@ -186,21 +192,9 @@ const readers: Record<string, (happened: Happened) => Reading[]> = {
   'session.agent.selected': chosen,
 
   // ---- a person is asked, and answers
-  'permission.asked': ({ data, atMs, memory }) => {
-    const request = word(data.id);
-    const call = word(fieldsOf(data.tool).callID) ?? callOf(fieldsOf(data.source));
-    if (request !== undefined) memory.remember('request', request, JSON.stringify([call, atMs]));
-    const facts = { call, tool: toolOf(call, memory), decision: { source: 'unknown', basis: 'observed' } as const };
-    return [
-      { event_type: 'Agent.Notification', key: request, data: { type: 'ToolPermission' }, actor: 'system', facts },
-      {
-        event_type: 'Agent.Decision',
-        key: request && `asked:${request}`,
-        data: { decision: { outcome: 'ask' }, action_name: actionName(facts.tool) },
-        facts,
-      },
-    ];
-  },
+  'permission.asked': askedAbout,
+  // What V1 said up to 1.0.
+  'permission.updated': askedAbout,
   'permission.replied': ({ data, atMs, memory }) => {
     const request = word(data.requestID) ?? word(data.permissionID);
     const [asked, askedMs] = listed(request && memory.recall('request', request));
@@ -261,16 +255,34 @@ const edges = new Set([
   'session.execution.interrupted',
 ]);
 
+/** Often, and nobody needs to know: a process for each is too much. */
+const tooMany = new Set(['session.reasoning.ended']);
+
 const events: Record<string, HookEvent> = Object.fromEntries(
   Object.entries(readers).map(([name, read]) => [
     name,
-    { ...(edges.has(name) ? { edge: true } : {}), read: (fields, memory) => shared(fields, memory, read) },
+    {
+      ...(edges.has(name) ? { edge: true } : {}),
+      ...(tooMany.has(name) ? { register: false } : {}),
+      read: (fields, memory) => shared(fields, memory, read),
+    },
   ]),
 );
 
-/** Betas of V2 said `input` where later versions say `inbox`. */
-const nameOf = (fields: Fields): string | undefined =>
-  word(fields.type)?.replace(/^session\.input\./, 'session.inbox.');
+/** What betas of V2 called events that have other names since. */
+const formerNames: Readonly<Record<string, string>> = {
+  'session.input.admitted': 'session.inbox.enqueued',
+  'session.input.promoted': 'session.inbox.delivered',
+  'session.prompt.admitted': 'session.inbox.enqueued',
+  'session.prompt.promoted': 'session.inbox.delivered',
+};
+
+function nameOf(fields: Fields): string | undefined {
+  const name = word(fields.type);
+  return name === undefined
+    ? undefined
+    : (own(formerNames, name) ?? name.replace(/^session\.input\./, 'session.inbox.'));
+}
 
 const dataOf = (fields: Fields): Fields => fieldsOf(fields.data ?? fields.properties);
 
@@ -344,6 +356,23 @@ function shared(fields: Fields, memory: Memory, read: (happened: Happened) => Re
 const withoutUnknown = (facts: NonNullable<Reading['facts']>): NonNullable<Reading['facts']> =>
   Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined));
 
+/** A person is asked about a call. */
+function askedAbout({ data, atMs, memory }: Happened): Reading[] {
+  const request = word(data.id);
+  const call = word(fieldsOf(data.tool).callID) ?? callOf(fieldsOf(data.source)) ?? word(data.callID);
+  if (request !== undefined) memory.remember('request', request, JSON.stringify([call, atMs]));
+  const facts = { call, tool: toolOf(call, memory), decision: { source: 'unknown', basis: 'observed' } as const };
+  return [
+    { event_type: 'Agent.Notification', key: request, data: { type: 'ToolPermission' }, actor: 'system', facts },
+    {
+      event_type: 'Agent.Decision',
+      key: request && `asked:${request}`,
+      data: { decision: { outcome: 'ask' }, action_name: actionName(facts.tool) },
+      facts,
+    },
+  ];
+}
+
 /** A turn that came to its answer. A child is over with it. */
 function answered({ session, memory, isChild }: Happened): Reading[] {
   const length = memory.recall('answer', session);
@@ -380,9 +409,29 @@ function endTurn(session: string, memory: Memory): void {
 }
 
 function taken({ data, memory }: Happened): Reading[] {
-  memory.forget('queued', word(data.inboxID) ?? '');
+  memory.forget('queued', inboxId(data) ?? '');
   return [];
 }
+
+const inboxId = (data: Fields): string | undefined => word(data.inboxID) ?? word(data.inputID);
+
+/** What was put in: `item` since 2.0, `input` or `prompt` in betas. */
+function inputOf(data: Fields): { type: string | undefined; prompt: string | undefined } {
+  if (data.item === undefined && data.input === undefined)
+    return { type: 'user', prompt: text(fieldsOf(data.prompt).text) };
+  const item = fieldsOf(data.item ?? data.input);
+  return { type: text(item.type) ?? 'user', prompt: text(fieldsOf(item.payload ?? item.data).text) };
+}
+
+const thought = (key: string | undefined, atMs?: number): Reading => ({
+  event_type: 'Agent.Decision',
+  key: key && `thought:${key}`,
+  data: {},
+  atMs,
+});
+
+/** Betas of V2 said `structured`. */
+const metadataOf = (data: Fields): Fields => fieldsOf(data.metadata ?? data.structured);
 
 /** Another agent goes on: from then on it is planning, or no longer. */
 function chosen({ data, session, memory }: Happened): Reading[] {
@@ -435,7 +484,7 @@ function called({ data, atMs, memory }: Happened, result: ActionResult, facts: N
       call,
       tool,
       decision: isUnasked ? permitted(false, false) : undefined,
-      launches: launchOf(tool, {}, fieldsOf(data.metadata)),
+      launches: launchOf(tool, {}, metadataOf(data)),
       duration_ms: Number.isNaN(durationMs) ? undefined : Math.max(0, durationMs),
       ...facts,
     },

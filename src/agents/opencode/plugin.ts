@@ -80,8 +80,11 @@ function within(work, ms) {
   });
 }
 
-/** Betas of V2 said input where later versions say inbox. */
-const nameOf = event => String(event?.type).replace(/^session\\.input\\./, 'session.inbox.');
+/** What betas of V2 called them: a word that is put in, and taken. */
+const nameOf = event => String(event?.type)
+  .replace(/^session\\.(input|prompt)\\.admitted$/, 'session.inbox.enqueued')
+  .replace(/^session\\.(input|prompt)\\.promoted$/, 'session.inbox.delivered')
+  .replace(/^session\\.input\\./, 'session.inbox.');
 
 /** Remembers little: the oldest goes. */
 function remember(map, key, value) {

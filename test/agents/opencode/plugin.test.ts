@@ -183,6 +183,7 @@ describe('V2', () => {
         { sessionID: 'ses_a', inboxID: 'msg_1', item: { type: 'user', payload: { text: 'hi' } } },
         here,
       ),
+      event('session.input.admitted', { sessionID: 'ses_a', inputID: 'msg_2', input: { data: { text: 'and' } } }, here),
       event('session.execution.started', { sessionID: 'ses_a' }),
       event('session.execution.started', { sessionID: 'ses_c' }),
       event('session.text.delta', { sessionID: 'ses_a', text: 'x' }, here),
@@ -215,6 +216,7 @@ describe('V2', () => {
       'session.created',
       'session.created',
       'session.inbox.enqueued',
+      'session.input.admitted',
       'session.execution.started',
       'session.tool.input.started',
       'session.tool.called',
@@ -227,6 +229,7 @@ describe('V2', () => {
     expect(events.map(each => each.event_type)).toEqual([
       'Session.Start',
       'Session.Start',
+      'Prompt.Submitted',
       'Prompt.Submitted',
       'Action.Before',
       'Agent.Response',
