@@ -15,7 +15,7 @@ import { fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
 import { type Call, closeCall, openCall } from '../pairing.ts';
 import { settings } from './settings.ts';
-import { actionName, actions, exitCodeOf, toolFacts } from './tools.ts';
+import { actionName, actions, exitCodeOf, isExitStatus, toolFacts } from './tools.ts';
 import { transcript } from './transcript.ts';
 import { truth } from './truth.ts';
 
@@ -201,12 +201,12 @@ function outcome(fields: Fields): { success?: boolean; exitCode?: number } {
   return typeof success === 'boolean' ? { success } : {};
 }
 
-function exitStatus(response: unknown): string | undefined {
-  if (typeof response === 'string') return response.trim();
+function exitStatus(response: unknown): unknown {
+  if (typeof response === 'string') return isExitStatus(response.trim()) ? response : undefined;
   const { items, result } = fieldsOf(response);
-  const parts = Array.isArray(items) ? items : Array.isArray(result) ? result : [];
+  const parts = Array.isArray(items) ? items : Array.isArray(result) ? result : [response];
   return parts
     .filter(isFields)
-    .map(part => text(fieldsOf(part.Json ?? part.json ?? part).exit_status))
+    .map(part => fieldsOf(part.Json ?? part.json ?? part).exit_status)
     .find(status => status !== undefined);
 }

@@ -40,8 +40,11 @@ export function toolFacts(tool: string): NonNullable<Reading['facts']> {
   return mcp ? { tool: mcp[2], mcp: { server: mcp[1] ?? 'unknown' } } : { tool };
 }
 
-/** How a command ended is said in words. */
-export function exitCodeOf(status: string | undefined): number | undefined {
-  const code = /^exit (?:code|status):? (\d{1,3})$/.exec(status ?? '')?.[1];
+/** How a command ended is said in words, the last of which that is a number counts. */
+export function exitCodeOf(status: unknown): number | undefined {
+  const [code] = /-?\d{1,10}(?!.*\d)/s.exec(String(status ?? '')) ?? [];
   return code === undefined ? undefined : Number(code);
 }
+
+/** All that some answers are; in any other text a number is not one of these. */
+export const isExitStatus = (text: string): boolean => /^exit (?:code|status):? -?\d{1,10}$/.test(text);

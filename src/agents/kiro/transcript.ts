@@ -129,7 +129,7 @@ function returned(result: Fields, memory: Memory): Told[] {
   if (call === undefined) return [];
   const tool = memory.recall('calls', call) ?? 'unknown';
   const parts = Array.isArray(result.content) ? result.content.map(part => fieldsOf(fieldsOf(part).data)) : [];
-  const status = parts.map(part => text(part.exit_status)).find(known => known !== undefined);
+  const status = parts.map(part => part.exit_status).find(known => known !== undefined);
   const exitCode = actionName(tool) === 'shell' ? exitCodeOf(status) : undefined;
   const ran = result.status === 'success' ? true : result.status === 'error' ? false : undefined;
   const success = exitCode === undefined ? ran : exitCode === 0;
