@@ -33,12 +33,17 @@ export const transcript: Transcript = {
         .filter(path => look.head(path) !== '')
         .map(path => ({ path })),
     ),
-  sessions({ path }) {
-    const session = /[\\/]brain[\\/]([^\\/]+)[\\/]\.system_generated[\\/]/.exec(path)?.[1];
+  sessions({ path }, { rows }) {
+    const copied = rows.some(isStep) ? /([^\\/]+)\.jsonl$/.exec(path)?.[1] : undefined;
+    const session = /[\\/]brain[\\/]([^\\/]+)[\\/]\.system_generated[\\/]/.exec(path)?.[1] ?? copied;
     return session === undefined ? [] : [{ session }];
   },
   read: { format: 'lines', at: fields => timeOf(fields.created_at), row },
 };
+
+/** A copy, wherever it lies, is told by its rows. */
+const isStep = ({ step_index: step, source, type }: Fields): boolean =>
+  number(step) !== undefined && /^(USER_EXPLICIT|MODEL|SYSTEM)$/.test(text(source) ?? '') && word(type) !== undefined;
 
 function row(fields: Fields, memory: Memory): Told[] {
   const step = number(fields.step_index);

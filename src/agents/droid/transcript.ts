@@ -19,10 +19,11 @@ export const transcript: Transcript = {
   },
   installed: ({ home }, look) => filesIn(home, look),
   sessions({ path }, { rows }) {
-    const [first] = rows;
-    if (first?.type !== 'session_start') return [];
-    const session = word(first.id) ?? sessionIn(path);
-    return session === undefined ? [] : [{ session, cwd: word(first.cwd) }];
+    const first = rows.find(({ type }) => type === 'session_start');
+    // The row of the start may be gone, or damaged: then the place says whose it is.
+    if (first === undefined && !/[\\/]\.factory[\\/]/.test(path)) return [];
+    const session = word(first?.id) ?? sessionIn(path);
+    return session === undefined ? [] : [{ session, cwd: word(first?.cwd) }];
   },
   read: { format: 'lines', row, rest },
 };

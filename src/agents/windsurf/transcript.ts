@@ -8,10 +8,13 @@
  */
 import { join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
-import { fieldsOf, number, text, word } from '../../lib/read.ts';
+import { fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
 import type { Memory, Told, Transcript, TranscriptReading } from '../contract.ts';
 
 const FILE = /[\\/]\.windsurf[\\/]transcripts[\\/]([\w-]{1,128})\.jsonl$/;
+/** A copy, wherever it lies, is told by its rows: what happened stands under the name of its kind. */
+const NAME = /([^\\/]{1,128})\.jsonl$/;
+const isStep = (row: Fields): boolean => word(row.status) !== undefined && isFields(row[word(row.type) ?? '']);
 
 const folderIn = (home: string): string => join(home, '.windsurf', 'transcripts');
 
@@ -27,8 +30,8 @@ export const transcript: Transcript = {
       .names(folderIn(home))
       .filter(name => name.endsWith('.jsonl'))
       .map(name => ({ path: join(folderIn(home), name) })),
-  sessions({ path }) {
-    const session = FILE.exec(path)?.[1];
+  sessions({ path }, { rows }) {
+    const session = FILE.exec(path)?.[1] ?? (rows.some(isStep) ? NAME.exec(path)?.[1] : undefined);
     return session === undefined ? [] : [{ session }];
   },
   read: { format: 'lines', row, rest: memory => answered(memory) },

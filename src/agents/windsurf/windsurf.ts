@@ -74,7 +74,7 @@ const responded: HookEvent = {
   ],
 };
 
-const events: Record<string, HookEvent> = {
+const told: Record<string, HookEvent> = {
   pre_user_prompt: {
     edge: true,
     read: fields => [
@@ -97,9 +97,28 @@ const events: Record<string, HookEvent> = {
   post_cascade_response_with_transcript: responded,
   post_setup_worktree: {
     register: false,
-    read: fields => [said(fields, { event_type: 'vendor.windsurf.post_setup_worktree', data: {} })],
+    // A worktree for a trajectory that begins with it; one that runs may get another.
+    read: (fields, memory) => [
+      memory.recall('trajectory', 'began') === undefined
+        ? said(fields, { event_type: 'Session.Start', data: { start_reason: 'new' } })
+        : said(fields, { event_type: 'vendor.windsurf.post_setup_worktree', data: {} }),
+    ],
   },
 };
+
+const events: Record<string, HookEvent> = Object.fromEntries(
+  Object.entries(told).map(([name, event]) => [
+    name,
+    {
+      ...event,
+      read(fields, memory) {
+        const readings = event.read(fields, memory);
+        memory.remember('trajectory', 'began', '1');
+        return readings;
+      },
+    },
+  ]),
+);
 
 export const windsurf: Agent = {
   id: 'windsurf',

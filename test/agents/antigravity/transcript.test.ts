@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { transcript } from '../../../src/agents/antigravity/transcript.ts';
-import { FACTS } from '../../../src/event/event.ts';
+import { FACTS, type Fields } from '../../../src/event/event.ts';
 import { play, START_MS } from '../../play.ts';
 import { openHouse } from '../../transcripts/house.ts';
 import { readRows, textOf } from '../told.ts';
@@ -12,6 +12,13 @@ const sample = textOf(join(import.meta.dirname, 'commands.transcript'))
   .split('\n')
   .filter(line => line.startsWith('{'))
   .join('\n');
+
+test('a copy elsewhere is told by its rows', () => {
+  const rows = sample.split('\n').map(line => JSON.parse(line) as object as Fields);
+  expect(transcript.sessions({ path: '/copies/c1.jsonl' }, { rows, document: undefined })).toEqual([{ session: 'c1' }]);
+  const others = [{ type: 'USER_INPUT', source: 'startup', step_index: 1 }];
+  expect(transcript.sessions({ path: '/copies/c1.jsonl' }, { rows: others, document: undefined })).toEqual([]);
+});
 
 test('hook and transcript give a call the same id', () => {
   const payload = {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { transcript } from '../../../src/agents/droid/transcript.ts';
 import { memoryOver, type Remembered } from '../../../src/agents/memory.ts';
+import type { Fields } from '../../../src/event/event.ts';
 import { play, START_MS, treeOf } from '../../play.ts';
 import { type House, openHouse } from '../../transcripts/house.ts';
 import { readRows, textOf, total } from '../told.ts';
@@ -27,6 +28,15 @@ test('tokens of the session are what its side file says, with the cache in the i
   expect(total(readings)).toMatchObject({ input: 1_000, output: 40, cacheRead: 900, cacheWrite: 0, reasoning: 30 });
   const sum = readings.find(each => each.facts?.sum === 'session');
   expect(sum).toMatchObject({ data: { model_id: 'glm-5' }, facts: { provider: 'zai' } });
+});
+
+test('a file whose first row is gone is known by its place', () => {
+  const [, ...others] = rows.split('\n').map(line => JSON.parse(line) as object as Fields);
+  const start = { rows: others, document: undefined };
+  expect(transcript.sessions({ path: '/h/.factory/sessions/-w/d1.jsonl' }, start)).toEqual([
+    { session: 'd1', cwd: undefined },
+  ]);
+  expect(transcript.sessions({ path: '/h/elsewhere/d1.jsonl' }, start)).toEqual([]);
 });
 
 test('what was told is not told again: only what was used since', () => {

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { transcript } from '../../../src/agents/windsurf/transcript.ts';
+import type { Fields } from '../../../src/event/event.ts';
 import { play } from '../../play.ts';
 import { readRows, textOf } from '../told.ts';
 
@@ -49,4 +50,13 @@ test.runIf(missing === '')(`a transcript alone tells prompts, calls, exit codes 
   expect(readings.filter(each => each.event_type === 'Prompt.Submitted').length).toBe(3);
   expect(readings.filter(each => each.event_type === 'Agent.Response').length).toBe(3);
   expect(readings.filter(each => each.unless !== 'hooked')).toEqual([]);
+});
+
+test('a copy elsewhere is told by its rows', () => {
+  const row = { status: 'done', type: 'grep_search', grep_search: { query: 'q' } };
+  const start = (rows: object[]) => ({ rows: rows as Fields[], document: undefined });
+  expect(transcript.sessions({ path: '/copies/t1.jsonl' }, start([row]))).toEqual([{ session: 't1' }]);
+  expect(transcript.sessions({ path: '/copies/t1.jsonl' }, start([{ type: 'grep_search', status: 'done' }]))).toEqual(
+    [],
+  );
 });
