@@ -5,12 +5,12 @@
  * they count for nothing: every session brings its own.
  */
 import { readlinkSync } from 'node:fs';
-import { homedir, setPriority } from 'node:os';
+import { setPriority } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { parentPort } from 'node:worker_threads';
 import { loadConfig } from './config/files.ts';
-import { stateFolder } from './config/folders.ts';
+import { homeOf, stateFolder } from './config/folders.ts';
 import { deliver } from './deliver.ts';
 import { keepOf } from './keep.ts';
 import { durationMs } from './lib/duration.ts';
@@ -25,8 +25,10 @@ const { values } = parseArgs({
   strict: false,
 });
 const { env, platform } = process;
-const home = env.HOME ?? homedir();
-const surroundings = { env, home, platform, ownVariables: false, configFile: env.OTEL_HOOKS_CONFIG };
+const home = homeOf(env);
+/** Where the server was told to look; a hook that starts us speaks for its own sessions only. */
+const configFile = parentPort === null ? undefined : env.OTEL_HOOKS_CONFIG;
+const surroundings = { env, home, platform, ownVariables: false, configFile };
 const named = values['state-dir'];
 const waitMs = typeof values.wait === 'string' ? durationMs(values.wait) : undefined;
 const stop = new AbortController();

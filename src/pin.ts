@@ -23,6 +23,7 @@ export interface Surroundings {
   platform: NodeJS.Platform;
   /** Run by hand, the process's own variables count below those of the hook; a kicked one has nobody's. */
   ownVariables: boolean;
+  /** By hand `--config`, which counts above the hook's own variable; else for hooks that name none. */
   configFile: string | undefined;
   installation: string;
   /** The installation's key for hashes of content. */
@@ -51,7 +52,7 @@ export function pin(opening: Opening, fragment: Pick<Fragment, 'header'>, where:
     home: where.home,
     platform: where.platform,
     cwd: opening.cwd ?? where.home,
-    file: where.configFile,
+    file: (where.ownVariables ? undefined : fragment.header.OTEL_HOOKS_CONFIG) ?? where.configFile,
   });
   const { destinations, problems } = configuredIn(config, opening.cwd ?? where.home, fragment.header.provider);
   const { values } = config;

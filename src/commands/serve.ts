@@ -8,7 +8,6 @@ import { isLoopback } from '../serve/door.ts';
 import { openBridge, type Tls } from '../serve/server.ts';
 import { openToken, rotateToken, tokenFile } from '../serve/token.ts';
 import { units } from '../serve/unit.ts';
-import { StateRefused } from '../store/folder.ts';
 import { openStore } from '../store/store.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
 import { distFolder, foldersOf } from './place.ts';
@@ -38,7 +37,7 @@ export async function run(words: Words, io: Io): Promise<number> {
   try {
     return await serve({ ...listen, rate, tls: tlsOf(words), file, isJson }, words, io);
   } catch (error) {
-    if (!(error instanceof Refused) && !(error instanceof StateRefused)) throw error;
+    if (!(error instanceof Refused)) throw error;
     io.err(problemText(error.problem));
     return 1;
   }
@@ -72,14 +71,15 @@ async function serve({ host, port, rate, tls, file, isJson }: Serving, words: Wo
   const stopped = new Promise<void>(resolve => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve());
   });
-  const configFile = flagText(words, '--config');
+  const isNamed = flagText(words, '--config') !== undefined;
+  const env = isNamed ? { ...io.env, OTEL_HOOKS_CONFIG: config.globalFile } : io.env;
   const bridge = await openBridge({
     host,
     port,
     tls,
     stateFolder: state,
     token,
-    env: io.env,
+    env,
     fsync: config.values.fsync ?? false,
     requestsPerSecond: rate,
     isDelivering: () => delivery.isAtWork(),
@@ -89,7 +89,7 @@ async function serve({ host, port, rate, tls, file, isJson }: Serving, words: Wo
   const delivery = startDelivery({
     program: `${distFolder()}/deliver.js`,
     stateFolder: state,
-    env: configFile === undefined ? io.env : { ...io.env, OTEL_HOOKS_CONFIG: configFile },
+    env,
   });
   io.out(
     isJson

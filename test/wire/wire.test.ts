@@ -202,12 +202,14 @@ describe('sessions of several projects in one delivery', () => {
     const config = join(house.home, '.config', 'otel-hooks', 'config.json');
     mkdirSync(dirname(config), { recursive: true });
     writeFileSync(config, JSON.stringify({ file: { path: file } }));
+    const ofA = join(house.folder, 'a.json');
+    writeFileSync(ofA, JSON.stringify({ otlp: { endpoint: a.url }, attributes: { project: 'a' } }));
     expect(enable(house, undefined).status).toBe(0);
     const agent: Agent = { house, commands: commandsIn(house) };
     const projects: { id: string; env: Record<string, string> }[] = [
-      { id: ids.a, env: { OTEL_EXPORTER_OTLP_ENDPOINT: a.url, OTEL_RESOURCE_ATTRIBUTES: 'project=a' } },
+      { id: ids.a, env: { OTEL_HOOKS_CONFIG: ofA, OTEL_EXPORTER_OTLP_ENDPOINT: a.url } },
       { id: ids.b, env: { OTEL_EXPORTER_OTLP_ENDPOINT: b.url, OTEL_RESOURCE_ATTRIBUTES: 'project=b' } },
-      // Nothing is said of where it goes; whoever started deliver had an endpoint.
+      // Nothing is said of where it goes; whoever started deliver had an endpoint, and a file with one.
       { id: ids.c, env: {} },
       { id: ids.d, env: { OTEL_HOOKS_PROVIDER: 'file', AGENT_HOOKS_LOG: log } },
     ];
@@ -215,8 +217,12 @@ describe('sessions of several projects in one delivery', () => {
     for (let i = 0; i < told.hooks; i += 1) {
       const now = sessions.flatMap(({ env, hooks }) => hooks.slice(i, i + 1).map(hook => ({ ...hook, env })));
       // The first of all hooks is alone, so it is its project's environment that the delivery starts with.
-      if (i === 0) for (const hook of now) expect(await runHook(agent, hook)).toEqual(harmless);
-      else for (const ran of await Promise.all(now.map(hook => runHook(agent, hook)))) expect(ran).toEqual(harmless);
+      if (i === 0) {
+        for (const hook of now) {
+          expect(await runHook(agent, hook)).toEqual(harmless);
+          await until(() => existsSync(join(house.state, 'lock')), 10_000);
+        }
+      } else for (const ran of await Promise.all(now.map(hook => runHook(agent, hook)))) expect(ran).toEqual(harmless);
     }
     await delivered(house);
   }, 60_000);
