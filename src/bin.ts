@@ -7,7 +7,7 @@ import { hook } from './hook/hook.ts';
 
 const words = process.argv.slice(2);
 const at = words[0] === 'hook' ? 0 : firstCommand(words);
-if (words[at] === 'hook' && !words.includes('--help')) {
+if (words[at] === 'hook' && !words.includes('--help') && !words.includes('-h')) {
   // The word itself is one of those that are passed over.
   hook(words, `${__dirname}/deliver.js`);
 } else {

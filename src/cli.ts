@@ -1,15 +1,25 @@
 /** The command line, hooks apart: find the command, read its words, load it, run it. */
 
 import { once } from 'node:events';
-import { homedir } from 'node:os';
 import { createInterface } from 'node:readline/promises';
 import { exampleAgent } from './agents/index.ts';
-import { type Command, helpOf, Interrupted, type Io, parseWords, UsageError } from './commands/command.ts';
+import {
+  type Command,
+  globalFlags,
+  helpOf,
+  Interrupted,
+  type Io,
+  parseWords,
+  UsageError,
+} from './commands/command.ts';
 import { commands } from './commands/registry.ts';
+import { problemText } from './commands/text.ts';
+import { homeOf } from './config/folders.ts';
 import { nearest } from './lib/nearest.ts';
+import { StateRefused } from './store/folder.ts';
 
 export async function main(args: readonly string[], io: Io): Promise<number> {
-  const [first, ...others] = args;
+  const [first, ...others] = commandFirst(args);
   if (first === undefined || first === '--help' || first === '-h') return overview(io, 0);
   if (first === 'help') return help(others[0], io);
   const name = first === '--version' || first === '-v' ? 'version' : first;
@@ -30,8 +40,21 @@ export async function main(args: readonly string[], io: Io): Promise<number> {
       io.out('\nNothing was changed.\n');
       return 130;
     }
-    throw error;
+    if (!(error instanceof StateRefused)) throw error;
+    io.err(problemText(error.problem));
+    return 1;
   }
+}
+
+/** Flags that every command understands may stand before it. */
+function commandFirst(args: readonly string[]): readonly string[] {
+  let at = 0;
+  for (let word = args[0]; word !== undefined; word = args[at]) {
+    const flag = globalFlags.find(({ name, short }) => [name, short].includes(word.split('=')[0]));
+    if (flag === undefined) return [word, ...args.slice(0, at), ...args.slice(at + 1)];
+    at += flag.value === undefined || word.includes('=') ? 1 : 2;
+  }
+  return args;
 }
 
 function overview(io: Io, code: number): number {
@@ -86,7 +109,7 @@ function worldOf(): Io {
     err: text => void stderr.write(text),
     env,
     cwd: process.cwd(),
-    home: env.HOME ?? homedir(),
+    home: homeOf(env),
     platform: process.platform,
     color: stdout.isTTY === true && env.NO_COLOR === undefined && env.TERM !== 'dumb',
     // What is piped is somebody's to cut; a terminal of an unknown width says 0.

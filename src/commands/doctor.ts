@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import { destinationsInUse } from '../config/destinations.ts';
 import { destinationsIn } from '../destinations.ts';
 import { findingsOfAgents } from '../doctor/agents.ts';
@@ -131,7 +130,6 @@ async function hookFindings(standings: readonly Found[], io: Io): Promise<Findin
 }
 
 function deliveryFindings({ state, config }: Folders, io: Io): Finding[] {
-  if (!existsSync(state)) return [];
   try {
     const store = openStore({ folder: state, access: 'read' });
     try {
@@ -152,7 +150,7 @@ function deliveryFindings({ state, config }: Folders, io: Io): Finding[] {
     }
   } catch (error) {
     if (!(error instanceof StateRefused)) throw error;
-    return [problem('delivery', undefined, error.problem)];
+    return error.problem.code === 'state-missing' ? [] : [problem('delivery', undefined, error.problem)];
   }
 }
 

@@ -1,13 +1,12 @@
 import { existsSync } from 'node:fs';
 import { keepOf } from '../keep.ts';
 import { VERSION } from '../lib/version.ts';
-import { StateRefused } from '../store/folder.ts';
 import type { Excess } from '../store/limits.ts';
 import { takeLock } from '../store/lock.ts';
 import { openStore, type Store } from '../store/store.ts';
 import type { Io, Words } from './command.ts';
 import { foldersOf } from './place.ts';
-import { problemText, table } from './text.ts';
+import { table } from './text.ts';
 
 const WAIT_MS = 10_000;
 
@@ -19,28 +18,22 @@ export async function run(words: Words, io: Io): Promise<number> {
     say(io, isJson, nothing);
     return 0;
   }
-  try {
-    const lock = await takeLock({ folder: state, version: VERSION, byHand: true, waitMs: WAIT_MS });
-    if (lock === undefined) {
-      io.err(
-        'otel-hooks: a delivery is at work and did not hand over in time; nothing was removed.\n  next: otel-hooks prune\n',
-      );
-      return 1;
-    }
-    const keep = keepOf(config.values);
-    const store = openStore({ folder: state, access: 'own', fsync: config.values.fsync, quarantine: keep.quarantine });
-    try {
-      say(io, isJson, prune(store, keep.places, isEmptying));
-    } finally {
-      store.close();
-      lock.release();
-    }
-    return 0;
-  } catch (error) {
-    if (!(error instanceof StateRefused)) throw error;
-    io.err(problemText(error.problem));
+  const lock = await takeLock({ folder: state, version: VERSION, byHand: true, waitMs: WAIT_MS });
+  if (lock === undefined) {
+    io.err(
+      'otel-hooks: a delivery is at work and did not hand over in time; nothing was removed.\n  next: otel-hooks prune\n',
+    );
     return 1;
   }
+  const keep = keepOf(config.values);
+  const store = openStore({ folder: state, access: 'own', fsync: config.values.fsync, quarantine: keep.quarantine });
+  try {
+    say(io, isJson, prune(store, keep.places, isEmptying));
+  } finally {
+    store.close();
+    lock.release();
+  }
+  return 0;
 }
 
 interface Pruned {

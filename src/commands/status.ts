@@ -30,28 +30,23 @@ export function run(words: Words, io: Io): number {
   const json = words.flags['--json'] !== undefined;
   const found = standingsNamed(words, folders, io);
   const set = { agents: found.map(rowOf), providers: providersIn(config, providersNamed(found)) };
-  if (!existsSync(state)) {
-    if (json) io.out(`${JSON.stringify({ v: 1, state, ...set, ...nothing, problems: config.problems }, null, 2)}\n`);
-    else {
-      io.out(setText(found, set.providers, config));
-      io.out(formerContentText(folders, io));
-      io.out(`\nNothing has been received yet: there is no ${state}.\n`);
-      io.out(
-        `  next: ${found.length > 0 ? 'start a session of the agent' : `otel-hooks enable --tool ${agents[0]?.id ?? ''} --global`}\n`,
-      );
-      for (const problem of config.problems) io.err(problemText(problem));
-    }
-    return config.problems.length > 0 ? 1 : 0;
-  }
   let store: Store;
   try {
     store = openStore({ folder: state, access: 'read' });
   } catch (error) {
     if (!(error instanceof StateRefused)) throw error;
     const { problem } = error;
-    if (json) io.out(`${JSON.stringify({ v: 1, state, ...set, ...nothing, problems: [problem] }, null, 2)}\n`);
-    else io.err(problemText(problem));
-    return 1;
+    // Nobody has been here yet.
+    const isNew = problem.code === 'state-missing';
+    const problems = isNew ? config.problems : [...config.problems, problem];
+    if (json) io.out(`${JSON.stringify({ v: 1, state, ...set, ...nothing, problems }, null, 2)}\n`);
+    else {
+      io.out(setText(found, set.providers, config));
+      io.out(formerContentText(folders, io));
+      if (isNew) io.out(newText(state, found.length > 0));
+      for (const each of problems) io.err(problemText(each));
+    }
+    return problems.length > 0 ? 1 : 0;
   }
   try {
     const books = readStatusBooks(store);
@@ -81,6 +76,11 @@ export function run(words: Words, io: Io): number {
     store.close();
   }
 }
+
+const newText = (state: string, isSetUp: boolean): string =>
+  `\nNothing has been received yet: there is no ${state}.\n  next: ${
+    isSetUp ? 'start a session of the agent' : `otel-hooks enable --tool ${agents[0]?.id ?? ''} --global`
+  }\n`;
 
 interface AgentRow {
   agent: string;

@@ -1,10 +1,22 @@
 /** Where our folders are: XDG on Linux and wherever its variables are set, else as customary on macOS and Windows. */
+import { homedir, userInfo } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 
 export interface Surroundings {
   env: Readonly<Record<string, string | undefined>>;
   home: string;
   platform: string;
+}
+
+/** An empty variable is an unset one. */
+export function homeOf(env: Surroundings['env']): string {
+  if (env.HOME) return env.HOME;
+  try {
+    return homedir() || userInfo().homedir;
+  } catch {
+    // A container may run a number that no user has.
+    return '/';
+  }
 }
 
 export const configFolder = (where: Surroundings): string =>
