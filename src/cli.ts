@@ -3,15 +3,7 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import { exampleAgent } from './agents/index.ts';
-import {
-  type Command,
-  globalFlags,
-  helpOf,
-  Interrupted,
-  type Io,
-  parseWords,
-  UsageError,
-} from './commands/command.ts';
+import { type Command, globalFlags, helpOf, Interrupted, type Io, parseWords, UsageError } from './commands/command.ts';
 import { commands } from './commands/registry.ts';
 import { problemText } from './commands/text.ts';
 import { homeOf } from './config/folders.ts';

@@ -12,7 +12,7 @@ import { travellingFrom } from './environment.ts';
 import { encodeHeader, encodeTrailer, fragmentName } from './fragment.ts';
 import { makeFolders, noteProblem, writeAll } from './inbox.ts';
 import { isDelivering, kick } from './kick.ts';
-import { locateStateFolder } from './state-folder.ts';
+import { fileNamed, locateStateFolder } from './state-folder.ts';
 import { codeOf, copyLarge, endsInBrace, isJson, readPatiently, unblockedStdin } from './stdin.ts';
 
 /** Most events fit; a larger one costs a system call and a page fault for every 4 KB. */
@@ -23,9 +23,11 @@ export function hook(argv: readonly string[], deliver: string): void {
   let stateFolder: string | undefined;
   let step = 'stdin';
   try {
-    const { tool, event, provider, stateDir, reply, flushMs, isEdge } = readFlags(argv);
+    const { tool, event, provider, stateDir, config, reply, flushMs, isEdge } = readFlags(argv);
     if (reply) answer(reply);
-    const { env, pid, ppid, platform } = process;
+    const { pid, ppid, platform } = process;
+    let { env } = process;
+    if (config) env = { ...env, OTEL_HOOKS_CONFIG: fileNamed(config, here(), home) };
     stateFolder = locateStateFolder(stateDir, { env, platform, home, cwd: process.cwd }, readText);
 
     // A person at a keyboard is no agent, and would wait for ever. /dev/null is a character device as well; only then
@@ -125,6 +127,7 @@ interface Flags {
   event: string;
   provider: string;
   stateDir: string;
+  config: string;
   /** What this agent requires on standard output; never a decision. */
   reply: string;
   flushMs: number | undefined;
@@ -138,6 +141,7 @@ function readFlags(argv: readonly string[]): Flags {
     event: '',
     provider: '',
     stateDir: '',
+    config: '',
     reply: '',
     flushMs: undefined,
     isEdge: false,
@@ -154,11 +158,12 @@ function readFlags(argv: readonly string[]): Flags {
     if (flag === '--tool') flags.tool = value;
     else if (flag === '--event') flags.event = value;
     else if (flag === '--state-dir') flags.stateDir = value;
+    else if (flag === '--config') flags.config = value;
     else if (flag === '--reply') flags.reply = value;
     else if (flag === '--flush') flags.flushMs = readDurationMs(value);
     // Several may be named one by one.
     else if (flag === '--provider') flags.provider = flags.provider ? `${flags.provider},${value}` : value;
-    else if (flag !== '--config') continue;
+    else continue;
     if (equals < 0) at += 1;
   }
   return flags;
@@ -205,8 +210,17 @@ function firstWord(file: string): string {
 const readText = (path: string): string =>
   statSync(path, { throwIfNoEntry: false })?.isFile() ? readFileSync(path, 'utf8') : '';
 
-// Node would ask the same variable, but loading its module costs more than the question.
-const home = (): string => process.env.HOME || (require('node:os') as typeof import('node:os')).homedir();
+function home(): string {
+  // Node would ask the same variable, but loading its module costs more than the question.
+  if (process.env.HOME) return process.env.HOME;
+  try {
+    const { homedir, userInfo } = require('node:os') as typeof import('node:os');
+    return homedir() || userInfo().homedir;
+  } catch {
+    // A container may run a number that no user has.
+    return '/';
+  }
+}
 
 /** At once, without Node's own farewell: listeners and handles of a preloaded module must not keep an agent waiting. */
 function leave(): never {

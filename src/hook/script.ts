@@ -81,6 +81,8 @@ case \${OTEL_HOOKS_STATE_DIR-} in
 /*) oh_state=$OTEL_HOOKS_STATE_DIR ;;
 *) oh_state=$PWD/$OTEL_HOOKS_STATE_DIR ;;
 esac
+# With a slash behind it a link would be its target.
+oh_state=\${oh_state%/}
 oh_inbox=$oh_state/inbox
 oh_node=${quote(node)}
 [ -x "$oh_node" ] || oh_node=node

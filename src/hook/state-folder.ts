@@ -23,19 +23,21 @@ export function locateStateFolder(
       const config = readText(file);
       // Few move the folder, and every event would pay for the parser.
       if (config.includes('state_dir')) chosen = configured(config, file, at);
-      break;
+      if (config !== '') break;
     } catch {
       // There is none, or none that can be read, about which `config` complains.
     }
   }
   chosen ||= defaultFolder('state', at);
+  // With a slash behind it a link would be its target.
+  chosen = chosen.replace(/(.)\/+$/, '$1');
   return isAbsolute(chosen) ? chosen : `${at.cwd()}/${chosen}`;
 }
 
 /** The first that is there counts: the Python package of this name has one place on all systems. */
 function configFiles(at: Surroundings): string[] {
   const { OTEL_HOOKS_CONFIG: named, XDG_CONFIG_HOME: xdg } = at.env;
-  if (named) return [fromHome(named, at)];
+  if (named) return [fromHome(named, at.home)];
   const usual = `${defaultFolder('config', at)}/config.json`;
   const hasOther = !xdg && (at.platform === 'darwin' || at.platform === 'win32');
   return hasOther ? [usual, `${at.home()}/.config/otel-hooks/config.json`] : [usual];
@@ -59,8 +61,8 @@ function configured(text: string, file: string, at: Surroundings): string | unde
   try {
     const config: unknown = JSON.parse(withoutComments(text));
     if (typeof config !== 'object' || config === null || !('state_dir' in config)) return undefined;
-    if (typeof config.state_dir !== 'string') return undefined;
-    const path = fromHome(config.state_dir, at);
+    if (typeof config.state_dir !== 'string' || config.state_dir === '') return undefined;
+    const path = fromHome(config.state_dir, at.home);
     return isAbsolute(path) ? path : file.replace(/[^/\\]*$/, () => path);
   } catch {
     // `config` complains about such a file; the default is what it then says is used.
@@ -75,6 +77,11 @@ const withoutComments = (text: string): string =>
     .replace(/("(?:\\.|[^"\\])*")|\/\/.*|\/\*[\s\S]*?\*\//g, '$1')
     .replace(/("(?:\\.|[^"\\])*")|,(?=\s*[}\]])/g, '$1');
 
-const fromHome = (path: string, at: Surroundings): string => (path.startsWith('~/') ? at.home() + path.slice(1) : path);
+const fromHome = (path: string, home: () => string): string =>
+  /^~(?:\/|$)/.test(path) ? home() + path.slice(1) : path;
+
+/** As a flag names a file. */
+export const fileNamed = (path: string, cwd: string, home: () => string): string =>
+  isAbsolute(fromHome(path, home)) ? fromHome(path, home) : `${cwd}/${path}`;
 
 const isAbsolute = (path: string): boolean => path[0] === '/' || /^(?:\\|[A-Za-z]:[/\\])/.test(path);

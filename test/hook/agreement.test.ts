@@ -1,6 +1,10 @@
 /** What the front ends know by themselves, because they may load nothing, must be what the rest of the program knows. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, normalize } from 'node:path';
 import { expect, test } from 'vitest';
-import { resolve } from '../../src/config/config.ts';
+import type { Io, Words } from '../../src/commands/command.ts';
+import { foldersOf } from '../../src/commands/place.ts';
 import { configFolder, stateFolder } from '../../src/config/folders.ts';
 import { factsOf, keys } from '../../src/config/schema.ts';
 import { travelling, travellingFrom } from '../../src/hook/environment.ts';
@@ -53,18 +57,8 @@ for (const platform of ['linux', 'darwin', 'win32']) {
   });
 }
 
-test.each([
-  ['{ "state_dir": "/f" }', '/f'],
-  ['\uFEFF{ // moved\n "a": "// no \\" comment", /* here */ "state_dir": "rel", }', 'rel'],
-])('the state folder of %j is where other commands look', (text, told) => {
-  const file = '/home/u/.config/otel-hooks/config.json';
-  const { values } = resolve({ global: { file, text }, env: {}, home: '/home/u', cwd: '/work dir' });
-  expect(locate({}, 'linux', () => text)).toBe(values.state_dir);
-  expect(values.state_dir).toMatch(new RegExp(`${told}$`));
-});
-
 test.each(['darwin', 'win32'])('where the Python package of this name keeps its file counts too (%s)', platform => {
-  const text = (path: string) => (path.startsWith('/home/u/.config/') ? '{"state_dir":"/f"}' : nothing());
+  const text = (path: string) => (path.startsWith('/home/u/.config/') ? '{"state_dir":"/f"}' : '');
   expect(locate({}, platform, text)).toBe('/f');
   expect(locate({ XDG_CONFIG_HOME: '/c' }, platform, text)).not.toBe('/f');
 });
@@ -77,8 +71,52 @@ test('the state folder of the config file counts below variable and flag', () =>
   expect(locate({}, 'linux', () => '{')).toBe('/home/u/.local/state/otel-hooks');
   expect(locate({ OTEL_HOOKS_STATE_DIR: '/e' }, 'linux', file('/f'))).toBe('/e');
   expect(locate({ OTEL_HOOKS_STATE_DIR: '/e' }, 'linux', file('/f'), 'flag')).toBe('/work dir/flag');
+  expect(locate({}, 'linux', () => '')).toBe('/home/u/.local/state/otel-hooks');
   const asked: string[] = [];
   locate({ XDG_CONFIG_HOME: '/c' }, 'linux', path => String(asked.push(path)));
   locate({ OTEL_HOOKS_CONFIG: '/my.json' }, 'linux', path => String(asked.push(path)));
-  expect(asked).toEqual(['/c/otel-hooks/config.json', '/my.json']);
+  locate({ OTEL_HOOKS_CONFIG: '~/my.json' }, 'linux', path => String(asked.push(path)));
+  expect(asked).toEqual(['/c/otel-hooks/config.json', '/my.json', '/home/u/my.json']);
+});
+
+/** What a file may say of the folder, in every form that the configuration's own reader takes. */
+const files = [
+  '{ "state_dir": "/f" }',
+  '{ "state_dir": "~" }',
+  '{ "state_dir": "~/f" }',
+  '{ "state_dir": "kept/f" }',
+  '{ "state_dir": "../f" }',
+  '{ "state_dir": "" }',
+  '\uFEFF{ "state_dir": "/f" }',
+  '{\n  // where it lies: "state_dir": "/g"\n  "state_dir": "/f", /* "a", */\n}\n',
+  '{ "attributes": { "a": "http://x/,}" , }, "state_dir": "/f//g\\"/*h*/", }',
+  '{ "state_dir": "/f", "state_dir": "/g" }',
+  '{ "state_dir": "/f" ',
+  '[{ "state_dir": "/f" }]',
+];
+test.each(files)('both read the same folder from a file: %s', text => {
+  const folder = mkdtempSync(join(tmpdir(), 'otel-hooks-agreement-'));
+  try {
+    const file = join(folder, 'config.json');
+    writeFileSync(file, text);
+    const env = { OTEL_HOOKS_CONFIG: file };
+    const io = { env, home: '/home/u', platform: 'linux', cwd: '/work dir' } as unknown as Io;
+    const { state } = foldersOf({ flags: {}, rest: [] }, io);
+    expect(normalize(locate(env, 'linux', path => readFileSync(path, 'utf8')))).toBe(state);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+const named: [env: Record<string, string>, flag: string | undefined, where: string][] = [
+  [{ OTEL_HOOKS_STATE_DIR: '' }, undefined, '/home/u/.local/state/otel-hooks'],
+  [{ OTEL_HOOKS_STATE_DIR: 'rel' }, undefined, '/work dir/rel'],
+  [{ OTEL_HOOKS_STATE_DIR: '/e' }, './flag', '/work dir/flag'],
+  [{ OTEL_HOOKS_STATE_DIR: '/e' }, '', '/e'],
+];
+test.each(named)('commands look where hooks write: %j, --state-dir %s', (env, flag, where) => {
+  const io = { env, home: '/home/u', platform: 'linux', cwd: '/work dir' } as unknown as Io;
+  const flags: Words['flags'] = flag === undefined ? {} : { '--state-dir': flag };
+  expect(foldersOf({ flags, rest: [] }, io).state).toBe(where);
+  expect(normalize(locate(env, 'linux', nothing, flag))).toBe(where);
 });

@@ -1,0 +1,78 @@
+/** Where the program looks for its folders and files, when they are named in another way than the customary one. */
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chownSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { homedir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { homeOf } from '../../src/config/folders.ts';
+import { type Collector, startCollector } from '../collector.ts';
+import { AGENT, furnish, type House, harmless, payloadOf, type Ran, status, vacate } from './house.ts';
+
+let house: House;
+let collector: Collector;
+beforeEach(async () => {
+  collector = await startCollector();
+  house = furnish('built', 'otel-hooks-places-');
+});
+afterEach(async () => {
+  await vacate(house);
+  await collector.close();
+});
+
+/** Waits until all is sent. */
+async function hook(words: readonly string[], env: NodeJS.ProcessEnv, uid?: number): Promise<Ran> {
+  const payload = { session_id: 's', hook_event_name: 'SessionEnd', cwd: '/nowhere/at/all', reason: 'other' };
+  const child = spawn(process.execPath, [house.bin, 'hook', '--tool', AGENT, '--flush', '20s', ...words], {
+    cwd: house.project,
+    env,
+    ...(uid === undefined ? {} : { uid, gid: uid }),
+  });
+  child.stdin.end(payloadOf(payload));
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')]);
+  return { status: code, stdout, stderr };
+}
+const names = (): unknown[] => collector.spans().map(({ name }) => name);
+
+it('a hook takes the configuration that its flag names, and all that stands in it', async () => {
+  mkdirSync(join(house.project, 'my settings'));
+  writeFileSync(
+    join(house.project, 'my settings', 'ours.json'),
+    `{ // kept beside it
+      "state_dir": "kept here", "otlp": { "endpoint": "${collector.url}" }, }`,
+  );
+  expect(await hook(['--config', 'my settings/ours.json'], house.env)).toEqual(harmless);
+  expect(names()).toEqual(['session claude-code']);
+  expect(readdirSync(join(house.project, 'my settings')).toSorted()).toEqual(['kept here', 'ours.json']);
+  const env = { OTEL_HOOKS_CONFIG: join(house.project, 'my settings', 'ours.json') };
+  expect(status(house, env)).toMatchObject({ balanced: true, fragments: { received: 1, journaled: 1 } });
+});
+
+it.skipIf(process.geteuid?.() !== 0)(
+  'who has neither a home nor a name is delivered, where the folder is named (not run without root)',
+  async () => {
+    const uid = 54_321;
+    const state = join(house.folder, 'state');
+    mkdirSync(state, { mode: 0o700 });
+    chownSync(state, uid, uid);
+    const env = { OTEL_HOOKS_STATE_DIR: state, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
+    expect(await hook([], env, uid)).toEqual(harmless);
+    expect(names()).toEqual(['session claude-code']);
+    const ran = spawnSync(process.execPath, [house.bin, 'status', '--json'], { env, uid, gid: uid, encoding: 'utf8' });
+    expect(ran.stderr).toBe('');
+    expect(JSON.parse(ran.stdout)).toMatchObject({ balanced: true, fragments: { journaled: 1 } });
+  },
+);
+
+it('an empty HOME is none', () => {
+  expect(homeOf({ HOME: '' })).toBe(process.env.HOME ? homedir() : userInfo().homedir);
+  expect(homeOf({ HOME: '/h' })).toBe('/h');
+});
+
+it('a link to nowhere in place of the state folder is said, since no hook can write there', async () => {
+  mkdirSync(join(house.state, '..'), { recursive: true });
+  symlinkSync(join(house.folder, 'gone'), house.state);
+  expect(await hook([], house.env)).toEqual(harmless);
+  expect(status(house).problems).toMatchObject([{ code: 'state-symlink' }]);
+});
