@@ -5,7 +5,7 @@ export type Remembered = { [kind: string]: Entry[] };
 type Entry = [key: string, value: string];
 
 const MOST_ENTRIES = 256;
-const MOST_CHARACTERS = 512;
+const MOST_CHARACTERS = 1_024;
 
 /** The entries of a list by their keys, for as long as the list lives: rows of transcripts ask often. */
 const indices = new WeakMap<Entry[], Map<string, Entry>>();

@@ -4,11 +4,13 @@
  * internal to it: unknown rows say nothing. Facts: recordings of 2.0.76 to 2.1.289; checked 2026-11-18.
  *
  * A response is written as one row for each block, all with its id. Since 2.1.97 each of them holds the final usage;
- * before that, early ones are placeholders. So rows are grouped until the next response begins, and the largest output counts.
+ * before that, early ones are placeholders. So rows are grouped until the next response of the same speaker begins, and the
+ * largest output counts: rows of subagents that run side by side in one file are mixed.
  * Ids of responses, of calls and of prompts are those of the hooks and of the provider: copies that a resumed session, a
  * compaction or another file repeats are known by them.
  */
 import type { Fields } from '../../event/event.ts';
+import { hexDigest } from '../../lib/hash.ts';
 import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
 import type { LineReader, Memory, ReadFile, Told, Transcript, TranscriptFile, TranscriptReading } from '../contract.ts';
 import { toldFiles } from '../told-files.ts';
@@ -44,7 +46,7 @@ const rows: LineReader = {
     if (at.atMs !== undefined && row.type === 'user') memory.remember('place', 'asked', String(at.atMs));
     return told.length === 0 ? told : [...firstSign(at), ...told];
   },
-  rest: (memory, file) => closeResponse(placeOf({}, memory, file)),
+  rest: (memory, file) => closeResponses(placeOf({}, memory, file)),
 };
 
 export const transcript: Transcript = {
@@ -73,12 +75,15 @@ export const transcript: Transcript = {
         if (id !== undefined) add(`${own}/workflows/${run}/${name}`, id);
       }
     }
-    // Beside the main file lie those of all sessions: theirs are known by their first row.
+    // Beside the main file lie those of all sessions: theirs are known by their first row, where its beginning says it.
+    const mains = look.names(folder).filter(name => name.endsWith('.jsonl') && !AGENT_FILE.test(name));
     for (const beside of [folder, `${folder}/subagents`]) {
       for (const name of look.names(beside)) {
         const id = AGENT_FILE.exec(name)?.[1];
         const path = `${beside}/${name}`;
-        if (id !== undefined && !files.has(path) && look.head(path).includes(`"sessionId":"${session}"`)) add(path, id);
+        if (id === undefined || files.has(path)) continue;
+        const of = /"sessionId"\s*:\s*"([^"]{1,256})"/.exec(look.head(path))?.[1];
+        if (of === session || (of === undefined && mains.length === 1 && beside !== folder)) add(path, id);
       }
     }
     return [...files.values()];
@@ -94,7 +99,10 @@ export const transcript: Transcript = {
   },
   sessions(file, { rows }) {
     if (AGENT_FILE.test(file.path.slice(file.path.lastIndexOf('/') + 1))) return [];
-    const known = rows.find(row => isConversation(row) && word(row.sessionId) !== undefined && 'parentUuid' in row);
+    const said = rows.filter(row => isConversation(row) && word(row.sessionId) !== undefined && 'parentUuid' in row);
+    // A session that goes on from another one may begin with that one's rows; its file has its own name.
+    const [, stem] = splitPath(file.path);
+    const known = said.find(row => stem.endsWith(`/${text(row.sessionId)}`)) ?? said[0];
     if (known === undefined) return [];
     return [{ session: String(known.sessionId), cwd: word(known.cwd) }];
   },
@@ -216,15 +224,21 @@ function assistant(row: Fields, at: Place): Told[] {
   const model = word(message.model);
   // A canned reply or a rendered error: nobody asked a model.
   if (model === '<synthetic>' || row.isApiErrorMessage === true) {
-    return [...closeResponse(at), ...(row.isApiErrorMessage === true ? failed(row, at) : [])];
+    return [...closeResponses(at), ...(row.isApiErrorMessage === true ? failed(row, at) : [])];
   }
-  const id = [word(message.id), word(row.requestId)].filter(part => part !== undefined).join('/') || word(row.uuid);
+  const ids = [message.id, row.requestId].flatMap(id => shortened(id) ?? []);
+  const id = ids.join('/') || shortened(row.uuid);
   if (id === undefined) return [];
   const told: Told[] = [];
-  if (at.memory.recall('place', 'answered') !== id) at.memory.forget('place', 'answered');
-  let pending = pendingIn(at.memory);
-  if (pending !== undefined && pending.id !== id) {
-    told.push(...closeResponse(at));
+  // A copy of what was told ends no turn once more.
+  const isTold = at.memory.recall('told', id) !== undefined;
+  if (!isTold && at.memory.recall('place', 'answered') !== id) at.memory.forget('place', 'answered');
+  const speaker = speakerOf(row, id, at);
+  let pending = pendingIn(at.memory, speaker);
+  if (pending?.id !== id) {
+    // What the main agent says next, it says when what it had launched is over.
+    if (speaker === MAIN) told.push(...closeResponses(at));
+    else if (pending !== undefined) told.push(...closeResponse(at, speaker));
     pending = undefined;
   }
   const asked = Number(at.memory.recall('place', 'asked') ?? Number.NaN);
@@ -235,9 +249,9 @@ function assistant(row: Fields, at: Place): Told[] {
   };
   const usage = usageOf(fieldsOf(message.usage));
   if ((usage[3] ?? UNKNOWN) >= (pending.usage[3] ?? UNKNOWN)) pending.usage = usage;
-  pending.response = word(message.id);
+  pending.response = shortened(message.id);
   pending.model = model ?? pending.model;
-  pending.request = word(row.requestId) ?? pending.request;
+  pending.request = shortened(row.requestId) ?? pending.request;
   pending.finish = word(message.stop_reason) ?? pending.finish;
   pending.atMs = at.atMs ?? pending.atMs;
   pending.subagent = at.subagent;
@@ -248,12 +262,26 @@ function assistant(row: Fields, at: Place): Told[] {
     const call = word(block.id);
     if (block.type === 'tool_use' && call !== undefined) told.push(...calls(block, call, at));
   }
-  if (pending.id === at.memory.recall('place', 'told')) return told;
-  keep(at.memory, pending);
+  if (isTold) return told;
+  told.push(...keep(at, speaker, pending));
   const answer = blocks.findLast(block => block.type === 'text');
   if (!isFinal(pending.finish) || answer === undefined) return told;
   // The answer itself: no row of this response is still to come, or it says the same once more.
-  return [...told, ...closeResponse(at), ...answered(at, id, text(answer.text))];
+  return [...told, ...closeResponse(at, speaker), ...answered(at, id, text(answer.text))];
+}
+
+const MAIN = 'main';
+
+/** Old versions wrote what subagents said into the main file, and did not say which of them: each response stands alone. */
+function speakerOf(row: Fields, id: string, { aside, subagent }: Place): string {
+  if (subagent !== undefined) return subagent;
+  return aside ? (shortened(row.agentId) ?? `side ${id}`) : MAIN;
+}
+
+/** Ids of gateways may hold a whole message; what waits in the memory is small. */
+function shortened(id: unknown): string | undefined {
+  const known = word(id);
+  return known === undefined || known.length <= 128 ? known : `hash-${hexDigest(known).slice(0, 32)}`;
 }
 
 /** Whatever the provider's word is, only a call means that the agent goes on. */
@@ -287,11 +315,15 @@ function usageOf(usage: Fields): number[] {
 
 const known = (count: number | undefined): number | undefined => (count === undefined || count < 0 ? undefined : count);
 
-function closeResponse(at: Place): Told[] {
-  const pending = pendingIn(at.memory);
+/** Nobody's response is still being written. */
+const closeResponses = (at: Place): Told[] =>
+  at.memory.list(WAITING).flatMap(([speaker]) => closeResponse(at, speaker));
+
+function closeResponse(at: Place, speaker: string): Told[] {
+  const pending = pendingIn(at.memory, speaker);
   if (pending === undefined) return [];
-  at.memory.forget('place', 'response');
-  at.memory.remember('place', 'told', pending.id);
+  at.memory.forget(WAITING, speaker);
+  at.memory.remember('told', pending.id, '1');
   const [input, written, read, output, hour, reasoning] = pending.usage.map(known);
   const parts = [input, written, read].filter(count => count !== undefined);
   return [
@@ -326,17 +358,25 @@ function closeResponse(at: Place): Told[] {
 /** What was kept last, still as a value: it is asked for with the next row. */
 let last: { kept: string; pending: Pending } | undefined;
 
-function pendingIn(memory: Memory): Pending | undefined {
-  const kept = memory.recall('place', 'response');
+function pendingIn(memory: Memory, speaker: string): Pending | undefined {
+  const kept = memory.recall(WAITING, speaker);
   if (kept === undefined) return undefined;
   return last?.kept === kept ? { ...last.pending } : (JSON.parse(kept) as Pending);
 }
 
-function keep(memory: Memory, pending: Pending): void {
+/** Of too many that wait the oldest is told as it is. */
+function keep(at: Place, speaker: string, pending: Pending): Told[] {
   const kept = JSON.stringify(pending);
   last = { kept, pending: { ...pending } };
-  memory.remember('place', 'response', kept);
+  at.memory.remember(WAITING, speaker, kept);
+  const waiting = at.memory.list(WAITING);
+  const oldest = waiting.length > MOST_WAITING ? waiting[0]?.[0] : undefined;
+  return oldest === undefined ? [] : closeResponse(at, oldest);
 }
+
+/** Responses as far as their rows were read, by speaker. */
+const WAITING = 'responses';
+const MOST_WAITING = 64;
 
 function failed(row: Fields, at: Place): Told[] {
   const kind = /^[a-z][a-z0-9_]{0,63}$/.test(text(row.error) ?? '') ? String(row.error) : 'unknown';
@@ -465,10 +505,10 @@ function user(row: Fields, at: Place): Told[] {
 /** Nothing else tells of an interrupt: the turn ends here. */
 function interruption(row: Fields, at: Place): Told[] {
   const key = word(row.uuid);
-  if (key === undefined || at.aside) return closeResponse(at);
+  if (key === undefined || at.aside) return closeResponses(at);
   at.memory.remember('place', 'answered', key);
   return [
-    ...closeResponse(at),
+    ...closeResponses(at),
     saying(at, {
       event_type: 'Agent.Response',
       key: `interrupted:${key}`,
@@ -489,7 +529,7 @@ function prompt(row: Fields, said: string, at: Place): Told[] {
   const { kind } = fieldsOf(row.origin);
   const automatic = kind !== undefined && kind !== 'human';
   return [
-    ...closeResponse(at),
+    ...closeResponses(at),
     saying(at, {
       event_type: 'Prompt.Submitted',
       key,
@@ -509,7 +549,7 @@ function system(row: Fields, at: Place): Told[] {
     case 'turn_duration':
     case 'stop_hook_summary':
       // Written after the last row of a turn, in versions whose rows have no reason to stop.
-      return [...closeResponse(at), ...(at.subagent === undefined ? turnEnd(key, at) : [])];
+      return [...closeResponses(at), ...(at.subagent === undefined ? turnEnd(key, at) : [])];
     case 'compact_boundary': {
       const meta = fieldsOf(row.compactMetadata);
       const trigger = meta.trigger === 'auto' || meta.trigger === 'manual' ? meta.trigger : undefined;
@@ -517,7 +557,7 @@ function system(row: Fields, at: Place): Told[] {
       const after = number(meta.postTokens);
       const durationMs = number(meta.durationMs);
       return [
-        ...closeResponse(at),
+        ...closeResponses(at),
         saying(at, {
           event_type: 'Context.Compaction',
           key: `before:${key}`,
