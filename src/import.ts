@@ -85,8 +85,8 @@ export function findSessions(search: Search): { found: Found[]; without: string[
       }
     return packed !== undefined;
   };
-  const add = (agent: Agent, file: TranscriptFile): boolean => {
-    const sessions = sessionsIn(agent, file, eyes, places);
+  const add = (agent: Agent, file: TranscriptFile, beginning = USUAL): boolean => {
+    const sessions = sessionsIn(agent, file, eyes, places, beginning);
     for (const each of sessions) {
       const key = `${agent.id} ${each.session}`;
       const known = found.get(key);
@@ -96,14 +96,20 @@ export function findSessions(search: Search): { found: Found[]; without: string[
   };
   for (const path of paths) {
     const files = filesBelow(plainName(path), eyes);
-    const isAny = files.map(each => agents.some(agent => add(agent, { path: each })) || isPassed(each, agents));
+    const isAny = files.map(
+      each =>
+        agents.some(agent => add(agent, { path: each })) ||
+        isPassed(each, agents) ||
+        agents.some(agent => add(agent, { path: each }, LONG)),
+    );
     if (!isAny.some(Boolean)) without.push(path);
   }
   if (paths.length === 0) {
     for (const agent of agents) {
       if (isAbsent(agent.transcript)) continue;
       const { installed, unread = [] } = agent.transcript;
-      for (const file of installed(places, eyes)) if (!add(agent, file)) isPassed(file.path, [agent]);
+      for (const file of installed(places, eyes))
+        if (!add(agent, file) && !isPassed(file.path, [agent])) add(agent, file, LONG);
       for (const { why, installed: lie } of unread) for (const path of lie(places, eyes)) pass(agent.id, why, path);
     }
   }
@@ -111,15 +117,27 @@ export function findSessions(search: Search): { found: Found[]; without: string[
   return { found: all, without, passed: [...passed.values()] };
 }
 
-const START_BYTES = 512 * 1024;
-const START_ROWS = 64;
+/** How much of a file of rows is looked at to tell whose it is. */
+interface Beginning {
+  bytes: number;
+  rows: number;
+}
+const USUAL: Beginning = { bytes: 512 * 1024, rows: 64 };
+/** Where that says nothing: a first prompt may hold a picture, and rows about other sessions may stand before it. */
+const LONG: Beginning = { bytes: 32 * 1024 * 1024, rows: 1_024 };
 const LARGEST_DOCUMENT = 64 * 1024 * 1024;
 
-function sessionsIn(agent: Agent, file: TranscriptFile, eyes: Eyes, { home, env }: Places): Found[] {
+function sessionsIn(
+  agent: Agent,
+  file: TranscriptFile,
+  eyes: Eyes,
+  { home, env }: Places,
+  beginning: Beginning,
+): Found[] {
   const { transcript } = agent;
   const stat = eyes.stat(file.path);
   if (isAbsent(transcript) || stat === undefined) return [];
-  return foundIn(transcript, file, eyes, stat.sizeBytes).map(({ session, cwd, atMs }) => {
+  return foundIn(transcript, file, eyes, stat.sizeBytes, beginning).map(({ session, cwd, atMs }) => {
     const place = { session, cwd, home, env, main: file.path, subagents: [] };
     const files = transcript.files(place, eyes);
     const sizeBytes = files.reduce((sum, { path }) => sum + (eyes.stat(path)?.sizeBytes ?? 0), 0);
@@ -127,22 +145,29 @@ function sessionsIn(agent: Agent, file: TranscriptFile, eyes: Eyes, { home, env 
   });
 }
 
-function foundIn(transcript: Transcript, file: TranscriptFile, eyes: Eyes, size: number) {
-  const rows: Fields[] = [];
+function foundIn(transcript: Transcript, file: TranscriptFile, eyes: Eyes, size: number, beginning: Beginning) {
   try {
     if (readerFor(transcript, file.path).format === 'lines') {
-      const reader = rowsFrom(eyes, file.path, 0, Math.min(size, START_BYTES), () => undefined);
-      for (let row = reader.peek(); row !== undefined && rows.length < START_ROWS; row = reader.peek()) {
-        rows.push(row.fields);
-        reader.take();
-      }
+      const rows = rowsAtStart(eyes, file.path, size, beginning);
       return transcript.sessions(file, { rows, document: undefined });
     }
-    return transcript.sessions(file, { rows, document: documentOf(eyes, file.path, size) });
+    // It is looked at as a whole, and once.
+    if (beginning === LONG) return [];
+    return transcript.sessions(file, { rows: [], document: documentOf(eyes, file.path, size) });
   } catch {
     // A reader that cannot bear a stranger's file does not claim it.
     return [];
   }
+}
+
+function rowsAtStart(eyes: Eyes, path: string, size: number, beginning: Beginning): Fields[] {
+  const rows: Fields[] = [];
+  const reader = rowsFrom(eyes, path, 0, Math.min(size, beginning.bytes), () => undefined);
+  for (let row = reader.peek(); row !== undefined && rows.length < beginning.rows; row = reader.peek()) {
+    rows.push(row.fields);
+    reader.take();
+  }
+  return rows;
 }
 
 const documentOf = (eyes: Eyes, path: string, sizeBytes: number) => ({

@@ -177,8 +177,9 @@ export interface Transcript {
   /** For import: all main files of the agent on this machine. */
   installed(places: Places, look: Look): TranscriptFile[];
   /**
-   * For import: whose file it is, by its name and beginning: up to 64 rows, or the document. More than one where a
-   * store holds many sessions; each then comes back as `session` of the file. None: not a main file of this agent.
+   * For import: whose file it is, by its name and beginning: 64 rows, more of them where nobody knows it by these, or the
+   * document. More than one where a store holds many sessions; each then comes back as `session` of the file. None: not
+   * a main file of this agent.
    */
   sessions(file: TranscriptFile, start: Start): FoundSession[];
   readonly read: Reader;

@@ -263,6 +263,18 @@ describe('copies', () => {
     expect(chats.sort()).toEqual([house.session, house.session, fork].sort());
   });
 
+  test('a session that begins with rows under the name of another one is the one that its file is named after', () => {
+    const next = '99999999-2222-4333-8444-555555555555';
+    const own = [rows.prompt(50, 'p2'), rows.assistant(51, 'm2', rows.text('new'), 11, 'end_turn')];
+    house.write(
+      join(dirname(house.main), `${next}.jsonl`),
+      ...oneTurn('p1', 1),
+      ...own.map(row => ({ ...row, sessionId: next })),
+    );
+    const gains = house.import().flatMap(each => each.gains);
+    expect(gains.map(({ state, spans }) => [state.session, tokensOf(spans).output])).toEqual([[next, 11]]);
+  });
+
   test("rows of another session in one's file are that session's", () => {
     const other = oneTurn('p9', 1).map(row => ({ ...row, sessionId: 'another' }));
     house.write(house.main, ...oneTurn('p1', 1), ...other);
@@ -308,6 +320,20 @@ describe('subagents', () => {
     });
   });
 
+  test('are found beside a copy of the main file, however it was written down, wherever their rows say whose they are', () => {
+    const main = join(house.home, 'copy', 'main.jsonl');
+    const theirOwn = theirs().map(row => {
+      const { sessionId, ...rest } = row as { sessionId: string };
+      return { ...rest, why: 'x'.repeat(5_000), sessionId };
+    });
+    const spaced = theirs().map(row => `${JSON.stringify(row).replaceAll('":', '": ')}\n`);
+    house.write(main, ...work());
+    house.write(join(dirname(main), 'subagents', `agent-${agent}.jsonl`), ...theirOwn);
+    house.write(join(dirname(main), 'subagents', 'agent-a9b8c7d6e5f40312.jsonl'), ...spaced);
+    house.import({ paths: [main] });
+    expect(house.spans().filter(span => span.kind === 'subagent').length).toBe(2);
+  });
+
   test('an agent that works for the program itself costs, and is no subagent', () => {
     house.write(house.main, ...work());
     const path = `${house.main.replace('.jsonl', '')}/subagents/agent-acompact-0a1b2c.jsonl`;
@@ -319,6 +345,15 @@ describe('subagents', () => {
 });
 
 describe('import', () => {
+  test.each([
+    ['150 rows about other sessions', Array.from({ length: 150 }, (_, i) => ({ type: 'summary', leafUuid: `l${i}` }))],
+    ['a picture in the first prompt', [{ type: 'attachment', data: 'Q'.repeat(900_000) }]],
+  ])('knows a transcript that begins with %s', (_, first) => {
+    house.write(house.main, ...first, ...oneTurn('p1', 1));
+    for (const paths of [[], [house.main]])
+      expect(search({ paths }).found.map(({ session }) => session)).toEqual([house.session]);
+  });
+
   const search = (more: object = {}) =>
     findSessions({
       agents,
