@@ -75,16 +75,18 @@ export const transcript: Transcript = {
     for (const { id, path } of subagents) files.set(path, { path, subagent: id });
     // Threads lie side by side, those of a day in one folder; a thread is younger than the one that spawned it.
     const family = new Set([session]);
-    for (const sibling of look.names(folder)) {
-      const path = `${folder}/${sibling}`;
-      const isOlder = DATED.test(name) && DATED.test(sibling) && sibling <= name;
-      if (!/^rollout-.+\.jsonl$/.test(sibling) || isOlder || files.has(path)) continue;
-      const head = look.head(path);
-      const id = DATED.exec(sibling)?.[1] ?? /"payload":\{.*?"id":"([^"]{1,64})"/.exec(head)?.[1];
-      const parent = /"parent_thread_id":"([^"]{1,64})"/.exec(head)?.[1];
-      if (id === undefined || (parent === undefined ? !internal(head, session) : !family.has(parent))) continue;
-      family.add(id);
-      files.set(path, { path, subagent: parent === undefined ? undefined : id });
+    for (const day of daysFrom(folder)) {
+      for (const sibling of look.names(day)) {
+        const path = `${day}/${sibling}`;
+        const isOlder = DATED.test(name) && DATED.test(sibling) && sibling <= name;
+        if (!/^rollout-.+\.jsonl$/.test(sibling) || isOlder || files.has(path)) continue;
+        const head = look.head(path);
+        const id = DATED.exec(sibling)?.[1] ?? /"payload"\s*:\s*\{.*?"id"\s*:\s*"([^"]{1,64})"/.exec(head)?.[1];
+        const parent = /"parent_thread_id"\s*:\s*"([^"]{1,64})"/.exec(head)?.[1];
+        if (id === undefined || (parent === undefined ? !internal(head, session) : !family.has(parent))) continue;
+        family.add(id);
+        files.set(path, { path, subagent: parent === undefined ? undefined : id });
+      }
     }
     return [...files.values()];
   },
@@ -112,6 +114,16 @@ export const transcript: Transcript = {
   read: reader,
 };
 
+/** A session that runs past midnight, or is taken up again, spawns threads in later days' folders; a week's are looked through. */
+function daysFrom(folder: string): string[] {
+  const [, sessions, year, month, day] = /^(.*)\/(\d{4})\/(\d{2})\/(\d{2})$/.exec(folder) ?? [];
+  if (sessions === undefined) return [folder];
+  return Array.from({ length: 8 }, (_, later) => {
+    const date = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day) + later));
+    return `${sessions}/${date.toISOString().slice(0, 10).replaceAll('-', '/')}`;
+  });
+}
+
 function splitPath(path: string): [folder: string, name: string] {
   const plain = path.replaceAll('\\', '/');
   const cut = plain.lastIndexOf('/');
@@ -120,7 +132,7 @@ function splitPath(path: string): [folder: string, name: string] {
 
 /** A thread that the program runs for itself beside a session (a guardian, a review): it costs, and does nothing of its own. */
 const internal = (head: string, session: string): boolean =>
-  head.includes(`"session_id":"${session}"`) && head.includes('"source":{"subagent":');
+  /"session_id"\s*:\s*"([^"]{1,64})"/.exec(head)?.[1] === session && /"source"\s*:\s*\{\s*"subagent"\s*:/.test(head);
 
 /** Versions before the envelope: a first line with the id, then bare items. */
 const isOldHeader = (row: Fields): boolean =>
@@ -427,6 +439,7 @@ function counted(place: Place): Told[] {
   const isOther = counts.some(count => count < 0) || (known === undefined && recalled(place, 'forked') !== undefined);
   const response = isOther ? last : used;
   if (response === undefined) return [];
+  note(place, 'counted', JSON.stringify(response));
   return responded(place, `${memory.recall('place', 'thread')}:${sizeOf(total)}`, undefined, response);
 }
 
@@ -436,9 +449,18 @@ function record(place: Place): Told[] {
   const usage = usageOf(payload.usage);
   const response = word(payload.response_id);
   if (usage === undefined || response === undefined) return [];
+  // The first record may come after the total that it is a part of.
+  const isCounted = recalled(place, 'records') === undefined && isSame(usage, place.memory.recall('place', 'counted'));
   note(place, 'records', 1);
+  if (isCounted) return [];
   return responded({ ...place, turn: word(payload.turn_id) ?? place.turn }, response, response, usage);
 }
+
+/** The classes of a total that were not told are no part of it. */
+const isSame = (usage: Total, counted: string | undefined): boolean => {
+  const known = JSON.parse(counted ?? '{}') as Total;
+  return counted !== undefined && classes.every(name => (usage[name] ?? 0) === (known[name] ?? 0));
+};
 
 const sizeOf = (total: Total): number => total.total_tokens ?? (total.input_tokens ?? 0) + (total.output_tokens ?? 0);
 

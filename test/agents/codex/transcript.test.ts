@@ -352,6 +352,21 @@ describe('the files of a session', () => {
     ]);
   });
 
+  test('are found in the folder of a later day too, and however they were written down', () => {
+    const later = day.replace(/20$/, '21');
+    const child = `${later}/rollout-2026-10-21T00-03-11-${CHILD}.jsonl`;
+    const head = meta(0, { id: CHILD, parent_thread_id: ROOT }).replaceAll('":', '": ');
+    const tree: Record<string, string[]> = {
+      [day]: [name('09-14-02', ROOT)],
+      [later]: [child.slice(later.length + 1)],
+    };
+    const files = transcript.files(
+      { session: ROOT, cwd: undefined, main, subagents: [], home: '/home/dev', env: {} },
+      { names: folder => tree[folder] ?? [], head: path => (path === child ? head : '') },
+    );
+    expect(files).toEqual([{ path: main }, { path: child, subagent: CHILD }]);
+  });
+
   test('are found for an import, and a thread that another spawned is no session', () => {
     const tree: Record<string, string[]> = {
       '/home/dev/.codex/sessions': ['2026'],
@@ -369,6 +384,21 @@ describe('the files of a session', () => {
     expect(transcript.sessions({ path: main }, rows(meta(0, { parent_thread_id: ROOT })))).toEqual([]);
     expect(transcript.sessions({ path: main }, rows(meta(0, { source: { subagent: 'review' } })))).toEqual([]);
   });
+});
+
+test('a record that comes after the total which it is a part of is no second response', () => {
+  const record = (ms: number, id: string, used: object): string =>
+    row(ms, 'token_usage_record', { response_id: id, turn_id: 't1', usage: used });
+  const lines = [
+    meta(0),
+    began(1_000, 't1'),
+    model(1_001, 'gpt-5.5'),
+    counted(2_000, usage(100, 60, 10, 4)),
+    record(2_001, 'resp_1', usage(100, 60, 10, 4)),
+    counted(3_000, usage(320, 180, 25, 4), usage(220, 120, 15, 0)),
+    record(3_001, 'resp_2', usage(220, 120, 15, 0)),
+  ];
+  expect(total(read(lines).readings)).toMatchObject({ responses: 2, input: 320, output: 25, cacheRead: 180 });
 });
 
 test('any part of a rollout, in any order and however bent, is read to its end', () => {
