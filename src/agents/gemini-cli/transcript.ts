@@ -66,15 +66,17 @@ export const transcript: Transcript = {
     // After a lasting change of the model the id is another, and the chat still the former session's.
     const id = CHAT.exec(plain.slice(cut + 1))?.[1];
     if (id !== undefined && !session.startsWith(id)) return [];
-    const own = `${plain.slice(0, cut)}/${session}`;
+    const folder = plain.slice(0, cut);
+    const own = `${folder}/${session}`;
     const agents = look.names(own).filter(name => name.endsWith('.jsonl'));
-    const before = look
-      .names(plain.slice(0, cut))
-      .filter(name => !isWhole(main) && isWhole(name) && CHAT.exec(name)?.[1] === id)
-      .map(name => ({ path: `${plain.slice(0, cut)}/${name}` }))
+    // A chat that was taken up again goes on in a file of its own; the former one knows what the new one left out.
+    const parts = look
+      .names(folder)
+      .filter(name => id !== undefined && CHAT.exec(name)?.[1] === id && `${folder}/${name}` !== plain)
+      .map(name => ({ path: `${folder}/${name}` }))
       .filter(({ path }) => look.head(path).includes(`"${session}"`));
     return [
-      ...before,
+      ...parts,
       { path: main },
       ...agents.map(name => ({ path: `${own}/${name}`, subagent: name.slice(0, -'.jsonl'.length) })),
     ];

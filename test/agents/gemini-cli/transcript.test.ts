@@ -261,3 +261,16 @@ test('any part of a chat, in any order and however bent, is read to its end', ()
     { numRuns: 500 },
   );
 });
+
+test('a chat that was taken up again in a file of its own is read from all its files, whichever is named', () => {
+  const folder = '/home/dev/.gemini/tmp/p/chats';
+  const id = ROOT.slice(0, 8);
+  const names = ['a1b2c3d4', id].map(each => `session-2026-10-21T08-31-${each}.jsonl`);
+  const all = [...names, `session-2026-10-20T07-00-${id}.json`, `session-2026-10-22T09-00-${id}.jsonl`].sort();
+  const look: Look = { names: path => (path === folder ? all : []), head: () => `{"sessionId": "${ROOT}"` };
+  for (const main of all.filter(each => each.includes(id))) {
+    const place = { session: ROOT, cwd: undefined, main: `${folder}/${main}`, subagents: [], home: '/', env: {} };
+    const files = transcript.files(place, look).map(({ path }) => path.slice(folder.length + 1));
+    expect(files.sort()).toEqual(all.filter(each => each.includes(id)));
+  }
+});
