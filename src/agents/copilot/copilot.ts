@@ -280,6 +280,8 @@ const events: Record<string, HookEvent> = {
   permissionRequest: unnamed(permissionRequest),
   postToolUse: unnamed(afterAction),
   postToolUseFailure: unnamed(failedAction),
+  // Of older write-ups.
+  preToolUseFailure: unnamed(failedAction),
   agentStop: unnamed(stopped),
   // Exists under this name alone.
   subagentStart: subagentStarted,

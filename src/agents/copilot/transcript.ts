@@ -40,12 +40,14 @@ export const transcript: Transcript = {
     return look.head(path) === '' ? [] : [{ path }];
   },
   installed: (places, look) => [...eventLogs(places, look), ...chatLogs(places, look)],
-  sessions(_, { rows }) {
-    const start = rows.find(row => row.type === 'session.start');
-    const data = fieldsOf(start?.data);
-    const session = word(data.sessionId);
-    if (session === undefined || text(data.producer) !== 'copilot-agent') return [];
-    return [{ session, cwd: word(fieldsOf(data.context).cwd) }];
+  sessions({ path }, { rows }) {
+    const data = fieldsOf(rows.find(row => row.type === 'session.start')?.data);
+    const isIts = text(data.producer)?.startsWith('copilot') || word(data.copilotVersion) !== undefined;
+    // Where the first row is lost, the place says whose the rest is.
+    const isRest = rows.some(row => own(tellers, text(row.type) ?? '') !== undefined && word(row.id) !== undefined);
+    const [, named] = (isRest && (EVENT_LOG.exec(path) ?? CHAT_LOG.exec(path))) || [];
+    const session = isIts ? word(data.sessionId) : named;
+    return session === undefined ? [] : [{ session, cwd: word(fieldsOf(data.context).cwd) }];
   },
   read: { format: 'lines', row: readRow },
   unread: [
@@ -191,8 +193,9 @@ function responded(row: Row): Told[] {
   const isPiece = (number(data.chunkCount) ?? 1) > 1;
   const key = (isPiece ? word(data.apiCallId) : undefined) ?? word(data.messageId) ?? row.id;
   const told: Told[] = [];
-  if (!isPiece || memory.recall('responses', key) === undefined) {
-    if (isPiece) memory.remember('responses', key, '1');
+  // A row that a log repeats is no second one.
+  if (memory.recall('responses', key) === undefined) {
+    memory.remember('responses', key, '1');
     if (model !== undefined && output !== undefined) addOutput(model, output, memory);
     told.push(
       says(row, {
