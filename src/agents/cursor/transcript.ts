@@ -13,6 +13,8 @@ import type { Memory, ReadFile, Told, Transcript, TranscriptFile, TranscriptRead
 import { actionName, launchedBy, toolFacts } from './tools.ts';
 
 const MAIN = /[\\/]agent-transcripts[\\/]([\w-]{1,128})[\\/]\1\.jsonl$/;
+/** A copy of one, but no subagent's. */
+const OWN_NAME = /(?<![\\/]subagents)[\\/]([\w.-]{1,128})\.jsonl$/;
 const CHILD = /^([\w-]{1,128})\.jsonl$/;
 
 export const transcript: Transcript = {
@@ -39,9 +41,10 @@ export const transcript: Transcript = {
         .filter(({ path }) => look.head(path) !== '');
     });
   },
-  sessions({ path }) {
-    const session = MAIN.exec(path)?.[1];
-    return session === undefined ? [] : [{ session }];
+  sessions({ path }, { rows }) {
+    // Rows do not say whose they are: the file's name does, wherever it lies.
+    const named = MAIN.exec(path)?.[1] ?? (rows.length > 0 && rows.every(isRow) ? OWN_NAME.exec(path)?.[1] : undefined);
+    return named === undefined ? [] : [{ session: named }];
   },
   read: { format: 'lines', row, rest: (memory, file) => over(memory, file) },
   unread: [
@@ -68,6 +71,13 @@ export const transcript: Transcript = {
 };
 
 const DATABASE = /[\\/](?:\.cursor[\\/]chats[\\/].+[\\/]store\.db|Cursor[\\/]User[\\/]globalStorage[\\/]state\.vscdb)$/;
+
+/** A message and who said it, and nothing else. */
+const isRow = (row: Fields): boolean =>
+  row.type === 'turn_ended' ||
+  ((row.role === 'user' || row.role === 'assistant') &&
+    Array.isArray(fieldsOf(row.message).content) &&
+    Object.keys(row).length === 2);
 
 function row(fields: Fields, memory: Memory, file: ReadFile): Told[] {
   const key = `row-${nextNumber(memory)}`;
