@@ -2,8 +2,9 @@
  * Counters and histograms, cumulative, one state for each destination, kept as JSON between processes.
  *
  * Attributes come from closed sets, so the number of series is bounded: names that users or servers invent become
- * `mcp` or `custom`. A series starts when it first appears, and leaves once as 0 at that moment before its first value
- * leaves: back ends compute increases from what they saw, and a counter that appears as 7 shows none.
+ * `mcp` or `custom`. Back ends compute increases from what they saw of late, so each value that grew has what it grew from
+ * beside it: a series starts when it first appears, and leaves once as 0 at that moment before its first value leaves; after a
+ * silence what stood until then is said again.
  */
 import { ValueType } from '@opentelemetry/api';
 import {
@@ -620,8 +621,11 @@ const boundsOf = (metric: MetricId): readonly number[] | undefined => (metrics[m
 const zero = (bounds: readonly number[] | undefined): Sum =>
   bounds ? { sum: 0, count: 0, buckets: Array.from({ length: bounds.length + 1 }, () => 0) } : { sum: 0, count: 0 };
 
+/** The shortest range that people look at: a point from before may lie outside of it. */
+const SILENCE_MS = 60_000;
+
 export interface EncodedMetrics {
-  /** In this order: zeros of new series, where there are any, then what stands now. */
+  /** In this order: what stood before, where nobody would know it any more, then what stands now. */
   bodies: { items: number; bytes: Uint8Array }[];
   /** The state once the destination has accepted all bodies. */
   settled: MetricState;
@@ -641,15 +645,16 @@ export function encodeMetrics(
     state.lastMs,
   );
   const timeMs = Math.max(nowMs, newest + 1);
+  const isAfterSilence = timeMs - state.lastMs > SILENCE_MS;
   const bodies: EncodedMetrics['bodies'] = [];
   if (temporality === 'cumulative') {
-    const zeros = encode(
+    const before = encode(
       settled,
       // A level has been what it is: it did not begin at nothing.
-      series => !series.begun && !isLevel(series.metric),
-      series => point(series, zero(boundsOf(series.metric)), series.startMs, series.startMs),
+      ({ metric, begun, now, sent }) => !isLevel(metric) && (!begun || (isAfterSilence && now.count !== sent.count)),
+      series => point(series, series.sent, series.startMs, series.begun ? timeMs - 1 : series.startMs),
     );
-    if (zeros) bodies.push(zeros);
+    if (before) bodies.push(before);
     const values = encode(
       settled,
       () => true,

@@ -308,6 +308,24 @@ describe('metrics', () => {
     expect(valuesIn(encoded?.bodies[1]?.bytes)['agent_hooks.prompt.submitted']).toBe(1);
   });
 
+  test('after a silence what grew leaves as it stood, then as it stands', () => {
+    const first = encodeMetrics(counted(noMetrics()), START_MS, 'cumulative');
+    const state = first?.settled ?? noMetrics();
+    addTo(
+      state,
+      resource,
+      [{ metric: 'prompts', attributes: { [ours.promptFollowup]: 'unknown' }, value: 2 }],
+      START_MS,
+    );
+    const soon = encodeMetrics(state, START_MS + 30_000, 'cumulative');
+    expect(soon?.bodies.map(({ bytes }) => valuesIn(bytes)['agent_hooks.prompt.submitted'])).toEqual([3]);
+    const late = encodeMetrics(state, START_MS + 3_600_000, 'cumulative');
+    expect(late?.bodies.map(({ bytes }) => valuesIn(bytes)['agent_hooks.prompt.submitted'])).toEqual([1, 3]);
+    // What did not grow has nothing to tell.
+    expect(Object.keys(valuesIn(late?.bodies[0]?.bytes))).toEqual(['agent_hooks.prompt.submitted']);
+    expect(encodeMetrics(state, START_MS + 3_600_000, 'delta')?.bodies.length).toBe(1);
+  });
+
   test('names that people give their models and providers make so many series and no more', () => {
     const state = noMetrics();
     const increments = Array.from({ length: 80 }, (_, i) => ({
