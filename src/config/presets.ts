@@ -111,7 +111,7 @@ export const presets = {
       values[`axiom.${signal}_dataset`] === undefined ? undefined : all(values['axiom.endpoint'], signal),
     headers: (values, signal) => ({
       authorization: `Bearer ${values['axiom.token'] ?? ''}`,
-      'x-axiom-dataset': values[`axiom.${signal}_dataset`],
+      [signal === 'metrics' ? 'x-axiom-metrics-dataset' : 'x-axiom-dataset']: values[`axiom.${signal}_dataset`],
     }),
   },
   signoz: {

@@ -69,9 +69,10 @@ const cases: { [name in PresetName]: Case } = {
     delta: true,
   },
   axiom: {
-    settings: { axiom: { token: 'secret-ax', traces_dataset: 't', logs_dataset: 'l' } },
-    addresses: ['https://api.axiom.co/v1/traces', 'https://api.axiom.co/v1/logs'],
+    settings: { axiom: { token: 'secret-ax', traces_dataset: 't', logs_dataset: 'l', metrics_dataset: 'm' } },
+    addresses: three('https://api.axiom.co'),
     headers: {
+      metrics: { authorization: 'Bearer secret-ax', 'x-axiom-metrics-dataset': 'm' },
       traces: { authorization: 'Bearer secret-ax', 'x-axiom-dataset': 't' },
       logs: { authorization: 'Bearer secret-ax', 'x-axiom-dataset': 'l' },
     },
@@ -188,6 +189,13 @@ describe.each(presetNames)('%s', name => {
     expect(JSON.stringify(destinations)).not.toContain('secret');
     const untrusted = from({ provider: name, ...own }, { project: { ...project, text, trusted: false } });
     expect(JSON.stringify(untrusted.destinations)).not.toContain('other.example');
+  });
+});
+
+describe('axiom', () => {
+  it('gets no signal that has no dataset', () => {
+    const { destinations } = from({ provider: 'axiom', axiom: { token: 'secret-ax', traces_dataset: 't' } });
+    expect(Object.keys(destinations[0]?.signals ?? {})).toEqual(['traces']);
   });
 });
 
