@@ -1,12 +1,14 @@
 /** The collector files beside local.yaml, run with data: the gateway for many machines, and the reader of journals. */
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, inject, test } from 'vitest';
 import { docker, eventually, lines, type StoredSpan, samples, search, tempoSpans } from './backends.ts';
+import { besideLabel } from './compose.ts';
 import { Machine } from './machine.ts';
-import { worked } from './working-day.ts';
+import { statedCost, worked } from './working-day.ts';
 
 const stack = inject('stack');
 const image = 'otel/opentelemetry-collector-contrib:0.158.0';
@@ -29,6 +31,8 @@ function collector(config: string, more: string[], env: { [name: string]: string
     '-d',
     '-u',
     '0:0',
+    '--label',
+    besideLabel(stack.project),
     ...network,
     ...mount,
     ...variables,
@@ -46,23 +50,36 @@ const isUp = (id: string): Promise<unknown> =>
     ({ ok }) => ok,
   );
 
-test('the gateway asks for its token, keeps what somebody will ask about, and samples neither logs nor metrics', async () => {
+test('two gateways ask for their token, keep whole traces of what somebody will ask about, and sample neither logs nor metrics', async () => {
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
   const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
   const made = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
   execFileSync('openssl', [...made, ...subject, '-keyout', key, '-out', cert], { stdio: 'ignore' });
   chmodSync(folder, 0o755);
-  const published = ['-p', '127.0.0.1::4318', '-p', '127.0.0.1::13133', '-v', `${folder}:/certs:ro`];
-  const gateway = collector('gateway.yaml', published, {
-    OTEL_HOOKS_GATEWAY_TOKEN: 'right',
-    OTEL_HOOKS_GATEWAY_CERT: '/certs/cert.pem',
-    OTEL_HOOKS_GATEWAY_KEY: '/certs/key.pem',
-  });
-  await isUp(gateway);
+  const published = [4318, 8888, 13133].flatMap(port => ['-p', `127.0.0.1::${port}`]);
+  const peers = ['--network-alias', 'gateways', '-v', `${folder}:/certs:ro`];
+  const [gateway = '', other = ''] = [1, 2].map(() =>
+    collector('gateway.yaml', [...published, ...peers], {
+      OTEL_HOOKS_GATEWAY_TOKEN: 'right',
+      OTEL_HOOKS_GATEWAY_PEERS: 'gateways',
+      OTEL_HOOKS_GATEWAY_CERT: '/certs/cert.pem',
+      OTEL_HOOKS_GATEWAY_KEY: '/certs/key.pem',
+    }),
+  );
+  for (const each of [gateway, other]) {
+    await isUp(each);
+    // They look for each other every few seconds.
+    await eventually(
+      () => fetch(`http://127.0.0.1:${portOf(each, 8888)}/metrics`).then(answer => answer.text()),
+      text => /^otelcol_loadbalancer_num_backends\S* 2$/m.test(text),
+    );
+  }
+  const through = (door: string, token: string): object => {
+    const endpoint = `https://127.0.0.1:${portOf(door, 4318)}`;
+    return { provider: 'otlp', otlp: { endpoint, certificate: cert, headers: { Authorization: `Bearer ${token}` } } };
+  };
   const machineWith = (token: string): Machine => {
-    const endpoint = `https://127.0.0.1:${portOf(gateway, 4318)}`;
-    const otlp = { endpoint, certificate: cert, headers: { Authorization: `Bearer ${token}` } };
-    const machine = new Machine(stack.program, { provider: 'otlp', otlp });
+    const machine = new Machine(stack.program, through(gateway, token));
     machines.push(machine);
     return machine;
   };
@@ -85,10 +102,34 @@ test('the gateway asks for its token, keeps what somebody will ask about, and sa
   ];
   const expensive = of(4, () => worked(machine, { turns: 3, calls: 4, model: 'claude-opus-4-1' }));
   const ordinary = of(12, () => worked(machine, { turns: 1, calls: 1 }));
-  await machine.deliver();
+  // What they are kept for comes through the other door: whoever sees half of a trace would keep a fifth of them.
+  const halved = new Machine(stack.program, through(gateway, 'right'));
+  machines.push(halved);
+  const halves = of(8, randomUUID);
+  const tell = (event: string, agoMs: number, fields: object): void => {
+    const nowMs = Date.now();
+    for (const session_id of halves) {
+      const base = { session_id, hook_event_name: event, cwd: halved.home, prompt_id: `p-${session_id}` };
+      halved.hook({ ...base, ...fields }, nowMs - agoMs);
+    }
+  };
+  const bash = { tool_name: 'Bash', tool_input: { command: 'npm test' }, duration_ms: 600 };
+  tell('SessionStart', 9_000, { source: 'startup' });
+  tell('UserPromptSubmit', 8_000, { prompt: 'go on' });
+  for (let i = 0; i < 3; i += 1) {
+    tell('PreToolUse', 7_000 - 1_000 * i, { ...bash, tool_use_id: `toolu_${i}` });
+    tell('PostToolUse', 6_500 - 1_000 * i, { ...bash, tool_use_id: `toolu_${i}`, tool_response: { stdout: 'ok' } });
+  }
+  await halved.deliver();
+  halved.configure(through(other, 'right'));
+  tell('PreToolUse', 4_000, { ...bash, tool_use_id: 'toolu_3' });
+  tell('PostToolUseFailure', 3_000, { ...bash, tool_use_id: 'toolu_3', error: 'Exit code 1' });
+  tell('Stop', 2_000, { stop_hook_active: false });
+  tell('SessionEnd', 1_000, { reason: 'other' });
+  await Promise.all([halved.deliver(), machine.deliver()]);
   /** Its spans in Tempo once they are as many as `show` prints. */
-  const whole = async (of: string): Promise<StoredSpan[]> => {
-    const { out } = await machine.cli('show', of);
+  const whole = async (of: string, from = machine): Promise<StoredSpan[]> => {
+    const { out } = await from.cli('show', of);
     const [tree = ''] = out.split(/^trace /m).slice(1);
     return eventually(
       () => tempoSpans(stack, tree.slice(0, 32)),
@@ -97,6 +138,7 @@ test('the gateway asks for its token, keeps what somebody will ask about, and sa
     );
   };
   for (const each of kept) await whole(each);
+  for (const each of halves) await whole(each, halved);
   for (const each of expensive) {
     const root = (await whole(each)).find(({ parentSpanId }) => parentSpanId === undefined);
     expect(root?.attributes['agent_hooks.cost.usd']).toBeGreaterThan(1);
@@ -123,20 +165,50 @@ test('the journal of a machine becomes log records without our delivery', async 
   // Nobody to send to: the journal is all that comes of the hooks.
   const machine = new Machine(stack.program, { enabled: false });
   machines.push(machine);
-  const session = machine.journey('plain-session.journey');
+  const sessions = { 'claude-code': machine.journey('subagents.journey'), opencode: statedCost(machine) };
   await machine.deliver();
-  const { out } = await machine.cli('show', session, '--json');
-  expect(JSON.parse(out)).toMatchObject({ session });
-  const events = Number(
-    execFileSync('sh', ['-c', `cat "${machine.state}"/journal/* | grep -c .`], { encoding: 'utf8' }),
-  );
-  const mount = ['-p', '127.0.0.1::13133', '-v', `${join(machine.state, 'journal')}:/journal:ro`];
+  const journal = join(machine.state, 'journal');
+  const mount = ['-p', '127.0.0.1::13133', '-v', `${journal}:/journal:ro`];
   await isUp(collector('file-log.yaml', mount, { OTEL_HOOKS_JOURNAL: '/journal/*' }));
-  const found = await eventually(
-    () => lines(stack, `{service_name="claude-code"} | session_id="${session}"`),
-    all => all.length >= events,
+  const told = readdirSync(journal)
+    .flatMap(file => readFileSync(join(journal, file), 'utf8').trim().split('\n'))
+    .map(line => JSON.parse(line) as { event_id: string; source: { tool: string } });
+  for (const [agent, session] of Object.entries(sessions)) {
+    const ids = told.filter(({ source }) => source.tool === agent).map(({ event_id }) => event_id);
+    const found = await eventually(
+      () => lines(stack, `{service_name="${agent}"} | session_id="${session}"`),
+      all => all.length >= ids.length,
+    );
+    expect(found.map(({ labels }) => labels.agent_hooks_event_id ?? '').sort()).toEqual(ids.sort());
+    expect(found.every(({ labels }) => labels.event_name?.startsWith('agent_hooks.'))).toBe(true);
+  }
+});
+
+test('a secret that comes to the collector all the same is masked before it is stored', async () => {
+  const secrets = [`sk-${'a1'.repeat(16)}`, `ghp_${'b2'.repeat(18)}`, `AKIA${'C3'.repeat(8)}`];
+  const [traceId, spanId] = [randomBytes(16).toString('hex'), randomBytes(8).toString('hex')];
+  const nanos = `${Date.now()}000000`;
+  const attributes = secrets.map((secret, i) => ({ key: `said.${i}`, value: { stringValue: `it is ${secret}.` } }));
+  const resource = { attributes: [{ key: 'service.name', value: { stringValue: 'careless' } }] };
+  const span = { traceId, spanId, name: 'told', kind: 1, startTimeUnixNano: nanos, endTimeUnixNano: nanos, attributes };
+  const body = { stringValue: secrets.join(' ') };
+  const record = { traceId, spanId, timeUnixNano: nanos, observedTimeUnixNano: nanos, body, attributes };
+  const post = async (signal: string, request: object): Promise<void> => {
+    const headers = { 'content-type': 'application/json' };
+    const url = new URL(`/v1/${signal}`, stack.collector);
+    expect((await fetch(url, { method: 'POST', headers, body: JSON.stringify(request) })).status).toBe(200);
+  };
+  await post('traces', { resourceSpans: [{ resource, scopeSpans: [{ spans: [span] }] }] });
+  await post('logs', { resourceLogs: [{ resource, scopeLogs: [{ logRecords: [record] }] }] });
+  const stored = await eventually(
+    () => tempoSpans(stack, traceId),
+    spans => spans.length === 1,
   );
-  expect(found.length).toBe(events);
-  expect(new Set(found.map(({ labels }) => labels.agent_hooks_event_id)).size).toBe(events);
-  expect(found.every(({ labels }) => labels.event_name?.startsWith('agent_hooks.'))).toBe(true);
+  const found = await eventually(
+    () => lines(stack, `{service_name="careless"} | trace_id="${traceId}"`),
+    all => all.length === 1,
+  );
+  expect(stored[0]?.attributes['said.0']).toBe('it is ****.');
+  expect(found[0]?.line).toBe('**** **** ****');
+  for (const secret of secrets) expect(JSON.stringify([stored, found])).not.toContain(secret);
 });

@@ -32,7 +32,10 @@ declare module 'vitest' {
 
 const root = join(import.meta.dirname, '..', '..');
 
-export default async function compose(vitest: TestProject): Promise<() => Promise<void>> {
+/** On containers that tests start beside the stack. */
+export const besideLabel = (project: string): string => `otel-hooks.beside=${project}`;
+
+export default async function compose(vitest: TestProject): Promise<() => void> {
   try {
     execFileSync('docker', ['compose', 'version'], { stdio: 'ignore' });
     execFileSync('docker', ['info'], { stdio: 'ignore' });
@@ -74,16 +77,26 @@ export default async function compose(vitest: TestProject): Promise<() => Promis
     .withWaitStrategy('collector-1', Wait.forHttp('/', 13133).forStatusCode(200))
     .withWaitStrategy('jaeger-1', Wait.forHttp('/api/services', 16686).forStatusCode(200))
     .withStartupTimeout(90_000);
-  let started: Awaited<ReturnType<typeof environment.up>> | undefined;
-  const down = async (): Promise<void> => {
-    await started?.down({ timeout: 2_000, removeVolumes: true });
-    execFileSync('docker', ['compose', '-p', project, 'down', '-v', '-t', '1'], { cwd: root, stdio: 'ignore' });
+  const down = (): void => {
+    const docker = (...words: string[]): string => execFileSync('docker', words, { cwd: root, encoding: 'utf8' });
+    const beside = docker('ps', '-aq', '--filter', `label=${besideLabel(project)}`).trim();
+    if (beside !== '') docker('rm', '-f', '-v', ...beside.split('\n'));
+    // Without a profile compose would leave what belongs to it.
+    const named = ['compose', '--progress', 'quiet', '-p', project, '--profile', '*'];
+    docker(...named, 'down', '--volumes', '--remove-orphans', '--timeout', '1');
     rmSync(folder, { recursive: true, force: true });
   };
+  // Whoever interrupts a run is left with nothing of it either.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => {
+      down();
+      process.exit(1);
+    });
+  }
   try {
-    started = await environment.up(services);
+    await environment.up(services);
   } catch (error) {
-    await down();
+    down();
     throw error;
   }
   vitest.provide('stack', {

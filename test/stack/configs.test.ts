@@ -1,8 +1,9 @@
 /** The files of collector-config, by the real program. */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { parse } from 'yaml';
 
 const folder = join(import.meta.dirname, '..', '..', 'collector-config');
 const image = 'otel/opentelemetry-collector-contrib:0.158.0';
@@ -39,6 +40,12 @@ test.each([
   const checked = spawnSync('docker', ['run', '--rm', ...mount, ...program, ...words], { encoding: 'utf8' });
   expect(checked.stdout + checked.stderr).toContain('SUCCESS');
   expect(checked.status).toBe(0);
+});
+
+test('both collectors that mask secrets know the same ones', () => {
+  const blocked = (name: string): unknown =>
+    (parse(readFileSync(join(folder, name), 'utf8')) as { processors: { redaction: object } }).processors.redaction;
+  expect(blocked('gateway.yaml')).toEqual(blocked('local.yaml'));
 });
 
 test('the images of the compose file are pinned', () => {

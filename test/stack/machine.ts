@@ -1,7 +1,7 @@
 /** A developer's machine: a HOME of its own, the installed package, hooks that arrived at times of the test's choice. */
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -58,11 +58,15 @@ export class Machine {
     return session;
   }
 
+  /** Which machine a command is about. */
+  get flags(): string[] {
+    return ['--state-dir', this.state, '--config', this.configFile];
+  }
+
   async cli(...words: string[]): Promise<{ code: number; out: string; err: string }> {
     const env = { PATH: process.env.PATH, HOME: this.home };
-    const flags = ['--state-dir', this.state, '--config', this.configFile];
     try {
-      const { stdout, stderr } = await run(this.#program, [...words, ...flags], { env, maxBuffer: 1 << 28 });
+      const { stdout, stderr } = await run(this.#program, [...words, ...this.flags], { env, maxBuffer: 1 << 28 });
       return { code: 0, out: stdout, err: stderr };
     } catch (error) {
       const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
@@ -73,6 +77,21 @@ export class Machine {
   async deliver(wait = '30s'): Promise<void> {
     const { code, out, err } = await this.cli('deliver', '--wait', wait);
     if (code !== 0) throw new Error(`deliver ended with ${code}:\n${out}${err}`);
+  }
+
+  /** What the journal holds of agents' events, by type as metrics say it. */
+  journaled(): { [type: string]: number } {
+    const folder = join(this.state, 'journal');
+    const counts: { [type: string]: number } = {};
+    for (const file of readdirSync(folder)) {
+      for (const line of readFileSync(join(folder, file), 'utf8').trim().split('\n')) {
+        const { event_type: type } = JSON.parse(line) as { event_type: string };
+        if (type.startsWith('vendor.otel-hooks.')) continue;
+        const said = type.startsWith('vendor.') ? 'vendor' : type;
+        counts[said] = (counts[said] ?? 0) + 1;
+      }
+    }
+    return counts;
   }
 
   async books(): Promise<{ destinations: Books[] }> {

@@ -4,7 +4,7 @@ import { cpSync } from 'node:fs';
 import { afterAll, expect, inject, test } from 'vitest';
 import { nodeOf } from '../../src/view/span-node.ts';
 import { drawTree } from '../../src/view/tree.ts';
-import { eventually, json, pause, type StoredSpan, search, tempoSpans } from './backends.ts';
+import { eventually, json, type StoredSpan, search, tempoSpans } from './backends.ts';
 import { Machine } from './machine.ts';
 
 const stack = inject('stack');
@@ -181,20 +181,25 @@ test('Jaeger holds the same trace, without warnings', async () => {
 
 test('spans are not longer than what Tempo takes, however long a name or value is', async () => {
   const machine = newMachine();
-  const session = machine.journey('plain-session.journey');
-  machine.hook(
-    {
-      session_id: session,
-      hook_event_name: 'PostToolUse',
-      tool_name: `mcp__${'s'.repeat(5_000)}__${'t'.repeat(5_000)}`,
-      tool_use_id: 'long',
-      tool_input: { text: 'x'.repeat(200_000) },
-      tool_response: {},
-    },
-    Date.now() - 500,
-  );
+  const session = randomUUID();
+  const nowMs = Date.now();
+  const hook = (event: string, agoMs: number, fields: object): void =>
+    machine.hook({ session_id: session, hook_event_name: event, cwd: machine.home, ...fields }, nowMs - agoMs);
+  const tool = {
+    tool_name: `mcp__${'s'.repeat(5_000)}__${'t'.repeat(5_000)}`,
+    tool_use_id: 'long',
+    tool_input: { text: 'x'.repeat(200_000) },
+  };
+  hook('SessionStart', 5_000, { source: 'startup' });
+  hook('PreToolUse', 4_000, tool);
+  hook('PostToolUse', 3_000, { ...tool, tool_response: {} });
+  hook('SessionEnd', 2_000, { reason: 'other' });
   await machine.deliver();
-  await pause(500);
+  const [trace = ''] = (await shown(machine, session)).keys();
+  await eventually(
+    () => tempoSpans(stack, trace),
+    spans => spans.some(({ attributes }) => attributes['gen_ai.tool.call.id'] === 'long'),
+  );
   const metric = await fetch(new URL('/metrics', stack.tempo)).then(response => response.text());
   const cut = [...metric.matchAll(/^tempo_distributor_attributes_truncated_total\{.*\} (\d+)/gm)].map(each =>
     Number(each[1]),

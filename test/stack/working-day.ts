@@ -11,17 +11,26 @@ interface Session {
   isFailing?: boolean;
   calls?: number;
   model?: string;
+  /** When it ended. */
+  agoMs?: number;
 }
 
-/** A session with a transcript that ended a second ago: in each turn `calls` commands, and a response before each. */
+/** A session with a transcript that ended, if nothing is said, a second ago: in each turn `calls` commands, and a response before each. */
 export function worked(machine: Machine, about: Session): string {
-  const { turns, command = 'npm test', isFailing = false, calls = 3, model = 'claude-sonnet-4-5' } = about;
+  const {
+    turns,
+    command = 'npm test',
+    isFailing = false,
+    calls = 3,
+    model = 'claude-sonnet-4-5',
+    agoMs = 1_000,
+  } = about;
   const session = randomUUID();
   const folder = join(machine.home, '.claude', 'projects', '-shop');
   const transcript = join(folder, `${session}.jsonl`);
   mkdirSync(folder, { recursive: true });
   const steps = turns * (2 * calls + 2) + 2;
-  let atMs = Date.now() - 1_000 - steps * 1_000;
+  let atMs = Date.now() - agoMs - steps * 1_000;
   const rows: object[] = [];
   const base = { session_id: session, transcript_path: transcript, cwd: machine.home };
   const told = (event: string, fields: object): void => {
@@ -79,7 +88,7 @@ export function worked(machine: Machine, about: Session): string {
 }
 
 /** An agent that states what a response cost. */
-export function statedCost(machine: Machine): void {
+export function statedCost(machine: Machine): string {
   const session = `ses_${randomUUID()}`;
   const nowMs = Date.now() - 2_000;
   const tokens = { input: 812, output: 40, reasoning: 12, cache: { read: 9_000, write: 256 } };
@@ -88,4 +97,5 @@ export function statedCost(machine: Machine): void {
   const info = { ...whose, ...by, cost: 0.0123, tokens, time: { created: nowMs - 900, completed: nowMs } };
   const known = { session_id: session, event_time: nowMs, opencode_version: '1.18.18', opencode_pid: 4711 };
   machine.hook({ type: 'message.updated', properties: { info }, ...known, directory: machine.home }, nowMs);
+  return session;
 }
