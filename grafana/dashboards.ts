@@ -3,8 +3,9 @@
  * since 11 takes from a folder.
  *
  * Two rules. A counter of ours begins with a session and ends with it, so ranges are read with `increase` over the
- * whole dashboard or over the interval, never with a rate at an instant. And a session that still runs has no root span
- * in Tempo: sessions are found by `session.id`, never by their root.
+ * whole dashboard or over the interval, never with a rate at an instant; and anchored, or the few points of a short session
+ * would be extrapolated to twice what happened. And a session that still runs has no root span in Tempo: sessions are found
+ * by `session.id`, never by their root.
  */
 import { type cog, common, dashboard, logs, loki, prometheus, stat, table, tempo, timeseries } from './sdk.ts';
 
@@ -233,11 +234,11 @@ function traces(about: About, query: string): AnyPanel {
 }
 
 const whole = (metric: string, by = '', more = ''): string =>
-  `sum${by && ` by (${by})`} (increase(${metric}{${AGENT}${more}}[$__range]))`;
+  `sum${by && ` by (${by})`} (increase(${metric}{${AGENT}${more}}[$__range] $counts))`;
 const over = (metric: string, by = '', more = ''): string =>
-  `sum${by && ` by (${by})`} (increase(${metric}{${AGENT}${more}}[$__interval]))`;
+  `sum${by && ` by (${by})`} (increase(${metric}{${AGENT}${more}}[$__interval] $counts))`;
 const share = (quantile: number, histogram: string, range: string, by = '', more = ''): string =>
-  `histogram_quantile(${quantile}, sum by (le${by && `, ${by}`}) (increase(${histogram}_bucket{${AGENT}${more}}[${range}])))`;
+  `histogram_quantile(${quantile}, sum by (le${by && `, ${by}`}) (increase(${histogram}_bucket{${AGENT}${more}}[${range}] $counts)))`;
 
 const MODEL = ',gen_ai_request_model=~"$model"';
 const TOOL = ',gen_ai_tool_name=~"$tool"';
@@ -270,6 +271,14 @@ function choice(name: string, label: string, query: string, all: string): dashbo
     .allValue(all);
 }
 
+/** Not every Prometheus can anchor a range; without an offset it is what it was. */
+const EXACT = 'anchored';
+const countsVariable = new dashboard.CustomVariableBuilder('counts')
+  .label('Counts')
+  .description('Exact ones need promql-extended-range-selectors in Prometheus; others are extrapolated')
+  .values(`exact : ${EXACT}, extrapolated : offset 0s`)
+  .current({ text: 'exact', value: EXACT });
+
 const sessionVariable = new dashboard.TextBoxVariableBuilder('session')
   .label('Session')
   .description('The session.id, or a pattern of it')
@@ -296,6 +305,7 @@ const boards: Board[] = [
     uid: 'otel-hooks-fleet',
     title: 'Agents: fleet',
     description: 'Which agents work, how much, what it costs, and where it goes wrong.',
+    variables: [countsVariable],
     rows: [
       {
         title: 'In this range',
@@ -524,7 +534,7 @@ const boards: Board[] = [
     title: 'Agents: tokens and cost',
     description:
       'What models were given and gave, and what that costs. Tokens come from the transcripts of the agents or from what they tell; an agent with neither has none here. Cost is by a list of prices (docs/cost.md).',
-    variables: [modelVariable],
+    variables: [modelVariable, countsVariable],
     rows: [
       {
         title: 'In this range',
@@ -652,7 +662,7 @@ const boards: Board[] = [
     uid: 'otel-hooks-decisions',
     title: 'Agents: decisions and risk',
     description: 'What was allowed, asked and denied, by whom, how risky it was and how long people were waited for.',
-    variables: [toolVariable],
+    variables: [toolVariable, countsVariable],
     rows: [
       {
         title: 'In this range',
@@ -771,7 +781,7 @@ const boards: Board[] = [
     uid: 'otel-hooks-tools',
     title: 'Agents: tools and MCP',
     description: 'What agents do, how long it takes, what fails.',
-    variables: [toolVariable],
+    variables: [toolVariable, countsVariable],
     rows: [
       {
         title: 'Tools',
@@ -854,6 +864,7 @@ const boards: Board[] = [
     uid: 'otel-hooks-loops',
     title: 'Agents: loops, budget, context',
     description: 'Where agents go in circles, pass a budget, or run out of context (docs/loops-and-budgets.md).',
+    variables: [countsVariable],
     rows: [
       {
         title: 'In this range',
@@ -993,6 +1004,7 @@ const boards: Board[] = [
     uid: 'otel-hooks-pipeline',
     title: 'Agents: pipeline health',
     description: 'Our own books: what was recorded, and whether anything was lost on the way.',
+    variables: [countsVariable],
     rows: [
       {
         title: 'In this range',

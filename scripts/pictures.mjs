@@ -53,6 +53,7 @@ const filled = (expr, change = {}) =>
     $agent: '.+',
     $tool: '.*',
     $model: '.*',
+    $counts: 'anchored',
     ...change,
   }).reduce((text, [name, value]) => text.replaceAll(name, value), expr);
 

@@ -118,6 +118,22 @@ export async function samples(stack: Stack, query: string): Promise<Sample[]> {
   return answer.data.result.map(({ metric, value }) => ({ metric, value: Number(value[1]) }));
 }
 
+/** The name under which Prometheus knows the machine that a session ran on. */
+export async function instanceOf(stack: Stack, session: string): Promise<string> {
+  const [found] = await eventually(
+    () => lines(stack, `{service_name=~".+"} | session_id="${session}"`),
+    all => all.length > 0,
+  );
+  return found?.labels.service_instance_id ?? '';
+}
+
+/** Events that were counted, by type. */
+export async function countedEvents(stack: Stack, instance: string): Promise<{ [type: string]: number }> {
+  const counter = `agent_hooks_pipeline_events_total{instance="${instance}"}`;
+  const all = await samples(stack, `sum by (agent_hooks_event_type) (${counter})`);
+  return Object.fromEntries(all.map(({ metric, value }) => [metric.agent_hooks_event_type, value]));
+}
+
 export const docker = (...words: string[]): string => execFileSync('docker', words, { encoding: 'utf8' }).trim();
 export const container = ({ project }: Stack, service: string): string =>
   docker(

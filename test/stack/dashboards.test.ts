@@ -2,7 +2,7 @@
  * Every query of every panel, every alert and recording rule in both forms, run against back ends that hold some
  * sessions: each must answer, and with data. Alerts fire on a day on which much goes wrong, and not on a normal one.
  */
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -10,6 +10,7 @@ import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { parse } from 'yaml';
 import { alerting, alertRules } from '../../grafana/alerting.ts';
 import { dashboards } from '../../grafana/dashboards.ts';
+import { ranIn } from '../commands/ran.ts';
 import { eventually, json, samples, search } from './backends.ts';
 import { Machine } from './machine.ts';
 import { statedCost, worked } from './working-day.ts';
@@ -23,16 +24,11 @@ const refusing = createServer((request, answer) => {
   request.resume();
   request.on('end', () => answer.writeHead(request.url?.startsWith('/nowhere') ? 404 : 400).end());
 });
-let troubled: Machine | undefined;
-let refused: Machine | undefined;
-let waiting: Machine | undefined;
+const machines = [normal];
 let session = '';
 afterAll(() => {
   refusing.close();
-  normal.remove();
-  troubled?.remove();
-  refused?.remove();
-  waiting?.remove();
+  for (const machine of machines) machine.remove();
 });
 beforeAll(async () => {
   await new Promise<void>(listening => refusing.listen(0, '127.0.0.1', listening));
@@ -44,40 +40,47 @@ beforeAll(async () => {
 
   const reported = { provider: 'otlp', service_name: TROUBLED, budget: { session_tokens: 100_000 } };
   const bad = new Machine(stack.program, { ...reported, otlp: { endpoint } });
-  troubled = bad;
+  machines.push(bad);
   for (const file of ['failures', 'compaction', 'model-failure', 'loop-aborted']) bad.journey(`${file}.journey`);
   for (let i = 0; i < 4; i += 1) bad.journey('loop-of-failures.journey');
   for (let i = 0; i < 12; i += 1) bad.journey('denied-by-classifier.journey');
   worked(bad, { turns: 4, calls: 8, command: 'npm run broken', isFailing: true });
   worked(bad, { turns: 1, model: 'in-house-70b' });
   session = worked(bad, { turns: 3, calls: 4, command: 'git push --force origin main' });
-  statedCost(troubled);
+  statedCost(bad);
+  // A hook that was set up twice.
+  const idle = { session_id: session, hook_event_name: 'Notification', notification_type: 'idle_prompt', message: '' };
+  for (let i = 0; i < 2; i += 1) bad.hook(idle, Date.now());
   // Hooks that nobody can read.
   for (let i = 0; i < 12; i += 1) bad.hook([`no object ${i}`], Date.now());
   await bad.deliver();
 
   const address = `http://127.0.0.1:${(refusing.address() as AddressInfo).port}`;
-  const withoutLogs = (logs_endpoint: string): Machine =>
-    new Machine(stack.program, { provider: 'otlp', service_name: TROUBLED, otlp: { endpoint, logs_endpoint } });
-  waiting = withoutLogs(`${address}/nowhere/v1/logs`);
+  const withoutLogs = (logs_endpoint: string, more: object = {}): Machine =>
+    new Machine(stack.program, {
+      provider: 'otlp',
+      service_name: TROUBLED,
+      otlp: { endpoint, logs_endpoint },
+      ...more,
+    });
+  const waiting = withoutLogs(`${address}/nowhere/v1/logs`);
+  machines.push(waiting);
   for (let i = 0; i < 7; i += 1) {
     waiting.journey('plain-session.journey');
     await waiting.cli('deliver', '--wait', '2s');
   }
-  refused = withoutLogs(`${address}/v1/logs`);
+  // A name that makes more series than there may be.
+  const refused = withoutLogs(`${address}/v1/logs`, { metrics: { series: 500, include: ['session.id'] } });
+  machines.push(refused);
   // What was refused is told with the next round.
-  for (let i = 0; i < 2; i += 1) {
-    refused.journey('plain-session.journey');
+  for (const file of ['plain-session', 'subagents', 'mcp-and-skills']) {
+    refused.journey(`${file}.journey`);
     await refused.cli('deliver', '--wait', '5s');
   }
 }, 240_000);
 
 /** What even these days do not have. */
 const mayBeEmpty: { [title: string]: string } = {
-  Refused: 'nothing was refused',
-  Dropped: 'nothing was dropped',
-  'Losses by reason': 'nothing was dropped',
-  'Under other': 'no bound of series was reached',
   'Given up by the collector': 'it gave nothing up',
 };
 
@@ -91,10 +94,11 @@ const queries = dashboards().flatMap(({ uid, json: text }) =>
   ),
 );
 
-const filled = (text: string): string =>
+const filled = (text: string, counts = 'anchored'): string =>
   text
     .replaceAll('$__range', '1h')
     .replaceAll('$__interval', '5m')
+    .replaceAll('$counts', counts)
     .replaceAll(/\$(agent|model|tool)\b/g, '.*')
     .replaceAll('$session', session)
     // A selector of Loki's may not match the empty name.
@@ -124,6 +128,57 @@ test.each(queries)('$uid, $title', async ({ title, source, text }) => {
   // An error of the back end fails in any case.
   if (title in mayBeEmpty) await count();
   else expect(await eventually(count, found => found > 0), query).toBeGreaterThan(0);
+  // In a Prometheus that cannot anchor.
+  if (text.includes('$counts')) await inPrometheus(filled(text, 'offset 0s'));
+});
+
+test('numbers on dashboards are those of what happened, also of a short session and after a silence', async () => {
+  const of = 'counted-day';
+  const counted = new Machine(stack.program, { provider: 'otlp', service_name: of, otlp: { endpoint } });
+  machines.push(counted);
+  // What came a quarter of an hour ago is outside of what is asked for at last.
+  const agoMs = 900_000;
+  worked(counted, { turns: 2, calls: 3, agoMs: agoMs + 1_000 });
+  const now = (): number => Date.now() - agoMs;
+  const earlier = await ranIn(counted.home, ['deliver', '--wait', '30s', ...counted.flags], { now });
+  expect(earlier.code, earlier.err).toBe(0);
+  worked(counted, { turns: 1, calls: 4 });
+  worked(counted, { turns: 1, calls: 1 });
+  await counted.deliver();
+  const number = (uid: string, title: string, range: string): (() => Promise<number | undefined>) => {
+    const expr = queries.find(each => each.uid === uid && each.title === title)?.text ?? '';
+    const query = filled(expr.replaceAll('$__range', range).replace('$agent', of));
+    return () => samples(stack, query).then(([sample]) => sample?.value);
+  };
+  const responses = (calls: number, turns: number): number => calls + turns;
+  for (const [uid, title, late, all] of [
+    ['otel-hooks-fleet', 'Sessions', 2, 3],
+    ['otel-hooks-fleet', 'Prompts', 2, 4],
+    ['otel-hooks-fleet', 'Actions', 5, 11],
+    ['otel-hooks-tokens', 'Output', 350 * responses(5, 2), 350 * responses(11, 4)],
+  ] as const) {
+    await eventually(number(uid, title, '1h'), value => value === all);
+    await eventually(number(uid, title, '5m'), value => value === late);
+  }
+});
+
+const pages = join(import.meta.dirname, '../../docs');
+const inDocs = readdirSync(pages)
+  .filter(page => page.endsWith('.md'))
+  .flatMap(page =>
+    [...readFileSync(join(pages, page), 'utf8').matchAll(/^```(promql|logql)\n(.*?)^```/gms)].flatMap(
+      ([, language = '', text = '']) =>
+        text
+          .trim()
+          .split('\n')
+          .map(query => ({ page, language, query })),
+    ),
+  );
+
+test.each(inDocs)('$page: $query', async ({ language, query }) => {
+  const asked = query.replace('"claude-code"', `"${TROUBLED}"`).replace('"..."', `"${session}"`);
+  const count = (): Promise<number> => (language === 'promql' ? inPrometheus(asked) : inLoki(asked));
+  await eventually(count, found => found > 0);
 });
 
 const ofSpans = (

@@ -1,6 +1,7 @@
 /** What Prometheus makes of our counters: the true numbers, whatever happened on the way. */
+import { isDeepStrictEqual } from 'node:util';
 import { afterAll, expect, inject, test } from 'vitest';
-import { eventually, json, samples } from './backends.ts';
+import { countedEvents, eventually, instanceOf, json, samples } from './backends.ts';
 import { Machine } from './machine.ts';
 
 const stack = inject('stack');
@@ -14,24 +15,6 @@ afterAll(() => {
   for (const machine of machines) machine.remove();
 });
 
-const instanceOf = async (session: string): Promise<string> => {
-  const now = Date.now();
-  const answer = await eventually(
-    () =>
-      json<{ data: { result: { stream: { service_instance_id?: string } }[] } }>(
-        stack.loki,
-        '/loki/api/v1/query_range',
-        {
-          query: `{service_name="claude-code"} | session_id="${session}"`,
-          start: `${now - 3_600_000}000000`,
-          end: `${now + 60_000}000000`,
-        },
-      ),
-    ({ data }) => data.result.length > 0,
-  );
-  return answer.data.result[0]?.stream.service_instance_id ?? '';
-};
-
 const toolCalls = (instance: string): string =>
   `sum(gen_ai_execute_tool_duration_seconds_count{instance="${instance}"})`;
 const prompts = (instance: string): string => `sum(agent_hooks_prompt_submitted_total{instance="${instance}"})`;
@@ -39,6 +22,12 @@ const becomes = (query: string, value: number): Promise<unknown> =>
   eventually(
     () => samples(stack, query),
     found => found.length === 1 && found[0]?.value === value,
+  );
+
+const countsAreTrue = (machine: Machine, instance: string): Promise<unknown> =>
+  eventually(
+    () => countedEvents(stack, instance),
+    counts => isDeepStrictEqual(counts, machine.journaled()),
   );
 
 /** Prompts and finished actions of the journey, counted by hand in its file. */
@@ -54,13 +43,18 @@ test('counters are true after several deliveries, and on two machines at once', 
   await one.deliver();
   one.journey('parallel-actions.journey');
   await one.deliver();
-  const [a, b] = [await instanceOf(first), await instanceOf(other)];
+  const [a, b] = [await instanceOf(stack, first), await instanceOf(stack, other)];
   expect(a).not.toBe(b);
   await becomes(prompts(a), 3 * plain.prompts);
   await becomes(prompts(b), plain.prompts);
   const calls = (await samples(stack, toolCalls(b)))[0]?.value ?? 0;
   expect(calls).toBeGreaterThan(1);
   await becomes(toolCalls(a), 3 * calls);
+  for (const [machine, instance] of [
+    [one, a],
+    [two, b],
+  ] as const)
+    await countsAreTrue(machine, instance);
   const books = [await one.books(), await two.books()].map(each => each.destinations[0]?.metrics.rejected);
   expect(books).toEqual([{}, {}]);
 });
@@ -76,14 +70,16 @@ test('an outage costs no count: the newest state is what arrives', async () => {
   // The address was wrong all the time; what waited goes to the right one.
   machine.configure({ provider: 'otlp', otlp: { endpoint: stack.collector } });
   await machine.deliver();
-  await becomes(prompts(await instanceOf(session)), 3 * plain.prompts);
+  const instance = await instanceOf(stack, session);
+  await becomes(prompts(instance), 3 * plain.prompts);
+  await countsAreTrue(machine, instance);
 });
 
 test('increase() of a session that was short is its true number', async () => {
   const machine = newMachine();
   const session = machine.journey('plain-session.journey');
   await machine.deliver();
-  const instance = await instanceOf(session);
+  const instance = await instanceOf(stack, session);
   await becomes(prompts(instance), plain.prompts);
   const query = `sum(increase(agent_hooks_prompt_submitted_total{instance="${instance}"}[5m] anchored))`;
   await becomes(query, plain.prompts);
@@ -95,7 +91,7 @@ test('a machine brings few series', async () => {
   for (const file of ['plain-session.journey', 'subagents.journey', 'failures.journey', 'mcp-and-skills.journey'])
     session = machine.journey(file);
   await machine.deliver();
-  const instance = await instanceOf(session);
+  const instance = await instanceOf(stack, session);
   await eventually(
     () => samples(stack, `count({instance="${instance}"})`),
     found => (found[0]?.value ?? 0) > 0,
@@ -109,7 +105,7 @@ test('an exemplar leads from a measurement to its trace', async () => {
   const machine = newMachine();
   const session = machine.journey('parallel-actions.journey');
   await machine.deliver();
-  const instance = await instanceOf(session);
+  const instance = await instanceOf(stack, session);
   const now = Date.now() / 1000;
   const answer = await eventually(
     () =>

@@ -1,6 +1,7 @@
 /** A collector that is killed and back ends that are away for a while: what was accepted arrives. */
-import { afterAll, expect, inject, test } from 'vitest';
-import { container, docker, eventually, lines, tempoSpans } from './backends.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { container, countedEvents, docker, eventually, instanceOf, lines, pause, tempoSpans } from './backends.ts';
 import { Machine } from './machine.ts';
 
 const stack = inject('stack');
@@ -13,15 +14,11 @@ const ready = (base: string, path: string): Promise<unknown> =>
     ({ ok }) => ok,
   );
 
-test('back ends stopped, collector killed: every span and every record of ten sessions is there afterwards', async () => {
-  const [tempo, loki, collector] = [container(stack, 'tempo'), container(stack, 'loki'), container(stack, 'collector')];
-  docker('stop', '-t', '2', tempo, loki);
-  const sessions = Array.from({ length: 10 }, () => machine.journey('subagents.journey'));
-  await machine.deliver();
-  docker('kill', collector);
-  docker('start', tempo, loki, collector);
-  await Promise.all([ready(stack.tempo, '/ready'), ready(stack.loki, '/ready'), ready(stack.collectorHealth, '/')]);
+const service = (name: string): string => container(stack, name);
+const collectorIsBack = (): Promise<unknown> => ready(stack.collectorHealth, '/');
 
+/** Every span, every record and every count of them. */
+async function isAllThere(sessions: readonly string[]): Promise<void> {
   for (const session of sessions) {
     const { out } = await machine.cli('show', session);
     for (const text of out.split(/^trace /m).slice(1)) {
@@ -30,17 +27,53 @@ test('back ends stopped, collector killed: every span and every record of ten se
         () => tempoSpans(stack, text.slice(0, 32)),
         // What was on its way when the collector was killed comes again.
         spans => new Set(spans.map(each => each.spanId)).size === rows,
-        40_000,
       );
       expect(new Set(stored.map(each => each.attributes['session.id']))).toEqual(new Set([session]));
     }
   }
   const { logs, spans } = (await machine.books()).destinations[0] ?? {};
   expect(spans?.accepted).toBe(spans?.produced);
+  expect(logs?.accepted).toBe(logs?.produced);
   const found = await eventually(
-    () => lines(stack, `{service_name="claude-code"} | session_id=~"${sessions.join('|')}"`),
+    () => lines(stack, `{service_name="claude-code"} | service_instance_id="${instance}"`),
     all => all.length >= (logs?.produced ?? Number.POSITIVE_INFINITY),
-    40_000,
   );
   expect(found.length).toBe(logs?.produced);
+  await eventually(
+    () => countedEvents(stack, instance),
+    counts => isDeepStrictEqual(counts, machine.journaled()),
+  );
+}
+
+let instance = '';
+beforeAll(async () => {
+  const session = machine.journey('plain-session.journey');
+  await machine.deliver();
+  instance = await instanceOf(stack, session);
+});
+
+test('back ends stopped, collector killed: all of ten sessions is there afterwards', async () => {
+  const backEnds = ['tempo', 'loki', 'prometheus'].map(service);
+  docker('stop', '-t', '2', ...backEnds);
+  const sessions = Array.from({ length: 10 }, () => machine.journey('subagents.journey'));
+  await machine.deliver();
+  docker('kill', service('collector'));
+  docker('start', ...backEnds, service('collector'));
+  await Promise.all([ready(stack.tempo, '/ready'), ready(stack.loki, '/ready'), ready(stack.prometheus, '/-/ready')]);
+  await collectorIsBack();
+  await isAllThere(sessions);
+});
+
+test('a collector that is killed again and again while it is sent to has all of it in the end', async () => {
+  const sessions = Array.from({ length: 20 }, () => machine.journey('subagents.journey'));
+  const delivered = machine.cli('deliver', '--wait', '60s');
+  for (const afterMs of [700, 900, 1_100]) {
+    await pause(afterMs);
+    docker('kill', service('collector'));
+    docker('start', service('collector'));
+    await collectorIsBack();
+  }
+  await delivered;
+  await machine.deliver('60s');
+  await isAllThere(sessions);
 });
