@@ -1070,6 +1070,7 @@ const effectOf: { [T in EventType]: Effect } = {
     const action = own(state.actions, at.facts.call);
     const outcome = event.data.decision?.outcome;
     if (action === undefined || outcome === undefined) return;
+    action.content = contentWith(action.content, event, at.facts);
     if (outcome === 'ask') action.askedMs ??= at.atMs;
     else action.verdictMs = at.atMs;
     action.decision = decisionOf(outcome, at.facts);
@@ -1133,16 +1134,19 @@ const effectOf: { [T in EventType]: Effect } = {
     if (budget) for (const holder of holders) if (holder && holder.budget !== 'exceeded') holder.budget = budget.state;
     raiseRisk(state, at);
   },
-  'Policy.Blocked': (state, at) => {
+  'Policy.Blocked': (state, at, event) => {
     const action = at.facts.call === undefined ? undefined : own(state.actions, at.facts.call);
     if (action === undefined) return;
+    action.content = contentWith(action.content, event, at.facts);
     action.decision = decisionOf('deny', { decision: { source: 'policy', basis: 'observed' }, ...at.facts });
     action.verdictMs = at.atMs;
     action.overMs ??= at.atMs;
   },
-  'Policy.Override': (state, at) => {
+  'Policy.Override': (state, at, event) => {
     const action = at.facts.call === undefined ? undefined : own(state.actions, at.facts.call);
-    if (action) action.decision = { outcome: 'allow', source: 'user', basis: 'observed' };
+    if (action === undefined) return;
+    action.decision = { outcome: 'allow', source: 'user', basis: 'observed' };
+    action.content = contentWith(action.content, event, at.facts);
   },
   'Agent.Notification': (state, at, event) => {
     if (event.event_type !== 'Agent.Notification' || event.data.type !== 'ToolPermission') return;
@@ -1465,6 +1469,7 @@ function correct(state: FoldState, at: At, call: string): boolean {
   }
   if (event.event_type === 'Action.After') {
     Object.assign(span, endOf(event.data, facts));
+    span.content = contentWith(span.content, event, facts);
     span.decision = span.outcome === 'denied' ? decisionOf('deny', facts) : span.decision;
     if (span.askedMs !== undefined && span.outcome === 'denied')
       span.waitMs = waitedFor(

@@ -46,6 +46,8 @@ export interface SpanContent {
   output?: string | undefined;
   path?: string | undefined;
   command?: string | undefined;
+  /** Why it was decided so. */
+  reason?: string | undefined;
 }
 
 interface Common {

@@ -127,6 +127,7 @@ export function spanContentAttributes(
     [development.toolResult]: said.output,
     [development.filePath]: said.path,
     [development.processCommandLine]: said.command,
+    [ours.decisionReason]: said.reason,
   };
 }
 

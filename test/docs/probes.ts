@@ -153,6 +153,7 @@ const actionSpan: Filled<ActionSpan> = {
     output: 'nothing to commit',
     path: 'src/clock.ts',
     command: 'git status',
+    reason: 'not on this branch',
   },
   traceRecord,
 };

@@ -198,6 +198,31 @@ describe('content that was asked for', () => {
     expect(JSON.stringify(attributes('events').spans)).not.toContain(text);
   });
 
+  it('is on spans what was told of it, in whatever rounds', () => {
+    const call = { tool_name: 'Bash', tool_use_id: 'a', tool_input: { command: 'ls' }, prompt_id: 'p1' };
+    const told = [
+      { hook_event_name: 'UserPromptSubmit', prompt_id: 'p1', prompt: 'look' },
+      { hook_event_name: 'PreToolUse', ...call },
+      { hook_event_name: 'PostToolUse', ...call, tool_response: { stdout: 'cart.ts' } },
+      { hook_event_name: 'PreToolUse', ...call, tool_use_id: 'b' },
+      { hook_event_name: 'PermissionDenied', ...call, tool_use_id: 'b', reason: 'not now' },
+      { hook_event_name: 'Stop', prompt_id: 'p1', last_assistant_message: 'Done.' },
+    ].map((fields, i) => ({
+      atMs: START_MS + i * 1_000,
+      payload: { session_id: 's', transcript_path: '/t.jsonl', cwd: '/', ...fields },
+      header: { tool: 'claude-code' },
+    }));
+    const keep = keeperIn('full');
+    const content = { modes: keep.modes, on: 'both' as const };
+    const facts = { agent: 'claude-code', session: 's', provider: undefined, denyAsError: false, limits, content };
+    const left = (stored: boolean) =>
+      play(told, stored, undefined, keep).spans.map(each => mapSpan(each, facts, resourceOf({})).attributes);
+    expect(left(true)).toEqual(left(false));
+    const [listed, refused] = left(false).filter(each => each['gen_ai.operation.name'] === 'execute_tool');
+    expect(listed?.['gen_ai.tool.call.result']).toBe('{"stdout":"cart.ts"}');
+    expect(refused?.['agent_hooks.decision.reason']).toBe('not now');
+  });
+
   it('fits what Loki and Tempo take, whatever it is', () => {
     const input = Object.fromEntries(
       Array.from({ length: 400 }, (_, i) => [
