@@ -15,9 +15,12 @@ import { BOM, parseJson, positionsIn, skipBlank } from '../lib/json-position.ts'
 import { isFields, own } from '../lib/read.ts';
 import { isAgentHooks } from '../standards/agent-hooks/read.ts';
 import { dataSchemas, envelopeSchema } from '../standards/agent-hooks/schema.ts';
-import { validateAgentHooks } from '../standards/agent-hooks/validate.ts';
-import { isCloudEvent } from '../standards/cloudevents/cloudevents.ts';
+import { agentHooks } from '../standards/agent-hooks/validate.ts';
+import { baseCoat } from '../standards/base-coat/validate.ts';
+import { isCloudEvent, unwrap } from '../standards/cloudevents/cloudevents.ts';
 import { isOpenHook } from '../standards/openhook/openhook.ts';
+import { openHook } from '../standards/openhook/validate.ts';
+import type { Standard } from '../standards/report.ts';
 
 /** Which rule an event breaks, and where in the body. */
 export interface Fault {
@@ -44,6 +47,8 @@ export type Form = 'any' | 'one' | 'list' | 'lines' | 'hook';
 /** What a request says beside its body. */
 export interface Said {
   form: Form;
+  /** The type of the body is one of Agent Hooks' own. */
+  isAgentHooks?: boolean | undefined;
   /** Header of the fragment: the agent that a hook was registered for, and the event's name. */
   header: Readonly<Record<string, string>>;
   /** The attributes of a CloudEvent in binary mode, whose data the body is. */
@@ -84,7 +89,7 @@ export function attributesOf(
     const name = header.slice('ce-'.length);
     const text = typeof value === 'string' ? decoded(value) : undefined;
     // `data` would take the body's place.
-    if (!/^[a-z0-9]{1,32}$/.test(name) || name.startsWith('data') || text === undefined)
+    if (!/^[a-z0-9]{1,32}$/.test(name) || name === 'data' || text === undefined)
       return { fault: faultOf('cloudevents/attribute', `${header} is no attribute in percent-encoding`) };
     attributes[name] = text;
   }
@@ -201,12 +206,12 @@ function verdictOn(value: unknown, part: Part | undefined, said: Said): Fault | 
     if (limit !== undefined) return blame(limit.rule, limit.why);
   }
   const read = itemOf(value, said.form === 'hook' ? undefined : 'listed');
-  if (typeof read === 'string') return blame(...reasons[read]);
+  if (typeof read === 'string') return unreadFault(value, part, said) ?? blame(...reasons[read]);
   for (const item of Array.isArray(read) ? read : [read]) {
     const refusal = refusalOf(item, { header: said.header }, agents);
     if (refusal !== undefined) return blame(...reasons[refusal]);
     if (item.event?.standard !== 'agent-hooks' || isValid(item.fields)) continue;
-    const found = breachIn(item, part);
+    const found = breachIn(agentHooks, item, part);
     if (found !== undefined) return found;
   }
   return undefined;
@@ -258,11 +263,27 @@ function isValid(fields: Fields): boolean {
   return envelopeSchema.safeParse(fields).success && (schema === undefined || schema.safeParse(data ?? {}).success);
 }
 
+/** What no reader takes, in the words of the standard that it means to keep. */
+function unreadFault(fields: Fields, part: Part | undefined, said: Said): Fault | undefined {
+  const wrapped = isCloudEvent(fields) ? unwrap(fields) : undefined;
+  const inside = wrapped === undefined ? fields : wrapped.inside;
+  if (said.form === 'hook' || !isFields(inside)) return undefined;
+  const standard = standardMeant(inside, said);
+  return standard && breachIn(standard, { fields: inside, wrapped }, part);
+}
+
+function standardMeant(fields: Fields, { isAgentHooks = false }: Said): Standard | undefined {
+  if (isOpenHook(fields)) return openHook;
+  if (isAgentHooks || 'spec_version' in fields || 'event_type' in fields) return agentHooks;
+  return 'hook' in fields && 'sessionId' in fields ? baseCoat : undefined;
+}
+
 /** The first rule of the standard that an event breaks, and where; inside an envelope only the field can be told. */
-function breachIn({ fields, wrapped }: Item, part: Part | undefined): Fault | undefined {
+function breachIn(standard: Standard, { fields, wrapped }: Item, part: Part | undefined): Fault | undefined {
   const own = wrapped === undefined ? part : undefined;
-  const text = own === undefined ? JSON.stringify(fields) : own.text.slice(own.from, own.end);
-  const found = validateAgentHooks(text, 'event').findings.find(({ level }) => level === 'error');
+  const validation = standard.validation('event', {});
+  validation.write(own === undefined ? JSON.stringify(fields) : own.text.slice(own.from, own.end));
+  const found = validation.end().findings.find(({ level }) => level === 'error');
   if (found === undefined) return undefined;
   const { rule, field, why, line, column } = found;
   if (own === undefined) return { rule, ...placeOf(part), field, why };

@@ -330,11 +330,13 @@ interface Hearing extends Said {
 const nobody: Said['header'] = {};
 
 function eventsIn({ headers }: http.IncomingMessage): Hearing | Answer {
-  const form = formOf(headers['content-type']);
+  const type = headers['content-type'];
+  const form = formOf(type);
   if (form === undefined) return refusals.type;
+  const said = { form, header: nobody, isAgentHooks: /^application\/vnd\.agent-hooks\./i.test(type ?? '') };
   const found = attributesOf(headers);
-  if (found === undefined) return { form, header: nobody };
-  return 'fault' in found ? faulty(found.fault) : { form, header: nobody, attributes: found.attributes };
+  if (found === undefined) return said;
+  return 'fault' in found ? faulty(found.fault) : { ...said, attributes: found.attributes };
 }
 
 /** An agent's own hook; `?event=` names what happened where the payload does not. */

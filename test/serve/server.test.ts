@@ -91,6 +91,18 @@ const sent: Sent[] = [
     becomes: ['Session.Start'],
   },
   {
+    name: 'a CloudEvent in binary mode that names the schema of its data',
+    headers: {
+      'ce-specversion': '1.0',
+      'ce-id': 'a',
+      'ce-source': '/x',
+      'ce-type': 't',
+      'ce-dataschema': 'https://x.example/s',
+    },
+    body: agentHooks(1),
+    becomes: ['Action.Before'],
+  },
+  {
     name: 'a CloudEvent in binary mode around a stream',
     type: 'application/vnd.agent-hooks.stream+jsonl',
     headers: { 'ce-specversion': '1.0', 'ce-id': 'c', 'ce-source': '/x', 'ce-type': 't' },
@@ -173,11 +185,49 @@ describe('answers with rule and place', () => {
       agentHooks(1, { agent_mode: 'turbo' }),
       { rule: 'envelope/enum', field: '/agent_mode' },
     ],
-    ['an empty session', openHook(1, { session_id: '' }), { rule: 'event/session' }],
+    ['an empty session', openHook(1, { session_id: '' }), { rule: 'envelope/empty', field: '/session_id' }],
     ['a session with a line break', openHook(1, { session_id: 'a\nb' }), { rule: 'event/session' }],
     ['a session of 10 KB', openHook(1, { session_id: 'x'.repeat(10_240) }), { rule: 'event/session' }],
-    ['OpenHook without a type', openHook(1, { type: undefined }), { rule: 'event/envelope' }],
+    ['OpenHook without a type', openHook(1, { type: undefined }), { rule: 'envelope/required', field: '/type' }],
+    [
+      'OpenHook of a version that is none',
+      JSON.stringify(openHook(1, { openhook: 'first' }), null, 1),
+      { rule: 'envelope/version', line: 2, column: 14, field: '/openhook' },
+    ],
+    [
+      'a written file without its path',
+      openHook(1, { type: 'file.write' }),
+      { rule: 'data/required', field: '/data/path' },
+    ],
+    ['Base Coat without a hook that says something', baseCoat({ hook: '' }), { rule: 'event/type', field: '/hook' }],
+    ['Base Coat without a session', baseCoat({ sessionId: '' }), { rule: 'event/type', field: '/sessionId' }],
+    [
+      'Agent Hooks without a session',
+      agentHooks(1, { session_id: undefined }),
+      { rule: 'envelope/required', field: '/session_id' },
+    ],
+    [
+      'Agent Hooks of half a version',
+      agentHooks(1, { spec_version: '0.1' }),
+      { rule: 'envelope/spec-version', field: '/spec_version' },
+    ],
+    [
+      'Agent Hooks without a type',
+      agentHooks(1, { event_type: undefined }),
+      { rule: 'envelope/required', field: '/event_type' },
+    ],
+    [
+      'what its type says is Agent Hooks',
+      { a: 1 },
+      { rule: 'envelope/required', field: '/spec_version' },
+      'application/vnd.agent-hooks.event+json',
+    ],
     ['a CloudEvent without an id', cloudEvent(agentHooks(1), { id: undefined }), { rule: 'event/envelope' }],
+    [
+      'a CloudEvent around Agent Hooks without a session',
+      cloudEvent(agentHooks(1, { session_id: undefined })),
+      { rule: 'envelope/required', line: 1, column: 1, field: '/session_id' },
+    ],
     ['a CloudEvent around a CloudEvent', cloudEvent(cloudEvent(agentHooks(1))), { rule: 'event/unknown' }],
     ['a thousand and one', Array.from({ length: 1_001 }, (_, i) => agentHooks(i)), { rule: 'limit/events' }],
     [
@@ -215,7 +265,7 @@ it('keeps what is good of a batch, says what is not, and where', async () => {
     rejected: 1,
     items: [
       { status: 'accepted' },
-      { status: 'rejected', rule: 'event/unknown', line: 3, column: 2 },
+      { status: 'rejected', rule: 'envelope/required', line: 3, column: 2, field: '/event_id' },
       { status: 'accepted' },
     ],
   });
