@@ -70,6 +70,8 @@ export interface Remark<Id extends string = string> {
 export interface EventJudge<Id extends string> {
   /** What is wrong with one value, in no order. One that is the whole text is an example and stands in no stream. */
   event(value: unknown, at: Position, inStream: boolean): Remark<Id>[];
+  /** The text is one value, whatever it looks like. */
+  isOneValue?: boolean;
   /** What only the whole text shows. */
   end?(): {
     found: readonly (Remark<Id> & { at: Position })[];
@@ -94,7 +96,11 @@ export function eventsValidation(about: About, name: string, asked: Asked, judge
     findings: [],
     omitted: 0,
   };
-  let format: Report['format'] | undefined = /\.(jsonl|ndjson)$/i.test(name) ? 'jsonl' : undefined;
+  let format: Report['format'] | undefined = /\.(jsonl|ndjson)$/i.test(name)
+    ? 'jsonl'
+    : judge.isOneValue
+      ? 'json'
+      : undefined;
   let isFirst = true;
   /** What is not judged yet, where it stands in the text, and how long it must get before it is worth another look. */
   let text = '';

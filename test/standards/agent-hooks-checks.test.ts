@@ -150,6 +150,11 @@ const table: { readonly [rule in keyof typeof rules]: Row } = {
     good: stream(start(), acting('shell'), acted('shell')) + stream({ ...acted('read_file'), session_id: 's-2' }),
     at: '3 /event_type',
   },
+  'sequence/start-unseen': {
+    bad: stream(acted('shell'), acting('shell'), acted('shell'), acted('read_file')),
+    good: stream(acting('shell'), acted('shell'), start('resume'), acting('shell'), acted('shell')),
+    at: '1 /event_type',
+  },
   'sequence/unfinished': {
     bad: stream(start(), acting('shell'), acting('shell'), acted('shell'), end()),
     good: stream(start(), acting('shell'), acted('shell'), acting('shell', { decision: { outcome: 'deny' } }), end()),
@@ -207,6 +212,22 @@ describe('each check', () => {
       end(),
     );
     expect(validateAgentHooks(text, 'x.jsonl').findings).toEqual([]);
+  });
+
+  it('one that is open is not begun anew', () => {
+    expect(
+      found(validateAgentHooks(stream(start(), start(), end(), start()), 'x.jsonl'), 'sequence/start-late'),
+    ).toEqual(['2 /event_type']);
+  });
+
+  it('the definition of a context holds for both its types', () => {
+    for (const type of ['Context.UntilCompaction', 'Context.Compaction']) {
+      const report = validateAgentHooks(stream(event(type, { trigger: 'at noon', tokens_after: '1' })), 'x.jsonl');
+      expect(report.findings.map(({ rule, field: pointer }) => [rule, pointer])).toEqual([
+        ['data/enum', '/data/trigger'],
+        ['data/type', '/data/tokens_after'],
+      ]);
+    }
   });
 
   it('of a session asks nothing when an event stands alone', () => {

@@ -307,6 +307,38 @@ it('never throws, whatever an envelope holds', () => {
   );
 });
 
+describe('a time', () => {
+  it.each([
+    ['2026-11-02T10:00:00+01', true],
+    ['2026-11-02T10:00:00,25Z', true],
+    ['2026-11-02T10:00:00.25-0330', true],
+    ['2026-11-02t10:00:00Z', false],
+    ['2026-11-02 10:00:00Z', false],
+    ['2026-11-02T10:00:00+1', false],
+    ['2026-11-02T10:00Z', false],
+  ])('%s: %s', (time, isGood) => {
+    expect(judged(session(envelope('prompt.submit', {}, { time }))).ok).toBe(isGood);
+  });
+});
+
+it('a context of a drive, of a tilde or of nothing is no URI', () => {
+  const contexts = ['C:\\src\\shop', 'C:/src/shop', '~/shop', '', 'file:///a b', 'mailto:inbox/1', 'file:///C:/src'];
+  const text = session(...contexts.map(context => envelope('prompt.submit', {}, { context })));
+  const odd = judged(text).findings.filter(({ rule }) => rule === 'envelope/context');
+  expect(odd.map(({ line }) => line)).toEqual([2, 3, 4, 5, 6]);
+});
+
+it('a path that is empty is none', () => {
+  expect(judged(session(write({ path: '' }))).findings.map(({ rule, field }) => [rule, field])).toEqual([
+    ['data/required', '/data/path'],
+  ]);
+});
+
+it('a list is no discovery file', () => {
+  for (const text of ['[]', `[${discovery({ command: 'cat' })}]`])
+    expect(rulesIn(judged(text, '.openhook.json'))).toEqual(['discovery/hooks']);
+});
+
 describe('levels', () => {
   const level = (text: string, asked?: Asked) =>
     judged(text, 'x.jsonl', asked).levels?.map(each => [each.source, each.level, each.missing]);
@@ -362,6 +394,13 @@ describe('levels', () => {
   it('one envelope alone is no stream', () => {
     const { ok, levels, findings } = judged(JSON.stringify(toolEnd()), 'example.json');
     expect({ ok, levels, findings }).toEqual({ ok: true, levels: undefined, findings: [] });
+  });
+
+  it('one envelope alone is held against a level that is asked for', () => {
+    expect(judged(JSON.stringify(end()), 'example.json', { level: 1 }).ok).toBe(true);
+    const { ok, levels } = judged(JSON.stringify(end()), 'example.json', { level: 2 });
+    expect([ok, levels?.map(({ level: reached }) => reached)]).toEqual([false, [1]]);
+    expect(judged(JSON.stringify(prompt()), 'example.json', { level: 1 }).ok).toBe(false);
   });
 });
 

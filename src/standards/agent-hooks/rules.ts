@@ -121,6 +121,11 @@ export const rules = {
     asks: 'Action.After and Agent.Plan.End follow what began (in sessions whose start the stream holds)',
     clause: '7.3, 7.5',
   },
+  'sequence/start-unseen': {
+    level: 'note',
+    asks: 'of a session whose start the stream does not hold, what ends may have begun before it; told once',
+    clause: '7.3, 7.5',
+  },
   'sequence/unfinished': {
     level: 'warning',
     asks: 'an action that was not denied has its Action.After before the session ends',

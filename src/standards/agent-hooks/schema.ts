@@ -95,12 +95,18 @@ const policy = z.looseObject({
   action: action.optional(),
 });
 
-const contextShare = {
+/** One definition for both types, and what their examples add. */
+const context = z.looseObject({
+  trigger: z.enum(triggers).optional(),
   tokens_used: integer.optional(),
   tokens_limit: integer.optional(),
   percentage_used: z.number().min(0).max(100).optional(),
   tokens_remaining: integer.optional(),
-};
+  tokens_before: integer.optional(),
+  tokens_after: integer.optional(),
+  tokens_removed: integer.optional(),
+  strategy: text.optional(),
+});
 
 /** The data of each type. The compiler holds them against the model. */
 export const dataSchemas = {
@@ -135,15 +141,8 @@ export const dataSchemas = {
   }),
   'Retry.Loop.Detected': loop,
   'Retry.Loop.Aborted': loop,
-  'Context.UntilCompaction': z.looseObject(contextShare),
-  'Context.Compaction': z.looseObject({
-    ...contextShare,
-    trigger: z.enum(triggers).optional(),
-    tokens_before: integer.optional(),
-    tokens_after: integer.optional(),
-    tokens_removed: integer.optional(),
-    strategy: text.optional(),
-  }),
+  'Context.UntilCompaction': context,
+  'Context.Compaction': context,
   'Policy.Violation': policy,
   'Policy.Blocked': policy,
   'Policy.Override': policy,

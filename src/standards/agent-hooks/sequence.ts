@@ -1,6 +1,6 @@
 /**
  * What the events of a stream say together. A stream may be a piece of a longer one, so that what is missing before it or
- * after it is no fault: what ends is held against what began only in sessions whose Session.Start the stream holds.
+ * after it is no fault: of a session whose Session.Start the stream does not hold, an end without a beginning is a note.
  *
  * What is remembered is bounded: MAX_SESSIONS sessions with MAX_OPEN things each. What is beyond is judged for itself alone.
  */
@@ -130,7 +130,7 @@ function judgeIn(session: Session, type: string, value: Values, isFirst: boolean
   if (ms > session.newestMs) session.newestMs = ms;
 
   if (type === 'Session.Start') {
-    if (!isFirst && !session.isStarted && data.start_reason === 'new') {
+    if (!isFirst && session.endMs === undefined && data.start_reason === 'new') {
       once('sequence/start-late', 'event_type', 'a new session starts after other events of it');
     }
     session.isStarted = true;
@@ -144,13 +144,18 @@ function judgeIn(session: Session, type: string, value: Values, isFirst: boolean
     if (session.isStarted) remarks.push(...unfinished(session));
     session.endMs = ms;
     session.open.clear();
-  } else if (session.isStarted) remarks.push(...judgePair(session, type, value, data));
+  } else if (isUnpaired(session, type, value, data)) {
+    const why = `${type} without an open ${pairs[type]} of the same name`;
+    if (session.isStarted) remarks.push({ rule: 'sequence/without-start', path: ['event_type'], why });
+    else once('sequence/start-unseen', 'event_type', why);
+  }
   return remarks;
 }
 
-function judgePair({ open }: Session, type: string, value: Values, data: Values): Remark[] {
+/** Notes what begins; true for what ends and did not begin. */
+function isUnpaired({ open }: Session, type: string, value: Values, data: Values): boolean {
   const began = begins.has(type) ? type : pairs[type];
-  if (began === undefined) return [];
+  if (began === undefined) return false;
   const key = `${began} ${nameOf(value, data)}`;
   const isDenied = isObject(data.decision) && data.decision.outcome === 'deny';
   const known = open.get(key);
@@ -158,22 +163,13 @@ function judgePair({ open }: Session, type: string, value: Values, data: Values)
     const owes = isDenied || mayStayOpen.has(type) ? 0 : 1;
     if (known) Object.assign(known, { count: known.count + 1, owed: known.owed + owes });
     else if (open.size < MAX_OPEN) open.set(key, { count: 1, owed: owes });
-    return [];
+    return false;
   }
-  if (known === undefined || known.count === 0) {
-    // Who may refuse an action before it is told tells only that.
-    if (isDenied || open.size >= MAX_OPEN) return [];
-    return [
-      {
-        rule: 'sequence/without-start',
-        path: ['event_type'],
-        why: `${type} without an open ${began} of the same name`,
-      },
-    ];
-  }
+  // Who may refuse an action before it is told tells only that.
+  if (known === undefined || known.count === 0) return !isDenied && open.size < MAX_OPEN;
   known.count -= 1;
   known.owed = Math.min(known.owed, known.count);
-  return [];
+  return false;
 }
 
 /** The standard has no id of an action; where our own fact has one, it is surer than the name. */

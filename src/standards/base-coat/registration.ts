@@ -10,11 +10,24 @@ import type { Remark } from './rules.ts';
 type Kind = 'mcp.json' | 'hooks file' | 'agent page';
 type Where = readonly (string | number)[];
 
-/** A key that an envelope has not. */
+/** A key that an envelope has not; or what stands under it, alone. */
 export const isRegistration = (value: unknown): value is Values =>
-  isObject(value) && 'hooks' in value && !('hook' in value) && !('action' in value);
+  isObject(value) && (('hooks' in value && !('hook' in value) && !('action' in value)) || isPart(value));
+
+/** What a file has under `hooks`, as it is shown where a file is spoken of. */
+function isPart(value: Values): boolean {
+  const members = Object.entries(value);
+  return members.length > 0 && members.every(([name, entries]) => hookPointOf(name) && Array.isArray(entries));
+}
 
 export function judgeRegistration(value: Values, name: string): Remark[] {
+  if (!('hooks' in value)) {
+    const judged = judgeHooks(value, kindOfFile({ hooks: value }, name));
+    return [
+      { rule: 'file/part', path: [], why: 'hook points stand at the top' },
+      ...judged.map(remark => ({ ...remark, path: remark.path.slice(1) })),
+    ];
+  }
   const kind = kindOfFile(value, name);
   const { version } = value;
   const remarks = judgeHooks(value.hooks, kind);

@@ -51,6 +51,11 @@ export const rules = {
     clause: '5',
   },
   'file/type': { level: 'error', asks: 'fields of a registration have the types of the examples', clause: '5' },
+  'file/part': {
+    level: 'warning',
+    asks: 'hook points stand under hooks: as they are, they are a part of a file',
+    clause: '5',
+  },
   'file/extension': {
     level: 'error',
     asks: 'PostCompact and OnBudgetExceeded are told by no platform: a middleware has to',

@@ -8,6 +8,7 @@ import * as z from 'zod';
 import type { EndReason, Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, own, word } from '../../lib/read.ts';
 import type { ToldEvent, ToldReading, Unreadable } from '../told.ts';
+import { zonedTime } from './time.ts';
 
 export const isOpenHook = (fields: Fields): boolean => Object.hasOwn(fields, 'openhook');
 
@@ -202,8 +203,9 @@ function modelOf(model: string | undefined): { model?: string | undefined; provi
 
 /** Without a zone UTC is meant, most likely. */
 function timeOf(time: string | undefined): { time: number | undefined; zoned: boolean } {
-  const zoned = time === undefined || /(?:[Zz]|[+-]\d\d:?\d\d)$/.test(time);
-  const atMs = Date.parse(zoned ? (time ?? '') : `${time}Z`);
+  const told = zonedTime(time ?? '');
+  const zoned = time === undefined || told !== undefined || /[Zz]$|[+-]\d\d(:?\d\d)?$/.test(time.slice(10));
+  const atMs = Date.parse(told ?? (zoned ? (time ?? '') : `${time}Z`));
   return { time: Number.isNaN(atMs) ? undefined : atMs, zoned };
 }
 

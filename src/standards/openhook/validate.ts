@@ -9,13 +9,13 @@
 import { canonicalJson, hexDigest } from '../../lib/hash.ts';
 import type { Position } from '../../lib/json-position.ts';
 import { own, text } from '../../lib/read.ts';
-import { isDateTime } from '../agent-hooks/schema.ts';
 import { type EventJudge, eventsValidation, type Remark as RemarkOf } from '../events-text.ts';
 import type { Asked, Reached, Standard } from '../report.ts';
 import { type Issue, isObject, kindOf, notOneOf, pathOf, shown, type Values, valueAt, wanted } from '../wording.ts';
 import { isDiscovery, judgeDiscovery } from './discovery.ts';
 import { type RuleId, rules } from './rules.ts';
 import { dataSchemas, envelopeSchema, OPENHOOK_VERSION, reservedTypes, types } from './schema.ts';
+import { zonedTime } from './time.ts';
 
 export const openHook: Standard = {
   title: 'OpenHook',
@@ -68,7 +68,8 @@ function judge(name: string, asked: Asked): EventJudge<RuleId> {
       return judgeDiscovery(value);
     }
     const remarks = judgeEnvelope(value);
-    if (!isObject(value) || !inStream) return remarks;
+    // Whoever asks for a level asks it of what one envelope shows, too.
+    if (!isObject(value) || !(inStream || asked.level !== undefined)) return remarks;
     remarks.push(...judgeRepetition(value));
     const session = sessionOf(value, at);
     const emitter = emitterOf(value, at);
@@ -124,6 +125,8 @@ function judge(name: string, asked: Asked): EventJudge<RuleId> {
 
   return {
     event,
+    // A list of discovery files is none.
+    isOneValue: isNamedDiscovery,
     end() {
       if (isFile) return { found: [], format: 'file' };
       const found: Found[] = [];
@@ -199,7 +202,9 @@ function judgeEnvelope(value: unknown): Remark[] {
   if (schema === undefined || !isObject(data)) return remarks;
   const judged = schema.safeParse(data);
   if (!judged.success) for (const issue of judged.error.issues) remarks.push(dataRemark(issue, data));
-  const { start_line: start, end_line: end, transcript_path: transcript } = data;
+  const { path: written, start_line: start, end_line: end, transcript_path: transcript } = data;
+  if (type === 'file.write' && written === '')
+    remarks.push({ rule: 'data/required', path: ['data', 'path'], why: 'data.path is empty' });
   if (type === 'file.write' && typeof start === 'number' && typeof end === 'number' && end < start) {
     remarks.push({ rule: 'data/lines', path: ['data', 'end_line'], why: `${end} is before start_line ${start}` });
   }
@@ -252,18 +257,18 @@ function judgeStrings(value: Values, remarks: Remark[]): void {
     const hint = reservedTypes.includes(type) ? '; it is reserved for a later version' : '';
     if (!isNewer) remarks.push({ rule: 'envelope/event-type', path: ['type'], why: `${notOneOf(type, types)}${hint}` });
   }
-  if (is(time) && !isTime(time)) {
+  if (is(time) && zonedTime(time) === undefined) {
     const why = `${shown(time)} is not a time with a zone such as '2026-02-08T19:22:11.123Z'`;
     remarks.push({ rule: 'envelope/time', path: ['time'], why });
   }
-  if (is(context) && !/^[a-z][a-z0-9+.-]*:\S+$/i.test(context)) {
+  if (typeof context === 'string' && !URI.test(context)) {
     const why = `${shown(context)} is not a URI such as 'file:///home/ada/shop'`;
     remarks.push({ rule: 'envelope/context', path: ['context'], why });
   }
 }
 
-/** ISO 8601 lets the colon of a zone go. */
-const isTime = (time: string): boolean => isDateTime(time.replace(/([+-]\d\d)(\d\d)$/, '$1:$2'));
+/** With a scheme and none of the characters that stand in no URI; one letter before the colon is a drive. */
+const URI = /^[a-z][a-z0-9+.-]+:[^\s<>"{}|\\^`]+$/i;
 
 function dataRemark(issue: Issue, data: Values): Remark {
   const inner = pathOf(issue);
@@ -317,7 +322,7 @@ function judgeInSession(value: Values, session: Session, at: Position, emitter: 
   if (source !== session.source) {
     once('session/source', 'source', `${shown(source)}, and ${shown(session.source)} before in this session`);
   }
-  const ms = isTime(text(time) ?? '') ? Date.parse(text(time) ?? '') : Number.NaN;
+  const ms = Date.parse(zonedTime(text(time) ?? '') ?? '');
   if (ms < session.newestMs - CLOCK_MS) {
     once('session/clock', 'time', `${(session.newestMs - ms) / 1_000} s before the newest one of this session`);
   }
