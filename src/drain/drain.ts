@@ -383,7 +383,9 @@ function priced(state: SessionState, body: Body, facts: Facts, atMs: number, pri
   const isResponse = body.event_type === 'Model.Responded';
   const told: Used | undefined = isResponse ? (body.data as DataOf<'Model.Responded'>) : facts.totals;
   if (told === undefined || (told.input_tokens === undefined && told.output_tokens === undefined)) return undefined;
-  const used = isResponse ? { ...facts.usage, ...told } : told;
+  // The end of a session states a sum, of several models perhaps: without a word of caches nobody knows what it costs.
+  const isPlainSum = !isResponse && told.cache_read_tokens === undefined;
+  const used = isResponse ? { ...facts.usage, ...told } : isPlainSum ? {} : told;
   const model = isResponse ? modelOf(body.data as DataOf<'Model.Responded'>, facts) : facts.model;
   const { provider } = facts;
   return price(state, { model, provider, used, isSum: !isResponse || facts.sum !== undefined, atMs });

@@ -143,6 +143,15 @@ describe('OpenHook', () => {
   });
 
   test.each([
+    ['a zone of hours', '2026-03-02T10:00:01+01'],
+    ['a zone without a colon', '2026-03-02T07:30:01-0130'],
+    ['a comma', '2026-03-02T09:00:01,000Z'],
+  ])('a time with %s is the time that it is', (_, said) => {
+    const { events, odd } = play([at(1, envelope('session.start', 1, {}, { time: said }))]);
+    expect([events[0]?.timestamp, odd]).toEqual([time(1), []]);
+  });
+
+  test.each([
     ['no version', { openhook: 1 }, 'invalid-event'],
     ['no type', { type: '' }, 'invalid-event'],
     ['an empty session', { session_id: '' }, 'no-session-id'],
@@ -275,6 +284,22 @@ describe('a session that OpenHook and its transcript tell', () => {
       expect(house.spans().flatMap(span => (span.kind === 'session' ? [span.usage] : []))).toMatchObject([
         { calls: 2, input: 2 * 3_210, output: 47 },
       ]);
+    } finally {
+      house.close();
+    }
+  });
+
+  test('what a sum of a session costs nobody knows: it tells neither of caches nor of other models', () => {
+    const house = openHouse();
+    try {
+      const end = { model: 'claude-opus-4-7', duration_ms: 9_000, input_tokens: 50_000, output_tokens: 1_200 };
+      house.hook(9, '', envelope('session.end', 9, end, { source: 'claude-code', session_id: house.session }));
+      house.round();
+      house.round();
+      const [session, ...others] = house.spans().flatMap(span => (span.kind === 'session' ? [span.usage] : []));
+      expect(others).toEqual([]);
+      expect(session).toMatchObject({ input: 50_000, output: 1_200, unpricedTokens: 51_200 });
+      expect(session?.pricedUsd).toBeUndefined();
     } finally {
       house.close();
     }
