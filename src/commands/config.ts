@@ -1,4 +1,5 @@
 import { shownValue } from '../config/config.ts';
+import { destinationsOf } from '../config/destinations.ts';
 import { trustProject } from '../config/files.ts';
 import { jsonSchema, keys } from '../config/schema.ts';
 import { flagText, type Io, type Words } from './command.ts';
@@ -21,6 +22,7 @@ export function run(words: Words, io: Io): number {
     io.out(`Accepted ${config.projectFile} as it stands now; a change of it asks again.\n`);
     return 0;
   }
+  const problems = [...config.problems, ...destinationsOf(config).problems];
   const shown = keys.filter(key => config.values[key] !== undefined);
   if (words.flags['--json']) {
     const values = Object.fromEntries(
@@ -32,7 +34,7 @@ export function run(words: Words, io: Io): number {
       projectTrusted: config.projectTrusted,
       state,
     };
-    io.out(`${JSON.stringify({ v: 1, files, values, problems: config.problems }, null, 2)}\n`);
+    io.out(`${JSON.stringify({ v: 1, files, values, problems }, null, 2)}\n`);
   } else {
     io.out(table(shown.map(key => [key, shownValue(key, config.values[key]), `(${config.origins[key]})`])));
     io.out(
@@ -47,7 +49,7 @@ export function run(words: Words, io: Io): number {
         ['state folder', state],
       ])}`,
     );
-    for (const problem of config.problems) io.err(problemText(problem));
+    for (const problem of problems) io.err(problemText(problem));
   }
-  return config.problems.length > 0 ? 1 : 0;
+  return problems.length > 0 ? 1 : 0;
 }

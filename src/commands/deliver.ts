@@ -38,7 +38,7 @@ export async function run(words: Words, io: Io): Promise<number> {
     return 1;
   }
   const waiting = waitingIn(delivered.books);
-  const problems = [...configured.problems, ...delivered.problems];
+  const problems = [...config.problems, ...configured.problems, ...delivered.problems];
   if (json) {
     const { journaled, sent } = delivered;
     io.out(`${JSON.stringify({ v: 1, journaled, sent, waiting, problems }, null, 2)}\n`);

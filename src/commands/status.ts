@@ -29,16 +29,17 @@ export function run(words: Words, io: Io): number {
   const { state, config } = folders;
   const json = words.flags['--json'] !== undefined;
   const found = standingsNamed(words, folders, io);
-  const set = { agents: found.map(rowOf), providers: providersIn(config, providersNamed(found)) };
+  const inUse = destinationsInUse(config, providersNamed(found));
+  const set = { agents: found.map(rowOf), providers: inUse.destinations.map(each => providerRow(each, config)) };
+  const configured = [...config.problems, ...inUse.problems];
   let store: Store;
   try {
     store = openStore({ folder: state, access: 'read' });
   } catch (error) {
     if (!(error instanceof StateRefused)) throw error;
-    const { problem } = error;
     // Nobody has been here yet.
-    const isNew = problem.code === 'state-missing';
-    const problems = isNew ? config.problems : [...config.problems, problem];
+    const isNew = error.problem.code === 'state-missing';
+    const problems = isNew ? configured : [...configured, error.problem];
     if (json) io.out(`${JSON.stringify({ v: 1, state, ...set, ...nothing, problems }, null, 2)}\n`);
     else {
       io.out(setText(found, set.providers, config));
@@ -53,7 +54,7 @@ export function run(words: Words, io: Io): number {
     const destinations = destinationsIn(store);
     const place = { env: io.env, home: io.home, platform: io.platform, cwd: io.cwd };
     const unanswered = config.values['openhook.enabled'] ? unansweredIn(dispatchedIn(store), place) : [];
-    const problems = [...problemsIn(store, destinations, config.problems, state, io.now()), ...unanswered];
+    const problems = [...problemsIn(store, destinations, configured, state, io.now()), ...unanswered];
     const unbalanced = imbalances(books);
     const delivering = isDelivering(state);
     const last = lastsIn(store);
@@ -109,18 +110,16 @@ interface ProviderRow {
   settings: { [K in Key]?: string };
 }
 
-function providersIn(config: LoadedConfig, named: readonly (string | undefined)[]): ProviderRow[] {
-  return destinationsInUse(config, named).destinations.map(({ provider, endpoint, signals }) => ({
-    provider,
-    endpoint,
-    signals: Object.keys(signals),
-    settings: Object.fromEntries(
-      addressKeys(provider)
-        .filter(key => config.values[key] !== undefined)
-        .map(key => [key, shownValue(key, config.values[key])]),
-    ),
-  }));
-}
+const providerRow = ({ provider, endpoint, signals }: Destination, config: LoadedConfig): ProviderRow => ({
+  provider,
+  endpoint,
+  signals: Object.keys(signals),
+  settings: Object.fromEntries(
+    addressKeys(provider)
+      .filter(key => config.values[key] !== undefined)
+      .map(key => [key, shownValue(key, config.values[key])]),
+  ),
+});
 
 /** What is set up: the agents that call us, and where it goes. */
 function setText(found: readonly Found[], providers: readonly ProviderRow[], config: LoadedConfig): string {

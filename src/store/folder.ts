@@ -1,4 +1,5 @@
-import type { Stats } from 'node:fs';
+import { accessSync, constants, existsSync, type Stats } from 'node:fs';
+import { dirname } from 'node:path';
 import {
   at,
   codeOf,
@@ -40,8 +41,7 @@ export class StateRefused extends Error {
 export function openFolder(disk: Disk, access: 'own' | 'read'): void {
   try {
     const stats = checkFolder(disk, '');
-    if (stats === undefined && access === 'read')
-      throw new StateRefused({ code: 'state-missing', folder: disk.folder });
+    if (stats === undefined && access === 'read') throw new StateRefused(whyMissing(disk.folder));
     const children = FOLDERS.map(name => ({ name, stats: stats && checkFolder(disk, name) }));
     // Bodies are renamed into these, so a link would lead them away.
     for (const id of stats === undefined ? [] : names(disk, 'outbox'))
@@ -58,6 +58,18 @@ export function openFolder(disk: Disk, access: 'own' | 'read'): void {
     const code = codeOf(error);
     if (error instanceof StateRefused || code === undefined) throw error;
     throw new StateRefused({ code: 'state-unusable', folder: disk.folder, error: code });
+  }
+}
+
+/** Nobody has been here yet; or no hook can make the folder, of which nobody else would hear. */
+function whyMissing(folder: string): StateProblem {
+  let above = dirname(folder);
+  while (!existsSync(above) && above !== dirname(above)) above = dirname(above);
+  try {
+    accessSync(above, constants.W_OK | constants.X_OK);
+    return { code: 'state-missing', folder };
+  } catch (error) {
+    return { code: 'state-unusable', folder, error: codeOf(error) ?? 'unknown error' };
   }
 }
 

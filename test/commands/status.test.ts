@@ -52,6 +52,12 @@ it('lists agents with their scopes, and providers with their secrets masked', as
   expect(narrowed.agents).toMatchObject([{ agent: 'claude-code', scope: 'project' }]);
 });
 
+it.each(['status', 'config', 'deliver'])('%s says what is wrong with where data is to go', async command => {
+  const { code, err } = await ranIn(home, [command], { env: { PATH: '', OTEL_HOOKS_PROVIDER: 'zipkin' } });
+  expect(err).toMatch(/^otel-hooks: .*zipkin.*\n {2}next: /);
+  expect(code).toBe(command === 'deliver' ? 0 : 1);
+});
+
 it('says what is stale and what cannot be read', async () => {
   await run('enable', '--tool', 'claude', '--yes', '--no-proof');
   fs.writeFileSync(join(home, '.local/share/otel-hooks/hook.sh'), '# of another version\n');

@@ -1,7 +1,7 @@
 /** Where the program looks for its folders and files, when they are named in another way than the customary one. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -62,6 +62,25 @@ it.skipIf(process.geteuid?.() !== 0)(
     const ran = spawnSync(process.execPath, [house.bin, 'status', '--json'], { env, uid, gid: uid, encoding: 'utf8' });
     expect(ran.stderr).toBe('');
     expect(JSON.parse(ran.stdout)).toMatchObject({ balanced: true, fragments: { journaled: 1 } });
+  },
+);
+
+it.skipIf(process.geteuid?.() !== 0)(
+  'where no folder can be made, status and doctor say so (not run without root)',
+  async () => {
+    const uid = 54_321;
+    chmodSync(house.home, 0o555);
+    const env = { ...house.env, PATH: `${house.env.PATH}:/root` };
+    expect(await hook([], env, uid)).toEqual(harmless);
+    for (const words of [['status'], ['doctor', '--offline', '--no-proof']]) {
+      const command = [house.bin, ...words, '--json'];
+      const ran = spawnSync(process.execPath, command, { env, uid, gid: uid, encoding: 'utf8' });
+      expect(ran.stderr).toBe('');
+      expect({
+        status: ran.status,
+        unusable: ran.stdout.match(/"code": "state-unusable",\s+"folder": "[^"]+",\s+"error": "EACCES"/) !== null,
+      }).toEqual({ status: 1, unusable: true });
+    }
   },
 );
 
