@@ -53,7 +53,9 @@ const plain =
           ? { value: text.toLowerCase() === 'true' }
           : { bad: 'is not true or false' };
       case 'number':
-        return /^[+-]?\d+(\.\d+)?$/.test(text) ? { value: Number(text) } : { bad: 'is not a number' };
+        return /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?$/i.test(text)
+          ? { value: Number(text) }
+          : { bad: 'is not a number' };
       case 'pairs': {
         const value = parsePairs(text);
         return value ? { value } : { bad: 'is not a list of name=value, separated by commas; none of it was used' };

@@ -89,6 +89,15 @@ function configFindings({ config, named }: Machine): Finding[] {
   ];
 }
 
+function factsOfPath(path: string): fs.Stats | undefined {
+  try {
+    return fs.lstatSync(path);
+  } catch {
+    // Not there, or behind a folder that we may not enter, of which whoever needs it complains.
+    return undefined;
+  }
+}
+
 /** Ours alone: nobody else on this machine may read what agents say. */
 function folderFindings({ state, data, config, platform }: Machine): Finding[] {
   const findings: Finding[] = [];
@@ -100,7 +109,7 @@ function folderFindings({ state, data, config, platform }: Machine): Finding[] {
     ...(holdsSecret(config) ? [[config.globalFile, 0o600] as const] : []),
     [join(dirname(config.globalFile), 'token'), 0o600],
   ] as const) {
-    const facts = fs.lstatSync(path, { throwIfNoEntry: false });
+    const facts = factsOfPath(path);
     if (facts === undefined) continue;
     there.push(path);
     if (platform === 'win32') continue;

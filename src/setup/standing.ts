@@ -92,13 +92,14 @@ export function isInPath(name: string, { env }: Pick<Places, 'env'>, platform: s
   return folders.some(folder => endings.some(ending => isFile(join(folder, name + ending))));
 }
 
-const isFile = (path: string): boolean => fs.statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+const isFile = (path: string): boolean => lookedAt(path)?.isFile() === true;
+const isFolder = (path: string): boolean => lookedAt(path)?.isDirectory() === true;
 
-function isFolder(path: string): boolean {
+function lookedAt(path: string): fs.Stats | undefined {
   try {
-    return fs.statSync(path).isDirectory();
+    return fs.statSync(path);
   } catch {
     // Not there, or not to be looked at: nobody's trace.
-    return false;
+    return undefined;
   }
 }

@@ -7,6 +7,7 @@
 import { readFileSync } from 'node:fs';
 import * as http from 'node:http';
 import * as https from 'node:https';
+import { createSecureContext } from 'node:tls';
 import { promisify } from 'node:util';
 import { gunzip, gzip, inflate } from 'node:zlib';
 import type { Destination, Signal, Target } from '../config/destinations.ts';
@@ -69,20 +70,7 @@ export function createHttpTransport(): HttpTransport {
     const known = agents.get(key);
     if (known) return known;
     const kept = { keepAlive: true, maxSockets: 4, maxFreeSockets: 2 };
-    const read = (path: string | undefined): Buffer | undefined =>
-      path === undefined ? undefined : readFileSync(path);
-    const agent =
-      url.protocol === 'https:'
-        ? new https.Agent({
-            ...kept,
-            minVersion: 'TLSv1.2',
-            // Said here, or a variable of whichever agent started us (NODE_TLS_REJECT_UNAUTHORIZED) would decide.
-            rejectUnauthorized: true,
-            ca: read(tls.ca),
-            cert: read(tls.cert),
-            key: read(tls.key),
-          })
-        : new http.Agent(kept);
+    const agent = url.protocol === 'https:' ? new https.Agent({ ...kept, ...secured(tls) }) : new http.Agent(kept);
     agents.set(key, agent);
     return agent;
   }
@@ -93,6 +81,15 @@ export function createHttpTransport(): HttpTransport {
   }
 
   return { send, close };
+}
+
+function secured(tls: Target['tls']): https.AgentOptions {
+  const read = (path: string | undefined): Buffer | undefined => (path === undefined ? undefined : readFileSync(path));
+  const files = { ca: read(tls.ca), cert: read(tls.cert), key: read(tls.key) };
+  // Each connection makes its own; what is no certificate or key is told from a server that speaks no TLS here.
+  if (Object.values(files).some(file => file !== undefined)) createSecureContext(files);
+  // Said here, or a variable of whichever agent started us (NODE_TLS_REJECT_UNAUTHORIZED) would decide.
+  return { minVersion: 'TLSv1.2', rejectUnauthorized: true, ...files };
 }
 
 export function jsonOf(signal: 'traces' | 'metrics' | 'logs', body: Uint8Array): Uint8Array | undefined {

@@ -83,6 +83,8 @@ const honoured: [variable: string, text: string, effect: object][] = [
     '0.25',
     { values: { 'trace.sampler_arg': 0.25 }, sampler: { kind: 'always_on', ratio: 1 } },
   ],
+  ['OTEL_TRACES_SAMPLER_ARG', '.5', { values: { 'trace.sampler_arg': 0.5 } }],
+  ['OTEL_TRACES_SAMPLER_ARG', '1e-3', { values: { 'trace.sampler_arg': 0.001 } }],
   ['OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT', '99', { limits: { span: { valueLength: 99 }, log: { valueLength: 99 } } }],
   ['OTEL_ATTRIBUTE_COUNT_LIMIT', '9', { limits: { span: { attributes: 9 }, log: { attributes: 9 } } }],
   [

@@ -152,4 +152,9 @@ describe('which agents are installed', () => {
     expect(installed('linux', { PATH: `relative:${bin}` })).toEqual(['codex', 'antigravity']);
     expect(installed('win32', { PATH: bin })).toEqual(['copilot']);
   });
+  it('none where nobody may look', () => {
+    const loop = join(home, 'loop');
+    fs.symlinkSync(loop, loop);
+    expect(installed('linux', { PATH: `${loop}:/${'x'.repeat(5_000)}` })).toEqual([]);
+  });
 });

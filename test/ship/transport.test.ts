@@ -373,6 +373,10 @@ describe('TLS', () => {
     expect(await send(at('https://127.0.0.1:1', { tls: { ca: pem('none.pem') } }))).toEqual({
       failure: 'TLS files: ENOENT',
     });
+    const garbled = { cert: pem('client.pem'), key: pem('ca.pem') };
+    expect(await send(at('https://127.0.0.1:1', { tls: garbled }))).toEqual({
+      failure: expect.stringMatching(/^TLS files: ERR_OSSL_/),
+    });
   });
 });
 
