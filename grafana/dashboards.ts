@@ -1019,7 +1019,7 @@ const boards: Board[] = [
           ),
           numbers(
             { title: 'Refused', text: 'What a destination refused for good. 0 is the normal day.', width: 5 },
-            { expr: whole('agent_hooks_pipeline_rejected_total') },
+            { expr: whole('agent_hooks_pipeline_export_rejected_total') },
           ),
           numbers(
             { title: 'Quarantined', text: 'Hooks that could not be read. 0 is the normal day.', width: 5 },

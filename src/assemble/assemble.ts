@@ -857,6 +857,7 @@ function actionOf(state: FoldState, at: At, { name }: Action, decision: Finished
     tool: facts.tool ?? name ?? 'unknown',
     mcpServer: facts.mcp?.server,
     executable: facts.executable,
+    skill: facts.skill,
     content: contentWith(undefined, event, facts),
     beforeMs: at.atMs,
     time: facts.time ?? 'arrival',
@@ -958,6 +959,7 @@ function closeAction(state: FoldState, at: At, call: string, action: OpenAction,
       attempt: action.attempt,
       exitCode: closing.exitCode,
       executable: action.executable,
+      skill: action.skill,
       content: action.content,
       traceRecord: action.traceRecord ?? at.facts.trace_record,
     },
@@ -968,7 +970,7 @@ function closeAction(state: FoldState, at: At, call: string, action: OpenAction,
 function withError(closing: Closing, { errorType }: OpenAction): Closing {
   const { outcome } = closing;
   if (errorType === undefined || (outcome !== 'unknown' && outcome !== 'abandoned')) return closing;
-  return { ...closing, outcome: 'failure', errorType };
+  return { ...closing, outcome: errorType === 'interrupted' ? errorType : 'failure', errorType };
 }
 
 /** How long a person took to answer, where the answer is told: for itself, or as a refusal. */
@@ -1117,6 +1119,8 @@ const effectOf: { [T in EventType]: Effect } = {
   },
   'Retry.Loop.Aborted': (state, at) => {
     if (state.turn) state.turn.loop = 'aborted';
+    const action = at.facts.call === undefined ? undefined : own(state.actions, at.facts.call);
+    if (action) action.errorType ??= 'interrupted';
     raiseRisk(state, at);
   },
   'Context.UntilCompaction': nothing,

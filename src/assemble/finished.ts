@@ -182,6 +182,7 @@ export interface ActionSpan extends Common {
   attempt?: number | undefined;
   exitCode: number | undefined;
   executable: string | undefined;
+  skill?: string | undefined;
   content?: SpanContent | undefined;
   /** The record of Agent Trace that tells which lines came of it. */
   traceRecord?: string | undefined;

@@ -157,6 +157,7 @@ export interface OpenAction {
   tool: string;
   mcpServer: string | undefined;
   executable: string | undefined;
+  skill?: string | undefined;
   content?: SpanContent | undefined;
   beforeMs: number;
   /** Where that time comes from. */

@@ -78,7 +78,13 @@ const ownPattern = z.string().min(1).max(2_000);
 const protocols = ['http/protobuf', 'http/json'] as const;
 type Protocol = (typeof protocols)[number];
 const compressions = ['gzip', 'none'] as const;
-const included = ['session.id', 'gen_ai.tool.name', 'gen_ai.agent.name', 'agent_hooks.mcp.server'] as const;
+const included = [
+  'session.id',
+  'gen_ai.tool.name',
+  'gen_ai.agent.name',
+  'agent_hooks.mcp.server',
+  'agent_hooks.agent.mode',
+] as const;
 export type Included = (typeof included)[number];
 const temporalities = ['cumulative', 'delta', 'lowmemory'] as const;
 const semconvs = ['latest', 'v1.36', 'both'] as const;
@@ -287,8 +293,8 @@ export const settings = {
   }),
   'metrics.include': setting(z.array(z.enum(included)), {
     about:
-      'What metrics say beside closed sets: `session.id`, or the names of tools, subagents and MCP servers as they are ' +
-      '(`gen_ai.tool.name`, `gen_ai.agent.name`, `agent_hooks.mcp.server`), within `metrics.series`.',
+      'What metrics say beside closed sets: `session.id`, the names of tools, subagents and MCP servers as they are ' +
+      "(`gen_ai.tool.name`, `gen_ai.agent.name`, `agent_hooks.mcp.server`), the agent's mode (`agent_hooks.agent.mode`), within `metrics.series`.",
     text: 'list',
   }),
   'metrics.series': setting(z.int().min(500).max(1_000_000), {

@@ -6,7 +6,7 @@ import { type Agent, isAbsent, type Reading, type ToldFiles, type TranscriptRead
 import { toldEvent, toldMetric } from '../agents/extras.ts';
 import { memoryOver } from '../agents/memory.ts';
 import { providerNamed } from '../agents/providers.ts';
-import { executableOf } from '../enrich/action-facts.ts';
+import { executableOf, skillOf } from '../enrich/action-facts.ts';
 import { type Keeper, saidAs, withContent } from '../enrich/content.ts';
 import type { Used } from '../enrich/cost.ts';
 import { type Hash, redact, word } from '../enrich/redact.ts';
@@ -150,6 +150,8 @@ interface ItemSource {
   session: string;
   native: string;
   cwd: string | undefined;
+  /** Where the agent works, if that is no folder. */
+  address?: string | undefined;
   certainty: number;
   odd: readonly string[];
   /** Who tells it: the agent's hooks, or a standard. */
@@ -193,6 +195,7 @@ function sourceOf(
       session: event.session,
       native: native ?? event.native,
       cwd: event.cwd ?? header.cwd,
+      address: event.address,
       certainty: 1,
       odd: event.odd ?? [],
       teller: inside && native !== undefined ? HOOKS : event.standard,
@@ -279,6 +282,7 @@ function addTo(part: Part, source: ItemSource, fragment: Fragment, deps: Drain):
       price,
       keep,
       cwd: source.cwd,
+      address: source.address,
     });
     if (event === undefined) {
       duplicates += 1;
@@ -562,6 +566,7 @@ interface Circumstances {
   price?: PriceOf | undefined;
   keep?: Keeper | undefined;
   cwd?: string | undefined;
+  address?: string | undefined;
 }
 
 /** Gives a reading its envelope and its id; none when the session has had it. */
@@ -581,8 +586,8 @@ function identify(state: SessionState, reading: Reading, at: Circumstances): Eve
   };
   bound(facts);
   if (state.turnNames !== undefined) facts.turn = turnNamed(state, facts.turn);
-  facts.executable =
-    'action' in reading.data && isFields(reading.data.action) ? executableOf(reading.data.action) : undefined;
+  const action = 'action' in reading.data && isFields(reading.data.action) ? reading.data.action : {};
+  facts.executable = executableOf(action);
   facts.content = content;
   const stated = at.id ?? (key === undefined ? undefined : eventId(state, session, reading.event_type, key));
   // Ids of others may begin alike: with the time, with zeros.
@@ -594,6 +599,7 @@ function identify(state: SessionState, reading: Reading, at: Circumstances): Eve
   state.seq += 1;
   facts.cost ??= at.price && priced(state, body, facts, atMs ?? at.atMs, at.price);
   facts.traceparent = state.seq === 1 ? at.traceparent?.slice(0, 64) : undefined;
+  if (skillOf(action) !== undefined) facts.skill = 'custom';
   // Only now: no id is made of content.
   const kept = at.keep === undefined ? body : keepContent(reading, body, facts, at.keep, at);
   return {
@@ -613,11 +619,21 @@ function identify(state: SessionState, reading: Reading, at: Circumstances): Eve
   } as Event;
 }
 
-function keepContent(reading: Reading, redacted: Body, facts: Facts, keep: Keeper, { hash, cwd }: Circumstances): Body {
+function keepContent(
+  reading: Reading,
+  redacted: Body,
+  facts: Facts,
+  keep: Keeper,
+  { hash, cwd, address }: Circumstances,
+): Body {
   const kept = withContent(redacted, keep.modes.results === 'off' ? reading : withOutput(reading), keep, hash);
   facts.path = kept.facts.path;
   facts.command = kept.facts.command;
-  if (redacted.event_type === 'Session.Start') facts.cwd = saidAs(keep.modes.paths, cwd, keep);
+  facts.skill = kept.facts.skill ?? facts.skill;
+  if (redacted.event_type === 'Session.Start') {
+    facts.cwd = saidAs(keep.modes.paths, cwd, keep);
+    facts.context_uri = saidAs(keep.modes.paths, address, keep);
+  }
   if (Object.keys(kept.facts.content).length > 0) facts.content = { ...facts.content, ...kept.facts.content };
   return kept.body;
 }

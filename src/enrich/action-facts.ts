@@ -24,6 +24,15 @@ export function executableOf(action: Action): string | undefined {
   return SIMPLE_NAME.test(name) && !SECRETIVE.test(name) ? name : undefined;
 }
 
+const SKILL_NAME = /^[\w:./-]{1,128}$/;
+
+/** The skill that an action loads; people choose its name. */
+export function skillOf({ name, input }: Action): string | undefined {
+  if (name !== 'skill') return undefined;
+  const said = input?.skill ?? input?.skill_name ?? input?.name ?? input?.command;
+  return typeof said === 'string' && SKILL_NAME.test(said) ? said : 'unnamed';
+}
+
 /** Where actions name the file that they are about, the likeliest first. */
 export const pathFields: readonly string[] = [
   'file_path',

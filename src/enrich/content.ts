@@ -2,10 +2,10 @@
  * Content that was asked for: what of an event stays beyond what redaction lets through, by class and mode. Nothing by
  * default. It is added after the event has its id, so that no id depends on it.
  */
-import type { Action, Body, Decision, Facts } from '../event/event.ts';
+import { type Action, type Body, type Decision, type Facts, FILE_WRITE } from '../event/event.ts';
 import { cutText, fitted, wellFormed } from '../lib/fitted.ts';
-import { isFields } from '../lib/read.ts';
-import { pathFields } from './action-facts.ts';
+import { fieldsOf, isFields } from '../lib/read.ts';
+import { pathFields, skillOf } from './action-facts.ts';
 import type { Hash } from './redact.ts';
 
 /** What of it is whose, in the words of docs/privacy.md. */
@@ -53,7 +53,12 @@ const BYTES_PER_CHARACTER = 3;
 
 export interface Kept {
   body: Body;
-  facts: { path?: string | undefined; command?: string | undefined; content: NonNullable<Facts['content']> };
+  facts: {
+    path?: string | undefined;
+    command?: string | undefined;
+    skill?: string | undefined;
+    content: NonNullable<Facts['content']>;
+  };
 }
 
 /** `redacted` with what of `from` was asked for. */
@@ -62,7 +67,11 @@ export function withContent(redacted: Body, from: Body, keeper: Keeper, hash: Ha
   const facts: Kept['facts'] = { content: {} };
   const body = { ...redacted, data: { ...redacted.data } } as Body;
   const say = (of: ContentClass, text: string | undefined): string | undefined => saidAs(modes[of], text, keeper);
-  if (isVendorBody(from) || isVendorBody(body)) return { body, facts };
+  if (isVendorBody(from) || isVendorBody(body)) {
+    if (from.event_type === FILE_WRITE)
+      note('path', 'paths', firstText(fieldsOf(fieldsOf(from.data).action).input as Action['input'], pathFields));
+    return { body, facts };
+  }
   if (body.event_type === 'Prompt.Submitted' && from.event_type === 'Prompt.Submitted') {
     body.data.prompt = say('prompt', from.data.prompt);
   } else if (body.event_type === 'Agent.Response' && from.event_type === 'Agent.Response') {
@@ -82,6 +91,7 @@ export function withContent(redacted: Body, from: Body, keeper: Keeper, hash: Ha
       facts.content.output = { length: result.output.length, hash: hash(result.output) };
     note('path', 'paths', firstText(input, pathFields));
     note('command', 'commands', name === 'shell' ? commandOf(input) : undefined);
+    facts.skill = say('arguments', skillOf(from.data.action));
   }
   return { body, facts };
 

@@ -212,6 +212,8 @@ export interface Facts {
   error_type?: string | undefined;
   exit_code?: number | undefined;
   executable?: string | undefined;
+  /** The skill that an action loads: its name where arguments were asked for, else `custom`. */
+  skill?: string | undefined;
   interrupted?: boolean | undefined;
   /** Who decided, and whether the agent said so or we concluded it. */
   decision?: { source: DecisionSource; basis: 'observed' | 'inferred' } | undefined;
@@ -219,8 +221,9 @@ export interface Facts {
   /** The file that an action is about, the line that a shell is given: only where they were asked for. */
   path?: string | undefined;
   command?: string | undefined;
-  /** Where the agent works, likewise. */
+  /** Where the agent works, likewise: a folder, or the address of what else it works in. */
   cwd?: string | undefined;
+  context_uri?: string | undefined;
   /** Of a budget that is nearly or wholly used up. */
   budget?: BudgetFacts | undefined;
   /** Sizes and keyed hashes of content that was left out, by name of the field. */
@@ -276,6 +279,9 @@ export interface Usage {
 export type DecisionSource = 'config' | 'hook' | 'user' | 'classifier' | 'mode' | 'policy' | 'sandbox' | 'unknown';
 
 export const FACTS = 'dev.otel-hooks';
+
+/** A file was written, as OpenHook tells it. */
+export const FILE_WRITE = 'vendor.openhook.file.write';
 
 /** All is told of what `data.of` names, or nothing more of it is waited for. */
 export const SETTLED = 'vendor.otel-hooks.Settled';

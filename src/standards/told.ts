@@ -12,6 +12,8 @@ export interface ToldEvent {
   /** Its type there. */
   readonly native: string;
   readonly cwd: string | undefined;
+  /** Where the agent works, if that is no folder: the address of a page, a mailbox. */
+  readonly address?: string | undefined;
   readonly atMs: number | undefined;
   /** The session's transcript, where the event names one. */
   readonly transcript?: string | undefined;

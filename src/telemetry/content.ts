@@ -6,7 +6,7 @@
 import type { Attributes } from '@opentelemetry/api';
 import type { AnyValueMap } from '@opentelemetry/api-logs';
 import type { SpanContent } from '../assemble/finished.ts';
-import { type Event, type Facts, isVendor } from '../event/event.ts';
+import { type Event, type Facts, FILE_WRITE, isVendor } from '../event/event.ts';
 import { fitted, type Json } from '../lib/fitted.ts';
 import { development, ours, stable } from './names.ts';
 import { isHash } from './resource.ts';
@@ -32,15 +32,17 @@ export function userAttributes(user: string | undefined): Attributes {
 
 /** Hashes, and the content that is short. */
 export function contentAttributes(event: Event, facts: Partial<Facts>, content: ContentFacts = usual): Attributes[] {
-  if (isVendor(event)) return [];
   const { modes, on } = content;
   const hashed = (of: string, hash: string | undefined): string | undefined =>
     modes[of] === 'hash' ? hash : undefined;
   const said = (text: string | undefined): string | undefined => (on === 'spans' ? undefined : text);
   const { content: sizes } = facts;
+  if (event.event_type === FILE_WRITE)
+    return [{ [development.filePath]: said(facts.path), [ours.pathHash]: sizes?.path?.hash }];
+  if (isVendor(event)) return [];
   switch (event.event_type) {
     case 'Session.Start':
-      return [{ [development.processWorkingDirectory]: said(facts.cwd) }];
+      return [{ [development.processWorkingDirectory]: said(facts.cwd), [ours.contextUri]: said(facts.context_uri) }];
     case 'Prompt.Submitted':
       return [
         {
@@ -69,7 +71,12 @@ export function contentAttributes(event: Event, facts: Partial<Facts>, content: 
     case 'Policy.Violation':
     case 'Policy.Blocked':
     case 'Policy.Override':
-      return [{ [ours.policyReason]: said(event.data.reason) }];
+      return [
+        {
+          [ours.policyReason]: said(event.data.reason),
+          [ours.policyOverrideBy]: modes.user === 'off' ? undefined : sizes?.override_by?.hash,
+        },
+      ];
     case 'Retry.Triggered':
       return [{ [ours.retryReason]: said(event.data.reason) }];
     case 'Agent.Notification':

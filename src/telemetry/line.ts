@@ -1,5 +1,15 @@
 /** The one line of a record that an operator reads: what happened, to what, how it ended, who decided, how risky it was. */
-import { type DataOf, type Event, type EventType, type Facts, isVendor, modelOf } from '../event/event.ts';
+import {
+  type DataOf,
+  type Event,
+  type EventType,
+  type Facts,
+  FILE_WRITE,
+  type Fields,
+  isVendor,
+  modelOf,
+} from '../event/event.ts';
+import { number } from '../lib/read.ts';
 import { cleanText } from './clean.ts';
 
 type Words = readonly (string | number | undefined)[];
@@ -10,7 +20,7 @@ const LONGEST = 1_024;
 export function lineOf(event: Event, facts: Partial<Facts>): string {
   const words: Words = [
     event.event_type,
-    ...(isVendor(event) ? [] : wordsOf(event, facts)),
+    ...(isVendor(event) ? writtenIn(event) : wordsOf(event, facts)),
     ...(event.parent_session_id === undefined ? [] : ['by subagent', facts.agent]),
     ...riskOf(event),
     event.event_id.slice(0, 8),
@@ -18,6 +28,9 @@ export function lineOf(event: Event, facts: Partial<Facts>): string {
   const line = words.filter(word => word !== undefined && word !== '').join(' ');
   return cleanText(line.replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' '), LONGEST);
 }
+
+const writtenIn = ({ event_type, data }: Event & { data: Fields }): Words =>
+  event_type === FILE_WRITE ? [String(data.operation ?? ''), ...labelled('from line', number(data.start_line))] : [];
 
 function wordsOf<T extends EventType>(event: Event & { event_type: T }, facts: Partial<Facts>): Words {
   // The table's row of a type takes the data of that type; a later version of the standard may bring others.

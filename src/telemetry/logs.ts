@@ -4,14 +4,14 @@ import { type AnyValueMap, SeverityNumber } from '@opentelemetry/api-logs';
 import type { Resource } from '@opentelemetry/resources';
 import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
 import type { FinishedRecord } from '../assemble/finished.ts';
-import { type Event, type EventType, type Facts, factsOf, isVendor, modelOf } from '../event/event.ts';
+import { type Event, type EventType, type Facts, FILE_WRITE, factsOf, isVendor, modelOf } from '../event/event.ts';
 import { clean } from './clean.ts';
 import { contentAttributes, contentValues, userAttributes } from './content.ts';
 import { subMillisecondNanos } from './ids.ts';
 import { lineOf } from './line.ts';
-import { development, eventNameOf, ours, stable } from './names.ts';
+import { development, eventNameOf, operations, ours, stable } from './names.ts';
 import { instrumentationScope } from './resource.ts';
-import { type SpanContextFacts, wireSpanId, wireTraceId } from './spans.ts';
+import { named, type SpanContextFacts, toolTypeOf, wireSpanId, wireTraceId } from './spans.ts';
 
 export type Level = 'DEBUG' | 'INFO' | 'WARN' | 'ERROR';
 
@@ -60,7 +60,7 @@ export function mapRecord(record: FinishedRecord, from: SpanContextFacts, resour
   const attributes = clean(
     [
       common(record, facts, agent),
-      ...dataAttributes(event, facts),
+      ...dataAttributes(event, facts, from),
       ...contentAttributes(event, facts, from.content),
       userAttributes(event.user?.id),
     ],
@@ -109,7 +109,19 @@ function common({ event, trace: { session } }: FinishedRecord, facts: Partial<Fa
 }
 
 /** In parts, which are not spread into one object for nothing. */
-function dataAttributes(event: Event, facts: Partial<Facts>): Attributes[] {
+function dataAttributes(event: Event, facts: Partial<Facts>, from: SpanContextFacts): Attributes[] {
+  if (event.event_type === FILE_WRITE) {
+    const { operation, start_line, end_line } = event.data;
+    return [
+      {
+        [ours.fileOperation]: operation as string | undefined,
+        [ours.fileStartLine]: start_line as number | undefined,
+        [ours.fileEndLine]: end_line as number | undefined,
+        [development.toolCallId]: facts.call,
+        [development.requestModel]: facts.model,
+      },
+    ];
+  }
   if (isVendor(event)) {
     const plain = Object.entries(event.data).filter(([, value]) =>
       ['string', 'number', 'boolean'].includes(typeof value),
@@ -130,6 +142,8 @@ function dataAttributes(event: Event, facts: Partial<Facts>): Attributes[] {
       return [
         {
           [ours.endReason]: event.data.end_reason,
+          [ours.sessionTokens]: event.data.usage?.total_tokens,
+          [ours.sessionActions]: event.data.usage?.total_actions,
           [stable.errorType]: event.event_type === 'Session.Abort' ? 'abandoned' : undefined,
         },
       ];
@@ -157,8 +171,16 @@ function dataAttributes(event: Event, facts: Partial<Facts>): Attributes[] {
     case 'Model.Responded':
     case 'Model.Failed':
       return [
+        named(
+          {
+            [development.operationName]: operations.chat,
+            [development.providerName]: facts.provider ?? from.provider,
+          },
+          from.semconv,
+        ),
         {
           [development.requestModel]: modelOf(event.data, facts),
+          [development.responseModel]: event.event_type === 'Model.Responded' ? modelOf(event.data, facts) : undefined,
           [development.responseId]: facts.response,
           [development.finishReasons]: facts.finish === undefined ? undefined : [facts.finish],
           [development.inputTokens]: event.data.input_tokens,
@@ -181,21 +203,27 @@ function dataAttributes(event: Event, facts: Partial<Facts>): Attributes[] {
       return [
         actionAttributes(event.data.action.name, facts),
         {
+          [development.toolType]: toolTypeOf(facts.mcp?.server),
           [ours.actionSuccess]: event.data.action.result?.success,
           [ours.actionDurationMs]: facts.duration_ms,
           [development.processExitCode]: event.data.action.result?.exit_code ?? facts.exit_code,
           [development.processExecutableName]: facts.executable,
+          [development.skillName]: facts.skill,
           [stable.errorType]: facts.error_type,
         },
         decisionAttributes(event.data.decision?.outcome, facts),
       ];
     case 'Retry.Triggered':
-      return [actionAttributes(event.data.action_name, facts), { [ours.retryAttempt]: event.data.attempt }];
+      return [
+        actionAttributes(event.data.action_name, facts),
+        { [ours.retryAttempt]: event.data.attempt, [ours.retryAction]: event.data.action_name },
+      ];
     case 'Retry.Loop.Detected':
     case 'Retry.Loop.Aborted':
       return [
         actionAttributes(event.data.action_name, facts),
         {
+          [ours.retryAction]: event.data.action_name,
           [ours.loopIterations]: event.data.iteration_count,
           [ours.loopTokens]: event.data.tokens_consumed,
           [ours.loopElapsedMs]: event.data.elapsed_ms,
@@ -218,6 +246,7 @@ function dataAttributes(event: Event, facts: Partial<Facts>): Attributes[] {
           [ours.tokensBefore]: event.data.tokens_before,
           [ours.tokensAfter]: event.data.tokens_after,
           [ours.tokensRemoved]: event.data.tokens_removed,
+          [ours.contextStrategy]: event.data.strategy,
         },
       ];
     case 'Policy.Violation':

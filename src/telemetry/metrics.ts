@@ -13,12 +13,22 @@ import {
   type MetricData,
   type ResourceMetrics,
 } from '@opentelemetry/sdk-metrics';
-import type { ChatSpan, FinishedRecord, FinishedSpan, SpanKey, Sums, TraceKey } from '../assemble/finished.ts';
+import type {
+  ActionSpan,
+  ChatSpan,
+  FinishedRecord,
+  FinishedSpan,
+  SpanKey,
+  SubagentSpan,
+  Sums,
+  TraceKey,
+} from '../assemble/finished.ts';
 import {
   type BudgetFacts,
   type DataOf,
   type Event,
   eventTypes,
+  FILE_WRITE,
   factsOf,
   isVendor,
   type RiskLevel,
@@ -28,7 +38,7 @@ import { admit, bounded, type Census, censusOf, MOST_SERIES } from './cardinalit
 import { development, type MetricId, type MetricName, metrics, operations, ours, stable } from './names.ts';
 import { type Exemplar, writeMetrics } from './otlp-writer.ts';
 import { instrumentationScope, metricResource, type Plain, resourceOf } from './resource.ts';
-import { formerSystem, hrTime } from './spans.ts';
+import { formerSystem, hrTime, toolTypeOf } from './spans.ts';
 
 export interface Increment {
   metric: MetricId;
@@ -86,7 +96,8 @@ type Included =
   | typeof development.sessionId
   | typeof development.toolName
   | typeof development.agentName
-  | typeof ours.mcpServer;
+  | typeof ours.mcpServer
+  | typeof ours.agentMode;
 
 /** What is said beside the closed sets, and under which names. */
 export interface Widening {
@@ -120,14 +131,16 @@ export function incrementsOf(
     const record = contexts.get(event);
     const place = record && { trace: record.trace, span: record.span, ms: Date.parse(event.timestamp) };
     const facts = factsOf(event);
-    add(fromEvent(event, known), place, { tool: facts?.tool, server: facts?.mcp?.server, agent: undefined });
+    const about = { tool: facts?.tool, server: facts?.mcp?.server, agent: undefined, mode: event.agent_mode };
+    add(fromEvent(event, known), place, about);
   }
   for (const span of spans) {
     const place = { trace: span.trace, span: span.key, ms: span.endMs };
     const about = {
       tool: span.kind === 'action' ? span.tool : undefined,
       server: span.kind === 'action' ? span.mcpServer : undefined,
-      agent: span.kind === 'subagent' ? span.agent : undefined,
+      agent: span.kind === 'subagent' || span.kind === 'action' ? subagentIn(span) : undefined,
+      mode: span.mode,
     };
     add(fromSpan(span, agent, known, provider, semconv), place, about);
   }
@@ -138,18 +151,23 @@ interface About {
   tool: string | undefined;
   server: string | undefined;
   agent: string | undefined;
+  mode: string | undefined;
 }
+
+const subagentIn = (span: SubagentSpan | ActionSpan): string | undefined =>
+  span.kind === 'action' && span.subagent === undefined ? undefined : span.agent;
 
 /** Names as they are, where they were asked for. */
 function widened(
   attributes: Plain,
   include: ReadonlySet<Included>,
   session: string | undefined,
-  { tool, server, agent }: About,
+  { tool, server, agent, mode }: About,
 ): Plain {
   const more: Record<string, string> = {};
   const has = (name: Included, on: string): boolean => include.has(name) && attributes[on] !== undefined;
   if (include.has('session.id') && session !== undefined) more[development.sessionId] = session;
+  if (include.has('agent_hooks.agent.mode') && mode !== undefined) more[ours.agentMode] = mode;
   if (tool !== undefined && has('gen_ai.tool.name', development.toolName)) more[development.toolName] = tool;
   if (agent !== undefined && has('gen_ai.agent.name', development.agentName)) more[development.agentName] = agent;
   if (server !== undefined && has('agent_hooks.mcp.server', development.toolName)) more[ours.mcpServer] = server;
@@ -161,24 +179,38 @@ function fromEvent(event: Event, known: Known): Increment[] {
   if (event.event_type.startsWith('vendor.otel-hooks.')) return [];
   const facts = factsOf(event);
   const all = one('pipelineEvents', { [ours.eventType]: isVendor(event) ? 'vendor' : event.event_type });
+  if (event.event_type === FILE_WRITE) return [all, one('fileWrites', written(event.data.operation))];
   if (isVendor(event)) return [all];
   const root = event.parent_session_id === undefined;
   switch (event.event_type) {
     case 'Session.Start':
       return root ? [all, one('sessionsStarted', { [ours.startReason]: event.data.start_reason ?? 'new' })] : [all];
     case 'Prompt.Submitted':
-      return [all, one('prompts', { [ours.promptFollowup]: String(event.data.is_followup ?? 'unknown') })];
-    case 'Context.Compaction':
-      // The standard's event is the moment before; an agent that tells both is counted once.
-      return facts?.phase === 'after'
-        ? [
-            all,
-            ...counted('tokensRemoved', event.data.tokens_removed, {
-              [ours.contextTrigger]: event.data.trigger ?? 'system',
-            }),
-            ...compression(event.data),
-          ]
-        : [all, one('compactions', { [ours.contextTrigger]: event.data.trigger ?? 'system' })];
+      return [
+        all,
+        one('prompts', { [ours.promptFollowup]: String(event.data.is_followup ?? 'unknown') }),
+        ...(event.data.decision === undefined
+          ? []
+          : [
+              one('decisions', {
+                [ours.decisionOutcome]: event.data.decision.outcome,
+                [ours.decisionSource]: facts?.decision?.source ?? 'unknown',
+                [ours.actionName]: 'prompt',
+                ...(event.risk?.level === undefined ? {} : { [ours.riskLevel]: event.risk.level }),
+              }),
+            ]),
+      ];
+    case 'Context.Compaction': {
+      const about = { [ours.contextTrigger]: event.data.trigger ?? 'system' };
+      // Whoever tells two moments of it is counted at the first, and says at the second what it left; some tell one, with all.
+      return [
+        all,
+        ...(facts?.phase === 'after' ? [] : [one('compactions', about)]),
+        ...(facts?.phase === 'before'
+          ? []
+          : [...counted('tokensRemoved', event.data.tokens_removed, about), ...compression(event.data)]),
+      ];
+    }
     case 'Retry.Triggered':
       return [all, one('retries', { [ours.actionName]: actionOnMetrics(event.data.action_name) ?? 'model' })];
     case 'Retry.Loop.Detected':
@@ -230,8 +262,7 @@ function fromEvent(event: Event, known: Known): Increment[] {
             decided(
               event.data.decision.outcome,
               facts?.decision?.source ?? 'unknown',
-              facts?.tool,
-              facts?.mcp !== undefined,
+              { name: event.data.action_name, tool: facts?.tool, isMcp: facts?.mcp !== undefined },
               known,
               event.risk?.level,
             ),
@@ -240,6 +271,11 @@ function fromEvent(event: Event, known: Known): Increment[] {
       return [all];
   }
 }
+
+const written = (operation: unknown): Plain => ({
+  [ours.fileOperation]: fileOperations.has(operation) ? String(operation) : 'unknown',
+});
+const fileOperations: ReadonlySet<unknown> = new Set(['create', 'update', 'delete']);
 
 const originOf = (origin: string | undefined): Plain =>
   origin === undefined ? {} : { [ours.errorOrigin]: typesOfEvents.has(origin) ? origin : 'other' };
@@ -297,11 +333,13 @@ function fromSpan(
     case 'chat':
       return fromChat(span, provider, semconv, error);
     case 'action': {
+      const about = { name: span.name, tool: span.tool, isMcp: span.mcpServer !== undefined };
       const duration: Increment = {
         metric: 'toolDuration',
         attributes: {
           [development.toolName]: toolOnMetrics(span.tool, span.mcpServer !== undefined, known),
-          [development.toolType]: span.mcpServer === undefined ? 'function' : 'extension',
+          [development.toolType]: toolTypeOf(span.mcpServer),
+          [development.agentName]: span.subagent === undefined ? agent : 'subagent',
           ...error,
         },
         value: seconds,
@@ -311,16 +349,7 @@ function fromSpan(
       const counted =
         decision === undefined || decision.outcome === 'ask'
           ? []
-          : [
-              decided(
-                decision.outcome,
-                decision.source,
-                span.tool,
-                span.mcpServer !== undefined,
-                known,
-                span.risk?.level,
-              ),
-            ];
+          : [decided(decision.outcome, decision.source, about, known, span.risk?.level)];
       if (span.waitMs !== undefined) {
         counted.push({
           metric: 'decisionWait',
@@ -332,7 +361,7 @@ function fromSpan(
         counted.push({
           metric: 'riskScore',
           attributes: {
-            [development.toolName]: toolOnMetrics(span.tool, span.mcpServer !== undefined, known),
+            ...acted(about, known),
             ...(decision === undefined ? {} : { [ours.decisionOutcome]: decision.outcome }),
           },
           value: span.risk.score,
@@ -366,18 +395,23 @@ const errorKinds = new Set([
 const toolOnMetrics = (tool: string, mcp: boolean, known: Known): string =>
   mcp ? 'mcp' : known(tool) ? tool : 'custom';
 
-function decided(
-  outcome: string,
-  source: string,
-  tool: string | undefined,
-  mcp: boolean,
-  known: Known,
-  risk: RiskLevel | undefined,
-): Increment {
+interface Acted {
+  name: string | undefined;
+  tool: string | undefined;
+  isMcp: boolean;
+}
+
+/** By the standard's name and by the agent's. */
+const acted = ({ name, tool, isMcp }: Acted, known: Known): Plain => ({
+  [ours.actionName]: isMcp ? 'mcp' : (actionOnMetrics(name) ?? 'custom'),
+  [development.toolName]: tool === undefined ? 'custom' : toolOnMetrics(tool, isMcp, known),
+});
+
+function decided(outcome: string, source: string, about: Acted, known: Known, risk: RiskLevel | undefined): Increment {
   return one('decisions', {
     [ours.decisionOutcome]: outcome,
     [ours.decisionSource]: source,
-    [development.toolName]: tool === undefined ? 'custom' : toolOnMetrics(tool, mcp, known),
+    ...acted(about, known),
     ...(risk === undefined ? {} : { [ours.riskLevel]: risk }),
   });
 }

@@ -5,6 +5,8 @@
  * semantic-conventions-genai: October 2026, all in development), and the package's incubating entry marks them as moved.
  * `agent_hooks.*` are ours, where the conventions have nothing yet (decision and risk are open proposals there).
  */
+import { FILE_WRITE } from '../event/event.ts';
+
 export const SCOPE = 'otel-hooks';
 
 /** Stable, semantic-conventions 1.45.0. */
@@ -68,6 +70,7 @@ export const development = {
   toolCallId: 'gen_ai.tool.call.id',
   toolType: 'gen_ai.tool.type',
   mcpMethodName: 'mcp.method.name',
+  skillName: 'gen_ai.skill.name',
   processExecutableName: 'process.executable.name',
   processExitCode: 'process.exit.code',
   processCommandLine: 'process.command_line',
@@ -98,6 +101,7 @@ export const ours = {
   segment: 'agent_hooks.session.segment',
   startReason: 'agent_hooks.session.start_reason',
   endReason: 'agent_hooks.session.end_reason',
+  sessionTokens: 'agent_hooks.session.tokens',
   sessionTurns: 'agent_hooks.session.turns',
   sessionActions: 'agent_hooks.session.actions',
   sessionSubagents: 'agent_hooks.session.subagents',
@@ -152,6 +156,8 @@ export const ours = {
   planSteps: 'agent_hooks.plan.step_count',
   contextTrigger: 'agent_hooks.context.trigger',
   contextPhase: 'agent_hooks.context.phase',
+  contextStrategy: 'agent_hooks.context.strategy',
+  contextUri: 'agent_hooks.context_uri',
   tokensBefore: 'agent_hooks.context.tokens_before',
   tokensAfter: 'agent_hooks.context.tokens_after',
   tokensRemoved: 'agent_hooks.context.tokens_removed',
@@ -162,10 +168,15 @@ export const ours = {
   policyName: 'agent_hooks.policy.name',
   policyRule: 'agent_hooks.policy.rule',
   policyReason: 'agent_hooks.policy.reason',
+  policyOverrideBy: 'agent_hooks.policy.override_by',
+  fileOperation: 'agent_hooks.file.operation',
+  fileStartLine: 'agent_hooks.file.start_line',
+  fileEndLine: 'agent_hooks.file.end_line',
   notificationType: 'agent_hooks.notification.type',
   notificationMessage: 'agent_hooks.notification.message',
   errorOrigin: 'agent_hooks.error.origin_event',
   retryAttempt: 'agent_hooks.retry.attempt',
+  retryAction: 'agent_hooks.retry.action',
   retryReason: 'agent_hooks.retry.reason',
   loopState: 'agent_hooks.retry.state',
   loopDetected: 'agent_hooks.retry.loop_detected',
@@ -202,9 +213,13 @@ export const operations = {
 /** Name of the log record of vendor and unknown events; the type stands as an attribute. */
 export const VENDOR_EVENT = 'agent_hooks.vendor';
 
+export const FILE_WRITE_EVENT = 'agent_hooks.file.write';
+
 /** `Session.Start` leaves as `agent_hooks.session.start`. */
-export const eventNameOf = (type: string): string =>
-  type.startsWith('vendor.') ? VENDOR_EVENT : `agent_hooks.${type.toLowerCase()}`;
+export function eventNameOf(type: string): string {
+  if (type === FILE_WRITE) return FILE_WRITE_EVENT;
+  return type.startsWith('vendor.') ? VENDOR_EVENT : `agent_hooks.${type.toLowerCase()}`;
+}
 
 export interface MetricName {
   readonly name: string;
@@ -239,7 +254,7 @@ export const metrics = {
   decisions: {
     name: 'agent_hooks.decisions',
     unit: '{decision}',
-    description: 'Decisions on actions, by outcome and by who took them.',
+    description: 'Decisions on actions and prompts, by outcome and by who took them.',
   },
   riskScore: {
     name: 'agent_hooks.risk.score',
@@ -258,6 +273,11 @@ export const metrics = {
     description: 'Violations, blocks and overrides of policies.',
   },
   errors: { name: 'agent_hooks.errors', unit: '{error}', description: 'Errors of the agent itself.' },
+  fileWrites: {
+    name: 'agent_hooks.file.writes',
+    unit: '{write}',
+    description: 'Files that were created, changed or deleted, as OpenHook tells it.',
+  },
   notifications: { name: 'agent_hooks.notifications', unit: '{notification}', description: 'Notifications, by type.' },
   pipelineEvents: {
     name: 'agent_hooks.pipeline.events',
@@ -270,7 +290,7 @@ export const metrics = {
     description: 'What was received or produced and dropped on this machine, by reason.',
   },
   pipelineRejected: {
-    name: 'agent_hooks.pipeline.rejected',
+    name: 'agent_hooks.pipeline.export.rejected',
     unit: '{item}',
     description: 'What the destination refused for good, by reason.',
   },

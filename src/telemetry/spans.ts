@@ -127,6 +127,7 @@ function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes {
         [development.previousSessionId]: span.previous,
         [ours.endReason]: span.endReason,
         ...repository(span),
+        [ours.sessionTokens]: tokensOf(span.usage),
         [ours.sessionTurns]: span.turns,
         [ours.sessionActions]: span.actions,
         [ours.sessionSubagents]: span.subagents,
@@ -184,10 +185,11 @@ function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes {
         [development.operationName]: operations.executeTool,
         [development.agentName]: span.subagent === undefined ? facts.agent : span.agent,
         [development.toolName]: span.tool,
-        [development.toolType]: span.mcpServer === undefined ? 'function' : 'extension',
+        [development.toolType]: toolTypeOf(span.mcpServer),
         [development.toolCallId]: span.call,
         [development.mcpMethodName]: span.mcpServer === undefined ? undefined : 'tools/call',
         [development.processExecutableName]: span.executable,
+        [development.skillName]: span.skill,
         [development.processExitCode]: span.exitCode,
         [ours.agentId]: span.subagent,
         [ours.mcpServer]: span.mcpServer,
@@ -227,11 +229,14 @@ function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes {
   }
 }
 
+/** What an MCP server carries out runs outside of the agent. */
+export const toolTypeOf = (server: string | undefined): string => (server === undefined ? 'function' : 'extension');
+
 /** Which system, as version 1.36 spells it where it spells it otherwise. */
 const formerSystems: { readonly [provider: string]: string } = { x_ai: 'xai' };
 export const formerSystem = (provider: string): string => formerSystems[provider] ?? provider;
 
-function named(attributes: Attributes, semconv: SpanContextFacts['semconv']): Attributes {
+export function named(attributes: Attributes, semconv: SpanContextFacts['semconv']): Attributes {
   const { [development.providerName]: provider, ...others } = attributes;
   if (semconv === undefined || typeof provider !== 'string') return attributes;
   const system = { [development.system]: formerSystem(provider) };
@@ -255,6 +260,9 @@ function repository({ repository, commits }: SessionSpan): Attributes {
     [ours.sessionCommits]: commits,
   };
 }
+
+const tokensOf = ({ input, output }: Sums): number | undefined =>
+  input === undefined && output === undefined ? undefined : (input ?? 0) + (output ?? 0);
 
 /** What the responses within it used, as far as they were told. */
 function sums({ usage, complete }: { usage: Sums; complete: boolean }): Attributes {

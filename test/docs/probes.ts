@@ -148,6 +148,7 @@ const actionSpan: Filled<ActionSpan> = {
   attempt: 2,
   exitCode: 1,
   executable: 'git',
+  skill: 'custom',
   content: {
     input: { command: 'git status' },
     output: 'nothing to commit',
@@ -199,7 +200,7 @@ const result = { success: false, exit_code: 1, error_message: 'no such file', ou
 const action = { name: 'shell', input: { command: 'git status' }, result };
 const policy = { policy_name: 'budget', rule: 'session_tokens.warning', reason: 'too many', override_by: 'o', action };
 const loop = { iteration_count: 3, action_name: 'shell', tokens_consumed: 48_200, elapsed_ms: 61_000 };
-const ends = { end_reason: 'exit', usage: {} };
+const ends = { end_reason: 'exit', usage: { total_tokens: 189_330, total_actions: 31 } };
 const plan = { plan_type: 'plan', step_count: 5 };
 const decided = { outcome: 'deny', reason: 'not on this branch' };
 
@@ -246,6 +247,9 @@ const data: Record<EventType, object> = {
   'Agent.Error': { error_type: 'ModelError', error_message: 'overloaded', origin_event: 'Model.Failed' },
 };
 
+/** Of a file that was written. */
+export const written = { operation: 'update', start_line: 3, end_line: 9 };
+
 const sized = { length: 1, hash };
 
 const facts: Filled<Facts> = {
@@ -266,13 +270,15 @@ const facts: Filled<Facts> = {
   error_type: 'exit_code',
   exit_code: 1,
   executable: 'git',
+  skill: 'custom',
   interrupted: false,
   decision: { source: 'user', basis: 'observed' },
   phase: 'before',
   path: 'src/clock.ts',
   command: 'git status',
   cwd: '/home/kim/shop',
-  content: { input: sized, output: sized, path: sized, command: sized },
+  context_uri: 'https://app.example/pages/7',
+  content: { input: sized, output: sized, path: sized, command: sized, override_by: sized },
   budget: { of: 'session', unit: 'tokens', state: 'warning', used: 720_000, limit: 1_000_000 },
   model,
   provider: 'anthropic',

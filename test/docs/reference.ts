@@ -7,7 +7,7 @@ import { agents } from '../../src/agents/index.ts';
 import { type Command, type Flag, globalFlags } from '../../src/commands/command.ts';
 import { commands } from '../../src/commands/registry.ts';
 import { contentClasses } from '../../src/enrich/content.ts';
-import { eventTypes } from '../../src/event/event.ts';
+import { eventTypes, FILE_WRITE } from '../../src/event/event.ts';
 import { lossesOf, spoolOf } from '../../src/keep.ts';
 import { accountsOf, emptyLedger } from '../../src/store/ledger.ts';
 import { mapRecord, severities } from '../../src/telemetry/logs.ts';
@@ -15,6 +15,7 @@ import { type Increment, incrementsOf } from '../../src/telemetry/metrics.ts';
 import {
   development,
   eventNameOf,
+  FILE_WRITE_EVENT,
   type MetricName,
   metrics,
   ours,
@@ -24,7 +25,7 @@ import {
 } from '../../src/telemetry/names.ts';
 import { metricResource, resourceAttributes, resourceOf } from '../../src/telemetry/resource.ts';
 import { mapSpan } from '../../src/telemetry/spans.ts';
-import { agent, eventOf, session, spans } from './probes.ts';
+import { agent, eventOf, session, spans, written } from './probes.ts';
 
 const GENERATED = '<!-- Written by `npm run docs`; edits are overwritten. -->\n';
 
@@ -192,6 +193,7 @@ const about: { readonly [name: string]: string } = {
   [development.toolCallId]: "The agent's own id of the action",
   [development.toolType]: '`function` built in, `extension` from an MCP server',
   [development.mcpMethodName]: '`tools/call`, for tools of MCP servers',
+  [development.skillName]: 'The skill that an action loads: `custom`; its name with `content.arguments`',
   [development.processExecutableName]: 'The program of a simple shell command; never an argument',
   [development.processExitCode]: 'Exit code of a shell command, where the agent states it',
   [ours.sessionCommits]: 'Commits made in the working folder while the session ran, oldest first, 48 at most',
@@ -209,6 +211,7 @@ const about: { readonly [name: string]: string } = {
   [ours.segment]: 'Number of this part of a long session, from 0; each has a trace of its own',
   [ours.startReason]: '`new`, `resume` or `restart`',
   [ours.endReason]: 'Why the session or the segment ended',
+  [ours.sessionTokens]: 'Tokens, input and output, as far as they were told; on the record as the event states them',
   [ours.sessionTurns]: 'Turns in the segment',
   [ours.sessionActions]: 'Actions in the segment, those of subagents too',
   [ours.sessionSubagents]: 'Subagent runs in the segment',
@@ -225,7 +228,8 @@ const about: { readonly [name: string]: string } = {
   [ours.subagentOutcome]: '`completed` or `abandoned`',
   [ours.subagentActions]: 'Actions of this run',
   [ours.subagentContinuation]: 'Which further run of the same subagent this is',
-  [ours.actionName]: "Agent Hooks' name: `shell`, `read_file`, `write_file`, `code_edit`, `web_search`, `mcp:...`, ...",
+  [ours.actionName]:
+    "Agent Hooks' name: `shell`, `read_file`, `write_file`, `code_edit`, `web_search`, `mcp:...`, ...; on metrics `mcp` for all of servers, `custom` beyond the standard's, `prompt` for decisions on prompts",
   [ours.actionOutcome]: '`success`, `failure`, `denied`, `interrupted`, `abandoned` or `unknown`',
   [ours.actionSuccess]: 'Whether it succeeded; absent where nobody knows',
   [ours.actionWaitMs]: 'Time that the action waited for a person, before it ran (ms)',
@@ -249,6 +253,8 @@ const about: { readonly [name: string]: string } = {
   [ours.planSteps]: 'Steps of the plan',
   [ours.contextTrigger]: '`auto`, `manual` or `system`',
   [ours.contextPhase]: '`before` or `after` the compaction',
+  [ours.contextStrategy]: 'How it was compacted, as the event says',
+  [ours.contextUri]: 'Where the agent works, if that is no folder; with `content.paths`',
   [ours.tokensBefore]: 'Tokens in the context before',
   [ours.tokensAfter]: 'Tokens in the context after',
   [ours.tokensRemoved]: 'Tokens that went',
@@ -258,9 +264,14 @@ const about: { readonly [name: string]: string } = {
   [ours.utilization]: 'Share of the limit that is used, 0 to 1',
   [ours.policyName]: 'Name of the policy',
   [ours.policyRule]: 'Its rule',
+  [ours.policyOverrideBy]: 'HMAC of who set it aside; where `content.user` is not `off`',
+  [ours.fileOperation]: '`create`, `update` or `delete`',
+  [ours.fileStartLine]: 'First line that changed',
+  [ours.fileEndLine]: 'Last line that changed',
   [ours.notificationType]: '`ToolPermission`, `IdleTimeout`, `ErrorAlert`, or as the agent says',
   [ours.errorOrigin]: 'Type of the event that the error came from',
   [ours.retryAttempt]: 'Number of the attempt; of an action, where the same did not succeed before',
+  [ours.retryAction]: 'What is tried again, by the name of Agent Hooks',
   [ours.loopState]: '`detected` or `aborted`',
   [ours.loopDetected]: '`true` where a loop was detected in the turn',
   [ours.loopAborted]: '`true` where somebody stopped it',
@@ -378,6 +389,15 @@ export function telemetryPage(): string {
           .join(' '),
       ),
     ),
+    row(
+      code(FILE_WRITE),
+      code(FILE_WRITE_EVENT),
+      'INFO',
+      Object.keys(recordOf(FILE_WRITE, written).attributes)
+        .filter(name => !commonOnLogs().includes(name))
+        .map(code)
+        .join(' '),
+    ),
     row('`vendor.*`', code(VENDOR_EVENT), 'INFO', code(`${ours.vendorPrefix}*`)),
     '',
     'An event with a decision `ask` or `deny`, a failed and an interrupted action are WARN; a violation of critical risk is ERROR.',
@@ -453,6 +473,7 @@ export function allAttributes(): Attribute[] {
   };
   for (const kind of kinds) note(spanOf(kind).attributes, kind);
   for (const type of eventTypes) note(recordOf(type).attributes, 'logs');
+  note(recordOf(FILE_WRITE, written).attributes, 'logs');
   note(recordOf('vendor.x.Y', { '*': 'plugin' }).attributes, 'logs');
   for (const { attributes } of allIncrements()) note(attributes, 'metrics');
   return [...found.values()];
@@ -531,7 +552,7 @@ const allMetrics: readonly MetricName[] = Object.values(metrics);
 /** Everything that counts, counted once. */
 function allIncrements(): Increment[] {
   const events = eventTypes.map(type => eventOf(type, undefined, true));
-  events.push(eventOf('Context.Compaction', undefined, true, { phase: 'after' }));
+  events.push(eventOf('Context.Compaction', undefined, true, { phase: 'after' }), eventOf(FILE_WRITE, written, true));
   const finished = kinds.map(kind => spans[kind]);
   const lost = emptyLedger();
   lost.fragments.dropped.duplicate = 1;

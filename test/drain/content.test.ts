@@ -223,6 +223,34 @@ describe('content that was asked for', () => {
     expect(refused?.['agent_hooks.decision.reason']).toBe('not now');
   });
 
+  it('is a name of a skill, a file of OpenHook and an address only where its class is asked for', () => {
+    const hook = { session_id: 's', transcript_path: '/t.jsonl', cwd: '/', hook_event_name: 'PreToolUse' };
+    const openHook = { openhook: '0.1', source: 'goose', session_id: 's', context: 'https://docs.example/page/7' };
+    const told = [
+      { ...hook, tool_name: 'Skill', tool_use_id: 'a', tool_input: { skill: 'acme-tax' } },
+      { ...openHook, type: 'session.start', data: {} },
+      { ...openHook, type: 'file.write', data: { path: 'src/cart.ts', operation: 'update', start_line: 3 } },
+    ].map((payload, i) => ({ atMs: START_MS + i, payload }));
+    const said = (keep: Keeper | undefined) => {
+      const facts = { agent: 'x', session: 's', provider: undefined, denyAsError: false, limits };
+      const content = keep && { modes: keep.modes, on: 'both' as const };
+      return play(told, false, undefined, keep).records.map(each => {
+        const { attributes } = mapRecord(each, { ...facts, content }, resourceOf({}));
+        return [attributes['gen_ai.skill.name'], attributes['agent_hooks.context_uri'], attributes['file.path']];
+      });
+    };
+    const none = [undefined, undefined, undefined];
+    expect(said(undefined)).toEqual([['custom', undefined, undefined], none, none]);
+    expect(said(keeperIn('full'))).toEqual([
+      ['acme-tax', undefined, undefined],
+      [undefined, 'https://docs.example/page/7', undefined],
+      [undefined, undefined, 'src/cart.ts'],
+    ]);
+    expect(JSON.stringify(play(told).events)).not.toMatch(/acme|docs\.example|cart/);
+    const [, , written] = play(told, false, undefined, modesWith({ paths: 'hash' })).events;
+    expect(written?.metadata?.['dev.otel-hooks']?.content?.path?.hash).toMatch(/^hmac-sha256:/);
+  });
+
   it('fits what Loki and Tempo take, whatever it is', () => {
     const input = Object.fromEntries(
       Array.from({ length: 400 }, (_, i) => [

@@ -58,6 +58,26 @@ const took = (call: string, value: number, ms: number): Increment => ({
   place: { trace, span: span(call), ms },
 });
 
+test('a compaction is counted once, and what it left as soon as that is told', () => {
+  const said = (i: number, phase?: string) => ({
+    atMs: START_MS + i,
+    payload: {
+      ...{ spec_version: '0.1.0', event_id: `0000000${i}-0000-4000-8000-000000000000`, session_id: 's' },
+      ...{ timestamp: new Date(START_MS + i).toISOString(), source: { tool: 'goose' } },
+      event_type: 'Context.Compaction',
+      data: { trigger: 'auto', tokens_before: 100, tokens_after: 40, tokens_removed: phase === 'before' ? 1 : 60 },
+      metadata: { 'dev.otel-hooks': { v: 1, phase } },
+    },
+  });
+  const counted = (...told: ReturnType<typeof said>[]) =>
+    incrementsOf(play(told).events, [], 'custom', () => false)
+      .filter(({ metric }) => metric !== 'pipelineEvents')
+      .map(({ metric, value }) => `${metric} ${value}`);
+  const both = ['compactions 1', 'tokensRemoved 60', 'compression 0.4'];
+  expect(counted(said(1))).toEqual(both);
+  expect(counted(said(1, 'before'), said(2, 'after'))).toEqual(both);
+});
+
 describe('exemplars', () => {
   const adding = { locate: locate as never };
 
@@ -159,7 +179,10 @@ const session = { session_id: 's-1', transcript_path: '/home/dev/.claude/project
 const told = () => {
   const hooks = [
     { hook_event_name: 'SessionStart', source: 'startup' },
-    { hook_event_name: 'PreToolUse', tool_name: 'mcp__tracker__find', tool_use_id: 'c', tool_input: {} },
+    {
+      ...{ hook_event_name: 'PreToolUse', tool_name: 'mcp__tracker__find', tool_use_id: 'c', tool_input: {} },
+      permission_mode: 'plan',
+    },
     {
       hook_event_name: 'PostToolUse',
       tool_name: 'mcp__tracker__find',
@@ -179,11 +202,18 @@ const attributesWith = (wide: Widening, metric: string) => {
 };
 
 test('metrics say closed sets, and more where that is asked for', () => {
-  const closed = { [development.toolName]: 'mcp', [development.toolType]: 'extension' };
+  const closed = {
+    [development.toolName]: 'mcp',
+    [development.toolType]: 'extension',
+    [development.agentName]: 'claude-code',
+  };
   expect(attributesWith({}, 'toolDuration')).toEqual([closed]);
   expect(attributesWith({ include: ['session.id'] }, 'toolDuration')).toEqual([{ ...closed, 'session.id': 's-1' }]);
   expect(attributesWith({ include: ['gen_ai.tool.name', 'agent_hooks.mcp.server'] }, 'toolDuration')).toEqual([
     { ...closed, [development.toolName]: 'find', [ours.mcpServer]: 'tracker' },
+  ]);
+  expect(attributesWith({ include: ['agent_hooks.agent.mode'] }, 'toolDuration')).toEqual([
+    { ...closed, [ours.agentMode]: 'plan' },
   ]);
 });
 

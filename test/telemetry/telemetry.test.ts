@@ -41,6 +41,7 @@ const short = () =>
 const newer: { readonly [name: string]: string } = {
   'gen_ai.conversation.compacted': 'semantic-conventions-genai, model/gen-ai/registry.yaml',
   'gen_ai.usage.cache_write.input_tokens': 'semantic-conventions-genai, pull request 440',
+  'gen_ai.skill.name': 'semantic-conventions-genai, model/gen-ai/registry.yaml',
   'gen_ai.token.modality': 'semantic-conventions-genai, pull request 374',
   'gen_ai.client.inference.duration': 'semantic-conventions-genai, model/gen-ai/metrics.yaml',
   'gen_ai.client.inference.usage.input_tokens': 'semantic-conventions-genai, pull request 374',

@@ -391,7 +391,6 @@ function compacted(place: Place): Told[] {
       unless: 'hooked',
       data: {},
       actor: 'system',
-      facts: { phase: 'after' },
     }),
   ];
 }

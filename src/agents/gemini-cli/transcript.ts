@@ -143,7 +143,6 @@ function message(row: Fields, memory: Memory, file: ReadFile): Told[] {
       unless: 'hooked',
       data: {},
       actor: 'system',
-      facts: { phase: 'after' },
       atMs,
     }),
   ];

@@ -162,7 +162,6 @@ function compacted(id: string | undefined, memory: Memory): Told {
     key: id ?? `compaction:${count}`,
     data: {},
     actor: 'system',
-    facts: { phase: 'after' },
   });
 }
 

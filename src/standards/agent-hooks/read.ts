@@ -54,6 +54,7 @@ const ownFacts = z.object({
   duration_ms: duration,
   error_type: name,
   exit_code: lenient(z.number().int()),
+  skill: name,
   interrupted: lenient(z.boolean()),
   decision: lenient(
     z.object({

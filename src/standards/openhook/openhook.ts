@@ -5,7 +5,7 @@
  * `id` makes a repetition recognizable. `session.end` may be all that an agent ever sends, so it carries a whole session.
  */
 import * as z from 'zod';
-import type { EndReason, Fields } from '../../event/event.ts';
+import { type EndReason, FILE_WRITE, type Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, own, word } from '../../lib/read.ts';
 import type { ToldEvent, ToldReading, Unreadable } from '../told.ts';
 import { zonedTime } from './time.ts';
@@ -85,6 +85,7 @@ export function readOpenHook(fields: Fields): ToldEvent | Unreadable {
     session: child ? (added.parent_session_id ?? session_id) : session_id,
     native: type,
     cwd: folderOf(context) ?? cwd,
+    address: context?.startsWith('file://') ? undefined : context,
     atMs,
     transcript: type === 'session.end' ? sessionEnd.parse(fieldsOf(fields.data)).transcript_path : undefined,
     payload: isFields(extensions.legacy_payload) ? extensions.legacy_payload : undefined,
@@ -179,11 +180,12 @@ const readers: Readonly<Record<string, Read>> = {
   'file.write': data => {
     const read = fileWrite.safeParse(data);
     if (!read.success) return undefined;
-    const { operation, start_line, end_line, model, tool_call_id } = read.data;
+    const { path, operation, start_line, end_line, model, tool_call_id } = read.data;
     return [
       {
-        event_type: 'vendor.openhook.file.write',
-        data: { operation, start_line, end_line },
+        event_type: FILE_WRITE,
+        // The path as an action has it: content, which goes unless it was asked for.
+        data: { operation, start_line, end_line, action: { input: { path } } },
         facts: { ...modelOf(model), call: tool_call_id, fields: ['operation', 'start_line', 'end_line'] },
       },
     ];
