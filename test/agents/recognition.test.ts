@@ -68,6 +68,14 @@ test("what nobody sends is nobody's", () => {
   }
 });
 
+test('who keeps files as another one does, in a folder of its own, is not surely that one', () => {
+  const like = { session_id: 's', transcript_path: '/h/.another/tmp/w/chats/session-1.jsonl', cwd: '/w' };
+  for (const name of ['SessionStart', 'PreToolUse', 'BeforeTool']) {
+    const payload = { ...like, timestamp: '2026-11-01T10:00:00Z', hook_event_name: name };
+    expect(recognize(payload, {}, agents)?.certainty ?? 0, name).toBeLessThan(SURE);
+  }
+});
+
 test('equally good signs make the answer unsure', () => {
   const twin = (id: string): Agent => ({ ...(agents[0] as Agent), id, signs: () => 0.9 });
   expect(recognize({}, {}, [twin('a'), twin('b')])?.certainty).toBeLessThan(SURE);

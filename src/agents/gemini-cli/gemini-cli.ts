@@ -174,7 +174,7 @@ export const geminiCli: Agent = {
     if (name === undefined || word(fields.session_id) === undefined || path === undefined) return 0;
     if (!Number.isFinite(Date.parse(text(fields.timestamp) ?? ''))) return 0;
     const known = Object.hasOwn(events, name);
-    if (CHAT.test(path)) return known ? 1 : 0.9;
+    if (CHAT.test(path) && OWN.test(path)) return known ? 1 : 0.9;
     if (path !== '') return known && !shared.has(name) ? 0.7 : 0;
     return known ? (shared.has(name) ? 0.6 : 0.9) : 0.2;
   },
@@ -192,6 +192,8 @@ export const geminiCli: Agent = {
   demo: absent('one agent is enough to show what comes of a session'),
 };
 
+/** What was made of it keeps its chats alike, in a folder of another name. */
+const OWN = /[\\/]\.gemini[\\/]/;
 const CHAT = /[\\/]chats[\\/](?:[^\\/]+[\\/])?[^\\/]+\.jsonl?$/;
 
 /** What every reading of a hook shares. */
