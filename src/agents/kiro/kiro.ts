@@ -132,6 +132,16 @@ const inputs = new Set([
   'assistant_response',
 ]);
 
+/** What others send who write names of events alike. */
+const others = [
+  'conversation_id',
+  'generation_id',
+  'cursor_version',
+  'sessionId',
+  'transcript_path',
+  'permission_mode',
+];
+
 export const kiro: Agent = {
   id: 'kiro',
   title: 'Kiro',
@@ -144,10 +154,12 @@ export const kiro: Agent = {
     if (fields.kiro === 'ide-0') return known ? 1 : 0.6;
     const closed = Object.keys(fields).every(key => inputs.has(key));
     if (/^sess_/.test(text(fields.session_id) ?? '')) return known ? (closed ? 0.95 : 0.6) : 0.5;
-    if (!closed || !camelCase.has(name)) return 0;
-    if (name === 'agentSpawn' || 'assistant_response' in fields) return 0.95;
-    if ('__tool_use_purpose' in fieldsOf(fields.tool_input)) return 0.95;
-    return word(fields.session_id) === undefined ? 0.5 : 0.6;
+    if (!camelCase.has(name) || others.some(key => key in fields)) return 0;
+    const isSure =
+      name === 'agentSpawn' || 'assistant_response' in fields || '__tool_use_purpose' in fieldsOf(fields.tool_input);
+    // A later version may send more.
+    if (!closed) return isSure ? 0.8 : word(fields.session_id) === undefined ? 0 : 0.45;
+    return isSure ? 0.95 : word(fields.session_id) === undefined ? 0.5 : 0.6;
   },
   eventName: fields => word(fields.hook_event_name),
   session(fields, sender) {
