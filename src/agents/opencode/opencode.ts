@@ -9,7 +9,7 @@
  * its prompt; in V2 a turn is what runs between two words of an execution, and has the id of the prompt that began it.
  */
 import type { ActionResult, Fields } from '../../event/event.ts';
-import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
+import { fieldsOf, isFields, number, own, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
 import { permitted } from '../permitted.ts';
 import { actionName, actions, actionsOf, launchOf, responded, responseOf, written } from './messages.ts';
@@ -58,18 +58,28 @@ const readers: Record<string, (happened: Happened) => Reading[]> = {
     const id = word(model.id) ?? word(model.modelID);
     return [{ event_type: 'Model.Requested', data: { model_id: id }, facts: { model: id } }];
   },
-  'message.updated': ({ data }) => {
-    const response = responseOf(fieldsOf(data.info));
+  'message.updated': happened => {
+    const info = fieldsOf(happened.data.info);
+    if (info.role === 'user') return prompted(happened, word(info.id));
+    const response = responseOf(info);
     return response ? [response] : [];
   },
-  'message.part.updated': ({ data, memory }) => {
+  'message.part.updated': ({ data, session, memory }) => {
     const part = fieldsOf(data.part);
     const time = fieldsOf(part.time);
     if (part.type === 'reasoning' && number(time.end) !== undefined) return [thought(word(part.id), number(time.end))];
+    // Texts of people have no end.
+    if (part.type === 'text' && number(time.end) !== undefined)
+      memory.remember('answer', session, String(text(part.text)?.length ?? 0));
     const call = word(part.callID);
     if (call !== undefined) memory.remember('tool', call, text(part.tool) ?? '');
     return actionsOf(part, waitedMs(call, memory));
   },
+  // Hooks of both versions, in the process itself: whoever hands them on tells the same calls.
+  'tool.execute.before': began,
+  'tool.execute.after': over,
+  'execute.before': began,
+  'execute.after': over,
   'session.status': ({ data }) => {
     const status = fieldsOf(data.status);
     return status.type === 'retry' ? [retried(status.attempt, status.message)] : [];
@@ -255,15 +265,21 @@ const edges = new Set([
   'session.execution.interrupted',
 ]);
 
-/** Often, and nobody needs to know: a process for each is too much. */
-const tooMany = new Set(['session.reasoning.ended']);
+/** What the plugin does not pass on: it is told otherwise, or so often that a process for each is too much. */
+const unasked = new Set([
+  'session.reasoning.ended',
+  'tool.execute.before',
+  'tool.execute.after',
+  'execute.before',
+  'execute.after',
+]);
 
 const events: Record<string, HookEvent> = Object.fromEntries(
   Object.entries(readers).map(([name, read]) => [
     name,
     {
       ...(edges.has(name) ? { edge: true } : {}),
-      ...(tooMany.has(name) ? { register: false } : {}),
+      ...(unasked.has(name) ? { register: false } : {}),
       read: (fields, memory) => shared(fields, memory, read),
     },
   ]),
@@ -278,13 +294,32 @@ const formerNames: Readonly<Record<string, string>> = {
 };
 
 function nameOf(fields: Fields): string | undefined {
-  const name = word(fields.type);
+  const name = isFlat(fields) ? word(fields.hook_event_name) : word(fields.type);
   return name === undefined
     ? undefined
     : (own(formerNames, name) ?? name.replace(/^session\.input\./, 'session.inbox.'));
 }
 
-const dataOf = (fields: Fields): Fields => fieldsOf(fields.data ?? fields.properties);
+function dataOf(fields: Fields): Fields {
+  if (!isFlat(fields)) return fieldsOf(fields.data ?? fields.properties);
+  const { session_id, parent_id, tool_use_id, tool_name, tool_input, tool_output, model, ...rest } = fields;
+  return {
+    ...rest,
+    sessionID: session_id,
+    parentID: parent_id,
+    id: tool_use_id,
+    callID: tool_use_id,
+    name: tool_name,
+    tool: tool_name,
+    input: tool_input,
+    output: tool_output,
+    model: isFields(model) ? model : { id: model },
+  };
+}
+
+/** All in one object, as other plugins hand it to the command that they run for hooks. */
+const isFlat = (fields: Fields): boolean =>
+  fields.type === undefined && fields.data === undefined && word(fields.hook_event_name) !== undefined;
 
 function sessionOf(fields: Fields): string | undefined {
   const data = dataOf(fields);
@@ -310,6 +345,7 @@ export const openCode: Agent = {
     if (name === undefined) return 0;
     const known = Object.hasOwn(events, name);
     const session = sessionOf(fields);
+    if (isFlat(fields) && word(fields.opencode_version) === undefined) return known && session !== undefined ? 0.7 : 0;
     if (word(fields.opencode_version) !== undefined && session !== undefined) return known ? 1 : 0.9;
     // The bare event, as the bus says it; some are of the whole program and of no session.
     const ofBus = /^evt_/.test(text(fields.id) ?? '') || /^ses_/.test(session ?? '');
@@ -317,7 +353,8 @@ export const openCode: Agent = {
     return bare ? (known ? 0.95 : 0.7) : 0;
   },
   eventName: nameOf,
-  session: fields => word(fields.session_id) ?? sessionOf(fields),
+  session: fields =>
+    (isFlat(fields) ? word(fields.parent_id) : undefined) ?? word(fields.session_id) ?? sessionOf(fields),
   cwd: fields => word(fields.directory) ?? word(fieldsOf(fields.location).directory),
   version: fields => word(fields.opencode_version),
   events,
@@ -333,7 +370,7 @@ export const openCode: Agent = {
 /** The readings of an event, with what all of them share. */
 function shared(fields: Fields, memory: Memory, read: (happened: Happened) => Reading[]): Reading[] {
   const session = sessionOf(fields) ?? '';
-  const isChild = session !== (word(fields.session_id) ?? session);
+  const isChild = session !== (openCode.session(fields, {}) ?? session);
   const atMs = number(fields.created) ?? number(fields.event_time);
   // Asked before the event is read, which may end it.
   const turn = memory.recall('turn', session);
@@ -355,6 +392,43 @@ function shared(fields: Fields, memory: Memory, read: (happened: Happened) => Re
 
 const withoutUnknown = (facts: NonNullable<Reading['facts']>): NonNullable<Reading['facts']> =>
   Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined));
+
+/** V1 says a message of a person again and again, its hook comes before. */
+function prompted({ session, memory, isChild }: Happened, id: string | undefined): Reading[] {
+  if (id === undefined || memory.recall('prompt', id) !== undefined) return [];
+  memory.remember('prompt', id, '1');
+  memory.remember('turn', session, id);
+  return [{ event_type: 'Prompt.Submitted', key: id, data: {}, actor: isChild ? 'ai_agent' : 'user' }];
+}
+
+function began({ data, atMs, memory }: Happened): Reading[] {
+  const call = callOf(data);
+  const tool = text(data.tool);
+  const input = fieldsOf(data.args ?? data.input);
+  if (call !== undefined && atMs !== undefined) memory.remember('called', call, String(atMs));
+  if (call !== undefined && tool !== undefined) memory.remember('tool', call, tool);
+  const facts = { call, tool, launches: launchOf(tool, input, {}) };
+  return [{ event_type: 'Action.Before', key: call, data: { action: { name: actionName(tool), input } }, facts }];
+}
+
+function over(happened: Happened): Reading[] {
+  const { data, memory } = happened;
+  const call = callOf(data);
+  if (call !== undefined && text(data.tool) !== undefined) memory.remember('tool', call, text(data.tool) ?? '');
+  const result = fieldsOf(data.result);
+  const exitCode = number(fieldsOf(data.metadata ?? result.metadata).exit);
+  const error = data.error ?? undefined;
+  const failed = error !== undefined || data.status === 'error' || data.isError === true || (exitCode ?? 0) !== 0;
+  const message = text(error) ?? text(fieldsOf(error).message);
+  const kind = error === undefined && exitCode !== undefined ? 'exit_code' : 'tool_error';
+  return [
+    called(
+      happened,
+      { success: !failed, exit_code: exitCode, error_message: failed ? message : undefined },
+      { error_type: failed ? kind : undefined },
+    ),
+  ];
+}
 
 /** A person is asked about a call. */
 function askedAbout({ data, atMs, memory }: Happened): Reading[] {
@@ -456,8 +530,8 @@ function stepped({ data, atMs, memory }: Happened): Reading[] {
     responded(
       {
         id: step,
-        model: word(model),
-        provider: word(provider),
+        model: word(model) ?? word(fieldsOf(data.model).id),
+        provider: word(provider) ?? word(fieldsOf(data.model).providerID),
         finish: word(data.finish) ?? word(data.rawFinish),
         latencyMs: streamed !== undefined && typeof startedMs === 'number' ? Number(streamed) - startedMs : undefined,
       },
