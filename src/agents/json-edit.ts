@@ -262,27 +262,32 @@ function cutMember(body: string, path: JsonPath): { body: string; emptied: boole
   const index = member ? (container?.children?.indexOf(member) ?? -1) : -1;
   if (!member || !container || index === -1) throw new RangeError(`no member at ${path.join('/')}`);
 
-  const start = runBefore(body, member.offset);
   const end = endOf(member);
   const next = container.children?.[index + 1];
   const previous = container.children?.[index - 1];
+  const lead = gapOf(body, previous ? endOf(previous) : container.offset + 1, member.offset);
+  // Blanks at the end of a comment are the comment's.
+  const start = Math.max(runBefore(body, member.offset), lead.end);
   const gap = gapOf(body, end, next?.offset ?? container.offset + container.length - 1);
   const stays = { emptied: false, wasThere: true };
+  // What comes up behind a comment must not become a part of it.
+  const joined = (before: string, after: string): string =>
+    before + (lead.endsInLineComment && !/^\r?\n/.test(after) ? (/\r?\n/.exec(body.slice(start))?.[0] ?? '') : '') + after;
 
   if (gap.comma !== undefined) {
     const between = body.slice(end, gap.comma);
     const kept = isBlank(between) ? '' : between;
     // A comma that was there behind an only member is a person's: their comments may be all that is left.
-    return { body: body.slice(0, start) + kept + body.slice(gap.comma + 1), ...stays };
+    return { body: joined(body.slice(0, start), kept + body.slice(gap.comma + 1)), ...stays };
   }
   if (previous) {
-    const comma = gapOf(body, endOf(previous), member.offset).comma ?? start;
-    return { body: body.slice(0, comma) + body.slice(comma + 1, start) + body.slice(end), ...stays };
+    const comma = lead.comma ?? start;
+    return { body: joined(body.slice(0, comma) + body.slice(comma + 1, start), body.slice(end)), ...stays };
   }
   const wasThere = body[end] === ' ';
   const inside = body.slice(container.offset + 1, start) + body.slice(end, container.offset + container.length - 1);
   return {
-    body: body.slice(0, start) + body.slice(wasThere ? end + 1 : end),
+    body: joined(body.slice(0, start), body.slice(wasThere ? end + 1 : end)),
     emptied: isBlank(inside),
     wasThere,
   };

@@ -1,6 +1,6 @@
 /** What holds for the settings of every agent: given back byte for byte, once, whole, and nothing of anybody else touched. */
 import fc from 'fast-check';
-import { parse } from 'jsonc-parser';
+import { applyEdits, modify, parse } from 'jsonc-parser';
 import { describe, expect, it } from 'vitest';
 import { type Agent, type HookCommand, isAbsent, type Settings, type SettingsFile } from '../../src/agents/contract.ts';
 import { agents } from '../../src/agents/index.ts';
@@ -189,6 +189,17 @@ for (const each of enabled) {
               fc.pre(parse(text) !== undefined);
               const noted = (each: string) => `// mine\n${each.replace(/^\ufeff/, '')}`;
               expect(removed(file, noted(added(file, text, few)))).toBe(noted(text));
+            }),
+            { numRuns: RUNS },
+          );
+        });
+
+        it('what a person writes right behind ours is read as it was, also after a comment', () => {
+          const behind = (each: string) => applyEdits(each, modify(each, ['new'], 1, {}));
+          fc.assert(
+            fc.property(anyFile, text => {
+              fc.pre(parse(text) !== undefined);
+              expect(parse(removed(file, behind(added(file, text, few))) ?? '')).toEqual(parse(behind(text)));
             }),
             { numRuns: RUNS },
           );
