@@ -3,7 +3,16 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import { exampleAgent } from './agents/index.ts';
-import { type Command, globalFlags, helpOf, Interrupted, type Io, parseWords, UsageError } from './commands/command.ts';
+import {
+  type Command,
+  globalFlags,
+  helpOf,
+  Interrupted,
+  type Io,
+  NoTerminal,
+  parseWords,
+  UsageError,
+} from './commands/command.ts';
 import { commands } from './commands/registry.ts';
 import { problemText } from './commands/text.ts';
 import { homeOf } from './config/folders.ts';
@@ -27,6 +36,7 @@ export async function main(args: readonly string[], io: Io): Promise<number> {
     const { run } = await command.load();
     return await run(parsed.words, io);
   } catch (error) {
+    if (error instanceof NoTerminal) return misused(command, error.message, io, '');
     if (error instanceof UsageError) return misused(command, error.message, io);
     if (error instanceof Interrupted) {
       io.out('\nNothing was changed.\n');
@@ -86,8 +96,8 @@ function unknown(name: string, io: Io): number {
   return 2;
 }
 
-function misused(command: Command, message: string, io: Io): number {
-  io.err(`otel-hooks ${command.name}: ${message}\n  next: otel-hooks help ${command.name}\n`);
+function misused(command: Command, message: string, io: Io, who = `otel-hooks ${command.name}: `): number {
+  io.err(`${who}${message}\n  next: otel-hooks help ${command.name}\n`);
   return 2;
 }
 

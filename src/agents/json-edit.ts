@@ -272,7 +272,9 @@ function cutMember(body: string, path: JsonPath): { body: string; emptied: boole
   const stays = { emptied: false, wasThere: true };
   // What comes up behind a comment must not become a part of it.
   const joined = (before: string, after: string): string =>
-    before + (lead.endsInLineComment && !/^\r?\n/.test(after) ? (/\r?\n/.exec(body.slice(start))?.[0] ?? '') : '') + after;
+    before +
+    (lead.endsInLineComment && !/^\r?\n/.test(after) ? (/\r?\n/.exec(body.slice(start))?.[0] ?? '') : '') +
+    after;
 
   if (gap.comma !== undefined) {
     const between = body.slice(end, gap.comma);

@@ -119,6 +119,13 @@ export class Interrupted extends Error {}
 /** A usage error that a command finds only after the words were read. */
 export class UsageError extends Error {}
 
+/** Nobody is there to be asked; scripts know this sentence. */
+export class NoTerminal extends UsageError {
+  constructor(flag: string) {
+    super(`No TTY detected. Use ${flag} to run non-interactively.`);
+  }
+}
+
 export const flagText = (words: Words, name: string): string | undefined => {
   const value = words.flags[name];
   return typeof value === 'string' ? value : undefined;

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { destinationsInUse } from '../config/destinations.ts';
 import { destinationsIn } from '../destinations.ts';
-import { findingsOfAgents } from '../doctor/agents.ts';
+import { findingsOfAgents, findingsOfPrograms } from '../doctor/agents.ts';
 import { sendTo } from '../doctor/endpoints.ts';
 import { type Finding, fine, type Mend, problem, wordsOfFinding } from '../doctor/finding.ts';
 import { findingsOnMachine } from '../doctor/machine.ts';
@@ -11,7 +11,7 @@ import { type Found, providersNamed } from '../setup/standing.ts';
 import { StateRefused } from '../store/folder.ts';
 import { openStore } from '../store/store.ts';
 import { imbalances, readStatusBooks } from '../view/books.ts';
-import { type Io, UsageError, type Words } from './command.ts';
+import { type Io, NoTerminal, type Words } from './command.ts';
 import { distFolder, type Folders, foldersOf } from './place.ts';
 import { prove } from './proof.ts';
 import { agentsNamed, standingsNamed, surroundingsOf } from './setup.ts';
@@ -27,7 +27,7 @@ export async function run(words: Words, io: Io): Promise<number> {
   const fixes = isAgreed || words.flags['--fix'] !== undefined;
   const folders = foldersOf(words, io);
   if (fixes && !isAgreed && (json || !io.isTerminal)) {
-    throw new UsageError('No TTY detected. Use --yes to run non-interactively.');
+    throw new NoTerminal('--yes');
   }
   const findings: Finding[] = [];
   const show = (found: readonly Finding[]): void => {
@@ -80,15 +80,17 @@ function localFindings(words: Words, io: Io, folders: Folders, found: readonly F
   const { env, platform } = io;
   const common = surroundingsOf(folders, io);
   const bin = `${distFolder()}/otel-hooks.cjs`;
+  const named = agentsNamed(words);
   return [
+    ...findingsOfPrograms(named, common),
     ...findingsOnMachine({ env, platform, ...folders, bin, named: providersNamed(found) }),
-    ...findingsOfAgents(agentsNamed(words), found, common),
+    ...findingsOfAgents(named, found, common),
   ];
 }
 
 /** How many were mended. */
 async function mend(mends: readonly Mend[], io: Io, isAgreed: boolean, json: boolean): Promise<number> {
-  if (!json) for (const { diff } of mends) io.out(diff);
+  if (!json) for (const diff of new Set(mends.flatMap(each => each.diffs))) io.out(diff);
   if (!isAgreed) {
     const answer = await io.ask('Change this? [y/N] ');
     if (!/^y(es)?$/i.test(answer.trim())) {

@@ -10,7 +10,7 @@ import { nearest } from '../lib/nearest.ts';
 import { discover } from '../openhook/project.ts';
 import { applySetup, type Plan, planConfig, planSetup, programAt, type Setup } from '../setup/setup.ts';
 import { type Found, foundStandings, isInstalled, type Standing, standingOf } from '../setup/standing.ts';
-import { flagText, type Io, UsageError, type Words } from './command.ts';
+import { flagText, type Io, NoTerminal, UsageError, type Words } from './command.ts';
 import { distFolder, type Folders, foldersOf } from './place.ts';
 import { type Proof, prove } from './proof.ts';
 import { problemText } from './text.ts';
@@ -71,7 +71,7 @@ export async function setUp(action: Setup['action'], words: Words, io: Io): Prom
     if (configPlan) io.out(`${configPlan.file}: ${config?.says}\n`);
   }
   if (!isDry && changes && !words.flags['--yes']) {
-    if (json || !io.isTerminal) throw new UsageError('No TTY detected. Use --yes to run non-interactively.');
+    if (json || !io.isTerminal) throw new NoTerminal('--yes');
     const answer = await io.ask('Change this? [y/N] ');
     if (!/^y(es)?$/i.test(answer.trim())) {
       io.out('Nothing was changed.\n');
@@ -168,7 +168,7 @@ function agentsOf(
   if (named === undefined && words.flags['--openhook']) return { chosen: [], isNamed: true };
   if (named === 'all') return { chosen: agents, isNamed: false };
   if (named !== undefined) return { chosen: named.split(',').map(agentOf), isNamed: true };
-  if (!io.isTerminal) throw new UsageError('No TTY detected. Use --tool to run non-interactively.');
+  if (!io.isTerminal) throw new NoTerminal('--tool');
   const chosen = agents.filter(agent =>
     action === 'enable'
       ? isInstalled(agent, common.places, common.platform)

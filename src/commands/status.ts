@@ -11,7 +11,7 @@ import { destinationsIn } from '../destinations.ts';
 import { type Mark, PREFIX } from '../openhook/mark.ts';
 import { unansweredIn } from '../openhook/project.ts';
 import type { Problem } from '../problem.ts';
-import { type Found, providersNamed } from '../setup/standing.ts';
+import { type Found, filesText, providersNamed } from '../setup/standing.ts';
 import { SHIP_DOCUMENT, shipProblems, takenIn } from '../ship/ship.ts';
 import type { Books } from '../store/books.ts';
 import { StateRefused } from '../store/folder.ts';
@@ -129,7 +129,7 @@ function setText(found: readonly Found[], providers: readonly ProviderRow[], con
       'problem' in each
         ? 'cannot be read'
         : `${new Set(each.standing.events).size} events${staleText(each.standing.stale)}`;
-    return [agent.title, scope, how, files.join(', ')];
+    return [agent.title, scope, how, filesText(files)];
   });
   const places = providers.map(({ provider, endpoint, settings }) => [
     provider,

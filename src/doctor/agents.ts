@@ -1,10 +1,20 @@
 /** Agents: are ours registered as this version would write them, once, and does anything keep them from running? */
 import fs from 'node:fs';
 import { type Agent, isAbsent } from '../agents/contract.ts';
+import { unifiedDiff } from '../lib/diff.ts';
 import type { Problem } from '../problem.ts';
 import { applySetup, planSetup, type Setup } from '../setup/setup.ts';
-import { type Found, isInstalled } from '../setup/standing.ts';
+import { type Found, filesText, installedPrograms, isInstalled } from '../setup/standing.ts';
 import { type Finding, fine, type Mend, problem, unknown } from './finding.ts';
+
+/** Which of them are installed as programs, and in which version, as far as that is written beside them. */
+export const findingsOfPrograms = (
+  agents: readonly Agent[],
+  { places, platform }: Pick<Setup, 'places' | 'platform'>,
+): Finding[] =>
+  installedPrograms(agents, places, platform).map(({ agent, path, version }) =>
+    fine('program', agent.id, `${agent.title} ${version ?? 'of an unknown version'}, ${path}`),
+  );
 
 export function findingsOfAgents(
   agents: readonly Agent[],
@@ -27,7 +37,7 @@ export function findingsOfAgents(
     const troubles = [...own.flatMap(each => ofScope(each)), ...twice(agent, own), ...obstacles(agent, common)];
     if (troubles.length > 0) return troubles;
     const files = own.flatMap(each => each.files);
-    return [fine('agents', agent.id, `${agent.id}: No issues found. ${files.join(', ')}`)];
+    return [fine('agents', agent.id, `${agent.id}: No issues found. ${filesText(files)}`)];
   });
 }
 
@@ -46,12 +56,18 @@ function renewal(setup: Setup, provider: string | undefined): Mend | undefined {
   if (!planned.ok) return undefined;
   const { plan } = planned;
   return {
-    diff: plan.diff === '' ? plan.scripts.map(({ path }) => `${path}: written anew\n`).join('') : plan.diff,
+    diffs: [plan.diff, ...plan.scripts.map(({ path, text }) => scriptDiff(path, text))],
     apply: () => {
       const applied = applySetup(plan);
       return applied.ok ? undefined : applied.problem;
     },
   };
+}
+
+function scriptDiff(path: string, text: string): string {
+  const former = textOf(path);
+  // What is missing comes back whole: nobody needs to read that.
+  return former === undefined ? `${path}: written anew\n` : unifiedDiff(former, text, { from: path, to: path });
 }
 
 /** Agents add their scopes up, so each event comes as often as it is registered. */

@@ -11,8 +11,8 @@ export type Finding = { check: Check; of?: string | undefined } & (
 
 /** What `--fix` does about it. */
 export interface Mend {
-  /** What would change, for a person to read. */
-  diff: string;
+  /** What would change, for a person to read; several may change the same. */
+  diffs: readonly string[];
   /** What went wrong, if anything. */
   apply(): Problem | undefined;
 }

@@ -124,7 +124,7 @@ function folderFindings({ state, data, config, platform }: Machine): Finding[] {
     const found: Problem = { code: 'mode-open', path, mode: octal(mode), wanted: octal(wanted) };
     findings.push(
       problem('folders', path, found, {
-        diff: `${path}: mode ${octal(mode)} -> ${octal(wanted)}\n`,
+        diffs: [`${path}: mode ${octal(mode)} -> ${octal(wanted)}\n`],
         apply: () => {
           try {
             fs.chmodSync(path, wanted);

@@ -1,8 +1,10 @@
 /** How an agent stands: is it installed here, are ours registered, and are these still what this version would write? */
 import fs from 'node:fs';
-import { delimiter, isAbsolute, join } from 'node:path';
+import { basename, delimiter, isAbsolute, join, resolve } from 'node:path';
 import { type Agent, isAbsent, type Places, type Scope } from '../agents/contract.ts';
 import { providersOf } from '../agents/our-command.ts';
+import { fieldsOf, text } from '../lib/read.ts';
+import { readSmallFile } from '../lib/small-file.ts';
 import { entriesOf, filesIn, type Plan, planSetup, type Setup, type SetupProblem } from './setup.ts';
 
 export interface Standing {
@@ -41,6 +43,10 @@ export type Found = { agent: Agent; scope: Scope; setup: Setup; files: string[] 
   | { standing: Standing }
   | { problem: SetupProblem }
 );
+
+/** An agent may have a file for each event. */
+export const filesText = (files: readonly string[]): string =>
+  files.length > 3 ? `${files[0]} and ${files.length - 1} more` : files.join(', ');
 
 /** The providers that hooks name. */
 export const providersNamed = (found: readonly Found[]): (string | undefined)[] =>
@@ -86,10 +92,45 @@ export function isInstalled({ settings }: Agent, places: Places, platform: strin
   return programs.some(name => isInPath(name, places, platform)) || folders(places).some(isFolder);
 }
 
-export function isInPath(name: string, { env }: Pick<Places, 'env'>, platform: string): boolean {
+export const isInPath = (name: string, { env }: Pick<Places, 'env'>, platform: string): boolean =>
+  findInPath(name, { env }, platform) !== undefined;
+
+function findInPath(name: string, { env }: Pick<Places, 'env'>, platform: string): string | undefined {
   const endings = platform === 'win32' ? ['.exe', '.cmd', '.ps1'] : [''];
   const folders = (env.PATH ?? '').split(delimiter).filter(folder => isAbsolute(folder));
-  return folders.some(folder => endings.some(ending => isFile(join(folder, name + ending))));
+  return folders.flatMap(folder => endings.map(ending => join(folder, name + ending))).find(isFile);
+}
+
+export interface InstalledProgram {
+  agent: Agent;
+  path: string;
+  /** As its package or its folder says; nothing is run. */
+  version: string | undefined;
+}
+
+export function installedPrograms(agents: readonly Agent[], places: Places, platform: string): InstalledProgram[] {
+  return agents.flatMap(agent => {
+    if (isAbsent(agent.settings)) return [];
+    const [path] = agent.settings.installed.programs.flatMap(name => findInPath(name, places, platform) ?? []);
+    return path === undefined ? [] : [{ agent, path, version: versionOf(path) }];
+  });
+}
+
+/** Packages of npm lie around their program; installers of their own name a folder or the file by the version. */
+function versionOf(program: string): string | undefined {
+  try {
+    const real = fs.realpathSync(program);
+    const folders = [1, 2, 3, 4].map(up => resolve(real, ...Array<string>(up).fill('..')));
+    for (const folder of folders) {
+      const read = readSmallFile(join(folder, 'package.json'));
+      const version = read && 'text' in read ? text(fieldsOf(JSON.parse(read.text)).version) : undefined;
+      if (version !== undefined) return version.slice(0, 40);
+    }
+    return [real, ...folders].flatMap(path => /^v?(\d+\.\d+[\w.+-]*)$/.exec(basename(path))?.[1] ?? [])[0];
+  } catch {
+    // A link to nowhere, or a package that is none: nobody says.
+    return undefined;
+  }
 }
 
 const isFile = (path: string): boolean => lookedAt(path)?.isFile() === true;

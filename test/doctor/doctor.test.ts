@@ -257,3 +257,34 @@ it('docs/doctor.md shows what it prints', async () => {
       .filter(line => !/^\S+ +(hook|delivery) /.test(line));
   expect(plain(out)).toEqual(plain(shown));
 });
+
+it('says which agents are installed in which version, where that is written beside them', async () => {
+  const program = (path: string) => {
+    const file = join(home, path);
+    fs.mkdirSync(join(file, '..'), { recursive: true });
+    fs.writeFileSync(file, '');
+    return file;
+  };
+  const bin = join(home, 'bin');
+  fs.mkdirSync(bin);
+  fs.symlinkSync(program('lib/node_modules/@a/codex/bin/codex.js'), join(bin, 'codex'));
+  fs.writeFileSync(join(home, 'lib/node_modules/@a/codex/package.json'), '{"version":"0.159.0"}');
+  fs.symlinkSync(program('share/claude/versions/2.1.300'), join(bin, 'claude'));
+  program('bin/opencode');
+  const { rows } = await doctor(['--offline', '--no-proof', '--json'], { env: { PATH: bin } });
+  const said = rows.filter(({ check, of }) => check === 'program' && of !== undefined).map(({ says }) => says);
+  expect(said).toEqual([
+    'Claude Code 2.1.300, ~/bin/claude',
+    'Codex 0.159.0, ~/bin/codex',
+    'OpenCode of an unknown version, ~/bin/opencode',
+  ]);
+});
+
+it('a script that is another is shown as a change, once for all who run it', async () => {
+  await doctor(['enable', '--tool', 'claude,cursor', '--yes', '--no-proof']);
+  const script = join(home, '.local/share/otel-hooks/hook.sh');
+  fs.appendFileSync(script, '# theirs\n');
+  const { out } = await doctor(['--fix', '--yes', '--offline', '--no-proof']);
+  expect(out.split('-# theirs\n')).toHaveLength(2);
+  expect(fs.readFileSync(script, 'utf8')).not.toContain('theirs');
+});

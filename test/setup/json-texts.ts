@@ -51,7 +51,19 @@ const plain = (value: fc.Arbitrary<unknown>) =>
       return isCrlf ? text.replaceAll('\n', '\r\n') : text;
     });
 
-const noises = ['', '', '', ' ', '\n', '\n  ', '\r\n\t', ' /* c */ ', ' // c\n', ' // c \t\r\n', '\n\n    // "hooks": {\n  '];
+const noises = [
+  '',
+  '',
+  '',
+  ' ',
+  '\n',
+  '\n  ',
+  '\r\n\t',
+  ' /* c */ ',
+  ' // c\n',
+  ' // c \t\r\n',
+  '\n\n    // "hooks": {\n  ',
+];
 const noisy = (value: fc.Arbitrary<unknown>) =>
   fc
     .tuple(value, fc.array(fc.nat(noises.length - 1), { minLength: 1, maxLength: 40 }), fc.boolean(), fc.boolean())
