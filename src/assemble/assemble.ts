@@ -124,7 +124,10 @@ export function step(state: FoldState, event: Event, isRecorded = true): Finishe
   const working = subagent === undefined ? undefined : own(state.subagents, subagent);
   if (working) working.lastMs = Math.max(working.lastMs ?? atMs, atMs);
   finish(state, at);
-  state.lastMs = Math.max(state.lastMs, atMs);
+  if (atMs > state.lastMs) {
+    state.lastMs = atMs;
+    state.lastTime = clockOf(at);
+  }
   for (const span of out.spans) if (span.clamped) odd(out, 'clamped');
   return out;
 }
@@ -237,6 +240,7 @@ function openSegment(
   return {
     number,
     startMs: at.atMs,
+    time: clockOf(at),
     spans: 0,
     startReason,
     repository,
@@ -270,7 +274,7 @@ function closeSegment(state: FoldState, at: At, endReason: string, errorType: st
       key: sessionKey(state),
       parent: undefined,
       ...ends(segment.startMs, endMs),
-      duration: 'arrival',
+      duration: clockFor(state, at, segment.time, endMs),
       links: segment.links,
       errorType,
       mode: segment.mode,
@@ -385,6 +389,7 @@ function openTurn(state: FoldState, at: At, key: string): void {
     key,
     ordinal,
     startMs: at.atMs,
+    time: clockOf(at),
     prompts: 0,
     promptLength: undefined,
     actions: 0,
@@ -471,7 +476,7 @@ function closeTurn(
       // Where each turn is a trace, it is the root of it.
       parent: state.shape === 'turn' ? undefined : sessionKey(state),
       ...ends(turn.startMs, endMs),
-      duration: 'arrival',
+      duration: clockFor(state, at, turn.time, endMs),
       links: turn.links,
       // After an error that it got over, the agent said that it was done.
       errorType: errorType ?? (outcome === 'completed' ? undefined : turn.errorType),
@@ -573,6 +578,7 @@ function subagentOf(state: FoldState, at: At): OpenSubagent | undefined {
     agent: at.facts.agent,
     ordinal: runs,
     startMs: at.atMs,
+    time: clockOf(at),
     lastMs: at.atMs,
     actions: 0,
     usage: { calls: 0 },
@@ -709,6 +715,8 @@ function closeSubagent(
   if (state.segment) state.segment.subagents += 1;
   const { launch } = subagent;
   const isHere = launch !== undefined && isIn(launch, trace);
+  // Nobody saw it end: its last sign of life is its end.
+  const lastMs = outcome === 'abandoned' ? Math.min(endMs, subagent.lastMs ?? endMs) : endMs;
   hold(state, at, {
     of: `subagent:${subagent.id}:${subagent.ordinal}`,
     unread: state.settles.subagent === 'transcript',
@@ -719,9 +727,8 @@ function closeSubagent(
       trace,
       key: subagentKey(state, subagent.id, subagent.ordinal),
       parent: isHere ? launchKey(launch) : subagent.fallback,
-      // Nobody saw it end: its last sign of life is its end.
-      ...ends(subagent.startMs, outcome === 'abandoned' ? Math.min(endMs, subagent.lastMs ?? endMs) : endMs),
-      duration: 'arrival',
+      ...ends(subagent.startMs, lastMs),
+      duration: clockFor(state, at, subagent.time, lastMs),
       links:
         launch === undefined || isHere
           ? subagent.links
@@ -1570,6 +1577,7 @@ function interruptHeld(state: FoldState, at: At): void {
   span.errorType = 'interrupted';
   span.closedBy = at.event.event_id;
   Object.assign(span, ends(span.startMs, at.atMs));
+  if (span.duration !== clockOf(at)) span.duration = 'arrival';
 }
 
 /** Types that mean the agent is at work, so that a turn, a subagent or an ended session opens. */
@@ -1744,6 +1752,15 @@ const subagentKey = (state: FoldState, id: string, ordinal: number): SpanKey => 
   session: state.session,
   parts: [id, String(ordinal)],
 });
+
+/** Whose clock an event's time is of; undefined where it is that of its arrival. */
+const clockOf = ({ facts }: At): TimeSource | undefined => (facts.time === 'arrival' ? undefined : facts.time);
+
+/** Where a length comes from: both ends by the same clock, else it is as good as times of arrival. */
+function clockFor(state: FoldState, at: At, started: TimeSource | undefined, endMs: number): TimeSource {
+  const ended = endMs === state.lastMs ? state.lastTime : endMs === at.atMs ? clockOf(at) : undefined;
+  return started === ended ? (ended ?? 'arrival') : 'arrival';
+}
 
 function ends(startMs: number, endMs: number): { startMs: number; endMs: number; clamped: boolean } {
   return endMs < startMs ? { startMs: endMs, endMs, clamped: true } : { startMs, endMs, clamped: false };

@@ -54,11 +54,14 @@ export interface FoldState {
   compactions?: { [session: string]: { ms: number; phase: string | undefined; isTold: boolean } };
   repository?: Repository | undefined;
   lastMs: number;
+  /** Whose clock that is, where it is not that of arrival; below likewise. */
+  lastTime?: TimeSource | undefined;
 }
 
 export interface Segment {
   number: number;
   startMs: number;
+  time?: TimeSource | undefined;
   spans: number;
   /** About what its spans take on the wire. */
   bytes?: number | undefined;
@@ -98,6 +101,7 @@ export interface OpenTurn {
   key: string;
   ordinal: number;
   startMs: number;
+  time?: TimeSource | undefined;
   prompts: number;
   promptLength: number | undefined;
   content?: SpanContent | undefined;
@@ -195,6 +199,7 @@ export interface OpenSubagent {
   agent: string | undefined;
   ordinal: number;
   startMs: number;
+  time?: TimeSource | undefined;
   /** Its last sign of life. */
   lastMs?: number | undefined;
   actions: number;

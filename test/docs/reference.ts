@@ -207,7 +207,7 @@ const about: { readonly [name: string]: string } = {
   [ours.parentSession]: 'The session that a subagent belongs to',
   [ours.actorType]: '`user`, `ai_agent` or `system`',
   [ours.durationSource]:
-    "Where the span's length comes from: `native`, `arrival`, ...; `clamped` when its ends stood the wrong way round",
+    "Where the span's length comes from: `native` and `transcript` say it themselves, `events` and `arrival` are times between hooks, `none` is unknown; `clamped` when its ends stood the wrong way round",
   [ours.segment]: 'Number of this part of a long session, from 0; each has a trace of its own',
   [ours.startReason]: '`new`, `resume` or `restart`',
   [ours.endReason]: 'Why the session or the segment ended',

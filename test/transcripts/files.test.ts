@@ -376,6 +376,22 @@ describe('import', () => {
     expect(search({ sinceMs: Date.now() + 1_000 }).found).toEqual([]);
   });
 
+  test('lengths of what only a transcript tells come from its clock', () => {
+    house.write(house.main, ...oneTurn('p1', 1), ...oneTurn('p2', 20));
+    house.import();
+    const clocks = (): [string, string][] =>
+      house
+        .spans()
+        .flatMap(({ kind, duration }): [string, string][] =>
+          kind === 'turn' || kind === 'session' ? [[kind, duration]] : [],
+        );
+    expect(clocks()).toEqual([
+      ['turn', 'transcript'],
+      ['turn', 'transcript'],
+      ['session', 'transcript'],
+    ]);
+  });
+
   test('a session of many rounds comes in whole, and a second time adds nothing', () => {
     for (let turn = 0; turn < 40; turn += 1) house.write(house.main, ...oneTurn(`p${turn}`, 1 + turn * 10));
     const rounds = house.import({ bytes: 2_000 });
