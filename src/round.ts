@@ -10,7 +10,7 @@ import type { FinishedRecord, FinishedSpan } from './assemble/finished.ts';
 import { isFold } from './assemble/state.ts';
 import type { Destination, Target } from './config/destinations.ts';
 import { destinationDocument } from './destinations.ts';
-import { conclude, drain } from './drain/drain.ts';
+import { conclude, drain, type Opening } from './drain/drain.ts';
 import { begun, notePrevious, PROCESSES_DOCUMENT, type Processes } from './drain/previous.ts';
 import { newSession, type SessionState, sessionKey } from './drain/session.ts';
 import { type Event, SETTLED } from './event/event.ts';
@@ -20,7 +20,7 @@ import { wildcards } from './lib/wildcard.ts';
 import { newMark, openHookDocument } from './openhook/mark.ts';
 import { keeperOf } from './own-content.ts';
 import { judgeRisk } from './own-rules.ts';
-import { pin, type Surroundings } from './pin.ts';
+import { type Pin, pin, type Surroundings } from './pin.ts';
 import { priceOf } from './prices.ts';
 import type { Problem } from './problem.ts';
 import { movedSince, repositoryAt } from './repository.ts';
@@ -143,7 +143,16 @@ export function roundOf(
     notePrevious(event, found?.previous, session => open(sessionKey(agent, session))?.fold.segment?.number);
   };
 
+  const pinnedTo = (opening: Opening, fragment: Fragment): Pin => {
+    const made = pin(opening, fragment, world);
+    problems.push(...made.problems);
+    for (const destination of made.destinations)
+      documents.set(destinationDocument(destination.id), { ...destination, pinnedMs: world.nowMs });
+    return made;
+  };
+
   for (const fragment of taken.fragments) {
+    let asked: Opening | undefined;
     const told = drain(fragment, {
       agents,
       hash,
@@ -154,12 +163,10 @@ export function roundOf(
         if (readerFor(state)?.read(atMs).isMore) more.add(state.key);
       },
       session(opening) {
+        asked = opening;
         const known = open(opening.key);
         if (known) return gainOf(known).state;
-        const { pinned, destinations, problems: found, isDispatched } = pin(opening, fragment, world);
-        problems.push(...found);
-        for (const destination of destinations)
-          documents.set(destinationDocument(destination.id), { ...destination, pinnedMs: world.nowMs });
+        const { pinned, isDispatched } = pinnedTo(opening, fragment);
         const mark = openHookDocument(opening.key);
         // A session whose state was damaged begins again; what was dispatched of it was.
         if (isDispatched && opening.cwd !== undefined && store.document(mark) === undefined)
@@ -175,6 +182,12 @@ export function roundOf(
     eaten.push(fragment.name);
     if (told.fate === 'duplicate') {
       duplicates += 1;
+      // The Python package registered a command for each provider: both are meant.
+      if (asked && fragment.header.provider !== undefined) {
+        const { destinations } = pinnedTo(asked, fragment).pinned;
+        for (const { state } of told.parts)
+          state.pinned.destinations = [...new Set([...state.pinned.destinations, ...destinations])];
+      }
       continue;
     }
     journaled += 1;

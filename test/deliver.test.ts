@@ -162,6 +162,24 @@ test('nothing to do: leaves at once, with balanced books', async () => {
   expect(books?.fragments.received).toBe(0);
 });
 
+test('the same hook from commands for two providers goes to both, as the Python package of this name meant it', async () => {
+  const folder = join(home, '.config', 'otel-hooks');
+  mkdirSync(folder, { recursive: true });
+  // It names no provider there; its commands do.
+  writeFileSync(join(folder, 'config.json'), JSON.stringify({ file: { path: join(home, 'out.jsonl') } }));
+  for (const hook_event_name of ['SessionStart', 'UserPromptSubmit', 'Stop', 'SessionEnd']) {
+    for (const provider of ['console', 'file']) hook({ hook_event_name, prompt_id: 'p' }, { provider });
+  }
+  const { books } = await run();
+  expect(books?.fragments).toMatchObject({ received: 8, journaled: 4, dropped: { duplicate: 4 } });
+  const made = books?.destinations.map(({ provider, spans, logs }) => [provider, spans.produced, logs.produced]);
+  expect(made?.sort()).toEqual([
+    ['console', 2, 4],
+    ['file', 2, 4],
+  ]);
+  expect(books && imbalances(books)).toEqual([]);
+});
+
 const configure = (key: string): void => {
   const folder = join(home, '.config', 'otel-hooks');
   mkdirSync(folder, { recursive: true });
