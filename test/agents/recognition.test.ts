@@ -62,6 +62,38 @@ test('a flag that names nobody is a mistake and not a hint; a variable that name
   expect(idOf({ ...payload, source_tool: 'nobody' })).toBe('claude-code');
 });
 
+test.each([
+  [
+    'codex',
+    'a thread without a rollout, in a subagent',
+    {
+      session_id: '019f0000-aaaa-7000-8000-000000000001',
+      transcript_path: null,
+      cwd: '/w',
+      model: 'gpt-5.5',
+      permission_mode: 'default',
+      hook_event_name: 'SubagentStop',
+      turn_id: 't',
+      agent_id: 'a',
+      agent_type: 'explorer',
+      stop_hook_active: false,
+    },
+  ],
+  [
+    'codex',
+    'an early payload with little in it',
+    { session_id: 's-1', hook_event_name: 'UserPromptSubmit', prompt: 'x', model: 'gpt-5', turn_id: 't' },
+  ],
+  [
+    'claude-code',
+    'a configuration folder of another name',
+    { session_id: 's-1', transcript_path: '/data/cfg/projects/-w/s-1.jsonl', cwd: '/w', hook_event_name: 'SessionEnd' },
+  ],
+])('%s, surely: %s', (id, _, payload) => {
+  expect(recognize(payload, {}, agents)?.agent.id).toBe(id);
+  expect(certaintyOf(payload)).toBeGreaterThanOrEqual(SURE);
+});
+
 test("what nobody sends is nobody's", () => {
   for (const payload of [{}, { hello: 1 }, { session_id: 's' }, { hook_event_name: 'Stop' }, { type: 'x', id: 'y' }]) {
     expect(idOf(payload)).toBeUndefined();

@@ -3,6 +3,7 @@
  *
  * Every hook of a subagent carries the parent's session id; `agent_id` alone tells them apart. `prompt_id` names the
  * turn; a queued prompt is announced under the id of the turn that runs, and its own turn comes without announcement.
+ * Fields that early documents call otherwise (`subagent_type`, `error_type`, `tool_use_ids`) are read under both names.
  */
 import type { AgentMode, EndReason, Fields, StartReason } from '../../event/event.ts';
 import { canonicalJson } from '../../lib/hash.ts';
@@ -144,7 +145,10 @@ const events: Record<string, HookEvent> = {
     // After a batch of parallel calls: proof that each of them is over, and of nothing else.
     read(fields, memory) {
       const calls = Array.isArray(fields.tool_calls) ? fields.tool_calls : [];
-      const over = calls.flatMap(call => word(fieldsOf(call).tool_use_id) ?? []).slice(0, 128);
+      const ids = Array.isArray(fields.tool_use_ids) ? fields.tool_use_ids : [];
+      const over = [...calls.map(call => fieldsOf(call).tool_use_id), ...ids]
+        .flatMap(id => word(id) ?? [])
+        .slice(0, 128);
       for (const call of over) memory.forget('open', call);
       return [
         said(fields, {
@@ -213,7 +217,7 @@ const events: Record<string, HookEvent> = {
         event_type: 'Agent.Notification',
         data: {
           type: own(notificationTypes, text(fields.notification_type) ?? '') ?? word(fields.notification_type),
-          message: text(fields.message),
+          message: text(fields.message) ?? text(fields.notification_message),
         },
         actor: 'system',
       }),
@@ -247,18 +251,19 @@ const events: Record<string, HookEvent> = {
   StopFailure: {
     edge: true,
     read(fields) {
-      const kind = errorKind(fields.error);
+      const kind = errorKind(fields.error ?? fields.error_type);
+      const message = text(fields.error_details) ?? text(fields.error_message);
       return [
         said(fields, {
           event_type: 'Model.Failed',
-          data: { error_type: kind, error_message: text(fields.error_details) },
+          data: { error_type: kind, error_message: message },
           facts: { ...factsOf(fields), error_type: kind },
         }),
         said(fields, {
           event_type: 'Agent.Error',
           data: {
             error_type: 'ModelError',
-            error_message: text(fields.error_details),
+            error_message: message,
             origin_event: 'Model.Failed',
           },
           facts: { ...factsOf(fields), error_type: kind },
@@ -316,6 +321,10 @@ export const claudeCode: Agent = {
     const known = Object.hasOwn(events, name);
     const path = text(fields.transcript_path) ?? '';
     if (/[\\/]\.claude[\\/]/.test(path)) return known ? 1 : 0.9;
+    // Its folder may have another name; the file's is the session's.
+    if (OWN_FILE.exec(path)?.[1] === fields.session_id) return known ? 0.95 : 0.8;
+    // It has another name for turns; only what is on its way to the screen has one of these.
+    if ('turn_id' in fields && name !== 'MessageDisplay') return 0.1;
     // Other agents use these event names too; what only this one sends decides.
     const own = ['prompt_id', 'permission_mode', 'effort', 'agent_id', 'stop_hook_active'].filter(key => key in fields);
     return known ? Math.min(0.8, 0.4 + own.length * 0.15) : 0.1;
@@ -332,6 +341,8 @@ export const claudeCode: Agent = {
   settings,
   demo: demoSession,
 };
+
+const OWN_FILE = /[\\/]projects[\\/][^\\/]+[\\/]([^\\/]+)\.jsonl$/;
 
 /** The payload of the status line has no name, or `Status`, and what no hook has: window and cost. */
 function nativeName(fields: Fields): string | undefined {
@@ -402,7 +413,7 @@ function said(fields: Fields, reading: Reading): Reading {
 function factsOf(fields: Fields): NonNullable<Reading['facts']> {
   return {
     turn: word(fields.prompt_id),
-    agent: word(fields.agent_type),
+    agent: word(fields.agent_type) ?? word(fields.subagent_type),
     permission_mode: word(fields.permission_mode),
   };
 }

@@ -179,10 +179,13 @@ export const codex: Agent = {
     const known = Object.hasOwn(events, name);
     if (ROLLOUT.test(text(fields.transcript_path) ?? '')) return known ? 1 : 0.9;
     // Its inputs are closed: a field of another agent means another agent.
-    if (!Object.keys(fields).every(key => inputs.has(key)) || !UUID_V7.test(session)) return 0;
-    if (word(fields.turn_id) !== undefined) return known ? 0.95 : 0.6;
-    if (!known) return 0;
-    return fields.transcript_path === null ? 0.85 : 0.3;
+    if (!Object.keys(fields).every(key => inputs.has(key))) return 0;
+    const isOwnId = UUID_V7.test(session);
+    const hasModel = word(fields.model) !== undefined;
+    if (word(fields.turn_id) !== undefined && isOwnId) return known ? 0.95 : 0.6;
+    if (word(fields.turn_id) !== undefined && hasModel) return known ? 0.8 : 0.3;
+    if (!known || !isOwnId) return 0;
+    return fields.transcript_path === null ? 0.85 : hasModel ? 0.6 : 0.3;
   },
   eventName: fields => word(fields.hook_event_name) ?? word(fields.type),
   session: fields => word(fields.session_id) ?? word(fields['thread-id']),

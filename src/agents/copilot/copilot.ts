@@ -328,8 +328,9 @@ export const copilot: Agent = {
       return telling.some(key => key in fields) ? 0.9 : 'sessionId' in fields ? 0.7 : 0.5;
     }
     if (word(fields.sessionId) !== undefined) return known ? 0.8 : 0.3;
-    // Claude Code's names and fields, but a time, and no transcript unless it was known above.
-    if (word(fields.session_id) === undefined || 'transcript_path' in fields) return 0;
+    if (word(fields.session_id) === undefined) return 0;
+    // Claude Code's names and fields, but a time. A transcript at another place than above is a sign of others that send one, too.
+    if ('transcript_path' in fields) return known && !shared.has(name) ? 0.6 : 0;
     return known ? 0.7 : 0.3;
   },
   eventName,
@@ -352,6 +353,9 @@ export const copilot: Agent = {
   settings,
   demo: absent('one agent is enough to show what comes of a session'),
 };
+
+/** What others that state their time call their events, too. */
+const shared = new Set(['SessionStart', 'SessionEnd', 'Notification', 'PreCompact']);
 
 const CHAT_URI = 'vscode-chat-session://local/';
 const VSCODE_ID = '__vscode-';
