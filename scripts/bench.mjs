@@ -4,7 +4,8 @@
  * that what is measured against is what npm installed.
  */
 import { spawn } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, readdirSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -19,6 +20,7 @@ const names = (existsSync(folder) ? readdirSync(folder) : [])
   .map(file => file.slice(0, -3));
 /** Those that need more than this machine has by itself: Docker, and back ends that run there. */
 const APART = ['stack'];
+const MEMORY = '/dev/shm';
 if (name !== undefined && !names.includes(name)) {
   console.error(`usage: npm run bench -- [${names.join('|')} [arguments]]`);
   process.exit(2);
@@ -59,7 +61,8 @@ async function run(name, words, said) {
     logLevel: 'warning',
   });
   const stdio = ['inherit', said === undefined ? 'inherit' : 'pipe', 'inherit'];
-  const child = spawn(process.execPath, ['--enable-source-maps', outfile, ...words], { stdio, cwd: root });
+  const env = { ...process.env, TMPDIR: process.env.TMPDIR ?? (isWritable(MEMORY) ? MEMORY : tmpdir()) };
+  const child = spawn(process.execPath, ['--enable-source-maps', outfile, ...words], { stdio, cwd: root, env });
   if (said !== undefined) {
     for await (const line of createInterface({ input: child.stdout })) {
       console.log(line);
@@ -69,6 +72,15 @@ async function run(name, words, said) {
   return new Promise(resolve =>
     child.exitCode === null ? child.once('exit', code => resolve(code ?? 1)) : resolve(child.exitCode),
   );
+}
+
+function isWritable(folder) {
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** A source that looks for files beside itself finds them beside its source, not beside the bundle. */

@@ -1,6 +1,6 @@
 /** Sides of a comparison: processes of their own that are asked for work and say what it cost them. */
 import { type ChildProcess, fork } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROOM } from '../../src/hook/kick.ts';
@@ -98,7 +98,20 @@ export function numberAfter(words: readonly string[], flag: string, otherwise: n
   return words.includes(flag) && given > 0 ? Math.floor(given) : otherwise;
 }
 
-export const setting = (): string => `node ${process.version}, ${process.platform}, ${cpus().length} cores`;
+export const setting = (): string =>
+  `node ${process.version}, ${process.platform}, ${cpus().length} cores, files on ${fileSystemOf(tmpdir())}`;
+
+const fileSystemOf = (folder: string): string => {
+  const { type } = statfsSync(folder);
+  return fileSystems[type] ?? `0x${type.toString(16)}`;
+};
+
+const fileSystems: { readonly [type: number]: string } = {
+  0x01021994: 'tmpfs',
+  0xef53: 'ext4',
+  0x58465342: 'xfs',
+  0x9123683e: 'btrfs',
+};
 
 /** How a ratio stands to its bars; `npm run bench` gathers the lines that say so. */
 export function judged(work: string, ratio: number, bars: readonly Bar[]): string {
