@@ -1,7 +1,5 @@
 /** What a round yields for one destination, gathered and encoded: the writer groups by resource object, so each resource is one object. */
 import type { Resource } from '@opentelemetry/resources';
-import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
-import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import type { FinishedRecord, FinishedSpan } from '../assemble/finished.ts';
 import { traceIdOf } from './ids.ts';
 import { mapRecord } from './logs.ts';
@@ -37,27 +35,27 @@ export interface Encoded {
 
 export function encode(yields: readonly Yield[]): Encoded {
   const resources = new Map<string, Resource>();
-  const spans: ReadableSpan[] = [];
-  const skeleton: ReadableSpan[] = [];
-  const records: ReadableLogRecord[] = [];
+  const spans: Leaving<FinishedSpan>[] = [];
+  const skeleton: Leaving<FinishedSpan>[] = [];
+  const records: Leaving<FinishedRecord>[] = [];
   const unsampled = { traces: 0, logs: 0 };
-  for (const each of yields) {
+  for (const { facts, sampler, ...each } of yields) {
     const key = JSON.stringify(each.resource);
     const resource = resources.get(key) ?? resourceOf(each.resource);
     resources.set(key, resource);
-    const sampled = samples(each.sampler);
-    for (const span of each.spans) {
-      if (sampled(span)) (isSkeleton(span) ? skeleton : spans).push(mapSpan(span, each.facts, resource));
+    const sampled = samples(sampler);
+    for (const item of each.spans) {
+      if (sampled(item)) (isSkeleton(item) ? skeleton : spans).push({ item, facts, resource });
       else unsampled.traces += 1;
     }
     // Logs are not sampled: only spans are.
-    for (const record of each.records) records.push(mapRecord(record, each.facts, resource));
+    for (const item of each.records) records.push({ item, facts, resource });
   }
   return {
     batches: [
       ...sliced(spans).map(part => tracesOf(part, false)),
       ...sliced(skeleton).map(part => tracesOf(part, true)),
-      ...sliced(records).map(part => batch('logs', part.length, writeRecords(part), false)),
+      ...sliced(records).map(logsOf),
     ],
     unsampled,
   };
@@ -73,8 +71,23 @@ export function locator(facts: SpanContextFacts, sampler: Yield['sampler']): Loc
 const frame: ReadonlySet<FinishedSpan['kind']> = new Set(['session', 'turn', 'subagent']);
 const isSkeleton = ({ kind }: FinishedSpan): boolean => frame.has(kind);
 
-const tracesOf = (part: ReadableSpan[], isFrame: boolean): Batch =>
-  batch('traces', part.length, writeSpans(part), isFrame);
+/** Mapped when it is written, a body at a time: values that lived for a whole round would be copied as garbage is collected. */
+interface Leaving<Item> {
+  item: Item;
+  facts: SpanContextFacts;
+  resource: Resource;
+}
+
+const tracesOf = (part: readonly Leaving<FinishedSpan>[], isFrame: boolean): Batch =>
+  batch('traces', part.length, writeSpans(part.map(mapped(mapSpan))), isFrame);
+
+const logsOf = (part: readonly Leaving<FinishedRecord>[]): Batch =>
+  batch('logs', part.length, writeRecords(part.map(mapped(mapRecord))), false);
+
+const mapped =
+  <Item, Value>(map: (item: Item, facts: SpanContextFacts, resource: Resource) => Value) =>
+  ({ item, facts, resource }: Leaving<Item>): Value =>
+    map(item, facts, resource);
 
 const batch = (
   signal: 'traces' | 'logs',

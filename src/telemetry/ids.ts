@@ -18,8 +18,18 @@ export function traceIdOf({ agent, session, segment, turn }: TraceKey): string {
   return last.id;
 }
 
+/** A span is asked for by itself, by its children and by its records, most often within one round. */
+const MOST_KNOWN = 4_096;
+const known = new Map<string, string>();
+
 export function spanIdOf(agent: string, key: SpanKey): string {
-  return notZero(16, `${key.kind}\0${agent}\0${key.session}\0${key.parts.join('\0')}`);
+  const parts = `${key.kind}\0${agent}\0${key.session}\0${key.parts.join('\0')}`;
+  const before = known.get(parts);
+  if (before !== undefined) return before;
+  const id = notZero(16, parts);
+  if (known.size >= MOST_KNOWN) known.clear();
+  known.set(parts, id);
+  return id;
 }
 
 function notZero(length: number, parts: string): string {

@@ -79,7 +79,7 @@ export function mapRecord(record: FinishedRecord, from: SpanContextFacts, resour
     severityText: level,
     eventName: name,
     body: lineOf(event, facts),
-    attributes: { ...(attributes.kept as AnyValueMap), ...long },
+    attributes: Object.assign(attributes.kept as AnyValueMap, long),
     resource,
     instrumentationScope,
     droppedAttributesCount: attributes.dropped,
