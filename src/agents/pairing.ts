@@ -13,6 +13,9 @@ export interface Call {
   input: unknown;
 }
 
+/** An id that was given here. */
+const NUMBERED = /^call-\d+$/;
+
 /** Remembers a call that starts. */
 export function openCall(call: Call, memory: Memory): string {
   const id = call.id ?? `call-${nextNumber(memory)}`;
@@ -20,13 +23,13 @@ export function openCall(call: Call, memory: Memory): string {
   return id;
 }
 
-/** The call that ends here, which is open no longer. */
+/** The call that ends here, which is open no longer. One with an id of its own will be ended by it. */
 export function closeCall(call: Call, memory: Memory, otherwise?: 'oldest of its tool'): string | undefined {
   const entry = entryOf(call, memory);
-  const id =
-    call.id ??
-    oldest(memory, known => known === entry) ??
-    (otherwise && oldest(memory, known => toolOf(known) === toolOf(entry)));
+  const alike = (known: string): boolean => known === entry;
+  const ofTool = (known: string): boolean => otherwise !== undefined && toolOf(known) === toolOf(entry);
+  const numbered = (fits: typeof alike) => oldest(memory, (known, id) => NUMBERED.test(id) && fits(known));
+  const id = call.id ?? numbered(alike) ?? numbered(ofTool) ?? oldest(memory, alike) ?? oldest(memory, ofTool);
   if (id !== undefined) memory.forget('open', id);
   return id;
 }

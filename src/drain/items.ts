@@ -75,10 +75,20 @@ function several(parts: readonly Part[]): Items {
     else items.push(...(Array.isArray(read) ? read : [read]));
   }
   const [first] = bad;
-  if (items.length > 0) return { items, bad: bad.map(({ reason, text }) => ({ reason, text: text() })) };
+  if (items.length > 0) return { items: inTime(items), bad: bad.map(({ reason, text }) => ({ reason, text: text() })) };
   if (first === undefined) return { reason: 'empty' };
   return { reason: first.reason === 'unknown-agent' ? 'not-an-object' : first.reason };
 }
+
+const timeOf = ({ event, wrapped }: Item): number | undefined => event?.atMs ?? wrapped?.atMs;
+
+const isOurs = ({ event }: Item): boolean => event?.says.some(said => said.ours) === true;
+
+/** What comes together and says when it was is told in the order of time, however it was gathered. A journal has its order. */
+const inTime = (items: Item[]): Item[] =>
+  items.every(item => timeOf(item) !== undefined && !isOurs(item))
+    ? items.sort((one, other) => (timeOf(one) ?? 0) - (timeOf(other) ?? 0))
+    : items;
 
 function linesOf(text: string): Items | undefined {
   if (!text.includes('\n')) return undefined;
@@ -135,7 +145,7 @@ function insideOf(fields: Fields): Item | Item[] | Unread {
     isFields(value) ? itemOf(value, 'listed', { ...wrapped, id: `${wrapped.id}\0${i}` }) : 'invalid-event',
   );
   const good = items.filter((item): item is Item => typeof item === 'object' && !Array.isArray(item));
-  return good.length === items.length && good.length > 0 && good.length <= MOST_ITEMS ? good : 'invalid-event';
+  return good.length === items.length && good.length > 0 && good.length <= MOST_ITEMS ? inTime(good) : 'invalid-event';
 }
 
 function valuesIn(text: string): unknown[] {

@@ -38,6 +38,21 @@ const envelope = (type: string, seconds: number, data: object = {}, more: object
 };
 
 describe('OpenHook', () => {
+  test('an end without an id is that of a start without one, whatever else runs', () => {
+    const bash = { tool_name: 'Bash' };
+    const { spans } = play([
+      at(1, envelope('session.start', 1)),
+      at(2, envelope('tool.start', 2, { ...bash, tool_call_id: 'c1' })),
+      at(3, envelope('tool.start', 3, bash)),
+      at(4, envelope('tool.end', 4, { ...bash, status: 'error' })),
+      at(6, envelope('tool.end', 6, { ...bash, tool_call_id: 'c1', status: 'success' })),
+    ]);
+    expect(spans.map(span => span.kind === 'action' && [span.startMs, span.endMs, span.outcome])).toEqual([
+      [START_MS + 3_000, START_MS + 4_000, 'failure'],
+      [START_MS + 2_000, START_MS + 6_000, 'success'],
+    ]);
+  });
+
   test('the end of a session alone is one session span of its length, with its tokens, counted once', () => {
     const end = {
       transcript_path: '/home/dev/x.jsonl',
@@ -370,6 +385,22 @@ describe('Agent Hooks', () => {
         expect(Date.parse(event.timestamp)).toBe(Date.parse(source?.timestamp ?? ''));
       }
     }
+  });
+
+  test('what comes together is told in the order of time, however it was gathered', () => {
+    const action = { action: { name: 'shell', input: { command: 'ls' } } };
+    const stream = [
+      agentHook('Session.Start', 1, {}),
+      agentHook('Prompt.Submitted', 2, {}),
+      agentHook('Action.Before', 3, action),
+      agentHook('Action.After', 4, { action: { ...action.action, result: { success: true } } }),
+      agentHook('Agent.Response', 5, { final: true }),
+      agentHook('Session.End', 6, {}),
+    ];
+    const reversed = stream.toReversed();
+    const tree = treeOf(play([at(9, stream)]).spans);
+    expect(treeOf(play([at(9, reversed)]).spans)).toBe(tree);
+    expect(treeOf(play([at(9, reversed.map(event => JSON.stringify(event)).join('\n'))]).spans)).toBe(tree);
   });
 
   test('a journal that is read again adds nothing, and alone gives the same tree', () => {
