@@ -102,15 +102,16 @@ export const setting = (): string =>
   `node ${process.version}, ${process.platform}, ${cpus().length} cores, files on ${fileSystemOf(tmpdir())}`;
 
 const fileSystemOf = (folder: string): string => {
-  const { type } = statfsSync(folder);
-  return fileSystems[type] ?? `0x${type.toString(16)}`;
+  const type = `0x${statfsSync(folder).type.toString(16)}`;
+  return fileSystems[type] ?? type;
 };
 
-const fileSystems: { readonly [type: number]: string } = {
-  0x01021994: 'tmpfs',
-  0xef53: 'ext4',
-  0x58465342: 'xfs',
-  0x9123683e: 'btrfs',
+/** By the numbers that Linux gives them. */
+const fileSystems: { readonly [type: string]: string } = {
+  '0x1021994': 'tmpfs',
+  '0xef53': 'ext4',
+  '0x58465342': 'xfs',
+  '0x9123683e': 'btrfs',
 };
 
 /** How a ratio stands to its bars; `npm run bench` gathers the lines that say so. */
