@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Destination } from '../config/destinations.ts';
 import { hexDigestOf } from '../lib/hash.ts';
+import { makePath } from '../lib/make-path.ts';
 import { fieldsOf } from '../lib/read.ts';
 import { type Leaving, type Preview, type PreviewWorld, previewOf, previewOfAll, type Request } from '../preview.ts';
 import { decodeRequest, type Json } from '../ship/otlp-decode.ts';
@@ -105,7 +106,7 @@ function asJson(session: Preview | undefined, leaving: readonly Leaving[]): obje
 }
 
 function write(folder: string, leaving: readonly Leaving[], io: Io): void {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makePath(folder);
   for (const { destination, requests } of leaving) {
     for (const [i, request] of requests.entries()) {
       const ending = request.signal === 'events' ? 'jsonl' : isJson(destination, request) ? 'json' : 'pb';

@@ -1,7 +1,8 @@
 /** Finding and reading the config files, and the consent to a project's. The only file of config/ that touches the disk. */
-import { mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve as resolvePath } from 'node:path';
 import { digest } from '../lib/hash.ts';
+import { makePath } from '../lib/make-path.ts';
 import { fieldsOf, isFields, own, put } from '../lib/read.ts';
 import { readSmallFile } from '../lib/small-file.ts';
 import type { Problem } from '../problem.ts';
@@ -97,7 +98,7 @@ function noteConsent(place: Place, to: 'projects' | 'openhook', file: string, sa
 
 /** A file of the configuration folder, whole or not at all. */
 export function replaceConfig(file: string, text: string): void {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  makePath(dirname(file));
   const beside = `${file}.${process.pid}`;
   writeFileSync(beside, text, { mode: 0o600 });
   renameSync(beside, file);

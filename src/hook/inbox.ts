@@ -2,11 +2,25 @@
  * What the Node front end seldom does to the disk: folders made, short writes finished, a sign left where something
  * failed. Nothing is removed.
  */
-import { fstatSync, lstatSync, mkdirSync, openSync, writeSync } from './builtins.ts';
+import { fstatSync, lstatSync, mkdirSync, openSync, statSync, writeSync } from './builtins.ts';
 
 /** Makes what a front end needs. */
 export function makeFolders(stateFolder: string): void {
-  for (const folder of ['inbox', 'problems']) mkdirSync(`${stateFolder}/${folder}`, { recursive: true, mode: 0o700 });
+  for (const folder of ['inbox', 'problems']) makePath(`${stateFolder}/${folder}`);
+}
+
+/** Node's own way never ends below a folder that is there and takes none, as /proc. */
+function makePath(path: string): void {
+  const isThere = () => statSync(path, { throwIfNoEntry: false })?.isDirectory();
+  if (isThere()) return;
+  const above = path.replace(/[/\\]+[^/\\]*$/, '');
+  if (above !== '' && above !== path) makePath(above);
+  try {
+    mkdirSync(path, 0o700);
+  } catch (error) {
+    // Another hook may have been quicker.
+    if (!isThere()) throw error;
+  }
 }
 
 /** A write may take less than it is given; giving up leaves a file without a trailer, which is counted as torn. */

@@ -23,6 +23,7 @@ import {
 import { type Refusal, setValues } from '../agents/json-edit.ts';
 import { shellHook } from '../hook/script.ts';
 import { unifiedDiff } from '../lib/diff.ts';
+import { makePath } from '../lib/make-path.ts';
 import { fieldsOf } from '../lib/read.ts';
 import { commandFor, programFor, scriptPath } from './commands.ts';
 
@@ -213,7 +214,7 @@ export function applySetup(plan: Plan): Applied {
 
   // The script comes first: settings never name one that is not there.
   for (const folder of plan.folders) {
-    const why = attempt(() => fs.mkdirSync(folder, { recursive: true, mode: 0o700 }));
+    const why = attempt(() => makePath(folder));
     if (why !== undefined) return failed(folder, why);
   }
   for (const { path, text, mode } of plan.scripts) {

@@ -1,17 +1,8 @@
 /** Destinations on this machine: a file that grows by whole lines, and the terminal. */
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  fsyncSync,
-  ftruncateSync,
-  mkdirSync,
-  openSync,
-  readSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, constants, fstatSync, fsyncSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Signal } from '../config/destinations.ts';
+import { makePath } from '../lib/make-path.ts';
 import { decodeRequest } from './otlp-decode.ts';
 import type { Answer, Transport } from './transport.ts';
 
@@ -53,7 +44,7 @@ const APPEND =
 function append(path: string, lines: Buffer, isSynced: boolean): Answer {
   let file: number | undefined;
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    makePath(dirname(path));
     file = openSync(path, APPEND, 0o600);
     const facts = fstatSync(file);
     if (!facts.isFile()) return { failure: 'not a file' };

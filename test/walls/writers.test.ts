@@ -12,6 +12,7 @@ const writers: Readonly<Record<string, string>> = {
   'hook/hook.ts': 'the Node front end: one new fragment in the inbox',
   'hook/inbox.ts': 'the folders that lead there, and signs in problems/',
   'hook/stdin.ts': 'nothing: standard input opened once more, so that a read does not block',
+  'lib/make-path.ts': 'folders on the way to what its callers write',
   'lib/remove-folder.ts': 'temporary folders, for those who made them',
   'serve/inbox.ts': 'the HTTP front end: new fragments in the inbox, and a half-written one of its own away again',
   'setup/setup.ts': "an agent's settings file and the shell script, on command",

@@ -84,6 +84,14 @@ it.skipIf(process.geteuid?.() !== 0)(
   },
 );
 
+it.skipIf(process.platform !== 'linux')('a place that takes no folder holds up neither hook nor delivery', async () => {
+  expect(await hook([], { ...house.env, OTEL_HOOKS_STATE_DIR: '/proc/none/state' })).toEqual(harmless);
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, AGENT_HOOKS_LOG: '/proc/none/log.jsonl' };
+  expect(await hook([], { ...house.env, ...env })).toEqual(harmless);
+  expect(names()).toEqual(['session claude-code']);
+  expect(status(house).problems).toMatchObject([{ code: 'delivery-failing', signal: 'events', why: 'ENOENT' }]);
+});
+
 it('an empty HOME is none', () => {
   expect(homeOf({ HOME: '' })).toBe(process.env.HOME ? homedir() : userInfo().homedir);
   expect(homeOf({ HOME: '/h' })).toBe('/h');

@@ -1,0 +1,20 @@
+import { mkdirSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+/**
+ * As `mkdir -p`, for us alone. Node's own never ends below a folder that is there and takes none, as /proc. Throws like it
+ * where it cannot.
+ */
+export function makePath(path: string): void {
+  if (isFolder(path)) return;
+  const above = dirname(path);
+  if (above !== path) makePath(above);
+  try {
+    mkdirSync(path, 0o700);
+  } catch (error) {
+    // Another may have been quicker.
+    if (!isFolder(path)) throw error;
+  }
+}
+
+const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
