@@ -56,6 +56,9 @@ export type Problem =
   | { code: 'openhook-failed'; file: string; hook: number; why: string }
   | { code: 'delivery-partial'; endpoint: string; signal: string; items: number; message: string };
 
+/** What is taken as it is meant, and only told: nobody has to do anything about it. */
+export const isNote = ({ code }: Problem): boolean => code === 'endpoint-signal-path';
+
 /** Where a setting stands: a line of a file, a variable or a flag. */
 interface Setting {
   key: string;
@@ -216,7 +219,11 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
     next: `chmod ${wanted} ${path}, or \`otel-hooks doctor --fix\`.`,
   }),
   'hooks-stale': ({ agent, scope, file, stale }) => ({
-    what: `${agent} (${scope}): ${stale.map(each => staleWords[each] ?? each).join('; ')} (${file}).`,
+    // Which script entries of another make would run is not the point.
+    what: `${agent} (${scope}): ${stale
+      .filter(each => each !== 'script' || !stale.includes('entries'))
+      .map(each => staleWords[each] ?? each)
+      .join('; ')} (${file}).`,
     next: '`otel-hooks doctor --fix` writes what this version would.',
   }),
   'hooks-twice': ({ agent, id, files, scopes }) => ({

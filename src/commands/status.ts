@@ -10,7 +10,7 @@ import type { NotedProblem } from '../deliver.ts';
 import { destinationsIn } from '../destinations.ts';
 import { type Mark, PREFIX } from '../openhook/mark.ts';
 import { unansweredIn } from '../openhook/project.ts';
-import type { Problem } from '../problem.ts';
+import { isNote, type Problem } from '../problem.ts';
 import { type Found, filesText, providersNamed } from '../setup/standing.ts';
 import { SHIP_DOCUMENT, shipProblems, takenIn } from '../ship/ship.ts';
 import type { Books } from '../store/books.ts';
@@ -47,7 +47,7 @@ export function run(words: Words, io: Io): number {
       if (isNew) io.out(newText(state, found.length > 0));
       for (const each of problems) io.err(problemText(each));
     }
-    return problems.length > 0 ? 1 : 0;
+    return problems.every(isNote) ? 0 : 1;
   }
   try {
     const books = readStatusBooks(store);
@@ -72,7 +72,7 @@ export function run(words: Words, io: Io): number {
       for (const line of unbalanced) io.err(`otel-hooks: the books do not balance: ${line}\n`);
       for (const problem of problems) io.err(problemText(problem));
     }
-    return problems.length > 0 || unbalanced.length > 0 ? 1 : 0;
+    return problems.every(isNote) && unbalanced.length === 0 ? 0 : 1;
   } finally {
     store.close();
   }
@@ -128,7 +128,7 @@ function setText(found: readonly Found[], providers: readonly ProviderRow[], con
     const how =
       'problem' in each
         ? 'cannot be read'
-        : `${new Set(each.standing.events).size} events${staleText(each.standing.stale)}`;
+        : `${eventsText(new Set(each.standing.events).size)}${staleText(each.standing.stale)}`;
     return [agent.title, scope, how, filesText(files)];
   });
   const places = providers.map(({ provider, endpoint, settings }) => [
@@ -162,6 +162,8 @@ function formerContentText({ state, config }: Folders, io: Io): string {
   }
   return '\nThe Python package sent prompts, answers and arguments in full; here none of it leaves unless content.* asks for it: docs/privacy.md\n';
 }
+
+const eventsText = (events: number): string => (events === 1 ? '1 event' : `${events} events`);
 
 const staleText = (stale: readonly string[]): string => (stale.length === 0 ? '' : ' (stale: otel-hooks doctor --fix)');
 

@@ -1,5 +1,5 @@
 /** What a check found, as data. */
-import { explain, type Problem } from '../problem.ts';
+import { explain, isNote, type Problem } from '../problem.ts';
 
 export type Check = 'program' | 'configuration' | 'folders' | 'agents' | 'hook' | 'delivery' | 'endpoint' | 'read back';
 
@@ -30,13 +30,10 @@ export const unknown = (check: Check, of: string | undefined, says: string, next
   says,
   next,
 });
-export const problem = (check: Check, of: string | undefined, found: Problem, mend?: Mend): Finding => ({
-  check,
-  of,
-  state: 'problem',
-  problem: found,
-  mend,
-});
+export function problem(check: Check, of: string | undefined, found: Problem, mend?: Mend): Finding {
+  const { what, next } = explain(found);
+  return isNote(found) ? unknown(check, of, what, next) : { check, of, state: 'problem', problem: found, mend };
+}
 
 /** The sentence and the next step, whatever the state. */
 export function wordsOfFinding(finding: Finding): { says: string; next?: string | undefined } {

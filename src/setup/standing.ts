@@ -12,6 +12,8 @@ export interface Standing {
   events: string[];
   /** What is not as this version would write it; `planSetup` with the same provider mends it. */
   stale: Stale[];
+  /** Where they stand. */
+  files: string[];
   /** Those that they narrow their sessions to. */
   provider: string | undefined;
 }
@@ -36,7 +38,7 @@ export function standingOf(setup: Omit<Setup, 'action' | 'provider'>): Standing 
   if (renewed.plan.changed) stale.push('entries');
   if (!scriptsAreThere(renewed.plan)) stale.push('script');
   if (new Set(entries.map(({ event, file }) => `${file}\0${event}`)).size < entries.length) stale.push('twice');
-  return { events, stale, provider };
+  return { events, stale, files: removal.plan.changes.map(({ file }) => file), provider };
 }
 
 export type Found = { agent: Agent; scope: Scope; setup: Setup; files: string[] } & (
@@ -64,15 +66,12 @@ export function foundStandings(agents: readonly Agent[], common: Omit<Setup, 'ag
       for (const file of files) seen.add(file);
       const standing = standingOf(setup);
       if (standing === undefined) return [];
-      return [{ agent, scope, setup, ...('events' in standing ? ours(setup, standing) : refused(files, standing)) }];
+      return [{ agent, scope, setup, ...('events' in standing ? ours(standing) : refused(files, standing)) }];
     });
   });
 }
 
-const ours = (setup: Setup, standing: Standing) => ({
-  files: [...new Set(entriesOf(setup).map(({ file }) => file))],
-  standing,
-});
+const ours = (standing: Standing) => ({ files: standing.files, standing });
 const refused = (files: string[], problem: SetupProblem) => ({ files, problem });
 
 function scriptsAreThere({ scripts }: Plan): boolean {

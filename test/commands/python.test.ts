@@ -210,3 +210,15 @@ it("one signal's address is taken as the base of all, with a note (mended)", () 
   expect(destinations[0]?.signals.logs?.url).toBe('http://h:4318/v1/logs');
   expect(problems.map(({ code }) => code)).toEqual(['endpoint-signal-path']);
 });
+
+it('an address of traces is a note, not a fault (mended)', async () => {
+  fs.mkdirSync(join(home, '.config/otel-hooks'), { recursive: true, mode: 0o700 });
+  const file = join(home, '.config/otel-hooks/config.json');
+  fs.writeFileSync(file, '{"otlp":{"endpoint":"http://h:4318/v1/traces"}}', { mode: 0o600 });
+  const checked = await run(['doctor', '--offline', '--no-proof']);
+  expect([checked.code, checked.out]).toEqual([
+    0,
+    expect.stringMatching(/^\? +configuration .*http:\/\/h:4318 is used/m),
+  ]);
+  expect(await run(['status'])).toMatchObject({ code: 0, err: expect.stringContaining('http://h:4318 is used') });
+});
