@@ -9,8 +9,7 @@ import type { Opening } from './drain/drain.ts';
 import { newSession } from './drain/session.ts';
 import { type Pin, pin } from './pin.ts';
 import { type Gain, leaving, type RoundWorld, recalled, roundOf, silentSessions, waitingSessions } from './round.ts';
-import { joinBodies } from './ship/otlp-body.ts';
-import { joinable } from './ship/ship.ts';
+import { joinable, joinedBytes } from './ship/ship.ts';
 import { jsonOf } from './ship/transport.ts';
 import type { Signal } from './store/ledger.ts';
 import type { Round, Store } from './store/store.ts';
@@ -195,7 +194,11 @@ function requestsOf(
       const joined = joinable(left, signal);
       const names = new Set(joined.map(body => body.name));
       const bytes = left.filter(body => names.has(body.name)).map(body => body.bytes);
-      requests.push({ signal, items: joined.reduce((sum, { items }) => sum + items, 0), bytes: joinBodies(bytes) });
+      requests.push({
+        signal,
+        items: joined.reduce((sum, { items }) => sum + items, 0),
+        bytes: joinedBytes(signal, bytes),
+      });
       left = left.filter(body => !names.has(body.name));
     }
   }

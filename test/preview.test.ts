@@ -159,6 +159,20 @@ it('what waits for a collector that is away is previewed with what came since', 
   expect(text).toContain('s-2');
 });
 
+it('a session that came in many rounds is sent as previewed, all at once', async () => {
+  const away = await startCollector({ answer: () => ({ status: 503 }) });
+  const state = waiting([], {});
+  for (const [i, event] of session('s-1').entries()) {
+    arrive(state, [event], exporting(away.url), i);
+    await deliverHere(state, { now: () => NOW, waitMs: 0 });
+  }
+  const [one] = looked(state, (store, world) => previewOf(store, 's-1', world));
+  const all = looked(state, previewOfAll);
+  expect(previewed(one?.leaving).filter(body => !body.startsWith('metrics'))).toHaveLength(2);
+  expect(previewed(one?.leaving)).toEqual(previewed(all));
+  await away.close();
+});
+
 it('a session that has nowhere to go is shown as it would leave, and a terminal is told nothing that it obeys', async () => {
   const state = waiting(session('s-1'), { [MESSAGES]: 'true' });
   await deliverHere(state, { now: () => NOW });

@@ -3,9 +3,11 @@
  *
  * The three requests have one shape: resource (1), in it scope (2), in it item (2), where an item is a span, a record or
  * a metric; all else in a resource or scope says whose items they are. So a part of a request is the chosen items' bytes
- * with that frame around them, and requests laid end to end are one request, because repeated fields add up.
+ * with that frame around them, and requests laid end to end are one request, because repeated fields add up. Where one ends
+ * in the frame that the next one begins with, the frame is written once: the same items make the same bytes, in however
+ * many rounds they came.
  */
-import { fieldsIn, NotProtobuf, varint } from './wire.ts';
+import { type Field, fieldsIn, NotProtobuf, varint } from './wire.ts';
 
 const RESOURCE = 1;
 const SCOPE = 2;
@@ -31,9 +33,58 @@ export function countItems(bytes: Uint8Array): number | undefined {
   }
 }
 
+/** Each must be a request, as `countItems` tells. */
 export function joinBodies(bodies: readonly Uint8Array[]): Buffer {
-  return Buffer.concat(bodies);
+  if (bodies.length < 2) return Buffer.concat(bodies);
+  const resources: (Uint8Array | Frame)[] = [];
+  for (const bytes of bodies)
+    for (const resource of fieldsIn(bytes, 0, bytes.length)) add(resources, bytes, resource, [SCOPE, ITEM]);
+  return Buffer.concat(resources.map(framed).flatMap(flat));
 }
+
+/** What says whose they are, before and behind what it holds. */
+interface Frame {
+  field: number;
+  head: Uint8Array;
+  inside: (Uint8Array | Frame)[];
+  tail: Uint8Array;
+}
+
+function add(to: (Uint8Array | Frame)[], bytes: Uint8Array, field: Field, [held = ITEM, ...deeper]: number[]): void {
+  const run = runOf(bytes, field, held);
+  if (run === undefined) {
+    to.push(bytes.subarray(field.start, field.end));
+    return;
+  }
+  const head = bytes.subarray(field.from, run.from);
+  const tail = bytes.subarray(run.end, field.end);
+  const before = to.at(-1);
+  const isSame =
+    before !== undefined &&
+    !(before instanceof Uint8Array) &&
+    before.field === field.number &&
+    Buffer.compare(before.head, head) === 0 &&
+    Buffer.compare(before.tail, tail) === 0;
+  const frame = isSame ? before : { field: field.number, head, inside: [], tail };
+  if (!isSame) to.push(frame);
+  if (deeper.length === 0) frame.inside.push(bytes.subarray(run.from, run.end));
+  else for (const each of fieldsIn(bytes, run.from, run.end)) add(frame.inside, bytes, each, deeper);
+}
+
+/** Where the held ones stand, one after the other; undefined where there is none, or something between them. */
+function runOf(bytes: Uint8Array, { wire, from, end }: Field, held: number): { from: number; end: number } | undefined {
+  let run: { from: number; end: number } | undefined;
+  if (wire !== 2) return undefined;
+  for (const field of fieldsIn(bytes, from, end)) {
+    if (field.number !== held || field.wire !== 2) continue;
+    if (run !== undefined && field.start !== run.end) return undefined;
+    run = { from: run?.from ?? field.start, end: field.end };
+  }
+  return run;
+}
+
+const framed = (part: Uint8Array | Frame): Piece =>
+  part instanceof Uint8Array ? part : wrap(part.field, [part.head, ...part.inside.map(framed), part.tail]);
 
 /** Items [from, to) of a request, as a request. `bytes` must be one, as `countItems` tells. */
 export function cutBody(bytes: Uint8Array, from: number, to: number): Buffer {

@@ -422,7 +422,7 @@ export function createShipper(parts: ShipperParts): Shipper {
       if (bytes === undefined) return undefined;
       found.push(bytes);
     }
-    return joinBodies(found);
+    return joinedBytes(bodies[0]?.signal, found);
   }
 
   /** A damaged one, laid end to end with its neighbours, would make all of them unreadable. */
@@ -568,6 +568,10 @@ function middleOf(bodies: readonly WaitingBody[]): number {
   }
   return bodies.length - 1;
 }
+
+/** Neighbours as one body. */
+export const joinedBytes = (signal: Signal | undefined, bodies: readonly Uint8Array[]): Buffer =>
+  signal === 'events' ? Buffer.concat(bodies) : joinBodies(bodies);
 
 function itemsOf(signal: Signal, bytes: Uint8Array): number | undefined {
   if (signal !== 'events') return countItems(bytes);

@@ -37,6 +37,35 @@ describe('cutting and joining requests', () => {
     expect(namesIn(joined).sort()).toEqual(['n0', 'n1', 'n2', 'n3', 'n4', 'n5', 'n6']);
   });
 
+  it('makes the same bytes of the same items, in however many bodies they came', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.integer({ min: 1, max: 5 }), { minLength: 1, maxLength: 6 }),
+        fc.boolean(),
+        (sizes, isMixed) => {
+          const of = (i: number) => (isMixed && i % 2 === 1 ? { resource: resourceB } : {});
+          const records = sizes.map((size, i) => Array.from({ length: size }, (_, k) => record(`r${i}.${k}`, of(i))));
+          const body = joinBodies(records.map(each => logs(each)));
+          if (!isMixed) expect(body.equals(logs(records.flat()))).toBe(true);
+          expect(joinBodies(records.flat().map(each => logs([each]))).equals(body)).toBe(true);
+          // One frame for each run of records with the same one, and nothing changes its place.
+          expect(decodeRequest('logs', body)?.resourceLogs).toHaveLength(isMixed ? sizes.length : 1);
+          expect(JSON.stringify(decodeRequest('logs', body)).match(/r\d\.\d/g)).toEqual(
+            records.flat().map(({ eventName }) => eventName),
+          );
+        },
+      ),
+      { numRuns: 40 },
+    );
+  });
+
+  it('joins what has something unknown between its items as it is', () => {
+    const body = traces(namedSpans(1));
+    const odd = Buffer.from([0x0a, 0x0a, 0x12, 0x02, 0x12, 0x00, 0x18, 0x01, 0x12, 0x02, 0x12, 0x00]);
+    expect(countItems(odd)).toBe(2);
+    expect(joinBodies([body, odd, odd]).equals(Buffer.concat([body, odd, odd]))).toBe(true);
+  });
+
   it('cuts the whole into the bytes that it was', () => {
     for (const body of [
       traces(namedSpans(20)),
