@@ -314,6 +314,7 @@ export const isOfTls = (why: string): boolean => TLS.test(why);
 function mendAddress(why: string): string | undefined {
   if (why.startsWith('TLS files'))
     return 'see that the files of otlp.certificate and the client certificate are PEM files that can be read.';
+  if (why === 'ERR_TLS_EXPECTED') return 'it speaks TLS: write https:// in place of http://.';
   if (why === 'EPROTO') return 'if it speaks no TLS, write http:// in place of https://.';
   if (isOfTls(why))
     return 'name the authority that signed it with otlp.certificate; the host must be one that the certificate names.';

@@ -152,10 +152,24 @@ function post(
     sent.on('error', error => fail(codeOf(error), sent.reusedSocket && codeOf(error) === 'ECONNRESET'));
     sent.on('response', found => {
       response = found;
-      readAnswer(found).then(settle, error => fail(codeOf(error)));
+      readAnswer(found).then(
+        answer => settle(url.protocol === 'http:' && wantsTls(answer) ? { failure: 'ERR_TLS_EXPECTED' } : answer),
+        error => fail(codeOf(error)),
+      );
     });
     sent.end(payload);
   });
+}
+
+/**
+ * What speaks TLS may say so in plain words, as a 400 that is about the connection and not about the body: servers in Go do, nginx
+ * and Apache, balancers and Tomcat.
+ */
+function wantsTls(answer: Answer): boolean {
+  if (!('status' in answer) || answer.status !== 400 || answer.body === undefined) return false;
+  return /to an HTTPS server|plain HTTP|requires TLS/i.test(
+    Buffer.from(answer.body.subarray(0, 2_000)).toString('latin1'),
+  );
 }
 
 /** A distribution's name stands before ours, as the protocol wants. */

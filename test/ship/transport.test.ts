@@ -228,6 +228,16 @@ describe('an answer', () => {
     expect(await send(at(url))).toMatchObject({ failure: expect.stringMatching(/^HPE_/) });
   });
 
+  it.each([
+    'Client sent an HTTP request to an HTTPS server.\n',
+    '<html><head><title>400 The plain HTTP request was sent to HTTPS port</title></head></html>',
+    "<p>Reason: You're speaking plain HTTP to an SSL-enabled server port.</p>",
+    'Bad Request\r\nThis combination of host and port requires TLS.\r\n',
+  ])('that asks for TLS is about the connection, not about the body: %j', async says => {
+    const { url } = await collector({ answer: () => ({ raw: `HTTP/1.1 400 Bad Request\r\n\r\n${says}` }) });
+    expect(await transport().send(at(url), 'traces', body)).toEqual({ failure: 'ERR_TLS_EXPECTED' });
+  });
+
   it('of 100 MB is read no further than 4 MiB, and its status counts', async () => {
     let written = 0;
     const url = await raw(socket => {

@@ -103,6 +103,12 @@ test.each<[string, () => Promise<string> | string, RegExp]>([
     async () => (await secured()).replace('https:', 'http:'),
     /ECONNRESET.*kept.* => .*https:\/\//,
   ],
+  [
+    'http where https is spoken, and told so',
+    () =>
+      answering(() => ({ raw: 'HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n' })),
+    /ERR_TLS_EXPECTED.*kept.* => .*https:\/\//,
+  ],
   ['a certificate that nobody vouches for', secured, /SELF_SIGNED.*kept.* => .*otlp\.certificate/],
 ])('%s', async (_, endpoint, told) => {
   const { code, says, books } = await delivered({ endpoint: await endpoint() });

@@ -92,6 +92,12 @@ test('two gateways ask for their token, keep whole traces of what somebody will 
   const [waiting] = (await stranger.books()).destinations;
   expect(waiting?.spans.waiting).toBe(waiting?.spans.produced);
 
+  stranger.configure(JSON.parse(JSON.stringify(through(gateway, 'right')).replace('https:', 'http:')));
+  const unsealed = await stranger.cli('deliver', '--wait', '3s');
+  expect(unsealed.err).toMatch(/ERR_TLS_EXPECTED.*kept/);
+  const [still] = (await stranger.books()).destinations;
+  expect(still?.spans).toEqual(waiting?.spans);
+
   const machine = machineWith('right');
   const of = (count: number, make: () => string): string[] => Array.from({ length: count }, make);
   const session = machine.journey('failures.journey');
