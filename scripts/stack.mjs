@@ -29,11 +29,12 @@ const places = [
   ['all dashboards', addressOf('grafana', 3000), '/dashboards'],
   ['this session', addressOf('grafana', 3000), `/d/otel-hooks-session?var-session=${session}`],
   ['all agents', addressOf('grafana', 3000), '/d/otel-hooks-fleet'],
-  ['Jaeger', addressOf('jaeger', 16686), `/search?service=claude-code`],
+  ['Jaeger', addressOf('jaeger', 16686), '/search'],
+  ['traces for Jaeger go to', addressOf('jaeger', 4318), ''],
   ['Prometheus', addressOf('prometheus', 9090), '/alerts'],
   ['your agents send to', collector, ''],
 ].filter(([, address]) => address !== undefined);
-console.log(`\n${places.map(([what, address, path]) => `${what.padEnd(20)}${address}${path}`).join('\n')}`);
+console.log(`\n${places.map(([what, address, path]) => `${what.padEnd(25)}${address}${path}`).join('\n')}`);
 console.log(`\nStop it: npm run stack:down`);
 process.exitCode = demo.code;
 
