@@ -136,8 +136,10 @@ interface Place {
 function placeOf(row: Fields, memory: Memory, file: ReadFile): Place {
   const time = text(row.timestamp);
   const atMs = time === undefined ? Number.NaN : Date.parse(time);
-  const prompt = row.isSidechain === true ? undefined : word(row.promptId);
   const turn = memory.recall('place', 'turn');
+  // An interrupt is of the turn that runs, also where a prompt that waited has given it its id.
+  const isLater = row.isSidechain === true || (turn !== undefined && row.type === 'user' && isInterrupt(wordsOf(row)));
+  const prompt = isLater ? undefined : word(row.promptId);
   if (prompt !== undefined && prompt !== turn) memory.remember('place', 'turn', prompt);
   // Old versions wrote subagents' rows into the main file; where they have ids, they are their own files' rows again.
   const agent = word(row.agentId);
@@ -435,8 +437,7 @@ function result(block: Fields, call: string, row: Fields, at: Place): Told[] {
   const exitCode = failure ? /^(?:Error: )?Exit code (\d{1,3})\b/.exec(said)?.[1] : undefined;
   const denial =
     word(row.toolDenialKind) ?? (row.toolUseResult === 'User rejected tool use' ? 'user-rejected' : undefined);
-  const interrupted =
-    denial === undefined && (response.interrupted === true || said.startsWith('[Request interrupted by user'));
+  const interrupted = denial === undefined && (response.interrupted === true || isInterrupt(said));
   const subagent = word(response.agentId);
   const told: Told[] = [
     saying(at, {
@@ -496,11 +497,19 @@ function user(row: Fields, at: Place): Told[] {
     const call = word(block.tool_use_id);
     if (block.type === 'tool_result' && call !== undefined) told.push(...result(block, call, row, at));
   }
-  const said = text(content) ?? text(blocks.find(block => block.type === 'text')?.text);
+  const said = wordsOf(row);
   if (said === undefined) return told;
-  if (said.startsWith('[Request interrupted by user')) return [...told, ...interruption(row, at)];
+  if (isInterrupt(said)) return [...told, ...interruption(row, at)];
   return [...told, ...prompt(row, said, at)];
 }
+
+function wordsOf(row: Fields): string | undefined {
+  const { content } = fieldsOf(row.message);
+  if (!Array.isArray(content)) return text(content);
+  return text(content.map(fieldsOf).find(block => block.type === 'text')?.text);
+}
+
+const isInterrupt = (said: string | undefined): boolean => said?.startsWith('[Request interrupted by user') === true;
 
 /** Nothing else tells of an interrupt: the turn ends here. */
 function interruption(row: Fields, at: Place): Told[] {
