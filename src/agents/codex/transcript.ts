@@ -104,10 +104,13 @@ export const transcript: Transcript = {
         .map(name => ({ path: `${folder}/${name}` })),
     );
   },
-  sessions(_, { rows }) {
+  sessions({ path }, { rows }) {
     const [first = {}] = rows;
     const meta = first.type === 'session_meta' ? fieldsOf(first.payload) : isOldHeader(first) ? first : {};
-    const thread = word(meta.id);
+    // A part of a rollout is known by its rows, and its thread by the file's name.
+    const [, name] = splitPath(path);
+    const named = rows.some(isPart) ? (DATED.exec(name)?.[1] ?? word(name.replace(/\.jsonl$/, ''))) : undefined;
+    const thread = word(meta.id) ?? named;
     if (thread === undefined || spawnOf(meta) !== undefined || isInternal(meta)) return [];
     return [{ session: thread, cwd: word(meta.cwd) }];
   },
@@ -137,6 +140,11 @@ const internal = (head: string, session: string): boolean =>
 /** Versions before the envelope: a first line with the id, then bare items. */
 const isOldHeader = (row: Fields): boolean =>
   row.type === undefined && word(row.id) !== undefined && word(row.timestamp) !== undefined && 'instructions' in row;
+
+const isPart = ({ type, payload, timestamp }: Fields): boolean =>
+  (type === 'event_msg' || type === 'response_item') &&
+  word(fieldsOf(payload).type) !== undefined &&
+  word(timestamp) !== undefined;
 
 /** What a spawned thread says of its origin. */
 function spawnOf(meta: Fields): { parent: string; kind: string | undefined } | undefined {
@@ -434,8 +442,10 @@ function counted(place: Place): Told[] {
   }
   const counts = Object.values(used);
   if (counts.every(count => count === 0)) return [];
-  // A total that went down is the beginning of another count; a fork without its parent's rows goes on from an unknown one.
-  const isOther = counts.some(count => count < 0) || (known === undefined && recalled(place, 'forked') !== undefined);
+  // A total that went down is the beginning of another count; a fork without its parent's rows, and a part of a rollout, go
+  // on from an unknown one.
+  const isLater = recalled(place, 'forked') !== undefined || memory.recall('place', 'thread') === undefined;
+  const isOther = counts.some(count => count < 0) || (known === undefined && isLater);
   const response = isOther ? last : used;
   if (response === undefined) return [];
   note(place, 'counted', JSON.stringify(response));

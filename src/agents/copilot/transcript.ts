@@ -28,6 +28,8 @@ import { exitCodeOf, inputOf, launchedBy, toolOf } from './tools.ts';
 export const EVENT_LOG = /[\\/]session-state[\\/]([^\\/]+)[\\/]events\.jsonl$/;
 export const CHAT_LOG = /[\\/]GitHub\.copilot-chat[\\/]transcripts[\\/]([^\\/]+)\.jsonl$/;
 
+const OWN_NAME = /(?:^|[\\/])([\w.-]{1,128})\.jsonl$/;
+
 export const transcript: Transcript = {
   told(fields) {
     const main = word(fields.transcriptPath) ?? word(fields.transcript_path);
@@ -43,9 +45,11 @@ export const transcript: Transcript = {
   sessions({ path }, { rows }) {
     const data = fieldsOf(rows.find(row => row.type === 'session.start')?.data);
     const isIts = text(data.producer)?.startsWith('copilot') || word(data.copilotVersion) !== undefined;
-    // Where the first row is lost, the place says whose the rest is.
-    const isRest = rows.some(row => own(tellers, text(row.type) ?? '') !== undefined && word(row.id) !== undefined);
-    const [, named] = (isRest && (EVENT_LOG.exec(path) ?? CHAT_LOG.exec(path))) || [];
+    // Where the first row is lost, the place says whose the rest is, or else the file's name.
+    const isRest = rows.some(
+      row => own(tellers, text(row.type) ?? '') !== undefined && word(row.id) && 'parentId' in row,
+    );
+    const [, named] = (isRest && (EVENT_LOG.exec(path) ?? CHAT_LOG.exec(path) ?? OWN_NAME.exec(path))) || [];
     const session = isIts ? word(data.sessionId) : named;
     return session === undefined ? [] : [{ session, cwd: word(fieldsOf(data.context).cwd) }];
   },

@@ -90,9 +90,12 @@ export const transcript: Transcript = {
         .map(name => ({ path: `${projects}/${project}/chats/${name}` })),
     );
   },
-  sessions(_, { rows, document }) {
+  sessions({ path }, { rows, document }) {
     const header = document === undefined ? (rows[0] ?? {}) : fieldsOf(document.json());
     const session = word(header.sessionId);
+    // A chat that has lost its header: its rows show whose it is, and the file's name stands for the session's.
+    const named = session === undefined && rows.some(isAnswer) ? OWN_NAME.exec(path)?.[1] : undefined;
+    if (named !== undefined) return [{ session: named }];
     if (session === undefined || word(header.projectHash) === undefined || header.kind === 'subagent') return [];
     const [folder] = Array.isArray(header.directories) ? header.directories : [];
     return [{ session, cwd: word(folder), atMs: timeOf(header.lastUpdated) }];
@@ -105,6 +108,10 @@ function timeOf(time: unknown): number | undefined {
   const atMs = Date.parse(text(time) ?? '');
   return Number.isNaN(atMs) ? undefined : atMs;
 }
+
+const OWN_NAME = /(?:^|[\\/])([\w.-]{1,128})\.jsonl$/;
+const isAnswer = (row: Fields): boolean =>
+  row.type === 'gemini' && isFields(row.tokens) && word(row.id) !== undefined && word(row.timestamp) !== undefined;
 
 const said = (reading: TranscriptReading): TranscriptReading => ({ actor: 'ai_agent', ...reading });
 

@@ -383,7 +383,21 @@ describe('the files of a session', () => {
     expect(transcript.sessions({ path: main }, rows(meta(0)))).toEqual([{ session: ROOT, cwd: '/home/dev/shop' }]);
     expect(transcript.sessions({ path: main }, rows(meta(0, { parent_thread_id: ROOT })))).toEqual([]);
     expect(transcript.sessions({ path: main }, rows(meta(0, { source: { subagent: 'review' } })))).toEqual([]);
+    expect(transcript.sessions({ path: main }, rows(began(0, 't1')))).toMatchObject([{ session: ROOT }]);
+    expect(transcript.sessions({ path: '/copies/quay.jsonl' }, rows(began(0, 't1')))).toMatchObject([
+      { session: 'quay' },
+    ]);
+    expect(transcript.sessions({ path: main }, rows(row(0, 'note', { type: 'x' })))).toEqual([]);
   });
+});
+
+test('a part of a rollout counts from where it begins', () => {
+  const lines = [
+    model(0, 'gpt-5.5'),
+    counted(1_000, usage(9_000, 6_000, 120, 40), usage(700, 600, 20, 5)),
+    counted(2_000, usage(9_900, 6_600, 130, 40), usage(900, 600, 10, 0)),
+  ];
+  expect(total(read(lines).readings)).toMatchObject({ responses: 2, input: 1_600, output: 30, reasoning: 5 });
 });
 
 test('a record that comes after the total which it is a part of is no second response', () => {

@@ -12,7 +12,8 @@ const path = `/home/dev/.copilot/session-state/${SESSION}/events.jsonl`;
 let number = 0;
 const row = (type: string, data: object) => {
   number += 1;
-  return { type, data, id: `e${number}`, timestamp: new Date(1_793_700_000_000 + number * 1_000).toISOString() };
+  const timestamp = new Date(1_793_700_000_000 + number * 1_000).toISOString();
+  return { type, data, id: `e${number}`, timestamp, parentId: number === 1 ? null : `e${number - 1}` };
 };
 const asked = () => row('user.message', { content: 'canary' });
 const answered = (id: string, tokens?: number) =>
@@ -37,6 +38,6 @@ test('a log whose first row is lost is known by its place, one of another build 
   const start = row('session.start', { sessionId: SESSION, producer: 'copilot-cli', context: { cwd: '/w' } });
   expect(sessions('/elsewhere.jsonl', start)).toEqual([{ session: SESSION, cwd: '/w' }]);
   expect(sessions(path, asked(), answered('m1', 1))).toEqual([{ session: SESSION, cwd: undefined }]);
-  expect(sessions('/elsewhere.jsonl', asked(), answered('m1', 1))).toEqual([]);
-  expect(sessions(path, { type: 'note', id: 'x' })).toEqual([]);
+  expect(sessions('/copies/quay-4.jsonl', asked(), answered('m1', 1))).toEqual([{ session: 'quay-4', cwd: undefined }]);
+  expect(sessions(path, { type: 'note', id: 'x', parentId: null })).toEqual([]);
 });

@@ -238,6 +238,9 @@ describe('the files of a session', () => {
       { session: ROOT, cwd: '/home/dev/shop', atMs: Date.parse(at(0)) },
     ]);
     expect(transcript.sessions({ path: main }, start({ ...header, kind: 'subagent' }))).toEqual([]);
+    const answer = message(1, 'g1', 'gemini', 'x', tokens(1, 1, 0, 0));
+    expect(transcript.sessions({ path: '/copies/quay.jsonl' }, start(answer))).toEqual([{ session: 'quay' }]);
+    expect(transcript.sessions({ path: '/copies/quay.jsonl' }, start(asked(1, 'u1', 'x')))).toEqual([]);
   });
 });
 
