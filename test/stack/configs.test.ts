@@ -48,10 +48,37 @@ test('both collectors that mask secrets know the same ones', () => {
   expect(blocked('gateway.yaml')).toEqual(blocked('local.yaml'));
 });
 
-test('the images of the compose file are pinned', () => {
-  const images = execFileSync('docker', ['compose', '--profile', 'jaeger', 'config', '--images'], {
+interface Service {
+  image: string;
+  mem_limit?: string;
+  restart?: string;
+  ports?: { host_ip?: string }[];
+  environment?: { [name: string]: string };
+}
+const read = (env: NodeJS.ProcessEnv = {}): { [name: string]: Service } => {
+  const words = ['compose', '--profile', 'jaeger', 'config', '--format', 'json'];
+  const text = execFileSync('docker', words, {
     cwd: join(folder, '..'),
     encoding: 'utf8',
+    env: { ...process.env, OTEL_HOOKS_STACK_LISTEN: '', ...env },
   });
-  for (const name of images.trim().split('\n')) expect(name).toMatch(/:v?\d+\.\d+\.\d+$/);
+  return (JSON.parse(text) as { services: { [name: string]: Service } }).services;
+};
+
+test.each(Object.entries(read()))(
+  '%s of the compose file is pinned, bounded, and on this machine alone',
+  (_, service) => {
+    expect(service.image).toMatch(/:v?\d+\.\d+\.\d+$/);
+    expect(Number(service.mem_limit)).toBeGreaterThan(0);
+    expect(service.restart).toBe('unless-stopped');
+    expect(service.ports?.length).toBeGreaterThan(0);
+    for (const port of service.ports ?? []) expect(port.host_ip).toBe('127.0.0.1');
+  },
+);
+
+test('no password that everybody knows opens Grafana', () => {
+  const passwordWith = (env: NodeJS.ProcessEnv): string | undefined =>
+    read(env).grafana?.environment?.GF_SECURITY_ADMIN_PASSWORD;
+  expect(passwordWith({ GRAFANA_PASSWORD: '' })).toMatch(/__file\{.*random/);
+  expect(passwordWith({ GRAFANA_PASSWORD: 'of my own' })).toBe('of my own');
 });
