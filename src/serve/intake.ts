@@ -16,11 +16,12 @@ import { isFields, own } from '../lib/read.ts';
 import { isAgentHooks } from '../standards/agent-hooks/read.ts';
 import { dataSchemas, envelopeSchema } from '../standards/agent-hooks/schema.ts';
 import { agentHooks } from '../standards/agent-hooks/validate.ts';
-import { baseCoat } from '../standards/base-coat/validate.ts';
-import { isCloudEvent, unwrap } from '../standards/cloudevents/cloudevents.ts';
+import { baseCoat, judgeBaseCoat } from '../standards/base-coat/validate.ts';
+import { isCloudEvent, lackIn, unwrap } from '../standards/cloudevents/cloudevents.ts';
 import { isOpenHook } from '../standards/openhook/openhook.ts';
-import { openHook } from '../standards/openhook/validate.ts';
+import { judgeOpenHook, openHook } from '../standards/openhook/validate.ts';
 import type { Standard } from '../standards/report.ts';
+import type { ToldEvent } from '../standards/told.ts';
 
 /** Which rule an event breaks, and where in the body. */
 export interface Fault {
@@ -210,12 +211,27 @@ function verdictOn(value: unknown, part: Part | undefined, said: Said): Fault | 
   for (const item of Array.isArray(read) ? read : [read]) {
     const refusal = refusalOf(item, { header: said.header }, agents);
     if (refusal !== undefined) return blame(...reasons[refusal]);
-    if (item.event?.standard !== 'agent-hooks' || isValid(item.fields)) continue;
-    const found = breachIn(agentHooks, item, part);
+    const found = breachOf(item, part, said);
     if (found !== undefined) return found;
   }
   return undefined;
 }
+
+/** What a reader would take, and its standard does not allow: here the sender can still be told. */
+function breachOf(item: Item, part: Part | undefined, { form }: Said): Fault | undefined {
+  const { event, fields } = item;
+  if (event?.standard === 'agent-hooks') return isValid(fields) ? undefined : breachIn(agentHooks, item, part);
+  if (event === undefined || form === 'hook') return undefined;
+  const [standard, judged] =
+    event.standard === 'openhook' ? [openHook, judgeOpenHook(fields)] : [baseCoat, judgeBaseCoat(fields)];
+  const broken = judged.filter(({ rule }) => standard.rules[rule]?.level === 'error' && !isUnderstood(rule, event));
+  return broken.length === 0 ? undefined : breachIn(standard, item, part, new Set(broken.map(({ rule }) => rule)));
+}
+
+/** A time without a zone is one of UTC, and what platforms call a hook point is known. */
+const isUnderstood = (rule: string, { atMs, says }: ToldEvent): boolean =>
+  (rule === 'envelope/time' && atMs !== undefined) ||
+  (rule === 'event/hook' && says.every(({ event_type: type }) => !type.startsWith('vendor.')));
 
 function unparsed({ text, from, end, position }: Part): Fault {
   const read = parseJson(text, { start: from, end });
@@ -265,7 +281,17 @@ function isValid(fields: Fields): boolean {
 
 /** What no reader takes, in the words of the standard that it means to keep. */
 function unreadFault(fields: Fields, part: Part | undefined, said: Said): Fault | undefined {
-  const wrapped = isCloudEvent(fields) ? unwrap(fields) : undefined;
+  const isWrapper = isCloudEvent(fields);
+  const wrapped = isWrapper ? unwrap(fields) : undefined;
+  if (isWrapper && wrapped === undefined) {
+    const name = lackIn(fields);
+    return {
+      rule: 'cloudevents/required',
+      ...placeOf(part),
+      field: `/${name}`,
+      why: `${name} is missing, or not as CloudEvents 1.0 has it`,
+    };
+  }
   const inside = wrapped === undefined ? fields : wrapped.inside;
   if (said.form === 'hook' || !isFields(inside)) return undefined;
   const standard = standardMeant(inside, said);
@@ -279,11 +305,17 @@ function standardMeant(fields: Fields, { isAgentHooks = false }: Said): Standard
 }
 
 /** The first rule of the standard that an event breaks, and where; inside an envelope only the field can be told. */
-function breachIn(standard: Standard, { fields, wrapped }: Item, part: Part | undefined): Fault | undefined {
+function breachIn(
+  standard: Standard,
+  { fields, wrapped }: Item,
+  part: Part | undefined,
+  broken?: ReadonlySet<string>,
+): Fault | undefined {
   const own = wrapped === undefined ? part : undefined;
   const validation = standard.validation('event', {});
   validation.write(own === undefined ? JSON.stringify(fields) : own.text.slice(own.from, own.end));
-  const found = validation.end().findings.find(({ level }) => level === 'error');
+  const { findings } = validation.end();
+  const found = findings.find(({ level, rule }) => level === 'error' && (broken?.has(rule) ?? true));
   if (found === undefined) return undefined;
   const { rule, field, why, line, column } = found;
   if (own === undefined) return { rule, ...placeOf(part), field, why };

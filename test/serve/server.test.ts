@@ -121,6 +121,17 @@ const sent: Sent[] = [
     becomes: ['Prompt.Submitted'],
   },
   {
+    name: 'OpenHook of another version, with what nobody knows',
+    body: openHook(1, { openhook: '0.9', type: 'doc.write', novelty: true, extensions: { acme: 1 } }),
+    becomes: ['vendor.openhook.doc.write'],
+  },
+  {
+    name: 'OpenHook whose time has no zone',
+    body: openHook(1, { time: '2026-03-02T09:00:00' }),
+    becomes: ['Session.Start'],
+  },
+  { name: "Base Coat with a platform's name", body: baseCoat({ hook: 'preToolUse' }), becomes: ['Action.Before'] },
+  {
     name: 'a type of a later version',
     body: agentHooks(1, { event_type: 'Future.Thing', data: {} }),
     becomes: ['vendor.agent-hooks.Future.Thing'],
@@ -222,7 +233,35 @@ describe('answers with rule and place', () => {
       { rule: 'envelope/required', field: '/spec_version' },
       'application/vnd.agent-hooks.event+json',
     ],
-    ['a CloudEvent without an id', cloudEvent(agentHooks(1), { id: undefined }), { rule: 'event/envelope' }],
+    [
+      'a CloudEvent without an id',
+      cloudEvent(agentHooks(1), { id: undefined }),
+      { rule: 'cloudevents/required', field: '/id' },
+    ],
+    [
+      'a CloudEvent of an older version',
+      cloudEvent(agentHooks(1), { specversion: '0.3' }),
+      { rule: 'cloudevents/required', field: '/specversion' },
+    ],
+    ['OpenHook without an id', openHook(1, { id: undefined }), { rule: 'envelope/required', field: '/id' }],
+    [
+      'OpenHook of a source that is none',
+      openHook(1, { source: 'My Agent' }),
+      { rule: 'envelope/source', field: '/source' },
+    ],
+    [
+      'OpenHook of a type that is none',
+      openHook(1, { type: 'session.over' }),
+      { rule: 'envelope/event-type', field: '/type' },
+    ],
+    ['OpenHook of no time', openHook(1, { time: 'noon' }), { rule: 'envelope/time', field: '/time' }],
+    [
+      'OpenHook with data of another kind',
+      openHook(1, { type: 'session.end', data: { duration_ms: -1 } }),
+      { rule: 'data/range', field: '/data/duration_ms' },
+    ],
+    ['Base Coat of no hook point', baseCoat({ hook: 'Whenever' }), { rule: 'event/hook', field: '/hook' }],
+    ['Base Coat of a tool without a name', baseCoat({ tool: {} }), { rule: 'event/required', field: '/tool/name' }],
     [
       'a CloudEvent around Agent Hooks without a session',
       cloudEvent(agentHooks(1, { session_id: undefined })),

@@ -36,7 +36,7 @@ function judge(name: string): EventJudge<RuleId> {
   let isFile = false;
   return {
     event(value, _, inStream) {
-      if (inStream || !isRegistration(value)) return judgeValue(value);
+      if (inStream || !isRegistration(value)) return judgeBaseCoat(value);
       isFile = true;
       return judgeRegistration(value, name);
     },
@@ -44,7 +44,8 @@ function judge(name: string): EventJudge<RuleId> {
   };
 }
 
-function judgeValue(value: unknown): Remark[] {
+/** One envelope, of an event or of a response. */
+export function judgeBaseCoat(value: unknown): Remark[] {
   if (!isObject(value))
     return [{ rule: 'value/unknown', path: [], why: `an envelope is an object, not ${kindOf(value)}` }];
   if ('hook' in value || 'sessionId' in value) return judgeEvent(value);

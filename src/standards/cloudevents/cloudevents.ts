@@ -40,6 +40,10 @@ export function unwrap(fields: Fields): Wrapped | undefined {
   };
 }
 
+/** The attribute for whose sake an envelope cannot be opened. */
+export const lackIn = (fields: Fields): string =>
+  String(envelope.safeParse(fields).error?.issues[0]?.path[0] ?? 'specversion');
+
 const textOf = (base64: string): string => Buffer.from(base64, 'base64').toString('utf8');
 
 export interface CloudEvent {

@@ -67,7 +67,7 @@ function judge(name: string, asked: Asked): EventJudge<RuleId> {
       isFile = true;
       return judgeDiscovery(value);
     }
-    const remarks = judgeEnvelope(value);
+    const remarks = judgeOpenHook(value);
     // Whoever asks for a level asks it of what one envelope shows, too.
     if (!isObject(value) || !(inStream || asked.level !== undefined)) return remarks;
     remarks.push(...judgeRepetition(value));
@@ -175,7 +175,8 @@ function reached(source: string, { seen, faults, unpaired, withoutTranscript }: 
     : { source, level: 2, missing: ['.openhook.json, which no stream can show'] };
 }
 
-function judgeEnvelope(value: unknown): Remark[] {
+/** One envelope, by itself. */
+export function judgeOpenHook(value: unknown): Remark[] {
   if (!isObject(value) || !Object.hasOwn(value, 'openhook')) {
     const why = isObject(value) ? 'the key openhook is missing' : `an envelope is an object, not ${kindOf(value)}`;
     return [{ rule: 'envelope/key', path: [], why }];
