@@ -122,7 +122,11 @@ const refused = (why: Fault): Intake => ({ payload: undefined, verdicts: [why] }
 function listed(values: readonly unknown[], text: string, body: Uint8Array, said: Said): Intake {
   if (said.form === 'one' || said.form === 'hook' || said.form === 'lines')
     return refused(faultOf('body/one', 'a list stands where an event is expected'));
-  if (values.length === 0) return refused(faultOf('body/empty', 'the list is empty'));
+  // A batch of CloudEvents may be empty.
+  if (values.length === 0)
+    return said.form === 'list'
+      ? { payload: undefined, verdicts: [] }
+      : refused(faultOf('body/empty', 'the list is empty'));
   if (values.length > MOST_EVENTS) return refused(tooMany);
   // Whole and valid, as nearly all are.
   if (values.every(value => verdictOn(value, undefined, said) === undefined))

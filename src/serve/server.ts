@@ -179,7 +179,7 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
   /** Why nothing but its head is looked at. */
   function lookAt(request: http.IncomingMessage, route: Route): Answer | undefined {
     const { headers, socket, method = '' } = request;
-    const breach = breachOf(headers);
+    const breach = namesTwoHosts(request) ? 'host' : breachOf(headers);
     if (breach !== undefined) return refusals[breach];
     const isOpen = route === 'health';
     if (!isOpen) {
@@ -247,7 +247,7 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
       reply({ status, body });
     };
     if (payload === undefined) {
-      done(400, resultOf(verdicts));
+      done(isWhole ? 200 : 400, resultOf(verdicts));
       return;
     }
     inbox.keep({
@@ -310,6 +310,13 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
       await closed;
     },
   };
+}
+
+/** Node keeps the first; whoever stood in between may have gone by the other. */
+function namesTwoHosts({ rawHeaders }: http.IncomingMessage): boolean {
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) if (/^host$/i.test(rawHeaders[i] ?? '')) hosts += 1;
+  return hosts > 1;
 }
 
 const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;

@@ -4,7 +4,7 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
-import { agentHooks, baseCoat, cloudEvent, drained, openHook, type Standing, stand } from './bridge.ts';
+import { agentHooks, baseCoat, cloudEvent, drained, openHook, raw, type Standing, stand } from './bridge.ts';
 
 let standing: Standing | undefined;
 afterEach(async () => {
@@ -144,6 +144,30 @@ it.each(sent.map(each => [each.name, each] as const))('takes %s', async (_, { ty
   expect([answer.status, answer.json.rejected]).toEqual([200, 0]);
   expect(standing.fragments()).toHaveLength(1);
   expect(drained(standing)).toEqual({ types: becomes, bad: [] });
+});
+
+it('a request that names two servers is answered for neither', async () => {
+  standing = await stand();
+  const { welcome, bridge } = standing;
+  const body = JSON.stringify(agentHooks(1));
+  const head = {
+    host: '127.0.0.1',
+    HOST: 'evil.example',
+    ...welcome,
+    'content-length': body.length,
+    connection: 'close',
+  };
+  const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}\r\n`);
+  const answer = await raw(bridge.url, `POST /v1/events HTTP/1.1\r\n${lines.join('')}\r\n${body}`);
+  expect(answer.split('\r\n')[0]).toBe('HTTP/1.1 421 Misdirected Request');
+  expect(standing.fragments()).toEqual([]);
+});
+
+it('an empty batch of CloudEvents is valid, and nothing', async () => {
+  standing = await stand();
+  const answer = await post(standing, '/v1/events', [], { 'content-type': 'application/cloudevents-batch+json' });
+  expect([answer.status, answer.text]).toEqual([200, '{"accepted":0,"rejected":0}']);
+  expect(standing.fragments()).toEqual([]);
 });
 
 it('keeps the bytes of a valid body as they came', async () => {
