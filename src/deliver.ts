@@ -56,11 +56,13 @@ export interface DeliverOptions {
   /** How long what is closed waits for its transcript; by hand not at all. */
   waits?: Waits | undefined;
   /** How long commands of projects may take; without it the usual. */
-  dispatchLimits?: { syncMs: number; asyncMs: number } | undefined;
+  dispatchLimits?: { syncMs: number; asyncMs: number; orderMs?: number } | undefined;
   /** A pause after a round that took all there was. Many small rounds cost more than a large one, and are in the way of who writes the inbox. */
   gatherMs?: number | undefined;
   /** Leaves after the round that is under way, whatever waits. */
   stop?: AbortSignal | undefined;
+  /** A process of its own: when another is to deliver, it stays until the commands of projects that it started have ended. */
+  staysForCommands?: boolean | undefined;
   now?: () => number;
 }
 
@@ -80,6 +82,8 @@ const KEEP_CHECK_MS = 600_000;
 const TELL_MS = 15_000;
 /** When another is to deliver: so long commands of a project may still take to end by themselves. */
 const DISPATCH_GRACE_MS = 1_000;
+/** So long the other one waits, so that commands of a session come in the order of its events. */
+const DISPATCH_ORDER_MS = 3_000;
 
 export async function deliver(options: DeliverOptions): Promise<Delivered> {
   const { stateFolder, byHand, waitMs, now = Date.now } = options;
@@ -95,6 +99,7 @@ export async function deliver(options: DeliverOptions): Promise<Delivered> {
     const http = createHttpTransport();
     let ended: Ended;
     let dispatcher: Dispatcher | undefined;
+    let isStaying = false;
     try {
       const reconciled = reconciliation(store);
       if (reconciled) store.commit(reconciled);
@@ -107,7 +112,9 @@ export async function deliver(options: DeliverOptions): Promise<Delivered> {
         noted: problems => noted(store, problems, now()),
       });
       ended = await work(store, lock, shipper, dispatcher, options, report, untilMs, now);
-      await dispatcher.stop(ended === 'asked' || byHand ? DISPATCH_GRACE_MS : 0);
+      isStaying = ended === 'asked' && options.staysForCommands === true;
+      if (isStaying) await dispatcher.handOver(options.dispatchLimits?.orderMs ?? DISPATCH_ORDER_MS);
+      else await dispatcher.stop(ended === 'asked' || byHand ? DISPATCH_GRACE_MS : 0);
       // What a pass ran into is news once; the last pass says what is wrong still.
       const problems = [...incidents, ...report.problems].map((problem): [string, Problem] => [
         JSON.stringify(problem),
@@ -118,8 +125,11 @@ export async function deliver(options: DeliverOptions): Promise<Delivered> {
       report.outcome = 'done';
       report.books = readStatusBooks(store);
     } finally {
-      await dispatcher?.stop(0);
       http.close();
+      if (isStaying) {
+        lock.release();
+        await dispatcher?.finish();
+      } else await dispatcher?.stop(0);
       store.close();
       lock.release();
     }

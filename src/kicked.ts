@@ -57,6 +57,7 @@ try {
     self: fileURLToPath(import.meta.url),
     gatherMs: parentPort === null ? undefined : GATHER_MS,
     stop: stop.signal,
+    staysForCommands: parentPort === null && waitMs === undefined,
   });
   process.exit(outcome === 'busy' ? 1 : 0);
 } catch {

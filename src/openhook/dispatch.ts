@@ -4,7 +4,8 @@
  * The journal is the queue. For each session that is dispatched a document says up to which byte of its journal that was done;
  * it is made in the round that opens the session. What is read on from there becomes envelopes, and the document moves on
  * *before* their commands are started: a kill in between costs these envelopes, and none ever comes twice. What is settled while
- * nobody agreed to the commands is passed over in the same way, and is not made up for later.
+ * nobody agreed to the commands is passed over in the same way, and is not made up for later. A delivery that makes room for
+ * another gives back what it has not started, in the document.
  *
  * Of one session one batch is under way at a time: commands in the order of its events, each waited for unless it is `async`.
  * Sessions go beside each other, a few at a time. A command that overran its time again and again is left out until the next
@@ -27,7 +28,7 @@ import {
 import { type Subscription, wants } from '../standards/openhook/subscriptions.ts';
 import { increase, type Ledger } from '../store/ledger.ts';
 import type { Round, Store } from '../store/store.ts';
-import { type Mark, openHookDocument, PREFIX } from './mark.ts';
+import { type Left, type Mark, openHookDocument, PREFIX } from './mark.ts';
 import { type Discovery, discover, isInCi } from './project.ts';
 import { type How, type Outcome, type Running, runCommand } from './run.ts';
 
@@ -48,6 +49,10 @@ export interface Dispatcher {
   /** Starts what can be started; never waits. */
   pass(): void;
   isBusy(): boolean;
+  /** Starts nothing more and gives back the rest, once what is waited for had so long to end. What runs goes on. */
+  handOver(withinMs: number): Promise<void>;
+  /** After `handOver`: fulfilled when what runs has ended. Another may deliver meanwhile. */
+  finish(): Promise<void>;
   /** Ends what runs, once it had so long to end by itself. */
   stop(withinMs: number): Promise<void>;
 }
@@ -63,6 +68,9 @@ const MOST_ASYNC = 16;
 const MOST_TIMEOUTS = 3;
 const FAILED_REST_MS = 2_000;
 const MOST_FAILURES = 30;
+/** What is given back lies in one document. */
+const MOST_LEFT = 1_000;
+const MOST_TRIES = 5;
 /** What happened longer before the session was seen here first is its past, which a transcript tells. */
 const PAST_MS = 3_600_000;
 
@@ -95,7 +103,10 @@ export function createDispatcher(store: Store, world: DispatchWorld): Dispatcher
     store.documents().flatMap(name => (name.startsWith(PREFIX) ? [name.slice(PREFIX.length)] : [])),
   );
   const due = new Set(known);
-  const lanes = new Map<string, Promise<void>>();
+  /** Of sessions at work, what they have not started yet. */
+  const lanes = new Map<string, Job[]>();
+  /** Of sessions that stopped before their end. */
+  const unstarted = new Map<string, Job[]>();
   const running = new Set<Running>();
   let asyncs = 0;
   const waiters: (() => void)[] = [];
@@ -116,7 +127,7 @@ export function createDispatcher(store: Store, world: DispatchWorld): Dispatcher
       epoch: store.epoch,
       documents: [...documents, ...world.noted(problems)],
       tally(ledger: Ledger) {
-        if (started > 0) increase(ledger.counters, 'openhook.started', started);
+        if (started !== 0) increase(ledger.counters, 'openhook.started', started);
         for (const [name, by] of told) increase(ledger.counters, name, by);
       },
     });
@@ -130,7 +141,8 @@ export function createDispatcher(store: Store, world: DispatchWorld): Dispatcher
   const claim = (key: string): { jobs: Job[]; document: Mark } | undefined => {
     const document = store.document(openHookDocument(key)) as Mark | undefined;
     if (document?.v !== 1) return undefined;
-    const { state } = document;
+    const { state, left = [] } = document;
+    if (left.length > 0) return { jobs: jobsLeft(document.cwd, left), document: { ...document, left: undefined } };
     const session = world.recalled(key);
     const chunk = chunkOf(key, document.at);
     const mayEnd = session === undefined || awaited(session.fold).length === 0;
@@ -186,6 +198,20 @@ export function createDispatcher(store: Store, world: DispatchWorld): Dispatcher
     };
   };
 
+  /** What another delivery gave back, as far as the yes still holds. */
+  const jobsLeft = (cwd: string, left: readonly Left[]): Job[] => {
+    const agreed = agreedIn(cwd);
+    return left.flatMap(({ hash, hook: number, input }) => {
+      const hook = 'withheld' in agreed ? undefined : agreed.hooks.find(each => each.number === number);
+      if ('withheld' in agreed || hook === undefined || agreed.hash !== hash) {
+        count(`openhook.withheld.${('withheld' in agreed ? agreed.withheld : undefined) ?? 'not-agreed'}`);
+        return [];
+      }
+      const { root, file } = agreed;
+      return [{ cwd, root, file, hash, hook, input }];
+    });
+  };
+
   const run = async ({ cwd, root, file, hash, hook, input }: Job): Promise<void> => {
     // It may have waited for others, and the yes may have been taken back.
     const agreed = agreedIn(cwd);
@@ -212,17 +238,17 @@ export function createDispatcher(store: Store, world: DispatchWorld): Dispatcher
     }
   };
 
-  const runAll = async (jobs: readonly Job[]): Promise<void> => {
-    for (const job of jobs) {
-      if (isStopping) {
-        count('openhook.stopped');
-        continue;
-      }
+  const runAll = async (rest: Job[]): Promise<void> => {
+    for (let next = rest[0]; next !== undefined; next = rest[0]) {
+      while (next.hook.isAsync && asyncs >= MOST_ASYNC && !isStopping)
+        await new Promise<void>(resolve => waiters.push(resolve));
+      // It may be another's by now.
+      const job = isStopping ? undefined : rest.shift();
+      if (job === undefined) return;
       if (!job.hook.isAsync) {
         await run(job);
         continue;
       }
-      while (asyncs >= MOST_ASYNC && !isStopping) await new Promise<void>(resolve => waiters.push(resolve));
       asyncs += 1;
       void run(job).finally(() => {
         asyncs -= 1;
@@ -252,11 +278,54 @@ export function createDispatcher(store: Store, world: DispatchWorld): Dispatcher
     }
     for (const { key, jobs } of claimed) {
       if (jobs.length === 0) continue;
-      lanes.set(
-        key,
-        runAll(jobs).finally(() => lanes.delete(key)),
-      );
+      lanes.set(key, jobs);
+      void runAll(jobs).finally(() => {
+        lanes.delete(key);
+        if (jobs.length > 0) unstarted.set(key, jobs);
+      });
     }
+  };
+
+  /** Fulfilled when nothing more is started and it is quiet, or the time is over. */
+  const settle = async (isQuiet: () => boolean, withinMs: number): Promise<void> => {
+    isStopping = true;
+    for (const wake of waiters.splice(0)) wake();
+    const untilMs = performance.now() + withinMs;
+    while (!isQuiet() && performance.now() < untilMs) await pause(20);
+  };
+
+  /** To the sessions' documents, as they are now. */
+  const giveBack = (): void => {
+    const given = [...unstarted, ...lanes].flatMap(([key, jobs]) => (jobs.length === 0 ? [] : [{ key, jobs }]));
+    const rests = given.map(({ key, jobs }) => ({ key, jobs: jobs.splice(0, MOST_LEFT), over: jobs.splice(0).length }));
+    unstarted.clear();
+    for (const { over } of rests) for (let n = 0; n < over; n += 1) count('openhook.stopped');
+    for (let tries = 0; rests.length > 0 && tries < MOST_TRIES; tries += 1) {
+      const documents = rests.flatMap(({ key, jobs }) => {
+        const name = openHookDocument(key);
+        const document = store.document(name) as Mark | undefined;
+        const left = jobs.map(({ hash, hook, input }) => ({ hash, hook: hook.number, input }));
+        return document === undefined
+          ? []
+          : [{ name, value: { ...document, left: [...left, ...(document.left ?? [])] } satisfies Mark }];
+      });
+      const count = rests.reduce((sum, { jobs }) => sum + jobs.length, 0);
+      if (commit(documents, -count)) return;
+    }
+    for (const { jobs } of rests) for (const _ of jobs) count('openhook.stopped');
+  };
+
+  const tryTo = (act: () => void): void => {
+    try {
+      act();
+    } catch {
+      // A full disk: what was started stays without an outcome, as after a kill.
+    }
+  };
+
+  /** How what ran has ended. */
+  const noteOutcomes = (): void => {
+    for (let tries = 0; Object.keys(counts).length > 0 && tries < MOST_TRIES; tries += 1) if (commit([])) return;
   };
 
   return {
@@ -281,19 +350,22 @@ export function createDispatcher(store: Store, world: DispatchWorld): Dispatcher
       }
     },
     isBusy: () => due.size + running.size + lanes.size > 0,
+    async handOver(withinMs) {
+      await settle(() => lanes.size === 0, withinMs);
+      tryTo(giveBack);
+    },
+    async finish() {
+      while (running.size > 0) await Promise.all([...running].map(each => each.ended));
+      await settle(() => lanes.size === 0, 0);
+      tryTo(noteOutcomes);
+    },
     async stop(withinMs) {
-      isStopping = true;
-      for (const wake of waiters.splice(0)) wake();
-      const untilMs = performance.now() + withinMs;
-      while (running.size > 0 && performance.now() < untilMs) await pause(20);
+      await settle(() => running.size === 0, withinMs);
+      tryTo(giveBack);
       for (const each of running) each.stop();
       // One that not even the system can end is not waited for.
-      await Promise.race([Promise.all([...[...running].map(each => each.ended), ...lanes.values()]), pause(1_000)]);
-      try {
-        if (Object.keys(counts).length > 0) commit([]);
-      } catch {
-        // Their outcomes stay uncounted, as after a kill.
-      }
+      await Promise.race([Promise.all([...running].map(each => each.ended)), pause(1_000)]);
+      tryTo(noteOutcomes);
     },
   };
 }

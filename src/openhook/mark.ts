@@ -12,6 +12,15 @@ export interface Mark {
   /** Bytes of its journal that are done. */
   at: number;
   state: OpenHookState;
+  /** What a delivery had taken on and gave back, because another one was to deliver: it comes first. */
+  left?: Left[] | undefined;
+}
+
+export interface Left {
+  /** Of the file that was agreed to, and the place of the hook in it. */
+  hash: string;
+  hook: number;
+  input: string;
 }
 
 export const newMark = (cwd: string, sinceMs: number): Mark => ({ v: 1, cwd, sinceMs, at: 0, state: noOpenHook() });

@@ -365,6 +365,47 @@ test('when another is to deliver, what runs is ended, and its envelope is not gi
   expect(readFileSync(join(work, 'begun'), 'utf8')).toBe('x\n');
 });
 
+test('when a person delivers meanwhile, each envelope is given once: what runs goes on, the rest is for who came', async () => {
+  const waits = 'while [ ! -e ../go ]; do sleep 0.05; done';
+  hooks(
+    { command: `cat >> begun.jsonl; ${waits}; echo >> ended`, events: ['session.start'], async: true },
+    { command: `cat >> all.jsonl; ${waits}; echo >> ended` },
+  );
+  agree();
+  session();
+  const lockOf = (): string => readFileSync(join(state, 'lock'), 'utf8');
+  const dispatchLimits = { syncMs: 60_000, asyncMs: 60_000, orderMs: 50 };
+  const kicked = run({}, { byHand: false, waitMs: 60_000, staysForCommands: true, dispatchLimits });
+  await until(() => existsSync(join(work, 'all.jsonl')) && existsSync(join(work, 'begun.jsonl')), 15_000);
+  const first = lockOf();
+  const byHand = run();
+  // Another has it, and the commands of the first run still.
+  await until(() => existsSync(join(state, 'lock')) && lockOf() !== first, 15_000);
+  expect(existsSync(join(work, 'ended'))).toBe(false);
+  writeFileSync(join(home, 'go'), '');
+  await Promise.all([kicked, byHand]);
+  expect(linesOf('all.jsonl').map(({ type }) => type)).toEqual(['session.start', 'prompt.submit', 'session.end']);
+  expect(linesOf('begun.jsonl')).toHaveLength(1);
+  expect(readFileSync(join(work, 'ended'), 'utf8')).toBe('\n'.repeat(4));
+  expect(counters()).toEqual({ 'openhook.started': 4, 'openhook.done': 4 });
+});
+
+test('what was given back is not run when the yes was taken back meanwhile', async () => {
+  hooks({ command: 'echo x >> begun; sleep 600', events: ['session.start'] }, { command: 'touch ran' });
+  agree();
+  session();
+  const stop = new AbortController();
+  const delivered = run({}, { stop: stop.signal });
+  await until(() => existsSync(join(work, 'begun')), 15_000);
+  stop.abort();
+  await delivered;
+  expect(counters()).toEqual({ 'openhook.started': 1, 'openhook.stopped': 1 });
+  rmSync(join(home, '.config', 'otel-hooks', 'trusted.json'));
+  await run();
+  expect(existsSync(join(work, 'ran'))).toBe(false);
+  expect(counters()).toEqual({ 'openhook.started': 1, 'openhook.stopped': 1, 'openhook.withheld.not-agreed': 3 });
+});
+
 /** Ended, though nobody may have asked yet how. */
 function isAlive(pid: number): boolean {
   try {
