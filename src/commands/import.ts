@@ -108,7 +108,9 @@ export async function run(words: Words, io: Io): Promise<number> {
           ['waiting', String(waiting)],
         ]),
     );
-  for (const problem of [...unread, ...done.problems, ...delivered.problems]) io.err(problemText(problem));
+  const said = [...unread, ...done.problems, ...delivered.problems].map(problemText);
+  // Each session may meet the same one.
+  for (const each of new Set(said)) io.err(each);
   if (done.isInterrupted)
     io.err('otel-hooks: stopped; what was read is kept.\n  next: the same command goes on from here\n');
   return done.isInterrupted || waiting > 0 || isLess ? 1 : 0;

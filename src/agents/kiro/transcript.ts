@@ -23,9 +23,9 @@ const reader: LineReader = {
     const blocks = Array.isArray(data.content) ? data.content.map(fieldsOf) : [];
     switch (row.kind) {
       case 'Prompt':
-        return id === undefined ? [] : [...responded(memory, file), prompted(id, blocks, timeOf(row))];
+        return id === undefined ? [] : [...responded(memory, file), prompted(id, blocks, timeOf(row), memory)];
       case 'AssistantMessage':
-        return id === undefined ? [] : answered(id, blocks, memory);
+        return id === undefined ? [] : answered(id, blocks, memory, file);
       case 'ToolResults':
         return blocks.flatMap(block => returned(fieldsOf(block.data), memory));
       case 'Compaction':
@@ -85,8 +85,9 @@ const said = (reading: TranscriptReading): TranscriptReading => ({ actor: 'ai_ag
 const textsOf = (blocks: readonly Fields[]): string =>
   blocks.flatMap(block => (block.kind === 'text' ? (text(block.data) ?? []) : [])).join('\n');
 
-const prompted = (id: string, blocks: readonly Fields[], atMs: number | undefined): Told =>
-  said({
+function prompted(id: string, blocks: readonly Fields[], atMs: number | undefined, memory: Memory): Told {
+  if (atMs !== undefined) memory.remember('turn', 'asked', String(atMs));
+  return said({
     event_type: 'Prompt.Submitted',
     key: id,
     unless: 'hooked',
@@ -94,8 +95,9 @@ const prompted = (id: string, blocks: readonly Fields[], atMs: number | undefine
     actor: 'user',
     atMs,
   });
+}
 
-function answered(id: string, blocks: readonly Fields[], memory: Memory): Told[] {
+function answered(id: string, blocks: readonly Fields[], memory: Memory, file: ReadFile): Told[] {
   memory.remember('answers', id, '1');
   const uses = blocks.filter(block => block.kind === 'toolUse').map(block => fieldsOf(block.data));
   const calls = uses.flatMap((use): Told[] => {
@@ -120,6 +122,8 @@ function answered(id: string, blocks: readonly Fields[], memory: Memory): Told[]
       key: id,
       unless: 'hooked',
       data: { response: textsOf(blocks), final: true },
+      // Its row has no time; the card has the end of its turn, where that is written by now.
+      atMs: endOf(turnOf(turnsIn(cardOf(file)), id, memory)),
     }),
   ];
 }
@@ -168,18 +172,19 @@ function compacted(id: string | undefined, memory: Memory): Told {
 /** A turn is over: its responses, and what the card says of it, as far as it says something yet. */
 function responded(memory: Memory, file: ReadFile): Told[] {
   const card = cardOf(file);
-  const state = fieldsOf(card.session_state);
-  const list = fieldsOf(state.conversation_metadata).user_turn_metadatas;
-  const turns = Array.isArray(list) ? list.filter(isFields) : [];
-  const info = fieldsOf(fieldsOf(state.rts_model_state).model_info);
+  const turns = turnsIn(card);
+  const info = fieldsOf(fieldsOf(fieldsOf(card.session_state).rts_model_state).model_info);
   const answers = memory.list('answers').map(([id]) => id);
   for (const id of answers) memory.forget('answers', id);
   const last = answers.at(-1);
   const turn = turnOf(turns, last, memory);
+  if (last !== undefined) memory.remember('count', 'turns', String(turnsBefore(memory) + 1));
   // The card has the model of now: that of its last turn, and former ones may have had another.
   const model = turn !== undefined && turn === turns.at(-1) ? word(info.model_id) : undefined;
-  const endMs = Date.parse(text(turn?.end_timestamp) ?? '');
-  const atMs = Number.isNaN(endMs) ? undefined : endMs;
+  const atMs = endOf(turn);
+  // A response without a time goes with the prompt, as all rows of its turn do.
+  const asked = memory.recall('turn', 'asked');
+  const askedMs = asked === undefined ? undefined : Number(asked);
   const told: Told[] = answers.map(id =>
     said({
       event_type: 'Model.Responded',
@@ -190,19 +195,29 @@ function responded(memory: Memory, file: ReadFile): Told[] {
         output_tokens: id === last ? counted(turn?.output_token_count) : undefined,
       },
       facts: { model, response: id },
-      atMs: id === last ? atMs : undefined,
+      atMs: (id === last ? atMs : undefined) ?? askedMs,
     }),
   );
   return turn === undefined || last === undefined ? told : [...told, ...metered(turn, info, last, atMs)];
 }
 
+function turnsIn(card: Fields): Fields[] {
+  const list = fieldsOf(fieldsOf(card.session_state).conversation_metadata).user_turn_metadatas;
+  return Array.isArray(list) ? list.filter(isFields) : [];
+}
+
+const turnsBefore = (memory: Memory): number => Number(memory.recall('count', 'turns') ?? '0');
+
 /** The turn that ended with this message; older cards do not name messages, and have turns in their order. */
 function turnOf(turns: readonly Fields[], last: string | undefined, memory: Memory): Fields | undefined {
   if (last === undefined) return undefined;
-  const count = Number(memory.recall('count', 'turns') ?? '0');
-  memory.remember('count', 'turns', String(count + 1));
   const named = turns.find(turn => Array.isArray(turn.message_ids) && turn.message_ids.includes(last));
-  return named ?? (turns.some(turn => turn.message_ids !== undefined) ? undefined : turns[count]);
+  return named ?? (turns.some(turn => turn.message_ids !== undefined) ? undefined : turns[turnsBefore(memory)]);
+}
+
+function endOf(turn: Fields | undefined): number | undefined {
+  const endMs = Date.parse(text(turn?.end_timestamp) ?? '');
+  return Number.isNaN(endMs) ? undefined : endMs;
 }
 
 const counted = (tokens: unknown): number | undefined => (tokens === 0 ? undefined : count(tokens));

@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { isAbsent, type Look } from '../../../src/agents/contract.ts';
 import { kiro } from '../../../src/agents/kiro/kiro.ts';
 import { play, START_MS } from '../../play.ts';
+import { openHouse } from '../../transcripts/house.ts';
 import { lineOf, readRows, textOf } from '../told.ts';
 
 const { transcript } = kiro;
@@ -66,6 +67,32 @@ const turn = (message_ids: string[] | undefined, seconds: number, tokens: number
 const read = (rows: readonly object[], companion?: Buffer) =>
   readRows(transcript, rows.map(each => JSON.stringify(each)).join('\n'), ROOT, { companions: [companion] }).readings;
 
+test('a turn ends when its card says so, with the response that ended it', () => {
+  const house = openHouse('kiro', ROOT);
+  try {
+    const file = join(house.home, '.kiro', 'sessions', 'cli', `${ROOT}.jsonl`);
+    house.write(file, ...session);
+    house.write(
+      file.replace(/jsonl$/, 'json'),
+      card([turn(['p1', 'a1', 'r1', 'a2'], 9, 0), turn(['p2', 'a3'], 62, 0)]).toString(),
+    );
+    house.import({ nowMs: second * 1_000 + 9 * 3_600_000 });
+    expect(house.tree()).toMatchInlineSnapshot(`
+      "session kiro                        +0ms    1m02s  idle_timeout
+      +- invoke_agent kiro                +0ms    9.25s
+         +- chat                          +0ms      0ms  length unknown
+         +- execute_tool shell (npm)      +0ms      0ms  ERROR exit_code, exit 1
+         +- execute_tool search           +0ms      0ms  ERROR tool_error
+         +- chat                        +9.25s      0ms  length unknown
+      +- invoke_agent kiro              +1m00s    2.25s
+         +- chat qwen3-coder-next       +1m02s      0ms  length unknown
+      "
+    `);
+  } finally {
+    house.close();
+  }
+});
+
 describe('a session', () => {
   test('tells prompts, calls and responses, and what its card knows of a turn', () => {
     expect(read(session, card([turn(['p1', 'a1', 'r1', 'a2'], 9, 0)])).map(lineOf)).toMatchInlineSnapshot(`
@@ -75,25 +102,29 @@ describe('a session', () => {
         "Action.Before [t2, unless hooked] {"action":{"name":"mcp:search","input":{"command":"npm test","__tool_use_purpose":"canary"}}} {"tool":"search","mcp":{"server":"tracker"},"call":"t2"}",
         "Action.After [t1, unless hooked] {"action":{"name":"shell","result":{"success":false,"exit_code":1}}} {"tool":"shell","call":"t1","error_type":"exit_code"}",
         "Action.After [t2, unless hooked] {"action":{"name":"mcp:search","result":{"success":false}}} {"tool":"search","mcp":{"server":"tracker"},"call":"t2","error_type":"tool_error"}",
-        "Agent.Response [a2, unless hooked] {"response":"canary-answer","final":true} {}",
-        "Model.Responded [a1] {"model_id":"qwen3-coder-next"} {"model":"qwen3-coder-next","response":"a1"}",
+        "Agent.Response [a2, unless hooked, 07:00:09.250] {"response":"canary-answer","final":true} {}",
+        "Model.Responded [a1, 07:00:00.000] {"model_id":"qwen3-coder-next"} {"model":"qwen3-coder-next","response":"a1"}",
         "Model.Responded [a2, 07:00:09.250] {"model_id":"qwen3-coder-next"} {"model":"qwen3-coder-next","response":"a2"}",
         "vendor.kiro.TurnMetered [a2, 07:00:09.250] {"credits":0.75,"requests":2,"duration_ms":9250} {"fields":["credits","requests","duration_ms"]}",
         "Context.UntilCompaction [a2, 07:00:09.250] {"tokens_limit":256000,"percentage_used":4.6} {}",
         "Prompt.Submitted [p2, unless hooked, 07:01:00.000] {"prompt":"canary"} {}",
         "Agent.Response [a3, unless hooked] {"response":"canary-answer","final":true} {}",
-        "Model.Responded [a3] {} {"response":"a3"}",
+        "Model.Responded [a3, 07:01:00.000] {} {"response":"a3"}",
       ]
     `);
   });
 
-  test('without its card says nothing of models and ends', () => {
+  test('without its card says nothing of models and ends: responses go with their prompt', () => {
     const responses = read(session).filter(each => each.event_type === 'Model.Responded');
     expect(responses.map(each => [each.key, each.data, each.atMs])).toEqual(
-      ['a1', 'a2', 'a3'].map(id => [
+      [
+        ['a1', 0],
+        ['a2', 0],
+        ['a3', 60],
+      ].map(([id, seconds]) => [
         id,
         { model_id: undefined, input_tokens: undefined, output_tokens: undefined },
-        undefined,
+        (second + Number(seconds)) * 1_000,
       ]),
     );
   });
