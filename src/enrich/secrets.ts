@@ -40,6 +40,13 @@ export const secretKinds: readonly SecretKind[] = [
     like: 'AGE-SECRET-KEY-1{X58}',
   },
   {
+    id: 'mapbox',
+    what: 'secret token of Mapbox',
+    hints: ['sk.eyJ'],
+    pattern: '\\bsk\\.eyJ[A-Za-z0-9_-]{20,300}\\.[A-Za-z0-9_-]{20,60}',
+    like: 'sk.eyJ{w80}.{w22}',
+  },
+  {
     id: 'signed-token',
     what: 'signed token (JWT)',
     hints: ['eyJ'],
@@ -413,6 +420,167 @@ export const secretKinds: readonly SecretKind[] = [
     like: 'figd_{w40}',
   },
   {
+    id: 'azure-client',
+    what: 'client secret of Azure',
+    hints: ['8Q~', '7Q~', '9Q~'],
+    pattern: '(?<![\\w~.-])[A-Za-z0-9_~.-]{3}[789]Q~[A-Za-z0-9_~.-]{30,36}',
+    like: '{w3}8Q~{w34}',
+  },
+  {
+    id: 'netlify',
+    what: 'token of Netlify',
+    hints: ['nfp_', 'nfc_'],
+    pattern: '\\bnf[pc]_[A-Za-z0-9]{30,60}',
+    like: 'nfp_{w40}',
+  },
+  {
+    id: 'render',
+    what: 'key of Render',
+    hints: ['rnd_'],
+    pattern: '\\brnd_[A-Za-z0-9]{24,40}\\b',
+    like: 'rnd_{w28}',
+  },
+  {
+    id: 'pulumi',
+    what: 'token of Pulumi',
+    hints: ['pul-'],
+    pattern: '\\bpul-[a-f0-9]{40}',
+    like: 'pul-{h40}',
+  },
+  {
+    id: 'tailscale',
+    what: 'key of Tailscale',
+    hints: ['tskey-'],
+    pattern: '\\btskey-[a-z]{2,12}-[A-Za-z0-9]{10,20}-[A-Za-z0-9]{20,60}',
+    like: 'tskey-auth-{w16}-{w32}',
+  },
+  {
+    id: 'openshift',
+    what: 'token of OpenShift',
+    hints: ['sha256~'],
+    pattern: '\\bsha256~[A-Za-z0-9_-]{43}',
+    like: 'sha256~{w43}',
+  },
+  {
+    id: 'neon',
+    what: 'password of Neon',
+    hints: ['npg_'],
+    pattern: '\\bnpg_[A-Za-z0-9]{12,40}\\b',
+    like: 'npg_{w12}',
+  },
+  {
+    id: 'circleci',
+    what: 'token of CircleCI',
+    hints: ['CCIPAT_', 'CCIPRJ_'],
+    pattern: '\\bCCIP(?:AT|RJ)_[A-Za-z0-9]{16,30}_[a-f0-9]{40}',
+    like: 'CCIPAT_{w22}_{h40}',
+  },
+  {
+    id: 'buildkite',
+    what: 'token of Buildkite',
+    hints: ['bkua_'],
+    pattern: '\\bbkua_[a-f0-9]{40}',
+    like: 'bkua_{h40}',
+  },
+  {
+    id: 'sonar',
+    what: 'token of SonarQube',
+    hints: ['sqp_', 'squ_', 'sqa_'],
+    pattern: '\\bsq[pua]_[a-f0-9]{40}',
+    like: 'sqp_{h40}',
+  },
+  {
+    id: 'sourcegraph',
+    what: 'token of Sourcegraph',
+    hints: ['sgp_'],
+    pattern: '\\bsgp_(?:[A-Za-z0-9]{16}_|local_)?[a-f0-9]{40}',
+    like: 'sgp_{h40}',
+  },
+  {
+    id: 'clojars',
+    what: 'token of Clojars',
+    hints: ['CLOJARS_'],
+    pattern: '\\bCLOJARS_[a-z0-9]{60}',
+    like: 'CLOJARS_{h60}',
+  },
+  {
+    id: 'jfrog',
+    what: 'key of JFrog',
+    hints: ['AKCp', 'cmVmdGtu'],
+    pattern: '\\b(?:AKCp[A-Za-z0-9]{60,80}|cmVmdGtu[A-Za-z0-9]{50,60})',
+    like: 'AKCp{w69}',
+  },
+  {
+    id: 'elevenlabs',
+    what: 'key of ElevenLabs',
+    hints: ['sk_'],
+    pattern: '\\bsk_[a-f0-9]{48}\\b',
+    like: 'sk_{h48}',
+  },
+  {
+    id: 'pinecone',
+    what: 'key of Pinecone',
+    hints: ['pcsk_'],
+    pattern: '\\bpcsk_[A-Za-z0-9]{5,6}_[A-Za-z0-9]{60,64}',
+    like: 'pcsk_{w5}_{w63}',
+  },
+  {
+    id: 'resend',
+    what: 'key of Resend',
+    hints: ['re_'],
+    pattern: '\\bre_[A-Za-z0-9]{8}_[A-Za-z0-9]{24}\\b',
+    like: 're_{w8}_{w24}',
+  },
+  {
+    id: 'brevo',
+    what: 'key of Brevo',
+    hints: ['xkeysib-'],
+    pattern: '\\bxkeysib-[a-f0-9]{64}-[A-Za-z0-9]{16}',
+    like: 'xkeysib-{h64}-{w16}',
+  },
+  {
+    id: 'plaid',
+    what: 'token of Plaid',
+    hints: ['access-sandbox-', 'access-development-', 'access-production-'],
+    pattern: '\\baccess-(?:sandbox|development|production)-[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12}',
+    like: 'access-production-{h8}-{h4}-{h4}-{h4}-{h12}',
+  },
+  {
+    id: 'launchdarkly',
+    what: 'key of LaunchDarkly',
+    hints: ['sdk-', 'mob-'],
+    pattern: '\\b(?:sdk|mob)-[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12}',
+    like: 'sdk-{h8}-{h4}-{h4}-{h4}-{h12}',
+  },
+  {
+    id: 'razorpay',
+    what: 'key of Razorpay',
+    hints: ['rzp_live_', 'rzp_test_'],
+    pattern: '\\brzp_(?:live|test)_[A-Za-z0-9]{14}\\b',
+    like: 'rzp_live_{w14}',
+  },
+  {
+    id: 'zapier-webhook',
+    what: 'webhook of Zapier',
+    hints: ['hooks.zapier.com'],
+    pattern: '\\bhttps:\\/\\/hooks\\.zapier\\.com\\/hooks\\/catch\\/\\d{4,12}\\/[a-z0-9]{5,20}',
+    like: 'https://hooks.zapier.com/hooks/catch/{d7}/{h7}',
+  },
+  {
+    id: 'alibaba',
+    what: 'access key of Alibaba Cloud',
+    hints: ['LTAI'],
+    pattern: '\\bLTAI[A-Za-z0-9]{16,24}\\b',
+    like: 'LTAI{w20}',
+  },
+  {
+    id: 'password-hash',
+    what: 'hash of a password (crypt, bcrypt, Argon2)',
+    hints: ['$1$', '$2a$', '$2b$', '$2y$', '$5$', '$6$', '$y$', '$7$', '$apr1$', '$argon2'],
+    pattern: '\\$(?:[15-7y]|2[aby]|apr1|argon2(?:id|i|d))\\$[A-Za-z0-9.\\/+=,$-]{20,400}',
+    like: '$6$salt/{w86}',
+  },
+  {
     id: 'dropbox',
     what: 'access token of Dropbox',
     hints: ['sl.'],
@@ -420,6 +588,15 @@ export const secretKinds: readonly SecretKind[] = [
     like: 'sl.{w135}',
   },
 ];
+
+/** Names that say of a value that it is a secret. */
+const NAMED =
+  '(?:secret|token|passw(?:or[dt]|d)|passphrase|passcode|(?<![a-z])(?:pass|pwd|pw)|_pass|_pwd|api[_-]?key|' +
+  '(?:private|access|secret|encryption|master|signing|session|service|auth|hmac|license|storage|shared)[_-]?key|credentials?)';
+const GIVEN = '\\s{0,3}(?:=>|:=|[:=])\\s{0,3}';
+/** A command up to an option, within its line. */
+const WORDS = '(?:[ \\t]+[^\\s|;&]{1,200}){0,20}?';
+const NEAR = /secret|token|passw|passphrase|passcode|pass|pwd|\bpw|api.?key|[a-z].?key|credential/i;
 
 /** Kinds that a name, a header or a place gives away rather than the look of the secret; what gives it away stays. */
 const told: readonly { id: string; isNear: RegExp; pattern: RegExp }[] = [
@@ -430,9 +607,14 @@ const told: readonly { id: string; isNear: RegExp; pattern: RegExp }[] = [
   },
   {
     id: 'authorization',
-    isNear: /bearer|basic|authorization/i,
+    isNear: /authorization|cookie/i,
     pattern:
-      /(\b(?:bearer|basic|authorization["']?\s{0,3}[:=]\s{0,3}["']?(?:token\s{1,3})?)\s{0,3})((?=[A-Za-z0-9._~+/-]{0,400}[\d=])[A-Za-z0-9._~+/-]{12,2000}={0,2})/gi,
+      /(\bauthorization["']?\s{0,3}[:=]\s{0,3}["']?(?:[a-z]{3,12}\s{1,3})?|\b(?:set-)?cookie["']?:\s{0,3}["']?[^\s"'=;]{1,64}=)([A-Za-z0-9._~+/%-]{8,2000}={0,2})/gi,
+  },
+  {
+    id: 'authorization',
+    isNear: /bearer|basic/i,
+    pattern: /(\b(?:bearer|basic)\s{0,3})((?=[A-Za-z0-9._~+/-]{0,400}[\d=])[A-Za-z0-9._~+/-]{12,2000}={0,2})/gi,
   },
   {
     id: 'password',
@@ -440,16 +622,80 @@ const told: readonly { id: string; isNear: RegExp; pattern: RegExp }[] = [
     pattern: /(\s(?:-u|--user)[ =]{0,3}["']?[^\s:"']{1,64}:)([^\s"'$<]{4,256})/g,
   },
   {
+    id: 'password',
+    isNear: /sshpass|mysql|mariadb|login|redis-cli|sudo|openssl|https? /,
+    pattern: new RegExp(
+      `(\\b(?:sshpass${WORDS}[ \\t]+-p[ \\t]?["']?|(?:mysql\\w{0,12}|mariadb)${WORDS}[ \\t]+-p["']?|(?:docker|podman|helm|buildah|skopeo|oc|az|cf)` +
+        `${WORDS}[ \\t]+login${WORDS}[ \\t]+-p[ =]["']?|redis-cli${WORDS}[ \\t]+-a[ \\t]+["']?|https?${WORDS}[ \\t]+-a[ \\t]+["']?[^\\s:"']{1,64}:|` +
+        `openssl${WORDS}[ \\t]+-pass(?:in|out)?[ \\t]+["']?pass:))([^\\s"'$<-][^\\s"'$<]{2,255})`,
+      'g',
+    ),
+  },
+  {
+    id: 'password',
+    isNear: /sudo/,
+    pattern: /(\becho\s{1,3}["']?)([^\s"'|$<]{3,256})(?=["']?\s{0,3}\|\s{0,3}sudo\s[^\n|]{0,40}-S)/g,
+  },
+  {
     id: 'secret',
-    isNear: /secret|token|passw|passphrase|_pass|_pwd|api.?key|private.?key|access.?key|encryption.?key|credential/i,
+    isNear: NEAR,
+    pattern: new RegExp(`(${NAMED}["'\\]]{0,2}${GIVEN}")((?:[^"\\\\\\n]|\\\\[^\\n]){4,512})(?=")`, 'gi'),
+  },
+  {
+    id: 'secret',
+    isNear: NEAR,
+    pattern: new RegExp(`(${NAMED}["'\\]]{0,2}${GIVEN}')([^'\\n]{4,512})(?=')`, 'gi'),
+  },
+  {
+    id: 'secret',
+    isNear: NEAR,
+    pattern: new RegExp(`(${NAMED}\\\\"${GIVEN}\\\\")((?:[^"\\\\\\n]|\\\\(?!"))[^"\\\\\\n]{3,512})(?=\\\\")`, 'gi'),
+  },
+  {
+    id: 'secret',
+    isNear: NEAR,
+    pattern: new RegExp(`(<[\\w:.-]{0,40}${NAMED}>|${NAMED}["'] value=["'])([^<>"'\\n]{4,256})(?=["']|<\\/)`, 'gi'),
+  },
+  {
+    id: 'secret',
+    isNear: NEAR,
+    pattern: new RegExp(
+      `(${NAMED}["'\\]]{0,2}(?:${GIVEN}|(?<!pass|pwd|pw|credentials?)\\s{1,3}(?=\\S{0,64}[\\d!@#%^&*]))["']?)` +
+        `([^\\s"'\`,;&<>(){}]{6,512})(?![^\\s"'\`,;&<>){}])`,
+      'gi',
+    ),
+  },
+  // Of an option any word, and of a variable all up to the next blank.
+  {
+    id: 'secret',
+    isNear: /--/,
+    pattern: new RegExp(
+      `([ \\t]--(?:[a-z]{1,16}-){0,2}${NAMED}(?:[ \\t]+|=)["']?)([^\\s"'$<-][^\\s"'$<]{3,511})`,
+      'gi',
+    ),
+  },
+  {
+    id: 'secret',
+    isNear: /[A-Z]=/,
     pattern:
-      /((?:secret|token|password|passwd|passphrase|_pass|_pwd|api[_-]?key|(?:private|access|secret|encryption)[_-]?key|credentials?)["'\]]{0,2}(?:\s{0,3}(?:=>|:=|[:=])\s{0,3}|\s{1,3}(?=\S{0,64}[\d!@#%^&*]))["']?)([^\s"'`,;&<>(){}]{6,512})(?![^\s"'`,;&<>){}])/gi,
+      /(\b(?:[A-Z][A-Z0-9]{0,30}_){0,6}(?:SECRET|TOKEN|PASSWORD|PASSWD|PASSPHRASE|PASS|PWD|API_?KEY|CREDENTIALS?|PAT|PIN)=["']?)([^\s"'`|]{3,512})/g,
+  },
+  // `.pgpass`, and what container registries and npm call `auth`.
+  {
+    id: 'password',
+    isNear: /:\d{4,5}:|:\*:/,
+    pattern: /((?:^|\n)[\w.*-]{1,128}:(?:\d{4,5}|\*):[\w*-]{1,64}:[\w*.-]{1,64}:)(\S{3,128})(?=\s|$)/g,
+  },
+  {
+    id: 'secret',
+    isNear: /auth/,
+    pattern: /((?:["']auth["']\s{0,3}:\s{0,3}["']|\b_auth\s{0,3}=\s{0,3}["']?))([A-Za-z0-9+/]{12,512}={0,2})/g,
   },
 ];
 
 /** What stands where a secret would: nothing is lost by showing it. */
 const HARMLESS =
-  /^(?:[$*[%]|\d{1,12}$|[\w.]{0,40}(?:env|config|settings|options|args|self|this|req|request)\.|(?:string|number|boolean|null|undefined|true|false|none|str|bytes|optional|required|your|my|example|changeme|placeholder|dummy|fake|xxx)\b|\.\.\.)/i;
+  /^(?:[$*[%<{]|\d{1,12}$|[\w.]{0,40}(?:env|config|settings|options|args|self|this|req|request)\.|(?:string|number|boolean|null|undefined|true|false|none|str|bytes|optional|required|your|my|example|changeme|placeholder|dummy|fake|xxx)\b|\.\.\.)/i;
 
 const EMAIL = /\b[A-Za-z0-9._%+-]{1,64}@[A-Za-z0-9-]{1,63}(?:\.[A-Za-z0-9-]{1,63}){1,6}\b/g;
 const HOME = /(?:\/(?:home|Users)\/|\b[A-Za-z]:\\{1,2}Users\\{1,2})[^/\\\s"'`:;,<>|]{1,64}/g;
@@ -473,14 +719,20 @@ export function withoutSecrets(text: string, own?: OwnSecrets): string {
   for (const { id, hints, pattern } of compiled) {
     if (hints.some(hint => left.includes(hint))) left = left.replace(pattern, gone(id));
   }
+  let near: RegExp | undefined;
+  let isThere = false;
   for (const { id, isNear, pattern } of told) {
-    if (!isNear.test(left)) continue;
+    // Neighbours have one in common, which is looked for once.
+    if (isNear !== near) isThere = isNear.test(left);
+    near = isNear;
+    if (!isThere) continue;
     left = left.replace(pattern, (all, before: string, secret: string) =>
       HARMLESS.test(secret) ? all : before + gone(id)(secret),
     );
   }
   if (left.includes('@')) left = left.replace(EMAIL, gone('email'));
   left = left.replace(HOME, '~');
+  left = left.replace(WITH_SLASHES, token => (isRandom(token) ? gone('random')(token) : token));
   return left.replace(LONG, token => (isRandom(token) ? gone('random')(token) : token));
 }
 
@@ -491,14 +743,14 @@ export const withoutSecretsOf = (name: string | undefined, text: string, own?: O
     : withoutSecrets(text, own);
 
 const SECRET_FIELD =
-  /(?:secret|token|password|passwd|passphrase|_pass|_pwd|api[_-]?key|(?:private|access|secret|encryption)[_-]?key|credentials?|authorization|cookie)$/i;
+  /(?:secret|token|passw(?:or[dt]|d)|passphrase|passcode|(?:^|_)(?:pass|pwd|pw)|api[_-]?key|(?:private|access|secret|encryption|master|signing|session|service|auth|hmac)[_-]?key|credentials?|authorization|cookie)$/i;
 
 /** Whether one of a known kind stands in it. Most texts are short, and need no look. */
 export const holdsSecret = (text: string): boolean =>
   text.length >= SHORTEST &&
   compiled.some(({ hints, pattern }) => hints.some(hint => text.includes(hint)) && text.search(pattern) >= 0);
 
-const SHORTEST = 20;
+const SHORTEST = 16;
 
 function withoutOwn(text: string, own: OwnSecrets): string {
   let left = '';
@@ -512,6 +764,8 @@ function withoutOwn(text: string, own: OwnSecrets): string {
 }
 
 const LONG = /[A-Za-z0-9+_=-]{24,}/g;
+/** As long as a secret key of AWS, in whose alphabet a slash is a digit. */
+const WITH_SLASHES = /(?<![A-Za-z0-9+/=_.-])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=_.-])/g;
 const LONGEST_MEASURED = 512;
 const SMALL = 0;
 const LARGE = 1;

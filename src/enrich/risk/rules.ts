@@ -5,7 +5,7 @@
 import { type Field, SECRET_NAME, type SubjectKind } from './subject.ts';
 
 /** Says which rules gave a score. Another rule, score or factor is another version. */
-export const RULES_VERSION = 1;
+export const RULES_VERSION = 2;
 
 export type Want = string | readonly string[];
 export type Wants = { readonly [field in Field]?: Want | undefined };
@@ -24,7 +24,7 @@ export interface Rule {
 const secretName = `/${SECRET_NAME}/i`;
 /** No secrets: what an example has in a secret's place. */
 const placeholder =
-  '/^$|[$<]|^\\**$|your|example|change.?me|dummy|placeholder|redacted|fake|sample|^(?:test|secret|password|token|none|null|undefined|true|false|xxx+|\\.\\.\\.)/i';
+  '/^$|[$<]|^\\**$|your|example|change.?(?:me|it)|dummy|placeholder|redacted|fake|sample|^(?:test|secret|password|postgres|mysql|mariadb|root|admin|guest|rabbitmq|minio(?:admin)?|redis|docker|vagrant|local(?:host)?|dev(?:elopment)?|token|none|null|undefined|true|false|xxx+|\\.\\.\\.)/i';
 
 export const rules: readonly Rule[] = [
   // What is gone stays gone.
@@ -209,12 +209,13 @@ export const rules: readonly Rule[] = [
     on: 'command',
     when: {
       line: [
-        '/^git (?:\\S+ )*?push (?:.* )?(?:-f|--force)(?= ).* (?:\\S*:)?(?:refs/heads/)?(?:main|master|trunk|develop|production|release\\S*)$/',
-        '/^git (?:\\S+ )*?push (?:.* )?(?:\\S*:)?(?:refs/heads/)?(?:main|master|trunk|develop|production) (?:.* )?(?:-f|--force)(?: |$)/',
+        '/^git (?:\\S+ )*?push (?:.* )?(?:-f|--force(?:-with-lease(?:=\\S+)?)?)(?= ).* (?:\\S*:)?(?:refs/heads/)?(?:main|master|trunk|develop|production|release\\S*)$/',
+        '/^git (?:\\S+ )*?push (?:.* )?(?:\\S*:)?(?:refs/heads/)?(?:main|master|trunk|develop|production) (?:.* )?(?:-f|--force(?:-with-lease(?:=\\S+)?)?)(?: |$)/',
         '/^git (?:\\S+ )*?push (?:.* )?\\+\\S*(?:main|master|trunk|develop|production)(?: |$)/',
-        '/^git (?:\\S+ )*?push (?:.* )?(?:-d|--delete) (?:main|master|trunk|develop|production)(?: |$)/',
+        '/^git (?:\\S+ )*?push (?:.* )?(?:-d|--delete) (?:.* )?(?:main|master|trunk|develop|production)(?: |$)/',
         '/^git (?:\\S+ )*?push (?:.* )?:(?:main|master|trunk|develop|production)(?: |$)/',
         '/^git (?:\\S+ )*?push (?:.* )?--mirror(?: |$)/',
+        '/^git (?:\\S+ )*?push (?=(?:.* )?(?:-f|--force)(?: |$))(?:.* )?--all(?: |$)/',
       ],
     },
     score: 85,
@@ -322,7 +323,7 @@ export const rules: readonly Rule[] = [
     on: 'command',
     when: {
       line: [
-        '/^(?:kubectl|oc|k) (?:\\S+ )*?delete (?:.* )?(?:ns|namespaces?|pvc|pv|persistentvolumes?|persistentvolumeclaims?|nodes?|crds?|clusterrolebindings?)(?:[ /]|$)/',
+        '/^(?:kubectl|oc|k) (?:\\S+ )*?delete (?:.* )?(?:ns|namespaces?|projects?|pvc|pv|persistentvolumes?|persistentvolumeclaims?|nodes?|crds?|clusterrolebindings?)(?:[ /]|$)/',
         '/^(?:kubectl|oc|k) (?:\\S+ )*?delete (?:.* )?--all(?:[ =-]|$)/',
         '/^(?:kubectl|oc|k) (?:\\S+ )*?drain /',
         '/^helm (?:\\S+ )*?(?:uninstall|delete)(?: |$)/',
@@ -351,6 +352,7 @@ export const rules: readonly Rule[] = [
         '/^aws (?:\\S+ )*?s3api delete-(?:bucket|objects)(?: |$)/',
         '/^aws (?:\\S+ )*?(?:ec2 terminate-instances|(?:\\S+) delete-(?:db|table|stack|cluster|function|user|role|volume|snapshot|vpc|hosted-zone|file-system|repository|secret|key)\\S*)/',
         '/^(?:gcloud|gsutil|bq) (?:\\S+ )*?(?:delete|rb)(?: |$)/',
+        '/^bq (?:\\S+ )*?rm (?:.* )?(?:-\\w*r|-d|--dataset)/',
         '/^gsutil (?:\\S+ )*?rm (?:.* )?-\\w*r/',
         '/^gcloud storage rm (?:.* )?(?:-r|--recursive)/',
         '/^az (?:\\S+ )*?(?:delete|purge)(?: |$)/',
@@ -453,6 +455,34 @@ export const rules: readonly Rule[] = [
     why: 'runs what was just downloaded',
   },
   {
+    id: 'remote-code.by-address',
+    on: 'command',
+    when: {
+      line: [
+        '/^deno (?:run|install|eval|serve) (?:\\S+ )*?https?:\\/\\//',
+        '/^(?:npx|bunx|pnpx|pnpm dlx|yarn dlx) (?:\\S+ )*?(?:https?:\\/\\/|git\\+|github:|gist:)/',
+        '/^uvx (?:.* )?--from[ =]git\\+/',
+      ],
+    },
+    score: 70,
+    factor: 'REMOTE_CODE',
+    why: 'runs a program from an address instead of a registry',
+  },
+  {
+    id: 'remote-code.code',
+    on: 'command',
+    when: {
+      program: '/^(?:python[0-9.]*|node|deno|bun|perl|ruby|php)$/',
+      word: [
+        '/\\b(?:exec|eval|Function|system|instance_eval)\\b.{0,200}(?:urlopen|urlretrieve|requests\\.get|httpx\\.get|fetch\\(|https?\\.get|LWP|URI\\.open|file_get_contents\\(.{0,4}http)/',
+        '/(?:urlopen|requests\\.get|httpx\\.get|fetch|https?\\.get|URI\\.open)\\(.{0,200}\\b(?:exec|eval|Function|instance_eval)\\b/',
+      ],
+    },
+    score: 85,
+    factor: 'REMOTE_CODE',
+    why: 'runs what was just downloaded',
+  },
+  {
     id: 'remote-code.powershell',
     on: 'command',
     when: {
@@ -485,7 +515,10 @@ export const rules: readonly Rule[] = [
     on: 'command',
     when: {
       program: '/^(?:python[0-9.]*|node|deno|bun|perl|ruby|php)$/',
-      word: '/(?:exec|eval|Function)\\s*\\(.{0,200}(?:b64decode|atob|fromCharCode|unhexlify|fromhex|base64)/',
+      word: [
+        '/(?:exec|eval|Function)\\s*\\(.{0,200}(?:b64decode|atob|fromCharCode|unhexlify|fromhex|base64)/',
+        '/eval\\s*\\(?\\s*(?:un)?pack\\b|eval\\s*\\(?\\s*decode_base64/',
+      ],
     },
     score: 85,
     factor: 'OBFUSCATION',
@@ -534,6 +567,14 @@ export const rules: readonly Rule[] = [
     why: 'gives another machine a shell',
   },
   {
+    id: 'shell.fed',
+    on: 'command',
+    when: { program: ['sh', 'bash', 'zsh', 'dash'], from: ['nc', 'ncat', 'netcat', 'telnet', 'socat'] },
+    score: 95,
+    factor: 'REVERSE_SHELL',
+    why: 'runs what another machine says',
+  },
+  {
     id: 'shell.code',
     on: 'command',
     when: {
@@ -543,6 +584,15 @@ export const rules: readonly Rule[] = [
     score: 95,
     factor: 'REVERSE_SHELL',
     why: 'gives another machine a shell',
+  },
+
+  {
+    id: 'shell.awk',
+    on: 'command',
+    when: { program: ['awk', 'gawk', 'mawk'], word: '/\\/inet[46]?\\/(?:tcp|udp)\\//' },
+    score: 85,
+    factor: 'REVERSE_SHELL',
+    why: 'opens a connection, which hardly anything but a shell for others needs there',
   },
 
   // Secrets.
@@ -586,6 +636,20 @@ export const rules: readonly Rule[] = [
     why: 'shows a variable that holds a secret by its name',
   },
   {
+    id: 'secret.variable-in-code',
+    on: 'command',
+    when: {
+      program: '/^(?:python[0-9.]*|node|deno|bun|perl|ruby|php)$/',
+      word: [
+        '/(?:print\\w*|log|puts|echo|write)\\W.{0,80}(?:env|environ|getenv|ENV)\\W{1,12}(?:get\\W{1,3})?\\w*(?:SECRET|TOKEN|PASSWORD|PASSWD|PASSPHRASE|_PASS|_PWD|API_?KEY|PRIVATE_KEY|ACCESS_KEY|CREDENTIAL)/',
+        '/^process\\.env\\W{1,3}\\w*(?:SECRET|TOKEN|PASSWORD|PASSWD|PASSPHRASE|_PASS|_PWD|API_?KEY|PRIVATE_KEY|ACCESS_KEY|CREDENTIAL)/',
+      ],
+    },
+    score: 65,
+    factor: 'SECRET_EXPOSED',
+    why: 'shows a variable that holds a secret by its name',
+  },
+  {
     id: 'secret.environment-searched',
     on: 'command',
     when: {
@@ -624,6 +688,8 @@ export const rules: readonly Rule[] = [
     },
     unless: {
       line: '/^doppler secrets (?:set|delete)|^heroku config:(?:set|unset)|^infisical secrets (?:set|delete)/',
+      by: 'variable',
+      to: ['docker', 'podman', 'helm', 'skopeo', 'buildah', 'oras', 'crane', 'nerdctl', 'gh', 'npm'],
     },
     score: 70,
     factor: 'SECRET_EXPOSED',
@@ -876,6 +942,14 @@ export const rules: readonly Rule[] = [
     why: 'what is written there runs later by itself, or lets somebody in',
   },
   {
+    id: 'persistence.key-copied',
+    on: 'command',
+    when: { program: 'ssh-copy-id' },
+    score: 65,
+    factor: 'PERSISTENCE',
+    why: 'lets somebody into another machine from now on',
+  },
+  {
     id: 'persistence.schedule',
     on: 'command',
     when: { program: 'crontab' },
@@ -921,7 +995,7 @@ export const rules: readonly Rule[] = [
     id: 'defense.firewall',
     on: 'command',
     when: {
-      line: '/^(?:ufw (?:--force )?(?:disable|reset)|(?:ip6?tables|nft) (?:.* )?(?:-F|--flush|-X|flush ruleset|-P \\S+ ACCEPT)|systemctl (?:\\S+ )*?(?:stop|disable|mask) (?:\\S*(?:firewalld|ufw|auditd|apparmor|fail2ban|falcon|clamav|rsyslog|osquery|crowdstrike|sentinel)\\S*)|service (?:auditd|ufw|apparmor|fail2ban|rsyslog) stop|netsh advfirewall set)/',
+      line: '/^(?:ufw (?:--force )?(?:disable|reset)|(?:ip6?tables|nft) (?:.* )?(?:-F|--flush|-X|flush ruleset|-P \\S+ ACCEPT)|systemctl (?:\\S+ )*?(?:stop|disable|mask) (?:-\\S+ )*(?:\\S*(?:firewalld|ufw|auditd|apparmor|fail2ban|falcon|clamav|rsyslog|osquery|crowdstrike|sentinel)\\S*)|service (?:auditd|ufw|apparmor|fail2ban|rsyslog) stop|netsh advfirewall set)/',
     },
     score: 80,
     factor: 'DEFENSE_EVASION',

@@ -22,8 +22,13 @@ interface Walk {
   workspace: string | undefined;
   /** Where commands run, as far as the line says it. */
   cwd: string | undefined;
-  /** Files that were fetched before. */
-  fetched: Set<string>;
+  /** Files that were fetched or decoded before, and folders into which something fetched was unpacked. */
+  fetched: Map<string, 'download' | 'decoded'>;
+  unpacked: Set<string>;
+  /** Variables whose values the line says; in a loop one after the other. */
+  variables: Map<string, readonly string[]>;
+  /** What is shown goes into a variable or an argument. */
+  isCaptured: boolean;
   places: Map<string, readonly Place[]>;
   /** Names of functions that are defined so far. */
   functions: Set<string>;
@@ -47,7 +52,10 @@ export function subjectsOfShell(text: string, workspace: string | undefined): Su
     subjects: [],
     workspace,
     cwd: undefined,
-    fetched: new Set(),
+    fetched: new Map(),
+    unpacked: new Set(),
+    variables: new Map(),
+    isCaptured: false,
     places: new Map(),
     functions: new Set(),
     depth: 0,
@@ -93,10 +101,11 @@ function walkScript(script: Script, walk: Walk, input: Flow): Flow {
 }
 
 function walkCommand(command: Command, walk: Walk, piped: Flow, to: readonly string[]): Flow {
+  const isCaptured = walk.isCaptured || !PRINTERS.has(nameOf(command.words[0]?.text ?? ''));
   const inner = (words: readonly Word[]): Flow =>
     words.every(word => word.inner.length === 0)
       ? NOTHING
-      : merged(words.flatMap(word => word.inner.map(script => walkScript(script, { ...walk }, nothing()))));
+      : merged(words.flatMap(word => word.inner.map(script => walkScript(script, { ...walk, isCaptured }, nothing()))));
   const fed: Flow[] = [piped];
   for (const { operator, target } of command.redirections) {
     const own = inner([target]);
@@ -112,15 +121,55 @@ function walkCommand(command: Command, walk: Walk, piped: Flow, to: readonly str
     }
   }
   for (const word of command.assignments) assigned(word.text, walk);
+  if (command.words.length === 0) for (const word of command.assignments) remember(word, walk);
   const assignedFlow = inner(command.assignments);
   const input = merged(fed);
   if (command.group) return walkScript(command.group, walk, input);
   if (command.words.length === 0) return merged([input, assignedFlow]);
   const target = command.redirections.find(({ operator }) => operator === '>' || operator === '>>')?.target.text;
-  const out = run(command.words, inner(command.words), walk, input, to, false);
+  const words = command.words.flatMap(word => expanded(word, walk));
+  if (words[0]?.text === 'for' && words[2]?.text === 'in')
+    walk.variables.set(
+      words[1]?.text ?? '',
+      words.slice(3, 3 + MOST_EXPANDED).map(word => word.text),
+    );
+  const out = run(words, inner(command.words), walk, input, to, false);
   if (target === undefined) return out;
-  if (out.tags.has('download') || out.tags.has('decoded')) walk.fetched.add(plainPath(target, walk.cwd));
+  fetch(target, out, walk);
   return nothing();
+}
+
+/** What was fetched or decoded lies in a file now. */
+function fetch(path: string, { tags }: Flow, walk: Walk): void {
+  const how = tags.has('decoded') ? 'decoded' : tags.has('download') ? 'download' : undefined;
+  if (how !== undefined) walk.fetched.set(plainPath(path, walk.cwd), how);
+}
+
+/** Whose output a person or an agent gets to see. */
+const PRINTERS = new Set(['echo', 'printf', 'cat', 'logger']);
+const MOST_EXPANDED = 16;
+
+function remember({ text, inner }: Word, walk: Walk): void {
+  const at = text.indexOf('=');
+  if (at > 0 && inner.length === 0) walk.variables.set(text.slice(0, at), [text.slice(at + 1)]);
+}
+
+/** A word as a shell has it after it has put in what the line says of variables, and braces. */
+function expanded(word: Word, walk: Walk): readonly Word[] {
+  let texts: readonly string[] = [word.text];
+  for (const name of word.variables) {
+    const values = walk.variables.get(name);
+    if (values === undefined) continue;
+    const mark = new RegExp(`\\$${name}(?![A-Za-z0-9_])`);
+    texts = texts.flatMap(text => values.map(value => text.replace(mark, () => value))).slice(0, MOST_EXPANDED);
+  }
+  if (!word.quoted) texts = texts.flatMap(braced).slice(0, MOST_EXPANDED);
+  return texts.length === 1 && texts[0] === word.text ? [word] : texts.map(text => ({ ...word, text }));
+}
+
+function braced(text: string): string[] {
+  const [, before, parts, after] = /^([^{}]{0,256})\{([^{}]{0,1024},[^{}]{0,1024})\}([^{}]{0,256})$/.exec(text) ?? [];
+  return parts === undefined ? [text] : parts.split(',').map(part => `${before}${part}${after}`);
 }
 
 /** What is read is looked at more than once. */
@@ -153,10 +202,36 @@ const STARTERS: { readonly [name: string]: readonly string[] } = {
   timeout: ['-k', '-s', '--kill-after', '--signal'],
   xargs: ['-n', '-P', '-I', '-L', '-d', '-s', '-a', '-E', '--max-args', '--max-procs', '--delimiter'],
   busybox: [],
+  chroot: ['--userspec', '--groups'],
+  flock: ['-w', '-E'],
+  taskset: [],
+  chrt: [],
+  gosu: [],
+  strace: ['-e', '-o', '-p', '-s'],
+  runuser: ['-u', '-g'],
+  'systemd-run': ['-p', '--unit'],
   time: ['-f', '-o'],
   watch: ['-n'],
   unbuffer: [],
   parallel: ['-j'],
+};
+/** Of those, the ones that take so many words before the program's name. */
+const OPERANDS: { readonly [name: string]: number } = { timeout: 1, chroot: 1, flock: 1, taskset: 1, chrt: 1, gosu: 1 };
+/** Names under which shells of Windows have programs, in small letters. */
+const ALIASES: { readonly [name: string]: string } = {
+  'remove-item': 'rm',
+  ri: 'rm',
+  rd: 'rm',
+  del: 'rm',
+  erase: 'rm',
+  'get-content': 'cat',
+  'copy-item': 'cp',
+  'move-item': 'mv',
+  'invoke-webrequest': 'curl',
+  'invoke-restmethod': 'curl',
+  iwr: 'curl',
+  irm: 'curl',
+  'invoke-expression': 'iex',
 };
 const SHELLS = new Set(['sh', 'bash', 'zsh', 'dash', 'ksh', 'ash', 'fish']);
 const INTERPRETER = /^(?:python[0-9.]*|node|deno|bun|perl|ruby|php|lua|osascript|pwsh|powershell)$/;
@@ -176,6 +251,12 @@ const SENDERS = new Set([
   'https',
   'xh',
   'telnet',
+  'aws',
+  'gsutil',
+  'gcloud',
+  'az',
+  'rclone',
+  'gh',
 ]);
 
 function run(
@@ -188,7 +269,8 @@ function run(
 ): Flow {
   const [first, ...rest] = given.slice(0, MOST_WORDS);
   if (first === undefined) return input;
-  const program = nameOf(first.text);
+  const named = nameOf(first.text);
+  const program = ALIASES[named.toLowerCase()] ?? named;
   const valued = Object.hasOwn(STARTERS, program) ? STARTERS[program] : undefined;
   if (valued !== undefined) {
     const started = startedBy(program, rest, valued);
@@ -198,7 +280,7 @@ function run(
       return run([...started, ...more], inner, walk, input, to, isSudo || program === 'sudo' || program === 'doas');
     }
   }
-  const args = rest.map(word => word.text.slice(0, LONGEST_WORD));
+  const args = rest.map(word => optionOf(named, word.text.slice(0, LONGEST_WORD)));
   const flags = args.flatMap(flagsOf);
   const operands = args.filter(arg => !arg.startsWith('-') || arg === '-');
   const executes = executed(program, first, rest, args, inner, walk, input);
@@ -215,7 +297,7 @@ function run(
     argument: [...inner.tags],
     from: input.programs,
     to: to.map(nameOf),
-    by: isSudo ? ['sudo'] : [],
+    by: [...(isSudo ? ['sudo'] : []), ...(walk.isCaptured ? ['variable'] : [])],
   };
   note(walk, 'command', about, () => operands.flatMap(operand => placesOf(operand, cwd, walk.workspace)));
   for (const arg of args) {
@@ -224,10 +306,46 @@ function run(
       note(walk, 'url', urlFields(url, program));
   }
   if (program === 'export' || program === 'declare') for (const arg of args) assigned(arg, walk);
+  const code = INTERPRETER.test(program) ? args[args.findIndex(isCode) + 1] : undefined;
+  if (code !== undefined && args.some(isCode)) filesInCode(program, code, walk);
   files(program, args, operands, flags, walk, input);
   sql(program, rest, operands, input, walk);
   sends(program, args, flags, operands, rest, inner, walk, input);
+  const within = CONTAINERS.test(program) ? commandWithin(program, rest) : startedByRunner(program, rest);
+  if (within.length > 0 && walk.depth < DEEPEST)
+    return run(within, NOTHING, { ...walk, depth: walk.depth + 1 }, input, to, false);
   return flowOf(program, args, operands, flags, rest, inner, walk, input);
+}
+
+/** Those that prepare a place for a program of a project and start it there, and the word behind which it stands. */
+const RUNNERS: { readonly [name: string]: string } = {
+  bundle: 'exec',
+  poetry: 'run',
+  pipenv: 'run',
+  uv: 'run',
+  pdm: 'run',
+  hatch: 'run',
+  pnpm: 'exec',
+  mise: 'exec',
+};
+
+function startedByRunner(program: string, rest: readonly Word[]): readonly Word[] {
+  const word = Object.hasOwn(RUNNERS, program) ? RUNNERS[program] : undefined;
+  return word !== undefined && rest[0]?.text === word
+    ? rest.slice(1).filter(({ text }, at) => at > 0 || text !== '--')
+    : [];
+}
+
+/** `rd /s /q` has options as well. */
+const optionOf = (program: string, arg: string): string =>
+  /^(?:rd|rmdir|del|erase)$/i.test(program) && /^\/[a-z]$/i.test(arg) ? (/s/i.test(arg) ? '-r' : '-q') : arg;
+
+const isCode = (arg: string): boolean => /^(?:-[a-zA-Z]*c|-e|-r|--eval|-p|-m)$/.test(arg);
+
+/** Files of secrets that a program in the line names. */
+function filesInCode(program: string, code: string, walk: Walk): void {
+  for (const [, path = ''] of code.matchAll(/['"`]((?:[/~]|\.{1,2}\/|[A-Z]:)[^'"`\n]{1,200})['"`]/g))
+    if (placesIn(path, walk).includes('secret')) readFile(path, program, walk);
 }
 
 const nameOf = (word: string): string => word.slice(word.lastIndexOf('/') + 1).replace(/\.exe$/i, '');
@@ -241,7 +359,7 @@ function startedBy(program: string, rest: readonly Word[], valued: readonly stri
     else if (!text.startsWith('-') && !((program === 'env' || program === 'sudo') && /^[A-Za-z_]\w*=/.test(text)))
       break;
   }
-  return rest.slice(program === 'timeout' ? at + 1 : at);
+  return rest.slice(at + (OPERANDS[program] ?? 0));
 }
 
 /** `-rf` gives r and f, `--force=yes` force, `-delete` its letters and itself. */
@@ -269,18 +387,27 @@ function executed(
   const again = (text: string): void => {
     if (walk.depth < DEEPEST) walkScript(readShell(text), { ...walk, depth: walk.depth + 1 }, nothing());
   };
-  const isFetched = (path: string): boolean => walk.fetched.has(plainPath(path, walk.cwd));
-  if (isFetched(first.text)) tags.add('download');
+  const takeFile = (path: string): void => {
+    const plain = plainPath(path, walk.cwd);
+    const how =
+      walk.fetched.get(plain) ?? (path.includes('/') && isBelowAny(plain, walk.unpacked) ? 'download' : undefined);
+    if (how !== undefined) tags.add(how);
+  };
+  takeFile(first.text);
+  if (!first.text.includes('/'))
+    for (const [path, how] of walk.fetched) if (path.endsWith(`/bin/${first.text}`)) tags.add(how);
   const isShell = SHELLS.has(program);
   if (isShell || INTERPRETER.test(program) || program === 'source' || program === '.') {
-    const code = args.findIndex(arg => /^(?:-[a-zA-Z]*c|-e|-r|--eval|-p|-m)$/.test(arg));
+    const code = args.findIndex(isCode);
+    const spoken = /^(?:pwsh|powershell)$/i.test(program) ? args.findIndex(arg => /^-c(?:ommand)?$/i.test(arg)) : -1;
     const script = args.findIndex(arg => !arg.startsWith('-'));
     const operand = args[script];
-    if (isShell && code >= 0) {
+    if (spoken >= 0) again(args.slice(spoken + 1).join(' '));
+    else if (isShell && code >= 0) {
       take(inner);
       again(args[code + 1] ?? '');
     } else if (operand !== undefined && code < 0 && !args.includes('-s')) {
-      if (isFetched(operand)) tags.add('download');
+      takeFile(operand);
       if ((rest[script]?.inner.length ?? 0) > 0) take(inner);
     } else if (code < 0) {
       take(input);
@@ -289,6 +416,13 @@ function executed(
   } else if (program === 'eval') {
     take(inner);
     again(args.join(' '));
+  } else if (program === 'iex') {
+    take(inner);
+    take(input);
+    if (/\b(?:iwr|irm|invoke-webrequest|invoke-restmethod|webclient)\b/i.test(args.join(' '))) tags.add('download');
+  } else if (/^cmd$/i.test(program)) {
+    const said = args.findIndex(arg => /^\/[ck]$/i.test(arg));
+    if (said >= 0) again(args.slice(said + 1).join(' '));
   } else if (program === 'ssh') {
     again(remoteCommand(args));
   } else if (program === 'su') {
@@ -300,13 +434,35 @@ function executed(
       const end = args.findIndex((arg, i) => i > at && (arg === ';' || arg === '+'));
       const words = rest.slice(at + 1, end < 0 ? undefined : end).filter(word => word.text !== '{}');
       const roots = findRoots(args).map(path => ({ text: path, variables: [], inner: [], quoted: true }));
-      const narrowed = isNarrowed(args) ? roots.map(root => ({ ...root, text: narrowedPath(root.text) })) : roots;
+      const narrowed = isNarrowed(args) ? roots.map(root => ({ ...root, text: narrowedPath(root.text, args) })) : roots;
       if (walk.depth < DEEPEST)
         run([...words, ...narrowed], nothing(), { ...walk, depth: walk.depth + 1 }, nothing(), [], false);
     }
   }
   return tags;
 }
+
+const CONTAINERS = /^(?:docker|docker-compose|podman|nerdctl|kubectl|oc|lxc|incus)$/;
+/** Options of theirs that take a word. */
+const CONTAINER_OPTION =
+  /^(?:-[ceunwf]|--(?:env|user|workdir|env-file|index|namespace|container|context|file|kubeconfig))$/;
+
+/** What runs in a container or a pod that is there already: behind `--`, else behind its name. */
+function commandWithin(program: string, rest: readonly Word[]): readonly Word[] {
+  const exec = rest.findIndex(({ text }) => text === 'exec');
+  if (exec < 0 || exec > 6) return [];
+  const dashes = rest.findIndex(({ text }, at) => at > exec && text === '--');
+  if (dashes >= 0) return rest.slice(dashes + 1);
+  if (program === 'lxc' || program === 'incus') return rest.slice(exec + 2);
+  let at = exec + 1;
+  while (rest[at]?.text.startsWith('-')) at += CONTAINER_OPTION.test(rest[at]?.text ?? '') ? 2 : 1;
+  return rest.slice(at + 1);
+}
+
+const isBelowAny = (path: string, folders: ReadonlySet<string>): boolean => {
+  for (const folder of folders) if (folder === '' || path.startsWith(`${folder}/`)) return true;
+  return false;
+};
 
 function remoteCommand(args: readonly string[]): string {
   let at = 0;
@@ -328,9 +484,22 @@ const isNarrowed = (args: readonly string[]): boolean =>
   args.some(arg => /^-(?:i?name|i?path|i?regex|mtime|mmin|newer|empty|size|user)$/.test(arg));
 
 /** Part of a folder of one's own is no folder; elsewhere a part is too much already. */
-const narrowedPath = (path: string): string => (/^\.{0,1}\/?$/.test(path) ? './part' : path);
+function narrowedPath(path: string, args: readonly string[]): string {
+  const name = args[args.findIndex(arg => /^-i?name$/.test(arg)) + 1] ?? '';
+  if (args.some(arg => /^-i?name$/.test(arg)) && /^[\w.-]+$/.test(name)) return `${path.replace(/\/$/, '')}/${name}`;
+  return /^(?:\.\/?)?$/.test(path) ? './part' : path;
+}
 
 const FETCHERS = /^(?:curl|wget|fetch|aria2c)$/;
+const UNPACKERS = /^(?:tar|bsdtar|unzip|7z)$/;
+
+/** Where what was fetched comes to lie as files. */
+function unpack(args: readonly string[], operands: readonly string[], walk: Walk, input: Flow): void {
+  const isFetched = operands.some(operand => walk.fetched.has(plainPath(operand, walk.cwd)));
+  if (!isFetched && !input.tags.has('download')) return;
+  const at = args.findIndex(arg => /^(?:-C|-d|--directory)$/.test(arg));
+  walk.unpacked.add(plainPath(at < 0 ? '.' : (args[at + 1] ?? '.'), walk.cwd));
+}
 
 function flowOf(
   program: string,
@@ -362,7 +531,7 @@ function flowOf(
     if (toStdout || target === '-') out.tags.add('download');
     else {
       const name = at >= 0 && target !== undefined ? target : (remote[0]?.split(/[?#]/)[0]?.split('/').pop() ?? '');
-      if (name !== '') walk.fetched.add(plainPath(name, walk.cwd));
+      if (name !== '') walk.fetched.set(plainPath(name, walk.cwd), 'download');
     }
     return out;
   }
@@ -388,13 +557,13 @@ function flowOf(
   if (ENVIRONMENT.has(program) && operands.length === 0) out.tags.add('secret');
   if (program === 'printenv' && operands.some(isSecretName)) out.tags.add('secret');
   if (program === 'find') {
-    out.paths = findRoots(args).map(root => (isNarrowed(args) ? narrowedPath(root) : root));
+    out.paths = findRoots(args).map(root => (isNarrowed(args) ? narrowedPath(root, args) : root));
   } else if (program === 'ls') out.paths = operands.length > 0 ? operands.map(dir => `${dir}/*`) : ['*'];
   else if (program === 'git' && operands[0] === 'ls-files') out.paths = ['./part'];
   else out.paths = input.paths;
   if (program === 'tee' || program === 'cat') out.text = input.text;
-  if (program === 'tee' && out.tags.has('download'))
-    for (const file of operands) walk.fetched.add(plainPath(file, walk.cwd));
+  if (program === 'tee') for (const file of operands) fetch(file, out, walk);
+  if (UNPACKERS.test(program) && !flags.includes('t') && !flags.includes('c')) unpack(args, operands, walk, input);
   if (READERS.has(program)) {
     const read = operands.filter(operand => placesIn(operand, walk).includes('secret'));
     if (read.length > 0) out.tags.add('secret');
@@ -465,8 +634,15 @@ function files(
       deleteFile('$()', program, flags, walk);
   }
   if (program === 'mv' && last === '/dev/null') for (const path of sources) deleteFile(path, program, ['r'], walk);
+  // What the source does not have goes.
+  if (program === 'rsync' && last !== undefined && args.some(arg => arg.startsWith('--delete'))) {
+    const places = placesIn(last, walk);
+    if (places.some(place => ['root', 'home', 'system', 'disk'].includes(place)))
+      deleteFile(last, program, ['r'], walk);
+  }
   if (program === 'find' && args.includes('-delete')) {
-    for (const root of findRoots(args)) deleteFile(isNarrowed(args) ? narrowedPath(root) : root, program, ['r'], walk);
+    for (const root of findRoots(args))
+      deleteFile(isNarrowed(args) ? narrowedPath(root, args) : root, program, ['r'], walk);
   }
 }
 
@@ -518,6 +694,10 @@ export function statementsOf(text: string): Subject[] {
 
 // ---------------------------------------------------------------- what goes to other machines
 
+/** What of a provider's program puts files there. */
+const UPLOADS =
+  /(?:^| )(?:s3 (?:cp|mv|sync)|s3api put-object|cp|rsync|storage cp|blob upload|copy|copyto|sync|move|moveto|gist create|release upload)(?: |$)/;
+
 function sends(
   program: string,
   args: readonly string[],
@@ -541,6 +721,10 @@ function sends(
     for (const path of operands.slice(0, -1)) {
       if (placesIn(path, walk).includes('secret')) what.add('secret');
     }
+  } else if (/^(?:aws|gsutil|gcloud|az|rclone|gh)$/.test(program)) {
+    if (!UPLOADS.test(args.slice(0, 8).join(' '))) return;
+    hosts = [program];
+    for (const path of args) if (!/^[\w-]+:/.test(path) && placesIn(path, walk).includes('secret')) what.add('secret');
   } else if (/^(?:nc|ncat|netcat|socat|telnet)$/.test(program)) {
     hosts = operands
       .filter(operand => /[.:]|^localhost$/.test(operand))

@@ -210,6 +210,10 @@ function readWord(from: Cursor, depth: number): Word {
       from.at += 1;
       word.quoted = true;
       readExpanded(from, word, '"', depth);
+    } else if (char === '\\' && /^[A-Za-z]:(?:\\|$)/.test(word.text)) {
+      // Behind a drive's letter it is a folder's mark.
+      word.text += char;
+      from.at += 1;
     } else if (char === '\\') {
       if (next !== '\n') word.text += next ?? '';
       from.at += 2;

@@ -37,7 +37,7 @@ export const fields = {
   argument: 'what a substitution puts into the arguments: as input',
   from: 'programs before it in the pipe',
   to: 'programs behind it in the pipe',
-  by: 'sudo, shell or action: who does it',
+  by: 'sudo, shell or action: who does it; variable: what it shows goes into a variable or an argument',
   how: 'recursive or single; append or replace',
   what: 'what is sent: secret, file, input',
   where: 'local or remote',

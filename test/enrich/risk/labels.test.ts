@@ -19,8 +19,8 @@ function judge(labels: readonly Label[]) {
 }
 
 describe('the rules, held against labels that are older than they', () => {
-  it('say of each action that they were written with what its label says', () => {
-    const wrong = labelsOf('seen').filter(label =>
+  it.each(['seen', 'later'] as const)('say of each action that they were written with what its label says: %s', set => {
+    const wrong = labelsOf(set).filter(label =>
       label.factor === undefined ? isRisky(label) : !(isRisky(label) && isNamed(label)),
     );
     expect(wrong.map(({ line, action }) => `${line}   -> ${JSON.stringify(riskOf({ action }))}`)).toEqual([]);

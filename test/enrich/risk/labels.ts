@@ -8,8 +8,8 @@ export interface Label {
   action: Action;
 }
 
-export function labelsOf(half: 'seen' | 'unseen'): Label[] {
-  const text = readFileSync(new URL(`labels/${half}.labels`, import.meta.url), 'utf8');
+export function labelsOf(set: 'seen' | 'unseen' | 'later'): Label[] {
+  const text = readFileSync(new URL(`labels/${set}.labels`, import.meta.url), 'utf8');
   const entries: string[] = [];
   for (const line of text.split('\n')) {
     const more = /^ {2}\| ?(.*)$/.exec(line)?.[1];
