@@ -260,7 +260,7 @@ function said({ setup, plan }: Planned, folders: Folders): string {
 function proofText({ title }: Agent, proof: Proof): string {
   if (!proof.ok) return `otel-hooks: ${title}: the hooks were tried, and ${proof.why}.\n  next: ${proof.next}\n`;
   const { event, type, session, tookMs } = proof;
-  return `Tried: ${event} went through the hook into the journal as ${type} in ${(tookMs / 1000).toFixed(1)} s; it stays on this machine: otel-hooks show ${session}\n`;
+  return `Tried ${title}: ${event} went through the hook into the journal as ${type} in ${(tookMs / 1000).toFixed(1)} s; it stays on this machine: otel-hooks show ${session}\n`;
 }
 
 function whatNext(done: readonly Planned[], folders: Folders): string {

@@ -31,7 +31,8 @@ export function run(words: Words, io: Io): number {
   const found = standingsNamed(words, folders, io);
   const inUse = destinationsInUse(config, providersNamed(found));
   const set = { agents: found.map(rowOf), providers: inUse.destinations.map(each => providerRow(each, config)) };
-  const configured = [...config.problems, ...inUse.problems];
+  const unreadable = found.flatMap(each => ('problem' in each ? [each.problem] : []));
+  const configured = [...config.problems, ...inUse.problems, ...unreadable];
   let store: Store;
   try {
     store = openStore({ folder: state, access: 'read' });

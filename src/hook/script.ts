@@ -61,8 +61,8 @@ export function shellHook({ stateFolder, node, bin, deliver, cat, setsid }: Shel
   const all = travelling()
     .map(name => `\${${name}-}`)
     .join('');
-  return `# The otel-hooks front end for shells. Written by \`otel-hooks enable\`, removed by \`otel-hooks disable\`;
-# changes are overwritten. The command in the agent's settings says whose event this is and sources this file.
+  return `# The otel-hooks front end for shells. Written by \`otel-hooks enable\`; changes are overwritten. The command in the
+# agent's settings says whose event this is and sources this file. Where none does any more, it may go.
 unset -f trap exec unset set umask exit eval [ printf read kill cd rm 2>/dev/null || :
 trap 'exit 0' 0
 trap '' XFSZ

@@ -62,7 +62,8 @@ it('says what is stale and what cannot be read', async () => {
   await run('enable', '--tool', 'claude', '--yes', '--no-proof');
   fs.writeFileSync(join(home, '.local/share/otel-hooks/hook.sh'), '# of another version\n');
   write('.cursor/hooks.json', '{ "version": 1, ');
-  const { out } = await run('status');
+  const { code, out, err } = await run('status');
+  expect([code, err]).toEqual([1, expect.stringMatching(/hooks\.json: not valid JSON.*\(line 1, column \d+\)/)]);
   expect(out).toMatch(/^Claude Code .* events \(stale: otel-hooks doctor --fix\)/m);
   expect(out).toMatch(/^Cursor .* cannot be read /m);
 });
