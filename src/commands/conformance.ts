@@ -112,10 +112,17 @@ function payloadsIn(path: string, text: string): Fields[] {
       : Array.isArray(whole)
         ? whole
         : [whole];
-  if (values.length === 0 || !values.every(isFields))
+  const payloads = values.map(payloadOf);
+  if (payloads.length === 0 || !payloads.every(isFields))
     throw new UnreadSamples(`${path} holds something else than payloads`);
-  return values;
+  return payloads;
 }
+
+/** A recording may say beside each payload when it was received. */
+const payloadOf = (value: unknown): unknown =>
+  isFields(value) && 'payload' in value && Object.keys(value).every(key => key === 'payload' || key === 'received_at')
+    ? value.payload
+    : value;
 
 /** Rows, with the session and the file's path as comments before them. */
 function transcriptIn(path: string, text: string): TranscriptSample {

@@ -158,6 +158,22 @@ describe('conformance', () => {
     expect((await ran('conformance', '--agent', 'claude-code', '--level', '2', folder)).code).toBe(1);
   });
 
+  it('takes a recording that says when each payload was received', async () => {
+    const session = { session_id: 'own-2', cwd: '/home/ada/shop', transcript_path: '/home/ada/t.jsonl' };
+    const recorded = [
+      { payload: { hook_event_name: 'SessionStart', source: 'startup', ...session } },
+      {
+        received_at: '2026-11-18T09:00:00Z',
+        payload: { hook_event_name: 'SessionEnd', reason: 'other', ...session },
+      },
+    ];
+    const file = join(home, 'received.json');
+    writeFileSync(file, JSON.stringify(recorded));
+    const [told] = JSON.parse((await ran('conformance', '--agent', 'claude-code', '--json', file)).out).agents;
+    expect([told.samples, told.openhook.level, told.refused]).toEqual([1, 1, []]);
+    expect(told.agentHooks.told.map(({ type }: { type: string }) => type)).toEqual(['Session.Start', 'Session.End']);
+  });
+
   it('says what it does not take', async () => {
     const broken = join(home, 'broken.json');
     writeFileSync(broken, '[1, 2]');
