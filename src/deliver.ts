@@ -80,9 +80,9 @@ const LOOK_MS = 200;
 const SILENCE_CHECK_MS = 300_000;
 const KEEP_CHECK_MS = 600_000;
 const TELL_MS = 15_000;
-/** When another is to deliver: so long commands of a project may still take to end by themselves. */
+/** When time is up: so long commands of a project may still take to end by themselves. */
 const DISPATCH_GRACE_MS = 1_000;
-/** So long the other one waits, so that commands of a session come in the order of its events. */
+/** When another is to deliver, it waits so long for them: those of a session come in the order of its events. */
 const DISPATCH_ORDER_MS = 3_000;
 
 export async function deliver(options: DeliverOptions): Promise<Delivered> {
@@ -113,8 +113,9 @@ export async function deliver(options: DeliverOptions): Promise<Delivered> {
       });
       ended = await work(store, lock, shipper, dispatcher, options, report, untilMs, now);
       isStaying = ended === 'asked' && options.staysForCommands === true;
-      if (isStaying) await dispatcher.handOver(options.dispatchLimits?.orderMs ?? DISPATCH_ORDER_MS);
-      else await dispatcher.stop(ended === 'asked' || byHand ? DISPATCH_GRACE_MS : 0);
+      const orderMs = options.dispatchLimits?.orderMs ?? DISPATCH_ORDER_MS;
+      if (isStaying) await dispatcher.handOver(orderMs);
+      else await dispatcher.stop(ended === 'asked' ? orderMs : byHand ? DISPATCH_GRACE_MS : 0);
       // What a pass ran into is news once; the last pass says what is wrong still.
       const problems = [...incidents, ...report.problems].map((problem): [string, Problem] => [
         JSON.stringify(problem),

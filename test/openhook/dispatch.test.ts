@@ -356,7 +356,7 @@ test('when another is to deliver, what runs is ended, and its envelope is not gi
   agree();
   hook('SessionStart', { source: 'startup' });
   const stop = new AbortController();
-  const delivered = run({}, { stop: stop.signal });
+  const delivered = run({}, { stop: stop.signal, dispatchLimits: { syncMs: 60_000, asyncMs: 60_000, orderMs: 50 } });
   await until(() => existsSync(join(work, 'begun')), 15_000);
   stop.abort();
   await delivered;
@@ -395,7 +395,7 @@ test('what was given back is not run when the yes was taken back meanwhile', asy
   agree();
   session();
   const stop = new AbortController();
-  const delivered = run({}, { stop: stop.signal });
+  const delivered = run({}, { stop: stop.signal, dispatchLimits: { syncMs: 60_000, asyncMs: 60_000, orderMs: 50 } });
   await until(() => existsSync(join(work, 'begun')), 15_000);
   stop.abort();
   await delivered;
