@@ -86,14 +86,14 @@ test('two gateways ask for their token, keep whole traces of what somebody will 
 
   const stranger = machineWith('wrong');
   stranger.journey('plain-session.journey');
-  const refused = await stranger.cli('deliver', '--wait', '3s');
+  const refused = await stranger.cli('deliver', '--wait', '8s');
   expect(refused.code).toBe(1);
   expect(`${refused.out}${refused.err}`).toMatch(/401/);
   const [waiting] = (await stranger.books()).destinations;
   expect(waiting?.spans.waiting).toBe(waiting?.spans.produced);
 
   stranger.configure(JSON.parse(JSON.stringify(through(gateway, 'right')).replace('https:', 'http:')));
-  const unsealed = await stranger.cli('deliver', '--wait', '3s');
+  const unsealed = await stranger.cli('deliver', '--wait', '8s');
   expect(unsealed.err).toMatch(/ERR_TLS_EXPECTED.*kept/);
   const [still] = (await stranger.books()).destinations;
   expect(still?.spans).toEqual(waiting?.spans);
