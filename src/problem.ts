@@ -142,7 +142,7 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   }),
   'delivery-failing': ({ endpoint, signal, why, failures }) => ({
     what: `${endpoint} has not taken ${signal} in ${failures} ${failures === 1 ? 'try' : 'tries'} (${why}); they are kept and tried again.`,
-    next: `${mendAddress(why) ?? 'see that the address is right and the collector runs.'} Then \`otel-hooks deliver\`.`,
+    next: `${mendPlace(endpoint) ?? mendAddress(why) ?? 'see that the address is right and the collector runs.'} Then \`otel-hooks deliver\`.`,
   }),
   'delivery-refused': ({ endpoint, status }) => ({
     what: `${endpoint} refuses our credentials (${status}); everything for it is kept.`,
@@ -153,7 +153,7 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
     next: `correct the endpoint, or set OTEL_${signal.toUpperCase()}_EXPORTER=none, then \`otel-hooks deliver\`.`,
   }),
   'delivery-rejected': ({ endpoint, signal, reason, items }) => ({
-    what: `${endpoint} rejected ${items} of the ${signal} (${reason}); they lie in quarantine and are not sent again.`,
+    what: `${endpoint} rejected ${items} of the ${signal} (${reason}); ${signal === 'metrics' ? 'what they count comes again with the next ones' : 'they lie in quarantine and are not sent again'}.`,
     next: 'see the limits of the collector; `otel-hooks status` counts them.',
   }),
   'delivery-all-refused': ({ endpoint, signal, reason, items }) => ({
@@ -310,6 +310,10 @@ const staleWords: Readonly<Record<string, string>> = {
 /** What keeps a connection from being of use, by the system's word for it. */
 const TLS = /^(CERT_|ERR_TLS|ERR_SSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|EPROTO|TLS files)/;
 export const isOfTls = (why: string): boolean => TLS.test(why);
+
+/** A file, and no address. */
+const mendPlace = (endpoint: string): string | undefined =>
+  URL.canParse(endpoint) ? undefined : 'see that a plain file can be written there.';
 
 function mendAddress(why: string): string | undefined {
   if (why.startsWith('TLS files'))

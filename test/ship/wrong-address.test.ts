@@ -56,16 +56,16 @@ interface Told {
 }
 
 /** On a machine that is busy the time of one delivery may be over before it has come to anything. */
-async function delivered(otlp: object): Promise<Told> {
+async function delivered(otlp: object, other: object = {}): Promise<Told> {
   for (let i = 0; ; i += 1) {
-    const told = await deliveredOnce(otlp);
+    const told = await deliveredOnce({ provider: 'otlp', otlp, ...other });
     if (told.code === 0 || told.says !== '' || i === 30) return told;
   }
 }
 
-async function deliveredOnce(otlp: object): Promise<Told> {
+async function deliveredOnce(config: object): Promise<Told> {
   mkdirSync(join(home, '.config', 'otel-hooks'), { recursive: true });
-  writeFileSync(join(home, '.config', 'otel-hooks', 'config.json'), JSON.stringify({ provider: 'otlp', otlp }));
+  writeFileSync(join(home, '.config', 'otel-hooks', 'config.json'), JSON.stringify(config));
   // Shorter than the wait before a second try.
   nowMs += 60_000;
   const { code, err } = await ranIn(home, ['deliver', '--wait', '900ms'], { now: () => nowMs });
@@ -139,6 +139,12 @@ test('what follows for a place that once took something stays with it when anoth
   closing.push(() => other.close());
   expect(await delivered({ endpoint: other.url })).toMatchObject({ code: 1 });
   expect(other.requests).toEqual([]);
+});
+
+test('a folder where a file is to be written is told as one', async () => {
+  const { code, says } = await delivered({}, { provider: 'file', file: { path: home } });
+  expect(code).toBe(1);
+  expect(says).toMatch(/EISDIR.*kept.* => see that a plain file can be written there\. Then `otel-hooks deliver`/);
 });
 
 test('port 4317 is told, whatever answers there', async () => {
