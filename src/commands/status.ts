@@ -41,7 +41,10 @@ export function run(words: Words, io: Io): number {
     // Nobody has been here yet.
     const isNew = error.problem.code === 'state-missing';
     const problems = isNew ? configured : [...configured, error.problem];
-    if (json) io.out(`${JSON.stringify({ v: 1, state, ...set, ...nothing, problems }, null, 2)}\n`);
+    if (json)
+      io.out(
+        `${JSON.stringify({ v: 1, state, ...set, ...nothing, ...(isNew ? { balanced: true, delivering: false } : {}), problems }, null, 2)}\n`,
+      );
     else {
       io.out(setText(found, set.providers, config));
       io.out(formerContentText(folders, io));

@@ -47,10 +47,15 @@ export function increase(counts: Counts, key: string, by = 1): void {
 
 /** The accounts of a destination, opened when it has none yet. */
 export function accountsOf(ledger: Ledger, id: string, shown = { provider: '', endpoint: '' }): DestinationAccounts {
-  const known = ledger.destinations[id];
-  if (known !== undefined) return known;
   // No more of it than these two: whoever calls may hold a destination with its credentials.
   const { provider, endpoint } = shown;
+  const known = ledger.destinations[id];
+  if (known !== undefined) {
+    // One that was made again from its bodies has no name yet.
+    known.provider ||= provider;
+    known.endpoint ||= endpoint;
+    return known;
+  }
   const opened = { provider, endpoint, traces: account(), logs: account(), metrics: account(), events: account() };
   ledger.destinations[id] = opened;
   return opened;
@@ -77,15 +82,20 @@ export function parseLedger(bytes: Buffer): Ledger | undefined {
 
 const checksum = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32);
 
-/** What the disk says. A folder without a ledger is new. */
+/** What the disk says. A folder without a ledger is new, unless something in it knows of rounds. */
 export function readLedger(disk: Disk): Ledger {
   const bytes = readBytes(disk, 'ledger.json');
-  return bytes === undefined ? emptyLedger() : (parseLedger(bytes) ?? rebuiltLedger(disk));
+  if (bytes !== undefined) return parseLedger(bytes) ?? rebuiltLedger(disk);
+  const rebuilt = rebuiltLedger(disk);
+  // The first round of another owner may have been applied while we looked; then its ledger lies there.
+  const later = readBytes(disk, 'ledger.json');
+  if (later !== undefined) return parseLedger(later) ?? rebuiltLedger(disk);
+  return rebuilt.n === 0 ? emptyLedger() : rebuilt;
 }
 
 /**
- * A power cut without the fsync option can leave an empty ledger, and bytes change at rest. Deliver must start all the
- * same: the number goes on above every number that a file knows, the counts begin anew with what waits, and a counter says
+ * A power cut without the fsync option can leave an empty ledger, bytes change at rest, and people remove files. Deliver must
+ * start all the same: the number goes on above every number that a file knows, the counts begin anew with what waits, and a counter says
  * so. Nothing is written: the next round's ledger replaces the damaged one.
  */
 function rebuiltLedger(disk: Disk): Ledger {

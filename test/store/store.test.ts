@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
 import { StateRefused } from '../../src/store/folder.ts';
 import { createInbox } from '../../src/store/inbox.ts';
-import { accountsOf } from '../../src/store/ledger.ts';
+import { accountsOf, type Ledger } from '../../src/store/ledger.ts';
 import { openStore, type Store, type StoreOptions } from '../../src/store/store.ts';
 
 const all = { fragments: 1_000, bytes: 1_000_000 };
@@ -552,7 +552,10 @@ describe('damage by a power cut', () => {
     expect(store.commit({ settled: [{ destination: 'd1', name }] })).toBe('committed');
   });
 
-  it('to the ledger lets numbers go on and counts what waits', () => {
+  it.each<[string, () => void]>([
+    ['emptied', () => fs.writeFileSync(join(folder, 'ledger.json'), '')],
+    ['removed', () => fs.rmSync(join(folder, 'ledger.json'))],
+  ])('to the ledger (%s) lets numbers go on and counts what waits', (_, spoil) => {
     const store = open();
     for (let i = 0; i < 3; i++) store.commit({ documents: [{ name: 'd1', value: i }] });
     store.commit({
@@ -561,11 +564,14 @@ describe('damage by a power cut', () => {
         accountsOf(ledger, 'd1').logs.produced += 5;
       },
     });
-    fs.writeFileSync(join(folder, 'ledger.json'), '');
+    spoil();
     const next = open();
     expect(next.ledger()).toMatchObject({ n: 4, counters: { 'damaged.ledger': 1 } });
-    expect(next.commit({})).toBe('committed');
-    expect(next.books()).toMatchObject({ round: 5, destinations: { d1: { logs: { produced: 5, waiting: 5 } } } });
+    const named = { provider: 'otlp', endpoint: 'http://c' };
+    const tally = (ledger: Ledger) => void accountsOf(ledger, 'd1', named);
+    expect(next.commit({ tally })).toBe('committed');
+    const d1 = { ...named, logs: { produced: 5, waiting: 5 } };
+    expect(next.books()).toMatchObject({ round: 5, destinations: { d1 } });
   });
 
   it('to a committed round makes it an empty one', () => {
