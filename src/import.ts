@@ -252,6 +252,7 @@ export function importRound(
     const kept = store.journal(key);
     return kept === undefined && gained === '' ? undefined : (kept ?? '') + gained;
   };
+  const ours = new Set(sessions.map(each => sessionKey(each.agent.id, each.session)));
   const documents = new Map<string, unknown>();
   const problems: Problem[] = [];
   let done = 0;
@@ -282,6 +283,7 @@ export function importRound(
       budget,
       journal,
       owner: owners.owner,
+      knows: (key: string): boolean => ours.has(key) || journal(key) !== undefined,
     };
     const reader = readerOf(state, found.agent, transcripts, emit, books);
     if (reader === undefined) continue;

@@ -121,7 +121,8 @@ export function roundOf(
   const hash = (content: string): string => keyedHash(world.hashKey, content);
   const books: TranscriptBooks = { read: 0, journaled: 0, duplicate: 0, odd: oddities };
   const owners = ownersIn(name => store.document(name));
-  const transcripts = transcriptWorld(store, world, hash, owners.owner);
+  const knows = (key: string): boolean => open(key) !== undefined || store.journal(key) !== undefined;
+  const transcripts = transcriptWorld(store, world, hash, { owner: owners.owner, knows });
   const readers = new Map<string, SessionReader | undefined>();
   const readerFor = (state: SessionState): SessionReader | undefined => {
     const agent = agentNamed(state.agent);
@@ -298,7 +299,7 @@ function transcriptWorld(
   store: Store,
   world: RoundWorld,
   hash: (content: string) => string,
-  owner: TranscriptWorld['owner'],
+  others: Pick<TranscriptWorld, 'owner' | 'knows'>,
 ): TranscriptWorld | undefined {
   const { eyes, home, env, nowMs, waits = patient, formerStates } = world;
   if (eyes === undefined) return undefined;
@@ -315,7 +316,7 @@ function transcriptWorld(
     formerStates,
     budget: { bytes: TRANSCRIPT_BYTES },
     journal: key => store.journal(key),
-    owner,
+    ...others,
   };
 }
 

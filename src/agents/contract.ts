@@ -306,6 +306,8 @@ export type TranscriptReading = Reading & {
    * counts only in a session that no hook tells of.
    */
   unless?: 'hooked' | undefined;
+  /** The session whose row this repeats, where the row says so: that one tells it, if it is known here. */
+  copyOf?: string | undefined;
 };
 
 /**

@@ -19,7 +19,7 @@ import {
   type PriceOf,
   tellTranscript,
 } from '../drain/drain.ts';
-import { noTranscripts, SEEN_IDS, type SessionState, type TranscriptState } from '../drain/session.ts';
+import { noTranscripts, SEEN_IDS, type SessionState, sessionKey, type TranscriptState } from '../drain/session.ts';
 import { type Event, SETTLED } from '../event/event.ts';
 import type { Eyes } from './eyes.ts';
 import { type Followed, type Following, follow, rest } from './follow.ts';
@@ -44,6 +44,8 @@ export interface TranscriptWorld {
   journal(key: string): string | undefined;
   /** Whose file begins with this row; it is this session's from now on if it was nobody's. */
   owner(agent: string, origin: string, of: Kin): Kin;
+  /** Was anything told of this session, or is it about to be? */
+  knows(key: string): boolean;
 }
 
 export interface Kin {
@@ -95,6 +97,12 @@ export function readerOf(
     return journaled;
   };
   let kinIds: Set<string> | undefined;
+  const known = new Map<string, boolean>();
+  const isKnown = (session: string): boolean => {
+    const answer = known.get(session) ?? world.knows(sessionKey(agent.id, session));
+    known.set(session, answer);
+    return answer;
+  };
   const following = (untilMs: number): Following => ({
     transcript,
     state: transcripts,
@@ -128,6 +136,10 @@ export function readerOf(
       return;
     }
     books.read += 1;
+    if (told.copyOf !== undefined && isKnown(told.copyOf)) {
+      books.duplicate += 1;
+      return;
+    }
     const { subagent = from.subagent, atMs = from.atMs } = told;
     const reading = subagent === told.subagent && atMs === told.atMs ? told : { ...told, subagent, atMs };
     const { kin } = transcripts;

@@ -263,6 +263,35 @@ describe('copies', () => {
     expect(chats.sort()).toEqual([house.session, house.session, fork].sort());
   });
 
+  test('rows that say which session they were forked from are told by that one, and where it is unknown by the fork', () => {
+    const fork = '99999999-2222-4333-8444-555555555555';
+    const path = (): string => join(dirname(house.main), `${fork}.jsonl`);
+    // Of a long session only its end is copied.
+    const first = [...oneTurn('p1', 1), ...oneTurn('p2', 10)];
+    const copied = first.slice(2).map(row => ({
+      ...row,
+      sessionId: fork,
+      forkedFrom: { sessionId: house.session, messageUuid: (row as { uuid: string }).uuid },
+    }));
+    const more = oneTurn('p3', 50).map(row => ({ ...row, sessionId: fork }));
+    const chats = (): unknown[] =>
+      house
+        .import()
+        .flatMap(({ gains }) => gains)
+        .map(({ state, spans }) => [state.session, tokensOf(spans).calls]);
+    house.write(path(), ...copied, ...more);
+    expect(chats()).toEqual([[fork, 2]]);
+    house.close();
+
+    house = openHouse();
+    house.write(path(), ...copied, ...more);
+    house.write(house.main, ...first);
+    expect(chats().sort()).toEqual([
+      [house.session, 2],
+      [fork, 1],
+    ]);
+  });
+
   test('a session that begins with rows under the name of another one is the one that its file is named after', () => {
     const next = '99999999-2222-4333-8444-555555555555';
     const own = [rows.prompt(50, 'p2'), rows.assistant(51, 'm2', rows.text('new'), 11, 'end_turn')];

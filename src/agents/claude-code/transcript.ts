@@ -32,7 +32,6 @@ const rows: LineReader = {
     // What another session wrote and this file repeats is told by that session.
     const session = word(row.sessionId);
     if (session !== undefined && session !== file.root) return [];
-    if (row.forkedFrom !== undefined) return [];
     const at = placeOf(row, memory, file);
     const told =
       row.type === 'assistant'
@@ -131,6 +130,8 @@ interface Place {
   /** Of an agent that it runs for itself: it costs, and says nothing of turns. */
   aside: boolean;
   turn: string | undefined;
+  /** The session that it was forked from, of a row that came with it. */
+  copyOf: string | undefined;
 }
 
 function placeOf(row: Fields, memory: Memory, file: ReadFile): Place {
@@ -151,6 +152,7 @@ function placeOf(row: Fields, memory: Memory, file: ReadFile): Place {
     subagent: file.subagent ?? side,
     aside: row.isSidechain === true && file.subagent === undefined && side === undefined,
     turn: prompt ?? turn,
+    copyOf: word(fieldsOf(row.forkedFrom).sessionId),
   };
 }
 
@@ -160,6 +162,7 @@ function saying(at: Place, reading: TranscriptReading): TranscriptReading {
     ...reading,
     subagent: reading.subagent ?? at.subagent,
     atMs: reading.atMs ?? at.atMs,
+    copyOf: at.copyOf,
     facts: { turn: at.turn, agent: kindOf(at), ...reading.facts },
   };
 }
@@ -216,6 +219,7 @@ interface Pending {
   atMs?: number | undefined;
   subagent?: string | undefined;
   turn?: string | undefined;
+  copyOf?: string | undefined;
 }
 
 const classes = ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens', 'output_tokens'] as const;
@@ -258,6 +262,7 @@ function assistant(row: Fields, at: Place): Told[] {
   pending.atMs = at.atMs ?? pending.atMs;
   pending.subagent = at.subagent;
   pending.turn = at.turn;
+  pending.copyOf = at.copyOf;
 
   const blocks = Array.isArray(message.content) ? message.content.map(fieldsOf) : [];
   for (const block of blocks) {
@@ -330,7 +335,7 @@ function closeResponse(at: Place, speaker: string): Told[] {
   const parts = [input, written, read].filter(count => count !== undefined);
   return [
     saying(
-      { ...at, subagent: pending.subagent, turn: pending.turn, atMs: pending.atMs },
+      { ...at, subagent: pending.subagent, turn: pending.turn, atMs: pending.atMs, copyOf: pending.copyOf },
       {
         event_type: 'Model.Responded',
         key: pending.id,
