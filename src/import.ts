@@ -149,11 +149,11 @@ function foundIn(transcript: Transcript, file: TranscriptFile, eyes: Eyes, size:
   try {
     if (readerFor(transcript, file.path).format === 'lines') {
       const rows = rowsAtStart(eyes, file.path, size, beginning);
-      return transcript.sessions(file, { rows, document: undefined });
+      return transcript.sessions(file, { rows, document: undefined }, eyes);
     }
     // It is looked at as a whole, and once.
     if (beginning === LONG) return [];
-    return transcript.sessions(file, { rows: [], document: documentOf(eyes, file.path, size) });
+    return transcript.sessions(file, { rows: [], document: documentOf(eyes, file.path, size) }, eyes);
   } catch {
     // A reader that cannot bear a stranger's file does not claim it.
     return [];

@@ -181,7 +181,7 @@ export interface Transcript {
    * document. More than one where a store holds many sessions; each then comes back as `session` of the file. None: not
    * a main file of this agent.
    */
-  sessions(file: TranscriptFile, start: Start): FoundSession[];
+  sessions(file: TranscriptFile, start: Start, look?: Look): FoundSession[];
   readonly read: Reader;
   /** Files of another form, as other versions keep them; known by their names. */
   readonly others?: readonly { readonly fits: (path: string) => boolean; readonly read: Reader }[];

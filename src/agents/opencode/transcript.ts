@@ -1,27 +1,45 @@
 /**
  * OpenCode's database, `<data>/opencode/opencode.db`: what sessions from before the plugin were. V1 keeps sessions, messages and
- * parts in tables of these names, messages and parts as JSON of the form in which its bus says them, without their ids. Facts: V1
- * source at 1.18.18 and a database of that form; checked 2026-11-18. What versions before 1.1 kept as single files, and what V2 keeps,
- * is not read.
+ * parts in tables of these names, messages and parts as JSON of the form in which its bus says them, without their ids. Versions
+ * before 1.1 kept each as a file, `storage/session/<project>/<id>.json`, `message/<session>/<id>.json`, `part/<message>/<id>.json`:
+ * they are read as such tables. Facts: V1 source at 1.18.18 and a database of that form; checked 2026-11-19. What V2 keeps is not read.
  *
  * It is read for an import alone: a session with the plugin has told all of it already, under the same ids.
  */
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, number, text, word } from '../../lib/read.ts';
 import { type Database, openDatabase } from '../../lib/sqlite.ts';
-import type { Document, FoundSession, ReadFile, Told, Transcript, TranscriptReading } from '../contract.ts';
+import type {
+  Document,
+  FoundSession,
+  Look,
+  Places,
+  ReadFile,
+  Told,
+  Transcript,
+  TranscriptFile,
+  TranscriptReading,
+} from '../contract.ts';
 import { actionsOf, responseOf, written } from './messages.ts';
 
 export const transcript: Transcript = {
-  files: ({ main, session }) => (main === undefined ? [] : [{ path: main, session, beside: [`${main}-wal`] }]),
-  installed({ home, env }, look) {
-    const folder = join(word(env.XDG_DATA_HOME) ?? join(home, '.local', 'share'), 'opencode');
+  files({ main, session }, look) {
+    if (main === undefined) return [];
+    return [{ path: main, session, beside: SINGLE.test(main) ? singleFiles(main, session, look) : [`${main}-wal`] }];
+  },
+  installed(places, look) {
+    const { env } = places;
+    const folder = folderOf(places);
     const named = word(env.OPENCODE_DB);
     const found = look.names(folder).filter(name => /^opencode(?:-[\w.]+)?\.db$/.test(name));
-    return [...(named === undefined ? [] : [named]), ...found.map(name => join(folder, name))].map(path => ({ path }));
+    const databases = [...(named === undefined ? [] : [named]), ...found.map(name => join(folder, name))];
+    return [...databases, ...singleSessions(join(folder, 'storage', 'session'), look)].map(path => ({ path }));
   },
-  sessions: (_, { document }) => sessionsIn(document && databaseIn(document)),
+  sessions(file, { document }, look) {
+    if (SINGLE.test(file.path)) return singleSession(file, document, look);
+    return sessionsIn(document && databaseIn(document));
+  },
   read: {
     format: 'document',
     document(document, file) {
@@ -29,6 +47,16 @@ export const transcript: Transcript = {
       return database === undefined || file.session === undefined ? [] : sessionOf(database, file.session, file);
     },
   },
+  others: [
+    {
+      fits: path => SINGLE.test(path),
+      read: {
+        format: 'document',
+        document: (document, file) =>
+          file.session === undefined ? [] : sessionOf(singleTables(document, file), file.session, file),
+      },
+    },
+  ],
   unread: [
     {
       why: 'it holds no session of V1; of those of V2 the plugin tells',
@@ -36,27 +64,89 @@ export const transcript: Transcript = {
       // What `installed` finds without a session is passed over by its name.
       installed: () => [],
     },
-    {
-      why: 'what versions before 1.1 kept as single files; a later version that is started once takes them into its database',
-      fits: path => SINGLE.test(path),
-      installed({ home, env }, look) {
-        const sessions = join(
-          word(env.XDG_DATA_HOME) ?? join(home, '.local', 'share'),
-          'opencode',
-          'storage',
-          'session',
-        );
-        return look
-          .names(sessions)
-          .flatMap(project => look.names(join(sessions, project)).map(name => join(sessions, project, name)))
-          .filter(path => SINGLE.test(path));
-      },
-    },
   ],
 };
 
 const DATABASE = /[\\/]opencode(?:-[\w.]+)?\.db$/;
-const SINGLE = /[\\/]storage[\\/]session[\\/][^\\/]+[\\/]ses_\w+\.json$/;
+const SINGLE = /[\\/]session[\\/][^\\/]+[\\/]([^\\/]+)\.json$/;
+const MESSAGE = /[\\/]message[\\/]([^\\/]+)[\\/]([^\\/]+)\.json$/;
+const PART = /[\\/]part[\\/]([^\\/]+)[\\/]([^\\/]+)\.json$/;
+/** Of a session and of those that it began. */
+const MOST_SINGLE = 20_000;
+
+const folderOf = ({ home, env }: Places): string =>
+  join(word(env.XDG_DATA_HOME) ?? join(home, '.local', 'share'), 'opencode');
+
+const inFolder = (folder: string, look: Look): string[] =>
+  look
+    .names(folder)
+    .filter(name => name.endsWith('.json'))
+    .map(name => join(folder, name));
+
+const singleSessions = (folder: string, look: Look): string[] =>
+  look.names(folder).flatMap(project => inFolder(join(folder, project), look));
+
+function singleSession({ path }: TranscriptFile, document: Document | undefined, look?: Look): FoundSession[] {
+  const { id, parentID, directory, time } = fieldsOf(document?.json());
+  const session = word(id);
+  const parent = word(parentID);
+  if (session === undefined || session !== SINGLE.exec(path)?.[1]) return [];
+  // Comes with the one that began it, as long as that is there.
+  if (parent !== undefined && (look?.head(join(dirname(path), `${parent}.json`)) ?? '') !== '') return [];
+  return [{ session, cwd: word(directory), atMs: number(fieldsOf(time).updated) }];
+}
+
+/** All that belongs to a session: those that it began, their messages, and what these are made of. */
+function singleFiles(main: string, session: string, look: Look): string[] {
+  const storage = dirname(dirname(dirname(main)));
+  const others = inFolder(dirname(main), look).filter(path => path !== main);
+  const parents = new Map(others.map(path => [path, /"parentID":\s*"([^"]+)"/.exec(look.head(path))?.[1]]));
+  const family = [session];
+  const files: string[] = [];
+  // Grows while it is gone through.
+  for (const id of family) {
+    const children = others.filter(path => parents.get(path) === id && !files.includes(path));
+    family.push(...children.map(path => SINGLE.exec(path)?.[1] ?? ''));
+    const messages = inFolder(join(storage, 'message', id), look);
+    const parts = messages.flatMap(path => inFolder(join(storage, 'part', MESSAGE.exec(path)?.[2] ?? ''), look));
+    files.push(...children, ...messages, ...parts);
+    if (files.length > MOST_SINGLE) break;
+  }
+  return files.slice(0, MOST_SINGLE);
+}
+
+interface Tables {
+  rows(table: string, where?: { column: string; equals: string }): Iterable<Fields>;
+}
+
+/** The files as tables of the database. */
+function singleTables(document: Document, { beside = [], companions }: ReadFile): Tables {
+  const session: Fields[] = [sessionRow(fieldsOf(document.json()))];
+  const message: Fields[] = [];
+  const part: Fields[] = [];
+  const of = new Map<string, string>();
+  for (const [i, path] of beside.entries()) {
+    const data = companions[i]?.toString('utf8') ?? '';
+    const [, owner, id] = MESSAGE.exec(path) ?? PART.exec(path) ?? [];
+    if (owner === undefined || id === undefined) session.push(sessionRow(parsed(data)));
+    else if (MESSAGE.test(path)) {
+      of.set(id, owner);
+      message.push({ id, session_id: owner, data });
+    } else part.push({ id, message_id: owner, session_id: of.get(owner), data });
+  }
+  const tables: Readonly<Record<string, Fields[]>> = { session, message, part };
+  return {
+    rows: (table, where) =>
+      (tables[table] ?? []).filter(row => where === undefined || row[where.column] === where.equals),
+  };
+}
+
+const sessionRow = ({ id, parentID, directory, time }: Fields): Fields => ({
+  id,
+  parent_id: parentID,
+  directory,
+  time_created: fieldsOf(time).created,
+});
 
 /** None where it is something else, or of another form. */
 function databaseIn(document: Document, log?: Buffer): Database | undefined {
@@ -85,7 +175,7 @@ function sessionsIn(database: Database | undefined): FoundSession[] {
 
 const MOST_DEPTH = 8;
 
-function sessionOf(database: Database, id: string, file: ReadFile, depth = 0): Told[] {
+function sessionOf(database: Tables, id: string, file: ReadFile, depth = 0): Told[] {
   const isChild = id !== file.root;
   const [row] = database.rows('session', { column: 'id', equals: id });
   const told: Told[] = [

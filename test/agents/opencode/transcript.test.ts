@@ -8,6 +8,7 @@ import { expect, test } from 'vitest';
 import { isAbsent } from '../../../src/agents/contract.ts';
 import { openCode } from '../../../src/agents/opencode/opencode.ts';
 import { findSessions } from '../../../src/import.ts';
+import { openDatabase } from '../../../src/lib/sqlite.ts';
 import { diskEyes } from '../../../src/transcripts/eyes.ts';
 import { openHouse } from '../../transcripts/house.ts';
 import { DAMAGED_COPIES, mutated } from '../mutated.ts';
@@ -103,6 +104,42 @@ test('damaged copies are read without a throw, and no count is negative', () => 
   }
   expect(told).toBeGreaterThan(DAMAGED_COPIES / 5);
 }, 600_000);
+
+test('single files, as versions before 1.1 kept them, tell what the tables tell', () => {
+  const house = openHouse('opencode', 'ses_a');
+  try {
+    const storage = join(house.home, '.local/share/opencode/storage');
+    const tables = openDatabase(documentOf(bytes));
+    for (const { id, parent_id, directory, time_created, time_updated } of tables?.rows('session') ?? []) {
+      const session = { id, parentID: parent_id ?? undefined, directory };
+      const time = { created: time_created, updated: time_updated };
+      house.write(join(storage, 'session', 'p1', `${id}.json`), JSON.stringify({ ...session, time }));
+    }
+    for (const { id, session_id, data } of tables?.rows('message') ?? [])
+      house.write(join(storage, 'message', String(session_id), `${id}.json`), String(data));
+    for (const { id, message_id, data } of tables?.rows('part') ?? [])
+      house.write(join(storage, 'part', String(message_id), `${id}.json`), String(data));
+    const search = { agents: [openCode], sinceMs: 0, places: { home: house.home, project: '/', env: {} } };
+    const { found } = findSessions({ ...search, paths: [], eyes: diskEyes() });
+    expect(found.map(each => each.session).sort()).toEqual(['ses_a', 'ses_c']);
+    const main = join(storage, 'session', 'p1', 'ses_a.json');
+    const [file] = transcript.files(
+      { ...search.places, session: 'ses_a', cwd: undefined, main, subagents: [] },
+      diskEyes(),
+    );
+    const companions = file?.beside?.map(path => readFileSync(path)) ?? [];
+    const of = { ...file, session: 'ses_a', companions };
+    const { readings } = readDocument(transcript, readFileSync(main), 'ses_a', of);
+    expect(readings.map(lineOf)).toEqual(read('ses_a').map(lineOf));
+    house.import({ nowMs: Date.UTC(2027, 0, 1) });
+    const told = house.events().length;
+    expect(house.spans().filter(span => span.kind === 'chat').length).toBeGreaterThan(2);
+    house.import({ nowMs: Date.UTC(2027, 0, 1) });
+    expect(house.events().length).toBe(told);
+  } finally {
+    house.close();
+  }
+});
 
 test('only an import reads it', () => {
   const place = { session: 'ses_a', cwd: undefined, subagents: [], home: '/home/dev', env: {} };
