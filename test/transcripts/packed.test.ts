@@ -100,7 +100,7 @@ test('forms that are known and not read are counted by import, each with its rea
   const made = [
     join(home, '.cursor', 'chats', 'a1b2', 'c1', 'store.db'),
     join(home, '.copilot', 'session-store.db'),
-    join(home, '.local', 'share', 'opencode', 'storage', 'session', 'p1', 'ses_old.json'),
+    join(home, '.local', 'share', 'opencode', 'opencode.db'),
     join(home, '.config', 'Cursor', 'User', 'globalStorage', 'state.vscdb'),
   ];
   for (const path of made) {
