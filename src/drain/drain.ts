@@ -260,6 +260,10 @@ function addTo(part: Part, source: ItemSource, fragment: Fragment, deps: Drain):
       duplicates += 1;
       continue;
     }
+    if (teller === HOOKS && isToldInPlace(state, reading)) {
+      duplicates += 1;
+      continue;
+    }
     // An agent's hook outside of any envelope says all there is itself, and hooks are many: no copies.
     const isPlain = id === undefined && source.atMs === undefined;
     const whole = isPlain
@@ -294,6 +298,28 @@ function addTo(part: Part, source: ItemSource, fragment: Fragment, deps: Drain):
   }
   state.arrivedMs = Math.max(state.arrivedMs, fragment.atMs);
   return duplicates;
+}
+
+const MOST_IN_PLACE = 256;
+const inPlaceOf = ({ event_type: type, subagent, facts }: Reading): string =>
+  subagent === undefined ? `${type}|${facts?.turn ?? ''}` : `${type}/${boundId(subagent)}`;
+
+/**
+ * Hooks that come late, of a session whose transcript was there before them (it was imported, or a recording is played):
+ * what both tell without an id that both share is one thing. They are matched by subagent or turn; where one of the two
+ * names no turn, in their order, if these hooks tell of the whole session.
+ */
+function isToldInPlace(state: SessionState, reading: Reading): boolean {
+  const { event_type: type, data, subagent, facts } = reading;
+  const isMain = subagent === undefined;
+  if (type === 'Session.Start' && isMain && data.start_reason === 'new') state.isHookedWhole = true;
+  const { inPlace = [] } = state;
+  if (inPlace.length === 0) return false;
+  let at = inPlace.indexOf(inPlaceOf(reading));
+  if (at < 0 && isMain && state.isHookedWhole)
+    at = inPlace.findIndex(each => (facts?.turn === undefined ? each.startsWith(`${type}|`) : each === `${type}|`));
+  if (at >= 0) inPlace.splice(at, 1);
+  return at >= 0;
 }
 
 /** A row is written, with whole seconds at times, before the hook that tells of the same has arrived. */
@@ -341,7 +367,9 @@ export function tellTranscript(
     price,
     keep: keep?.(state.pinned),
   });
-  return event === undefined ? known : { events: [event, ...watched(state, event, reading, hash)] };
+  if (event === undefined) return known;
+  if (reading.unless === 'hooked') state.inPlace = [...(state.inPlace ?? []), inPlaceOf(reading)].slice(-MOST_IN_PLACE);
+  return { events: [event, ...watched(state, event, reading, hash)] };
 }
 
 /** What a transcript knows better about an event that was told before. Once for each event; then undefined. */

@@ -137,6 +137,10 @@ export interface SessionState {
   arrivedMs: number;
   /** Arrival of the first hook: from here on hooks tell what transcripts would tell once more. */
   hookedMs?: number | undefined;
+  /** Hooks told how it began, so they tell of all of it. */
+  isHookedWhole?: true | undefined;
+  /** What a transcript told in place of hooks, oldest first: a hook that tells of the same later adds nothing. */
+  inPlace?: string[] | undefined;
   transcripts?: TranscriptState | undefined;
   /** What repeats, and what was used so far. */
   watch?: Watch | undefined;

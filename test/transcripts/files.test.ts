@@ -363,6 +363,36 @@ describe('subagents', () => {
     expect(house.spans().filter(span => span.kind === 'subagent').length).toBe(2);
   });
 
+  test.each([
+    ['hooks that name their turns', { prompt_id: 'p1' }],
+    ['hooks that name no turn', {}],
+  ])('what a transcript told before the hooks came is told once: %s', (_, turn) => {
+    house.write(house.main, ...work());
+    house.write(`${house.main.replace('.jsonl', '')}/subagents/agent-${agent}.jsonl`, ...theirs());
+    const child = { agent_id: agent, agent_type: 'Explore' };
+    const call = { tool_name: 'Agent', tool_use_id: 'c1', tool_input: { subagent_type: 'Explore' }, ...turn };
+    const later = 86_400;
+    house.hook(later, 'SessionStart', { source: 'startup' });
+    house.hook(later + 1, 'UserPromptSubmit', { prompt: 'please', ...turn });
+    house.hook(later + 2, 'PreToolUse', call);
+    house.hook(later + 3, 'SubagentStart', child);
+    house.hook(later + 4, 'SubagentStop', { ...child, stop_hook_active: false });
+    house.hook(later + 5, 'PostToolUse', { ...call, tool_response: { status: 'completed', agentId: agent } });
+    house.hook(later + 6, 'Stop', { stop_hook_active: false, ...turn });
+    house.round();
+    const kinds = (): string[] => house.spans().map(({ kind }) => kind);
+    expect(kinds().sort()).toEqual(['action', 'chat', 'chat', 'chat', 'subagent', 'turn']);
+    for (const span of house.spans()) expect(span.endMs, span.kind).toBeLessThan(START_MS + 60_000);
+    expect(house.spans().find(span => span.kind === 'subagent')).toMatchObject({ usage: { calls: 1, output: 3 } });
+    // What no row has told is new.
+    house.hook(later + 10, 'UserPromptSubmit', { prompt: 'and now', prompt_id: 'p2' });
+    house.hook(later + 11, 'SubagentStart', { agent_id: 'another', agent_type: 'Explore' });
+    house.hook(later + 12, 'SubagentStop', { agent_id: 'another', agent_type: 'Explore' });
+    house.hook(later + 13, 'Stop', { stop_hook_active: false, prompt_id: 'p2' });
+    house.round();
+    expect(kinds().filter(kind => kind === 'turn' || kind === 'subagent')).toHaveLength(4);
+  });
+
   test('an agent that works for the program itself costs, and is no subagent', () => {
     house.write(house.main, ...work());
     const path = `${house.main.replace('.jsonl', '')}/subagents/agent-acompact-0a1b2c.jsonl`;
