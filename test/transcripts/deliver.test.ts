@@ -92,6 +92,14 @@ test('by hand it reads to the present end, and does not wait', async () => {
   expect(tokensOf(spans())).toEqual({ calls: 1, input: 3_210, output: 7 });
 });
 
+test('a Stop that is the first hook of a session ends the turn that its transcript told, and begins none', async () => {
+  write(rows.prompt(1, 'p1'), rows.assistant(4, 'm1', rows.text('done'), 7, 'end_turn'));
+  hook(20, 'Stop', { prompt_id: 'p1' });
+  hook(25, 'SessionEnd', { reason: 'other' });
+  await run(true, 5_000);
+  expect(spans().filter(span => span.kind === 'turn')).toMatchObject([{ outcome: 'completed', usage: { calls: 1 } }]);
+});
+
 /** A person at a terminal that is none, unless what it shows is looked at. */
 function person(env: Io['env'] = {}, look?: (text: string) => void) {
   const said = { out: '', err: '' };
