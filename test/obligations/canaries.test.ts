@@ -64,7 +64,7 @@ const TOKEN = 'q9zk7vw3';
 const random = randomOf(seed);
 const newMark = (): string => TOKEN + Array.from({ length: 8 }, () => Math.floor(random() * 36).toString(36)).join('');
 
-/** Every sample of every agent, with a secret behind each of its texts, in each of its lists and as a name in each object. */
+/** Every sample of every agent, with a secret behind each of its texts, in each of its lists but those of ids, and as a name in each object. */
 function plantAll(): { planted: Planted[]; canaries: Map<string, Canary> } {
   const canaries = new Map<string, Canary>();
   const planted: Planted[] = [];
@@ -76,7 +76,10 @@ function plantAll(): { planted: Planted[]; canaries: Map<string, Canary> } {
         return secrets[kind]?.(mark) ?? '';
       };
       const visit = (value: unknown, path: string): unknown => {
-        if (Array.isArray(value)) return [...value.map(item => visit(item, path)), secret(path)];
+        if (Array.isArray(value)) {
+          const items = value.map(item => visit(item, path));
+          return isIdPath(path) ? items : [...items, secret(path)];
+        }
         if (typeof value === 'object' && value !== null) {
           const fields = Object.entries(value).map(([name, item]) => [name, visit(item, `${path}.${name}`)]);
           return Object.fromEntries([...fields, [secret(`${path}.<name>`), secret(`${path}.<unknown>`)]]);
