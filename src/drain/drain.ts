@@ -348,7 +348,7 @@ export function tellTranscript(
   const seen = seenBy(state);
   const isHooked = state.hookedMs !== undefined && (reading.atMs ?? atMs) >= state.hookedMs - HOOK_LAG_MS;
   if (reading.unless === 'hooked' && isHooked) return known;
-  if (isToldByStandard(state, reading.event_type)) {
+  if (isToldByStandard(state, reading)) {
     if (reading.event_type === 'Prompt.Submitted') nameTurn(state, { name: reading.facts?.turn });
     return known;
   }

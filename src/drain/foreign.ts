@@ -116,9 +116,13 @@ function withSubagent(said: ToldReading, event: ToldEvent, memory: Memory): Told
 /** The teller that an agent's own hooks are. */
 export const HOOKS = 'hook';
 
+/** Beginnings and ends of subagents are not those of the session: who tells of these need not tell of that. */
+const happening = ({ event_type: type, subagent }: Pick<ToldReading, 'event_type' | 'subagent'>): string =>
+  subagent !== undefined && type.startsWith('Session.') ? `${type} of a subagent` : type;
+
 /** Told by a standard, without ids that a transcript could share. */
-export function isToldByStandard(state: SessionState, type: string): boolean {
-  const first = own(state.tellers ?? {}, type);
+export function isToldByStandard(state: SessionState, reading: Pick<ToldReading, 'event_type' | 'subagent'>): boolean {
+  const first = own(state.tellers ?? {}, happening(reading));
   return first !== undefined && first.by !== HOOKS && !first.keyed;
 }
 
@@ -130,8 +134,9 @@ export function isToldByAnother(state: SessionState, reading: ToldReading, telle
   const { event_type: type, key } = reading;
   if (type.startsWith('vendor.')) return false;
   state.tellers ??= {};
-  const first = own(state.tellers, type);
-  if (first === undefined) state.tellers[type] = { by: teller, keyed: key !== undefined };
+  const told = happening(reading);
+  const first = own(state.tellers, told);
+  if (first === undefined) state.tellers[told] = { by: teller, keyed: key !== undefined };
   else if (first.by === teller) first.keyed &&= key !== undefined;
   else return key === undefined || !first.keyed;
   return false;

@@ -254,6 +254,23 @@ describe("a standard's events beside the agent's own hooks", () => {
     }
   });
 
+  test('that hooks tell the end of a subagent does not make the end of the session theirs', () => {
+    const subagent = { agent_id: 'a1', agent_type: 'Explore' };
+    const { events, spans, fates } = play([
+      ...ofHooks.slice(0, 2),
+      at(2, native({ hook_event_name: 'SubagentStart', ...subagent })),
+      at(3, native({ hook_event_name: 'SubagentStop', ...subagent })),
+      at(5, native({ hook_event_name: 'Stop', prompt_id: 'p1', last_assistant_message: 'done' })),
+      at(9, envelope('session.end', 9, { reason: 'user_exit', duration_ms: 9_000 }, same)),
+    ]);
+    expect(fates).not.toContain('duplicate');
+    expect(events.filter(({ event_type: type }) => type === 'Session.End').map(event => event.session_id)).toEqual([
+      'a1',
+      's-1',
+    ]);
+    expect(spans.map(({ kind }) => kind)).toContain('session');
+  });
+
   test('a call has the same event id from both', () => {
     const calls = (told: Told[]): string[] =>
       idsOf(play(told).events.filter(event => event.event_type.startsWith('Action.')));
