@@ -85,31 +85,33 @@ export function findSessions(search: Search): { found: Found[]; without: string[
       }
     return packed !== undefined;
   };
+  /** Files of sessions that were found: a subagent's has no session of its own. */
+  const parts = new Set<string>();
+  const start = startsOf(eyes);
   const add = (agent: Agent, file: TranscriptFile, beginning = USUAL): boolean => {
-    const sessions = sessionsIn(agent, file, eyes, places, beginning);
+    const sessions = sessionsIn(agent, file, eyes, places, (path, size) => start(path, size, beginning));
     for (const each of sessions) {
+      for (const path of each.files) parts.add(path);
       const key = `${agent.id} ${each.session}`;
       const known = found.get(key);
       if (known === undefined || known.atMs < each.atMs) found.set(key, each);
     }
     return sessions.length > 0;
   };
+  /** A document was looked at as a whole. */
+  const isWorthMore = (path: string): boolean => path.endsWith('.jsonl') && !parts.has(path);
   for (const path of paths) {
     const files = filesBelow(plainName(path), eyes);
-    const isAny = files.map(
-      each =>
-        agents.some(agent => add(agent, { path: each })) ||
-        isPassed(each, agents) ||
-        agents.some(agent => add(agent, { path: each }, LONG)),
-    );
-    if (!isAny.some(Boolean)) without.push(path);
+    const rest = files.filter(each => !agents.some(agent => add(agent, { path: each })) && !isPassed(each, agents));
+    const unknown = rest.filter(each => !isWorthMore(each) || !agents.some(agent => add(agent, { path: each }, LONG)));
+    if (unknown.length === files.length) without.push(path);
   }
   if (paths.length === 0) {
     for (const agent of agents) {
       if (isAbsent(agent.transcript)) continue;
       const { installed, unread = [] } = agent.transcript;
-      for (const file of installed(places, eyes))
-        if (!add(agent, file) && !isPassed(file.path, [agent])) add(agent, file, LONG);
+      const rest = installed(places, eyes).filter(file => !add(agent, file) && !isPassed(file.path, [agent]));
+      for (const file of rest) if (isWorthMore(file.path)) add(agent, file, LONG);
       for (const { why, installed: lie } of unread) for (const path of lie(places, eyes)) pass(agent.id, why, path);
     }
   }
@@ -122,6 +124,7 @@ interface Beginning {
   bytes: number;
   rows: number;
 }
+type Start = (path: string, size: number) => readonly Fields[];
 const USUAL: Beginning = { bytes: 512 * 1024, rows: 64 };
 /** Where that says nothing: a first prompt may hold a picture, and rows about other sessions may stand before it. */
 const LONG: Beginning = { bytes: 32 * 1024 * 1024, rows: 1_024 };
@@ -132,27 +135,23 @@ function sessionsIn(
   file: TranscriptFile,
   eyes: Eyes,
   { home, env }: Places,
-  beginning: Beginning,
-): Found[] {
+  start: Start,
+): (Found & { files: readonly string[] })[] {
   const { transcript } = agent;
   const stat = eyes.stat(file.path);
   if (isAbsent(transcript) || stat === undefined) return [];
-  return foundIn(transcript, file, eyes, stat.sizeBytes, beginning).map(({ session, cwd, atMs }) => {
+  return foundIn(transcript, file, eyes, stat.sizeBytes, start).map(({ session, cwd, atMs }) => {
     const place = { session, cwd, home, env, main: file.path, subagents: [] };
-    const files = transcript.files(place, eyes);
-    const sizeBytes = files.reduce((sum, { path }) => sum + (eyes.stat(path)?.sizeBytes ?? 0), 0);
-    return { agent, session, file, cwd, atMs: atMs ?? stat.writtenMs, sizeBytes: sizeBytes || stat.sizeBytes };
+    const files = transcript.files(place, eyes).map(({ path }) => path);
+    const sizeBytes = files.reduce((sum, path) => sum + (eyes.stat(path)?.sizeBytes ?? 0), 0) || stat.sizeBytes;
+    return { agent, session, file, cwd, atMs: atMs ?? stat.writtenMs, sizeBytes, files };
   });
 }
 
-function foundIn(transcript: Transcript, file: TranscriptFile, eyes: Eyes, size: number, beginning: Beginning) {
+function foundIn(transcript: Transcript, file: TranscriptFile, eyes: Eyes, size: number, start: Start) {
   try {
-    if (readerFor(transcript, file.path).format === 'lines') {
-      const rows = rowsAtStart(eyes, file.path, size, beginning);
-      return transcript.sessions(file, { rows, document: undefined }, eyes);
-    }
-    // It is looked at as a whole, and once.
-    if (beginning === LONG) return [];
+    if (readerFor(transcript, file.path).format === 'lines')
+      return transcript.sessions(file, { rows: start(file.path, size), document: undefined }, eyes);
     return transcript.sessions(file, { rows: [], document: documentOf(eyes, file.path, size) }, eyes);
   } catch {
     // A reader that cannot bear a stranger's file does not claim it.
@@ -160,14 +159,20 @@ function foundIn(transcript: Transcript, file: TranscriptFile, eyes: Eyes, size:
   }
 }
 
-function rowsAtStart(eyes: Eyes, path: string, size: number, beginning: Beginning): Fields[] {
-  const rows: Fields[] = [];
-  const reader = rowsFrom(eyes, path, 0, Math.min(size, beginning.bytes), () => undefined);
-  for (let row = reader.peek(); row !== undefined && rows.length < beginning.rows; row = reader.peek()) {
-    rows.push(row.fields);
-    reader.take();
-  }
-  return rows;
+/** The first rows of a file; of the last one they are kept, since every agent is asked. */
+function startsOf(eyes: Eyes) {
+  let last: { path: string; beginning: Beginning; rows: readonly Fields[] } | undefined;
+  return (path: string, size: number, beginning: Beginning): readonly Fields[] => {
+    if (last?.path === path && last.beginning === beginning) return last.rows;
+    const rows: Fields[] = [];
+    const reader = rowsFrom(eyes, path, 0, Math.min(size, beginning.bytes), () => undefined);
+    for (let row = reader.peek(); row !== undefined && rows.length < beginning.rows; row = reader.peek()) {
+      rows.push(row.fields);
+      reader.take();
+    }
+    last = { path, beginning, rows };
+    return rows;
+  };
 }
 
 const documentOf = (eyes: Eyes, path: string, sizeBytes: number) => ({
