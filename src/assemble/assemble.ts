@@ -161,10 +161,9 @@ interface At {
   isRecorded: boolean;
 }
 
-/** Does a transcript tell of a time that is over, or a hook of an end that was told? Then nothing begins or ends by it. */
+/** Does a transcript tell of a time that is over? Then nothing begins or ends by it. */
 function lateness(state: FoldState, at: At): At['late'] {
   const { event, facts, atMs } = at;
-  if (isEndAgain(state, at)) return { turn: state.turns.at(-1) };
   if (facts.time !== 'transcript' || state.segment === undefined || !opensWork(event)) return undefined;
   if (at.subagent !== undefined) return isSubagentOver(state, at.subagent, atMs) ? { turn: undefined } : undefined;
   if (
@@ -179,21 +178,6 @@ function lateness(state: FoldState, at: At): At['late'] {
     (turn?.endMs !== undefined && (event.event_type === 'Prompt.Submitted' ? atMs < turn.endMs : atMs <= turn.endMs)) ||
     (facts.turn !== undefined && state.turn !== undefined && atMs < state.turn.startMs);
   return isOver ? { turn } : undefined;
-}
-
-/** The transcript was read first, and told that the turn is over: the hook that says so too is no turn of its own. */
-function isEndAgain({ turn, turns }: FoldState, { event, facts, subagent }: At): boolean {
-  const last = turns.at(-1);
-  return (
-    event.event_type === 'Agent.Response' &&
-    event.data.final === true &&
-    facts.error_type === undefined &&
-    subagent === undefined &&
-    turn === undefined &&
-    facts.turn !== undefined &&
-    last?.key === facts.turn &&
-    last.endMs !== undefined
-  );
 }
 
 /** It has ended, and its transcript tells of the time before; what still waits for its transcript is told it all. */
