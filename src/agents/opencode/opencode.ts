@@ -143,7 +143,12 @@ const readers: Record<string, (happened: Happened) => Reading[]> = {
   },
   'session.step.ended': stepped,
   // That it failed is said by its execution; what it cost, here.
-  'session.step.failed': happened => (happened.data.tokens === undefined ? [] : stepped(happened)),
+  'session.step.failed': happened => {
+    const { data, session, memory } = happened;
+    const asked = memory.recall('step', word(data.assistantMessageID) ?? '');
+    if (asked !== undefined) memory.remember('failed', session, asked);
+    return data.tokens === undefined ? [] : stepped(happened);
+  },
   'session.text.ended': ({ data, session, memory }) => {
     memory.remember('answer', session, String(text(data.text)?.length ?? 0));
     return [];
@@ -465,10 +470,15 @@ function interrupted({ session, memory, isChild }: Happened): Reading[] {
 }
 
 function failed({ session, memory, isChild }: Happened, kind: string | undefined, message: unknown): Reading[] {
+  const [model, provider] = listed(memory.recall('failed', session)).map(word);
   endTurn(session, memory);
   const facts = { error_type: errorKind(kind) };
   const readings: Reading[] = [
-    { event_type: 'Model.Failed', data: { error_type: facts.error_type, error_message: text(message) }, facts },
+    {
+      event_type: 'Model.Failed',
+      data: { model_id: model, error_type: facts.error_type, error_message: text(message) },
+      facts: { ...facts, model, provider },
+    },
     {
       event_type: 'Agent.Error',
       data: { error_type: 'ModelError', error_message: text(message), origin_event: 'Model.Failed' },
@@ -479,7 +489,7 @@ function failed({ session, memory, isChild }: Happened, kind: string | undefined
 }
 
 function endTurn(session: string, memory: Memory): void {
-  for (const kind of ['turn', 'running', 'answer']) memory.forget(kind, session);
+  for (const kind of ['turn', 'running', 'answer', 'failed']) memory.forget(kind, session);
 }
 
 function taken({ data, memory }: Happened): Reading[] {

@@ -198,3 +198,15 @@ test('V2: what is written while it works belongs to the running turn, and what w
   ]);
   expect(JSON.stringify(events)).not.toContain('canary');
 });
+
+test('a response that failed is said of the model that was asked', () => {
+  const { events: told } = playEvents([
+    v2(1, 'session.inbox.enqueued', { inboxID: 'm1', item: { type: 'user', payload: { text: 'go' } } }),
+    v2(2, 'session.step.started', { assistantMessageID: 'a1', model: { id: 'gpt-5', providerID: 'openai' } }),
+    v2(3, 'session.step.failed', { assistantMessageID: 'a1', error: { type: 'provider.invalid-request' } }),
+    v2(4, 'session.execution.failed', { error: { type: 'provider.invalid-request', message: 'no' } }),
+  ]);
+  const failed = told.find(event => event.event_type === 'Model.Failed');
+  expect(failed?.data).toMatchObject({ model_id: 'gpt-5', error_type: 'provider_invalid_request' });
+  expect(failed && factsOf(failed)).toMatchObject({ model: 'gpt-5', provider: 'openai' });
+});
