@@ -42,10 +42,10 @@ test.each([
   expect(checked.status).toBe(0);
 });
 
-test('both collectors that mask secrets know the same ones', () => {
+test('every collector that takes OTLP masks secrets, and all know the same ones', () => {
   const blocked = (name: string): unknown =>
     (parse(readFileSync(join(folder, name), 'utf8')) as { processors: { redaction: object } }).processors.redaction;
-  expect(blocked('gateway.yaml')).toEqual(blocked('local.yaml'));
+  for (const other of ['gateway.yaml', 'azure-monitor.yaml']) expect(blocked(other)).toEqual(blocked('local.yaml'));
 });
 
 interface Service {
