@@ -1,4 +1,4 @@
-import { shownValue } from '../config/config.ts';
+import { shownJson, shownValue } from '../config/config.ts';
 import { destinationsOf } from '../config/destinations.ts';
 import { trustProject } from '../config/files.ts';
 import { jsonSchema, keys } from '../config/schema.ts';
@@ -26,7 +26,7 @@ export function run(words: Words, io: Io): number {
   const shown = keys.filter(key => config.values[key] !== undefined);
   if (words.flags['--json']) {
     const values = Object.fromEntries(
-      shown.map(key => [key, { value: shownValue(key, config.values[key]), origin: config.origins[key] }]),
+      shown.map(key => [key, { value: shownJson(key, config.values[key]), origin: config.origins[key] }]),
     );
     const files = {
       global: config.globalFile,

@@ -128,6 +128,10 @@ export function shownValue(key: Key, value: unknown): string {
   return JSON.stringify(value);
 }
 
+/** The same for programs: a number stays a number, and a list a list. */
+export const shownJson = (key: Key, value: unknown): unknown =>
+  typeof value === 'string' || factsOf(key).secret ? shownValue(key, value) : value;
+
 /** Enough to tell one key from another. */
 const masked = (text: string): string => (text.length <= 8 ? '***' : `${text.slice(0, 4)}…${text.slice(-4)}`);
 

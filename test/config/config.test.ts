@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Config, type ConfigInput, resolve, shownValue } from '../../src/config/config.ts';
+import { type Config, type ConfigInput, resolve, shownJson, shownValue } from '../../src/config/config.ts';
 import { jsonSchema, keys } from '../../src/config/schema.ts';
 import { explain, type Problem } from '../../src/problem.ts';
 
@@ -259,6 +259,7 @@ describe('what is wrong in a file', () => {
     expect(JSON.stringify(problems.map(problem => [problem, explain(problem)]))).not.toContain(secret);
     expect(values['otlp.headers']).toBeUndefined();
     expect(shownValue('otlp.headers', `authorization=${secret}`)).toBe('authorization=***');
+    expect(shownJson('otlp.headers', { authorization: secret })).toBe('authorization=***');
     expect(shownValue('otlp.endpoint', `https://u:${secret}@h:1/p?key=${secret}#${secret}`)).toBe('https://h:1/p');
   });
 });

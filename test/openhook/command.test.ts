@@ -149,7 +149,7 @@ test('--openhook switches it on and off, and touches no agent', async () => {
       next: see what ~/shop/.openhook.json would run: otel-hooks openhook trust
     "
   `);
-  expect((await run('config --json')).out).toMatch(/"openhook.enabled": \{\s+"value": "true"/);
+  expect((await run('config --json')).out).toMatch(/"openhook.enabled": \{\s+"value": true/);
   expect((await run('disable --openhook', 'y')).out).toContain('OpenHook is off');
-  expect((await run('config --json')).out).toMatch(/"openhook.enabled": \{\s+"value": "false"/);
+  expect((await run('config --json')).out).toMatch(/"openhook.enabled": \{\s+"value": false/);
 });
