@@ -149,8 +149,9 @@ export interface DemoHook {
   payload: Fields;
   /** Starts with the former one, as hooks of parallel calls do. */
   together?: true;
-  /** What its transcript has by then, without times. */
+  /** What its transcript has by then, without times; a subagent's own in a file of its own. */
   rows?: Fields[];
+  rowsIn?: string;
 }
 
 /** As a duration: the time since the action began. Real processes take as long as they take. */

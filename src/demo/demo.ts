@@ -95,8 +95,8 @@ function setUp(home: string, state: string, program: Program, platform: NodeJS.P
 }
 
 /** The agent's transcript, as far as it goes before a hook. */
-function tellRows({ payload, rows = [] }: DemoHook): void {
-  const { transcript_path: path } = payload;
+function tellRows({ payload, rows = [], rowsIn }: DemoHook): void {
+  const path = rowsIn ?? payload.transcript_path;
   if (typeof path !== 'string' || rows.length === 0) return;
   mkdirSync(dirname(path), { recursive: true });
   const timestamp = new Date().toISOString();

@@ -54,15 +54,23 @@ const shown = [
     'waited',
     'risk critical',
     'attempt 2',
-    'loop',
+    'loop, aborted',
     'budget',
   ],
   ...['agent_hooks.decisions', 'agent_hooks.decision.wait', 'agent_hooks.risk.score', 'agent_hooks.cost.computed'],
   ...['agent_hooks.retry.loops', 'agent_hooks.retry.triggered', 'agent_hooks.budget.thresholds'],
-  ...['agent_hooks.context.utilization', 'agent_hooks.context.compactions', 'agent_hooks.policy.events'],
+  ...['agent_hooks.context.utilization', 'agent_hooks.context.compactions', 'agent_hooks.context.tokens_removed'],
+  ...['agent_hooks.context.compression', 'retry.state=aborted', 'agent_hooks.policy.events'],
   ...['gen_ai.client.inference.usage.input_tokens', 'gen_ai.client.inference.duration', 'gen_ai.execute_tool.duration'],
   ...['Agent.Plan.Start', 'Agent.Plan.End', 'Model.Responded', 'Context.UntilCompaction', 'Context.Compaction'],
-  ...['Retry.Triggered', 'Retry.Loop.Detected', 'Policy.Blocked', 'Policy.Violation', 'Agent.Decision'],
+  ...[
+    'Retry.Triggered',
+    'Retry.Loop.Detected',
+    'Retry.Loop.Aborted',
+    'Policy.Blocked',
+    'Policy.Violation',
+    'Agent.Decision',
+  ],
 ];
 
 /** Each with its depth. Times differ from run to run, columns with them, and the order of what began together. */

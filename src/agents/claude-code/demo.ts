@@ -12,6 +12,8 @@ export function demoSession(session: string, folder: string): DemoHook[] {
   const first = { prompt_id: `${session.slice(0, 24)}000000000001`, permission_mode: 'default' };
   const second = { prompt_id: `${session.slice(0, 24)}000000000002`, permission_mode: 'auto' };
   const scout = { agent_id: 'a7c31f09d2e84b56', agent_type: 'Explore' };
+  const aside = { isSidechain: true, agentId: scout.agent_id };
+  const rowsIn = `${folder}/.claude/projects/shop/${session}/subagents/agent-${scout.agent_id}.jsonl`;
   const scene = { session, prompt: first.prompt_id };
   const later = { session, prompt: second.prompt_id };
   const enter = { tool_name: 'EnterPlanMode', tool_input: {}, tool_use_id: 'toolu_demo11' };
@@ -43,6 +45,7 @@ export function demoSession(session: string, folder: string): DemoHook[] {
   };
   const again = ['toolu_demo09', 'toolu_demo10'].map(id => ({ ...test, tool_use_id: id }));
   const broken = { error: 'Exit code 1\n1 test failed', is_interrupt: false };
+  const stopped = { ...test, tool_use_id: 'toolu_demo13' };
   const fixed = { ...test, tool_use_id: 'toolu_demo07' };
   const push = {
     tool_name: 'Bash',
@@ -65,10 +68,14 @@ export function demoSession(session: string, folder: string): DemoHook[] {
     hook(45, 'PostToolUse', { ...first, ...start, tool_response: { numFiles: 3 }, duration_ms: 31 }),
     hook(15, 'PostToolUse', { ...first, ...read, tool_response: { type: 'text' }, duration_ms: 22 }),
     hook(10, 'PreToolUse', { ...first, ...scouting }),
-    hook(15, 'SubagentStart', { ...first, ...scout }),
+    { ...hook(15, 'SubagentStart', { ...first, ...scout }), rows: [{ ...prompted(scene, 5), ...aside }], rowsIn },
     hook(40, 'PreToolUse', { ...first, ...scout, ...scouted }),
     hook(60, 'PostToolUse', { ...first, ...scout, ...scouted, tool_response: { numFiles: 2 }, duration_ms: 44 }),
-    hook(40, 'SubagentStop', { ...first, ...scout, last_assistant_message: 'Two callers, both in the cart.' }),
+    {
+      ...hook(40, 'SubagentStop', { ...first, ...scout, last_assistant_message: 'Two callers, both in the cart.' }),
+      rows: [{ ...answered(scene, 6, 'end_turn', 2_400, 5_000, 61), ...aside }],
+      rowsIn,
+    },
     hook(5, 'PostToolUse', {
       ...first,
       ...scouting,
@@ -96,6 +103,9 @@ export function demoSession(session: string, folder: string): DemoHook[] {
       hook(20, 'PreToolUse', { ...first, ...run }),
       hook(60, 'PostToolUseFailure', { ...first, ...run, ...broken, duration_ms: 50 }),
     ]),
+    // The person has seen enough of it.
+    hook(20, 'PreToolUse', { ...first, ...stopped }),
+    hook(60, 'PostToolUseFailure', { ...first, ...stopped, error: 'stopped', is_interrupt: true, duration_ms: 30 }),
     statusLine(30, base),
     {
       ...hook(40, 'Stop', {
@@ -106,7 +116,10 @@ export function demoSession(session: string, folder: string): DemoHook[] {
       rows: [answered(scene, 3, 'end_turn', 900, 21_400, 38)],
     },
     hook(60, 'PreCompact', { trigger: 'manual', custom_instructions: null }),
-    hook(70, 'PostCompact', { trigger: 'manual', compact_summary: 'The rounding was wrong.' }),
+    {
+      ...hook(70, 'PostCompact', { trigger: 'manual', compact_summary: 'The rounding was wrong.' }),
+      rows: [compacted(session, 22_338, 5_800)],
+    },
     { ...hook(30, 'UserPromptSubmit', { ...second, prompt: 'Fix that test and push.' }), rows: [prompted(later, 3)] },
     hook(50, 'PreToolUse', { ...second, ...fixed }),
     hook(120, 'PostToolUse', { ...second, ...fixed, tool_response: { stdout: 'ok' }, duration_ms: 110 }),
@@ -163,6 +176,17 @@ const answered = (
     stop_reason,
     usage: { input_tokens, cache_creation_input_tokens: 0, cache_read_input_tokens, output_tokens },
   },
+});
+
+const compacted = (session: string, preTokens: number, postTokens: number): Fields => ({
+  type: 'system',
+  subtype: 'compact_boundary',
+  uuid: `${session}-c`,
+  parentUuid: null,
+  isSidechain: false,
+  sessionId: session,
+  content: 'Conversation compacted',
+  compactMetadata: { trigger: 'manual', preTokens, postTokens },
 });
 
 /** What the status line is given, handed on to the command of a hook: it says itself what it is. */
