@@ -307,7 +307,7 @@ const inPlaceOf = ({ event_type: type, subagent, facts }: Reading): string =>
 /**
  * Hooks that come late, of a session whose transcript was there before them (it was imported, or a recording is played):
  * what both tell without an id that both share is one thing. They are matched by subagent or turn; where one of the two
- * names no turn, in their order, if these hooks tell of the whole session.
+ * names no turn, in their order, if these hooks tell of the whole session: others tell how it went on.
  */
 function isToldInPlace(state: SessionState, reading: Reading): boolean {
   const { event_type: type, data, subagent, facts } = reading;
@@ -315,9 +315,10 @@ function isToldInPlace(state: SessionState, reading: Reading): boolean {
   if (type === 'Session.Start' && isMain && data.start_reason === 'new') state.isHookedWhole = true;
   const { inPlace = [] } = state;
   if (inPlace.length === 0) return false;
-  let at = inPlace.indexOf(inPlaceOf(reading));
+  const isNamed = !isMain || facts?.turn !== undefined;
+  let at = isNamed ? inPlace.indexOf(inPlaceOf(reading)) : -1;
   if (at < 0 && isMain && state.isHookedWhole)
-    at = inPlace.findIndex(each => (facts?.turn === undefined ? each.startsWith(`${type}|`) : each === `${type}|`));
+    at = isNamed ? inPlace.indexOf(`${type}|`) : inPlace.findIndex(each => each.startsWith(`${type}|`));
   if (at >= 0) inPlace.splice(at, 1);
   return at >= 0;
 }

@@ -393,6 +393,44 @@ describe('subagents', () => {
     expect(kinds().filter(kind => kind === 'turn' || kind === 'subagent')).toHaveLength(4);
   });
 
+  test('hooks that tell how a session went on, without a turn or an id, tell of nothing that a transcript told before', () => {
+    const session = '3e9a7c10-54d2-4f6b-b1e8-0c7a2d9f4e63';
+    const other = openHouse('copilot', session);
+    const main = join(other.home, '.copilot', 'session-state', session, 'events.jsonl');
+    let id = 0;
+    const row = (seconds: number, type: string, data: object): void => {
+      id += 1;
+      other.write(main, { type, data, id: `row-${id}`, timestamp: at(seconds), parentId: null });
+    };
+    try {
+      row(0, 'session.start', { sessionId: session, producer: 'copilot-agent' });
+      row(1, 'user.message', { content: 'mend it' });
+      row(2, 'tool.execution_start', { toolCallId: 'call_1', toolName: 'bash', arguments: { command: 'ls' } });
+      row(3, 'tool.execution_complete', { toolCallId: 'call_1', success: true });
+      row(4, 'assistant.message', { messageId: 'm1', content: 'mended', outputTokens: 9 });
+      other.import();
+      const types = (): string[] => other.events().map(({ event_type }) => event_type);
+      const before = types().length;
+      const later = 86_400;
+      const hook = (seconds: number, event: string, fields: object): void =>
+        other.hook(later + seconds, event, { timestamp: at(later + seconds), transcript_path: main, ...fields });
+      const call = { tool_name: 'bash', tool_input: { command: 'pwd' } };
+      hook(0, 'SessionStart', { source: 'resume' });
+      hook(1, 'UserPromptSubmit', { prompt: 'and now' });
+      hook(2, 'PreToolUse', call);
+      hook(3, 'PostToolUse', { ...call, tool_result: { result_type: 'success' } });
+      hook(4, 'Stop', { stop_reason: 'end_turn' });
+      other.round();
+      expect(
+        types()
+          .slice(before)
+          .filter(type => !type.startsWith('vendor.')),
+      ).toEqual(['Session.Start', 'Prompt.Submitted', 'Action.Before', 'Action.After', 'Agent.Response']);
+    } finally {
+      other.close();
+    }
+  });
+
   test('an agent that works for the program itself costs, and is no subagent', () => {
     house.write(house.main, ...work());
     const path = `${house.main.replace('.jsonl', '')}/subagents/agent-acompact-0a1b2c.jsonl`;
