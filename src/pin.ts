@@ -54,7 +54,8 @@ export function pin(opening: Opening, fragment: Pick<Fragment, 'header'>, where:
     cwd: opening.cwd ?? where.home,
     file: (where.ownVariables ? undefined : fragment.header.OTEL_HOOKS_CONFIG) ?? where.configFile,
   });
-  const { destinations, problems } = configuredIn(config, opening.cwd ?? where.home, fragment.header.provider);
+  const { provider } = fragment.header;
+  const { destinations, problems } = configuredIn(config, opening.cwd ?? where.home, provider);
   const { values } = config;
   const { semconv = 'latest' } = values;
   const risk = riskSettings(config);
@@ -65,6 +66,7 @@ export function pin(opening: Opening, fragment: Pick<Fragment, 'header'>, where:
   return {
     pinned: {
       destinations: destinations.map(destination => destination.id),
+      ...(provider === undefined ? {} : { providers: [provider] }),
       resource: resourceAttributes({
         agent: opening.agent.id,
         serviceName: values.service_name,

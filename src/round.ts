@@ -183,11 +183,14 @@ export function roundOf(
     eaten.push(fragment.name);
     if (told.fate === 'duplicate') {
       duplicates += 1;
-      // The Python package registered a command for each provider: both are meant.
-      if (asked && fragment.header.provider !== undefined) {
+      // The Python package registered a command for each provider: both are meant. Once: a session stays with what it has.
+      const { provider } = fragment.header;
+      for (const { state } of told.parts) {
+        const { pinned } = state;
+        if (asked === undefined || provider === undefined || pinned.providers?.includes(provider)) continue;
         const { destinations } = pinnedTo(asked, fragment).pinned;
-        for (const { state } of told.parts)
-          state.pinned.destinations = [...new Set([...state.pinned.destinations, ...destinations])];
+        pinned.providers = [...(pinned.providers ?? []), provider];
+        pinned.destinations = [...new Set([...pinned.destinations, ...destinations])];
       }
       continue;
     }

@@ -180,6 +180,23 @@ test('the same hook from commands for two providers goes to both, as the Python 
   expect(books && imbalances(books)).toEqual([]);
 });
 
+test('a session stays with what it was pinned to, however often a hook of it comes and whatever is configured by then', async () => {
+  const folder = join(home, '.config', 'otel-hooks');
+  mkdirSync(folder, { recursive: true });
+  const names = (path: string): void => writeFileSync(join(folder, 'config.json'), JSON.stringify({ file: { path } }));
+  names(join(home, 'first.jsonl'));
+  const twice = (hook_event_name: string): void => {
+    for (let i = 0; i < 2; i += 1) hook({ hook_event_name, prompt_id: 'p' }, { provider: 'file' });
+  };
+  for (const event of ['SessionStart', 'UserPromptSubmit']) twice(event);
+  await run();
+  names(join(home, 'second.jsonl'));
+  for (const event of ['Stop', 'SessionEnd']) twice(event);
+  const { books } = await run();
+  expect(books?.fragments).toMatchObject({ received: 8, journaled: 4, dropped: { duplicate: 4 } });
+  expect(books?.destinations.map(({ spans, logs }) => [spans.produced, logs.produced])).toEqual([[2, 4]]);
+});
+
 const configure = (key: string): void => {
   const folder = join(home, '.config', 'otel-hooks');
   mkdirSync(folder, { recursive: true });

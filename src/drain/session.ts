@@ -15,6 +15,8 @@ import { hexDigest } from '../lib/hash.ts';
 export interface Pinned {
   /** Ids of the destinations that get what this session yields. */
   destinations: string[];
+  /** What its commands named of these, where they did. */
+  providers?: string[] | undefined;
   resource: { readonly [name: string]: string };
   denyAsError: boolean;
   /** Each turn is a trace of its own. */
