@@ -260,7 +260,7 @@ function addTo(part: Part, source: ItemSource, fragment: Fragment, deps: Drain):
       duplicates += 1;
       continue;
     }
-    if (teller === HOOKS && isToldInPlace(state, reading)) {
+    if (teller === HOOKS && isToldInPlace(state, reading, seen)) {
       duplicates += 1;
       continue;
     }
@@ -309,12 +309,15 @@ const inPlaceOf = ({ event_type: type, subagent, facts }: Reading): string =>
  * what both tell without an id that both share is one thing. They are matched by subagent or turn; where one of the two
  * names no turn, in their order, if these hooks tell of the whole session: others tell how it went on.
  */
-function isToldInPlace(state: SessionState, reading: Reading): boolean {
-  const { event_type: type, data, subagent, facts } = reading;
+function isToldInPlace(state: SessionState, reading: Reading, seen: ReadonlySet<string>): boolean {
+  const { event_type: type, key, data, subagent, facts } = reading;
   const isMain = subagent === undefined;
   if (type === 'Session.Start' && isMain && data.start_reason === 'new') state.isHookedWhole = true;
   const { inPlace = [] } = state;
   if (inPlace.length === 0) return false;
+  // Told under an id that both share, so what waits here is another.
+  if (key !== undefined && seen.has(shortOf(eventId(state, boundId(subagent) ?? state.session, type, key))))
+    return true;
   const isNamed = !isMain || facts?.turn !== undefined;
   let at = isNamed ? inPlace.indexOf(inPlaceOf(reading)) : -1;
   if (at < 0 && isMain && state.isHookedWhole)

@@ -431,6 +431,55 @@ describe('subagents', () => {
     }
   });
 
+  test('an id that both share counts before the turn: a call that hooks tell under it stands for no other', () => {
+    const session = '019f2c1a-7b30-7c11-9a52-0e5d4f6a7b81';
+    const other = openHouse('codex', session);
+    const main = join(
+      other.home,
+      '.codex',
+      'sessions',
+      '2026',
+      '10',
+      '20',
+      `rollout-2026-10-20T09-14-02-${session}.jsonl`,
+    );
+    const row = (seconds: number, type: string, payload: object): void =>
+      other.write(main, { timestamp: at(seconds), type, payload });
+    try {
+      row(0, 'session_meta', { id: session, timestamp: at(0), cwd: other.home, cli_version: '0.159.2' });
+      row(1, 'event_msg', { type: 'task_started', turn_id: 't1' });
+      const shell = { type: 'function_call', name: 'shell', call_id: 'c1', arguments: '{"command":["ls"]}' };
+      row(2, 'response_item', shell);
+      row(3, 'response_item', { type: 'function_call_output', call_id: 'c1', output: 'Process exited with code 0' });
+      row(4, 'response_item', { type: 'custom_tool_call', name: 'exec', input: 'run()', call_id: 'c2' });
+      const nested = { type: 'CommandExecution', id: 'n1', status: 'completed', exit_code: 0 };
+      row(5, 'event_msg', { type: 'item_completed', turn_id: 't1', completed_at_ms: START_MS + 5_000, item: nested });
+      row(6, 'response_item', { type: 'custom_tool_call_output', call_id: 'c2', output: 'Script completed' });
+      row(7, 'event_msg', { type: 'task_complete', turn_id: 't1', last_agent_message: 'done' });
+      other.import();
+      const actions = (): string[] =>
+        other.events().flatMap(({ event_type: type }) => (/^Action/.test(type) ? type : []));
+      const before = actions();
+      expect(before).toHaveLength(6);
+      other.hook(86_400, 'SessionStart', { transcript_path: main, source: 'startup' });
+      for (const id of ['c1', 'exec-1']) {
+        const call = {
+          transcript_path: main,
+          turn_id: 't1',
+          tool_name: 'Bash',
+          tool_input: { command: 'ls' },
+          tool_use_id: id,
+        };
+        other.hook(86_401, 'PreToolUse', call);
+        other.hook(86_402, 'PostToolUse', { ...call, tool_response: '' });
+      }
+      other.round();
+      expect(actions()).toEqual(before);
+    } finally {
+      other.close();
+    }
+  });
+
   test('an agent that works for the program itself costs, and is no subagent', () => {
     house.write(house.main, ...work());
     const path = `${house.main.replace('.jsonl', '')}/subagents/agent-acompact-0a1b2c.jsonl`;
