@@ -127,10 +127,11 @@ function walkCommand(command: Command, walk: Walk, piped: Flow, to: readonly str
   if (command.group) return walkScript(command.group, walk, input);
   if (command.words.length === 0) return merged([input, assignedFlow]);
   const target = command.redirections.find(({ operator }) => operator === '>' || operator === '>>')?.target.text;
-  const words = command.words.flatMap(word => expanded(word, walk));
-  if (words[0]?.text === 'for' && words[2]?.text === 'in')
+  const words = command.words.slice(0, MOST_WORDS).flatMap(word => expanded(word, walk));
+  const each = words[1]?.text ?? '';
+  if (words[0]?.text === 'for' && words[2]?.text === 'in' && /^[A-Za-z_]\w*$/.test(each))
     walk.variables.set(
-      words[1]?.text ?? '',
+      each,
       words.slice(3, 3 + MOST_EXPANDED).map(word => word.text),
     );
   const out = run(words, inner(command.words), walk, input, to, false);
@@ -157,14 +158,24 @@ function remember({ text, inner }: Word, walk: Walk): void {
 /** A word as a shell has it after it has put in what the line says of variables, and braces. */
 function expanded(word: Word, walk: Walk): readonly Word[] {
   let texts: readonly string[] = [word.text];
-  for (const name of word.variables) {
-    const values = walk.variables.get(name);
-    if (values === undefined) continue;
-    const mark = new RegExp(`\\$${name}(?![A-Za-z0-9_])`);
-    texts = texts.flatMap(text => values.map(value => text.replace(mark, () => value))).slice(0, MOST_EXPANDED);
+  for (const name of [...new Set(word.variables)].filter(each => walk.variables.has(each)).slice(0, MOST_EXPANDED)) {
+    const values = walk.variables.get(name) ?? [];
+    texts = texts.flatMap(text => values.map(value => filled(text, name, value))).slice(0, MOST_EXPANDED);
   }
   if (!word.quoted) texts = texts.flatMap(braced).slice(0, MOST_EXPANDED);
   return texts.length === 1 && texts[0] === word.text ? [word] : texts.map(text => ({ ...word, text }));
+}
+
+/** No longer than a word that is looked at: a value may be long, and stand there often. */
+function filled(text: string, name: string, value: string): string {
+  const mark = new RegExp(`\\$${name}(?![A-Za-z0-9_])`, 'g');
+  const put = value.slice(0, LONGEST_WORD);
+  let length = text.length;
+  return text.replace(mark, all => {
+    if (length + put.length - all.length > Math.max(LONGEST_WORD, text.length)) return all;
+    length += put.length - all.length;
+    return put;
+  });
 }
 
 function braced(text: string): string[] {

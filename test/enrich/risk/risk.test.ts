@@ -99,4 +99,16 @@ describe('the risk of an action', () => {
       expect(riskOf(shell(command))?.score ?? 0).toBeLessThanOrEqual(100);
     }
   });
+
+  it('puts a long value into a long word as far as a word is looked at', () => {
+    const value = 'x'.repeat(8_000);
+    const word = '$A$B$i'.repeat(6_000);
+    for (const before of ['', `for i in ${'a '.repeat(300)}; do `]) {
+      expect(riskOf(shell(`A=${value}; B=${value}; ${before}rm -rf "/tmp/${word}"`))?.score ?? 0).toBeLessThanOrEqual(
+        100,
+      );
+    }
+    expect(riskOf(shell('A=/; rm -rf $A'))).toEqual(riskOf(shell('rm -rf /')));
+    expect(riskOf(shell('A=etc; rm -rf /$A/$A'))).toEqual(riskOf(shell('rm -rf /etc/etc')));
+  });
 });
