@@ -428,7 +428,7 @@ const totalOf = (payload: Fields): Total | undefined => usageOf(fieldsOf(payload
 
 /** The thread's total after a response, or the old one once more. */
 function counted(place: Place): Told[] {
-  const { payload, memory } = place;
+  const { payload, memory, file } = place;
   const total = totalOf(payload);
   if (total === undefined || memory.recall('place', 'records') !== undefined) return [];
   const known = memory.recall('place', 'total');
@@ -444,12 +444,13 @@ function counted(place: Place): Told[] {
   if (counts.every(count => count === 0)) return [];
   // A total that went down is the beginning of another count; a fork without its parent's rows, and a part of a rollout, go
   // on from an unknown one.
-  const isLater = recalled(place, 'forked') !== undefined || memory.recall('place', 'thread') === undefined;
+  const thread = memory.recall('place', 'thread');
+  const isLater = recalled(place, 'forked') !== undefined || thread === undefined;
   const isOther = counts.some(count => count < 0) || (known === undefined && isLater);
   const response = isOther ? last : used;
   if (response === undefined) return [];
   note(place, 'counted', JSON.stringify(response));
-  return responded(place, `${memory.recall('place', 'thread')}:${sizeOf(total)}`, undefined, response);
+  return responded(place, `${thread ?? file.subagent ?? file.root}:${sizeOf(total)}`, undefined, response);
 }
 
 /** A response's own record: from the first one on, totals say nothing more. */

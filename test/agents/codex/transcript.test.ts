@@ -400,6 +400,16 @@ test('a part of a rollout counts from where it begins', () => {
   expect(total(read(lines).readings)).toMatchObject({ responses: 2, input: 1_600, output: 30, reasoning: 5 });
 });
 
+test('a part of a rollout and the whole of it tell the same responses', () => {
+  const lines = [
+    counted(1_000, usage(700, 600, 20, 5), usage(700, 600, 20, 5)),
+    counted(2_000, usage(1_600, 1_200, 30, 5), usage(900, 600, 10, 0)),
+  ];
+  const keys = (rows: readonly string[]) =>
+    read(rows).readings.flatMap(each => (each.event_type === 'Model.Responded' ? [each.key] : []));
+  expect(keys(lines.slice(1))).toEqual(keys([meta(0), ...lines]).slice(1));
+});
+
 test('a record that comes after the total which it is a part of is no second response', () => {
   const record = (ms: number, id: string, used: object): string =>
     row(ms, 'token_usage_record', { response_id: id, turn_id: 't1', usage: used });
