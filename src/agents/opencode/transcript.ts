@@ -99,20 +99,41 @@ function singleSession({ path }: TranscriptFile, document: Document | undefined,
 /** All that belongs to a session: those that it began, their messages, and what these are made of. */
 function singleFiles(main: string, session: string, look: Look): string[] {
   const storage = dirname(dirname(dirname(main)));
-  const others = inFolder(dirname(main), look).filter(path => path !== main);
-  const parents = new Map(others.map(path => [path, /"parentID":\s*"([^"]+)"/.exec(look.head(path))?.[1]]));
+  const children = begunIn(dirname(main), look);
   const family = [session];
   const files: string[] = [];
+  const taken = new Set<string>();
   // Grows while it is gone through.
   for (const id of family) {
-    const children = others.filter(path => parents.get(path) === id && !files.includes(path));
-    family.push(...children.map(path => SINGLE.exec(path)?.[1] ?? ''));
+    const begun = (children.get(id) ?? []).filter(path => path !== main && !taken.has(path));
+    for (const path of begun) taken.add(path);
+    family.push(...begun.map(path => SINGLE.exec(path)?.[1] ?? ''));
     const messages = inFolder(join(storage, 'message', id), look);
     const parts = messages.flatMap(path => inFolder(join(storage, 'part', MESSAGE.exec(path)?.[2] ?? ''), look));
-    files.push(...children, ...messages, ...parts);
+    files.push(...begun, ...messages, ...parts);
     if (files.length > MOST_SINGLE) break;
   }
   return files.slice(0, MOST_SINGLE);
+}
+
+/** Sessions of a folder by the one that began them. All of its files say it, and each session asks: they are looked at once. */
+const families = new WeakMap<Look, Map<string, Map<string, string[]>>>();
+
+function begunIn(folder: string, look: Look): Map<string, string[]> {
+  const folders = families.get(look) ?? new Map<string, Map<string, string[]>>();
+  families.set(look, folders);
+  const known = folders.get(folder);
+  if (known !== undefined) return known;
+  const byParent = new Map<string, string[]>();
+  for (const path of inFolder(folder, look)) {
+    const parent = /"parentID":\s*"([^"]+)"/.exec(look.head(path))?.[1];
+    if (parent === undefined) continue;
+    const siblings = byParent.get(parent);
+    if (siblings === undefined) byParent.set(parent, [path]);
+    else siblings.push(path);
+  }
+  folders.set(folder, byParent);
+  return byParent;
 }
 
 interface Tables {

@@ -141,6 +141,26 @@ test('single files, as versions before 1.1 kept them, tell what the tables tell'
   }
 });
 
+test('who began whom is looked for once in a folder, however many sessions lie there', () => {
+  const folder = '/x/storage/session/p1';
+  const names = Array.from({ length: 300 }, (_, i) => `ses_${i}.json`);
+  let heads = 0;
+  const look = {
+    names: (path: string) => (path === folder ? names : []),
+    head(path: string) {
+      heads += 1;
+      return path.endsWith('/ses_7.json') ? '{ "parentID": "ses_3" }' : '{}';
+    },
+  };
+  const place = { cwd: undefined, subagents: [], home: '/home/dev', env: {} };
+  const files = names.map(name =>
+    transcript.files({ ...place, session: name.replace('.json', ''), main: `${folder}/${name}` }, look),
+  );
+  expect(files[3]?.[0]?.beside).toEqual([`${folder}/ses_7.json`]);
+  expect(files[4]?.[0]?.beside).toEqual([]);
+  expect(heads).toBe(300);
+});
+
 test('only an import reads it', () => {
   const place = { session: 'ses_a', cwd: undefined, subagents: [], home: '/home/dev', env: {} };
   const folder = '/home/dev/.local/share/opencode';
