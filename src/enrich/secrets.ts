@@ -678,7 +678,7 @@ const told: readonly { id: string; isNear: RegExp; pattern: RegExp }[] = [
     id: 'secret',
     isNear: /[A-Z]=/,
     pattern:
-      /(\b(?:[A-Z][A-Z0-9]{0,30}_){0,6}(?:SECRET|TOKEN|PASSWORD|PASSWD|PASSPHRASE|PASS|PWD|API_?KEY|CREDENTIALS?|PAT|PIN)=["']?)([^\s"'`|]{3,512})/g,
+      /(\b(?:[A-Z][A-Z0-9]{0,30}_){0,6}(?:[A-Z0-9]{0,16}(?:SECRET|TOKEN|PASSWORD|PASSWD|PASSPHRASE)|(?:SSH)?PASS|PWD|API_?KEY|CREDENTIALS?|PAT|PIN)=["']?)([^\s"'`|]{3,512})/g,
   },
   // `.pgpass`, and what container registries and npm call `auth`.
   {
