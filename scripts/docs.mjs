@@ -74,6 +74,8 @@ commas are allowed. \`otel-hooks config --schema\` prints the JSON Schema, which
 Relative paths are seen from the file they stand in, in variables from the session's folder.
 
 A bad value costs that value alone: the one of the layer below is used, and the problem names file, line and key.
+A session that begins while a mistake (a file that is not JSON, an unknown provider, a setting that is missing) leaves no destination
+at all is kept on the machine, and leaves as a whole once that is corrected: with its next hook, or with \`otel-hooks deliver\`.
 
 ## What a project's file may do
 

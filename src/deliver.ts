@@ -15,7 +15,7 @@ import { createDispatcher, type Dispatcher } from './openhook/dispatch.ts';
 import type { Surroundings } from './pin.ts';
 import type { Problem } from './problem.ts';
 import { reconciliation } from './reconciliation.ts';
-import { type Due, recalled, roundOf, silentSessions, waitingSessions } from './round.ts';
+import { type Due, dueSessions, recalled, roundOf } from './round.ts';
 import { appendToFile, printTo } from './ship/local.ts';
 import { roundOf as settlementOf } from './ship/round.ts';
 import { createShipper, heirsIn, type Passed, SHIP_DOCUMENT, type Shipper } from './ship/ship.ts';
@@ -210,19 +210,20 @@ async function work(
     if (failure) throw failure;
     const isCheck = performance.now() - checkedMs > SILENCE_CHECK_MS;
     if (isCheck) checkedMs = performance.now();
-    const silent = isCheck ? silentSessions(store, now()) : [];
+    const due = isCheck ? dueSessions(store, now()) : { silent: [], waiting: [], undecided: [] };
+    const { silent, undecided } = due;
     if (isCheck && store.canSettle()) forgetDestinations(store, now());
-    if (isCheck) for (const key of waitingSessions(store)) if (!vigils.has(key)) vigils.set(key, noVigil);
+    for (const key of due.waiting) if (!vigils.has(key)) vigils.set(key, noVigil);
     const waiting = [...vigils].flatMap(([key, { dueMs }]) => (dueMs <= performance.now() ? [key] : []));
     const taken = store.take({ ...whole, fragments: Math.min(most, whole.fragments) });
-    const hasWork = taken.fragments.length + taken.rejects.length + silent.length > 0;
+    const hasWork = taken.fragments.length + taken.rejects.length + silent.length + undecided.length > 0;
     let full: unknown;
     try {
       if (hasWork || waiting.length > 0) {
         // What is being sent may need the reserve at any moment.
         const isUrgent = shipping === undefined;
         const turnOptions = { ...options, eyes, vigils, dispatcher, isUrgent };
-        const isCommitted = turn(store, taken, { silent, waiting }, turnOptions, report, now());
+        const isCommitted = turn(store, taken, { silent, waiting, undecided }, turnOptions, report, now());
         hasWorked ||= isCommitted;
         if (hasWork) busyMs = performance.now();
         if (isCommitted) tryMs = 0;
@@ -306,7 +307,7 @@ function turn(
 ): boolean {
   const { epoch } = store;
   const { fragments, rejects } = taken;
-  const { silent = [], waiting = [] } = due;
+  const { silent = [], waiting = [], undecided = [] } = due;
   try {
     const installation = installationOf(store);
     const told = roundOf(store, taken, due, {
@@ -322,7 +323,7 @@ function turn(
     watch(options.vigils, told);
     // Looked, and nothing had come: nothing to keep.
     const isIdle = fragments.length + rejects.length + silent.length === 0;
-    if (isIdle && round.journal?.length === 0 && !told.isMore) return false;
+    if (isIdle && round.journal?.length === 0 && !told.isMore && !told.isDecided) return false;
     const documents = [...(round.documents ?? []), ...installation.documents, ...noted(store, problems, nowMs)];
     if (store.commit({ ...round, documents, isUrgent: options.isUrgent }) === 'committed') {
       report.journaled += journaled;
@@ -334,7 +335,11 @@ function turn(
     // Not the disk: something in here could not bear one of them. What came first, so that nothing in it is blamed for a
     // session that was only looked at; then each of these by itself.
     const nothing = { fragments: [], rejects: [] };
-    const looks: Due[] = [...silent.map(key => ({ silent: [key] })), ...waiting.map(key => ({ waiting: [key] }))];
+    const looks: Due[] = [
+      ...silent.map(key => ({ silent: [key] })),
+      ...waiting.map(key => ({ waiting: [key] })),
+      ...undecided.map(key => ({ undecided: [key] })),
+    ];
     const hasCome = fragments.length + rejects.length > 0;
     if (looks.length > 1 || (looks.length === 1 && hasCome)) {
       let isDone = hasCome && turn(store, taken, {}, options, report, nowMs);

@@ -338,7 +338,9 @@ function opened(
 ): Pick<ReturnType<typeof pin>, 'destinations' | 'problems'> & { state: SessionState } {
   const key = sessionKey(agent.id, session);
   const known = recalled(store, key);
-  const pinned = known ? undefined : pin({ agent, session, key, cwd }, { header: {} }, world);
+  const pinned = known ? undefined : pin({ agent, cwd }, { header: {} }, world);
+  // What is long past would leave as of the day of the correction.
+  delete pinned?.pinned.undecided;
   const state = known ?? newSession({ agent, session, key }, (pinned as ReturnType<typeof pin>).pinned);
   if (known === undefined) remade(state, store.journal(key));
   state.transcripts ??= noTranscripts();

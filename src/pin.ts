@@ -2,7 +2,7 @@
 import { hostname, userInfo } from 'node:os';
 import type { Config } from './config/config.ts';
 import type { Destination } from './config/destinations.ts';
-import { addressKeys, destinationsFor } from './config/destinations.ts';
+import { addressKeys, destinationsFor, keepsFromDestinations } from './config/destinations.ts';
 import { type LoadedConfig, loadConfig } from './config/files.ts';
 import type { Opening } from './drain/drain.ts';
 import type { ContentSettings, MetricSettings, Pinned } from './drain/session.ts';
@@ -43,7 +43,13 @@ export interface Pin {
 
 const TELEMETRY = /^(OTEL_|LANGFUSE_|DD_|AGENT_HOOKS_LOG$)/;
 
-export function pin(opening: Opening, fragment: Pick<Fragment, 'header'>, where: Surroundings): Pin {
+/** `wasUndecided`: it is asked again for a session that a mistake kept from all destinations. */
+export function pin(
+  opening: Pick<Opening, 'cwd'> & { agent: Pick<Opening['agent'], 'id'> },
+  fragment: Pick<Fragment, 'header'>,
+  where: Surroundings,
+  wasUndecided = false,
+): Pin {
   const given = Object.entries(fragment.header).filter(([name]) => TELEMETRY.test(name));
   const own = Object.entries(where.env).filter(([name]) => where.ownVariables || !TELEMETRY.test(name));
   const env = { ...Object.fromEntries(own), ...Object.fromEntries(given) };
@@ -57,6 +63,9 @@ export function pin(opening: Opening, fragment: Pick<Fragment, 'header'>, where:
   const { provider } = fragment.header;
   const { destinations, problems } = configuredIn(config, opening.cwd ?? where.home, provider);
   const { values } = config;
+  // Nobody decided that nothing leaves: a mistake did.
+  const isKept = destinations.length === 0 && values.enabled !== false;
+  const isUndecided = isKept && (wasUndecided || [...config.problems, ...problems].some(keepsFromDestinations));
   const { semconv = 'latest' } = values;
   const risk = riskSettings(config);
   const cost = costSettings(config);
@@ -67,6 +76,7 @@ export function pin(opening: Opening, fragment: Pick<Fragment, 'header'>, where:
     pinned: {
       destinations: destinations.map(destination => destination.id),
       ...(provider === undefined ? {} : { providers: [provider] }),
+      ...(isUndecided ? { undecided: { cwd: opening.cwd, header: fragment.header } } : {}),
       resource: resourceAttributes({
         agent: opening.agent.id,
         serviceName: values.service_name,

@@ -8,7 +8,7 @@ import type { Destination } from './config/destinations.ts';
 import type { Opening } from './drain/drain.ts';
 import { newSession } from './drain/session.ts';
 import { type Pin, pin } from './pin.ts';
-import { type Gain, leaving, type RoundWorld, recalled, roundOf, silentSessions, waitingSessions } from './round.ts';
+import { dueSessions, type Gain, leaving, type RoundWorld, recalled, roundOf } from './round.ts';
 import { joinable, joinedBytes } from './ship/ship.ts';
 import { jsonOf } from './ship/transport.ts';
 import type { Signal } from './store/ledger.ts';
@@ -163,8 +163,7 @@ function upcoming(store: Store, world: PreviewWorld): Upcoming {
   const whole = worldOver(store, world);
   for (;;) {
     const taken = store.take(MOST_FRAGMENTS);
-    const due = { silent: silentSessions(view, world.nowMs), waiting: waitingSessions(view) };
-    const { round, isMore } = roundOf(view, taken, due, whole);
+    const { round, isMore } = roundOf(view, taken, dueSessions(view, world.nowMs), whole);
     for (const { key, lines } of round.journal ?? []) {
       const known = changed.get(key) ?? [];
       changed.set(key, known);

@@ -12,7 +12,7 @@ import type { Destination, Target } from './config/destinations.ts';
 import { destinationDocument } from './destinations.ts';
 import { conclude, drain, type Opening } from './drain/drain.ts';
 import { begun, notePrevious, PROCESSES_DOCUMENT, type Processes } from './drain/previous.ts';
-import { newSession, type SessionState, sessionKey } from './drain/session.ts';
+import { newSession, type Pinned, type SessionState, sessionKey } from './drain/session.ts';
 import { type Event, SETTLED } from './event/event.ts';
 import type { Fragment } from './hook/fragment.ts';
 import { keyedHash } from './lib/hash.ts';
@@ -46,6 +46,8 @@ import {
   type TranscriptWorld,
   type Waits,
 } from './transcripts/session.ts';
+import { eventsOf } from './view/journals.ts';
+import { foldFrom } from './view/replay.ts';
 
 /** A session without a sign of life for so long is over; nobody will say so any more. */
 export const SILENCE_MS = 3_600_000;
@@ -66,6 +68,8 @@ export interface Due {
   silent?: readonly string[];
   /** Something of them waits for its transcript. */
   waiting?: readonly string[];
+  /** A mistake in the configuration kept them from all destinations: it may be mended. */
+  undecided?: readonly string[];
 }
 
 /** One round reads on at most so much of transcripts; the rest is the next round's. */
@@ -91,6 +95,8 @@ export interface RoundResult {
   looked: string[];
   /** More of a transcript is there than one round reads. */
   isMore: boolean;
+  /** A session that was undecided is not any more. */
+  isDecided: boolean;
 }
 
 export function roundOf(
@@ -111,9 +117,11 @@ export function roundOf(
   const eaten: string[] = [];
   let journaled = 0;
   let duplicates = 0;
+  let isDecided = false;
 
   const gainOf = (state: SessionState): Gain => {
     const known = gains.get(state.key) ?? { state, lines: '', count: 0, events: [], spans: [], records: [] };
+    if (!gains.has(state.key) && state.pinned.undecided) decide(state, state.pinned.undecided);
     gains.set(state.key, known);
     return known;
   };
@@ -144,12 +152,36 @@ export function roundOf(
     notePrevious(event, found?.previous, session => open(sessionKey(agent, session))?.fold.segment?.number);
   };
 
-  const pinnedTo = (opening: Opening, fragment: Fragment): Pin => {
-    const made = pin(opening, fragment, world);
+  const pinnedTo = (...[opening, fragment, , wasUndecided]: Parameters<typeof pin>): Pin => {
+    const made = pin(opening, fragment, world, wasUndecided);
     problems.push(...made.problems);
     for (const destination of made.destinations)
       documents.set(destinationDocument(destination.id), { ...destination, pinnedMs: world.nowMs });
     return made;
+  };
+
+  /** What left before these destinations were its own, for them alone. */
+  const early: ReturnType<typeof leaving> = { bodies: [], tallies: [] };
+  const catchUp = (state: SessionState, destinations: string[]): void => {
+    for (const gain of gainedBefore(store, state, destinations)) {
+      const { bodies, tallies } = leaving(store, [gain], documents, world.nowMs);
+      early.bodies.push(...bodies);
+      early.tallies.push(...tallies);
+    }
+  };
+
+  /** With a configuration that can be read now it is as if it had begun under it. */
+  const decide = (state: SessionState, { cwd, header }: NonNullable<Pinned['undecided']>): void => {
+    const { providers } = state.pinned;
+    const said = providers === undefined ? header : { ...header, provider: providers.join(',') };
+    const { pinned } = pinnedTo({ agent: { id: state.agent }, cwd }, { header: said }, world, true);
+    if (pinned.undecided) return;
+    isDecided = true;
+    state.pinned = { ...pinned, ...(providers === undefined ? {} : { providers }) };
+    if (pinned.repository === false) delete state.repository;
+    // Its shape, or the repository, may change what the fold holds.
+    for (const { state: before } of gainedBefore(store, state, [])) state.fold = before.fold;
+    catchUp(state, pinned.destinations);
   };
 
   for (const fragment of taken.fragments) {
@@ -167,7 +199,7 @@ export function roundOf(
         asked = opening;
         const known = open(opening.key);
         if (known) return gainOf(known).state;
-        const { pinned, isDispatched } = pinnedTo(opening, fragment);
+        const { pinned, isDispatched } = pinnedTo(opening, fragment, world);
         const mark = openHookDocument(opening.key);
         // A session whose state was damaged begins again; what was dispatched of it was.
         if (isDispatched && opening.cwd !== undefined && store.document(mark) === undefined)
@@ -188,9 +220,11 @@ export function roundOf(
       for (const { state } of told.parts) {
         const { pinned } = state;
         if (asked === undefined || provider === undefined || pinned.providers?.includes(provider)) continue;
-        const { destinations } = pinnedTo(asked, fragment).pinned;
+        const named = pinnedTo(asked, fragment, world).pinned.destinations;
+        const added = named.filter(id => !pinned.destinations.includes(id));
         pinned.providers = [...(pinned.providers ?? []), provider];
-        pinned.destinations = [...new Set([...pinned.destinations, ...destinations])];
+        pinned.destinations = [...pinned.destinations, ...added];
+        if (added.length > 0) catchUp(state, added);
       }
       continue;
     }
@@ -215,7 +249,7 @@ export function roundOf(
     const state = open(key);
     if (state) fallSilent(gainOf(state), readerFor(state), world, oddities);
   }
-  for (const key of due.waiting ?? []) {
+  for (const key of [...(due.waiting ?? []), ...(due.undecided ?? [])]) {
     const state = open(key);
     if (state) gainOf(state);
   }
@@ -238,6 +272,7 @@ export function roundOf(
     waiting: all.flatMap(({ state }) => (awaited(state.fold).length > 0 || more.has(state.key) ? [state.key] : [])),
     looked: all.map(({ state }) => state.key),
     isMore: more.size > 0,
+    isDecided,
     round: {
       epoch,
       journal: all.flatMap(({ state, lines }) => (lines === '' ? [] : [{ key: state.key, lines }])),
@@ -254,7 +289,7 @@ export function roundOf(
             : [],
         ),
       ],
-      bodies,
+      bodies: [...early.bodies, ...bodies],
       eaten,
       quarantine: [...quarantine, ...cut],
       tally(ledger) {
@@ -265,10 +300,32 @@ export function roundOf(
         for (const [reason, count] of Object.entries(badEvents))
           increase(ledger.counters, `bad-events.${reason}`, count);
         for (const [kind, count] of Object.entries(oddities)) increase(ledger.counters, `odd.${kind}`, count);
-        for (const tally of tallies) tally(ledger);
+        for (const tally of [...early.tallies, ...tallies]) tally(ledger);
       },
     },
   };
+}
+
+/** What its journal holds, as if it came now and for these destinations, in parts that memory holds. */
+function* gainedBefore(store: Store, state: SessionState, destinations: string[]): Generator<Gain, undefined> {
+  const pinned = { ...state.pinned, destinations };
+  let fold: SessionState['fold'] | undefined;
+  for (const journaled of eventsOf(store, state.key)) {
+    // It was told while nobody could say that it is not to be.
+    const events = journaled.filter(event => event.event_type !== REPOSITORY || pinned.repository !== false);
+    const [first] = events;
+    if (first === undefined) continue;
+    fold ??= foldFrom(first, pinned.shape).fold;
+    const gain: Gain = { state: { ...state, pinned, fold }, lines: '', count: 0, events, spans: [], records: [] };
+    for (const event of events) {
+      const { spans, records } = step(fold, event);
+      gain.lines += `${JSON.stringify(event)}\n`;
+      gain.count += 1;
+      for (const span of spans) gain.spans.push(span);
+      for (const each of records) gain.records.push(each);
+    }
+    yield gain;
+  }
 }
 
 /** Each file is one, but where no file can be read it is one for all. */
@@ -323,22 +380,22 @@ function transcriptWorld(
   };
 }
 
-/** Sessions with spans that wait for their transcripts. */
-export function waitingSessions(store: Store): string[] {
-  return store.sessions().filter(key => {
+/**
+ * Sessions to look at without a fragment of theirs. Silent: open and without a sign of life, or a tombstone whose time is
+ * over. Waiting: with spans that wait for their transcripts.
+ */
+export function dueSessions(store: Store, nowMs: number): { [D in keyof Due]-?: string[] } {
+  const due = { silent: [] as string[], waiting: [] as string[], undecided: [] as string[] };
+  for (const key of store.sessions()) {
     const state = recalled(store, key);
-    return state !== undefined && !isLeftToImport(state) && awaited(state.fold).length > 0;
-  });
-}
-
-/** Sessions that are open and silent, and tombstones whose time is over. */
-export function silentSessions(store: Store, nowMs: number): string[] {
-  return store.sessions().filter(key => {
-    const state = recalled(store, key);
-    if (state === undefined) return false;
-    if (isLeftToImport(state)) return nowMs - state.arrivedMs > LEFT_MS;
-    return isForgotten(state, nowMs) || (isOpen(state.fold) && nowMs - state.arrivedMs > SILENCE_MS);
-  });
+    if (state === undefined) continue;
+    const isLeft = isLeftToImport(state);
+    const isSilent = isOpen(state.fold) && nowMs - state.arrivedMs > SILENCE_MS;
+    if (isLeft ? nowMs - state.arrivedMs > LEFT_MS : isForgotten(state, nowMs) || isSilent) due.silent.push(key);
+    if (!isLeft && awaited(state.fold).length > 0) due.waiting.push(key);
+    if (state.pinned.undecided) due.undecided.push(key);
+  }
+  return due;
 }
 
 /** So long an import that was stopped may go on; then nobody comes back for the rest. */
@@ -484,7 +541,8 @@ export function leaving(
     });
 
     if (destination.signals.metrics && metrics) {
-      const state = (store.document(metricsDocument(id)) as MetricState | undefined) ?? noMetrics();
+      const known = documents.get(metricsDocument(id)) ?? store.document(metricsDocument(id));
+      const state = (known as MetricState | undefined) ?? noMetrics();
       const before = state.version;
       for (const gain of here) {
         const { resource, sampler, metrics: set } = gain.state.pinned;
@@ -494,9 +552,10 @@ export function leaving(
           locate: isExemplified ? locator(spanFactsOf(gain.state), sampler) : undefined,
         });
       }
-      if (state.version > before) documents.set(metricsDocument(id), state);
+      const versions = state.version - before;
+      if (versions > 0) documents.set(metricsDocument(id), state);
       tallies.push(ledger => {
-        account(ledger).metrics.produced += state.version - before;
+        account(ledger).metrics.produced += versions;
       });
     }
   }

@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { claudeCode } from '../src/agents/claude-code/claude-code.ts';
 import type { Destination } from '../src/config/destinations.ts';
 import { loadConfig } from '../src/config/files.ts';
@@ -178,6 +178,122 @@ test('the same hook from commands for two providers goes to both, as the Python 
     ['file', 2, 4],
   ]);
   expect(books && imbalances(books)).toEqual([]);
+});
+
+test('a provider that is named a round later gets what left before it was', async () => {
+  const folder = join(home, '.config', 'otel-hooks');
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'config.json'), JSON.stringify({ file: { path: join(home, 'out.jsonl') } }));
+  const told = [
+    { hook_event_name: 'SessionStart', source: 'startup' },
+    { hook_event_name: 'UserPromptSubmit', prompt_id: 'p', prompt: 'x' },
+    { hook_event_name: 'PreToolUse', prompt_id: 'p', tool_name: 'Bash', tool_use_id: 't' },
+    { hook_event_name: 'PostToolUse', prompt_id: 'p', tool_name: 'Bash', tool_use_id: 't', duration_ms: 3 },
+    { hook_event_name: 'Stop', prompt_id: 'p' },
+  ];
+  const at = String(Date.now());
+  for (const each of told) hook(each, { provider: 'console', at });
+  await run();
+  for (const each of told) hook(each, { provider: 'file', at });
+  hook({ hook_event_name: 'SessionEnd', reason: 'other' }, { provider: 'console', at });
+  const { books } = await run();
+  expect(books?.fragments).toMatchObject({ received: 11, journaled: 6, dropped: { duplicate: 5 } });
+  const made = books?.destinations.map(each => [each.provider, each.spans.produced, each.logs.produced]);
+  expect(made?.sort()).toEqual([
+    ['console', 3, 6],
+    ['file', 3, 6],
+  ]);
+  expect(books && imbalances(books)).toEqual([]);
+});
+
+describe('a session that begins while the configuration cannot be read', () => {
+  const folder = (): string => join(home, '.config', 'otel-hooks');
+  const write = (text: string): void => {
+    mkdirSync(folder(), { recursive: true });
+    writeFileSync(join(folder(), 'config.json'), text);
+  };
+  const start = { hook_event_name: 'SessionStart', source: 'startup' };
+  const turn = [
+    { hook_event_name: 'UserPromptSubmit', prompt_id: 'p', prompt: 'x' },
+    { hook_event_name: 'PreToolUse', prompt_id: 'p', tool_name: 'Bash', tool_use_id: 't' },
+    { hook_event_name: 'PostToolUse', prompt_id: 'p', tool_name: 'Bash', tool_use_id: 't', duration_ms: 3 },
+    { hook_event_name: 'Stop', prompt_id: 'p' },
+  ];
+  const end = { hook_event_name: 'SessionEnd', reason: 'other' };
+  const all = [start, ...turn, end];
+  /** What a session is that had its configuration all the time. */
+  const whole = { spans: 3, records: 6, counted: 6 };
+  const takenIn = (): typeof whole => {
+    const { spans, records, counted } = receivedIn(takenBy(collector));
+    return { spans: spans.size, records: records.size, counted };
+  };
+
+  test.each([
+    ['text', '{"provider": "otlp", '],
+    ['provider', '{"provider": "otpl", "otlp": {"endpoint": "http://127.0.0.1:1"}}'],
+    ['address', '{"provider": "otlp", "otlp": {"endpoint": "127.0.0.1"}}'],
+    ['setting that is missing', '{"provider": "grafana-cloud"}'],
+  ])('leaves as a whole once its %s is mended, though it has ended', async (_what, broken) => {
+    collector = await startCollector();
+    try {
+      const mended = JSON.stringify({ provider: 'otlp', otlp: { endpoint: collector.url }, service_name: 'mended' });
+      write(broken);
+      for (const each of all) hook(each);
+      expect((await run()).books?.destinations).toEqual([]);
+      write(mended);
+      const { problems, books } = await run();
+      expect(problems).toEqual([]);
+      expect(books && imbalances(books)).toEqual([]);
+      expect(takenIn()).toEqual(whole);
+      expect(takenBy(collector).every(({ body }) => Buffer.from(body).includes('mended'))).toBe(true);
+      await run();
+      expect(receivedIn(takenBy(collector)).repeatedItems).toBe(0);
+    } finally {
+      await collector.close();
+    }
+  });
+
+  test('goes on under the mended one, in its shape', async () => {
+    collector = await startCollector();
+    try {
+      const mended = { provider: 'otlp', otlp: { endpoint: collector.url }, trace: { shape: 'turn' } };
+      write(JSON.stringify(mended));
+      for (const each of all) hook(each);
+      await run();
+      const { spans } = receivedIn(takenBy(collector));
+      collector.requests.length = 0;
+      rmSync(state, { recursive: true });
+      mkdirSync(join(state, 'inbox'), { recursive: true, mode: 0o700 });
+
+      write('{');
+      for (const each of [start, ...turn.slice(0, 2)]) hook(each);
+      await run();
+      write(JSON.stringify(mended));
+      for (const each of [...turn.slice(2), end]) hook(each);
+      const { books } = await run();
+      expect(books && imbalances(books)).toEqual([]);
+      expect(takenIn()).toEqual(whole);
+      expect(receivedIn(takenBy(collector)).spans).toEqual(spans);
+    } finally {
+      await collector.close();
+    }
+  });
+
+  test('stays here where the mended one says that nothing leaves, then and later', async () => {
+    collector = await startCollector();
+    try {
+      write('{');
+      for (const each of all) hook(each);
+      await run();
+      write(JSON.stringify({ enabled: false, otlp: { endpoint: collector.url } }));
+      await run();
+      write(JSON.stringify({ otlp: { endpoint: collector.url } }));
+      await run();
+      expect(takenIn()).toEqual({ spans: 0, records: 0, counted: 0 });
+    } finally {
+      await collector.close();
+    }
+  });
 });
 
 test('a session stays with what it was pinned to, however often a hook of it comes and whatever is configured by then', async () => {

@@ -3,6 +3,8 @@ import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isAbsent } from '../agents/contract.ts';
 import { agentNamed, agents } from '../agents/index.ts';
+import { destinationsOf, keepsFromDestinations } from '../config/destinations.ts';
+import type { LoadedConfig } from '../config/files.ts';
 import { deliver, noted } from '../deliver.ts';
 import { emptyStore, type Found, findSessions, type ImportRound, importRound, type PassedOver } from '../import.ts';
 import { keepOf } from '../keep.ts';
@@ -56,6 +58,13 @@ export async function run(words: Words, io: Io): Promise<number> {
     if (json) io.out(`${JSON.stringify({ v: 1, ...more, sessions: [], interrupted: false }, null, 2)}\n`);
     for (const problem of unread) io.err(problemText(problem));
     return isLess ? 1 : 0;
+  }
+  const kept = isDry ? [] : mistakesIn(config);
+  if (kept.length > 0) {
+    // Each event is imported once, and would have gone nowhere.
+    for (const problem of kept) io.err(problemText(problem));
+    io.err('otel-hooks: no destination could be read off the configuration; nothing was imported.\n');
+    return 1;
   }
   const surroundings = { ...io, ownVariables: true, configFile: flagText(words, '--config') };
   const delivery = {
@@ -114,6 +123,13 @@ export async function run(words: Words, io: Io): Promise<number> {
   if (done.isInterrupted)
     io.err('otel-hooks: stopped; what was read is kept.\n  next: the same command goes on from here\n');
   return done.isInterrupted || waiting > 0 || isLess ? 1 : 0;
+}
+
+/** Why there is no destination, where that is a mistake. */
+function mistakesIn(config: LoadedConfig): Problem[] {
+  const { destinations, problems } = destinationsOf(config);
+  if (destinations.length > 0 || config.values.enabled === false) return [];
+  return [...config.problems, ...problems].filter(keepsFromDestinations);
 }
 
 interface Work {

@@ -113,6 +113,31 @@ export function addressKeys(provider: Provider): Key[] {
   ];
 }
 
+/** Whether a mistake may be why there is no destination. */
+export function keepsFromDestinations(problem: Problem): boolean {
+  switch (problem.code) {
+    case 'config-json':
+    case 'config-unreadable':
+    case 'provider-unknown':
+    case 'provider-incomplete':
+    case 'endpoint-missing':
+      return true;
+    case 'config-value':
+      return placeKeys.has(problem.key);
+    default:
+      return false;
+  }
+}
+
+/** What says where data goes. */
+const placeKeys: ReadonlySet<string> = new Set([
+  'provider',
+  'file.path',
+  'agent_hooks_log',
+  'hooks.output',
+  ...[...providers, 'agent-hooks-http' as const].flatMap(addressKeys),
+]);
+
 /**
  * `--provider`: those of the configured that were named. A configuration that names no provider leaves the choice to the
  * hooks, as that of the Python package of this name does. The events' file is no provider and stays.
@@ -190,6 +215,7 @@ function otlpTargets(config: Config, problems: Problem[]): Targets {
   if (general && new URL(general.base).port === '4317') {
     problems.push({ code: 'endpoint-grpc-port', endpoint: shownEndpoint(general.base), from: origin });
   }
+  const isMistaken = config.problems.some(each => each.code === 'config-value' && each.key === 'otlp.endpoint');
   const targets: Targets = {};
   const without: OtlpSignal[] = [];
   for (const signal of signals) {
@@ -197,8 +223,9 @@ function otlpTargets(config: Config, problems: Problem[]): Targets {
     if (exporters !== undefined && !exporters.includes('otlp')) continue;
     const own = values[`otlp.${signal}_endpoint`];
     // With one signal's address alone the standard sends the others to localhost. There they would wait for ever, so
-    // they need to be asked for.
-    const fallback = hasEndpoint(values) && exporters === undefined ? undefined : LOCALHOST;
+    // they need to be asked for. And an address that cannot be read was meant to be another.
+    const isMeant = hasEndpoint(values) && exporters === undefined;
+    const fallback = isMeant || isMistaken ? undefined : LOCALHOST;
     const base = general?.base ?? fallback;
     const address = own === undefined ? (base === undefined ? undefined : signalUrl(base, signal)) : new URL(own).href;
     if (address === undefined) without.push(signal);

@@ -17,6 +17,8 @@ export interface Pinned {
   destinations: string[];
   /** What its commands named of these, where they did. */
   providers?: string[] | undefined;
+  /** A mistake in the configuration kept it from all destinations: what the hook said is asked again, until it is mended. */
+  undecided?: { cwd: string | undefined; header: Readonly<Record<string, string>> } | undefined;
   resource: { readonly [name: string]: string };
   denyAsError: boolean;
   /** Each turn is a trace of its own. */

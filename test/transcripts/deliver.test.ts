@@ -199,6 +199,21 @@ test('import takes its words seriously', async () => {
   expect(err).toContain('missing.jsonl');
 });
 
+test('nothing is imported while a mistake keeps it from where it is to go', async () => {
+  manyTurns();
+  const collector: Collector = await startCollector();
+  try {
+    const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
+    const refused = await person({ ...endpoint, OTEL_HOOKS_PROVIDER: 'otpl' })('import', transcript);
+    expect(refused.code).toBe(1);
+    expect(refused.err).toContain('nothing was imported');
+    expect(await person(endpoint)('import', transcript)).toMatchObject({ code: 0 });
+    expect(collector.spans().filter(span => String(span.name).startsWith('chat '))).toHaveLength(5);
+  } finally {
+    await collector.close();
+  }
+});
+
 test('what is imported leaves with its own times; old logs do not, counters only when asked', async () => {
   manyTurns();
   const collector: Collector = await startCollector();

@@ -8,7 +8,7 @@ import { agents } from '../../src/agents/index.ts';
 import { factsOf } from '../../src/event/event.ts';
 import { findSessions } from '../../src/import.ts';
 import { hexDigest } from '../../src/lib/hash.ts';
-import { silentSessions } from '../../src/round.ts';
+import { dueSessions } from '../../src/round.ts';
 import { diskEyes } from '../../src/transcripts/eyes.ts';
 import { beginnings, prune } from '../../src/transcripts/prune.ts';
 import { mutated } from '../agents/mutated.ts';
@@ -555,7 +555,7 @@ describe('import', () => {
     const nowMs = START_MS + 10 * 86_400_000;
     const later = (hours: number): void => {
       const atMs = nowMs + hours * 3_600_000;
-      house.round({ nowMs: atMs, due: { silent: silentSessions(house.store, atMs) } });
+      house.round({ nowMs: atMs, due: { silent: dueSessions(house.store, atMs).silent } });
     };
     house.import({ nowMs, bytes: 2_000, most: 2 });
     const { calls } = tokensOf(house.spans());
