@@ -53,13 +53,17 @@ export const pinned: Pinned = {
 
 export const START_MS = Date.parse('2026-03-02T09:00:00.000Z');
 
-/** `stored`: the state goes through JSON between any two fragments, as between two rounds. `keep`: which content stays. `watch`: loops and budgets. */
+/**
+ * `stored`: the state goes through JSON between any two fragments, as between two rounds. `keep`: which content stays.
+ * `watch`: loops and budgets. `settles`: what is closed leaves at once, or when all was told, as in one round.
+ */
 export function play(
   told: readonly Told[],
   stored = false,
   shape?: 'turn',
   keep?: Keeper,
   watch?: Pinned['watch'],
+  settles: 'at once' | 'in the end' = 'at once',
 ): Played {
   const played: Played = {
     events: [],
@@ -78,14 +82,12 @@ export function play(
     played.records.push(...out.records);
     for (const [kind, count] of Object.entries(out.oddities))
       played.oddities[kind] = (played.oddities[kind] ?? 0) + count;
+    if (settles === 'at once') settle(state, Date.parse(event.timestamp));
+  };
+  const settle = (state: SessionState, atMs: number): void => {
     for (const of of unread(state.fold)) {
       if (!unread(state.fold).includes(of)) continue;
-      const settled = conclude(
-        state,
-        { event_type: SETTLED, data: { of, reason: 'absent' } },
-        of,
-        Date.parse(event.timestamp),
-      );
+      const settled = conclude(state, { event_type: SETTLED, data: { of, reason: 'absent' } }, of, atMs);
       take(settled, state);
     }
   };
@@ -112,6 +114,7 @@ export function play(
       played.states.set(state.key, JSON.parse(JSON.stringify(state)) as SessionState);
     }
   }
+  for (const state of played.states.values()) settle(state, state.fold.lastMs);
   return played;
 }
 

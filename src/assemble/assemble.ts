@@ -161,10 +161,11 @@ interface At {
   isRecorded: boolean;
 }
 
-/** Does a transcript tell of a time that is over? Then nothing begins or ends by it. */
+/** Is a time told of that is over? Then nothing begins or ends by it. */
 function lateness(state: FoldState, at: At): At['late'] {
   const { event, facts, atMs } = at;
-  if (facts.time !== 'transcript' || state.segment === undefined || !opensWork(event)) return undefined;
+  if (state.segment === undefined || !opensWork(event)) return undefined;
+  if (facts.time !== 'transcript') return overtaken(state, at);
   if (at.subagent !== undefined) return isSubagentOver(state, at.subagent, atMs) ? { turn: undefined } : undefined;
   if (
     facts.turn !== undefined &&
@@ -178,6 +179,33 @@ function lateness(state: FoldState, at: At): At['late'] {
     (turn?.endMs !== undefined && (event.event_type === 'Prompt.Submitted' ? atMs < turn.endMs : atMs <= turn.endMs)) ||
     (facts.turn !== undefined && state.turn !== undefined && atMs < state.turn.startMs);
   return isOver ? { turn } : undefined;
+}
+
+/**
+ * A hook that another one overtook, though it began earlier: what it tells is part of what that one closed. Without such
+ * a part it begins one.
+ */
+function overtaken(state: FoldState, at: At): At['late'] {
+  const { event, facts, atMs, subagent } = at;
+  const hasEnded = state.endedMs !== undefined;
+  const isRunning =
+    subagent === undefined
+      ? !hasEnded && (facts.turn === undefined || facts.turn === state.turn?.key)
+      : own(state.subagents, subagent) !== undefined;
+  if (isRunning) return undefined;
+  const isLeft = event.event_type === 'Action.After' && leftBy(state).has(facts.call ?? event.event_id);
+  if (subagent !== undefined) return isLeft ? { turn: undefined } : undefined;
+  const turn = facts.turn === undefined ? turnAround(state, atMs) : partOf(state, facts.turn, atMs);
+  if (isLeft) return { turn };
+  if (turn === undefined || (facts.turn === undefined && event.event_type === 'Prompt.Submitted')) return undefined;
+  const isBefore =
+    (state.endedMs !== undefined && atMs < state.endedMs) ||
+    (turn.endMs !== undefined && atMs < turn.endMs) ||
+    (state.turn !== undefined && atMs < state.turn.startMs);
+  // Alone it is no work of its own, neither in a turn that nobody saw end nor in a session that has.
+  const isItsEnd =
+    event.event_type === 'Agent.Response' && event.data.final && (hasEnded || unendedTurn(state, turn) !== undefined);
+  return isBefore || isItsEnd ? { turn } : undefined;
 }
 
 /** It has ended, and its transcript tells of the time before; what still waits for its transcript is told it all. */
@@ -213,6 +241,12 @@ function begin(state: FoldState, at: At): void {
   const starts = event.event_type === 'Session.Start' && at.subagent === undefined;
   if (state.segment === undefined) {
     state.segment = openSegment(state, 0, at, starts ? event.data.start_reason : undefined, []);
+    return;
+  }
+  if (starts && at.facts.time !== 'transcript' && atMs < state.segment.startMs) {
+    // Another hook of the same moment was quicker; this one tells how what runs began.
+    state.segment.startReason = event.data.start_reason;
+    state.segment.startMs = atMs;
     return;
   }
   const wakes = at.subagent === undefined && (starts || opensWork(event));
@@ -359,6 +393,8 @@ function moveTurn(state: FoldState, at: At): void {
   }
   const key = facts.turn ?? event.event_id;
   if (state.turn?.key === key) {
+    // A hook of the same moment may have overtaken the prompt.
+    if (prompt && facts.time !== 'transcript') beganAt(state, state.turn, at.atMs);
     cutTurn(state, at);
     return;
   }
@@ -366,6 +402,12 @@ function moveTurn(state: FoldState, at: At): void {
   closeTurn(state, at, 'unfinished', undefined, Math.max(state.lastMs, state.turn?.startMs ?? 0));
   cutSegment(state, at);
   openTurn(state, at, key);
+}
+
+function beganAt(state: FoldState, turn: OpenTurn, atMs: number): void {
+  turn.startMs = Math.min(turn.startMs, atMs);
+  const known = state.turns.findLast(({ key }) => key === turn.key);
+  if (known) known.startMs = turn.startMs;
 }
 
 function openTurn(state: FoldState, at: At, key: string): void {
@@ -797,9 +839,7 @@ function afterAction(state: FoldState, at: At, data: DataOf<'Action.After'>): vo
   if (action.mcpServer === undefined || action.mcpServer === 'unknown')
     action.mcpServer = facts.mcp?.server ?? action.mcpServer;
   action.risk = higher(action.risk, at.event.risk);
-  const said = decisionOf(data.decision?.outcome, facts);
-  // What the agent said before is not undone by what only follows from how the call ended.
-  if (said && (said.basis === 'observed' || action.decision?.outcome !== said.outcome)) action.decision = said;
+  action.decision = decided(action.decision, data, facts);
   const launched = facts.launches?.id;
   if (launched !== undefined && facts.call !== undefined)
     linkLaunch(state, at, facts.call, launched, facts.launches?.agent, action);
@@ -810,6 +850,16 @@ function afterAction(state: FoldState, at: At, data: DataOf<'Action.After'>): vo
     time: facts.time ?? 'arrival',
     seenBefore: open !== undefined,
   });
+}
+
+/** What the agent said before is not undone by what only follows from how the call ended. */
+function decided(
+  before: FinishedDecision | undefined,
+  { decision }: DataOf<'Action.After'>,
+  facts: Partial<Facts>,
+): FinishedDecision | undefined {
+  const said = decisionOf(decision?.outcome, facts);
+  return said && (said.basis === 'observed' || before?.outcome !== said.outcome) ? said : before;
 }
 
 /** How an action ended, by what its closing event says. */
@@ -859,7 +909,7 @@ function actionOf(state: FoldState, at: At, { name }: Action, decision: Finished
     call: facts.call,
     subagent: at.subagent,
     agent: facts.agent,
-    turn: at.subagent === undefined ? state.turn?.key : undefined,
+    turn: at.subagent !== undefined ? undefined : at.late ? at.late.turn?.key : state.turn?.key,
     name: name ?? 'unknown',
     tool: facts.tool ?? name ?? 'unknown',
     mcpServer: facts.mcp?.server,
@@ -906,6 +956,7 @@ function closeAction(state: FoldState, at: At, call: string, action: OpenAction,
     if (native) waitMs = Math.max(0, startMs - action.askedMs);
   }
   const segment = state.segment;
+  const turn = action.turn === state.turn?.key ? state.turn : heldTurn(state, action.parent);
   if (segment) {
     // Hooks may have been registered while the action ran: whatever holds it began no later.
     segment.startMs = Math.min(segment.startMs, startMs);
@@ -920,8 +971,7 @@ function closeAction(state: FoldState, at: At, call: string, action: OpenAction,
       subagent.startMs = Math.min(subagent.startMs, startMs);
       subagent.actions += 1;
     }
-  } else if (state.turn && state.turn.key === action.turn) {
-    const turn = state.turn;
+  } else if (turn !== undefined) {
     turn.startMs = Math.min(turn.startMs, startMs);
     turn.actions += 1;
     turn.risk = higher(turn.risk, action.risk);
@@ -1062,7 +1112,7 @@ const effectOf: { [T in EventType]: Effect } = {
   'Session.End': nothing,
   'Session.Abort': nothing,
   'Prompt.Submitted': (state, at, event) => {
-    const turn = state.turn;
+    const turn = turnOf(state, at);
     if (event.event_type !== 'Prompt.Submitted' || turn === undefined) return;
     turn.prompts += 1;
     turn.promptLength ??= event.data.prompt_length;
@@ -1200,6 +1250,12 @@ function follow(state: FoldState, session: string, segment = 0): void {
     span: { kind: 'session', session, parts: [String(segment)] },
     type: 'previous_session',
   });
+}
+
+/** What the turn of an event adds up to: it runs, or it was told late and waits for its transcript. */
+function turnOf(state: FoldState, { late }: At): OpenTurn | TurnSpan | undefined {
+  if (late === undefined) return state.turn;
+  return late.turn && heldTurn(state, turnKey(state, late.turn.key, late.turn.ordinal));
 }
 
 const isCurrent = (state: FoldState, { facts }: At): boolean =>
@@ -1479,9 +1535,16 @@ function correct(state: FoldState, at: At, call: string): boolean {
     return true;
   }
   if (event.event_type === 'Action.After') {
+    const { outcome: supposed } = span;
     Object.assign(span, endOf(event.data, facts));
+    recount(state, span, supposed);
     span.content = contentWith(span.content, event, facts);
-    span.decision = span.outcome === 'denied' ? decisionOf('deny', facts) : span.decision;
+    span.risk = higher(span.risk, event.risk);
+    const wasSupposed = supposed === 'denied' && span.decision?.basis === 'inferred';
+    if (span.outcome === 'denied') span.decision = decisionOf('deny', facts);
+    // It was supposed to be refused, since the agent went on; it was not, so the person allowed it.
+    else if (wasSupposed) span.decision = { outcome: 'allow', source: 'user', basis: 'inferred' };
+    else span.decision = decided(span.decision, event.data, facts);
     if (span.askedMs !== undefined && span.outcome === 'denied')
       span.waitMs = waitedFor(
         span.askedMs,
@@ -1495,20 +1558,31 @@ function correct(state: FoldState, at: At, call: string): boolean {
     if (span.outcome === 'unknown') {
       const { outcome = span.outcome, errorType } = endByFacts(facts);
       Object.assign(span, { outcome, errorType });
-      if (outcome === 'failure') countFailure(state, span);
+      recount(state, span, 'unknown');
     }
   }
   const native = facts.duration_ms !== undefined && facts.duration_ms >= 0 && facts.duration_ms <= LONGEST_ACTION_MS;
   const startMs = native ? atMs - (facts.duration_ms ?? 0) : Math.min(span.startMs, atMs);
   Object.assign(span, ends(startMs, atMs));
   span.duration = native ? 'native' : source === 'transcript' ? 'transcript' : span.duration;
+  if (native && span.askedMs !== undefined && span.decision?.outcome === 'allow') {
+    const waitMs = Math.max(0, startMs - span.askedMs);
+    const turn = span.parent && heldTurn(state, span.parent);
+    if (turn) turn.waitMs += waitMs - (span.waitMs ?? 0);
+    span.waitMs = waitMs;
+  }
   // The transcript's own word on it is what it waited for.
   if (source === 'transcript') held.unread = false;
   return true;
 }
 
-/** What held an action when it closed has counted it already, and not yet as failed. */
-function countFailure(state: FoldState, { parent, subagent, trace }: ActionSpan): void {
+/** What held an action when it closed has counted it already, and as something else. */
+function recount(
+  state: FoldState,
+  { parent, subagent, trace, outcome }: ActionSpan,
+  before: ActionSpan['outcome'],
+): void {
+  if (outcome === before) return;
   const { turn, segment } = state;
   const isOpen =
     turn !== undefined && parent?.kind === 'turn' && sameKey(turnKey(state, turn.key, turn.ordinal), parent);
@@ -1517,7 +1591,12 @@ function countFailure(state: FoldState, { parent, subagent, trace }: ActionSpan)
     segment?.number === trace.segment && state.endedMs === undefined
       ? segment
       : heldSpan(state, { ...sessionKey(state), parts: [String(trace.segment)] });
-  for (const each of [holder, session]) if (each !== undefined && 'failed' in each) each.failed += 1;
+  const counted = { failure: 'failed', denied: 'denied' } as const;
+  for (const each of [holder, session]) {
+    if (each === undefined || !('failed' in each)) continue;
+    if (before === 'failure' || before === 'denied') each[counted[before]] -= 1;
+    if (outcome === 'failure' || outcome === 'denied') each[counted[outcome]] += 1;
+  }
 }
 
 const sameKey = (one: SpanKey, other: SpanKey): boolean =>
@@ -1536,10 +1615,11 @@ function finish(state: FoldState, at: At): void {
   const { event } = at;
   const main = at.subagent === undefined;
   if (at.late !== undefined) {
-    if (event.event_type === 'Agent.Response' && at.facts.interrupted) interruptHeld(state, at);
+    const isResponse = event.event_type === 'Agent.Response';
+    const isEnd = isResponse && event.data.final === true && main && at.facts.time !== 'transcript';
+    if (isEnd || (isResponse && at.facts.interrupted)) endHeld(state, at);
   } else if (event.event_type === 'Agent.Response' && event.data.final && main) {
-    const errorType = at.facts.interrupted ? 'interrupted' : at.facts.error_type;
-    const outcome = at.facts.interrupted ? 'interrupted' : errorType === undefined ? 'completed' : 'failed';
+    const { outcome, errorType } = endOfTurn(at.facts);
     closeTurn(state, at, outcome, errorType, at.atMs);
   } else if (event.event_type === 'Model.Failed' && main) {
     closeTurn(state, at, 'failed', at.facts.error_type ?? 'model_error', at.atMs);
@@ -1568,16 +1648,35 @@ function finish(state: FoldState, at: At): void {
   release(state, at.out);
 }
 
-/** A turn that nobody saw end, and that waits for its transcript: here is its end. */
-function interruptHeld(state: FoldState, at: At): void {
+function heldTurn(state: FoldState, key: SpanKey): TurnSpan | undefined {
+  const span = heldSpan(state, key);
+  return span?.kind === 'turn' ? span : undefined;
+}
+
+/** A turn that nobody saw end, and that waits for its transcript. */
+function unendedTurn(state: FoldState, turn: KnownTurn): TurnSpan | undefined {
+  const span = heldTurn(state, turnKey(state, turn.key, turn.ordinal));
+  return span?.outcome === 'unfinished' ? span : undefined;
+}
+
+/** Here is its end. */
+function endHeld(state: FoldState, at: At): void {
   const turn = at.late?.turn;
-  const span = turn && heldSpan(state, turnKey(state, turn.key, turn.ordinal));
-  if (span?.kind !== 'turn' || span.outcome !== 'unfinished') return;
-  span.outcome = 'interrupted';
-  span.errorType = 'interrupted';
+  const span = turn && unendedTurn(state, turn);
+  if (turn === undefined || span === undefined) return;
+  const end = endOfTurn(at.facts);
+  span.outcome = end.outcome;
+  span.errorType = end.errorType;
   span.closedBy = at.event.event_id;
   Object.assign(span, ends(span.startMs, at.atMs));
+  turn.endMs = span.endMs;
   if (span.duration !== clockOf(at)) span.duration = 'arrival';
+}
+
+/** How a turn ended, by what its final response says. */
+function endOfTurn({ interrupted, error_type }: Partial<Facts>): Pick<TurnSpan, 'outcome' | 'errorType'> {
+  const errorType = interrupted ? 'interrupted' : error_type;
+  return { outcome: interrupted ? 'interrupted' : errorType === undefined ? 'completed' : 'failed', errorType };
 }
 
 /** Types that mean the agent is at work, so that a turn, a subagent or an ended session opens. */
@@ -1615,6 +1714,9 @@ interface Place {
 function contextOf(state: FoldState, at: At): { trace: TraceKey; span: SpanKey } {
   const { facts, event } = at;
   const session = at.subagent ?? state.session;
+  // Its ends are the session's, whatever hooks of the same moment they overtook.
+  if (at.subagent === undefined && framing.has(event.event_type))
+    return { trace: segmentTrace(state), span: sessionKey(state) };
   const place = placeOf(state, at);
   if (facts.call !== undefined) {
     const trace = (state.shape === 'turn' ? traceOfCall(state, facts.call) : undefined) ?? place.trace;
@@ -1625,6 +1727,8 @@ function contextOf(state: FoldState, at: At): { trace: TraceKey; span: SpanKey }
   }
   return { trace: place.trace, span: place.key };
 }
+
+const framing: ReadonlySet<string> = new Set(['Session.Start', 'Session.End']);
 
 /** In a trace of its own for each turn, a call may end when its turn is over. */
 function traceOfCall(state: FoldState, call: string): TraceKey | undefined {

@@ -63,6 +63,9 @@ export const patient: Waits = { turnMs: 10_000, subagentMs: 60_000 };
 /** A person waits: what is there now is all. */
 export const impatient: Waits = { turnMs: 0, subagentMs: 0 };
 
+/** A hook may be told that much later than one that began after it. */
+const OVERTAKEN_MS = 2_000;
+
 /** What one session's reading yields, counted where it happens. */
 export interface TranscriptBooks {
   read: number;
@@ -225,14 +228,20 @@ function verdictsOn(
   }
   if (followed.isMore) return [];
   const isNowhere = !followed.isThere && isHopeless(state, transcript, world);
+  for (const { of } of held) transcripts.waits[of] ??= world.nowMs;
+  const waitedMs = (of: string): number => world.nowMs - (transcripts.waits[of] ?? world.nowMs);
+  // Only hooks could say more, and not for long.
+  const isFresh = held.some(
+    ({ of, span }) => isWordless(span) && waitedMs(of) < Math.min(OVERTAKEN_MS, world.waits.turnMs),
+  );
+  if (isNowhere && isFresh && !isOver) return [];
   const verdicts: Verdict[] = [];
   // From the last to be closed: an action is told, or never will be, when what held it is: its subagent, else its turn.
   const after = new Map<string | undefined, Reason | undefined>();
   let isHeldBack = false;
   for (const { of, span } of held.toReversed()) {
-    transcripts.waits[of] ??= world.nowMs;
     const waitMs = span.kind === 'subagent' ? world.waits.subagentMs : world.waits.turnMs;
-    const isDue = isOver || world.nowMs - (transcripts.waits[of] ?? world.nowMs) >= waitMs;
+    const isDue = isOver || waitedMs(of) >= waitMs;
     let reason: Reason | undefined;
     if (isNowhere) reason = 'absent';
     else if (span.kind === 'session') continue;
@@ -257,6 +266,12 @@ function verdictsOn(
   if (reason !== undefined) for (const { of } of sessions) verdicts.push({ of, kind: 'session', reason });
   return verdicts;
 }
+
+/** Closed by what came after it, without word of how it ended. */
+const isWordless = (span: FinishedSpan): boolean =>
+  (span.kind === 'turn' && span.outcome === 'unfinished') ||
+  (span.kind === 'action' &&
+    (span.outcome === 'abandoned' || (span.outcome === 'denied' && span.decision?.basis === 'inferred')));
 
 /** Where not even the folder is, nobody is about to write a file. */
 const isHopeless = (state: SessionState, transcript: Transcript, world: TranscriptWorld): boolean =>

@@ -11,7 +11,8 @@ const runs = bySize({ quick: 12, ci: 1_000, full: 5_000 });
 const session = { session_id: 's-1', transcript_path: '/home/dev/.claude/projects/x/s-1.jsonl', cwd: '/x' };
 
 interface Hook extends Told {
-  /** Hooks of one call never overtake each other, and edges overtake nothing. */
+  payload: { hook_event_name: string };
+  /** Hooks of one call never overtake each other. */
   call: string | undefined;
 }
 
@@ -58,17 +59,22 @@ function hooksOf(all: { before: number; lasts: number; fails: boolean }[][]): Ho
   return hooks;
 }
 
-/** Neighbours of different calls change places, less than 2 s apart. */
-function overtaken(hooks: readonly Hook[], dice: readonly number[]): Hook[] {
+/** Neighbours change places, less than 2 s apart: those of different calls, or all but the two of one call. */
+function overtaken(hooks: readonly Hook[], dice: readonly number[], which: 'calls' | 'all' = 'calls'): Hook[] {
   const order = [...hooks];
   for (const number of dice) {
     const at = number % Math.max(1, order.length - 1);
     const [one, two] = [order[at], order[at + 1]];
-    if (!one?.call || !two?.call || one.call === two.call || Math.abs(one.atMs - two.atMs) >= 2_000) continue;
+    if (one === undefined || two === undefined || Math.abs(one.atMs - two.atMs) >= 2_000) continue;
+    if (one.call === undefined || two.call === undefined ? which === 'calls' : one.call === two.call) continue;
     order.splice(at, 2, two, one);
   }
   return order;
 }
+
+/** What is closed leaves when all was told. */
+const inOneRound = (hooks: readonly Hook[]): Played =>
+  play(hooks, false, undefined, undefined, undefined, 'in the end');
 
 /** What leaves, as bytes, in an order of its own. */
 function wire(played: Played): string[] {
@@ -77,6 +83,11 @@ function wire(played: Played): string[] {
   const records = played.records.map(record => writeRecords([mapRecord(record, from, resourceOf({}))]));
   return [...spans, ...records].map(bytes => Buffer.from(bytes ?? []).toString('hex')).sort();
 }
+
+const gist = ({ spans }: Played): string[] =>
+  spans
+    .map(span => JSON.stringify([span.trace, span.key, span.parent, 'outcome' in span ? span.outcome : undefined]))
+    .sort();
 
 test(`rounds of any size: byte for byte the same spans and records (seed ${seed})`, () => {
   fc.assert(
@@ -103,7 +114,17 @@ test(`hooks of parallel calls that overtake each other: byte for byte the same s
   );
 });
 
-test(`any disorder within a turn: the same spans, parents and outcomes, no orphan, nothing lost (seed ${seed})`, () => {
+test(`hooks that begin and end turns and sessions overtake those of calls, in one round: byte for byte the same (seed ${seed})`, () => {
+  fc.assert(
+    fc.property(turns, fc.array(fc.nat(), { maxLength: 40 }), (all, dice) => {
+      const hooks = hooksOf(all);
+      expect(wire(inOneRound(overtaken(hooks, dice, 'all')))).toEqual(wire(inOneRound(hooks)));
+    }),
+    { numRuns: runs, seed },
+  );
+});
+
+test(`any disorder of a turn's calls: the same spans, parents and outcomes, no orphan, nothing lost (seed ${seed})`, () => {
   fc.assert(
     fc.property(
       turns.chain(all => {
@@ -120,13 +141,32 @@ test(`any disorder within a turn: the same spans, parents and outcomes, no orpha
         );
       }),
       ([hooks, disordered]) => {
-        const gist = ({ spans }: Played): string[] =>
-          spans
-            .map(span =>
-              JSON.stringify([span.trace, span.key, span.parent, 'outcome' in span ? span.outcome : undefined]),
-            )
-            .sort();
         expect(gist(play(disordered))).toEqual(gist(play(hooks)));
+      },
+    ),
+    { numRuns: runs, seed },
+  );
+});
+
+test(`any disorder within a turn, its ends too: the same spans, parents and outcomes, no orphan, nothing lost (seed ${seed})`, () => {
+  fc.assert(
+    fc.property(
+      turns.chain(all => {
+        const hooks = hooksOf(all);
+        const parts = [hooks.slice(0, 1)];
+        for (const hook of hooks.slice(1)) {
+          const name = hook.payload.hook_event_name;
+          if (name === 'UserPromptSubmit' || name === 'SessionEnd') parts.push([]);
+          parts.at(-1)?.push(hook);
+        }
+        const shuffled = parts.map(part => fc.shuffledSubarray(part, { minLength: part.length }));
+        return fc.tuple(
+          fc.constant(hooks),
+          fc.tuple(...shuffled).map(each => each.flat()),
+        );
+      }),
+      ([hooks, disordered]) => {
+        expect(gist(inOneRound(disordered))).toEqual(gist(inOneRound(hooks)));
       },
     ),
     { numRuns: runs, seed },

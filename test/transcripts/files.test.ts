@@ -11,6 +11,7 @@ import { hexDigest } from '../../src/lib/hash.ts';
 import { dueSessions } from '../../src/round.ts';
 import { diskEyes } from '../../src/transcripts/eyes.ts';
 import { beginnings, prune } from '../../src/transcripts/prune.ts';
+import { patient } from '../../src/transcripts/session.ts';
 import { mutated } from '../agents/mutated.ts';
 import { START_MS } from '../play.ts';
 import { at, type House, openHouse, rowsOf, tokensOf } from './house.ts';
@@ -159,6 +160,25 @@ describe('lines too long to parse', () => {
       expect(prune(Buffer.from(line))).toBeUndefined();
     },
   );
+});
+
+test('of a session without a transcript, a hook that another one overtook counts though it comes a round later', () => {
+  const call = { prompt_id: 'p1', tool_name: 'Bash', tool_use_id: 'c1', tool_input: { command: 'ls' } };
+  const round = (seconds: number): void => {
+    const due = { waiting: house.store.sessions() };
+    house.round({ nowMs: START_MS + seconds * 1000, waits: patient, due });
+  };
+  house.hook(1, 'UserPromptSubmit', { prompt_id: 'p1', prompt: 'please' });
+  house.hook(2, 'PreToolUse', call);
+  house.hook(4, 'Stop', { prompt_id: 'p1' });
+  round(4);
+  house.hook(3, 'PostToolUse', { ...call, tool_response: {} });
+  round(5);
+  round(7);
+  expect(house.spans().map(span => ('outcome' in span ? [span.kind, span.outcome] : []))).toEqual([
+    ['action', 'success'],
+    ['turn', 'completed'],
+  ]);
 });
 
 describe('what is no plain file', () => {
