@@ -23,7 +23,7 @@ import { priceOf } from './prices.ts';
 import { follow, type Gain, incrementsIn, SILENCE_MS, spanFactsOf } from './round.ts';
 import { mapRecord } from './telemetry/logs.ts';
 import { type MetricId, type MetricName, metrics, SCOPE } from './telemetry/names.ts';
-import { resourceAttributes, resourceOf } from './telemetry/resource.ts';
+import { resourceAttributes, versioned } from './telemetry/resource.ts';
 import { leavingSpans, mapSpan } from './telemetry/spans.ts';
 
 /** What is handed over: a finished span as SDKs have them. */
@@ -190,14 +190,18 @@ export function createBridge(options: BridgeOptions = {}): Bridge {
 
   function yieldAll(gain: Gain): void {
     const { state, spans, records } = gain;
-    const resource = resourceOf(state.pinned.resource);
+    const resource = versioned(state.pinned.resource);
     const facts = spanFactsOf(state);
     if (measure) for (const { metric, attributes, value } of incrementsIn(gain)) measure(metric, value, attributes);
     const left = leavingSpans(spans, facts);
     books.spans += left.length;
-    outlet.put(left.map(span => mapSpan(span, facts, resource)));
+    outlet.put(left.map(span => mapSpan(span, facts, resource(span.version))));
     for (const record of logger ? records : []) {
-      const { hrTime, hrTimeObserved, spanContext, ...said } = mapRecord(record, facts, resource);
+      const { hrTime, hrTimeObserved, spanContext, ...said } = mapRecord(
+        record,
+        facts,
+        resource(record.event.source.version),
+      );
       const { severityNumber, severityText, eventName, body, attributes } = said;
       logger?.emit({
         ...{ eventName, severityNumber, severityText, body, attributes },

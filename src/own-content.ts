@@ -15,7 +15,8 @@ export function contentSettings({ values }: Pick<Config, 'values'>): {
   const classes = Object.keys(contentClasses) as ContentClass[];
   const modes = Object.fromEntries(classes.map(of => [of, values[`content.${of}`] ?? defaultModes[of]])) as Modes;
   const hashKey = values['content.hash_key'];
-  const isUsual = classes.every(of => modes[of] === defaultModes[of]) && hashKey === undefined;
+  const metadata = values['metadata.include'] ?? [];
+  const isUsual = classes.every(of => modes[of] === defaultModes[of]) && hashKey === undefined && metadata.length === 0;
   if (isUsual) return { settings: undefined, problems };
   const usable = (key: 'redaction.patterns' | 'redaction.allow'): string[] =>
     (values[key] ?? []).filter(pattern => {
@@ -33,6 +34,7 @@ export function contentSettings({ values }: Pick<Config, 'values'>): {
     on: values['content.on'] ?? 'both',
     longest: values.max_chars ?? 20_000,
     hashKey,
+    ...(metadata.length === 0 ? {} : { metadata }),
     patterns: usable('redaction.patterns'),
     allow: usable('redaction.allow'),
   };
@@ -52,6 +54,7 @@ export function keeperOf({ content }: Pick<Pinned, 'content'>): Keeper | undefin
   const own = ownSecrets(content);
   const keeper: Keeper = {
     modes: content.modes,
+    metadata: content.metadata,
     longest: content.longest,
     clean: (text, name) => withoutSecretsOf(name, text, own),
   };

@@ -7,6 +7,7 @@ import { type LoadedConfig, loadConfig } from './config/files.ts';
 import type { Opening } from './drain/drain.ts';
 import type { ContentSettings, MetricSettings, Pinned } from './drain/session.ts';
 import { type ContentMode, saidAs } from './enrich/content.ts';
+import { keyed } from './enrich/redact.ts';
 import { usualLoops } from './enrich/watch.ts';
 import type { Fragment } from './hook/fragment.ts';
 import { digest, keyedHash } from './lib/hash.ts';
@@ -45,7 +46,7 @@ const TELEMETRY = /^(OTEL_|LANGFUSE_|DD_|AGENT_HOOKS_LOG$)/;
 
 /** `wasUndecided`: it is asked again for a session that a mistake kept from all destinations. */
 export function pin(
-  opening: Pick<Opening, 'cwd'> & { agent: Pick<Opening['agent'], 'id'> },
+  opening: Pick<Opening, 'cwd' | 'user'> & { agent: Pick<Opening['agent'], 'id'> },
   fragment: Pick<Fragment, 'header'>,
   where: Surroundings,
   wasUndecided = false,
@@ -66,12 +67,12 @@ export function pin(
   // Nobody decided that nothing leaves: a mistake did.
   const isKept = destinations.length === 0 && values.enabled !== false;
   const isUndecided = isKept && (wasUndecided || [...config.problems, ...problems].some(keepsFromDestinations));
-  const { semconv = 'latest' } = values;
+  const { semconv = 'latest', 'logs.level': level = 'debug' } = values;
   const risk = riskSettings(config);
   const cost = costSettings(config);
   const metrics = metricSettings(config);
   const content = contentSettings(config);
-  const { user, host } = whoIn(content.settings, where.hashKey);
+  const { user, host } = whoIn(content.settings, where.hashKey, opening.user);
   return {
     pinned: {
       destinations: destinations.map(destination => destination.id),
@@ -97,6 +98,7 @@ export function pin(
       ...(cost === undefined ? {} : { cost }),
       ...(metrics === undefined ? {} : { metrics }),
       ...(content.settings === undefined ? {} : { content: content.settings }),
+      ...(level === 'debug' ? {} : { level }),
       ...(user === undefined ? {} : { user }),
       watch: {
         loops: {
@@ -140,17 +142,18 @@ function sourceOf({ provider }: Destination, config: LoadedConfig, cwd: string):
   return all.length === 0 ? undefined : digest('otel-hooks/source/1', ...all).toString('hex', 0, 8);
 }
 
-/** Who works on which machine, as far as that was asked for. */
+/** Who works on which machine, as far as that was asked for: who a standard's event names, else who is logged in here. */
 function whoIn(
   content: ContentSettings | undefined,
   key: string,
+  toldUser: string | undefined,
 ): { user?: string | undefined; host?: string | undefined } {
   const keeper = keeperOf({ content });
   if (content === undefined || keeper === undefined) return {};
   const { modes, hashKey = key } = content;
   const said = (mode: ContentMode, text: string): string | undefined =>
-    mode === 'hash' ? keyedHash(hashKey, text) : saidAs(mode, text, keeper);
-  return { user: said(modes.user, userName()), host: said(modes.host, hostname()) };
+    mode === 'hash' ? keyed(text, each => keyedHash(hashKey, each)) : saidAs(mode, text, keeper);
+  return { user: said(modes.user, toldUser ?? userName()), host: said(modes.host, hostname()) };
 }
 
 function userName(): string {

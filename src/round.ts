@@ -27,6 +27,7 @@ import { movedSince, repositoryAt } from './repository.ts';
 import { accountsOf, type DestinationAccounts, increase, type Ledger } from './store/ledger.ts';
 import type { Round, Store } from './store/store.ts';
 import { encode, locator, sliced, type Yield } from './telemetry/batch.ts';
+import { isOfWeight } from './telemetry/logs.ts';
 import {
   addTo,
   type Increment,
@@ -598,7 +599,7 @@ const isBuiltIn = (agent: string, tool: string): boolean => Object.hasOwn(agentN
 function yieldOf({ state, spans, records }: Gain, destination: Destination, logsSinceMs: number): Yield {
   return {
     spans: destination.signals.traces ? leavingSpans(spans, state.pinned) : [],
-    records: destination.signals.logs ? recordsSince(logsSinceMs, records) : [],
+    records: destination.signals.logs ? weighing(state.pinned.level, recordsSince(logsSinceMs, records)) : [],
     facts: spanFactsOf(state),
     resource: state.pinned.resource,
     sampler: state.pinned.sampler,
@@ -624,6 +625,9 @@ const recordsSince = (sinceMs: number, records: FinishedRecord[]): FinishedRecor
   sinceMs === Number.NEGATIVE_INFINITY
     ? records
     : records.filter(({ event }) => Date.parse(event.timestamp) >= sinceMs);
+
+const weighing = (least: SessionState['pinned']['level'], records: FinishedRecord[]): FinishedRecord[] =>
+  least === undefined ? records : records.filter(record => isOfWeight(record, least));
 
 /** The store gives copies, so what a lost round changed is changed nowhere. */
 export function recalled(store: Pick<Store, 'session'>, key: string): SessionState | undefined {

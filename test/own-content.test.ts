@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { resolve } from '../src/config/config.ts';
+import { defaultModes } from '../src/enrich/content.ts';
 import { contentSettings, keeperOf } from '../src/own-content.ts';
 import { pin } from '../src/pin.ts';
 import { fragmentOf, START_MS } from './play.ts';
@@ -16,6 +17,13 @@ it('as it comes nothing is kept, and a session carries no settings for it', () =
   expect(from({})).toEqual({ settings: undefined, problems: [] });
   expect(keeperOf({})).toBeUndefined();
   expect(from({ content: { prompt: 'hash', paths: 'off' } }).settings).toBeUndefined();
+});
+
+it("vendors' metadata that is asked for is looked through with people's own patterns, and nothing else stays by it", () => {
+  const { settings } = from({ metadata: { include: ['dev.a.b'] }, redaction: { patterns: ['ACME-[0-9]+'] } });
+  expect(settings).toMatchObject({ modes: defaultModes, metadata: ['dev.a.b'] });
+  expect(keeperOf({ content: settings })).toMatchObject({ metadata: ['dev.a.b'] });
+  expect(keeperOf({ content: settings })?.clean('ACME-1')).toBe('[redacted:own]');
 });
 
 it("people's own patterns take out more, and allow what fits as a whole", () => {
@@ -43,11 +51,11 @@ it('a pattern that cannot be used costs itself; one that would hang another engi
 it('is pinned with the session: user and machine in their modes, hashes under a key that machines may share', () => {
   const home = mkdtempSync(join(tmpdir(), 'otel-hooks-content-'));
   try {
-    const pinned = (config: object, hashKey: string) => {
+    const pinned = (config: object, hashKey: string, user?: string) => {
       const configFile = join(home, 'config.json');
       writeFileSync(configFile, JSON.stringify(config));
       const settles = { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' } as const;
-      const opening = { agent: { id: 'a', settles }, session: 's', key: 'k', cwd: home };
+      const opening = { agent: { id: 'a', settles }, session: 's', key: 'k', cwd: home, user };
       const where = { env: {}, home, platform: process.platform, ownVariables: false, configFile, installation: 'i' };
       return pin(opening, fragmentOf({ atMs: START_MS, payload: {} }), { ...where, hashKey }).pinned;
     };
@@ -61,6 +69,12 @@ it('is pinned with the session: user and machine in their modes, hashes under a 
     expect(pinned(who, 'one').user).not.toBe(pinned(who, 'two').user);
     const shared = { content: { ...who.content, hash_key: '0123456789abcdef' } };
     expect(pinned(shared, 'one').user).toBe(pinned(shared, 'two').user);
+    // Whom a standard's event names is who works there, whoever is logged in where it arrives.
+    const told = (mode: string) => pinned({ content: { user: mode } }, 'one', 'kim').user;
+    expect([told('off'), told('full')]).toEqual([undefined, 'kim']);
+    expect(told('hash')).toMatch(/^hmac-sha256:/);
+    expect(told('hash')).not.toBe(pinned(who, 'one').user);
+    expect(pinned(who, 'two', told('hash')).user).toBe(told('hash'));
     const named = pinned({ content: { user: 'redacted', host: 'full' } }, 'one');
     expect(named.user).toBeTruthy();
     expect(named.resource['host.name']).toBeTruthy();

@@ -256,6 +256,8 @@ export interface LineReader {
    * says whose copy it is; what the other session has told is not told again.
    */
   origin?(row: Fields): string | undefined;
+  /** The agent's version that the row states; `known`: that of the rows before it. */
+  version?(row: Fields, known: string | undefined): string | undefined;
   /**
    * Of a long row, with its long texts cut to some 200 characters or less and a hash of the whole: does `row` say the same of it
    * as of the whole one, `output` apart? Not asked where results are kept.
@@ -337,6 +339,7 @@ export interface Agent {
   eventByShape?(fields: Fields): string | undefined;
   session(fields: Fields, sender: Sender): string | undefined;
   cwd(fields: Fields): string | undefined;
+  /** The agent's version, where its hooks state it. */
   version?(fields: Fields): string | undefined;
   /** Every native event that is known. An unknown one is kept as `vendor.<id>.<native name>`. */
   readonly events: Readonly<Record<string, HookEvent>>;

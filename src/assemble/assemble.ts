@@ -31,6 +31,7 @@ import {
   type Fields,
   factsOf,
   isVendor,
+  metadataOf,
   modelOf,
   type Risk,
   type RiskLevel,
@@ -67,6 +68,7 @@ import type {
   OpenRisk,
   OpenSubagent,
   OpenTurn,
+  Origin,
   Segment,
 } from './state.ts';
 
@@ -116,6 +118,7 @@ export function step(state: FoldState, event: Event, isRecorded = true): Finishe
   if (at.late === undefined) {
     begin(state, at);
     if (subagent === undefined) moveTurn(state, at);
+    if (state.segment) state.segment.version = event.source.version ?? state.segment.version;
   }
   if (subagent !== undefined && opensWork(event) && (at.late === undefined || own(state.subagents, subagent)))
     subagentOf(state, at);
@@ -286,7 +289,7 @@ function openSegment(
     failed: 0,
     usage: { calls: 0 },
     risk: undefined,
-    mode: at.event.agent_mode,
+    ...originOf(at.event),
   };
 }
 
@@ -311,7 +314,7 @@ function closeSegment(state: FoldState, at: At, endReason: string, errorType: st
       duration: clockFor(state, at, segment.time, endMs),
       links: segment.links,
       errorType,
-      mode: segment.mode,
+      ...begunBy(segment),
       risk: segment.risk,
       closedBy: at.event.event_id,
       startReason: segment.startReason,
@@ -380,6 +383,19 @@ function closeLeftovers(state: FoldState, at: At, endMs: number): void {
   release(state, at.out);
 }
 
+/** What opened it is told of what it opens, whatever closes it. */
+const originOf = (event: Event): Origin & { mode: string | undefined } => ({
+  mode: event.agent_mode,
+  actor: event.actor,
+  metadata: metadataOf(event),
+});
+
+const begunBy = ({ mode, actor, metadata }: Origin): Pick<FinishedSpan, 'mode' | 'actor' | 'metadata'> => ({
+  mode,
+  actor,
+  metadata,
+});
+
 // ---------------------------------------------------------------- turns
 
 /** Opens, goes on with, or changes the main agent's turn. */
@@ -440,7 +456,7 @@ function openTurn(state: FoldState, at: At, key: string): void {
     usage: { calls: 0 },
     waitMs: 0,
     risk: undefined,
-    mode: at.event.agent_mode,
+    ...originOf(at.event),
     links,
   };
 }
@@ -522,7 +538,7 @@ function closeTurn(
       links: turn.links,
       // After an error that it got over, the agent said that it was done.
       errorType: errorType ?? (outcome === 'completed' ? undefined : turn.errorType),
-      mode: turn.mode,
+      ...begunBy(turn),
       risk: turn.risk,
       closedBy: at.event.event_id,
       outcome,
@@ -565,7 +581,7 @@ function openPlan(state: FoldState, at: At, data: DataOf<'Agent.Plan.Start'>): v
     agent: facts.agent,
     type: data.plan_type,
     steps: data.step_count,
-    mode: event.agent_mode,
+    ...originOf(event),
     trace: place.trace,
     parent: place.key,
   });
@@ -588,7 +604,7 @@ function closePlan(state: FoldState, at: At, session: string, endMs: number, dat
       duration: plan.time === 'transcript' && at.facts.time === 'transcript' ? 'transcript' : 'events',
       links: [],
       errorType: undefined,
-      mode: plan.mode,
+      ...begunBy(plan),
       risk: undefined,
       closedBy: at.event.event_id,
       subagent: session === state.session ? undefined : session,
@@ -638,7 +654,7 @@ function subagentOf(state: FoldState, at: At): OpenSubagent | undefined {
               type: 'continued_subagent',
             },
           ],
-    mode: at.event.agent_mode,
+    ...originOf(at.event),
   };
   put(state.subagents, id, subagent);
   return subagent;
@@ -783,7 +799,7 @@ function closeSubagent(
               },
             ],
       errorType: outcome === 'abandoned' ? 'abandoned' : undefined,
-      mode: subagent.mode,
+      ...begunBy(subagent),
       risk: undefined,
       closedBy: at.event.event_id,
       id: subagent.id,
@@ -921,7 +937,7 @@ function actionOf(state: FoldState, at: At, { name }: Action, decision: Finished
     askedMs: undefined,
     decision,
     risk: event.risk,
-    mode: event.agent_mode,
+    ...originOf(event),
     launches: facts.launches,
     overMs: undefined,
     traceRecord: facts.trace_record,
@@ -1000,7 +1016,7 @@ function closeAction(state: FoldState, at: At, call: string, action: OpenAction,
             : 'events',
       links: [],
       errorType: closing.errorType,
-      mode: action.mode,
+      ...begunBy(action),
       risk: action.risk,
       closedBy: at.event.event_id,
       call: action.call,
@@ -1104,16 +1120,19 @@ const nothing: Effect = () => undefined;
 
 /** Each type has its row: a new type does not compile until someone has decided. */
 const effectOf: { [T in EventType]: Effect } = {
-  'Session.Start': (state, at) => {
-    if (at.subagent !== undefined) subagentOf(state, at);
-    else if (at.facts.previous?.session !== undefined)
-      follow(state, at.facts.previous.session, at.facts.previous.segment);
+  'Session.Start': (state, at, event) => {
+    const begun = at.subagent === undefined ? state.segment : subagentOf(state, at);
+    if (begun && at.late === undefined) Object.assign(begun, { actor: event.actor, metadata: metadataOf(event) });
+    if (at.subagent !== undefined) return;
+    if (at.facts.previous?.session !== undefined) follow(state, at.facts.previous.session, at.facts.previous.segment);
   },
   'Session.End': nothing,
   'Session.Abort': nothing,
   'Prompt.Submitted': (state, at, event) => {
     const turn = turnOf(state, at);
     if (event.event_type !== 'Prompt.Submitted' || turn === undefined) return;
+    // Whatever of it came first, it was the prompt that set it going.
+    if (turn.prompts === 0) Object.assign(turn, { actor: event.actor, metadata: metadataOf(event) });
     turn.prompts += 1;
     turn.promptLength ??= event.data.prompt_length;
     turn.content = contentWith(turn.content, event, at.facts);
@@ -1294,7 +1313,7 @@ function askedBy(state: FoldState, at: At): AskedModel {
     model: event.event_type === 'Model.Requested' ? modelOf(event.data, facts) : facts.model,
     provider: facts.provider,
     agent: facts.agent,
-    mode: event.agent_mode,
+    ...originOf(event),
     trace: place.trace,
     parent: place.key,
   };
@@ -1321,7 +1340,7 @@ function closeRequests(state: FoldState, at: At, session: string, endMs: number,
 }
 
 function abandoned(
-  { id, ms, model, provider, agent, mode, trace, parent }: AskedModel,
+  { id, ms, model, provider, agent, trace, parent, ...origin }: AskedModel,
   subagent: string | undefined,
   session: string,
   endMs: number,
@@ -1337,7 +1356,7 @@ function abandoned(
     duration: 'events',
     links: [],
     errorType: 'abandoned',
-    mode,
+    ...begunBy(origin),
     risk: undefined,
     closedBy: at.event.event_id,
     subagent,
@@ -1403,6 +1422,9 @@ function chat(state: FoldState, at: At, data: DataOf<'Model.Responded' | 'Model.
     links: [],
     errorType,
     mode: event.agent_mode,
+    actor: event.actor,
+    metadata: metadataOf(event),
+    version: event.source.version,
     risk: undefined,
     closedBy: event.event_id,
     subagent: at.subagent,
@@ -1701,7 +1723,17 @@ function opensWork(event: Event): boolean {
 // ---------------------------------------------------------------- records
 
 function record(state: FoldState, at: At): void {
-  if (at.isRecorded) at.out.records.push({ event: at.event, ...contextOf(state, at) });
+  if (!at.isRecorded) return;
+  const context = contextOf(state, at);
+  at.out.records.push({ event: at.event, ...context });
+  if (isException(at)) at.out.records.push({ event: at.event, as: 'exception', ...context });
+}
+
+/** A model that failed with more than a kind of failure, which is `error.type`: with a type of its own, or in words that stayed. */
+function isException({ event, facts }: At): boolean {
+  if (event.event_type !== 'Model.Failed') return false;
+  const { error_type: type, error_message: message } = event.data;
+  return message !== undefined || (type !== undefined && type !== facts.error_type);
 }
 
 /** Where a span, or what happens in it, is to be found. */
@@ -1760,9 +1792,16 @@ const mainKey = (state: FoldState): SpanKey =>
 // ---------------------------------------------------------------- holding and releasing
 
 function hold(state: FoldState, at: At, held: Held): void {
+  held.span.version = held.span.kind === 'action' ? at.event.source.version : state.segment?.version;
   weigh(state, held.span);
   if (held.unread || held.unlinked) state.held.push(held);
-  else at.out.spans.push(counted(held.span));
+  else at.out.spans.push(leaving(state, held.span));
+}
+
+/** What holds others says the agent's version as it was told by then; an action, as the event says it that closed it. */
+function leaving({ segment }: FoldState, span: FinishedSpan): FinishedSpan {
+  if (span.kind !== 'action' && segment?.number === span.trace.segment) span.version ??= segment.version;
+  return counted(span);
 }
 
 /** Tokens count once: what was stated of the whole only where nothing told of the parts. */
@@ -1813,7 +1852,7 @@ function release(state: FoldState, out: Finished): void {
   if (!state.held.some(isReady)) return;
   const ready = state.held.filter(isReady);
   state.held = state.held.filter(held => held.unread || held.unlinked);
-  out.spans.push(...ready.map(held => counted(held.span)));
+  out.spans.push(...ready.map(held => leaving(state, held.span)));
 }
 
 // ---------------------------------------------------------------- keys

@@ -1,5 +1,5 @@
 /** What falls out of the fold: spans and records as values, named by keys. Ids, names and attributes are telemetry's. */
-import type { DecisionSource, Event, Outcome, RiskLevel, TimeSource } from '../event/event.ts';
+import type { Actor, DecisionSource, Event, Fields, Outcome, RiskLevel, TimeSource } from '../event/event.ts';
 import type { Json } from '../lib/fitted.ts';
 
 /** What makes a span this one: its kind and the parts that its id is computed from. */
@@ -62,6 +62,11 @@ interface Common {
   links: Link[];
   errorType: string | undefined;
   mode: string | undefined;
+  /** Of the event that opened it: who set it going, and what of its vendor's metadata was asked for. */
+  actor?: Actor | undefined;
+  metadata?: Fields | undefined;
+  /** The agent's, as far as it was told when the span left. */
+  version?: string | undefined;
   risk: { score?: number | undefined; level?: RiskLevel | undefined; factors?: string[] | undefined } | undefined;
   /** The id of the event that closed it. */
   closedBy: string | undefined;
@@ -221,6 +226,8 @@ export type FinishedSpan = SessionSpan | TurnSpan | PlanSpan | SubagentSpan | Ac
 /** An event with the span it belongs to. */
 export interface FinishedRecord {
   event: Event;
+  /** What failed was an exception, which the conventions have a record of their own for. */
+  as?: 'exception' | undefined;
   trace: TraceKey;
   span: SpanKey;
 }

@@ -1,6 +1,6 @@
 /** What an open session remembers between rounds. JSON, bounded, with a version: it lies in the state folder. */
 
-import type { RiskLevel, TimeSource } from '../event/event.ts';
+import type { Actor, Fields, RiskLevel, TimeSource } from '../event/event.ts';
 import { isFields } from '../lib/read.ts';
 import type {
   BudgetState,
@@ -58,7 +58,14 @@ export interface FoldState {
   lastTime?: TimeSource | undefined;
 }
 
-export interface Segment {
+/** Of the event that opened something. */
+export interface Origin {
+  mode?: string | undefined;
+  actor?: Actor | undefined;
+  metadata?: Fields | undefined;
+}
+
+export interface Segment extends Origin {
   number: number;
   startMs: number;
   time?: TimeSource | undefined;
@@ -79,7 +86,8 @@ export interface Segment {
   loops?: number;
   budget?: BudgetState | undefined;
   risk: OpenRisk | undefined;
-  mode: string | undefined;
+  /** The agent's version, as it was told last. */
+  version?: string | undefined;
 }
 
 export interface OpenRisk {
@@ -97,7 +105,7 @@ export interface KnownTurn {
   endMs: number | undefined;
 }
 
-export interface OpenTurn {
+export interface OpenTurn extends Origin {
   key: string;
   ordinal: number;
   startMs: number;
@@ -116,7 +124,6 @@ export interface OpenTurn {
   /** An error of the agent within it. */
   errorType?: string | undefined;
   risk: OpenRisk | undefined;
-  mode: string | undefined;
   links: Link[];
 }
 
@@ -129,30 +136,28 @@ export interface OpenRequests {
   asked?: AskedModel[] | undefined;
 }
 
-export interface AskedModel {
+export interface AskedModel extends Origin {
   id: string;
   ms: number;
   model?: string | undefined;
   provider?: string | undefined;
   agent?: string | undefined;
-  mode?: string | undefined;
   trace: TraceKey;
   parent: SpanKey;
 }
 
-export interface OpenPlan {
+export interface OpenPlan extends Origin {
   id: string;
   startMs: number;
   time: TimeSource;
   agent: string | undefined;
   type: string | undefined;
   steps: number | undefined;
-  mode: string | undefined;
   trace: TraceKey;
   parent: SpanKey;
 }
 
-export interface OpenAction {
+export interface OpenAction extends Origin {
   call: string | undefined;
   subagent: string | undefined;
   agent: string | undefined;
@@ -173,7 +178,6 @@ export interface OpenAction {
   attempt?: number | undefined;
   decision: FinishedDecision | undefined;
   risk: OpenRisk | undefined;
-  mode: string | undefined;
   launches: { id?: string | undefined; agent?: string | undefined } | undefined;
   /** A subagent was found that it launched. */
   launched?: true;
@@ -194,7 +198,7 @@ export interface Launch {
   trace?: TraceKey | undefined;
 }
 
-export interface OpenSubagent {
+export interface OpenSubagent extends Origin {
   id: string;
   agent: string | undefined;
   ordinal: number;
@@ -211,7 +215,6 @@ export interface OpenSubagent {
   /** Where it hangs when no launching call is known. */
   fallback: SpanKey;
   links: Link[];
-  mode: string | undefined;
 }
 
 export interface Held {

@@ -203,6 +203,7 @@ function layersOf(input: ConfigInput, problems: Problem[]): Layer[] {
 function isHarmless({ key, value }: Entry, own: unknown): boolean {
   const { project } = factsOf(key);
   // A value that does not fit is a problem of its own, and sets nothing.
+  if (project === 'part') return Array.isArray(value) && value.every(each => Array.isArray(own) && own.includes(each));
   return project === true || (Array.isArray(project) && project.indexOf(value) <= project.indexOf(own));
 }
 

@@ -23,8 +23,11 @@ export interface Facts<T> {
   flag?: string;
   /** Never shown, never in a problem. */
   secret?: true;
-  /** A project's file may set it without consent: it only labels what leaves; or go down this list, since it narrows it. */
-  project?: true | readonly unknown[];
+  /**
+   * A project's file may set it without consent: it only labels what leaves; or go down this list, since it narrows it; or
+   * take a part of what the layers below have.
+   */
+  project?: true | readonly unknown[] | 'part';
 }
 
 const setting = <T>(schema: z.ZodType<T>, facts: Omit<Facts<T>, 'schema'>): Facts<T> => ({ schema, ...facts });
@@ -86,6 +89,9 @@ const included = [
   'agent_hooks.agent.mode',
 ] as const;
 export type Included = (typeof included)[number];
+/** The narrowest first. */
+const levels = ['error', 'warn', 'info', 'debug'] as const;
+export type LogLevel = (typeof levels)[number];
 const temporalities = ['cumulative', 'delta', 'lowmemory'] as const;
 const semconvs = ['latest', 'v1.36', 'both'] as const;
 export type Semconv = (typeof semconvs)[number];
@@ -505,6 +511,19 @@ export const settings = {
     about: 'Key of hashes, where those of several machines are to be compared. Unset: one of this installation alone.',
     text: 'text',
     secret: true,
+  }),
+  'metadata.include': setting(z.array(z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$/)).max(32), {
+    about:
+      "Which of vendors' metadata stays and leaves, by their names as paths with points: `dev.cursor.workspace_id`. Texts are " +
+      'without secrets, 256 characters long. A project may take names away only.',
+    text: 'list',
+    project: 'part',
+  }),
+  'logs.level': setting<LogLevel>(z.enum(levels), {
+    about: 'Records of less weight do not leave. Spans and metrics do not change by it. A project may only raise it.',
+    text: 'word',
+    default: 'debug',
+    project: levels,
   }),
   'redaction.patterns': setting(z.array(ownPattern).max(200), {
     about: 'What else is a secret, as RE2 patterns: it is taken out of content in mode `redacted`.',

@@ -7,14 +7,15 @@ import { toldEvent, toldMetric } from '../agents/extras.ts';
 import { memoryOver } from '../agents/memory.ts';
 import { providerNamed } from '../agents/providers.ts';
 import { executableOf, skillOf } from '../enrich/action-facts.ts';
-import { type Keeper, saidAs, withContent } from '../enrich/content.ts';
+import { chosenOf, defaultModes, type Keeper, saidAs, withContent } from '../enrich/content.ts';
 import type { Used } from '../enrich/cost.ts';
-import { type Hash, redact, word } from '../enrich/redact.ts';
+import { type Hash, keyed, redact, word } from '../enrich/redact.ts';
 import type { Looked } from '../enrich/risk/risk.ts';
 import { holdsSecret } from '../enrich/secrets.ts';
 import { type Alike, type Noted, noWatch, usualLoops, watch } from '../enrich/watch.ts';
 import {
   type Action,
+  type Actor,
   type Body,
   type Cost,
   type DataOf,
@@ -56,6 +57,8 @@ export interface Opening {
   session: string;
   key: string;
   cwd: string | undefined;
+  /** Who works with the agent, where its first event says so. */
+  user?: string | undefined;
 }
 
 export type Judge = (state: SessionState, looked: Looked) => Risk | undefined;
@@ -123,8 +126,8 @@ export function drain(fragment: Fragment, deps: Drain): Drained {
     }
     certainty = Math.min(certainty, source.certainty);
     odd.push(...source.odd);
-    const { who, session, cwd } = source;
-    const state = deps.session({ agent: who, session, key: sessionKey(who.id, session), cwd }, fragment);
+    const { who, session, cwd, user } = source;
+    const state = deps.session({ agent: who, session, key: sessionKey(who.id, session), cwd, user }, fragment);
     const known = parts.find(part => part.state === state);
     if (known === undefined && isRepetition(state, hexDigestOf(fragment.payload), fragment)) {
       parts.push({ state, events: [] });
@@ -159,6 +162,9 @@ interface ItemSource {
   /** What an envelope says where its inside says nothing. */
   atMs: number | undefined;
   id: string | undefined;
+  user?: string | undefined;
+  /** The agent's. */
+  version: string | undefined;
   /** What it says of the session's transcripts. */
   files: ToldFiles | undefined;
   isEdge: boolean;
@@ -201,6 +207,8 @@ function sourceOf(
       teller: inside && native !== undefined ? HOOKS : event.standard,
       atMs: event.atMs ?? wrapped?.atMs,
       id: wrapped?.id,
+      user: event.user,
+      version: event.version ?? inside?.agent.version?.(inside.fields),
       files: event.transcript === undefined ? undefined : { main: event.transcript },
       isEdge: event.says.some(said => said.event_type === 'Session.End'),
       read: (state, hash) =>
@@ -229,6 +237,7 @@ function sourceOf(
     teller: HOOKS,
     atMs: wrapped?.atMs,
     id: wrapped?.id,
+    version: agent.version?.(fields),
     files: isAbsent(agent.transcript) ? undefined : agent.transcript.told?.(fields),
     isEdge: own(agent.events, native)?.edge === true,
     read: (state, hash) =>
@@ -287,6 +296,7 @@ function addTo(part: Part, source: ItemSource, fragment: Fragment, deps: Drain):
       keep,
       cwd: source.cwd,
       address: source.address,
+      version: source.version,
     });
     if (event === undefined) {
       duplicates += 1;
@@ -336,6 +346,8 @@ export interface Telling {
   risk?: Judge | undefined;
   price?: PriceOf | undefined;
   keep?: Keep | undefined;
+  /** The agent's. */
+  version?: string | undefined;
   /** Ids beyond those that the state remembers, where a file is read once more. */
   journaled?: ReadonlySet<string> | undefined;
 }
@@ -344,7 +356,7 @@ export interface Telling {
 export function tellTranscript(
   state: SessionState,
   reading: TranscriptReading,
-  { atMs, hash, risk, price, keep, journaled }: Telling,
+  { atMs, hash, risk, price, keep, journaled, version }: Telling,
 ): { events: Event[] } | { known: string } {
   const session = boundId(reading.subagent) ?? state.session;
   const id = eventId(state, session, reading.event_type, reading.key);
@@ -370,6 +382,7 @@ export function tellTranscript(
     risk: judged(state, reading, risk, undefined),
     price,
     keep: keep?.(state.pinned),
+    version,
   });
   if (event === undefined) return known;
   if (reading.unless === 'hooked') state.inPlace = [...(state.inPlace ?? []), inPlaceOf(reading)].slice(-MOST_IN_PLACE);
@@ -599,11 +612,15 @@ interface Circumstances {
   keep?: Keeper | undefined;
   cwd?: string | undefined;
   address?: string | undefined;
+  version?: string | undefined;
 }
 
+/** What standards say of an event beyond what agents do. */
+type Addition = Pick<ToldReading, 'actorId' | 'metadata'>;
+
 /** Gives a reading its envelope and its id; none when the session has had it. */
-function identify(state: SessionState, reading: Reading, at: Circumstances): Event | undefined {
-  const { key, mode, actor } = reading;
+function identify(state: SessionState, reading: Reading & Addition, at: Circumstances): Event | undefined {
+  const { key, mode, actor = 'ai_agent' } = reading;
   const atMs = isTime(reading.atMs) ? reading.atMs : undefined;
   const subagent = boundId(reading.subagent);
   const session = subagent ?? state.session;
@@ -634,21 +651,41 @@ function identify(state: SessionState, reading: Reading, at: Circumstances): Eve
   if (skillOf(action) !== undefined) facts.skill = 'custom';
   // Only now: no id is made of content.
   const kept = at.keep === undefined ? body : keepContent(reading, body, facts, at.keep, at);
+  const version = versionOf(at.version);
   return {
     spec_version: SPEC_VERSION,
     event_id: id,
     event_type: body.event_type,
     timestamp: new Date(atMs ?? at.atMs).toISOString(),
-    source: { tool: state.agent },
+    source: version === undefined ? { tool: state.agent } : { tool: state.agent, version },
     session_id: session,
     parent_session_id: subagent === undefined ? undefined : state.session,
-    actor: { type: actor ?? 'ai_agent' },
+    actor: reading.actorId === undefined ? { type: actor } : { type: actor, id: actorId(actor, reading.actorId, at) },
     agent_mode: mode,
     risk: at.risk,
     user: state.pinned.user === undefined ? undefined : { id: state.pinned.user },
     data: kept.data,
-    metadata: { [FACTS]: facts },
+    metadata:
+      at.keep === undefined || reading.metadata === undefined
+        ? { [FACTS]: facts }
+        : { [FACTS]: facts, ...chosenOf(reading.metadata, at.keep) },
   } as Event;
+}
+
+/** What was asked last of versions: every row of a transcript states the same. */
+let asked: { said: string; is: string | undefined } | undefined;
+
+export function versionOf(said: string | undefined): string | undefined {
+  if (said === undefined) return undefined;
+  if (asked?.said !== said) asked = { said, is: word(said) };
+  return asked.is;
+}
+
+/** A person's, as who works here is told; another's is a word that says which of them it was. */
+function actorId(actor: Actor['type'], id: string, { keep, hash }: Circumstances): string | undefined {
+  if (actor !== 'user') return word(id);
+  const { modes } = keep ?? { modes: defaultModes };
+  return modes.user === 'hash' ? keyed(id, hash) : keep && saidAs(modes.user, id, keep);
 }
 
 function keepContent(

@@ -4,7 +4,7 @@ import type { Agent } from '../agents/contract.ts';
 import type { Remembered } from '../agents/memory.ts';
 import { type FoldState, openFold } from '../assemble/state.ts';
 import type { Limits, Sampler } from '../config/config.ts';
-import type { ContentPlaces, Included, Semconv } from '../config/schema.ts';
+import type { ContentPlaces, Included, LogLevel, Semconv } from '../config/schema.ts';
 import type { Modes } from '../enrich/content.ts';
 import type { Rates } from '../enrich/cost.ts';
 import type { Rule } from '../enrich/risk/rules.ts';
@@ -46,6 +46,8 @@ export interface Pinned {
   cost?: CostSettings | undefined;
   /** What is set of content; absent: none stays. */
   content?: ContentSettings | undefined;
+  /** The least weight of records that leave; absent: all do. */
+  level?: LogLevel | undefined;
   /** Who works here, in the mode asked for. */
   user?: string | undefined;
 }
@@ -69,6 +71,8 @@ export interface ContentSettings {
   longest: number;
   /** Hashes of content are under this key instead of the installation's. */
   hashKey?: string | undefined;
+  /** Which of vendors' metadata stays. */
+  metadata?: readonly string[] | undefined;
   /** What else is a secret, and what is none: RE2. */
   patterns: readonly string[];
   allow: readonly string[];
@@ -111,6 +115,8 @@ export interface FileState {
   lastMs?: number | undefined;
   /** The id of its first row was asked for. */
   isKnown?: true | undefined;
+  /** The agent's, as its rows said it last. */
+  agentVersion?: string | undefined;
   /** Of a document: as what it was read last. */
   version?: string | undefined;
   /** Told up to here before it was written anew: what comes again is known by its ids alone, however old. */

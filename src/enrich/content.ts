@@ -2,9 +2,9 @@
  * Content that was asked for: what of an event stays beyond what redaction lets through, by class and mode. Nothing by
  * default. It is added after the event has its id, so that no id depends on it.
  */
-import { type Action, type Body, type Decision, type Facts, FILE_WRITE } from '../event/event.ts';
+import { type Action, type Body, type Decision, FACTS, type Facts, FILE_WRITE, type Fields } from '../event/event.ts';
 import { cutText, fitted, wellFormed } from '../lib/fitted.ts';
-import { fieldsOf, isFields } from '../lib/read.ts';
+import { fieldsOf, isFields, own, put } from '../lib/read.ts';
 import { pathFields, skillOf } from './action-facts.ts';
 import type { Hash } from './redact.ts';
 
@@ -40,6 +40,8 @@ export const defaultModes: Modes = {
 
 export interface Keeper {
   modes: Modes;
+  /** Names of vendors' metadata that stay, as paths with points. */
+  metadata?: readonly string[] | undefined;
   /** Longest text, in characters. */
   longest: number;
   /** A text without secrets; of a field, its name may say that all of it is one. */
@@ -107,6 +109,53 @@ export function saidAs(mode: ContentMode, text: string | undefined, { longest, c
   if (text === undefined || mode === 'off' || mode === 'hash') return undefined;
   const near = text.slice(0, longest + OVERHANG);
   return wellFormed(cutText(mode === 'full' ? near : clean(near), longest));
+}
+
+/** Of a vendor's metadata: one value is a label, no document. */
+const LONGEST_LABEL = 256;
+const MOST_LABELS = 16;
+
+/** Of what a vendor adds to an event, what was asked for by its name, without secrets, where it stood. */
+export function chosenOf(said: Fields, { metadata = [], clean }: Pick<Keeper, 'metadata' | 'clean'>): Fields {
+  let kept: Fields = {};
+  for (const name of metadata) {
+    const path = pathTo(said, name);
+    const value = path?.reduce<unknown>((at, part) => fieldsOf(at)[part], said);
+    const label = labelOf(value, name, clean);
+    if (path !== undefined && label !== undefined) kept = withAt(kept, path, label);
+  }
+  return kept;
+}
+
+function labelOf(value: unknown, name: string, clean: Keeper['clean']): unknown {
+  if (typeof value === 'boolean' || Number.isFinite(value)) return value;
+  if (Array.isArray(value))
+    return value.slice(0, MOST_LABELS).flatMap(each => (isText(each) ? labelOf(each, name, clean) : []));
+  if (!isText(value)) return undefined;
+  return wellFormed(
+    cutText(clean(value.slice(0, LONGEST_LABEL + OVERHANG), name.slice(name.lastIndexOf('.') + 1)), LONGEST_LABEL),
+  );
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+
+/** `table` with the value there. */
+function withAt(table: Fields, [first = '', ...rest]: readonly string[], value: unknown): Fields {
+  const changed = { ...table };
+  put(changed, first, rest.length === 0 ? value : withAt(fieldsOf(own(table, first)), rest, value));
+  return changed;
+}
+
+/** Keys hold points themselves: which of them lead to what the name names? */
+function pathTo(fields: Fields, name: string): string[] | undefined {
+  if (name.startsWith(FACTS)) return undefined;
+  if (Object.hasOwn(fields, name)) return [name];
+  for (const key in fields) {
+    const inner = fields[key];
+    const rest = name.startsWith(`${key}.`) && isFields(inner) ? pathTo(inner, name.slice(key.length + 1)) : undefined;
+    if (rest !== undefined) return [key, ...rest];
+  }
+  return undefined;
 }
 
 const isVendorBody = (body: Body): body is Extract<Body, { event_type: `vendor.${string}` }> =>

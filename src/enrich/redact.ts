@@ -5,6 +5,7 @@
 import {
   type Action,
   type Body,
+  type Choice,
   type DataOf,
   type Decision,
   type Event,
@@ -79,7 +80,11 @@ export function redact(body: Body, hash: Hash): Redacted {
         const { decision, action_name } = from.data;
         return {
           event_type: from.event_type,
-          data: { decision: decision && withoutReason(decision, out), action_name: name(action_name) },
+          data: {
+            decision: decision && withoutReason(decision, out),
+            action_name: name(action_name),
+            ...chosen(from.data),
+          },
         };
       }
       case 'Action.Before':
@@ -188,7 +193,7 @@ const kind = <T extends string>(value: T | undefined): T | undefined =>
   /^[a-z_-]{1,32}$/.test(value ?? '') ? value : undefined;
 
 /** A hash that others made without a key lets a short text be guessed: what stays is a keyed hash of it. */
-const keyed = (said: string | undefined, hash: Hash): string | undefined =>
+export const keyed = (said: string | undefined, hash: Hash): string | undefined =>
   said === undefined || /^hmac-sha256:[0-9a-f]{32,64}$/.test(said) ? said : hash(said);
 
 const shareFields = ['tokens_used', 'tokens_limit', 'percentage_used', 'tokens_remaining'] as const;
@@ -200,6 +205,17 @@ function numbers<K extends string>(
 ): { [key in K]?: number | undefined } {
   const kept: { [key in K]?: number | undefined } = {};
   for (const field of fields) if (from[field] !== undefined) kept[field] = from[field];
+  return kept;
+}
+
+const choiceWords = ['decision_type', 'selected'] as const;
+const choiceNumbers = ['options_count', 'confidence', 'summary_length'] as const;
+
+/** What an agent chose: numbers and single words, where they are such. */
+function chosen(data: Choice): Choice {
+  const kept: Choice = {};
+  for (const field of choiceWords) if (typeof data[field] === 'string') kept[field] = word(data[field]);
+  for (const field of choiceNumbers) if (Number.isFinite(data[field])) kept[field] = data[field];
   return kept;
 }
 

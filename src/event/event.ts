@@ -85,6 +85,14 @@ export interface Loop {
   tokens_consumed?: number | undefined;
   elapsed_ms?: number | undefined;
 }
+/** What the agent itself chose, in numbers and single words: the standard leaves open how that is told. */
+export interface Choice {
+  decision_type?: string | undefined;
+  selected?: string | undefined;
+  options_count?: number | undefined;
+  confidence?: number | undefined;
+  summary_length?: number | undefined;
+}
 export interface Policy {
   policy_name?: string | undefined;
   rule?: string | undefined;
@@ -117,7 +125,10 @@ export type Body =
       event_type: 'Agent.Plan.Start' | 'Agent.Plan.End';
       data: { plan_type?: 'plan' | 'explore' | 'default' | undefined; step_count?: number | undefined };
     }
-  | { event_type: 'Agent.Decision'; data: { decision?: Decision | undefined; action_name?: string | undefined } }
+  | {
+      event_type: 'Agent.Decision';
+      data: { decision?: Decision | undefined; action_name?: string | undefined } & Choice;
+    }
   | {
       event_type: 'Agent.Response';
       data: {
@@ -315,6 +326,17 @@ export type DataOf<T extends EventType> = Body extends infer B
 export function factsOf(event: Event): Facts | undefined {
   const facts = event.metadata?.[FACTS];
   return facts?.v === 1 ? facts : undefined;
+}
+
+/** What vendors added beside our facts. */
+export function metadataOf({ metadata }: Pick<Envelope, 'metadata'>): Fields | undefined {
+  let others: { [key: string]: unknown } | undefined;
+  for (const name in metadata) {
+    if (name === FACTS) continue;
+    others ??= {};
+    others[name] = metadata[name];
+  }
+  return others;
 }
 
 /** The model that a request or a response names, without who serves it: the standard writes `provider/model`. */

@@ -20,6 +20,9 @@ export interface ToldEvent {
   /** The agent's own payload, where the event carries it: it knows more than the event. */
   readonly payload?: Fields | undefined;
   readonly says: readonly ToldReading[];
+  /** Who works with the agent, as the event says it. */
+  readonly user?: string | undefined;
+  readonly version?: string | undefined;
   /** Oddities that cost nothing, for the books. */
   readonly odd?: readonly string[] | undefined;
 }
@@ -31,6 +34,9 @@ export type ToldReading = Body & {
   id?: string | undefined;
   facts?: Partial<Omit<Facts, 'v' | 'seq' | 'time'>> | undefined;
   actor?: 'user' | 'ai_agent' | 'system' | undefined;
+  actorId?: string | undefined;
+  /** What its vendor adds to the event, of which nothing passes that was not asked for. */
+  metadata?: Fields | undefined;
   mode?: AgentMode | undefined;
   risk?: Risk | undefined;
   subagent?: string | undefined;

@@ -5,7 +5,7 @@ import { traceIdOf } from './ids.ts';
 import { mapRecord } from './logs.ts';
 import type { Locate } from './metrics.ts';
 import { writeRecords, writeSpans } from './otlp-writer.ts';
-import { type Plain, resourceOf } from './resource.ts';
+import { type Plain, versioned } from './resource.ts';
 import { mapSpan, type SpanContextFacts, wireSpanId, wireTraceId } from './spans.ts';
 
 export interface Yield {
@@ -34,22 +34,23 @@ export interface Encoded {
 }
 
 export function encode(yields: readonly Yield[]): Encoded {
-  const resources = new Map<string, Resource>();
+  const resources = new Map<string, ReturnType<typeof versioned>>();
   const spans: Leaving<FinishedSpan>[] = [];
   const skeleton: Leaving<FinishedSpan>[] = [];
   const records: Leaving<FinishedRecord>[] = [];
   const unsampled = { traces: 0, logs: 0 };
   for (const { facts, sampler, ...each } of yields) {
     const key = JSON.stringify(each.resource);
-    const resource = resources.get(key) ?? resourceOf(each.resource);
-    resources.set(key, resource);
+    const resourceOf = resources.get(key) ?? versioned(each.resource);
+    resources.set(key, resourceOf);
     const sampled = samples(sampler);
     for (const item of each.spans) {
+      const resource = resourceOf(item.version);
       if (sampled(item)) (isSkeleton(item) ? skeleton : spans).push({ item, facts, resource });
       else unsampled.traces += 1;
     }
     // Logs are not sampled: only spans are.
-    for (const item of each.records) records.push({ item, facts, resource });
+    for (const item of each.records) records.push({ item, facts, resource: resourceOf(item.event.source.version) });
   }
   return {
     batches: [

@@ -3,11 +3,12 @@
  * that back ends take whole: Tempo cuts values of spans at 2,048 bytes; Loki refuses a record whose attributes are more
  * than 64 KB or, with the fields of objects each for itself, more than 128.
  */
-import type { Attributes } from '@opentelemetry/api';
+import type { Attributes, AttributeValue } from '@opentelemetry/api';
 import type { AnyValueMap } from '@opentelemetry/api-logs';
 import type { SpanContent } from '../assemble/finished.ts';
-import { type Event, type Facts, FILE_WRITE, isVendor } from '../event/event.ts';
+import { type Event, type Facts, FILE_WRITE, type Fields, isVendor } from '../event/event.ts';
 import { fitted, type Json } from '../lib/fitted.ts';
+import { isFields } from '../lib/read.ts';
 import { development, ours, stable } from './names.ts';
 import { isHash } from './resource.ts';
 
@@ -28,6 +29,20 @@ const CALL_LEAVES = 40;
 export function userAttributes(user: string | undefined): Attributes {
   if (user === undefined) return {};
   return { [isHash(user) ? development.userHash : development.userId]: user };
+}
+
+/** What of vendors' metadata was asked for, by its names as paths. */
+export function metadataAttributes(said: Fields | undefined): Attributes {
+  const named: Attributes = {};
+  if (said !== undefined) nameAll(said, ours.metadataPrefix, named);
+  return named;
+}
+
+function nameAll(said: Fields, prefix: string, named: Attributes): void {
+  for (const [key, value] of Object.entries(said)) {
+    if (isFields(value)) nameAll(value, `${prefix}${key}.`, named);
+    else if (typeof value !== 'object' || Array.isArray(value)) named[prefix + key] = value as AttributeValue;
+  }
 }
 
 /** Hashes, and the content that is short. */

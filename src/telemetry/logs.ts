@@ -4,12 +4,21 @@ import { type AnyValueMap, SeverityNumber } from '@opentelemetry/api-logs';
 import type { Resource } from '@opentelemetry/resources';
 import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
 import type { FinishedRecord } from '../assemble/finished.ts';
-import { type Event, type EventType, type Facts, FILE_WRITE, factsOf, isVendor, modelOf } from '../event/event.ts';
+import {
+  type Event,
+  type EventType,
+  type Facts,
+  FILE_WRITE,
+  factsOf,
+  isVendor,
+  metadataOf,
+  modelOf,
+} from '../event/event.ts';
 import { clean } from './clean.ts';
-import { contentAttributes, contentValues, userAttributes } from './content.ts';
+import { contentAttributes, contentValues, metadataAttributes, userAttributes } from './content.ts';
 import { subMillisecondNanos } from './ids.ts';
 import { lineOf } from './line.ts';
-import { development, eventNameOf, operations, ours, stable } from './names.ts';
+import { development, EXCEPTION_EVENT, eventNameOf, operations, ours, stable } from './names.ts';
 import { instrumentationScope } from './resource.ts';
 import { named, type SpanContextFacts, toolTypeOf, wireSpanId, wireTraceId } from './spans.ts';
 
@@ -56,13 +65,16 @@ export function mapRecord(record: FinishedRecord, from: SpanContextFacts, resour
   const ms = Date.parse(event.timestamp);
   const seconds = Math.floor(ms / 1000);
   const time: [number, number] = [seconds, (ms - seconds * 1000) * 1e6 + subMillisecondNanos(event.event_id)];
-  const name = eventNameOf(event.event_type);
+  const isException = record.as === 'exception';
+  const name = isException ? EXCEPTION_EVENT : eventNameOf(event.event_type);
   const attributes = clean(
     [
-      common(record, facts, agent),
+      common(record, name, facts, agent),
       ...dataAttributes(event, facts, from),
       ...contentAttributes(event, facts, from.content),
       userAttributes(event.user?.id),
+      metadataAttributes(metadataOf(event)),
+      isException ? { [stable.exceptionType]: exceptionType(event, facts) } : {},
     ],
     from.limits.log,
   );
@@ -78,7 +90,7 @@ export function mapRecord(record: FinishedRecord, from: SpanContextFacts, resour
     severityNumber: numberOf[level],
     severityText: level,
     eventName: name,
-    body: lineOf(event, facts),
+    body: isException ? `${name} ${lineOf(event, facts)}` : lineOf(event, facts),
     attributes: Object.assign(attributes.kept as AnyValueMap, long),
     resource,
     instrumentationScope,
@@ -86,9 +98,14 @@ export function mapRecord(record: FinishedRecord, from: SpanContextFacts, resour
   };
 }
 
-function common({ event, trace: { session } }: FinishedRecord, facts: Partial<Facts>, agent: string): Attributes {
+function common(
+  { event, trace: { session } }: FinishedRecord,
+  name: string,
+  facts: Partial<Facts>,
+  agent: string,
+): Attributes {
   return {
-    [development.eventName]: eventNameOf(event.event_type),
+    [development.eventName]: name,
     [development.sessionId]: session,
     [development.conversationId]: session,
     [development.agentName]: event.session_id === session ? agent : facts.agent,
@@ -101,6 +118,7 @@ function common({ event, trace: { session } }: FinishedRecord, facts: Partial<Fa
     [ours.traceRecord]: facts.trace_record,
     [ours.agentMode]: event.agent_mode,
     [ours.actorType]: event.actor?.type,
+    [ours.actorId]: event.actor?.id,
     [ours.turnId]: facts.turn,
     [ours.riskScore]: event.risk?.score,
     [ours.riskLevel]: event.risk?.level,
@@ -159,7 +177,17 @@ function dataAttributes(event: Event, facts: Partial<Facts>, from: SpanContextFa
     case 'Agent.Plan.End':
       return [{ [ours.planType]: event.data.plan_type, [ours.planSteps]: event.data.step_count }];
     case 'Agent.Decision':
-      return [actionAttributes(event.data.action_name, facts), decisionAttributes(event.data.decision?.outcome, facts)];
+      return [
+        actionAttributes(event.data.action_name, facts),
+        decisionAttributes(event.data.decision?.outcome, facts),
+        {
+          [ours.choiceType]: event.data.decision_type,
+          [ours.choiceSelected]: event.data.selected,
+          [ours.choiceOptions]: event.data.options_count,
+          [ours.choiceConfidence]: event.data.confidence,
+          [ours.choiceSummaryLength]: event.data.summary_length,
+        },
+      ];
     case 'Agent.Response':
       return [
         {
@@ -278,6 +306,9 @@ function dataAttributes(event: Event, facts: Partial<Facts>, from: SpanContextFa
   }
 }
 
+const exceptionType = (event: Event, facts: Partial<Facts>): string | undefined =>
+  event.event_type === 'Model.Failed' ? (event.data.error_type ?? facts.error_type) : undefined;
+
 function actionAttributes(name: string | undefined, facts: Partial<Facts>): Attributes {
   return {
     [ours.actionName]: name,
@@ -295,6 +326,10 @@ function decisionAttributes(outcome: string | undefined, facts: Partial<Facts>):
     [ours.decisionBasis]: facts.decision?.basis,
   };
 }
+
+/** Weighs a record as much as the least that is to leave? */
+export const isOfWeight = ({ event, as }: FinishedRecord, least: Lowercase<Level>): boolean =>
+  numberOf[as === undefined ? levelOf(event, factsOf(event) ?? {}) : 'WARN'] >= numberOf[least.toUpperCase() as Level];
 
 export function levelOf(event: Event, facts: Partial<Facts>): Level {
   if (isVendor(event)) return 'INFO';

@@ -12,6 +12,7 @@ export const SCOPE = 'otel-hooks';
 /** Stable, semantic-conventions 1.45.0. */
 export const stable = {
   errorType: 'error.type',
+  exceptionType: 'exception.type',
   exceptionMessage: 'exception.message',
   serviceName: 'service.name',
   serviceVersion: 'service.version',
@@ -96,6 +97,7 @@ export const ours = {
   agentMode: 'agent_hooks.agent.mode',
   parentSession: 'agent_hooks.session.parent_id',
   actorType: 'agent_hooks.actor.type',
+  actorId: 'agent_hooks.actor.id',
   linkType: 'agent_hooks.link.type',
   durationSource: 'agent_hooks.duration.source',
   segment: 'agent_hooks.session.segment',
@@ -142,6 +144,11 @@ export const ours = {
   decisionSource: 'agent_hooks.decision.source',
   decisionBasis: 'agent_hooks.decision.basis',
   decisionReason: 'agent_hooks.decision.reason',
+  choiceType: 'agent_hooks.agent_decision.type',
+  choiceSelected: 'agent_hooks.agent_decision.selected',
+  choiceOptions: 'agent_hooks.agent_decision.options_count',
+  choiceConfidence: 'agent_hooks.agent_decision.confidence',
+  choiceSummaryLength: 'agent_hooks.agent_decision.summary_length',
   riskScore: 'agent_hooks.risk.score',
   riskLevel: 'agent_hooks.risk.level',
   riskFactors: 'agent_hooks.risk.factors',
@@ -194,6 +201,7 @@ export const ours = {
   pipelineItem: 'agent_hooks.pipeline.item',
   pipelineReason: 'agent_hooks.pipeline.reason',
   vendorPrefix: 'agent_hooks.vendor.',
+  metadataPrefix: 'agent_hooks.metadata.',
 } as const;
 
 /** What `doctor` sends to be read back. */
@@ -212,6 +220,9 @@ export const operations = {
 
 /** Name of the log record of vendor and unknown events; the type stands as an attribute. */
 export const VENDOR_EVENT = 'agent_hooks.vendor';
+
+/** Of the conventions: a model's failure as an exception, beside the event's own record. */
+export const EXCEPTION_EVENT = 'gen_ai.client.operation.exception';
 
 export const FILE_WRITE_EVENT = 'agent_hooks.file.write';
 

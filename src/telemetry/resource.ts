@@ -48,6 +48,20 @@ export function resourceOf(attributes: Plain): Resource {
   };
 }
 
+/** The same with the version of the agent, as each item says it; what people set themselves stays. */
+export function versioned(attributes: Plain): (version: string | undefined) => Resource {
+  const base = resourceOf(attributes);
+  const known = new Map<string | undefined, Resource>([[undefined, base]]);
+  return version => {
+    const before = known.get(version);
+    if (before !== undefined) return before;
+    const own = attributes[stable.serviceVersion] ?? version ?? '';
+    const made = resourceOf(sorted({ ...attributes, [stable.serviceVersion]: own }));
+    known.set(version, made);
+    return made;
+  };
+}
+
 /** UUID-shaped, over the namespace that the convention prescribes for service instances. */
 function instanceId(facts: ResourceFacts): string {
   const fixed = JSON.stringify(sorted({ ...facts.attributes }));

@@ -4,7 +4,7 @@ import type { Resource } from '@opentelemetry/resources';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import type { FinishedSpan, SessionSpan, SpanKey, Sums, TraceKey } from '../assemble/finished.ts';
 import { type AttributeLimits, clean } from './clean.ts';
-import { type ContentFacts, spanContentAttributes, userAttributes } from './content.ts';
+import { type ContentFacts, metadataAttributes, spanContentAttributes, userAttributes } from './content.ts';
 import { formerAttributes, formerSpanName } from './former-names.ts';
 import { spanIdOf, traceIdOf } from './ids.ts';
 import { development, operations, ours, stable } from './names.ts';
@@ -50,6 +50,7 @@ export function mapSpan(span: FinishedSpan, facts: SpanContextFacts, resource: R
       common(span, facts),
       withFormer(named(attributesOf(span, facts), facts.semconv), span, facts),
       { [stable.errorType]: error },
+      metadataAttributes(span.metadata),
     ],
     facts.limits.span,
   );
@@ -109,6 +110,8 @@ function common(span: FinishedSpan, facts: SpanContextFacts): Attributes {
     [development.conversationId]: facts.session,
     [ours.eventId]: span.closedBy,
     [ours.agentMode]: span.mode,
+    [ours.actorType]: span.actor?.type,
+    [ours.actorId]: span.actor?.id,
     [ours.durationSource]: span.clamped ? 'clamped' : span.duration,
     [ours.riskScore]: span.risk?.score,
     [ours.riskLevel]: span.risk?.level,
@@ -208,7 +211,7 @@ function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes {
         [development.agentName]: span.subagent === undefined ? facts.agent : span.agent,
         [development.providerName]: span.provider ?? facts.provider,
         [development.requestModel]: span.model,
-        [development.responseModel]: span.model,
+        [development.responseModel]: span.errorType === undefined ? span.model : undefined,
         [development.responseId]: span.response,
         [development.finishReasons]: span.finish === undefined ? undefined : [span.finish],
         [development.conversationCompacted]: span.compacted,

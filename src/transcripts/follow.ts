@@ -14,6 +14,7 @@ import {
   type TranscriptFile,
 } from '../agents/contract.ts';
 import { memoryOver } from '../agents/memory.ts';
+import { versionOf } from '../drain/drain.ts';
 import type { FileState, TranscriptState } from '../drain/session.ts';
 import type { Fields } from '../event/event.ts';
 import { hexDigestOf } from '../lib/hash.ts';
@@ -37,10 +38,18 @@ export interface Following {
   /** Where a file of rows begins for us: what is before, another had sent already. */
   begin?: ((path: string) => number) | undefined;
   /** `isAgain`: the file was written anew, or is read whole each time: old ids must be asked for. */
-  tell(told: Told, from: { atMs: number | undefined; subagent: string | undefined; isAgain: boolean }): void;
+  tell(told: Told, from: Origin): void;
   /** The id of a main file's first row. */
   origin(id: string): void;
   odd(kind: Oddity | 'reader_failed' | 'large_document' | 'large_file'): void;
+}
+
+export interface Origin {
+  atMs: number | undefined;
+  subagent: string | undefined;
+  isAgain: boolean;
+  /** The agent's, by what the file has said of it. */
+  version?: string | undefined;
 }
 
 export interface Followed {
@@ -104,7 +113,8 @@ export function rest(following: Following, fits: (file: TranscriptFile) => boole
     const told = guarded(following, () =>
       read.rest?.(memoryOver(known.memory, following.hash), opened(following, file)),
     );
-    for (const each of told) following.tell(each, { atMs, subagent: file.subagent, isAgain: false });
+    const version = known.agentVersion;
+    for (const each of told) following.tell(each, { atMs, subagent: file.subagent, isAgain: false, version });
   }
 }
 
@@ -221,10 +231,12 @@ function merge(following: Following, cursors: Cursor[]): boolean {
         following.origin(origin);
       }
     }
+    known.agentVersion = versionOf(reader.version?.(row.fields, known.agentVersion)) ?? known.agentVersion;
+    const version = known.agentVersion;
     const told = guarded(following, () => reader.row(row.fields, cursor.memory, file));
     const isAgain = known.again !== undefined;
     const tellingMs = atMs ?? known.lastMs ?? cursor.writtenMs;
-    for (const each of told) following.tell(each, { atMs: tellingMs, subagent: file.subagent, isAgain });
+    for (const each of told) following.tell(each, { atMs: tellingMs, subagent: file.subagent, isAgain, version });
     known.at = row.end;
     if (known.again !== undefined && known.at >= known.again) known.again = undefined;
     cursor.rows.take();

@@ -22,7 +22,7 @@ import {
 import { noTranscripts, SEEN_IDS, type SessionState, sessionKey, type TranscriptState } from '../drain/session.ts';
 import { type Event, SETTLED } from '../event/event.ts';
 import type { Eyes } from './eyes.ts';
-import { type Followed, type Following, follow, rest } from './follow.ts';
+import { type Followed, type Following, follow, type Origin, rest } from './follow.ts';
 import { sentBefore } from './sent-before.ts';
 
 export interface TranscriptWorld {
@@ -128,7 +128,7 @@ export function readerOf(
     },
   });
 
-  function hear(told: Told, from: { atMs: number | undefined; subagent: string | undefined; isAgain: boolean }): void {
+  function hear(told: Told, from: Origin): void {
     if ('over' in told) {
       noteOver(
         transcripts,
@@ -156,6 +156,7 @@ export function readerOf(
     const isOld = from.isAgain && state.seq > SEEN_IDS;
     const outcome = tellTranscript(state, reading, {
       atMs: world.nowMs,
+      version: from.version,
       hash: world.hash,
       risk: world.risk,
       price: world.price,

@@ -153,6 +153,19 @@ describe("a project's file", () => {
     ]);
   });
 
+  it("may take names of vendors' metadata away, and let fewer records out, and never more", () => {
+    const globalText = '{"metadata": {"include": ["dev.a.b", "dev.a.c"]}, "logs": {"level": "info"}}';
+    const less = from({ globalText, projectText: '{"metadata": {"include": ["dev.a.c"]}, "logs": {"level": "warn"}}' });
+    expect(less.values).toMatchObject({ 'metadata.include': ['dev.a.c'], 'logs.level': 'warn' });
+    expect(less.problems).toEqual([]);
+    const projectText = '{"metadata": {"include": ["dev.a.c", "dev.x"]}, "logs": {"level": "debug"}}';
+    const more = from({ globalText, projectText });
+    expect(more.values).toEqual(from({ globalText }).values);
+    expect(more.problems.map(problem => 'key' in problem && problem.key)).toEqual(['metadata.include', 'logs.level']);
+    expect(from({ projectText: '{"metadata": {"include": ["dev.a.b"]}}' }).values['metadata.include']).toBeUndefined();
+    expect(from({ projectText: '{"metadata": {"include": []}}' }).problems).toEqual([]);
+  });
+
   it('may set everything once it is trusted', () => {
     const { values, problems } = from({ projectText: redirecting, trusted: true });
     expect(values['otlp.endpoint']).toBe('https://evil.example');

@@ -14,6 +14,7 @@ import { mapRecord, severities } from '../../src/telemetry/logs.ts';
 import { type Increment, incrementsOf } from '../../src/telemetry/metrics.ts';
 import {
   development,
+  EXCEPTION_EVENT,
   eventNameOf,
   FILE_WRITE_EVENT,
   type MetricName,
@@ -23,7 +24,7 @@ import {
   stable,
   VENDOR_EVENT,
 } from '../../src/telemetry/names.ts';
-import { metricResource, resourceAttributes, resourceOf } from '../../src/telemetry/resource.ts';
+import { metricResource, resourceAttributes, resourceOf, versioned } from '../../src/telemetry/resource.ts';
 import { mapSpan } from '../../src/telemetry/spans.ts';
 import { agent, eventOf, session, spans, written } from './probes.ts';
 
@@ -91,10 +92,11 @@ const from = {
 
 const spanOf = (kind: keyof typeof spans) => mapSpan(spans[kind], from, resource);
 
-const recordOf = (type: string, data?: object, root?: boolean) =>
+const recordOf = (type: string, data?: object, root?: boolean, as?: 'exception') =>
   mapRecord(
     {
       event: eventOf(type, data, root),
+      as,
       trace: { agent, session, segment: 0 },
       span: { kind: 'turn', session, parts: ['1'] },
     },
@@ -127,6 +129,7 @@ const spanNotes: Record<keyof typeof spans, { parent: string; lasts: string }> =
 };
 
 const about: { readonly [name: string]: string } = {
+  [stable.exceptionType]: 'The type of an exception with which a model failed',
   [stable.exceptionMessage]: "An error's message, of an action or the agent itself; with `content.results`",
   [development.inputMessages]:
     'The prompt, in the structure of the conventions; on spans as JSON text; with `content.prompt`',
@@ -205,7 +208,17 @@ const about: { readonly [name: string]: string } = {
   [ours.agentId]: "The subagent's native id",
   [ours.agentMode]: '`agent` or `plan`, as the agent says',
   [ours.parentSession]: 'The session that a subagent belongs to',
-  [ours.actorType]: '`user`, `ai_agent` or `system`',
+  [ours.actorType]:
+    '`user`, `ai_agent` or `system`: of a record its event, of a span the event that opened it (of a turn its prompt)',
+  [ours.actorId]:
+    "Its id, where the event states one; a person's as `content.user` lets it, so by default not, or its HMAC",
+  [ours.choiceType]: 'What the agent chose between, in a word; here and below where an event of Agent Hooks says it',
+  [ours.choiceSelected]: 'What it chose, in a word',
+  [ours.choiceOptions]: 'Of how many',
+  [ours.choiceConfidence]: 'How sure it was, as it says',
+  [ours.choiceSummaryLength]: 'Length of what it says of it in characters',
+  [`${ours.metadataPrefix}*`]:
+    "Vendors' metadata of an event, of a span that of the event that opened it; only what `metadata.include` names",
   [ours.durationSource]:
     "Where the span's length comes from: `native` and `transcript` say it themselves, `events` and `arrival` are times between hooks, `none` is unknown; `clamped` when its ends stood the wrong way round",
   [ours.segment]: 'Number of this part of a long session, from 0; each has a trace of its own',
@@ -306,6 +319,9 @@ export function telemetryPage(): string {
     '',
     ...resourceTable(),
     '',
+    `Spans and records say the agent's version in ${code(stable.serviceVersion)}, where it is known: a record and an action as their event states it, turns, subagents, responses and sessions as it was told`,
+    'by the time they left. Some agents state it in each hook, some in their transcripts alone, some never.',
+    '',
     'Attributes of `OTEL_RESOURCE_ATTRIBUTES` and of the key `attributes` are added.',
     '',
     '## Spans',
@@ -400,6 +416,9 @@ export function telemetryPage(): string {
     ),
     row('`vendor.*`', code(VENDOR_EVENT), 'INFO', code(`${ours.vendorPrefix}*`)),
     '',
+    `A \`Model.Failed\` that tells more than a kind of failure, a type of exception of its own or a message that stays, has a second record beside its own: \`${EXCEPTION_EVENT}\`, WARN,`,
+    `with what the first has, ${code(stable.exceptionType)} and ${code(stable.exceptionMessage)}. \`logs.level\` keeps records of less weight back.`,
+    '',
     'An event with a decision `ask` or `deny`, a failed and an interrupted action are WARN; a violation of critical risk is ERROR.',
     '',
     'A line of each, as an operator reads it:',
@@ -424,12 +443,14 @@ function resourceTable(): string[] {
     [stable.serviceName]: 'The agent, or `service_name` of the configuration',
     [stable.serviceInstanceId]:
       'Computed from the installation, the agent and the static attributes; says nothing about the machine',
+    [stable.serviceVersion]: 'Of the agent, where it is known; not on metrics',
     [stable.telemetryDistroName]: '`otel-hooks`',
     [stable.telemetryDistroVersion]: 'Its version; not on metrics',
     [stable.telemetrySdkLanguage]: '`nodejs`',
     [stable.telemetrySdkName]: '`opentelemetry`',
   };
-  const all = resourceAttributes({ agent, serviceName: undefined, attributes: {}, installation: '' });
+  const own = resourceAttributes({ agent, serviceName: undefined, attributes: {}, installation: '' });
+  const all = versioned(own)(spans.session.version).attributes as typeof own;
   const onMetrics = metricResource(all);
   const labels: { [name: string]: string } = { [stable.serviceName]: 'job', [stable.serviceInstanceId]: 'instance' };
   return [
@@ -472,8 +493,11 @@ export function allAttributes(): Attribute[] {
     }
   };
   for (const kind of kinds) note(spanOf(kind).attributes, kind);
+  // No response comes of a failure.
+  note(mapSpan({ ...spans.chat, errorType: undefined }, from, resource).attributes, 'chat');
   for (const type of eventTypes) note(recordOf(type).attributes, 'logs');
   note(recordOf(FILE_WRITE, written).attributes, 'logs');
+  note(recordOf('Model.Failed', undefined, undefined, 'exception').attributes, 'logs');
   note(recordOf('vendor.x.Y', { '*': 'plugin' }).attributes, 'logs');
   for (const { attributes } of allIncrements()) note(attributes, 'metrics');
   return [...found.values()];

@@ -18,6 +18,7 @@ import { actionName, launchedBy, toolFacts } from './tools.ts';
 
 const rows: LineReader = {
   format: 'lines',
+  version: row => word(row.version),
   origin: row => (isConversation(row) && row.isSidechain !== true ? word(row.uuid) : undefined),
   // A prompt or an answer is hashed whole, an input too; of a result its beginning is looked at.
   isBrief(row) {

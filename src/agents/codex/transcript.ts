@@ -18,6 +18,8 @@ import { actionName, answerKey, endKey, hookName, launchedBy, spawnedThread, sta
 
 const reader: LineReader = {
   format: 'lines',
+  // Those of forks begin with rows of the other session, headers too.
+  version: (row, known) => known ?? word((isOldHeader(row) ? row : fieldsOf(row.payload)).cli_version),
   row(row, memory, file) {
     const place = placeOf(row, memory, file);
     const { type, payload } = place;

@@ -53,7 +53,7 @@ export const transcript: Transcript = {
     const session = isIts ? word(data.sessionId) : named;
     return session === undefined ? [] : [{ session, cwd: word(fieldsOf(data.context).cwd) }];
   },
-  read: { format: 'lines', row: readRow },
+  read: { format: 'lines', version: row => word(fieldsOf(row.data).copilotVersion), row: readRow },
   unread: [
     {
       why: 'the database of usage: its rows have no id that the messages of the event log have, too',

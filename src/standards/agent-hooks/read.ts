@@ -96,11 +96,15 @@ export function readAgentHooks(fields: Fields): ToldEvent | Unreadable {
     risk: risk && { ...risk, factors: risk.factors?.filter(factor => /^[\w.:-]{1,64}$/.test(factor)).slice(0, 16) },
     mode: agent_mode,
     actor: actorOf(fields.actor),
+    actorId: text(fieldsOf(fields.actor).id),
+    metadata: fieldsOf(fields.metadata),
     subagent: parent === undefined ? undefined : session_id,
   };
   return {
     standard: 'agent-hooks',
     source: word(fieldsOf(fields.source).tool),
+    version: text(fieldsOf(fields.source).version),
+    user: text(fieldsOf(fields.user).id),
     session: parent ?? session_id,
     native: native ?? event_type,
     cwd: undefined,

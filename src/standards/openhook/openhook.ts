@@ -98,6 +98,7 @@ export function readOpenHook(fields: Fields): ToldEvent | Unreadable {
       ...said,
       // A reading that stands for several events of ours keeps them apart by its type.
       id,
+      metadata: extensions,
       atMs: said.atMs === undefined || atMs === undefined ? atMs : atMs + said.atMs,
       subagent,
       facts: { turn: added.turn_id, agent: subagent === undefined ? undefined : added.agent_type, ...said.facts },
