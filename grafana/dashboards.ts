@@ -244,8 +244,15 @@ const MODEL = ',gen_ai_request_model=~"$model"';
 const TOOL = ',gen_ai_tool_name=~"$tool"';
 const ERRORS = ',error_type!=""';
 const TOKENS = 'gen_ai_client_inference_usage_';
+/** Of events; the others came again, could not be read or were dropped, and no agent has them. */
+const ACCEPTED = ',agent_hooks_pipeline_result="accepted"';
 
-const agentVariable = choice('agent', 'Agent', 'label_values(agent_hooks_pipeline_events_total, job)', '.+');
+const agentVariable = choice(
+  'agent',
+  'Agent',
+  `label_values(agent_hooks_pipeline_events_total{${ACCEPTED.slice(1)}}, job)`,
+  '.+',
+);
 const modelVariable = choice(
   'model',
   'Model',
@@ -357,7 +364,7 @@ const boards: Board[] = [
           numbers(
             { title: 'Machines', text: 'Installations that sent something.', width: 3, more: 'otel-hooks-pipeline' },
             {
-              expr: `count(count by (instance) (last_over_time(agent_hooks_pipeline_events_total{${AGENT}}[$__range])))`,
+              expr: `count(count by (instance) (last_over_time(agent_hooks_pipeline_events_total{${AGENT}${ACCEPTED}}[$__range])))`,
             },
           ),
         ],
@@ -402,7 +409,7 @@ const boards: Board[] = [
           curve(
             { title: 'Events by type', text: 'Everything that agents told, as Agent Hooks names it.' },
             {
-              expr: over('agent_hooks_pipeline_events_total', 'agent_hooks_event_type'),
+              expr: over('agent_hooks_pipeline_events_total', 'agent_hooks_event_type', ACCEPTED),
               legend: '{{agent_hooks_event_type}}',
             },
           ),
@@ -1011,7 +1018,7 @@ const boards: Board[] = [
         panels: [
           numbers(
             { title: 'Events', text: 'Events that were journaled.', width: 5 },
-            { expr: whole('agent_hooks_pipeline_events_total') },
+            { expr: whole('agent_hooks_pipeline_events_total', '', ACCEPTED) },
           ),
           numbers(
             { title: 'Dropped', text: 'What machines dropped, duplicates among it. 0 is the normal day.', width: 5 },
@@ -1036,7 +1043,7 @@ const boards: Board[] = [
         panels: [
           curve(
             { title: 'Events by machine', text: 'A machine that has gone silent ends here.', width: 24 },
-            { expr: over('agent_hooks_pipeline_events_total', 'instance'), legend: '{{instance}}' },
+            { expr: over('agent_hooks_pipeline_events_total', 'instance', ACCEPTED), legend: '{{instance}}' },
           ),
           ranking(
             {

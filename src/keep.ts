@@ -5,6 +5,7 @@ import { type Account, accountsOf, increase, type Ledger } from './store/ledger.
 import type { IsUnderWay, Limits, PlaceLimits } from './store/limits.ts';
 import type { QuarantineLimits } from './store/quarantine.ts';
 import type { Store } from './store/store.ts';
+import { OTHER } from './telemetry/cardinality.ts';
 import {
   histogramTo,
   type Increment,
@@ -102,6 +103,7 @@ export function tellPipeline(
 export function lossesOf(ledger: Ledger, id: string): Increment[] {
   const { fragments, counters } = ledger;
   return [
+    ...notAccepted(ledger),
     ...counted('pipelineDropped', 'fragment', fragments.dropped),
     ...counted('pipelineQuarantined', 'fragment', ofPrefix(counters, 'quarantined.')),
     ...counted('pipelineDropped', 'journal', ofPrefix(counters, 'dropped.journal.')),
@@ -110,6 +112,20 @@ export function lossesOf(ledger: Ledger, id: string): Increment[] {
     ...bodySignals.flatMap(signal => counted('pipelineFailed', items[signal], ofPrefix(counters, `failed.${signal}.`))),
     ...ownLosses(ledger, id),
   ];
+}
+
+/** What came in and is no event of a journal: as whole hooks, whose types nobody read, but for the bad items of a list. */
+function notAccepted({ fragments: { dropped }, counters }: Ledger): Increment[] {
+  const { duplicate = 0, ...others } = dropped;
+  const results = { duplicate, invalid: 0, dropped: 0 };
+  for (const count of Object.values(others)) results.dropped += count;
+  for (const prefix of ['quarantined.', 'bad-events.'])
+    for (const count of Object.values(ofPrefix(counters, prefix))) results.invalid += count;
+  return Object.entries(results).flatMap(([result, value]) =>
+    value === 0
+      ? []
+      : [{ metric: 'pipelineEvents', attributes: { [ours.eventType]: OTHER, [ours.pipelineResult]: result }, value }],
+  );
 }
 
 /** How much lies in all outboxes: who is reached hears of those who are not. */

@@ -590,6 +590,7 @@ export const incrementsIn = ({
       semconv: state.pinned.semconv,
       include: state.pinned.metrics?.include,
       session: state.session,
+      knownSubagent: kind => agentNamed(state.agent)?.subagents?.includes(kind) ?? false,
       records,
     },
   );

@@ -345,6 +345,8 @@ export interface Agent {
   readonly events: Readonly<Record<string, HookEvent>>;
   /** Names of built-in tools that may stand on metrics, with their Agent Hooks action name. */
   readonly actions: Readonly<Record<string, string>>;
+  /** Kinds of subagents that come with it, and may stand on metrics: whatever else people name theirs is `custom` there. */
+  readonly subagents?: readonly string[];
   /** What is known of its sessions, and how well. */
   readonly truth: Truth;
   /** What closes each kind of span for good: the closing hook, or the transcript read past it. */

@@ -2,7 +2,7 @@
  * How many series there may be. Names that people, servers and agents choose are let in up to a number of each, and all series of
  * a resource together up to another; what is beyond is counted under `other`, and that it was is counted as well.
  */
-import { development, type MetricId, type MetricName, metrics, ours } from './names.ts';
+import { development, type MetricId, type MetricName, metrics, ours, stable } from './names.ts';
 import type { Plain } from './resource.ts';
 
 /** As Prometheus counts them, for a machine and an agent. */
@@ -18,10 +18,14 @@ const free: readonly (readonly [name: string, most: number])[] = [
   [development.toolName, 100],
   [development.agentName, 50],
   [ours.mcpServer, 50],
+  [ours.agentMode, 10],
+  [stable.errorType, 24],
   [development.sessionId, Number.POSITIVE_INFINITY],
 ];
 
 export const OTHER = 'other';
+/** The conventions have a word of their own for errors. */
+const otherOf = (name: string): string => (name === stable.errorType ? '_OTHER' : OTHER);
 
 export interface Census {
   /** As many sets as there are free names. */
@@ -63,9 +67,10 @@ export function bounded(
   for (const [i, [name, mostValues]] of free.entries()) {
     const value = given[name];
     const values = census.values[i];
-    if (value === undefined || value === OTHER || values === undefined) continue;
+    const other = otherOf(name);
+    if (value === undefined || value === other || values === undefined) continue;
     if (!isFull && (values.has(value) || values.size < mostValues)) continue;
-    attributes = { ...attributes, [name]: OTHER };
+    attributes = { ...attributes, [name]: other };
     over.push(isFull ? 'series' : name);
   }
   return { attributes, over: [...new Set(over)] };

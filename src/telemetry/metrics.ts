@@ -34,7 +34,7 @@ import {
   type RiskLevel,
 } from '../event/event.ts';
 import { dollars } from '../lib/dollars.ts';
-import { admit, bounded, type Census, censusOf, MOST_SERIES } from './cardinality.ts';
+import { admit, bounded, type Census, censusOf, MOST_SERIES, OTHER } from './cardinality.ts';
 import { development, type MetricId, type MetricName, metrics, operations, ours, stable } from './names.ts';
 import { type Exemplar, writeMetrics } from './otlp-writer.ts';
 import { instrumentationScope, metricResource, type Plain, resourceOf } from './resource.ts';
@@ -105,6 +105,8 @@ export interface Widening {
   semconv?: 'v1.36' | 'both' | undefined;
   include?: readonly Included[] | undefined;
   session?: string | undefined;
+  /** Kinds of subagents that may stand on metrics as they are. */
+  knownSubagent?: Known | undefined;
   /** Where events happened. */
   records?: readonly FinishedRecord[] | undefined;
 }
@@ -114,7 +116,7 @@ export function incrementsOf(
   spans: readonly FinishedSpan[],
   agent: string,
   known: Known,
-  { provider, semconv, include = [], session, records = [] }: Widening = {},
+  { provider, semconv, include = [], session, knownSubagent = () => false, records = [] }: Widening = {},
 ): Increment[] {
   const all: Increment[] = [];
   const contexts = new Map(records.map(record => [record.event, record]));
@@ -122,7 +124,10 @@ export function incrementsOf(
   const add = (increments: readonly Increment[], place: Place | undefined, about: About): void => {
     for (const increment of increments) {
       // Every event is one of these: an exemplar would say nothing.
-      if (increment.metric !== 'pipelineEvents') increment.place = place;
+      if (increment.metric !== 'pipelineEvents') {
+        increment.place = place;
+        circumstances(increment, about);
+      }
       if (wide.size > 0) increment.attributes = widened(increment.attributes, wide, session, about);
       all.push(increment);
     }
@@ -131,7 +136,13 @@ export function incrementsOf(
     const record = contexts.get(event);
     const place = record && { trace: record.trace, span: record.span, ms: Date.parse(event.timestamp) };
     const facts = factsOf(event);
-    const about = { tool: facts?.tool, server: facts?.mcp?.server, agent: undefined, mode: event.agent_mode };
+    const about = {
+      tool: facts?.tool,
+      server: facts?.mcp?.server,
+      agent: undefined,
+      mode: event.agent_mode,
+      actor: event.actor?.type,
+    };
     add(fromEvent(event, known), place, about);
   }
   for (const span of spans) {
@@ -141,8 +152,9 @@ export function incrementsOf(
       server: span.kind === 'action' ? span.mcpServer : undefined,
       agent: span.kind === 'subagent' || span.kind === 'action' ? subagentIn(span) : undefined,
       mode: span.mode,
+      actor: span.actor?.type,
     };
-    add(fromSpan(span, agent, known, provider, semconv), place, about);
+    add(fromSpan(span, agent, known, knownSubagent, provider, semconv), place, about);
   }
   return all;
 }
@@ -152,6 +164,33 @@ interface About {
   server: string | undefined;
   agent: string | undefined;
   mode: string | undefined;
+  actor: string | undefined;
+}
+
+/** Histograms of which each tool has one: another for each mode would be more series than there may be. */
+const byTool: ReadonlySet<MetricId> = new Set(['toolDuration', 'mcpDuration', 'riskScore']);
+
+/** Counters of what people, agents and systems do: the rest is the agent's alone. */
+const byActor: ReadonlySet<MetricId> = new Set([
+  'sessionsStarted',
+  'prompts',
+  'decisions',
+  'compactions',
+  'tokensRemoved',
+  'policyEvents',
+  'errors',
+  'fileWrites',
+  'notifications',
+  'retries',
+  'loops',
+]);
+
+/** In which mode it happened, and who set it going. Changes what was made just before. */
+function circumstances({ metric, attributes }: Increment, { mode, actor }: About): void {
+  if (byTool.has(metric)) return;
+  const said = attributes as Record<string, string>;
+  if (mode !== undefined) said[ours.agentMode] = mode;
+  if (actor !== undefined && byActor.has(metric)) said[ours.actorType] = actor;
 }
 
 const subagentIn = (span: SubagentSpan | ActionSpan): string | undefined =>
@@ -178,7 +217,7 @@ function fromEvent(event: Event, known: Known): Increment[] {
   // What the drain notes for itself is no event of an agent.
   if (event.event_type.startsWith('vendor.otel-hooks.')) return [];
   const facts = factsOf(event);
-  const all = one('pipelineEvents', { [ours.eventType]: isVendor(event) ? 'vendor' : event.event_type });
+  const all = one('pipelineEvents', { [ours.eventType]: typeOnMetrics(event), [ours.pipelineResult]: 'accepted' });
   if (event.event_type === FILE_WRITE) return [all, one('fileWrites', written(event.data.operation))];
   if (isVendor(event)) return [all];
   const root = event.parent_session_id === undefined;
@@ -272,13 +311,19 @@ function fromEvent(event: Event, known: Known): Increment[] {
   }
 }
 
+/** Those of Agent Hooks, the one that OpenHook alone has, and the rest. */
+function typeOnMetrics(event: Event): string {
+  if (event.event_type === FILE_WRITE) return 'file.write';
+  return typesOfEvents.has(event.event_type) ? event.event_type : OTHER;
+}
+
 const written = (operation: unknown): Plain => ({
   [ours.fileOperation]: fileOperations.has(operation) ? String(operation) : 'unknown',
 });
 const fileOperations: ReadonlySet<unknown> = new Set(['create', 'update', 'delete']);
 
 const originOf = (origin: string | undefined): Plain =>
-  origin === undefined ? {} : { [ours.errorOrigin]: typesOfEvents.has(origin) ? origin : 'other' };
+  origin === undefined ? {} : { [ours.errorOrigin]: typesOfEvents.has(origin) ? origin : OTHER };
 const typesOfEvents: ReadonlySet<string> = new Set(eventTypes);
 
 const passed = ({ of, unit, state }: BudgetFacts): Increment =>
@@ -303,14 +348,14 @@ function fromSpan(
   span: FinishedSpan,
   agent: string,
   known: Known,
+  knownSubagent: Known,
   provider: string | undefined,
   semconv: Widening['semconv'],
 ): Increment[] {
+  const subagent = (kind: string | undefined): string => (kind !== undefined && knownSubagent(kind) ? kind : 'custom');
   const seconds = (span.endMs - span.startMs) / 1000;
   const error: Plain =
-    span.errorType === undefined
-      ? {}
-      : { [stable.errorType]: errorKinds.has(span.errorType) ? span.errorType : '_OTHER' };
+    span.errorType === undefined ? {} : { [stable.errorType]: isErrorKind(span.errorType) ? span.errorType : '_OTHER' };
   switch (span.kind) {
     case 'session':
       return [
@@ -321,7 +366,7 @@ function fromSpan(
       ];
     case 'turn':
     case 'subagent': {
-      const name = span.kind === 'turn' ? agent : 'subagent';
+      const name = span.kind === 'turn' ? agent : subagent(span.agent);
       return [
         { metric: 'agentDuration', attributes: { [development.agentName]: name, ...error }, value: seconds },
         { metric: 'agentToolCalls', attributes: { [development.agentName]: name }, value: span.actions },
@@ -339,7 +384,7 @@ function fromSpan(
         attributes: {
           [development.toolName]: toolOnMetrics(span.tool, span.mcpServer !== undefined, known),
           [development.toolType]: toolTypeOf(span.mcpServer),
-          [development.agentName]: span.subagent === undefined ? agent : 'subagent',
+          [development.agentName]: span.subagent === undefined ? agent : subagent(span.agent),
           ...error,
         },
         value: seconds,
@@ -391,6 +436,8 @@ const errorKinds = new Set([
   'hook_error',
   'abandoned',
 ]);
+/** Or what a server answered. */
+const isErrorKind = (type: string): boolean => errorKinds.has(type) || /^[45]\d\d$/.test(type);
 
 const toolOnMetrics = (tool: string, mcp: boolean, known: Known): string =>
   mcp ? 'mcp' : known(tool) ? tool : 'custom';
@@ -613,6 +660,9 @@ const fromBooks: readonly MetricId[] = [
   'pipelineExport',
 ];
 
+const isFromBooks = ({ metric, attributes }: Pick<Series, 'metric' | 'attributes'>): boolean =>
+  fromBooks.includes(metric) || (attributes[ours.pipelineResult] ?? 'accepted') !== 'accepted';
+
 /** Adds to `to` what `from` has and its destination has not accepted. The caller owns both. */
 export function handOver(from: MetricState, to: MetricState, nowMs: number): void {
   for (const [resource, { attributes, series }] of Object.entries(from.resources)) {
@@ -621,7 +671,7 @@ export function handOver(from: MetricState, to: MetricState, nowMs: number): voi
     for (const [key, each] of Object.entries(series)) {
       const left = difference(each.now, each.sent);
       each.sent = structuredClone(each.now);
-      if (left.count === 0 || fromBooks.includes(each.metric)) continue;
+      if (left.count === 0 || isFromBooks(each)) continue;
       const none = zero(boundsOf(each.metric));
       theirs[key] ??= { ...each, startMs: nowMs, begun: false, now: none, sent: structuredClone(none) };
       const { now } = theirs[key];

@@ -200,6 +200,7 @@ export const ours = {
   loopElapsedMs: 'agent_hooks.retry.elapsed_ms',
   pipelineItem: 'agent_hooks.pipeline.item',
   pipelineReason: 'agent_hooks.pipeline.reason',
+  pipelineResult: 'agent_hooks.pipeline.result',
   vendorPrefix: 'agent_hooks.vendor.',
   metadataPrefix: 'agent_hooks.metadata.',
 } as const;
@@ -293,7 +294,7 @@ export const metrics = {
   pipelineEvents: {
     name: 'agent_hooks.pipeline.events',
     unit: '{event}',
-    description: 'Events that were journaled, by type.',
+    description: 'Events, by type and by what became of them.',
   },
   pipelineDropped: {
     name: 'agent_hooks.pipeline.dropped',

@@ -166,7 +166,8 @@ const about: { readonly [name: string]: string } = {
   [development.repositoryRevision]: 'The commit at the start of the segment',
   [development.repositoryRefType]: '`branch`',
   [development.operationName]: '`invoke_agent`, `execute_tool`, `plan` or `chat`',
-  [development.agentName]: 'The agent; for a subagent its kind',
+  [development.agentName]:
+    'The agent; for a subagent its kind; on metrics kinds that come with the agent, others as `custom`',
   [development.providerName]:
     "Who serves the agent's models, where that is known, by the conventions' names: `aws.bedrock`, however the agent calls it",
   [development.system]: 'The same under its name of version 1.36, where `semconv` asks for it; `xai` instead of `x_ai`',
@@ -203,7 +204,8 @@ const about: { readonly [name: string]: string } = {
   [ours.traceRecord]: 'The id of the Agent Trace record that an event of Agent Hooks names',
   [ours.specVersion]: 'Version of Agent Hooks that the event follows',
   [ours.eventId]: 'On a record the event; on a span the event that closed it. The same in the journal',
-  [ours.eventType]: 'Type of the event, as Agent Hooks or its vendor spells it',
+  [ours.eventType]:
+    'Type of the event, as Agent Hooks or its vendor spells it; on metrics one of Agent Hooks, `file.write` or `other`',
   [ours.eventNative]: "The agent's own name of the event",
   [ours.agentId]: "The subagent's native id",
   [ours.agentMode]: '`agent` or `plan`, as the agent says',
@@ -299,6 +301,8 @@ const about: { readonly [name: string]: string } = {
   [ours.loopTokens]: 'Tokens that the loop took',
   [ours.loopElapsedMs]: 'Time that the loop took (ms)',
   [ours.pipelineItem]: '`fragment`, `span`, `log`, `event`, `journal` or `quarantine`',
+  [ours.pipelineResult]:
+    '`accepted`: it is in a journal; `duplicate`, `invalid` (it could not be read) or `dropped` by a limit: of whole hooks, told apart as `other`, by the service `otel-hooks`',
   [ours.pipelineReason]:
     'Why: `duplicate`, `sampled`, `damaged`, `over-age`, `over-size`, `over-files`, ...; of what was rejected the status',
   [`${ours.vendorPrefix}*`]: 'Closed sets and numbers of an event that only this agent has',
@@ -361,7 +365,7 @@ export function telemetryPage(): string {
     '## Metrics',
     '',
     'Cumulative by default, delta with `otlp.temporality`. Attributes come from closed sets, so that the number of series is bounded: a tool that is not built into the',
-    'agent counts as `mcp` or `custom`, all subagents as `subagent`, an error outside the list as `_OTHER`. A new series leaves once as 0 before its first value, and after a',
+    'agent counts as `mcp` or `custom`, a kind of subagent likewise, an error outside the list as `_OTHER`. The mode stands on all but the histograms of which each tool has one. A new series leaves once as 0 before its first value, and after a',
     'minute of silence what grew leaves once more as it stood, so that `increase()` sees short sessions, also the second one of a day.',
     '',
     ...metricTable(),

@@ -1,10 +1,14 @@
 import { describe, expect, test } from 'vitest';
+import { agents } from '../../src/agents/index.ts';
+import { lossesOf } from '../../src/keep.ts';
 import { decodeRequest } from '../../src/ship/otlp-decode.ts';
+import { emptyLedger } from '../../src/store/ledger.ts';
 import { MOST_SERIES } from '../../src/telemetry/cardinality.ts';
 import { spanIdOf, traceIdOf } from '../../src/telemetry/ids.ts';
 import {
   addTo,
   encodeMetrics,
+  handOver,
   type Increment,
   incrementsOf,
   type MetricState,
@@ -158,6 +162,43 @@ describe('the number of series', () => {
     expect(overflow.every(each => each.now.sum > 0)).toBe(true);
   });
 
+  test.each(agents.map(({ id }) => id))('holds for all that %s can do, in both modes, on six models', id => {
+    const agent = agents.find(each => each.id === id);
+    const state = noMetrics();
+    const common = { startMs: 0, endMs: 1_000, duration: 'native', actor: { type: 'ai_agent' } };
+    const counted = (span: object, mode: string): void => {
+      const told = { ...common, mode, ...span } as never;
+      const known = { knownSubagent: (kind: string) => agent?.subagents?.includes(kind) ?? false };
+      addTo(
+        state,
+        resource,
+        incrementsOf([], [told], id, () => true, known),
+        START_MS,
+      );
+    };
+    const kinds = [undefined, ...(agent?.subagents ?? []), 'own'];
+    for (const mode of ['agent', 'plan']) {
+      for (const model of ['a', 'b', 'c', 'd', 'e', 'f']) {
+        const usage = { input: 1, output: 1, cacheRead: 1, cacheWrite: 1, pricedUsd: 1 };
+        for (const errorType of [undefined, '529']) counted({ kind: 'chat', model, errorType, ...usage }, mode);
+      }
+      for (const kind of kinds) {
+        for (const errorType of [undefined, 'interrupted', 'abandoned']) {
+          const about = { actions: 1, usage: { calls: 1 }, agent: kind, errorType };
+          counted({ kind: kind === undefined ? 'turn' : 'subagent', ...about }, mode);
+        }
+        for (const [tool, name] of Object.entries(agent?.actions ?? {})) {
+          for (const errorType of [undefined, 'tool_error', 'interrupted']) {
+            const decision = { outcome: 'allow', source: 'user', basis: 'observed' };
+            const about = { subagent: kind, agent: kind, waitMs: 1, risk: { score: 1, level: 'low' }, decision };
+            counted({ kind: 'action', tool, name, errorType, ...about }, mode);
+          }
+        }
+      }
+    }
+    expect(inPrometheus(state)).toBeLessThanOrEqual(MOST_SERIES);
+  });
+
   test('counts again from what was read back', () => {
     const state = noMetrics();
     const many = Array.from({ length: 60 }, (_, i): Increment => {
@@ -215,6 +256,86 @@ test('metrics say closed sets, and more where that is asked for', () => {
   expect(attributesWith({ include: ['agent_hooks.agent.mode'] }, 'toolDuration')).toEqual([
     { ...closed, [ours.agentMode]: 'plan' },
   ]);
+});
+
+test('the mode stands on all but the histograms of which each tool has one, the actor on counters of what actors do', () => {
+  const { events, spans } = told();
+  const all = incrementsOf(events, spans, 'claude-code', () => false);
+  const [turn] = incrementsOf(
+    [],
+    [
+      {
+        kind: 'turn',
+        startMs: 0,
+        endMs: 1,
+        actions: 0,
+        usage: { calls: 0 },
+        mode: 'plan',
+        actor: { type: 'user' },
+      } as never,
+    ],
+    'claude-code',
+    () => false,
+  );
+  expect(turn).toMatchObject({ metric: 'agentDuration', attributes: { [ours.agentMode]: 'plan' } });
+  expect(turn?.attributes).not.toHaveProperty([ours.actorType]);
+  const started = all.find(({ metric }) => metric === 'sessionsStarted');
+  expect(started?.attributes).toHaveProperty([ours.actorType]);
+});
+
+test('a kind of subagent that comes with the agent has its name, another is custom', () => {
+  const of = (agent: string) =>
+    ({ kind: 'subagent', startMs: 0, endMs: 1, actions: 1, usage: { calls: 1 }, agent }) as never;
+  const knownSubagent = (kind: string) => kind === 'Explore';
+  const named = (kind: string) =>
+    incrementsOf([], [of(kind)], 'claude-code', () => true, { knownSubagent }).map(
+      ({ attributes }) => attributes[development.agentName],
+    );
+  expect(new Set(named('Explore'))).toEqual(new Set(['Explore']));
+  expect(new Set(named('the-customers-own'))).toEqual(new Set(['custom']));
+});
+
+test('an error is one of a list or what a server answered', () => {
+  const of = (errorType: string) =>
+    ({ kind: 'chat', startMs: 0, endMs: 1, duration: 'native', model: 'm', errorType }) as never;
+  const counted = (errorType: string) =>
+    incrementsOf([], [of(errorType)], 'a', () => true).find(({ metric }) => metric === 'inferenceDuration')?.attributes[
+      'error.type'
+    ];
+  expect(['model_error', '429', '529', '200', 'a sentence'].map(counted)).toEqual([
+    'model_error',
+    '429',
+    '529',
+    '_OTHER',
+    '_OTHER',
+  ]);
+});
+
+test('every event is counted by what became of it', () => {
+  const { events } = told();
+  const accepted = incrementsOf(events, [], 'claude-code', () => false).filter(
+    each => each.metric === 'pipelineEvents',
+  );
+  expect(accepted.map(({ attributes }) => attributes[ours.pipelineResult])).toEqual(accepted.map(() => 'accepted'));
+  const ledger = emptyLedger();
+  ledger.fragments.dropped.duplicate = 3;
+  ledger.fragments.dropped['over-age'] = 4;
+  ledger.fragments.dropped['over-files'] = 1;
+  ledger.counters['quarantined.not-json'] = 2;
+  ledger.counters['bad-events.invalid-event'] = 5;
+  const others = lossesOf(ledger, 'd').filter(each => each.metric === 'pipelineEvents');
+  expect(
+    others.map(({ attributes, value }) => [attributes[ours.eventType], attributes[ours.pipelineResult], value]),
+  ).toEqual([
+    ['other', 'duplicate', 3],
+    ['other', 'invalid', 7],
+    ['other', 'dropped', 5],
+  ]);
+  // Whoever inherits a destination's metrics hears of these from the books.
+  const [from, to] = [noMetrics(), noMetrics()];
+  addTo(from, resource, [...accepted, ...others], START_MS);
+  handOver(from, to, START_MS);
+  expect(new Set(seriesOf(to).map(({ attributes }) => attributes[ours.pipelineResult]))).toEqual(new Set(['accepted']));
 });
 
 test('the semconv setting decides under which names tokens and lengths of requests are counted', () => {

@@ -12,7 +12,7 @@ import { spanIdOf, subMillisecondNanos, traceIdOf } from '../../src/telemetry/id
 import { mapRecord } from '../../src/telemetry/logs.ts';
 import { addTo, encodeMetrics, incrementsOf, type MetricState, noMetrics } from '../../src/telemetry/metrics.ts';
 import { development, eventNameOf, metrics, operations, ours, stable } from '../../src/telemetry/names.ts';
-import { metricResource, resourceAttributes, resourceOf } from '../../src/telemetry/resource.ts';
+import { metricResource, type Plain, resourceAttributes, resourceOf, versioned } from '../../src/telemetry/resource.ts';
 import { formerSystem, leavingSpans, mapSpan } from '../../src/telemetry/spans.ts';
 import { limits, mapped, play, START_MS } from '../play.ts';
 
@@ -271,7 +271,13 @@ describe('resource', () => {
     );
   });
   test('of metrics carries no version, so that an upgrade starts no new series', () => {
-    expect(Object.keys(metricResource(resourceAttributes(facts))).filter(name => name.includes('version'))).toEqual([]);
+    const { attributes } = versioned(resourceAttributes(facts))('2.1.0');
+    expect(attributes).toMatchObject({ 'service.version': '2.1.0' });
+    expect(Object.keys(metricResource(attributes as Plain)).filter(name => name.includes('version'))).toEqual([]);
+  });
+  test('says the version that people set, whatever the agent tells', () => {
+    const own = resourceAttributes({ ...facts, attributes: { 'service.version': '7' } });
+    for (const told of ['2.1.0', undefined]) expect(versioned(own)(told).attributes).toEqual(own);
   });
 });
 
@@ -315,7 +321,7 @@ describe('metrics', () => {
     addTo(
       state,
       resource,
-      [{ metric: 'prompts', attributes: { [ours.promptFollowup]: 'unknown' }, value: 2 }],
+      [{ metric: 'prompts', attributes: { [ours.promptFollowup]: 'unknown', [ours.actorType]: 'user' }, value: 2 }],
       START_MS,
     );
     const soon = encodeMetrics(state, START_MS + 30_000, 'cumulative');

@@ -334,6 +334,7 @@ export const claudeCode: Agent = {
   cwd: fields => word(fields.cwd),
   events,
   actions,
+  subagents: ['general-purpose', 'Explore', 'Plan', 'claude', 'claude-code-guide', 'statusline-setup'],
   truth,
   settles: { action: 'hook', turn: 'transcript', subagent: 'transcript', session: 'transcript' },
   transcript,

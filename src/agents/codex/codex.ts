@@ -197,6 +197,7 @@ export const codex: Agent = {
     ]),
   ),
   actions,
+  subagents: ['default', 'explorer'],
   truth,
   settles: { action: 'transcript', turn: 'transcript', subagent: 'transcript', session: 'transcript' },
   transcript,

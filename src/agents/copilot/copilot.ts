@@ -345,6 +345,7 @@ export const copilot: Agent = {
   cwd: fields => word(text(fields.cwd)?.replace(/[\\/]\.github[\\/]hooks[\\/]?$/, '')),
   events,
   actions,
+  subagents: ['general-purpose', 'explore', 'task'],
   truth,
   settles: { action: 'hook', turn: 'transcript', subagent: 'transcript', session: 'transcript' },
   transcript,

@@ -397,6 +397,7 @@ export const cursor: Agent = {
   version: fields => word(fields.cursor_version),
   events,
   actions,
+  subagents: ['generalPurpose', 'explore', 'shell'],
   truth,
   settles: { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' },
   transcript,

@@ -364,6 +364,7 @@ export const openCode: Agent = {
   version: fields => word(fields.opencode_version),
   events,
   actions,
+  subagents: ['general', 'explore'],
   truth,
   settles: { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' },
   transcript,
