@@ -12,11 +12,13 @@ import {
   NoTerminal,
   parseWords,
   UsageError,
+  type Words,
 } from './commands/command.ts';
 import { commands } from './commands/registry.ts';
 import { problemText } from './commands/text.ts';
 import { homeOf } from './config/folders.ts';
 import { nearest } from './lib/nearest.ts';
+import { harmless } from './lib/shown.ts';
 import { StateRefused } from './store/folder.ts';
 
 export async function main(args: readonly string[], io: Io): Promise<number> {
@@ -34,7 +36,7 @@ export async function main(args: readonly string[], io: Io): Promise<number> {
   if (!parsed.ok) return misused(command, parsed.message, io);
   try {
     const { run } = await command.load();
-    return await run(parsed.words, io);
+    return await run(parsed.words, looking(parsed.words, io));
   } catch (error) {
     if (error instanceof NoTerminal) return misused(command, error.message, io, '');
     if (error instanceof UsageError) return misused(command, error.message, io);
@@ -46,6 +48,12 @@ export async function main(args: readonly string[], io: Io): Promise<number> {
     io.err(problemText(error.problem));
     return 1;
   }
+}
+
+/** What programs read is what it is, byte for byte; a person's terminal obeys nothing that others wrote. */
+function looking({ flags }: Words, io: Io): Io {
+  const isForPrograms = !io.isTerminal && (flags['--json'] !== undefined || flags['--format'] !== undefined);
+  return { ...io, out: isForPrograms ? io.out : text => io.out(harmless(text)), err: text => io.err(harmless(text)) };
 }
 
 /** Flags that every command understands may stand before it. */
@@ -140,7 +148,7 @@ export async function start(args: readonly string[]): Promise<void> {
   try {
     process.exitCode = await main(args, worldOf());
   } catch (error) {
-    process.stderr.write(`otel-hooks: ${error instanceof Error ? error.message : String(error)}\n`);
+    process.stderr.write(harmless(`otel-hooks: ${error instanceof Error ? error.message : String(error)}\n`));
     if (process.env.OTEL_HOOKS_DEBUG === 'true' && error instanceof Error) process.stderr.write(`${error.stack}\n`);
     process.exitCode = 1;
   }

@@ -190,8 +190,8 @@ const colors = { fine: 32, unknown: 33, problem: 31 } as const;
 function textOf(finding: Finding, io: Io): string {
   const { says, next } = wordsOfFinding(finding);
   const word = marks[finding.state].padEnd(7);
-  const mark = io.color ? `\u001b[${colors[finding.state]}m${word}\u001b[0m` : word;
-  const line = table([[mark, finding.check.padEnd(13), says]]);
+  const plain = table([[word, finding.check.padEnd(13), says]]);
+  const line = io.color ? `\u001b[${colors[finding.state]}m${word}\u001b[0m${plain.slice(word.length)}` : plain;
   const code = finding.state === 'problem' ? ` (${finding.problem.code})` : '';
   return next === undefined && code === '' ? line : `${line}${' '.repeat(9)}next: ${next}${code}\n`;
 }

@@ -2,7 +2,8 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { commandsConsents, consentToCommands, type Place } from '../config/files.ts';
-import { asShown, type Discovery, discover, isInCi } from '../openhook/project.ts';
+import { asShown } from '../lib/shown.ts';
+import { type Discovery, discover, isInCi } from '../openhook/project.ts';
 import type { Subscription } from '../standards/openhook/subscriptions.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
 import { foldersOf } from './place.ts';

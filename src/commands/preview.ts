@@ -4,6 +4,7 @@ import type { Destination } from '../config/destinations.ts';
 import { hexDigestOf } from '../lib/hash.ts';
 import { makePath } from '../lib/make-path.ts';
 import { fieldsOf } from '../lib/read.ts';
+import { asShown } from '../lib/shown.ts';
 import { type Leaving, type Preview, type PreviewWorld, previewOf, previewOfAll, type Request } from '../preview.ts';
 import { decodeRequest, type Json } from '../ship/otlp-decode.ts';
 import { openStore } from '../store/store.ts';
@@ -147,7 +148,7 @@ function asText(session: Preview | undefined, leaving: readonly Leaving[]): stri
       );
     }
   }
-  return `${lines.join('\n')}\n`;
+  return lines.map(line => `${asShown(line)}\n`).join('');
 }
 
 const wordFor = { traces: 'spans', logs: 'records', metrics: 'metrics', events: 'events' } as const;

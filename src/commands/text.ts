@@ -1,14 +1,16 @@
 /** Small pieces of text that several commands print. */
+import { asShown } from '../lib/shown.ts';
 import { explain, type Problem } from '../problem.ts';
 import { cutTo, type Drawing } from '../view/tree.ts';
 
 export const problemText = (problem: Problem): string => {
   const { what, next } = explain(problem);
-  return `otel-hooks: ${what}\n  next: ${next}\n`;
+  return `otel-hooks: ${asShown(what)}\n  next: ${asShown(next)}\n`;
 };
 
 /** Rows with their columns under each other; the last column is as long as it likes, or as the terminal has room for. */
-export function table(rows: readonly (readonly string[])[], drawing?: Pick<Drawing, 'columns' | 'unicode'>): string {
+export function table(cells: readonly (readonly string[])[], drawing?: Pick<Drawing, 'columns' | 'unicode'>): string {
+  const rows = cells.map(row => row.map(asShown));
   const widths: number[] = [];
   for (const row of rows) for (const [i, cell] of row.entries()) widths[i] = Math.max(widths[i] ?? 0, cell.length);
   const cut = (line: string): string => (drawing === undefined ? line : cutTo(line, drawing));

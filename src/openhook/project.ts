@@ -5,6 +5,7 @@
 import { realpathSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import { commandsConsents, contentHash, type Place } from '../config/files.ts';
+import { asShown } from '../lib/shown.ts';
 import { readSmallFile } from '../lib/small-file.ts';
 import type { Problem } from '../problem.ts';
 import { topOf } from '../repository.ts';
@@ -77,7 +78,3 @@ export function isInCi(env: Readonly<Record<string, string | undefined>>): boole
 }
 
 const pasted = (path: string): string => (/^[\w@%+=:,./-]+$/.test(path) ? path : quoted(path));
-
-/** Letters, digits and signs as they are; whatever could hide a part of a command from its reader as its number. */
-export const asShown = (text: string): string =>
-  text.replace(/[^\p{L}\p{N}\p{P}\p{S} ]/gu, character => `\\u{${character.codePointAt(0)?.toString(16)}}`);

@@ -1,5 +1,6 @@
 /** Events as they are recorded, one line each. */
 import { type Event, factsOf, rootSessionOf } from '../event/event.ts';
+import { asShown } from '../lib/shown.ts';
 import { wildcards } from '../lib/wildcard.ts';
 import type { Store } from '../store/store.ts';
 import { lineOf } from '../telemetry/line.ts';
@@ -85,10 +86,10 @@ export function drawLine(event: Event, { color, columns, unicode }: Drawing): st
   const level = levelOf(event, facts);
   const time = timeOf(event.timestamp);
   // Ends in the first digits of the event's id, which only a back end needs.
-  const what = lineOf(event, facts).replace(/ [0-9a-f]{8}$/, '');
-  const session = rootSessionOf(event).slice(0, 8).padEnd(8);
+  const what = asShown(lineOf(event, facts)).replace(/ [0-9a-f]{8}$/, '');
+  const session = asShown(rootSessionOf(event).slice(0, 8)).padEnd(8);
   // What happened is worth more room than who it was, which `--tool` and `--session` say as well.
-  const who = columns < NARROW ? session : `${event.source.tool.padEnd(11)} ${session}`;
+  const who = columns < NARROW ? session : `${asShown(event.source.tool).padEnd(11)} ${session}`;
   const shown = cutTo(what, { columns: Math.max(20, columns - time.length - who.length - 4), unicode });
   if (!color) return `${time}  ${who}  ${shown}`;
   const paint = level === 'ERROR' ? '31' : level === 'WARN' ? '33' : '0';

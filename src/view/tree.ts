@@ -1,5 +1,7 @@
 /** A trace as an indented tree, for terminals and for tests. */
 
+import { asShown } from '../lib/shown.ts';
+
 export interface Node {
   id: string;
   parent: string | undefined;
@@ -48,7 +50,7 @@ export function drawTree(nodes: readonly Node[], drawing: Drawing): string {
     const next = stack.pop();
     if (next === undefined || drawn.has(next.node.id)) continue;
     drawn.add(next.node.id);
-    rows.push({ tree: `${next.lead}${next.mark}${next.node.name}`, node: next.node });
+    rows.push({ tree: `${next.lead}${next.mark}${asShown(next.node.name)}`, node: next.node });
     const below = children.get(next.node.id) ?? [];
     const lead = next.mark === '' ? '' : next.lead + (next.mark === lines.last ? lines.gap : lines.through);
     for (let i = below.length - 1; i >= 0; i -= 1) {
@@ -70,7 +72,7 @@ export function drawTree(nodes: readonly Node[], drawing: Drawing): string {
     const length = duration(node.endMs - node.startMs).padStart(DURATION);
     const times = isWide ? `${`+${duration(node.startMs - beginMs)}`.padStart(OFFSET)} ${length}` : length;
     const said = [...(node.error === undefined ? [] : [`ERROR ${node.error}`]), ...node.notes].join(', ');
-    const words = cutTo(said, { ...drawing, columns: drawing.columns - widest - timesWidth - 3 });
+    const words = cutTo(asShown(said), { ...drawing, columns: drawing.columns - widest - timesWidth - 3 });
     const line = `${name} ${times}  ${words}`.trimEnd();
     if (!drawing.color) return line;
     return node.error === undefined

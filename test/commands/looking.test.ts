@@ -20,6 +20,10 @@ beforeEach(() => {
 afterEach(() => fs.rmSync(home, { recursive: true, force: true }));
 
 function recorded(...sessions: string[]): void {
+  recordedWith('shell', ...sessions);
+}
+
+function recordedWith(tool: string, ...sessions: string[]): void {
   const store = openStore({ folder: join(home, '.local/state/otel-hooks'), access: 'own' });
   for (const session of sessions) {
     const key = sessionKey('codex', session);
@@ -37,7 +41,7 @@ function recorded(...sessions: string[]): void {
     const events = [
       event(1, 'Session.Start', { start_reason: 'new' }),
       event(2, 'Prompt.Submitted', {}, { turn: 't1' }),
-      event(3, 'Action.After', { action }, { turn: 't1', tool: 'shell', call: 'c1', duration_ms: 400 }),
+      event(3, 'Action.After', { action }, { turn: 't1', tool, call: 'c1', duration_ms: 400 }),
     ];
     const lines = events.map(each => `${JSON.stringify(each)}\n`).join('');
     store.commit({ journal: [{ key, lines }], sessions: [{ key, state: {} }] });
@@ -65,6 +69,38 @@ it('where there are but trials, it says what to do', async () => {
   recorded(trial);
   expect((await run(['show'])).out).toContain('next: start a session of the agent');
   expect((await run(['report'])).out).toContain('Nothing happened in that time.');
+});
+
+it('no terminal obeys what others wrote into names, and no reader is misled by it', async () => {
+  // Colours, a title, a line that is wiped out, letters that turn around, a line of its own.
+  const hostile = 'x\u001b[31m\u001b]0;t\u0007\u009b2K\r\u202eab\u2066\u200f\u061c\nfine';
+  recordedWith(hostile, `${own}${hostile}`);
+  const obeyed = /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]|^fine/m;
+  const words = [
+    ['show'],
+    ['show', own],
+    ['report', '--by', 'agent,project'],
+    ['status'],
+    ['preview', own],
+    ['config'],
+  ];
+  for (const each of words) {
+    const { out, err } = await run(each);
+    expect(out + err, each[0]).not.toMatch(obeyed);
+  }
+  expect((await run(['show', own])).out).toContain('execute_tool x\\u{1b}[31m');
+  expect((await run(['show', `${own}\u001b[2J`])).err).not.toMatch(obeyed);
+  // A program gets what was said; a person who looks at the same gets the same JSON.
+  const piped = (await run(['show', own, '--json'])).out;
+  expect(piped).toContain('\u202e');
+  const shown = (await run(['show', own, '--json'], { isTerminal: true })).out;
+  expect(shown).not.toMatch(obeyed);
+  expect(JSON.parse(shown)).toEqual(JSON.parse(piped));
+});
+
+it('our own colours stay', async () => {
+  recorded(own);
+  expect((await run(['show', own], { color: true })).out).toContain('\u001b[2m');
 });
 
 it.each([40, 80, 120, 300])('lists and sums keep within %i columns', async columns => {
