@@ -71,7 +71,7 @@ The smallest useful file:
 
 A dot in a key below is one level of the file: \`otlp.endpoint\` is \`{ "otlp": { "endpoint": ... } }\`. Comments and trailing
 commas are allowed. \`otel-hooks config --schema\` prints the JSON Schema, which editors use to complete and check the file.
-Relative paths are seen from the file they stand in, in variables from the session's folder.
+Relative paths are seen from the file they stand in, in variables from the session's folder; \`OTEL_HOOKS_CONFIG\` from the folder of the hook or command.
 
 A bad value costs that value alone: the one of the layer below is used, and the problem names file, line and key.
 A session that begins while a mistake (a file that is not JSON, an unknown provider, a setting that is missing) leaves no destination

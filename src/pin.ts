@@ -39,6 +39,8 @@ export interface Pin {
   destinations: Destination[];
   /** Its events go to the commands of its project's discovery file, as far as the user agreed to them. */
   isDispatched: boolean;
+  /** The file of its configuration, where one was named. */
+  named: string | undefined;
   problems: Problem[];
 }
 
@@ -54,12 +56,13 @@ export function pin(
   const given = Object.entries(fragment.header).filter(([name]) => TELEMETRY.test(name));
   const own = Object.entries(where.env).filter(([name]) => where.ownVariables || !TELEMETRY.test(name));
   const env = { ...Object.fromEntries(own), ...Object.fromEntries(given) };
+  const file = (where.ownVariables ? undefined : fragment.header.OTEL_HOOKS_CONFIG) ?? where.configFile;
   const config = loadConfig({
     env,
     home: where.home,
     platform: where.platform,
     cwd: opening.cwd ?? where.home,
-    file: (where.ownVariables ? undefined : fragment.header.OTEL_HOOKS_CONFIG) ?? where.configFile,
+    file,
   });
   const { provider } = fragment.header;
   const { destinations, problems } = configuredIn(config, opening.cwd ?? where.home, provider);
@@ -116,6 +119,7 @@ export function pin(
     },
     destinations,
     isDispatched: values['openhook.enabled'] === true && !fragment.header.BAGGAGE?.includes(DISPATCHED),
+    named: file === undefined && !env.OTEL_HOOKS_CONFIG ? undefined : config.globalFile,
     problems: [...config.problems, ...problems, ...risk.problems, ...content.problems],
   };
 }

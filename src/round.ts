@@ -200,11 +200,11 @@ export function roundOf(
         asked = opening;
         const known = open(opening.key);
         if (known) return gainOf(known).state;
-        const { pinned, isDispatched } = pinnedTo(opening, fragment, world);
+        const { pinned, isDispatched, named } = pinnedTo(opening, fragment, world);
         const mark = openHookDocument(opening.key);
         // A session whose state was damaged begins again; what was dispatched of it was.
         if (isDispatched && opening.cwd !== undefined && store.document(mark) === undefined)
-          documents.set(mark, newMark(opening.cwd, fragment.atMs));
+          documents.set(mark, newMark(opening.cwd, named, fragment.atMs));
         if (opening.cwd !== undefined && pinned.repository !== false) opened.set(opening.key, opening.cwd);
         return gainOf(newSession(opening, pinned)).state;
       },

@@ -4,7 +4,7 @@ import { durationMs } from '../lib/duration.ts';
 import { configuredIn } from '../pin.ts';
 import { waitingIn } from '../view/books.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
-import { foldersOf } from './place.ts';
+import { foldersOf, surroundingsOf } from './place.ts';
 import { problemText, table } from './text.ts';
 
 export async function run(words: Words, io: Io): Promise<number> {
@@ -18,13 +18,7 @@ export async function run(words: Words, io: Io): Promise<number> {
     stateFolder: state,
     byHand: true,
     waitMs,
-    surroundings: {
-      env: io.env,
-      home: io.home,
-      platform: io.platform,
-      ownVariables: true,
-      configFile: flagText(words, '--config'),
-    },
+    surroundings: surroundingsOf(words, io, config),
     print: json ? undefined : io.out,
     fsync: config.values.fsync,
     configured: configured.destinations,

@@ -9,7 +9,7 @@ import { eventFormats, isEventFormat, writerOf } from '../view/formats.ts';
 import { eventsOf, lastMsOf, type Recorded, recorded } from '../view/journals.ts';
 import { isTrial } from '../view/trial.ts';
 import { flagText, type Io, interruptible, sinceOf, UsageError, type Words } from './command.ts';
-import { foldersOf } from './place.ts';
+import { foldersOf, surroundingsOf } from './place.ts';
 
 const exportFormats = [...eventFormats, 'otlp-json'] as const;
 type ExportFormat = (typeof exportFormats)[number];
@@ -98,8 +98,8 @@ function* partsOf(
     return;
   }
   const world = {
-    ...{ env: io.env, home: io.home, platform: io.platform, nowMs: io.now(), ownVariables: true },
-    ...{ configFile: flagText(words, '--config'), eyes: diskEyes(), waits: impatient },
+    ...surroundingsOf(words, io, foldersOf(words, io).config),
+    ...{ nowMs: io.now(), eyes: diskEyes(), waits: impatient },
   };
   const keys = found.map(({ key }) => key);
   for (const { events, requests } of otlpOf(store, keys, world)) yield { events, lines: linesOf(requests) };

@@ -17,7 +17,7 @@ import { openStore, type Store } from '../store/store.ts';
 import { diskEyes, type Eyes } from '../transcripts/eyes.ts';
 import { waitingIn } from '../view/books.ts';
 import { flagText, type Io, interruptible, sinceOf, UsageError, type Words } from './command.ts';
-import { foldersOf } from './place.ts';
+import { foldersOf, surroundingsOf } from './place.ts';
 import { problemText, table } from './text.ts';
 
 /** Back ends refuse older log records (Loki takes a week). */
@@ -66,7 +66,7 @@ export async function run(words: Words, io: Io): Promise<number> {
     io.err('otel-hooks: no destination could be read off the configuration; nothing was imported.\n');
     return 1;
   }
-  const surroundings = { ...io, ownVariables: true, configFile: flagText(words, '--config') };
+  const surroundings = surroundingsOf(words, io, config);
   const delivery = {
     stateFolder: state,
     byHand: true,

@@ -19,6 +19,15 @@ export function foldersOf(words: Words, io: Io): Folders {
   return { state: resolve(io.cwd, named || stateFolder(where)), data: dataFolder(where), config };
 }
 
+/** What a command looks at sessions with: the file that it was told of is the same wherever they work. */
+export const surroundingsOf = (words: Words, io: Io, { globalFile }: LoadedConfig) => ({
+  env: io.env.OTEL_HOOKS_CONFIG ? { ...io.env, OTEL_HOOKS_CONFIG: globalFile } : io.env,
+  home: io.home,
+  platform: io.platform,
+  ownVariables: true,
+  configFile: flagText(words, '--config') === undefined ? undefined : globalFile,
+});
+
 /** The folder of the built program: chunks of the command line lie below it. */
 export function distFolder(): string {
   const here = dirname(fileURLToPath(import.meta.url));

@@ -12,15 +12,13 @@ import { diskEyes } from '../transcripts/eyes.ts';
 import { impatient } from '../transcripts/session.ts';
 import { duration } from '../view/tree.ts';
 import { flagText, type Io, type Words } from './command.ts';
-import { foldersOf } from './place.ts';
+import { foldersOf, surroundingsOf } from './place.ts';
 
 export function run(words: Words, io: Io): number {
-  const { state } = foldersOf(words, io);
+  const { state, config } = foldersOf(words, io);
   const [wanted] = words.rest;
   const world: PreviewWorld = {
-    ...{ env: io.env, home: io.home, platform: io.platform },
-    ownVariables: true,
-    configFile: flagText(words, '--config'),
+    ...surroundingsOf(words, io, config),
     nowMs: io.now(),
     eyes: diskEyes(),
     waits: impatient,

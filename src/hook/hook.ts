@@ -26,8 +26,10 @@ export function hook(argv: readonly string[], deliver: string): void {
     const { tool, event, provider, stateDir, config, reply, flushMs, isEdge } = readFlags(argv);
     if (reply) answer(reply);
     const { pid, ppid, platform } = process;
-    let { env } = process;
-    if (config) env = { ...env, OTEL_HOOKS_CONFIG: fileNamed(config, here(), home) };
+    const { env } = process;
+    // Whoever delivers it works elsewhere, and so does the session, perhaps.
+    const named = config || env.OTEL_HOOKS_CONFIG;
+    if (named) env.OTEL_HOOKS_CONFIG = fileNamed(named, here(), home);
     stateFolder = locateStateFolder(stateDir, { env, platform, home, cwd: process.cwd }, readText);
 
     // A person at a keyboard is no agent, and would wait for ever. /dev/null is a character device as well; only then

@@ -82,7 +82,12 @@ case \${OTEL_HOOKS_STATE_DIR-} in
 *) oh_state=$PWD/$OTEL_HOOKS_STATE_DIR ;;
 esac
 # With a slash behind it a link would be its target.
-oh_state=\${oh_state%/}
+while case $oh_state in ?*/) ;; *) ! : ;; esac do oh_state=\${oh_state%/}; done
+# Whoever delivers it works elsewhere.
+case \${OTEL_HOOKS_CONFIG-} in
+'' | /* | '~'/*) ;;
+*) OTEL_HOOKS_CONFIG=$PWD/$OTEL_HOOKS_CONFIG ;;
+esac
 oh_inbox=$oh_state/inbox
 oh_node=${quote(node)}
 [ -x "$oh_node" ] || oh_node=node

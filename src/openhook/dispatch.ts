@@ -36,7 +36,6 @@ export interface DispatchWorld {
   env: Readonly<Record<string, string | undefined>>;
   home: string;
   platform: NodeJS.Platform;
-  configFile: string | undefined;
   recalled(key: string): SessionState | undefined;
   noted(problems: readonly Problem[]): NonNullable<Round['documents']>;
   /** How long a command may take. */
@@ -76,8 +75,10 @@ const PAST_MS = 3_600_000;
 
 type Agreed = Pick<Extract<Discovery, { hash: string }>, 'root' | 'file' | 'hash' | 'hooks'>;
 
-interface Job {
-  cwd: string;
+/** Where a session works, and the configuration that it was pinned to. */
+type Whose = Pick<Mark, 'cwd' | 'config'>;
+
+interface Job extends Whose {
   root: string;
   file: string;
   hash: string;
@@ -88,16 +89,12 @@ interface Job {
 export function createDispatcher(store: Store, world: DispatchWorld): Dispatcher {
   const limits = world.limits ?? LIMITS;
   const isCi = isInCi(world.env);
-  const place = (cwd: string): Place => ({
-    env: {
-      XDG_CONFIG_HOME: world.env.XDG_CONFIG_HOME,
-      APPDATA: world.env.APPDATA,
-      OTEL_HOOKS_CONFIG: world.env.OTEL_HOOKS_CONFIG,
-    },
+  const place = ({ cwd, config }: Whose): Place => ({
+    env: { XDG_CONFIG_HOME: world.env.XDG_CONFIG_HOME, APPDATA: world.env.APPDATA },
     home: world.home,
     platform: world.platform,
     cwd,
-    file: world.configFile,
+    file: config,
   });
   const known = new Set(
     store.documents().flatMap(name => (name.startsWith(PREFIX) ? [name.slice(PREFIX.length)] : [])),
@@ -142,13 +139,13 @@ export function createDispatcher(store: Store, world: DispatchWorld): Dispatcher
     const document = store.document(openHookDocument(key)) as Mark | undefined;
     if (document?.v !== 1) return undefined;
     const { state, left = [] } = document;
-    if (left.length > 0) return { jobs: jobsLeft(document.cwd, left), document: { ...document, left: undefined } };
+    if (left.length > 0) return { jobs: jobsLeft(document, left), document: { ...document, left: undefined } };
     const session = world.recalled(key);
     const chunk = chunkOf(key, document.at);
     const mayEnd = session === undefined || awaited(session.fold).length === 0;
     if (chunk === undefined && !(mayEnd && state.ended !== undefined)) return undefined;
     const beyond = { cwd: document.cwd, transcript: session && transcriptOf(session) };
-    const jobsFor = jobsIn(document.cwd);
+    const jobsFor = jobsIn(document);
     const jobs: Job[] = [];
     let rest = chunk?.lines ?? '';
     while (rest !== '' && jobs.length < BATCH) {
@@ -173,9 +170,9 @@ export function createDispatcher(store: Store, world: DispatchWorld): Dispatcher
   };
 
   /** What its user agreed to be run for it, as things stand now; else why nothing is. */
-  const agreedIn = (cwd: string): Agreed | { withheld: string | undefined } => {
-    const isOn = loadConfig(place(cwd)).values['openhook.enabled'] === true;
-    const project = isOn ? discover(cwd, place(cwd)) : undefined;
+  const agreedIn = (whose: Whose): Agreed | { withheld: string | undefined } => {
+    const isOn = loadConfig(place(whose)).values['openhook.enabled'] === true;
+    const project = isOn ? discover(whose.cwd, place(whose)) : undefined;
     if (project === undefined || !project.found) return { withheld: undefined };
     if (project.why !== undefined) return { withheld: 'invalid' };
     if (project.answer !== 'yes') return { withheld: 'not-agreed' };
@@ -183,8 +180,8 @@ export function createDispatcher(store: Store, world: DispatchWorld): Dispatcher
   };
 
   /** What a session's project is asked once for a batch. */
-  const jobsIn = (cwd: string): ((envelope: Envelope) => Job[]) => {
-    const agreed = agreedIn(cwd);
+  const jobsIn = ({ cwd, config }: Whose): ((envelope: Envelope) => Job[]) => {
+    const agreed = agreedIn({ cwd, config });
     return envelope => {
       // One that came in is not sent round again.
       if (own(types, envelope.extensions?.['otel-hooks'].native_event ?? '')) return [];
@@ -194,13 +191,15 @@ export function createDispatcher(store: Store, world: DispatchWorld): Dispatcher
       }
       const { root, file, hash, hooks } = agreed;
       const input = `${JSON.stringify(envelope)}\n`;
-      return hooks.filter(hook => wants(hook, envelope.type)).map(hook => ({ cwd, root, file, hash, hook, input }));
+      return hooks
+        .filter(hook => wants(hook, envelope.type))
+        .map(hook => ({ cwd, config, root, file, hash, hook, input }));
     };
   };
 
   /** What another delivery gave back, as far as the yes still holds. */
-  const jobsLeft = (cwd: string, left: readonly Left[]): Job[] => {
-    const agreed = agreedIn(cwd);
+  const jobsLeft = ({ cwd, config }: Whose, left: readonly Left[]): Job[] => {
+    const agreed = agreedIn({ cwd, config });
     return left.flatMap(({ hash, hook: number, input }) => {
       const hook = 'withheld' in agreed ? undefined : agreed.hooks.find(each => each.number === number);
       if ('withheld' in agreed || hook === undefined || agreed.hash !== hash) {
@@ -208,20 +207,20 @@ export function createDispatcher(store: Store, world: DispatchWorld): Dispatcher
         return [];
       }
       const { root, file } = agreed;
-      return [{ cwd, root, file, hash, hook, input }];
+      return [{ cwd, config, root, file, hash, hook, input }];
     });
   };
 
-  const run = async ({ cwd, root, file, hash, hook, input }: Job): Promise<void> => {
+  const run = async ({ cwd, config, root, file, hash, hook, input }: Job): Promise<void> => {
     // It may have waited for others, and the yes may have been taken back.
-    const agreed = agreedIn(cwd);
+    const agreed = agreedIn({ cwd, config });
     if ('withheld' in agreed || agreed.hash !== hash) return count('openhook.revoked');
     const name = `${file}\0${hook.number}\0${hook.command}`;
     if ((timeouts.get(name) ?? 0) >= MOST_TIMEOUTS) return finish({ how: 'stopped' }, 'openhook.left-out');
     const started = runCommand({
       command: hook.command,
       folder: root,
-      env: world.env,
+      env: { ...world.env, OTEL_HOOKS_CONFIG: config },
       platform: world.platform,
       input,
       limitMs: hook.isAsync ? limits.asyncMs : limits.syncMs,

@@ -7,6 +7,8 @@ export const openHookDocument = (key: string): string => `${PREFIX}${key}`;
 export interface Mark {
   v: 1;
   cwd: string;
+  /** The configuration file that its hooks or the delivery named. */
+  config?: string | undefined;
   /** When its first hook arrived. */
   sinceMs: number;
   /** Bytes of its journal that are done. */
@@ -23,4 +25,11 @@ export interface Left {
   input: string;
 }
 
-export const newMark = (cwd: string, sinceMs: number): Mark => ({ v: 1, cwd, sinceMs, at: 0, state: noOpenHook() });
+export const newMark = (cwd: string, config: string | undefined, sinceMs: number): Mark => ({
+  v: 1,
+  cwd,
+  ...(config === undefined ? {} : { config }),
+  sinceMs,
+  at: 0,
+  state: noOpenHook(),
+});

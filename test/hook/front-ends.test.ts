@@ -120,6 +120,8 @@ for (const { name, missing, command } of frontEnds) {
       const env = Object.fromEntries(
         travelling().map((variable, index) => [variable, values[index % values.length] ?? '']),
       );
+      // A path, and travels as one that means the same elsewhere.
+      env.OTEL_HOOKS_CONFIG = `/${env.OTEL_HOOKS_CONFIG}`;
       const found = await bytesOf(payload, { env: { ...env, OTEL_SERVICE_NAME: '', OTEL_SECRET: 'x', HOME: '/x' } });
       const { tool, event, cwd, ppid, at, ...others } = found?.header ?? {};
       const { OTEL_SERVICE_NAME, ...expected } = env;
@@ -284,6 +286,22 @@ describe('the front ends together', () => {
       expect(fragments(at)).toHaveLength(1);
       expect(await kicks(at, 1)).toMatchObject([{ args: ['--kicked', '--state-dir', at.state] }]);
     }
+  });
+
+  test('agree on which folder and which file variables name, and deliver hears of the same', async () => {
+    const seen = frontEnds
+      .filter(each => each.missing === undefined)
+      .map(async each => {
+        const at = house();
+        const env = { OTEL_HOOKS_STATE_DIR: 'home/state///', OTEL_HOOKS_CONFIG: 'some/ours.json' };
+        // Without the flag that says where the folder is.
+        const words = each.command(at, { edge: true }).filter(word => word !== '--state-dir' && word !== at.state);
+        expect(await run(words, payload, { env, cwd: at.folder })).toEqual(harmless);
+        const file = join(at.folder, 'some', 'ours.json');
+        expect(fragments(at)[0]?.header.OTEL_HOOKS_CONFIG, each.name).toBe(file);
+        expect(await kicks(at, 1)).toMatchObject([{ args: ['--kicked', '--state-dir', at.state], config: file }]);
+      });
+    await Promise.all(seen);
   });
 
   test('take 100 MB without keeping more than is read of one event', async () => {

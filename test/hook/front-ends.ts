@@ -78,6 +78,7 @@ const { writeFileSync } = require('node:fs');
 const state = process.argv[process.argv.indexOf('--state-dir') + 1];
 writeFileSync(state + '/kicked-' + process.pid, JSON.stringify({
   args: process.argv.slice(2), cwd: process.cwd(), options: process.env.NODE_OPTIONS ?? null,
+  config: process.env.OTEL_HOOKS_CONFIG,
 }), { flush: true });
 `;
 

@@ -101,6 +101,23 @@ const linesOf = (file: string): { type: string }[] =>
     .split('\n')
     .map(line => JSON.parse(line) as { type: string });
 
+test('whether commands are run is said by the file that the session was pinned to, not by that of whoever started the delivery', async () => {
+  hooks({ command: 'cat >> all.jsonl; printf %s "$OTEL_HOOKS_CONFIG" > config' });
+  agree();
+  configure(false);
+  const [on, off] = [join(home, 'on.json'), join(home, 'off.json')];
+  writeFileSync(on, '{"openhook": {"enabled": true}}');
+  writeFileSync(off, '{"openhook": {"enabled": false}}');
+  session({}, { OTEL_HOOKS_CONFIG: on });
+  await run({ OTEL_HOOKS_CONFIG: off });
+  expect(linesOf('all.jsonl')).toHaveLength(3);
+  expect(readFileSync(join(work, 'config'), 'utf8')).toBe(on);
+  rmSync(join(work, 'all.jsonl'));
+  session({ session_id: 's-2' }, { OTEL_HOOKS_CONFIG: off });
+  await run({ OTEL_HOOKS_CONFIG: on });
+  expect(existsSync(join(work, 'all.jsonl'))).toBe(false);
+});
+
 test('what was agreed to gets each envelope it asked for once, in order, beside the delivery', async () => {
   hooks(
     { command: 'cat >> all.jsonl' },
