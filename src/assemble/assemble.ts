@@ -1195,7 +1195,7 @@ const effectOf: { [T in EventType]: Effect } = {
   },
   'Retry.Loop.Aborted': (state, at) => {
     if (state.turn) state.turn.loop = 'aborted';
-    const action = at.facts.call === undefined ? undefined : own(state.actions, at.facts.call);
+    const action = own(state.actions, callNamed(state, at) ?? '');
     if (action) action.errorType ??= 'interrupted';
     raiseRisk(state, at);
   },
@@ -1208,14 +1208,16 @@ const effectOf: { [T in EventType]: Effect } = {
     const isTold = phase === 'after' && known?.phase === 'before' && known.isTold;
     put(state.compactions, event.session_id, { ms: at.atMs, phase, isTold });
   },
-  'Policy.Violation': (state, at) => {
+  'Policy.Violation': (state, at, event) => {
     const { budget } = at.facts;
+    const action = budget ? undefined : own(state.actions, callNamed(state, at) ?? '');
+    if (action) action.risk = higher(action.risk, event.risk);
     const holders = [state.segment, budget?.of === 'turn' && isCurrent(state, at) ? state.turn : undefined];
     if (budget) for (const holder of holders) if (holder && holder.budget !== 'exceeded') holder.budget = budget.state;
     raiseRisk(state, at);
   },
   'Policy.Blocked': (state, at, event) => {
-    const action = at.facts.call === undefined ? undefined : own(state.actions, at.facts.call);
+    const action = own(state.actions, callNamed(state, at) ?? '');
     if (action === undefined) return;
     action.content = contentWith(action.content, event, at.facts);
     action.decision = decisionOf('deny', { decision: { source: 'policy', basis: 'observed' }, ...at.facts });
@@ -1223,7 +1225,7 @@ const effectOf: { [T in EventType]: Effect } = {
     action.overMs ??= at.atMs;
   },
   'Policy.Override': (state, at, event) => {
-    const action = at.facts.call === undefined ? undefined : own(state.actions, at.facts.call);
+    const action = own(state.actions, callNamed(state, at) ?? '');
     if (action === undefined) return;
     action.decision = { outcome: 'allow', source: 'user', basis: 'observed' };
     action.content = contentWith(action.content, event, at.facts);
@@ -1242,6 +1244,29 @@ const effectOf: { [T in EventType]: Effect } = {
     } else if (at.subagent === undefined && state.turn && isCurrent(state, at)) state.turn.errorType ??= errorType;
   },
 };
+
+/**
+ * The call that a policy or a stopped loop is about. Where a standard's event names an action and no call, it is the only one
+ * of that name that runs.
+ */
+function callNamed(state: FoldState, { event, facts, subagent }: At): string | undefined {
+  if (facts.call !== undefined) return facts.call;
+  const data = event.data as { action?: Action | undefined; action_name?: string | undefined };
+  const name = data.action?.name ?? data.action_name;
+  if (name === undefined) return undefined;
+  const [only, ...others] = Object.entries(state.actions).filter(
+    ([, action]) => action.subagent === subagent && (action.name === name || action.tool === name),
+  );
+  return others.length === 0 ? only?.[0] : undefined;
+}
+
+/** Types of event that are about an action as a whole, and need not say which call. */
+const aboutActions: ReadonlySet<string> = new Set([
+  'Policy.Violation',
+  'Policy.Blocked',
+  'Policy.Override',
+  'Retry.Loop.Aborted',
+]);
 
 const errorTypes: { readonly [type: string]: string } = {
   ToolFailed: 'tool_error',
@@ -1750,9 +1775,10 @@ function contextOf(state: FoldState, at: At): { trace: TraceKey; span: SpanKey }
   if (at.subagent === undefined && framing.has(event.event_type))
     return { trace: segmentTrace(state), span: sessionKey(state) };
   const place = placeOf(state, at);
-  if (facts.call !== undefined) {
-    const trace = (state.shape === 'turn' ? traceOfCall(state, facts.call) : undefined) ?? place.trace;
-    return { trace, span: { kind: 'action', session, parts: [facts.call] } };
+  const call = aboutActions.has(event.event_type) ? callNamed(state, at) : facts.call;
+  if (call !== undefined) {
+    const trace = (state.shape === 'turn' ? traceOfCall(state, call) : undefined) ?? place.trace;
+    return { trace, span: { kind: 'action', session, parts: [call] } };
   }
   if (event.event_type === 'Action.Before' || event.event_type === 'Action.After') {
     return { trace: place.trace, span: { kind: 'action', session, parts: [event.event_id] } };
