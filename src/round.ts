@@ -5,6 +5,7 @@
 
 import { isAbsent } from './agents/contract.ts';
 import { agentNamed, agents, formerNameOf } from './agents/index.ts';
+import { providerOfModel } from './agents/providers.ts';
 import { awaited, isOpen, REPOSITORY, step, unread } from './assemble/assemble.ts';
 import type { FinishedRecord, FinishedSpan } from './assemble/finished.ts';
 import { isFold } from './assemble/state.ts';
@@ -587,6 +588,7 @@ export const incrementsIn = ({
     tool => isBuiltIn(state.agent, tool),
     {
       provider: agentNamed(state.agent)?.provider,
+      providerOf: providerOfModel,
       semconv: state.pinned.semconv,
       include: state.pinned.metrics?.include,
       session: state.session,
@@ -611,6 +613,7 @@ export const spanFactsOf = (state: SessionState): SpanContextFacts => ({
   agent: state.agent,
   session: state.session,
   provider: agentNamed(state.agent)?.provider,
+  providerOf: providerOfModel,
   denyAsError: state.pinned.denyAsError,
   semconv: state.pinned.semconv,
   formerName: state.pinned.spanNames && formerNameOf(state.agent),

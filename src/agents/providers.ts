@@ -1,6 +1,6 @@
 /**
  * Who serves a model: agents have words of their own, the semantic conventions (1.45) have the names that back ends and
- * price tables know (`gen_ai.provider.name`). What is not here stays as the agent says it: the conventions' list is open.
+ * price tables know (`gen_ai.provider.name`). What is not here stays as the agent says it, in lower case: the conventions' list is open.
  */
 import { own } from '../lib/read.ts';
 
@@ -15,7 +15,8 @@ const names: Readonly<Record<string, string>> = {
   chatgpt: 'openai',
   gemini: 'gcp.gemini',
   'gemini-cli': 'gcp.gemini',
-  google: 'gcp.gemini',
+  // Which of its doors it is, the word alone does not say.
+  google: 'gcp.gen_ai',
   vertex: 'gcp.vertex_ai',
   vertexai: 'gcp.vertex_ai',
   vertex_ai: 'gcp.vertex_ai',
@@ -44,13 +45,27 @@ const names: Readonly<Record<string, string>> = {
   copilot: 'github',
 };
 
-/** The conventions' own names, which agents may spell with capitals. */
-const known = new Set([...Object.values(names), 'gcp.gen_ai', 'cohere', 'deepseek', 'groq']);
-
 export function providerNamed(said: string): string {
   const lower = said.toLowerCase();
-  return own(names, lower) ?? (known.has(lower) ? lower : said);
+  return own(names, lower) ?? lower;
 }
+
+/** How names of models begin that one provider alone makes. */
+const families: readonly (readonly [begins: RegExp, provider: string])[] = [
+  [/^claude-/, 'anthropic'],
+  [/^(gpt|chatgpt|codex)-|^o[134](-|$)/, 'openai'],
+  [/^gemini-/, 'gcp.gen_ai'],
+  [/^grok-/, 'x_ai'],
+  [/^(mistral|ministral|magistral|codestral|devstral|pixtral)-/, 'mistral_ai'],
+  [/^deepseek-/, 'deepseek'],
+  [/^(kimi|moonshot)-/, 'moonshot_ai'],
+  [/^command-/, 'cohere'],
+  [/^sonar(-|$)/, 'perplexity'],
+];
+
+/** Where neither the event nor the agent says who serves a model: the conventions take the best knowledge there is for it. */
+export const providerOfModel = (model: string): string | undefined =>
+  families.find(([begins]) => begins.test(model))?.[1];
 
 /** By the conventions' names: what the table of prices (genai-prices 0.1.8) calls who serves a model, where that is another word. */
 const listed: Readonly<Record<string, string>> = {

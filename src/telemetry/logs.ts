@@ -20,7 +20,7 @@ import { subMillisecondNanos } from './ids.ts';
 import { lineOf } from './line.ts';
 import { development, EXCEPTION_EVENT, eventNameOf, operations, ours, stable } from './names.ts';
 import { instrumentationScope } from './resource.ts';
-import { named, type SpanContextFacts, toolTypeOf, wireSpanId, wireTraceId } from './spans.ts';
+import { named, providerFor, type SpanContextFacts, toolTypeOf, wireSpanId, wireTraceId } from './spans.ts';
 
 export type Level = 'DEBUG' | 'INFO' | 'WARN' | 'ERROR';
 
@@ -202,7 +202,7 @@ function dataAttributes(event: Event, facts: Partial<Facts>, from: SpanContextFa
         named(
           {
             [development.operationName]: operations.chat,
-            [development.providerName]: facts.provider ?? from.provider,
+            [development.providerName]: facts.provider ?? providerFor(modelOf(event.data, facts), from),
           },
           from.semconv,
         ),

@@ -38,7 +38,7 @@ import { admit, bounded, type Census, censusOf, MOST_SERIES, OTHER } from './car
 import { development, type MetricId, type MetricName, metrics, operations, ours, stable } from './names.ts';
 import { type Exemplar, writeMetrics } from './otlp-writer.ts';
 import { instrumentationScope, metricResource, type Plain, resourceOf } from './resource.ts';
-import { formerSystem, hrTime, toolTypeOf } from './spans.ts';
+import { formerSystem, hrTime, providerFor, toolTypeOf } from './spans.ts';
 
 export interface Increment {
   metric: MetricId;
@@ -102,6 +102,7 @@ type Included =
 /** What is said beside the closed sets, and under which names. */
 export interface Widening {
   provider?: string | undefined;
+  providerOf?: ((model: string) => string | undefined) | undefined;
   semconv?: 'v1.36' | 'both' | undefined;
   include?: readonly Included[] | undefined;
   session?: string | undefined;
@@ -116,8 +117,9 @@ export function incrementsOf(
   spans: readonly FinishedSpan[],
   agent: string,
   known: Known,
-  { provider, semconv, include = [], session, knownSubagent = () => false, records = [] }: Widening = {},
+  widening: Widening = {},
 ): Increment[] {
+  const { include = [], session, records = [] } = widening;
   const all: Increment[] = [];
   const contexts = new Map(records.map(record => [record.event, record]));
   const wide = new Set(include);
@@ -154,7 +156,7 @@ export function incrementsOf(
       mode: span.mode,
       actor: span.actor?.type,
     };
-    add(fromSpan(span, agent, known, knownSubagent, provider, semconv), place, about);
+    add(fromSpan(span, agent, known, widening), place, about);
   }
   return all;
 }
@@ -344,15 +346,10 @@ const standardActions = new Set(['shell', 'read_file', 'write_file', 'web_search
 const errorTypes = new Set(['ToolFailed', 'ModelError', 'HookError', 'UnhandledException']);
 const notificationTypes = new Set(['ToolPermission', 'IdleTimeout', 'ErrorAlert']);
 
-function fromSpan(
-  span: FinishedSpan,
-  agent: string,
-  known: Known,
-  knownSubagent: Known,
-  provider: string | undefined,
-  semconv: Widening['semconv'],
-): Increment[] {
-  const subagent = (kind: string | undefined): string => (kind !== undefined && knownSubagent(kind) ? kind : 'custom');
+function fromSpan(span: FinishedSpan, agent: string, known: Known, widening: Widening): Increment[] {
+  const { semconv, knownSubagent } = widening;
+  const subagent = (kind: string | undefined): string =>
+    kind !== undefined && knownSubagent?.(kind) ? kind : 'custom';
   const seconds = (span.endMs - span.startMs) / 1000;
   const error: Plain =
     span.errorType === undefined ? {} : { [stable.errorType]: isErrorKind(span.errorType) ? span.errorType : '_OTHER' };
@@ -360,9 +357,7 @@ function fromSpan(
     case 'session':
       return [
         { metric: 'sessionDuration', attributes: { [ours.endReason]: span.endReason, ...error }, value: seconds },
-        ...(span.stated === undefined
-          ? []
-          : tokensOf(span.usage, aboutModel(span.stated.model, span.stated.provider ?? provider), semconv)),
+        ...(span.stated === undefined ? [] : tokensOf(span.usage, aboutModel(span.stated, widening), semconv)),
       ];
     case 'turn':
     case 'subagent': {
@@ -376,7 +371,7 @@ function fromSpan(
     case 'plan':
       return [];
     case 'chat':
-      return fromChat(span, provider, semconv, error);
+      return fromChat(span, widening, error);
     case 'action': {
       const about = { name: span.name, tool: span.tool, isMcp: span.mcpServer !== undefined };
       const duration: Increment = {
@@ -463,9 +458,12 @@ function decided(outcome: string, source: string, about: Acted, known: Known, ri
   });
 }
 
-const aboutModel = (model: string | undefined, provider: string | undefined): Plain => ({
+const aboutModel = (
+  { model, provider }: { model: string | undefined; provider: string | undefined },
+  widening: Widening,
+): Plain => ({
   [development.operationName]: operations.chat,
-  [development.providerName]: provider ?? 'unknown',
+  [development.providerName]: provider ?? providerFor(model, widening) ?? 'unknown',
   [development.requestModel]: MODEL.test(model ?? '') ? (model ?? 'unknown') : 'unknown',
 });
 
@@ -489,13 +487,9 @@ function tokensOf(used: TokenCounts, about: Plain, semconv: Widening['semconv'])
 
 type TokenCounts = Pick<Partial<ChatSpan>, keyof Sums & keyof ChatSpan>;
 
-function fromChat(
-  span: ChatSpan,
-  provider: string | undefined,
-  semconv: Widening['semconv'],
-  error: Plain,
-): Increment[] {
-  const about = aboutModel(span.model, span.provider ?? provider);
+function fromChat(span: ChatSpan, widening: Widening, error: Plain): Increment[] {
+  const { semconv } = widening;
+  const about = aboutModel(span, widening);
   const { input, output } = span.sum === undefined ? span : { input: undefined, output: undefined };
   const seconds = span.duration === 'none' ? undefined : (span.endMs - span.startMs) / 1000;
   const told = { ...about, ...error };

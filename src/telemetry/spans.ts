@@ -20,6 +20,8 @@ export interface SpanContextFacts {
   agent: string;
   session: string;
   provider: string | undefined;
+  /** Who makes a model, where nobody says who serves it. */
+  providerOf?: ((model: string) => string | undefined) | undefined;
   denyAsError: boolean;
   semconv?: 'v1.36' | 'both' | undefined;
   /** Spans are named as the Python package of this name did, which called the agent so. */
@@ -209,7 +211,7 @@ function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes {
       return {
         [development.operationName]: operations.chat,
         [development.agentName]: span.subagent === undefined ? facts.agent : span.agent,
-        [development.providerName]: span.provider ?? facts.provider,
+        [development.providerName]: span.provider ?? providerFor(span.model, facts),
         [development.requestModel]: span.model,
         [development.responseModel]: span.errorType === undefined ? span.model : undefined,
         [development.responseId]: span.response,
@@ -231,6 +233,12 @@ function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes {
       };
   }
 }
+
+/** Who serves a model, where its event does not say so. */
+export const providerFor = (
+  model: string | undefined,
+  { provider, providerOf }: Partial<Pick<SpanContextFacts, 'provider' | 'providerOf'>>,
+): string | undefined => provider ?? (model === undefined ? undefined : providerOf?.(model));
 
 /** What an MCP server carries out runs outside of the agent. */
 export const toolTypeOf = (server: string | undefined): string => (server === undefined ? 'function' : 'extension');

@@ -169,7 +169,7 @@ const about: { readonly [name: string]: string } = {
   [development.agentName]:
     'The agent; for a subagent its kind; on metrics kinds that come with the agent, others as `custom`',
   [development.providerName]:
-    "Who serves the agent's models, where that is known, by the conventions' names: `aws.bedrock`, however the agent calls it",
+    "Who serves the agent's models, where that is known, by the conventions' names: `aws.bedrock`, however the agent calls it; of a response else who makes its model, where the model's name begins with a name of theirs",
   [development.system]: 'The same under its name of version 1.36, where `semconv` asks for it; `xai` instead of `x_ai`',
   [development.requestModel]: 'The model that the agent names',
   [development.responseModel]: 'The model that responded',

@@ -31,6 +31,12 @@ export const actions = {
 const actionNames: Readonly<Record<string, string>> = actions;
 
 /** A tool of an MCP server is `<server>_<tool>`, and where to cut is not to be seen: it keeps its name. */
+/** Its ids of providers are those of models.dev, where this one is Google's API for developers. */
+export function servedBy(id: unknown): string | undefined {
+  const said = word(id);
+  return said === 'google' ? 'gemini' : said;
+}
+
 export const actionName = (tool: string | undefined): string =>
   tool === undefined ? 'unknown' : (own(actionNames, tool) ?? tool);
 
@@ -98,7 +104,7 @@ export function responseOf(info: Fields): Reading | undefined {
     {
       id,
       model: word(info.modelID),
-      provider: word(info.providerID),
+      provider: servedBy(info.providerID),
       finish: word(info.finish),
       turn: word(info.parentID),
     },

@@ -12,7 +12,7 @@ import type { ActionResult, Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, number, own, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
 import { permitted } from '../permitted.ts';
-import { actionName, actions, actionsOf, launchOf, responded, responseOf, written } from './messages.ts';
+import { actionName, actions, actionsOf, launchOf, responded, responseOf, servedBy, written } from './messages.ts';
 import { settings } from './settings.ts';
 import { transcript } from './transcript.ts';
 import { truth } from './truth.ts';
@@ -131,7 +131,7 @@ const readers: Record<string, (happened: Happened) => Reading[]> = {
         event_type: 'Model.Requested',
         key: step,
         data: { model_id: word(model.id) },
-        facts: { model: word(model.id), provider: word(model.providerID) },
+        facts: { model: word(model.id), provider: servedBy(model.providerID) },
         atMs: startedMs,
       },
     ];
@@ -471,14 +471,14 @@ function interrupted({ session, memory, isChild }: Happened): Reading[] {
 }
 
 function failed({ session, memory, isChild }: Happened, kind: string | undefined, message: unknown): Reading[] {
-  const [model, provider] = listed(memory.recall('failed', session)).map(word);
+  const [model, provider] = listed(memory.recall('failed', session));
   endTurn(session, memory);
   const facts = { error_type: errorKind(kind) };
   const readings: Reading[] = [
     {
       event_type: 'Model.Failed',
-      data: { model_id: model, error_type: facts.error_type, error_message: text(message) },
-      facts: { ...facts, model, provider },
+      data: { model_id: word(model), error_type: facts.error_type, error_message: text(message) },
+      facts: { ...facts, model: word(model), provider: servedBy(provider) },
     },
     {
       event_type: 'Agent.Error',
@@ -542,7 +542,7 @@ function stepped({ data, atMs, memory }: Happened): Reading[] {
       {
         id: step,
         model: word(model) ?? word(fieldsOf(data.model).id),
-        provider: word(provider) ?? word(fieldsOf(data.model).providerID),
+        provider: servedBy(provider ?? fieldsOf(data.model).providerID),
         finish: word(data.finish) ?? word(data.rawFinish),
         latencyMs: streamed !== undefined && typeof startedMs === 'number' ? Number(streamed) - startedMs : undefined,
       },
