@@ -421,7 +421,8 @@ test('a destination is forgotten a week after its last session, and its metrics 
     expect(left).toHaveLength(2);
     expect(books && waitingIn(books)).toBe(0);
     expect(books && imbalances(books)).toEqual([]);
-    expect(readFileSync(join(state, 'documents', 'ship.json'), 'utf8')).not.toContain('401');
+    // No word of the refusal, whose status may stand in an id or a time as well.
+    expect(readFileSync(join(state, 'documents', 'ship.json'), 'utf8')).not.toContain('"status":401');
   } finally {
     await collector.close();
   }
@@ -486,6 +487,70 @@ test('a session that a process begins with nothing of the former one links to th
     const start = collector.records().find(({ plain }) => plain['session.previous_id'] !== undefined);
     expect(start?.plain).toMatchObject({ 'session.id': 'second', 'event.name': 'agent_hooks.session.start' });
     for (const id of ['first', 'stranger', 'alone']) expect(of(id)?.links ?? []).toEqual([]);
+  } finally {
+    await collector.close();
+  }
+});
+
+test("a stranger's session: what leaves of it says who, with which version, for whom, as far as that was asked for", async () => {
+  collector = await startCollector();
+  try {
+    const folder = join(home, '.config', 'otel-hooks');
+    mkdirSync(folder, { recursive: true });
+    const config = {
+      ...{ provider: 'otlp', otlp: { endpoint: collector.url }, logs: { level: 'warn' } },
+      ...{ content: { user: 'full', results: 'redacted' }, metadata: { include: ['dev.goose.recipe'] } },
+    };
+    writeFileSync(join(folder, 'config.json'), JSON.stringify(config));
+    const metadata = { 'dev.goose': { recipe: 'nightly', host: 'build-7' } };
+    const said: object[] = [
+      { event_type: 'Session.Start', data: { start_reason: 'new' }, user: { id: 'kim' }, metadata },
+      { event_type: 'Prompt.Submitted', data: { prompt_length: 4 }, actor: { type: 'user', id: 'kim' } },
+      { event_type: 'Model.Responded', data: { model_id: 'gpt-5.2', input_tokens: 10, output_tokens: 2 } },
+      { event_type: 'Model.Failed', data: { model_id: 'gpt-5.2', error_type: 'Overloaded', error_message: 'not now' } },
+      { event_type: 'Session.End', data: { end_reason: 'exit' } },
+    ];
+    const events = said.map((event, i) => ({
+      ...{ spec_version: '0.1.0', event_id: `00000000-0000-4000-8000-00000000000${i}`, session_id: 's' },
+      ...{ timestamp: new Date(1_000_000 + i * 1_000).toISOString(), source: { tool: 'goose', version: '1.9.0' } },
+      ...event,
+    }));
+    send(events.map(event => JSON.stringify(event)).join('\n'));
+    const { books } = await run(() => 2_000_000);
+    expect(books && imbalances(books)).toEqual([]);
+
+    const [session] = collector.spans().filter(({ name }) => name === 'session goose');
+    expect(session).toMatchObject({
+      plain: { 'user.id': 'kim', 'agent_hooks.metadata.dev.goose.recipe': 'nightly' },
+      resource: { 'service.name': 'goose', 'service.version': '1.9.0' },
+    });
+    const turn = collector.spans().find(({ name }) => name === 'invoke_agent goose');
+    expect(turn?.plain).toMatchObject({ 'agent_hooks.actor.type': 'user', 'agent_hooks.actor.id': 'kim' });
+    const chats = collector.spans().filter(({ name }) => name === 'chat gpt-5.2');
+    expect(chats.map(({ plain }) => [plain['gen_ai.provider.name'], plain['gen_ai.response.model']])).toEqual([
+      ['openai', 'gpt-5.2'],
+      ['openai', undefined],
+    ]);
+
+    const records = collector.records();
+    const heard = (['agent_hooks.model.failed', 'gen_ai.client.operation.exception'] as const).map(name =>
+      records.filter(({ plain }) => plain['event.name'] === name),
+    );
+    expect([records.length, ...heard.map(({ length }) => length)]).toEqual([2, 1, 1]);
+    const [[failed], [exception]] = heard as [[(typeof records)[0]], [(typeof records)[0]]];
+    expect(exception.plain).toMatchObject({ 'exception.type': 'Overloaded', 'exception.message': 'not now' });
+    for (const same of ['spanId', 'traceId', 'timeUnixNano']) expect(exception[same]).toEqual(failed[same]);
+    expect(exception.plain['agent_hooks.event.id']).toBe(failed.plain['agent_hooks.event.id']);
+    expect(exception.body).not.toEqual(failed.body);
+    expect(exception.resource['service.version']).toBe('1.9.0');
+
+    const ofAgents = collector.metrics().filter(({ name }) => String(name) !== 'agent_hooks.pipeline.export.duration');
+    for (const { resource } of ofAgents) expect(resource).not.toHaveProperty(['service.version']);
+    const everything = JSON.stringify([collector.spans(), records, collector.metrics()]);
+    expect(everything).not.toContain('build-7');
+    expect(JSON.stringify(collector.metrics())).not.toContain(
+      '"gen_ai.provider.name","value":{"stringValue":"unknown"',
+    );
   } finally {
     await collector.close();
   }
