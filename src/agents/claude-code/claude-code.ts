@@ -21,13 +21,8 @@ const startReasons: Record<string, StartReason> = { startup: 'new', clear: 'new'
 /** Another session ran before it in the same process. */
 const isAnew = ({ source }: Fields): boolean => source === 'clear' || source === 'fork';
 
-const endReasons: Record<string, EndReason> = {
-  clear: 'manual_reset',
-  resume: 'exit',
-  logout: 'exit',
-  prompt_input_exit: 'exit',
-  other: 'completed',
-};
+/** `other` is said of a run that is through and of one that was broken off, `resume` of one that goes on elsewhere. */
+const endReasons: Record<string, EndReason> = { clear: 'manual_reset', logout: 'exit', prompt_input_exit: 'exit' };
 
 const events: Record<string, HookEvent> = {
   SessionStart: {
@@ -51,7 +46,7 @@ const events: Record<string, HookEvent> = {
     read: fields => [
       said(fields, {
         event_type: 'Session.End',
-        data: { end_reason: own(endReasons, text(fields.reason) ?? 'other') ?? 'completed' },
+        data: { end_reason: own(endReasons, text(fields.reason) ?? '') },
       }),
     ],
   },

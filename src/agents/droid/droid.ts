@@ -34,7 +34,7 @@ const events: Record<string, HookEvent> = {
     read: fields => [
       said(fields, {
         event_type: 'Session.End',
-        data: { end_reason: own(endReasons, text(fields.reason) ?? '') ?? 'completed' },
+        data: { end_reason: own(endReasons, text(fields.reason) ?? '') },
       }),
     ],
   },

@@ -23,7 +23,6 @@ const endReasons: Record<string, EndReason> = {
   logout: 'exit',
   prompt_input_exit: 'exit',
   clear: 'manual_reset',
-  other: 'completed',
 };
 
 const events: Record<string, HookEvent> = {
@@ -42,7 +41,7 @@ const events: Record<string, HookEvent> = {
     read: fields => [
       said(fields, {
         event_type: 'Session.End',
-        data: { end_reason: own(endReasons, text(fields.reason) ?? 'other') },
+        data: { end_reason: own(endReasons, text(fields.reason) ?? '') },
       }),
     ],
   },
