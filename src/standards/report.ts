@@ -1,3 +1,5 @@
+import type { Known } from './interchange/registry.ts';
+
 /** What a validator says about a text: one shape for every standard. */
 export interface Report {
   standard: string;
@@ -70,6 +72,8 @@ export interface Asked {
   readonly level?: number | undefined;
   /** More of the stream is to come: what has not ended yet is no fault. */
   readonly open?: boolean | undefined;
+  /** What the Hook Interchange Format does not say itself. */
+  readonly interchange?: Known | undefined;
 }
 
 /** One text being judged. It comes in pieces, so that its size does not matter. */

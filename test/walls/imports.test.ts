@@ -20,9 +20,14 @@ const hashes = /^node:crypto$/;
 const rooms: Readonly<Record<string, Room>> = {
   lib: { sees: [], packages: [node] },
   event: { sees: ['lib'], packages: [], pure: true },
-  agents: { sees: ['lib', 'event'], packages: [/^(jsonc-parser|smol-toml)$/, /^node:path$/], pure: true },
+  // A provider's tables have the shape that the format gives them.
+  agents: {
+    sees: ['lib', 'event', 'standards/interchange'],
+    packages: [/^(jsonc-parser|smol-toml)$/, /^node:path$/],
+    pure: true,
+  },
   // What a credential looks like: one table says it.
-  standards: { sees: ['lib', 'event', 'enrich/secrets.ts'], packages: [/^(zod|yaml)$/], pure: true },
+  standards: { sees: ['lib', 'event', 'enrich/secrets.ts'], packages: [/^(zod|yaml|jsonc-parser)$/], pure: true },
   enrich: { sees: ['lib', 'event'], packages: [hashes], pure: true },
   assemble: { sees: ['lib', 'event'], packages: [], pure: true },
   telemetry: { sees: ['lib', 'event', 'assemble'], packages: [openTelemetry], pure: true },

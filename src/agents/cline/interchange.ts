@@ -1,0 +1,117 @@
+/**
+ * Cline's hooks in the words of the Hook Interchange Format: its registry of 2026.04, the vendor's documents of autumn 2026. A hook is a
+ * program named after its event, which says no in JSON; so what is written is one that runs the hooks and translates their exit code.
+ */
+import { isFields } from '../../lib/read.ts';
+import { quoted } from '../../standards/interchange/commands.ts';
+import {
+  type Entry,
+  type NativeFile,
+  nothing,
+  type Provider,
+  type Read,
+} from '../../standards/interchange/provider.ts';
+
+const FOLDER = '.clinerules/hooks';
+
+export const interchange: Provider = {
+  slug: 'cline',
+  title: 'Cline',
+  checked: '2026-11-18',
+  registry: {
+    '2026.04': {
+      events: {
+        before_tool_execute: ['PreToolUse'],
+        after_tool_execute: ['PostToolUse'],
+        session_start: ['TaskStart', 'TaskResume'],
+        session_end: ['TaskCancel'],
+        before_prompt: ['UserPromptSubmit'],
+        agent_stop: ['TaskComplete'],
+        before_compact: ['PreCompact'],
+        notification: ['Notification'],
+      },
+      tools: {},
+      mcp: undefined,
+      supports: { ...nothing, structured_output: 'partly', platform_commands: 'partly' },
+      blocks: { before_tool_execute: 'prevent', before_prompt: 'prevent', session_start: 'prevent' },
+    },
+  },
+  remarks: {
+    session_start: {
+      kind: 'semantic_approximation',
+      message: 'TaskStart is for new tasks of Cline: one that is resumed has an event of its own',
+    },
+    session_end: {
+      kind: 'semantic_approximation',
+      message: 'TaskCancel comes when a person cancels a task of Cline, and at no other end',
+    },
+  },
+  layouts: {
+    native: {
+      title: 'programs named after their events',
+      file: `${FOLDER}/`,
+      isFile: /(^|[\\/])(\.clinerules|\.cline|Cline)[\\/][Hh]ooks[\\/][A-Za-z]+(\.ps1)?$/,
+      matching: { how: 'none' },
+      fields: { command: 'command' },
+      read,
+      write,
+    },
+  },
+};
+
+const HEAD = '# Written by `otel-hooks convert`; the next conversion writes it anew.';
+const MARK = '# hook: ';
+
+function write(entries: readonly Entry[]): NativeFile[] {
+  const events = new Map<string, Entry[]>();
+  for (const entry of entries) events.set(entry.event, [...(events.get(entry.event) ?? []), entry]);
+  return [...events].map(([event, hooks]) => ({
+    path: `${FOLDER}/${event}`,
+    isExecutable: true,
+    text: `#!/bin/sh\n${HEAD}\n${START}${hooks.map(hook => run(hook)).join('')}printf '{"cancel":false}\\n'\n`,
+  }));
+}
+
+const START = `event=$(cat)
+# What a hook says on standard error is the reason, without what would end a string of JSON.
+cancel() {
+  printf '{"cancel":true,"errorMessage":"%s"}\\n' "$(printf '%s' "$1" | tr -d '\\000-\\037"\\\\')"
+  exit 0
+}
+`;
+
+function run({ handler, hook }: Entry): string {
+  const command = String(handler.command);
+  const kept = JSON.stringify({ ...handler, ...(hook?.blocking === true ? { blocking: true } : {}) });
+  // On a line of its own: what a newline would begin is no remark any more.
+  const mark = `${MARK}${kept.replace(/[\u2028\u2029]/g, each => `\\u${each.charCodeAt(0).toString(16)}`)}\n`;
+  const called = `printf '%s' "$event" | sh -c ${quoted(command)}`;
+  if (hook?.blocking !== true) return `${mark}${called} >/dev/null\n`;
+  return `${mark}reason=$(${called} 2>&1 >/dev/null)\n[ $? -eq 2 ] && cancel "$reason"\n`;
+}
+
+/** Our own programs say what they run; any other is itself what is run. */
+function read(text: string, name: string): Read {
+  const file = name.split(/[\\/]/).at(-1) ?? '';
+  const event = file.replace(/\.ps1$/, '');
+  if (!/^[A-Za-z]+$/.test(event))
+    return { ok: false, why: 'a hook of Cline is a program that is named after its event' };
+  if (!text.includes(`${HEAD}\n`))
+    return { ok: true, file: {}, odd: [], entries: [{ event, handler: { command: `./${file}` } }] };
+  const entries = text.split('\n').flatMap((line): Entry[] => {
+    const handler = line.startsWith(MARK) ? parsed(line.slice(MARK.length)) : undefined;
+    if (!isFields(handler)) return [];
+    const { blocking, ...rest } = handler;
+    return [{ event, handler: rest, blocking: blocking === true }];
+  });
+  return { ok: true, file: {}, odd: [], entries };
+}
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch {
+    // Somebody's edit: such a line says nothing.
+    return undefined;
+  }
+}

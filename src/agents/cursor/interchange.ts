@@ -1,0 +1,117 @@
+/** Cursor's hooks in the words of the Hook Interchange Format: its registries of 2026.03 and 2026.04, the vendor's hook reference of autumn 2026. */
+import { flat, loose } from '../../standards/interchange/layouts.ts';
+import { type Facts, type Layout, nothing, type Provider } from '../../standards/interchange/provider.ts';
+
+const draft: Facts = {
+  events: {
+    before_tool_execute: ['beforeShellExecution', 'beforeMCPExecution', 'beforeReadFile'],
+    after_tool_execute: ['afterFileEdit'],
+    before_prompt: ['beforeSubmitPrompt'],
+    agent_stop: ['stop'],
+  },
+  tools: {
+    shell: 'run_terminal_cmd',
+    file_read: 'read_file',
+    file_write: 'edit_file',
+    file_edit: 'edit_file',
+    search: 'grep_search',
+    find: 'file_search',
+    web_search: 'web_search',
+  },
+  mcp: { before: '', between: '__' },
+  supports: { ...nothing, structured_output: 'partly' },
+  blocks: { before_tool_execute: 'prevent' },
+};
+
+const shape: Pick<Layout, 'title' | 'fields' | 'matching'> = {
+  title: 'hooks file',
+  // Of a command's text at events of the shell, of a tool at those of MCP.
+  matching: { how: 'expression' },
+  fields: {
+    command: 'command',
+    timeout: { name: 'timeout', unit: 's' },
+    types: { prompt: { prompt: 'prompt', model: 'model' } },
+  },
+};
+
+export const interchange: Provider = {
+  slug: 'cursor',
+  title: 'Cursor',
+  checked: '2026-11-18',
+  registry: {
+    '2026.03': draft,
+    '2026.04': {
+      ...draft,
+      events: {
+        ...draft.events,
+        after_tool_execute: ['afterShellExecution', 'afterMCPExecution', 'afterFileEdit'],
+        session_start: ['sessionStart'],
+        session_end: ['sessionEnd'],
+        tool_use_failure: ['postToolUseFailure'],
+        file_changed: ['afterFileEdit'],
+        subagent_start: ['subagentStart'],
+        subagent_stop: ['subagentStop'],
+        before_model: ['beforeAgentResponse'],
+        after_model: ['afterAgentResponse'],
+        before_tool_selection: ['beforeToolSelection'],
+        cursor_agent_thought: ['afterAgentThought'],
+        cursor_tab_file_read: ['beforeTabFileRead'],
+        cursor_tab_file_edit: ['afterTabFileEdit'],
+      },
+      blocks: { ...draft.blocks, before_prompt: 'prevent', session_start: 'prevent' },
+    },
+  },
+  product: { supports: { ...nothing, structured_output: 'partly', llm_evaluated: 'partly' } },
+  also: {
+    events: { preToolUse: 'before_tool_execute', postToolUse: 'after_tool_execute', preCompact: 'before_compact' },
+    tools: { Shell: 'shell', Read: 'file_read', Write: 'file_write' },
+  },
+  split: {
+    before_tool_execute: {
+      tools: {
+        shell: 'beforeShellExecution',
+        file_read: 'beforeReadFile',
+        file_write: 'afterFileEdit',
+        file_edit: 'afterFileEdit',
+      },
+      mcp: 'beforeMCPExecution',
+      namesMcp: true,
+      late: ['afterFileEdit'],
+      gap: 'asks before commands, reads and MCP tools: edits, searches and the web are not covered',
+    },
+    after_tool_execute: {
+      tools: { shell: 'afterShellExecution', file_write: 'afterFileEdit', file_edit: 'afterFileEdit' },
+      mcp: 'afterMCPExecution',
+      namesMcp: true,
+      gap: 'tells after commands, edits and MCP tools: reads, searches and the web are not covered',
+    },
+  },
+  otherMatchers: ['beforeShellExecution', 'afterShellExecution', 'beforeReadFile', 'afterFileEdit'],
+  data: { failClosed: 'boolean', loop_limit: 'number' },
+  remarks: {
+    session_start: {
+      kind: 'blocking_may_not_work',
+      message: 'Cursor passes over the veto of a sessionStart hook (up to 2.4.21 at least)',
+    },
+    before_prompt: {
+      kind: 'blocking_may_not_work',
+      message: 'a prompt that a hook refuses may stay in what Cursor sends to the model later',
+    },
+  },
+  layouts: {
+    native: {
+      ...shape,
+      ...flat('.cursor/hooks.json', 1),
+      file: '.cursor/hooks.json',
+      isFile: /(^|[\\/])\.cursor[\\/]hooks\.json$/,
+    },
+    // What the format's published examples show; the product does not read it.
+    published: {
+      ...shape,
+      ...loose('.cursor/hooks.json'),
+      title: 'file of the published examples',
+      file: '.cursor/hooks.json',
+      isFile: /(?!)/,
+    },
+  },
+};

@@ -1,0 +1,53 @@
+/** Factory Droid's hooks in the words of the Hook Interchange Format: its registry of 2026.04, the vendor's documents of autumn 2026. */
+import { grouped } from '../../standards/interchange/layouts.ts';
+import { nothing, type Provider } from '../../standards/interchange/provider.ts';
+
+export const interchange: Provider = {
+  slug: 'factory-droid',
+  title: 'Factory Droid',
+  checked: '2026-11-18',
+  registry: {
+    '2026.04': {
+      events: {
+        before_tool_execute: ['PreToolUse'],
+        after_tool_execute: ['PostToolUse'],
+        session_start: ['SessionStart'],
+        session_end: ['SessionEnd'],
+        before_prompt: ['UserPromptSubmit'],
+        agent_stop: ['Stop'],
+        before_compact: ['PreCompact'],
+        subagent_start: ['SubagentStart'],
+        subagent_stop: ['SubagentStop'],
+      },
+      tools: {
+        shell: 'Bash',
+        file_read: 'Read',
+        file_write: 'Write',
+        file_edit: 'Edit',
+        search: 'Grep',
+        find: 'Glob',
+        web_search: 'WebSearch',
+        web_fetch: 'WebFetch',
+        agent: 'Agent',
+      },
+      mcp: { before: 'mcp__', between: '__' },
+      supports: { ...nothing, structured_output: 'yes' },
+      blocks: { before_tool_execute: 'prevent', before_prompt: 'prevent', agent_stop: 'retry' },
+    },
+  },
+  product: {
+    tools: { shell: 'Execute', file_write: 'Create', web_fetch: 'FetchUrl', agent: 'Task' },
+    supports: { ...nothing, structured_output: 'yes', input_rewrite: 'yes' },
+  },
+  also: { tools: { Execute: 'shell', Create: 'file_write', FetchUrl: 'web_fetch', Task: 'agent' } },
+  layouts: {
+    native: {
+      title: 'settings file',
+      file: '.factory/settings.json',
+      isFile: /(^|[\\/])\.factory[\\/]settings(\.local)?\.json$/,
+      ...grouped('.factory/settings.json'),
+      matching: { how: 'expression', listsNames: true, anyMcp: 'mcp__.*' },
+      fields: { type: true, command: 'command', timeout: { name: 'timeout', unit: 's' } },
+    },
+  },
+};

@@ -1,0 +1,76 @@
+/** Gemini CLI's hooks in the words of the Hook Interchange Format: its registries of 2026.03 and 2026.04, the product's documents of autumn 2026. */
+import { grouped, listed } from '../../standards/interchange/layouts.ts';
+import { type Facts, nothing, type Provider } from '../../standards/interchange/provider.ts';
+
+const draft: Facts = {
+  events: {
+    before_tool_execute: ['BeforeTool'],
+    after_tool_execute: ['AfterTool'],
+    session_start: ['SessionStart'],
+    session_end: ['SessionEnd'],
+    before_prompt: ['BeforeAgent'],
+    agent_stop: ['AfterAgent'],
+    before_compact: ['PreCompress'],
+    notification: ['Notification'],
+    before_model: ['BeforeModel'],
+    after_model: ['AfterModel'],
+    before_tool_selection: ['BeforeToolSelection'],
+  },
+  tools: {
+    shell: 'run_shell_command',
+    file_read: 'read_file',
+    file_write: 'write_file',
+    file_edit: 'replace',
+    search: 'grep_search',
+    find: 'glob',
+    web_search: 'google_web_search',
+    web_fetch: 'web_fetch',
+  },
+  // Older documents have two underscores; a server's name with one cannot be told from its tool.
+  mcp: { before: 'mcp_', between: '_', also: [{ before: 'mcp__', between: '__' }] },
+  supports: { ...nothing, structured_output: 'partly' },
+  blocks: {
+    before_tool_execute: 'prevent',
+    before_prompt: 'prevent',
+    agent_stop: 'retry',
+    // In no matrix; the product asks these hooks.
+    before_model: 'prevent',
+    before_tool_selection: 'prevent',
+  },
+};
+
+export const interchange: Provider = {
+  slug: 'gemini-cli',
+  title: 'Gemini CLI',
+  checked: '2026-11-18',
+  registry: {
+    '2026.03': draft,
+    '2026.04': {
+      ...draft,
+      supports: { ...draft.supports, input_rewrite: 'yes', custom_env: 'yes' },
+      blocks: { ...draft.blocks, after_tool_execute: 'prevent' },
+    },
+  },
+  also: { tools: { google_search: 'web_search' } },
+  data: { name: 'string', description: 'string', sequential: 'boolean' },
+  layouts: {
+    native: {
+      title: 'settings file',
+      file: '.gemini/settings.json',
+      isFile: /(^|[\\/])\.gemini[\\/]settings\.json$/,
+      ...grouped('.gemini/settings.json', group => group.sequential === true),
+      groupKeys: ['sequential'],
+      matching: { how: 'expression', anyMcp: 'mcp_.*' },
+      fields: { type: true, command: 'command', timeout: { name: 'timeout', unit: 'ms' }, env: 'env' },
+    },
+    // What the format's published examples show; the product does not read it.
+    published: {
+      title: 'list of the published examples',
+      file: '.gemini/hooks.json',
+      isFile: /(^|[\\/])\.gemini[\\/]hooks\.json$/,
+      ...listed('.gemini/hooks.json', { event: 'trigger', matcher: 'toolMatcher' }),
+      matching: { how: 'each', server: server => `mcp_${server}_.*` },
+      fields: { command: 'command', timeout: { name: 'timeoutMs', unit: 'ms' } },
+    },
+  },
+};

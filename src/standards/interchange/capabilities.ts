@@ -1,0 +1,61 @@
+/** What a hook needs, read off it; and whether a target has that. */
+import type { Hook } from './manifest.ts';
+import type { Support, Target } from './provider.ts';
+import { type Capability, capabilityNames } from './registry.ts';
+
+/**
+ * Capabilities that a hook uses. Of the two that only its output would show, what its author lists counts as a sign, because
+ * that is the safe side: nothing that is listed takes another one away. What is to become of a lacking `input_rewrite` is
+ * no sign that it is used.
+ */
+export function capabilitiesOf({ handler, blocking, degradation, capabilities }: Hook): Capability[] {
+  const isListed = (capability: Capability): boolean => capabilities?.includes(capability) === true;
+  const uses: Record<Capability, boolean> = {
+    structured_output:
+      blocking === true ||
+      isListed('structured_output') ||
+      isListed('input_rewrite') ||
+      Object.keys(degradation ?? {}).some(each => each === 'structured_output' || each === 'input_rewrite'),
+    input_rewrite: isListed('input_rewrite'),
+    llm_evaluated: handler.type === 'prompt' || handler.type === 'agent',
+    http_handler: handler.type === 'http',
+    async_execution: handler.async === true,
+    platform_commands: handler.platform !== undefined,
+    custom_env: handler.env !== undefined,
+    configurable_cwd: handler.cwd !== undefined,
+  };
+  return capabilityNames.filter(capability => uses[capability]);
+}
+
+/** Blocking alone needs no more than an exit code where there is one: the answer in JSON is then a possibility. */
+export const onlyBlocks = (hook: Hook): boolean =>
+  !capabilitiesOf({ ...hook, blocking: false }).includes('structured_output');
+
+/** What a target makes of a capability: what has no place in its file is not supported, whatever a registry says. */
+export function supportOf(capability: Capability, { facts, layout }: Target): Support {
+  const said = facts.supports[capability];
+  const { fields } = layout;
+  const types = Object.keys(fields.types ?? {});
+  const places: Partial<Record<Capability, boolean>> = {
+    llm_evaluated: types.includes('prompt') || types.includes('agent'),
+    http_handler: types.includes('http'),
+    async_execution: fields.async !== undefined,
+    platform_commands: fields.platform !== undefined,
+    custom_env: fields.env !== undefined,
+    configurable_cwd: fields.cwd !== undefined,
+  };
+  return places[capability] === false ? 'no' : said;
+}
+
+export const has = (capability: Capability, target: Target): boolean =>
+  ['yes', 'partly', 'plugin'].includes(supportOf(capability, target));
+
+/** How much of the format an implementation must know for a hook. */
+export function levelOf(hook: Hook, isCoreEvent: boolean, isExclusive: boolean): 'core' | 'extended' | 'full' {
+  const uses = capabilitiesOf(hook);
+  const inferred = ['structured_output', 'input_rewrite', 'platform_commands'];
+  if (isExclusive || hook.provider_data !== undefined || uses.some(each => !inferred.includes(each))) return 'full';
+  const isPlain = hook.matcher === undefined || typeof hook.matcher === 'string';
+  const isExtended = !isCoreEvent || !isPlain || !onlyBlocks(hook) || uses.includes('platform_commands');
+  return isExtended ? 'extended' : 'core';
+}

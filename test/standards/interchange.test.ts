@@ -1,0 +1,596 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import fc from 'fast-check';
+import { afterAll, describe, expect, it } from 'vitest';
+import { agents } from '../../src/agents/index.ts';
+import { interchanges, providers } from '../../src/agents/interchange.ts';
+import { known } from '../../src/commands/interchange.ts';
+import { decode, type Encoded, encode } from '../../src/standards/interchange/convert.ts';
+import type { Loss } from '../../src/standards/interchange/losses.ts';
+import { type Hook, type Manifest, normalized, SPEC } from '../../src/standards/interchange/manifest.ts';
+import { outcomeOf } from '../../src/standards/interchange/outcome.ts';
+import { type Policy, permissionOf } from '../../src/standards/interchange/policy.ts';
+import { type Target, targetOf } from '../../src/standards/interchange/provider.ts';
+import { coreEvents, extendedEvents, registryVersions, tools } from '../../src/standards/interchange/registry.ts';
+import { rules } from '../../src/standards/interchange/rules.ts';
+import { jsonText, readSource, yamlText } from '../../src/standards/interchange/source.ts';
+import { hookInterchange } from '../../src/standards/interchange/validate.ts';
+import type { Report } from '../../src/standards/report.ts';
+
+const targets = new Map<string, Target>(
+  providers.flatMap(provider =>
+    registryVersions.flatMap(registry =>
+      Object.keys(provider.layouts).flatMap(layout =>
+        [false, true].flatMap(products => {
+          const found = targetOf(provider, { registry, layout, products });
+          return 'why' in found
+            ? []
+            : [[`${provider.slug} ${registry} ${layout}${products ? ' products' : ''}`, found] as const];
+        }),
+      ),
+    ),
+  ),
+);
+const someTarget = fc.constantFrom(...targets.keys());
+const target = (name: string): Target => {
+  const found = targets.get(name);
+  if (found === undefined) throw new Error(`no target ${name}`);
+  return found;
+};
+
+const oddText = fc.oneof(
+  fc.string(),
+  fc.constantFrom("it's", '$(x)', '`x`', 'a\nb', '"', '\\', './a.sh', '*/', '\u2028'),
+);
+const element = fc.oneof(
+  fc.constantFrom(...tools),
+  fc.constantFrom('mcp', 'browser_open', 'a.b-c', ''),
+  fc.record({ pattern: fc.constantFrom('Web.*', '(?i)bash|zsh', '^a(b|c)$', 'x|y') }),
+  fc.record({
+    mcp: fc.record({
+      server: fc.constantFrom('github', 'my-db', 'a_b'),
+      tool: fc.option(fc.constantFrom('x', 'y__z'), { nil: undefined }),
+    }),
+  }),
+);
+const events = [
+  ...new Set([...Object.keys(coreEvents), ...Object.keys(extendedEvents), ...known.events, 'nobody_knows']),
+];
+const texts = fc.dictionary(fc.constantFrom('windows', 'linux', 'darwin', 'A'), oddText);
+const handler = fc.oneof(
+  fc.record(
+    {
+      type: fc.constant('command'),
+      command: oddText.map(text => text || 'x'),
+      platform: texts,
+      cwd: oddText,
+      env: texts,
+      timeout: fc.oneof(fc.integer({ min: 0, max: 600 }), fc.constantFrom(0.25, 1.5, 1e-9, 2.0004)),
+      timeout_action: fc.constantFrom('warn', 'block'),
+      async: fc.boolean(),
+      status_message: oddText,
+      x_more: fc.jsonValue(),
+    },
+    { requiredKeys: ['type', 'command'] },
+  ),
+  fc.record(
+    {
+      type: fc.constant('http'),
+      url: fc.constantFrom('https://h.example.test/x', 'http://h.example.test', "https://h/'"),
+      headers: texts,
+    },
+    { requiredKeys: ['type', 'url'] },
+  ),
+  fc.record({ type: fc.constantFrom('prompt', 'agent', 'strange'), prompt: oddText }),
+);
+const hook = fc.record(
+  {
+    name: oddText,
+    event: fc.constantFrom(...events),
+    matcher: fc.oneof(element, fc.array(element, { maxLength: 4 })),
+    handler,
+    blocking: fc.boolean(),
+    degradation: fc.dictionary(
+      fc.constantFrom('input_rewrite', 'custom_env', 'http_handler', 'other'),
+      fc.constantFrom('block', 'warn', 'exclude'),
+    ),
+    capabilities: fc.subarray(['input_rewrite', 'structured_output']),
+    provider_data: fc.dictionary(
+      fc.constantFrom(...providers.map(({ slug }) => slug)),
+      fc.dictionary(
+        fc.constantFrom(
+          'event',
+          'matcher',
+          'type',
+          'only',
+          'group',
+          'file',
+          'show_output',
+          'command',
+          'constructor',
+          '__proto__',
+        ),
+        fc.jsonValue({ maxDepth: 1 }),
+      ),
+    ),
+  },
+  { requiredKeys: ['event', 'handler'] },
+) as unknown as fc.Arbitrary<Hook>;
+const manifests: fc.Arbitrary<Manifest> = fc
+  .array(hook, { minLength: 1, maxLength: 4 })
+  // As a file has it: there is no -0 and nothing undefined.
+  .map(hooks => JSON.parse(JSON.stringify({ spec: SPEC, hooks })));
+
+const folder = new URL('interchange/', import.meta.url);
+const golden = new URL('findings.txt', folder);
+const files = readdirSync(folder);
+const text = (name: string): string => readFileSync(new URL(name, folder), 'utf8');
+const manifestOf = (name: string): Manifest => {
+  const source = readSource(text(name), name);
+  if (!source.ok) throw new Error(source.errors[0]?.why);
+  return normalized(source.value as Record<string, unknown>);
+};
+
+const judged = (said: string, name: string): Report => {
+  const validation = hookInterchange.validation(name, { interchange: known });
+  validation.write(said);
+  return validation.end();
+};
+
+// Each sample has its findings in `findings.txt`, made to be read. `UPDATE=1` writes them anew.
+describe('samples', () => {
+  // No formatter would leave these as they are.
+  const broken = [
+    judged('{ "spec": "hooks/0.1",\n', 'cut.json'),
+    judged('{ "spec": "hooks/0.1", "spec": "hooks/1.0", "hooks": [] }', 'twice.json'),
+  ];
+  const whole = files.filter(name => /\.(json|yaml)$/.test(name)).map(name => judged(text(name), name));
+  const reports = [...whole, ...broken];
+
+  it('have the findings that stand beside them', () => {
+    const found = reports.map(printed).join('\n');
+    if (process.env.UPDATE) writeFileSync(golden, found);
+    expect(found).toBe(readFileSync(golden, 'utf8'));
+  });
+
+  it('name every rule but those of texts that every standard has', () => {
+    const named = new Set(reports.flatMap(({ findings }) => findings.map(({ rule }) => rule)));
+    expect(Object.keys(rules).filter(rule => !named.has(rule))).toEqual([
+      'json/bom',
+      'limit/depth',
+      'limit/size',
+      'stream/empty',
+    ]);
+  });
+
+  it('are the same in JSON and in YAML', () => {
+    const manifest = manifestOf('every-field.yaml');
+    expect(manifest.hooks[0]?.handler.env).toEqual({ MODE: 'on', COUNTRY: 'no' });
+    for (const [said, name] of [
+      [jsonText(manifest), 'x.json'],
+      [yamlText(manifest), 'x.yaml'],
+      [yamlText(manifest), 'standard input'],
+    ] as const) {
+      const source = readSource(said, name);
+      expect(source.ok && normalized(source.value as Record<string, unknown>)).toEqual(manifest);
+      expect(judged(said, name).ok).toBe(true);
+    }
+  });
+});
+
+// A file of a provider, and what it is in the words of the format and for others. `UPDATE=1` writes the rest anew.
+describe('native files', () => {
+  it.each(files.filter(name => name.endsWith('.case')))('%s', name => {
+    const [said = ''] = text(name).split(/^---- /m);
+    const [, slug = '', path = '', native = ''] = /^#.*\n(\S+) (\S+)\n([\s\S]*)$/.exec(said) ?? [];
+    const layouts = Object.keys(providers.find(each => each.slug === slug)?.layouts ?? {});
+    const read = layouts
+      .map(layout => ({ layout, decoded: decode(native, path, target(`${slug} 2026.04 ${layout}`)) }))
+      .find(({ decoded }) => decoded.ok);
+    if (!read?.decoded.ok) throw new Error(JSON.stringify(read));
+    const { manifest, losses } = read.decoded;
+    const parts = [said, `hook-interchange\n${jsonText(manifest)}`, `losses\n${losses.map(line).join('')}`];
+    const again = encode(manifest, target(`${slug} 2026.04 ${read.layout}`));
+    parts.push(`${slug} again\n${shownFiles(again)}`);
+    for (const other of ['claude-code', 'cursor'].filter(each => each !== slug)) {
+      const encoded = encode(manifest, target(`${other} 2026.04 native`));
+      parts.push(`${other}\n${shownFiles(encoded)}`, `losses\n${encoded.losses.map(line).join('')}`);
+    }
+    const whole = parts.join('---- ');
+    if (process.env.UPDATE) writeFileSync(new URL(name, folder), whole);
+    expect(whole).toBe(text(name));
+  });
+});
+
+// One manifest for every provider.
+it('what every field becomes stands in every-field.txt', () => {
+  const manifest = manifestOf('every-field.yaml');
+  const parts = [...targets]
+    .filter(([name]) => name.includes('2026.04') && !name.includes('products'))
+    .map(([name, there]) => {
+      const encoded = encode(manifest, there);
+      return `==== ${name}\n${shownFiles(encoded)}${encoded.losses.map(line).join('')}`;
+    });
+  const file = new URL('every-field.txt', folder);
+  if (process.env.UPDATE) writeFileSync(file, parts.join('\n'));
+  expect(parts.join('\n')).toBe(readFileSync(file, 'utf8'));
+});
+
+const line = ({ hook: at = 0, severity, kind, message }: Loss): string => `${at} ${severity} ${kind}: ${message}\n`;
+
+function shownFiles(encoded: Encoded): string {
+  if (!encoded.ok) return `${encoded.why}\n`;
+  // The plugin's own program is tried below; here it is what it was made from.
+  return encoded.files
+    .map(({ path, text: written }) => `${path}\n${written.replace(/^const DEFAULT_TIMEOUT_S[\s\S]*/m, '')}`)
+    .join('');
+}
+
+function printed({ name, ok, errors, warnings, notes, findings }: Report): string {
+  const head = `${name}: ${ok ? 'ok' : 'not ok'}, ${errors} errors, ${warnings} warnings, ${notes} notes`;
+  const lines = findings.map(
+    ({ level, line: at, column, rule, field, why }) => `  ${level} ${at}:${column} ${rule} ${field || '(all)'} ${why}`,
+  );
+  return `${[head, ...lines].join('\n')}\n`;
+}
+
+it('every agent is there, or it is said why not', () => {
+  expect(Object.keys(interchanges).sort()).toEqual(agents.map(({ id }) => id).sort());
+});
+
+describe('what takes the place of a hook', () => {
+  const place = mkdtempSync(join(tmpdir(), 'otel-hooks-interchange-'));
+  afterAll(() => rmSync(place, { recursive: true, force: true }));
+  const ran = (file: string): boolean => readdirSync(place).includes(file);
+  const torture = `touch ran; echo 'it'"'"'s' "$(touch ran)" \`touch ran\`\ntouch ran # \\ "`;
+
+  it.each([...targets].filter(([name]) => /2026\.04 (native|v1)$/.test(name)))(
+    'blocks at %s, whatever it says',
+    (_, there) => {
+      const rewriter: Hook = {
+        event: 'before_tool_execute',
+        matcher: 'shell',
+        blocking: true,
+        handler: { type: 'command', command: torture, timeout: 5 },
+        degradation: { input_rewrite: 'block', structured_output: 'block', custom_env: 'block', http_handler: 'block' },
+        capabilities: ['input_rewrite'],
+      };
+      // Whoever can rewrite cannot do this.
+      const hooks = [rewriter, { ...rewriter, handler: { ...rewriter.handler, env: { A: '1' } } }];
+      const encoded = encode({ spec: SPEC, hooks }, there);
+      const stub = encoded.fit.hooks.find(({ outcome }) => outcome === 'block')?.hook.handler;
+      if (there.facts.supports.custom_env === 'yes' && there.facts.supports.input_rewrite === 'yes')
+        return expect(stub).toBeUndefined();
+      const [file] = encoded.ok ? encoded.files : [];
+      if (file?.isExecutable) {
+        const said = JSON.parse(execFileSync('sh', ['-c', file.text], { cwd: place, input: '{}', encoding: 'utf8' }));
+        expect(said.cancel).toBe(true);
+        expect(said.errorMessage).toContain('input_rewrite');
+      } else {
+        const { status, stdout, stderr } = spawnSync('sh', ['-c', stub?.command ?? ''], {
+          cwd: place,
+          encoding: 'utf8',
+        });
+        if (status === 0) expect(JSON.parse(stdout)).toMatchObject({ permissionDecision: 'deny' });
+        else expect(status).toBe(2);
+        expect(stdout + stderr).toMatch(/BLOCKED.*(input_rewrite|custom_env)/);
+        expect(stdout + stderr).toContain('touch ran');
+      }
+      expect(ran('ran')).toBe(false);
+    },
+  );
+
+  it('makes the request that a handler would have made, with the variables that it names', () => {
+    const http: Hook = {
+      event: 'session_start',
+      handler: {
+        type: 'http',
+        url: "https://h.example/it's?a=$HOME",
+        headers: { Authorization: 'Bearer $TOKEN $OTHER `x`' },
+        allowed_env_vars: ['TOKEN'],
+        timeout: 1.2,
+      },
+    };
+    const encoded = encode({ spec: SPEC, hooks: [http] }, target('codex 2026.04 native'));
+    writeFileSync(join(place, 'curl'), '#!/bin/sh\nprintf "%s\\n" "$@"\n', { mode: 0o755 });
+    const command = encoded.fit.hooks[0]?.hook.handler.command ?? '';
+    const env = { PATH: `${place}:${process.env.PATH}`, TOKEN: 'a b', OTHER: 'secret' };
+    expect(execFileSync('sh', ['-c', command], { env, encoding: 'utf8' }).split('\n')).toEqual([
+      ...['-fsS', '--max-time', '2', '-H', 'Content-Type: application/json'],
+      ...['-H', 'Authorization: Bearer a b $OTHER `x`', '--data-binary', '@-', "https://h.example/it's?a=$HOME", ''],
+    ]);
+  });
+
+  it('makes an error of exit code 2 where that is asked for', () => {
+    const provider = target('claude-code 2026.04 native').provider;
+    const soft = targetOf(provider, { softens: true }) as Target;
+    const hooks: Hook[] = ['exit 2', 'exit 3', "echo 'a b'"].map(command => ({
+      event: 'before_tool_execute',
+      handler: { type: 'command', command },
+    }));
+    const encoded = encode({ spec: SPEC, hooks }, soft);
+    const codes = encoded.fit.hooks.map(
+      ({
+        hook: {
+          handler: { command = '' },
+        },
+      }) => spawnSync('sh', ['-c', command], { encoding: 'utf8' }),
+    );
+    expect(codes.map(({ status, stdout }) => [status, stdout])).toEqual([
+      [1, ''],
+      [3, ''],
+      [0, 'a b\n'],
+    ]);
+  });
+
+  it('runs the hooks of a plugin: what they refuse is refused, what they rewrite is rewritten', async () => {
+    const say = (answer: object): string => `printf '%s' '${JSON.stringify(answer)}'`;
+    const of = (tool: string, command: string, blocking = false): Hook => ({
+      event: 'before_tool_execute',
+      matcher: tool,
+      handler: { type: 'command', command },
+      blocking,
+    });
+    const hooks = [
+      of('shell', 'echo no >&2; exit 2', true),
+      of('file_read', 'exit 2'),
+      of('file_write', say({ updated_input: { path: 'b' } })),
+      of('file_edit', say({ decision: 'deny', reason: 'never' })),
+      of('search', 'cat > seen', true),
+    ];
+    const encoded = encode({ spec: SPEC, hooks }, target('opencode 2026.04 native'));
+    const file = join(place, 'hooks.mjs');
+    writeFileSync(file, encoded.ok ? (encoded.files[0]?.text ?? '') : '');
+    const { default: plugin } = await import(pathToFileURL(file).href);
+    const { 'tool.execute.before': ask } = await plugin({ directory: place });
+    const output = { args: { path: 'a', keep: 1 } };
+    await expect(ask({ tool: 'bash' }, output)).rejects.toThrow('no');
+    await expect(ask({ tool: 'edit' }, output)).rejects.toThrow('never');
+    await ask({ tool: 'read' }, output);
+    expect(output.args).toEqual({ path: 'a', keep: 1 });
+    await ask({ tool: 'write' }, output);
+    expect(output.args).toEqual({ path: 'b', keep: 1 });
+    await ask({ tool: 'grep', sessionID: 's' }, output);
+    expect(JSON.parse(readFileSync(join(place, 'seen'), 'utf8'))).toMatchObject({
+      tool: 'grep',
+      sessionID: 's',
+      tool_input: { path: 'b' },
+    });
+  });
+});
+
+describe('outcome', () => {
+  const of = (exitCode: number, said: object | string, more: object = {}) =>
+    outcomeOf({
+      blocking: true,
+      exitCode,
+      stdout: typeof said === 'string' ? said : JSON.stringify(said),
+      interactive: true,
+      ...more,
+    }).result;
+
+  it('is read off exit code and answer, in this order', () => {
+    expect([of(0, ''), of(0, ' \n'), of(0, {}), of(0, { decision: 'allow' })]).toEqual(Array(4).fill('allow'));
+    expect([
+      of(2, { decision: 'allow' }),
+      of(0, { decision: 'deny' }),
+      of(0, { decision: 'deny' }, { blocking: false }),
+    ]).toEqual(Array(3).fill('block'));
+    expect([
+      of(1, { decision: 'deny' }),
+      of(137, ''),
+      of(2, '', { blocking: false }),
+      of(0, 'fine'),
+      of(0, '[]'),
+      of(0, { decision: 'perhaps' }),
+    ]).toEqual(Array(6).fill('warn_allow'));
+    expect([of(0, { decision: 'ask' }), of(0, { decision: 'ask' }, { interactive: false })]).toEqual(['ask', 'block']);
+    expect([of(0, '', { timedOut: true }), of(0, '', { timedOut: true, timeoutAction: 'block' })]).toEqual([
+      'warn_allow',
+      'block',
+    ]);
+  });
+
+  it('carries the rest of the answer', () => {
+    const said = {
+      continue: false,
+      reason: 'r',
+      context: 'c',
+      updated_input: { a: 1 },
+      suppress_output: true,
+      system_message: 's',
+    };
+    expect(outcomeOf({ blocking: false, exitCode: 0, stdout: JSON.stringify(said) })).toEqual({
+      ...{ result: 'allow', continue: false, reason: 'r', context: 'c' },
+      ...{ updatedInput: { a: 1 }, suppressOutput: true, systemMessage: 's' },
+    });
+  });
+});
+
+it('a policy: the first no ends it', () => {
+  const one: Hook = { event: 'before_prompt', handler: { type: 'command', command: 'x', env: {} } };
+  const why = (policy: Policy, isManaged = false) => permissionOf(one, policy, isManaged).why;
+  expect(why({})).toBeUndefined();
+  expect(why({ disable_all_hooks: true }, true)).toBe('disable_all_hooks');
+  expect([why({ allow_managed_only: true }), why({ allow_managed_only: true }, true)]).toEqual([
+    'allow_managed_only',
+    undefined,
+  ]);
+  expect(why({ event_restrictions: { before_prompt: 'managed_only' } })).toBe('event_restrictions.before_prompt');
+  expect(why({ capability_restrictions: { custom_env: 'deny', async_execution: 'deny' } }, true)).toBe(
+    'capability_restrictions.custom_env',
+  );
+});
+
+describe('whatever a manifest holds', () => {
+  it('what is written for a target is read as what was meant, and written again as it was', () => {
+    fc.assert(
+      fc.property(manifests, someTarget, (manifest, name) => {
+        const there = target(name);
+        const encoded = encode(manifest, there);
+        if (!encoded.ok) {
+          expect(encoded.why).toContain('can carry no hook');
+          return;
+        }
+        for (const file of encoded.files) {
+          const read = decode(file.text, file.path, there);
+          expect(read.ok).toBe(true);
+          if (!read.ok) continue;
+          const again = encode(read.manifest, there);
+          expect(again.ok && again.files.map(each => [each.path, canonicalText(each.text)])).toEqual([
+            [file.path, canonicalText(file.text)],
+          ]);
+        }
+      }),
+      { numRuns: runs(300) },
+    );
+  });
+
+  it('a hook or a field that is not carried over is told', () => {
+    fc.assert(
+      fc.property(manifests, someTarget, (manifest, name) => {
+        const { fit, losses } = encode(manifest, target(name));
+        for (const [index, given] of manifest.hooks.entries()) {
+          const told = losses.filter(loss => loss.hook === index + 1);
+          const carried = fit.hooks.find(each => each.index === index);
+          const is = (about: string) =>
+            told.some(
+              ({ kind, field, capability }) => kind === about || field?.startsWith(about) || capability === about,
+            );
+          if (carried === undefined) expect(told.some(({ severity }) => severity !== 'info')).toBe(true);
+          if (carried?.outcome !== 'keep' || given.handler.type !== 'command') continue;
+          const { handler: kept } = carried.hook;
+          const { command, platform = {} } = given.handler;
+          const isOne = platform.linux !== undefined && platform.linux === platform.darwin;
+          const isSaid = isOne || Object.values(platform).every(each => each === command);
+          for (const [field, about] of Object.entries(abilities))
+            if (given.handler[field] && kept[field] === undefined && !(field === 'platform' && isSaid))
+              expect(is(about), `${field} of ${name}`).toBe(true);
+          if (given.handler.timeout && kept.timeout !== given.handler.timeout) expect(is('handler.timeout')).toBe(true);
+          if (given.handler.timeout_action === 'block') expect(is('handler.timeout_action')).toBe(true);
+          if ('x_more' in given.handler) expect(is('handler.x_more')).toBe(true);
+        }
+      }),
+      { numRuns: runs(200) },
+    );
+  });
+
+  it('a valid one is valid again once it was read and written', () => {
+    fc.assert(
+      fc.property(manifests, manifest => {
+        for (const written of [jsonText(manifest), yamlText(manifest)]) {
+          const source = readSource(written, 'standard input');
+          expect(source.ok && normalized(source.value as Record<string, unknown>)).toEqual(normalized(manifest));
+        }
+      }),
+      { numRuns: runs(100) },
+    );
+  });
+});
+
+const abilities = {
+  env: 'custom_env',
+  cwd: 'configurable_cwd',
+  async: 'async_execution',
+  platform: 'platform_commands',
+};
+
+describe('nonsense', () => {
+  const value = fc.jsonValue({ maxDepth: 4 });
+  const words = fc.constantFrom(
+    'spec',
+    'hooks',
+    'event',
+    'matcher',
+    'handler',
+    'type',
+    'command',
+    'PreToolUse',
+    'mcp',
+    'pattern',
+    'version',
+    '__proto__',
+  );
+  const strange = fc.oneof(
+    value,
+    fc.dictionary(words, fc.oneof(value, fc.dictionary(words, value), fc.array(fc.dictionary(words, value)))),
+  );
+  const texts = fc.oneof(
+    fc.string(),
+    strange.map(each => JSON.stringify(each)),
+  );
+
+  it('as a manifest has a report, and as a native file is read or refused', () => {
+    fc.assert(
+      fc.property(
+        texts,
+        someTarget,
+        fc.constantFrom('x.json', 'x.yaml', 'PreToolUse', 'config.toml'),
+        (said, name, file) => {
+          expect(judged(said, file).standard).toBe('hook-interchange');
+          const there = target(name);
+          const read = decode(said, file, there);
+          if (read.ok) encode(read.manifest, there);
+          else expect(read.why).not.toBe('');
+        },
+      ),
+      { numRuns: runs(400) },
+    );
+  });
+
+  it('of any size and depth is refused', () => {
+    const deep = `{"spec":"hooks/0.1","hooks":${'['.repeat(20_000)}`;
+    expect(judged(deep, 'x.json').findings[0]?.rule).toBe('limit/depth');
+    expect(judged(deep, 'x.yaml').findings[0]?.rule).toBe('file/yaml');
+    expect(judged(`{"a":"${'x'.repeat(1 << 20)}"}`, 'x.json').findings[0]?.rule).toBe('limit/size');
+    expect(judged('a: &a [1,1]\nb: &b [*a,*a,*a,*a,*a,*a]\nc: [*b,*b,*b,*b,*b,*b]\n', 'x.yaml').ok).toBe(false);
+    expect(judged('spec: hooks/0.1\n---\nhooks: []\n', 'x.yaml').findings[0]?.rule).toBe('file/yaml');
+    expect(decode(deep, 'x.json', target('cursor 2026.04 native'))).toMatchObject({
+      why: expect.stringContaining('(line 1, '),
+    });
+  });
+
+  it('in a file of a provider stays there when it is read and written', () => {
+    const scalar = fc.oneof(fc.boolean(), fc.integer(), fc.string());
+    fc.assert(
+      fc.property(
+        someTarget.filter(name => !/cline|opencode/.test(name)),
+        fc.dictionary(fc.constantFrom('x_one', 'x_two', 'if', 'once', 'show_output', 'constructor'), scalar),
+        (name, more) => {
+          const there = target(name);
+          const { fields } = there.layout;
+          const native = {
+            event: there.facts.events.before_prompt?.[0] ?? '',
+            handler: { ...(fields.type ? { type: 'command' } : {}), [fields.command]: 'x', ...more },
+          };
+          const [file] = there.layout.write([native], {});
+          const read = decode(file?.text ?? '', file?.path ?? '', there);
+          const again = read.ok ? encode(read.manifest, there) : undefined;
+          // A key of its own has a type of its own.
+          const odd = Object.entries(more).some(
+            ([key, each]) => there.provider.data?.[key] !== undefined && typeof each !== there.provider.data[key],
+          );
+          if (!odd)
+            expect(again?.ok && canonicalText(again.files[0]?.text ?? '')).toEqual(canonicalText(file?.text ?? ''));
+        },
+      ),
+      { numRuns: runs(100) },
+    );
+  });
+});
+
+function runs(some: number): number {
+  return some * Number(process.env.OTEL_HOOKS_TEST_SIZE ?? 1);
+}
+
+/** JSON without the order of its keys. */
+function canonicalText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
