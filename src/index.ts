@@ -1,4 +1,4 @@
-/** The public door: the model of Agent Hooks events, the validator, the bridge into an application's own SDK, and Base Coat's hooks. */
+/** The public door: the model of Agent Hooks events, the validator, the bridge into an application's own SDK, Base Coat's hooks, and what comes of a hook that has run. */
 export {
   type About,
   type Bridge,
@@ -41,4 +41,9 @@ export { VERSION } from './lib/version.ts';
 export { validateAgentHooks } from './standards/agent-hooks/validate.ts';
 export type { BaseCoatEvent, BaseCoatResponse } from './standards/base-coat/envelope.ts';
 export type { HookPoint } from './standards/base-coat/hook-points.ts';
+export {
+  type HookResult,
+  outcomeOf as hookInterchangeOutcome,
+  type Run as HookRun,
+} from './standards/interchange/outcome.ts';
 export type { Finding, Report } from './standards/report.ts';

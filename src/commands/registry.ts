@@ -294,11 +294,12 @@ export const commands: Command[] = [
     summary: 'check files against an open standard, with positions and rules',
     usage: 'otel-hooks validate --standard NAME [--strict] [--open] [--level N] [--format text|json|sarif] FILE...',
     notes: [
-      'FILE holds one event, an array of events, or one event on each line, of any size; - is standard input. Exits 0 when',
-      'nothing is an error, 1 on errors and when a file cannot be read, 2 on wrong usage. All checks: docs/conformance.md.',
+      'FILE holds one event, an array of events, or one event on each line, of any size; for hook-interchange a manifest in JSON',
+      'or YAML. - is standard input. Exits 0 when nothing is an error, 1 on errors and when a file cannot be read, 2 on wrong',
+      'usage. All checks: docs/conformance.md.',
     ],
     flags: [
-      { name: '--standard', value: 'NAME', summary: 'agent-hooks, openhook or base-coat' },
+      { name: '--standard', value: 'NAME', summary: 'agent-hooks, openhook, hook-interchange or base-coat' },
       { name: '--strict', summary: 'warnings are errors' },
       { name: '--open', summary: 'the stream goes on: what has not ended yet is no fault' },
       {
@@ -311,6 +312,61 @@ export const commands: Command[] = [
     mostWords: ANY,
     example: 'otel-hooks validate --standard agent-hooks session.jsonl',
     load: () => import('./validate.ts'),
+  },
+  {
+    name: 'convert',
+    summary: 'hooks of one agent for another, by the Hook Interchange Format, and what was lost on the way',
+    usage:
+      'otel-hooks convert [--from PROVIDER] --to PROVIDER [--out FOLDER [--force]] [--strict] [--soften] [--registry V] [--products] [--layout NAME] [--format json|yaml] FILE',
+    notes: [
+      'PROVIDER is an agent or hook-interchange, the format itself; without --from the file shows whose it is. Prints the file of the',
+      'other and says on standard error what was lost; - is standard input. What is written was read again and compared. Exits 1',
+      'when nothing could be carried over, or a hook that blocks is lost. docs/hook-interchange.md has the rules.',
+    ],
+    flags: [
+      { name: '--from', value: 'PROVIDER', summary: 'whose file it is, where neither it nor its place says so' },
+      { name: '--to', value: 'PROVIDER', summary: `an agent, such as ${exampleAgent.id}, or hook-interchange` },
+      {
+        name: '--out',
+        value: 'FOLDER',
+        summary: 'write into this project, where the agent looks for it; nothing is replaced',
+      },
+      { name: '--force', summary: 'with --out: replace files that are there' },
+      { name: '--strict', summary: 'exit 1 for every warning' },
+      { name: '--soften', summary: 'hooks that are not to block cannot: exit code 2 becomes 1 there' },
+      { name: '--registry', value: 'V', summary: 'names and abilities as of 2026.03 or 2026.04 (the default)' },
+      { name: '--products', summary: 'beside the registry, what the products of today are known to do' },
+      { name: '--layout', value: 'NAME', summary: 'another shape of the file, where there are several' },
+      { name: '--format', value: 'NAME', summary: 'with --to hook-interchange: json or yaml' },
+    ],
+    mostWords: 1,
+    example: `otel-hooks convert --to ${exampleAgent.id} hook.json`,
+    load: () => import('./convert.ts'),
+  },
+  {
+    name: 'capabilities',
+    summary: 'what hooks of a manifest need, and which agent can carry them; or what agents have',
+    usage:
+      'otel-hooks capabilities [--to PROVIDER] [--policy FILE [--managed]] [--registry V] [--products] [--layout NAME] [FILE]',
+    notes: [
+      'FILE is a manifest of the Hook Interchange Format: without --to it is tried with every agent. Without FILE: the tables of',
+      'the format, or those of one agent. Exits 1 when a hook that blocks is lost, or a policy refuses one.',
+    ],
+    flags: [
+      {
+        name: '--to',
+        value: 'PROVIDER',
+        summary: `only this agent, such as ${exampleAgent.id}, and all that would be lost`,
+      },
+      { name: '--policy', value: 'FILE', summary: 'whether this policy lets the hooks run' },
+      { name: '--managed', summary: 'with --policy: they come from where managed hooks do' },
+      { name: '--registry', value: 'V', summary: 'names and abilities as of 2026.03 or 2026.04 (the default)' },
+      { name: '--products', summary: 'beside the registry, what the products of today are known to do' },
+      { name: '--layout', value: 'NAME', summary: 'with --to: another shape of the file' },
+    ],
+    mostWords: 1,
+    example: `otel-hooks capabilities --to ${exampleAgent.id} hook.json`,
+    load: () => import('./capabilities.ts'),
   },
   {
     name: 'signing-key',

@@ -1,4 +1,5 @@
 import { createReadStream } from 'node:fs';
+import { hookInterchange } from '../standards/interchange/validate.ts';
 import type { Asked, Report, Standard } from '../standards/report.ts';
 import { standards } from '../standards/standards.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
@@ -16,6 +17,7 @@ export async function run(words: Words, io: Io): Promise<number> {
     strict: words.flags['--strict'] === true,
     open: words.flags['--open'] === true,
     level: level === undefined ? undefined : Number(level),
+    interchange: standard === hookInterchange ? (await import('./interchange.ts')).known : undefined,
   };
   if (words.rest.length === 0) throw new UsageError('a FILE is needed (- for standard input)');
   const reports: Report[] = [];

@@ -2,15 +2,15 @@ import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * As `mkdir -p`, for us alone. Node's own never ends below a folder that is there and takes none, as /proc. Throws like it
+ * As `mkdir -p`, for us alone where nothing else is said. Node's own never ends below a folder that is there and takes none, as /proc. Throws like it
  * where it cannot.
  */
-export function makePath(path: string): void {
+export function makePath(path: string, mode = 0o700): void {
   if (isFolder(path)) return;
   const above = dirname(path);
-  if (above !== path) makePath(above);
+  if (above !== path) makePath(above, mode);
   try {
-    mkdirSync(path, 0o700);
+    mkdirSync(path, mode);
   } catch (error) {
     // Another may have been quicker.
     if (!isFolder(path)) throw error;

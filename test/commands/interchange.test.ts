@@ -1,0 +1,213 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { hookInterchangeOutcome } from '../../src/index.ts';
+import { type Ran, ranIn } from './ran.ts';
+
+const root = join(import.meta.dirname, '..', '..');
+const page = join(root, 'docs', 'hook-interchange.md');
+const docs = readFileSync(page, 'utf8');
+const home = mkdtempSync(join(tmpdir(), 'otel-hooks-interchange-'));
+afterAll(() => rmSync(home, { recursive: true }));
+
+for (const [, name = '', text = ''] of docs.matchAll(/`([\w./-]+)`:\n\n```\w+\n([\s\S]*?)```/g)) put(name, text);
+
+function put(name: string, text: string): string {
+  const file = join(home, name);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+  return file;
+}
+
+const ran = (...words: string[]): Promise<Ran> => ranIn(home, words);
+const shown = /```\n\$ otel-hooks (.*)\n([\s\S]*?)```/g;
+
+/** As a terminal shows it; `UPDATE=1` writes it anew. */
+it('what docs/hook-interchange.md shows is what is printed', async () => {
+  const printed = new Map<string, string>();
+  for (const [, command = ''] of docs.matchAll(shown)) {
+    // Of all commands this one alone opens what it is given where the process is.
+    const words = command
+      .split(' ')
+      .map(word => (/^validate/.test(command) && /\.json$/.test(word) ? join(home, word) : word));
+    const { out, err } = await ran(...words);
+    printed.set(command, `${out}${err}`.replaceAll('~/', ''));
+  }
+  const anew = docs.replace(
+    shown,
+    (_, command: string) => `\`\`\`\n$ otel-hooks ${command}\n${printed.get(command)}\`\`\``,
+  );
+  if (process.env.UPDATE) writeFileSync(page, anew);
+  expect(printed.size).toBeGreaterThan(6);
+  expect(anew).toBe(readFileSync(page, 'utf8'));
+});
+
+it('what docs/library.md shows of an outcome is what comes', () => {
+  const run = { blocking: true, exitCode: 0, stdout: '{"decision":"ask","reason":"It pushes."}', interactive: false };
+  expect(hookInterchangeOutcome(run)).toEqual({ result: 'block', continue: true, reason: 'It pushes.' });
+});
+
+describe('convert', () => {
+  const small = put(
+    'small.json',
+    '{"spec":"hooks/0.1","hooks":[{"event":"session_start","handler":{"type":"command","command":"x"}}]}',
+  );
+  const guard = put(
+    'guard.json',
+    '{"spec":"hooks/0.1","hooks":[{"event":"before_model","blocking":true,"handler":{"type":"command","command":"x"}},{"event":"session_start","handler":{"type":"command","command":"x"}}]}',
+  );
+
+  it('says with its exit code what came of it', async () => {
+    expect((await ran('convert', '--to', 'claude-code', small)).code).toBe(0);
+    expect((await ran('convert', '--to', 'claude-code', guard)).code).toBe(1);
+    const none = await ran('convert', '--to', 'windsurf', small);
+    expect(none).toMatchObject({ code: 1, out: '' });
+    expect(none.err).toContain('Windsurf can carry no hook of it; nothing was written.');
+    expect((await ran('convert', '--to', 'gemini-cli', small)).code).toBe(0);
+    expect((await ran('convert', '--to', 'gemini-cli', '--strict', 'hook.yaml')).code).toBe(0);
+    expect((await ran('convert', '--to', 'cursor', '--strict', 'hook.yaml')).code).toBe(1);
+    expect((await ran('convert', '--to', 'cursor', 'nothing.json')).code).toBe(1);
+    expect((await ran('convert', '--to', 'cursor', 'broken.json')).err).toContain('broken.json:6:31 matcher/pattern');
+  });
+
+  it.each([
+    ['no file', ['--to', 'cursor']],
+    ['no target', [small]],
+    ['an unknown target', ['--to', 'cursr', small]],
+    ['an unknown registry', ['--to', 'cursor', '--registry', '2025.01', small]],
+    ['a target that the registry has not', ['--to', 'codex', '--registry', '2026.03', small]],
+    ['an unknown layout', ['--to', 'cursor', '--layout', 'round', small]],
+    ['YAML for an agent', ['--to', 'cursor', '--format', 'yaml', small]],
+    ['a native file of nobody knows whom', ['--to', 'cursor', put('mine.json', '{"hooks":{"Stop":[]}}')]],
+  ])('%s is wrong usage', async (_, words) => {
+    const said = await ran('convert', ...words);
+    expect([said.code, said.out]).toEqual([2, '']);
+    expect(said.err).toContain('next: otel-hooks help convert');
+  });
+
+  it('replaces no file unless it is told to, and writes all files of a project', async () => {
+    const file = put('shop/.cursor/hooks.json', '{"version":1,"hooks":{"stop":[{"command":"mine"}]}}\n');
+    const before = readFileSync(file, 'utf8');
+    const refused = await ran('convert', '--to', 'cursor', '--out', join(home, 'shop'), small);
+    expect(refused.code).toBe(1);
+    expect(refused.err).toContain('is there already; nothing was written');
+    expect(readFileSync(file, 'utf8')).toBe(before);
+    expect((await ran('convert', '--to', 'cursor', '--out', join(home, 'shop'), '--force', small)).code).toBe(0);
+    expect(JSON.parse(readFileSync(file, 'utf8')).hooks).toEqual({ sessionStart: [{ command: 'x' }] });
+    // The same once more changes nothing.
+    expect((await ran('convert', '--to', 'cursor', '--out', join(home, 'shop'), small)).code).toBe(0);
+    await ran('convert', '--to', 'cline', '--out', join(home, 'shop'), 'hook.yaml');
+    const program = join(home, 'shop', '.clinerules', 'hooks', 'PreToolUse');
+    expect(statSync(program).mode & 0o111).not.toBe(0);
+    expect(existsSync(join(home, 'shop', '.clinerules', 'hooks', 'TaskStart'))).toBe(true);
+  });
+
+  it('takes the agents by our names too, and prints what a program can read', async () => {
+    const { out, code } = await ran('convert', '--json', '--to', 'droid', 'hook.yaml');
+    const said = JSON.parse(out);
+    expect(code).toBe(0);
+    expect(said).toMatchObject({ v: 1, ok: true, from: 'hook-interchange', to: 'factory-droid', registry: '2026.04' });
+    expect(said.hooks.map(({ outcome }: { outcome: string }) => outcome)).toEqual(['keep', 'block', 'keep']);
+    expect(said.files[0].path).toBe('.factory/settings.json');
+    expect(said.losses[0]).toMatchObject({
+      hook: 1,
+      name: 'no force push',
+      kind: 'capability:custom_env',
+      severity: 'warning',
+      strategy: 'warn',
+    });
+    const lost = JSON.parse((await ran('convert', '--json', '--to', 'windsurf', small)).out);
+    expect(lost).toMatchObject({ ok: false, files: [], why: 'Windsurf can carry no hook of it' });
+  });
+
+  it('knows the registry of the draft, and what products do beyond the newest', async () => {
+    const native = async (...words: string[]) => JSON.parse((await ran('convert', ...words, 'hook.yaml')).out).hooks;
+    expect(Object.keys(await native('--to', 'kiro'))).toEqual(['preToolUse']);
+    expect(Object.keys(await native('--to', 'kiro', '--registry', '2026.03'))).toEqual(['preToolUse', 'agentSpawn']);
+    expect((await native('--to', 'droid')).PreToolUse[0].matcher).toBe('Bash');
+    expect((await native('--to', 'droid', '--products')).PreToolUse[0].matcher).toBe('Execute');
+    expect(await native('--to', 'gemini-cli', '--layout', 'published')).toHaveLength(3);
+  });
+
+  it('reads what another program writes into its standard input', () => {
+    const program = join(root, 'dist', 'otel-hooks.cjs');
+    const out = execFileSync(process.execPath, [program, 'convert', '--from', 'windsurf', '--to', 'claude-code', '-'], {
+      input: '{"hooks":{"pre_run_command":[{"command":"x"}]}}',
+      env: { HOME: home, PATH: process.env.PATH },
+      encoding: 'utf8',
+    });
+    expect(JSON.parse(out).hooks.PreToolUse[0].matcher).toBe('Bash');
+  });
+});
+
+describe('capabilities', () => {
+  it('has tables for people and for programs', async () => {
+    expect((await ran('capabilities')).out).toContain('input_rewrite: changing a tool');
+    const all = JSON.parse((await ran('capabilities', '--json')).out);
+    expect(all.targets).toHaveLength(11);
+    expect(JSON.parse((await ran('capabilities', '--json', '--registry', '2026.03')).out).targets).toHaveLength(8);
+    const one = JSON.parse((await ran('capabilities', '--json', '--to', 'kiro')).out);
+    expect(one).toMatchObject({
+      target: 'kiro',
+      mcp: 'mcp__<server>__<tool>',
+      capabilities: { llm_evaluated: 'partly' },
+    });
+    // Its file has no place for it.
+    expect(one.carried.llm_evaluated).toBe('no');
+    expect((await ran('capabilities', '--to', 'kiro')).out).toContain('file_created         File Create');
+  });
+
+  it('tries a manifest with every target, or with one', async () => {
+    const all = JSON.parse((await ran('capabilities', '--json', 'hook.yaml')).out);
+    expect(all.hooks[1]).toEqual({
+      hook: 2,
+      name: 'hide secrets',
+      event: 'before_tool_execute',
+      level: 'extended',
+      needs: ['structured_output', 'input_rewrite'],
+    });
+    expect(all.targets.find(({ target }: { target: string }) => target === 'windsurf')).toMatchObject({
+      kept: 1,
+      blocked: 1,
+      excluded: 1,
+    });
+    const one = JSON.parse((await ran('capabilities', '--json', '--to', 'windsurf', 'hook.yaml')).out);
+    expect(one.hooks.map(({ outcome, native }: { outcome: string; native: string[] }) => [outcome, native])).toEqual([
+      ['keep', ['pre_run_command']],
+      ['block', ['pre_run_command']],
+      ['exclude', []],
+    ]);
+    expect((await ran('capabilities', '--to', 'windsurf', 'guard.json')).code).toBe(1);
+    expect((await ran('capabilities', 'broken.json')).code).toBe(1);
+  });
+
+  it('asks a policy, and lets nothing pass that it cannot read', async () => {
+    expect((await ran('capabilities', '--policy', 'policy.json', 'hook.yaml')).code).toBe(1);
+    expect((await ran('capabilities', '--policy', 'policy.json', '--managed', 'hook.yaml')).code).toBe(0);
+    const odd = put('odd.json', '{"event_restrictions":{"before_model":"sometimes"}}');
+    const said = await ran('capabilities', '--policy', odd, 'hook.yaml');
+    expect(said).toMatchObject({ code: 1, out: '' });
+    expect(said.err).toContain('is no policy: event_restrictions.before_model');
+    expect((await ran('capabilities', '--policy', 'policy.json')).code).toBe(2);
+    expect((await ran('capabilities', '--policy', 'nothing.json', 'hook.yaml')).code).toBe(1);
+  });
+});
+
+it('validate reads JSON and YAML alike', async () => {
+  const validate = (...words: string[]) =>
+    ran(
+      'validate',
+      '--standard',
+      'hook-interchange',
+      ...words.map(word => (word.includes('.') ? join(home, word) : word)),
+    );
+  expect((await validate('hook.yaml', 'small.json')).code).toBe(0);
+  expect((await validate('hook.yaml')).out).toContain('hook.yaml: valid (hook-interchange 0.1, file), 0 errors');
+  const sarif = JSON.parse((await validate('--format', 'sarif', 'broken.json')).out);
+  expect(sarif.runs[0].results.map(({ ruleId }: { ruleId: string }) => ruleId)).toEqual([
+    'matcher/pattern',
+    'handler/type',
+  ]);
+});
