@@ -23,7 +23,7 @@ export type Problem =
   | { code: 'endpoint-missing'; signals: readonly string[]; key: string }
   | { code: 'credentials-withheld'; key: string; from: string; endpoint: string }
   | { code: 'delivery-failing'; endpoint: string; signal: string; why: string; failures: number }
-  | { code: 'delivery-refused'; endpoint: string; status: number }
+  | { code: 'delivery-refused'; endpoint: string; status: number; keys: readonly string[] }
   | { code: 'delivery-endpoint'; endpoint: string; signal: string; status: number }
   | { code: 'delivery-rejected'; endpoint: string; signal: string; reason: string; items: number }
   | { code: 'delivery-all-refused'; endpoint: string; signal: string; reason: string; items: number }
@@ -144,9 +144,9 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
     what: `${endpoint} has not taken ${signal} in ${failures} ${failures === 1 ? 'try' : 'tries'} (${why}); they are kept and tried again.`,
     next: `${mendPlace(endpoint) ?? mendAddress(why) ?? 'see that the address is right and the collector runs.'} Then \`otel-hooks deliver\`.`,
   }),
-  'delivery-refused': ({ endpoint, status }) => ({
+  'delivery-refused': ({ endpoint, status, keys }) => ({
     what: `${endpoint} refuses our credentials (${status}); everything for it is kept.`,
-    next: 'correct otlp.headers, then `otel-hooks deliver`.',
+    next: `correct ${keys.join(' or ')}, then \`otel-hooks deliver\`.`,
   }),
   'delivery-endpoint': ({ endpoint, signal, status }) => ({
     what: `${endpoint} has no place for ${signal} (${status}); they are kept. Redirects are not followed.`,

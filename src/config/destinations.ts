@@ -138,6 +138,15 @@ const placeKeys: ReadonlySet<string> = new Set([
   ...[...providers, 'agent-hooks-http' as const].flatMap(addressKeys),
 ]);
 
+/** The settings that open its door. */
+export function openingKeys(provider: Provider): Key[] {
+  if (provider === 'agent-hooks-http') return ['hooks.headers'];
+  if (!isPreset(provider)) return ['otlp.headers'];
+  const { endpoint, needs, secrets } = presetNamed(provider);
+  const keys = [...new Set([...needs, ...secrets])].filter(key => key !== endpoint);
+  return keys.length > 0 ? keys : [endpoint];
+}
+
 /**
  * `--provider`: those of the configured that were named. A configuration that names no provider leaves the choice to the
  * hooks, as that of the Python package of this name does. The events' file is no provider and stays.

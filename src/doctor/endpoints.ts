@@ -1,5 +1,5 @@
 /** Sends one of each signal to every destination, through the transport of all that leaves, and says what came of it. */
-import type { Destination } from '../config/destinations.ts';
+import { type Destination, openingKeys } from '../config/destinations.ts';
 import { type OtlpSignal, signals } from '../config/schema.ts';
 import { isOfTls, type Problem } from '../problem.ts';
 import { type Answer, createHttpTransport } from '../ship/transport.ts';
@@ -39,7 +39,7 @@ export async function sendTo(destination: Destination, synthetic: Synthetic, now
     const problems: Problem[] = [];
     for (const [signal, answer] of answers) {
       const { url = endpoint } = destination.signals[signal] ?? {};
-      const found = problemOf(answer, { endpoint, url, signal }, now());
+      const found = problemOf(answer, { endpoint, url, signal, provider: destination.provider }, now());
       if (found === undefined) taken.push(signal);
       else if (!problems.some(each => JSON.stringify(each) === JSON.stringify(found))) problems.push(found);
     }
@@ -68,9 +68,10 @@ interface Where {
   endpoint: string;
   url: string;
   signal: OtlpSignal;
+  provider: Destination['provider'];
 }
 
-function problemOf(answer: Answer, { endpoint, url, signal }: Where, nowMs: number): Problem | undefined {
+function problemOf(answer: Answer, { endpoint, url, signal, provider }: Where, nowMs: number): Problem | undefined {
   const verdict = verdictOf(answer, nowMs);
   if (verdict.kind === 'taken') {
     if (verdict.rejected === 0) return undefined;
@@ -78,7 +79,7 @@ function problemOf(answer: Answer, { endpoint, url, signal }: Where, nowMs: numb
   }
   if (verdict.kind === 'pause') {
     return verdict.scope === 'destination'
-      ? { code: 'delivery-refused', endpoint, status: verdict.status }
+      ? { code: 'delivery-refused', endpoint, status: verdict.status, keys: openingKeys(provider) }
       : { code: 'delivery-endpoint', endpoint, signal, status: verdict.status };
   }
   if (verdict.kind === 'refused')

@@ -13,7 +13,7 @@
  * in the middle repeats no half. Waits and failures are kept in the document `ship`, so that the next process neither
  * hammers nor forgets; times in it are this machine's, and one too far ahead (the clock was set back) counts as over.
  */
-import { type Destination, type Signal, type Way, wayOf } from '../config/destinations.ts';
+import { type Destination, openingKeys, type Signal, type Way, wayOf } from '../config/destinations.ts';
 import { fieldsOf, isFields, number } from '../lib/read.ts';
 import type { Problem } from '../problem.ts';
 import { countItems, cutBody, joinBodies } from './otlp-body.ts';
@@ -745,7 +745,8 @@ function problemsOf(standing: Standing, destinations: readonly Destination[]): P
     const heir = heirOf(destination, destinations, standing);
     const { endpoint } = heir ?? destination;
     const isOver = pause === undefined || heir !== undefined;
-    const found: Problem[] = isOver ? [] : [{ code: 'delivery-refused', endpoint, status: pause.status }];
+    const keys = openingKeys(destination.provider);
+    const found: Problem[] = isOver ? [] : [{ code: 'delivery-refused', endpoint, status: pause.status, keys }];
     for (const signal of signalsOf(destination)) {
       const lane = standing.lanes[laneKey(destination, signal)];
       // What failed before there was an heir, or when another was, is over.

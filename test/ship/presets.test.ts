@@ -1,9 +1,9 @@
 /** What each back end that can be named as a provider is sent, on the wire, and what keeps it from being sent. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ConfigInput, resolve } from '../../src/config/config.ts';
-import { type Destination, destinationsOf, providers } from '../../src/config/destinations.ts';
+import { type Destination, destinationsOf, openingKeys, providers } from '../../src/config/destinations.ts';
 import { isPreset, type PresetName, presetNames, presets } from '../../src/config/presets.ts';
-import type { Problem } from '../../src/problem.ts';
+import { explain, type Problem } from '../../src/problem.ts';
 import { createHttpTransport } from '../../src/ship/transport.ts';
 import { type Collector, startCollector } from '../collector.ts';
 import { logs, metrics, namedSpans, record, resourceA, sums, traces } from './samples.ts';
@@ -176,6 +176,14 @@ describe.each(presetNames)('%s', name => {
       expect(destinations).toEqual([]);
       expect(problems).toContainEqual({ code: 'provider-incomplete', provider: name, key: needed });
     }
+  });
+
+  it('where it refuses us, its own settings are to be corrected', () => {
+    const keys = openingKeys(name);
+    const { next } = explain({ code: 'delivery-refused', endpoint: 'x', status: 401, keys });
+    const [group = ''] = presets[name].endpoint.split('.');
+    expect(next).toMatch(new RegExp(`^correct ${group}\\.`));
+    for (const key of presets[name].secrets) expect(keys).toContain(key);
   });
 
   it('gets no key at an address that a later layer named', () => {

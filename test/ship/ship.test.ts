@@ -311,7 +311,8 @@ describe('a destination that will not have us', () => {
     store.produce(destination, 'logs', 1, logs([record('x')]));
     const passed = await pass();
     expect(passed).toMatchObject({ sent: 0, waiting: 1_537 });
-    expect(passed.problems).toEqual([{ code: 'delivery-refused', endpoint: destination.endpoint, status: code }]);
+    const { endpoint } = destination;
+    expect(passed.problems).toEqual([{ code: 'delivery-refused', endpoint, status: code, keys: ['otlp.headers'] }]);
     await pass();
     restart();
     await pass();
