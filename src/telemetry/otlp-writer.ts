@@ -39,6 +39,7 @@ type Exemplified = { exemplars?: readonly Exemplar[] };
 
 export function writeMetrics(resources: readonly ResourceMetrics[]): Uint8Array {
   at = 0;
+  edition += 1;
   for (const { resource, scopeMetrics } of resources) {
     const whole = open(0x0a, 3);
     const about = open(0x0a, 1);
@@ -68,6 +69,7 @@ function writeRequest<Item extends { resource: Resource; instrumentationScope: S
   write: (item: Item) => void,
 ): Uint8Array {
   at = 0;
+  edition += 1;
   for (const [resource, scopes] of grouped(items)) {
     const whole = open(0x0a, 3);
     const about = open(0x0a, 1);
@@ -235,32 +237,74 @@ function writeExemplar(tag: number, { time, value: measured, traceId, spanId }: 
 }
 
 function attributes(tag: number, of: { readonly [name: string]: Value }): void {
-  for (const name in of) {
-    const start = open(tag, 1);
-    nameField(name);
-    const inner = open(0x12, 1);
-    value(of[name]);
-    close(inner, 1);
-    close(start, 1);
+  for (const name in of) attribute(tag, name, of[name]);
+}
+
+/** Most texts are those of the item before: the session, its agent, its turn. */
+function attribute(tag: number, name: string, of: Value): void {
+  const known = knownName(name);
+  if (typeof of === 'string' && known.value === of && known.edition === edition && known.tag === tag) {
+    repeat(known.from, known.to);
+    return;
   }
+  const start = open(tag, 1);
+  blit(known.field);
+  const inner = open(0x12, 1);
+  value(of);
+  close(inner, 1);
+  close(start, 1);
+  if (typeof of !== 'string') return;
+  known.value = of;
+  known.edition = edition;
+  known.tag = tag;
+  known.from = start - 2;
+  known.to = at;
+}
+
+/** A name as a field, and where the attribute of that name was written last. */
+interface KnownName {
+  field: Uint8Array;
+  tag: number;
+  value: string | undefined;
+  edition: number;
+  from: number;
+  to: number;
 }
 
 /** Names come from a small set, so their bytes are kept; of names that people choose only as many. */
 const MOST_NAMES = 1_024;
-const names = new Map<string, Uint8Array>();
+const names = new Map<string, KnownName>();
 
-function nameField(name: string): void {
+function knownName(name: string): KnownName {
   const known = names.get(name);
-  if (known === undefined) {
-    const start = at;
-    textField(0x0a, name);
-    if (names.size < MOST_NAMES) names.set(name, Uint8Array.prototype.slice.call(bytes, start, at));
-    return;
-  }
-  const { length } = known;
+  if (known !== undefined) return known;
+  const start = at;
+  textField(0x0a, name);
+  const field = Uint8Array.prototype.slice.call(bytes, start, at);
+  at = start;
+  const made = { field, tag: 0, value: undefined, edition: 0, from: 0, to: 0 };
+  if (names.size < MOST_NAMES) names.set(name, made);
+  return made;
+}
+
+/** Of what was written; another one when it begins anew, or when some of it was moved. */
+let edition = 0;
+
+function repeat(from: number, to: number): void {
+  need(to - from);
+  const here = bytes;
+  let end = at;
+  for (let i = from; i < to; i += 1) here[end++] = here[i] as number;
+  at = end;
+}
+
+function blit(field: Uint8Array): void {
+  const { length } = field;
   need(length);
-  for (let i = 0; i < length; i += 1) bytes[at + i] = known[i] as number;
-  at += length;
+  const here = bytes;
+  const start = at;
+  for (let i = 0; i < length; i += 1) here[start + i] = field[i] as number;
+  at = start + length;
 }
 
 function value(of: Value): void {
@@ -313,6 +357,7 @@ function close(start: number, room: number): void {
   const length = at - start;
   const size = length < 0x80 ? 1 : length < 0x4000 ? 2 : length < 0x200000 ? 3 : length < 0x10000000 ? 4 : 5;
   if (size !== room) {
+    edition += 1;
     need(4);
     bytes.copyWithin(start - room + size, start, at);
     at += size - room;
@@ -388,9 +433,13 @@ function timeField(tag: number, [seconds, nanos]: readonly [number, number]): vo
 function hexField(tag: number, hex: string): void {
   const length = hex.length >> 1;
   need(2 + length);
-  bytes[at++] = tag;
-  bytes[at++] = length;
-  for (let i = 0; i < hex.length; i += 2) bytes[at++] = (digit(hex.charCodeAt(i)) << 4) | digit(hex.charCodeAt(i + 1));
+  const here = bytes;
+  let end = at;
+  here[end++] = tag;
+  here[end++] = length;
+  for (let i = 0; i < hex.length; i += 2)
+    here[end++] = (digit(hex.charCodeAt(i)) << 4) | digit(hex.charCodeAt(i + 1));
+  at = end;
 }
 
 const digit = (code: number): number => (code & 0xf) + (code >> 6) * 9;
@@ -399,20 +448,20 @@ function textField(tag: number, text: string): void {
   const { length } = text;
   // Three bytes a character at most, five for the length.
   need(6 + length * 3);
-  bytes[at++] = tag;
-  const start = at;
+  const here = bytes;
+  here[at++] = tag;
   if (length < 0x80) {
-    at += 1;
+    const start = at + 1;
     for (let i = 0; i < length; i += 1) {
       const code = text.charCodeAt(i);
       if (code > 0x7f) {
-        at = start;
         longText(text);
         return;
       }
-      bytes[at++] = code;
+      here[start + i] = code;
     }
-    bytes[start] = length;
+    here[at] = length;
+    at = start + length;
   } else longText(text);
 }
 
