@@ -2,11 +2,11 @@
 import type { Resource } from '@opentelemetry/resources';
 import type { FinishedRecord, FinishedSpan } from '../assemble/finished.ts';
 import { traceIdOf } from './ids.ts';
-import { mapRecord } from './logs.ts';
+import { recordInParts } from './logs.ts';
 import type { Locate } from './metrics.ts';
 import { writeRecords, writeSpans } from './otlp-writer.ts';
 import { type Plain, versioned } from './resource.ts';
-import { mapSpan, type SpanContextFacts, wireSpanId, wireTraceId } from './spans.ts';
+import { type SpanContextFacts, spanInParts, wireSpanId, wireTraceId } from './spans.ts';
 
 export interface Yield {
   spans: readonly FinishedSpan[];
@@ -80,10 +80,10 @@ interface Leaving<Item> {
 }
 
 const tracesOf = (part: readonly Leaving<FinishedSpan>[], isFrame: boolean): Batch =>
-  batch('traces', part.length, writeSpans(part.map(mapped(mapSpan))), isFrame);
+  batch('traces', part.length, writeSpans(part.map(mapped(spanInParts))), isFrame);
 
 const logsOf = (part: readonly Leaving<FinishedRecord>[]): Batch =>
-  batch('logs', part.length, writeRecords(part.map(mapped(mapRecord))), false);
+  batch('logs', part.length, writeRecords(part.map(mapped(recordInParts))), false);
 
 const mapped =
   <Item, Value>(map: (item: Item, facts: SpanContextFacts, resource: Resource) => Value) =>

@@ -19,7 +19,13 @@ export interface AttributeLimits {
   valueLength?: number | undefined;
 }
 
-/** Of all parts, in their order. They are not spread into one object first: that would cost as much as encoding them. */
+/** An item's attributes as they were gathered. One object of them, with all that belongs to it, costs as much as encoding them. */
+export interface InParts {
+  parts: readonly Attributes[];
+  limits: AttributeLimits;
+}
+
+/** Of all parts, in their order; no name is in two of them. */
 export function clean(parts: readonly Attributes[], limits: AttributeLimits): Cleaned {
   const kept: Attributes = {};
   let count = 0;
@@ -39,7 +45,7 @@ export function clean(parts: readonly Attributes[], limits: AttributeLimits): Cl
   return { kept, dropped };
 }
 
-function cleanValue(value: AttributeValue, longest = Number.POSITIVE_INFINITY): AttributeValue | undefined {
+export function cleanValue(value: AttributeValue, longest = Number.POSITIVE_INFINITY): AttributeValue | undefined {
   if (typeof value === 'string') return cleanText(value).slice(0, longest);
   if (typeof value === 'number') return Number.isFinite(value) ? value : undefined;
   if (Array.isArray(value)) return value.slice(0, MOST_ITEMS).map(item => cleanText(String(item)).slice(0, longest));

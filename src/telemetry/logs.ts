@@ -14,7 +14,7 @@ import {
   metadataOf,
   modelOf,
 } from '../event/event.ts';
-import { clean } from './clean.ts';
+import { clean, type InParts } from './clean.ts';
 import { contentAttributes, contentValues, metadataAttributes, userAttributes } from './content.ts';
 import { subMillisecondNanos } from './ids.ts';
 import { lineOf } from './line.ts';
@@ -58,6 +58,17 @@ export const severities = {
 } as const satisfies Record<EventType, Level>;
 
 export function mapRecord(record: FinishedRecord, from: SpanContextFacts, resource: Resource): ReadableLogRecord {
+  const { parts, limits, long, ...said } = recordInParts(record, from, resource);
+  const { kept, dropped } = clean(parts, limits);
+  return { ...said, attributes: Object.assign(kept as AnyValueMap, long), droppedAttributesCount: dropped };
+}
+
+export interface RecordInParts extends Omit<ReadableLogRecord, 'attributes' | 'droppedAttributesCount'>, InParts {
+  /** Values with a structure of their own, and limits of their own. */
+  long: AnyValueMap;
+}
+
+export function recordInParts(record: FinishedRecord, from: SpanContextFacts, resource: Resource): RecordInParts {
   const { agent } = from;
   const { event } = record;
   const facts: Partial<Facts> = factsOf(event) ?? {};
@@ -67,18 +78,11 @@ export function mapRecord(record: FinishedRecord, from: SpanContextFacts, resour
   const time: [number, number] = [seconds, (ms - seconds * 1000) * 1e6 + subMillisecondNanos(event.event_id)];
   const isException = record.as === 'exception';
   const name = isException ? EXCEPTION_EVENT : eventNameOf(event.event_type);
-  const attributes = clean(
-    [
-      common(record, name, facts, agent),
-      ...dataAttributes(event, facts, from),
-      ...contentAttributes(event, facts, from.content),
-      userAttributes(event.user?.id),
-      metadataAttributes(metadataOf(event)),
-      isException ? { [stable.exceptionType]: exceptionType(event, facts) } : {},
-    ],
-    from.limits.log,
-  );
-  const long = contentValues(event, from.content, from.limits.log.valueLength);
+  const parts = [common(record, name, facts, agent)];
+  for (const part of dataAttributes(event, facts, from)) parts.push(part);
+  for (const part of contentAttributes(event, facts, from.content)) parts.push(part);
+  parts.push(userAttributes(event.user?.id), metadataAttributes(metadataOf(event)));
+  if (isException) parts.push({ [stable.exceptionType]: exceptionType(event, facts) });
   return {
     hrTime: time,
     hrTimeObserved: time,
@@ -91,10 +95,11 @@ export function mapRecord(record: FinishedRecord, from: SpanContextFacts, resour
     severityText: level,
     eventName: name,
     body: isException ? `${name} ${lineOf(event, facts)}` : lineOf(event, facts),
-    attributes: Object.assign(attributes.kept as AnyValueMap, long),
+    parts,
+    limits: from.limits.log,
+    long: contentValues(event, from.content, from.limits.log.valueLength),
     resource,
     instrumentationScope,
-    droppedAttributesCount: attributes.dropped,
   };
 }
 

@@ -15,15 +15,18 @@ import {
   type ResourceMetrics,
 } from '@opentelemetry/sdk-metrics';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
+import { cleanValue, type InParts } from './clean.ts';
+import type { RecordInParts } from './logs.ts';
+import type { SpanInParts } from './spans.ts';
 
 type Scope = ReadableSpan['instrumentationScope'];
 type Value = AttributeValue | AnyValue | undefined;
 
-export function writeSpans(spans: readonly ReadableSpan[]): Uint8Array {
+export function writeSpans(spans: readonly (ReadableSpan | SpanInParts)[]): Uint8Array {
   return writeRequest(spans, writeSpan);
 }
 
-export function writeRecords(records: readonly ReadableLogRecord[]): Uint8Array {
+export function writeRecords(records: readonly (ReadableLogRecord | RecordInParts)[]): Uint8Array {
   return writeRequest(records, writeRecord);
 }
 
@@ -110,7 +113,7 @@ function grouped<Item extends { resource: Resource; instrumentationScope: Scope 
   return groups;
 }
 
-function writeSpan(span: ReadableSpan): void {
+function writeSpan(span: ReadableSpan | SpanInParts): void {
   const context = span.spanContext();
   hexField(0x0a, context.traceId);
   hexField(0x12, context.spanId);
@@ -121,8 +124,11 @@ function writeSpan(span: ReadableSpan): void {
   varintField(0x30, span.kind + 1);
   timeField(0x39, span.startTime);
   timeField(0x41, span.endTime);
-  attributes(0x4a, span.attributes);
-  varintField(0x50, span.droppedAttributesCount);
+  if ('parts' in span) varintField(0x50, attributesInParts(0x4a, span));
+  else {
+    attributes(0x4a, span.attributes);
+    varintField(0x50, span.droppedAttributesCount);
+  }
   for (const event of span.events) {
     const start = open(0x5a, 1);
     timeField(0x09, event.time);
@@ -155,7 +161,7 @@ function writeSpan(span: ReadableSpan): void {
 
 const flagsOf = (flags: number, isRemote: boolean | undefined): number => (flags & 0xff) | (isRemote ? 0x300 : 0x100);
 
-function writeRecord(record: ReadableLogRecord): void {
+function writeRecord(record: ReadableLogRecord | RecordInParts): void {
   timeField(0x09, record.hrTime);
   if (record.severityNumber) varintField(0x10, record.severityNumber);
   if (record.severityText) textField(0x1a, record.severityText);
@@ -164,8 +170,14 @@ function writeRecord(record: ReadableLogRecord): void {
     value(record.body);
     close(start, 1);
   }
-  attributes(0x32, record.attributes);
-  varintField(0x38, record.droppedAttributesCount);
+  if ('parts' in record) {
+    const dropped = attributesInParts(0x32, record);
+    attributes(0x32, record.long);
+    varintField(0x38, dropped);
+  } else {
+    attributes(0x32, record.attributes);
+    varintField(0x38, record.droppedAttributesCount);
+  }
   const { spanContext } = record;
   if (spanContext?.traceFlags) fixed32Field(0x45, spanContext.traceFlags);
   if (spanContext?.traceId) hexField(0x4a, spanContext.traceId);
@@ -239,6 +251,31 @@ function writeExemplar(tag: number, { time, value: measured, traceId, spanId }: 
 function attributes(tag: number, of: { readonly [name: string]: Value }): void {
   for (const name in of) attribute(tag, name, of[name]);
 }
+
+/** As `clean` makes one object of them; answers how many were dropped. */
+function attributesInParts(tag: number, { parts, limits }: InParts): number {
+  const longest = limits.valueLength;
+  let count = 0;
+  let dropped = 0;
+  for (const part of parts) {
+    for (const name in part) {
+      const raw = part[name];
+      if (raw === undefined) continue;
+      // A short text is within all limits, and writing makes whole characters of halves by itself.
+      const isShort = longest === undefined && typeof raw === 'string' && raw.length < SHORT;
+      const cleaned = isShort ? raw : cleanValue(raw, longest);
+      if (cleaned === undefined) continue;
+      if (count >= limits.attributes) dropped += 1;
+      else {
+        attribute(tag, name, cleaned);
+        count += 1;
+      }
+    }
+  }
+  return dropped;
+}
+
+const SHORT = 128;
 
 /** Most texts are those of the item before: the session, its agent, its turn. */
 function attribute(tag: number, name: string, of: Value): void {
@@ -437,8 +474,7 @@ function hexField(tag: number, hex: string): void {
   let end = at;
   here[end++] = tag;
   here[end++] = length;
-  for (let i = 0; i < hex.length; i += 2)
-    here[end++] = (digit(hex.charCodeAt(i)) << 4) | digit(hex.charCodeAt(i + 1));
+  for (let i = 0; i < hex.length; i += 2) here[end++] = (digit(hex.charCodeAt(i)) << 4) | digit(hex.charCodeAt(i + 1));
   at = end;
 }
 

@@ -3,7 +3,7 @@ import { type Attributes, SpanKind, SpanStatusCode, TraceFlags } from '@opentele
 import type { Resource } from '@opentelemetry/resources';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import type { FinishedSpan, SessionSpan, SpanKey, Sums, TraceKey } from '../assemble/finished.ts';
-import { type AttributeLimits, clean } from './clean.ts';
+import { type AttributeLimits, clean, type InParts } from './clean.ts';
 import { type ContentFacts, metadataAttributes, spanContentAttributes, userAttributes } from './content.ts';
 import { formerAttributes, formerSpanName } from './former-names.ts';
 import { spanIdOf, traceIdOf } from './ids.ts';
@@ -37,9 +37,17 @@ export interface SpanContextFacts {
 }
 
 export function mapSpan(span: FinishedSpan, facts: SpanContextFacts, resource: Resource): ReadableSpan {
+  const { parts, limits, ...said } = spanInParts(span, facts, resource);
+  const { kept, dropped } = clean(parts, limits);
+  return { ...said, attributes: kept, droppedAttributesCount: dropped };
+}
+
+export interface SpanInParts extends Omit<ReadableSpan, 'attributes' | 'droppedAttributesCount'>, InParts {}
+
+export function spanInParts(span: FinishedSpan, facts: SpanContextFacts, resource: Resource): SpanInParts {
   const traceId = wireTraceId(span.trace, facts);
   const parent = parentOf(span, facts);
-  const own = { traceId, spanId: spanIdOf(facts.agent, span.key), traceFlags: TraceFlags.SAMPLED };
+  const identity = { traceId, spanId: spanIdOf(facts.agent, span.key), traceFlags: TraceFlags.SAMPLED };
   const context = (trace: TraceKey, spanId: string) => ({
     traceId: wireTraceId(trace, facts),
     spanId,
@@ -47,15 +55,11 @@ export function mapSpan(span: FinishedSpan, facts: SpanContextFacts, resource: R
   });
   const error =
     span.errorType ?? (facts.denyAsError && 'outcome' in span && span.outcome === 'denied' ? 'denied' : undefined);
-  const attributes = clean(
-    [
-      common(span, facts),
-      withFormer(named(attributesOf(span, facts), facts.semconv), span, facts),
-      { [stable.errorType]: error },
-      metadataAttributes(span.metadata),
-    ],
-    facts.limits.span,
-  );
+  const parts = [common(span, facts)];
+  const own = attributesOf(span, facts);
+  if (facts.semconv === undefined && facts.formerName === undefined) for (const part of own) parts.push(part);
+  else parts.push(withFormer(named(Object.assign({}, ...own), facts.semconv), span, facts));
+  parts.push({ [stable.errorType]: error }, metadataAttributes(span.metadata));
   const links = [
     ...span.links.map(link => ({
       context: context(link.trace, wireSpanId(link.span, link.trace, facts)),
@@ -66,19 +70,19 @@ export function mapSpan(span: FinishedSpan, facts: SpanContextFacts, resource: R
   return {
     name: (facts.formerName && formerSpanName(span, facts.formerName)) ?? nameOf(span, facts),
     kind: span.kind === 'chat' ? SpanKind.CLIENT : SpanKind.INTERNAL,
-    spanContext: () => own,
+    spanContext: () => identity,
     ...(parent ? { parentSpanContext: { traceId, spanId: parent, traceFlags: TraceFlags.SAMPLED } } : {}),
     startTime: hrTime(span.startMs),
     endTime: hrTime(span.endMs),
     duration: hrTime(span.endMs - span.startMs),
     status: error === undefined ? { code: SpanStatusCode.UNSET } : { code: SpanStatusCode.ERROR },
-    attributes: attributes.kept,
+    parts,
+    limits: facts.limits.span,
     links: facts.limits.span.links > 0 ? links.slice(-facts.limits.span.links) : [],
     events: [],
     ended: true,
     resource,
     instrumentationScope,
-    droppedAttributesCount: attributes.dropped,
     droppedEventsCount: 0,
     droppedLinksCount: Math.max(0, links.length - facts.limits.span.links),
   };
@@ -121,116 +125,133 @@ function common(span: FinishedSpan, facts: SpanContextFacts): Attributes {
   };
 }
 
-function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes {
+/** In parts, as those of records. */
+function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes[] {
   switch (span.kind) {
     case 'session':
-      return {
-        [development.agentName]: facts.agent,
-        ...userAttributes(facts.user),
-        [ours.segment]: span.trace.segment,
-        [ours.startReason]: span.startReason,
-        [development.previousSessionId]: span.previous,
-        [ours.endReason]: span.endReason,
-        ...repository(span),
-        [ours.sessionTokens]: tokensOf(span.usage),
-        [ours.sessionTurns]: span.turns,
-        [ours.sessionActions]: span.actions,
-        [ours.sessionSubagents]: span.subagents,
-        [ours.sessionDenied]: span.denied,
-        [ours.sessionFailed]: span.failed,
-        [ours.sessionLoops]: span.loops,
-        [ours.budgetState]: span.budget,
-        [development.requestModel]: span.stated?.model,
-        ...sums(span),
-      };
+      return [
+        {
+          [development.agentName]: facts.agent,
+        },
+        userAttributes(facts.user),
+        {
+          [ours.segment]: span.trace.segment,
+          [ours.startReason]: span.startReason,
+          [development.previousSessionId]: span.previous,
+          [ours.endReason]: span.endReason,
+        },
+        repository(span),
+        {
+          [ours.sessionTokens]: tokensOf(span.usage),
+          [ours.sessionTurns]: span.turns,
+          [ours.sessionActions]: span.actions,
+          [ours.sessionSubagents]: span.subagents,
+          [ours.sessionDenied]: span.denied,
+          [ours.sessionFailed]: span.failed,
+          [ours.sessionLoops]: span.loops,
+          [ours.budgetState]: span.budget,
+          [development.requestModel]: span.stated?.model,
+        },
+        sums(span),
+      ];
     case 'turn':
-      return {
-        [development.operationName]: operations.invokeAgent,
-        [development.agentName]: facts.agent,
-        [development.providerName]: facts.provider,
-        [ours.turnId]: span.turn,
-        [ours.turnOutcome]: span.outcome,
-        [ours.turnContinuation]: span.ordinal === 0 ? undefined : span.ordinal,
-        [ours.turnPrompts]: span.prompts,
-        [ours.turnActions]: span.actions,
-        [ours.turnDenied]: span.denied,
-        [ours.turnFailed]: span.failed,
-        [ours.turnWaitMs]: span.waitMs === 0 ? undefined : span.waitMs,
-        [ours.turnRetries]: span.retries,
-        [ours.loopDetected]: span.loop === undefined ? undefined : true,
-        [ours.loopAborted]: span.loop === 'aborted' ? true : undefined,
-        [ours.budgetState]: span.budget,
-        [ours.promptLength]: span.promptLength,
-        ...decision(span),
-        ...spanContentAttributes(span.content, facts.content, facts.limits.span.valueLength),
-        ...sums(span),
-      };
+      return [
+        {
+          [development.operationName]: operations.invokeAgent,
+          [development.agentName]: facts.agent,
+          [development.providerName]: facts.provider,
+          [ours.turnId]: span.turn,
+          [ours.turnOutcome]: span.outcome,
+          [ours.turnContinuation]: span.ordinal === 0 ? undefined : span.ordinal,
+          [ours.turnPrompts]: span.prompts,
+          [ours.turnActions]: span.actions,
+          [ours.turnDenied]: span.denied,
+          [ours.turnFailed]: span.failed,
+          [ours.turnWaitMs]: span.waitMs === 0 ? undefined : span.waitMs,
+          [ours.turnRetries]: span.retries,
+          [ours.loopDetected]: span.loop === undefined ? undefined : true,
+          [ours.loopAborted]: span.loop === 'aborted' ? true : undefined,
+          [ours.budgetState]: span.budget,
+          [ours.promptLength]: span.promptLength,
+        },
+        decision(span),
+        spanContentAttributes(span.content, facts.content, facts.limits.span.valueLength),
+        sums(span),
+      ];
     case 'plan':
-      return {
-        [development.operationName]: operations.plan,
-        [development.agentName]: span.subagent === undefined ? facts.agent : span.agent,
-        [ours.agentId]: span.subagent,
-        [ours.planType]: span.type,
-        [ours.planSteps]: span.steps,
-      };
+      return [
+        {
+          [development.operationName]: operations.plan,
+          [development.agentName]: span.subagent === undefined ? facts.agent : span.agent,
+          [ours.agentId]: span.subagent,
+          [ours.planType]: span.type,
+          [ours.planSteps]: span.steps,
+        },
+      ];
     case 'subagent':
-      return {
-        [development.operationName]: operations.invokeAgent,
-        [development.agentName]: span.agent,
-        [development.providerName]: facts.provider,
-        [ours.agentId]: span.id,
-        [ours.parentSession]: facts.session,
-        [ours.subagentOutcome]: span.outcome,
-        [ours.subagentActions]: span.actions,
-        [ours.subagentContinuation]: span.ordinal === 0 ? undefined : span.ordinal,
-        ...sums(span),
-      };
+      return [
+        {
+          [development.operationName]: operations.invokeAgent,
+          [development.agentName]: span.agent,
+          [development.providerName]: facts.provider,
+          [ours.agentId]: span.id,
+          [ours.parentSession]: facts.session,
+          [ours.subagentOutcome]: span.outcome,
+          [ours.subagentActions]: span.actions,
+          [ours.subagentContinuation]: span.ordinal === 0 ? undefined : span.ordinal,
+        },
+        sums(span),
+      ];
     case 'action':
-      return {
-        [development.operationName]: operations.executeTool,
-        [development.agentName]: span.subagent === undefined ? facts.agent : span.agent,
-        [development.toolName]: span.tool,
-        [development.toolType]: toolTypeOf(span.mcpServer),
-        [development.toolCallId]: span.call,
-        [development.mcpMethodName]: span.mcpServer === undefined ? undefined : 'tools/call',
-        [development.processExecutableName]: span.executable,
-        [development.skillName]: span.skill,
-        [development.processExitCode]: span.exitCode,
-        [ours.agentId]: span.subagent,
-        [ours.mcpServer]: span.mcpServer,
-        [ours.actionName]: span.name,
-        [ours.actionOutcome]: span.outcome,
-        [ours.actionSuccess]: span.outcome === 'success' ? true : span.outcome === 'failure' ? false : undefined,
-        [ours.actionWaitMs]: span.waitMs,
-        [ours.traceRecord]: span.traceRecord,
-        [ours.retryAttempt]: span.attempt,
-        ...decision(span),
-        ...spanContentAttributes(span.content, facts.content, facts.limits.span.valueLength),
-      };
+      return [
+        {
+          [development.operationName]: operations.executeTool,
+          [development.agentName]: span.subagent === undefined ? facts.agent : span.agent,
+          [development.toolName]: span.tool,
+          [development.toolType]: toolTypeOf(span.mcpServer),
+          [development.toolCallId]: span.call,
+          [development.mcpMethodName]: span.mcpServer === undefined ? undefined : 'tools/call',
+          [development.processExecutableName]: span.executable,
+          [development.skillName]: span.skill,
+          [development.processExitCode]: span.exitCode,
+          [ours.agentId]: span.subagent,
+          [ours.mcpServer]: span.mcpServer,
+          [ours.actionName]: span.name,
+          [ours.actionOutcome]: span.outcome,
+          [ours.actionSuccess]: span.outcome === 'success' ? true : span.outcome === 'failure' ? false : undefined,
+          [ours.actionWaitMs]: span.waitMs,
+          [ours.traceRecord]: span.traceRecord,
+          [ours.retryAttempt]: span.attempt,
+        },
+        decision(span),
+        spanContentAttributes(span.content, facts.content, facts.limits.span.valueLength),
+      ];
     case 'chat':
-      return {
-        [development.operationName]: operations.chat,
-        [development.agentName]: span.subagent === undefined ? facts.agent : span.agent,
-        [development.providerName]: span.provider ?? providerFor(span.model, facts),
-        [development.requestModel]: span.model,
-        [development.responseModel]: span.errorType === undefined ? span.model : undefined,
-        [development.responseId]: span.response,
-        [development.finishReasons]: span.finish === undefined ? undefined : [span.finish],
-        [development.conversationCompacted]: span.compacted,
-        [development.inputTokens]: span.input,
-        [development.outputTokens]: span.output,
-        [development.cacheReadTokens]: span.cacheRead,
-        [development.cacheWriteTokens]: span.cacheWrite,
-        [development.reasoningTokens]: span.reasoning,
-        [ours.cacheWrite1hTokens]: span.cacheWrite1h,
-        [ours.agentId]: span.subagent,
-        [ours.modelRequest]: span.request,
-        [ours.modelRetries]: span.retries,
-        [ours.costUsd]: span.pricedUsd,
-        [ours.costPrices]: span.prices,
-        [ours.costReported]: span.costUsd,
-        [ours.modelSum]: span.sum,
-      };
+      return [
+        {
+          [development.operationName]: operations.chat,
+          [development.agentName]: span.subagent === undefined ? facts.agent : span.agent,
+          [development.providerName]: span.provider ?? providerFor(span.model, facts),
+          [development.requestModel]: span.model,
+          [development.responseModel]: span.errorType === undefined ? span.model : undefined,
+          [development.responseId]: span.response,
+          [development.finishReasons]: span.finish === undefined ? undefined : [span.finish],
+          [development.conversationCompacted]: span.compacted,
+          [development.inputTokens]: span.input,
+          [development.outputTokens]: span.output,
+          [development.cacheReadTokens]: span.cacheRead,
+          [development.cacheWriteTokens]: span.cacheWrite,
+          [development.reasoningTokens]: span.reasoning,
+          [ours.cacheWrite1hTokens]: span.cacheWrite1h,
+          [ours.agentId]: span.subagent,
+          [ours.modelRequest]: span.request,
+          [ours.modelRetries]: span.retries,
+          [ours.costUsd]: span.pricedUsd,
+          [ours.costPrices]: span.prices,
+          [ours.costReported]: span.costUsd,
+          [ours.modelSum]: span.sum,
+        },
+      ];
   }
 }
 
@@ -248,8 +269,9 @@ const formerSystems: { readonly [provider: string]: string } = { x_ai: 'xai' };
 export const formerSystem = (provider: string): string => formerSystems[provider] ?? provider;
 
 export function named(attributes: Attributes, semconv: SpanContextFacts['semconv']): Attributes {
+  if (semconv === undefined) return attributes;
   const { [development.providerName]: provider, ...others } = attributes;
-  if (semconv === undefined || typeof provider !== 'string') return attributes;
+  if (typeof provider !== 'string') return attributes;
   const system = { [development.system]: formerSystem(provider) };
   return semconv === 'both' ? { ...attributes, ...system } : { ...others, ...system };
 }

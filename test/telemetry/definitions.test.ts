@@ -2,12 +2,17 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
+import { ProtobufLogsSerializer, ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer';
 import { expect, test } from 'vitest';
 import type { FinishedRecord, FinishedSpan } from '../../src/assemble/finished.ts';
 import type { Event } from '../../src/event/event.ts';
 import { decodeRequest, type JsonObject } from '../../src/ship/otlp-decode.ts';
 import { encode } from '../../src/telemetry/batch.ts';
+import { mapRecord, recordInParts } from '../../src/telemetry/logs.ts';
 import { addTo, encodeMetrics, incrementsOf, noMetrics } from '../../src/telemetry/metrics.ts';
+import { writeRecords, writeSpans } from '../../src/telemetry/otlp-writer.ts';
+import { resourceOf } from '../../src/telemetry/resource.ts';
+import { mapSpan, type SpanContextFacts, spanInParts } from '../../src/telemetry/spans.ts';
 import { readJourney } from '../journeys/read.ts';
 import { limits, play, START_MS } from '../play.ts';
 
@@ -53,6 +58,38 @@ test('every body of every journey decodes with the official definitions, and hol
       expect(withHexIds(theirs)).toEqual(decodeRequest(signal, bytes));
     }
   }
+});
+
+test('what is written of an item in parts is what the official serializer writes of it as one', () => {
+  const narrow = { attributes: 9, valueLength: 3 };
+  const ways: Partial<SpanContextFacts>[] = [
+    {},
+    { semconv: 'both', denyAsError: true, user: 'someone' },
+    { semconv: 'v1.36', turns: 'off' },
+    { formerName: 'claude' },
+    { limits: { ...limits, span: { ...limits.span, ...narrow }, log: { ...limits.log, ...narrow } } },
+  ];
+  for (const { spans, records } of journeys) {
+    for (const way of ways) {
+      for (const span of spans) {
+        const facts = { ...factsOf(span), ...way };
+        const theirs = ProtobufTraceSerializer.serializeRequest([mapSpan(span, facts, resource)]);
+        expect(Buffer.compare(writeSpans([spanInParts(span, facts, resource)]), theirs ?? new Uint8Array())).toBe(0);
+      }
+      for (const record of records) {
+        const facts = { ...factsOf(record), ...way };
+        const theirs = ProtobufLogsSerializer.serializeRequest([mapRecord(record, facts, resource)]);
+        expect(Buffer.compare(writeRecords([recordInParts(record, facts, resource)]), theirs ?? new Uint8Array())).toBe(
+          0,
+        );
+      }
+    }
+  }
+});
+
+const resource = resourceOf({ 'service.name': 'x' });
+const factsOf = ({ trace: { agent, session } }: FinishedSpan | FinishedRecord): SpanContextFacts => ({
+  ...{ agent, session, provider: 'anthropic', denyAsError: false, limits },
 });
 
 function bodiesOf(

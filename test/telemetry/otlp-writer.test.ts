@@ -12,6 +12,7 @@ import { AggregationTemporality, DataPointType, type ResourceMetrics } from '@op
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { clean } from '../../src/telemetry/clean.ts';
 import { writeMetrics, writeRecords, writeSpans } from '../../src/telemetry/otlp-writer.ts';
 
 const text = fc.oneof(
@@ -151,6 +152,29 @@ test('records are written as the official serializer writes them', () => {
       const records = values.map(each => ({ ...each, ...placed(each.of, of, within) }));
       const theirs = ProtobufLogsSerializer.serializeRequest(records as unknown as ReadableLogRecord[]);
       expect(hexOf(writeRecords(records as unknown as ReadableLogRecord[]))).toBe(hexOf(theirs));
+    }),
+  );
+});
+
+test('attributes in parts are written as the official serializer writes the object that is made of them', () => {
+  const limit = fc.record(
+    { attributes: fc.integer({ min: 0, max: 8 }), valueLength: fc.constantFrom(0, 1, 3, 130) },
+    { requiredKeys: ['attributes'] },
+  );
+  const poison = fc.constantFrom(Number.NaN, Number.POSITIVE_INFINITY, 'x\ud83d', '\udc00x', '漢'.repeat(900));
+  const own = fc.dictionary(text, fc.oneof(plain, poison, fc.array(text, { maxLength: 70 }), fc.constant(undefined)));
+  fc.assert(
+    fc.property(fc.array(own, { maxLength: 4 }), limit, count, (all, limits, number) => {
+      // No name is in two parts.
+      const parts = all.map((part, i) =>
+        Object.fromEntries(Object.entries(part).map(([name, v]) => [`n${i}${name}`, v])),
+      );
+      const { attributes: _, droppedAttributesCount: __, ...rest } = recordOf('x'.repeat(number % 300));
+      const { kept, dropped } = clean(parts, limits);
+      const one = { ...rest, attributes: kept as ReadableLogRecord['attributes'], droppedAttributesCount: dropped };
+      const theirs = ProtobufLogsSerializer.serializeRequest([one, one]);
+      const inParts = { ...rest, parts, limits, long: {} };
+      expect(hexOf(writeRecords([inParts, inParts]))).toBe(hexOf(theirs));
     }),
   );
 });
