@@ -300,7 +300,8 @@ export const settings = {
   'metrics.include': setting(z.array(z.enum(included)), {
     about:
       'What metrics say beside closed sets: `session.id`, the names of tools, subagents and MCP servers as they are ' +
-      "(`gen_ai.tool.name`, `gen_ai.agent.name`, `agent_hooks.mcp.server`), the agent's mode (`agent_hooks.agent.mode`), within `metrics.series`.",
+      "(`gen_ai.tool.name`, `gen_ai.agent.name`, `agent_hooks.mcp.server`), the agent's mode on histograms of tools as well " +
+      '(`agent_hooks.agent.mode`), within `metrics.series`.',
     text: 'list',
   }),
   'metrics.series': setting(z.int().min(500).max(1_000_000), {

@@ -114,6 +114,8 @@ function count(body: Uint8Array, series: Series, changed: string[]): void {
       if (metric.name !== 'agent_hooks.pipeline.events') continue;
       for (const point of list((metric.sum as JsonObject | undefined)?.dataPoints)) {
         const key = JSON.stringify([resource.resource, point.attributes]);
+        // What came again, could not be read or was dropped is in no journal.
+        if (!key.includes('"accepted"')) continue;
         const points = series.get(key) ?? new Map();
         series.set(key, points);
         const timeNs = BigInt(String(point.timeUnixNano));

@@ -5,6 +5,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { FILE_WRITE } from '../../src/event/event.ts';
 import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
 import { readJourney } from '../journeys/read.ts';
 
@@ -87,7 +88,7 @@ export class Machine {
       for (const line of readFileSync(join(folder, file), 'utf8').trim().split('\n')) {
         const { event_type: type } = JSON.parse(line) as { event_type: string };
         if (type.startsWith('vendor.otel-hooks.')) continue;
-        const said = type.startsWith('vendor.') ? 'vendor' : type;
+        const said = type === FILE_WRITE ? 'file.write' : type.startsWith('vendor.') ? 'other' : type;
         counts[said] = (counts[said] ?? 0) + 1;
       }
     }
