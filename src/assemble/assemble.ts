@@ -1375,7 +1375,7 @@ function abandoned(
     ...noResponse,
     kind: 'chat',
     trace,
-    key: { kind: 'chat', session, parts: [id] },
+    key: chatKey(session, id),
     parent,
     ...ends(ms, endMs),
     duration: 'events',
@@ -1440,7 +1440,7 @@ function chat(state: FoldState, at: At, data: DataOf<'Model.Responded' | 'Model.
   const span: FinishedSpan = {
     kind: 'chat',
     trace: home.trace,
-    key: { kind: 'chat', session: at.subagent ?? state.session, parts: [event.event_id] },
+    key: chatKey(at.subagent ?? state.session, event.event_id),
     parent: home.key,
     ...ends(startMs, atMs),
     duration: native ? 'native' : started ? 'transcript' : askedMs === undefined ? 'none' : 'events',
@@ -1783,6 +1783,8 @@ function contextOf(state: FoldState, at: At): { trace: TraceKey; span: SpanKey }
   if (event.event_type === 'Action.Before' || event.event_type === 'Action.After') {
     return { trace: place.trace, span: { kind: 'action', session, parts: [event.event_id] } };
   }
+  if (event.event_type === 'Model.Responded' || event.event_type === 'Model.Failed')
+    return { trace: homeOf(state, at).trace, span: chatKey(session, event.event_id) };
   return { trace: place.trace, span: place.key };
 }
 
@@ -1911,6 +1913,7 @@ const sessionKey = (state: FoldState): SpanKey => ({
   session: state.session,
   parts: [String(state.segment?.number ?? 0)],
 });
+const chatKey = (session: string, id: string): SpanKey => ({ kind: 'chat', session, parts: [id] });
 const turnKey = (state: FoldState, key: string, ordinal: number): SpanKey => ({
   kind: 'turn',
   session: state.session,
