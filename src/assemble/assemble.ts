@@ -1754,11 +1754,11 @@ function record(state: FoldState, at: At): void {
   if (isException(at)) at.out.records.push({ event: at.event, as: 'exception', ...context });
 }
 
-/** A model that failed with more than a kind of failure, which is `error.type`: with a type of its own, or in words that stayed. */
+/** A model that failed with more than a kind of failure, which is `error.type`: with a type that nobody took for one, or in words that stayed. */
 function isException({ event, facts }: At): boolean {
   if (event.event_type !== 'Model.Failed') return false;
   const { error_type: type, error_message: message } = event.data;
-  return message !== undefined || (type !== undefined && type !== facts.error_type);
+  return message !== undefined || (type !== undefined && facts.error_type === undefined);
 }
 
 /** Where a span, or what happens in it, is to be found. */

@@ -5,6 +5,7 @@ import type { Resource } from '@opentelemetry/resources';
 import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
 import type { FinishedRecord } from '../assemble/finished.ts';
 import {
+  type DataOf,
   type Event,
   type EventType,
   type Facts,
@@ -228,7 +229,7 @@ function dataAttributes(event: Event, facts: Partial<Facts>, from: SpanContextFa
           [ours.costPrices]: facts.cost?.usd === undefined ? undefined : facts.cost.prices,
           [ours.costReported]: facts.cost_usd,
           [ours.modelSum]: facts.sum,
-          [stable.errorType]: facts.error_type,
+          [stable.errorType]: facts.error_type ?? (event.event_type === 'Model.Failed' ? 'model_error' : undefined),
         },
       ];
     case 'Action.Before':
@@ -242,7 +243,7 @@ function dataAttributes(event: Event, facts: Partial<Facts>, from: SpanContextFa
           [development.processExitCode]: event.data.action.result?.exit_code ?? facts.exit_code,
           [development.processExecutableName]: facts.executable,
           [development.skillName]: facts.skill,
-          [stable.errorType]: facts.error_type,
+          [stable.errorType]: facts.error_type ?? errorOf(event.data, facts),
         },
         decisionAttributes(event.data.decision?.outcome, facts),
       ];
@@ -309,6 +310,13 @@ function dataAttributes(event: Event, facts: Partial<Facts>, from: SpanContextFa
       // A type that a later version of the standard may bring: its envelope says it.
       return [];
   }
+}
+
+/** As its span says it. */
+function errorOf({ action, decision }: DataOf<'Action.After'>, facts: Partial<Facts>): string | undefined {
+  if (decision?.outcome === 'deny') return undefined;
+  if (facts.interrupted) return 'interrupted';
+  return action.result?.success === false ? 'tool_error' : undefined;
 }
 
 const exceptionType = (event: Event, facts: Partial<Facts>): string | undefined =>
