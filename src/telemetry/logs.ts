@@ -59,9 +59,21 @@ export const severities = {
 } as const satisfies Record<EventType, Level>;
 
 export function mapRecord(record: FinishedRecord, from: SpanContextFacts, resource: Resource): ReadableLogRecord {
-  const { parts, limits, long, ...said } = recordInParts(record, from, resource);
-  const { kept, dropped } = clean(parts, limits);
-  return { ...said, attributes: Object.assign(kept as AnyValueMap, long), droppedAttributesCount: dropped };
+  const item = recordInParts(record, from, resource);
+  const { kept, dropped } = clean(item.parts, item.limits);
+  return {
+    hrTime: item.hrTime,
+    hrTimeObserved: item.hrTimeObserved,
+    spanContext: item.spanContext,
+    severityNumber: item.severityNumber,
+    severityText: item.severityText,
+    eventName: item.eventName,
+    body: item.body,
+    attributes: Object.assign(kept as AnyValueMap, item.long),
+    resource,
+    instrumentationScope,
+    droppedAttributesCount: dropped,
+  };
 }
 
 export interface RecordInParts extends Omit<ReadableLogRecord, 'attributes' | 'droppedAttributesCount'>, InParts {
