@@ -323,7 +323,7 @@ export function telemetryPage(): string {
     '',
     ...resourceTable(),
     '',
-    `Spans and records say the agent's version in ${code(stable.serviceVersion)}, where it is known: a record and an action as their event states it, turns, subagents, responses and sessions as it was told`,
+    `Spans and records say the agent's version in ${code(stable.serviceVersion)}, where it is known: a record, an action and a response as their event states it; plans, turns, subagents and sessions as it was told`,
     'by the time they left. Some agents state it in each hook, some in their transcripts alone, some never.',
     '',
     'Attributes of `OTEL_RESOURCE_ATTRIBUTES` and of the key `attributes` are added.',

@@ -212,7 +212,7 @@ const events: Record<string, HookEvent> = {
   ),
   beforeTabFileRead: tab('read_file', 'TabRead'),
   afterTabFileEdit: tab('code_edit', 'TabWrite'),
-  // Very frequent, and all that is left of it is that it happened.
+  // Very frequent, and all that is left of it is that it happened, and how much it was.
   afterAgentThought: {
     register: false,
     read: (fields, memory) => [
@@ -220,7 +220,7 @@ const events: Record<string, HookEvent> = {
         fields,
         {
           event_type: 'Agent.Decision',
-          data: {},
+          data: { summary_length: text(fields.text)?.length },
           facts: { ...turnOf(fields), duration_ms: number(fields.duration_ms) },
         },
         memory,

@@ -67,7 +67,8 @@ const readers: Record<string, (happened: Happened) => Reading[]> = {
   'message.part.updated': ({ data, session, memory }) => {
     const part = fieldsOf(data.part);
     const time = fieldsOf(part.time);
-    if (part.type === 'reasoning' && number(time.end) !== undefined) return [thought(word(part.id), number(time.end))];
+    if (part.type === 'reasoning' && number(time.end) !== undefined)
+      return [thought(word(part.id), part.text, number(time.end))];
     // Texts of people have no end.
     if (part.type === 'text' && number(time.end) !== undefined)
       memory.remember('answer', session, String(text(part.text)?.length ?? 0));
@@ -155,7 +156,7 @@ const readers: Record<string, (happened: Happened) => Reading[]> = {
   },
   'session.reasoning.ended': ({ data }) => {
     const step = word(data.assistantMessageID);
-    return [thought(step && `${step}:${number(data.ordinal) ?? 0}`)];
+    return [thought(step && `${step}:${number(data.ordinal) ?? 0}`, data.text)];
   },
   'session.tool.input.started': ({ data, memory }) => {
     // The only event of a call that names its tool.
@@ -508,10 +509,10 @@ function inputOf(data: Fields): { type: string | undefined; prompt: string | und
   return { type: text(item.type) ?? 'user', prompt: text(fieldsOf(item.payload ?? item.data).text) };
 }
 
-const thought = (key: string | undefined, atMs?: number): Reading => ({
+const thought = (key: string | undefined, said: unknown, atMs?: number): Reading => ({
   event_type: 'Agent.Decision',
   key: key && `thought:${key}`,
-  data: {},
+  data: { summary_length: text(said)?.length },
   atMs,
 });
 
