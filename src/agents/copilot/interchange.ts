@@ -49,6 +49,8 @@ export const copilotCli: Provider = {
     },
     blocks: { agent_stop: 'retry', subagent_stop: 'retry' },
     supports: { ...cliDraft.supports, custom_env: 'yes' },
+    // Compared with the whole of a name.
+    matching: { how: 'expression' },
   },
   also: {
     events: {

@@ -3,9 +3,18 @@
  * The format has the names that its IDE shows (`Agent Stop`); files spell them in three ways.
  */
 
+import type { Fields } from '../../event/event.ts';
 import { fieldsOf } from '../../lib/read.ts';
-import { eventsIn, flat, flatEntries, jsonFile, listed, readFile } from '../../standards/interchange/layouts.ts';
-import { type Facts, type Layout, nothing, type Provider } from '../../standards/interchange/provider.ts';
+import {
+  eventsIn,
+  flat,
+  flatEntries,
+  jsonFile,
+  listed,
+  readFile,
+  readNative,
+} from '../../standards/interchange/layouts.ts';
+import { type Entry, type Facts, type Layout, nothing, type Provider } from '../../standards/interchange/provider.ts';
 
 const draft: Facts = {
   events: {
@@ -90,7 +99,13 @@ export const interchange: Provider = {
       userTriggered: 'manual_trigger',
       manual: 'manual_trigger',
     },
-    tools: { read: 'file_read', write: 'file_write', shell: 'shell' },
+    tools: {
+      fs_append: 'file_write',
+      str_replace: 'file_edit',
+      read: 'file_read',
+      write: 'file_write',
+      shell: 'shell',
+    },
   },
   fileFilters: ['file_changed', 'file_saved', 'file_created', 'file_deleted'],
   data: { cache_ttl_seconds: 'number' },
@@ -106,35 +121,124 @@ export const interchange: Provider = {
       fields: { command: 'command', timeout: { name: 'timeout_ms', unit: 'ms' } },
     },
     v1: {
-      title: 'hooks file of later releases',
+      title: 'hooks file of CLI 3 and IDE 1',
       file: '.kiro/hooks/hooks.json',
       isFile: /(^|[\\/])\.kiro[\\/]hooks[\\/][^\\/]+\.json$/,
+      facts: {
+        events: {
+          before_tool_execute: ['PreToolUse'],
+          after_tool_execute: ['PostToolUse'],
+          session_start: ['SessionStart'],
+          before_prompt: ['UserPromptSubmit'],
+          agent_stop: ['Stop'],
+          file_changed: ['PostFileSave'],
+          file_saved: ['PostFileSave'],
+          file_created: ['PostFileCreate'],
+          file_deleted: ['PostFileDelete'],
+          before_task: ['PreTaskExec'],
+          after_task: ['PostTaskExec'],
+          manual_trigger: ['Manual'],
+        },
+        tools: { file_edit: 'str_replace' },
+        mcp: { before: '@', between: '/' },
+        blocks: { before_tool_execute: 'prevent', before_prompt: 'prevent', before_task: 'prevent' },
+      },
       read(text, name) {
         const read = later.read(text, name);
         if (!read.ok) return read;
         const { version: _, ...file } = read.file;
         const entries = read.entries.map(entry => {
           const { action, ...rest } = entry.handler;
-          const { type, ...what } = fieldsOf(action);
-          return { ...entry, handler: { ...rest, ...(type === 'command' ? {} : { type }), ...what } };
+          return { ...entry, handler: { ...rest, ...handlerIn(fieldsOf(action), 'command') } };
         });
         return { ...read, entries, file };
       },
       write(entries) {
-        const hooks = entries.map(({ event, matcher, handler, hook }, i) => {
+        const named = unique(entries);
+        const hooks = entries.map(({ event, matcher, handler }, i) => {
           const { command, type = 'command', prompt, ...rest } = handler;
           return {
-            name: hook?.name ?? `hook-${i + 1}`,
+            ...rest,
+            name: named[i],
             trigger: event,
             ...(matcher === undefined ? {} : { matcher }),
             action: { type, ...(command === undefined ? { prompt } : { command }) },
-            ...rest,
           };
         });
         return [jsonFile('.kiro/hooks/hooks.json', { version: 'v1', hooks })];
       },
-      matching,
+      matching: { how: 'expression' },
+      fields: { command: 'command', timeout: { name: 'timeout', unit: 's' }, types: { agent: { prompt: 'prompt' } } },
+    },
+    ide: {
+      title: 'files of IDE 0, one for each hook',
+      file: '.kiro/hooks/',
+      isFile: /\.kiro\.hook$/,
+      facts: {
+        events: {
+          before_prompt: ['promptSubmit'],
+          agent_stop: ['agentStop'],
+          file_changed: ['fileEdited'],
+          file_saved: ['fileEdited'],
+          file_created: ['fileCreated'],
+          file_deleted: ['fileDeleted'],
+          manual_trigger: ['userTriggered'],
+        },
+      },
+      read(text) {
+        const read = readNative(text);
+        if (!read.ok) return read;
+        const { when, then, version: _, ...rest } = read.value;
+        const { type: event, patterns, ...narrowed } = fieldsOf(when);
+        if (typeof event !== 'string') return { ok: false, why: 'it does not say when' };
+        const [pattern, ...others] = Array.isArray(patterns) ? patterns : [];
+        const isOne = typeof pattern === 'string' && others.length === 0;
+        const handler = {
+          ...rest,
+          ...narrowed,
+          ...(isOne || patterns === undefined ? {} : { patterns }),
+          ...handlerIn(fieldsOf(then), 'runCommand'),
+        };
+        return { ok: true, odd: [], file: {}, entries: [{ event, handler, ...(isOne ? { matcher: pattern } : {}) }] };
+      },
+      write(entries) {
+        const named = unique(entries);
+        return entries.map(({ event, matcher, handler }, i) => {
+          const { command, type, prompt, timeout, patterns = matcher && [matcher], toolTypes, ...rest } = handler;
+          const name = named[i] ?? '';
+          const what = type === 'agent' ? { type: 'askAgent', prompt } : { type: 'runCommand', command };
+          return jsonFile(`.kiro/hooks/${fileName(name)}.kiro.hook`, {
+            enabled: true,
+            ...rest,
+            name,
+            version: '1',
+            when: { type: event, ...(patterns ? { patterns } : {}), ...(toolTypes ? { toolTypes } : {}) },
+            // biome-ignore lint/suspicious/noThenProperty: the file has this name, and nobody awaits it.
+            then: { ...what, ...(timeout === undefined ? {} : { timeout }) },
+          });
+        });
+      },
+      matching: { how: 'none' },
       fields: { command: 'command', timeout: { name: 'timeout', unit: 's' }, types: { agent: { prompt: 'prompt' } } },
     },
   },
 };
+
+/** What is run stands in a field of its own there, under the type that a command has. */
+function handlerIn({ type, ...what }: Fields, command: string): Fields {
+  return { ...(type === command ? {} : { type: type === 'askAgent' ? 'agent' : type }), ...what };
+}
+
+const fileName = (name: string): string => name.replace(/[^\w-]+/g, '-');
+
+/** Names of their own, which two hooks may not share, even as files. */
+function unique(entries: readonly Entry[]): string[] {
+  const taken = new Set<string>();
+  return entries.map(({ handler, hook }, i) => {
+    const wanted = (typeof handler.name === 'string' ? handler.name : hook?.name) || `hook-${i + 1}`;
+    let name = wanted;
+    for (let n = 2; taken.has(fileName(name).toLowerCase()); n += 1) name = `${wanted}-${n}`;
+    taken.add(fileName(name).toLowerCase());
+    return name;
+  });
+}

@@ -2,7 +2,7 @@
  * A manifest as a target can carry it: what each hook needs is held against what there is, and what its author, or the safe
  * default, wants done about a gap is done. What comes out is what is written; nothing is lost without being told.
  */
-import { isObject, type Values } from '../wording.ts';
+import { isObject, shown, type Values } from '../wording.ts';
 import { capabilitiesOf, has, onlyBlocks, supportOf } from './capabilities.ts';
 import { blocking as blockingCommand, request, softened } from './commands.ts';
 import { type Loss, type Tell, teller } from './losses.ts';
@@ -338,15 +338,20 @@ function tellOthers(hook: Hook, target: Target, tell: Tell): void {
       });
 }
 
+/** Own words of providers that say when a hook runs: for another one it runs without them. */
+const narrowing = ['matcher', 'patterns', 'toolTypes', 'if', 'commandRegex'];
+
 /** What of another provider's own words changes when the hook runs, and what. */
-function tellOfOthers({ handler }: Hook, other: string, { matcher, only }: Values, title: string, tell: Tell): void {
-  if (typeof matcher === 'string' && matcher !== '')
-    tell({
-      kind: 'matcher_not_honoured',
-      severity: 'warning',
-      field: `provider_data.${other}.matcher`,
-      message: `its matcher at ${other} (${matcher}) is about no tool: for ${title} the hook runs without it`,
-    });
+function tellOfOthers({ handler }: Hook, other: string, data: Values, title: string, tell: Tell): void {
+  const { only } = data;
+  for (const key of narrowing)
+    if (data[key] !== undefined && data[key] !== '')
+      tell({
+        kind: 'matcher_not_honoured',
+        severity: 'warning',
+        field: `provider_data.${other}.${key}`,
+        message: `its ${key} at ${other} (${shown(data[key])}) is about no tool: for ${title} the hook runs without it`,
+      });
   if (typeof only === 'string' && only !== 'command')
     tell({
       kind: 'semantic_approximation',

@@ -139,8 +139,11 @@ function splitPlaces(hook: Hook, split: Split, natives: readonly string[], targe
   const severity = hook.blocking === true ? 'error' : 'warning';
   const known = new Set(Object.values(facts.events).flat());
   const found = new Map<string, { native: string; matcher: string | undefined; elements: Element[] }>();
-  const every = (): Place[] =>
-    natives.map(native => ({ native, event, matcher: undefined, elements: undefined, effect }));
+  const every = (): Place[] => {
+    if (split.gap !== undefined)
+      tell({ kind: 'semantic_approximation', severity: 'warning', message: `${provider.title} ${split.gap}` });
+    return natives.map(native => ({ native, event, matcher: undefined, elements: undefined, effect }));
+  };
   const put = (native: string, element: Element, matcher?: string): void => {
     const place = found.get(`${native} ${matcher}`) ?? { native, matcher, elements: [] };
     place.elements.push(element);
@@ -148,11 +151,8 @@ function splitPlaces(hook: Hook, split: Split, natives: readonly string[], targe
   };
 
   const elements = elementsOf(hook.matcher);
-  if (elements === undefined) {
-    if (split.gap !== undefined)
-      tell({ kind: 'semantic_approximation', severity: 'warning', message: `${provider.title} ${split.gap}` });
-    return every();
-  }
+  if (elements === undefined) return every();
+  let isForEvery = false;
   for (const element of elements) {
     if (typeof element === 'string' && isTool(element)) {
       const native = split.tools[element];
@@ -171,7 +171,7 @@ function splitPlaces(hook: Hook, split: Split, natives: readonly string[], targe
         severity: 'warning',
         message: `${provider.title} has no matcher for ${shownElement(element)}: the hook runs for every tool there, rather too often than too seldom`,
       });
-      return every();
+      isForEvery = true;
     } else {
       tell({
         kind: typeof element === 'string' ? 'unknown_matcher_name' : 'matcher_not_honoured',
@@ -180,11 +180,12 @@ function splitPlaces(hook: Hook, split: Split, natives: readonly string[], targe
       });
     }
   }
-  if (found.size === 0)
+  if (found.size === 0 && !isForEvery)
     tell({ kind: 'matcher_not_honoured', severity, message: 'nothing is left that it would listen to: left out' });
-  if (found.size > 1)
+  if (found.size > 1 && !isForEvery)
     tell({ kind: 'matcher_split', severity: 'info', message: `becomes ${found.size} entries, one for each event` });
-  return [...found.values()].map(place => late(place));
+  const places = [...found.values()].map(place => late(place));
+  return isForEvery ? [...every(), ...places.filter(({ native }) => !natives.includes(native))] : places;
 
   function putMcp(element: Element): void {
     const native = split.mcp;

@@ -15,7 +15,7 @@ export interface Provider {
   /** What each version of the registries says of it; none where it is not in that one yet. */
   readonly registry: Readonly<Partial<Record<RegistryVersion, Facts>>>;
   /** What the product does beyond the newest registry, or not in spite of it: taken where it is asked for. */
-  readonly product?: Partial<Facts> | undefined;
+  readonly product?: (Partial<Facts> & { readonly matching?: Matching }) | undefined;
   /** Native names that are understood too. */
   readonly also?: {
     readonly events?: Readonly<Record<string, string>> | undefined;
@@ -88,6 +88,8 @@ export interface Layout {
   readonly isFile: RegExp;
   readonly fields: HandlerFields;
   readonly matching: Matching;
+  /** Where another release of the product reads it than the one that the registries know: what is true of that one. */
+  readonly facts?: Partial<Facts> | undefined;
   /** Keys of an entry's group and of the whole file that are about hooks. */
   readonly groupKeys?: readonly string[] | undefined;
   readonly fileKeys?: readonly string[] | undefined;
@@ -179,22 +181,25 @@ export function targetOf(provider: Provider, choice: Choice = {}): Target | { wh
   const layout = Object.hasOwn(provider.layouts, name) ? provider.layouts[name] : undefined;
   if (layout === undefined)
     return { why: `${provider.title} has no layout ${name}; known: ${Object.keys(provider.layouts).join(', ')}` };
+  const softens = choice.softens === true;
+  const there = together(facts, layout.facts);
+  if (!choice.products || provider.product === undefined) return { provider, layout, softens, facts: there };
+  const { matching = layout.matching, ...product } = provider.product;
   return {
     provider,
-    layout,
-    softens: choice.softens === true,
-    facts: choice.products ? withProduct(facts, provider.product) : facts,
+    softens,
+    layout: { ...layout, matching },
+    facts: together(together(facts, product), layout.facts),
   };
 }
 
-function withProduct(facts: Facts, product: Partial<Facts> | undefined): Facts {
-  if (product === undefined) return facts;
+function together(facts: Facts, more: Partial<Facts> = {}): Facts {
   return {
-    events: { ...facts.events, ...product.events },
-    tools: { ...facts.tools, ...product.tools },
-    mcp: product.mcp ?? facts.mcp,
-    supports: { ...facts.supports, ...product.supports },
-    blocks: { ...facts.blocks, ...product.blocks },
+    events: { ...facts.events, ...more.events },
+    tools: { ...facts.tools, ...more.tools },
+    mcp: more.mcp ?? facts.mcp,
+    supports: { ...facts.supports, ...more.supports },
+    blocks: { ...facts.blocks, ...more.blocks },
   };
 }
 
