@@ -9,7 +9,7 @@ import { providerNamed } from '../agents/providers.ts';
 import { executableOf, skillOf } from '../enrich/action-facts.ts';
 import { chosenOf, defaultModes, type Keeper, saidAs, withContent } from '../enrich/content.ts';
 import type { Used } from '../enrich/cost.ts';
-import { type Hash, keyed, redact, word } from '../enrich/redact.ts';
+import { type Hash, keyed, redact, token, word } from '../enrich/redact.ts';
 import type { Looked } from '../enrich/risk/risk.ts';
 import { holdsSecret } from '../enrich/secrets.ts';
 import { type Alike, type Noted, noWatch, usualLoops, watch } from '../enrich/watch.ts';
@@ -677,13 +677,13 @@ let asked: { said: string; is: string | undefined } | undefined;
 
 export function versionOf(said: string | undefined): string | undefined {
   if (said === undefined) return undefined;
-  if (asked?.said !== said) asked = { said, is: word(said) };
+  if (asked?.said !== said) asked = { said, is: token(said) };
   return asked.is;
 }
 
 /** A person's, as who works here is told; another's is a word that says which of them it was. */
 function actorId(actor: Actor['type'], id: string, { keep, hash }: Circumstances): string | undefined {
-  if (actor !== 'user') return word(id);
+  if (actor !== 'user') return token(id);
   const { modes } = keep ?? { modes: defaultModes };
   return modes.user === 'hash' ? keyed(id, hash) : keep && saidAs(modes.user, id, keep);
 }

@@ -40,6 +40,10 @@ const WORD = /^[^\s@=\\/][^\s@=\\]{0,63}$/;
 export const word = (value: string | undefined): string | undefined =>
   value !== undefined && WORD.test(value) && !holdsSecret(value) ? value : undefined;
 
+/** An id or a version: no path of any kind, as a word that agents choose may be. */
+export const token = (value: string | undefined): string | undefined =>
+  value !== undefined && /^[\w.:+-]{1,64}$/.test(value) && !holdsSecret(value) ? value : undefined;
+
 export function redact(body: Body, hash: Hash): Redacted {
   const content: Content = {};
   const leave = (field: string, value: unknown): void => {
@@ -208,13 +212,15 @@ function numbers<K extends string>(
   return kept;
 }
 
+/** Names of files have a point, those of people and places a blank or worse. */
+const CHOICE = /^[A-Za-z0-9_-]{1,32}$/;
 const choiceWords = ['decision_type', 'selected'] as const;
 const choiceNumbers = ['options_count', 'confidence', 'summary_length'] as const;
 
 /** What an agent chose: numbers and single words, where they are such. */
 function chosen(data: Choice): Choice {
   const kept: Choice = {};
-  for (const field of choiceWords) if (typeof data[field] === 'string') kept[field] = word(data[field]);
+  for (const field of choiceWords) if (CHOICE.test(data[field] ?? '')) kept[field] = word(data[field]);
   for (const field of choiceNumbers) if (Number.isFinite(data[field])) kept[field] = data[field];
   return kept;
 }

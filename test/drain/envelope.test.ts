@@ -237,7 +237,15 @@ describe("the agent's version", () => {
   });
 
   test('is one word, or nothing', () => {
-    for (const version of ['a sentence of words', EMAIL, 'x'.repeat(65), '/home/kim/bin'])
+    for (const version of ['a sentence of words', EMAIL, 'x'.repeat(65), '/home/kim/bin', 'home/kim/bin'])
       expect(played([{ ...start, source: { tool: AGENT, version } }]).events[0]?.source).toEqual({ tool: AGENT });
   });
+});
+
+test('what an agent chose is told in numbers and words, never in names of files, sentences or addresses', () => {
+  const said = { decision_type: 'plan', selected: 'option-2', options_count: 3, confidence: 0.5, summary_length: 40 };
+  const decided = (data: object) => played([start, { event_type: 'Agent.Decision', data }]).events.at(-1)?.data;
+  expect(decided({ ...said, summary: 'a thought', options: ['a', 'b'] })).toEqual(said);
+  for (const selected of ['src/clock.ts', 'clock.ts', EMAIL, 'two words', 'x'.repeat(33)])
+    expect(decided({ selected, confidence: 'high', options_count: '3' })).toEqual({});
 });
