@@ -118,8 +118,8 @@ export function step(state: FoldState, event: Event, isRecorded = true): Finishe
   if (at.late === undefined) {
     begin(state, at);
     if (subagent === undefined) moveTurn(state, at);
-    if (state.segment) state.segment.version = event.source.version ?? state.segment.version;
   }
+  noteVersion(state, at);
   if (subagent !== undefined && opensWork(event) && (at.late === undefined || own(state.subagents, subagent)))
     subagentOf(state, at);
   effects(state, at);
@@ -335,6 +335,13 @@ function closeSegment(state: FoldState, at: At, endReason: string, errorType: st
     },
   });
   release(state, at.out);
+}
+
+/** What is told late may be of another version, which ran before; where none is known, it is this. */
+function noteVersion({ segment }: FoldState, { event, late }: At): void {
+  const { version } = event.source;
+  if (segment !== undefined && version !== undefined && (late === undefined || segment.version === undefined))
+    segment.version = version;
 }
 
 /** As many commits as one attribute holds. */

@@ -71,6 +71,27 @@ describe('hooks and a transcript', () => {
     `);
   });
 
+  test("the agent's version, which rows alone state, stands on what they tell and on what holds it, however late they come", () => {
+    const [prompt = {}, ...rows] = turnRows(1, 'p1', 'c1');
+    house.write(house.main, prompt);
+    house.hook(0, 'SessionStart', { source: 'startup' });
+    turnHooks(1, 'p1', 'c1');
+    house.hook(12, 'SessionEnd', { reason: 'other' });
+    const first = house.round({ nowMs: START_MS + 13_000, waits: patient });
+    house.write(house.main, ...rows.map(row => ({ ...row, version: '2.1.143' })));
+    house.round({ nowMs: START_MS + 14_000, waits: patient, due: { waiting: first.waiting } });
+    expect(Object.fromEntries(house.spans().map(({ kind, version }) => [kind, version]))).toEqual({
+      action: undefined,
+      chat: '2.1.143',
+      turn: '2.1.143',
+      session: '2.1.143',
+    });
+    const stated = house.events().map(({ event_type: type, source }) => [type, source.version]);
+    expect(new Set(stated.filter(([, version]) => version !== undefined).map(([type]) => type))).toEqual(
+      new Set(['Model.Responded']),
+    );
+  });
+
   test('sums stand on turn and session', () => {
     house.write(house.main, ...turnRows(1, 'p1', 'c1'));
     turnHooks(1, 'p1', 'c1');
