@@ -1,6 +1,7 @@
 /** Hooks of one provider, or of a manifest, for another. What could not be carried over is said. */
-import { chmodSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { applyEdits, modify, type ParseError, parse } from 'jsonc-parser';
 import { providers } from '../agents/interchange.ts';
 import { makePath } from '../lib/make-path.ts';
 import { decode, encode } from '../standards/interchange/convert.ts';
@@ -122,28 +123,47 @@ function decoded(provider: Provider, text: string, name: string, choice: Choice,
 
 /** A file that is there stays as it is, unless it was said that it may go; and then all are written or none. */
 function write(files: readonly NativeFile[], folder: string, words: Words, io: Io): string[] | 'refused' {
-  const paths = files.map(({ path }) => join(folder, path));
-  const taken = files.filter(({ text }, i) => {
-    const path = paths[i] ?? '';
-    return existsSync(path) && readFileSync(path, 'utf8') !== text;
-  });
-  if (taken.length > 0 && words.flags['--force'] !== true) {
-    for (const { path } of taken) io.err(`otel-hooks: ${join(folder, path)} is there already; nothing was written.\n`);
-    io.err('  next: without --out it is printed, to be taken over by hand; --force replaces the file.\n');
+  const force = words.flags['--force'] === true;
+  const texts = new Map<string, string>();
+  for (const { path: name, text } of files) {
+    const path = join(folder, name);
+    const before = existsSync(path) ? readFileSync(path, 'utf8') : undefined;
+    const edited = before === undefined ? text : path.endsWith('.json') ? inPlace(before, text) : text;
+    const isSame = before === undefined || before === edited;
+    if (edited !== undefined && (isSame || force)) texts.set(path, edited);
+    else if (force) io.err(`otel-hooks: ${path} is not JSON that could be kept; nothing was written.\n`);
+    else io.err(`otel-hooks: ${path} is there already; nothing was written.\n`);
+  }
+  if (texts.size < files.length) {
+    io.err('  next: without --out it is printed, to be taken over by hand; --force replaces the hooks in it.\n');
     return 'refused';
   }
-  for (const [i, { text, isExecutable }] of files.entries()) {
-    const path = paths[i] ?? '';
+  for (const { path: name, isExecutable } of files) {
+    const path = join(folder, name);
     // As the user's own files are made.
     makePath(dirname(path), 0o777);
     const beside = `${path}.${process.pid}`;
+    const mode = statSync(path, { throwIfNoEntry: false })?.mode;
     try {
-      writeFileSync(beside, text, { flag: 'wx' });
+      writeFileSync(beside, texts.get(path) ?? '', { flag: 'wx' });
       if (isExecutable) chmodSync(beside, 0o777 & ~process.umask());
+      else if (mode !== undefined) chmodSync(beside, mode & 0o777);
       renameSync(beside, path);
     } finally {
       rmSync(beside, { force: true });
     }
   }
-  return paths;
+  return [...texts.keys()];
+}
+
+/** What is written anew takes the place of what had its name; all else in the file stays as a person wrote it. */
+function inPlace(before: string, text: string): string | undefined {
+  const errors: ParseError[] = [];
+  const root: unknown = parse(before, errors, { allowTrailingComma: true });
+  if (errors.length > 0 || !isObject(root)) return undefined;
+  const formattingOptions = { insertSpaces: true, tabSize: 2 };
+  return Object.entries(JSON.parse(text)).reduce(
+    (edited, [key, value]) => applyEdits(edited, modify(edited, [key], value, { formattingOptions })),
+    before,
+  );
 }

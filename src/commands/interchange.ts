@@ -32,7 +32,7 @@ export const known: Known = {
 };
 
 /** A manifest or a native file is small; what is larger is something else. */
-const LARGEST_BYTES = 4 * 1024 * 1024;
+const LARGEST_BYTES = 32 * 1024 * 1024;
 
 export async function textOf(file: string, io: Io): Promise<string> {
   if (file !== '-') return readFileSync(resolve(io.cwd, file), 'utf8');

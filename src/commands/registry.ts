@@ -331,7 +331,10 @@ export const commands: Command[] = [
         value: 'FOLDER',
         summary: 'write into this project, where the agent looks for it; nothing is replaced',
       },
-      { name: '--force', summary: 'with --out: replace files that are there' },
+      {
+        name: '--force',
+        summary: 'with --out: replace the hooks of a file that is there, and keep what else it holds',
+      },
       { name: '--strict', summary: 'exit 1 for every warning' },
       { name: '--soften', summary: 'hooks that are not to block cannot: exit code 2 becomes 1 there' },
       { name: '--registry', value: 'V', summary: 'names and abilities as of 2026.03 or 2026.04 (the default)' },

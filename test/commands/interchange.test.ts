@@ -66,7 +66,7 @@ describe('convert', () => {
     expect(none).toMatchObject({ code: 1, out: '' });
     expect(none.err).toContain('Windsurf can carry no hook of it; nothing was written.');
     expect((await ran('convert', '--to', 'gemini-cli', small)).code).toBe(0);
-    expect((await ran('convert', '--to', 'gemini-cli', '--strict', 'hook.yaml')).code).toBe(0);
+    expect((await ran('convert', '--to', 'gemini-cli', '--strict', small)).code).toBe(0);
     expect((await ran('convert', '--to', 'cursor', '--strict', 'hook.yaml')).code).toBe(1);
     expect((await ran('convert', '--to', 'cursor', 'nothing.json')).code).toBe(1);
     expect((await ran('convert', '--to', 'cursor', 'broken.json')).err).toContain('broken.json:6:31 matcher/pattern');
@@ -96,6 +96,17 @@ describe('convert', () => {
     expect(readFileSync(file, 'utf8')).toBe(before);
     expect((await ran('convert', '--to', 'cursor', '--out', join(home, 'shop'), '--force', small)).code).toBe(0);
     expect(JSON.parse(readFileSync(file, 'utf8')).hooks).toEqual({ sessionStart: [{ command: 'x' }] });
+    const settings = put(
+      'shop/.claude/settings.json',
+      '{\n  // mine\n  "permissions": { "allow": [] },\n  "hooks": {}\n}\n',
+    );
+    expect((await ran('convert', '--to', 'claude-code', '--out', join(home, 'shop'), '--force', small)).code).toBe(0);
+    expect(readFileSync(settings, 'utf8')).toMatch(
+      /^\{\n {2}\/\/ mine\n {2}"permissions": \{ "allow": \[\] \},\n {2}"hooks": \{\n {4}"SessionStart"/,
+    );
+    const odd = put('odd/.claude/settings.json', '{ "hooks": ');
+    const unread = await ran('convert', '--to', 'claude-code', '--out', join(home, 'odd'), '--force', small);
+    expect([unread.code, readFileSync(odd, 'utf8')]).toEqual([1, '{ "hooks": ']);
     // The same once more changes nothing.
     expect((await ran('convert', '--to', 'cursor', '--out', join(home, 'shop'), small)).code).toBe(0);
     await ran('convert', '--to', 'cline', '--out', join(home, 'shop'), 'hook.yaml');

@@ -70,6 +70,7 @@ export const interchange: Provider = {
       blocks: { ...draft.blocks, permission_request: 'prevent' },
     },
   },
+  answers: 'hookSpecificOutput with permissionDecision, updatedInput and additionalContext',
   also: { tools: { Task: 'agent' } },
   data: { shell: 'string', if: 'string', once: 'boolean', asyncRewake: 'boolean' },
   layouts: {

@@ -52,7 +52,7 @@ export const interchange: Provider = {
       file: `${FOLDER}/`,
       isFile: /(^|[\\/])(\.clinerules|\.cline|Cline)[\\/][Hh]ooks[\\/][A-Za-z]+(\.ps1)?$/,
       matching: { how: 'none' },
-      fields: { command: 'command' },
+      fields: { command: 'command', isDeaf: true },
       read,
       write,
     },

@@ -44,6 +44,7 @@ export const interchange: Provider = {
     // Handlers that ask a model are read and never run.
     supports: { ...nothing, structured_output: 'yes', input_rewrite: 'yes', async_execution: 'yes' },
   },
+  answers: 'hookSpecificOutput with permissionDecision, updatedInput and additionalContext',
   also: {
     events: {
       SessionEnd: 'session_end',

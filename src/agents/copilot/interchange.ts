@@ -63,6 +63,7 @@ export const copilotCli: Provider = {
       notification: 'notification',
     },
   },
+  answers: 'permissionDecision and permissionDecisionReason',
   data: { comment: 'string' },
   remarks: {
     before_tool_execute: {
@@ -129,6 +130,7 @@ export const vsCodeCopilot: Provider = {
   title: 'Copilot in VS Code',
   checked: '2026-11-18',
   registry: { '2026.03': codeDraft, '2026.04': codeDraft },
+  answers: 'hookSpecificOutput with permissionDecision, updatedInput and additionalContext',
   remarks: {
     before_prompt: {
       kind: 'blocking_may_not_work',

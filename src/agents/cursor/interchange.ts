@@ -62,6 +62,7 @@ export const interchange: Provider = {
     },
   },
   product: { supports: { ...nothing, structured_output: 'partly', llm_evaluated: 'partly' } },
+  answers: 'permission, user_message and agent_message',
   also: {
     events: { preToolUse: 'before_tool_execute', postToolUse: 'after_tool_execute', preCompact: 'before_compact' },
     tools: { Shell: 'shell', Read: 'file_read', Write: 'file_write' },

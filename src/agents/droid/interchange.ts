@@ -39,6 +39,7 @@ export const interchange: Provider = {
     tools: { shell: 'Execute', file_write: 'Create', web_fetch: 'FetchUrl', agent: 'Task' },
     supports: { ...nothing, structured_output: 'yes', input_rewrite: 'yes' },
   },
+  answers: 'hookSpecificOutput with permissionDecision and additionalContext',
   also: { tools: { Execute: 'shell', Create: 'file_write', FetchUrl: 'web_fetch', Task: 'agent' } },
   layouts: {
     native: {

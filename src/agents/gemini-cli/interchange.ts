@@ -51,6 +51,7 @@ export const interchange: Provider = {
       blocks: { ...draft.blocks, after_tool_execute: 'prevent' },
     },
   },
+  answers: 'decision, reason and hookSpecificOutput with tool_input and additionalContext',
   also: { tools: { google_search: 'web_search' } },
   data: { name: 'string', description: 'string', sequential: 'boolean' },
   layouts: {
@@ -60,6 +61,7 @@ export const interchange: Provider = {
       isFile: /(^|[\\/])\.gemini[\\/]settings\.json$/,
       ...grouped('.gemini/settings.json', group => group.sequential === true),
       groupKeys: ['sequential'],
+      fileKeys: ['hooksConfig'],
       matching: { how: 'expression', anyMcp: 'mcp_.*' },
       fields: { type: true, command: 'command', timeout: { name: 'timeout', unit: 'ms' }, env: 'env' },
     },

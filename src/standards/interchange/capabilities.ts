@@ -37,6 +37,8 @@ export function supportOf(capability: Capability, { facts, layout }: Target): Su
   const { fields } = layout;
   const types = Object.keys(fields.types ?? {});
   const places: Partial<Record<Capability, boolean>> = {
+    structured_output: fields.isDeaf !== true,
+    input_rewrite: fields.isDeaf !== true,
     llm_evaluated: types.includes('prompt') || types.includes('agent'),
     http_handler: types.includes('http'),
     async_execution: fields.async !== undefined,

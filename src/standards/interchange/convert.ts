@@ -152,7 +152,7 @@ function decodeEntry(
     handler: read,
     blocking: blocking ?? (read.async !== true && isLikelyToBlock(event, target)),
   };
-  if (matcher !== undefined && own.matcher === undefined && isOfTool && split === undefined)
+  if (matcher !== undefined && own.matcher === undefined && split === undefined)
     keepSpelling(hook, matcher, own, target);
   return Object.keys(own).length === 0 ? hook : withOwn(hook, own, target);
 }
@@ -174,7 +174,7 @@ function tellOfName(element: Element, title: string, tell: Tell): void {
 
 /** Kept where ours would be another one. */
 function keepSpelling(hook: Hook, matcher: string, own: Record<string, unknown>, target: Target): void {
-  if (hook.matcher === undefined) return;
+  if (matcher === '') return;
   const [one, ...others] = placesOf(withOwn(hook, own, target), target, () => {});
   if (others.length > 0 || one?.matcher !== matcher) own.spelling = matcher;
 }
@@ -266,7 +266,9 @@ function alike(hooks: readonly Hook[]): Hook[][] {
   for (const hook of hooks) {
     const { event, handler, blocking, provider_data: data } = hook;
     const key = JSON.stringify([event, handler, blocking, data]);
-    groups.set(key, [...(groups.get(key) ?? []), hook]);
+    const same = groups.get(key) ?? [];
+    same.push(hook);
+    groups.set(key, same);
   }
   return [...groups.values()];
 }
@@ -321,7 +323,7 @@ const handlerKey = ({ type, command, url, prompt }: Handler): string =>
 interface Meant {
   readonly event: string;
   readonly handler: string;
-  readonly names: readonly string[];
+  readonly names: string[];
 }
 
 /** By event, what runs for which tool, in the order of the handlers. Entries that differ in their matchers alone are one. */
@@ -330,7 +332,9 @@ function atoms(hooks: readonly Meant[]): Map<string, string[]> {
   for (const { event, handler, names } of hooks) {
     const ofEvent = found.get(event) ?? new Map<string, string[]>();
     found.set(event, ofEvent);
-    ofEvent.set(handler, [...(ofEvent.get(handler) ?? []), ...names]);
+    const others = ofEvent.get(handler) ?? [];
+    others.push(...names);
+    ofEvent.set(handler, others);
   }
   return new Map(
     [...found].map(([event, handlers]) => [

@@ -57,6 +57,7 @@ function fitHook(hook: Hook, target: Target, tell: Tell): Omit<Fitted, 'index'> 
   if (strategy === 'exclude') return undefined;
   if (strategy === 'block') return blocked(hook, places, target, tell);
   tellOfBlocking(hook, places, target, tell);
+  tellOfAnswers(hook, target, tell);
   const carried = fittedHandler(hook, target, tell);
   if (carried === undefined) return undefined;
   const mayBlock = hook.blocking !== true && places.some(({ effect }) => effect === 'prevent');
@@ -108,6 +109,14 @@ function strategyFor(hook: Hook, target: Target, tell: Tell): Strategy | undefin
     return 'exclude';
   }
   return strictest.find(each => words.includes(each));
+}
+
+/** A conversion moves what is run; what that prints stays what it is. */
+function tellOfAnswers(hook: Hook, target: Target, tell: Tell): void {
+  const { provider } = target;
+  if (provider.answers === undefined || onlyBlocks(hook) || !has('structured_output', target)) return;
+  const message = `what the hook prints is read by ${provider.title} in its own words: ${provider.answers}`;
+  tell({ kind: 'semantic_approximation', severity: 'warning', field: 'handler.command', message });
 }
 
 /** A type of handler that was read off the target's own file is known there. */
@@ -310,8 +319,8 @@ function platformThere({ command, platform = {} }: Handler, target: Target, tell
 /** What stands beside the handler and has no place in a native file. */
 function tellOthers(hook: Hook, target: Target, tell: Tell): void {
   const { slug, title } = target.provider;
-  for (const other of Object.keys(hook.provider_data ?? {}))
-    if (other !== slug)
+  for (const [other, data] of Object.entries(hook.provider_data ?? {}))
+    if (other !== slug && Object.keys(data).some(key => !['event', 'spelling'].includes(key)))
       tell({
         kind: 'field_dropped',
         severity: 'info',
@@ -373,7 +382,7 @@ export function rendered(hook: Hook, target: Target, tell: Tell): { handler: Val
   const handler: Record<string, unknown> = {};
   const group: Record<string, unknown> = isObject(own.group) ? { ...own.group } : {};
   for (const [key, value] of Object.entries(own)) {
-    if (ours.includes(key) || value === undefined) continue;
+    if (ours.includes(key) || key.startsWith('_') || value === undefined) continue;
     const wanted = provider.data && Object.hasOwn(provider.data, key) ? provider.data[key] : undefined;
     const type = wanted === 'path' || wanted === 'command' ? 'string' : wanted;
     const why =

@@ -118,7 +118,9 @@ export function readFile(
 export function readNative(
   text: string,
 ): { ok: true; value: Values } | { ok: false; why: string; line?: number; column?: number } {
-  if (text.length > MOST_CHARACTERS) return { ok: false, why: `longer than ${MOST_CHARACTERS} characters` };
+  // What a manifest becomes may be many times as long.
+  const most = 16 * MOST_CHARACTERS;
+  if (text.length > most) return { ok: false, why: `longer than ${most} characters` };
   const bare = /\/[/*]/.test(text) ? stripComments(text, ' ') : text;
   const read = parseJson(bare, { start: bare.charCodeAt(0) === 0xfeff ? 1 : 0 });
   const at = positionsIn(text);

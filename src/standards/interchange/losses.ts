@@ -33,8 +33,11 @@ export type Tell = (loss: Omit<Loss, 'hook' | 'name'>) => void;
 
 /** Said once for each hook, however many entries it becomes. */
 export function teller(losses: Loss[], hook: number, name: string): Tell {
+  const said = new Set<string>();
   return loss => {
-    if (losses.some(each => each.hook === hook && each.kind === loss.kind && each.message === loss.message)) return;
+    const key = `${loss.kind} ${loss.message}`;
+    if (said.has(key)) return;
+    said.add(key);
     losses.push({ hook, name, ...loss });
   };
 }

@@ -86,6 +86,7 @@ type Matched = Pick<Place, 'matcher' | 'elements'>;
 function nativeMatchers(hook: Hook, native: string, own: Values, target: Target, tell: Tell): Matched[] {
   const { provider, layout } = target;
   const spelled = ownMatcher(own);
+  const { spelling } = own;
   if (!isToolEvent(hook.event) || provider.otherMatchers?.includes(native)) {
     const filter = provider.fileFilters?.includes(hook.event) ? filterOf(hook) : undefined;
     if (hook.matcher !== undefined && filter === undefined && !isToolEvent(hook.event))
@@ -94,10 +95,10 @@ function nativeMatchers(hook: Hook, native: string, own: Values, target: Target,
         severity: 'info',
         message: `${hook.event} is no event of a tool: its matcher says nothing`,
       });
-    return [{ matcher: spelled ?? filter, elements: undefined }];
+    const everything = typeof spelling === 'string' && isEverything(spelling) ? spelling : undefined;
+    return [{ matcher: spelled ?? filter ?? everything, elements: undefined }];
   }
   const elements = elementsOf(hook.matcher);
-  const { spelling } = own;
   if (typeof spelling === 'string' && isSame(elementsOf(decodeMatcher(spelling, target)), elements))
     return [{ matcher: spelling, elements: layout.matching.how === 'none' ? undefined : elements }];
   const isHeard = layout.matching.how !== 'none';

@@ -33,6 +33,8 @@ export interface Provider {
   readonly data?: Readonly<Record<string, 'string' | 'boolean' | 'number' | 'path' | 'command'>> | undefined;
   /** What is peculiar to an event. */
   readonly remarks?: Readonly<Record<string, Remark>> | undefined;
+  /** The words in which what a hook prints has to be said there. */
+  readonly answers?: string | undefined;
   /** A command that blocks whatever it is run for; by default one that exits 2. */
   stub?(reason: string): { readonly command: string; readonly windows?: string | undefined };
   /** By name; the first is the one that the product reads. */
@@ -99,6 +101,8 @@ export interface Layout {
 
 /** The native names of a handler's fields; what has none cannot be written. */
 export interface HandlerFields {
+  /** What is written there passes over what a hook prints. */
+  readonly isDeaf?: true;
   /** Whether a handler says its type. */
   readonly type?: true;
   readonly command: string;

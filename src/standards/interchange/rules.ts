@@ -57,6 +57,26 @@ export const rules = {
   },
   'handler/expected': { level: 'warning', asks: 'an http handler has a url, one of a model a prompt', clause: '2' },
   'handler/https': { level: 'error', asks: 'a request goes to https', clause: '8' },
+  'handler/folder': {
+    level: 'warning',
+    asks: 'cwd is a folder of the project, seen from its root',
+    clause: '2',
+  },
+  'handler/async': {
+    level: 'warning',
+    asks: 'nobody waits for a hook that is asynchronous, so that it does not block',
+    clause: '2, 8',
+  },
+  'handler/variables': {
+    level: 'note',
+    asks: 'headers that take something from the environment send it to whoever has the address',
+    clause: '8',
+  },
+  'handler/model': {
+    level: 'note',
+    asks: 'a hook that asks a model costs, and reads what strangers wrote',
+    clause: '8',
+  },
   'handler/platform': {
     level: 'warning',
     asks: 'systems are windows, linux and darwin (osx in hooks/1.0)',

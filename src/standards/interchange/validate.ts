@@ -134,6 +134,8 @@ function judgeHook(hook: Values, path: (string | number)[], spec: unknown, known
     if (hook.matcher !== undefined && hook.matcher !== null && !isToolEvent(event))
       add('matcher/idle', ['matcher'], `${event} is no event of a tool`);
   }
+  if (blocking === true && isObject(hook.handler) && hook.handler.async === true)
+    add('handler/async', ['handler', 'async'], 'async stands beside blocking');
   if (isObject(hook.handler)) remarks.push(...judgeHandler(hook.handler, [...path, 'handler'], spec));
   for (const odd of misshapen(hook.matcher)) add('matcher/shape', odd.path, `matcher: ${odd.why}`);
   if (misshapen(hook.matcher).length === 0) remarks.push(...judgeMatcher(hook, path, known));
@@ -171,7 +173,7 @@ function judgeMatcher({ matcher, event }: Values, path: (string | number)[], kno
 }
 
 function judgeHandler(handler: Values, path: (string | number)[], spec: unknown): Remark[] {
-  const { type, command, url, prompt, platform } = handler;
+  const { type, command, url, prompt, platform, cwd, headers } = handler;
   const remarks: Remark[] = [];
   if (type === 'command' && command === undefined)
     remarks.push({ rule: 'handler/required', path, why: 'command is missing' });
@@ -182,6 +184,22 @@ function judgeHandler(handler: Values, path: (string | number)[], spec: unknown)
     remarks.push({ rule: 'handler/expected', path, why: 'prompt without a prompt' });
   if (typeof type === 'string' && type !== '' && !['command', 'http', 'prompt', 'agent'].includes(type))
     remarks.push({ rule: 'handler/unknown', path: [...path, 'type'], why: `${shown(type)} is no type of handler` });
+  if (typeof cwd === 'string' && /^([/\\~]|[A-Za-z]:|\.\.([/\\]|$))/.test(cwd))
+    remarks.push({
+      rule: 'handler/folder',
+      path: [...path, 'cwd'],
+      why: `cwd is ${shown(cwd)}, outside of the project`,
+    });
+  if (type === 'http' && isObject(headers))
+    for (const [name, value] of Object.entries(headers))
+      if (typeof value === 'string' && /\$\{?[A-Za-z_]/.test(value))
+        remarks.push({
+          rule: 'handler/variables',
+          path: [...path, 'headers', name],
+          why: `${shown(name)} takes a variable`,
+        });
+  if (type === 'prompt' || type === 'agent')
+    remarks.push({ rule: 'handler/model', path: [...path, 'type'], why: `${shown(type)} asks a model` });
   const mac = spec === 'hooks/1.0' ? ['osx', 'darwin'] : ['darwin', 'osx'];
   for (const system of isObject(platform) ? Object.keys(platform) : [])
     if (!['windows', 'linux', ...mac].includes(system))
