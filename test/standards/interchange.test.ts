@@ -205,6 +205,20 @@ describe('native files', () => {
   });
 });
 
+const asItWas = text('as-it-was.jsonl')
+  .trim()
+  .split('\n')
+  .flatMap(each => Object.entries(JSON.parse(each) as Record<string, unknown>));
+
+it.each(asItWas)('a file of %s comes back as it was', (slug, native) => {
+  for (const name of [`${slug} 2026.04 native`, `${slug} 2026.04 native products`]) {
+    const there = target(name);
+    const read = decode(JSON.stringify(native), there.layout.file, there);
+    const again = read.ok ? encode(read.manifest, there) : undefined;
+    expect(again?.ok && JSON.parse(again.files[0]?.text ?? '')).toEqual(native);
+  }
+});
+
 // One manifest for every provider.
 it('what every field becomes stands in every-field.txt', () => {
   const manifest = manifestOf('every-field.yaml');

@@ -65,7 +65,8 @@ function nativeHandler({ handler, provider_data: data }: Hook, { provider, layou
     if (name !== undefined && value !== undefined) written[name] = value;
   };
   const ofType = fields.types && Object.hasOwn(fields.types, handler.type) ? fields.types[handler.type] : undefined;
-  if (fields.type || handler.type !== 'command') written.type = handler.type;
+  // Some files say the type of commands although they need not.
+  if (fields.type || handler.type !== 'command' || own?.type === 'command') written.type = handler.type;
   if (handler.type === 'command')
     put(typeof only === 'string' && fields.otherCommands?.includes(only) ? only : fields.command, handler.command);
   for (const [field, name] of Object.entries(ofType ?? {})) put(name, handler[field]);
@@ -196,6 +197,7 @@ function decodeHandler(native: Values, target: Target, own: Record<string, unkno
     taken.add(name);
   };
   if (type === 'command') {
+    if (native.type === type && !fields.type) own.type = type;
     const name = [fields.command, ...(fields.otherCommands ?? [])].find(
       each => isText(native[each]) && native[each] !== '',
     );

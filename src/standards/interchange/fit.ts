@@ -120,7 +120,8 @@ function tellOfAnswers(hook: Hook, target: Target, tell: Tell): void {
 }
 
 /** A type of handler that was read off the target's own file is known there. */
-const isNative = (hook: Hook, target: Target): boolean => ownData(hook, target).type === hook.handler.type;
+const isNative = (hook: Hook, target: Target): boolean =>
+  hook.handler.type !== 'command' && ownData(hook, target).type === hook.handler.type;
 
 const isUnknownType = (type: string): boolean => !['command', 'http', 'prompt', 'agent'].includes(type);
 
@@ -388,7 +389,7 @@ export function rendered(hook: Hook, target: Target, tell: Tell): { handler: Val
     const why =
       wanted === undefined && !native && guarded.test(key)
         ? 'it would change what is run or allowed'
-        : type !== undefined && typeof value !== type
+        : type !== undefined && value !== null && typeof value !== type
           ? `it is no ${type}`
           : undefined;
     if (why !== undefined) {
