@@ -15,7 +15,7 @@ import {
   tools,
 } from '../standards/interchange/registry.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
-import { choiceOf, lossesText, manifestIn, providerOf, targetFor, textOf } from './interchange.ts';
+import { choiceOf, hooksIn, lossesText, providerOf, read, targetFor } from './interchange.ts';
 import { table } from './text.ts';
 
 export async function run(words: Words, io: Io): Promise<number> {
@@ -28,9 +28,8 @@ export async function run(words: Words, io: Io): Promise<number> {
     io.out(target === undefined ? all(choice, words) : one(target, choice, words));
     return 0;
   }
-  const text = await read(file, io);
-  const name = file === '-' ? 'standard input' : file;
-  const manifest = text === undefined ? undefined : manifestIn(text, name, io);
+  const hooks = await hooksIn(file, flagText(words, '--from'), { ...choice, layout: undefined }, io);
+  const manifest = hooks?.manifest;
   const permissions = manifest && (await permissionsOf(manifest, words, io));
   if (manifest === undefined || permissions === undefined) return 1;
   const needs = manifest.hooks.map((hook, index) => ({ ...needOf(hook, index), ...permissions[index] }));
@@ -46,15 +45,6 @@ export async function run(words: Words, io: Io): Promise<number> {
     io.out(`${needsText(needs)}\n${table([head, ...cells])}`);
   }
   return isRefused ? 1 : 0;
-}
-
-async function read(file: string, io: Io): Promise<string | undefined> {
-  try {
-    return await textOf(file, io);
-  } catch (error) {
-    io.err(`otel-hooks: ${file} cannot be read: ${error instanceof Error ? error.message : String(error)}\n`);
-    return undefined;
-  }
 }
 
 interface Allowed {

@@ -2,19 +2,16 @@
 import { chmodSync, existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { applyEdits, modify, type ParseError, parse } from 'jsonc-parser';
-import { providers } from '../agents/interchange.ts';
 import { makePath } from '../lib/make-path.ts';
-import { decode, encode } from '../standards/interchange/convert.ts';
+import { encode } from '../standards/interchange/convert.ts';
 import type { Loss } from '../standards/interchange/losses.ts';
 import { type Manifest, nameOf, spelled } from '../standards/interchange/manifest.ts';
-import type { Choice, NativeFile, Provider } from '../standards/interchange/provider.ts';
+import type { NativeFile } from '../standards/interchange/provider.ts';
 import { LATEST } from '../standards/interchange/registry.ts';
-import { jsonText, readSource, yamlText } from '../standards/interchange/source.ts';
+import { jsonText, yamlText } from '../standards/interchange/source.ts';
 import { isObject } from '../standards/wording.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
-import { choiceOf, lossesText, manifestIn, providerOf, targetFor, textOf } from './interchange.ts';
-
-const CANONICAL = 'hook-interchange';
+import { CANONICAL, choiceOf, formats, hooksIn, lossesText, providerOf, targetFor } from './interchange.ts';
 
 export async function run(words: Words, io: Io): Promise<number> {
   const [file] = words.rest;
@@ -27,19 +24,12 @@ export async function run(words: Words, io: Io): Promise<number> {
   const isCanonical = to === CANONICAL;
   if (format === 'yaml' && !isCanonical) throw new UsageError(`--format yaml is for --to ${CANONICAL}`);
   const target = isCanonical ? undefined : targetFor(providerOf(to, '--to'), choice);
-  const name = file === '-' ? 'standard input' : file;
-  let text: string;
-  try {
-    text = await textOf(file, io);
-  } catch (error) {
-    io.err(`otel-hooks: ${file} cannot be read: ${error instanceof Error ? error.message : String(error)}\n`);
-    return 1;
-  }
-  const from = sourceOf(flagText(words, '--from'), text, name);
-  const read =
-    from === CANONICAL
-      ? told(manifestIn(text, name, io))
-      : decoded(from, text, name, { ...choice, layout: isCanonical ? choice.layout : undefined }, io);
+  const read = await hooksIn(
+    file,
+    flagText(words, '--from'),
+    { ...choice, layout: isCanonical ? choice.layout : undefined },
+    io,
+  );
   if (read === undefined) return 1;
   const { manifest } = read;
   const canonical: NativeFile[] = [{ path: `hook.${format}`, text: canonicalText(manifest, format) }];
@@ -61,7 +51,7 @@ export async function run(words: Words, io: Io): Promise<number> {
         encoded === undefined ? 'keep' : (encoded.fit.hooks.find(each => each.index === index)?.outcome ?? 'exclude'),
     }));
     const said = {
-      ...{ v: 1, ok: why === undefined, from: from === CANONICAL ? from : from.slug, to: target?.provider.slug ?? to },
+      ...{ v: 1, ok: why === undefined, from: read.from, to: target?.provider.slug ?? CANONICAL },
       ...{ registry: choice.registry ?? LATEST, why, hooks: outcomes, files, written, losses },
     };
     io.out(`${JSON.stringify(said, null, 2)}\n`);
@@ -74,8 +64,6 @@ export async function run(words: Words, io: Io): Promise<number> {
   return isBad ? 1 : 0;
 }
 
-const formats = (): string => [CANONICAL, ...providers.map(({ slug }) => slug)].join(', ');
-
 const counts = (severity: Loss['severity'], words: Words): boolean =>
   severity === 'error' || (words.flags['--strict'] === true && severity === 'warning');
 
@@ -85,41 +73,6 @@ const canonicalText = (manifest: Manifest, format: string): string =>
 /** Several files on one standard output are told apart by their names. */
 const printed = ({ path, text }: NativeFile, files: number): string =>
   files > 1 ? `==> ${path} <==\n${text}\n` : text;
-
-/** Whose file it is, where nobody says: a manifest shows itself, a native file by where it lies. */
-function sourceOf(said: string | undefined, text: string, name: string): Provider | typeof CANONICAL {
-  if (said === CANONICAL) return CANONICAL;
-  if (said !== undefined) return providerOf(said, '--from');
-  const native = providers.find(({ layouts }) => Object.values(layouts).some(({ isFile }) => isFile.test(name)));
-  if (native !== undefined) return native;
-  const source = readSource(text, name);
-  const value = source.ok ? source.value : undefined;
-  // Without a provider's name there is nothing else that it could be meant as.
-  if (!isObject(value) || 'spec' in value || !('hooks' in value)) return CANONICAL;
-  throw new UsageError(`it has no spec, so it is a native file; --from says whose: ${formats()}`);
-}
-
-interface Told {
-  manifest: Manifest;
-  losses: readonly Loss[];
-}
-
-const told = (manifest: Manifest | undefined): Told | undefined => manifest && { manifest, losses: [] };
-
-function decoded(provider: Provider, text: string, name: string, choice: Choice, io: Io): Told | undefined {
-  const names = Object.keys(provider.layouts);
-  const [lies] = Object.entries(provider.layouts).find(([, { isFile }]) => isFile.test(name)) ?? [];
-  const first = choice.layout ?? lies;
-  const tried = (first === undefined ? names : [first, ...names.filter(each => each !== first)]).map(layout =>
-    decode(text, name, targetFor(provider, { ...choice, layout })),
-  );
-  const found = tried.find(each => each.ok);
-  if (found?.ok) return found;
-  const [refused] = tried;
-  const why = refused?.ok === false ? refused.why : 'it cannot be read';
-  io.err(`otel-hooks: ${name} holds no hooks of ${provider.title}: ${why}; nothing was converted.\n`);
-  return undefined;
-}
 
 /** A file that is there stays as it is, unless it was said that it may go; and then all are written or none. */
 function write(files: readonly NativeFile[], folder: string, words: Words, io: Io): string[] | 'refused' {

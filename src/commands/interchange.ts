@@ -5,6 +5,7 @@ import { agentNamed } from '../agents/index.ts';
 import { providerNamed, providers } from '../agents/interchange.ts';
 import { nearest } from '../lib/nearest.ts';
 import { re2 } from '../re2.ts';
+import { decode } from '../standards/interchange/convert.ts';
 import type { Loss } from '../standards/interchange/losses.ts';
 import { type Manifest, normalized } from '../standards/interchange/manifest.ts';
 import type { Choice, Provider, Target } from '../standards/interchange/provider.ts';
@@ -34,7 +35,73 @@ export const known: Known = {
 /** A manifest or a native file is small; what is larger is something else. */
 const LARGEST_BYTES = 32 * 1024 * 1024;
 
-export async function textOf(file: string, io: Io): Promise<string> {
+/** The format itself among the formats. */
+export const CANONICAL = 'hook-interchange';
+
+export const formats = (): string => [CANONICAL, ...providers.map(({ slug }) => slug)].join(', ');
+
+export interface Hooks {
+  manifest: Manifest;
+  losses: readonly Loss[];
+  from: string;
+}
+
+/** The hooks of a file, whosever it is; undefined when it was said why there are none. */
+export async function hooksIn(
+  file: string,
+  from: string | undefined,
+  choice: Choice,
+  io: Io,
+): Promise<Hooks | undefined> {
+  const text = await read(file, io);
+  if (text === undefined) return undefined;
+  const name = file === '-' ? 'standard input' : file;
+  const source = sourceOf(from, text, name);
+  if (source !== CANONICAL) return decoded(source, text, name, choice, io);
+  const manifest = manifestIn(text, name, io);
+  return manifest && { manifest, losses: [], from: source };
+}
+
+/** Undefined when it was said why not. */
+export async function read(file: string, io: Io): Promise<string | undefined> {
+  try {
+    return await textOf(file, io);
+  } catch (error) {
+    io.err(`otel-hooks: ${file} cannot be read: ${error instanceof Error ? error.message : String(error)}\n`);
+    return undefined;
+  }
+}
+
+/** Whose file it is, where nobody says: a manifest shows itself, a native file by where it lies. */
+function sourceOf(said: string | undefined, text: string, name: string): Provider | typeof CANONICAL {
+  if (said === CANONICAL) return CANONICAL;
+  if (said !== undefined) return providerOf(said, '--from');
+  const source = readSource(text, name);
+  const value = source.ok ? source.value : undefined;
+  if (isObject(value) && 'spec' in value) return CANONICAL;
+  const native = providers.find(({ layouts }) => Object.values(layouts).some(({ isFile }) => isFile.test(name)));
+  if (native !== undefined) return native;
+  // Without a provider's name there is nothing else that it could be meant as.
+  if (!isObject(value) || !('hooks' in value)) return CANONICAL;
+  throw new UsageError(`it has no spec, so it is a native file; --from says whose: ${formats()}`);
+}
+
+function decoded(provider: Provider, text: string, name: string, choice: Choice, io: Io): Hooks | undefined {
+  const names = Object.keys(provider.layouts);
+  const [lies] = Object.entries(provider.layouts).find(([, { isFile }]) => isFile.test(name)) ?? [];
+  const first = choice.layout ?? lies;
+  const tried = (first === undefined ? names : [first, ...names.filter(each => each !== first)]).map(layout =>
+    decode(text, name, targetFor(provider, { ...choice, layout })),
+  );
+  const found = tried.find(each => each.ok);
+  if (found?.ok) return { ...found, from: provider.slug };
+  const [refused] = tried;
+  const why = refused?.ok === false ? refused.why : 'it cannot be read';
+  io.err(`otel-hooks: ${name} holds no hooks of ${provider.title}: ${why}; nothing was converted.\n`);
+  return undefined;
+}
+
+async function textOf(file: string, io: Io): Promise<string> {
   if (file !== '-') return readFileSync(resolve(io.cwd, file), 'utf8');
   let text = '';
   for await (const piece of process.stdin.setEncoding('utf8')) {
@@ -45,7 +112,7 @@ export async function textOf(file: string, io: Io): Promise<string> {
 }
 
 /** Says what keeps a text from being a manifest. */
-export function manifestIn(text: string, name: string, io: Io): Manifest | undefined {
+function manifestIn(text: string, name: string, io: Io): Manifest | undefined {
   const validation = hookInterchange.validation(name, { interchange: known });
   validation.write(text);
   const { findings, ok } = validation.end();

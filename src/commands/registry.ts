@@ -350,12 +350,13 @@ export const commands: Command[] = [
     name: 'capabilities',
     summary: 'what hooks of a manifest need, and which agent can carry them; or what agents have',
     usage:
-      'otel-hooks capabilities [--to PROVIDER] [--policy FILE [--managed]] [--registry V] [--products] [--layout NAME] [FILE]',
+      'otel-hooks capabilities [--from PROVIDER] [--to PROVIDER] [--policy FILE [--managed]] [--registry V] [--products] [--layout NAME] [FILE]',
     notes: [
-      'FILE is a manifest of the Hook Interchange Format: without --to it is tried with every agent. Without FILE: the tables of',
-      'the format, or those of one agent. Exits 1 when a hook that blocks is lost, or a policy refuses one.',
+      "FILE is a manifest of the Hook Interchange Format, or an agent's own: without --to it is tried with every agent. Without",
+      'FILE: the tables of the format, or those of one agent. Exits 1 when a hook that blocks is lost, or a policy refuses one.',
     ],
     flags: [
+      { name: '--from', value: 'PROVIDER', summary: 'whose file it is, where neither it nor its place says so' },
       {
         name: '--to',
         value: 'PROVIDER',

@@ -133,6 +133,17 @@ describe('convert', () => {
     expect(lost).toMatchObject({ ok: false, files: [], why: 'Windsurf can carry no hook of it' });
   });
 
+  it('takes a manifest for one wherever it lies', async () => {
+    put('.github/hooks/hook.json', readFileSync(small, 'utf8'));
+    expect(JSON.parse((await ran('convert', '--json', '--to', 'cursor', '.github/hooks/hook.json')).out).from).toBe(
+      'hook-interchange',
+    );
+    put('.github/hooks/other.json', '{"version":1,"hooks":{"sessionStart":[{"type":"command","bash":"x"}]}}');
+    expect(JSON.parse((await ran('convert', '--json', '--to', 'cursor', '.github/hooks/other.json')).out).from).toBe(
+      'copilot-cli',
+    );
+  });
+
   it('knows the registry of the draft, and what products do beyond the newest', async () => {
     const native = async (...words: string[]) => JSON.parse((await ran('convert', ...words, 'hook.yaml')).out).hooks;
     expect(Object.keys(await native('--to', 'kiro'))).toEqual(['preToolUse']);
@@ -192,6 +203,7 @@ describe('capabilities', () => {
     ]);
     expect((await ran('capabilities', '--to', 'windsurf', 'guard.json')).code).toBe(1);
     expect((await ran('capabilities', 'broken.json')).code).toBe(1);
+    expect((await ran('capabilities', '.claude/settings.json')).out).toContain('llm_evaluated');
   });
 
   it('asks a policy, and lets nothing pass that it cannot read', async () => {
