@@ -114,8 +114,9 @@ function endOfDay(calendar: Calendar, days: number): readonly [round: number, at
 /** Before this there was nothing like us: such a time was written by a clock that had not been set. */
 const FIRST_MS = Date.UTC(2020, 0);
 
+/** A file's time has parts of a millisecond, a day has none. */
 const isBefore = (writtenMs: number, day: readonly [number, number] | undefined): boolean =>
-  day !== undefined && writtenMs >= FIRST_MS && writtenMs <= day[1];
+  day !== undefined && writtenMs >= FIRST_MS && Math.floor(writtenMs) <= day[1];
 
 const byTime = (a: { writtenMs: number }, b: { writtenMs: number }): number => a.writtenMs - b.writtenMs;
 

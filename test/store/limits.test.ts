@@ -162,6 +162,23 @@ describe('the calendar', () => {
   });
 });
 
+it('a journal of the moment in which a day began is of that day, whatever part of a millisecond its file’s time has', () => {
+  const atMs = Date.UTC(2026, 0);
+  const journal = { key: 'j', sizeBytes: 1, writtenMs: atMs + 0.7 };
+  const { journals } = excessOf(limits({ journal: { days: 1 } }), {
+    outbox: new Map(),
+    isUnderWay: () => false,
+    leftAlone: [],
+    journals: new Map([['j', journal]]),
+    isKnown: () => false,
+    calendar: [
+      [1, atMs],
+      [2, atMs + DAY_MS],
+    ],
+  });
+  expect(journals).toEqual([{ key: 'j', reason: 'over-age' }]);
+});
+
 describe('a store', () => {
   let root: string;
   let folder: string;
