@@ -33,10 +33,12 @@ export function userAttributes(user: string | undefined): Attributes {
 
 /** What of vendors' metadata was asked for, by its names as paths. */
 export function metadataAttributes(said: Fields | undefined): Attributes {
+  if (said === undefined) return none;
   const named: Attributes = {};
-  if (said !== undefined) nameAll(said, ours.metadataPrefix, named);
+  nameAll(said, ours.metadataPrefix, named);
   return named;
 }
+const none: Attributes = {};
 
 function nameAll(said: Fields, prefix: string, named: Attributes): void {
   for (const [key, value] of Object.entries(said)) {
