@@ -30,7 +30,7 @@ export function locateStateFolder(
   }
   chosen ||= defaultFolder('state', at);
   // With a slash behind it a link would be its target.
-  chosen = chosen.replace(/(.)\/+$/, '$1');
+  while (chosen.length > 1 && chosen.endsWith('/')) chosen = chosen.slice(0, -1);
   return isAbsolute(chosen) ? chosen : `${at.cwd()}/${chosen}`;
 }
 
@@ -78,7 +78,7 @@ const withoutComments = (text: string): string =>
     .replace(/("(?:\\.|[^"\\])*")|,(?=\s*[}\]])/g, '$1');
 
 const fromHome = (path: string, home: () => string): string =>
-  /^~(?:\/|$)/.test(path) ? home() + path.slice(1) : path;
+  path === '~' || path.startsWith('~/') ? home() + path.slice(1) : path;
 
 /** As a flag names a file. */
 export const fileNamed = (path: string, cwd: string, home: () => string): string =>
