@@ -154,6 +154,13 @@ export function roundOf(
     notePrevious(event, found?.previous, session => open(sessionKey(agent, session))?.fold.segment?.number);
   };
 
+  const openRepository = (gain: Gain): void => {
+    const cwd = opened.get(gain.state.key);
+    if (cwd === undefined) return;
+    findRepository(gain, cwd, world.eyes, oddities);
+    opened.delete(gain.state.key);
+  };
+
   const pinnedTo = (...[opening, fragment, , wasUndecided]: Parameters<typeof pin>): Pin => {
     const made = pin(opening, fragment, world, wasUndecided);
     problems.push(...made.problems);
@@ -237,10 +244,10 @@ export function roundOf(
         if (event.event_type === 'Session.Start') findPrevious(fragment, event, state.agent);
         if (isMilestone(event)) lookAtRepository(gain, world.eyes, oddities);
         follow(gain, event, oddities);
+        // At once: the same list may hold its end.
+        openRepository(gain);
       }
-      const cwd = opened.get(state.key);
-      if (cwd !== undefined) findRepository(gain, cwd, world.eyes, oddities);
-      opened.delete(state.key);
+      openRepository(gain);
     }
     for (const kind of told.odd) oddities[kind] = (oddities[kind] ?? 0) + 1;
     for (const { reason } of told.bad) increase(badEvents, reason);

@@ -555,3 +555,27 @@ test("a stranger's session: what leaves of it says who, with which version, for 
     await collector.close();
   }
 });
+
+test('a session that comes whole, in one list, says in which repository it worked', async () => {
+  collector = await startCollector();
+  try {
+    configure('any');
+    const git = join(home, 'shop', '.git');
+    mkdirSync(join(git, 'objects'), { recursive: true });
+    mkdirSync(join(git, 'refs', 'heads'), { recursive: true });
+    writeFileSync(join(git, 'HEAD'), 'ref: refs/heads/main\n');
+    writeFileSync(join(git, 'config'), '[remote "origin"]\n\turl = https://git.example/acme/shop.git\n');
+    const said = ['Session.Start', 'Session.End'].map((event_type, i) => ({
+      ...{ spec_version: '0.1.0', event_id: `00000000-0000-4000-8000-00000000000${i}`, session_id: 's' },
+      ...{ timestamp: new Date(1_000_000 + i * 1_000).toISOString(), source: { tool: 'goose' } },
+      ...{ event_type, data: {} },
+    }));
+    send(JSON.stringify(said), '', { cwd: join(home, 'shop') });
+    await run(() => 2_000_000);
+    expect(collector.spans().map(({ plain }) => plain['vcs.repository.url.full'])).toEqual([
+      'https://git.example/acme/shop',
+    ]);
+  } finally {
+    await collector.close();
+  }
+});
