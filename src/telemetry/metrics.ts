@@ -351,8 +351,7 @@ function fromSpan(span: FinishedSpan, agent: string, known: Known, widening: Wid
   const subagent = (kind: string | undefined): string =>
     kind !== undefined && knownSubagent?.(kind) ? kind : 'custom';
   const seconds = (span.endMs - span.startMs) / 1000;
-  const error: Plain =
-    span.errorType === undefined ? {} : { [stable.errorType]: isErrorKind(span.errorType) ? span.errorType : '_OTHER' };
+  const error: Plain = span.errorType === undefined ? {} : { [stable.errorType]: errorKind(span.errorType, span.kind) };
   switch (span.kind) {
     case 'session':
       return [
@@ -431,8 +430,11 @@ const errorKinds = new Set([
   'hook_error',
   'abandoned',
 ]);
-/** Or what a server answered. */
-const isErrorKind = (type: string): boolean => errorKinds.has(type) || /^[45]\d\d$/.test(type);
+/** Or what a server answered. How a model fails agents have words of their own for. */
+const errorKind = (type: string, kind: FinishedSpan['kind']): string => {
+  if (errorKinds.has(type) || /^[45]\d\d$/.test(type)) return type;
+  return kind === 'chat' ? 'model_error' : '_OTHER';
+};
 
 const toolOnMetrics = (tool: string, mcp: boolean, known: Known): string =>
   mcp ? 'mcp' : known(tool) ? tool : 'custom';

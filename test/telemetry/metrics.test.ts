@@ -296,19 +296,16 @@ test('a kind of subagent that comes with the agent has its name, another is cust
 });
 
 test('an error is one of a list or what a server answered', () => {
-  const of = (errorType: string) =>
-    ({ kind: 'chat', startMs: 0, endMs: 1, duration: 'native', model: 'm', errorType }) as never;
-  const counted = (errorType: string) =>
-    incrementsOf([], [of(errorType)], 'a', () => true).find(({ metric }) => metric === 'inferenceDuration')?.attributes[
-      'error.type'
-    ];
-  expect(['model_error', '429', '529', '200', 'a sentence'].map(counted)).toEqual([
-    'model_error',
-    '429',
-    '529',
-    '_OTHER',
-    '_OTHER',
-  ]);
+  const kindOn = (kind: string, errorType: string) =>
+    incrementsOf(
+      [],
+      [{ kind, startMs: 0, endMs: 1, duration: 'native', model: 'm', usage: {}, actions: 0, errorType } as never],
+      'a',
+      () => true,
+    ).flatMap(({ attributes }) => attributes['error.type'] ?? [])[0];
+  const told = ['timeout', '429', '529', '200', 'rate_limit'];
+  expect(told.map(type => kindOn('turn', type))).toEqual(['timeout', '429', '529', '_OTHER', '_OTHER']);
+  expect(told.map(type => kindOn('chat', type))).toEqual(['timeout', '429', '529', 'model_error', 'model_error']);
 });
 
 test('every event is counted by what became of it', () => {
