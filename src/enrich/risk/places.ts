@@ -24,61 +24,89 @@ export type Place =
   | 'startup'
   | 'sudoers'
   | 'history'
+  /** Who may do what, as the system has it. */
+  | 'accounts'
+  /** What the system, its services and its guards have written down. */
+  | 'log'
+  /** Where services have what they show or write down while they run. */
+  | 'served'
+  /** What is somebody's alone: files of a home, dumps, databases. */
+  | 'personal'
   | 'agent-settings'
   /** Begins with what only the shell knows. */
   | 'unknown';
 
 const HOME = /^(?:\/home\/[^/]+|\/Users\/[^/]+|\/root|[A-Za-z]:\/Users\/[^/]+)(?=\/|$)/;
 const SYSTEM =
-  /^(?:\/(?:etc|usr|bin|sbin|boot|lib|lib32|lib64|var|opt|srv|sys|proc|dev|run|System|Library|Applications)|[A-Za-z]:\/(?:Windows|Program Files|ProgramData))(?:\/|$)/i;
+  /^(?:(?:\/private)?\/(?:etc|usr|bin|sbin|boot|lib|lib32|lib64|var|opt|srv|sys|proc|dev|run|System|Library|Applications)|[A-Za-z]:\/(?:Windows|Program Files|ProgramData))(?:\/|$)/i;
 const TEMPORARY =
   /^(?:\/tmp|\/var\/tmp|\/private\/tmp|\/var\/folders|\/dev\/shm|\$(?:TMPDIR|TMP|TEMP|RUNNER_TEMP))(?:\/|$)/;
 const REBUILT =
   /(?:^|\/)(?:build|dist|out|target|coverage|node_modules|__pycache__|\.cache|\.next|\.turbo|\.nuxt|\.venv|venv|\.pytest_cache|\.mypy_cache|\.gradle|\.parcel-cache|\.npm|Caches|tmp)(?:\/|$)/;
 const DISK = /^\/dev\/(?:sd[a-z]|hd[a-z]|vd[a-z]|xvd[a-z]|nvme\d|mmcblk\d|r?disk\d|mapper\/|dm-\d|md\d|loop\d)/;
 const HARMLESS_DEVICE = /^\/dev\/(?:null|zero|tty|stdin|stdout|stderr|fd\/\d+|full|u?random)$/;
-const EXAMPLE = /\.(?:example|sample|template|dist|md|pub|test\.[a-z]+|spec\.[a-z]+)$/i;
+const EXAMPLE = /\.(?:example|sample|template|dist|defaults?|schema|md|pub|test\.[a-z]+|spec\.[a-z]+)$/i;
 const SECRET = anyOf([
   /(?:^|\/)\.env(?:\.[\w-]+)*$/,
   /(?:^|\/)\.envrc$/,
   /(?:^|\/)id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?$/,
   /(?:^|\/)\.ssh(?:\/\*?)?$/,
+  // Whatever else lies there is a key.
+  /(?:^|\/)\.ssh\/(?!(?:config|known_hosts|authorized_keys2?|allowed_signers|environment|rc|config\.d|sockets?)(?:\.|$))[\w.*@-]+$/,
   /(?:^|\/)\.aws(?:\/(?:credentials|\*|sso\/cache\/.*)?)?$/,
-  /(?:^|\/)\.azure\/(?:accessTokens\.json|msal_token_cache\.\w+)$/,
-  /(?:^|\/)\.(?:netrc|npmrc|pypirc|pgpass|my\.cnf|git-credentials|vault-token|boto|s3cfg|htpasswd)$/,
+  /(?:^|\/)\.azure\/(?:accessTokens\.json|msal_token_cache\.\w+|service_principal_entries\.\w+)$/,
+  /(?:^|\/)\.(?:netrc|npmrc|pypirc|pgpass|my\.cnf|mylogin\.cnf|git-credentials|vault-token|boto|s3cfg|htpasswd|dockercfg|terraformrc)$/,
   /(?:^|\/)_netrc$/,
-  /(?:^|\/)\.kube\/config$/,
+  /(?:^|\/)\.kube\/(?:config[\w.-]*|[\w.-]+\.(?:config|ya?ml))$/,
+  /(?:^|\/)[\w.-]*\.?kubeconfig(?:\.ya?ml)?$/,
+  /^\/etc\/(?:rancher\/k3s\/k3s\.yaml|wireguard\/.+\.conf|openvpn\/.+|krb5\.keytab|NetworkManager\/system-connections\/.+|mysql\/debian\.cnf)$/,
+  /(?:^|\/)\.(?:m2\/settings(?:-security)?\.xml|gradle\/gradle\.properties|composer\/auth\.json|oci\/[\w.-]+\.pem|password-store\/.+|ngrok2\/ngrok\.yml|fly\/config\.yml)$/,
+  /(?:^|\/)\.config\/(?:rclone\/rclone\.conf|sops\/age\/keys\.txt|ngrok\/ngrok\.yml|doctl\/config\.yaml|hcloud\/cli\.toml|composer\/auth\.json|op\/config|glab-cli\/config\.yml|stripe\/config\.toml)$/,
+  /(?:^|\/)(?:keyrings\/[^/]+\.keyring|Library\/Keychains\/.+|Microsoft\/(?:Credentials|Protect)\/.+)$/,
+  /^~\/\.(?:[\w-]+\/)*(?:auth|oauth_creds|\.?credentials)\.json$/,
   /(?:^|\/)\.docker\/config\.json$/,
+  /(?:^|\/)\.(?:config\/(?:gcloud|gh|op|rclone)|kube|docker|azure|password-store)\/?$/,
   /(?:^|\/)\.gnupg(?:\/.*)?$/,
   /(?:^|\/)\.config\/(?:gh\/hosts\.yml|gcloud\/(?:application_default_credentials\.json|credentials\.db|access_tokens\.db)|hub)$/,
   /(?:^|\/)\.(?:cargo|gem)\/credentials(?:\.toml)?$/,
   /(?:^|\/)\.terraform\.d\/credentials\.tfrc\.json$/,
   /(?:^|\/)[^/]*\.tfstate(?:\.backup)?$/,
-  /(?:^|\/)[^/]*\.(?:key|p12|pfx|jks|keystore|kdbx|ppk|asc\.key)$/,
+  /(?:^|\/)[^/]*\.(?:key|p12|pfx|p8|jks|keystore|kdbx|ppk|ovpn|keytab|asc\.key)$/,
   /(?:^|\/)[^/]*(?:private|secret)[^/]*\.pem$/i,
   /(?:^|\/)(?:privkey|key)\.pem$/,
-  /(?:^|\/)(?:secrets?|credentials?)\.(?:json|ya?ml|toml|ini|txt|env)$/i,
-  /(?:^|\/)service[-_]account[^/]*\.json$/i,
+  /(?:^|\/)(?!(?:external|sealed|example|sample|test)[-_.])(?:[\w-]{1,40}[-_.])?(?:secrets?|credentials?)(?:[-_.](?:prod(?:uction)?|stag(?:e|ing)|live|dev|local|decrypted))?\.(?:json|ya?ml|toml|ini|txt|env|properties|tfvars)$/i,
+  /(?:^|\/)\.?secrets?\/[\w-]+(?:\.(?:txt|json|ya?ml|toml|ini|env|key|pem))?$/,
+  /(?:^|\/)(?:client_secret[\w.-]*|[\w-]*(?:firebase-adminsdk|gcp|sa|service)[\w-]*-key)\.json$/,
+  /(?:^|\/)wp-config\.php$/,
+  /(?:^|\/)(?:[\w-]{1,40}[-_])?service[-_]?account[^/]*\.json$/i,
   /^\/etc\/(?:g?shadow|security\/opasswd|ssl\/private\/.*|ssh\/ssh_host_\w+_key|kubernetes\/admin\.conf)-?$/,
   /^\/proc\/(?:self|\d+|\$+\w*)\/environ$/,
   /(?:^|\/)(?:cookies\.sqlite|logins\.json|key4\.db|Login Data|Cookies|login\.keychain(?:-db)?)$/,
   /^\/(?:var\/)?run\/secrets(?:\/.*)?$/,
 ]);
 const STARTUP = anyOf([
-  /^~\/\.(?:bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|xinitrc|xprofile|inputrc|kshrc)$/,
-  /^~\/\.config\/(?:fish\/(?:config\.fish|conf\.d\/.*)|autostart(?:\/.*)?|systemd\/user(?:\/.*)?)$/,
+  /^~\/\.(?:bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|zlogout|xinitrc|xprofile|xsession|xsessionrc|inputrc|kshrc|cshrc|tcshrc|login|pam_environment)$/,
+  /^~\/\.config\/(?:fish\/(?:config\.fish|conf\.d\/.*|functions\/.*)|autostart(?:\/.*)?|systemd\/user(?:\/.*)?|environment\.d\/.*|nushell\/(?:config|env)\.nu)$/,
+  /^~\/\.local\/share\/systemd\/user(?:\/.*)?$/,
+  /^\$PROFILE(?:\.|$)/i,
   /^(?:~)?\/Library\/Launch(?:Agents|Daemons)(?:\/.*)?$/,
   /(?:^|\/)\.ssh\/(?:authorized_keys2?|rc)$/,
   /(?:^|\/)\.git\/hooks\/[^/]+$/,
-  /^\/etc\/(?:cron[^/]*|systemd\/system|init\.d|profile\.d|rc\.d|ld\.so\.preload|profile|bash\.bashrc|zsh|rc\.local|crontab|xdg\/autostart|anacrontab|pam\.d)(?:\/.*)?$/,
-  /^\/(?:lib|usr\/lib)\/systemd\/system(?:\/.*)?$/,
-  /^\/var\/spool\/cron(?:\/.*)?$/,
+  /^\/etc\/(?:cron[^/]*|systemd\/(?:system|user)|init\.d|profile\.d|rc\.d|ld\.so\.preload|profile|bash\.bashrc|bashrc|zsh\w*|zprofile|rc\.local|inittab|environment|crontab|xdg\/autostart|anacrontab|pam\.d|udev\/rules\.d|update-motd\.d|modules-load\.d|NetworkManager\/dispatcher\.d)(?:\/.*)?$/,
+  /^\/(?:lib|usr\/lib|usr\/local\/lib)\/systemd\/(?:system|user)(?:\/.*)?$/,
+  /^\/var\/spool\/(?:cron|at)(?:\/.*)?$/,
   /\/Start Menu\/Programs\/Startup(?:\/.*)?$/i,
   /(?:^|\/)(?:Microsoft\.PowerShell_)?profile\.ps1$/i,
 ]);
 const SUDOERS = /^\/etc\/(?:sudoers(?:\.d(?:\/.*)?)?|doas\.conf)$/;
 const HISTORY =
-  /^~\/\.(?:bash_history|zsh_history|zhistory|sh_history|python_history|local\/share\/fish\/fish_history)$/;
+  /^~\/\.(?:(?:bash|zsh|sh|ksh|python|node_repl|psql|mysql|sqlite|rediscli|\*|[a-z]*\*)_?history|zhistory|histfile|local\/share\/fish\/fish_history)$|(?:^|\/)ConsoleHost_history\.txt$|HistorySavePath$|^\$HISTFILE$/;
+const ACCOUNTS = /^(?:\/private)?\/etc\/(?:passwd|shadow|group|gshadow|polkit-1\/.*)$/;
+const LOG =
+  /^(?:\/private)?\/var\/(?:log\/?(?:\*|$|(?:(?:audit|journal|sudo-io)(?:\/.*)?|(?:auth|syslog|messages|secure|kern|wtmp|btmp|lastlog|faillog|utmp|audit|fail2ban|system)[\w.*-]*)$)|run\/utmp)/;
+const SERVED = /^\/(?:srv|var\/(?:www|log|cache|run)|run)\//;
+const PERSONAL =
+  /^~\/(?!\.)(?:Documents|Desktop|Pictures|Downloads|Movies|Music|Library|Mail)(?:\/|$)|^~(?:\/?\*?)$|^~\/\.(?:config|local\/share)\/?$|^~\/\.(?:mozilla|thunderbird|config\/(?:google-chrome|chromium|BraveSoftware))(?:\/|$)|\.(?:sql|dump|pgdump|bak|db|sqlite3?|mdb|pst|wallet)(?:\.(?:gz|xz|zst|bz2|zip|enc))?$|(?:^|\/)(?:customers?|users?|patients?|invoices?|payments?|salaries|employees)[\w.-]*\.(?:csv|xlsx?|jsonl?|parquet)(?:\.gz)?$/i;
 const AGENT_SETTINGS = /(?:^|\/)\.(?!vscode\/|idea\/)[a-z][\w-]*\/(?:settings(?:\.local)?|hooks|permissions)\.json$/;
 
 /** No system has longer ones. */
@@ -120,10 +148,15 @@ export function placesOf(path: string, cwd: string | undefined, workspace?: stri
   const places: Place[] = [whereabouts(plain, below)];
   if (REBUILT.test(below ?? plain)) places.push('rebuilt');
   if (/(?:^|\/)\.git(?:\/\*|\/objects.*|\/refs.*)?$/.test(plain)) places.push('repository');
-  if (SECRET(plain) && !EXAMPLE.test(plain)) places.push('secret');
+  if (!EXAMPLE.test(plain) && SECRET(plain.endsWith('*') ? plain.replace(/(?<=[^/])\.?\*{1,2}$/, '') : plain))
+    places.push('secret');
   if (STARTUP(plain)) places.push('startup');
   if (SUDOERS.test(plain)) places.push('sudoers');
   if (HISTORY.test(plain)) places.push('history');
+  if (ACCOUNTS.test(plain)) places.push('accounts');
+  if (LOG.test(plain)) places.push('log');
+  if (SERVED.test(plain)) places.push('served');
+  if (PERSONAL.test(plain)) places.push('personal');
   if (AGENT_SETTINGS.test(plain)) places.push('agent-settings');
   return places;
 }

@@ -5,7 +5,7 @@
 import type { Action, Fields, Risk, RiskLevel } from '../../event/event.ts';
 import { isFields } from '../../lib/read.ts';
 import { pathFields } from '../action-facts.ts';
-import { holdsSecret } from '../secrets.ts';
+import { secretsIn } from './named.ts';
 import { placesOf, plainPath } from './places.ts';
 import { type Rule, rules, type Want } from './rules.ts';
 import { statementsOf, subjectsOfShell, urlFields } from './runs.ts';
@@ -45,60 +45,77 @@ export function ruleSet(from: readonly Rule[], compile: (pattern: string, flags:
 }
 
 /**
- * The programs' names that a pattern of a line begins with, each whole: `^git `, `^(?:kubectl|oc) `, `^(?:ufw reset|halt)(?: |$)`. Undefined:
- * it begins with something else, or with a part of a name.
+ * The programs' names that a pattern of a line begins with, each whole and in small letters: `^git `, `^(?:kubectl|oc) `,
+ * `^(?:(?:apt|dnf) remove|halt)(?: |$)`. Undefined: it begins with something else, or with a part of a name.
  */
 function leadsOf(pattern: string): string[] | undefined {
-  const [, body] = /^\/\^([\s\S]+)\/$/.exec(pattern) ?? [];
-  if (body === undefined) return undefined;
-  const { branches, tail } = body.startsWith('(?:') ? firstGroup(body) : { branches: [body], tail: '' };
-  if (isBranched(tail === '' ? (branches[0] ?? '') : tail)) return undefined;
-  const isClosed = /^(?: |\(\?: \|\$\)|\$)/.test(tail);
-  const leads = branches.map(branch => {
-    const [, name, rest = ''] = /^([\w-]+)([\s\S]*)$/.exec(branch) ?? [];
-    return rest.startsWith(' ') || (rest === '' && isClosed) ? name : undefined;
-  });
-  return leads.every(lead => lead !== undefined) ? leads : undefined;
+  const [, body] = /^\/\^([\s\S]+)\/i?$/.exec(pattern) ?? [];
+  return body === undefined ? undefined : leadsIn(body, '');
 }
 
-/** Whether a text is one of several outside of all groups: then its beginning says nothing of the others. */
-function isBranched(text: string): boolean {
-  let depth = 0;
-  for (let at = 0; at < text.length; at += 1) {
-    const char = text[at];
-    if (char === '\\') at += 1;
-    else if (char === '(') depth += 1;
-    else if (char === ')') depth -= 1;
-    else if (char === '|' && depth === 0) return true;
+/** Of the branches of a part of a pattern, and what follows it. */
+function leadsIn(body: string, after: string): string[] | undefined {
+  const names: string[] = [];
+  for (const branch of branchesOf(body)) {
+    if (branch.startsWith('(?:')) {
+      const end = endOfGroup(branch);
+      const rest = branch.slice(end + 1);
+      const inner = /^[?*+{]/.test(rest) ? undefined : leadsIn(branch.slice(3, end), rest + after);
+      if (inner === undefined) return undefined;
+      names.push(...inner);
+      continue;
+    }
+    const [name = ''] = /^(?:[\w-]|\\\.)+/.exec(branch) ?? [];
+    if (name === '' || !CLOSED.test(branch.slice(name.length) + after)) return undefined;
+    names.push(name.replaceAll('\\', '').toLowerCase());
   }
-  return false;
+  return names;
 }
 
-/** The branches of the group that a pattern begins with, and what follows it. */
-function firstGroup(body: string): { branches: string[]; tail: string } {
+/** A name ends here. */
+const CLOSED = /^(?: |\$|\(\?: \|\$\))/;
+
+/** What is one of several outside of all groups. */
+function branchesOf(text: string): string[] {
   const branches: string[] = [];
-  let start = 3;
+  let start = 0;
   let depth = 0;
-  for (let at = 3; at < body.length; at += 1) {
-    const char = body[at];
-    if (char === '\\') at += 1;
-    // A class may hold a bracket that opens nothing: such a pattern is looked at always.
-    else if (char === '[') break;
-    else if (char === '(') depth += 1;
-    else if (depth === 0 && (char === '|' || char === ')')) {
-      branches.push(body.slice(start, at));
+  for (let at = 0; at < text.length; at = next(text, at)) {
+    if (text[at] === '(') depth += 1;
+    else if (text[at] === ')') depth -= 1;
+    else if (text[at] === '|' && depth === 0) {
+      branches.push(text.slice(start, at));
       start = at + 1;
-      if (char === ')') return { branches, tail: body.slice(start) };
-    } else if (char === ')') depth -= 1;
+    }
   }
-  return { branches: [''], tail: '' };
+  return [...branches, text.slice(start)];
+}
+
+function endOfGroup(text: string): number {
+  let depth = 0;
+  for (let at = 0; at < text.length; at = next(text, at)) {
+    if (text[at] === '(') depth += 1;
+    else if (text[at] === ')') depth -= 1;
+    if (depth === 0) return at;
+  }
+  return text.length;
+}
+
+/** The next character that means something: not what is escaped, nor what stands in a class. */
+function next(text: string, at: number): number {
+  if (text[at] === '\\') return at + 2;
+  if (text[at] !== '[') return at + 1;
+  let end = at + 1;
+  while (end < text.length && text[end] !== ']') end += text[end] === '\\' ? 2 : 1;
+  return end + 1;
 }
 
 /** The programs that a rule can hold for at all, where it says so: most rules need not be looked at for most commands. */
 function programsOf(when: Rule['when']): ReadonlySet<string> | undefined {
   const { program, line } = when ?? {};
   const names = listed(program ?? []);
-  if (names.length > 0 && names.every(name => !name.startsWith('/'))) return new Set(names);
+  if (names.length > 0 && names.every(name => !name.startsWith('/')))
+    return new Set(names.map(name => name.toLowerCase()));
   const led = listed(line ?? []).map(leadsOf);
   return led.length === 0 || led.includes(undefined) ? undefined : new Set(led.flatMap(names => names ?? []));
 }
@@ -165,7 +182,7 @@ export function rulesOf(looked: Looked, sets: readonly RuleSet[] = [builtIn()]):
       if (here === undefined) continue;
       for (const ready of here.always) if (holds(ready, subject)) found.set(ready.rule.id, ready.rule);
       for (const program of here.byProgram.size > 0 ? (subject.fields.program ?? []) : []) {
-        for (const ready of here.byProgram.get(program) ?? []) {
+        for (const ready of here.byProgram.get(program.toLowerCase()) ?? []) {
           if (holds(ready, subject)) found.set(ready.rule.id, ready.rule);
         }
       }
@@ -230,36 +247,100 @@ function subjectsOf({ action, cwd, mode, server }: Looked): Subject[] {
   const isMcp = name.startsWith('mcp:');
   const tool = isMcp ? plainTool(name.slice(4)) : '';
   if (isMcp) {
-    subjects.push({ on: 'mcp', fields: { tool: [tool], server: server === undefined ? [] : [server] } });
+    const said = Object.entries(input).map(
+      ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+    );
+    subjects.push({
+      on: 'mcp',
+      fields: {
+        tool: [tool],
+        server: server === undefined ? [] : [server],
+        text: said.map(each => each.slice(0, 256)),
+      },
+    });
     for (const text of textsAt(input, STATEMENTS)) subjects.push(...statementsOf(text));
+    const run = RUNS.test(tool) ? commandOf(input) : undefined;
+    if (run !== undefined) subjects.push(...subjectsOfShell(run, cwd));
   }
-  const isWrite =
-    /^(?:write_file|code_edit|write_code)$/.test(name) || /(?:^|_)(?:write|edit|create|append)_file/.test(tool);
-  const isRead = /^(?:read_file|read_code)$/.test(name) || /(?:^|_)(?:read|get)_(?:\w+_)?file/.test(tool);
-  if (isRead || isWrite) {
-    for (const path of textsAt(input, pathFields)) {
-      const fields = {
-        path: [plainPath(path, cwd)],
-        place: placesOf(path, cwd, cwd),
-        program: ['action'],
-        by: ['action'],
-      };
-      subjects.push({ on: isWrite ? 'write' : 'read', fields: isWrite ? { ...fields, how: ['replace'] } : fields });
-    }
+  const does = name === 'grep' || isMcp ? doingOf(tool, isMcp) : (DOES[name] ?? undefined);
+  const paths = does === undefined ? [] : pathsOf(input);
+  for (const path of paths) {
+    const fields = {
+      path: [plainPath(path, cwd)],
+      place: placesOf(path, cwd, cwd),
+      program: ['action'],
+      by: ['action'],
+    };
+    if (does === 'write') {
+      const text = textsAt(input, ['content', 'new_string', 'text']);
+      subjects.push({ on: 'write', fields: { ...fields, how: ['replace'], text } });
+    } else if (does === 'delete') subjects.push({ on: 'delete', fields: { ...fields, how: ['single'] } });
+    else if (does === 'send') {
+      if (fields.place.includes('secret'))
+        subjects.push({ on: 'send', fields: { ...fields, what: ['secret'], where: ['remote'] } });
+    } else subjects.push({ on: 'read', fields });
   }
-  if (name !== 'shell' && name !== 'web_search') {
-    for (const url of textsAt(input, ['url', 'urls', 'uri'])) {
+  if (name !== 'shell') {
+    const urls = textsAt(input, ['url', 'urls', 'uri']);
+    // Some are asked in a sentence to fetch what is named there.
+    if (urls.length === 0 && name === 'web_search') urls.push(...textsAt(input, ['prompt']).flatMap(urlsIn));
+    for (const url of urls) {
       if (/^[a-z]+:\/\//i.test(url) && !url.startsWith('file:'))
         subjects.push({ on: 'url', fields: urlFields(url, 'action') });
     }
   }
   for (const text of textsIn(input)) {
-    subjects.push({ on: 'text', fields: { text: [text] }, holds: () => (holdsSecret(text) ? ['secret'] : []) });
+    subjects.push({ on: 'text', fields: { text: [text], path: paths }, holds: once(() => secretsIn(text)) });
   }
   // A mode is no risk by itself, where nothing is done.
   if (mode !== undefined) subjects.push({ on: 'mode', fields: { mode: [mode] } });
   return subjects;
 }
+
+/** More than one rule asks for it. */
+function once<Value>(make: () => Value): () => Value {
+  let made: { value: Value } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+}
+
+/** What actions do with the files that they name. */
+type Doing = 'read' | 'write' | 'delete' | 'send';
+const DOES: { readonly [name: string]: Doing } = {
+  read_file: 'read',
+  read_code: 'read',
+  write_file: 'write',
+  code_edit: 'write',
+  write_code: 'write',
+  delete_file: 'delete',
+};
+/** Tools of servers that are given a line for a shell. */
+const RUNS = /(?:^|_)(?:exec\w*|run|shell|bash|sh|terminal|command|cmd|process|ssh|powershell)(?:_|$)/;
+
+function doingOf(tool: string, isMcp: boolean): Doing | undefined {
+  if (!isMcp) return 'read';
+  if (/(?:^|_)(?:write|edit|create|append|update|patch|save|replace|insert)_(?:\w+_)?files?(?:_|$)/.test(tool))
+    return 'write';
+  if (/(?:^|_)(?:delete|remove|unlink)_(?:\w+_)?(?:files?|director(?:y|ies)|folders?|path)(?:_|$)/.test(tool))
+    return 'delete';
+  if (/(?:^|_)(?:upload|send|share|attach|post|publish)(?:_|$)/.test(tool)) return 'send';
+  if (
+    /(?:^|_)(?:read|get|view|open|fetch|load|cat|show|download)_(?:\w+_)?files?(?:_contents?|_text|_content)?(?:_|$)(?!info|metadata|tree|list|stat)/.test(
+      tool,
+    )
+  )
+    return 'read';
+  return undefined;
+}
+
+const FILES = [...pathFields, 'paths', 'files', 'attachments', 'glob', 'include'];
+
+const pathsOf = (input: Fields): string[] => textsAt(input, FILES);
+
+const urlsIn = (text: string): string[] =>
+  [...text.slice(0, 4_096).matchAll(/\bhttps?:\/\/[^\s'"<>]{1,1024}/gi)].slice(0, MOST_TEXTS).map(([url]) => url);
 
 /** A line for a shell; or the words of a program, which need none. */
 function commandOf(input: Fields): string | undefined {
@@ -268,6 +349,8 @@ function commandOf(input: Fields): string | undefined {
   if (!Array.isArray(said)) return undefined;
   return said.map(word => `'${(typeof word === 'string' ? word : '').replaceAll("'", "'\\''")}'`).join(' ');
 }
+
+const TELLING = /key|token|secret|passw|pwd|authorization|credential/i;
 
 const plainTool = (tool: string): string =>
   tool
@@ -292,7 +375,11 @@ function textsIn(input: Fields): string[] {
     const value = queue[at];
     if (typeof value === 'string') found.push(value.slice(0, LONGEST_TEXT));
     else if (typeof value === 'object' && value !== null && queue.length < 1_000) {
-      for (const part of Object.values(value).slice(0, MOST_TEXTS)) queue.push(part);
+      for (const [key, part] of Object.entries(value).slice(0, MOST_TEXTS)) {
+        queue.push(part);
+        // The name alone may say what it is.
+        if (typeof part === 'string' && part.length <= 256 && TELLING.test(key)) found.push(`${key}="${part}"`);
+      }
     }
   }
   return found;

@@ -5,7 +5,7 @@
 import { type Field, SECRET_NAME, type SubjectKind } from './subject.ts';
 
 /** Says which rules gave a score. Another rule, score or factor is another version. */
-export const RULES_VERSION = 2;
+export const RULES_VERSION = 3;
 
 export type Want = string | readonly string[];
 export type Wants = { readonly [field in Field]?: Want | undefined };
@@ -22,9 +22,25 @@ export interface Rule {
 }
 
 const secretName = `/${SECRET_NAME}/i`;
+/** Those, and addresses of databases, which hold a password mostly. */
+const shownName = [
+  secretName,
+  '/^(?:\\w+_)?(?:DATABASE|DB|MONGO(?:DB)?|REDIS|POSTGRES|MYSQL|AMQP|RABBITMQ)_(?:URL|URI|DSN)$/',
+];
 /** No secrets: what an example has in a secret's place. */
 const placeholder =
   '/^$|[$<]|^\\**$|your|example|change.?(?:me|it)|dummy|placeholder|redacted|fake|sample|^(?:test|secret|password|postgres|mysql|mariadb|root|admin|guest|rabbitmq|minio(?:admin)?|redis|docker|vagrant|local(?:host)?|dev(?:elopment)?|token|none|null|undefined|true|false|xxx+|\\.\\.\\.)/i';
+
+const keyRings = [
+  '/^security (?:find-(?:generic|internet)-password .*-\\w*[wg]|dump-keychain|export)/',
+  '/^(?:secret-tool (?:lookup|search)|pass show|gopass show|keyring get|kwallet-query|keepassxc-cli (?:show|export|clip))(?: |$)/',
+  '/^(?:pass|gopass) (?:\\w[\\w.-]*\\/)+[\\w.-]+$/',
+  '/^(?:gpg|gpg2) (?:.* )?--export-secret-(?:sub)?keys/',
+  '/^git (?:credential|credential-\\S+) (?:fill|get)(?: |$)/',
+];
+
+const noSecretOfRing =
+  '/^pass (?:ls|list|find|search|git|init|insert|generate|edit|rm|mv|cp|help|version|-\\S+)(?: |$)|^pass$/';
 
 export const rules: readonly Rule[] = [
   // What is gone stays gone.
@@ -103,6 +119,39 @@ export const rules: readonly Rule[] = [
     why: 'removes the record of what was run',
   },
   {
+    id: 'delete.log',
+    on: 'delete',
+    when: { place: 'log' },
+    score: 75,
+    factor: 'DEFENSE_EVASION',
+    why: 'removes what the system and its guards wrote down',
+  },
+  {
+    id: 'defense.log-emptied',
+    on: 'write',
+    when: { place: 'log', how: 'replace' },
+    score: 75,
+    factor: 'DEFENSE_EVASION',
+    why: 'removes what the system and its guards wrote down',
+  },
+  {
+    id: 'delete.keys',
+    on: 'delete',
+    when: { place: 'secret' },
+    unless: { place: ['workspace', 'temporary', 'rebuilt'] },
+    score: 65,
+    factor: 'DESTRUCTIVE_OP',
+    why: 'deletes a key or credentials',
+  },
+  {
+    id: 'defense.log-edited',
+    on: 'write',
+    when: { place: 'log', program: ['sed', 'perl', 'ruby', 'vi', 'vim', 'nano', 'sponge'] },
+    score: 75,
+    factor: 'DEFENSE_EVASION',
+    why: 'changes what the system and its guards wrote down',
+  },
+  {
     id: 'disk.overwritten',
     on: 'write',
     when: { place: 'disk' },
@@ -114,8 +163,12 @@ export const rules: readonly Rule[] = [
     id: 'disk.formatted',
     on: 'command',
     when: {
-      program: '/^(?:mkfs(?:\\.\\w+)?|wipefs|blkdiscard|mke2fs|newfs\\w*|cryptsetup|sgdisk|parted|fdisk|diskpart)$/',
+      program:
+        '/^(?:mkfs(?:\\.\\w+)?|mkswap|wipefs|blkdiscard|mke2fs|newfs\\w*|cryptsetup|sgdisk|parted|s?fdisk|cfdisk|diskpart|badblocks|shred|nvme|hdparm|mdadm|pvcreate)$/',
       place: 'disk',
+    },
+    unless: {
+      line: '/^(?:cryptsetup (?:luks)?(?:open|close|dump|status|is\\w+)|nvme (?!format|sanitize|write)|hdparm (?!.*--(?:security-erase|trim|make-bad))|mdadm (?!.*--(?:zero|create))|(?:s?fdisk|parted) (?:\\S+ )*(?:-l|--list|--dump|-d)|parted (?:\\S+ )*print)/',
     },
     score: 95,
     factor: 'DESTRUCTIVE_OP',
@@ -125,7 +178,7 @@ export const rules: readonly Rule[] = [
     id: 'disk.erased',
     on: 'command',
     when: {
-      line: '/^(?:diskutil (?:erase|partition|apfs delete)|zpool destroy|zfs destroy|lvremove|vgremove|pvremove|btrfs subvolume delete)/i',
+      line: '/^(?:diskutil (?:erase|partition|apfs delete)|zpool (?:destroy|labelclear)|zfs destroy|(?:lvremove|vgremove|pvremove|format-volume|clear-disk|initialize-disk|remove-partition)(?: |$)|btrfs subvolume delete|format [A-Z]:|vssadmin (?:\\S+ )*delete shadows|wmic shadowcopy delete|wbadmin delete|cipher \\/w|tmutil delete\\w*|wsl --unregister|virsh (?:undefine .*--remove-all-storage|vol-delete)|vboxmanage unregistervm .*--delete)/i',
     },
     score: 90,
     factor: 'DESTRUCTIVE_OP',
@@ -147,7 +200,7 @@ export const rules: readonly Rule[] = [
     id: 'system.file-written',
     on: 'write',
     when: { place: 'system', by: ['action', 'shell'] },
-    unless: { place: ['harmless-device', 'temporary', 'workspace'] },
+    unless: { place: ['harmless-device', 'temporary', 'workspace', 'served'] },
     score: 65,
     factor: 'SYSTEM_PATH',
     why: 'writes a file of the system',
@@ -164,9 +217,9 @@ export const rules: readonly Rule[] = [
     id: 'system.off',
     on: 'command',
     when: {
-      line: '/^(?:shutdown|reboot|halt|poweroff|init [06]|systemctl (?:\\S+ )*(?:poweroff|reboot|halt))(?: |$)/',
+      line: '/^(?:shutdown|reboot|halt|poweroff|init [06]|stop-computer|restart-computer|systemctl (?:\\S+ )*(?:poweroff|reboot|halt|kexec))(?: |$)/i',
     },
-    unless: { flag: ['help', 'version', 'c'] },
+    unless: { flag: ['help', 'version'], line: '/^shutdown -c/' },
     score: 75,
     factor: 'DESTRUCTIVE_OP',
     why: 'stops the machine',
@@ -174,11 +227,21 @@ export const rules: readonly Rule[] = [
   {
     id: 'system.kill-all',
     on: 'command',
-    when: { line: '/^(?:kill (?:.* )?-1$|killall5|pkill (?:-\\S+ )*-u |kill (?:-\\S+ )?1$)/' },
+    when: { line: '/^(?:kill (?:.* )?-1$|killall5(?: |$)|pkill (?:-\\S+ )*-u |kill (?:-\\S+ )?1$)/' },
     unless: { line: '/^kill -1$/' },
     score: 75,
     factor: 'DESTRUCTIVE_OP',
     why: 'ends every process',
+  },
+  {
+    id: 'system.package-purged',
+    on: 'command',
+    when: {
+      line: '/^(?:apt|apt-get|aptitude|dnf|yum|pacman|zypper|apk|brew|snap) (?:\\S+ )*?(?:purge|remove|erase|uninstall|autoremove|-R\\w*|del) (?:.* )?(?:postgresql|mysql|mariadb|mongodb|redis|elasticsearch|linux-image|systemd|sudo|openssh-server|libc6|docker-ce|nginx)/',
+    },
+    score: 65,
+    factor: 'DESTRUCTIVE_OP',
+    why: 'takes a service or the system itself away',
   },
   {
     id: 'permissions.of-much',
@@ -197,6 +260,19 @@ export const rules: readonly Rule[] = [
     why: 'lets everybody write, folder by folder',
   },
   {
+    id: 'permissions.for-all-of-system',
+    on: 'command',
+    when: {
+      program: ['chmod', 'setfacl', 'icacls', 'takeown'],
+      word: '/^(?:0?777|0?666|[augo]*o\\+\\w*w\\w*|a\\+\\w*w\\w*|ugo\\+\\w*w\\w*|everyone:\\S+|\\*S-1-1-0:\\S+|-?m?:?u:[^:]+:\\w*w\\w*|\\/f)$/i',
+      place: ['root', 'system', 'accounts', 'sudoers', 'home'],
+    },
+    unless: { place: 'temporary', word: '/^\\/dev\\/(?:tty|video|dri|kvm|snd|uinput|bus|input)/' },
+    score: 70,
+    factor: 'PRIVILEGE',
+    why: 'lets everybody write what is of the system',
+  },
+  {
     id: 'permissions.for-all-once',
     on: 'command',
     when: { program: 'chmod', operand: '/^(?:0?777|a\\+rwx|0?666)$/' },
@@ -209,11 +285,12 @@ export const rules: readonly Rule[] = [
     on: 'command',
     when: {
       line: [
-        '/^git (?:\\S+ )*?push (?:.* )?(?:-f|--force(?:-with-lease(?:=\\S+)?)?)(?= ).* (?:\\S*:)?(?:refs/heads/)?(?:main|master|trunk|develop|production|release\\S*)$/',
-        '/^git (?:\\S+ )*?push (?:.* )?(?:\\S*:)?(?:refs/heads/)?(?:main|master|trunk|develop|production) (?:.* )?(?:-f|--force(?:-with-lease(?:=\\S+)?)?)(?: |$)/',
+        '/^git (?:\\S+ )*?push (?:.* )?(?:-[a-z]*f|--force(?:-with-lease(?:=\\S+)?)?)(?= ).* (?:\\S*:)?(?:refs/heads/)?(?:main|master|trunk|develop|production|release\\S*)$/',
+        '/^git (?:\\S+ )*?push (?:.* )?(?:\\S*:)?(?:refs/heads/)?(?:main|master|trunk|develop|production|release\\S*) (?:.* )?(?:-[a-z]*f|--force(?:-with-lease(?:=\\S+)?)?)(?: |$)/',
         '/^git (?:\\S+ )*?push (?:.* )?\\+\\S*(?:main|master|trunk|develop|production)(?: |$)/',
-        '/^git (?:\\S+ )*?push (?:.* )?(?:-d|--delete) (?:.* )?(?:main|master|trunk|develop|production)(?: |$)/',
-        '/^git (?:\\S+ )*?push (?:.* )?:(?:main|master|trunk|develop|production)(?: |$)/',
+        '/^git (?:\\S+ )*?push (?:.* )?(?:-d|--delete) (?:.* )?(?:refs/heads/)?(?:main|master|trunk|develop|production|release\\S*)(?: |$)/',
+        '/^git (?:\\S+ )*?push (?:.* )?:(?:refs/heads/)?(?:main|master|trunk|develop|production)(?: |$)/',
+        '/^git (?:\\S+ )*?branch (?:.* )?(?:-D|--delete --force) (?:.* )?(?:main|master|trunk|develop|production)(?: |$)/',
         '/^git (?:\\S+ )*?push (?:.* )?--mirror(?: |$)/',
         '/^git (?:\\S+ )*?push (?=(?:.* )?(?:-f|--force)(?: |$))(?:.* )?--all(?: |$)/',
       ],
@@ -255,7 +332,12 @@ export const rules: readonly Rule[] = [
     on: 'sql',
     when: {
       statement:
-        '/^(?:drop (?:table|database|schema|materialized|view|user|role|owned|keyspace|tablespace)|truncate )/',
+        '/^(?:drop (?:table|database|schema|materialized|view|user|role|owned|keyspace|tablespace|collection|dataset)|truncate |alter table \\S+ (?:.* )?drop (?:column |(?!constraint|index|default|not|primary|foreign|key|check|partition)\\S)|dropdatabase|drop all )/',
+    },
+    unless: {
+      stage: 'test',
+      statement:
+        '/^(?:drop|truncate)(?: table| database| schema)?(?: if exists)? \\W?(?:\\w+\\.)?(?:\\w*_)?(?:tests?|e2e|tmp|temp|scratch)(?:_\\w*)?\\W?(?: |$)/',
     },
     score: 80,
     factor: 'DESTRUCTIVE_OP',
@@ -265,7 +347,7 @@ export const rules: readonly Rule[] = [
     id: 'sql.all-rows',
     on: 'sql',
     when: { statement: '/^(?:delete from|update \\S+ set) /' },
-    unless: { statement: '/ where /' },
+    unless: { stage: 'test', statement: '/ where (?!(?:true|1 ?= ?1|1)(?: |$))| limit /' },
     score: 75,
     factor: 'DESTRUCTIVE_OP',
     why: 'deletes or changes every row',
@@ -277,15 +359,31 @@ export const rules: readonly Rule[] = [
       line: [
         '/^(?:dropdb|dropuser)(?: |$)/',
         '/^mysqladmin (?:.* )?drop(?: |$)/',
-        '/^redis-cli (?:.* )?(?:flushall|flushdb)(?: |$)/i',
-        '/^(?:\\S+ )?(?:rails|rake) db:(?:drop|reset|purge|migrate:reset)/',
-        '/^(?:(?:npx|bunx|pnpm|yarn|bundle|exec|dlx) )*prisma (?:migrate reset|db push (?:.* )?--force-reset)/',
-        '/^(?:python\\S* )?(?:\\S*manage\\.py) (?:flush|reset_db)/',
-        '/^php artisan (?:migrate:(?:fresh|reset|refresh)|db:wipe)/',
-        '/^(?:(?:npx|bunx) )?(?:sequelize|sequelize-cli|knex) (?:db:drop|migrate:rollback --all)/',
+        '/^(?:redis-cli|valkey-cli|keydb-cli) (?:.* )?(?:flushall|flushdb)(?: |$)/i',
+        '/^(?:rails|rake) (?:.* )?db:(?:drop|reset|purge|migrate:reset|truncate_all|schema:load:force)/',
+        '/^prisma (?:migrate reset|db push (?:.* )?--force-reset)/',
+        '/^(?:php |artisan )(?:\\S*artisan )?(?:migrate:(?:fresh|reset|refresh)|db:wipe)/',
+        '/^(?:python|python3|manage\\.py) (?:\\S*manage\\.py )?(?:flush|reset_db|sqlflush)(?: |$)/',
+        '/^(?:sequelize|sequelize-cli|knex|typeorm|drizzle-kit|mikro-orm) (?:\\S+ )*?(?:db:drop|schema:drop|drop|migrate:rollback (?:.* )?--all|migration:revert --all|db:migrate:undo:all|schema:fresh)(?: |$)/',
         '/^supabase db reset/',
+        '/^mix (?:do )?ecto\\.(?:drop|reset)/',
+        '/^dotnet ef (?:.* )?database drop/',
+        '/^alembic (?:.* )?downgrade base/',
+        '/^flyway (?:.* )?clean(?: |$)/',
+        '/^liquibase (?:.* )?drop-?all(?: |$)/i',
+        '/^firebase (?:.* )?(?:firestore:delete|database:remove|projects:delete|hosting:disable)/',
+        '/^etcdctl (?:.* )?del (?:.* )?--(?:prefix|from-key)/',
+        '/^consul kv delete (?:.* )?-recurse/',
+        '/^(?:mongorestore|pg_restore) (?:.* )?--(?:drop|clean)(?: |$)/',
+        '/^(?:kafka-topics|kafka-topics\\.sh) (?:.* )?--delete(?: |$)/',
+        '/^rabbitmqctl (?:.* )?(?:reset|force_reset|delete_vhost|purge_queue|delete_queue)(?: |$)/',
+        '/^influx (?:bucket )?delete(?: |$)/',
+        '/^(?:turso db|pscale (?:database|branch)|neonctl (?:projects|branches|databases)) (?:destroy|delete)(?: |$)/',
+        '/^(?:vault secrets disable|vault (?:\\S+ )*?(?:kv (?:destroy|metadata delete)|delete))(?: |$)/',
+        '/^(?:restic|borg|kopia) (?:.* )?(?:forget (?:.* )?--prune|prune|delete|snapshot delete)(?: |$)/',
       ],
     },
+    unless: { stage: 'test', flag: ['help', 'dry-run', 'n'], operand: '/^(?:test|\\w*_test|test_\\w*)$/' },
     score: 80,
     factor: 'DESTRUCTIVE_OP',
     why: 'drops or empties a database',
@@ -297,9 +395,36 @@ export const rules: readonly Rule[] = [
       program: '/^(?:mongo|mongosh)$/',
       word: '/\\b(?:dropDatabase|drop|deleteMany|remove)\\(\\s*(?:\\{\\s*\\})?\\s*\\)/',
     },
+    unless: { stage: 'test' },
     score: 80,
     factor: 'DESTRUCTIVE_OP',
     why: 'drops or empties a database',
+  },
+  {
+    id: 'database.dropped-by-code',
+    on: 'command',
+    when: {
+      program: '/^(?:rails|rake|python[0-9.]*|manage\\.py|php|node|bun|ruby|tinker|artisan)$/',
+      word: '/\\b[A-Z]\\w{0,64}(?:\\.all)?\\.(?:delete_all|destroy_all)\\b|\\.objects\\.all\\(\\)\\.delete\\(|::truncate\\(|\\.deleteMany\\(\\s*(?:\\{\\s*\\})?\\s*\\)|\\bdrop_all\\(/',
+    },
+    unless: { stage: 'test' },
+    score: 75,
+    factor: 'DESTRUCTIVE_OP',
+    why: 'a program in the line deletes every row',
+  },
+  {
+    id: 'database.dropped-by-request',
+    on: 'command',
+    when: {
+      program: ['curl', 'http', 'https', 'xh'],
+      word: ['/^(?:-XDELETE|DELETE|--request=DELETE)$/i'],
+      operand:
+        '/^(?:https?:\\/\\/)?(?:[^/@]+@)?(?:[^/]*:9[23]00|[^/]*(?:elastic|opensearch|couch|solr)[^/]*|es\\d{0,2}\\.[^/]*)\\/[^/?]+\\/?(?:\\?|$)|\\/(?:_all|\\*)$/',
+    },
+    unless: { operand: '/^(?:https?:\\/\\/)?(?:localhost|127\\.)/' },
+    score: 75,
+    factor: 'DESTRUCTIVE_OP',
+    why: 'deletes an index or a database',
   },
   {
     id: 'infrastructure.destroyed',
@@ -308,12 +433,17 @@ export const rules: readonly Rule[] = [
       line: [
         '/^(?:terraform|tofu|terragrunt) (?:\\S+ )*?(?:destroy|run-all destroy)(?: |$)/',
         '/^(?:terraform|tofu|terragrunt) (?:\\S+ )*?apply (?:.* )?-destroy(?: |$)/',
-        '/^(?:terraform|tofu|terragrunt) (?:\\S+ )*?state rm /',
-        '/^pulumi (?:\\S+ )*?(?:destroy|stack rm)(?: |$)/',
-        '/^(?:npx )?(?:cdk|sst|serverless|sls) (?:\\S+ )*?(?:destroy|remove)(?: |$)/',
-        '/^(?:vagrant|fly|flyctl|heroku) (?:\\S+ )*?(?:destroy|apps:destroy|pg:reset)/',
+        '/^(?:terraform|tofu|terragrunt) (?:\\S+ )*?(?:state rm|workspace delete) /',
+        '/^pulumi (?:\\S+ )*?(?:destroy|down|stack rm|state delete)(?: |$)/',
+        '/^(?:cdk|sst|serverless|sls|cdktf|amplify|wrangler|up) (?:\\S+ )*?(?:destroy|remove|delete)(?: |$)/',
+        '/^(?:vagrant|fly|flyctl|heroku|dokku) (?:\\S+ )*?(?:destroy|apps:destroy|pg:reset|addons:destroy|apps:delete)/',
+        '/^(?:vercel|now) (?:rm|remove|project rm|projects rm|blob del)(?: |$)/',
+        '/^netlify (?:sites:delete|api deleteSite)/',
+        '/^(?:railway (?:down|delete|environment delete|volume delete)|render (?:\\S+ )*delete|eb terminate|sam delete|nomad (?:job stop .*-purge|system gc)|packer .*destroy|multipass (?:delete|purge)|colima delete|limactl delete|docker-machine rm)(?: |$)/',
+        '/^ansible-playbook (?:.* )?\\S*(?:destroy|teardown|wipe|decommission)\\S*\\.ya?ml/',
       ],
     },
+    unless: { flag: ['help', 'dry-run', 'dryrun'], stage: 'test' },
     score: 90,
     factor: 'DESTRUCTIVE_OP',
     why: 'takes infrastructure down',
@@ -323,13 +453,16 @@ export const rules: readonly Rule[] = [
     on: 'command',
     when: {
       line: [
-        '/^(?:kubectl|oc|k) (?:\\S+ )*?delete (?:.* )?(?:ns|namespaces?|projects?|pvc|pv|persistentvolumes?|persistentvolumeclaims?|nodes?|crds?|clusterrolebindings?)(?:[ /]|$)/',
+        '/^(?:kubectl|oc|k) (?:\\S+ )*?delete (?:.* )?(?:ns|namespaces?|projects?|pvc|pv|persistentvolumes?|persistentvolumeclaims?|nodes?|crds?|customresourcedefinitions?|clusterrolebindings?|clusterroles?|statefulsets?|sts|storageclass(?:es)?)(?:[ /]|$)/',
         '/^(?:kubectl|oc|k) (?:\\S+ )*?delete (?:.* )?--all(?:[ =-]|$)/',
         '/^(?:kubectl|oc|k) (?:\\S+ )*?drain /',
         '/^helm (?:\\S+ )*?(?:uninstall|delete)(?: |$)/',
-        '/^(?:kind|minikube|eksctl|k3d) (?:\\S+ )*?delete(?: |$)/',
+        '/^(?:kind|minikube|eksctl|k3d|kops|rancher|talosctl|kubeadm) (?:\\S+ )*?(?:delete|reset)(?: |$)/',
+        '/^(?:argocd app delete|flux (?:uninstall|delete)|velero (?:backup|restore|schedule) delete|istioctl uninstall|linkerd uninstall)(?: |$)/',
+        '/^docker (?:stack rm|swarm leave (?:.* )?--force|service rm)(?: |$)/',
       ],
     },
+    unless: { line: '/ --dry-run(?:=(?:client|server|true))?(?: |$)/' },
     score: 80,
     factor: 'DESTRUCTIVE_OP',
     why: 'deletes namespaces, volumes or releases of a cluster',
@@ -349,17 +482,23 @@ export const rules: readonly Rule[] = [
       line: [
         '/^aws (?:\\S+ )*?s3 (?:rb |rm (?:.* )?--recursive)/',
         '/^aws (?:\\S+ )*?s3 sync (?:.* )?--delete(?: |$)/',
+        '/^(?:s3cmd|s5cmd|mc|b2|rclone) (?:\\S+ )*?(?:rb|del (?:.* )?(?:-r|--recursive)|rm (?:.* )?(?:-\\w*r|--recursive|\\S*\\*)|delete|purge|delete-bucket)(?: |$)/',
+        '/^(?:glab|gitlab|tea|hub) (?:repo|project|release) delete(?: |$)/',
         '/^aws (?:\\S+ )*?s3api delete-(?:bucket|objects)(?: |$)/',
-        '/^aws (?:\\S+ )*?(?:ec2 terminate-instances|(?:\\S+) delete-(?:db|table|stack|cluster|function|user|role|volume|snapshot|vpc|hosted-zone|file-system|repository|secret|key)\\S*)/',
+        '/^aws (?:\\S+ )*?(?:ec2 (?:terminate-instances|deregister-image)|(?:\\S+) delete-(?!tags|message|session|public-access-block|bucket-policy|bucket-encryption|trail|log-|flow-logs|alarms|web-acl|item|object |object-tagging|change-set|alias)[a-z]\\S*|kms schedule-key-deletion|sqs purge-queue|organizations close-account)/',
         '/^(?:gcloud|gsutil|bq) (?:\\S+ )*?(?:delete|rb)(?: |$)/',
         '/^bq (?:\\S+ )*?rm (?:.* )?(?:-\\w*r|-d|--dataset)/',
         '/^gsutil (?:\\S+ )*?rm (?:.* )?-\\w*r/',
         '/^gcloud storage rm (?:.* )?(?:-r|--recursive)/',
         '/^az (?:\\S+ )*?(?:delete|purge)(?: |$)/',
         '/^(?:doctl|linode-cli|hcloud|ibmcloud|oci) (?:\\S+ )*?(?:delete|destroy|terminate)(?: |$)/',
-        '/^gh (?:repo|release|secret|variable|environment) delete(?: |$)/',
-        '/^gh api (?:.* )?(?:-X|--method) DELETE(?: |$)/i',
+        '/^gh (?:repo|release|secret|variable|environment|codespace|project) delete(?: |$)/',
+        '/^gh api (?:.* )?(?:-X ?|--method[ =])DELETE(?: |$)/i',
       ],
+    },
+    unless: {
+      flag: ['dry-run', 'dryrun', 'what-if', 'help'],
+      line: '/^gh api .*(?:\\/(?:caches|labels|reactions|comments|runs|artifacts|milestones|assignees|requested_reviewers|subscription)(?:\\/|\\?| |$)|git\\/refs\\/heads\\/(?!main|master|release|production|develop))/',
     },
     score: 80,
     factor: 'DESTRUCTIVE_OP',
@@ -370,9 +509,10 @@ export const rules: readonly Rule[] = [
     on: 'command',
     when: {
       line: [
-        '/^(?:docker|podman) (?:system prune|volume prune) (?:.* )?(?:--volumes|-\\w*a|--all)/',
-        '/^(?:docker|podman) volume (?:rm|prune)(?: |$)/',
-        '/^(?:docker|podman)(?:[ -]compose) (?:\\S+ )*?(?:down|rm) (?:.* )?(?:-\\w*v\\w*|--volumes)(?: |$)/',
+        '/^(?:docker|podman|nerdctl) (?:system prune|volume prune) (?:.* )?(?:--volumes|-\\w*a|--all)/',
+        '/^(?:docker|podman|nerdctl) volume (?:rm|prune|remove)(?: |$)/',
+        '/^podman (?:system|machine) (?:reset|rm)(?: |$)/',
+        '/^(?:docker compose|podman compose|docker-compose|podman-compose) (?:\\S+ )*?(?:down|rm) (?:.* )?(?:-\\w*v\\w*|--volumes)(?: |$)/',
       ],
     },
     score: 70,
@@ -392,7 +532,7 @@ export const rules: readonly Rule[] = [
     on: 'command',
     when: {
       program: '/^(?:python[0-9.]*|node|deno|bun|perl|ruby|php)$/',
-      word: '/(?:rmtree|rmSync|rm_rf|rm_r|rimraf|removeSync|unlinkSync|remove_tree)\\s*\\(\\s*[\'"`](?:\\/(?!tmp)|~|[A-Z]:)/',
+      word: '/(?:rmtree|rmSync|rmdirSync|rm_rf|rm_r|rimraf|removeSync|unlinkSync|remove_tree|rm)\\s*\\(\\s*(?:(?:os\\.path\\.)?expanduser\\(\\s*|Path\\(\\s*|(?:pathlib\\.)?Path\\.home\\(|os\\.homedir\\(|(?:require\\(.os.\\)\\.)homedir\\(|(?:os\\.environ\\[.|process\\.env\\.|ENV\\[.)HOME|[\'"`](?:\\/(?!tmp)|~|[A-Z]:))(?!\\/tmp)/',
     },
     score: 80,
     factor: 'DESTRUCTIVE_OP',
@@ -420,7 +560,7 @@ export const rules: readonly Rule[] = [
   {
     id: 'package.published',
     on: 'command',
-    when: { line: '/^(?:npm|pnpm|yarn(?: npm)?|cargo|gem|twine|poetry|uv) (?:publish|push|upload)(?: |$)/' },
+    when: { line: '/^(?:npm|pnpm|yarn|yarn npm|cargo|gem|twine|poetry|uv) (?:publish|push|upload)(?: |$)/' },
     unless: { flag: 'dry-run' },
     score: 45,
     factor: 'PUBLISHES',
@@ -430,11 +570,23 @@ export const rules: readonly Rule[] = [
     id: 'mcp.deletes-much',
     on: 'mcp',
     when: {
-      tool: '/(?:^|_)(?:delete|drop|destroy|purge|wipe|truncate|remove|terminate)_(?:\\w+_)?(?:repo|repository|database|db|collection|table|schema|bucket|project|namespace|cluster|account|user|volume|index|instance|server|workspace|organization|team|site|app|environment|branch_protection)s?(?:_|$)/',
+      tool: '/(?:^|_)(?:delete|drop|destroy|purge|wipe|truncate|remove|terminate)_(?:\\w+_)?(?:repo|repository|database|db|collection|table|schema|bucket|project|namespace|cluster|account|user|volume|index|instance|server|workspace|organization|team|site|app|environment|branch_protection|stack|deployment|tenant|backup|snapshot|dataset|topic|queue|vm|node|zone|domain|infrastructure)s?(?:_|$)|(?:^|_)(?:terraform|tofu|pulumi|stack|infra\\w*|environment|cluster|database|db)_(?:destroy|drop|wipe|purge|reset|delete)$|(?:^|_)(?:flush_?(?:all|db)|delete_all\\w*|drop_all\\w*|empty_bucket|reset_(?:database|db)|bulk_delete|force_push)(?:_|$)/',
     },
+    unless: { stage: 'test' },
     score: 75,
     factor: 'DESTRUCTIVE_OP',
     why: 'a tool of a server deletes what holds much else',
+  },
+  {
+    id: 'mcp.deletes-all-of-them',
+    on: 'mcp',
+    when: {
+      tool: '/(?:^|_)(?:delete|remove)_?many(?:_|$)|(?:^|_)kubectl_delete$/',
+      text: '/^(?:filter=\\{\\s*\\}|(?:resource_?type|kind|resource)=(?:ns|namespaces?|pvc?|persistentvolume\\w*|nodes?|crds?|statefulsets?))$/i',
+    },
+    score: 75,
+    factor: 'DESTRUCTIVE_OP',
+    why: 'a tool of a server deletes all that it finds',
   },
   {
     id: 'mcp.deletes',
@@ -443,6 +595,38 @@ export const rules: readonly Rule[] = [
     score: 45,
     factor: 'DESTRUCTIVE_OP',
     why: 'a tool of a server deletes something',
+  },
+
+  {
+    id: 'mcp.shows-secret',
+    on: 'mcp',
+    when: {
+      tool: '/(?:^|_)(?:get|read|show|access|reveal|fetch|retrieve|view|export|decrypt)_(?:\\w+_)?(?:secrets?(?:_values?|_versions?)?|passwords?|credentials?|connection_string|api_keys?)$|(?:^|_)(?:vault|secret|secrets)_(?:kv_)?(?:read|get|access)$/',
+    },
+    score: 70,
+    factor: 'SECRET_EXPOSED',
+    why: 'a tool of a server shows a secret',
+  },
+  {
+    id: 'mcp.gives-rights',
+    on: 'mcp',
+    when: {
+      tool: '/(?:^|_)(?:grant|attach|assign)_(?:\\w+_)?(?:role|policy|permission|admin|access)s?(?:_|$)|(?:^|_)(?:add|invite)_(?:\\w+_)?collaborator(?:_|$)/',
+    },
+    score: 65,
+    factor: 'PRIVILEGE',
+    why: 'a tool of a server gives somebody more rights',
+  },
+  {
+    id: 'mcp.guard-removed',
+    on: 'mcp',
+    when: {
+      tool: '/(?:^|_)(?:delete|remove|disable|update)_(?:\\w+_)?(?:branch_protection|ruleset|firewall_rule|audit_log|waf|alert_rule|mfa|2fa)s?(?:_|$)/',
+    },
+    unless: { tool: '/(?:^|_)update_/' },
+    score: 75,
+    factor: 'DEFENSE_EVASION',
+    why: 'a tool of a server takes a guard away',
   },
 
   // Code that nobody here has seen.
@@ -461,7 +645,11 @@ export const rules: readonly Rule[] = [
       line: [
         '/^deno (?:run|install|eval|serve) (?:\\S+ )*?https?:\\/\\//',
         '/^(?:npx|bunx|pnpx|pnpm dlx|yarn dlx) (?:\\S+ )*?(?:https?:\\/\\/|git\\+|github:|gist:)/',
-        '/^uvx (?:.* )?--from[ =]git\\+/',
+        '/^(?:uvx|pipx run) (?:.* )?(?:--from[ =]|--spec[ =])?git\\+/',
+        '/^(?:rpm|dnf|yum|installer|msiexec|apk|zypper|pacman) (?:.* )?(?:https?|ftp):\\/\\//i',
+        '/^(?:mshta|regsvr32|rundll32|wscript|cscript) (?:.* )?\\S*(?:https?|ftp):\\/\\//i',
+        '/^ansible-pull (?:.* )?(?:-U|--url)[ =]/',
+        '/^(?:bash|sh|zsh|source|\\.) (?:-\\S+ )*(?:https?|ftp):\\/\\//',
       ],
     },
     score: 70,
@@ -474,8 +662,8 @@ export const rules: readonly Rule[] = [
     when: {
       program: '/^(?:python[0-9.]*|node|deno|bun|perl|ruby|php)$/',
       word: [
-        '/\\b(?:exec|eval|Function|system|instance_eval)\\b.{0,200}(?:urlopen|urlretrieve|requests\\.get|httpx\\.get|fetch\\(|https?\\.get|LWP|URI\\.open|file_get_contents\\(.{0,4}http)/',
-        '/(?:urlopen|requests\\.get|httpx\\.get|fetch|https?\\.get|URI\\.open)\\(.{0,200}\\b(?:exec|eval|Function|instance_eval)\\b/',
+        '/\\b(?:exec|eval|Function|system|instance_eval)\\b.{0,200}(?:urlopen|urlretrieve|requests\\.get|httpx\\.get|fetch\\(|https?\\.get|LWP|URI\\.open|URI\\(.{0,80}\\.open|Net::HTTP|file_get_contents\\(.{0,4}http)/',
+        '/(?:urlopen|requests\\.get|httpx\\.get|fetch|https?(?:.\\))?\\.get|URI\\.open)\\(.{0,200}\\b(?:exec|eval|Function|instance_eval)\\b/',
       ],
     },
     score: 85,
@@ -486,17 +674,26 @@ export const rules: readonly Rule[] = [
     id: 'remote-code.powershell',
     on: 'command',
     when: {
-      word: '/(?:iex|invoke-expression)\\b.*(?:downloadstring|iwr|irm|invoke-webrequest|invoke-restmethod)|(?:iwr|irm|downloadstring)\\b.*\\|\\s*(?:iex|invoke-expression)/i',
+      word: '/(?:iex|invoke-expression|scriptblock\\]::create)\\b.*(?:downloadstring|downloaddata|iwr|irm|invoke-webrequest|invoke-restmethod)|(?:iwr|irm|downloadstring|invoke-webrequest|invoke-restmethod)\\b.*\\|\\s*(?:iex|invoke-expression)/i',
     },
     score: 85,
     factor: 'REMOTE_CODE',
     why: 'runs what was just downloaded',
   },
   {
+    id: 'remote-code.block',
+    on: 'command',
+    when: { program: '/scriptblock\\]::create$/i' },
+    unless: { operand: '/^$/' },
+    score: 70,
+    factor: 'REMOTE_CODE',
+    why: 'makes a program of a text, which hardly anything but a download needs',
+  },
+  {
     id: 'remote-code.package',
     on: 'command',
     when: {
-      line: '/^(?:(?:pip3?|uv pip|python\\S* -m pip) install|npm (?:i|install)|cargo install|go install) (?:.* )?(?:--git |git\\+|https?:|http:)/',
+      line: '/^(?:(?:pip|pip3|uv pip|python -m pip|python3 -m pip) install|npm (?:i|install)|cargo install|go install) (?:.* )?(?:--git |git\\+|https?:|http:)/',
     },
     score: 45,
     factor: 'REMOTE_CODE',
@@ -516,8 +713,8 @@ export const rules: readonly Rule[] = [
     when: {
       program: '/^(?:python[0-9.]*|node|deno|bun|perl|ruby|php)$/',
       word: [
-        '/(?:exec|eval|Function)\\s*\\(.{0,200}(?:b64decode|atob|fromCharCode|unhexlify|fromhex|base64)/',
-        '/eval\\s*\\(?\\s*(?:un)?pack\\b|eval\\s*\\(?\\s*decode_base64/',
+        '/(?:exec|eval|Function|system|compile|runIn\\w{1,8}Context)\\s*\\(.{0,200}(?:b(?:64|32|85|16)decode|atob|fromCharCode|unhexlify|fromhex|[\'"`]base64|base64_|decodebytes|gzinflate|gzuncompress|str_rot13|rot.?13|zlib\\.decompress|marshal|map\\(chr|chr\\()/',
+        '/(?:eval|system|exec)\\s*\\(?\\s*(?:un)?pack\\b|(?:eval|exec|system)\\s*\\(?\\s*(?:decode_base64|Base64\\.\\w*decode64|\\[?[\'"][A-Za-z0-9+\\/=]+[\'"]\\]?\\.(?:pack|unpack1?)\\b)/',
       ],
     },
     score: 85,
@@ -527,10 +724,22 @@ export const rules: readonly Rule[] = [
   {
     id: 'obfuscation.powershell',
     on: 'command',
-    when: { program: ['pwsh', 'powershell'], flag: '/^e(?:nc|ncodedcommand)?$/i' },
+    when: { program: '/^(?:pwsh|powershell)$/i', word: '/^[-\\/]e(?:c|n|nc|nco\\w*)?$/i' },
     score: 80,
     factor: 'OBFUSCATION',
     why: 'runs an encoded command',
+  },
+
+  {
+    id: 'obfuscation.powershell-decoded',
+    on: 'command',
+    when: {
+      word: '/frombase64string[\\s\\S]*\\|\\s*(?:iex|invoke-expression)|(?:iex|invoke-expression)\\b[\\s\\S]*frombase64string/i',
+    },
+    unless: { program: ['echo', 'printf', 'grep', 'rg', 'git'] },
+    score: 80,
+    factor: 'OBFUSCATION',
+    why: 'runs what was just decoded: nobody could read it before',
   },
 
   // Shells for others.
@@ -538,6 +747,7 @@ export const rules: readonly Rule[] = [
     id: 'shell.dev-tcp',
     on: 'command',
     when: { program: 'dev-tcp' },
+    unless: { line: '/^\\/dev\\/(?:tcp|udp)\\/(?:localhost|127\\.0\\.0\\.1)\\//' },
     score: 85,
     factor: 'REVERSE_SHELL',
     why: 'the shell itself opens a connection, which hardly anything but a shell for others needs',
@@ -561,7 +771,11 @@ export const rules: readonly Rule[] = [
   {
     id: 'shell.piped',
     on: 'command',
-    when: { program: ['nc', 'ncat', 'netcat', 'telnet'], from: ['sh', 'bash', 'zsh', 'dash'] },
+    when: {
+      program: ['nc', 'ncat', 'netcat', 'telnet', 'openssl'],
+      from: ['sh', 'bash', 'zsh', 'dash', 'ksh', 'ash', 'fish'],
+    },
+    unless: { line: '/^openssl (?!s_client)/' },
     score: 95,
     factor: 'REVERSE_SHELL',
     why: 'gives another machine a shell',
@@ -569,7 +783,10 @@ export const rules: readonly Rule[] = [
   {
     id: 'shell.fed',
     on: 'command',
-    when: { program: ['sh', 'bash', 'zsh', 'dash'], from: ['nc', 'ncat', 'netcat', 'telnet', 'socat'] },
+    when: {
+      program: ['sh', 'bash', 'zsh', 'dash', 'ksh', 'ash', 'fish'],
+      from: ['nc', 'ncat', 'netcat', 'telnet', 'socat'],
+    },
     score: 95,
     factor: 'REVERSE_SHELL',
     why: 'runs what another machine says',
@@ -578,14 +795,54 @@ export const rules: readonly Rule[] = [
     id: 'shell.code',
     on: 'command',
     when: {
-      program: '/^(?:python[0-9.]*|node|perl|ruby|php|lua)$/',
-      word: '/(?:socket|fsockopen|net\\.connect|TCPSocket|net\\.Socket|Socket\\.tcp)[\\s\\S]*(?:\\/bin\\/(?:ba|z|da)?sh|pty\\.spawn|cmd\\.exe)/i',
+      program: '/^(?:python[0-9.]*|node|deno|bun|perl|ruby|php|lua)$/',
+      word: [
+        '/(?:socket|fsockopen|net\\.connect|TCPSocket|net\\.Socket|Socket\\.tcp|IO::Socket)[\\s\\S]*(?:\\/bin\\/(?:ba|z|da|k)?sh|pty\\.spawn|cmd\\.exe|powershell|\\b(?:ba|z|da)?sh (?:-i|<&)|system\\s?\\$_|STDIN->fdopen|IO\\.popen|Open3)/i',
+        '/(?:\\/bin\\/(?:ba|z|da|k)?sh|cmd\\.exe|powershell)[\\s\\S]*(?:require\\(.net.\\)|net\\.(?:connect|Socket|createConnection)|socket\\.socket|TCPSocket|fsockopen|IO::Socket)/i',
+        '/(?:ba|z|da|k)?sh -i\\b[\\s\\S]*\\/dev\\/(?:tcp|udp)\\//',
+      ],
     },
     score: 95,
     factor: 'REVERSE_SHELL',
     why: 'gives another machine a shell',
   },
 
+  {
+    id: 'shell.powershell',
+    on: 'command',
+    when: {
+      word: '/^(?:system\\.)?net\\.sockets\\.tcpclient|net\\.sockets\\.tcpclient[\\s\\S]*(?:iex|invoke-expression|getstream)/i',
+    },
+    unless: { program: ['echo', 'printf', 'grep', 'rg', 'git'] },
+    score: 85,
+    factor: 'REVERSE_SHELL',
+    why: 'gives another machine a shell',
+  },
+  {
+    id: 'shell.tunnel',
+    on: 'command',
+    when: {
+      line: [
+        '/^(?:ssh|autossh) (?:.* )?-\\w*R ?(?:\\S*:)?\\d+:(?:\\S*):22(?: |$)/',
+        '/^(?:ngrok (?:.* )?(?:tcp|start)|bore local|inlets-pro tcp|playit) (?:.* )?(?:\\S*:)?(?:22|3389)(?: |$)/',
+        '/^cloudflared (?:.* )?(?:ssh|rdp|tcp):\\/\\//',
+        '/^chisel client (?:.* )?R:/',
+        '/^(?:tmate|sshx|gotty|ttyd|wetty|shellinaboxd|upterm host|teleconsole)(?: |$)/',
+      ],
+    },
+    unless: { flag: ['help', 'version', 'h', 'V'], operand: '/^(?:show-messages|display|ls|list|kill-session)$/' },
+    score: 75,
+    factor: 'REVERSE_SHELL',
+    why: 'lets others have a shell here',
+  },
+  {
+    id: 'shell.ztcp',
+    on: 'command',
+    when: { program: 'ztcp' },
+    score: 85,
+    factor: 'REVERSE_SHELL',
+    why: 'the shell itself opens a connection, which hardly anything but a shell for others needs',
+  },
   {
     id: 'shell.awk',
     on: 'command',
@@ -605,24 +862,39 @@ export const rules: readonly Rule[] = [
     why: 'reads a file of credentials or of private keys',
   },
   {
+    id: 'secret.environment-of-process',
+    on: 'read',
+    when: { path: '/^\\/proc\\/[^/]+\\/environ$/' },
+    score: 65,
+    factor: 'SECRET_EXPOSED',
+    why: 'shows the environment of a process',
+  },
+  {
     id: 'secret.keychain',
     on: 'command',
-    when: {
-      line: [
-        '/^security (?:find-(?:generic|internet)-password .*-\\w*[wg]|dump-keychain|export)/',
-        '/^(?:secret-tool (?:lookup|search)|pass show|gopass show|keyring get|kwallet-query)(?: |$)/',
-        '/^gpg2? (?:.* )?--export-secret-(?:sub)?keys/',
-      ],
-    },
+    when: { line: keyRings },
+    unless: { line: noSecretOfRing, by: 'variable' },
     score: 75,
     factor: 'SECRET_FILE',
     why: 'reads a secret from a key ring',
   },
   {
+    id: 'secret.keychain-shown',
+    on: 'command',
+    when: { line: keyRings },
+    unless: { line: noSecretOfRing, by: 'variable' },
+    score: 70,
+    factor: 'SECRET_EXPOSED',
+    why: 'has a key ring show a secret',
+  },
+  {
     id: 'secret.variable-shown',
     on: 'command',
-    when: { program: ['echo', 'printf'], variable: secretName },
-    unless: { to: '/./' },
+    when: { program: ['echo', 'printf'], variable: shownName },
+    unless: {
+      by: ['variable', 'file'],
+      to: '/^(?!(?:base64|cut|head|tail|tr|cat|sed|g?awk|jq|xxd|od|hexdump|tee|rev|fold|less|more|nl|sort|column|clip)$)./',
+    },
     score: 65,
     factor: 'SECRET_EXPOSED',
     why: 'shows a variable that holds a secret by its name',
@@ -630,7 +902,48 @@ export const rules: readonly Rule[] = [
   {
     id: 'secret.variable-printed',
     on: 'command',
-    when: { program: 'printenv', operand: secretName },
+    when: { program: 'printenv', operand: shownName },
+    unless: {
+      by: ['variable', 'file'],
+      to: '/^(?!(?:base64|cut|head|tail|tr|cat|sed|g?awk|jq|xxd|od|hexdump|tee|rev|fold|less|more|nl|sort|column|clip)$)./',
+    },
+    score: 65,
+    factor: 'SECRET_EXPOSED',
+    why: 'shows a variable that holds a secret by its name',
+  },
+  {
+    id: 'secret.variable-declared',
+    on: 'command',
+    when: {
+      program: ['declare', 'typeset', 'export', 'get-item', 'gi', 'getenvironmentvariable'],
+      operand: [
+        '/^(?:env:)?\\w*(?:SECRET|TOKEN|PASSWORD|PASSWD|PASSPHRASE|_PASS|_PWD|_PAT|API_?KEY|PRIVATE_KEY|ACCESS_KEY|CREDENTIALS?)$/i',
+      ],
+    },
+    unless: { line: '/^(?:declare|typeset|export) (?!-p)/', by: ['variable', 'file'] },
+    score: 65,
+    factor: 'SECRET_EXPOSED',
+    why: 'shows a variable that holds a secret by its name',
+  },
+  {
+    id: 'secret.variable-alone',
+    on: 'command',
+    when: {
+      program:
+        '/^\\$\\w*(?:SECRET|TOKEN|PASSWORD|PASSWD|PASSPHRASE|_PASS|_PWD|_PAT|API_?KEY|PRIVATE_KEY|ACCESS_KEY|SECRET_KEY|CREDENTIALS?)$/i',
+    },
+    unless: { operand: '/./', by: ['variable', 'file'] },
+    score: 65,
+    factor: 'SECRET_EXPOSED',
+    why: 'shows a variable that holds a secret by its name',
+  },
+  {
+    id: 'secret.variable-of-windows',
+    on: 'command',
+    when: {
+      line: '/^\\[(?:system\\.)?environment\\]::getenvironmentvariable \\S*(?:secret|token|password|passwd|_pass|api_?key|private_key|access_key|credential)/i',
+    },
+    unless: { by: ['variable', 'file'] },
     score: 65,
     factor: 'SECRET_EXPOSED',
     why: 'shows a variable that holds a secret by its name',
@@ -639,11 +952,16 @@ export const rules: readonly Rule[] = [
     id: 'secret.variable-in-code',
     on: 'command',
     when: {
-      program: '/^(?:python[0-9.]*|node|deno|bun|perl|ruby|php)$/',
+      program: '/^(?:python[0-9.]*|node|deno|bun|perl|ruby|php|g?awk|mawk|jq|gojq|rails|rake)$/',
       word: [
-        '/(?:print\\w*|log|puts|echo|write)\\W.{0,80}(?:env|environ|getenv|ENV)\\W{1,12}(?:get\\W{1,3})?\\w*(?:SECRET|TOKEN|PASSWORD|PASSWD|PASSPHRASE|_PASS|_PWD|API_?KEY|PRIVATE_KEY|ACCESS_KEY|CREDENTIAL)/',
-        '/^process\\.env\\W{1,3}\\w*(?:SECRET|TOKEN|PASSWORD|PASSWD|PASSPHRASE|_PASS|_PWD|API_?KEY|PRIVATE_KEY|ACCESS_KEY|CREDENTIAL)/',
+        '/(?:print\\w*|log|puts|echo|write|info|debug|error|warn|inspect|\\bpp?)\\W.{0,80}(?:env|environ|getenv|ENV|ENVIRON)\\W{1,12}(?:get\\W{1,3}|fetch\\W{1,3})?\\w*(?:SECRET|TOKEN|PASSWORD|PASSWD|PASSPHRASE|_PASS|_PWD|_PAT\\b|API_?KEY|PRIVATE_KEY|ACCESS_KEY|STRIPE_KEY|SIGNING_KEY|MASTER_KEY|CREDENTIAL|DATABASE_URL)/',
+        '/^(?:process\\.env|\\$?env|\\$ENV)\\W{1,3}\\w*(?:SECRET|TOKEN|PASSWORD|PASSWD|PASSPHRASE|_PASS|_PWD|_PAT\\b|API_?KEY|PRIVATE_KEY|ACCESS_KEY|STRIPE_KEY|SIGNING_KEY|MASTER_KEY|CREDENTIAL|DATABASE_URL)/i',
       ],
+    },
+    unless: {
+      // That it is there, how long it is, or what it hashes to.
+      word: '/(?:!!|[bB]ool(?:ean)?\\(|\\blen\\(|typeof |\\.length\\b|\\bhash|sha\\d|\\bin (?:os\\.environ|process\\.env)|\\bis (?:not )?None|[!=]==? ?(?:null|undefined|None|nil|[\'"]{2})|\\.nil\\?|\\.present\\?|\\.empty\\?|\\bisset\\(|\\bempty\\(|\\bdefined|\\? ?[\'"`]|\\.(?:slice|substring|substr)\\(|\\bif os\\.environ|\\bkey\\?)/',
+      by: ['variable', 'file'],
     },
     score: 65,
     factor: 'SECRET_EXPOSED',
@@ -653,9 +971,16 @@ export const rules: readonly Rule[] = [
     id: 'secret.environment-searched',
     on: 'command',
     when: {
-      program: '/^(?:[ef]?grep|rg|awk|sed)$/',
-      from: ['env', 'printenv', 'set', 'export', 'declare'],
-      word: '/secret|token|passw|key|credential|auth/i',
+      program: '/^(?:[ef]?grep|rg|g?awk|sed|findstr|sls|where-object|\\?)$/i',
+      from: ['env', 'printenv', 'set', 'export', 'declare', 'Get-ChildItem', 'gci'],
+      word: '/secret|token|pass|pwd|_?key|credential|auth|(?:^|[|^*(])(?:aws|azure|arm|gcp|google|stripe|github|gh|gitlab|openai|slack|jwt|pg|db|database|mysql|postgres|mongo|redis|smtp|sentry|twilio)(?:_|[|*)$]|$)/i',
+    },
+    unless: {
+      from: ['cut', 'awk', 'sed'],
+      line: '/^(?:[ef]?grep|rg) (?:.* )?-(?:\\w*[cqlo]|-count|-quiet)/',
+      word: '/region|profile|_host|_port|print \\$1\\s*\\}|^\\^?(?:node|npm|path)/i',
+      behind: '/^(?:cut (?:.* )?-f ?1(?: |$)|g?awk .*print \\$1\\s*\\}|sed .*=\\.\\*|wc(?: |$))/',
+      by: ['variable', 'file'],
     },
     score: 65,
     factor: 'SECRET_EXPOSED',
@@ -675,25 +1000,42 @@ export const rules: readonly Rule[] = [
     when: {
       line: [
         '/^(?:kubectl|oc|k) (?:\\S+ )*?get (?:.* )?secrets?(?:[ /].*)? (?:-o|--output|--template)/',
-        '/^(?:kubectl|oc|k) (?:\\S+ )*?get (?:.* )?secrets?(?:[ /].*)? (?:-o|--output=)(?:ya?ml|json)/',
-        '/^aws (?:\\S+ )*?(?:secretsmanager get-secret-value|ssm get-parameters?\\S* (?:.* )?--with-decryption|sts get-session-token|sts assume-role|kms decrypt|ecr get-login-password|iam create-access-key)/',
-        '/^vault (?:\\S+ )*?(?:kv get|read|token create|print token)(?: |$)/',
-        '/^gcloud (?:\\S+ )*?(?:auth (?:application-default )?print-(?:access|identity)-token|secrets versions access|iam service-accounts keys create)/',
-        '/^az (?:\\S+ )*?(?:account get-access-token|keyvault secret show|ad sp create-for-rbac)/',
+        '/^(?:kubectl|oc|k) (?:\\S+ )*?(?:config view (?:.* )?--raw|create token|view-secret|extract secret\\S* (?:.* )?--to[ =]-)/',
+        '/^oc whoami (?:-t|--show-token)/',
+        '/^aws (?:\\S+ )*?(?:secretsmanager (?:batch-)?get-secret-value|ssm get-parameters?\\S* (?:.* )?--with-decryption|sts get-session-token|sts assume-role|sts get-federation-token|kms decrypt|ecr get-(?:login-password|authorization-token)|codeartifact get-authorization-token|rds generate-db-auth-token|redshift get-cluster-credentials|iam create-access-key|configure (?:get \\S*(?:secret|token)\\S*|export-credentials)|lambda get-function(?:-configuration)? (?:.* )?--query \\S*Environment|lightsail get-relational-database-master-user-password|ec2 get-password-data)/',
+        '/^vault (?:\\S+ )*?(?:kv get|read|token create|print token|unwrap)(?: |$)/',
+        '/^gcloud (?:\\S+ )*?(?:auth (?:application-default )?print-(?:access|identity)-token|secrets versions access|iam service-accounts keys create|kms decrypt)/',
+        '/^az (?:\\S+ )*?(?:account get-access-token|keyvault secret (?:show|download)|ad (?:sp|app) (?:create-for-rbac|credential reset)|(?:\\S+ )*(?:keys? list|list-keys|credential show|show-connection-string|connection-string list|list-connection-strings|appsettings list))(?: |$)/',
         '/^gh auth (?:token|status (?:.* )?(?:-t|--show-token))(?: |$)/',
-        '/^(?:op (?:read|item get)|bw get|lpass show|doppler secrets|infisical secrets|chamber (?:read|export)|sops (?:-d|--decrypt)|ansible-vault (?:view|decrypt)|heroku config|fly secrets)(?: |$)/',
-        '/^(?:docker|podman) secret inspect/',
-        '/^npm token (?:create|list)/',
+        '/^glab auth status (?:.* )?(?:-t|--show-token)/',
+        '/^(?:op (?:read|item get|document get)|bw (?:get (?:password|item|notes|totp)|list items|export)|lpass (?:show|export)|doppler secrets|doppler configs tokens create|infisical (?:secrets|export)|chamber (?:read|export|env)|sops (?:(?:\\S+ )*?(?:-d|--decrypt)|decrypt)|ansible-vault (?:view|decrypt)|heroku (?:config(?::get)?|auth:token)|(?:fly|flyctl) (?:auth token|tokens create)|railway variables|netlify env:(?:get|list)|vercel env pull|rails credentials:show|stripe config --list|berglas access|teller (?:env|show)|akeyless get-secret-value|conjur variable get|cmdkey \\/list)(?: |$)/',
+        '/^(?:terraform|tofu|terragrunt) (?:\\S+ )*?(?:output (?:.* )?\\S*(?:password|secret|token|key|credential|connection)|state pull)/i',
+        '/^pulumi (?:.* )?(?:--show-secrets|config get \\S*(?:password|secret|token|key|credential))/i',
+        '/^npm (?:token create|config get \\S*_(?:authToken|auth|password))/',
+        '/^(?:docker|podman) (?:container )?inspect (?:.* )?\\S*\\.Config\\.Env/',
+        '/^systemctl (?:.* )?show(?:-environment| (?:.* )?(?:-p|--property)[ =]?Environment)/',
+        '/^ps (?:\\S*e\\S*ww|auxe|axe|eww)/',
       ],
     },
     unless: {
-      line: '/^doppler secrets (?:set|delete)|^heroku config:(?:set|unset)|^infisical secrets (?:set|delete)/',
+      line: '/^doppler secrets (?:set|delete|upload|.*--only-names)|^heroku config:(?:set|unset)|^infisical secrets (?:set|delete)|^vault (?:\\S+ )*?read (?:-\\S+ )*(?:sys|auth)\\/|^(?:kubectl|oc|k) .*(?:-o|--output)[ =]?(?:name|wide|custom-columns\\S*metadata\\S*|jsonpath=[^ ]*\\{\\.(?:items\\[[^ \\]]*\\]\\.)?(?:metadata|type)[^ ]*)(?: |$)/',
+      word: '/range \\$\\w+, ?\\$(\\w+) ?:= ?\\.data ?\\}\\}(?![\\s\\S]*\\{\\{[^}]*\\$\\1)|^(?:-o|--output=)?(?:jsonpath|go-template)=(?![\\s\\S]*(?:\\.data|stringData))[\\s\\S]*\\.metadata/',
       by: 'variable',
-      to: ['docker', 'podman', 'helm', 'skopeo', 'buildah', 'oras', 'crane', 'nerdctl', 'gh', 'npm'],
+      to: ['docker', 'podman', 'helm', 'skopeo', 'buildah', 'oras', 'crane', 'nerdctl', 'gh', 'npm', 'kubeseal', 'wc'],
+      behind:
+        '/^jq .*(?:\\bkeys\\b|\\.metadata\\b|\\| ?length\\b|\\| ?\\.key\\b)|^(?:kubectl|oc|k) (?:.* )?(?:apply|create|replace)(?: |$)/',
     },
     score: 70,
     factor: 'SECRET_EXPOSED',
     why: 'has a vault, a cluster or a provider show a secret',
+  },
+  {
+    id: 'secret.environment-of-container',
+    on: 'command',
+    when: { program: ['jq', 'docker', 'podman'], word: '/\\.Config\\.Env\\b|\\.env\\[\\]|\\.env\\b.*\\.value/' },
+    score: 65,
+    factor: 'SECRET_EXPOSED',
+    why: 'shows the environment of a container',
   },
   {
     id: 'secret.in-text',
@@ -703,6 +1045,17 @@ export const rules: readonly Rule[] = [
     score: 70,
     factor: 'SECRET_PATTERN',
     why: 'a credential stands in the action itself',
+  },
+  {
+    id: 'secret.named-in-text',
+    on: 'text',
+    when: { holds: 'named-secret' },
+    unless: {
+      path: '/(?:^|[\\/\\\\])(?:tests?|__tests__|__mocks__|specs?|fixtures?|examples?|mocks?|e2e|docs?|stories|testdata)[\\/\\\\]|[._-](?:test|spec|example|sample|stories|template|dist|fixture|mock)s?(?:\\.|$)|\\.(?:md|mdx|rst|adoc|lock|snap)$|lock\\.(?:json|ya?ml)$/i',
+    },
+    score: 65,
+    factor: 'SECRET_PATTERN',
+    why: 'a value that looks like a secret is given a name of one',
   },
   {
     id: 'secret.in-address',
@@ -726,16 +1079,26 @@ export const rules: readonly Rule[] = [
     on: 'command',
     when: {
       line: [
-        '/^(?:mysql|mysqldump|mysqladmin|mariadb) (?:.* )?(?:-p[^\\s$<]{4,}|--password=[^\\s$<]{4,})/',
-        '/^(?:docker|podman|helm|az|oc|buildah|skopeo) (?:.* )?login (?:.* )?(?:-p|--password)[ =][^\\s$<]{6,}/',
-        '/^sshpass -p ?[^\\s$<]{4,}/',
-        '/^(?:curl|http|https|wget) (?:.* )?(?:-u|--user) ?[^\\s:$<]+:[^\\s$<]{6,}/',
-        '/^redis-cli (?:.* )?-a [^\\s$<]{6,}/',
+        '/^(?:mysql|mysqldump|mysqladmin|mariadb) (?:.* )?(?:-p|--password=)(?!(?:root|password|secret|test|admin|mysql|example|changeme|dev|docker)(?: |$))[^\\s$<]{4,}/',
+        '/^(?:docker|podman|helm|az|oc|buildah|skopeo|crane|nerdctl) (?:.* )?login (?:.* )?(?:-p|--password)[ =][^\\s$<]{6,}/',
+        '/^sshpass (?:.* )?-p ?[^\\s$<]{4,}/',
+        '/^(?:curl|http|https|wget|xh) (?:.* )?(?:-u|--user|-a|--auth) ?[^\\s:$<]+:(?!(?:admin|password|secret|test|guest|postgres)(?: |$))[^\\s$<]{6,}/',
+        '/^(?:redis-cli|valkey-cli) (?:.* )?(?:-a|--pass) [^\\s$<]{6,}/',
         '/^(?:mongosh|mongo) (?:.* )?(?:-p|--password)[ =][^\\s$<]{4,}/',
-        '/ --?(?:password|token|api-key|secret|auth-token|client-secret)[ =](?=\\S*[0-9])(?=\\S*[A-Za-z])[^\\s$<\\/.-][^\\s$<]{7,}/',
+        '/^sqlcmd (?:.* )?-P ?[^\\s$<]{6,}/',
+        '/^(?:ldapsearch|ldapmodify|ldapadd|ldapwhoami|ldapdelete) (?:.* )?-w [^\\s$<]{6,}/',
+        '/^(?:zip|7z|7za|unzip|rar) (?:.* )?-[Pp] ?(?=\\S*\\d)[^\\s$<.\\/-][^\\s$<]{5,}/',
+        '/^(?:openssl|keytool) (?:.* )?(?:-pass(?:in|out)? pass:|-(?:store|key)pass )(?!changeit|changeme|password|test|secret)[^\\s$<]{6,}/',
+        '/^smbclient (?:.* )?-U \\S+%[^\\s$<]{4,}/',
+        '/^net use \\S+ \\S+ (?=\\S*\\d)[^\\s$<\\/*][^\\s$<]{5,}/i',
+        '/^net user \\S+ (?=\\S*\\d)[^\\s$<\\/*][^\\s$<]{5,} \\/add/i',
+        '/^(?:setx|set -\\w*x\\w*) \\S*(?:secret|token|password|api_?key) [^\\s$<%]{8,}/i',
+        '/^(?:gpg|gpg2) (?:.* )?--passphrase[ =][^\\s$<]{6,}/',
+        '/^gh secret set \\S+ (?:.* )?(?:-b|--body)[ =][^\\s$<]{8,}/',
+        '/^aws (?:\\S+ )*?ssm put-parameter (?=.*SecureString)(?:.* )?--value[ =][^\\s$<]{8,}/',
       ],
     },
-    unless: { line: '/(?:your[-_]|dummy|changeme|placeholder)/i' },
+    unless: { line: '/(?:your[-_]|dummy|changeme|placeholder|xxxx)/i' },
     score: 65,
     factor: 'SECRET_PATTERN',
     why: 'a password is given in clear',
@@ -749,6 +1112,33 @@ export const rules: readonly Rule[] = [
     score: 65,
     factor: 'SECRET_PATTERN',
     why: 'a secret is written into a configuration in clear',
+  },
+
+  {
+    id: 'secret.as-any-option',
+    on: 'command',
+    when: {
+      flag: '/(?:password|token|key|secret|passphrase)$/',
+      line: '/ --?(?:password|token|api-key|secret|auth-token|client-secret|access-token|secret-key|access-key|passphrase)[ =](?=\\S*[0-9])(?=\\S*[A-Za-z])[^\\s$<\\/.-][^\\s$<]{7,}/',
+    },
+    unless: { line: '/(?:your[-_]|dummy|changeme|placeholder|xxxx)/i' },
+    score: 65,
+    factor: 'SECRET_PATTERN',
+    why: 'a password is given in clear',
+  },
+  {
+    id: 'secret.piped',
+    on: 'command',
+    when: {
+      program: ['echo', 'printf'],
+      operand: '/^(?=.*\\d)(?=.*[A-Za-z])[^\\s$<>%{}()]{8,80}$/',
+      behind:
+        '/^(?:sudo (?:-\\w+ )*-S|(?:docker|podman|helm|oras|crane|az|npm) .*--password-stdin|passwd(?: |$)|cryptsetup |gh auth login|gh secret set)/',
+    },
+    unless: { operand: '/your|example|change.?me|dummy|placeholder|xxxx/i' },
+    score: 65,
+    factor: 'SECRET_PATTERN',
+    why: 'a password is given in clear',
   },
 
   // What goes away.
@@ -770,6 +1160,38 @@ export const rules: readonly Rule[] = [
     why: 'sends a file to another machine',
   },
   {
+    id: 'sent.by-web-client',
+    on: 'text',
+    when: { text: '/\\.Upload(?:File|Data|String)\\(\\s*[\'"]?https?:/i' },
+    unless: { path: '/./', text: '/https?:\\/\\/(?:localhost|127\\.)/' },
+    score: 65,
+    factor: 'EXFILTRATION',
+    why: 'sends a file to another machine',
+  },
+  {
+    id: 'sent.personal',
+    on: 'send',
+    when: { what: 'personal', where: 'remote' },
+    score: 75,
+    factor: 'EXFILTRATION',
+    why: "sends what is somebody's alone, a dump or a home, to another machine",
+  },
+  {
+    id: 'sent.published',
+    on: 'command',
+    when: {
+      line: [
+        '/^(?:gh|glab) repo edit (?:.* )?--visibility[ =]public/',
+        '/^aws (?:\\S+ )*?(?:s3api put-(?:bucket|object)-acl (?:.* )?--acl[ =]public|s3 (?:cp|sync|mv) (?:.* )?--acl[ =]public-read-write|(?:ec2|rds) modify-(?:snapshot|image|db-snapshot)-attribute (?:.* )?(?:all|Group=all))/i',
+        '/^gsutil (?:\\S+ )*?(?:acl ch -u AllUsers|iam ch allUsers)/i',
+        '/^gcloud (?:\\S+ )*?add-iam-policy-binding (?:.* )?--member[ =]all(?:Authenticated)?Users/i',
+      ],
+    },
+    score: 70,
+    factor: 'EXFILTRATION',
+    why: 'shows everybody what was closed',
+  },
+  {
     id: 'sent.by-name',
     on: 'command',
     when: { program: ['dig', 'nslookup', 'host', 'ping', 'drill'], argument: ['secret', 'file'] },
@@ -780,7 +1202,12 @@ export const rules: readonly Rule[] = [
   {
     id: 'sent.repository',
     on: 'command',
-    when: { line: '/^git (?:\\S+ )*?push (?:.* )?(?:https?|git|ssh):\\/\\//' },
+    when: {
+      line: [
+        '/^git (?:\\S+ )*?push (?:.* )?(?:(?:https?|git|ssh|ftp):\\/\\/|[\\w.-]+@(?!(?:github|gitlab|bitbucket|ssh\\.dev\\.azure)\\.)[\\w.-]+:)/',
+        '/^git (?:\\S+ )*?push (?!origin|upstream|(?:.* )?(?:origin|upstream)(?: |$))(?:\\S+ )*?[a-z]\\S* (?:.* )?--mirror(?: |$)/',
+      ],
+    },
     score: 65,
     factor: 'EXFILTRATION',
     why: 'pushes to an address that is none of the named remotes',
@@ -789,7 +1216,7 @@ export const rules: readonly Rule[] = [
     id: 'sent.to-drop',
     on: 'url',
     when: {
-      host: '/(?:^|\\.)(?:webhook\\.site|pastebin\\.com|paste\\.ee|transfer\\.sh|file\\.io|0x0\\.st|requestbin\\.(?:com|net)|pipedream\\.net|ngrok(?:-free)?\\.(?:io|app)|oast\\.\\w+|interact\\.sh|burpcollaborator\\.net|termbin\\.com|ix\\.io|hookbin\\.com|beeceptor\\.com)$/',
+      host: '/(?:^|\\.)(?:webhook\\.site|pastebin\\.com|paste\\.ee|transfer\\.sh|file\\.io|0x0\\.st|requestbin\\.(?:com|net)|pipedream\\.net|ngrok(?:-free)?\\.(?:io|app)|oast\\.\\w+|interact\\.sh|burpcollaborator\\.net|termbin\\.com|ix\\.io|hookbin\\.com|beeceptor\\.com|gofile\\.io|anonfiles\\.com|bashupload\\.com|temp\\.sh|catbox\\.moe|hastebin\\.com|dpaste\\.(?:com|org)|rentry\\.co|requestcatcher\\.com|serveo\\.net|loca\\.lt|trycloudflare\\.com)$/',
     },
     score: 60,
     factor: 'EXFILTRATION',
@@ -805,8 +1232,17 @@ export const rules: readonly Rule[] = [
         '169.254.170.23',
         'metadata.google.internal',
         'metadata',
+        'metadata.azure.internal',
+        'metadata.azure.com',
+        'metadata.tencentyun.com',
+        'instance-data',
+        'instance-data.ec2.internal',
         'fd00:ec2::254',
+        'fd20:ce::254',
         '100.100.100.200',
+        '192.0.0.192',
+        '2852039166',
+        '/^0xa9fea9fe$|^0xa9\\.0xfe\\.0xa9\\.0xfe$|^0?0251\\.0?0376\\.0?0251\\.0?0376$|^(?:::ffff:)(?:169\\.254\\.169\\.254|a9fe:a9fe)$|^169\\.254\\.169\\.254\\.(?:nip|sslip|xip)\\.io$/i',
       ],
     },
     score: 85,
@@ -817,11 +1253,43 @@ export const rules: readonly Rule[] = [
     id: 'network.metadata-word',
     on: 'command',
     when: {
-      program: ['curl', 'wget', 'http', 'nc', 'fetch', 'xh'],
+      program: ['curl', 'wget', 'http', 'https', 'nc', 'ncat', 'netcat', 'telnet', 'socat', 'fetch', 'xh', 'lynx'],
       operand:
         '/^(?:169\\.254\\.169\\.254|169\\.254\\.170\\.2|metadata\\.google\\.internal|100\\.100\\.100\\.200)(?:[:/]|$)/',
     },
     score: 85,
+    factor: 'METADATA_SERVICE',
+    why: "asks a cloud's service that gives credentials to whoever asks",
+  },
+
+  {
+    id: 'network.metadata-variable',
+    on: 'command',
+    when: {
+      program: ['curl', 'wget', 'http', 'https', 'xh', 'fetch', 'echo', 'printenv'],
+      variable:
+        '/^(?:AWS_CONTAINER_CREDENTIALS_(?:RELATIVE|FULL)_URI|ECS_CONTAINER_METADATA_URI(?:_V4)?|IDENTITY_ENDPOINT|MSI_ENDPOINT)$/',
+    },
+    unless: { program: ['echo', 'printenv'] },
+    score: 85,
+    factor: 'METADATA_SERVICE',
+    why: "asks a cloud's service that gives credentials to whoever asks",
+  },
+  {
+    id: 'network.metadata-by-shell',
+    on: 'command',
+    when: { program: 'dev-tcp', line: '/169\\.254\\.169\\.254|metadata\\.google\\.internal|169\\.254\\.170\\.2/' },
+    score: 85,
+    factor: 'METADATA_SERVICE',
+    why: "asks a cloud's service that gives credentials to whoever asks",
+  },
+  {
+    id: 'network.metadata-tool',
+    on: 'command',
+    when: {
+      line: '/^(?:(?:ec2-metadata|ec2metadata|imds)(?: |$)|cloud-init query (?:.* )?(?:userdata|ds))/',
+    },
+    score: 75,
     factor: 'METADATA_SERVICE',
     why: "asks a cloud's service that gives credentials to whoever asks",
   },
@@ -836,14 +1304,23 @@ export const rules: readonly Rule[] = [
     why: 'changes who may become root',
   },
   {
+    id: 'privilege.accounts-written',
+    on: 'write',
+    when: { place: 'accounts' },
+    score: 85,
+    factor: 'PRIVILEGE',
+    why: 'changes who may come in, and as whom',
+  },
+  {
     id: 'privilege.shell',
     on: 'command',
     when: {
       line: [
         '/^(?:sudo|doas) (?:.* )?(?:-[a-zA-Z]*[is]|--login|--shell)$/',
         '/^(?:sudo|doas) -i(?: |$)/',
-        '/^su(?: -| -l| root| - root| --login)?$/',
-        '/^(?:visudo|nsenter|pkexec)(?: |$)/',
+        '/^su(?: |$)(?:-|-l|root|- root|-l root|--login|--login root)?$/',
+        '/^(?:visudo|nsenter|pkexec|run0|gsudo|runas|machinectl shell)(?: |$)/i',
+        '/^start-process (?:.* )?-verb runas/i',
       ],
     },
     score: 70,
@@ -853,7 +1330,7 @@ export const rules: readonly Rule[] = [
   {
     id: 'privilege.root-shell',
     on: 'command',
-    when: { program: ['su', 'bash', 'sh', 'zsh'], by: 'sudo' },
+    when: { program: ['su', 'bash', 'sh', 'zsh', 'fish', 'ksh', 'dash'], by: 'sudo' },
     unless: { operand: '/[^-]/' },
     score: 70,
     factor: 'PRIVILEGE',
@@ -879,7 +1356,7 @@ export const rules: readonly Rule[] = [
     id: 'privilege.account',
     on: 'command',
     when: {
-      line: '/^(?:usermod (?:.* )?-\\w*[Gg]|gpasswd -a|adduser \\S+ (?:sudo|wheel|docker|admin)|passwd (?:.* )?root|passwd$|chpasswd|dscl . -append|net localgroup)/',
+      line: '/^(?:usermod (?:.* )?(?:-\\w*[Gguop](?: |$)|--(?:groups|append|uid|non-unique|password|gid))|gpasswd (?:.* )?(?:-a|-A|-M)|adduser \\S+ (?:sudo|wheel|docker|admin|adm|lxd|root)|addgroup \\S+ (?:sudo|wheel|docker)|useradd (?:.* )?(?:-\\w*o\\w* |-u 0 |-G \\S*(?:sudo|wheel|docker|root))|passwd (?:.* )?(?:root|-d|-u|--delete|--unlock)|passwd$|chpasswd(?: |$)|dscl \\S+ -(?:append|merge)|dseditgroup (?:.* )?-a|net (?:localgroup \\S+ .*\\/add|user \\S+ .*\\/(?:add|active:yes))|(?:add-localgroupmember|new-localuser|vigr|vipw)(?: |$)|doas -C)/i',
     },
     score: 70,
     factor: 'PRIVILEGE',
@@ -888,7 +1365,10 @@ export const rules: readonly Rule[] = [
   {
     id: 'privilege.account-made',
     on: 'command',
-    when: { program: ['useradd', 'adduser'] },
+    when: {
+      line: '/^(?:useradd|adduser|new-localuser|net user \\S+ .*\\/add|dscl \\S+ -create \\/users\\/\\S+|sysadminctl .*-adduser|aws (?:\\S+ )*?iam create-(?:user|access-key|login-profile)|gcloud (?:\\S+ )*?iam service-accounts keys create|gh (?:ssh-key|gpg-key) add|(?:gh|glab) (?:repo )?deploy-key add|az ad (?:sp|app) (?:create-for-rbac|credential reset))(?: |$)/i',
+    },
+    unless: { flag: ['D', 'help', 'defaults'] },
     score: 65,
     factor: 'PERSISTENCE',
     why: 'makes an account that stays',
@@ -898,9 +1378,10 @@ export const rules: readonly Rule[] = [
     on: 'command',
     when: {
       line: [
-        '/^(?:docker|podman|nerdctl) (?:run|create|exec) (?:\\S+ )*?(?:--privileged|--pid[ =]host|--cap-add[ =](?:ALL|SYS_ADMIN|SYS_PTRACE)|--security-opt[ =]\\S*unconfined)/',
-        '/^(?:docker|podman|nerdctl) (?:run|create) (?:\\S+ )*?(?:-v|--volume)[ =]?(?:\\/|\\/etc|\\/root|\\/home|~|\\S*docker\\.sock):/',
-        '/^(?:docker|podman|nerdctl) (?:run|create) (?:\\S+ )*?--mount[ =]\\S*(?:source|src)=(?:\\/,|\\S*docker\\.sock)/',
+        '/^(?:docker|podman|nerdctl) (?:run|create|exec) (?:\\S+ )*?(?:--privileged|--pid[ =]host|--cap-add[ =](?:ALL|SYS_ADMIN|SYS_PTRACE|SYS_MODULE|DAC_READ_SEARCH)|--userns[ =]host|--device[ =]\\/dev\\/(?:sd|nvme|mem)|--security-opt[ =]\\S*unconfined)/',
+        '/^(?:docker|podman|nerdctl) (?:run|create) (?:\\S+ )*?(?:-v|--volume)[ =]?(?:\\/|\\/etc|\\/root|\\/home|\\/proc|\\/var|~|\\S*(?:docker|containerd|crio)\\.sock):/',
+        '/^(?:docker|podman|nerdctl) (?:run|create) (?:\\S+ )*?--mount[ =]\\S*(?:source|src)=(?:\\/(?:etc|root)?,|\\/$|\\S*docker\\.sock)/',
+        '/^(?:kubectl|oc|k) (?:\\S+ )*?(?:debug node\\/|run (?:.* )?(?:--privileged|--overrides[ =]\\S*(?:hostPID|hostPath|privileged)))/',
       ],
     },
     unless: { line: '/^(?:docker|podman|nerdctl) run (?:--?[a-z-]+ )*[a-z][a-z0-9._/:-]* [a-z]+ .*--privileged$/' },
@@ -913,15 +1394,32 @@ export const rules: readonly Rule[] = [
     on: 'command',
     when: {
       line: [
-        '/^(?:kubectl|oc|k) (?:\\S+ )*?create (?:cluster)?rolebinding (?:.* )?--clusterrole[ =](?:cluster-)?admin/',
-        '/^aws (?:\\S+ )*?iam (?:attach-\\S+-policy|put-\\S+-policy|add-user-to-group|create-login-profile|update-assume-role-policy)/',
-        '/^gcloud (?:\\S+ )*?add-iam-policy-binding/',
-        '/^az (?:\\S+ )*?role assignment create/',
+        '/^(?:kubectl|oc|k) (?:\\S+ )*?create (?:cluster)?rolebinding (?:.* )?--(?:cluster)?role[ =](?:\\S*-)?admin/',
+        '/^oc adm policy add-(?:cluster-role|role|scc)-to-/',
+        '/^aws (?:\\S+ )*?(?:iam (?:attach-\\S+-policy|put-(?:user|role|group|permissions)\\S*|add-user-to-group|add-role-to-instance-profile|create-login-profile|update-(?:assume-role-policy|login-profile)|create-policy-version (?:.* )?--set-as-default|set-default-policy-version|pass-role)|sts assume-role|lambda add-permission (?:.* )?--principal[ =]\\*|organizations attach-policy|sso-admin \\S*(?:attach|create-account-assignment)|s3api put-bucket-policy)/',
+        '/^gcloud (?:\\S+ )*?(?:add-iam-policy-binding|set-iam-policy)/',
+        '/^gsutil (?:\\S+ )*?iam (?:ch|set)/',
+        '/^az (?:\\S+ )*?(?:role assignment create|role definition create|ad (?:group member|directory-role member) add|ad app permission (?:add|admin-consent|grant)|keyvault set-policy)/',
+        '/^gh auth refresh (?:.* )?(?:-s|--scopes)[ =]/',
+        '/^gh api (?:.* )?(?:-X ?|--method[ =])(?:PUT|POST) (?:.* )?\\S*(?:collaborators|memberships)(?:\\/|$| )/i',
+        '/^createuser (?:.* )?(?:-\\w*s|--superuser)/',
       ],
     },
     score: 75,
     factor: 'PRIVILEGE',
     why: 'gives somebody more rights in a cloud or a cluster',
+  },
+  {
+    id: 'privilege.database',
+    on: 'sql',
+    when: {
+      statement:
+        '/^grant (?:all|.*\\bsuper\\b|.*\\badmin\\b|.*with grant option|pg_(?:read|write)_all|rds_superuser|dba\\b|sysadmin)|^(?:alter|create) (?:user|role) \\S+ (?:.* )?(?<!no)(?:superuser|createrole|bypassrls|replication)|sp_addsrvrolemember|^alter server role/',
+    },
+    unless: { stage: 'test' },
+    score: 70,
+    factor: 'PRIVILEGE',
+    why: 'gives somebody more rights in a database',
   },
   {
     id: 'privilege.sudo',
@@ -962,21 +1460,55 @@ export const rules: readonly Rule[] = [
     id: 'persistence.service',
     on: 'command',
     when: {
-      line: '/^(?:systemctl (?:\\S+ )*?enable|launchctl (?:load|bootstrap|submit|enable)|update-rc\\.d|chkconfig|schtasks (?:.* )?\\/create|at (?:now|\\d)|sc(?:\\.exe)? create|reg add \\S*\\\\Run)/i',
+      line: [
+        '/^(?:systemctl (?:\\S+ )*?(?:enable|link|preset)|loginctl enable-linger|launchctl (?:load|bootstrap|submit|enable)|update-rc\\.d|chkconfig|rc-update add|pm2 startup|batch|at (?:now|noon|midnight|teatime|tomorrow|\\d|-\\w))(?: |$)/i',
+        '/^(?:schtasks (?:.* )?\\/(?:create|change)|sc (?:create|config \\S+ start=)|(?:register-scheduledtask|register-scheduledjob|new-service|new-scheduledtask)(?: |$)|wmic (?:.* )?startup)/i',
+        '/^(?:reg add|set-itemproperty|new-itemproperty|new-item|sp) (?:.* )?\\S*\\\\currentversion\\\\(?:run|policies\\\\explorer\\\\run|winlogon|image)/i',
+        '/^(?:aws (?:\\S+ )*?(?:events put-rule|scheduler create-schedule)|gcloud (?:\\S+ )*?scheduler jobs create)/',
+      ],
     },
+    unless: { flag: ['help'], line: '/^at -[lrdc]\\b/' },
     score: 65,
     factor: 'PERSISTENCE',
     why: 'starts a service now and at every start',
   },
   {
+    id: 'persistence.login-item',
+    on: 'command',
+    when: { program: ['osascript', 'defaults'], word: '/make (?:new )?login item|loginitems|LoginHook/i' },
+    unless: { operand: 'read' },
+    score: 65,
+    factor: 'PERSISTENCE',
+    why: 'starts at every login',
+  },
+  {
     id: 'persistence.git-hooks',
     on: 'command',
     when: {
-      line: '/^git (?:\\S+ )*?config (?:.* )?(?:core\\.(?:hooksPath|sshCommand|pager|editor|fsmonitor)|alias\\.\\S+|credential\\.helper|init\\.templateDir) [^\\s]/i',
+      program: 'git',
+      operand: 'config',
+      line: [
+        '/ (?:core\\.(?:hooksPath|sshCommand|pager|editor|askPass|gitProxy)|sequence\\.editor|diff\\.external|init\\.templateDir) [^\\s]/i',
+        '/ core\\.fsmonitor (?!true|false)\\S/i',
+        '/ (?:alias\\.\\S+|credential\\.(?:\\S+\\.)?helper|filter\\.\\S+\\.(?:clean|smudge|process)|(?:diff|merge)tool\\.\\S+\\.cmd) (?:[!…]|\\/|~)/i',
+      ],
     },
     unless: {
-      line: '/core\\.(?:editor|pager) (?:vim?|nano|code|less|cat|emacs|delta)|core\\.hooksPath \\.(?:husky|githooks)/i',
+      line: '/core\\.(?:editor|pager) (?:vim?|nvim|nano|code|less|cat|emacs|delta|…$)|core\\.hooksPath \\.(?:husky|githooks)|credential\\.\\S*helper …|filter\\.lfs\\.| alias\\.\\S+ …/i',
     },
+    score: 60,
+    factor: 'PERSISTENCE',
+    why: 'Git will run it later, by itself',
+  },
+  {
+    id: 'persistence.git-program',
+    on: 'command',
+    when: {
+      program: 'git',
+      operand: '/^(?:alias\\.|credential\\.)/i',
+      word: '/^!/',
+    },
+    unless: { word: '/^!(?:git |gitk|tig|gh auth git-credential|aws codecommit|f\\(\\) \\{ git )/' },
     score: 60,
     factor: 'PERSISTENCE',
     why: 'Git will run it later, by itself',
@@ -995,7 +1527,13 @@ export const rules: readonly Rule[] = [
     id: 'defense.firewall',
     on: 'command',
     when: {
-      line: '/^(?:ufw (?:--force )?(?:disable|reset)|(?:ip6?tables|nft) (?:.* )?(?:-F|--flush|-X|flush ruleset|-P \\S+ ACCEPT)|systemctl (?:\\S+ )*?(?:stop|disable|mask) (?:-\\S+ )*(?:\\S*(?:firewalld|ufw|auditd|apparmor|fail2ban|falcon|clamav|rsyslog|osquery|crowdstrike|sentinel)\\S*)|service (?:auditd|ufw|apparmor|fail2ban|rsyslog) stop|netsh advfirewall set)/',
+      line: [
+        '/^(?:ufw (?:--force )?(?:disable|reset|default allow(?: incoming)?)|(?:iptables|ip6tables|nft) (?:.* )?(?:-F|--flush|-X|flush ruleset|-P (?:INPUT|FORWARD) ACCEPT|--policy (?:INPUT|FORWARD) ACCEPT)|pfctl (?:.* )?-(?:d|F)|firewall-cmd (?:.* )?(?:--panic-off|--add-port=1-65535|--set-default-zone=trusted|--remove-rich-rule)|netsh (?:advfirewall set \\S+ state off|advfirewall (?:reset|firewall add rule)|firewall set opmode)|socketfilterfw (?:.* )?--(?:setglobalstate|setblockall) off|set-netfirewallprofile (?:.* )?-enabled (?:false|\\$false|0)|(?:disable-netfirewallrule|remove-netfirewallrule)(?: |$))/i',
+        '/^systemctl (?:\\S+ )*?(?:stop|disable|mask|kill) (?:\\S+ )*\\S*(?:firewalld|iptables|nftables|ufw|auditd|apparmor|fail2ban|falcon|clamav|clamd|rsyslog|syslog|journald|osquery|crowdstrike|sentinel|wazuh|ossec|aide|selinux|snort|suricata|crowdsec|sysmon|windefend|mpssvc|wscsvc|eventlog|sense|carbonblack|cbdefense|sophos|defender|mdatp|auditbeat|filebeat|otelcol|fluent-?bit|amazon-cloudwatch-agent|datadog-agent)\\S*/i',
+        '/^(?:service|rc-service) \\S*(?:firewalld|iptables|nftables|ufw|auditd|apparmor|fail2ban|falcon|clamav|clamd|rsyslog|syslog|journald|osquery|crowdstrike|sentinel|wazuh|ossec|aide|selinux|snort|suricata|crowdsec|sysmon|windefend|mpssvc|wscsvc|eventlog|sense|carbonblack|cbdefense|sophos|defender|mdatp|auditbeat|filebeat|otelcol|fluent-?bit|amazon-cloudwatch-agent|datadog-agent)\\S* stop/i',
+        '/^(?:sc (?:stop|delete|config)|net stop|stop-service|set-service|launchctl (?:unload|bootout|disable|remove)) (?:.* )?\\S*(?:firewalld|iptables|nftables|ufw|auditd|apparmor|fail2ban|falcon|clamav|clamd|rsyslog|syslog|journald|osquery|crowdstrike|sentinel|wazuh|ossec|aide|selinux|snort|suricata|crowdsec|sysmon|windefend|mpssvc|wscsvc|eventlog|sense|carbonblack|cbdefense|sophos|defender|mdatp|auditbeat|filebeat|otelcol|fluent-?bit|amazon-cloudwatch-agent|datadog-agent)\\S*/i',
+        '/^(?:apt|apt-get|dnf|yum|pacman|zypper|apk|brew|snap|rpm|dpkg|choco|winget) (?:\\S+ )*?(?:remove|purge|erase|uninstall|autoremove|-e|-r|-P|-R\\w*|del) (?:.* )?\\S*(?:(?:firewalld|iptables|nftables|ufw|auditd|apparmor|fail2ban|falcon|clamav|clamd|rsyslog|syslog|journald|osquery|crowdstrike|sentinel|wazuh|ossec|aide|selinux|snort|suricata|crowdsec|sysmon|windefend|mpssvc|wscsvc|eventlog|sense|carbonblack|cbdefense|sophos|defender|mdatp|auditbeat|filebeat|otelcol|fluent-?bit|amazon-cloudwatch-agent|datadog-agent)|openscap|rkhunter)\\S*/i',
+      ],
     },
     score: 80,
     factor: 'DEFENSE_EVASION',
@@ -1005,8 +1543,16 @@ export const rules: readonly Rule[] = [
     id: 'defense.system',
     on: 'command',
     when: {
-      line: '/^(?:setenforce (?:0|permissive)|spctl (?:.* )?--(?:master|global)-disable|csrutil disable|auditctl (?:.* )?-(?:e ?0|D)|aa-(?:disable|teardown|complain)|sysctl (?:.* )?kernel\\.randomize_va_space=0|set-mppreference|xattr (?:.* )?(?:-\\w*d\\w* (?:.* )?com\\.apple\\.quarantine|-\\w*c))/i',
+      line: [
+        '/^(?:setenforce (?:0|permissive)|setsebool |spctl (?:.* )?--(?:master|global)-disable|csrutil (?:disable|authenticated-root disable)|auditctl (?:.* )?-(?:e ?0|D)|(?:aa-disable|aa-teardown|aa-complain)(?: |$)|sysctl (?:.* )?(?:kernel\\.(?:randomize_va_space|yama\\.ptrace_scope|kptr_restrict|dmesg_restrict)|fs\\.protected_\\w+|net\\.ipv4\\.tcp_syncookies)=0|set-mppreference |add-mppreference |uninstall-windowsfeature (?:.* )?defender|set-executionpolicy (?:.* )?(?:bypass|unrestricted)|xattr (?:.* )?(?:-\\w*d\\w* (?:.* )?com\\.apple\\.quarantine|-\\w*c)|mokutil --disable-validation|bcdedit (?:.* )?(?:testsigning on|nointegritychecks on|recoveryenabled no)|fdesetup disable|tmutil disable|softwareupdate --schedule off|manage-bde -off|disable-bitlocker |fail2ban-client (?:stop|unban|set \\S+ unbanip)|security add-trusted-cert|certutil (?:.* )?-addstore (?:.* )?root|chattr -[a-z]*[ai])/i',
+        '/^defaults write (?:.* )?(?:LSQuarantine|\\S*(?:firewall|alf)) (?:.* )?(?:-bool )?(?:false|no|0)/i',
+        '/^reg add (?:.* )?\\S*(?:Windows Defender|EnableLUA|DisableAntiSpyware|DisableRealtimeMonitoring|LocalAccountTokenFilterPolicy|UAC)/i',
+        '/^reg add …? ?(?:.* )?\\/v (?:EnableLUA|DisableAntiSpyware|DisableRealtimeMonitoring)/i',
+        '/^(?:kubectl|oc|k) (?:\\S+ )*?(?:label|annotate) (?:.* )?\\S*pod-security\\.kubernetes\\.io\\/(?:enforce|warn|audit)=privileged/',
+        '/^(?:kubectl|oc|k) (?:\\S+ )*?delete (?:.* )?(?:networkpolic\\w+|netpol|validatingwebhook\\w*|mutatingwebhook\\w*|podsecuritypolic\\w+|psp|constraints?|clusterpolic\\w+)(?:[ /]|$)/',
+      ],
     },
+    unless: { line: '/^setsebool .*(?: off| 0)$/' },
     score: 80,
     factor: 'DEFENSE_EVASION',
     why: 'turns a guard of the system off',
@@ -1015,7 +1561,7 @@ export const rules: readonly Rule[] = [
     id: 'defense.killed',
     on: 'command',
     when: {
-      line: '/^(?:pkill|killall|kill) (?:.* )?\\S*(?:falcon|crowdstrike|auditd|osquery|clamd|sentinel|defender|wazuh|carbonblack|sysmon|fluent-?bit|otelcol)\\S*/i',
+      line: '/^(?:pkill|killall|kill|taskkill|stop-process) (?:.* )?\\S*(?:falcon|crowdstrike|auditd|osquery|clamd|clamav|fail2ban|sentinel|defender|mdatp|wazuh|ossec|suricata|crowdsec|carbonblack|sysmon|rsyslog|syslogd|journald|fluent-?bit|otelcol|auditbeat|filebeat)\\S*/i',
     },
     score: 80,
     factor: 'DEFENSE_EVASION',
@@ -1025,8 +1571,16 @@ export const rules: readonly Rule[] = [
     id: 'defense.history',
     on: 'command',
     when: {
-      line: '/^(?:history (?:.* )?-\\w*c|unset (?:.* )?HISTFILE|set \\+o history|shopt -u(?:o)? history|clear-history|journalctl (?:.* )?--(?:vacuum|rotate)|wevtutil cl)/',
+      line: '/^(?:history (?:.* )?-\\w*[cdw](?: |$)|unset (?:.* )?HIST(?:FILE|SIZE|CONTROL)?|set \\+o history|setopt (?:.* )?no_?hist|shopt -u(?:o)? history|fc -p|(?:clear-history|clear-eventlog|remove-eventlog|limit-eventlog)(?: |$)|set-psreadlineoption (?:.* )?-historysavestyle savenothing|journalctl (?:.* )?--(?:vacuum|rotate)|wevtutil (?:cl|clear-log|sl .*\\/e:false)|lastlog (?:.* )?-C|utmpdump |logrotate (?:.* )?-f|auditpol (?:.* )?\\/(?:clear|set .*\\/(?:success|failure):disable)|fsutil usn deletejournal)/i',
     },
+    score: 70,
+    factor: 'DEFENSE_EVASION',
+    why: 'removes the record of what was run',
+  },
+  {
+    id: 'defense.history-of-windows',
+    on: 'command',
+    when: { program: ['rm', 'clear-content', 'set-content'], operand: '/get-psreadlineoption/i' },
     score: 70,
     factor: 'DEFENSE_EVASION',
     why: 'removes the record of what was run',
@@ -1042,7 +1596,7 @@ export const rules: readonly Rule[] = [
   {
     id: 'defense.history-variable',
     on: 'assign',
-    when: { name: ['HISTFILE', 'HISTSIZE', 'HISTFILESIZE'], value: ['/dev/null', '0', ''] },
+    when: { name: ['HISTFILE', 'HISTSIZE', 'HISTFILESIZE', 'SAVEHIST'], value: ['/dev/null', '0', ''] },
     score: 70,
     factor: 'DEFENSE_EVASION',
     why: 'what is run leaves no record',
@@ -1051,7 +1605,7 @@ export const rules: readonly Rule[] = [
     id: 'defense.certificates',
     on: 'command',
     when: {
-      line: '/^(?:git (?:\\S+ )*?config (?:.* )?http\\.sslVerify (?:false|0)|npm config set strict-ssl false|pip3? config set \\S*trusted-host)/i',
+      line: '/^(?:git (?:\\S+ )*?config (?:.* )?http\\.(?:\\S+\\.)?sslVerify (?:false|0|no)|(?:npm|pnpm|yarn) (?:config )?set (?:-g |--global )?(?:strict-ssl|strictSsl|enableStrictSsl)[ =]false|(?:npm|pnpm) config set (?:.* )?registry[ =]http:|(?:pip|pip3) config (?:\\S+ )*set \\S*trusted-host|conda config (?:.* )?--set ssl_verify (?:false|no)|composer config (?:.* )?(?:disable-tls true|secure-http false)|gem sources (?:.* )?http:|git config (?:.* )?(?:gpg\\.\\S*|transfer|receive|fetch)\\.fsckObjects false|poetry config certificates\\.\\S+ false|helm repo add (?:.* )?--insecure-skip-tls-verify|kubectl config set-cluster (?:.* )?--insecure-skip-tls-verify=true)/i',
     },
     score: 65,
     factor: 'DEFENSE_EVASION',
@@ -1061,13 +1615,77 @@ export const rules: readonly Rule[] = [
     id: 'defense.certificates-variable',
     on: 'assign',
     when: {
-      name: ['NODE_TLS_REJECT_UNAUTHORIZED', 'GIT_SSL_NO_VERIFY', 'PYTHONHTTPSVERIFY'],
-      value: ['0', '1', 'true'],
+      name: ['NODE_TLS_REJECT_UNAUTHORIZED', 'PYTHONHTTPSVERIFY'],
+      value: ['0', 'false'],
     },
-    unless: { name: 'PYTHONHTTPSVERIFY', value: 'true' },
-    score: 40,
+    score: 60,
     factor: 'DEFENSE_EVASION',
     why: 'nobody looks who answers',
+  },
+  {
+    id: 'defense.certificates-unverified',
+    on: 'assign',
+    when: { name: ['GIT_SSL_NO_VERIFY', 'GIT_SSL_NO_CHECK', 'HOMEBREW_NO_VERIFY'], value: ['1', 'true', 'yes'] },
+    score: 60,
+    factor: 'DEFENSE_EVASION',
+    why: 'nobody looks who answers',
+  },
+  {
+    id: 'defense.cloud',
+    on: 'command',
+    when: {
+      line: [
+        '/^aws (?:\\S+ )*?(?:cloudtrail (?:stop-logging|delete-trail|update-trail|put-event-selectors|delete-event-data-store)|guardduty (?:delete-\\S+|update-detector (?:.* )?--no-enable|stop-monitoring-members|create-filter|disassociate-\\S+)|configservice (?:stop-configuration-recorder|delete-\\S+)|securityhub (?:disable|delete)-\\S+|macie2 disable-\\S+|inspector2? disable\\S*|detective delete-graph|accessanalyzer delete-\\S+|logs (?:delete-(?:log-group|log-stream|metric-filter|subscription-filter)|put-retention-policy)|cloudwatch (?:delete-alarms|disable-alarm-actions)|ec2 delete-flow-logs|wafv2? (?:delete|disassociate)-\\S+|shield delete-\\S+|kms disable-key(?:-rotation)?|organizations (?:detach-policy|leave-organization)|ssm update-document-permission)(?: |$)/',
+        '/^aws (?:\\S+ )*?(?:s3api (?:delete-(?:public-access-block|bucket-policy|bucket-encryption|bucket-lifecycle|bucket-replication)|put-public-access-block (?:.* )?\\S*=false|put-(?:bucket|object)-acl (?:.* )?--acl[ =]public|put-bucket-versioning (?:.* )?\\S*Suspended|put-bucket-logging|put-bucket-policy)|s3control delete-public-access-block|s3control put-public-access-block (?:.* )?\\S*=false|iam (?:deactivate-mfa-device|delete-virtual-mfa-device|delete-account-password-policy|delete-\\S*permissions-boundary|update-account-password-policy)|rds modify-db-\\S+ (?:.* )?(?:--no-deletion-protection|--publicly-accessible|--no-enable-iam|--backup-retention-period[ =]0)|ec2 (?:authorize-security-group-ingress (?:.* )?(?:0\\.0\\.0\\.0\\/0|::\\/0)|disable-ebs-encryption-by-default|modify-instance-metadata-options (?:.* )?--http-tokens[ =]optional)|(?:elbv2|dynamodb|docdb|neptune|cloudformation) \\S+ (?:.* )?(?:--no-deletion-protection\\S*|--no-enable-termination-protection|deletion_protection\\.enabled,Value=false)|eks update-cluster-config (?:.* )?\\S*endpointPublicAccess=true|ecr put-image-scanning-configuration (?:.* )?scanOnPush=false)/',
+        '/^aws (?:\\S+ )*?ec2 authorize-security-group-ingress .*0\\.0\\.0\\.0\\/0/',
+        '/^gcloud (?:\\S+ )*?(?:logging (?:sinks|logs|buckets|metrics) (?:delete|update (?:.* )?--(?:disabled|retention))|compute firewall-rules (?:delete|create (?:.* )?(?:--allow[ =]all|--source-ranges[ =]0\\.0\\.0\\.0\\/0)|update (?:.* )?(?:--disabled|--source-ranges[ =]0\\.0\\.0\\.0\\/0))|sql instances patch (?:.* )?(?:--no-deletion-protection|--no-require-ssl|--no-backup|--authorized-networks[ =]0\\.0\\.0\\.0\\/0)|storage buckets update (?:.* )?--no-(?:public-access-prevention|uniform-bucket-level-access|versioning|soft-delete)|(?:compute|container)\\S* (?:.* )?(?:--no-deletion-protection|--no-shielded-\\S+|--no-enable-network-policy|--no-enable-master-authorized-networks)|services disable (?:\\S*(?:logging|monitoring|securitycenter|cloudaudit)\\S*)|scc \\S+ (?:delete|disable)|org-policies delete|resource-manager org-policies (?:delete|disable-enforce)|alpha monitoring policies delete|monitoring policies delete)/',
+        '/^gsutil (?:\\S+ )*?(?:iam ch (?:\\S+ )*all(?:Authenticated)?Users|acl ch (?:.* )?-u AllUsers|versioning set off|logging set off|pap set inherited|ubla set off|retention clear)/i',
+        '/^gcloud (?:\\S+ )*?add-iam-policy-binding (?:.* )?--member[ =]\\W?all(?:Authenticated)?Users/',
+        '/^az (?:\\S+ )*?(?:monitor (?:diagnostic-settings|activity-log alert|log-analytics workspace|metrics alert|log-profiles) delete|storage account update (?:.* )?(?:--allow-blob-public-access[ =]true|--default-action[ =]Allow|--https-only[ =]false|--public-network-access[ =]Enabled)|storage container set-permission (?:.* )?--public-access[ =](?:blob|container)|network nsg rule create (?:.* )?(?:--source-address-prefix(?:es)?[ =](?:\\*|0\\.0\\.0\\.0\\/0|Internet|Any))|network (?:nsg|firewall|nsg rule|ddos-protection|application-gateway waf-policy) delete|(?:sql|postgres|mysql)\\S* (?:.* )?firewall-rule create (?:.* )?(?:0\\.0\\.0\\.0|255\\.255\\.255\\.255)|security (?:.* )?(?:--tier[ =]Free|delete)|keyvault update (?:.* )?(?:--enable-purge-protection[ =]false|--default-action[ =]Allow)|policy (?:assignment|definition|exemption) (?:delete|create (?:.* )?--exemption)|lock delete|sentinel \\S+ delete|(?:webapp|functionapp) update (?:.* )?(?:--https-only[ =]false|httpsOnly=false)|aks update (?:.* )?--disable-\\S+|backup protection disable)/',
+      ],
+    },
+    unless: { flag: ['dry-run', 'help'] },
+    score: 80,
+    factor: 'DEFENSE_EVASION',
+    why: "turns off what watches or guards a provider's account, or opens it to all",
+  },
+  {
+    id: 'defense.repository',
+    on: 'command',
+    when: {
+      line: [
+        '/^gh api (?:.* )?(?:-X ?|--method[ =])DELETE (?:.* )?\\S*(?:\\/protection(?:\\/|$| )|\\/rulesets?\\/|vulnerability-alerts|automated-security-fixes|\\/hooks\\/|required_signatures|secret-scanning)/i',
+        '/^gh api (?:.* )?\\S*(?:\\/protection|\\/rulesets?\\/\\S*|vulnerability-alerts|enforce_admins)(?: .*)? (?:-X ?|--method[ =])DELETE(?: |$)/i',
+        '/^gh workflow disable /',
+        '/^gh pr merge (?:.* )?--admin(?: |$)/',
+        '/^gh repo edit (?:.* )?(?:--visibility[ =]public|--enable-(?:secret-scanning|advanced-security|secret-scanning-push-protection)[ =]false)/',
+        '/^gh (?:ruleset|repo) (?:.* )?delete-?protection/',
+        '/^glab api (?:.* )?(?:-X ?|--method[ =])DELETE (?:.* )?\\S*(?:protected_branches|push_rule)/i',
+      ],
+    },
+    score: 70,
+    factor: 'DEFENSE_EVASION',
+    why: 'takes a guard of the project away, or goes past it',
+  },
+  {
+    id: 'defense.hosts-unknown',
+    on: 'text',
+    when: {
+      text: '/StrictHostKeyChecking[ =]no\\b[\\s\\S]{0,200}>>?\\s*(?:~|\\$HOME|\\/etc|\\/root|\\/home\\/[^\\s\\/]{1,64})\\/\\.?ssh\\//',
+    },
+    score: 65,
+    factor: 'DEFENSE_EVASION',
+    why: 'from now on nobody looks who answers',
+  },
+  {
+    id: 'defense.system-file',
+    on: 'write',
+    when: {
+      path: '/^\\/etc\\/(?:selinux\\/config|audit\\/.*|fail2ban\\/.*|apparmor\\.d\\/.*|security\\/.*|rsyslog\\S*|ssh\\/sshd_config\\S*|ufw\\/.*|nftables\\.conf|sysconfig\\/iptables|hosts\\.(?:allow|deny))$|^\\/proc\\/sys\\/kernel\\/(?:randomize_va_space|yama|kptr|dmesg)|^\\/sys\\/fs\\/selinux\\/enforce$/',
+    },
+    score: 60,
+    factor: 'DEFENSE_EVASION',
+    why: "changes a guard's settings",
   },
   {
     id: 'defense.certificates-once',
@@ -1090,9 +1708,34 @@ export const rules: readonly Rule[] = [
     id: 'bypass.flag',
     on: 'command',
     when: {
-      word: '/^--(?:dangerously-[a-z-]+|yolo|bypass-(?:approvals|permissions|sandbox)[a-z-]*|allow-all-tools|trust-all-tools|no-sandbox-approval|permission-mode=bypass\\w*|approval-mode=yolo|sandbox=danger-full-access)$/i',
+      word: '/^--(?:dangerously-[a-z-]+|yolo|bypass-(?:approvals|permissions|sandbox)[a-z-]*|allow-all-tools|allow-all-paths|trust-all-tools|trust-tools=.*|skip-permissions[a-z-]*|no-sandbox-approval|always-approve|auto-approve(?:-all)?|yes-always|permission-mode=bypass\\w*|approval-mode=(?:yolo|never)|sandbox=danger-full-access|ask-for-approval=never|autonomy=full)$|^(?:approval_policy|sandbox_mode)=[\'"]?(?:never|danger-full-access)[\'"]?$/i',
     },
-    unless: { program: ['echo', 'printf', 'grep', 'rg', 'man'] },
+    unless: {
+      program: [
+        'echo',
+        'printf',
+        'grep',
+        'egrep',
+        'fgrep',
+        'rg',
+        'ag',
+        'ack',
+        'man',
+        'git',
+        'gh',
+        'glab',
+        'sed',
+        'awk',
+        'jq',
+        'cat',
+        'test',
+        '[',
+        'terraform',
+        'tofu',
+        'find',
+      ],
+      flag: ['help', 'version'],
+    },
     score: 75,
     factor: 'BYPASS_MODE',
     why: 'starts an agent without its guards',
@@ -1101,11 +1744,53 @@ export const rules: readonly Rule[] = [
     id: 'bypass.option',
     on: 'command',
     when: {
-      line: '/ (?:--permission-mode bypass\\w*|--approval-mode yolo|--sandbox danger-full-access|--ask-for-approval never)(?: |$)/i',
+      line: [
+        '/ (?:--permission-mode bypass\\w*|--approval-mode (?:yolo|never)|(?:--sandbox|-s) danger-full-access|(?:--ask-for-approval|-a) never|--auto high|--trust-tools \\*)(?: |$)/i',
+        // An answer to all questions, and what is to be done in a sentence.
+        '/^(?!npx |npm |apt)[a-z]\\S* (?=(?:.* )?-y(?: |$))(?:.* )?(?:-p|--prompt) …/',
+        // What calls itself an agent, and is told to ask nobody.
+        '/^\\S+-agent (?:.* )?(?:-f|--force|-y|--yes)(?: |$)/',
+      ],
+    },
+    unless: {
+      line: '/^(?:ssh-agent|gpg-agent|\\S*(?:datadog|monitoring|build|node|log|backup)\\S*-agent) |^\\S+-agent (?:status|stop|start|install|remove) /',
     },
     score: 75,
     factor: 'BYPASS_MODE',
     why: 'starts an agent without its guards',
+  },
+  {
+    id: 'bypass.alias',
+    on: 'command',
+    when: {
+      program: 'alias',
+      word: '/=.{0,200} --(?:dangerously-[a-z-]+|yolo|trust-all-tools|allow-all-tools|permission-mode[ =]bypass\\w*)(?:\\W|$)/',
+    },
+    score: 65,
+    factor: 'BYPASS_MODE',
+    why: 'an agent will start without its guards',
+  },
+  {
+    id: 'bypass.variable',
+    on: 'assign',
+    when: {
+      name: '/(?:_YOLO(?:_MODE)?|SKIP_PERMISSIONS|BYPASS_(?:APPROVALS|PERMISSIONS|SANDBOX)|_AUTO_APPROVE|_TRUST_ALL_TOOLS|_ALLOW_ALL(?:_TOOLS)?)$/',
+      value: '/^(?:1|true|yes|on|all)$/i',
+    },
+    score: 65,
+    factor: 'BYPASS_MODE',
+    why: 'an agent will run without its guards',
+  },
+  {
+    id: 'bypass.settings',
+    on: 'write',
+    when: {
+      place: 'agent-settings',
+      text: '/bypassPermissions|danger-full-access|"(?:approval\\w*|autoApprove\\w*|permission\\w*)"\\s*:\\s*"(?:yolo|never|all|\\*)"|"(?:yolo|autoApproveAll|dangerously\\w+)"\\s*:\\s*true/i',
+    },
+    score: 75,
+    factor: 'BYPASS_MODE',
+    why: 'an agent will run without its guards',
   },
   {
     id: 'bypass.mode',

@@ -20,6 +20,8 @@ export interface Redirection {
   /** `<`, `>`, `>>`, `>&`, `<<` (the target is the text that follows), `<<<` ... */
   operator: string;
   target: Word;
+  /** The number before it, where one is: `2>`. */
+  from: string;
 }
 
 export interface Command {
@@ -161,12 +163,13 @@ function readRedirection(from: Cursor, depth: number): Redirection | undefined {
   while (start - from.at < 3 && /[0-9]/.test(text[start] ?? '')) start += 1;
   const operator = OPERATORS.find(each => text.startsWith(each, start));
   if (operator === undefined || (text[start + 1] === '(' && operator.length === 1)) return undefined;
+  const number = text.slice(from.at, start);
   from.at = skipBlanks(text, start + operator.length);
   const target = readWord(from, depth);
-  if (operator !== '<<' && operator !== '<<-') return { operator, target };
+  if (operator !== '<<' && operator !== '<<-') return { operator, target, from: number };
   const word = emptyWord();
   from.pending.push({ word, delimiter: target.text, isLiteral: target.quoted, isIndented: operator === '<<-' });
-  return { operator: '<<', target: word };
+  return { operator: '<<', target: word, from: number };
 }
 
 /** The texts of heredocs stand below the line that names them. */
@@ -191,6 +194,7 @@ function readBodies(from: Cursor, depth: number): void {
   }
 }
 
+const WINDOWS_PATH = /^(?:[A-Za-z]:|HK[A-Z]{1,3}:?|\.{1,2}|~|\$\w{1,64}|%\w{1,64}%)(?:\\|$)/;
 const PLAIN = /[^\s'"\\$`;&|<>()]+/y;
 
 /** Reads at least one character. */
@@ -210,8 +214,8 @@ function readWord(from: Cursor, depth: number): Word {
       from.at += 1;
       word.quoted = true;
       readExpanded(from, word, '"', depth);
-    } else if (char === '\\' && /^[A-Za-z]:(?:\\|$)/.test(word.text)) {
-      // Behind a drive's letter it is a folder's mark.
+    } else if (char === '\\' && WINDOWS_PATH.test(word.text)) {
+      // Behind a drive's letter and what else a path of Windows begins with, it is a folder's mark.
       word.text += char;
       from.at += 1;
     } else if (char === '\\') {
@@ -286,12 +290,19 @@ function readSubstitution(from: Cursor, word: Word, depth: number): void {
     word.inner.push(readScript(from, ')', depth + 1));
     word.text += '$()';
   } else if (next === '{' && depth < DEEPEST) {
-    NAME.lastIndex = text[from.at + 2] === '!' || text[from.at + 2] === '#' ? from.at + 3 : from.at + 2;
+    const mark = text[from.at + 2];
+    NAME.lastIndex = mark === '!' || mark === '#' ? from.at + 3 : from.at + 2;
     const name = NAME.exec(text)?.[0];
     from.at = name === undefined ? from.at + 2 : NAME.lastIndex;
+    const named = name === undefined ? undefined : ofEnvironment(from, name);
+    // Its length, or another word where it is set: the value does not stand there.
+    const isLength = mark === '#' && named !== undefined;
+    const isOther = named !== undefined && /^:?\+/.test(text.slice(from.at, from.at + 2));
     const rest = emptyWord();
     readExpanded(from, rest, '}', depth + 1);
-    if (name !== undefined) put(word, name);
+    if (isLength) word.text += '0';
+    else if (isOther) word.text += rest.text.replace(/^:?\+/, '');
+    else if (named !== undefined) put(word, named);
     word.variables.push(...rest.variables);
     word.inner.push(...rest.inner);
   } else {
@@ -299,8 +310,19 @@ function readSubstitution(from: Cursor, word: Word, depth: number): void {
     const name = NAME.exec(text)?.[0];
     from.at += 1 + (name?.length ?? 0);
     if (name === undefined) word.text += '$';
-    else put(word, name);
+    else put(word, ofEnvironment(from, name));
   }
+}
+
+const OF_ENVIRONMENT = /:([A-Za-z_][A-Za-z0-9_]*)/y;
+
+/** `$env:NAME` is the variable NAME. */
+function ofEnvironment(from: Cursor, name: string): string {
+  if (name.toLowerCase() !== 'env') return name;
+  OF_ENVIRONMENT.lastIndex = from.at;
+  const named = OF_ENVIRONMENT.exec(from.text)?.[1];
+  if (named !== undefined) from.at = OF_ENVIRONMENT.lastIndex;
+  return named ?? name;
 }
 
 function put(word: Word, name: string): void {

@@ -37,7 +37,9 @@ export const fields = {
   argument: 'what a substitution puts into the arguments: as input',
   from: 'programs before it in the pipe',
   to: 'programs behind it in the pipe',
-  by: 'sudo, shell or action: who does it; variable: what it shows goes into a variable or an argument',
+  behind: 'these with their arguments',
+  by: 'sudo, shell or action: who does it; variable: what it shows goes into a variable or an argument; file: into a file',
+  stage: '`test`, where a variable or a name says that it is a test that is worked on',
   how: 'recursive or single; append or replace',
   what: 'what is sent: secret, file, input',
   where: 'local or remote',
@@ -56,4 +58,6 @@ export type Field = keyof typeof fields;
 
 /** Names of variables that hold a secret, as a pattern. */
 export const SECRET_NAME =
-  '(?:SECRET|TOKEN|PASSWORD|PASSWD|PASSPHRASE|_PASS|_PWD|API_?KEY|PRIVATE_KEY|ACCESS_KEY|SECRET_KEY|ENCRYPTION_KEY|CREDENTIALS?)$';
+  '(?:SECRET|(?<!NEXT_?|PAGE_?|CONTINUATION_?|CANCELLATION_?)TOKEN|PASSWORD|PASSWD|PASSPHRASE|(?:_|SSH)PASS|_PWD|_PAT|API_?KEY|SECRET_KEY_BASE|' +
+  '(?:PRIVATE|ACCESS|SECRET|ENCRYPTION|MASTER|SIGNING|SESSION|SERVICE|SERVICE_ROLE|AUTH|HMAC|LICENSE|STORAGE|SHARED|ACCOUNT|DEPLOY|SSH|JWT|APP|FERNET|ADMIN|STRIPE|OPENAI)_KEY|' +
+  'CREDENTIALS?)$';

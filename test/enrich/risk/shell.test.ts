@@ -32,6 +32,9 @@ const cases: [line: string, drawn: string][] = [
   // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the shell's.
   ['echo $HOME "${HOME}/x" $A "${B:-$(c d)}"', 'echo_~_~/x_$A_$B{c_d}'],
   ["echo '$HOME' \\$A", 'echo_$HOME_$A'],
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the shell's.
+  ['echo ${#A} ${A:+set} ${A+$B} $env:C ${env:C}', 'echo_0_set_$B_$C_$C'],
+  ['rm .\\bin ~\\a $env:HOME\\b C:\\c\\d a\\ b', 'rm_.\\\\bin_~\\\\a_~\\\\b_C:\\\\c\\\\d_a b'],
   ['echo "$(a "$(b)" | c)" x', 'echo_$(){a_$(){b} | c}_x'],
   ['echo `a \\`b\\``', 'echo_$(){a_$(){b}}'],
   ['echo $((1 + (2))) x', 'echo_$()_x'],
@@ -61,6 +64,17 @@ const cases: [line: string, drawn: string][] = [
 
 describe('a shell line is read as words', () => {
   it.each(cases)('%s', (line, drawn) => expect(draw(readShell(line))).toBe(drawn));
+
+  it('knows which of its outputs a program writes to a file', () => {
+    const [[command] = []] = readShell('a > b 2> c 2>> d').pipelines;
+    expect(command?.redirections.map(({ from, operator }) => from + operator)).toEqual(['>', '2>', '2>>']);
+  });
+
+  it('does not show the value where only its length or another word is put in', () => {
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the shell's.
+    const [[command] = []] = readShell('echo ${#A} ${B:+set} ${C:-x} $env:D').pipelines;
+    expect(command?.words.flatMap(word => word.variables)).toEqual(['C', 'D']);
+  });
 
   it('notes the functions that it defines', () => expect(readShell(':(){ :|:& };:').functions).toEqual([':']));
 
