@@ -230,7 +230,7 @@ function verdictsOn(
   if (followed.isMore) return [];
   const isNowhere = !followed.isThere && isHopeless(state, transcript, world);
   for (const { of } of held) transcripts.waits[of] ??= world.nowMs;
-  const waitedMs = (of: string): number => world.nowMs - (transcripts.waits[of] ?? world.nowMs);
+  const waitedMs = (of: string): number => waited(transcripts, of, world.nowMs);
   // Only hooks could say more, and not for long.
   const isFresh = held.some(
     ({ of, span }) => isWordless(span) && waitedMs(of) < Math.min(OVERTAKEN_MS, world.waits.turnMs),
@@ -280,8 +280,12 @@ const isHopeless = (state: SessionState, transcript: Transcript, world: Transcri
 
 function isPast(sessions: readonly { of: string }[], transcripts: TranscriptState, world: TranscriptWorld): boolean {
   for (const { of } of sessions) transcripts.waits[of] ??= world.nowMs;
-  return sessions.every(({ of }) => world.nowMs - (transcripts.waits[of] ?? world.nowMs) >= world.waits.turnMs);
+  return sessions.every(({ of }) => waited(transcripts, of, world.nowMs) >= world.waits.turnMs);
 }
+
+/** A clock that was set back keeps nothing waiting until it is there again. */
+const waited = ({ waits }: TranscriptState, of: string, nowMs: number): number =>
+  Math.abs(nowMs - (waits[of] ?? nowMs));
 
 const placeOf = (state: SessionState, { home, env }: TranscriptWorld) => ({
   session: state.session,

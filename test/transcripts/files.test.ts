@@ -181,6 +181,16 @@ test('of a session without a transcript, a hook that another one overtook counts
   ]);
 });
 
+test('a clock that is set back keeps no span waiting', () => {
+  house.write(house.main, rows.prompt(1, 'p1'));
+  house.hook(1, 'UserPromptSubmit', { prompt_id: 'p1', prompt: 'please' });
+  house.hook(2, 'Stop', { prompt_id: 'p1' });
+  house.round({ nowMs: START_MS + 2_000, waits: patient });
+  expect(house.spans()).toEqual([]);
+  house.round({ nowMs: START_MS - 86_400_000, waits: patient, due: { waiting: house.store.sessions() } });
+  expect(house.spans().map(({ kind }) => kind)).toEqual(['turn']);
+});
+
 describe('what is no plain file', () => {
   test.skipIf(process.platform === 'win32')('a pipe in its place makes nobody wait, a folder is no file', () => {
     mkdirSync(dirname(house.main), { recursive: true });
