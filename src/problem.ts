@@ -89,7 +89,7 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   }),
   'config-json': ({ file, line, column, why }) => ({
     what: `${file} is not valid JSON (line ${line}, column ${column}: ${why}); nothing in it was used.`,
-    next: `fix line ${line}; \`otel-hooks config\` shows what is in force.`,
+    next: `fix line ${line}, then \`otel-hooks deliver\` for what it kept back; \`otel-hooks config\` shows what is in force.`,
   }),
   'config-value': ({ value, why, used, ...setting }) => ({
     what: `${placeOf(setting)}: ${value === undefined ? 'its value' : `the value ${value}`} ${why}; ${used} is used instead.`,
