@@ -80,7 +80,15 @@ export function pin(
     pinned: {
       destinations: destinations.map(destination => destination.id),
       ...(provider === undefined ? {} : { providers: [provider] }),
-      ...(isUndecided ? { undecided: { cwd: opening.cwd, header: fragment.header } } : {}),
+      ...(isUndecided
+        ? {
+            undecided: {
+              cwd: opening.cwd,
+              header: fragment.header,
+              isUserTold: opening.user === undefined ? undefined : true,
+            },
+          }
+        : {}),
       resource: resourceAttributes({
         agent: opening.agent.id,
         serviceName: values.service_name,
@@ -157,7 +165,8 @@ function whoIn(
   const { modes, hashKey = key } = content;
   const said = (mode: ContentMode, text: string): string | undefined =>
     mode === 'hash' ? keyed(text, each => keyedHash(hashKey, each)) : saidAs(mode, text, keeper);
-  return { user: said(modes.user, toldUser ?? userName()), host: said(modes.host, hostname()) };
+  const name = toldUser ?? userName();
+  return { user: name === '' ? undefined : said(modes.user, name), host: said(modes.host, hostname()) };
 }
 
 function userName(): string {

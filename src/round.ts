@@ -180,10 +180,16 @@ export function roundOf(
   };
 
   /** With a configuration that can be read now it is as if it had begun under it. */
-  const decide = (state: SessionState, { cwd, header }: NonNullable<Pinned['undecided']>): void => {
+  const decide = (state: SessionState, { cwd, header, isUserTold }: NonNullable<Pinned['undecided']>): void => {
     const { providers } = state.pinned;
     const said = providers === undefined ? header : { ...header, provider: providers.join(',') };
-    const { pinned } = pinnedTo({ agent: { id: state.agent }, cwd }, { header: said }, world, true);
+    const { pinned } = pinnedTo(
+      // Whom its first event named was not kept; who is logged in here is another.
+      { agent: { id: state.agent }, cwd, user: isUserTold && '' },
+      { header: said },
+      world,
+      true,
+    );
     if (pinned.undecided) return;
     isDecided = true;
     state.pinned = { ...pinned, ...(providers === undefined ? {} : { providers }) };

@@ -279,6 +279,30 @@ describe('a session that begins while the configuration cannot be read', () => {
     }
   });
 
+  test('is not said to be of whoever is logged in here, where its first event named somebody else', async () => {
+    collector = await startCollector();
+    try {
+      write('{');
+      const said = ['Session.Start', 'Session.End'].map((event_type, i) => ({
+        ...{ spec_version: '0.1.0', event_id: `00000000-0000-4000-8000-00000000000${i}`, session_id: 's' },
+        ...{ timestamp: new Date(1_000_000 + i * 1_000).toISOString(), source: { tool: 'goose' } },
+        ...{ event_type, data: {}, user: { id: 'kim@example.com' } },
+      }));
+      send(JSON.stringify(said));
+      await run();
+      expect(
+        readdirSync(join(state, 'sessions')).map(name => readFileSync(join(state, 'sessions', name), 'utf8')),
+      ).not.toContainEqual(expect.stringContaining('kim'));
+      write(JSON.stringify({ provider: 'otlp', otlp: { endpoint: collector.url }, content: { user: 'full' } }));
+      await run();
+      expect(collector.spans().map(({ name, plain }) => [name, plain['user.id']])).toEqual([
+        ['session goose', undefined],
+      ]);
+    } finally {
+      await collector.close();
+    }
+  });
+
   test('stays here where the mended one says that nothing leaves, then and later', async () => {
     collector = await startCollector();
     try {

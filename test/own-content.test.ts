@@ -72,6 +72,7 @@ it('is pinned with the session: user and machine in their modes, hashes under a 
     // Whom a standard's event names is who works there, whoever is logged in where it arrives.
     const told = (mode: string) => pinned({ content: { user: mode } }, 'one', 'kim').user;
     expect([told('off'), told('full')]).toEqual([undefined, 'kim']);
+    expect(pinned({ content: { user: 'full' } }, 'one', '')).not.toHaveProperty('user');
     expect(told('hash')).toMatch(/^hmac-sha256:/);
     expect(told('hash')).not.toBe(pinned(who, 'one').user);
     expect(pinned(who, 'two', told('hash')).user).toBe(told('hash'));

@@ -18,7 +18,9 @@ export interface Pinned {
   /** What its commands named of these, where they did. */
   providers?: string[] | undefined;
   /** A mistake in the configuration kept it from all destinations: what the hook said is asked again, until it is mended. */
-  undecided?: { cwd: string | undefined; header: Readonly<Record<string, string>> } | undefined;
+  undecided?:
+    | { cwd: string | undefined; header: Readonly<Record<string, string>>; isUserTold?: true | undefined }
+    | undefined;
   resource: { readonly [name: string]: string };
   denyAsError: boolean;
   /** Each turn is a trace of its own. */
