@@ -7,7 +7,8 @@ import { maxFragmentBytes } from './fragment.ts';
 import { surviveFileSizeLimit, writeAll } from './inbox.ts';
 
 const patienceMs = 5_000;
-const largeBufferBytes = 1024 * 1024;
+/** Each 4 KB of it that is written to costs a page fault. */
+const largeBufferBytes = 512 * 1024;
 
 /**
  * Standard input for who has to read again: a blocking read has no timer, and a writer may stop in the middle and close
