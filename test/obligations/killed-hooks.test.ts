@@ -4,7 +4,7 @@
  * is touched. Deliver stands still meanwhile: the complete fragments in the inbox are what must arrive.
  */
 import { spawn } from 'node:child_process';
-import { readdirSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, statfsSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -57,11 +57,13 @@ async function killHooks(where: string, parent: string): Promise<void> {
     // somebody who lives has the lock, so no hook starts another.
     expect(await hook('first', random, 'node', 500, undefined)).toMatchObject({ status: 0 });
     expect((await byHand(house, '60s')).status).toBe(0);
+    const lock = join(house.state, 'lock');
+    writeFileSync(lock, `${process.pid} {"v":1}\n`);
     const outcomes: Outcome[] = [];
     let killed = 0;
     while (killed < kills) {
-      // As an owner does it who lives.
-      writeFileSync(join(house.state, 'lock'), `${process.pid} {"v":1}\n`);
+      // As an owner does it who lives; untouched for long it would be taken over, and the events with it.
+      utimesSync(lock, new Date(), new Date());
       const some = await Promise.all(
         Array.from({ length: PARALLEL }, () => {
           const bytes = SIZES[Math.floor(random() * SIZES.length)] ?? 500;
@@ -93,7 +95,7 @@ async function killHooks(where: string, parent: string): Promise<void> {
     const lost = promised.filter(each => found.get(each.id) !== each.payload);
     const damaged = [...found].filter(([id, text]) => outcomes.find(each => each.id === id)?.payload !== text);
 
-    rmSync(join(house.state, 'lock'));
+    rmSync(lock);
     expect((await byHand(house, '60s')).status).toBe(0);
     const after = books(house);
     const arrived = new Set(
