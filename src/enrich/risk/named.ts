@@ -46,7 +46,7 @@ function holdsNamed(text: string): boolean {
 
 /** What an example has in a secret's place, what is looked up elsewhere, and words of programs. */
 const NO_SECRET =
-  /your|example|change.?(?:me|it)|dummy|placeholder|redacted|fake|sample|xxx|\*\*|\.\.\.|^[$%{<[/~.]|:\/\/|process\.|os\.|env\.|config\.|this\.|self\.|req\.|token|secret|passw|key|field|label|header|param|string|number|^sha\d|^v?\d+(?:\.\d+)+/i;
+  /your|example|test|demo|1234|qwerty|letmein|hunter|abc1|s3cr|admin|guest|foobar|change.?(?:me|it)|dummy|placeholder|redacted|fake|sample|xxx|\*\*|\.\.\.|^[$%{<[/~.]|:\/\/|process\.|os\.|env\.|config\.|this\.|self\.|req\.|token|secret|pass|p@ss|p4ss|key|field|label|header|param|string|number|^sha\d|^v?\d+(?:\.\d+)+/i;
 /** `authV2`, `Base64Of`. */
 const IDENTIFIER = /^[A-Za-z][a-z]*\d{0,2}(?:[A-Z][a-z]+\d{0,2}|[A-Z]\d{0,2})*$/;
 

@@ -40,9 +40,9 @@ const HOME = /^(?:\/home\/[^/]+|\/Users\/[^/]+|\/root|[A-Za-z]:\/Users\/[^/]+)(?
 const SYSTEM =
   /^(?:(?:\/private)?\/(?:etc|usr|bin|sbin|boot|lib|lib32|lib64|var|opt|srv|sys|proc|dev|run|System|Library|Applications)|[A-Za-z]:\/(?:Windows|Program Files|ProgramData))(?:\/|$)/i;
 const TEMPORARY =
-  /^(?:\/tmp|\/var\/tmp|\/private\/tmp|\/var\/folders|\/dev\/shm|\$(?:TMPDIR|TMP|TEMP|RUNNER_TEMP))(?:\/|$)/;
+  /^(?:\/tmp|\/var\/tmp|\/private\/tmp|\/var\/folders|\/var\/cache|\/var\/lib\/apt\/lists|\/dev\/shm|\$(?:TMPDIR|TMP|TEMP|RUNNER_TEMP))(?:\/|$)/;
 const REBUILT =
-  /(?:^|\/)(?:build|dist|out|target|coverage|node_modules|__pycache__|\.cache|\.next|\.turbo|\.nuxt|\.venv|venv|\.pytest_cache|\.mypy_cache|\.gradle|\.parcel-cache|\.npm|Caches|tmp)(?:\/|$)/;
+  /(?:^|\/)(?:build|dist|out|target|coverage|node_modules|__pycache__|\.cache|\.next|\.turbo|\.nuxt|\.venv|venv|\.pytest_cache|\.mypy_cache|\.gradle|\.parcel-cache|\.npm|[Cc]aches?|_cacache|DerivedData|\.m2\/repository|pkg\/mod|\.pnpm-store|\.terraform|\.tox|\.ruff_cache|\.svelte-kit|\.vite|\.nyc_output|virtualenvs|cdk\.out|\.nuget\/packages|\.Trash|tmp)(?:\/|$)/;
 const DISK = /^\/dev\/(?:sd[a-z]|hd[a-z]|vd[a-z]|xvd[a-z]|nvme\d|mmcblk\d|r?disk\d|mapper\/|dm-\d|md\d|loop\d)/;
 const HARMLESS_DEVICE = /^\/dev\/(?:null|zero|tty|stdin|stdout|stderr|fd\/\d+|full|u?random)$/;
 const EXAMPLE = /\.(?:example|sample|template|dist|defaults?|schema|md|pub|test\.[a-z]+|spec\.[a-z]+)$/i;

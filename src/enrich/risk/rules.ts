@@ -206,6 +206,14 @@ export const rules: readonly Rule[] = [
     why: 'writes a file of the system',
   },
   {
+    id: 'system.alternative',
+    on: 'command',
+    when: { line: '/^(?:update-alternatives|alternatives) (?:.* )?--(?:install|set|remove)(?: |$)/' },
+    score: 60,
+    factor: 'SYSTEM_PATH',
+    why: 'changes which program the system means',
+  },
+  {
     id: 'system.fork-bomb',
     on: 'command',
     when: { program: 'fork-bomb' },
@@ -247,6 +255,7 @@ export const rules: readonly Rule[] = [
     id: 'permissions.of-much',
     on: 'command',
     when: { program: ['chmod', 'chown', 'chgrp'], flag: ['R', 'recursive'], place: ['root', 'home', 'system'] },
+    unless: { place: ['served', 'temporary'] },
     score: 80,
     factor: 'DESTRUCTIVE_OP',
     why: 'changes owner or rights of system folders or whole homes',
@@ -439,7 +448,7 @@ export const rules: readonly Rule[] = [
         '/^(?:vagrant|fly|flyctl|heroku|dokku) (?:\\S+ )*?(?:destroy|apps:destroy|pg:reset|addons:destroy|apps:delete)/',
         '/^(?:vercel|now) (?:rm|remove|project rm|projects rm|blob del)(?: |$)/',
         '/^netlify (?:sites:delete|api deleteSite)/',
-        '/^(?:railway (?:down|delete|environment delete|volume delete)|render (?:\\S+ )*delete|eb terminate|sam delete|nomad (?:job stop .*-purge|system gc)|packer .*destroy|multipass (?:delete|purge)|colima delete|limactl delete|docker-machine rm)(?: |$)/',
+        '/^(?:railway (?:down|delete|environment delete|volume delete)|render (?:\\S+ )*delete|eb terminate|sam delete|nomad (?:job stop .*-purge|system gc)|packer .*destroy|multipass (?:delete|purge)|limactl delete|docker-machine rm)(?: |$)/',
         '/^ansible-playbook (?:.* )?\\S*(?:destroy|teardown|wipe|decommission)\\S*\\.ya?ml/',
       ],
     },
@@ -457,12 +466,12 @@ export const rules: readonly Rule[] = [
         '/^(?:kubectl|oc|k) (?:\\S+ )*?delete (?:.* )?--all(?:[ =-]|$)/',
         '/^(?:kubectl|oc|k) (?:\\S+ )*?drain /',
         '/^helm (?:\\S+ )*?(?:uninstall|delete)(?: |$)/',
-        '/^(?:kind|minikube|eksctl|k3d|kops|rancher|talosctl|kubeadm) (?:\\S+ )*?(?:delete|reset)(?: |$)/',
+        '/^(?:eksctl|kops|rancher|talosctl|kubeadm) (?:\\S+ )*?(?:delete|reset)(?: |$)/',
         '/^(?:argocd app delete|flux (?:uninstall|delete)|velero (?:backup|restore|schedule) delete|istioctl uninstall|linkerd uninstall)(?: |$)/',
         '/^docker (?:stack rm|swarm leave (?:.* )?--force|service rm)(?: |$)/',
       ],
     },
-    unless: { line: '/ --dry-run(?:=(?:client|server|true))?(?: |$)/' },
+    unless: { line: '/ --dry-run(?:=(?:client|server|true))?(?: |$)/', stage: 'test' },
     score: 80,
     factor: 'DESTRUCTIVE_OP',
     why: 'deletes namespaces, volumes or releases of a cluster',
@@ -505,6 +514,14 @@ export const rules: readonly Rule[] = [
     why: 'deletes machines, data or accounts at a provider',
   },
   {
+    id: 'cluster.local-deleted',
+    on: 'command',
+    when: { line: '/^(?:kind|minikube|k3d|colima) (?:\\S+ )*?delete(?: |$)/' },
+    score: 45,
+    factor: 'DESTRUCTIVE_OP',
+    why: 'deletes a cluster of this machine',
+  },
+  {
     id: 'containers.data',
     on: 'command',
     when: {
@@ -515,6 +532,7 @@ export const rules: readonly Rule[] = [
         '/^(?:docker compose|podman compose|docker-compose|podman-compose) (?:\\S+ )*?(?:down|rm) (?:.* )?(?:-\\w*v\\w*|--volumes)(?: |$)/',
       ],
     },
+    unless: { stage: 'test' },
     score: 70,
     factor: 'DESTRUCTIVE_OP',
     why: "deletes containers' data",
@@ -893,6 +911,7 @@ export const rules: readonly Rule[] = [
     when: { program: ['echo', 'printf'], variable: shownName },
     unless: {
       by: ['variable', 'file'],
+      behind: '/^sed .*\\*\\*\\*/',
       to: '/^(?!(?:base64|cut|head|tail|tr|cat|sed|g?awk|jq|xxd|od|hexdump|tee|rev|fold|less|more|nl|sort|column|clip)$)./',
     },
     score: 65,
@@ -1019,7 +1038,7 @@ export const rules: readonly Rule[] = [
     },
     unless: {
       line: '/^doppler secrets (?:set|delete|upload|.*--only-names)|^heroku config:(?:set|unset)|^infisical secrets (?:set|delete)|^vault (?:\\S+ )*?read (?:-\\S+ )*(?:sys|auth)\\/|^(?:kubectl|oc|k) .*(?:-o|--output)[ =]?(?:name|wide|custom-columns\\S*metadata\\S*|jsonpath=[^ ]*\\{\\.(?:items\\[[^ \\]]*\\]\\.)?(?:metadata|type)[^ ]*)(?: |$)/',
-      word: '/range \\$\\w+, ?\\$(\\w+) ?:= ?\\.data ?\\}\\}(?![\\s\\S]*\\{\\{[^}]*\\$\\1)|^(?:-o|--output=)?(?:jsonpath|go-template)=(?![\\s\\S]*(?:\\.data|stringData))[\\s\\S]*\\.metadata/',
+      word: '/range \\$\\w+, ?\\$(\\w+) ?:= ?\\.data ?\\}\\}(?![\\s\\S]*\\{\\{[^}]*\\$\\1)|^(?:-o|--output=)?(?:jsonpath|go-template)=(?![\\s\\S]*(?:\\.data|stringData))[\\s\\S]*\\.metadata|\\.data\\.(?:tls|ca|client)\\\\?\\.crt\\}/',
       by: 'variable',
       to: ['docker', 'podman', 'helm', 'skopeo', 'buildah', 'oras', 'crane', 'nerdctl', 'gh', 'npm', 'kubeseal', 'wc'],
       behind:
@@ -1051,7 +1070,8 @@ export const rules: readonly Rule[] = [
     on: 'text',
     when: { holds: 'named-secret' },
     unless: {
-      path: '/(?:^|[\\/\\\\])(?:tests?|__tests__|__mocks__|specs?|fixtures?|examples?|mocks?|e2e|docs?|stories|testdata)[\\/\\\\]|[._-](?:test|spec|example|sample|stories|template|dist|fixture|mock)s?(?:\\.|$)|\\.(?:md|mdx|rst|adoc|lock|snap)$|lock\\.(?:json|ya?ml)$/i',
+      text: '/^[^\\n]{0,512}https?:\\/\\/(?:localhost|127\\.0\\.0\\.1)/',
+      path: '/(?:^|[\\/\\\\])(?:tests?|__tests__|__mocks__|specs?|fixtures?|examples?|mocks?|e2e|docs?|stories|testdata|seeds?|factories|playground|demo)[\\/\\\\]|[._-](?:test|spec|example|sample|stories|template|dist|fixture|mock|seed)s?(?:\\.|$)|\\.(?:md|mdx|rst|adoc|lock|snap)$|lock\\.(?:json|ya?ml)$/i',
     },
     score: 65,
     factor: 'SECRET_PATTERN',
@@ -1098,7 +1118,9 @@ export const rules: readonly Rule[] = [
         '/^aws (?:\\S+ )*?ssm put-parameter (?=.*SecureString)(?:.* )?--value[ =][^\\s$<]{8,}/',
       ],
     },
-    unless: { line: '/(?:your[-_]|dummy|changeme|placeholder|xxxx)/i' },
+    unless: {
+      line: '/(?:your[-_]|dummy|changeme|placeholder|xxxx)|(?:https?:\\/\\/| -h ?|--host[ =])(?:localhost|127\\.0\\.0\\.1)/i',
+    },
     score: 65,
     factor: 'SECRET_PATTERN',
     why: 'a password is given in clear',
@@ -1276,14 +1298,6 @@ export const rules: readonly Rule[] = [
     why: "asks a cloud's service that gives credentials to whoever asks",
   },
   {
-    id: 'network.metadata-by-shell',
-    on: 'command',
-    when: { program: 'dev-tcp', line: '/169\\.254\\.169\\.254|metadata\\.google\\.internal|169\\.254\\.170\\.2/' },
-    score: 85,
-    factor: 'METADATA_SERVICE',
-    why: "asks a cloud's service that gives credentials to whoever asks",
-  },
-  {
     id: 'network.metadata-tool',
     on: 'command',
     when: {
@@ -1396,7 +1410,7 @@ export const rules: readonly Rule[] = [
       line: [
         '/^(?:kubectl|oc|k) (?:\\S+ )*?create (?:cluster)?rolebinding (?:.* )?--(?:cluster)?role[ =](?:\\S*-)?admin/',
         '/^oc adm policy add-(?:cluster-role|role|scc)-to-/',
-        '/^aws (?:\\S+ )*?(?:iam (?:attach-\\S+-policy|put-(?:user|role|group|permissions)\\S*|add-user-to-group|add-role-to-instance-profile|create-login-profile|update-(?:assume-role-policy|login-profile)|create-policy-version (?:.* )?--set-as-default|set-default-policy-version|pass-role)|sts assume-role|lambda add-permission (?:.* )?--principal[ =]\\*|organizations attach-policy|sso-admin \\S*(?:attach|create-account-assignment)|s3api put-bucket-policy)/',
+        '/^aws (?:\\S+ )*?(?:iam (?:attach-\\S+-policy|put-(?:user|role|group|permissions)\\S*|add-user-to-group|add-role-to-instance-profile|create-login-profile|update-(?:assume-role-policy|login-profile)|create-policy-version (?:.* )?--set-as-default|set-default-policy-version|pass-role)|sts assume-role (?:.* )?\\S*(?:[Aa]dmin|[Rr]oot|[Pp]ower[Uu]ser|OrganizationAccount)|lambda add-permission (?:.* )?--principal[ =]\\*|organizations attach-policy|sso-admin \\S*(?:attach|create-account-assignment)|s3api put-bucket-policy)/',
         '/^gcloud (?:\\S+ )*?(?:add-iam-policy-binding|set-iam-policy)/',
         '/^gsutil (?:\\S+ )*?iam (?:ch|set)/',
         '/^az (?:\\S+ )*?(?:role assignment create|role definition create|ad (?:group member|directory-role member) add|ad app permission (?:add|admin-consent|grant)|keyvault set-policy)/',
@@ -1545,7 +1559,7 @@ export const rules: readonly Rule[] = [
     when: {
       line: [
         '/^(?:setenforce (?:0|permissive)|setsebool |spctl (?:.* )?--(?:master|global)-disable|csrutil (?:disable|authenticated-root disable)|auditctl (?:.* )?-(?:e ?0|D)|(?:aa-disable|aa-teardown|aa-complain)(?: |$)|sysctl (?:.* )?(?:kernel\\.(?:randomize_va_space|yama\\.ptrace_scope|kptr_restrict|dmesg_restrict)|fs\\.protected_\\w+|net\\.ipv4\\.tcp_syncookies)=0|set-mppreference |add-mppreference |uninstall-windowsfeature (?:.* )?defender|set-executionpolicy (?:.* )?(?:bypass|unrestricted)|xattr (?:.* )?(?:-\\w*d\\w* (?:.* )?com\\.apple\\.quarantine|-\\w*c)|mokutil --disable-validation|bcdedit (?:.* )?(?:testsigning on|nointegritychecks on|recoveryenabled no)|fdesetup disable|tmutil disable|softwareupdate --schedule off|manage-bde -off|disable-bitlocker |fail2ban-client (?:stop|unban|set \\S+ unbanip)|security add-trusted-cert|certutil (?:.* )?-addstore (?:.* )?root|chattr -[a-z]*[ai])/i',
-        '/^defaults write (?:.* )?(?:LSQuarantine|\\S*(?:firewall|alf)) (?:.* )?(?:-bool )?(?:false|no|0)/i',
+        '/^defaults write (?:.* )?(?:LSQuarantine|askForPassword|\\S*(?:firewall|alf)) (?:.* )?(?:-bool )?(?:false|no|0)/i',
         '/^reg add (?:.* )?\\S*(?:Windows Defender|EnableLUA|DisableAntiSpyware|DisableRealtimeMonitoring|LocalAccountTokenFilterPolicy|UAC)/i',
         '/^reg add …? ?(?:.* )?\\/v (?:EnableLUA|DisableAntiSpyware|DisableRealtimeMonitoring)/i',
         '/^(?:kubectl|oc|k) (?:\\S+ )*?(?:label|annotate) (?:.* )?\\S*pod-security\\.kubernetes\\.io\\/(?:enforce|warn|audit)=privileged/',
@@ -1615,7 +1629,7 @@ export const rules: readonly Rule[] = [
     id: 'defense.certificates-variable',
     on: 'assign',
     when: {
-      name: ['NODE_TLS_REJECT_UNAUTHORIZED', 'PYTHONHTTPSVERIFY'],
+      name: ['NODE_TLS_REJECT_UNAUTHORIZED', 'PYTHONHTTPSVERIFY', 'DOCKER_CONTENT_TRUST', 'GIT_SSL_VERIFY'],
       value: ['0', 'false'],
     },
     score: 60,
@@ -1625,7 +1639,10 @@ export const rules: readonly Rule[] = [
   {
     id: 'defense.certificates-unverified',
     on: 'assign',
-    when: { name: ['GIT_SSL_NO_VERIFY', 'GIT_SSL_NO_CHECK', 'HOMEBREW_NO_VERIFY'], value: ['1', 'true', 'yes'] },
+    when: {
+      name: ['GIT_SSL_NO_VERIFY', 'CURL_INSECURE', 'ANSIBLE_SSH_NO_HOST_KEY_CHECKING'],
+      value: ['1', 'true', 'yes'],
+    },
     score: 60,
     factor: 'DEFENSE_EVASION',
     why: 'nobody looks who answers',
@@ -1708,7 +1725,7 @@ export const rules: readonly Rule[] = [
     id: 'bypass.flag',
     on: 'command',
     when: {
-      word: '/^--(?:dangerously-[a-z-]+|yolo|bypass-(?:approvals|permissions|sandbox)[a-z-]*|allow-all-tools|allow-all-paths|trust-all-tools|trust-tools=.*|skip-permissions[a-z-]*|no-sandbox-approval|always-approve|auto-approve(?:-all)?|yes-always|permission-mode=bypass\\w*|approval-mode=(?:yolo|never)|sandbox=danger-full-access|ask-for-approval=never|autonomy=full)$|^(?:approval_policy|sandbox_mode)=[\'"]?(?:never|danger-full-access)[\'"]?$/i',
+      word: '/^--(?:dangerously-[a-z-]+|yolo|bypass-(?:approvals|permissions|sandbox)[a-z-]*|allow-all-tools|allow-all-paths|trust-all-tools|trust-tools=.*|skip-permissions[a-z-]*|no-sandbox-approval|always-approve|auto-approve-(?:all|tools)|yes-always|permission-mode=bypass\\w*|approval-mode=(?:yolo|never)|sandbox=danger-full-access|ask-for-approval=never|autonomy=full)$|^(?:approval_policy|sandbox_mode)=[\'"]?(?:never|danger-full-access)[\'"]?$/i',
     },
     unless: {
       program: [
@@ -1749,7 +1766,7 @@ export const rules: readonly Rule[] = [
         // An answer to all questions, and what is to be done in a sentence.
         '/^(?!npx |npm |apt)[a-z]\\S* (?=(?:.* )?-y(?: |$))(?:.* )?(?:-p|--prompt) …/',
         // What calls itself an agent, and is told to ask nobody.
-        '/^\\S+-agent (?:.* )?(?:-f|--force|-y|--yes)(?: |$)/',
+        '/^\\S+-agent (?=(?:.* )?(?:-p|--print|--prompt|…)(?: |$))(?:.* )?(?:-f|--force|-y|--yes)(?: |$)/',
       ],
     },
     unless: {
@@ -1778,6 +1795,20 @@ export const rules: readonly Rule[] = [
       value: '/^(?:1|true|yes|on|all)$/i',
     },
     score: 65,
+    factor: 'BYPASS_MODE',
+    why: 'an agent will run without its guards',
+  },
+  {
+    id: 'bypass.settings-by-shell',
+    on: 'text',
+    when: {
+      text: [
+        '/(?:bypassPermissions|danger-full-access)[^\\n]{0,200}(?:>|\\btee |\\bsponge )[^\\n]{0,80}settings(?:\\.local)?\\.json/',
+        '/(?:>|\\btee )[^\\n]{0,80}settings(?:\\.local)?\\.json[^\\n]{0,40}<<[\\s\\S]{0,2000}bypassPermissions/',
+      ],
+    },
+    unless: { path: '/./' },
+    score: 75,
     factor: 'BYPASS_MODE',
     why: 'an agent will run without its guards',
   },

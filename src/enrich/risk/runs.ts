@@ -106,6 +106,9 @@ function walkScript(script: Script, walk: Walk, input: Flow): Flow {
   return merged(out);
 }
 
+/** Looks whether somebody answers, and says nothing or one word. */
+const isProbe = ({ words }: Command): boolean => /^(?:|echo|printf|:|true|cat)$/.test(nameOf(words[0]?.text ?? ''));
+
 /** What a command looks like to those before it in the pipe. */
 const lineOf = ({ words }: Command): string =>
   words
@@ -142,15 +145,20 @@ function walkCommand(command: Command, given: Walk, piped: Flow, to: readonly st
   };
   const fed: Flow[] = [piped];
   let isSent = false;
+  for (const { target } of command.redirections) {
+    const [, host] = /^\/dev\/(?:tcp|udp)\/([^/]{1,256})/.exec(target.text) ?? [];
+    if (host !== undefined) note(walk, 'url', urlFields(`tcp://${host}`, 'dev-tcp'));
+  }
   for (const { operator, target } of command.redirections) {
     const own = inner([target]);
     if (operator === '<<' || operator === '<<<') fed.push({ ...own, text: target.text, programs: [] });
     else if (operator === '<' || operator === '<>') {
-      if (/^\/dev\/(?:tcp|udp)\//.test(target.text))
-        note(walk, 'command', { program: ['dev-tcp'], line: [target.text] });
-      else fed.push(own, readFile(target.text, 'cat', walk));
+      if (/^\/dev\/(?:tcp|udp)\//.test(target.text)) {
+        if (operator === '<>' || !isProbe(command))
+          note(walk, 'command', { program: ['dev-tcp'], line: [target.text] });
+      } else fed.push(own, readFile(target.text, 'cat', walk));
     } else if (/^\/dev\/(?:tcp|udp)\//.test(target.text)) {
-      note(walk, 'command', { program: ['dev-tcp'], line: [target.text] });
+      if (operator !== '>' || !isProbe(command)) note(walk, 'command', { program: ['dev-tcp'], line: [target.text] });
       isSent = true;
     } else if (!/^(?:\d+|-)$/.test(target.text)) {
       writeFile(target.text, command.words[0]?.text ?? '', operator.includes('>>') ? 'append' : 'replace', walk);
@@ -491,6 +499,8 @@ const DATABASE_TOOL =
 /** That it is a test's says a variable, or the name of a database. */
 function isOfTest(program: string, args: readonly string[], operands: readonly string[], walk: Walk): boolean {
   if (walk.isTest || args.some(arg => OF_A_TEST.test(arg) || arg === '--env=test')) return true;
+  if (/^(?:docker|podman|docker-compose|podman-compose|kubectl|helm|oc)$/.test(program))
+    return args.slice(0, MOST_NEIGHBOURS).some(arg => !/\s/.test(arg) && TEST_NAME.test(arg));
   if (program === 'redis-cli') return args[args.indexOf('-n') + 1] === '15' && args.includes('-n');
   if (!DATABASE_TOOL.test(program)) return false;
   return operands.some(
@@ -979,6 +989,10 @@ function files(
   if (isInPlace) for (const path of program === 'sed' ? paths : operands) writeFile(path, program, 'append', walk);
   // An editor is started by root for nothing but to write.
   if (EDITORS.test(program) && isSudo) for (const path of operands) writeFile(path, program, 'append', walk);
+  if (/^(?:gpg|gpg2|openssl)$/.test(program)) {
+    const path = behind(args, /^(?:-o|--output|-out|-keyout)(?:=|$)/);
+    if (path !== '') writeFile(path, program, 'replace', walk);
+  }
   if (/^(?:sudoedit|sponge)$/.test(program)) for (const path of operands) writeFile(path, program, 'append', walk);
   if (program === 'patch' && operands[0] !== undefined) writeFile(operands[0], program, 'append', walk);
   if (/^(?:set|add)-content$/.test(program)) {
@@ -1224,7 +1238,9 @@ function sends(
       what.add('secret');
   }
   if (what.size === 0 || hosts.length === 0) return;
-  const where = hosts.every(isLocal) ? 'local' : 'remote';
+  // A file that is nothing special goes round within one's own network.
+  const isPlain = [...what].every(each => each === 'file') && hosts.every(host => OWN.test(host) && host !== program);
+  const where = hosts.every(isLocal) || isPlain ? 'local' : 'remote';
   note(walk, 'send', { what: [...what], where: [where], host: hosts, program: [program], flag: [...flags] });
 }
 
