@@ -54,7 +54,7 @@ import {
 } from './parts/sides.ts';
 import { receive, shipping } from './parts/way.ts';
 
-const GATE = 0.24;
+const GATE = 0.3;
 const BAR = 0.4;
 const STRETCH = 0.6;
 const SDK_BAR = 1.5;
