@@ -72,7 +72,7 @@ const SECRET = anyOf([
   /(?:^|\/)\.terraform\.d\/credentials\.tfrc\.json$/,
   /(?:^|\/)[^/]*\.tfstate(?:\.backup)?$/,
   /(?:^|\/)[^/]*\.(?:key|p12|pfx|p8|jks|keystore|kdbx|ppk|ovpn|keytab|asc\.key)$/,
-  /(?:^|\/)[^/]*(?:private|secret)[^/]*\.pem$/i,
+  /(?:^|\/)(?![^/]*pub)[^/]*(?:private|secret|[-_.]key|^key|deploy|bastion|ec2)[^/]*\.pem$/i,
   /(?:^|\/)(?:privkey|key)\.pem$/,
   /(?:^|\/)(?!(?:external|sealed|example|sample|test)[-_.])(?:[\w-]{1,40}[-_.])?(?:secrets?|credentials?)(?:[-_.](?:prod(?:uction)?|stag(?:e|ing)|live|dev|local|decrypted))?\.(?:json|ya?ml|toml|ini|txt|env|properties|tfvars)$/i,
   /(?:^|\/)\.?secrets?\/[\w-]+(?:\.(?:txt|json|ya?ml|toml|ini|env|key|pem))?$/,

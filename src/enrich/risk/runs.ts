@@ -508,7 +508,7 @@ function isOfTest(program: string, args: readonly string[], operands: readonly s
   );
 }
 
-const READS = /open|read|slurp|get_contents|Bun\.file|\bcat\b/i;
+const READS = /open|read|dotenv_values|slurp|get_contents|Bun\.file|\bcat\b/i;
 const WRITES = /["'`]\s*,\s*(?:mode\s*=\s*)?["'`][wax]|write|append/;
 const MOST_NAMED = 64;
 
@@ -518,6 +518,9 @@ function code(program: string, text: string | undefined, walk: Walk): void {
   const said = text.slice(0, LONGEST_WORD);
   for (const [url] of said.matchAll(/\b(?:https?|ftp):\/\/[^\s'"`<>)]{1,512}/g))
     note(walk, 'url', urlFields(url, program));
+  for (const line of linesFor(said)) {
+    if (walk.depth < DEEPEST) walkScript(readShell(line), { ...walk, depth: walk.depth + 1 }, nothing());
+  }
   const isReading = READS.test(said);
   const isWriting = WRITES.test(said);
   const isFetching = FETCHED_BY_CODE.test(said) && /https?:\/\/(?!localhost|127\.)/i.test(said);
@@ -543,6 +546,19 @@ function code(program: string, text: string | undefined, walk: Walk): void {
       where: [isLocal(hostOf(host)) ? 'local' : 'remote'],
       program: [program],
     });
+}
+
+/** What code gives a shell, or starts by a list of words. */
+const SHELL_OF_CODE =
+  /\b(?:system|shell_exec|passthru|exec(?:Sync|File|FileSync)?|spawn(?:Sync)?|[Pp]open[23]?|run|call|check_call|check_output|getoutput|qx)\s*\(?\s*(?:(['"`])((?:\\.|(?!\1)[^\\]){1,1024})\1|\[((?:\s{0,3}['"][^'"]{0,256}['"]\s{0,3},?){1,32})\])/g;
+
+function linesFor(code: string): string[] {
+  if (!/system|exec|spawn|open|run|call|output|qx/.test(code)) return [];
+  return [...code.matchAll(SHELL_OF_CODE)]
+    .slice(0, MOST_NEIGHBOURS)
+    .map(([, , line, words]) =>
+      line === undefined ? (words ?? '').replaceAll(',', ' ') : line.replace(/\\(["'`])/g, '$1'),
+    );
 }
 
 /** Places that are worth a word where a program in the line may write to them. */
@@ -841,6 +857,7 @@ function flowOf(
     walk.fetched.set(plainPath(operands.at(-1) ?? '', walk.cwd), 'download');
   if (SHOWN_FROM_ELSEWHERE.test([program, ...args].slice(0, MOST_NEIGHBOURS).join(' '))) out.tags.add('download');
   if (program === 'git' && args.includes('clone')) cloned(operands, walk);
+  if (program === 'start-bitstransfer') walk.fetched.set(plainPath(operands.at(-1) ?? '', walk.cwd), 'download');
   if (program === 'echo' || program === 'printf') {
     out.text = args.filter(arg => !/^-[neE]+$/.test(arg)).join(' ');
     if (program === 'printf') out.text = out.text.replaceAll('\\n', '\n');
@@ -969,6 +986,10 @@ function files(
     for (const path of operands) readFile(path, program, walk);
   if (/^python/.test(program) && args[0] === '-m' && args[1] === 'json.tool' && args[2] !== undefined)
     readFile(args[2], program, walk);
+  if (CONTAINERS.test(program) && args.slice(0, MOST_NEIGHBOURS).includes('cp')) {
+    const from = operands[operands.indexOf('cp') + 1] ?? '';
+    if (from.includes(':')) readFile(from.slice(from.indexOf(':') + 1), program, walk);
+  }
   if (program === 'git') for (const path of ofRepository(args)) readFile(path, program, walk);
   if (/readall(?:text|lines|bytes)$/i.test(program)) for (const path of operands) readFile(path, program, walk);
   if (/^fd(?:find)?$/.test(program) && args.some(arg => /^(?:-x|-X|--exec(?:-batch)?)$/.test(arg))) {
