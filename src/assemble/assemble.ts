@@ -250,6 +250,7 @@ function begin(state: FoldState, at: At): void {
     // Another hook of the same moment was quicker; this one tells how what runs began.
     state.segment.startReason = event.data.start_reason;
     state.segment.startMs = atMs;
+    state.segment.mode = event.agent_mode;
     return;
   }
   const wakes = at.subagent === undefined && (starts || opensWork(event));
@@ -417,7 +418,7 @@ function moveTurn(state: FoldState, at: At): void {
   const key = facts.turn ?? event.event_id;
   if (state.turn?.key === key) {
     // A hook of the same moment may have overtaken the prompt.
-    if (prompt && facts.time !== 'transcript') beganAt(state, state.turn, at.atMs);
+    if (prompt && facts.time !== 'transcript' && at.atMs < state.turn.startMs) beganAt(state, state.turn, at);
     cutTurn(state, at);
     return;
   }
@@ -427,10 +428,11 @@ function moveTurn(state: FoldState, at: At): void {
   openTurn(state, at, key);
 }
 
-function beganAt(state: FoldState, turn: OpenTurn, atMs: number): void {
-  turn.startMs = Math.min(turn.startMs, atMs);
+function beganAt(state: FoldState, turn: OpenTurn, { atMs, event }: At): void {
+  turn.startMs = atMs;
+  turn.mode = event.agent_mode;
   const known = state.turns.findLast(({ key }) => key === turn.key);
-  if (known) known.startMs = turn.startMs;
+  if (known) known.startMs = atMs;
 }
 
 function openTurn(state: FoldState, at: At, key: string): void {
@@ -1098,7 +1100,9 @@ function closeActions(
 ): void {
   for (const [call, action] of Object.entries(state.actions)) {
     if (!fits(action)) continue;
-    if (action.askedMs !== undefined && wentOn && action.decision?.outcome !== 'deny') {
+    // All of it may have been told after the end of its turn.
+    const isDone = wentOn || heldTurn(state, action.parent)?.outcome === 'completed';
+    if (action.askedMs !== undefined && isDone && action.decision?.outcome !== 'deny') {
       action.decision = { outcome: 'deny', source: 'user', basis: 'inferred' };
       closeAction(state, at, call, action, { outcome: 'denied', endMs: action.overMs ?? endMs });
     } else if (action.decision?.outcome === 'deny') {
@@ -1154,6 +1158,7 @@ const effectOf: { [T in EventType]: Effect } = {
     if (event.event_type !== 'Agent.Decision' || at.facts.call === undefined) return;
     const action = own(state.actions, at.facts.call);
     const outcome = event.data.decision?.outcome;
+    if (action === undefined && outcome === 'ask') askedLate(state, at, at.facts.call);
     if (action === undefined || outcome === undefined) return;
     action.content = contentWith(action.content, event, at.facts);
     if (outcome === 'ask') action.askedMs ??= at.atMs;
@@ -1719,12 +1724,38 @@ function endHeld(state: FoldState, at: At): void {
   const span = turn && unendedTurn(state, turn);
   if (turn === undefined || span === undefined) return;
   const end = endOfTurn(at.facts);
+  for (const { span: left } of state.held) {
+    if (left.kind !== 'action' || left.closedBy !== span.closedBy || left.parent === undefined) continue;
+    if (sameKey(left.parent, span.key)) endWith(state, left, at, end.outcome === 'completed');
+  }
   span.outcome = end.outcome;
   span.errorType = end.errorType;
   span.closedBy = at.event.event_id;
   Object.assign(span, ends(span.startMs, at.atMs));
   turn.endMs = span.endMs;
   if (span.duration !== clockOf(at)) span.duration = 'arrival';
+}
+
+/** An action that its turn had left open ends where the turn does; one that a person was asked about was refused, if the agent was done. */
+function endWith(state: FoldState, span: ActionSpan, { event, atMs }: At, wentWell: boolean): void {
+  Object.assign(span, ends(span.startMs, atMs));
+  span.closedBy = event.event_id;
+  if (span.askedMs !== undefined && span.outcome === 'abandoned' && wentWell) refused(state, span);
+}
+
+/** A person was asked about it, which was told after what came of its turn. */
+function askedLate(state: FoldState, at: At, call: string): void {
+  const span = state.held.find(({ of }) => of === `action:${call}`)?.span;
+  if (span?.kind !== 'action' || span.outcome !== 'abandoned') return;
+  span.askedMs ??= at.atMs;
+  span.decision = decisionOf('ask', at.facts);
+  if (span.parent && heldTurn(state, span.parent)?.outcome === 'completed') refused(state, span);
+}
+
+function refused(state: FoldState, span: ActionSpan): void {
+  Object.assign(span, { outcome: 'denied', errorType: undefined });
+  span.decision = { outcome: 'deny', source: 'user', basis: 'inferred' };
+  recount(state, span, 'abandoned');
 }
 
 /** How a turn ended, by what its final response says. */

@@ -16,15 +16,34 @@ interface Hook extends Told {
   call: string | undefined;
 }
 
-const call = fc.record({
-  before: fc.integer({ min: 0, max: 900 }),
-  lasts: fc.integer({ min: 1, max: 900 }),
-  fails: fc.boolean(),
-});
+const ways = [
+  'works',
+  'fails',
+  'is asked about',
+  'is refused',
+  'is left',
+  'is asked about and left',
+  'launches',
+] as const;
+const turnsOf = (...how: (typeof ways)[number][]) => {
+  const call = fc.record({
+    before: fc.integer({ min: 0, max: 900 }),
+    lasts: fc.integer({ min: 1, max: 900 }),
+    how: fc.constantFrom(...how),
+  });
+  return fc.array(fc.array(call, { maxLength: 6 }), { minLength: 1, maxLength: 4 });
+};
 /** Each turn has calls that run at once, no two alike: whether one repeats another is judged by what was told before. */
-const turns = fc.array(fc.array(call, { maxLength: 6 }), { minLength: 1, maxLength: 4 });
+const turns = turnsOf('works', 'fails');
+const allTurns = turnsOf(...ways);
 
-function hooksOf(all: { before: number; lasts: number; fails: boolean }[][]): Hook[] {
+interface Call {
+  before: number;
+  lasts: number;
+  how: (typeof ways)[number];
+}
+
+function hooksOf(all: Call[][]): Hook[] {
   const hooks: Hook[] = [];
   let atMs = START_MS;
   const add = (at: number, of: string | undefined, name: string, fields: object = {}): void => {
@@ -33,29 +52,47 @@ function hooksOf(all: { before: number; lasts: number; fails: boolean }[][]): Ho
   add(atMs, undefined, 'SessionStart', { source: 'startup' });
   all.forEach((calls, turn) => {
     const prompt_id = `p${turn}`;
+    const now = { prompt_id, permission_mode: 'default' };
     atMs += 1_000;
-    add(atMs, undefined, 'UserPromptSubmit', { prompt_id, prompt: `number ${turn}` });
-    const inside = calls.flatMap(({ before, lasts, fails }, i) => {
-      const of = `c${turn}-${i}`;
-      const about = { prompt_id, tool_name: 'Bash', tool_use_id: of, tool_input: { command: `ls ${of}` } };
-      const begin = atMs + 1 + before;
-      const end = begin + lasts;
-      const outcome = fails ? { error: 'Exit code 2' } : { tool_response: {} };
-      return [
-        { at: begin, of, name: 'PreToolUse', fields: about },
-        {
-          at: end,
-          of,
-          name: fails ? 'PostToolUseFailure' : 'PostToolUse',
-          fields: { ...about, ...outcome, duration_ms: lasts },
-        },
-      ];
-    });
-    for (const { at, of, name, fields } of inside.sort((a, b) => a.at - b.at)) add(at, of, name, fields);
+    add(atMs, undefined, 'UserPromptSubmit', { ...now, prompt: `number ${turn}` });
+    const inside = calls.flatMap((call, i) => hooksIn(call, `c${turn}-${i}`, now));
+    const begun = inside.map(({ after, ...rest }) => ({ at: atMs + 1 + after, ...rest }));
+    for (const { at, of, name, fields } of begun.sort((a, b) => a.at - b.at)) add(at, of, name, fields);
     atMs += 3_000;
-    add(atMs, undefined, 'Stop', { prompt_id });
+    add(atMs, undefined, 'Stop', now);
   });
   add(atMs + 1_000, undefined, 'SessionEnd', { reason: 'other' });
+  return hooks;
+}
+
+/** What hooks tell of one call, and how long after the prompt. */
+function hooksIn({ before, lasts, how }: Call, of: string, now: object) {
+  const launch = { tool_name: 'Agent', tool_input: { subagent_type: `E${of}`, prompt: of } };
+  const run = { tool_name: 'Bash', tool_input: { command: `ls ${of}` } };
+  const about = { ...now, tool_use_id: of, ...(how === 'launches' ? launch : run) };
+  const at = (share: number, name: string, fields: object) => ({
+    after: before + Math.round(lasts * share),
+    of,
+    name,
+    fields,
+  });
+  const ended = { ...about, duration_ms: lasts };
+  const hooks = [at(0, 'PreToolUse', about)];
+  if (how.startsWith('is asked') || how === 'is refused') hooks.push(at(0.5, 'PermissionRequest', about));
+  if (how === 'launches') {
+    const who = { ...now, agent_id: `a${of}`, agent_type: `E${of}` };
+    const inner = { ...who, tool_name: 'Grep', tool_use_id: `i${of}`, tool_input: { pattern: of } };
+    hooks.push(
+      at(0.2, 'SubagentStart', who),
+      at(0.4, 'PreToolUse', inner),
+      at(0.6, 'PostToolUse', { ...inner, tool_response: {}, duration_ms: 1 }),
+      at(0.8, 'SubagentStop', who),
+      at(1, 'PostToolUse', { ...ended, tool_response: { status: 'completed', agentId: `a${of}` } }),
+    );
+  } else if (how === 'fails') hooks.push(at(1, 'PostToolUseFailure', { ...ended, error: 'Exit code 2' }));
+  else if (how === 'is refused')
+    hooks.push(at(1, 'PostToolUseFailure', { ...about, error: 'The tool use was rejected', is_interrupt: false }));
+  else if (!how.endsWith('left')) hooks.push(at(1, 'PostToolUse', { ...ended, tool_response: {} }));
   return hooks;
 }
 
@@ -71,6 +108,15 @@ function overtaken(hooks: readonly Hook[], dice: readonly number[], which: 'call
   }
   return order;
 }
+
+/** Hooks of one call keep their order. */
+const inTurn =
+  (part: readonly Hook[]) =>
+  (mixed: readonly Hook[]): Hook[] => {
+    const next = new Map<string, Hook[]>();
+    for (const hook of part) if (hook.call) next.set(hook.call, [...(next.get(hook.call) ?? []), hook]);
+    return mixed.map(hook => (hook.call && next.get(hook.call)?.shift()) || hook);
+  };
 
 /** What is closed leaves when all was told. */
 const inOneRound = (hooks: readonly Hook[]): Played =>
@@ -116,7 +162,7 @@ test(`hooks of parallel calls that overtake each other: byte for byte the same s
 
 test(`hooks that begin and end turns and sessions overtake those of calls, in one round: byte for byte the same (seed ${seed})`, () => {
   fc.assert(
-    fc.property(turns, fc.array(fc.nat(), { maxLength: 40 }), (all, dice) => {
+    fc.property(allTurns, fc.array(fc.nat(), { maxLength: 40 }), (all, dice) => {
       const hooks = hooksOf(all);
       expect(wire(inOneRound(overtaken(hooks, dice, 'all')))).toEqual(wire(inOneRound(hooks)));
     }),
@@ -151,7 +197,7 @@ test(`any disorder of a turn's calls: the same spans, parents and outcomes, no o
 test(`any disorder within a turn, its ends too: the same spans, parents and outcomes, no orphan, nothing lost (seed ${seed})`, () => {
   fc.assert(
     fc.property(
-      turns.chain(all => {
+      allTurns.chain(all => {
         const hooks = hooksOf(all);
         const parts = [hooks.slice(0, 1)];
         for (const hook of hooks.slice(1)) {
@@ -159,7 +205,7 @@ test(`any disorder within a turn, its ends too: the same spans, parents and outc
           if (name === 'UserPromptSubmit' || name === 'SessionEnd') parts.push([]);
           parts.at(-1)?.push(hook);
         }
-        const shuffled = parts.map(part => fc.shuffledSubarray(part, { minLength: part.length }));
+        const shuffled = parts.map(part => fc.shuffledSubarray(part, { minLength: part.length }).map(inTurn(part)));
         return fc.tuple(
           fc.constant(hooks),
           fc.tuple(...shuffled).map(each => each.flat()),
