@@ -1,5 +1,6 @@
 /** Gemini CLI's hooks in the words of the Hook Interchange Format: its registries of 2026.03 and 2026.04, the product's documents of autumn 2026. */
 import { grouped, listed } from '../../standards/interchange/layouts.ts';
+import { escaped } from '../../standards/interchange/matchers.ts';
 import { type Facts, nothing, type Provider } from '../../standards/interchange/provider.ts';
 
 const draft: Facts = {
@@ -71,7 +72,7 @@ export const interchange: Provider = {
       file: '.gemini/hooks.json',
       isFile: /(^|[\\/])\.gemini[\\/]hooks\.json$/,
       ...listed('.gemini/hooks.json', { event: 'trigger', matcher: 'toolMatcher' }),
-      matching: { how: 'each', server: server => `mcp_${server}_.*` },
+      matching: { how: 'each', server: server => `mcp_${escaped(server)}_.*` },
       fields: { command: 'command', timeout: { name: 'timeoutMs', unit: 'ms' } },
     },
   },

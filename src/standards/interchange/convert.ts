@@ -16,7 +16,7 @@ import {
   nameOf,
   SPEC,
 } from './manifest.ts';
-import { decodeEvent, decodeMatcher, decodeSplit, encodeEvent } from './matchers.ts';
+import { decodeEvent, decodeMatcher, decodeName, decodeSplit, encodeEvent } from './matchers.ts';
 import { effectOf, isEverything, isSame, placesOf } from './places.ts';
 import type { Entry, HandlerFields, McpForm, NativeFile, Target } from './provider.ts';
 import { ANY_MCP, isTool, isToolEvent } from './registry.ts';
@@ -360,12 +360,16 @@ function namesOf(
     const all = encodeEvent(event, target);
     return native !== undefined && all.includes(native) ? [native] : [...all];
   }
-  const names = elements.map(element => {
+  const named = (element: Element): string => {
     if (typeof element !== 'string')
       return 'mcp' in element ? mcpName(element.mcp, facts.mcp) : JSON.stringify(element);
     if (element === ANY_MCP) return split?.mcp ?? ANY_MCP;
     return isTool(element) ? (split?.tools[element] ?? facts.tools[element] ?? element) : element;
-  });
+  };
+  // A word that is passed on as it is may be the provider's own for something that the format has a word for.
+  const isForeign = (element: Element): element is string =>
+    typeof element === 'string' && element !== ANY_MCP && !isTool(element);
+  const names = elements.flatMap(element => (isForeign(element) ? decodeName(element, target) : [element]).map(named));
   return [...new Set(names)];
 }
 

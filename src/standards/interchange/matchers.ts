@@ -32,11 +32,23 @@ export function encodeMatcher(matcher: Matcher | undefined, target: Target): Enc
     return found.text === undefined ? [] : [{ element, text: found.text, isExpression: found.isExpression === true }];
   });
   if (elements.length === 0) losses.push(lost('matcher_not_honoured', 'an empty array of matchers matches nothing'));
-  if (layout.matching.how !== 'expression' || written.length === 0)
-    return { matchers: written.map(({ element, text }) => ({ text, elements: [element] })), losses };
-  const { listsNames } = layout.matching;
-  return { matchers: [{ text: joined(written, listsNames), elements: written.map(({ element }) => element) }], losses };
+  const { how, listsNames } = layout.matching;
+  if (how !== 'expression' || written.length === 0)
+    return { matchers: written.map(({ element, text }) => native(text, [element])), losses };
+  return {
+    matchers: [
+      native(
+        joined(written, listsNames),
+        written.map(({ element }) => element),
+      ),
+    ],
+    losses,
+  };
 }
+
+/** An empty pattern hits every tool, for which there is no matcher. */
+const native = (text: string, elements: readonly Element[]): NativeMatcher =>
+  text === '' ? { text: undefined, elements: undefined } : { text, elements };
 
 /** Where matchers are not there, or passed over. */
 export function withoutMatchers(matcher: Matcher | undefined, { provider }: Target): EncodedMatcher {
@@ -102,7 +114,8 @@ function encodeElement(element: Element, { provider, facts, layout }: Target): E
 /** What native files have for every tool. */
 const everyTool = ['', '*', '.*'];
 
-const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+/** What hits this text alone. */
+export const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 const isName = (text: string): boolean => /^\w+$/.test(text);
 
 interface Written {
@@ -117,7 +130,8 @@ function joined(written: readonly Written[], listsNames: true | undefined): stri
   const isList = written.every(({ text, isExpression }) => !isExpression && isName(text));
   return written
     .map(({ text, isExpression }) => {
-      if (isExpression) return /^[\w\\.*-]+$/.test(text) ? text : `(?:${text})`;
+      // What is a list in itself would end where the next element begins.
+      if (isExpression) return alternatives(text).length > 1 ? `(?:${text})` : text;
       return isList || !listsNames ? escaped(text) : `^${escaped(text)}$`;
     })
     .join('|');
@@ -128,24 +142,34 @@ export function decodeMatcher(native: string, target: Target): Matcher | undefin
   if (everyTool.includes(native)) return undefined;
   const { how } = target.layout.matching;
   if (how !== 'expression') return matcherOf(serverIn(native, target) ?? decodeName(native, target));
-  const parts = native.replace(/^\^?\((?:\?:)?([^()]*)\)\$?$/, '$1').split('|');
+  const parts = alternatives(native.replace(/^\^?\((?:\?:)?([^()\\]*)\)\$?$/, '$1'));
   const elements = parts.map(part => decodePart(part, target));
   const all = elements.every(each => each !== undefined) ? unique(elements.flat()) : undefined;
   return all === undefined ? { pattern: native } : matcherOf(all);
+}
+
+/** What stands between bars; one behind a backslash is a character like any other. */
+function alternatives(expression: string): string[] {
+  const parts = [''];
+  for (const [piece] of expression.matchAll(/\\[\s\S]|[\s\S]/g)) {
+    if (piece === '|') parts.push('');
+    else parts.push(`${parts.pop()}${piece}`);
+  }
+  return parts;
 }
 
 function decodePart(part: string, target: Target): readonly Element[] | undefined {
   if (part === target.layout.matching.anyMcp) return [ANY_MCP];
   const server = serverIn(part, target);
   if (server !== undefined) return server;
-  const name = /^\^?((?:[\w/@:-]|\\\W)+)\$?$/.exec(part)?.[1];
+  const name = /^\^?((?:[^\\^$.*+?()[\]{}|]|\\\W)+)\$?$/.exec(part)?.[1];
   return name === undefined ? undefined : decodeName(unescaped(name), target);
 }
 
 /** Every tool of a server: the server's part, and then anything. */
 function serverIn(part: string, { facts }: Target): readonly Element[] | undefined {
   const { mcp: form } = facts;
-  const text = unescaped(/^\^?((?:[\w/@:-]|\\\W)+)\.\*\$?$/.exec(part)?.[1] ?? '');
+  const text = unescaped(/^\^?((?:[^\\^$.*+?()[\]{}|]|\\\W)+)\.\*\$?$/.exec(part)?.[1] ?? '');
   for (const { before, between } of form === undefined ? [] : [...(form.also ?? []), form]) {
     const server = text.slice(before.length, -between.length);
     if (text === `${before}${server}${between}` && server !== '' && !isForeign(text, before))
@@ -160,7 +184,7 @@ const isForeign = (name: string, before: string): boolean => before === '' && na
 const unescaped = (text: string): string => text.replace(/\\(\W)/g, '$1');
 
 /** A native name may be two tools of the format. */
-function decodeName(name: string, { provider, facts, layout }: Target): readonly Element[] {
+export function decodeName(name: string, { provider, facts, layout }: Target): readonly Element[] {
   const named = (Object.entries(facts.tools) as [Tool, string][]).filter(([, native]) => native === name);
   if (named.length > 0) return named.map(([tool]) => tool);
   const also = provider.also?.tools;

@@ -196,10 +196,8 @@ function splitPlaces(hook: Hook, split: Split, natives: readonly string[], targe
       return;
     }
     const mcp = typeof element === 'object' && 'mcp' in element ? element.mcp : undefined;
-    const form = facts.mcp;
-    if (split.namesMcp && mcp !== undefined && form !== undefined) {
-      const head = `${form.before}${mcp.server}${form.between}`;
-      put(native, element, mcp.tool === undefined ? `${head}.*` : `${head}${mcp.tool}`);
+    if (split.namesMcp && mcp !== undefined) {
+      put(native, element, encodeMatcher(element, target).matchers[0]?.text);
       return;
     }
     if (mcp !== undefined)
