@@ -15,7 +15,7 @@ import {
   tools,
 } from '../standards/interchange/registry.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
-import { choiceOf, hooksIn, lossesText, providerOf, read, targetFor } from './interchange.ts';
+import { asShown, choiceOf, hooksIn, lossesText, providerOf, read, targetFor } from './interchange.ts';
 import { table } from './text.ts';
 
 export async function run(words: Words, io: Io): Promise<number> {
@@ -86,7 +86,7 @@ function needOf(hook: Hook, index: number): Need {
 
 function needsText(needs: readonly Need[]): string {
   const rows = needs.map(({ name, event, level, needs: uses, allowed, refusedBy }) => [
-    ...[name, event, level, uses.join(', ') || 'nothing'],
+    ...[asShown(name), asShown(event), level, uses.join(', ') || 'nothing'],
     ...(allowed === undefined ? [] : [allowed ? 'allowed' : `refused by ${refusedBy}`]),
   ]);
   const isJudged = needs.some(({ allowed }) => allowed !== undefined);
@@ -130,7 +130,11 @@ function carriedBy(manifest: Manifest, needs: readonly Need[], target: Target, w
     io.out(`${JSON.stringify({ v: 1, target: slug, convertible: isConvertible, hooks: outcomes, losses }, null, 2)}\n`);
   else {
     const said = { keep: 'kept', block: 'replaced by one that blocks', exclude: 'left out' };
-    const rows = outcomes.map(({ name, outcome, native }) => [name, said[outcome], [...new Set(native)].join(', ')]);
+    const rows = outcomes.map(({ name, outcome, native }) => [
+      asShown(name),
+      said[outcome],
+      asShown([...new Set(native)].join(', ')),
+    ]);
     io.out(`${needsText(needs)}\n${table([['hook', `at ${title}`, 'events'], ...rows])}`);
     if (losses.length > 0) io.out(`\n${lossesText(losses)}`);
     if (!isConvertible) io.out(`\n${title} can carry no hook of it.\n`);

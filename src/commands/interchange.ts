@@ -13,7 +13,7 @@ import { targetOf } from '../standards/interchange/provider.ts';
 import { type Known, type RegistryVersion, registryVersions } from '../standards/interchange/registry.ts';
 import { readSource } from '../standards/interchange/source.ts';
 import { hookInterchange } from '../standards/interchange/validate.ts';
-import { isObject } from '../standards/wording.ts';
+import { isObject, plain } from '../standards/wording.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
 import { table } from './text.ts';
 
@@ -153,13 +153,16 @@ export function targetFor(provider: Provider, choice: Choice): Target {
   return target;
 }
 
+/** Names and commands are strangers' words: harmless to a terminal. */
+export const asShown = (text: string): string => plain(text, 400);
+
 export function lossesText(losses: readonly Loss[]): string {
   return table(
     losses.map(({ hook, name, severity, kind, message, suggestion }) => [
-      hook === undefined ? 'file' : name === `Hook ${hook}` ? name : `Hook ${hook} (${name})`,
+      hook === undefined ? 'file' : name === `Hook ${hook}` ? name : `Hook ${hook} (${asShown(name ?? '')})`,
       severity,
       kind,
-      suggestion === undefined ? message : `${message}. ${suggestion}`,
+      asShown(suggestion === undefined ? message : `${message}. ${suggestion}`),
     ]),
   );
 }

@@ -133,6 +133,19 @@ describe('convert', () => {
     expect(lost).toMatchObject({ ok: false, files: [], why: 'Windsurf can carry no hook of it' });
   });
 
+  it('shows names and commands so that they harm no terminal', async () => {
+    const odd = {
+      name: '\u001b[2J\n',
+      event: 'session_start',
+      handler: { type: 'command', command: '\u001b[1m', cwd: 'x', x: 1 },
+    };
+    put('escape.json', JSON.stringify({ spec: 'hooks/0.1', hooks: [odd, { ...odd, event: 'before_model\u001b[3m' }] }));
+    const said = await ran('convert', '--to', 'claude-code', 'escape.json');
+    const table = await ran('capabilities', '--to', 'claude-code', 'escape.json');
+    expect(`${said.out}${said.err}${table.out}`).not.toContain('\u001b');
+    expect(said.err).toContain('\\u001b[2J');
+  });
+
   it('takes a manifest for one wherever it lies', async () => {
     put('.github/hooks/hook.json', readFileSync(small, 'utf8'));
     expect(JSON.parse((await ran('convert', '--json', '--to', 'cursor', '.github/hooks/hook.json')).out).from).toBe(

@@ -265,6 +265,31 @@ function printed({ name, ok, errors, warnings, notes, findings }: Report): strin
   return `${[head, ...lines].join('\n')}\n`;
 }
 
+describe('patterns', () => {
+  const rulesOf = (pattern: string) =>
+    judged(
+      JSON.stringify({
+        spec: SPEC,
+        hooks: [{ event: 'before_tool_execute', matcher: { pattern }, handler: { type: 'command', command: 'x' } }],
+      }),
+      'x.json',
+    ).findings.map(({ rule }) => rule);
+
+  it.each(['(?=x)', '(?!x)', '(?<=x)', '(?<!x)', '(a)\\1', '\\k<n>', '(?>a)', 'a++', 'a{1001}', '('])(
+    '%s is none of RE2',
+    pattern => {
+      expect(rulesOf(pattern)).toEqual(['matcher/pattern']);
+    },
+  );
+
+  it.each(['a{1000}', '(?P<n>x)', '(?i)x', '(?s).', '\\Ax\\z', '\\Qa.b\\E', '\\pL', '[[:alpha:]]', 'a*?'])(
+    '%s is one',
+    pattern => {
+      expect(rulesOf(pattern)).toEqual([]);
+    },
+  );
+});
+
 it('every agent is there, or it is said why not', () => {
   expect(Object.keys(interchanges).sort()).toEqual(agents.map(({ id }) => id).sort());
 });

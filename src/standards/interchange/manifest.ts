@@ -60,7 +60,14 @@ const texts = z.record(z.string(), z.string());
 const handler = z.looseObject({
   type: z.string().min(1),
   command: z.string().min(1).optional(),
-  platform: texts.optional(),
+  platform: z
+    .looseObject({
+      windows: z.string().optional(),
+      linux: z.string().optional(),
+      darwin: z.string().optional(),
+      osx: z.string().optional(),
+    })
+    .optional(),
   cwd: z.string().optional(),
   env: texts.optional(),
   timeout: z.number().nonnegative().optional(),
