@@ -99,7 +99,7 @@ function strategyFor(hook: Hook, target: Target, tell: Tell): Strategy | undefin
     words.push(strategy);
     tell({
       ...about,
-      severity: capability === 'input_rewrite' && strategy === 'warn' ? 'error' : 'warning',
+      severity: isGuardLost(capability, strategy, hook) ? 'error' : 'warning',
       message: gapMessage(capability, strategy, title, what, hook),
     });
   }
@@ -110,6 +110,9 @@ function strategyFor(hook: Hook, target: Target, tell: Tell): Strategy | undefin
   }
   return strictest.find(each => words.includes(each));
 }
+
+const isGuardLost = (capability: Capability, strategy: Strategy, { blocking }: Hook): boolean =>
+  (capability === 'input_rewrite' && strategy === 'warn') || (blocking === true && strategy === 'exclude');
 
 /** A conversion moves what is run; what that prints stays what it is. */
 function tellOfAnswers(hook: Hook, target: Target, tell: Tell): void {
