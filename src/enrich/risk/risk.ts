@@ -289,8 +289,9 @@ function subjectsOf({ action, cwd, mode, server }: Looked): Subject[] {
         subjects.push({ on: 'url', fields: urlFields(url, 'action') });
     }
   }
+  const by = [name === 'shell' ? 'shell' : 'action'];
   for (const text of textsIn(input)) {
-    subjects.push({ on: 'text', fields: { text: [text], path: paths }, holds: once(() => secretsIn(text)) });
+    subjects.push({ on: 'text', fields: { text: [text], path: paths, by }, holds: once(() => secretsIn(text)) });
   }
   // A mode is no risk by itself, where nothing is done.
   if (mode !== undefined) subjects.push({ on: 'mode', fields: { mode: [mode] } });

@@ -1219,8 +1219,8 @@ export const rules: readonly Rule[] = [
   {
     id: 'sent.by-web-client',
     on: 'text',
-    when: { text: '/\\.Upload(?:File|Data|String)\\(\\s*[\'"]?https?:/i' },
-    unless: { path: '/./', text: '/https?:\\/\\/(?:localhost|127\\.)/' },
+    when: { by: 'shell', text: '/\\.Upload(?:File|Data|String)\\(\\s*[\'"]?https?:/i' },
+    unless: { text: '/https?:\\/\\/(?:localhost|127\\.)/' },
     score: 65,
     factor: 'EXFILTRATION',
     why: 'sends a file to another machine',
@@ -1462,9 +1462,9 @@ export const rules: readonly Rule[] = [
     id: 'privilege.manifest',
     on: 'text',
     when: {
+      by: 'shell',
       text: '/\\b(?:kubectl|oc) [^\\n]{0,80}(?:apply|create|replace) [\\s\\S]{0,4000}kind: ?["\']?(?:Cluster)?RoleBinding[\\s\\S]{0,2000}cluster-admin/',
     },
-    unless: { path: '/./' },
     score: 75,
     factor: 'PRIVILEGE',
     why: 'gives somebody more rights in a cluster',
@@ -1734,6 +1734,7 @@ export const rules: readonly Rule[] = [
     id: 'defense.hosts-unknown',
     on: 'text',
     when: {
+      by: 'shell',
       text: '/StrictHostKeyChecking[ =]no\\b[\\s\\S]{0,200}>>?\\s*(?:~|\\$HOME|\\/etc|\\/root|\\/home\\/[^\\s\\/]{1,64})\\/\\.?ssh\\//',
     },
     score: 65,
@@ -1848,12 +1849,12 @@ export const rules: readonly Rule[] = [
     id: 'bypass.settings-by-shell',
     on: 'text',
     when: {
+      by: 'shell',
       text: [
         '/(?:bypassPermissions|danger-full-access)[^\\n]{0,200}(?:>|\\btee |\\bsponge )[^\\n]{0,80}settings(?:\\.local)?\\.json/',
         '/(?:>|\\btee )[^\\n]{0,80}settings(?:\\.local)?\\.json[^\\n]{0,40}<<[\\s\\S]{0,2000}bypassPermissions/',
       ],
     },
-    unless: { path: '/./' },
     score: 75,
     factor: 'BYPASS_MODE',
     why: 'an agent will run without its guards',
