@@ -14,7 +14,7 @@ import { destinationDocument } from './destinations.ts';
 import { conclude, drain, type Opening } from './drain/drain.ts';
 import { begun, notePrevious, PROCESSES_DOCUMENT, type Processes } from './drain/previous.ts';
 import { newSession, type Pinned, type SessionState, sessionKey } from './drain/session.ts';
-import { type Event, SETTLED } from './event/event.ts';
+import { type Event, factsOf, SETTLED } from './event/event.ts';
 import type { Fragment } from './hook/fragment.ts';
 import { keyedHash } from './lib/hash.ts';
 import { wildcards } from './lib/wildcard.ts';
@@ -239,7 +239,10 @@ export function roundOf(
         const added = named.filter(id => !pinned.destinations.includes(id));
         pinned.providers = [...(pinned.providers ?? []), provider];
         pinned.destinations = [...pinned.destinations, ...added];
-        if (added.length > 0) catchUp(state, added);
+        if (added.length === 0) continue;
+        // It has one now, and is asked no more: what it gets here would come again.
+        delete pinned.undecided;
+        catchUp(state, added);
       }
       continue;
     }
@@ -321,13 +324,18 @@ export function roundOf(
   };
 }
 
-/** What its journal holds, as if it came now and for these destinations, in parts that memory holds. */
+/** What its journal holds of it, as if it came now and for these destinations, in parts that memory holds. */
 function* gainedBefore(store: Store, state: SessionState, destinations: string[]): Generator<Gain, undefined> {
+  // It begins in this round: what is journaled under its name is of one that was forgotten, and has left.
+  if (recalled(store, state.key) === undefined) return;
   const pinned = { ...state.pinned, destinations };
+  let former = formerEvents(store, state.key);
   let fold: SessionState['fold'] | undefined;
   for (const journaled of eventsOf(store, state.key)) {
+    const own = journaled.slice(former);
+    former -= journaled.length - own.length;
     // It was told while nobody could say that it is not to be.
-    const events = journaled.filter(event => event.event_type !== REPOSITORY || pinned.repository !== false);
+    const events = own.filter(event => event.event_type !== REPOSITORY || pinned.repository !== false);
     const [first] = events;
     if (first === undefined) continue;
     fold ??= foldFrom(first, pinned.shape).fold;
@@ -341,6 +349,22 @@ function* gainedBefore(store: Store, state: SessionState, destinations: string[]
     }
     yield gain;
   }
+}
+
+/** So many events of a journal are of a session of the same name that was forgotten: each counts its own from one. */
+function formerEvents(store: Store, key: string): number {
+  let former = 0;
+  let count = 0;
+  let last = 0;
+  for (const events of eventsOf(store, key)) {
+    for (const event of events) {
+      const { seq = last + 1 } = factsOf(event) ?? {};
+      if (seq <= last) former = count;
+      last = seq;
+      count += 1;
+    }
+  }
+  return former;
 }
 
 /** Each file is one, but where no file can be read it is one for all. */

@@ -206,6 +206,57 @@ test('a provider that is named a round later gets what left before it was', asyn
   expect(books && imbalances(books)).toEqual([]);
 });
 
+/** What each destination was given so far. */
+const madeFor = ({ books }: Delivered): unknown[] => {
+  expect(books && imbalances(books)).toEqual([]);
+  return books?.destinations.map(({ provider, spans, logs }) => [provider, spans.produced, logs.produced]).sort() ?? [];
+};
+/** Three spans and six records. */
+const wholeSession = (source: string, prompt_id: string): object[] => [
+  { hook_event_name: 'SessionStart', source },
+  { hook_event_name: 'UserPromptSubmit', prompt_id, prompt: 'x' },
+  { hook_event_name: 'PreToolUse', prompt_id, tool_name: 'Bash', tool_use_id: prompt_id },
+  { hook_event_name: 'PostToolUse', prompt_id, tool_name: 'Bash', tool_use_id: prompt_id, duration_ms: 3 },
+  { hook_event_name: 'Stop', prompt_id },
+  { hook_event_name: 'SessionEnd', reason: 'other' },
+];
+const EIGHT_DAYS_MS = 8 * 24 * 3_600_000;
+
+test.each([
+  ['for a second provider', ['console', 'file'], false],
+  ['after a mistake in the configuration is mended', ['file'], true],
+])('a session that is taken up after it was forgotten leaves once %s', async (_how, providers, isBroken) => {
+  const folder = join(home, '.config', 'otel-hooks');
+  mkdirSync(folder, { recursive: true });
+  const write = (text: string): void => writeFileSync(join(folder, 'config.json'), text);
+  const good = JSON.stringify({ file: { path: join(home, 'out.jsonl') } });
+  const now = Date.now();
+  const tell = (source: string, prompt: string, at: string): void => {
+    for (const each of wholeSession(source, prompt)) for (const provider of providers) hook(each, { provider, at });
+  };
+  write(good);
+  tell('startup', 'p', String(now));
+  expect(madeFor(await run(() => now))).toEqual(providers.map(each => [each, 3, 6]));
+  const later = now + EIGHT_DAYS_MS;
+  await run(() => later);
+  if (isBroken) write('{');
+  tell('resume', 'q', String(later));
+  await run(() => later);
+  write(good);
+  expect(madeFor(await run(() => later))).toEqual(providers.map(each => [each, 6, 12]));
+});
+
+test('a session of two providers of which one cannot be used leaves once through the other', async () => {
+  const folder = join(home, '.config', 'otel-hooks');
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'config.json'), JSON.stringify({ file: { path: join(home, 'out.jsonl') } }));
+  const [end = {}, ...told] = wholeSession('startup', 'p').reverse();
+  for (const each of told.reverse()) for (const provider of ['grafana-cloud', 'file']) hook(each, { provider });
+  expect(madeFor(await run())).toEqual([['file', 2, 5]]);
+  hook(end, { provider: 'file' });
+  expect(madeFor(await run())).toEqual([['file', 3, 6]]);
+});
+
 describe('a session that begins while the configuration cannot be read', () => {
   const folder = (): string => join(home, '.config', 'otel-hooks');
   const write = (text: string): void => {
