@@ -125,6 +125,12 @@ describe('who set something going', () => {
     }
   });
 
+  test.each(['human', 'User', 5, undefined])('has no id where its type, %s, is none: it may be a person', type => {
+    const { events } = played([start, { ...prompt, actor: { type, id: 'kim.smith' } }, end]);
+    expect(events.map(({ event_type }) => event_type)).toContain('Prompt.Submitted');
+    expect(JSON.stringify(events)).not.toContain('kim');
+  });
+
   test('is known again by its hash, where somebody else made it under the same key', () => {
     const { events } = played(session, keeper('hash'));
     const again = play(

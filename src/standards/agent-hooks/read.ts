@@ -88,6 +88,7 @@ export function readAgentHooks(fields: Fields): ToldEvent | Unreadable {
   const parent = root ?? (parent_session_id === session_id ? undefined : parent_session_id);
   const atMs = timestamp === undefined ? Number.NaN : Date.parse(timestamp);
   const body = bodyOf(event_type, fields.data);
+  const actor = actorOf(fields.actor);
   const says: ToldReading = {
     ...body,
     id: event_id,
@@ -95,8 +96,9 @@ export function readAgentHooks(fields: Fields): ToldEvent | Unreadable {
     ours: told.v === 1 ? true : undefined,
     risk: risk && { ...risk, factors: risk.factors?.filter(factor => /^[\w.:-]{1,64}$/.test(factor)).slice(0, 16) },
     mode: agent_mode,
-    actor: actorOf(fields.actor),
-    actorId: text(fieldsOf(fields.actor).id),
+    actor,
+    // Whose it is, nobody knows, where its type is none: it may be a person's name.
+    actorId: actor && text(fieldsOf(fields.actor).id),
     metadata: fieldsOf(fields.metadata),
     subagent: parent === undefined ? undefined : session_id,
   };
