@@ -30,13 +30,13 @@ export const actions = {
 
 const actionNames: Readonly<Record<string, string>> = actions;
 
-/** A tool of an MCP server is `<server>_<tool>`, and where to cut is not to be seen: it keeps its name. */
 /** Its ids of providers are those of models.dev, where this one is Google's API for developers. */
 export function servedBy(id: unknown): string | undefined {
   const said = word(id);
   return said === 'google' ? 'gemini' : said;
 }
 
+/** A tool of an MCP server is `<server>_<tool>`, and where to cut is not to be seen: it keeps its name. */
 export const actionName = (tool: string | undefined): string =>
   tool === undefined ? 'unknown' : (own(actionNames, tool) ?? tool);
 
