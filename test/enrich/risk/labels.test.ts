@@ -29,13 +29,16 @@ describe('the rules, held against labels that are older than they', () => {
     },
   );
 
-  it.each(['unseen'] as const)('find nine in ten of the risky, and are right nineteen times in twenty: %s', set => {
-    const judged = judge(labelsOf(set));
-    console.log(
-      `risk, ${set}: precision ${judged.precision.toFixed(3)}, recall ${judged.recall.toFixed(3)}, ` +
-        `${judged.risky} of ${judged.actions} actions are risky`,
-    );
-    expect(judged.precision).toBeGreaterThanOrEqual(0.95);
-    expect(judged.recall).toBeGreaterThanOrEqual(0.9);
-  });
+  it.each(['unseen', 'fifth'] as const)(
+    'find nine in ten of the risky, and are right nineteen times in twenty: %s',
+    set => {
+      const judged = judge(labelsOf(set));
+      console.log(
+        `risk, ${set}: precision ${judged.precision.toFixed(3)}, recall ${judged.recall.toFixed(3)}, ` +
+          `${judged.risky} of ${judged.actions} actions are risky`,
+      );
+      expect(judged.precision).toBeGreaterThanOrEqual(0.95);
+      expect(judged.recall).toBeGreaterThanOrEqual(0.9);
+    },
+  );
 });
