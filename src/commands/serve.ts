@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
-import { setFlagsFromString } from 'node:v8';
+import { collectAlone } from '../lib/garbage.ts';
 import type { Problem } from '../problem.ts';
 import { startDelivery } from '../serve/delivery.ts';
 import { isLoopback } from '../serve/door.ts';
@@ -52,14 +52,8 @@ interface Serving {
   isJson: boolean;
 }
 
-/**
- * The thread that answers collects its garbage alone, without helpers that it waits for: where delivery and the senders keep every
- * core busy, that wait was more than half of its pauses. V8 looks at both at each collection.
- */
-const COLLECTING = ['--no-parallel-scavenge', '--no-concurrent-array-buffer-sweeping'];
-
 async function serve({ host, port, rate, tls, file, isJson }: Serving, words: Words, io: Io): Promise<number> {
-  for (const flag of COLLECTING) setFlagsFromString(flag);
+  collectAlone();
   const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   if (tls === undefined && !isLoopback(host)) throw new Refused({ code: 'serve-open', address });
   const { state, config } = foldersOf(words, io);

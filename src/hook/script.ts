@@ -73,6 +73,8 @@ set -C
 umask 077
 LC_ALL=C
 IFS=' '
+# Read to its end before any of it runs: who cannot read on would run the half of a command.
+{
 [ -t 0 ] && exit 0
 
 oh_state=${quote(stateFolder)}
@@ -173,6 +175,7 @@ else
   oh_note hook-kick-missing
 fi
 exit 0
+}
 `;
 }
 

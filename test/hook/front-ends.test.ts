@@ -344,6 +344,22 @@ describe('a shell', () => {
     },
   );
 
+  test.each(shells.filter(each => each.missing === undefined))(
+    '$name runs nothing of a script that it could read in part alone',
+    async shell => {
+      const at = house();
+      const text = readFileSync(at.script, 'utf8');
+      // One is in the middle of a word that reads standard input.
+      const ends = [text.indexOf('\nread -r oh_boot') + '\nread -'.length];
+      for (let end = 150; end < text.length - 2; end += 450) ends.push(end);
+      for (const end of ends) {
+        writeFileSync(at.script, text.slice(0, end));
+        expect([end, await run(shell.command(at, {}), payload)]).toEqual([end, harmless]);
+      }
+      expect(decoded(at)).toEqual([]);
+    },
+  );
+
   test('finds Node and cat elsewhere when those it was told are gone', async () => {
     for (const shell of shells.filter(each => each.missing === undefined)) {
       const at = house();
