@@ -550,7 +550,7 @@ function code(program: string, text: string | undefined, walk: Walk): void {
 
 /** What code gives a shell, or starts by a list of words. */
 const SHELL_OF_CODE =
-  /\b(?:system|shell_exec|passthru|exec(?:Sync|File|FileSync)?|spawn(?:Sync)?|[Pp]open[23]?|run|call|check_call|check_output|getoutput|qx)\s*\(?\s*(?:(['"`])((?:\\.|(?!\1)[^\\]){1,1024})\1|\[((?:\s{0,3}['"][^'"]{0,256}['"]\s{0,3},?){1,32})\])/g;
+  /\b(?:system|shell_exec|passthru|exec(?:Sync|File|FileSync)?|spawn(?:Sync)?|[Pp]open[23]?|run|call|check_call|check_output|getoutput|qx)\s*\(?\s*(?:(['"`])((?:\\.|(?!\1)[^\\]){1,1024})\1|\[\s{0,3}((?:['"][^'"]{0,256}['"]\s{0,3}(?:,\s{0,3})?){1,32})\])/g;
 
 function linesFor(code: string): string[] {
   if (!/system|exec|spawn|open|run|call|output|qx/.test(code)) return [];

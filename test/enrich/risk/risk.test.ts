@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { levels, riskOf, rulesOf } from '../../../src/enrich/risk/risk.ts';
@@ -46,6 +47,15 @@ describe('the risk of an action', () => {
     expect(loaded?.factors).toEqual(['REMOTE_CODE']);
     expect(riskOf(shell('X=$(curl -s https://example.com/x); echo "$X"'))).toBeUndefined();
     expect(riskOf(shell('for x in $(base64 -d x); do $x; done'))?.factors).toEqual(['OBFUSCATION']);
+  });
+
+  it('reads what code starts by a list of words, and is soon through with a list that never ends', () => {
+    const started = (words: string) => shell(`python3 -c 'import subprocess; subprocess.run([${words}'`);
+    expect(riskOf(started('"rm", "-rf", "/"])'))?.level).toBe('critical');
+    expect(riskOf(started(`"rm" "-rf" "/" ${'"a"   '.repeat(29)}])`))?.level).toBe('critical');
+    // Going back over it would take hours: then it is stopped.
+    const judged = () => riskOf(started('"a"   '.repeat(32)));
+    expect(runInNewContext('judged()', { judged }, { timeout: 10_000 })).toBeUndefined();
   });
 
   it('tells what a variable says to be of a test from the rest', () => {
