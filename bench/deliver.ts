@@ -32,7 +32,7 @@ import { step } from '../src/assemble/assemble.ts';
 import type { Destination } from '../src/config/destinations.ts';
 import { newSession, type SessionState } from '../src/drain/session.ts';
 import { type Event, rootSessionOf } from '../src/event/event.ts';
-import { collectWithoutHelp } from '../src/lib/garbage.ts';
+import { collectAlone } from '../src/lib/garbage.ts';
 import { type Gain, leaving, roundOf } from '../src/round.ts';
 import { openStore } from '../src/store/store.ts';
 import { mapRecord } from '../src/telemetry/logs.ts';
@@ -168,7 +168,7 @@ function work(): void {
         return timed(() => sendThroughSdk(given ?? valuesOf(texts), job.url));
       }
       case 'deliver': {
-        collectWithoutHelp();
+        collectAlone();
         const texts = journals();
         const done = await timed(() => deliverJournals(texts, destinationOf(job)));
         rmSync(join(folder, 'way'), { recursive: true });

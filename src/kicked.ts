@@ -14,7 +14,7 @@ import { homeOf, stateFolder } from './config/folders.ts';
 import { deliver } from './deliver.ts';
 import { keepOf } from './keep.ts';
 import { durationMs } from './lib/duration.ts';
-import { collectWithoutHelp } from './lib/garbage.ts';
+import { collectAlone } from './lib/garbage.ts';
 
 const LINGER_MS = 30_000;
 /** Within `serve`, where events may come by the thousand. */
@@ -33,7 +33,7 @@ const surroundings = { env, home, platform, ownVariables: false, configFile };
 const named = values['state-dir'];
 const waitMs = typeof values.wait === 'string' ? durationMs(values.wait) : undefined;
 const stop = new AbortController();
-if (parentPort === null) collectWithoutHelp();
+if (parentPort === null) collectAlone();
 else {
   parentPort.once('message', () => stop.abort());
   standBack();
