@@ -13,18 +13,28 @@ import {
   type Transcript,
   type TranscriptFile,
 } from './agents/contract.ts';
-import { awaited, isOpen, step } from './assemble/assemble.ts';
+import { awaited, isOpen } from './assemble/assemble.ts';
 import { destinationDocument } from './destinations.ts';
-import { conclude, idsIn } from './drain/drain.ts';
-import { newSession, noTranscripts, SEEN_IDS, type SessionState, sessionKey } from './drain/session.ts';
-import { type Event, FACTS, type Fields, factsOf } from './event/event.ts';
+import { conclude } from './drain/drain.ts';
+import { newSession, noTranscripts, type SessionState, sessionKey } from './drain/session.ts';
+import type { Event, Fields } from './event/event.ts';
 import { keyedHash } from './lib/hash.ts';
 import { keeperOf as keep } from './own-content.ts';
 import { judgeRisk as risk } from './own-rules.ts';
 import { pin } from './pin.ts';
 import { priceOf as price } from './prices.ts';
 import type { Problem } from './problem.ts';
-import { addBooks, follow, type Gain, type Leaving, leaving, type RoundWorld, recalled, SILENCE_MS } from './round.ts';
+import {
+  addBooks,
+  follow,
+  type Gain,
+  type Leaving,
+  leaving,
+  type RoundWorld,
+  recalled,
+  remade,
+  SILENCE_MS,
+} from './round.ts';
 import { increase } from './store/ledger.ts';
 import type { Round, Store } from './store/store.ts';
 import { type Eyes, plainName, whyUnread } from './transcripts/eyes.ts';
@@ -347,30 +357,4 @@ function opened(
   state.transcripts.main = file.path;
   state.transcripts.cwd ??= cwd;
   return { state, destinations: pinned?.destinations ?? [], problems: pinned?.problems ?? [] };
-}
-
-/** Of a session that was forgotten the journal knows all: the same fold over it gives the same state. */
-function remade(state: SessionState, journal: string | undefined): void {
-  if (journal === undefined || journal === '') return;
-  for (const line of journal.split('\n')) {
-    const event = parsed(line);
-    if (event === undefined) continue;
-    step(state.fold, event);
-    state.seq = Math.max(state.seq + 1, factsOf(event)?.seq ?? 0);
-    const isHook = event.metadata?.[FACTS]?.native !== undefined;
-    const atMs = Date.parse(event.timestamp);
-    if (isHook && atMs < (state.hookedMs ?? Number.POSITIVE_INFINITY)) state.hookedMs = atMs;
-  }
-  state.seen = [...idsIn(journal)].slice(-SEEN_IDS);
-  state.transcripts = { ...noTranscripts(), isAgain: true };
-}
-
-function parsed(line: string): Event | undefined {
-  if (line === '') return undefined;
-  try {
-    return JSON.parse(line) as Event;
-  } catch {
-    // Damaged at rest: what it said may come once more.
-    return undefined;
-  }
 }

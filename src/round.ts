@@ -11,10 +11,10 @@ import type { FinishedRecord, FinishedSpan } from './assemble/finished.ts';
 import { isFold } from './assemble/state.ts';
 import type { Destination, Target } from './config/destinations.ts';
 import { destinationDocument } from './destinations.ts';
-import { conclude, drain, type Opening } from './drain/drain.ts';
+import { conclude, drain, idsIn, type Opening } from './drain/drain.ts';
 import { begun, notePrevious, PROCESSES_DOCUMENT, type Processes } from './drain/previous.ts';
-import { newSession, type Pinned, type SessionState, sessionKey } from './drain/session.ts';
-import { type Event, factsOf, SETTLED } from './event/event.ts';
+import { newSession, noTranscripts, type Pinned, SEEN_IDS, type SessionState, sessionKey } from './drain/session.ts';
+import { type Event, FACTS, factsOf, SETTLED } from './event/event.ts';
 import type { Fragment } from './hook/fragment.ts';
 import { keyedHash } from './lib/hash.ts';
 import { wildcards } from './lib/wildcard.ts';
@@ -49,7 +49,7 @@ import {
   type Waits,
 } from './transcripts/session.ts';
 import { eventsOf } from './view/journals.ts';
-import { foldFrom } from './view/replay.ts';
+import { eventsIn, foldFrom } from './view/replay.ts';
 
 /** A session without a sign of life for so long is over; nobody will say so any more. */
 export const SILENCE_MS = 3_600_000;
@@ -220,7 +220,9 @@ export function roundOf(
         if (isDispatched && opening.cwd !== undefined && store.document(mark) === undefined)
           documents.set(mark, newMark(opening.cwd, named, fragment.atMs));
         if (opening.cwd !== undefined && pinned.repository !== false) opened.set(opening.key, opening.cwd);
-        return gainOf(newSession(opening, pinned)).state;
+        const state = newSession(opening, pinned);
+        remade(state, store.journal(opening.key));
+        return gainOf(state).state;
       },
     });
     if (told.fate === 'rejected') {
@@ -324,26 +326,26 @@ export function roundOf(
   };
 }
 
-/** What its journal holds of it, as if it came now and for these destinations, in parts that memory holds. */
+/** What its journal holds, as if it came now and for these destinations, in parts that memory holds. */
 function* gainedBefore(store: Store, state: SessionState, destinations: string[]): Generator<Gain, undefined> {
-  // It begins in this round: what is journaled under its name is of one that was forgotten, and has left.
-  if (recalled(store, state.key) === undefined) return;
   const pinned = { ...state.pinned, destinations };
-  let former = formerEvents(store, state.key);
+  let { former = 0 } = state;
   let fold: SessionState['fold'] | undefined;
   for (const journaled of eventsOf(store, state.key)) {
-    const own = journaled.slice(former);
-    former -= journaled.length - own.length;
-    // It was told while nobody could say that it is not to be.
-    const events = own.filter(event => event.event_type !== REPOSITORY || pinned.repository !== false);
-    const [first] = events;
+    const [first] = journaled;
     if (first === undefined) continue;
     fold ??= foldFrom(first, pinned.shape).fold;
-    const gain: Gain = { state: { ...state, pinned, fold }, lines: '', count: 0, events, spans: [], records: [] };
-    for (const event of events) {
+    const gain: Gain = { state: { ...state, pinned, fold }, lines: '', count: 0, events: [], spans: [], records: [] };
+    for (const event of journaled) {
+      const hasLeft = former > 0;
+      if (hasLeft) former -= 1;
+      // It was told while nobody could say that it is not to be.
+      if (event.event_type === REPOSITORY && pinned.repository === false) continue;
       const { spans, records } = step(fold, event);
+      if (hasLeft) continue;
       gain.lines += `${JSON.stringify(event)}\n`;
       gain.count += 1;
+      gain.events.push(event);
       for (const span of spans) gain.spans.push(span);
       for (const each of records) gain.records.push(each);
     }
@@ -351,20 +353,20 @@ function* gainedBefore(store: Store, state: SessionState, destinations: string[]
   }
 }
 
-/** So many events of a journal are of a session of the same name that was forgotten: each counts its own from one. */
-function formerEvents(store: Store, key: string): number {
-  let former = 0;
-  let count = 0;
-  let last = 0;
-  for (const events of eventsOf(store, key)) {
-    for (const event of events) {
-      const { seq = last + 1 } = factsOf(event) ?? {};
-      if (seq <= last) former = count;
-      last = seq;
-      count += 1;
-    }
+/** Of a session that was forgotten the journal knows all: the same fold over it gives the same state. */
+export function remade(state: SessionState, journal: string | undefined): void {
+  const events = eventsIn(journal ?? '');
+  if (journal === undefined || events.length === 0) return;
+  for (const event of events) {
+    step(state.fold, event);
+    state.seq = Math.max(state.seq + 1, factsOf(event)?.seq ?? 0);
+    const isHook = event.metadata?.[FACTS]?.native !== undefined;
+    const atMs = Date.parse(event.timestamp);
+    if (isHook && atMs < (state.hookedMs ?? Number.POSITIVE_INFINITY)) state.hookedMs = atMs;
   }
-  return former;
+  state.former = events.length;
+  state.seen = [...idsIn(journal)].slice(-SEEN_IDS);
+  state.transcripts = { ...noTranscripts(), isAgain: true };
 }
 
 /** Each file is one, but where no file can be read it is one for all. */
@@ -482,7 +484,8 @@ function findRepository(gain: Gain, cwd: string, eyes: Eyes | undefined, odditie
   const { state } = gain;
   state.repository = { cwd, revision: found.revision };
   const body = { event_type: REPOSITORY, data: { ...found } } as const;
-  follow(gain, conclude(state, body, 'repository', state.fold.lastMs), oddities);
+  const key = state.former === undefined ? 'repository' : `repository:${state.seq}`;
+  follow(gain, conclude(state, body, key, state.fold.lastMs), oddities);
 }
 
 function lookAtRepository(gain: Gain, eyes: Eyes | undefined, oddities: { [kind: string]: number }): void {

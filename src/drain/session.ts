@@ -147,6 +147,8 @@ export interface SessionState {
   clock: { boot: string; offsetMs: number } | undefined;
   /** Arrival of the newest event, on this machine's clock: silence is measured from here. */
   arrivedMs: number;
+  /** So many events of its journal are of before it was forgotten: what they tell has left. */
+  former?: number | undefined;
   /** Arrival of the first hook: from here on hooks tell what transcripts would tell once more. */
   hookedMs?: number | undefined;
   /** Hooks told how it began, so they tell of all of it. */

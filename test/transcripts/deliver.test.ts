@@ -58,8 +58,9 @@ const spans = () => {
     store.close();
   }
 };
-const run = (byHand: boolean, waitMs: number): Promise<Delivered> =>
+const run = (byHand: boolean, waitMs: number, now?: () => number): Promise<Delivered> =>
   deliver({
+    ...(now ? { now } : {}),
     stateFolder: state,
     byHand,
     waitMs,
@@ -98,6 +99,35 @@ test('a Stop that is the first hook of a session ends the turn that its transcri
   hook(25, 'SessionEnd', { reason: 'other' });
   await run(true, 5_000);
   expect(spans().filter(span => span.kind === 'turn')).toMatchObject([{ outcome: 'completed', usage: { calls: 1 } }]);
+});
+
+test('hooks take up a session that was forgotten: its ids go on, and its transcript is told on', async () => {
+  const weekLater = 8 * 86_400;
+  const at = (seconds: number) => (): number => START_MS + seconds * 1000;
+  const whole = async (begin: number, prompt: string, message: string, source: string): Promise<void> => {
+    hook(begin, 'SessionStart', { source });
+    write(rows.prompt(begin + 1, prompt), rows.assistant(begin + 4, message, rows.text('done'), 7, 'end_turn'));
+    hook(begin + 1, 'UserPromptSubmit', { prompt_id: prompt, prompt: 'please' });
+    hook(begin + 5, 'Stop', { prompt_id: prompt });
+    hook(begin + 9, 'SessionEnd', { reason: 'other' });
+    await run(true, 5_000, at(begin + 10));
+  };
+  await whole(0, 'p1', 'm1', 'startup');
+  const kept = (): unknown[] => {
+    const store = openStore({ folder: state, access: 'read' });
+    try {
+      return store.sessions();
+    } finally {
+      store.close();
+    }
+  };
+  expect(kept()).toHaveLength(1);
+  await run(true, 5_000, at(weekLater));
+  expect(kept()).toEqual([]);
+  await whole(weekLater, 'p2', 'm2', 'resume');
+  expect(tokensOf(spans())).toEqual({ calls: 2, input: 6_420, output: 14 });
+  const names = spans().map(span => JSON.stringify([span.trace, span.key]));
+  expect(new Set(names).size).toBe(names.length);
 });
 
 /** A person at a terminal that is none, unless what it shows is looked at. */
