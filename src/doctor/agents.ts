@@ -1,7 +1,7 @@
 /** Agents: are ours registered as this version would write them, once, and does anything keep them from running? */
-import fs from 'node:fs';
 import { type Agent, isAbsent } from '../agents/contract.ts';
 import { unifiedDiff } from '../lib/diff.ts';
+import { readRegularFile } from '../lib/regular-file.ts';
 import type { Problem } from '../problem.ts';
 import { applySetup, planSetup, type Setup } from '../setup/setup.ts';
 import { type Found, filesText, installedPrograms, isInstalled } from '../setup/standing.ts';
@@ -92,8 +92,7 @@ const MOST_BYTES = 16 * 1024 * 1024;
 
 function textOf(path: string): string | undefined {
   try {
-    const facts = fs.statSync(path);
-    return facts.isFile() && facts.size <= MOST_BYTES ? fs.readFileSync(path, 'utf8') : undefined;
+    return readRegularFile(path, MOST_BYTES).toString('utf8');
   } catch {
     // Not there, or not ours to read: then it says nothing.
     return undefined;

@@ -1,11 +1,12 @@
 /** One GET, for what a server says of itself and for queries. Follows no redirect, waits no longer than it is told. */
-import { readFileSync } from 'node:fs';
 import * as http from 'node:http';
 import * as https from 'node:https';
+import { readRegularFile } from '../lib/regular-file.ts';
 
 export type Asked = { status: number; date: string | undefined; body: string } | { failure: string };
 
 const MOST_BYTES = 4 * 1024 * 1024;
+const LARGEST_PEM_BYTES = 4 * 1024 * 1024;
 
 export function ask(address: URL, timeoutMs: number, ca?: string): Promise<Asked> {
   const url = new URL(address);
@@ -26,7 +27,8 @@ export function ask(address: URL, timeoutMs: number, ca?: string): Promise<Asked
     };
     try {
       const options = { agent: false, auth, headers: { accept: 'application/json' } };
-      const secure = { rejectUnauthorized: true, ca: ca === undefined ? undefined : readFileSync(ca) };
+      const authority = ca === undefined ? undefined : readRegularFile(ca, LARGEST_PEM_BYTES);
+      const secure = { rejectUnauthorized: true, ca: authority };
       request = isSecure ? https.request(url, { ...options, ...secure }) : http.request(url, options);
     } catch (error) {
       done({ failure: codeOf(error) });

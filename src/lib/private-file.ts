@@ -1,5 +1,8 @@
 /** A file with a secret is one that its owner alone can read. */
-import { type BigIntStats, lstatSync, readFileSync } from 'node:fs';
+import type { BigIntStats } from 'node:fs';
+import { readRegularFile } from './regular-file.ts';
+
+const LARGEST_BYTES = 1024 * 1024;
 
 export function whyUnsafe(facts: BigIntStats): string | undefined {
   if (!facts.isFile()) return 'it is no plain file';
@@ -11,7 +14,5 @@ export function whyUnsafe(facts: BigIntStats): string | undefined {
 
 /** Throws what is wrong with it. */
 export function readPrivate(file: string): string {
-  const why = whyUnsafe(lstatSync(file, { bigint: true }));
-  if (why !== undefined) throw new Error(why);
-  return readFileSync(file, 'utf8');
+  return readRegularFile(file, LARGEST_BYTES, { follow: false, refuse: whyUnsafe }).toString('utf8');
 }

@@ -3,11 +3,11 @@
  * so that a rotation takes hold, and the former token ends, without a restart. What is no such file lets nobody in.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
-import { lstatSync, readFileSync } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import { join } from 'node:path';
 import { replaceConfig } from '../config/files.ts';
 import { configFolder, type Surroundings } from '../config/folders.ts';
-import { whyUnsafe } from '../lib/private-file.ts';
+import { readPrivate } from '../lib/private-file.ts';
 import type { Problem } from '../problem.ts';
 
 export interface Token {
@@ -36,11 +36,9 @@ export function openToken(file: string): Token {
     const state = facts === undefined ? '' : `${facts.ino} ${facts.mtimeNs} ${facts.ctimeNs} ${facts.mode}`;
     if (state === seen) return;
     seen = state;
-    const why = facts === undefined ? 'it is not there' : whyUnsafe(facts);
-    const text = why === undefined ? readFileSync(file, 'utf8').trim() : '';
-    const isToken = /^[A-Za-z0-9._~+/=-]{32,512}$/.test(text);
-    shown = isToken ? Buffer.from(`Bearer ${text}`) : undefined;
-    problem = isToken ? undefined : { code: 'token-unsafe', file, why: why ?? 'it holds no token' };
+    const read = facts === undefined ? { why: 'it is not there' } : readToken(file);
+    shown = 'text' in read ? Buffer.from(`Bearer ${read.text}`) : undefined;
+    problem = 'text' in read ? undefined : { code: 'token-unsafe', file, why: read.why };
   };
   refresh();
   return {
@@ -53,4 +51,13 @@ export function openToken(file: string): Token {
     problem: () => problem,
     refresh,
   };
+}
+
+function readToken(file: string): { text: string } | { why: string } {
+  try {
+    const text = readPrivate(file).trim();
+    return /^[A-Za-z0-9._~+/=-]{32,512}$/.test(text) ? { text } : { why: 'it holds no token' };
+  } catch (error) {
+    return { why: error instanceof Error ? error.message : String(error) };
+  }
 }

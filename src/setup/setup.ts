@@ -25,6 +25,7 @@ import { shellHook } from '../hook/script.ts';
 import { unifiedDiff } from '../lib/diff.ts';
 import { makePath } from '../lib/make-path.ts';
 import { fieldsOf } from '../lib/read.ts';
+import { readRegularFile } from '../lib/regular-file.ts';
 import { commandFor, programFor, scriptPath } from './commands.ts';
 
 export interface Setup {
@@ -334,11 +335,8 @@ type TextRead = { ok: true; text: string | undefined } | { ok: false; why: strin
 
 function readSettings(path: string): TextRead {
   try {
-    const stat = fs.statSync(path);
-    // Looked at first: opening a pipe would wait for ever.
-    if (!stat.isFile()) return { ok: false, why: 'it is not a regular file' };
-    if (stat.size > MAX_SETTINGS_BYTES) return { ok: false, why: `it is larger than ${MAX_SETTINGS_BYTES} bytes` };
-    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(fs.readFileSync(path));
+    const bytes = readRegularFile(path, MAX_SETTINGS_BYTES);
+    const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
     return { ok: true, text };
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return { ok: true, text: undefined };

@@ -4,7 +4,6 @@
  * What it never does: follow a redirect (credentials go to the configured host alone), believe an answer's size (4 MiB
  * after decompression, as the protocol says), wait longer than the time limit, frame a body in chunks.
  */
-import { readFileSync } from 'node:fs';
 import * as http from 'node:http';
 import * as https from 'node:https';
 import { createSecureContext } from 'node:tls';
@@ -13,6 +12,7 @@ import { gunzip, gzip, inflate } from 'node:zlib';
 import type { Destination, Signal, Target } from '../config/destinations.ts';
 import { signDetached, signingKey } from '../lib/jws.ts';
 import { readPrivate } from '../lib/private-file.ts';
+import { readRegularFile } from '../lib/regular-file.ts';
 import { VERSION } from '../lib/version.ts';
 import { decodeRequest } from './otlp-decode.ts';
 
@@ -83,8 +83,12 @@ export function createHttpTransport(): HttpTransport {
   return { send, close };
 }
 
+const LARGEST_PEM_BYTES = 4 * 1024 * 1024;
+
 function secured(tls: Target['tls']): https.AgentOptions {
-  const read = (path: string | undefined): Buffer | undefined => (path === undefined ? undefined : readFileSync(path));
+  // A variable of a hook may name anything: a FIFO must not stop delivery.
+  const read = (path: string | undefined): Buffer | undefined =>
+    path === undefined ? undefined : readRegularFile(path, LARGEST_PEM_BYTES);
   const files = { ca: read(tls.ca), cert: read(tls.cert), key: read(tls.key) };
   // Each connection makes its own; what is no certificate or key is told from a server that speaks no TLS here.
   if (Object.values(files).some(file => file !== undefined)) createSecureContext(files);

@@ -2,10 +2,11 @@
  * What agents wrote down, as the disk shows it. Paths come from payloads: whatever is no plain file (a pipe, a device, a
  * folder) is not there, opening never waits, and nothing is written.
  */
-import { closeSync, constants, fstatSync, openSync, readdirSync, readSync, statSync } from 'node:fs';
+import { fstatSync, readdirSync, readSync, statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import zlib from 'node:zlib';
 import type { Look } from '../agents/contract.ts';
+import { withRegularFile } from '../lib/regular-file.ts';
 
 /** A file of rows that was packed (`.jsonl.zst`) is there under the name that it had before. */
 export interface Eyes extends Look {
@@ -121,15 +122,11 @@ function statOf(file: number): FileStat {
 
 function withFile<T>(path: string, use: (file: number) => T): T | undefined {
   if (!isAbsolute(path) || path.includes('\0')) return undefined;
-  let file: number | undefined;
   try {
-    file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-    return fstatSync(file).isFile() ? use(file) : undefined;
+    return withRegularFile(path, use);
   } catch {
     // Gone, or not for us to read: it is as if it were not there, and is looked for again.
     return undefined;
-  } finally {
-    if (file !== undefined) closeSync(file);
   }
 }
 

@@ -75,7 +75,9 @@ describe('files', () => {
 
   it('that cannot be read are a problem and no end', () => {
     mkdirSync(join(root, 'home/.config/otel-hooks/config.json'), { recursive: true });
-    expect(loadConfig(place()).problems).toMatchObject([{ code: 'config-unreadable', why: 'it is no file' }]);
+    expect(loadConfig(place()).problems).toMatchObject([
+      { code: 'config-unreadable', why: 'it is not a regular file' },
+    ]);
     const large = write('large.json', `{"service_name": "${'x'.repeat(1_100_000)}"}`);
     expect(loadConfig(place({ file: large })).problems).toMatchObject([
       { code: 'config-unreadable', why: 'it is larger than 1 MB' },

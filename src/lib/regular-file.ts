@@ -1,0 +1,67 @@
+/**
+ * Opens files that other people may have made: a project's files, agents' settings, transcripts.
+ *
+ * Constraints: opening never waits (a FIFO without a writer would), a device or a folder is never read, and a file that is
+ * larger than the limit, or that grows while it is read, is never held in memory. The type is checked before opening,
+ * because opening a device can have effects, and again on the open file, because the path may name another file by then.
+ */
+import { type BigIntStats, closeSync, constants, fstatSync, lstatSync, openSync, readSync, statSync } from 'node:fs';
+
+export interface Opening {
+  /** `false`: a symbolic link in the last part of the path is refused. */
+  follow?: boolean;
+  /** Looks at the open file before anything is read; a text says why it is refused. */
+  refuse?: (facts: BigIntStats) => string | undefined;
+}
+
+/** A file that is there and that is not read, with the reason. */
+export class FileRefused extends Error {}
+
+/** Calls `use` with the open file; throws `FileRefused`, or the error of the system. */
+export function withRegularFile<T>(
+  path: string,
+  use: (file: number, facts: BigIntStats) => T,
+  { follow = true, refuse }: Opening = {},
+): T {
+  requireRegular(follow ? statSync(path, { bigint: true }) : lstatSync(path, { bigint: true }));
+  const { O_RDONLY, O_NONBLOCK = 0, O_NOCTTY = 0, O_NOFOLLOW = 0 } = constants;
+  const file = openSync(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | (follow ? 0 : O_NOFOLLOW));
+  try {
+    const facts = fstatSync(file, { bigint: true });
+    requireRegular(facts);
+    const why = refuse?.(facts);
+    if (why !== undefined) throw new FileRefused(why);
+    return use(file, facts);
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** The whole file; throws `FileRefused` where it has more than `mostBytes`, or the error of the system. */
+export const readRegularFile = (path: string, mostBytes: number, opening?: Opening): Buffer =>
+  withRegularFile(path, (file, { size }) => readBounded(file, Number(size), mostBytes), opening);
+
+function requireRegular(facts: BigIntStats): void {
+  if (facts.isSymbolicLink()) throw new FileRefused('it is a symbolic link');
+  if (!facts.isFile()) throw new FileRefused('it is not a regular file');
+}
+
+/** The stated size is a hint only: files of /proc state 0, and a file may grow. */
+function readBounded(file: number, size: number, mostBytes: number): Buffer {
+  if (size > mostBytes) throw tooLarge(mostBytes);
+  const parts: Buffer[] = [];
+  let total = 0;
+  for (;;) {
+    const part = Buffer.allocUnsafe(Math.min(Math.max(size - total, 4_096) + 1, mostBytes - total + 1));
+    const count = readSync(file, part, 0, part.length, total);
+    if (count === 0) return parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts);
+    total += count;
+    if (total > mostBytes) throw tooLarge(mostBytes);
+    parts.push(part.subarray(0, count));
+  }
+}
+
+const MB = 1024 * 1024;
+
+const tooLarge = (bytes: number): FileRefused =>
+  new FileRefused(`it is larger than ${bytes % MB === 0 ? `${bytes / MB} MB` : `${bytes} bytes`}`);
