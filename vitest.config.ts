@@ -4,6 +4,7 @@ import manifest from './package.json' with { type: 'json' };
 export default defineConfig({
   define: { __VERSION__: JSON.stringify(manifest.version) },
   test: {
+    reporters: ['default', './test/skipped.ts'],
     globalSetup: ['test/build.ts'],
     testTimeout: 60_000,
     hookTimeout: 60_000,

@@ -6,6 +6,7 @@ export default defineConfig({
   define: { __VERSION__: JSON.stringify(manifest.version) },
   test: {
     include: ['test/stack/**/*.test.ts'],
+    reporters: ['default', './test/skipped.ts'],
     globalSetup: ['test/build.ts', 'test/stack/compose.ts'],
     testTimeout: 120_000,
     hookTimeout: 120_000,

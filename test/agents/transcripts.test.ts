@@ -74,7 +74,8 @@ for (const agent of agents) {
     });
 
     // Two equal rows without ids are two.
-    test.skipIf(head.includes('# its rows have no ids\n'))('says nothing new when it is written once more', () => {
+    if (head.includes('# its rows have no ids\n')) return;
+    test('says nothing new when it is written once more', () => {
       const once = readRows(transcript, lines.join('\n'), root, of).readings;
       const twice = readRows(transcript, [...lines, ...lines].join('\n'), root, of).readings;
       expect(twice).toEqual(once);

@@ -15,10 +15,11 @@ import {
   writeSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { travelling } from '../../src/hook/environment.ts';
 import { maxFragmentBytes } from '../../src/hook/fragment.ts';
 import { shellCommand } from '../../src/hook/script.ts';
+import { cannotRun, needs, needsRoot, skipFor } from '../needs.ts';
 import { size } from '../obligations/size.ts';
 import {
   alive,
@@ -54,10 +55,14 @@ function house(options?: Parameters<typeof build>[0]): House {
 
 const payload = '{"session_id":"s","text":"line\\nquote\' é"}\n';
 
-const atAnySize = new Set(['dash', 'node']);
+const atAnySize = new Set(['sh', 'node']);
 for (const { name, missing, command } of frontEnds) {
-  const why = missing ?? (size === 'quick' && !atAnySize.has(name) ? 'not at size quick' : undefined);
-  describe.skipIf(why !== undefined)(why === undefined ? name : `${name} (skipped: ${why})`, () => {
+  describe(name, () => {
+    beforeEach(context => {
+      if (size === 'quick' && !atAnySize.has(name)) skipFor(context, 'not at size quick');
+      if (missing !== undefined) needs(context, missing);
+    });
+
     const bytesOf = async (content: string | Uint8Array, around?: Circumstances) => {
       const at = house();
       expect(await run(command(at, {}), content, around)).toEqual(harmless);
@@ -182,7 +187,8 @@ for (const { name, missing, command } of frontEnds) {
       expect(statSync(at.state).size).toBe(4);
     });
 
-    test.skipIf(!isRoot)('refuses another user’s state folder (skipped unless run by root)', async () => {
+    test('refuses another user’s state folder', async context => {
+      needsRoot(context);
       const at = house();
       for (const path of [at.state, at.inbox]) chmodSync(path, 0o777);
       expect(await run(command(at, {}), payload, { uid: nobody })).toEqual(harmless);
@@ -199,11 +205,11 @@ for (const { name, missing, command } of frontEnds) {
       for (const path of [at.state, at.inbox]) chmodSync(path, 0o700);
     });
 
-    test('on a full disk leaves at most a torn file, and goes on when there is room', async ({ skip }) => {
+    test('on a full disk leaves at most a torn file, and goes on when there is room', async context => {
       const at = house({ prepared: false });
       mkdirSync(at.state, { mode: 0o700 });
       const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=256k,mode=700', 'tmpfs', at.state]);
-      if (mounted.status !== 0) skip('a file system of 256 KB cannot be mounted here');
+      if (mounted.status !== 0) cannotRun(context, 'a file system of 256 KB cannot be mounted here');
       mounts.push(at.state);
       mkdirSync(at.inbox, { mode: 0o700 });
       mkdirSync(join(at.state, 'problems'), { mode: 0o700 });
@@ -317,22 +323,18 @@ describe('the front ends together', () => {
 });
 
 describe('a shell', () => {
-  const strace = spawnSync('strace', ['-V']).error === undefined;
-  const [dash] = shells;
-  test.skipIf(!strace || dash?.missing !== undefined)(
-    'starts one process besides itself (skipped where strace or dash is not installed)',
-    async () => {
-      for (const shell of shells.filter(each => each.missing === undefined)) {
-        const at = house();
-        const words = ['strace', '-f', '-qq', '-e', 'trace=process', ...shell.command(at, {})];
-        const { stderr, status } = await run(words, payload);
-        expect(status).toBe(0);
-        const born = stderr.match(/\b(?:v?fork|clone3?)\((?!.*resumed)/g) ?? [];
-        const begun = stderr.match(/execve\("[^"]*", .*/g) ?? [];
-        expect([shell.name, born.length, begun.length]).toEqual([shell.name, 1, 2]);
-      }
-    },
-  );
+  test('starts one process besides itself', async context => {
+    needs(context, 'strace');
+    for (const shell of shells.filter(each => each.missing === undefined)) {
+      const at = house();
+      const words = ['strace', '-f', '-qq', '-e', 'trace=process', ...shell.command(at, {})];
+      const { stderr, status } = await run(words, payload);
+      expect(status).toBe(0);
+      const born = stderr.match(/\b(?:v?fork|clone3?)\((?!.*resumed)/g) ?? [];
+      const begun = stderr.match(/execve\("[^"]*", .*/g) ?? [];
+      expect([shell.name, born.length, begun.length]).toEqual([shell.name, 1, 2]);
+    }
+  });
 
   test.each(shells.filter(each => each.missing === undefined))(
     '$name does nothing where the script is gone',
@@ -414,8 +416,8 @@ describe('node', () => {
     expect(fragments(at).map(each => each.payload.toString())).toEqual(['{"half":']);
   });
 
-  const script = spawnSync('script', ['--version']).error === undefined;
-  test.skipIf(!script)('leaves a terminal at once (skipped where script is not installed)', async () => {
+  test('leaves a terminal at once', async context => {
+    needs(context, 'script');
     const at = house();
     const typed = `${node.command(at, {}).join(' ')}; printf '%s' "left $?"`;
     const child = spawn('script', ['-qec', typed, '/dev/null'], { stdio: ['pipe', 'pipe', 'inherit'] });

@@ -1,5 +1,5 @@
 /** The front ends as agents run them: real processes, a package folder with a stub in deliver's place, a state folder. */
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import {
   chmodSync,
   copyFileSync,
@@ -17,10 +17,11 @@ import { fileURLToPath } from 'node:url';
 import { type Decoded, decodeFragment, type Fragment } from '../../src/hook/fragment.ts';
 import { shellCommand, shellHook } from '../../src/hook/script.ts';
 import { removeFolder } from '../../src/lib/remove-folder.ts';
+import { isInstalled } from '../needs.ts';
 
 export interface FrontEnd {
   name: string;
-  /** Why it cannot be tested here. */
+  /** The program that it needs and that is not installed. */
   missing?: string;
   command(house: House, call: Call): string[];
 }
@@ -162,13 +163,11 @@ export async function kicks(house: House, expected: number): Promise<unknown[]> 
   }
 }
 
-const isInstalled = (program: string): boolean => spawnSync(program, ['-c', ':']).error === undefined;
-
 function shell(name: string, words: string[]): FrontEnd {
   const [program = ''] = words;
   return {
     name,
-    ...(isInstalled(program) ? {} : { missing: `${program} is not installed` }),
+    ...(isInstalled(program) ? {} : { missing: program }),
     command: (house, call) => [
       ...words,
       '-c',
@@ -178,6 +177,8 @@ function shell(name: string, words: string[]): FrontEnd {
 }
 
 export const shells: FrontEnd[] = [
+  // The one that agents run. On a minimal system it is the only one.
+  shell('sh', ['/bin/sh']),
   shell('dash', ['dash']),
   shell('bash', ['bash']),
   shell('bash --posix', ['bash', '--posix']),

@@ -3,6 +3,7 @@ import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, it } from 'vitest';
+import { skipFor } from '../needs.ts';
 import { type Break, breaks } from './breaks.ts';
 import { seed, size } from './size.ts';
 import { room } from './stage.ts';
@@ -27,21 +28,18 @@ it('each promise that these tests can see broken is broken once', () => {
   }
 });
 
-it.skipIf(size === 'quick').each(breaks)(
-  '$promise is seen to be broken when $breaks',
-  { timeout: 180_000 },
-  async each => {
-    const { folder, leave } = room();
-    try {
-      const { failed, passed, text } = await runBroken(folder, each);
-      expect(failed, text).toBeGreaterThan(0);
-      // The test is red for what it tests, not for want of everything.
-      expect(passed + failed, text).toBeLessThan(5);
-    } finally {
-      leave();
-    }
-  },
-);
+it.for(breaks)('$promise is seen to be broken when $breaks', { timeout: 180_000 }, async (each, context) => {
+  if (size === 'quick') skipFor(context, 'not at size quick');
+  const { folder, leave } = room();
+  try {
+    const { failed, passed, text } = await runBroken(folder, each);
+    expect(failed, text).toBeGreaterThan(0);
+    // The test is red for what it tests, not for want of everything.
+    expect(passed + failed, text).toBeLessThan(5);
+  } finally {
+    leave();
+  }
+});
 
 /** The program with the change, built, and the one test run over it. */
 async function runBroken(folder: string, { file, edits, test, named }: Break) {

@@ -24,6 +24,7 @@ import {
   run,
   shells,
 } from '../hook/front-ends.ts';
+import { isInstalled } from '../needs.ts';
 import { type Random, randomOf } from './load.ts';
 import { notRun, row } from './report.ts';
 import { bySize, seed } from './size.ts';
@@ -407,15 +408,13 @@ function ended(child: ChildProcess): Promise<Ran> {
   return new Promise(settled => child.on('close', status => settled({ status, ...said })));
 }
 
-const hasScript = spawnSync('script', ['--version']).error === undefined;
-
 describe('H3 surroundings', () => {
   it.for(surroundings)(
     'H3 $says',
     { timeout: TIMEOUT_MS },
     async ({ says, needs, except, kept, run: put }, context) => {
       if (needs === 'root' && !isRoot) return notRun(context, 'H3', says, 'only root can arrange it');
-      if (needs === 'script' && !hasScript) return notRun(context, 'H3', says, 'script is not installed');
+      if (needs === 'script' && !isInstalled('script')) return notRun(context, 'H3', says, 'script is not installed');
       const judged = frontEnds.filter(frontEnd => except?.(frontEnd) === undefined);
       const wrong: string[] = [];
       for (const frontEnd of judged) {

@@ -96,7 +96,7 @@ for (const frontEnd of judged) {
     const fault = `the n-th system call of a hook fails, ${frontEnd.name}`;
     const [injector] = injectors ?? [];
     if (injector === undefined) return notRun(context, 'R4', fault, why);
-    if (frontEnd.missing !== undefined) return notRun(context, 'R4', fault, frontEnd.missing);
+    if (frontEnd.missing !== undefined) return notRun(context, 'R4', fault, `${frontEnd.missing} is not installed`);
     const house = build();
     cleanUp.push(() => demolish(house));
     const first = await recorded(house, frontEnd, injector.env({ ...common, call: 0, fault: 'EIO', lasting: false }));

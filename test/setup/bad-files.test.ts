@@ -9,6 +9,7 @@ import { agentNamed, agents } from '../../src/agents/index.ts';
 import { explain } from '../../src/problem.ts';
 import { startedAs } from '../../src/setup/commands.ts';
 import { applySetup, entriesOf, type Plan, planSetup, programAt, type Setup } from '../../src/setup/setup.ts';
+import { needsOtherThanRoot } from '../needs.ts';
 
 let home: string;
 beforeEach(() => {
@@ -16,7 +17,6 @@ beforeEach(() => {
 });
 afterEach(() => fs.rmSync(home, { recursive: true, force: true }));
 
-const isRoot = process.getuid?.() === 0;
 /** One for each kind of file and each way of running hooks: the rest have the same. */
 const ways = ['codex', 'cursor', 'kiro', 'opencode', 'cline', 'antigravity'];
 const ids = agents.map(({ id }) => id);
@@ -175,7 +175,8 @@ it('what cannot be written puts back what was written before it', () => {
   expect(fs.existsSync(join(home, '.kiro/hooks'))).toBe(false);
 });
 
-it.skipIf(isRoot)('a file or folder that may not be written is left alone (not as root, who may)', () => {
+it('a file or folder that may not be written is left alone', context => {
+  needsOtherThanRoot(context);
   const file = mainFile('cursor');
   fs.writeFileSync(file, '{}', { mode: 0o444 });
   expect(applySetup(planned(setup('cursor')))).toMatchObject({ ok: false, problem: { why: 'permission denied' } });

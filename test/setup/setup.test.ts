@@ -7,6 +7,7 @@ import { claudeCode } from '../../src/agents/claude-code/claude-code.ts';
 import { absent } from '../../src/agents/contract.ts';
 import { isOurCommand } from '../../src/agents/our-command.ts';
 import { applySetup, type Plan, planSetup, programAt, type Setup } from '../../src/setup/setup.ts';
+import { needsOtherThanRoot } from '../needs.ts';
 
 let home: string;
 let file: string;
@@ -18,8 +19,6 @@ afterEach(() => {
   fs.chmodSync(home, 0o700);
   fs.rmSync(home, { recursive: true, force: true });
 });
-
-const isRoot = process.getuid?.() === 0;
 
 function setup(action: Setup['action'], change: Partial<Setup> = {}): Setup {
   return {
@@ -279,7 +278,8 @@ describe('its execution', () => {
     expect(read()).toBe('{"a":1}');
   });
 
-  it.skipIf(isRoot)('does not replace a file that its owner has locked (not as root, who may)', () => {
+  it('does not replace a file that its owner has locked', context => {
+    needsOtherThanRoot(context);
     write('{}', 0o444);
     expect(applySetup(plan('enable'))).toMatchObject({ ok: false, problem: { why: 'permission denied' } });
     expect([read(), fs.readdirSync(join(home, '.claude'))]).toEqual(['{}', ['settings.json']]);

@@ -8,6 +8,7 @@ import { StateRefused } from '../../src/store/folder.ts';
 import { createInbox } from '../../src/store/inbox.ts';
 import { accountsOf, type Ledger } from '../../src/store/ledger.ts';
 import { openStore, type Store, type StoreOptions } from '../../src/store/store.ts';
+import { needsRoot } from '../needs.ts';
 
 const all = { fragments: 1_000, bytes: 1_000_000 };
 let root: string;
@@ -88,7 +89,8 @@ describe('the folder', () => {
     expect(listed('.')).toEqual(['journal']);
   });
 
-  it.skipIf(process.geteuid?.() !== 0)("is refused when it is another user's (needs root to set up)", () => {
+  it("is refused when it is another user's", context => {
+    needsRoot(context);
     fs.mkdirSync(folder, { mode: 0o700 });
     fs.chownSync(folder, 12_345, 12_345);
     expect(problemOf()).toBe('state-foreign');

@@ -8,6 +8,7 @@ import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { homeOf } from '../../src/config/folders.ts';
 import { type Collector, startCollector } from '../collector.ts';
+import { cannotRun, needsRoot } from '../needs.ts';
 import { AGENT, furnish, type House, harmless, payloadOf, type Ran, status, vacate } from './house.ts';
 
 let house: House;
@@ -49,42 +50,39 @@ it('a hook takes the configuration that its flag names, and all that stands in i
   expect(status(house, env)).toMatchObject({ balanced: true, fragments: { received: 1, journaled: 1 } });
 });
 
-it.skipIf(process.geteuid?.() !== 0)(
-  'who has neither a home nor a name is delivered, where the folder is named (not run without root)',
-  async () => {
-    const uid = 54_321;
-    const state = join(house.folder, 'state');
-    mkdirSync(state, { mode: 0o700 });
-    chownSync(state, uid, uid);
-    const env = { OTEL_HOOKS_STATE_DIR: state, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
-    expect(await hook([], env, uid)).toEqual(harmless);
-    expect(names()).toEqual(['session claude-code']);
-    const ran = spawnSync(process.execPath, [house.bin, 'status', '--json'], { env, uid, gid: uid, encoding: 'utf8' });
+it('who has neither a home nor a name is delivered, where the folder is named', async context => {
+  needsRoot(context);
+  const uid = 54_321;
+  const state = join(house.folder, 'state');
+  mkdirSync(state, { mode: 0o700 });
+  chownSync(state, uid, uid);
+  const env = { OTEL_HOOKS_STATE_DIR: state, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
+  expect(await hook([], env, uid)).toEqual(harmless);
+  expect(names()).toEqual(['session claude-code']);
+  const ran = spawnSync(process.execPath, [house.bin, 'status', '--json'], { env, uid, gid: uid, encoding: 'utf8' });
+  expect(ran.stderr).toBe('');
+  expect(JSON.parse(ran.stdout)).toMatchObject({ balanced: true, fragments: { journaled: 1 } });
+});
+
+it('where no folder can be made, status and doctor say so', async context => {
+  needsRoot(context);
+  const uid = 54_321;
+  chmodSync(house.home, 0o555);
+  const env = { ...house.env, PATH: `${house.env.PATH}:/root` };
+  expect(await hook([], env, uid)).toEqual(harmless);
+  for (const words of [['status'], ['doctor', '--offline', '--no-proof']]) {
+    const command = [house.bin, ...words, '--json'];
+    const ran = spawnSync(process.execPath, command, { env, uid, gid: uid, encoding: 'utf8' });
     expect(ran.stderr).toBe('');
-    expect(JSON.parse(ran.stdout)).toMatchObject({ balanced: true, fragments: { journaled: 1 } });
-  },
-);
+    expect({
+      status: ran.status,
+      unusable: ran.stdout.match(/"code": "state-unusable",\s+"folder": "[^"]+",\s+"error": "EACCES"/) !== null,
+    }).toEqual({ status: 1, unusable: true });
+  }
+});
 
-it.skipIf(process.geteuid?.() !== 0)(
-  'where no folder can be made, status and doctor say so (not run without root)',
-  async () => {
-    const uid = 54_321;
-    chmodSync(house.home, 0o555);
-    const env = { ...house.env, PATH: `${house.env.PATH}:/root` };
-    expect(await hook([], env, uid)).toEqual(harmless);
-    for (const words of [['status'], ['doctor', '--offline', '--no-proof']]) {
-      const command = [house.bin, ...words, '--json'];
-      const ran = spawnSync(process.execPath, command, { env, uid, gid: uid, encoding: 'utf8' });
-      expect(ran.stderr).toBe('');
-      expect({
-        status: ran.status,
-        unusable: ran.stdout.match(/"code": "state-unusable",\s+"folder": "[^"]+",\s+"error": "EACCES"/) !== null,
-      }).toEqual({ status: 1, unusable: true });
-    }
-  },
-);
-
-it.skipIf(process.platform !== 'linux')('a place that takes no folder holds up neither hook nor delivery', async () => {
+it('a place that takes no folder holds up neither hook nor delivery', async context => {
+  if (process.platform !== 'linux') cannotRun(context, 'needs /proc');
   expect(await hook([], { ...house.env, OTEL_HOOKS_STATE_DIR: '/proc/none/state' })).toEqual(harmless);
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, AGENT_HOOKS_LOG: '/proc/none/log.jsonl' };
   expect(await hook([], { ...house.env, ...env })).toEqual(harmless);

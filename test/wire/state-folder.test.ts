@@ -4,6 +4,7 @@ import { chmodSync, chownSync, mkdirSync, readdirSync, rmSync, statSync, symlink
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Collector, startCollector } from '../collector.ts';
+import { cannotRun, needsRoot } from '../needs.ts';
 import {
   type Agent,
   commandsIn,
@@ -61,20 +62,18 @@ async function bothMouths(uid?: number): Promise<void> {
 const statusCodes = (): string[] => status(house).problems.map(problem => problem.code);
 
 describe('a state folder', () => {
-  it.skipIf(!isRoot)(
-    'of another user is not written into, and status says whose it is (not run without root)',
-    async () => {
-      rmSync(house.state, { recursive: true });
-      mkdirSync(join(house.state, 'inbox'), { recursive: true });
-      for (const folder of [house.state, join(house.state, 'inbox')]) {
-        chmodSync(folder, 0o777);
-        chownSync(folder, 12_345, 12_345);
-      }
-      await bothMouths();
-      expect(readdirSync(house.state, { recursive: true })).toEqual(['inbox']);
-      expect(statusCodes()).toEqual(['state-foreign']);
-    },
-  );
+  it('of another user is not written into, and status says whose it is', async context => {
+    needsRoot(context);
+    rmSync(house.state, { recursive: true });
+    mkdirSync(join(house.state, 'inbox'), { recursive: true });
+    for (const folder of [house.state, join(house.state, 'inbox')]) {
+      chmodSync(folder, 0o777);
+      chownSync(folder, 12_345, 12_345);
+    }
+    await bothMouths();
+    expect(readdirSync(house.state, { recursive: true })).toEqual(['inbox']);
+    expect(statusCodes()).toEqual(['state-foreign']);
+  });
 
   it('that is a link is not followed, and status says so', async () => {
     rmSync(house.state, { recursive: true });
@@ -112,33 +111,31 @@ describe('a state folder', () => {
     expect(calls()).toEqual(mouths);
   });
 
-  it.skipIf(!isRoot)(
-    'on a full disk loses the event in hand alone, and works on when there is room (not run without root)',
-    async context => {
-      rmSync(house.state, { recursive: true });
-      mkdirSync(house.state, { recursive: true, mode: 0o700 });
-      if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=4m,mode=700', 'tmpfs', house.state]).status !== 0) {
-        context.skip('this container may not mount');
-      }
-      mounted.push(house.state);
-      for (const folder of ['inbox', 'problems']) mkdirSync(join(house.state, folder), { mode: 0o700 });
-      const ballast = join(house.state, 'ballast');
-      spawnSync('dd', ['if=/dev/zero', `of=${ballast}`, 'bs=4k']);
-      await bothMouths();
-      expect(status(house).balanced).toBe(true);
-      expect(statusCodes()).toEqual(expect.arrayContaining(['hook-failed', 'state-unusable']));
-      rmSync(ballast);
-      const torn = readdirSync(join(house.state, 'inbox')).length;
-      for (const event of ['UserPromptSubmit', 'SessionEnd']) {
-        const payload = payloadOf({ session_id: 's', hook_event_name: event, prompt_id: 'p' });
-        expect(await runHook(agent, { event, payload })).toEqual(harmless);
-      }
-      // What is torn is left alone for a minute: its writer might be at work.
-      await until(() => collector.spans().length === 2, 10_000);
-      expect(collector.spans().map(span => span.name)).toEqual(['invoke_agent claude-code', 'session claude-code']);
-      const found = status(house);
-      expect(found.balanced).toBe(true);
-      expect(found.fragments).toMatchObject({ journaled: 2, waiting: torn });
-    },
-  );
+  it('on a full disk loses the event in hand alone, and works on when there is room', async context => {
+    needsRoot(context);
+    rmSync(house.state, { recursive: true });
+    mkdirSync(house.state, { recursive: true, mode: 0o700 });
+    if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=4m,mode=700', 'tmpfs', house.state]).status !== 0) {
+      cannotRun(context, 'this container may not mount');
+    }
+    mounted.push(house.state);
+    for (const folder of ['inbox', 'problems']) mkdirSync(join(house.state, folder), { mode: 0o700 });
+    const ballast = join(house.state, 'ballast');
+    spawnSync('dd', ['if=/dev/zero', `of=${ballast}`, 'bs=4k']);
+    await bothMouths();
+    expect(status(house).balanced).toBe(true);
+    expect(statusCodes()).toEqual(expect.arrayContaining(['hook-failed', 'state-unusable']));
+    rmSync(ballast);
+    const torn = readdirSync(join(house.state, 'inbox')).length;
+    for (const event of ['UserPromptSubmit', 'SessionEnd']) {
+      const payload = payloadOf({ session_id: 's', hook_event_name: event, prompt_id: 'p' });
+      expect(await runHook(agent, { event, payload })).toEqual(harmless);
+    }
+    // What is torn is left alone for a minute: its writer might be at work.
+    await until(() => collector.spans().length === 2, 10_000);
+    expect(collector.spans().map(span => span.name)).toEqual(['invoke_agent claude-code', 'session claude-code']);
+    const found = status(house);
+    expect(found.balanced).toBe(true);
+    expect(found.fragments).toMatchObject({ journaled: 2, waiting: torn });
+  });
 });
