@@ -30,10 +30,10 @@ import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace
 import { agentNamed } from '../src/agents/index.ts';
 import { step } from '../src/assemble/assemble.ts';
 import type { Destination } from '../src/config/destinations.ts';
-import { newSession, type SessionState } from '../src/drain/session.ts';
 import { type Event, rootSessionOf } from '../src/event/event.ts';
 import { collectAlone } from '../src/lib/garbage.ts';
-import { type Gain, leaving, roundOf } from '../src/round.ts';
+import { type Gain, leaving, roundOf } from '../src/pipeline/round.ts';
+import { newSession, type SessionState } from '../src/session/session-state.ts';
 import { openStore } from '../src/store/store.ts';
 import { mapRecord } from '../src/telemetry/logs.ts';
 import { resourceOf } from '../src/telemetry/resource.ts';

@@ -16,7 +16,7 @@ import { createHash, createHmac } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readdirSync, readSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { decodeFragment } from '../src/hook/fragment.ts';
-import { roundOf } from '../src/round.ts';
+import { roundOf } from '../src/pipeline/round.ts';
 import { openStore } from '../src/store/store.ts';
 import { ROUND, worldIn, writeFragments } from './parts/sessions.ts';
 import {

@@ -12,19 +12,19 @@
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { isAbsent, type Reading } from '../src/agents/contract.ts';
+import { isAbsent, type Reading } from '../src/agents/contract/contract.ts';
 import { agents, exampleAgent } from '../src/agents/index.ts';
-import { memoryOver } from '../src/agents/memory.ts';
-import type { ContentSettings } from '../src/drain/session.ts';
-import { newSession, sessionKey } from '../src/drain/session.ts';
+import { memoryOver } from '../src/agents/shared/memory.ts';
 import { contentClasses, withContent } from '../src/enrich/content.ts';
 import { redact } from '../src/enrich/redact.ts';
 import type { Body, Fields } from '../src/event/event.ts';
 import { encodeFragment } from '../src/hook/fragment.ts';
 import { keyedHash } from '../src/lib/hash.ts';
-import { keeperOf } from '../src/own-content.ts';
-import { judgeRisk } from '../src/own-rules.ts';
-import { roundOf } from '../src/round.ts';
+import { roundOf } from '../src/pipeline/round.ts';
+import { keeperOf } from '../src/session/own-content.ts';
+import { judgeRisk } from '../src/session/own-rules.ts';
+import type { ContentSettings } from '../src/session/session-state.ts';
+import { newSession, sessionKey } from '../src/session/session-state.ts';
 import { openStore } from '../src/store/store.ts';
 import { pinned, ROUND, worldIn } from './parts/sessions.ts';
 import {

@@ -10,7 +10,7 @@
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { roundOf } from '../src/round.ts';
+import { roundOf } from '../src/pipeline/round.ts';
 import { openStore } from '../src/store/store.ts';
 import { fragmentOf, hooksOf, ROUND, worldIn } from './parts/sessions.ts';
 import { onStage, setting } from './parts/sides.ts';

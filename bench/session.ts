@@ -9,7 +9,7 @@
  */
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { roundOf } from '../src/round.ts';
+import { roundOf } from '../src/pipeline/round.ts';
 import { openStore } from '../src/store/store.ts';
 import { destinationOf, fragmentOf, hooksOf, ROUND, worldIn } from './parts/sessions.ts';
 import {

@@ -16,8 +16,8 @@ import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, readSync, rmS
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { agents } from '../src/agents/index.ts';
-import { findSessions, importRound } from '../src/import.ts';
 import { keyedHash, uuidOf } from '../src/lib/hash.ts';
+import { findSessions, importRound } from '../src/pipeline/import-transcripts.ts';
 import { openStore } from '../src/store/store.ts';
 import { diskEyes } from '../src/transcripts/eyes.ts';
 

@@ -11,8 +11,8 @@ import { parseArgs } from 'node:util';
 import { parentPort } from 'node:worker_threads';
 import { loadConfig } from './config/files.ts';
 import { homeOf, stateFolder } from './config/folders.ts';
-import { deliver } from './deliver.ts';
-import { keepOf } from './keep.ts';
+import { deliver } from './deliver/deliver.ts';
+import { keepOf } from './deliver/state-limits.ts';
 import { durationMs } from './lib/duration.ts';
 import { collectAlone } from './lib/garbage.ts';
 

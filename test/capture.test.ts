@@ -5,7 +5,7 @@ import { afterAll, expect, it } from 'vitest';
 import { encodeFragment, fragmentName } from '../src/hook/fragment.ts';
 import { newSigningKey, publicJwk, publicKeys, signingKey, verifyDetached } from '../src/lib/jws.ts';
 import { SIGNATURE } from '../src/ship/transport.ts';
-import { validateAgentHooks } from '../src/standards/agent-hooks/validate.ts';
+import { validateAgentHooks } from '../src/standards/agent-hooks/agent-hooks-validator.ts';
 import { openStore } from '../src/store/store.ts';
 import { startCollector } from './collector.ts';
 import { booksOf, deliverHere, founded, room } from './obligations/stage.ts';

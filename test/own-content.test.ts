@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { resolve } from '../src/config/config.ts';
 import { defaultModes } from '../src/enrich/content.ts';
-import { contentSettings, keeperOf } from '../src/own-content.ts';
-import { pin } from '../src/pin.ts';
+import { contentSettings, keeperOf } from '../src/session/own-content.ts';
+import { pin } from '../src/session/pin.ts';
 import { fragmentOf, START_MS } from './play.ts';
 
 const from = (config: object) =>

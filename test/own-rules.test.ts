@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { resolve } from '../src/config/config.ts';
-import type { SessionState } from '../src/drain/session.ts';
-import { judgeRisk, riskSettings } from '../src/own-rules.ts';
+import { judgeRisk, riskSettings } from '../src/session/own-rules.ts';
+import type { SessionState } from '../src/session/session-state.ts';
 
 const config = (risk: unknown) =>
   resolve({ global: { file: 'config.json', text: JSON.stringify({ risk }) }, env: {}, home: '/h', cwd: '/h' });

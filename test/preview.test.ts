@@ -3,14 +3,14 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { run } from '../src/commands/preview.ts';
-import { otlpOf } from '../src/export.ts';
 import { encodeFragment, fragmentName } from '../src/hook/fragment.ts';
 import { fieldsOf } from '../src/lib/read.ts';
-import { type Leaving, previewOf, previewOfAll } from '../src/preview.ts';
+import { otlpOf } from '../src/pipeline/otlp-json.ts';
+import { type Leaving, previewOf, previewOfAll } from '../src/pipeline/preview-round.ts';
 import { decodeRequest } from '../src/ship/otlp-decode.ts';
 import { openStore, type Store } from '../src/store/store.ts';
 import { diskEyes } from '../src/transcripts/eyes.ts';
-import { impatient } from '../src/transcripts/session.ts';
+import { impatient } from '../src/transcripts/session-reader.ts';
 import { type Collector, startCollector } from './collector.ts';
 import { deliverHere, exporting, founded, room } from './obligations/stage.ts';
 

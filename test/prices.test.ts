@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { resolve } from '../src/config/config.ts';
-import { newSession } from '../src/drain/session.ts';
-import { costSettings, priceOf, TABLE } from '../src/prices.ts';
+import { costSettings, priceOf, TABLE } from '../src/session/prices.ts';
+import { newSession } from '../src/session/session-state.ts';
 
 const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
   devDependencies: { [name: string]: string };

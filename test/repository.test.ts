@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { movedSince, repositoryAt } from '../src/repository.ts';
+import { movedSince, repositoryAt } from '../src/session/repository.ts';
 import { diskEyes } from '../src/transcripts/eyes.ts';
 import { openHouse } from './transcripts/house.ts';
 

@@ -2,7 +2,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Destination } from '../../src/config/destinations.ts';
-import { roundOf as roundOfAnswer } from '../../src/ship/round.ts';
+import { roundOf as roundOfAnswer } from '../../src/ship/settlement.ts';
 import { createShipper } from '../../src/ship/ship.ts';
 import { createHttpTransport } from '../../src/ship/transport.ts';
 import type { Store } from '../../src/store/store.ts';

@@ -3,7 +3,7 @@ import { antigravity } from './antigravity/antigravity.ts';
 import { claudeCode } from './claude-code/claude-code.ts';
 import { cline } from './cline/cline.ts';
 import { codex } from './codex/codex.ts';
-import type { Agent } from './contract.ts';
+import type { Agent } from './contract/contract.ts';
 import { copilot } from './copilot/copilot.ts';
 import { cursor } from './cursor/cursor.ts';
 import { droid } from './droid/droid.ts';

@@ -2,11 +2,11 @@
  * The registry of what agents say in the words of the Hook Interchange Format: one line for each agent. It stands apart from the agents'
  * own registry, because delivery, which starts for every hook, has no use for it.
  */
-import type { Provider } from '../standards/interchange/provider.ts';
+import type { Provider } from '../interchange/provider.ts';
 import { interchange as claudeCode } from './claude-code/interchange.ts';
 import { interchange as cline } from './cline/interchange.ts';
 import { interchange as codex } from './codex/interchange.ts';
-import { type Absent, absent, isAbsent } from './contract.ts';
+import { type Absent, absent, isAbsent } from './contract/contract.ts';
 import { copilotCli, vsCodeCopilot } from './copilot/interchange.ts';
 import { interchange as cursor } from './cursor/interchange.ts';
 import { interchange as droid } from './droid/interchange.ts';

@@ -1,19 +1,12 @@
 /** What a manifest needs and which target can carry it; or what the targets have. */
 import { providers } from '../agents/interchange.ts';
-import { capabilitiesOf, levelOf, supportOf } from '../standards/interchange/capabilities.ts';
-import { encode } from '../standards/interchange/convert.ts';
-import { type Hook, type Manifest, nameOf } from '../standards/interchange/manifest.ts';
-import { effectOf } from '../standards/interchange/places.ts';
-import { permissionOf, policyIn } from '../standards/interchange/policy.ts';
-import { type Choice, type Support, type Target, targetOf } from '../standards/interchange/provider.ts';
-import {
-  capabilities,
-  capabilityNames,
-  coreEvents,
-  extendedEvents,
-  LATEST,
-  tools,
-} from '../standards/interchange/registry.ts';
+import { capabilitiesOf, levelOf, supportOf } from '../interchange/capabilities.ts';
+import { encode } from '../interchange/convert.ts';
+import { type Hook, type Manifest, nameOf } from '../interchange/manifest.ts';
+import { effectOf } from '../interchange/places.ts';
+import { permissionOf, policyIn } from '../interchange/policy.ts';
+import { type Choice, type Support, type Target, targetOf } from '../interchange/provider.ts';
+import { capabilities, capabilityNames, coreEvents, extendedEvents, LATEST, tools } from '../interchange/registry.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
 import { asShown, choiceOf, hooksIn, lossesText, providerOf, read, targetFor } from './interchange.ts';
 import { table } from './text.ts';

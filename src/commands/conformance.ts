@@ -1,17 +1,17 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { agentNamed, agents } from '../agents/index.ts';
+import { eventTypes, type Fields } from '../event/event.ts';
+import { besideUs } from '../lib/beside.ts';
+import { nearest } from '../lib/nearest.ts';
+import { isFields } from '../lib/read.ts';
 import {
   type Conformance,
   conformanceOf,
   type HookSample,
   type Samples,
   type TranscriptSample,
-} from '../conformance.ts';
-import { eventTypes, type Fields } from '../event/event.ts';
-import { besideUs } from '../lib/beside.ts';
-import { nearest } from '../lib/nearest.ts';
-import { isFields } from '../lib/read.ts';
+} from '../pipeline/replay-samples.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
 import { table } from './text.ts';
 

@@ -1,7 +1,7 @@
-import { deliver } from '../deliver.ts';
-import { keepOf } from '../keep.ts';
+import { deliver } from '../deliver/deliver.ts';
+import { keepOf } from '../deliver/state-limits.ts';
 import { durationMs } from '../lib/duration.ts';
-import { configuredIn } from '../pin.ts';
+import { configuredIn } from '../session/pin.ts';
 import { waitingIn } from '../view/books.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
 import { foldersOf, surroundingsOf } from './place.ts';

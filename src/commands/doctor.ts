@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { destinationsInUse } from '../config/destinations.ts';
-import { destinationsIn } from '../destinations.ts';
+import { destinationsIn } from '../deliver/known-destinations.ts';
 import { findingsOfAgents, findingsOfPrograms } from '../doctor/agents.ts';
 import { sendTo } from '../doctor/endpoints.ts';
 import { type Finding, fine, type Mend, problem, wordsOfFinding } from '../doctor/finding.ts';

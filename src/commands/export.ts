@@ -1,10 +1,10 @@
 import { closeSync, existsSync, lstatSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { agentNamed, agents } from '../agents/index.ts';
-import { otlpOf } from '../export.ts';
+import { otlpOf } from '../pipeline/otlp-json.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { diskEyes } from '../transcripts/eyes.ts';
-import { impatient } from '../transcripts/session.ts';
+import { impatient } from '../transcripts/session-reader.ts';
 import { eventFormats, isEventFormat, writerOf } from '../view/formats.ts';
 import { eventsOf, lastMsOf, type Recorded, recorded } from '../view/journals.ts';
 import { isTrial } from '../view/trial.ts';

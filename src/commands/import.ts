@@ -1,17 +1,24 @@
 import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { isAbsent } from '../agents/contract.ts';
+import { isAbsent } from '../agents/contract/contract.ts';
 import { agentNamed, agents } from '../agents/index.ts';
 import { destinationsOf, keepsFromDestinations } from '../config/destinations.ts';
 import type { LoadedConfig } from '../config/files.ts';
-import { deliver, noted } from '../deliver.ts';
-import { emptyStore, type Found, findSessions, type ImportRound, importRound, type PassedOver } from '../import.ts';
-import { keepOf } from '../keep.ts';
+import { deliver, noted } from '../deliver/deliver.ts';
+import { keepOf } from '../deliver/state-limits.ts';
 import { durationMs } from '../lib/duration.ts';
 import { VERSION } from '../lib/version.ts';
-import type { Problem } from '../problem.ts';
-import { unreadProblems } from '../round.ts';
+import {
+  emptyStore,
+  type Found,
+  findSessions,
+  type ImportRound,
+  importRound,
+  type PassedOver,
+} from '../pipeline/import-transcripts.ts';
+import { unreadProblems } from '../pipeline/round.ts';
+import type { Problem } from '../problems/problem.ts';
 import { takeLock } from '../store/lock.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { diskEyes, type Eyes } from '../transcripts/eyes.ts';

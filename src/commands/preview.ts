@@ -5,11 +5,18 @@ import { hexDigestOf } from '../lib/hash.ts';
 import { makePath } from '../lib/make-path.ts';
 import { fieldsOf } from '../lib/read.ts';
 import { asShown } from '../lib/shown.ts';
-import { type Leaving, type Preview, type PreviewWorld, previewOf, previewOfAll, type Request } from '../preview.ts';
+import {
+  type Leaving,
+  type Preview,
+  type PreviewWorld,
+  previewOf,
+  previewOfAll,
+  type Request,
+} from '../pipeline/preview-round.ts';
 import { decodeRequest, type Json } from '../ship/otlp-decode.ts';
 import { openStore } from '../store/store.ts';
 import { diskEyes } from '../transcripts/eyes.ts';
-import { impatient } from '../transcripts/session.ts';
+import { impatient } from '../transcripts/session-reader.ts';
 import { duration } from '../view/tree.ts';
 import { flagText, type Io, type Words } from './command.ts';
 import { foldersOf, surroundingsOf } from './place.ts';

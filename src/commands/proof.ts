@@ -5,8 +5,8 @@
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { isAbsent } from '../agents/contract.ts';
-import { sessionKey } from '../drain/session.ts';
+import { isAbsent } from '../agents/contract/contract.ts';
+import { sessionKey } from '../session/session-state.ts';
 import { startedAs } from '../setup/commands.ts';
 import { entriesOf, type Setup } from '../setup/setup.ts';
 import { isInPath } from '../setup/standing.ts';

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { keepOf } from '../keep.ts';
+import { keepOf } from '../deliver/state-limits.ts';
 import { VERSION } from '../lib/version.ts';
 import type { Excess } from '../store/limits.ts';
 import { takeLock } from '../store/lock.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { collectAlone } from '../lib/garbage.ts';
-import type { Problem } from '../problem.ts';
+import type { Problem } from '../problems/problem.ts';
 import { startDelivery } from '../serve/delivery.ts';
 import { isLoopback } from '../serve/door.ts';
 import { openBridge, type Tls } from '../serve/server.ts';

@@ -2,7 +2,7 @@
  * What `enable` and `disable` have in common: which agents, the change shown, one question, the change made; and after enabling,
  * the proof that it works.
  */
-import { type Agent, isAbsent, type Scope } from '../agents/contract.ts';
+import { type Agent, isAbsent, type Scope } from '../agents/contract/contract.ts';
 import { agentNamed, agents } from '../agents/index.ts';
 import { destinationsInUse, providers } from '../config/destinations.ts';
 import { wordsOf } from '../config/schema.ts';

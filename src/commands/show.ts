@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { recalled } from '../round.ts';
+import { recalled } from '../pipeline/round.ts';
 import { openStore } from '../store/store.ts';
 import { nodesOf, type Replay, replay, sessionOf } from '../view/replay.ts';
 import { drawTree, duration } from '../view/tree.ts';

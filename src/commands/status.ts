@@ -6,11 +6,11 @@ import { addressKeys, type Destination, destinationsInUse, type Provider } from 
 import { type LoadedConfig, replaceConfig } from '../config/files.ts';
 import { configFolder } from '../config/folders.ts';
 import { type Key, keys } from '../config/schema.ts';
-import type { NotedProblem } from '../deliver.ts';
-import { destinationsIn } from '../destinations.ts';
+import type { NotedProblem } from '../deliver/deliver.ts';
+import { destinationsIn } from '../deliver/known-destinations.ts';
 import { type Mark, PREFIX } from '../openhook/mark.ts';
 import { unansweredIn } from '../openhook/project.ts';
-import { isNote, type Problem } from '../problem.ts';
+import { isNote, type Problem } from '../problems/problem.ts';
 import { type Found, filesText, providersNamed } from '../setup/standing.ts';
 import { SHIP_DOCUMENT, shipProblems, takenIn } from '../ship/ship.ts';
 import type { Books } from '../store/books.ts';

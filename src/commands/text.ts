@@ -1,6 +1,6 @@
 /** Small pieces of text that several commands print. */
 import { asShown } from '../lib/shown.ts';
-import { explain, type Problem } from '../problem.ts';
+import { explain, type Problem } from '../problems/problem.ts';
 import { cutTo, type Drawing } from '../view/tree.ts';
 
 export const problemText = (problem: Problem): string => {

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs';
-import { hookInterchange } from '../standards/interchange/validate.ts';
+import { hookInterchange } from '../interchange/manifest-validator.ts';
 import type { Asked, Report, Standard } from '../standards/report.ts';
 import { standards } from '../standards/standards.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';

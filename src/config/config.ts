@@ -8,7 +8,7 @@
 import { dirname, isAbsolute, join, resolve as resolvePath } from 'node:path';
 import { getNodeValue, type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
 import { nearest } from '../lib/nearest.ts';
-import type { Problem } from '../problem.ts';
+import type { Problem } from '../problems/problem.ts';
 import { parsePairs } from './pairs.ts';
 import { factsOf, isKey, type Key, keys, type OtlpSignal, type Values, wordsOf } from './schema.ts';
 import { readVariables } from './variables.ts';

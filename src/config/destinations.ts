@@ -2,7 +2,7 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { digest } from '../lib/hash.ts';
 import { nearest } from '../lib/nearest.ts';
-import type { Problem } from '../problem.ts';
+import type { Problem } from '../problems/problem.ts';
 import { type Config, credentialKeys, exportersOf, shownEndpoint } from './config.ts';
 import { decoded, parsePairs } from './pairs.ts';
 import { isPreset, type PresetName, presetNamed, presetNames } from './presets.ts';

@@ -5,7 +5,7 @@ import { digest } from '../lib/hash.ts';
 import { makePath } from '../lib/make-path.ts';
 import { fieldsOf, isFields, own, put } from '../lib/read.ts';
 import { readSmallFile } from '../lib/small-file.ts';
-import type { Problem } from '../problem.ts';
+import type { Problem } from '../problems/problem.ts';
 import { type Config, type ConfigInput, resolve } from './config.ts';
 import { configFolder, type Surroundings } from './folders.ts';
 

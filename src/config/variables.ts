@@ -3,7 +3,7 @@
  * Parsing follows the specification: empty is unset, enumerations ignore case, what cannot be read is said and ignored.
  */
 import { nearest } from '../lib/nearest.ts';
-import type { Problem } from '../problem.ts';
+import type { Problem } from '../problems/problem.ts';
 import { parsePairs } from './pairs.ts';
 import { factsOf, type Key, keys } from './schema.ts';
 

@@ -1,8 +1,8 @@
 /** Agents: are ours registered as this version would write them, once, and does anything keep them from running? */
-import { type Agent, isAbsent } from '../agents/contract.ts';
+import { type Agent, isAbsent } from '../agents/contract/contract.ts';
 import { unifiedDiff } from '../lib/diff.ts';
 import { readRegularFile } from '../lib/regular-file.ts';
-import type { Problem } from '../problem.ts';
+import type { Problem } from '../problems/problem.ts';
 import { applySetup, planSetup, type Setup } from '../setup/setup.ts';
 import { type Found, filesText, installedPrograms, isInstalled } from '../setup/standing.ts';
 import { type Finding, fine, type Mend, problem, unknown } from './finding.ts';

@@ -1,7 +1,7 @@
 /** Sends one of each signal to every destination, through the transport of all that leaves, and says what came of it. */
 import { type Destination, openingKeys } from '../config/destinations.ts';
 import { type OtlpSignal, signals } from '../config/schema.ts';
-import { isOfTls, type Problem } from '../problem.ts';
+import { isOfTls, type Problem } from '../problems/problem.ts';
 import { type Answer, createHttpTransport } from '../ship/transport.ts';
 import { verdictOf } from '../ship/verdict.ts';
 import { ask } from './ask.ts';

@@ -1,5 +1,5 @@
 /** What a check found, as data. */
-import { explain, isNote, type Problem } from '../problem.ts';
+import { explain, isNote, type Problem } from '../problems/problem.ts';
 
 export type Check = 'program' | 'configuration' | 'folders' | 'agents' | 'hook' | 'delivery' | 'endpoint' | 'read back';
 

@@ -5,7 +5,7 @@ import { destinationsInUse } from '../config/destinations.ts';
 import type { LoadedConfig } from '../config/files.ts';
 import { factsOf, keys } from '../config/schema.ts';
 import { VERSION } from '../lib/version.ts';
-import type { Problem } from '../problem.ts';
+import type { Problem } from '../problems/problem.ts';
 import { type Finding, fine, problem } from './finding.ts';
 
 export interface Machine {

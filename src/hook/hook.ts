@@ -10,8 +10,8 @@
 import { fstatSync, lstatSync, openSync, readFileSync, readSync, statSync, writeSync } from './builtins.ts';
 import { travellingFrom } from './environment.ts';
 import { encodeHeader, encodeTrailer, fragmentName } from './fragment.ts';
-import { makeFolders, noteProblem, writeAll } from './inbox.ts';
 import { isDelivering, kick } from './kick.ts';
+import { makeFolders, noteProblem, writeAll } from './state-files.ts';
 import { fileNamed, locateStateFolder } from './state-folder.ts';
 import { codeOf, copyLarge, endsInBrace, isJson, readPatiently, unblockedStdin } from './stdin.ts';
 

@@ -4,7 +4,7 @@
  */
 import { fstatSync, openSync, readSync } from './builtins.ts';
 import { maxFragmentBytes } from './fragment.ts';
-import { surviveFileSizeLimit, writeAll } from './inbox.ts';
+import { surviveFileSizeLimit, writeAll } from './state-files.ts';
 
 const patienceMs = 5_000;
 /** Each 4 KB of it that is written to costs a page fault. */

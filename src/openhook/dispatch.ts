@@ -13,10 +13,10 @@
  */
 import { awaited } from '../assemble/assemble.ts';
 import { loadConfig, type Place } from '../config/files.ts';
-import type { SessionState } from '../drain/session.ts';
 import type { Event } from '../event/event.ts';
 import { own } from '../lib/read.ts';
-import type { Problem } from '../problem.ts';
+import type { Problem } from '../problems/problem.ts';
+import type { SessionState } from '../session/session-state.ts';
 import {
   type Beyond,
   type Envelope,

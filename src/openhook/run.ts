@@ -8,7 +8,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { isAbsolute, sep } from 'node:path';
-import { DISPATCHED } from '../pin.ts';
+import { DISPATCHED } from '../session/pin.ts';
 
 export type How = 'done' | 'failed' | 'timeout' | 'unstarted' | 'stopped';
 

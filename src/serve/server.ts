@@ -18,7 +18,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { agentNamed } from '../agents/index.ts';
 import { travellingFrom } from '../hook/environment.ts';
 import { clientOf, doorFor, isLoopback, type Names, ratesOf } from './door.ts';
-import { openInbox } from './inbox.ts';
+import { openInbox } from './fragment-writer.ts';
 import { attributesOf, type Fault, formOf, type Intake, intakeOf, type Said } from './intake.ts';
 import { createMetrics, type Route } from './metrics.ts';
 import type { Token } from './token.ts';

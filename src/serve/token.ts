@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { replaceConfig } from '../config/files.ts';
 import { configFolder, type Surroundings } from '../config/folders.ts';
 import { readPrivate } from '../lib/private-file.ts';
-import type { Problem } from '../problem.ts';
+import type { Problem } from '../problems/problem.ts';
 
 export interface Token {
   /** In constant time; the length of a token is no secret. */

@@ -8,7 +8,7 @@
  * and what an agent's user has set for Node is not for this one: a module that is gone would end it before it began.
  */
 import { posix, win32 } from 'node:path';
-import type { HookCommand, PosixRunner, WindowsRunner } from '../agents/contract.ts';
+import type { HookCommand, PosixRunner, WindowsRunner } from '../agents/contract/contract.ts';
 import { shellCommand } from '../hook/script.ts';
 
 export interface Wanted {

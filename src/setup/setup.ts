@@ -19,8 +19,8 @@ import {
   type Scope,
   type Settings,
   type SettingsFile,
-} from '../agents/contract.ts';
-import { type Refusal, setValues } from '../agents/json-edit.ts';
+} from '../agents/contract/contract.ts';
+import { type Refusal, setValues } from '../agents/files/json-edit.ts';
 import { shellHook } from '../hook/script.ts';
 import { unifiedDiff } from '../lib/diff.ts';
 import { makePath } from '../lib/make-path.ts';

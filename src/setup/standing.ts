@@ -1,8 +1,8 @@
 /** How an agent stands: is it installed here, are ours registered, and are these still what this version would write? */
 import fs from 'node:fs';
 import { basename, delimiter, isAbsolute, join, resolve } from 'node:path';
-import { type Agent, isAbsent, type Places, type Scope } from '../agents/contract.ts';
-import { providersOf } from '../agents/our-command.ts';
+import { type Agent, isAbsent, type Places, type Scope } from '../agents/contract/contract.ts';
+import { providersOf } from '../agents/files/our-command.ts';
 import { fieldsOf, text } from '../lib/read.ts';
 import { readSmallFile } from '../lib/small-file.ts';
 import { entriesOf, filesIn, type Plan, planSetup, type Setup, type SetupProblem } from './setup.ts';

@@ -15,7 +15,7 @@
  */
 import { type Destination, openingKeys, type Signal, type Way, wayOf } from '../config/destinations.ts';
 import { fieldsOf, isFields, number } from '../lib/read.ts';
-import type { Problem } from '../problem.ts';
+import type { Problem } from '../problems/problem.ts';
 import { countItems, cutBody, joinBodies } from './otlp-body.ts';
 import type { Transport } from './transport.ts';
 import { backoffMs, LONGEST_WAIT_MS, type Verdict, verdictOf } from './verdict.ts';

@@ -1,8 +1,9 @@
 /** The standards that `validate` knows. */
-import { agentHooks } from './agent-hooks/validate.ts';
+
+import { hookInterchange } from '../interchange/manifest-validator.ts';
+import { agentHooks } from './agent-hooks/agent-hooks-validator.ts';
 import { baseCoat } from './base-coat/validate.ts';
-import { hookInterchange } from './interchange/validate.ts';
-import { openHook } from './openhook/validate.ts';
+import { openHook } from './openhook/openhook-validator.ts';
 import type { Standard } from './report.ts';
 
 export const standards: Readonly<Record<string, Standard>> = {

@@ -5,7 +5,7 @@
 import { fstatSync, readdirSync, readSync, statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
 import zlib from 'node:zlib';
-import type { Look } from '../agents/contract.ts';
+import type { Look } from '../agents/contract/contract.ts';
 import { withRegularFile } from '../lib/regular-file.ts';
 
 /** A file of rows that was packed (`.jsonl.zst`) is there under the name that it had before. */

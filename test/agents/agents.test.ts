@@ -5,10 +5,10 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { type Agent, isAbsent } from '../../src/agents/contract.ts';
+import { type Agent, isAbsent } from '../../src/agents/contract/contract.ts';
 import { agentNamed, agents } from '../../src/agents/index.ts';
 import { type Event, FACTS, factsOf } from '../../src/event/event.ts';
-import { validateAgentHooks } from '../../src/standards/agent-hooks/validate.ts';
+import { validateAgentHooks } from '../../src/standards/agent-hooks/agent-hooks-validator.ts';
 import { play, START_MS } from '../play.ts';
 import { closedFieldsOf, isIdPath, samplesOf, withTexts } from './samples.ts';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { providerNamed, providerOfModel } from '../../src/agents/providers.ts';
+import { providerNamed, providerOfModel } from '../../src/agents/shared/providers.ts';
 
 it.each([
   ['anthropic', 'anthropic'],

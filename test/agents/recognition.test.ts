@@ -5,9 +5,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Agent } from '../../src/agents/contract.ts';
+import type { Agent } from '../../src/agents/contract/contract.ts';
 import { agents } from '../../src/agents/index.ts';
-import { recognize, SURE } from '../../src/drain/recognize.ts';
+import { recognize, SURE } from '../../src/receive/recognize.ts';
 import { samplesOf } from './samples.ts';
 
 type Payload = Record<string, unknown>;

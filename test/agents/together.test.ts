@@ -9,7 +9,7 @@
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { isAbsent } from '../../src/agents/contract.ts';
+import { isAbsent } from '../../src/agents/contract/contract.ts';
 import { agents } from '../../src/agents/index.ts';
 import { type Event, factsOf } from '../../src/event/event.ts';
 import { START_MS } from '../play.ts';

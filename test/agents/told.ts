@@ -7,8 +7,8 @@ import {
   type Told,
   type Transcript,
   type TranscriptReading,
-} from '../../src/agents/contract.ts';
-import { memoryOver, type Remembered } from '../../src/agents/memory.ts';
+} from '../../src/agents/contract/contract.ts';
+import { memoryOver, type Remembered } from '../../src/agents/shared/memory.ts';
 import { isFields } from '../../src/lib/read.ts';
 
 export interface Read {

@@ -5,11 +5,11 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { isAbsent, type Told, type TranscriptReading } from '../../src/agents/contract.ts';
+import { isAbsent, type Told, type TranscriptReading } from '../../src/agents/contract/contract.ts';
 import { agents } from '../../src/agents/index.ts';
-import { tellTranscript } from '../../src/drain/drain.ts';
-import { newSession, sessionKey } from '../../src/drain/session.ts';
 import { keyedHash } from '../../src/lib/hash.ts';
+import { tellTranscript } from '../../src/receive/drain.ts';
+import { newSession, sessionKey } from '../../src/session/session-state.ts';
 import { pinned, START_MS } from '../play.ts';
 import { DAMAGED_COPIES, mutated } from './mutated.ts';
 import { lineOf, planted, readRows } from './told.ts';

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Event } from '../../src/event/event.ts';
 import { isFields } from '../../src/lib/read.ts';
 import { intakeOf } from '../../src/serve/intake.ts';
-import { validateAgentHooks } from '../../src/standards/agent-hooks/validate.ts';
+import { validateAgentHooks } from '../../src/standards/agent-hooks/agent-hooks-validator.ts';
 import { standards } from '../../src/standards/standards.ts';
 import { openStore } from '../../src/store/store.ts';
 import { trialSession } from '../../src/view/trial.ts';

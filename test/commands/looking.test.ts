@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Io } from '../../src/commands/command.ts';
-import { sessionKey } from '../../src/drain/session.ts';
+import { sessionKey } from '../../src/session/session-state.ts';
 import { openStore } from '../../src/store/store.ts';
 import { trialSession } from '../../src/view/trial.ts';
 import { ranIn } from './ran.ts';

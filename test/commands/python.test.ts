@@ -1,7 +1,7 @@
 /**
  * Whoever comes from the Python package of this name changes the package and nothing else. Each row is a part of its surface: kept
  * as it was, kept with what was wrong put right, or accepted and answered with a warning. What it wrote into agents' files is
- * held in test/setup/standing.test.ts, what its entries send in test/drain/drain.test.ts, that nothing it sent is sent again in
+ * held in test/setup/standing.test.ts, what its entries send in test/receive/drain.test.ts, that nothing it sent is sent again in
  * test/transcripts/deliver.test.ts, its names of spans in test/telemetry/former-names.test.ts.
  */
 import fs from 'node:fs';

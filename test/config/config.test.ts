@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type Config, type ConfigInput, resolve, shownJson, shownValue } from '../../src/config/config.ts';
 import { jsonSchema, keys } from '../../src/config/schema.ts';
-import { explain, type Problem } from '../../src/problem.ts';
+import { explain, type Problem } from '../../src/problems/problem.ts';
 
 const from = (
   input: Partial<ConfigInput> & { globalText?: string; projectText?: string; trusted?: boolean } = {},

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type ConfigInput, resolve } from '../../src/config/config.ts';
 import { type Destination, destinationsFor, destinationsOf, providers } from '../../src/config/destinations.ts';
-import type { Problem } from '../../src/problem.ts';
+import type { Problem } from '../../src/problems/problem.ts';
 
 const configOf = (file: object, env: Record<string, string> = {}, more: Partial<ConfigInput> = {}) =>
   resolve({ global: { file: '/g/config.json', text: JSON.stringify(file) }, env, home: '/h', cwd: '/w', ...more });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type Config, resolve } from '../../src/config/config.ts';
 import { answeredVariables, answerOf, honouredVariables } from '../../src/config/variables.ts';
 import { travellingFrom } from '../../src/hook/environment.ts';
-import { explain } from '../../src/problem.ts';
+import { explain } from '../../src/problems/problem.ts';
 
 const from = (env: Record<string, string>): Config => resolve({ env, home: '/h', cwd: '/w' });
 

@@ -1,9 +1,9 @@
 /** docs/agents.md and the README's table of agents, read off the agents' own tables, samples and sources. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Agent, isAbsent } from '../../src/agents/contract.ts';
+import { type Agent, isAbsent } from '../../src/agents/contract/contract.ts';
 import { agents } from '../../src/agents/index.ts';
-import { type Fact, facts } from '../../src/agents/truth.ts';
+import { type Fact, facts } from '../../src/agents/shared/truth.ts';
 import { eventTypes } from '../../src/event/event.ts';
 import { samplesOf } from '../agents/samples.ts';
 

@@ -1,8 +1,8 @@
 /** The tables of OpenHook's levels, in docs/openhook.md and shorter in the README: what `conformance` says of each agent. */
-import type { Agent } from '../../src/agents/contract.ts';
+import type { Agent } from '../../src/agents/contract/contract.ts';
 import { agents } from '../../src/agents/index.ts';
 import { samplesFrom } from '../../src/commands/conformance.ts';
-import { type Conformance, conformanceOf, type Requirement } from '../../src/conformance.ts';
+import { type Conformance, conformanceOf, type Requirement } from '../../src/pipeline/replay-samples.ts';
 import { textsOf } from '../agents/samples.ts';
 
 export const withLevels = (page: string): string =>

@@ -1,9 +1,9 @@
 /** The table of docs/hook-interchange.md: which agent is which provider, where its hooks lie, and how it finds tools. */
-import { isAbsent } from '../../src/agents/contract.ts';
+import { isAbsent } from '../../src/agents/contract/contract.ts';
 import { agents } from '../../src/agents/index.ts';
 import { interchanges } from '../../src/agents/interchange.ts';
-import type { Provider } from '../../src/standards/interchange/provider.ts';
-import { registryVersions } from '../../src/standards/interchange/registry.ts';
+import type { Provider } from '../../src/interchange/provider.ts';
+import { registryVersions } from '../../src/interchange/registry.ts';
 
 /** The page with its generated part anew. */
 export function withProviders(page: string): string {

@@ -10,7 +10,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
-import type { deliver } from '../../src/deliver.ts';
+import type { deliver } from '../../src/deliver/deliver.ts';
 import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
 import { isIdPath, samplesOf, withTexts } from '../agents/samples.ts';
 import { planted as rowsWith } from '../agents/told.ts';
@@ -422,7 +422,7 @@ function transcripts(): { path: string; lines: string[] }[] {
 
 /** The program as it would be if it forgot to redact. */
 async function withoutRedaction(): Promise<typeof deliver> {
-  const entry = fileURLToPath(new URL('../../src/deliver.ts', import.meta.url));
+  const entry = fileURLToPath(new URL('../../src/deliver/deliver.ts', import.meta.url));
   const line = 'const kept = redactBody(body, leave);';
   const bundle = await build({
     entryPoints: [entry],

@@ -2,8 +2,8 @@
 import { readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { type Keep, keepOf } from '../../src/deliver/state-limits.ts';
 import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
-import { type Keep, keepOf } from '../../src/keep.ts';
 import type { Json } from '../../src/ship/otlp-decode.ts';
 import { openStore } from '../../src/store/store.ts';
 import { imbalances } from '../../src/view/books.ts';

@@ -7,7 +7,7 @@ import { existsSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { reconciliation } from '../../src/reconciliation.ts';
+import { reconciliation } from '../../src/deliver/reconciliation.ts';
 import { accountsOf } from '../../src/store/ledger.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { imbalances, readStatusBooks } from '../../src/view/books.ts';

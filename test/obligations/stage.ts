@@ -4,7 +4,7 @@ import { cpSync, mkdtempSync, renameSync, rmSync, utimesSync, writeFileSync } fr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { type Delivered, type DeliverOptions, deliver } from '../../src/deliver.ts';
+import { type Delivered, type DeliverOptions, deliver } from '../../src/deliver/deliver.ts';
 import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
 import { openStore } from '../../src/store/store.ts';
 import { readStatusBooks, type StatusBooks } from '../../src/view/books.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { unansweredIn } from '../../src/openhook/project.ts';
-import { explain } from '../../src/problem.ts';
+import { explain } from '../../src/problems/problem.ts';
 import { type Ran, ranIn } from '../commands/ran.ts';
 
 let home = '';

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { consentToCommands, type Place } from '../../src/config/files.ts';
-import { type Delivered, deliver } from '../../src/deliver.ts';
+import { type Delivered, deliver } from '../../src/deliver/deliver.ts';
 import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
 import { discover } from '../../src/openhook/project.ts';
 import { runCommand } from '../../src/openhook/run.ts';

@@ -4,12 +4,12 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { agents } from '../../src/agents/index.ts';
-import { drain } from '../../src/drain/drain.ts';
-import { newSession } from '../../src/drain/session.ts';
 import { decodeFragment, type Fragment } from '../../src/hook/fragment.ts';
 import { keyedHash } from '../../src/lib/hash.ts';
+import { drain } from '../../src/receive/drain.ts';
 import { type Bridge, type BridgeOptions, openBridge } from '../../src/serve/server.ts';
 import { openToken, type Token } from '../../src/serve/token.ts';
+import { newSession } from '../../src/session/session-state.ts';
 import { pinned } from '../play.ts';
 
 export interface Standing {

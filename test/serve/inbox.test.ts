@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { decodeFragment } from '../../src/hook/fragment.ts';
-import { type Inbox, openInbox } from '../../src/serve/inbox.ts';
+import { type Inbox, openInbox } from '../../src/serve/fragment-writer.ts';
 
 let stateFolder: string;
 let senders: number;

@@ -2,9 +2,15 @@
 import fc from 'fast-check';
 import { applyEdits, modify, parse } from 'jsonc-parser';
 import { describe, expect, it } from 'vitest';
-import { type Agent, type HookCommand, isAbsent, type Settings, type SettingsFile } from '../../src/agents/contract.ts';
+import {
+  type Agent,
+  type HookCommand,
+  isAbsent,
+  type Settings,
+  type SettingsFile,
+} from '../../src/agents/contract/contract.ts';
+import { isOurCommand } from '../../src/agents/files/our-command.ts';
 import { agents } from '../../src/agents/index.ts';
-import { isOurCommand } from '../../src/agents/our-command.ts';
 import { commandFor } from '../../src/setup/commands.ts';
 import { broken, jsonTexts } from './json-texts.ts';
 

@@ -1,7 +1,7 @@
 import { parse } from 'jsonc-parser';
 import { describe, expect, it } from 'vitest';
 import { settings as claudeCode } from '../../src/agents/claude-code/settings.ts';
-import type { HookCommand } from '../../src/agents/contract.ts';
+import type { HookCommand } from '../../src/agents/contract/contract.ts';
 import { shellCommand } from '../../src/hook/script.ts';
 
 const commandFor = (event: string, script = '/home/me/.local/share/otel-hooks/hook.sh') =>

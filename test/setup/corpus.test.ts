@@ -1,7 +1,7 @@
 /** Settings as people have them, one and more for each agent: what enabling leaves as it is, and what disabling gives back. */
 import { parse } from 'jsonc-parser';
 import { describe, expect, it } from 'vitest';
-import { isAbsent, type SettingsFile } from '../../src/agents/contract.ts';
+import { isAbsent, type SettingsFile } from '../../src/agents/contract/contract.ts';
 import { agentNamed } from '../../src/agents/index.ts';
 import { commandFor } from '../../src/setup/commands.ts';
 

@@ -1,8 +1,8 @@
 /** What in a person's own files keeps registered hooks from running, as far as the agent writes it down. */
 import { expect, it } from 'vitest';
-import { isAbsent } from '../../src/agents/contract.ts';
+import { isAbsent } from '../../src/agents/contract/contract.ts';
+import { isOurCommand } from '../../src/agents/files/our-command.ts';
 import { agentNamed } from '../../src/agents/index.ts';
-import { isOurCommand } from '../../src/agents/our-command.ts';
 
 const places = { home: '/home/me', project: '/shop', env: {}, platform: 'linux' };
 const command =

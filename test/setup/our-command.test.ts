@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isOurCommand } from '../../src/agents/our-command.ts';
+import { isOurCommand } from '../../src/agents/files/our-command.ts';
 import { shellCommand } from '../../src/hook/script.ts';
 
 describe('ours', () => {

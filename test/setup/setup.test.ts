@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { claudeCode } from '../../src/agents/claude-code/claude-code.ts';
-import { absent } from '../../src/agents/contract.ts';
-import { isOurCommand } from '../../src/agents/our-command.ts';
+import { absent } from '../../src/agents/contract/contract.ts';
+import { isOurCommand } from '../../src/agents/files/our-command.ts';
 import { applySetup, type Plan, planSetup, programAt, type Setup } from '../../src/setup/setup.ts';
 import { needsOtherThanRoot } from '../needs.ts';
 

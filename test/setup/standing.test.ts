@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { isAbsent } from '../../src/agents/contract.ts';
+import { isAbsent } from '../../src/agents/contract/contract.ts';
 import { agentNamed, agents } from '../../src/agents/index.ts';
 import { applySetup, entriesOf, planSetup, programAt, type Setup } from '../../src/setup/setup.ts';
 import { isInstalled, standingOf } from '../../src/setup/standing.ts';

@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { parse } from 'smol-toml';
 import { describe, expect, it } from 'vitest';
 import { settings } from '../../src/agents/codex/settings.ts';
-import type { HookCommand } from '../../src/agents/contract.ts';
-import { isOurCommand } from '../../src/agents/our-command.ts';
-import { readToml } from '../../src/agents/toml-edit.ts';
+import type { HookCommand } from '../../src/agents/contract/contract.ts';
+import { isOurCommand } from '../../src/agents/files/our-command.ts';
+import { readToml } from '../../src/agents/files/toml-edit.ts';
 import { shellCommand } from '../../src/hook/script.ts';
 
 const RUNS = Number(process.env.SETTINGS_RUNS ?? 10);

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type ConfigInput, resolve } from '../../src/config/config.ts';
 import { type Destination, destinationsOf, openingKeys, providers } from '../../src/config/destinations.ts';
 import { isPreset, type PresetName, presetNames, presets } from '../../src/config/presets.ts';
-import { explain, type Problem } from '../../src/problem.ts';
+import { explain, type Problem } from '../../src/problems/problem.ts';
 import { createHttpTransport } from '../../src/ship/transport.ts';
 import { type Collector, startCollector } from '../collector.ts';
 import { logs, metrics, namedSpans, record, resourceA, sums, traces } from './samples.ts';

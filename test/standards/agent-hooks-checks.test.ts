@@ -1,7 +1,7 @@
 /** One case that each check of Agent Hooks rejects, and a neighbour that it accepts. */
 import { describe, expect, it } from 'vitest';
+import { validateAgentHooks } from '../../src/standards/agent-hooks/agent-hooks-validator.ts';
 import { rules } from '../../src/standards/agent-hooks/rules.ts';
-import { validateAgentHooks } from '../../src/standards/agent-hooks/validate.ts';
 import type { Report } from '../../src/standards/report.ts';
 
 type Fields = Record<string, unknown>;

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { eventTypes } from '../../src/event/event.ts';
+import { validateAgentHooks } from '../../src/standards/agent-hooks/agent-hooks-validator.ts';
 import * as schema from '../../src/standards/agent-hooks/schema.ts';
-import { validateAgentHooks } from '../../src/standards/agent-hooks/validate.ts';
 
 // The standard's own text lies outside the repository. Where it is there, every JSON block of it is judged.
 const seeds = new URL('../../../shared/seeds/', import.meta.url);

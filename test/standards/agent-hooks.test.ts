@@ -2,8 +2,8 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { eventTypes } from '../../src/event/event.ts';
+import { agentHooks, validateAgentHooks } from '../../src/standards/agent-hooks/agent-hooks-validator.ts';
 import { dataSchemas, isDateTime } from '../../src/standards/agent-hooks/schema.ts';
-import { agentHooks, validateAgentHooks } from '../../src/standards/agent-hooks/validate.ts';
 import type { Report } from '../../src/standards/report.ts';
 
 // Each sample has its findings beside it, one per line, made to be read. `UPDATE=1` writes them anew.

@@ -3,23 +3,17 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { providers } from '../../src/agents/interchange.ts';
-import { re2 } from '../../src/re2.ts';
-import { capabilitiesOf } from '../../src/standards/interchange/capabilities.ts';
-import { decode, encode, verify } from '../../src/standards/interchange/convert.ts';
-import { fittedTo } from '../../src/standards/interchange/fit.ts';
-import type { Loss } from '../../src/standards/interchange/losses.ts';
-import { elementsOf, type Hook, type Manifest, normalized } from '../../src/standards/interchange/manifest.ts';
-import {
-  decodeEvent,
-  decodeMatcher,
-  decodeSplit,
-  encodeEvent,
-  encodeMatcher,
-} from '../../src/standards/interchange/matchers.ts';
-import { outcomeOf } from '../../src/standards/interchange/outcome.ts';
-import { effectOf } from '../../src/standards/interchange/places.ts';
-import { permissionOf } from '../../src/standards/interchange/policy.ts';
-import { type Choice, type Target, targetOf } from '../../src/standards/interchange/provider.ts';
+import { capabilitiesOf } from '../../src/interchange/capabilities.ts';
+import { decode, encode, verify } from '../../src/interchange/convert.ts';
+import { fittedTo } from '../../src/interchange/fit.ts';
+import type { Loss } from '../../src/interchange/losses.ts';
+import { elementsOf, type Hook, type Manifest, normalized } from '../../src/interchange/manifest.ts';
+import { hookInterchange } from '../../src/interchange/manifest-validator.ts';
+import { decodeEvent, decodeMatcher, decodeSplit, encodeEvent, encodeMatcher } from '../../src/interchange/matchers.ts';
+import { outcomeOf } from '../../src/interchange/outcome.ts';
+import { effectOf } from '../../src/interchange/places.ts';
+import { permissionOf } from '../../src/interchange/policy.ts';
+import { type Choice, type Target, targetOf } from '../../src/interchange/provider.ts';
 import {
   capabilities,
   coreEvents,
@@ -27,9 +21,9 @@ import {
   type RegistryVersion,
   registryVersions,
   tools,
-} from '../../src/standards/interchange/registry.ts';
-import { readSource } from '../../src/standards/interchange/source.ts';
-import { hookInterchange } from '../../src/standards/interchange/validate.ts';
+} from '../../src/interchange/registry.ts';
+import { readSource } from '../../src/interchange/source.ts';
+import { re2 } from '../../src/session/re2.ts';
 
 type Values = Record<string, unknown>;
 interface Case {

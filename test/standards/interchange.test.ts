@@ -8,16 +8,16 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
 import { interchanges, providers } from '../../src/agents/interchange.ts';
 import { known } from '../../src/commands/interchange.ts';
-import { decode, type Encoded, encode } from '../../src/standards/interchange/convert.ts';
-import type { Loss } from '../../src/standards/interchange/losses.ts';
-import { type Hook, type Manifest, normalized, SPEC } from '../../src/standards/interchange/manifest.ts';
-import { outcomeOf } from '../../src/standards/interchange/outcome.ts';
-import { type Policy, permissionOf } from '../../src/standards/interchange/policy.ts';
-import { type Target, targetOf } from '../../src/standards/interchange/provider.ts';
-import { coreEvents, extendedEvents, registryVersions, tools } from '../../src/standards/interchange/registry.ts';
-import { rules } from '../../src/standards/interchange/rules.ts';
-import { jsonText, readSource, yamlText } from '../../src/standards/interchange/source.ts';
-import { hookInterchange } from '../../src/standards/interchange/validate.ts';
+import { decode, type Encoded, encode } from '../../src/interchange/convert.ts';
+import type { Loss } from '../../src/interchange/losses.ts';
+import { type Hook, type Manifest, normalized, SPEC } from '../../src/interchange/manifest.ts';
+import { hookInterchange } from '../../src/interchange/manifest-validator.ts';
+import { outcomeOf } from '../../src/interchange/outcome.ts';
+import { type Policy, permissionOf } from '../../src/interchange/policy.ts';
+import { type Target, targetOf } from '../../src/interchange/provider.ts';
+import { coreEvents, extendedEvents, registryVersions, tools } from '../../src/interchange/registry.ts';
+import { rules } from '../../src/interchange/rules.ts';
+import { jsonText, readSource, yamlText } from '../../src/interchange/source.ts';
 import type { Report } from '../../src/standards/report.ts';
 
 const targets = new Map<string, Target>(

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
 import { type Event, isVendor, SETTLED } from '../../src/event/event.ts';
 import { readOpenHook } from '../../src/standards/openhook/openhook.ts';
+import { openHook } from '../../src/standards/openhook/openhook-validator.ts';
 import {
   type Beyond,
   type Envelope,
@@ -13,7 +14,6 @@ import {
   restOfOpenHook,
   toOpenHook,
 } from '../../src/standards/openhook/out.ts';
-import { openHook } from '../../src/standards/openhook/validate.ts';
 import type { Asked, Report } from '../../src/standards/report.ts';
 import { isUnreadable } from '../../src/standards/told.ts';
 import { samplesOf } from '../agents/samples.ts';

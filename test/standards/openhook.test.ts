@@ -1,11 +1,11 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isAbsent } from '../../src/agents/contract.ts';
+import { isAbsent } from '../../src/agents/contract/contract.ts';
 import { exampleAgent } from '../../src/agents/index.ts';
+import { openHook } from '../../src/standards/openhook/openhook-validator.ts';
 import { noOpenHook, restOfOpenHook, toOpenHook } from '../../src/standards/openhook/out.ts';
 import { rules } from '../../src/standards/openhook/rules.ts';
-import { openHook } from '../../src/standards/openhook/validate.ts';
 import type { Asked, Report } from '../../src/standards/report.ts';
 import { play, START_MS } from '../play.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
-import { lossesOf } from '../../src/keep.ts';
+import { lossesOf } from '../../src/deliver/state-limits.ts';
 import { decodeRequest } from '../../src/ship/otlp-decode.ts';
 import { emptyLedger } from '../../src/store/ledger.ts';
 import { MOST_SERIES } from '../../src/telemetry/cardinality.ts';

@@ -3,7 +3,7 @@ import { ProtobufLogsSerializer, ProtobufTraceSerializer } from '@opentelemetry/
 import * as incubating from '@opentelemetry/semantic-conventions/incubating';
 import { describe, expect, test } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
-import { providerNamed } from '../../src/agents/providers.ts';
+import { providerNamed } from '../../src/agents/shared/providers.ts';
 import { eventTypes } from '../../src/event/event.ts';
 import { decodeRequest } from '../../src/ship/otlp-decode.ts';
 import { encode } from '../../src/telemetry/batch.ts';

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import zlib, { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, expect, test } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
-import { emptyStore, findSessions, importRound } from '../../src/import.ts';
-import { unreadProblems } from '../../src/round.ts';
+import { emptyStore, findSessions, importRound } from '../../src/pipeline/import-transcripts.ts';
+import { unreadProblems } from '../../src/pipeline/round.ts';
 import { diskEyes } from '../../src/transcripts/eyes.ts';
 import { skipFor } from '../needs.ts';
 

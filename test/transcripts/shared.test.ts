@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
 import type { FinishedSpan } from '../../src/assemble/finished.ts';
 import type { Event } from '../../src/event/event.ts';
-import { emptyStore, findSessions, importRound } from '../../src/import.ts';
+import { emptyStore, findSessions, importRound } from '../../src/pipeline/import-transcripts.ts';
 import { diskEyes } from '../../src/transcripts/eyes.ts';
 
 const shared = join(import.meta.dirname, '..', '..', '..', 'shared', 'fixtures', 'claude-code');

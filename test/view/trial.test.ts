@@ -1,7 +1,7 @@
 /** A trial of the hooks is told from a session of a person, by whichever agent it was named. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isAbsent } from '../../src/agents/contract.ts';
+import { isAbsent } from '../../src/agents/contract/contract.ts';
 import { agents } from '../../src/agents/index.ts';
 import { isTrial, trialSession } from '../../src/view/trial.ts';
 

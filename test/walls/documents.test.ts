@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { globalFlags } from '../../src/commands/command.ts';
 import { commands } from '../../src/commands/registry.ts';
-import { problemCodes } from '../../src/problem.ts';
+import { problemCodes } from '../../src/problems/problem.ts';
 import { filesBelow, root } from './sources.ts';
 
 /** Understood by every command. */

@@ -20,75 +20,76 @@ const hashes = /^node:crypto$/;
 const rooms: Readonly<Record<string, Room>> = {
   lib: { sees: [], packages: [node] },
   event: { sees: ['lib'], packages: [], pure: true },
-  // A provider's tables have the shape that the format gives them.
+  // The shape of a provider's tables is defined by the interchange format.
   agents: {
-    sees: ['lib', 'event', 'standards/interchange'],
+    sees: ['lib', 'event', 'interchange'],
     packages: [/^(jsonc-parser|smol-toml)$/, /^node:path$/],
     pure: true,
   },
-  // What a credential looks like: one table says it.
-  standards: { sees: ['lib', 'event', 'enrich/secrets.ts'], packages: [/^(zod|yaml|jsonc-parser)$/], pure: true },
+  // The table of secrets is shared with the checks of the Agent Hooks validator.
+  standards: {
+    sees: ['lib', 'event', 'enrich/secrets.ts', 'interchange'],
+    packages: [/^(zod|yaml|jsonc-parser)$/],
+    pure: true,
+  },
+  interchange: { sees: ['lib', 'standards'], packages: [/^(zod|yaml|jsonc-parser)$/], pure: true },
   enrich: { sees: ['lib', 'event'], packages: [hashes], pure: true },
   assemble: { sees: ['lib', 'event'], packages: [], pure: true },
   telemetry: { sees: ['lib', 'event', 'assemble'], packages: [openTelemetry], pure: true },
-  ship: { sees: ['lib', 'event', 'assemble', 'telemetry', 'config', 'problem.ts', 'store'], packages: [node] },
+  ship: { sees: ['lib', 'telemetry', 'config', 'problems', 'store'], packages: [node] },
   store: { sees: ['lib', 'hook/fragment.ts'], packages: [node] },
   hook: { sees: [], packages: [node] },
-  drain: {
+  receive: {
+    sees: ['lib', 'event', 'agents', 'standards', 'enrich', 'session/session-state.ts', 'hook/fragment.ts'],
+    packages: [],
+    pure: true,
+  },
+  // The state of a session, and what is decided once for it: its configuration, rules, content, prices, repository.
+  session: {
     sees: [
       'lib',
       'event',
       'agents',
-      'standards',
       'enrich',
-      'assemble/state.ts',
+      'assemble',
+      'telemetry',
       'config',
-      'problem.ts',
+      'problems',
+      'receive/drain.ts',
+      'transcripts/eyes.ts',
       'hook/fragment.ts',
     ],
-    packages: [],
-    pure: true,
+    packages: [/^node:(os|path)$/, /^re2js$/, /^@pydantic\/genai-prices$/],
   },
   // The only place that reads what agents wrote; it writes nothing.
-  transcripts: { sees: ['lib', 'event', 'agents', 'drain', 'assemble'], packages: [/^node:(fs|path|zlib)$/] },
+  transcripts: {
+    sees: ['lib', 'event', 'agents', 'receive', 'session', 'assemble'],
+    packages: [/^node:(fs|path|zlib)$/],
+  },
   // Of risk and content only the words that settings are written in.
   config: {
-    sees: ['lib', 'problem.ts', 'enrich/risk/subject.ts', 'enrich/watch.ts', 'enrich/content.ts'],
+    sees: ['lib', 'problems', 'enrich/risk/subject.ts', 'enrich/watch.ts', 'enrich/content.ts'],
     packages: [node, /^zod$/, /^jsonc-parser$/],
   },
-  // The union of what each room has to tell.
-  'problem.ts': { sees: ['lib', 'setup/setup.ts', 'store/folder.ts'], packages: [] },
-  setup: { sees: ['lib', 'event', 'agents', 'config', 'hook', 'problem.ts'], packages: [node] },
+  // The union of the problems that each folder can report.
+  problems: { sees: ['lib', 'setup/setup.ts', 'store/folder.ts'], packages: [] },
+  setup: { sees: ['lib', 'agents', 'hook'], packages: [node] },
   view: {
-    sees: ['lib', 'event', 'standards', 'agents/index.ts', 'assemble', 'telemetry', 'store', 'round.ts'],
+    sees: ['lib', 'event', 'standards', 'agents/index.ts', 'assemble', 'telemetry', 'store'],
     packages: [],
   },
   serve: { sees: 'all', packages: 'all' },
-  // Runs commands that a person agreed to; what they are is read off the project, what they get off the journal.
+  // Runs commands that a person agreed to; the project names them, the journal feeds them.
   openhook: { sees: 'all', packages: [/^node:(fs|path|child_process)$/] },
-  // The way of the data as a whole.
-  'round.ts': { sees: 'all', packages: [] },
-  'reconciliation.ts': { sees: ['store', 'telemetry'], packages: [] },
-  'prices.ts': { sees: 'all', packages: [/^@pydantic\/genai-prices$/] },
-  'pin.ts': { sees: 'all', packages: [/^node:os$/] },
-  'own-rules.ts': { sees: 'all', packages: [] },
-  'own-content.ts': { sees: 'all', packages: [] },
-  're2.ts': { sees: ['lib'], packages: [/^re2js$/] },
-  'conformance.ts': { sees: 'all', packages: [] },
-  'preview.ts': { sees: 'all', packages: [/^node:crypto$/] },
-  'export.ts': { sees: 'all', packages: [] },
-  'import.ts': { sees: 'all', packages: [/^node:(fs|path)$/] },
-  'destinations.ts': { sees: 'all', packages: [] },
-  'keep.ts': { sees: 'all', packages: [] },
-  'deliver.ts': { sees: 'all', packages: 'all' },
-  'kicked.ts': { sees: 'all', packages: [node] },
+  // The one composition of the stages, and its uses.
+  pipeline: { sees: 'all', packages: [/^node:(fs|path|crypto)$/] },
+  deliver: { sees: 'all', packages: [/^node:(fs|path|crypto)$/] },
+  library: { sees: 'all', packages: [/^node:(crypto|async_hooks)$/, openTelemetry] },
   demo: { sees: 'all', packages: [node] },
   doctor: { sees: 'all', packages: [node, openTelemetry] },
   commands: { sees: 'all', packages: 'all' },
+  'kicked.ts': { sees: 'all', packages: [node] },
   'cli.ts': { sees: 'all', packages: 'all' },
-  'repository.ts': { sees: ['assemble', 'enrich', 'transcripts'], packages: [/^node:path$/] },
-  'bridge.ts': { sees: 'all', packages: [/^node:crypto$/, openTelemetry] },
-  'hook-runner.ts': { sees: ['lib', 'standards'], packages: [/^node:async_hooks$/] },
   'index.ts': { sees: 'all', packages: 'all' },
   'bin.ts': { sees: ['hook', 'cli.ts'], packages: [] },
 };

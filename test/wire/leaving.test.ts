@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, readFileSync, readlinkSync, rmSync, writeFileSy
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { type DeliverOptions, deliver } from '../../src/deliver.ts';
+import { type DeliverOptions, deliver } from '../../src/deliver/deliver.ts';
 import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
 import { AGENT, until } from './house.ts';
 

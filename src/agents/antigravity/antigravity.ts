@@ -7,7 +7,7 @@
  */
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, number, text, word } from '../../lib/read.ts';
-import { type Agent, absent, type HookEvent, type Reading } from '../contract.ts';
+import { type Agent, absent, type HookEvent, type Reading } from '../contract/contract.ts';
 import { settings } from './settings.ts';
 import { actionName, actions, inputOf, launchedBy, toolFacts } from './tools.ts';
 import { transcript } from './transcript.ts';

@@ -4,8 +4,8 @@
  * whole file without a word. 1.0 starts the command without a shell, so it is a program and plain words.
  */
 import { join } from 'node:path';
-import type { Settings } from '../contract.ts';
-import { jsonHooks, type Shape } from '../json-hooks.ts';
+import type { Settings } from '../contract/contract.ts';
+import { jsonHooks, type Shape } from '../files/json-hooks.ts';
 
 const shape: Shape = {
   root: 'otel-hooks',

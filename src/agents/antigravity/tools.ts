@@ -1,7 +1,7 @@
 /** What Antigravity executes, as hooks and transcripts name it alike. */
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, own, word } from '../../lib/read.ts';
-import type { Reading } from '../contract.ts';
+import type { Reading } from '../contract/contract.ts';
 
 /** Built-in tools and what Agent Hooks calls them. */
 export const actions = {

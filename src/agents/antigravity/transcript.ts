@@ -10,7 +10,7 @@
 import { join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, number, text, word } from '../../lib/read.ts';
-import type { Memory, Told, Transcript, TranscriptReading } from '../contract.ts';
+import type { Memory, Told, Transcript, TranscriptReading } from '../contract/contract.ts';
 import { actionName, launchedBy, toolFacts } from './tools.ts';
 
 const folders = ['antigravity', 'antigravity-cli'];

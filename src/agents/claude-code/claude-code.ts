@@ -8,9 +8,9 @@
 import type { AgentMode, EndReason, Fields, StartReason } from '../../event/event.ts';
 import { canonicalJson } from '../../lib/hash.ts';
 import { fieldsOf, isFields, number, own, text, word } from '../../lib/read.ts';
-import type { Agent, HookEvent, Memory, Reading } from '../contract.ts';
-import { wasAsked } from '../pairing.ts';
-import { permitted } from '../permitted.ts';
+import type { Agent, HookEvent, Memory, Reading } from '../contract/contract.ts';
+import { wasAsked } from '../shared/pairing.ts';
+import { permitted } from '../shared/permitted.ts';
 import { demoSession } from './demo.ts';
 import { settings } from './settings.ts';
 import { actionName, actions, launchedBy, toolFacts } from './tools.ts';

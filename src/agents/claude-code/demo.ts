@@ -1,7 +1,7 @@
 /** A believable session: what an agent's hooks would say, and when. Two turns, parallel actions, a plan, a subagent, a denied action, one that fails again and again, a compaction; what the models used stands in the transcript. */
 
 import type { Fields } from '../../event/event.ts';
-import { type DemoHook, SINCE_BEFORE } from '../contract.ts';
+import { type DemoHook, SINCE_BEFORE } from '../contract/contract.ts';
 
 export function demoSession(session: string, folder: string): DemoHook[] {
   const base = {

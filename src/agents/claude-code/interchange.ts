@@ -1,6 +1,6 @@
 /** Claude Code's hooks in the words of the Hook Interchange Format: its registries of 2026.03 and 2026.04, the vendor's hook reference of autumn 2026. */
-import { grouped } from '../../standards/interchange/layouts.ts';
-import { type Facts, nothing, type Provider } from '../../standards/interchange/provider.ts';
+import { grouped } from '../../interchange/layouts.ts';
+import { type Facts, nothing, type Provider } from '../../interchange/provider.ts';
 
 const events: Facts['events'] = {
   before_tool_execute: ['PreToolUse'],

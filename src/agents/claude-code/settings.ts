@@ -6,9 +6,9 @@
  */
 import { join } from 'node:path';
 import { fieldsOf } from '../../lib/read.ts';
-import type { Obstacle, Places, Scope, Settings, SettingsPlaces } from '../contract.ts';
-import { jsonValue } from '../json-edit.ts';
-import { jsonHooks, type Shape } from '../json-hooks.ts';
+import type { Obstacle, Places, Scope, Settings, SettingsPlaces } from '../contract/contract.ts';
+import { jsonValue } from '../files/json-edit.ts';
+import { jsonHooks, type Shape } from '../files/json-hooks.ts';
 
 const TIMEOUT_S = 10;
 

@@ -1,7 +1,7 @@
 /** Claude Code's tools: what Agent Hooks calls them, and what a hook or a row says of a call. Both have `tool_name` and `tool_input`. */
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, own, text, word } from '../../lib/read.ts';
-import type { Reading } from '../contract.ts';
+import type { Reading } from '../contract/contract.ts';
 
 /** Built-in tools and what Agent Hooks calls them; the five standard names where they fit, else the tool's own in snake case. */
 export const actions = {

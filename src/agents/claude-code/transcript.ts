@@ -12,8 +12,16 @@
 import type { Fields } from '../../event/event.ts';
 import { hexDigest } from '../../lib/hash.ts';
 import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
-import type { LineReader, Memory, ReadFile, Told, Transcript, TranscriptFile, TranscriptReading } from '../contract.ts';
-import { toldFiles } from '../told-files.ts';
+import type {
+  LineReader,
+  Memory,
+  ReadFile,
+  Told,
+  Transcript,
+  TranscriptFile,
+  TranscriptReading,
+} from '../contract/contract.ts';
+import { toldFiles } from '../shared/told-files.ts';
 import { actionName, launchedBy, toolFacts } from './tools.ts';
 
 const rows: LineReader = {

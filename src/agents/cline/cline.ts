@@ -7,8 +7,8 @@
  */
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, text, word } from '../../lib/read.ts';
-import { type Agent, absent, type HookEvent, type Reading } from '../contract.ts';
-import { closeCall, openCall } from '../pairing.ts';
+import { type Agent, absent, type HookEvent, type Reading } from '../contract/contract.ts';
+import { closeCall, openCall } from '../shared/pairing.ts';
 import { settings } from './settings.ts';
 import { actions, oneCommand, useOfTool } from './tools.ts';
 import { count, timeOf, transcript } from './transcript.ts';

@@ -2,15 +2,10 @@
  * Cline's hooks in the words of the Hook Interchange Format: its registry of 2026.04, the vendor's documents of autumn 2026. A hook is a
  * program named after its event, which says no in JSON; so what is written is one that runs the hooks and translates their exit code.
  */
+
+import { quoted } from '../../interchange/commands.ts';
+import { type Entry, type NativeFile, nothing, type Provider, type Read } from '../../interchange/provider.ts';
 import { isFields } from '../../lib/read.ts';
-import { quoted } from '../../standards/interchange/commands.ts';
-import {
-  type Entry,
-  type NativeFile,
-  nothing,
-  type Provider,
-  type Read,
-} from '../../standards/interchange/provider.ts';
 
 const FOLDER = '.clinerules/hooks';
 

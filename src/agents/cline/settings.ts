@@ -4,9 +4,9 @@
  * The extension waits 30 seconds for a hook, the SDK 120; neither can be set.
  */
 import { join } from 'node:path';
-import type { HookCommand, Places, Scope, Settings, SettingsFile } from '../contract.ts';
-import { commandOf, isOurCommand } from '../our-command.ts';
-import { wholeFile } from '../whole-file.ts';
+import type { HookCommand, Places, Scope, Settings, SettingsFile } from '../contract/contract.ts';
+import { commandOf, isOurCommand } from '../files/our-command.ts';
+import { wholeFile } from '../files/whole-file.ts';
 
 /** Names of files, with the event that the command names: the SDK has names of its own in its payloads. */
 const programs: Readonly<Record<string, string>> = {

@@ -14,7 +14,15 @@
 import { basename, dirname, join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, number, own, text, word } from '../../lib/read.ts';
-import type { Look, Places, ReadFile, Told, Transcript, TranscriptFile, TranscriptReading } from '../contract.ts';
+import type {
+  Look,
+  Places,
+  ReadFile,
+  Told,
+  Transcript,
+  TranscriptFile,
+  TranscriptReading,
+} from '../contract/contract.ts';
 import { oneCommand, useOfTool } from './tools.ts';
 
 export const transcript: Transcript = {

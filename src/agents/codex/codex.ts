@@ -8,9 +8,9 @@
  */
 import type { AgentMode, Fields, StartReason } from '../../event/event.ts';
 import { fieldsOf, own, text, word } from '../../lib/read.ts';
-import { type Agent, absent, type HookEvent, type Reading } from '../contract.ts';
-import { askedCall, type Call, closeCall, openCall, wasAsked } from '../pairing.ts';
-import { permitted } from '../permitted.ts';
+import { type Agent, absent, type HookEvent, type Reading } from '../contract/contract.ts';
+import { askedCall, type Call, closeCall, openCall, wasAsked } from '../shared/pairing.ts';
+import { permitted } from '../shared/permitted.ts';
 import { settings } from './settings.ts';
 import { actionName, actions, answerKey, endKey, launchedBy, spawnedThread, startKey, toolFacts } from './tools.ts';
 import { transcript } from './transcript.ts';

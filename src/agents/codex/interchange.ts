@@ -1,8 +1,8 @@
 /** Codex' hooks in the words of the Hook Interchange Format: its registry of 2026.04, the vendor's documents and schemas of autumn 2026. */
 import { parse } from 'smol-toml';
-import { grouped } from '../../standards/interchange/layouts.ts';
-import { type Layout, nothing, type Provider } from '../../standards/interchange/provider.ts';
-import { jsonText } from '../../standards/interchange/source.ts';
+import { grouped } from '../../interchange/layouts.ts';
+import { type Layout, nothing, type Provider } from '../../interchange/provider.ts';
+import { jsonText } from '../../interchange/source.ts';
 
 const hooks = grouped('.codex/hooks.json');
 

@@ -19,10 +19,10 @@ import type {
   Settings,
   SettingsFile,
   SettingsPlaces,
-} from '../contract.ts';
-import { jsonHooks, type Shape } from '../json-hooks.ts';
-import { commandOf, isOurHandler } from '../our-command.ts';
-import { appendTable, cutTable, readToml, type Table } from '../toml-edit.ts';
+} from '../contract/contract.ts';
+import { jsonHooks, type Shape } from '../files/json-hooks.ts';
+import { commandOf, isOurHandler } from '../files/our-command.ts';
+import { appendTable, cutTable, readToml, type Table } from '../files/toml-edit.ts';
 
 const timeoutOf = (event: string): number => (event === 'SessionEnd' || event === 'Interrupt' ? 3 : 5);
 

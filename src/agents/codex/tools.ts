@@ -1,7 +1,7 @@
 /** Tools of Codex by the names that its hooks use, and what they are called in its rollouts. */
 import type { Fields } from '../../event/event.ts';
 import { own, word } from '../../lib/read.ts';
-import type { Reading } from '../contract.ts';
+import type { Reading } from '../contract/contract.ts';
 
 /** All of them may stand on metrics. */
 export const actions = {

@@ -12,8 +12,16 @@
  */
 import type { Fields } from '../../event/event.ts';
 import { count, fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
-import type { LineReader, Memory, ReadFile, Told, Transcript, TranscriptFile, TranscriptReading } from '../contract.ts';
-import { toldFiles } from '../told-files.ts';
+import type {
+  LineReader,
+  Memory,
+  ReadFile,
+  Told,
+  Transcript,
+  TranscriptFile,
+  TranscriptReading,
+} from '../contract/contract.ts';
+import { toldFiles } from '../shared/told-files.ts';
 import { actionName, answerKey, endKey, hookName, launchedBy, spawnedThread, startKey, toolFacts } from './tools.ts';
 
 const reader: LineReader = {

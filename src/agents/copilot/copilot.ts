@@ -13,8 +13,8 @@
 import type { EndReason, Facts, Fields, StartReason } from '../../event/event.ts';
 import { hexDigest } from '../../lib/hash.ts';
 import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
-import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
-import { askedCall, type Call, closeCall, openCall, wasAsked } from '../pairing.ts';
+import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract/contract.ts';
+import { askedCall, type Call, closeCall, openCall, wasAsked } from '../shared/pairing.ts';
 import { settings } from './settings.ts';
 import { actions, exitCodeOf, inputOf, launchedBy, type Tool, toolOf } from './tools.ts';
 import { CHAT_LOG, EVENT_LOG, transcript } from './transcript.ts';

@@ -5,9 +5,9 @@
  */
 import { join } from 'node:path';
 import { fieldsOf } from '../../lib/read.ts';
-import type { Obstacle, Places, Settings, SettingsPlaces } from '../contract.ts';
-import { jsonValue } from '../json-edit.ts';
-import { jsonHooks, type Shape } from '../json-hooks.ts';
+import type { Obstacle, Places, Settings, SettingsPlaces } from '../contract/contract.ts';
+import { jsonValue } from '../files/json-edit.ts';
+import { jsonHooks, type Shape } from '../files/json-hooks.ts';
 
 const shape: Shape = {
   root: 'hooks',

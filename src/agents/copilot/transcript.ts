@@ -21,7 +21,7 @@ import type {
   Transcript,
   TranscriptFile,
   TranscriptReading,
-} from '../contract.ts';
+} from '../contract/contract.ts';
 import { exitCodeOf, inputOf, launchedBy, toolOf } from './tools.ts';
 
 /** The CLI's, and that of the chat agent in VS Code. */

@@ -13,7 +13,7 @@
 import type { AgentMode, Facts, Fields } from '../../event/event.ts';
 import { canonicalJson } from '../../lib/hash.ts';
 import { count, number, own, text, word } from '../../lib/read.ts';
-import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
+import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract/contract.ts';
 import { obstaclesOf, settings } from './settings.ts';
 import { actionName, actions, inputOf, launchedBy, mcpToolOf, toolFacts } from './tools.ts';
 import { transcript } from './transcript.ts';

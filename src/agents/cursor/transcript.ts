@@ -9,7 +9,7 @@
 import { join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, text, word } from '../../lib/read.ts';
-import type { Memory, ReadFile, Told, Transcript, TranscriptFile, TranscriptReading } from '../contract.ts';
+import type { Memory, ReadFile, Told, Transcript, TranscriptFile, TranscriptReading } from '../contract/contract.ts';
 import { actionName, launchedBy, toolFacts } from './tools.ts';
 
 const MAIN = /[\\/]agent-transcripts[\\/]([\w-]{1,128})[\\/]\1\.jsonl$/;

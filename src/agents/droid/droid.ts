@@ -7,8 +7,8 @@
  */
 import type { AgentMode, EndReason, Fields, StartReason } from '../../event/event.ts';
 import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
-import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
-import { closeCall, openCall } from '../pairing.ts';
+import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract/contract.ts';
+import { closeCall, openCall } from '../shared/pairing.ts';
 import { settings } from './settings.ts';
 import { actionName, actions, toolFacts } from './tools.ts';
 import { transcript } from './transcript.ts';

@@ -1,6 +1,6 @@
 /** Factory Droid's hooks in the words of the Hook Interchange Format: its registry of 2026.04, the vendor's documents of autumn 2026. */
-import { grouped } from '../../standards/interchange/layouts.ts';
-import { nothing, type Provider } from '../../standards/interchange/provider.ts';
+import { grouped } from '../../interchange/layouts.ts';
+import { nothing, type Provider } from '../../interchange/provider.ts';
 
 export const interchange: Provider = {
   slug: 'factory-droid',

@@ -4,9 +4,9 @@
  * Handlers run in parallel; the timeout is in seconds.
  */
 import { join } from 'node:path';
-import type { Settings } from '../contract.ts';
-import { members, readJson } from '../json-edit.ts';
-import { jsonHooks, type Shape } from '../json-hooks.ts';
+import type { Settings } from '../contract/contract.ts';
+import { members, readJson } from '../files/json-edit.ts';
+import { jsonHooks, type Shape } from '../files/json-hooks.ts';
 
 const shape: Shape = {
   root: 'hooks',

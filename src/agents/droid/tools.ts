@@ -1,6 +1,6 @@
 /** What Droid executes, as hooks and transcripts name it alike. */
 import { own } from '../../lib/read.ts';
-import type { Reading } from '../contract.ts';
+import type { Reading } from '../contract/contract.ts';
 
 /** Built-in tools and what Agent Hooks calls them. */
 export const actions = {

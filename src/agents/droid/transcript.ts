@@ -8,7 +8,15 @@
 import { join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, text, word } from '../../lib/read.ts';
-import type { Look, Memory, ReadFile, Told, Transcript, TranscriptFile, TranscriptReading } from '../contract.ts';
+import type {
+  Look,
+  Memory,
+  ReadFile,
+  Told,
+  Transcript,
+  TranscriptFile,
+  TranscriptReading,
+} from '../contract/contract.ts';
 import { actionName, toolFacts } from './tools.ts';
 
 export const transcript: Transcript = {

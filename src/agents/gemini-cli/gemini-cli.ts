@@ -9,8 +9,8 @@
  */
 import type { EndReason, Fields, StartReason } from '../../event/event.ts';
 import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
-import { type Agent, absent, type HookEvent, type Reading } from '../contract.ts';
-import { askedCall, type Call, closeCall, openCall } from '../pairing.ts';
+import { type Agent, absent, type HookEvent, type Reading } from '../contract/contract.ts';
+import { askedCall, type Call, closeCall, openCall } from '../shared/pairing.ts';
 import { settings } from './settings.ts';
 import { actionName, actions, exitCodeOf } from './tools.ts';
 import { transcript } from './transcript.ts';

@@ -11,8 +11,16 @@
  */
 import type { Fields } from '../../event/event.ts';
 import { count, fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
-import type { DocumentReader, LineReader, Memory, ReadFile, Told, Transcript, TranscriptReading } from '../contract.ts';
-import { memoryOver } from '../memory.ts';
+import type {
+  DocumentReader,
+  LineReader,
+  Memory,
+  ReadFile,
+  Told,
+  Transcript,
+  TranscriptReading,
+} from '../contract/contract.ts';
+import { memoryOver } from '../shared/memory.ts';
 import { actionName, exitCodeOf } from './tools.ts';
 
 const reader: LineReader = {

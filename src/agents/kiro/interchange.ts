@@ -4,17 +4,9 @@
  */
 
 import type { Fields } from '../../event/event.ts';
+import { eventsIn, flat, flatEntries, jsonFile, listed, readFile, readNative } from '../../interchange/layouts.ts';
+import { type Entry, type Facts, type Layout, nothing, type Provider } from '../../interchange/provider.ts';
 import { fieldsOf } from '../../lib/read.ts';
-import {
-  eventsIn,
-  flat,
-  flatEntries,
-  jsonFile,
-  listed,
-  readFile,
-  readNative,
-} from '../../standards/interchange/layouts.ts';
-import { type Entry, type Facts, type Layout, nothing, type Provider } from '../../standards/interchange/provider.ts';
 
 const draft: Facts = {
   events: {

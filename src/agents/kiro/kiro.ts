@@ -12,8 +12,8 @@
 import type { Fields } from '../../event/event.ts';
 import { hexDigest } from '../../lib/hash.ts';
 import { fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
-import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
-import { type Call, closeCall, openCall } from '../pairing.ts';
+import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract/contract.ts';
+import { type Call, closeCall, openCall } from '../shared/pairing.ts';
 import { settings } from './settings.ts';
 import { actionName, actions, exitCodeOf, isExitStatus, toolFacts } from './tools.ts';
 import { transcript } from './transcript.ts';

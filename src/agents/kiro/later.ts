@@ -8,7 +8,7 @@
  */
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, number, text, word } from '../../lib/read.ts';
-import type { LineReader, Memory, Told, TranscriptReading } from '../contract.ts';
+import type { LineReader, Memory, Told, TranscriptReading } from '../contract/contract.ts';
 import { actionName, toolFacts } from './tools.ts';
 
 export const LATER = /[\\/](sess_[\w-]{1,128})[\\/]messages\.jsonl$/;

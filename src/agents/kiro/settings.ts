@@ -5,8 +5,8 @@
  * cache is never set: the hook would not run.
  */
 import { join } from 'node:path';
-import type { Settings } from '../contract.ts';
-import { jsonHooks, type Shape } from '../json-hooks.ts';
+import type { Settings } from '../contract/contract.ts';
+import { jsonHooks, type Shape } from '../files/json-hooks.ts';
 
 const ofAgent: Shape = {
   root: 'hooks',

@@ -1,6 +1,6 @@
 /** Tools of Kiro over its contracts, and what is read of their answers. */
 import { own } from '../../lib/read.ts';
-import type { Reading } from '../contract.ts';
+import type { Reading } from '../contract/contract.ts';
 
 export const actions = {
   aws: 'use_aws',

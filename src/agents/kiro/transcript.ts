@@ -10,7 +10,7 @@
 import { join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
 import { count, fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
-import type { LineReader, Look, Memory, ReadFile, Told, Transcript, TranscriptReading } from '../contract.ts';
+import type { LineReader, Look, Memory, ReadFile, Told, Transcript, TranscriptReading } from '../contract/contract.ts';
 import { LATER, later } from './later.ts';
 import { actionName, exitCodeOf, toolFacts } from './tools.ts';
 

@@ -2,8 +2,9 @@
  * OpenCode's hooks in the words of the Hook Interchange Format: its registries of 2026.03 and 2026.04, the product's source of autumn
  * 2026. Its hooks are plugins; so what is written is one that runs the commands, and only such a one can be read.
  */
+
+import { type Entry, type Facts, nothing, type Provider, type Read } from '../../interchange/provider.ts';
 import { isFields, word } from '../../lib/read.ts';
-import { type Entry, type Facts, nothing, type Provider, type Read } from '../../standards/interchange/provider.ts';
 
 const draft: Facts = {
   events: {

@@ -1,7 +1,7 @@
 /** Messages and their parts as V1 says them on its bus and keeps them in its store, and the tools of both versions. */
 import type { Fields } from '../../event/event.ts';
 import { count, fieldsOf, number, own, text, word } from '../../lib/read.ts';
-import type { Reading } from '../contract.ts';
+import type { Reading } from '../contract/contract.ts';
 
 export const actions = {
   apply_patch: 'write_file',

@@ -10,8 +10,8 @@
  */
 import type { ActionResult, Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, number, own, text, word } from '../../lib/read.ts';
-import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract.ts';
-import { permitted } from '../permitted.ts';
+import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract/contract.ts';
+import { permitted } from '../shared/permitted.ts';
 import { actionName, actions, actionsOf, launchOf, responded, responseOf, servedBy, written } from './messages.ts';
 import { settings } from './settings.ts';
 import { transcript } from './transcript.ts';

@@ -7,7 +7,7 @@
  * throws, nothing is changed, and what a slow machine cannot keep up with is left out. Streamed pieces are never passed on.
  */
 import { fieldsOf, isFields, text } from '../../lib/read.ts';
-import type { Entry, HookCommand } from '../contract.ts';
+import type { Entry, HookCommand } from '../contract/contract.ts';
 
 const HEAD =
   '// The otel-hooks plugin for OpenCode. Written by `otel-hooks enable`, removed by `otel-hooks disable`; changes are overwritten.';

@@ -1,8 +1,8 @@
 /** OpenCode's plugins: every file in a folder is one. */
 import { join } from 'node:path';
-import type { Places, Scope, Settings } from '../contract.ts';
-import { isOurCommand } from '../our-command.ts';
-import { wholeFile } from '../whole-file.ts';
+import type { Places, Scope, Settings } from '../contract/contract.ts';
+import { isOurCommand } from '../files/our-command.ts';
+import { wholeFile } from '../files/whole-file.ts';
 import { commandsIn, isPlugin, pluginText } from './plugin.ts';
 
 export const settings: Settings = {

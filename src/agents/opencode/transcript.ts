@@ -20,7 +20,7 @@ import type {
   Transcript,
   TranscriptFile,
   TranscriptReading,
-} from '../contract.ts';
+} from '../contract/contract.ts';
 import { actionsOf, responseOf, written } from './messages.ts';
 
 export const transcript: Transcript = {

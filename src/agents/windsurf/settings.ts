@@ -3,8 +3,8 @@
  * time-out to set. The plugin for JetBrains has a file of its own, which is changed where it is there.
  */
 import { join } from 'node:path';
-import type { Settings } from '../contract.ts';
-import { jsonHooks, type Shape } from '../json-hooks.ts';
+import type { Settings } from '../contract/contract.ts';
+import { jsonHooks, type Shape } from '../files/json-hooks.ts';
 
 const shape: Shape = {
   root: 'hooks',

@@ -9,7 +9,7 @@
 import { join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
-import type { Memory, Told, Transcript, TranscriptReading } from '../contract.ts';
+import type { Memory, Told, Transcript, TranscriptReading } from '../contract/contract.ts';
 
 const FILE = /[\\/]\.windsurf[\\/]transcripts[\\/]([\w-]{1,128})\.jsonl$/;
 /** A copy, wherever it lies, is told by its rows: what happened stands under the name of its kind. */

@@ -8,8 +8,8 @@
  */
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, text, word } from '../../lib/read.ts';
-import { type Agent, absent, type HookEvent, type Reading } from '../contract.ts';
-import { type Call, closeCall, openCall } from '../pairing.ts';
+import { type Agent, absent, type HookEvent, type Reading } from '../contract/contract.ts';
+import { type Call, closeCall, openCall } from '../shared/pairing.ts';
 import { settings } from './settings.ts';
 import { transcript } from './transcript.ts';
 import { truth } from './truth.ts';

@@ -1,8 +1,8 @@
 /** Holds a discovery file, `.openhook.json`, against what the standard says of it. */
 import { text } from '../../lib/read.ts';
 import { isObject, kindOf, notOneOf, shown, type Values } from '../wording.ts';
+import type { Remark } from './openhook-validator.ts';
 import { types } from './schema.ts';
-import type { Remark } from './validate.ts';
 
 /** An object with hooks and no type: what else would it be. */
 export const isDiscovery = (value: unknown): value is Values =>

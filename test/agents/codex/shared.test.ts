@@ -3,7 +3,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { codex } from '../../../src/agents/codex/codex.ts';
-import { isAbsent } from '../../../src/agents/contract.ts';
+import { isAbsent } from '../../../src/agents/contract/contract.ts';
 import { play, START_MS } from '../../play.ts';
 import { readRows, sums, textOf, total } from '../told.ts';
 

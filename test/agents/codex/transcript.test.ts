@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { codex } from '../../../src/agents/codex/codex.ts';
-import { isAbsent, type Look } from '../../../src/agents/contract.ts';
+import { isAbsent, type Look } from '../../../src/agents/contract/contract.ts';
 import { lineOf, readRows, sums, total } from '../told.ts';
 
 const { transcript } = codex;

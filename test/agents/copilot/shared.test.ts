@@ -2,7 +2,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { TranscriptReading } from '../../../src/agents/contract.ts';
+import type { TranscriptReading } from '../../../src/agents/contract/contract.ts';
 import { transcript } from '../../../src/agents/copilot/transcript.ts';
 import { play, START_MS, type Told } from '../../play.ts';
 import { readRows, sums, textOf } from '../told.ts';

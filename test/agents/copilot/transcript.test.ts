@@ -1,6 +1,6 @@
 /** Event logs that are not as they should be: begun in the middle, repeated, made by other builds. */
 import { expect, test } from 'vitest';
-import { isAbsent } from '../../../src/agents/contract.ts';
+import { isAbsent } from '../../../src/agents/contract/contract.ts';
 import { copilot } from '../../../src/agents/copilot/copilot.ts';
 import { readRows, total } from '../told.ts';
 

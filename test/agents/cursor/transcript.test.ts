@@ -1,6 +1,6 @@
 /** Transcripts that lie elsewhere than where Cursor keeps them. */
 import { expect, test } from 'vitest';
-import { isAbsent } from '../../../src/agents/contract.ts';
+import { isAbsent } from '../../../src/agents/contract/contract.ts';
 import { cursor } from '../../../src/agents/cursor/cursor.ts';
 
 const { transcript } = cursor;

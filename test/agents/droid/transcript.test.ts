@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { transcript } from '../../../src/agents/droid/transcript.ts';
-import { memoryOver, type Remembered } from '../../../src/agents/memory.ts';
+import { memoryOver, type Remembered } from '../../../src/agents/shared/memory.ts';
 import type { Fields } from '../../../src/event/event.ts';
 import { play, START_MS, treeOf } from '../../play.ts';
 import { type House, openHouse } from '../../transcripts/house.ts';

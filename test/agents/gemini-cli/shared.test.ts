@@ -2,7 +2,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { isAbsent } from '../../../src/agents/contract.ts';
+import { isAbsent } from '../../../src/agents/contract/contract.ts';
 import { geminiCli } from '../../../src/agents/gemini-cli/gemini-cli.ts';
 import { play, START_MS } from '../../play.ts';
 import { readDocument, readRows, sums, textOf, total } from '../told.ts';

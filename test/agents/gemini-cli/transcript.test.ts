@@ -1,7 +1,7 @@
 /** Chats written after the facts of 2026: what they become, whatever is dropped, said again or cut off. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isAbsent, type Look } from '../../../src/agents/contract.ts';
+import { isAbsent, type Look } from '../../../src/agents/contract/contract.ts';
 import { geminiCli } from '../../../src/agents/gemini-cli/gemini-cli.ts';
 import { DAMAGED_COPIES, mutated } from '../mutated.ts';
 import { documentOf, lineOf, readDocument, readRows, total } from '../told.ts';

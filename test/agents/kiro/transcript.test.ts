@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isAbsent, type Look } from '../../../src/agents/contract.ts';
+import { isAbsent, type Look } from '../../../src/agents/contract/contract.ts';
 import { kiro } from '../../../src/agents/kiro/kiro.ts';
 import { play, START_MS } from '../../play.ts';
 import { openHouse } from '../../transcripts/house.ts';

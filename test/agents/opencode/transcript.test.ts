@@ -5,10 +5,10 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { isAbsent } from '../../../src/agents/contract.ts';
+import { isAbsent } from '../../../src/agents/contract/contract.ts';
 import { openCode } from '../../../src/agents/opencode/opencode.ts';
-import { findSessions } from '../../../src/import.ts';
 import { openDatabase } from '../../../src/lib/sqlite.ts';
+import { findSessions } from '../../../src/pipeline/import-transcripts.ts';
 import { diskEyes } from '../../../src/transcripts/eyes.ts';
 import { openHouse } from '../../transcripts/house.ts';
 import { DAMAGED_COPIES, mutated } from '../mutated.ts';

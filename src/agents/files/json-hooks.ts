@@ -1,0 +1,217 @@
+/**
+ * Hooks in a JSON or JSONC file, as nearly all agents have them: an object of events, each with an array of handlers or of
+ * groups of handlers; or one array of handlers that each name their event. What differs between agents is a `Shape`.
+ */
+import type { Fields } from '../../event/event.ts';
+import { fieldsOf, word } from '../../lib/read.ts';
+import type { Edit, Entry, HookCommand, SettingsFile } from '../contract/contract.ts';
+import {
+  addMarked,
+  appendTo,
+  cut,
+  cutLast,
+  duplicateKey,
+  getNodeValue,
+  isMarked,
+  type JsonPath,
+  kindOf,
+  members,
+  type Node,
+  type Refusal,
+  readJson,
+  refusal,
+} from './json-edit.ts';
+import { commandOf, isOurHandler } from './our-command.ts';
+
+export interface Shape {
+  /** The member that holds the events; the file's own object has nothing else of hooks. */
+  readonly root: string;
+  /** What we append for an event. */
+  entry(command: HookCommand, event: string): Fields;
+  /** The events that this file knows; all where it is left out. */
+  readonly events?: readonly string[];
+  /** What the agent demands beside the hooks. */
+  readonly version?: string | number;
+  /** The hooks are one array; the event is a field of each entry. */
+  readonly eventField?: string;
+}
+
+type Commands = ReadonlyMap<string, HookCommand>;
+
+export function jsonHooks(path: string, shape: Shape): SettingsFile & Required<Pick<SettingsFile, 'add'>> {
+  return {
+    path,
+    add: (text, commands) => add(shape, text, wanted(shape, commands)),
+    remove: text => remove(shape, text),
+    entries(text) {
+      const read = readHooks(shape, text, []);
+      return read.ok ? read.handlers.map(({ event, command }): Entry => ({ event, command })) : [];
+    },
+  };
+}
+
+function wanted({ events }: Shape, commands: Commands): Commands {
+  return events ? new Map([...commands].filter(([event]) => events.includes(event))) : commands;
+}
+
+function add(shape: Shape, text: string | undefined, commands: Commands): Edit {
+  const events = [...commands.keys()];
+  const read = readHooks(shape, text ?? '', events);
+  if (!read.ok) return read;
+  if (text !== undefined && isComplete(shape, text, read.handlers, commands)) {
+    return { ok: true, text, changed: false, events };
+  }
+  let edited = text === undefined ? undefined : removeOurs(shape, text);
+  if (shape.version !== undefined && needsVersion(shape, edited)) edited = addMarked(edited, 'version', shape.version);
+  for (const [event, command] of commands) {
+    edited = appendTo(edited, pathOf(shape, event), shape.entry(command, event));
+  }
+  return { ok: true, text: edited, changed: edited !== text, events };
+}
+
+function remove(shape: Shape, text: string): Edit {
+  const read = readHooks(shape, text, []);
+  if (!read.ok) return read;
+  const events = [...new Set(read.handlers.map(({ event }) => event))];
+  if (events.length === 0) return { ok: true, text, changed: false, events };
+  return { ok: true, text: removeOurs(shape, text), changed: true, events };
+}
+
+const pathOf = ({ root, eventField }: Shape, event: string): string[] =>
+  eventField === undefined ? [root, event] : [root];
+
+/** A handler of ours, where it stands, and the path of what goes with it. */
+interface Ours {
+  event: string;
+  command: HookCommand;
+  /** The array of the event, the group's place in it, and the handler's place in the group. */
+  list: JsonPath;
+  index: number;
+  path: JsonPath;
+  /** Nothing of anybody else is in its group. */
+  isAlone: boolean;
+  value: unknown;
+}
+
+type Hooks = { ok: true; handlers: Ours[] } | Refusal;
+
+/** Refuses what we could not edit without guessing; what is not on our way is not looked at. */
+function readHooks(shape: Shape, text: string, events: readonly string[]): Hooks {
+  const read = readJson(text);
+  if (!read.ok) return read;
+  if (!read.root) return { ok: true, handlers: [] };
+  for (const name of [shape.root, ...(shape.version === undefined ? [] : ['version'])]) {
+    const second = members(read.root).filter(([key]) => key === name)[1];
+    if (second) return refusal(text, second[1].parent?.offset ?? 0, `"${name}" stands twice`);
+  }
+  const root = members(read.root).find(([key]) => key === shape.root)?.[1];
+  if (!root) return { ok: true, handlers: [] };
+  const kind = shape.eventField === undefined ? 'object' : 'array';
+  if (root.type !== kind) {
+    return refusal(text, root.offset, `"${shape.root}" is ${kindOf(root)}, not an ${kind}`);
+  }
+  if (shape.eventField !== undefined) return handlersIn(text, root, [shape.root], shape.eventField, '');
+
+  const twice = duplicateKey(root);
+  if (twice) return refusal(text, twice.offset, `"${twice.children?.[0]?.value}" stands twice in "${shape.root}"`);
+  const handlers: Ours[] = [];
+  for (const [event, list] of members(root)) {
+    if (list.type !== 'array') {
+      if (!events.includes(event)) continue;
+      return refusal(text, list.offset, `"${shape.root}"."${event}" is ${kindOf(list)}, not an array`);
+    }
+    const found = handlersIn(text, list, [shape.root, event], undefined, event);
+    if (!found.ok) return found;
+    handlers.push(...found.handlers);
+  }
+  return { ok: true, handlers };
+}
+
+function handlersIn(text: string, list: Node, path: JsonPath, field: string | undefined, event: string): Hooks {
+  const handlers: Ours[] = [];
+  for (const [index, item] of (list.children ?? []).entries()) {
+    const twice = duplicateIn(item);
+    if (twice) return refusal(text, twice.offset, `"${twice.children?.[0]?.value}" stands twice in one hook`);
+    handlers.push(...oursIn(item, path, index, field, event));
+  }
+  return { ok: true, handlers };
+}
+
+function duplicateIn(item: Node): Node | undefined {
+  const inner = groupOf(item) ?? [];
+  return [item, ...inner].filter(each => each.type === 'object').flatMap(each => duplicateKey(each) ?? [])[0];
+}
+
+function oursIn(item: Node, list: JsonPath, index: number, field: string | undefined, event: string): Ours[] {
+  const group = groupOf(item);
+  const nodes = group ?? [item];
+  const values = nodes.map(node => fieldsOf(getNodeValue(node)));
+  const isAlone = values.every(isOurHandler);
+  return values.flatMap((value, at) =>
+    isOurHandler(value)
+      ? [
+          {
+            event: field === undefined ? event : (word(value[field]) ?? ''),
+            command: commandOf(value),
+            list,
+            index,
+            path: group ? [...list, index, 'hooks', at] : [...list, index],
+            isAlone,
+            value: isAlone ? getNodeValue(item) : value,
+          },
+        ]
+      : [],
+  );
+}
+
+/** The handlers of a group; undefined where the item is a handler itself. */
+function groupOf(item: Node): Node[] | undefined {
+  const handlers = members(item).find(([key]) => key === 'hooks')?.[1];
+  return handlers?.type === 'array' ? (handlers.children ?? []) : undefined;
+}
+
+/** One handler for each event, as we write it, and none elsewhere. */
+function isComplete(shape: Shape, text: string, handlers: Ours[], commands: Commands): boolean {
+  if (handlers.length !== commands.size || (shape.version !== undefined && needsVersion(shape, text))) return false;
+  return [...commands].every(([event, command]) => {
+    const found = handlers.find(handler => handler.event === event);
+    return JSON.stringify(found?.value) === JSON.stringify(shape.entry(command, event));
+  });
+}
+
+/** Without hooks of others a missing version is ours to add; with them the agent does without. */
+function needsVersion(shape: Shape, text: string | undefined): boolean {
+  const read = readJson(text ?? '');
+  if (!read.ok || !read.root) return true;
+  return !members(read.root).some(([key]) => key === 'version') && !hasOthers(shape, text ?? '');
+}
+
+function hasOthers({ root: name }: Shape, text: string): boolean {
+  const read = readJson(text);
+  const root = read.ok ? members(read.root).find(([key]) => key === name)?.[1] : undefined;
+  if (root?.type === 'array') return root.children?.length !== 0;
+  return members(root).some(([, list]) => list.type !== 'array' || list.children?.length !== 0);
+}
+
+/** Undefined: the file was made for our entries and goes with them. */
+function removeOurs(shape: Shape, text: string): string | undefined {
+  let edited = text;
+  for (;;) {
+    const read = readHooks(shape, edited, []);
+    const [ours, ...others] = read.ok ? read.handlers : [];
+    if (!ours) return edited;
+    // A group without handlers does nothing, so ours go with their group, unless a person's handler is in it.
+    const path = ours.isAlone ? [...ours.list, ours.index] : ours.path;
+    const together = others.filter(
+      other => other.isAlone && other.index === ours.index && other.list.join('\0') === ours.list.join('\0'),
+    );
+    if (others.length > together.length) edited = cut(edited, path);
+    else return removeLast(shape, edited, path);
+  }
+}
+
+function removeLast(shape: Shape, text: string, path: JsonPath): string | undefined {
+  if (shape.version === undefined || !isMarked(text, 'version')) return cutLast(text, path);
+  const rest = cut(text, path);
+  return hasOthers(shape, rest) ? rest : cutLast(rest, ['version']);
+}

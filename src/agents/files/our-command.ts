@@ -1,0 +1,168 @@
+/**
+ * Is a command in somebody's settings ours? Told by what the command runs, not by words that occur in it: a person's
+ * `echo "otel-hooks hook"` is theirs, and so is `lint && otel-hooks hook`, which they put together.
+ *
+ * Ours are the sourced script of `enable` and the programs it writes beside it, `otel-hooks hook …` as npm installs it or
+ * Windows needs it, and what the Python package of the same name wrote, behind uvx or pipx and with its old variable in front.
+ */
+import type { Fields } from '../../event/event.ts';
+import { isFields } from '../../lib/read.ts';
+import type { HookCommand } from '../contract/contract.ts';
+
+/** `args`: the exec form, where each argument is one element. */
+export function isOurCommand(command: unknown, args?: unknown): boolean {
+  if (typeof command !== 'string' || command.length > MAX_LENGTH) return false;
+  if (Array.isArray(args)) return args.every(arg => typeof arg === 'string') && runsHook([command, ...args]);
+  if (isForWindows(command)) return true;
+  const inner = handedToShell.exec(command)?.[1];
+  if (inner !== undefined) return isOurCommand(inner.replaceAll("'\\''", "'"));
+  const commands = simpleCommands(command);
+  if (!commands) return false;
+  const isNamed = commands.some(words => assignments(words).some(word => word.startsWith('otel_hooks=')));
+  let found = false;
+  for (const words of commands) {
+    const rest = words.slice(assignments(words).length);
+    if (runsHook(rest) || (isNamed && sourcesHook(rest))) found = true;
+    else if (!isIdle(rest)) return false;
+  }
+  return found;
+}
+
+/** A handler as agents have it: `{ "type": "command", "command": … }`, some with a command for each system, one with an action. */
+export function isOurHandler(handler: Fields): boolean {
+  if (handler.type !== undefined && handler.type !== 'command') return false;
+  const commands = commandsIn(handler);
+  return commands.length > 0 && commands.every(command => isOurCommand(command, handler.args));
+}
+
+const commandKeys = ['command', 'bash', 'linux', 'osx', 'powershell', 'commandWindows', 'windows', 'exec'] as const;
+
+function commandsIn(handler: Fields): unknown[] {
+  const at = isFields(handler.action) ? handler.action : handler;
+  return commandKeys.flatMap(key => (at[key] === undefined ? [] : [at[key]]));
+}
+
+/** What one of ours runs, for each kind of system. */
+export function commandOf(handler: Fields): HookCommand {
+  const commands = commandsIn(handler).filter(command => typeof command === 'string');
+  return { posix: commands.find(command => !isForWindows(command)), windows: commands.find(isForWindows) };
+}
+
+/** The providers that commands of ours narrow sessions to; the Python package wrote a command for each. */
+export function providersOf(commands: readonly HookCommand[]): string | undefined {
+  const named = commands.map(providerOf);
+  const all = new Set(named.flatMap(each => each?.split(',') ?? []));
+  return all.size === 0 || named.includes(undefined) ? undefined : [...all].join(',');
+}
+
+function providerOf({ posix, windows }: HookCommand): string | undefined {
+  const command = posix ?? windows ?? '';
+  return (
+    / --provider[ =]([\w.:,/-]+)/.exec(command)?.[1] ??
+    /\botel_hooks='[\w.:/-]+ [\w.:/-]+ (?:edge|-) ([\w.:,/-]+)'/.exec(command.replaceAll("'\\''", "'"))?.[1] ??
+    /otel-hooks-[a-z-]+\.sh'? [\w.:/-]+ (?:edge|-) ([\w.:,/-]+)$/.exec(command)?.[1]
+  );
+}
+
+/**
+ * What `enable` writes for the shells of Windows, whole: these are not read word by word, because cmd and PowerShell have
+ * words that sh has not.
+ */
+function isForWindows(command: string): boolean {
+  return windowsForms.some(form => form.test(command));
+}
+const words = String.raw`(?: (?:[\w.:,/-]+|'?\{\}'?))*`;
+const script = String.raw`\[Environment\]::SetEnvironmentVariable\('NODE_OPTIONS',''\); (?:& '(?:[^']|'')+' '(?:[^']|'')*otel-hooks\.cjs' hook${words}|if \(Get-Command otel-hooks\.cmd -ErrorAction SilentlyContinue\) \{ otel-hooks\.cmd hook${words} \}); exit 0`;
+const windowsForms = [
+  new RegExp(`^${script}$`),
+  new RegExp(`^powershell -NoProfile -NonInteractive -Command "${script}"$`),
+  new RegExp(
+    String.raw`^set NODE_OPTIONS=& (?:"[^"]+" "[^"]*otel-hooks\.cjs"|where /q otel-hooks\.cmd && otel-hooks\.cmd) hook${words} & exit 0$`,
+  ),
+];
+
+/** For agents that run whatever shell a person uses. */
+const handedToShell = /^\/bin\/sh -c '((?:[^']|'\\'')*)'$/;
+
+const MAX_LENGTH = 8192;
+
+function sourcesHook([dot, path, ...rest]: string[]): boolean {
+  return (dot === '.' || dot === 'source') && path !== undefined && baseName(path) === 'hook.sh' && rest.length === 0;
+}
+
+const program = /^otel-hooks(@[\w.^~*-]+)?(\.cjs|\.js|\.exe|\.cmd|\.ps1)?$/i;
+/** What people put before a program: interpreters, package runners with their words, their flags. */
+const runner = /^(node|nodejs|bun|bunx|npx|npm|pnpm|yarn|uvx|uv|pipx|exec|run|dlx|x|tool|env)(\.exe|\.cmd)?$|^-/i;
+
+function runsHook(words: string[]): boolean {
+  if (/\/otel-hooks-[a-z-]+\.sh$/.test(words[0] ?? '')) return words.slice(1).every(word => /^[\w.:,/-]+$/.test(word));
+  const at = words.findIndex(word => program.test(baseName(word)));
+  if (at === -1 || !words.slice(0, at).every(word => runner.test(baseName(word)) || isAssignment(word))) return false;
+  // `npx -p otel-hooks otel-hooks hook` names the package and then the program.
+  const next = program.test(words[at + 1] ?? '') ? at + 2 : at + 1;
+  return words[next] === 'hook';
+}
+
+/** What our own commands contain besides: tests, guards, and the neutral answer that an agent wants. */
+function isIdle(words: string[]): boolean {
+  const [name, second, third] = words[0] === '!' ? words.slice(1) : words;
+  if (name === undefined || name === ':' || name === 'true' || name === 'printf') return true;
+  if (name === '[') return words.includes('-r');
+  if (name === 'exit') return second === '0';
+  if (name === 'set') return second?.startsWith('-') === true;
+  if (name === 'trap') return second === '' || second === 'exit 0';
+  return name === 'command' && second === '-v' && third === 'otel-hooks';
+}
+
+const isAssignment = (word: string): boolean => /^[A-Za-z_][A-Za-z0-9_]*=/.test(word);
+
+function assignments(words: string[]): string[] {
+  const end = words.findIndex(word => !isAssignment(word));
+  return end === -1 ? words : words.slice(0, end);
+}
+
+const baseName = (path: string): string => path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1);
+
+/**
+ * A shell command as lists of words, one for each simple command; undefined when it holds what only a shell can read.
+ * A backslash counts as a character unless it protects one that a shell treats specially: paths of Windows have many.
+ */
+function simpleCommands(text: string): string[][] | undefined {
+  const commands: string[][] = [[]];
+  let word: string | undefined;
+  const endWord = () => {
+    if (word !== undefined) commands.at(-1)?.push(word);
+    word = undefined;
+  };
+  for (let at = 0; at < text.length; at++) {
+    const char = text[at] ?? '';
+    if (char === "'") {
+      const close = text.indexOf("'", at + 1);
+      if (close === -1) return undefined;
+      word = (word ?? '') + text.slice(at + 1, close);
+      at = close;
+    } else if (char === '"') {
+      word ??= '';
+      for (at++; text[at] !== '"'; at++) {
+        if (at >= text.length || text[at] === '`' || (text[at] === '$' && text[at + 1] === '(')) return undefined;
+        if (text[at] === '\\' && /["$`]/.test(text[at + 1] ?? '')) at++;
+        word += text[at];
+      }
+    } else if (char === '\\' && /[\s'"$&;|]/.test(text[at + 1] ?? '')) {
+      word = (word ?? '') + text[++at];
+    } else if (char === '`' || char === '(' || char === ')' || char === '{' || char === '}') {
+      return undefined;
+    } else if (char === '&' && word?.endsWith('>')) {
+      word += char;
+    } else if (/[;&|\n]/.test(char)) {
+      endWord();
+      commands.push([]);
+    } else if (/\s/.test(char)) {
+      endWord();
+    } else {
+      word = (word ?? '') + char;
+    }
+  }
+  endWord();
+  return commands.map(words => words.filter(each => !/^\d?[<>]/.test(each)));
+}

@@ -1,0 +1,60 @@
+/**
+ * What entries of the Python package of this name (0.15.0, checked 2026-11-18) add to payloads, or send in their place. They
+ * stand in people's settings and go on working.
+ */
+import type { Fields } from '../../event/event.ts';
+import { fieldsOf, own, word } from '../../lib/read.ts';
+import type { Agent, Memory, Reading } from '../contract/contract.ts';
+import { closeCall, openCall } from './pairing.ts';
+
+/** The agent by name, where the sender knew it. */
+export const toldAgent = (fields: Fields): string | undefined => word(fields.source_tool);
+
+/** The event by name, in payloads that point to a transcript and say nothing else. */
+export const toldEvent = (fields: Fields): string | undefined => word(fields.opencode_event_type);
+
+export interface ToldMetric {
+  readonly session: string | undefined;
+  readonly native: string;
+  /** Undefined for a name that has no place here. */
+  readonly read: ((actions: Agent['actions'], memory: Memory) => Reading) | undefined;
+}
+
+/** `kind: "metric"`: one step of a session, counted; there it became a span without length. */
+export function toldMetric(fields: Fields): ToldMetric | undefined {
+  const native = word(fields.metric_name);
+  if (fields.kind !== 'metric' || native === undefined) return undefined;
+  const attributes = fieldsOf(fields.metric_attributes);
+  const tool = word(attributes.tool_name) ?? word(attributes['tool.name']) ?? word(fields.tool_name) ?? 'unknown';
+  const step = own(steps, native);
+  return {
+    session: sessionKeys.map(key => word(fields[key])).find(id => id !== undefined),
+    native,
+    read: step && ((actions, memory) => step(tool, own(actions, tool) ?? tool, memory)),
+  };
+}
+
+const sessionKeys = ['session_id', 'sessionId', 'conversation_id', 'taskId', 'thread-id'] as const;
+
+const steps: Readonly<Record<string, (tool: string, name: string, memory: Memory) => Reading>> = {
+  session_started: () => ({ event_type: 'Session.Start', data: { start_reason: 'new' } }),
+  prompt_submitted: () => ({ event_type: 'Prompt.Submitted', data: {}, actor: 'user' }),
+  tool_started: (tool, name, memory) => {
+    const call = openCall({ tool, input: undefined }, memory);
+    return { event_type: 'Action.Before', key: call, data: { action: { name } }, facts: { tool, call } };
+  },
+  tool_completed: (tool, name, memory) => ended(tool, name, memory, true),
+  tool_failed: (tool, name, memory) => ended(tool, name, memory, false),
+  session_idle: () => ({ event_type: 'Agent.Response', data: { final: true } }),
+  session_ended: () => ({ event_type: 'Session.End', data: {} }),
+};
+
+function ended(tool: string, name: string, memory: Memory, success: boolean): Reading {
+  const call = closeCall({ tool, input: undefined }, memory);
+  return {
+    event_type: 'Action.After',
+    key: call,
+    data: { action: { name, result: { success } } },
+    facts: { tool, call, error_type: success ? undefined : 'tool_error' },
+  };
+}

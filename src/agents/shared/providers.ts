@@ -1,0 +1,84 @@
+/**
+ * Who serves a model: agents have words of their own, the semantic conventions (1.45) have the names that back ends and
+ * price tables know (`gen_ai.provider.name`). What is not here stays as the agent says it, in lower case: the conventions' list is open.
+ */
+import { own } from '../../lib/read.ts';
+
+/** By the agents' words in lower case. Ids of models.dev (OpenCode), of Cline, of Codex' `model_provider`; 2026-11-18. */
+const names: Readonly<Record<string, string>> = {
+  claude: 'anthropic',
+  'claude-code': 'anthropic',
+  'anthropic-vertex': 'gcp.vertex_ai',
+  'openai-native': 'openai',
+  'openai-codex': 'openai',
+  'openai-chatgpt': 'openai',
+  chatgpt: 'openai',
+  gemini: 'gcp.gemini',
+  'gemini-cli': 'gcp.gemini',
+  // Which of its doors it is, the word alone does not say.
+  google: 'gcp.gen_ai',
+  vertex: 'gcp.vertex_ai',
+  vertexai: 'gcp.vertex_ai',
+  vertex_ai: 'gcp.vertex_ai',
+  'google-vertex': 'gcp.vertex_ai',
+  'google-vertex-anthropic': 'gcp.vertex_ai',
+  bedrock: 'aws.bedrock',
+  'amazon-bedrock': 'aws.bedrock',
+  'aws-bedrock': 'aws.bedrock',
+  azure: 'azure.ai.openai',
+  'azure-openai': 'azure.ai.openai',
+  azure_openai: 'azure.ai.openai',
+  'azure-cognitive-services': 'azure.ai.openai',
+  'azure-foundry': 'azure.ai.inference',
+  xai: 'x_ai',
+  grok: 'x_ai',
+  mistral: 'mistral_ai',
+  moonshot: 'moonshot_ai',
+  moonshotai: 'moonshot_ai',
+  kimi: 'moonshot_ai',
+  'moonshotai-cn': 'moonshot_ai',
+  watsonx: 'ibm.watsonx.ai',
+  'perplexity-agent': 'perplexity',
+  'github-copilot': 'github',
+  'github-copilot-enterprise': 'github',
+  'github-models': 'github',
+  copilot: 'github',
+};
+
+export function providerNamed(said: string): string {
+  const lower = said.toLowerCase();
+  return own(names, lower) ?? lower;
+}
+
+/** How names of models begin that one provider alone makes. */
+const families: readonly (readonly [begins: RegExp, provider: string])[] = [
+  [/^claude-/, 'anthropic'],
+  [/^(gpt|chatgpt|codex)-|^o[134](-|$)/, 'openai'],
+  [/^gemini-/, 'gcp.gen_ai'],
+  [/^grok-/, 'x_ai'],
+  [/^(mistral|ministral|magistral|codestral|devstral|pixtral)-/, 'mistral_ai'],
+  [/^deepseek-/, 'deepseek'],
+  [/^(kimi|moonshot)-/, 'moonshot_ai'],
+  [/^command-/, 'cohere'],
+  [/^sonar(-|$)/, 'perplexity'],
+];
+
+/** Where neither the event nor the agent says who serves a model: the conventions take the best knowledge there is for it. */
+export const providerOfModel = (model: string): string | undefined =>
+  families.find(([begins]) => begins.test(model))?.[1];
+
+/** By the conventions' names: what the table of prices (genai-prices 0.1.8) calls who serves a model, where that is another word. */
+const listed: Readonly<Record<string, string>> = {
+  'gcp.gemini': 'google',
+  'gcp.vertex_ai': 'google',
+  'gcp.gen_ai': 'google',
+  'aws.bedrock': 'aws',
+  'azure.ai.openai': 'azure',
+  'azure.ai.inference': 'azure',
+  mistral_ai: 'mistral',
+  x_ai: 'x-ai',
+  moonshot_ai: 'moonshotai',
+  github: 'github-copilot',
+};
+
+export const listedAs = (provider: string): string => own(listed, provider) ?? provider;

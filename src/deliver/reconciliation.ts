@@ -1,0 +1,37 @@
+/**
+ * What damage at rest or a power cut has torn apart is put together again, and counted, before the first round.
+ *
+ * Books, bodies and metric states are files of their own. Each number is counted where it happens, so that a balance can
+ * find our errors; here alone it is a difference of others, for what nobody was there to count. A test that expects no
+ * loss sees it: it is dropped as `damaged`.
+ */
+import { accountsOf, increase, signals } from '../store/ledger.ts';
+import type { Round, Store } from '../store/store.ts';
+import { type MetricState, metricsDocument } from '../telemetry/metrics.ts';
+
+export function reconciliation(store: Pick<Store, 'books' | 'document'>): Round | undefined {
+  const gaps = Object.entries(store.books().destinations).flatMap(([id, accounts]) => {
+    const state = store.document(metricsDocument(id)) as MetricState | undefined;
+    return signals.flatMap(signal => {
+      const { produced, accepted, rejected, dropped } = accounts[signal];
+      const unsent = state ? state.version - state.accepted : 0;
+      const waiting = signal === 'metrics' ? unsent : accounts[signal].waiting;
+      const gap = produced - accepted - sum(rejected) - sum(dropped) - waiting;
+      return gap === 0 ? [] : [{ id, signal, gap }];
+    });
+  });
+  if (gaps.length === 0) return undefined;
+  return {
+    tally(ledger) {
+      for (const { id, signal, gap } of gaps) {
+        const account = accountsOf(ledger, id)[signal];
+        // What lies there and no book knows was produced all the same.
+        if (gap > 0) increase(account.dropped, 'damaged', gap);
+        else account.produced -= gap;
+      }
+    },
+  };
+}
+
+const sum = (counts: Readonly<Record<string, number>>): number =>
+  Object.values(counts).reduce((all, count) => all + count, 0);

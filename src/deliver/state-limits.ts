@@ -1,0 +1,178 @@
+/** What the state folder may hold, as the settings say it, and what destinations are told of all that was lost. */
+import type { Destination } from '../config/destinations.ts';
+import { factsOf, type Key, type Values } from '../config/schema.ts';
+import { type Account, accountsOf, increase, type Ledger } from '../store/ledger.ts';
+import type { IsUnderWay, Limits, PlaceLimits } from '../store/limits.ts';
+import type { QuarantineLimits } from '../store/quarantine.ts';
+import type { Store } from '../store/store.ts';
+import { OTHER } from '../telemetry/cardinality.ts';
+import {
+  histogramTo,
+  type Increment,
+  type MetricState,
+  metricsDocument,
+  noMetrics,
+  raiseTo,
+  type Sum,
+} from '../telemetry/metrics.ts';
+import { ours } from '../telemetry/names.ts';
+import { resourceAttributes } from '../telemetry/resource.ts';
+
+export interface Keep {
+  places: Limits;
+  quarantine: QuarantineLimits;
+}
+
+const MB = 1024 * 1024;
+
+export function keepOf(values: Values = {}): Keep {
+  /** 0 stands for no limit. */
+  const of = (key: Key & `keep.${string}`): number =>
+    Number(values[key] ?? factsOf(key).default) || Number.POSITIVE_INFINITY;
+  const place = (name: 'inbox' | 'outbox' | 'journal'): PlaceLimits => ({
+    sizeBytes: of(`keep.${name}_mb`) * MB,
+    files: of(`keep.${name}_files`),
+    days: of(`keep.${name}_days`),
+  });
+  return {
+    places: { inbox: place('inbox'), outbox: place('outbox'), journal: place('journal') },
+    quarantine: {
+      sizeBytes: of('keep.quarantine_mb') * MB,
+      files: of('keep.quarantine_files'),
+      ageMs: of('keep.quarantine_hours') * 3_600_000,
+    },
+  };
+}
+
+/** Brings the folder within its limits. Lost to another owner, it is nothing: that one does it. */
+export function keepWithin(store: Store, { places }: Keep, isUnderWay?: IsUnderWay): void {
+  const over = store.within(places, isUnderWay);
+  if (over !== undefined) store.commit(over.round);
+}
+
+/** A destination that took no metrics for so long may be nobody's any more: it hears of its own losses only. */
+const HEARS_FOR_MS = 24 * 3_600_000;
+
+/**
+ * What the books say of the pipeline goes into the metric states of those destinations that get metrics: what was lost, and what
+ * is left to be sent after a pass. How long requests took is no reason for one more: it goes along with other news.
+ */
+export function tellPipeline(
+  store: Store,
+  metered: readonly Destination[],
+  installation: string,
+  left: readonly Increment[],
+  nowMs: number,
+): void {
+  const ledger = store.ledger();
+  const resource = resourceAttributes({
+    agent: 'otel-hooks',
+    serviceName: undefined,
+    attributes: {},
+    installation,
+  });
+  const documents: { name: string; value: unknown }[] = [];
+  const told: [destination: Destination, versions: number][] = [];
+  for (const destination of metered) {
+    const { id } = destination;
+    const name = metricsDocument(id);
+    const state = (store.document(name) as MetricState | undefined) ?? noMetrics();
+    const before = state.version;
+    const isAlive = nowMs - state.lastMs < HEARS_FOR_MS;
+    const said = isAlive ? [...lossesOf(ledger, id), ...left] : ownLosses(ledger, id);
+    raiseTo(state, resource, said, nowMs);
+    if (state.version > state.accepted)
+      for (const { attributes, total } of requestTimes(ledger, id))
+        histogramTo(state, resource, { metric: 'pipelineExport', attributes }, total, nowMs);
+    if (state.version === before) continue;
+    documents.push({ name, value: state });
+    told.push([destination, state.version - before]);
+  }
+  if (told.length === 0) return;
+  store.commit({
+    documents,
+    tally(next) {
+      // One that was only just corrected has no account yet.
+      for (const [destination, versions] of told)
+        accountsOf(next, destination.id, destination).metrics.produced += versions;
+    },
+  });
+}
+
+/** As cumulative values: what was dropped, refused, set aside, and tried in vain, on the way to a destination. */
+export function lossesOf(ledger: Ledger, id: string): Increment[] {
+  const { fragments, counters } = ledger;
+  return [
+    ...notAccepted(ledger),
+    ...counted('pipelineDropped', 'fragment', fragments.dropped),
+    ...counted('pipelineQuarantined', 'fragment', ofPrefix(counters, 'quarantined.')),
+    ...counted('pipelineDropped', 'journal', ofPrefix(counters, 'dropped.journal.')),
+    ...counted('pipelineDropped', 'quarantine', ofPrefix(counters, 'dropped.quarantine.')),
+    // Metrics that could not be sent are told by the next that can.
+    ...bodySignals.flatMap(signal => counted('pipelineFailed', items[signal], ofPrefix(counters, `failed.${signal}.`))),
+    ...ownLosses(ledger, id),
+  ];
+}
+
+/** What came in and is no event of a journal: as whole hooks, whose types nobody read, but for the bad items of a list. */
+function notAccepted({ fragments: { dropped }, counters }: Ledger): Increment[] {
+  const { duplicate = 0, ...others } = dropped;
+  const results = { duplicate, invalid: 0, dropped: 0 };
+  for (const count of Object.values(others)) results.dropped += count;
+  for (const prefix of ['quarantined.', 'bad-events.'])
+    for (const count of Object.values(ofPrefix(counters, prefix))) results.invalid += count;
+  return Object.entries(results).flatMap(([result, value]) =>
+    value === 0
+      ? []
+      : [{ metric: 'pipelineEvents', attributes: { [ours.eventType]: OTHER, [ours.pipelineResult]: result }, value }],
+  );
+}
+
+/** How much lies in all outboxes: who is reached hears of those who are not. */
+export function spoolOf(store: Pick<Store, 'destinations' | 'next'>): Increment[] {
+  const sizes = { traces: 0, logs: 0, events: 0 };
+  for (const id of store.destinations())
+    for (const { signal, sizeBytes } of store.next(id)) if (signal !== 'metrics') sizes[signal] += sizeBytes;
+  return (['traces', 'logs', 'events'] as const).map(signal => ({
+    metric: 'pipelineSpool',
+    attributes: { [ours.pipelineItem]: items[signal] },
+    value: sizes[signal],
+  }));
+}
+
+function requestTimes(ledger: Ledger, id: string): { attributes: Increment['attributes']; total: Sum }[] {
+  const took = ledger.destinations[id]?.took ?? {};
+  return (['traces', 'logs', 'events'] as const).flatMap(signal => {
+    const total = took[signal];
+    return total === undefined ? [] : [{ attributes: { [ours.pipelineItem]: items[signal] }, total }];
+  });
+}
+
+const items = { traces: 'span', logs: 'log', events: 'event' } as const;
+const bodySignals = ['traces', 'logs', 'events'] as const;
+
+function ownLosses(ledger: Ledger, id: string): Increment[] {
+  const accounts = ledger.destinations[id];
+  if (accounts === undefined) return [];
+  return bodySignals.flatMap(signal => {
+    const { dropped, rejected }: Account = accounts[signal];
+    return [
+      ...counted('pipelineDropped', items[signal], dropped),
+      ...counted('pipelineRejected', items[signal], rejected),
+    ];
+  });
+}
+
+const counted = (metric: Increment['metric'], item: string, counts: Readonly<Record<string, number>>): Increment[] =>
+  Object.entries(counts).map(([reason, value]) => ({
+    metric,
+    attributes: { [ours.pipelineItem]: item, [ours.pipelineReason]: reason },
+    value,
+  }));
+
+function ofPrefix(counters: Readonly<Record<string, number>>, prefix: string): Record<string, number> {
+  const found: Record<string, number> = {};
+  for (const [name, count] of Object.entries(counters))
+    if (name.startsWith(prefix)) increase(found, name.slice(prefix.length), count);
+  return found;
+}

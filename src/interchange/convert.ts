@@ -1,0 +1,380 @@
+/**
+ * Between manifests and native files: decode, fit, encode, and verify that what was written is read as what was meant. Pure: texts and
+ * values in, texts, values and losses out.
+ */
+import { isObject, type Values } from '../standards/wording.ts';
+import { has } from './capabilities.ts';
+import { type Fit, type Fitted, fittedTo, rendered } from './fit.ts';
+import { type Loss, type Tell, teller } from './losses.ts';
+import {
+  type Element,
+  elementsOf,
+  type Handler,
+  type Hook,
+  type Manifest,
+  matcherOf,
+  nameOf,
+  SPEC,
+} from './manifest.ts';
+import { decodeEvent, decodeMatcher, decodeName, decodeSplit, encodeEvent } from './matchers.ts';
+import { effectOf, isEverything, isSame, placesOf } from './places.ts';
+import type { Entry, HandlerFields, McpForm, NativeFile, Target } from './provider.ts';
+import { ANY_MCP, isTool, isToolEvent } from './registry.ts';
+
+export type Encoded =
+  | { ok: true; files: readonly NativeFile[]; losses: readonly Loss[]; fit: Fit }
+  /** Nothing could be written, or what was written is not what was meant. */
+  | { ok: false; why: string; losses: readonly Loss[]; fit: Fit };
+
+export function encode(manifest: Manifest, target: Target): Encoded {
+  const fitted = fittedTo(manifest, target);
+  const losses = [...fitted.losses];
+  const { provider, layout } = target;
+  if (!fitted.isConvertible)
+    return { ok: false, why: `${provider.title} can carry no hook of it`, losses, fit: fitted };
+  const file: Record<string, unknown> = {};
+  const entries = fitted.hooks.flatMap(each => {
+    const tell = teller(losses, each.index + 1, nameOf(each.hook, each.index));
+    const data = rendered(each.hook, target, tell);
+    Object.assign(file, data.file);
+    return entriesOf(each, data, target);
+  });
+  const files = layout.write(entries, file);
+  losses.sort((a, b) => (a.hook ?? Number.MAX_SAFE_INTEGER) - (b.hook ?? Number.MAX_SAFE_INTEGER));
+  const why = verify(fitted, files, target);
+  return why === undefined ? { ok: true, files, losses, fit: fitted } : { ok: false, why, losses, fit: fitted };
+}
+
+function entriesOf({ hook, places }: Fitted, data: { handler: Values; group: Values }, target: Target): Entry[] {
+  const handler = { ...nativeHandler(hook, target), ...data.handler };
+  return places.map(({ native, matcher }) => ({
+    event: native,
+    handler,
+    group: data.group,
+    hook,
+    ...(matcher === undefined ? {} : { matcher }),
+  }));
+}
+
+function nativeHandler({ handler, provider_data: data }: Hook, { provider, layout }: Target): Values {
+  const { fields } = layout;
+  const own = data && Object.hasOwn(data, provider.slug) ? data[provider.slug] : undefined;
+  const only = own?.only;
+  const written: Record<string, unknown> = {};
+  const put = (name: string | undefined, value: unknown): void => {
+    if (name !== undefined && value !== undefined) written[name] = value;
+  };
+  const ofType = fields.types && Object.hasOwn(fields.types, handler.type) ? fields.types[handler.type] : undefined;
+  // Some files say the type of commands although they need not.
+  if (fields.type || handler.type !== 'command' || own?.type === 'command') written.type = handler.type;
+  if (handler.type === 'command')
+    put(typeof only === 'string' && fields.otherCommands?.includes(only) ? only : fields.command, handler.command);
+  for (const [field, name] of Object.entries(ofType ?? {})) put(name, handler[field]);
+  for (const [system, name] of Object.entries(fields.platform ?? {})) put(name, handler.platform?.[system]);
+  put(fields.cwd, handler.cwd);
+  put(fields.env, handler.env);
+  if (fields.timeout) put(fields.timeout.name, nativeTimeout(handler.timeout, fields.timeout.unit));
+  put(fields.status_message, handler.status_message);
+  if (handler.async === true) put(fields.async, true);
+  return written;
+}
+
+const nativeTimeout = (seconds: number | undefined, unit: 's' | 'ms'): number | undefined =>
+  seconds === undefined || seconds === 0 ? undefined : unit === 'ms' ? Number((seconds * 1000).toFixed(6)) : seconds;
+
+export type Decoded = { ok: true; manifest: Manifest; losses: readonly Loss[] } | { ok: false; why: string };
+
+/** What a native file says, in the words of the format. */
+export function decode(text: string, name: string, target: Target): Decoded {
+  const { provider, layout } = target;
+  const read = layout.read(text, name);
+  if (!read.ok) {
+    const place = read.line === undefined ? '' : ` (line ${read.line}, column ${read.column})`;
+    return { ok: false, why: `${read.why}${place}` };
+  }
+  const losses: Loss[] = read.odd.map(message => ({ kind: 'field_dropped', severity: 'warning', message }));
+  const hooks: Hook[] = [];
+  for (const entry of read.entries) {
+    const hook = decodeEntry(entry, target, teller(losses, hooks.length + 1, `Hook ${hooks.length + 1}`));
+    if (hook !== undefined) hooks.push(hook);
+  }
+  const file = Object.fromEntries(Object.entries(read.file).filter(([key]) => layout.fileKeys?.includes(key)));
+  const others = Object.keys(read.file).filter(key => !layout.fileKeys?.includes(key) && !key.startsWith('_'));
+  if (others.length > 0)
+    losses.push({
+      kind: 'field_dropped',
+      severity: 'info',
+      message: `${others.join(', ')}: not about hooks, and left where ${others.length === 1 ? 'it is' : 'they are'}`,
+    });
+  const folded = foldedSplits(hooks, target);
+  const [first, ...rest] = folded;
+  if (first === undefined) return { ok: false, why: `it registers no hook of ${provider.title}` };
+  const manifest = {
+    spec: SPEC,
+    hooks: [Object.keys(file).length === 0 ? first : withOwn(first, { file }, target), ...rest],
+  };
+  return { ok: true, manifest, losses };
+}
+
+function decodeEntry(
+  { event: native, matcher, handler, group, blocking }: Entry,
+  target: Target,
+  tell: Tell,
+): Hook | undefined {
+  const { provider, layout } = target;
+  const split = decodeSplit(native, matcher, target);
+  const event = split?.event ?? decodeEvent(native, target) ?? native;
+  const own: Record<string, unknown> = {};
+  if (split === undefined && encodeEvent(event, target)[0] !== native) own.event = native;
+  if (own.event !== undefined && event === native)
+    tell({
+      kind: 'event_unknown',
+      severity: 'warning',
+      message: `${native} is an event of ${provider.title} that no registry knows: passed on under its own name`,
+    });
+  const read = decodeHandler(handler, target, own);
+  if (read === undefined) {
+    tell({ kind: 'field_dropped', severity: 'warning', message: `an entry of ${native} runs nothing: left out` });
+    return undefined;
+  }
+  const isOfTool = isToolEvent(event) && !provider.otherMatchers?.includes(native) && layout.matching.how !== 'none';
+  let found = split === undefined ? undefined : matcherOf(split.elements);
+  if (matcher !== undefined && split === undefined && isOfTool) {
+    found = decodeMatcher(matcher, target);
+    for (const element of elementsOf(found) ?? []) tellOfName(element, provider.title, tell);
+    // Of something else than a tool, or of nothing that the product looks at.
+  } else if (matcher !== undefined && !isEverything(matcher) && !split?.elements.every(isMcp)) own.matcher = matcher;
+  const rest = Object.fromEntries(Object.entries(group ?? {}).filter(([key]) => !layout.groupKeys?.includes(key)));
+  for (const key of layout.groupKeys ?? []) if (group && key in group) own[key] = group[key];
+  if (Object.keys(rest).length > 0) own.group = rest;
+  const hook: Hook = {
+    event,
+    ...(found === undefined ? {} : { matcher: found }),
+    handler: read,
+    blocking: blocking ?? (read.async !== true && isLikelyToBlock(event, target)),
+  };
+  if (matcher !== undefined && own.matcher === undefined && split === undefined)
+    keepSpelling(hook, matcher, own, target);
+  return Object.keys(own).length === 0 ? hook : withOwn(hook, own, target);
+}
+
+/** A file says nothing of it as a rule; where a hook can stop something, it is likely to. */
+const isLikelyToBlock = (event: string, { facts }: Target): boolean =>
+  ['before_tool_execute', 'before_prompt'].includes(event) && effectOf(event, facts.blocks) === 'prevent';
+
+const isMcp = (element: Element): boolean => typeof element === 'object' && 'mcp' in element;
+
+function tellOfName(element: Element, title: string, tell: Tell): void {
+  if (typeof element !== 'string' || isTool(element)) return;
+  tell({
+    kind: 'unknown_matcher_name',
+    severity: 'warning',
+    message: `${element} is a tool of ${title} that the vocabulary has no word for: passed on as it is`,
+  });
+}
+
+/** Kept where ours would be another one. */
+function keepSpelling(hook: Hook, matcher: string, own: Record<string, unknown>, target: Target): void {
+  if (matcher === '') return;
+  const [one, ...others] = placesOf(withOwn(hook, own, target), target, () => {});
+  if (others.length > 0 || one?.matcher !== matcher) own.spelling = matcher;
+}
+
+const withOwn = (hook: Hook, own: Values, { provider }: Target): Hook => ({
+  ...hook,
+  provider_data: { [provider.slug]: { ...hook.provider_data?.[provider.slug], ...own } },
+});
+
+/** Fields with a place of their own are taken; the rest is kept under the provider's name. */
+function decodeHandler(native: Values, target: Target, own: Record<string, unknown>): Handler | undefined {
+  const { fields } = target.layout;
+  const type = typeof native.type === 'string' ? native.type : 'command';
+  const read: Record<string, unknown> = { type };
+  const taken = new Set<string>(['type']);
+  const take = (field: string, name: string | undefined, is: (value: unknown) => boolean): void => {
+    if (name === undefined || taken.has(name) || !is(native[name])) return;
+    read[field] = native[name];
+    taken.add(name);
+  };
+  if (type === 'command') {
+    if (native.type === type && !fields.type) own.type = type;
+    const name = [fields.command, ...(fields.otherCommands ?? [])].find(
+      each => isText(native[each]) && native[each] !== '',
+    );
+    if (name === undefined) return undefined;
+    take('command', name, isText);
+    if (name !== fields.command) own.only = name;
+  } else {
+    const ofType = fields.types && Object.hasOwn(fields.types, type) ? fields.types[type] : undefined;
+    for (const [field, name] of Object.entries(ofType ?? {})) take(field, name, value => value !== undefined);
+    // The registry says that there is no such handler, and here is one: it is written as it was.
+    if (ofType === undefined || !has(type === 'http' ? 'http_handler' : 'llm_evaluated', target)) own.type = type;
+  }
+  if (has('platform_commands', target)) {
+    const systems = Object.entries(fields.platform ?? {}).filter(
+      ([, name]) => !taken.has(name) && isText(native[name]),
+    );
+    for (const [, name] of systems) taken.add(name);
+    if (systems.length > 0) read.platform = Object.fromEntries(systems.map(([system, name]) => [system, native[name]]));
+  }
+  if (has('configurable_cwd', target)) take('cwd', fields.cwd, isText);
+  if (has('custom_env', target)) take('env', fields.env, isTexts);
+  if (has('async_execution', target)) take('async', fields.async, value => typeof value === 'boolean');
+  take('status_message', fields.status_message, isText);
+  takeTimeout(native, fields, read, taken);
+  for (const [key, value] of Object.entries(native)) if (!taken.has(key) && !key.startsWith('_')) own[key] = value;
+  return read as unknown as Handler;
+}
+
+function takeTimeout(
+  native: Values,
+  { timeout }: HandlerFields,
+  read: Record<string, unknown>,
+  taken: Set<string>,
+): void {
+  const value = timeout === undefined ? undefined : native[timeout.name];
+  if (timeout === undefined || typeof value !== 'number' || !(value > 0)) return;
+  read.timeout = timeout.unit === 'ms' ? value / 1000 : value;
+  taken.add(timeout.name);
+}
+
+const isText = (value: unknown): boolean => typeof value === 'string';
+const isTexts = (value: unknown): boolean => isObject(value) && Object.values(value).every(isText);
+
+/** The same command at all events that one event was split into is one hook for every tool. */
+function foldedSplits(hooks: readonly Hook[], target: Target): Hook[] {
+  const dropped = new Set<Hook>();
+  const changed = new Map<Hook, Hook>();
+  for (const [event, split] of Object.entries(target.provider.split ?? {})) {
+    const whole = encodeEvent(event, target).map(native => decodeSplit(native, undefined, target)?.elements);
+    if (split.gap !== undefined || whole.length < 2) continue;
+    for (const same of alike(hooks.filter(hook => hook.event === event))) {
+      const [first] = same;
+      const isWhole =
+        same.length === whole.length &&
+        whole.every(elements => same.some(hook => isSame(elementsOf(hook.matcher), elements)));
+      if (first === undefined || !isWhole) continue;
+      const { matcher: _, ...rest } = first;
+      changed.set(first, rest as Hook);
+      for (const other of same) if (other !== first) dropped.add(other);
+    }
+  }
+  return hooks.filter(hook => !dropped.has(hook)).map(hook => changed.get(hook) ?? hook);
+}
+
+/** Hooks that differ in their matchers alone. */
+function alike(hooks: readonly Hook[]): Hook[][] {
+  const groups = new Map<string, Hook[]>();
+  for (const hook of hooks) {
+    const { event, handler, blocking, provider_data: data } = hook;
+    const key = JSON.stringify([event, handler, blocking, data]);
+    const same = groups.get(key) ?? [];
+    same.push(hook);
+    groups.set(key, same);
+  }
+  return [...groups.values()];
+}
+
+/** Why native files are not what was meant; undefined where they are. */
+export function verify(
+  { hooks }: Pick<Fit, 'hooks'>,
+  files: readonly NativeFile[],
+  target: Target,
+): string | undefined {
+  const { provider, layout } = target;
+  const read: Hook[] = [];
+  for (const file of files) {
+    const decoded = decode(file.text, file.path, target);
+    if (!decoded.ok) return `what was written cannot be read again: ${decoded.why}`;
+    read.push(...decoded.manifest.hooks);
+  }
+  const meant = hooks.flatMap(({ hook, places }) =>
+    places.map(({ native, event, matcher, elements }): Meant => {
+      const read = readAs(native, event, target);
+      // A pattern is passed on untouched; as a text it may be a list of names.
+      const isPattern = matcher !== undefined && elements?.some(each => typeof each === 'object' && 'pattern' in each);
+      const told = isPattern ? elementsOf(decodeMatcher(matcher, target)) : elements;
+      return { event: read, handler: handlerKey(hook.handler), names: namesOf(read, told, target, native) };
+    }),
+  );
+  const isHeard = layout.matching.how !== 'none' || provider.split !== undefined;
+  const found = read.map(({ event, handler, matcher }): Meant => {
+    const elements = isHeard ? elementsOf(matcher) : undefined;
+    return { event, handler: handlerKey(handler), names: namesOf(event, elements, target) };
+  });
+  const wanted = atoms(meant);
+  const got = atoms(found);
+  for (const [event, names] of wanted) {
+    const others = got.get(event) ?? [];
+    if (names.join('\n') !== others.join('\n'))
+      return `the hooks of ${event} are read again as others than were meant (${others.length} for ${names.length})`;
+  }
+  const more = [...got.keys()].find(event => !wanted.has(event));
+  return more === undefined ? undefined : `hooks of ${more} are read again that were not meant`;
+}
+
+/** A native name may stand for two events, of which one is read. */
+function readAs(native: string, event: string, target: Target): string {
+  const read = decodeSplit(native, undefined, target)?.event ?? decodeEvent(native, target) ?? native;
+  return read !== event && encodeEvent(event, target).includes(native) ? read : event === native ? native : event;
+}
+
+const handlerKey = ({ type, command, url, prompt }: Handler): string =>
+  JSON.stringify([type, command ?? null, url ?? null, prompt ?? null]);
+
+interface Meant {
+  readonly event: string;
+  readonly handler: string;
+  readonly names: string[];
+}
+
+/** By event, what runs for which tool, in the order of the handlers. Entries that differ in their matchers alone are one. */
+function atoms(hooks: readonly Meant[]): Map<string, string[]> {
+  const found = new Map<string, Map<string, string[]>>();
+  for (const { event, handler, names } of hooks) {
+    const ofEvent = found.get(event) ?? new Map<string, string[]>();
+    found.set(event, ofEvent);
+    const others = ofEvent.get(handler) ?? [];
+    others.push(...names);
+    ofEvent.set(handler, others);
+  }
+  return new Map(
+    [...found].map(([event, handlers]) => [
+      event,
+      [...handlers].map(([handler, names]) => `${handler} ${names.sort().join(' ')}`),
+    ]),
+  );
+}
+
+/** What is listened to, by native names: every tool is what all events of a split are, and tools that share a name are one. */
+function namesOf(
+  event: string,
+  elements: readonly Element[] | undefined,
+  target: Target,
+  native?: string | undefined,
+): string[] {
+  const { provider, facts } = target;
+  const split = provider.split && Object.hasOwn(provider.split, event) ? provider.split[event] : undefined;
+  if (elements === undefined) {
+    if (split === undefined) return ['*'];
+    const all = encodeEvent(event, target);
+    return native !== undefined && all.includes(native) ? [native] : [...all];
+  }
+  const named = (element: Element): string => {
+    if (typeof element !== 'string')
+      return 'mcp' in element ? mcpName(element.mcp, facts.mcp) : JSON.stringify(element);
+    if (element === ANY_MCP) return split?.mcp ?? ANY_MCP;
+    return isTool(element) ? (split?.tools[element] ?? facts.tools[element] ?? element) : element;
+  };
+  // A word that is passed on as it is may be the provider's own for something that the format has a word for.
+  const isForeign = (element: Element): element is string =>
+    typeof element === 'string' && element !== ANY_MCP && !isTool(element);
+  const names = elements.flatMap(element => (isForeign(element) ? decodeName(element, target) : [element]).map(named));
+  return [...new Set(names)];
+}
+
+/** Where a server's name may hold what stands between it and its tool, only the whole is the same. */
+const mcpName = (
+  { server, tool = '*' }: { server: string; tool?: string | undefined },
+  form: McpForm | undefined,
+): string => (form === undefined ? JSON.stringify([server, tool]) : `${form.before}${server}${form.between}${tool}`);

@@ -1,0 +1,96 @@
+/** What of journaled sessions leaves as OTLP: the same fold, the same encoding, the same ids. Reads, and changes nothing. */
+import { step } from '../assemble/assemble.ts';
+import type { FinishedRecord, FinishedSpan } from '../assemble/finished.ts';
+import type { Destination } from '../config/destinations.ts';
+import { type OtlpSignal, signals } from '../config/schema.ts';
+import { destinationDocument } from '../deliver/known-destinations.ts';
+import type { Event } from '../event/event.ts';
+import { newSession, type SessionState } from '../session/session-state.ts';
+import { decodeRequest, type JsonObject } from '../ship/otlp-decode.ts';
+import type { Store } from '../store/store.ts';
+import { encodeMetrics, type MetricState, metricsDocument } from '../telemetry/metrics.ts';
+import { eventsOf } from '../view/journals.ts';
+import { foldFrom } from '../view/replay.ts';
+import { type PreviewWorld, pinnedNow, worldOver } from './preview-round.ts';
+import { leaving, type RoundWorld, recalled } from './round.ts';
+
+/** Events that were passed, or requests that they came to. */
+export interface Part {
+  events: number;
+  requests: JsonObject[];
+}
+
+/**
+ * Each signal as the first of a session's destinations gets it that takes it. What is open does not leave yet. Counters
+ * come last, of all these sessions together.
+ */
+export function* otlpOf(store: Store, keys: readonly string[], world: PreviewWorld): Generator<Part> {
+  const whole = worldOver(store, world);
+  const documents = new Map<string, unknown>();
+  const metered = new Map<string, Destination>();
+  // Of the counters only what these sessions add.
+  const view = {
+    document: (name: string) => documents.get(name) ?? (name.startsWith('metrics-') ? undefined : store.document(name)),
+  };
+  for (const key of keys) {
+    let open: Opened | undefined;
+    for (const events of eventsOf(store, key)) {
+      const [first] = events;
+      if (first === undefined) continue;
+      open ??= opened(store, key, first, documents, whole);
+      const { state, fold, takers } = open;
+      if (takers.metrics) metered.set(takers.metrics.id, takers.metrics);
+      const spans: FinishedSpan[] = [];
+      const records: FinishedRecord[] = [];
+      for (const event of events) {
+        const told = step(fold, event);
+        spans.push(...told.spans);
+        records.push(...told.records);
+      }
+      const gain = { state, lines: '', count: 0, events, spans, records };
+      const { bodies } = leaving(view, [gain], documents, world.nowMs);
+      yield { events: events.length, requests: [] };
+      for (const { destination, signal, bytes } of bodies) {
+        if (signal === 'events' || takers[signal]?.id !== destination) continue;
+        yield { events: 0, requests: decoded(signal, bytes) };
+      }
+    }
+  }
+  for (const { id, temporality } of metered.values()) {
+    const metrics = documents.get(metricsDocument(id)) as MetricState | undefined;
+    const bodies = metrics && encodeMetrics(metrics, world.nowMs, temporality)?.bodies;
+    yield { events: 0, requests: (bodies ?? []).flatMap(({ bytes }) => decoded('metrics', bytes)) };
+  }
+}
+
+function decoded(signal: OtlpSignal, bytes: Uint8Array): JsonObject[] {
+  const request = decodeRequest(signal, bytes);
+  return request === undefined ? [] : [request];
+}
+
+interface Opened {
+  state: SessionState;
+  fold: SessionState['fold'];
+  takers: { [signal in OtlpSignal]?: Destination };
+}
+
+function opened(store: Store, key: string, first: Event, documents: Map<string, unknown>, world: RoundWorld): Opened {
+  const known = recalled(store, key);
+  const { agent, session, fold } = foldFrom(first, known?.pinned.shape);
+  let ids = known?.pinned.destinations ?? [];
+  let state = known;
+  if (state === undefined || ids.length === 0) {
+    const now = pinnedNow({ agent, session }, key, world);
+    for (const each of now.destinations) documents.set(destinationDocument(each.id), each);
+    ids = now.pinned.destinations;
+    state ??= newSession(now.opening, now.pinned);
+  }
+  const places = ids.flatMap(id => {
+    const name = destinationDocument(id);
+    return (documents.get(name) ?? store.document(name) ?? []) as Destination | [];
+  });
+  const takers: Opened['takers'] = {};
+  for (const signal of signals) takers[signal] = places.find(each => each.signals[signal] !== undefined);
+  const destinations = [...new Set(Object.values(takers).flatMap(each => each?.id ?? []))];
+  return { state: { ...state, pinned: { ...state.pinned, destinations } }, fold, takers };
+}

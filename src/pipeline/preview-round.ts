@@ -1,0 +1,214 @@
+/**
+ * What would leave, without changing anything: the same rounds over what waits, the same fold over what is journaled, the
+ * same encoding, the same joining. So these are the bytes that are sent, unless something comes in between.
+ */
+import { randomBytes } from 'node:crypto';
+import { agentNamed } from '../agents/index.ts';
+import type { Destination } from '../config/destinations.ts';
+import type { Opening } from '../receive/drain.ts';
+import { type Pin, pin } from '../session/pin.ts';
+import { newSession } from '../session/session-state.ts';
+import { joinable, joinedBytes } from '../ship/ship.ts';
+import { jsonOf } from '../ship/transport.ts';
+import type { Signal } from '../store/ledger.ts';
+import type { Round, Store } from '../store/store.ts';
+import { encodeMetrics, type MetricState, metricsDocument } from '../telemetry/metrics.ts';
+import { type Replay, replay } from '../view/replay.ts';
+import { dueSessions, type Gain, leaving, type RoundWorld, recalled, roundOf } from './round.ts';
+
+export type PreviewWorld = Omit<RoundWorld, 'installation' | 'hashKey'>;
+
+export interface Request {
+  signal: Signal;
+  items: number;
+  /** As the wire has them before compression. */
+  bytes: Uint8Array;
+}
+
+export interface Leaving {
+  destination: Destination;
+  isSupposed: boolean;
+  requests: Request[];
+}
+
+export interface Preview {
+  session: string;
+  agent: string;
+  /** Whether all of it is over: of what is open nothing leaves yet. */
+  isOpen: boolean;
+  events: number;
+  /** Of these, what delivery has not read yet. */
+  waiting: number;
+  leaving: Leaving[];
+}
+
+const MOST_FRAGMENTS = { fragments: 2_000, bytes: 64 * 1024 * 1024 };
+
+/** All of a session, whether it has left or not. The sessions whose ids begin so. */
+export function previewOf(store: Store, wanted: string, world: PreviewWorld): Preview[] {
+  const { view, changed, whole } = upcoming(store, world);
+  const keys = new Set([...store.journals(), ...changed.keys()]);
+  return [...keys].flatMap(key => {
+    const known = recalled(view, key);
+    const told = replay(view.journal(key) ?? '', known?.pinned.shape);
+    if (told === undefined || !told.session.startsWith(wanted)) return [];
+    const now = pinnedNow(told, key, whole);
+    const state = known ?? newSession(now.opening, now.pinned);
+    const isSupposed = state.pinned.destinations.length === 0;
+    const ids = isSupposed ? now.pinned.destinations : state.pinned.destinations;
+    const gain: Gain = {
+      state: { ...state, pinned: { ...state.pinned, destinations: ids } },
+      lines: view.journal(key) ?? '',
+      count: told.events.length,
+      events: told.events,
+      spans: told.finished,
+      records: told.records,
+    };
+    const documents = new Map<string, unknown>(now.destinations.map(each => [`destination-${each.id}`, each]));
+    // Of the counters only what this session adds.
+    const others = { document: (name: string) => (name.startsWith('metrics-') ? undefined : view.document(name)) };
+    const { bodies } = leaving(others, [gain], documents, world.nowMs);
+    return {
+      session: told.session,
+      agent: told.agent,
+      isOpen: told.open.length > 0,
+      events: told.events.length,
+      waiting: changed.get(key)?.length ?? 0,
+      leaving: ids.flatMap(id => {
+        const destination = (documents.get(`destination-${id}`) ?? view.document(`destination-${id}`)) as
+          | Destination
+          | undefined;
+        if (destination === undefined) return [];
+        const here = bodies.filter(body => body.destination === id);
+        return { destination, isSupposed, requests: requestsOf(destination, here, documents, world.nowMs) };
+      }),
+    };
+  });
+}
+
+/** As a new session would be pinned; where nothing is set, to a collector on this machine. */
+export function pinnedNow(
+  { agent, session }: Pick<Replay, 'agent' | 'session'>,
+  key: string,
+  world: RoundWorld,
+): Pin & { opening: Opening } {
+  const settles = agentNamed(agent)?.settles ?? { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' };
+  const opening: Opening = { agent: { id: agent, settles }, session, key, cwd: undefined };
+  const header = {};
+  const pinned = pin(opening, { header }, world);
+  if (pinned.destinations.length > 0) return { ...pinned, opening };
+  const env = { ...world.env, OTEL_HOOKS_PROVIDER: 'otlp', OTEL_HOOKS_ENABLED: 'true' };
+  return { ...pin(opening, { header }, { ...world, env, ownVariables: true }), opening };
+}
+
+/** All that waits, of all sessions: what a delivery by hand would send now. */
+export function previewOfAll(store: Store, world: PreviewWorld): Leaving[] {
+  const { view, bodies, documents } = upcoming(store, world);
+  return view
+    .documents()
+    .concat([...documents.keys()])
+    .filter((name, at, all) => name.startsWith('destination-') && all.indexOf(name) === at)
+    .flatMap(name => {
+      const destination = view.document(name) as Destination | undefined;
+      if (destination === undefined) return [];
+      const { id } = destination;
+      const before = store.next(id).flatMap(({ name: body, signal, items }) => {
+        const bytes = store.body(id, body);
+        return bytes === undefined ? [] : [{ signal, items, bytes }];
+      });
+      const here = [...before, ...bodies.filter(body => body.destination === id)];
+      const requests = requestsOf(destination, here, { get: each => view.document(each) }, world.nowMs);
+      return requests.length === 0 ? [] : [{ destination, isSupposed: false, requests }];
+    });
+}
+
+interface Upcoming {
+  /** The store as it would be afterwards. */
+  view: Store;
+  bodies: NonNullable<Round['bodies']>;
+  documents: ReadonlyMap<string, unknown>;
+  /** Lines that would be journaled. */
+  changed: ReadonlyMap<string, readonly string[]>;
+  whole: RoundWorld;
+}
+
+export function worldOver(store: Store, world: PreviewWorld): RoundWorld {
+  const { id, key } = (store.document('installation') as { id: string; key: string } | undefined) ?? {
+    id: randomBytes(16).toString('hex'),
+    key: randomBytes(32).toString('hex'),
+  };
+  return { ...world, installation: id, hashKey: key };
+}
+
+/** What is waiting in the inbox, taken as a delivery by hand would take it. */
+function upcoming(store: Store, world: PreviewWorld): Upcoming {
+  const sessions = new Map<string, string | undefined>();
+  const documents = new Map<string, unknown>();
+  const changed = new Map<string, string[]>();
+  const bodies: NonNullable<Round['bodies']> = [];
+  const view: Store = {
+    ...store,
+    session(key) {
+      const text = sessions.get(key);
+      if (!sessions.has(key)) return store.session(key);
+      return text === undefined ? undefined : { state: JSON.parse(text), journalBytes: 0 };
+    },
+    document: name => (documents.has(name) ? structuredClone(documents.get(name)) : store.document(name)),
+    journal(key) {
+      const lines = changed.get(key)?.map(line => `${line}\n`) ?? [];
+      const kept = store.journal(key);
+      return kept === undefined && lines.length === 0 ? undefined : (kept ?? '') + lines.join('');
+    },
+  };
+  const whole = worldOver(store, world);
+  for (;;) {
+    const taken = store.take(MOST_FRAGMENTS);
+    const { round, isMore } = roundOf(view, taken, dueSessions(view, world.nowMs), whole);
+    for (const { key, lines } of round.journal ?? []) {
+      const known = changed.get(key) ?? [];
+      changed.set(key, known);
+      for (const line of lines.split('\n')) if (line !== '') known.push(line);
+    }
+    for (const { key, state } of round.sessions ?? [])
+      sessions.set(key, state === undefined ? undefined : JSON.stringify(state));
+    for (const { name, value } of round.documents ?? []) documents.set(name, value);
+    bodies.push(...(round.bodies ?? []));
+    if (taken.fragments.length === 0 && !isMore) return { view, bodies, documents, changed, whole };
+  }
+}
+
+/** Joined as they are sent: each signal for itself, metrics last. */
+function requestsOf(
+  destination: Destination,
+  bodies: readonly { signal: Signal; items: number; bytes: Uint8Array }[],
+  documents: { get(name: string): unknown },
+  nowMs: number,
+): Request[] {
+  const requests: Request[] = [];
+  for (const signal of ['traces', 'logs', 'events'] as const) {
+    let left = bodies
+      .filter(body => body.signal === signal)
+      .map((body, i) => ({ ...body, name: String(i), sizeBytes: body.bytes.length }));
+    while (left.length > 0) {
+      const joined = joinable(left, signal);
+      const names = new Set(joined.map(body => body.name));
+      const bytes = left.filter(body => names.has(body.name)).map(body => body.bytes);
+      requests.push({
+        signal,
+        items: joined.reduce((sum, { items }) => sum + items, 0),
+        bytes: joinedBytes(signal, bytes),
+      });
+      left = left.filter(body => !names.has(body.name));
+    }
+  }
+  const state = documents.get(metricsDocument(destination.id)) as MetricState | undefined;
+  const metrics = destination.signals.metrics && state && encodeMetrics(state, nowMs, destination.temporality);
+  for (const { bytes, items } of metrics ? metrics.bodies : []) requests.push({ signal: 'metrics', items, bytes });
+  return requests.map(request => ({ ...request, bytes: asSent(destination, request) }));
+}
+
+/** Whoever takes JSON gets JSON. */
+function asSent({ signals }: Destination, { signal, bytes }: Request): Uint8Array {
+  const isJson = signal !== 'events' && signals[signal]?.protocol === 'http/json';
+  return (isJson ? jsonOf(signal, bytes) : undefined) ?? bytes;
+}

@@ -1,0 +1,279 @@
+/**
+ * How far an agent conforms to the open standards, seen through otel-hooks: its samples go the real way (recognition, redaction,
+ * ids), and what they become is held against each standard. What no sample can show (that nothing tells of an event, that a
+ * transcript is kept) stands in the agent's folder.
+ */
+import {
+  type Agent,
+  isAbsent,
+  type LineReader,
+  readerFor,
+  type TranscriptReading,
+} from '../agents/contract/contract.ts';
+import { agents } from '../agents/index.ts';
+import { memoryOver, type Remembered } from '../agents/shared/memory.ts';
+import { limitsOf } from '../config/config.ts';
+import { type Event, type EventType, eventTypes, type Fields, factsOf, isVendor } from '../event/event.ts';
+import { keyedHash } from '../lib/hash.ts';
+import { drain, tellTranscript } from '../receive/drain.ts';
+import { newSession, type Pinned, type SessionState, sessionKey } from '../session/session-state.ts';
+import { agentHooks } from '../standards/agent-hooks/agent-hooks-validator.ts';
+import { openHook } from '../standards/openhook/openhook-validator.ts';
+import {
+  type Envelope,
+  noOpenHook,
+  type OpenHookType,
+  restOfOpenHook,
+  toOpenHook,
+  writes,
+} from '../standards/openhook/out.ts';
+import type { Finding, Standard } from '../standards/report.ts';
+
+export interface Samples {
+  readonly hooks: readonly HookSample[];
+  readonly transcripts: readonly TranscriptSample[];
+}
+/** Payloads of one recording, in their order. */
+export interface HookSample {
+  readonly name: string;
+  readonly payloads: readonly Fields[];
+}
+export interface TranscriptSample {
+  readonly name: string;
+  readonly session: string;
+  readonly path: string;
+  readonly rows: readonly Fields[];
+}
+
+export interface Conformance {
+  agent: string;
+  title: string;
+  version: string;
+  samples: number;
+  /** Samples that were not taken, and why. */
+  refused: { name: string; why: string }[];
+  openhook: { version: string; level: 0 | 1 | 2 | 3; requirements: Requirement[] };
+  /** `concluded`: no agent need tell it, otel-hooks finds it in what is told. */
+  agentHooks: { version: string; told: Told[]; concluded: EventType[]; untold: EventType[] };
+  /** It keeps transcripts, and no sample is one: what they alone tell is not listed. */
+  isUnplayed: boolean;
+  /** What is wrong with what came out. */
+  findings: (Finding & { standard: string })[];
+}
+export interface Requirement {
+  /** 0: information, which counts for no level. */
+  level: 0 | 1 | 2 | 3;
+  asks: string;
+  /** `unavailable`: asked for where it is available, and here it is not. */
+  state: 'met' | 'concluded' | 'unavailable' | 'missing';
+  /** What tells it, or why it is as it is. */
+  how: string;
+  by?: { hooks: readonly string[]; transcript: boolean } | undefined;
+}
+interface Told {
+  type: EventType;
+  hooks: string[];
+  transcript: boolean;
+}
+
+export function conformanceOf(agent: Agent, samples: Samples): Conformance {
+  const played = play(agent, samples);
+  const requirements = requirementsOf(agent, played);
+  const told = eventTypes.flatMap(type => {
+    const by = played.told.get(type);
+    return by === undefined ? [] : [{ type, hooks: [...by.hooks].sort(), transcript: by.transcript }];
+  });
+  return {
+    agent: agent.id,
+    title: agent.title,
+    version: agent.source.version,
+    samples: samples.hooks.length + samples.transcripts.length,
+    refused: played.refused,
+    openhook: { version: openHook.version, level: levelOf(requirements), requirements },
+    agentHooks: {
+      version: agentHooks.version,
+      told,
+      concluded: eventTypes.filter(type => !played.told.has(type) && concluded.has(type)),
+      untold: eventTypes.filter(type => !played.told.has(type) && !concluded.has(type)),
+    },
+    isUnplayed: !isAbsent(agent.transcript) && samples.transcripts.length === 0,
+    findings: [
+      ...findingsIn('agent-hooks', agentHooks, played.events),
+      ...findingsIn('openhook', openHook, played.envelopes),
+    ],
+  };
+}
+
+/** From silence, from equal actions, from settings and from sums. */
+const concluded: ReadonlySet<EventType> = new Set([
+  'Session.Abort',
+  'Retry.Triggered',
+  'Retry.Loop.Detected',
+  'Retry.Loop.Aborted',
+  'Context.UntilCompaction',
+  'Policy.Violation',
+]);
+
+interface By {
+  hooks: Set<string>;
+  transcript: boolean;
+}
+interface Played {
+  told: Map<string, By>;
+  says: Map<OpenHookType, By>;
+  events: Event[];
+  envelopes: Envelope[];
+  refused: { name: string; why: string }[];
+}
+
+const START_MS = Date.UTC(2026, 0, 1);
+
+function play(agent: Agent, samples: Samples): Played {
+  const played: Played = { told: new Map(), says: new Map(), events: [], envelopes: [], refused: [] };
+  const hash = (content: string): string => keyedHash('conformance', content);
+  for (const { name, payloads } of samples.hooks) {
+    const states = new Map<string, SessionState>();
+    const events: Event[] = [];
+    for (const [i, fields] of payloads.entries()) {
+      const payload = Buffer.from(JSON.stringify(fields));
+      const fragment = {
+        name: `0-0-${i}-sample`,
+        header: { tool: agent.id, ppid: '1' },
+        payload,
+        atMs: START_MS + i * 1_000,
+        sizeBytes: payload.length,
+      };
+      const drained = drain(fragment, {
+        agents,
+        hash,
+        session: opening => {
+          const known = states.get(opening.key) ?? newSession(opening, pinned);
+          states.set(opening.key, known);
+          return known;
+        },
+      });
+      if (drained.fate === 'rejected')
+        played.refused.push({ name: payloads.length > 1 ? `${name}:${i + 1}` : name, why: drained.reason });
+      for (const part of drained.fate === 'rejected' ? [] : drained.parts) events.push(...part.events);
+    }
+    take(played, events, 'hooks');
+  }
+  for (const { name, session, path, rows } of samples.transcripts) {
+    const reader = isAbsent(agent.transcript) ? undefined : readerFor(agent.transcript, path);
+    if (reader?.format !== 'lines') {
+      played.refused.push({ name, why: 'its transcripts are not read by lines' });
+      continue;
+    }
+    const state = newSession({ agent, session, key: sessionKey(agent.id, session) }, pinned);
+    const events = readingsIn(reader, rows, { path, root: session }).flatMap((reading, i) => {
+      const said = tellTranscript(state, reading, { atMs: START_MS + i, hash });
+      return 'events' in said ? said.events : [];
+    });
+    take(played, events, 'transcript');
+  }
+  return played;
+}
+
+function readingsIn(
+  { row, rest }: LineReader,
+  rows: readonly Fields[],
+  place: { path: string; root: string },
+): TranscriptReading[] {
+  const file = { ...place, companions: [] };
+  const remembered: Remembered = {};
+  const memory = memoryOver(remembered, content => content.slice(0, 8));
+  const told = [...rows.flatMap(each => row(each, memory, file)), ...(rest?.(memory, file) ?? [])];
+  return told.filter((each): each is TranscriptReading => !('over' in each));
+}
+
+function take(played: Played, events: readonly Event[], from: 'hooks' | 'transcript'): void {
+  const note = <T>(into: Map<T, By>, what: T, hook: string | undefined): void => {
+    const by = into.get(what) ?? { hooks: new Set(), transcript: false };
+    into.set(what, by);
+    if (from === 'transcript') by.transcript = true;
+    else if (hook !== undefined) by.hooks.add(hook);
+  };
+  const state = noOpenHook();
+  const say = (envelopes: readonly Envelope[]): void => {
+    for (const envelope of envelopes) {
+      played.envelopes.push(envelope);
+      note(played.says, envelope.type, envelope.extensions?.['otel-hooks'].native_event);
+    }
+  };
+  for (const event of events) {
+    played.events.push(event);
+    if (!isVendor(event)) note(played.told, event.event_type, factsOf(event)?.native);
+    say(toOpenHook(state, event));
+  }
+  say(restOfOpenHook(state));
+}
+
+/** Each for itself: samples are no stream. */
+function findingsIn(id: string, standard: Standard, values: readonly object[]): Conformance['findings'] {
+  return values.flatMap(value => {
+    const validation = standard.validation('sample', {});
+    validation.write(JSON.stringify(value));
+    return validation.end().findings.map(finding => ({ standard: id, ...finding }));
+  });
+}
+
+function requirementsOf(agent: Agent, { says }: Played): Requirement[] {
+  const asked = (level: 1 | 2, type: OpenHookType): Requirement => {
+    const { hooks = new Set<string>(), transcript = false } = says.get(type) ?? {};
+    const registered = [...hooks].filter(name => agent.events[name]?.register !== false).sort();
+    if (registered.length > 0 || transcript) {
+      const how = [...registered, ...(transcript ? ['transcript'] : [])].join(', ');
+      return { level, asks: type, state: 'met', how, by: { hooks: registered, transcript } };
+    }
+    if (type === 'session.end')
+      return {
+        level,
+        asks: type,
+        state: 'concluded',
+        how: 'no hook tells it: after an hour of silence, reason timeout',
+      };
+    const silent = [...hooks].sort();
+    const how =
+      silent.length > 0 ? `${silent.join(', ')}: understood, not registered` : 'no hook and no transcript of it tells';
+    return { level, asks: type, state: 'missing', how };
+  };
+  return [
+    asked(1, 'session.end'),
+    asked(2, 'session.start'),
+    asked(2, 'prompt.submit'),
+    asked(2, 'tool.start'),
+    asked(2, 'tool.end'),
+    transcriptOf(agent),
+    { level: 3, asks: '.openhook.json', state: 'met', how: 'enable --openhook' },
+    Object.values(agent.actions).some(name => Object.hasOwn(writes, name))
+      ? { level: 0, asks: 'file.write', state: 'met', how: 'with `content.paths`' }
+      : { level: 0, asks: 'file.write', state: 'missing', how: 'no action of it is known to write files' },
+  ];
+}
+
+function transcriptOf({ transcript }: Agent): Requirement {
+  const path = { level: 2, asks: 'transcript_path' } as const;
+  if (isAbsent(transcript)) return { ...path, state: 'unavailable', how: transcript.absent };
+  return transcript.told === undefined
+    ? {
+        ...path,
+        state: 'unavailable',
+        how: 'its hooks name none; where a file named after the session is found, that one',
+      }
+    : { ...path, state: 'met', how: 'as its hooks name it' };
+}
+
+/** A level is reached when nothing up to it is missing. */
+function levelOf(requirements: readonly Requirement[]): 0 | 1 | 2 | 3 {
+  const lowest = requirements.filter(({ level, state }) => level > 0 && state === 'missing').map(({ level }) => level);
+  return (Math.min(4, ...lowest) - 1) as 0 | 1 | 2 | 3;
+}
+
+const pinned: Pinned = {
+  destinations: [],
+  resource: {},
+  denyAsError: false,
+  caller: undefined,
+  sampler: { kind: 'always_on', ratio: 1 },
+  limits: limitsOf({}),
+};

@@ -1,0 +1,343 @@
+import type { SetupProblem } from '../setup/setup.ts';
+import type { StateProblem } from '../store/folder.ts';
+
+/**
+ * Something a person should know, as data: tests compare codes, people read the sentences of `explain`.
+ *
+ * Every code has a heading in docs/problems.md. No field ever holds a credential: where a bad value might be one,
+ * whoever makes the problem leaves the value out.
+ */
+export type Problem =
+  | { code: 'config-unreadable'; file: string; why: string }
+  | { code: 'config-json'; file: string; line: number; column: number; why: string }
+  | (Setting & { code: 'config-value'; value?: string | undefined; why: string; used: string })
+  | (Setting & { code: 'config-key'; nearest?: string | undefined })
+  | (Setting & { code: 'config-untrusted'; used: string })
+  | { code: 'variable-unsupported'; variable: string; why: string; instead: string }
+  | { code: 'variable-unknown'; variable: string; nearest?: string | undefined }
+  | { code: 'provider-unknown'; provider: string; from: string; known: readonly string[]; nearest?: string | undefined }
+  | { code: 'provider-not-configured'; provider: string }
+  | { code: 'provider-incomplete'; provider: string; key: string }
+  | { code: 'endpoint-signal-path'; endpoint: string; used: string; from: string }
+  | { code: 'endpoint-grpc-port'; endpoint: string; from: string }
+  | { code: 'endpoint-missing'; signals: readonly string[]; key: string }
+  | { code: 'credentials-withheld'; key: string; from: string; endpoint: string }
+  | { code: 'delivery-failing'; endpoint: string; signal: string; why: string; failures: number }
+  | { code: 'delivery-refused'; endpoint: string; status: number; keys: readonly string[] }
+  | { code: 'delivery-endpoint'; endpoint: string; signal: string; status: number }
+  | { code: 'delivery-rejected'; endpoint: string; signal: string; reason: string; items: number }
+  | { code: 'delivery-all-refused'; endpoint: string; signal: string; reason: string; items: number }
+  | SetupProblem
+  | StateProblem
+  | { code: 'hook-failed'; folder: string; why: string; lastMs: number }
+  | { code: 'fragments-newer'; folder: string; fragments: number }
+  /** Without a file: none can be, with this Node. */
+  | { code: 'transcripts-packed'; file?: string | undefined; why: string }
+  | { code: 'program-twice'; path: string; isPython: boolean; own: string }
+  | { code: 'mode-open'; path: string; mode: string; wanted: string }
+  | { code: 'hooks-stale'; agent: string; scope: string; file: string; stale: readonly string[] }
+  | { code: 'hooks-twice'; agent: string; id: string; files: readonly string[]; scopes: readonly string[] }
+  | { code: 'hooks-silent'; agent: string; file: string; why: string; advice: string }
+  | { code: 'hook-fails'; agent: string; why: string; advice: string }
+  | { code: 'books-unbalanced'; account: string }
+  | { code: 'endpoint-unreachable'; endpoint: string; why: string }
+  | { code: 'endpoint-tls'; endpoint: string; why: string }
+  | { code: 'endpoint-protocol'; endpoint: string; why: string }
+  | { code: 'endpoint-refuses'; endpoint: string; signal: string; status: number }
+  | { code: 'clock-skew'; endpoint: string; seconds: number }
+  | { code: 'read-back-unreachable'; key: string; address: string; why: string }
+  | { code: 'not-read-back'; name: string; address: string; signal: string; waitedS: number }
+  | { code: 'serve-address'; address: string; why: string }
+  | { code: 'serve-open'; address: string }
+  | { code: 'serve-tls'; file: string; why: string }
+  | { code: 'token-unsafe'; file: string; why: string }
+  | { code: 'openhook-unanswered'; file: string; folder: string; isChanged: boolean; hooks: number }
+  | { code: 'openhook-invalid'; file: string; why: string }
+  | { code: 'openhook-failed'; file: string; hook: number; why: string }
+  | { code: 'delivery-partial'; endpoint: string; signal: string; items: number; message: string };
+
+/** What is taken as it is meant, and only told: nobody has to do anything about it. */
+export const isNote = ({ code }: Problem): boolean => code === 'endpoint-signal-path';
+
+/** Where a setting stands: a line of a file, a variable or a flag. */
+interface Setting {
+  key: string;
+  file?: string | undefined;
+  line?: number | undefined;
+  variable?: string | undefined;
+  flag?: string | undefined;
+}
+
+export interface Explanation {
+  /** Names the file, value or address, and what was not done. */
+  what: string;
+  /** A command or an edit. */
+  next: string;
+}
+
+export function explain(problem: Problem): Explanation {
+  // The table has one entry for each member of the union, so the entry found by the code fits the problem.
+  return (explanations[problem.code] as (problem: Problem) => Explanation)(problem);
+}
+
+export const problemCodes = (): string[] => Object.keys(explanations);
+
+const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code: C }>) => Explanation } = {
+  'config-unreadable': ({ file, why }) => ({
+    what: `${file} cannot be read (${why}); nothing in it was used.`,
+    next: `make ${file} readable, or remove it.`,
+  }),
+  'config-json': ({ file, line, column, why }) => ({
+    what: `${file} is not valid JSON (line ${line}, column ${column}: ${why}); nothing in it was used.`,
+    next: `fix line ${line}, then \`otel-hooks deliver\` for what it kept back; \`otel-hooks config\` shows what is in force.`,
+  }),
+  'config-value': ({ value, why, used, ...setting }) => ({
+    what: `${placeOf(setting)}: ${value === undefined ? 'its value' : `the value ${value}`} ${why}; ${used} is used instead.`,
+    next: 'correct it; `otel-hooks config --schema` says what each key takes.',
+  }),
+  'config-key': ({ nearest, ...setting }) => ({
+    what: `${placeOf(setting)}: there is no such key; it was ignored.`,
+    next:
+      nearest === undefined ? 'remove it; `otel-hooks config --schema` lists the keys.' : `did you mean ${nearest}?`,
+  }),
+  'config-untrusted': ({ used, ...setting }) => ({
+    what: `${placeOf(setting)}: a project's file may not set this without your consent; ${used} is used instead.`,
+    next: 'read the file, then run `otel-hooks config --trust` in that project.',
+  }),
+  'variable-unsupported': ({ variable, why, instead }) => ({
+    what: `${variable} is set, but ${why}; it was ignored.`,
+    next: instead,
+  }),
+  'variable-unknown': ({ variable, nearest }) => ({
+    what: `${variable} is set, but otel-hooks has no such variable; it was ignored.`,
+    next: nearest === undefined ? 'unset it; docs/configuration.md lists the variables.' : `did you mean ${nearest}?`,
+  }),
+  'provider-unknown': ({ provider, from, known, nearest }) => ({
+    what: `${from}: there is no provider ${provider}; nothing is sent to it.`,
+    next: `${nearest === undefined ? '' : `did you mean ${nearest}? `}Providers: ${known.join(', ')}.`,
+  }),
+  'provider-not-configured': ({ provider }) => ({
+    what: `--provider ${provider} was asked for, but no such provider is configured; nothing is sent to it.`,
+    next: `add "${provider}" to "provider" in the config file, or take --provider out of the hook's command.`,
+  }),
+  'provider-incomplete': ({ provider, key }) => ({
+    what: `provider ${provider} needs ${key}, which is not set; nothing is sent to it.`,
+    next: `set ${key} in the config file.`,
+  }),
+  'endpoint-signal-path': ({ endpoint, used, from }) => ({
+    what: `${from}: ${endpoint} ends in one signal's path; ${used} is used as the base of all signals.`,
+    next: `set it to ${used}.`,
+  }),
+  'endpoint-grpc-port': ({ endpoint, from }) => ({
+    what: `${from}: ${endpoint} has the port of OTLP over gRPC, which otel-hooks does not speak; it posts there all the same.`,
+    next: 'use the HTTP port, usually 4318.',
+  }),
+  'endpoint-missing': ({ signals, key }) => ({
+    what: `only some signals have an endpoint; ${signals.join(' and ')} are not sent.`,
+    next: `set ${key}, or OTEL_${(signals[0] ?? 'logs').toUpperCase()}_EXPORTER=none if that is meant.`,
+  }),
+  'credentials-withheld': ({ key, from, endpoint }) => ({
+    what: `${key} (${from}) was set for another host and is not sent to ${endpoint}.`,
+    next: `set ${key} in the same place as the endpoint.`,
+  }),
+  'delivery-failing': ({ endpoint, signal, why, failures }) => ({
+    what: `${endpoint} has not taken ${signal} in ${failures} ${failures === 1 ? 'try' : 'tries'} (${why}); they are kept and tried again.`,
+    next: `${mendPlace(endpoint) ?? mendAddress(why) ?? 'see that the address is right and the collector runs.'} Then \`otel-hooks deliver\`.`,
+  }),
+  'delivery-refused': ({ endpoint, status, keys }) => ({
+    what: `${endpoint} refuses our credentials (${status}); everything for it is kept.`,
+    next: `correct ${keys.join(' or ')}, then \`otel-hooks deliver\`.`,
+  }),
+  'delivery-endpoint': ({ endpoint, signal, status }) => ({
+    what: `${endpoint} has no place for ${signal} (${status}); they are kept. Redirects are not followed.`,
+    next: `correct the endpoint, or set OTEL_${signal.toUpperCase()}_EXPORTER=none, then \`otel-hooks deliver\`.`,
+  }),
+  'delivery-rejected': ({ endpoint, signal, reason, items }) => ({
+    what: `${endpoint} rejected ${items} of the ${signal} (${reason}); ${signal === 'metrics' ? 'what they count comes again with the next ones' : 'they lie in quarantine and are not sent again'}.`,
+    next: 'see the limits of the collector; `otel-hooks status` counts them.',
+  }),
+  'delivery-all-refused': ({ endpoint, signal, reason, items }) => ({
+    what: `${endpoint} refused the last ${items} ${signal} one by one (${reason}), so the rest is kept and not tried for a while.`,
+    next: 'see whether an OTLP receiver answers there, then `otel-hooks deliver`.',
+  }),
+  'settings-absent': ({ agent, why }) => ({
+    what: `${agent} cannot be set up (${why}); nothing was changed.`,
+    next: '`otel-hooks help enable` lists what can be.',
+  }),
+  'settings-refused': ({ file, line, column, why }) => ({
+    what: `${file}: ${why} (line ${line}, column ${column}); nothing was changed.`,
+    next: `fix line ${line}, then run the command again.`,
+  }),
+  'settings-file': ({ file, why }) => ({
+    what: `${file} cannot be used (${why}); nothing was changed.`,
+    next: `look at its owner and mode: ls -l ${file}`,
+  }),
+  'state-missing': ({ folder }) => ({
+    what: `${folder} does not exist; nothing was received yet.`,
+    next: '`otel-hooks enable` writes the hooks that fill it.',
+  }),
+  'state-newer': ({ folder, found, known }) => ({
+    what: `${folder} has the format ${found} of a later otel-hooks (this one knows ${known}); it was left alone.`,
+    next: 'update otel-hooks: npm install -g otel-hooks',
+  }),
+  'state-foreign': ({ folder, owner }) => ({
+    what: `${folder} belongs to another user (uid ${owner}); nothing is read from it or written to it.`,
+    next: `remove it, or choose another with OTEL_HOOKS_STATE_DIR.`,
+  }),
+  'state-symlink': ({ folder }) => ({
+    what: `${folder} is a symbolic link; nothing is read through it or written through it.`,
+    next: 'name its target with OTEL_HOOKS_STATE_DIR, or put a folder in its place.',
+  }),
+  'state-not-a-folder': ({ folder }) => ({
+    what: `${folder} is not a folder; nothing can be received.`,
+    next: `move it away; the next hook makes the folder.`,
+  }),
+  'state-unusable': ({ folder, error }) => ({
+    what: `${folder} cannot be used (${error}); hooks leave without a trace until it can.`,
+    next: `look at its mode and at the disk: ls -ld ${folder}; df ${folder}`,
+  }),
+  'hook-failed': ({ folder, why, lastMs }) => ({
+    what: `a hook could not leave its event in ${folder} (${why}, last at ${new Date(lastMs).toISOString()}); that event is lost.`,
+    next: `look at its mode and at the disk: ls -ld ${folder}; df ${folder}`,
+  }),
+  'fragments-newer': ({ folder, fragments }) => ({
+    what: `${fragments} hooks in ${folder}/inbox were written by a later otel-hooks; they are left alone.`,
+    next: 'update otel-hooks, or run the newer one: `otel-hooks deliver`.',
+  }),
+  'transcripts-packed': ({ file, why }) => ({
+    what: `${file === undefined ? 'packed transcripts (.jsonl.zst)' : `${file}.zst`} cannot be read (${why}); nothing in ${file === undefined ? 'them' : 'it'} is told.`,
+    next: `unpack ${file === undefined ? 'them' : 'it'} beside, zstd -d ${file === undefined ? 'FILE' : `${file}.zst`}, then \`otel-hooks import\` with its folder.`,
+  }),
+  'program-twice': ({ path, isPython, own }) => ({
+    what: `${path} is another otel-hooks${isPython ? ', the Python package of the same name' : ''}; this one is ${own}.`,
+    next: isPython
+      ? 'remove it: `uv tool uninstall otel-hooks`, `pipx uninstall otel-hooks` or `pip uninstall otel-hooks`.'
+      : 'remove one of them; committed project files run the first in PATH.',
+  }),
+  'mode-open': ({ path, mode, wanted }) => ({
+    what: `${path} has the mode ${mode}; it should be ${wanted}, so that you can use it and others on this machine cannot.`,
+    next: `chmod ${wanted} ${path}, or \`otel-hooks doctor --fix\`.`,
+  }),
+  'hooks-stale': ({ agent, scope, file, stale }) => ({
+    // Which script entries of another make would run is not the point.
+    what: `${agent} (${scope}): ${stale
+      .filter(each => each !== 'script' || !stale.includes('entries'))
+      .map(each => staleWords[each] ?? each)
+      .join('; ')} (${file}).`,
+    next: '`otel-hooks doctor --fix` writes what this version would.',
+  }),
+  'hooks-twice': ({ agent, id, files, scopes }) => ({
+    what: `${agent} calls otel-hooks from ${files.join(' and ')}, so each hook runs more than once.`,
+    next: `keep one: \`otel-hooks disable --tool ${id} --${scopes.at(-1) ?? 'project'}\`.`,
+  }),
+  'hooks-silent': ({ agent, file, why, advice }) => ({
+    what: `${agent}: hooks are registered, but ${why} (${file}).`,
+    next: advice,
+  }),
+  'hook-fails': ({ agent, why, advice }) => ({ what: `${agent}: the hook was tried, and ${why}.`, next: advice }),
+  'books-unbalanced': ({ account }) => ({
+    what: `the books do not balance: ${account}.`,
+    next: 'please report it with the output of `otel-hooks status --json`.',
+  }),
+  'endpoint-unreachable': ({ endpoint, why }) => ({
+    what: `${endpoint} does not answer (${why}); nothing was sent.`,
+    next: mendAddress(why) ?? 'see that the address is right and that nothing on the way blocks it.',
+  }),
+  'endpoint-tls': ({ endpoint, why }) => ({
+    what: `${endpoint} and this machine do not agree on TLS (${why}); nothing was sent.`,
+    next: mendAddress(why) ?? 'see the certificates that otlp.certificate and otlp.client_certificate name.',
+  }),
+  'endpoint-protocol': ({ endpoint, why }) => ({
+    what: `${endpoint} does not speak HTTP/1.1 (${why}); a port of OTLP over gRPC answers so. Nothing was sent.`,
+    next: 'use the HTTP port, usually 4318.',
+  }),
+  'endpoint-refuses': ({ endpoint, signal, status }) => ({
+    what: `${endpoint} refuses ${signal} (${status}).`,
+    next: 'see what listens there, and its log; OTLP receivers answer 200.',
+  }),
+  'clock-skew': ({ endpoint, seconds }) => ({
+    what: `the clock here is ${Math.abs(seconds)} s ${seconds > 0 ? 'ahead of' : 'behind'} that of ${endpoint}; back ends hide or refuse what is far from their now.`,
+    next: 'set the clock of the machine that is wrong: timedatectl set-ntp true.',
+  }),
+  'read-back-unreachable': ({ key, address, why }) => ({
+    what: `${key}: ${address} does not answer queries (${why}); nothing was read back there.`,
+    next: `correct ${key}, or take it out.`,
+  }),
+  'not-read-back': ({ name, address, signal, waitedS }) => ({
+    what: `${name} at ${address} did not have the ${signal} that were taken within ${waitedS} s.`,
+    next: `see the collector's log for errors of its exporter to ${name}.`,
+  }),
+  'serve-address': ({ address, why }) => ({
+    what: `nothing can be received at ${address} (${why}).`,
+    next: 'see who listens there, or choose another with --listen.',
+  }),
+  'serve-open': ({ address }) => ({
+    what: `${address} can be reached from other machines, and a token would travel there in the clear; nothing was opened.`,
+    next: 'name a certificate and its key with --cert and --key, or listen at 127.0.0.1.',
+  }),
+  'serve-tls': ({ file, why }) => ({
+    what: `${file} cannot be used for TLS (${why}); nothing was opened.`,
+    next: `look at it: openssl x509 -in ${file} -noout -text, or openssl pkey -in ${file} -noout`,
+  }),
+  'token-unsafe': ({ file, why }) => ({
+    what: `${file} cannot be used as the token of \`otel-hooks serve\` (${why}); nobody is let in.`,
+    next: 'make a new one: `otel-hooks serve --rotate-token`.',
+  }),
+  'openhook-unanswered': ({ file, folder, isChanged, hooks }) => ({
+    what: `${file} ${isChanged ? 'has changed since you agreed to it' : 'was not agreed to'}; ${hooks === 1 ? 'its command is' : `its ${hooks} commands are`} not run.`,
+    next: `see them, and say yes or no: otel-hooks openhook trust ${folder}`,
+  }),
+  'openhook-invalid': ({ file, why }) => ({
+    what: `${file} cannot be used (${why}); none of its commands is run.`,
+    next: 'otel-hooks validate --standard openhook names the place.',
+  }),
+  'openhook-failed': ({ file, hook, why }) => ({
+    what: `hook ${hook} of ${file} ${why}; the event is not given to it again.`,
+    next: 'run its command by hand with an envelope on standard input; docs/openhook.md has one.',
+  }),
+  'delivery-partial': ({ endpoint, signal, items, message }) => ({
+    what: `${endpoint} took a request but rejected ${items} of its ${signal}${message === '' ? '' : ` ("${message}")`}; they are not sent again.`,
+    next: 'see the limits of the collector; `otel-hooks status` counts them.',
+  }),
+};
+
+const staleWords: Readonly<Record<string, string>> = {
+  entries: 'its entries are not those that this version writes',
+  script: 'the script that its entries run is missing, or another version or a Node that has moved stands in it',
+  twice: 'an event has more than one entry of ours',
+};
+
+/** What keeps a connection from being of use, by the system's word for it. */
+const TLS = /^(CERT_|ERR_TLS|ERR_SSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|EPROTO|TLS files)/;
+export const isOfTls = (why: string): boolean => TLS.test(why);
+
+/** A file, and no address. */
+const mendPlace = (endpoint: string): string | undefined =>
+  URL.canParse(endpoint) ? undefined : 'see that a plain file can be written there.';
+
+function mendAddress(why: string): string | undefined {
+  if (why.startsWith('TLS files'))
+    return 'see that the files of otlp.certificate and the client certificate are PEM files that can be read.';
+  if (why === 'ERR_TLS_EXPECTED') return 'it speaks TLS: write https:// in place of http://.';
+  if (why === 'EPROTO') return 'if it speaks no TLS, write http:// in place of https://.';
+  if (isOfTls(why))
+    return 'name the authority that signed it with otlp.certificate; the host must be one that the certificate names.';
+  if (why.startsWith('HPE_')) return 'a port of OTLP over gRPC answers so: use the HTTP port, usually 4318.';
+  return reachable[why];
+}
+
+const reachable: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nobody listens there: start the collector, or correct the port (OTLP over HTTP is usually 4318).',
+  ENOTFOUND: 'there is no such host: correct the name.',
+  EAI_AGAIN: 'names cannot be looked up just now: see the network.',
+  ECONNRESET:
+    'it breaks off: if it speaks TLS, write https:// in place of http://; a port of OTLP over gRPC does so, too.',
+  timeout: 'something keeps the connection open and silent: see firewall and VPN.',
+};
+
+function placeOf({ key, file, line, variable, flag }: Setting): string {
+  if (variable !== undefined) return variable;
+  if (flag !== undefined) return flag;
+  if (file === undefined) return key;
+  return line === undefined ? `${file}, ${key}` : `${file}, line ${line}, ${key}`;
+}

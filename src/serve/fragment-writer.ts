@@ -1,0 +1,193 @@
+/**
+ * The HTTP mouth's way into the inbox: fragments, as the other front ends write them. A file is made by three calls, at once:
+ * going through Node's threads would cost twice that.
+ *
+ * Making a file is most of what a request costs, so events that come together go into one file, each on a line of its own: it
+ * is made once each sender that is connected has something in it, and GATHER_MS after the first at the latest. A sender that is
+ * alone waits for nobody. Nobody is answered before the file is whole, and a line that is damaged later costs itself.
+ */
+import * as fs from 'node:fs';
+import { promisify } from 'node:util';
+import { encodeFragment, fragmentName } from '../hook/fragment.ts';
+import { makeFolders } from '../hook/state-files.ts';
+
+export interface Inbox {
+  keep(entry: Entry): void;
+}
+
+export interface Entry {
+  header: Readonly<Record<string, string>>;
+  payload: Uint8Array;
+  /** One event in one line, which others under the same header may stand beside. */
+  isLine: boolean;
+  /** It lies there; or what the disk says. */
+  settled(error?: unknown): void;
+}
+
+const MOST_LINES = 500;
+const MOST_LINES_BYTES = 1024 * 1024;
+const GATHER_MS = 1;
+
+export interface InboxOptions {
+  stateFolder: string;
+  /** 32 hex characters that no other process has, and nobody outside learns: a payload that knew it could feign its own end. */
+  nonce: string;
+  fsync: boolean;
+  /** How many are connected: each waits for its answer before it sends again. */
+  senders(): number;
+}
+
+export function openInbox({ stateFolder, nonce, fsync, senders }: InboxOptions): Inbox {
+  const folder = `${stateFolder}/inbox`;
+  const clock = bootClock();
+  const settleFolder = groupSync(folder);
+  let count = 0;
+
+  function create(name: string): number {
+    const path = `${folder}/${name}`;
+    try {
+      return fs.openSync(path, 'wx', 0o600);
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+      // Somebody emptied the state folder under us.
+      makeFolders(stateFolder);
+      return fs.openSync(path, 'wx', 0o600);
+    }
+  }
+
+  function write(header: Entry['header'], payload: Uint8Array): Promise<void> | undefined {
+    count += 1;
+    // Within one tick of the clock names stand in the order of arrival.
+    const unique = `${String(count).padStart(12, '0')}-${nonce}`;
+    const bytes = encodeFragment(unique, { ...header, at: String(Date.now()) }, payload);
+    const name = fragmentName(clock.boot, clock.now(), process.pid, unique);
+    const file = create(name);
+    let isWhole = false;
+    try {
+      for (let at = 0; at < bytes.length; ) at += fs.writeSync(file, bytes, at);
+      isWhole = true;
+    } finally {
+      if (!isWhole) discard(file, `${folder}/${name}`);
+      else if (!fsync) fs.closeSync(file);
+    }
+    return fsync ? synced(file).then(settleFolder) : undefined;
+  }
+
+  function settle(entries: readonly Entry[], payload: Uint8Array): void {
+    const all = (error?: unknown): void => {
+      for (const { settled } of entries) settled(error);
+    };
+    try {
+      const waits = write(entries[0]?.header ?? {}, payload);
+      if (waits === undefined) all();
+      else waits.then(() => all(), all);
+    } catch (error) {
+      all(error);
+    }
+  }
+
+  let lines: Entry[] = [];
+  let linesBytes = 0;
+  let late: NodeJS.Timeout | undefined;
+  const flush = (): void => {
+    clearTimeout(late);
+    late = undefined;
+    const entries = lines;
+    const [first] = entries;
+    if (first === undefined) return;
+    lines = [];
+    linesBytes = 0;
+    settle(entries, entries.length === 1 ? first.payload : joined(entries));
+  };
+
+  return {
+    keep(entry) {
+      // What came first lies first.
+      if (!entry.isLine) {
+        flush();
+        settle([entry], entry.payload);
+        return;
+      }
+      lines.push(entry);
+      linesBytes += entry.payload.length;
+      if (lines.length >= Math.min(senders(), MOST_LINES) || linesBytes >= MOST_LINES_BYTES) flush();
+      else late ??= setTimeout(flush, GATHER_MS);
+    },
+  };
+}
+
+const newline = Buffer.from('\n');
+
+const joined = (entries: readonly Entry[]): Buffer =>
+  Buffer.concat(entries.flatMap(({ payload }, i) => (i === 0 ? [payload] : [newline, payload])));
+
+/** The sender hears that it was not kept and sends it again; its half would only be counted as torn. */
+function discard(file: number, path: string): void {
+  fs.closeSync(file);
+  fs.rmSync(path, { force: true });
+}
+
+const fsyncOf = promisify(fs.fsync);
+
+async function synced(file: number): Promise<void> {
+  try {
+    await fsyncOf(file);
+  } finally {
+    fs.closeSync(file);
+  }
+}
+
+/** A folder's entries are made durable for all who wait at that moment by one call. */
+function groupSync(folder: string): () => Promise<void> {
+  let running: Promise<void> | undefined;
+  let next: Promise<void> | undefined;
+  const sync = async (): Promise<void> => {
+    const file = fs.openSync(folder, 'r');
+    await synced(file);
+  };
+  return () => {
+    // One that runs already may have begun before this entry was there.
+    next ??= (running ?? Promise.resolve())
+      .catch(() => undefined)
+      .then(() => {
+        running = next;
+        next = undefined;
+        return sync();
+      });
+    return next;
+  };
+}
+
+/**
+ * The kernel's clock that fragments are ordered by. Read now and then: in between Node's own goes with it, but for a sleep of
+ * the machine. It counts in hundredths, so what is read may lie a little before what was said last.
+ */
+function bootClock(): { boot: string; now: () => string } {
+  const boot = firstWord('/proc/sys/kernel/random/boot_id').slice(0, 8);
+  let base = { upMs: 0, steadyMs: 0, wallMs: 0 };
+  const read = (): void => {
+    base = { upMs: Number(firstWord('/proc/uptime')) * 1000, steadyMs: performance.now(), wallMs: Date.now() };
+  };
+  read();
+  let lastMs = 0;
+  return {
+    boot,
+    now() {
+      const steadyMs = performance.now() - base.steadyMs;
+      const sleptMs = Math.abs(Date.now() - base.wallMs - steadyMs);
+      if (steadyMs > 1_000 || sleptMs > 50) read();
+      if (base.upMs === 0) return '';
+      lastMs = Math.max(lastMs, base.upMs + performance.now() - base.steadyMs);
+      return (lastMs / 1000).toFixed(3);
+    },
+  };
+}
+
+function firstWord(file: string): string {
+  try {
+    return fs.readFileSync(file, 'utf8').trim().split(' ')[0] ?? '';
+  } catch {
+    // Not Linux, or a container without /proc: names do without.
+    return '';
+  }
+}

@@ -1,0 +1,198 @@
+/** A session is pinned to its configuration at its first event: files for its folder, then the variables its hook was given. */
+import { hostname, userInfo } from 'node:os';
+import type { Config } from '../config/config.ts';
+import type { Destination } from '../config/destinations.ts';
+import { addressKeys, destinationsFor, keepsFromDestinations } from '../config/destinations.ts';
+import { type LoadedConfig, loadConfig } from '../config/files.ts';
+import { type ContentMode, saidAs } from '../enrich/content.ts';
+import { keyed } from '../enrich/redact.ts';
+import { usualLoops } from '../enrich/watch.ts';
+import type { Fragment } from '../hook/fragment.ts';
+import { digest, keyedHash } from '../lib/hash.ts';
+import type { Problem } from '../problems/problem.ts';
+import type { Opening } from '../receive/drain.ts';
+import { MOST_SERIES } from '../telemetry/cardinality.ts';
+import { resourceAttributes } from '../telemetry/resource.ts';
+import { contentSettings, keeperOf } from './own-content.ts';
+import { riskSettings } from './own-rules.ts';
+import { costSettings } from './prices.ts';
+import type { ContentSettings, MetricSettings, Pinned } from './session-state.ts';
+
+export interface Surroundings {
+  env: Readonly<Record<string, string | undefined>>;
+  home: string;
+  platform: NodeJS.Platform;
+  /** Run by hand, the process's own variables count below those of the hook; a kicked one has nobody's. */
+  ownVariables: boolean;
+  /** By hand `--config`, which counts above the hook's own variable; else for hooks that name none. */
+  configFile: string | undefined;
+  installation: string;
+  /** The installation's key for hashes of content. */
+  hashKey: string;
+}
+
+/** Baggage of what commands of discovery files run: a session that an agent begins in there is not dispatched again, or it would never end. */
+export const DISPATCHED = 'otel-hooks.dispatched=1';
+
+export interface Pin {
+  pinned: Pinned;
+  destinations: Destination[];
+  /** Its events go to the commands of its project's discovery file, as far as the user agreed to them. */
+  isDispatched: boolean;
+  /** The file of its configuration, where one was named. */
+  named: string | undefined;
+  problems: Problem[];
+}
+
+const TELEMETRY = /^(OTEL_|LANGFUSE_|DD_|AGENT_HOOKS_LOG$)/;
+
+/** `wasUndecided`: it is asked again for a session that a mistake kept from all destinations. */
+export function pin(
+  opening: Pick<Opening, 'cwd' | 'user'> & { agent: Pick<Opening['agent'], 'id'> },
+  fragment: Pick<Fragment, 'header'>,
+  where: Surroundings,
+  wasUndecided = false,
+): Pin {
+  const given = Object.entries(fragment.header).filter(([name]) => TELEMETRY.test(name));
+  const own = Object.entries(where.env).filter(([name]) => where.ownVariables || !TELEMETRY.test(name));
+  const env = { ...Object.fromEntries(own), ...Object.fromEntries(given) };
+  const file = (where.ownVariables ? undefined : fragment.header.OTEL_HOOKS_CONFIG) ?? where.configFile;
+  const config = loadConfig({
+    env,
+    home: where.home,
+    platform: where.platform,
+    cwd: opening.cwd ?? where.home,
+    file,
+  });
+  const { provider } = fragment.header;
+  const { destinations, problems } = configuredIn(config, opening.cwd ?? where.home, provider);
+  const { values } = config;
+  // Nobody decided that nothing leaves: a mistake did.
+  const isKept = destinations.length === 0 && values.enabled !== false;
+  const isUndecided = isKept && (wasUndecided || [...config.problems, ...problems].some(keepsFromDestinations));
+  const { semconv = 'latest', 'logs.level': level = 'debug' } = values;
+  const risk = riskSettings(config);
+  const cost = costSettings(config);
+  const metrics = metricSettings(config);
+  const content = contentSettings(config);
+  const { user, host } = whoIn(content.settings, where.hashKey, opening.user);
+  return {
+    pinned: {
+      destinations: destinations.map(destination => destination.id),
+      ...(provider === undefined ? {} : { providers: [provider] }),
+      ...(isUndecided
+        ? {
+            undecided: {
+              cwd: opening.cwd,
+              header: fragment.header,
+              isUserTold: opening.user === undefined ? undefined : true,
+            },
+          }
+        : {}),
+      resource: resourceAttributes({
+        agent: opening.agent.id,
+        serviceName: values.service_name,
+        attributes: config.attributes,
+        installation: where.installation,
+        hostName: host,
+      }),
+      denyAsError: values['trace.deny_as_error'] ?? false,
+      ...(values['trace.shape'] === 'turn' ? { shape: 'turn' } : {}),
+      ...(values['trace.turns'] === 'off' && values['trace.shape'] !== 'turn' ? { turns: 'off' } : {}),
+      ...(values['trace.repository'] === false ? { repository: false } : {}),
+      caller: callerOf(fragment.header.TRACEPARENT, values['trace.traceparent']),
+      sampler: config.sampler,
+      limits: config.limits,
+      ...(semconv === 'latest' ? {} : { semconv }),
+      ...(values['compat.span_names'] === 'v0' ? { spanNames: 'v0' } : {}),
+      ...(risk.settings === undefined ? {} : { risk: risk.settings }),
+      ...(cost === undefined ? {} : { cost }),
+      ...(metrics === undefined ? {} : { metrics }),
+      ...(content.settings === undefined ? {} : { content: content.settings }),
+      ...(level === 'debug' ? {} : { level }),
+      ...(user === undefined ? {} : { user }),
+      watch: {
+        loops: {
+          failing: values['loops.failing'] ?? usualLoops.failing,
+          unchanged: values['loops.unchanged'] ?? usualLoops.unchanged,
+          minutes: values['loops.minutes'] ?? usualLoops.minutes,
+        },
+        budget: {
+          sessionTokens: values['budget.session_tokens'],
+          turnTokens: values['budget.turn_tokens'],
+          sessionUsd: values['budget.session_usd'],
+          turnUsd: values['budget.turn_usd'],
+        },
+      },
+    },
+    destinations,
+    isDispatched: values['openhook.enabled'] === true && !fragment.header.BAGGAGE?.includes(DISPATCHED),
+    named: file === undefined && !env.OTEL_HOOKS_CONFIG ? undefined : config.globalFile,
+    problems: [...config.problems, ...problems, ...risk.problems, ...content.problems],
+  };
+}
+
+/** The destinations of a configuration that was read for a folder. `provider`: those that hooks name alone. */
+export function configuredIn(
+  config: LoadedConfig,
+  cwd: string,
+  provider?: string,
+): { destinations: Destination[]; problems: Problem[] } {
+  const { destinations, problems } = destinationsFor(config, provider);
+  return { destinations: destinations.map(each => ({ ...each, source: sourceOf(each, config, cwd) })), problems };
+}
+
+/** Files by their paths. Variables have no place of their own: what counts is the folder in which the agent was given them. */
+function sourceOf({ provider }: Destination, config: LoadedConfig, cwd: string): string | undefined {
+  const places = addressKeys(provider).flatMap(key => {
+    const origin = config.origins[key];
+    if (origin === undefined || origin === 'default') return [];
+    if (origin === 'global file') return config.globalFile;
+    return origin === 'project file' ? (config.projectFile ?? []) : `variables in ${cwd}`;
+  });
+  const all = [...new Set(places)].sort();
+  return all.length === 0 ? undefined : digest('otel-hooks/source/1', ...all).toString('hex', 0, 8);
+}
+
+/** Who works on which machine, as far as that was asked for: who a standard's event names, else who is logged in here. */
+function whoIn(
+  content: ContentSettings | undefined,
+  key: string,
+  toldUser: string | undefined,
+): { user?: string | undefined; host?: string | undefined } {
+  const keeper = keeperOf({ content });
+  if (content === undefined || keeper === undefined) return {};
+  const { modes, hashKey = key } = content;
+  const said = (mode: ContentMode, text: string): string | undefined =>
+    mode === 'hash' ? keyed(text, each => keyedHash(hashKey, each)) : saidAs(mode, text, keeper);
+  const name = toldUser ?? userName();
+  return { user: name === '' ? undefined : said(modes.user, name), host: said(modes.host, hostname()) };
+}
+
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // A number that the system has no name for.
+    return String(process.getuid?.() ?? 'unknown');
+  }
+}
+
+/** Nothing is set: undefined. */
+function metricSettings({ values }: Config): MetricSettings | undefined {
+  const include = values['metrics.include'] ?? [];
+  const { 'metrics.series': series = MOST_SERIES, 'metrics.exemplars': exemplars = true } = values;
+  if (include.length === 0 && series === MOST_SERIES && exemplars) return undefined;
+  return { include, series, exemplars };
+}
+
+/**
+ * The trace of whoever started the agent, by the W3C's format. A link by default: an interactive shell may carry a stale
+ * one, and sessions of a whole day would then share a trace.
+ */
+export function callerOf(traceparent: string | undefined, policy: string | undefined): Pinned['caller'] {
+  const [, traceId = '', spanId = ''] =
+    /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}$/.exec(traceparent ?? '') ?? [];
+  if (policy === 'ignore' || !/[1-9a-f]/.test(traceId) || !/[1-9a-f]/.test(spanId)) return undefined;
+  return { policy: policy === 'parent' ? 'parent' : 'link', traceId, spanId };
+}

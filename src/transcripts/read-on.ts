@@ -1,0 +1,314 @@
+/**
+ * Reads on in a session's transcripts: from where each file was left, in the order of time over all of them, up to a
+ * moment. What is left where is plain data, which commits with the session's state: a row is told in the round that
+ * moves its offset, or not at all.
+ */
+import {
+  type DocumentReader,
+  type LineReader,
+  type Reader,
+  type ReadFile,
+  readerFor,
+  type Told,
+  type Transcript,
+  type TranscriptFile,
+} from '../agents/contract/contract.ts';
+import { memoryOver } from '../agents/shared/memory.ts';
+import type { Fields } from '../event/event.ts';
+import { hexDigestOf } from '../lib/hash.ts';
+import { versionOf } from '../receive/drain.ts';
+import type { FileState, TranscriptState } from '../session/session-state.ts';
+import type { Eyes, FileStat } from './eyes.ts';
+import { type Oddity, type Row, type Rows, rowsFrom } from './lines.ts';
+
+export interface Following {
+  transcript: Transcript;
+  state: TranscriptState;
+  session: string;
+  home: string;
+  env: Readonly<Record<string, string | undefined>>;
+  eyes: Eyes;
+  hash: (content: string) => string;
+  /** Rows of a later time stay for later. */
+  untilMs: number;
+  /** What actions gave back was asked for: rows of it are read whole. */
+  keepsResults: boolean;
+  /** At most so many bytes are read on; changed in place. */
+  budget: { bytes: number };
+  /** Where a file of rows begins for us: what is before, another had sent already. */
+  begin?: ((path: string) => number) | undefined;
+  /** `isAgain`: the file was written anew, or is read whole each time: old ids must be asked for. */
+  tell(told: Told, from: Origin): void;
+  /** The id of a main file's first row. */
+  origin(id: string): void;
+  odd(kind: Oddity | 'reader_failed' | 'large_document' | 'large_file'): void;
+}
+
+export interface Origin {
+  atMs: number | undefined;
+  subagent: string | undefined;
+  isAgain: boolean;
+  /** The agent's, by what the file has said of it. */
+  version?: string | undefined;
+}
+
+export interface Followed {
+  /** The budget was used up before the end. */
+  isMore: boolean;
+  /** A file was there. */
+  isThere: boolean;
+  /** When the newest of them was written. */
+  writtenMs: number;
+}
+
+const LARGEST_DOCUMENT = 64 * 1024 * 1024;
+const LARGEST_FILE = 4 * 1024 * 1024 * 1024;
+/** A database empties its log at some 4 MB. */
+const LARGEST_COMPANION = 8 * 1024 * 1024;
+const MOST_FILES = 2_000;
+
+export function follow(following: Following): Followed {
+  const { state, eyes, transcript } = following;
+  const followed: Followed = { isMore: false, isThere: false, writtenMs: 0 };
+  const cursors: Cursor[] = [];
+  for (const file of filesOf(following)) {
+    const read = readerFor(transcript, file.path);
+    const stat = eyes.stat(file.path);
+    if (stat === undefined) continue;
+    followed.isThere = true;
+    followed.writtenMs = Math.max(followed.writtenMs, stat.writtenMs);
+    const name = file.session === undefined ? file.path : `${file.path}#${file.session}`;
+    const known = state.files[name] ?? firstLook(following, read, file.path);
+    state.files[name] = known;
+    if (read.format === 'lines' && stat.sizeBytes > LARGEST_FILE) {
+      // No session writes so much: whatever this is, nobody is kept busy by it.
+      if (known.version === undefined) following.odd('large_file');
+      known.version = 'large';
+      continue;
+    }
+    if (read.format === 'document') readDocument(following, read, file, known, stat);
+    else if (stat.sizeBytes !== known.at || known.at === 0) {
+      const cursor = cursorAt(following, read, file, known, stat);
+      if (cursor !== undefined) cursors.push(cursor);
+    }
+  }
+  followed.isMore = merge(following, cursors);
+  return followed;
+}
+
+function firstLook({ state, eyes, begin }: Following, { format }: Reader, path: string): FileState {
+  const at = format === 'lines' ? (begin?.(path) ?? 0) : 0;
+  const mark = at === 0 ? undefined : markOf(eyes, path, at);
+  return { at, mark, memory: {}, again: state.isAgain && Number.MAX_SAFE_INTEGER };
+}
+
+/** What still waits in the readers' memories, when nothing more comes. */
+export function rest(following: Following, fits: (file: TranscriptFile) => boolean): void {
+  const { transcript, state } = following;
+  for (const file of filesOf(following)) {
+    const read = readerFor(transcript, file.path);
+    const known = state.files[file.path];
+    if (read.format !== 'lines' || read.rest === undefined || known === undefined || !fits(file)) continue;
+    const atMs = known.lastMs ?? Math.floor(following.eyes.stat(file.path)?.writtenMs ?? 0);
+    const told = guarded(following, () =>
+      read.rest?.(memoryOver(known.memory, following.hash), opened(following, file)),
+    );
+    const version = known.agentVersion;
+    for (const each of told) following.tell(each, { atMs, subagent: file.subagent, isAgain: false, version });
+  }
+}
+
+function filesOf({ transcript, state, session, home, env, eyes }: Following): TranscriptFile[] {
+  const place = { session, cwd: state.cwd, home, env, main: state.main, subagents: state.subagents };
+  return transcript.files(place, eyes).slice(0, MOST_FILES);
+}
+
+function opened({ session, eyes }: Following, file: TranscriptFile): ReadFile {
+  const companions = (file.beside ?? []).map(path => {
+    const stat = eyes.stat(path);
+    return stat === undefined || stat.sizeBytes > LARGEST_COMPANION ? undefined : eyes.read(path, 0, stat.sizeBytes);
+  });
+  return { ...file, root: session, companions };
+}
+
+/** Readers are total; should one not be, the row is lost and counted, and nothing else. */
+function guarded(following: Following, read: () => Told[] | undefined): Told[] {
+  try {
+    return read() ?? [];
+  } catch {
+    following.odd('reader_failed');
+    return [];
+  }
+}
+
+// ---------------------------------------------------------------- lines
+
+interface Cursor {
+  reader: LineReader;
+  file: ReadFile;
+  known: FileState;
+  rows: Rows;
+  memory: ReturnType<typeof memoryOver>;
+  /** The time of rows that have none, nor any before them. */
+  writtenMs: number;
+  /** The next row, and its time: never before that of the rows before it. */
+  next: { row: Row; atMs: number | undefined; orderMs: number } | undefined;
+}
+
+function cursorAt(
+  following: Following,
+  reader: LineReader,
+  file: TranscriptFile,
+  known: FileState,
+  stat: FileStat,
+): Cursor | undefined {
+  const { eyes } = following;
+  const isAnew = stat.sizeBytes < known.at || (known.at > 0 && markOf(eyes, file.path, known.at) !== known.mark);
+  if (isAnew) {
+    known.again = Math.max(known.again ?? 0, known.at);
+    known.at = 0;
+    known.mark = undefined;
+    known.memory = {};
+    known.lastMs = undefined;
+  }
+  if (stat.sizeBytes === known.at) return undefined;
+  const briefly = following.keepsResults ? undefined : reader.isBrief;
+  const cursor: Cursor = {
+    reader,
+    file: opened(following, file),
+    known,
+    rows: rowsFrom(eyes, file.path, known.at, stat.sizeBytes, following.odd, briefly),
+    memory: memoryOver(known.memory, following.hash),
+    writtenMs: Math.floor(stat.writtenMs),
+    next: undefined,
+  };
+  advance(cursor);
+  return cursor;
+}
+
+const MARK_BYTES = 256;
+
+function markOf(eyes: Eyes, path: string, at: number): string {
+  const from = Math.max(0, at - MARK_BYTES);
+  return hexDigestOf(eyes.read(path, from, at - from)).slice(0, 16);
+}
+
+function advance(cursor: Cursor): void {
+  const row = cursor.rows.peek();
+  if (row === undefined) {
+    cursor.next = undefined;
+    return;
+  }
+  const atMs = timeOf(row.fields, cursor.reader);
+  cursor.next = { row, atMs, orderMs: Math.max(atMs ?? 0, cursor.known.lastMs ?? 0) };
+}
+
+function timeOf(fields: Fields, reader: LineReader): number | undefined {
+  const time = reader.at === undefined ? fields.timestamp : reader.at(fields);
+  const atMs = typeof time === 'string' ? Date.parse(time) : typeof time === 'number' ? time : Number.NaN;
+  return Number.isFinite(atMs) ? atMs : undefined;
+}
+
+/** Row by row, the earliest first. True when there was more than may be read now. */
+function merge(following: Following, cursors: Cursor[]): boolean {
+  const { untilMs, budget, eyes } = following;
+  let isMore = false;
+  for (;;) {
+    const cursor = earliest(cursors);
+    if (cursor?.next === undefined || cursor.next.orderMs > untilMs) break;
+    if (budget.bytes <= 0) {
+      isMore = true;
+      break;
+    }
+    const { row, atMs, orderMs } = cursor.next;
+    const { known, file, reader } = cursor;
+    budget.bytes -= row.end - known.at;
+    known.lastMs = orderMs === 0 ? undefined : orderMs;
+    if (!known.isKnown && reader.origin && file.subagent === undefined) {
+      const origin = reader.origin(row.fields);
+      if (origin !== undefined) {
+        known.isKnown = true;
+        following.origin(origin);
+      }
+    }
+    known.agentVersion = versionOf(reader.version?.(row.fields, known.agentVersion)) ?? known.agentVersion;
+    const version = known.agentVersion;
+    const told = guarded(following, () => reader.row(row.fields, cursor.memory, file));
+    const isAgain = known.again !== undefined;
+    const tellingMs = atMs ?? known.lastMs ?? cursor.writtenMs;
+    for (const each of told) following.tell(each, { atMs: tellingMs, subagent: file.subagent, isAgain, version });
+    known.at = row.end;
+    if (known.again !== undefined && known.at >= known.again) known.again = undefined;
+    cursor.rows.take();
+    advance(cursor);
+  }
+  for (const cursor of cursors) {
+    if (cursor.next === undefined) cursor.known.at = Math.max(cursor.known.at, cursor.rows.reached());
+    cursor.known.mark = markOf(eyes, cursor.file.path, cursor.known.at);
+  }
+  return isMore;
+}
+
+function earliest(cursors: readonly Cursor[]): Cursor | undefined {
+  let first: Cursor | undefined;
+  for (const cursor of cursors) {
+    if (cursor.next === undefined) continue;
+    if (first?.next === undefined || cursor.next.orderMs < first.next.orderMs) first = cursor;
+  }
+  return first;
+}
+
+// ---------------------------------------------------------------- documents
+
+function readDocument(
+  following: Following,
+  reader: DocumentReader,
+  file: TranscriptFile,
+  known: FileState,
+  stat: FileStat,
+): void {
+  const version = `${stat.sizeBytes}:${stat.writtenMs}:${besideVersion(following, file)}`;
+  if (known.version === version) return;
+  const { eyes, untilMs } = following;
+  if (stat.sizeBytes > LARGEST_DOCUMENT && stat.sizeBytes !== known.at) following.odd('large_document');
+  const document = {
+    sizeBytes: stat.sizeBytes,
+    slice: (at: number, length: number): Buffer => eyes.read(file.path, at, Math.min(length, LARGEST_DOCUMENT)),
+    json(): unknown {
+      if (stat.sizeBytes > LARGEST_DOCUMENT) return undefined;
+      try {
+        return JSON.parse(eyes.read(file.path, 0, stat.sizeBytes).toString('utf8'));
+      } catch {
+        // Half written: its next version is read again.
+        return undefined;
+      }
+    },
+  };
+  const told = guarded(following, () => reader.document(document, opened(following, file)));
+  let isWhole = true;
+  for (const each of told) {
+    const { atMs } = each;
+    if (atMs !== undefined && atMs > untilMs) {
+      isWhole = false;
+      continue;
+    }
+    known.lastMs = atMs ?? known.lastMs;
+    following.tell(each, {
+      atMs: known.lastMs,
+      subagent: file.subagent,
+      isAgain: known.at > 0 || known.again !== undefined,
+    });
+  }
+  following.budget.bytes -= stat.sizeBytes;
+  known.at = stat.sizeBytes;
+  known.version = isWhole ? version : undefined;
+}
+
+function besideVersion({ eyes }: Following, file: TranscriptFile): string {
+  return (file.beside ?? [])
+    .map(path => {
+      const stat = eyes.stat(path);
+      return stat === undefined ? '' : `${stat.sizeBytes}:${stat.writtenMs}`;
+    })
+    .join(':');
+}

@@ -1,0 +1,74 @@
+import { expect, test } from 'vitest';
+import { agents } from '../../src/agents/index.ts';
+import { step } from '../../src/assemble/assemble.ts';
+import type { FinishedSpan } from '../../src/assemble/finished.ts';
+import type { Event } from '../../src/event/event.ts';
+import { drain } from '../../src/receive/drain.ts';
+import { judgeRisk } from '../../src/session/own-rules.ts';
+import { newSession, type SessionState } from '../../src/session/session-state.ts';
+import { incrementsOf } from '../../src/telemetry/metrics.ts';
+import { fragmentOf, pinned, START_MS } from '../play.ts';
+
+const CANARY = 'canary-7f3a';
+
+function played(commands: readonly string[]) {
+  let state: SessionState | undefined;
+  const events: Event[] = [];
+  const spans: FinishedSpan[] = [];
+  const session = { session_id: 's-1', cwd: '/home/ana/app', permission_mode: 'default' };
+  const payloads = [
+    { ...session, hook_event_name: 'UserPromptSubmit', prompt_id: 'p1', prompt: 'go' },
+    ...commands.flatMap((command, i) => {
+      const call = { ...session, tool_name: 'Bash', tool_use_id: `c${i}`, tool_input: { command } };
+      return [
+        { ...call, hook_event_name: 'PreToolUse' },
+        { ...call, hook_event_name: 'PostToolUse', tool_response: { stdout: '' } },
+      ];
+    }),
+    { ...session, hook_event_name: 'Stop' },
+    { ...session, hook_event_name: 'SessionEnd', reason: 'other' },
+  ];
+  for (const [i, payload] of payloads.entries()) {
+    const out = drain(fragmentOf({ atMs: START_MS + i * 1000, payload }, i), {
+      agents,
+      hash: () => 'h',
+      risk: judgeRisk,
+      session: opening => (state ??= newSession(opening, pinned)),
+    });
+    if (out.fate === 'journaled') events.push(...out.parts.flatMap(part => part.events));
+  }
+  for (const event of events) if (state) spans.push(...step(state.fold, event).spans);
+  return { events, spans, state };
+}
+
+test('an action is judged before anything of it is left out, and only the judgement stays', () => {
+  const { events } = played([`rm -rf /srv/${CANARY}`, `ls ${CANARY}`]);
+  const risks = events.filter(event => event.event_type === 'Action.Before').map(event => event.risk);
+  expect(risks).toEqual([{ score: 90, level: 'critical', factors: ['DESTRUCTIVE_OP'] }, undefined]);
+  expect(JSON.stringify(events)).not.toContain(CANARY);
+});
+
+test('a turn and a session are as risky as the riskiest of their actions', () => {
+  const { state } = played(['sudo ls', 'cat ~/.ssh/id_rsa', 'git push -f origin x']);
+  const held = JSON.stringify(state?.fold);
+  expect(held).toContain('SECRET_FILE');
+  const risks = Object.values(state?.fold.held ?? {}).map(({ span }) => [span.kind, span.risk?.score]);
+  expect(risks.filter(([kind]) => kind === 'turn' || kind === 'session')).toEqual([
+    ['turn', 70],
+    ['session', 70],
+  ]);
+});
+
+test('the score is a histogram, by tool; commands and factors are on no metric', () => {
+  const { spans, state } = played(['cat ~/.ssh/id_rsa']);
+  const all = [...spans, ...Object.values(state?.fold.held ?? {}).map(({ span }) => span)];
+  const increments = incrementsOf([], all, 'a', () => true);
+  expect(increments.filter(({ metric }) => metric === 'riskScore')).toMatchObject([
+    {
+      metric: 'riskScore',
+      attributes: { 'gen_ai.tool.name': 'Bash', 'agent_hooks.decision.outcome': 'allow' },
+      value: 70,
+    },
+  ]);
+  expect(JSON.stringify(increments)).not.toContain('SECRET_FILE');
+});
