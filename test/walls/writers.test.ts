@@ -14,12 +14,12 @@ const writers: Readonly<Record<string, string>> = {
   'hook/state-files.ts': 'the folders that lead there, and signs in problems/',
   'hook/stdin.ts': 'nothing: standard input opened once more, so that a read does not block',
   'lib/make-path.ts': 'folders on the way to what its callers write',
+  'lib/regular-file.ts': 'nothing: it opens to read, with flags so that a pipe or a link delays nothing',
   'lib/remove-folder.ts': 'temporary folders, for those who made them',
   'serve/fragment-writer.ts':
     'the HTTP front end: new fragments in the inbox, and a half-written one of its own away again',
   'setup/setup.ts': "an agent's settings file and the shell script, on command",
   'ship/local.ts': 'the file that a `file` or `agent-hooks-log` destination names',
-  'transcripts/eyes.ts': 'nothing: it opens to read, with a flag more so that a pipe makes nobody wait',
 };
 
 const writing =
