@@ -1,0 +1,259 @@
+import type { Action, DataOf, Facts } from '../event/event.ts';
+import { own, put } from '../lib/read.ts';
+import { type Closing, endOf, waitedFor, withError } from './action-outcome.ts';
+import { correct } from './amendments.ts';
+import { contentWith } from './content.ts';
+import { type At, begunBy, ends, higher, LONGEST_ACTION_MS, odd, originOf } from './current-event.ts';
+import type { FinishedDecision } from './finished.ts';
+import { heldTurn, hold } from './holding.ts';
+import { segmentTrace } from './keys.ts';
+import { keepLaunch, linkLaunch } from './launches.ts';
+import { placeOf } from './places.ts';
+import type { FoldState, OpenAction } from './state.ts';
+
+const KNOWN_CALLS = 512;
+
+const OPEN_ACTIONS = 1_024;
+
+export function openAction(state: FoldState, at: At, data: DataOf<'Action.Before'>): void {
+  const { facts, event } = at;
+  const call = facts.call ?? event.event_id;
+  if (own(state.actions, call) || leftBy(state).has(call)) {
+    // A transcript knows when a call began of which a hook told the end alone.
+    if (facts.time !== 'transcript' || !correct(state, at, call)) odd(at.out, 'late_before');
+    return;
+  }
+  if (Object.keys(state.actions).length >= OPEN_ACTIONS) {
+    odd(at.out, 'too_many_actions');
+    return;
+  }
+  const decision = decisionOf(data.decision?.outcome, facts);
+  const action = actionOf(state, at, data.action, decision);
+  put(state.actions, call, action);
+  const launched = facts.launches?.id;
+  if (launched !== undefined && facts.call !== undefined)
+    linkLaunch(state, at, facts.call, launched, facts.launches?.agent, action);
+  if (decision?.outcome === 'deny') closeAction(state, at, call, action, { outcome: 'denied', endMs: at.atMs });
+}
+
+export function afterAction(state: FoldState, at: At, data: DataOf<'Action.After'>): void {
+  const { facts, event } = at;
+  const call = facts.call ?? event.event_id;
+  if (leftBy(state).has(call)) {
+    // Held, because it was closed without word of how it ended: here is the word.
+    if (!correct(state, at, call)) odd(at.out, 'late_after');
+    return;
+  }
+  const open = own(state.actions, call);
+  const action = open ?? actionOf(state, at, data.action, undefined);
+  if (open) open.content = contentWith(open.content, event, facts);
+  // Some agents name the server only between the call's beginning and its end.
+  if (action.mcpServer === undefined || action.mcpServer === 'unknown')
+    action.mcpServer = facts.mcp?.server ?? action.mcpServer;
+  action.risk = higher(action.risk, at.event.risk);
+  action.decision = decided(action.decision, data, facts);
+  const launched = facts.launches?.id;
+  if (launched !== undefined && facts.call !== undefined)
+    linkLaunch(state, at, facts.call, launched, facts.launches?.agent, action);
+  closeAction(state, at, call, action, {
+    ...endOf(data, facts),
+    endMs: at.atMs,
+    durationMs: facts.duration_ms,
+    time: facts.time ?? 'arrival',
+    seenBefore: open !== undefined,
+  });
+}
+
+/** What the agent said before is not undone by what only follows from how the call ended. */
+export function decided(
+  before: FinishedDecision | undefined,
+  { decision }: DataOf<'Action.After'>,
+  facts: Partial<Facts>,
+): FinishedDecision | undefined {
+  const said = decisionOf(decision?.outcome, facts);
+  return said && (said.basis === 'observed' || before?.outcome !== said.outcome) ? said : before;
+}
+
+/** An action as its first event tells it. */
+function actionOf(state: FoldState, at: At, { name }: Action, decision: FinishedDecision | undefined): OpenAction {
+  const { facts, event } = at;
+  const place = placeOf(state, at);
+  return {
+    call: facts.call,
+    subagent: at.subagent,
+    agent: facts.agent,
+    turn: at.subagent !== undefined ? undefined : at.late ? at.late.turn?.key : state.turn?.key,
+    name: name ?? 'unknown',
+    tool: facts.tool ?? name ?? 'unknown',
+    mcpServer: facts.mcp?.server,
+    executable: facts.executable,
+    skill: facts.skill,
+    content: contentWith(undefined, event, facts),
+    beforeMs: at.atMs,
+    time: facts.time ?? 'arrival',
+    askedMs: undefined,
+    decision,
+    risk: event.risk,
+    ...originOf(event),
+    launches: facts.launches,
+    overMs: undefined,
+    traceRecord: facts.trace_record,
+    trace: place.trace,
+    parent: place.key,
+  };
+}
+
+function closeAction(state: FoldState, at: At, call: string, action: OpenAction, closed: Closing): void {
+  const closing = withError(closed, action);
+  delete state.actions[call];
+  leave(state, call);
+  keepLaunch(state, call, action, closing.endMs);
+  const { outcome, endMs, durationMs } = closing;
+  const native = durationMs !== undefined && durationMs >= 0 && durationMs <= LONGEST_ACTION_MS;
+  const startMs = native ? endMs - durationMs : action.beforeMs;
+  let waitMs = action.askedMs === undefined ? undefined : waitedFor(action.askedMs, action, closing);
+  if (action.askedMs !== undefined && (outcome === 'success' || outcome === 'failure' || outcome === 'interrupted')) {
+    // A person was asked and the action ran: the person allowed it, said or not. The wait ends where the work began.
+    if (action.decision?.outcome !== 'allow') action.decision = { outcome: 'allow', source: 'user', basis: 'inferred' };
+    if (native) waitMs = Math.max(0, startMs - action.askedMs);
+  }
+  const segment = state.segment;
+  const turn = action.turn === state.turn?.key ? state.turn : heldTurn(state, action.parent);
+  if (segment) {
+    // Hooks may have been registered while the action ran: whatever holds it began no later.
+    segment.startMs = Math.min(segment.startMs, startMs);
+    segment.actions += 1;
+    segment.risk = higher(segment.risk, action.risk);
+    if (outcome === 'denied') segment.denied += 1;
+    if (outcome === 'failure') segment.failed += 1;
+  }
+  if (action.subagent !== undefined) {
+    const subagent = own(state.subagents, action.subagent);
+    if (subagent) {
+      subagent.startMs = Math.min(subagent.startMs, startMs);
+      subagent.actions += 1;
+    }
+  } else if (turn !== undefined) {
+    turn.startMs = Math.min(turn.startMs, startMs);
+    turn.actions += 1;
+    turn.risk = higher(turn.risk, action.risk);
+    turn.waitMs += waitMs ?? 0;
+    if (outcome === 'denied') turn.denied += 1;
+    if (outcome === 'failure') turn.failed += 1;
+  }
+  hold(state, at, {
+    of: `action:${call}`,
+    // Closed without word of its end, it waits for the transcript, which may have it.
+    unread:
+      state.settles.action === 'transcript' || (closing.time === undefined && state.settles.turn === 'transcript'),
+    unlinked: false,
+    span: {
+      kind: 'action',
+      trace: action.trace ?? segmentTrace(state),
+      key: { kind: 'action', session: action.subagent ?? state.session, parts: [call] },
+      parent: action.parent,
+      ...ends(startMs, endMs),
+      duration: native
+        ? 'native'
+        : closing.seenBefore === false
+          ? 'none'
+          : action.time === 'transcript' && closing.time === 'transcript'
+            ? 'transcript'
+            : 'events',
+      links: [],
+      errorType: closing.errorType,
+      ...begunBy(action),
+      risk: action.risk,
+      closedBy: at.event.event_id,
+      call: action.call,
+      subagent: action.subagent,
+      agent: action.agent,
+      name: action.name,
+      tool: action.tool,
+      mcpServer: action.mcpServer,
+      outcome,
+      decision: action.decision,
+      askedMs: action.askedMs,
+      waitMs,
+      attempt: action.attempt,
+      exitCode: closing.exitCode,
+      executable: action.executable,
+      skill: action.skill,
+      content: action.content,
+      traceRecord: action.traceRecord ?? at.facts.trace_record,
+    },
+  });
+}
+
+/** The calls that have left as a set, for as long as the state itself lives. */
+const leftSets = new WeakMap<FoldState, Set<string>>();
+
+export function leftBy(state: FoldState): Set<string> {
+  const known = leftSets.get(state) ?? new Set(state.leftCalls);
+  leftSets.set(state, known);
+  return known;
+}
+
+function leave(state: FoldState, call: string): void {
+  const left = leftBy(state);
+  state.leftCalls.push(call);
+  left.add(call);
+  const oldest = state.leftCalls.length > KNOWN_CALLS ? state.leftCalls.shift() : undefined;
+  if (oldest !== undefined) left.delete(oldest);
+}
+
+/** Closes what is left open: never as a success. */
+export function closeActions(
+  state: FoldState,
+  at: At,
+  fits: (action: OpenAction) => boolean,
+  endMs: number,
+  wentOn: boolean,
+): void {
+  for (const [call, action] of Object.entries(state.actions)) {
+    if (!fits(action)) continue;
+    // All of it may have been told after the end of its turn.
+    const isDone = wentOn || heldTurn(state, action.parent)?.outcome === 'completed';
+    if (action.askedMs !== undefined && isDone && action.decision?.outcome !== 'deny') {
+      action.decision = { outcome: 'deny', source: 'user', basis: 'inferred' };
+      closeAction(state, at, call, action, { outcome: 'denied', endMs: action.overMs ?? endMs });
+    } else if (action.decision?.outcome === 'deny') {
+      closeAction(state, at, call, action, { outcome: 'denied', endMs: action.overMs ?? endMs });
+    } else if (action.overMs !== undefined) {
+      closeAction(state, at, call, action, { outcome: 'unknown', endMs: action.overMs });
+    } else {
+      closeAction(state, at, call, action, { outcome: 'abandoned', endMs, errorType: 'abandoned' });
+    }
+  }
+}
+
+export function decisionOf(
+  outcome: FinishedDecision['outcome'] | undefined,
+  facts: Partial<Facts>,
+): FinishedDecision | undefined {
+  if (outcome === undefined) return undefined;
+  return { outcome, source: facts.decision?.source ?? 'unknown', basis: facts.decision?.basis ?? 'observed' };
+}
+
+/**
+ * The call that a policy or a stopped loop is about. Where a standard's event names an action and no call, it is the only one
+ * of that name that runs.
+ */
+export function callNamed(state: FoldState, { event, facts, subagent }: At): string | undefined {
+  if (facts.call !== undefined) return facts.call;
+  const data = event.data as { action?: Action | undefined; action_name?: string | undefined };
+  const name = data.action?.name ?? data.action_name;
+  if (name === undefined) return undefined;
+  const [only, ...others] = Object.entries(state.actions).filter(
+    ([, action]) => action.subagent === subagent && (action.name === name || action.tool === name),
+  );
+  return others.length === 0 ? only?.[0] : undefined;
+}
+
+/** Types of event that are about an action as a whole, and need not say which call. */
+export const aboutActions: ReadonlySet<string> = new Set([
+  'Policy.Violation',
+  'Policy.Blocked',
+  'Policy.Override',
+  'Retry.Loop.Aborted',
+]);

@@ -1,0 +1,205 @@
+import { type DataOf, type Facts, metadataOf, modelOf, type Usage } from '../event/event.ts';
+import { dollars } from '../lib/dollars.ts';
+import { own, put } from '../lib/read.ts';
+import { type At, begunBy, ends, LONGEST_ACTION_MS, odd, originOf } from './current-event.ts';
+import type { FinishedSpan, Sums } from './finished.ts';
+import { weigh } from './holding.ts';
+import { chatKey } from './keys.ts';
+import { homeOf, placeOf, sessionHolder } from './places.ts';
+import type { AskedModel, FoldState, OpenRequests } from './state.ts';
+
+/** What a response answers, where just one request is open and both times come from one clock. */
+function requestedMs(state: FoldState, { event, facts, late, atMs }: At): number | undefined {
+  const open = state.requests && own(state.requests, event.session_id);
+  if (state.requests === undefined || open === undefined || late !== undefined || facts.sum !== undefined)
+    return undefined;
+  const isSure = open.count === 1 && !open.isMixed && open.time === (facts.time ?? 'arrival') && open.ms <= atMs;
+  const rest: OpenRequests = { ...open, count: open.count - 1, isMixed: true, asked: open.asked?.slice(1) };
+  if (open.count > 1) put(state.requests, event.session_id, rest);
+  else delete state.requests[event.session_id];
+  return isSure && atMs - open.ms <= LONGEST_ACTION_MS ? open.ms : undefined;
+}
+
+/** As many of the requests that wait are remembered one by one. */
+export const ASKED = 16;
+
+export function askedBy(state: FoldState, at: At): AskedModel {
+  const { event, facts, atMs } = at;
+  const place = placeOf(state, at);
+  return {
+    id: event.event_id,
+    ms: atMs,
+    model: event.event_type === 'Model.Requested' ? modelOf(event.data, facts) : facts.model,
+    provider: facts.provider,
+    agent: facts.agent,
+    ...originOf(event),
+    trace: place.trace,
+    parent: place.key,
+  };
+}
+
+/**
+ * Requests that nobody answered before what they were part of was over. Where that went well they were answered, and nobody told; where a
+ * transcript tells of responses, they are told there.
+ */
+export function closeRequests(state: FoldState, at: At, session: string, endMs: number, wentWell: boolean): void {
+  const open = state.requests && own(state.requests, session);
+  if (state.requests === undefined || open === undefined) return;
+  delete state.requests[session];
+  if (state.settles.turn === 'transcript') return;
+  if (wentWell) {
+    odd(at.out, 'response_untold');
+    return;
+  }
+  for (const asked of open.asked ?? []) {
+    const span = abandoned(asked, session === state.session ? undefined : session, session, endMs, at);
+    weigh(state, span);
+    at.out.spans.push(span);
+  }
+}
+
+function abandoned(
+  { id, ms, model, provider, agent, trace, parent, ...origin }: AskedModel,
+  subagent: string | undefined,
+  session: string,
+  endMs: number,
+  at: At,
+): FinishedSpan {
+  return {
+    ...noResponse,
+    kind: 'chat',
+    trace,
+    key: chatKey(session, id),
+    parent,
+    ...ends(ms, endMs),
+    duration: 'events',
+    links: [],
+    errorType: 'abandoned',
+    ...begunBy(origin),
+    risk: undefined,
+    closedBy: at.event.event_id,
+    subagent,
+    agent,
+    model,
+    provider,
+  };
+}
+
+const noResponse = {
+  response: undefined,
+  request: undefined,
+  finish: undefined,
+  input: undefined,
+  output: undefined,
+  cacheRead: undefined,
+  cacheWrite: undefined,
+  cacheWrite1h: undefined,
+  reasoning: undefined,
+  costUsd: undefined,
+  pricedUsd: undefined,
+  prices: undefined,
+  unpricedTokens: undefined,
+  retries: undefined,
+  sum: undefined,
+} as const;
+
+/** Is it the first after a compaction? */
+function isCompacted(state: FoldState, { event, facts, atMs }: At): boolean {
+  const compaction = state.compactions && own(state.compactions, event.session_id);
+  if (compaction === undefined || compaction.isTold || facts.sum !== undefined || atMs < compaction.ms) return false;
+  compaction.isTold = true;
+  return true;
+}
+
+/** A response leaves as it is told, and adds to what it was part of, as long as that is here. */
+export function chat(
+  state: FoldState,
+  at: At,
+  data: DataOf<'Model.Responded' | 'Model.Failed'>,
+  errorType?: string,
+): void {
+  const { facts, event, atMs } = at;
+  const askedMs = requestedMs(state, at);
+  const usage: Usage = facts.usage ?? {};
+  const latencyMs = data.latency_ms;
+  const native = latencyMs !== undefined && latencyMs >= 0 && latencyMs <= LONGEST_ACTION_MS;
+  const started = facts.started_ms !== undefined && atMs - facts.started_ms <= LONGEST_ACTION_MS;
+  const startMs = native ? atMs - latencyMs : started ? (facts.started_ms ?? atMs) : (askedMs ?? atMs);
+  const sums: Sums = {
+    calls: facts.sum === undefined && errorType === undefined ? 1 : 0,
+    input: data.input_tokens,
+    output: data.output_tokens,
+    cacheRead: usage.cache_read_tokens,
+    cacheWrite: usage.cache_write_tokens,
+    reasoning: usage.reasoning_tokens,
+    costUsd: facts.cost_usd,
+    ...pricedBy(facts, data),
+  };
+  const home = homeOf(state, at);
+  const span: FinishedSpan = {
+    kind: 'chat',
+    trace: home.trace,
+    key: chatKey(at.subagent ?? state.session, event.event_id),
+    parent: home.key,
+    ...ends(startMs, atMs),
+    duration: native ? 'native' : started ? 'transcript' : askedMs === undefined ? 'none' : 'events',
+    links: [],
+    errorType,
+    mode: event.agent_mode,
+    actor: event.actor,
+    metadata: metadataOf(event),
+    version: event.source.version,
+    risk: undefined,
+    closedBy: event.event_id,
+    subagent: at.subagent,
+    agent: facts.agent,
+    model: modelOf(data, facts),
+    provider: facts.provider,
+    response: facts.response,
+    request: facts.request,
+    finish: facts.finish,
+    input: sums.input,
+    output: sums.output,
+    cacheRead: sums.cacheRead,
+    cacheWrite: sums.cacheWrite,
+    cacheWrite1h: usage.cache_write_1h_tokens,
+    reasoning: sums.reasoning,
+    costUsd: sums.costUsd,
+    pricedUsd: sums.pricedUsd,
+    prices: sums.pricedUsd === undefined ? undefined : facts.cost?.prices,
+    unpricedTokens: sums.unpricedTokens,
+    retries: data.retry_count,
+    compacted: errorType === undefined && isCompacted(state, at) ? true : undefined,
+    sum: facts.sum,
+  };
+  weigh(state, span);
+  at.out.spans.push(span);
+  for (const holder of [home.holder, sessionHolder(state, home.trace)]) {
+    if (holder === undefined) continue;
+    add(holder.usage, sums);
+    // What holds it began no later, and, where it waits, ended no earlier.
+    holder.startMs = Math.min(holder.startMs, startMs);
+    if (holder.endMs !== undefined) holder.endMs = Math.max(holder.endMs, atMs);
+  }
+}
+
+export function pricedBy(
+  { cost }: Partial<Facts>,
+  {
+    input_tokens: input = 0,
+    output_tokens: output = 0,
+  }: { input_tokens?: number | undefined; output_tokens?: number | undefined },
+): Pick<Sums, 'pricedUsd' | 'unpricedTokens'> {
+  if (cost === undefined) return {};
+  return cost.usd === undefined ? { unpricedTokens: input + output } : { pricedUsd: cost.usd };
+}
+
+function add(to: Sums, more: Sums): void {
+  for (const name of Object.keys(more) as (keyof Sums)[]) {
+    const count = more[name];
+    if (count === undefined) continue;
+    const sum = (to[name] ?? 0) + count;
+    // Of fractions the order would matter.
+    to[name] = name === 'costUsd' || name === 'pricedUsd' ? dollars(sum) : sum;
+  }
+}

@@ -1,0 +1,84 @@
+import type { At } from './current-event.ts';
+import type { Finished, FinishedSpan, SpanKey, TurnSpan } from './finished.ts';
+import { sameKey } from './keys.ts';
+import type { FoldState, Held } from './state.ts';
+
+export function heldSpan(
+  state: FoldState,
+  key: SpanKey,
+): Exclude<FinishedSpan, { kind: 'action' | 'chat' | 'plan' }> | undefined {
+  for (const { span } of state.held) {
+    if (span.kind === 'action' || span.kind === 'chat' || span.kind === 'plan' || span.kind !== key.kind) continue;
+    if (sameKey(span.key, key)) return span;
+  }
+  return undefined;
+}
+
+export function heldTurn(state: FoldState, key: SpanKey): TurnSpan | undefined {
+  const span = heldSpan(state, key);
+  return span?.kind === 'turn' ? span : undefined;
+}
+
+export function hold(state: FoldState, at: At, held: Held): void {
+  held.span.version = held.span.kind === 'action' ? at.event.source.version : state.segment?.version;
+  weigh(state, held.span);
+  if (held.unread || held.unlinked) state.held.push(held);
+  else at.out.spans.push(leaving(state, held.span));
+}
+
+/** What holds others says the agent's version as it was told by then; an action, as the event says it that closed it. */
+function leaving({ segment }: FoldState, span: FinishedSpan): FinishedSpan {
+  if (span.kind !== 'action' && segment?.number === span.trace.segment) span.version ??= segment.version;
+  return counted(span);
+}
+
+/** Tokens count once: what was stated of the whole only where nothing told of the parts. */
+export function counted(span: FinishedSpan): FinishedSpan {
+  if (span.kind !== 'session' || span.stated === undefined) return span;
+  const { calls, input, output } = span.usage;
+  const isTold = calls > 0 || input !== undefined || output !== undefined;
+  return isTold ? { ...span, stated: undefined } : { ...span, usage: span.stated.usage };
+}
+
+/** What every span takes on the wire beside its own texts and numbers: names, ids, times. */
+const SPAN_BYTES = 400;
+
+export function weigh({ segment }: FoldState, span: FinishedSpan): void {
+  if (segment === undefined) return;
+  segment.spans += 1;
+  segment.bytes = (segment.bytes ?? 0) + SPAN_BYTES + 2 * span.trace.session.length + weightOf(span);
+}
+
+function weightOf(value: unknown): number {
+  if (typeof value === 'string') return value.length;
+  if (typeof value !== 'object' || value === null) return value === undefined ? 0 : 8;
+  let sum = 0;
+  if (Array.isArray(value)) {
+    for (const part of value) if (part !== undefined) sum += 24 + weightOf(part);
+    return sum;
+  }
+  // Each span comes by here: a list of its parts would be garbage at once.
+  for (const name in value) {
+    const part: unknown = value[name as keyof typeof value];
+    if (part !== undefined) sum += 24 + weightOf(part);
+  }
+  return sum;
+}
+
+export function settle(state: FoldState, of: string, tooLate: boolean, out: Finished): void {
+  for (const held of state.held) {
+    if (held.of !== of) continue;
+    held.unread = false;
+    if (tooLate && 'complete' in held.span) held.span.complete = false;
+  }
+  release(state, out);
+}
+
+const isReady = ({ unread, unlinked }: Held): boolean => !unread && !unlinked;
+
+export function release(state: FoldState, out: Finished): void {
+  if (!state.held.some(isReady)) return;
+  const ready = state.held.filter(isReady);
+  state.held = state.held.filter(held => held.unread || held.unlinked);
+  out.spans.push(...ready.map(held => leaving(state, held.span)));
+}

@@ -1,0 +1,110 @@
+import { own } from '../lib/read.ts';
+import type { At } from './current-event.ts';
+import type { SpanKey, TraceKey } from './finished.ts';
+import { release } from './holding.ts';
+import { mainTrace, sameTrace } from './keys.ts';
+import type { FoldState, Launch, OpenAction } from './state.ts';
+import { OPEN_SUBAGENTS } from './subagents.ts';
+
+/** Calls that launch subagents and are over, before anything told of these. */
+const ENDED_LAUNCHES = 32;
+
+/** The call that launched a subagent: named by the agent, else the oldest open call for its kind that launched none yet. */
+export function launchOf(
+  state: FoldState,
+  id: string,
+  { facts: { agent, launched_by: call }, atMs }: At,
+): { launch: Launch; sure: boolean } | undefined {
+  const named = state.launches.findLast(launch => launch.subagent === id);
+  if (named !== undefined) return { launch: named, sure: true };
+  if (call !== undefined) return { launch: launchAt(state, call, own(state.actions, call)), sure: true };
+  const taken = new Set(Object.values(state.subagents).map(subagent => subagent.launch?.call));
+  for (const held of state.held) if (held.span.kind === 'subagent') taken.add(held.span.launchedBy);
+  const open = Object.values(state.actions).find(
+    action =>
+      action.launches !== undefined &&
+      action.launches.id === undefined &&
+      action.subagent !== id &&
+      !taken.has(action.call) &&
+      (action.launches.agent === agent || agent === undefined || agent === ''),
+  );
+  if (open?.call !== undefined) {
+    open.launched = true;
+    return { launch: launchAt(state, open.call, open), sure: false };
+  }
+  // Told by a transcript, it may have begun while a call ran that is over by now.
+  const over = state.endedLaunches?.find(
+    ended =>
+      ended.startMs <= atMs &&
+      atMs <= ended.endMs &&
+      !taken.has(ended.call) &&
+      (ended.agent === agent || agent === undefined || agent === ''),
+  );
+  if (over === undefined) return undefined;
+  state.endedLaunches = state.endedLaunches?.filter(ended => ended !== over);
+  return { launch: over, sure: true };
+}
+
+const launchAt = (
+  state: FoldState,
+  call: string,
+  action: Pick<OpenAction, 'subagent' | 'trace'> | undefined,
+): Launch => ({
+  call,
+  session: action?.subagent ?? state.session,
+  segment: state.segment?.number ?? 0,
+  trace: action?.trace ?? mainTrace(state),
+});
+
+export const isIn = (launch: Launch, trace: TraceKey): boolean =>
+  launch.trace === undefined ? launch.segment === trace.segment : sameTrace(launch.trace, trace);
+
+export const launchKey = ({ call, session }: Launch): SpanKey => ({ kind: 'action', session, parts: [call] });
+
+/** The agent names the subagent that a call launched: what was only concluded is mended, as long as it is held. */
+export function linkLaunch(
+  state: FoldState,
+  at: At,
+  call: string,
+  id: string,
+  kind: string | undefined,
+  action: OpenAction,
+): void {
+  if (id === action.subagent) return;
+  const launching = own(state.actions, call);
+  if (launching) launching.launched = true;
+  const launch = launchAt(state, call, action);
+  state.launches.push({ subagent: id, ...launch });
+  if (state.launches.length > OPEN_SUBAGENTS) state.launches.shift();
+  for (const other of Object.values(state.subagents)) {
+    if (other.id !== id && other.launch?.call === call) {
+      other.launch = undefined;
+      other.sure = false;
+    }
+  }
+  const open = own(state.subagents, id);
+  if (open) {
+    open.launch = launch;
+    open.sure = true;
+    open.agent ??= kind;
+  }
+  for (const { span, ...held } of state.held.filter(each => each.unlinked)) {
+    if (span.kind !== 'subagent' || !isIn(launch, span.trace)) continue;
+    if (span.id === id) {
+      span.launchedBy = call;
+      span.agent ??= kind;
+      span.parent = launchKey(launch);
+      for (const each of state.held) if (each.of === held.of) each.unlinked = false;
+    } else if (span.launchedBy === call) {
+      span.launchedBy = undefined;
+    }
+  }
+  release(state, at.out);
+}
+
+export function keepLaunch(state: FoldState, call: string, action: OpenAction, endMs: number): void {
+  const { launches, launched, beforeMs } = action;
+  if (launches === undefined || launches.id !== undefined || launched) return;
+  const launch = { ...launchAt(state, call, action), agent: launches.agent, startMs: beforeMs, endMs };
+  state.endedLaunches = [...(state.endedLaunches ?? []), launch].slice(-ENDED_LAUNCHES);
+}

@@ -1,0 +1,51 @@
+import { own } from '../lib/read.ts';
+import { aboutActions, callNamed } from './actions.ts';
+import type { At } from './current-event.ts';
+import type { SpanKey, TraceKey } from './finished.ts';
+import { chatKey, segmentTrace, sessionKey } from './keys.ts';
+import { homeOf, placeOf } from './places.ts';
+import type { FoldState } from './state.ts';
+
+export function record(state: FoldState, at: At): void {
+  if (!at.isRecorded) return;
+  const context = contextOf(state, at);
+  at.out.records.push({ event: at.event, ...context });
+  if (isException(at)) at.out.records.push({ event: at.event, as: 'exception', ...context });
+}
+
+/** A model that failed with more than a kind of failure, which is `error.type`: with a type that nobody took for one, or in words that stayed. */
+function isException({ event, facts }: At): boolean {
+  if (event.event_type !== 'Model.Failed') return false;
+  const { error_type: type, error_message: message } = event.data;
+  return message !== undefined || (type !== undefined && facts.error_type === undefined);
+}
+
+/** The span that an event happened in, nearest first. */
+function contextOf(state: FoldState, at: At): { trace: TraceKey; span: SpanKey } {
+  const { facts, event } = at;
+  const session = at.subagent ?? state.session;
+  // Its ends are the session's, whatever hooks of the same moment they overtook.
+  if (at.subagent === undefined && framing.has(event.event_type))
+    return { trace: segmentTrace(state), span: sessionKey(state) };
+  const place = placeOf(state, at);
+  const call = aboutActions.has(event.event_type) ? callNamed(state, at) : facts.call;
+  if (call !== undefined) {
+    const trace = (state.shape === 'turn' ? traceOfCall(state, call) : undefined) ?? place.trace;
+    return { trace, span: { kind: 'action', session, parts: [call] } };
+  }
+  if (event.event_type === 'Action.Before' || event.event_type === 'Action.After') {
+    return { trace: place.trace, span: { kind: 'action', session, parts: [event.event_id] } };
+  }
+  if (event.event_type === 'Model.Responded' || event.event_type === 'Model.Failed')
+    return { trace: homeOf(state, at).trace, span: chatKey(session, event.event_id) };
+  return { trace: place.trace, span: place.key };
+}
+
+const framing: ReadonlySet<string> = new Set(['Session.Start', 'Session.End']);
+
+/** In a trace of its own for each turn, a call may end when its turn is over. */
+function traceOfCall(state: FoldState, call: string): TraceKey | undefined {
+  const open = own(state.actions, call);
+  if (open !== undefined) return open.trace;
+  return state.held.find(({ of }) => of === `action:${call}`)?.span.trace;
+}

@@ -1,0 +1,208 @@
+import type { Fields } from '../event/event.ts';
+import { closeActions } from './actions.ts';
+import { closeRequests, pricedBy } from './chats.ts';
+import { type At, begunBy, clockFor, clockOf, ends, opensWork, originOf } from './current-event.ts';
+import { type Link, type Repository, repositoryParts, type Stated } from './finished.ts';
+import { hold, release } from './holding.ts';
+import { segmentTrace, sessionKey } from './keys.ts';
+import { closePlan } from './plans.ts';
+import type { FoldState, Segment } from './state.ts';
+import { closeSubagent } from './subagents.ts';
+import { closeTurn } from './turns.ts';
+
+/** A segment is cut at a turn's start beyond these: less than half of what Tempo takes for one trace, and half a working day. */
+const SEGMENT_SPANS = 2_000;
+
+const SEGMENT_BYTES = 2_000_000;
+
+/** Beyond so many times of it, within a turn too. */
+export const CUT_WITHIN = 1.2;
+
+const SEGMENT_AGE_MS = 4 * 3_600_000;
+
+/** Sees to it that a segment runs when the event is one of a session at work. */
+export function begin(state: FoldState, at: At): void {
+  const { event, atMs } = at;
+  const starts = event.event_type === 'Session.Start' && at.subagent === undefined;
+  if (state.segment === undefined) {
+    state.segment = openSegment(state, 0, at, starts ? event.data.start_reason : undefined, []);
+    return;
+  }
+  if (starts && at.facts.time !== 'transcript' && atMs < state.segment.startMs) {
+    // Another hook of the same moment was quicker; this one tells how what runs began.
+    state.segment.startReason = event.data.start_reason;
+    state.segment.startMs = atMs;
+    state.segment.mode = event.agent_mode;
+    return;
+  }
+  const wakes = at.subagent === undefined && (starts || opensWork(event));
+  if (state.endedMs !== undefined) {
+    if (!wakes) return;
+    // What came late to the ended segment stays in its trace.
+    closeLeftovers(state, at, state.lastMs);
+  } else if (!(starts && event.data.start_reason !== 'new')) {
+    return;
+  } else {
+    closeSegment(state, at, 'exit', undefined, atMs);
+  }
+  const link = previousSegment(state);
+  state.segment = openSegment(state, state.segment.number + 1, at, starts ? event.data.start_reason : 'resume', [link]);
+  state.endedMs = undefined;
+}
+
+export function openSegment(
+  { repository }: FoldState,
+  number: number,
+  at: At,
+  startReason: string | undefined,
+  links: Link[],
+): Segment {
+  return {
+    number,
+    startMs: at.atMs,
+    time: clockOf(at),
+    spans: 0,
+    startReason,
+    repository,
+    links,
+    turns: 0,
+    actions: 0,
+    subagents: 0,
+    denied: 0,
+    failed: 0,
+    usage: { calls: 0 },
+    risk: undefined,
+    ...originOf(at.event),
+  };
+}
+
+export function previousSegment(state: FoldState): Link {
+  return { trace: segmentTrace(state), span: sessionKey(state), type: 'previous_segment' };
+}
+
+export function closeSegment(
+  state: FoldState,
+  at: At,
+  endReason: string,
+  errorType: string | undefined,
+  endMs: number,
+): void {
+  const segment = state.segment;
+  if (segment === undefined) return;
+  closeLeftovers(state, at, endMs);
+  hold(state, at, {
+    of: `session:${segment.number}`,
+    unread: state.settles.session === 'transcript',
+    unlinked: false,
+    span: {
+      kind: 'session',
+      trace: segmentTrace(state),
+      key: sessionKey(state),
+      parent: undefined,
+      ...ends(segment.startMs, endMs),
+      duration: clockFor(state, at, segment.time, endMs),
+      links: segment.links,
+      errorType,
+      ...begunBy(segment),
+      risk: segment.risk,
+      closedBy: at.event.event_id,
+      startReason: segment.startReason,
+      previous: segment.previous,
+      endReason,
+      repository: segment.repository,
+      commits: segment.commits,
+      turns: segment.turns,
+      actions: segment.actions,
+      subagents: segment.subagents,
+      denied: segment.denied,
+      failed: segment.failed,
+      loops: segment.loops,
+      budget: segment.budget,
+      usage: segment.usage,
+      complete: true,
+      stated: statedBy(at),
+    },
+  });
+  release(state, at.out);
+}
+
+/** What is told late may be of another version, which ran before; where none is known, it is this. */
+export function noteVersion({ segment }: FoldState, { event, late }: At): void {
+  const { version } = event.source;
+  if (segment !== undefined && version !== undefined && (late === undefined || segment.version === undefined))
+    segment.version = version;
+}
+
+/** As many commits as one attribute holds. */
+const MOST_COMMITS = 48;
+
+/** The first word on it is of the start of the segment; what is said later, of its next one, and which commits were made. */
+export function noteRepository(state: FoldState, data: Fields): void {
+  const found: Repository = {};
+  for (const part of repositoryParts) if (typeof data[part] === 'string') found[part] = data[part];
+  const isFirst = state.repository === undefined;
+  state.repository = { ...state.repository, ...found };
+  const { segment } = state;
+  if (segment === undefined) return;
+  if (isFirst) segment.repository = state.repository;
+  const made = Array.isArray(data.commits) ? data.commits.filter(each => typeof each === 'string') : [];
+  if (made.length > 0) segment.commits = [...new Set([...(segment.commits ?? []), ...made])].slice(-MOST_COMMITS);
+}
+
+/** Tokens of a whole session, which only its end tells. */
+function statedBy({ event, facts }: At): Stated | undefined {
+  const { totals, model, provider } = facts;
+  if (event.event_type !== 'Session.End' || totals === undefined) return undefined;
+  return {
+    usage: {
+      calls: 0,
+      input: totals.input_tokens,
+      output: totals.output_tokens,
+      cacheRead: totals.cache_read_tokens,
+      cacheWrite: totals.cache_write_tokens,
+      reasoning: totals.reasoning_tokens,
+      ...pricedBy(facts, totals),
+    },
+    model,
+    provider,
+  };
+}
+
+/** Whatever is still open when nothing more can come for it. */
+export function closeLeftovers(state: FoldState, at: At, endMs: number): void {
+  closeTurn(state, at, 'unfinished', undefined, endMs);
+  for (const subagent of Object.values(state.subagents)) closeSubagent(state, at, subagent, 'abandoned', endMs);
+  closeRequests(state, at, state.session, endMs, false);
+  closeActions(state, at, () => true, endMs, false);
+  closePlan(state, at, state.session, endMs);
+  for (const held of state.held) held.unlinked = false;
+  release(state, at.out);
+}
+
+/** A new trace at a turn's start, when the running one is large or old enough. */
+export function cutSegment(state: FoldState, at: At): void {
+  const segment = state.segment;
+  if (segment === undefined || state.shape === 'turn') return;
+  const isOld = at.atMs - segment.startMs >= SEGMENT_AGE_MS;
+  if (!isOld && !isLarge(segment)) return;
+  // A subagent in the background is waited for, as long as there is room.
+  if (Object.keys(state.subagents).length > 0 && !isLarge(segment, CUT_WITHIN)) return;
+  const startReason = segment.startReason;
+  closeSegment(state, at, 'segment', undefined, Math.max(state.lastMs, segment.startMs));
+  state.segment = openSegment(state, segment.number + 1, at, startReason, [previousSegment(state)]);
+}
+
+export const isLarge = ({ spans, bytes = 0 }: Segment, times = 1): boolean =>
+  spans >= times * SEGMENT_SPANS || bytes >= times * SEGMENT_BYTES;
+
+/** Another session went before this one: said by its first part. */
+export function follow(state: FoldState, session: string, segment = 0): void {
+  const here = state.segment;
+  if (here === undefined || here.previous !== undefined || session === state.session) return;
+  here.previous = session;
+  here.links.push({
+    trace: { agent: state.agent, session, segment },
+    span: { kind: 'session', session, parts: [String(segment)] },
+    type: 'previous_session',
+  });
+}

@@ -1,0 +1,118 @@
+import { own, put } from '../lib/read.ts';
+import { closeActions } from './actions.ts';
+import { closeRequests } from './chats.ts';
+import { type At, begunBy, clockFor, clockOf, ends, odd, originOf } from './current-event.ts';
+import { hold } from './holding.ts';
+import { mainKey, mainTrace, segmentTrace, subagentKey } from './keys.ts';
+import { isIn, launchKey, launchOf } from './launches.ts';
+import { closePlan } from './plans.ts';
+import type { FoldState, OpenSubagent } from './state.ts';
+
+export const OPEN_SUBAGENTS = 256;
+
+/** The open subagent that an event belongs to; the first event of an unknown one opens it. */
+export function subagentOf(state: FoldState, at: At): OpenSubagent | undefined {
+  const id = at.subagent;
+  if (id === undefined) return undefined;
+  const open = own(state.subagents, id);
+  if (open) return open;
+  if (at.event.event_type === 'Session.End') return undefined;
+  if (Object.keys(state.subagents).length >= OPEN_SUBAGENTS) {
+    odd(at.out, 'too_many_subagents');
+    return undefined;
+  }
+  const last = state.subagentRuns.find(([known]) => known === id);
+  const runs = last?.[1] ?? 0;
+  const launched = launchOf(state, id, at);
+  const subagent: OpenSubagent = {
+    id,
+    agent: at.facts.agent,
+    ordinal: runs,
+    startMs: at.atMs,
+    time: clockOf(at),
+    lastMs: at.atMs,
+    actions: 0,
+    usage: { calls: 0 },
+    launch: launched?.launch,
+    sure: launched?.sure ?? false,
+    trace: mainTrace(state),
+    fallback: mainKey(state),
+    links:
+      runs === 0
+        ? []
+        : [
+            {
+              trace: last?.[3] ?? mainTrace(state),
+              span: subagentKey(state, id, runs - 1),
+              type: 'continued_subagent',
+            },
+          ],
+    ...originOf(at.event),
+  };
+  put(state.subagents, id, subagent);
+  return subagent;
+}
+
+export function closeSubagent(
+  state: FoldState,
+  at: At,
+  subagent: OpenSubagent,
+  outcome: 'completed' | 'abandoned',
+  endMs: number,
+): void {
+  closeActions(state, at, action => action.subagent === subagent.id, endMs, outcome === 'completed');
+  closePlan(state, at, subagent.id, endMs);
+  closeRequests(state, at, subagent.id, endMs, outcome === 'completed');
+  if (state.compactions) delete state.compactions[subagent.id];
+  delete state.subagents[subagent.id];
+  const known = state.subagentRuns.find(([id]) => id === subagent.id);
+  const trace = subagent.trace ?? segmentTrace(state);
+  if (known) known.splice(1, 3, known[1] + 1, endMs, trace);
+  else state.subagentRuns.push([subagent.id, 1, endMs, trace]);
+  if (state.subagentRuns.length > OPEN_SUBAGENTS) state.subagentRuns.shift();
+  if (state.segment) state.segment.subagents += 1;
+  const { launch } = subagent;
+  const isHere = launch !== undefined && isIn(launch, trace);
+  // Nobody saw it end: its last sign of life is its end.
+  const lastMs = outcome === 'abandoned' ? Math.min(endMs, subagent.lastMs ?? endMs) : endMs;
+  hold(state, at, {
+    of: `subagent:${subagent.id}:${subagent.ordinal}`,
+    unread: state.settles.subagent === 'transcript',
+    // Only a launching call that is still open can name it later.
+    unlinked: !subagent.sure && launchesOpen(state),
+    span: {
+      kind: 'subagent',
+      trace,
+      key: subagentKey(state, subagent.id, subagent.ordinal),
+      parent: isHere ? launchKey(launch) : subagent.fallback,
+      ...ends(subagent.startMs, lastMs),
+      duration: clockFor(state, at, subagent.time, lastMs),
+      links:
+        launch === undefined || isHere
+          ? subagent.links
+          : [
+              ...subagent.links,
+              {
+                trace: launch.trace ?? { ...segmentTrace(state), segment: launch.segment },
+                span: launchKey(launch),
+                type: 'launched_by',
+              },
+            ],
+      errorType: outcome === 'abandoned' ? 'abandoned' : undefined,
+      ...begunBy(subagent),
+      risk: undefined,
+      closedBy: at.event.event_id,
+      id: subagent.id,
+      agent: subagent.agent,
+      ordinal: subagent.ordinal,
+      outcome,
+      actions: subagent.actions,
+      usage: subagent.usage,
+      complete: true,
+      launchedBy: launch?.call,
+    },
+  });
+}
+
+const launchesOpen = (state: FoldState): boolean =>
+  Object.values(state.actions).some(action => action.launches !== undefined);
