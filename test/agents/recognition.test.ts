@@ -2,12 +2,14 @@
  * Whose payload is it, when nobody says? Over all samples of the project always, over the recorded payloads beside the
  * project when they are there.
  */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Agent } from '../../src/agents/contract/contract.ts';
 import { agents } from '../../src/agents/index.ts';
+
 import { recognize, SURE } from '../../src/receive/recognize.ts';
+import { overShared, sharedPath } from '../shared.ts';
 import { samplesOf } from './samples.ts';
 
 type Payload = Record<string, unknown>;
@@ -115,11 +117,8 @@ test('equally good signs make the answer unsure', () => {
 
 // ---------------------------------------------------------------- what was recorded
 
-const recordings = join(import.meta.dirname, '../../../shared/fixtures');
-const missing = existsSync(recordings) ? '' : ' (none: ../shared/fixtures is not here)';
-
-describe(`recorded payloads${missing}`, () => {
-  const recorded = missing === '' ? agents.map(agent => [agent.id, payloadsOf(agent.id)] as const) : [];
+overShared('fixtures', 'recorded payloads', () => {
+  const recorded = agents.map(agent => [agent.id, payloadsOf(agent.id)] as const);
 
   test.each(recorded)('of %s are its own, each of them', (id, payloads) => {
     expect(payloads.length, 'payloads that were found').toBeGreaterThan(0);
@@ -130,7 +129,7 @@ describe(`recorded payloads${missing}`, () => {
 
 /** Files of hooks: one payload, a list of them, or lines, each bare or beside what is told of its arrival. */
 function payloadsOf(agent: string): { from: string; payload: Payload }[] {
-  const folder = join(recordings, agent);
+  const folder = join(sharedPath('fixtures'), agent);
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter(name => /(payloads|v2-events)[\\/][^\\/]+\.jsonl?$/.test(name))
     .flatMap(name => {

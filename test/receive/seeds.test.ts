@@ -1,14 +1,13 @@
 /** What the texts of the standards hold as examples, read as input. They lie outside the repository. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { describe, expect, test } from 'vitest';
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
 import { hookPointOf, hookPoints, platformName } from '../../src/standards/base-coat/hook-points.ts';
 import { play, START_MS } from '../play.ts';
+import { overShared, sharedPath } from '../shared.ts';
 
-const seeds = new URL('../../../shared/seeds/', import.meta.url);
-const isHere = existsSync(seeds);
 const textOf = (number: string): string => {
-  const name = isHere ? readdirSync(seeds).find(file => file.startsWith(number)) : undefined;
-  return name === undefined ? '' : readFileSync(new URL(name, seeds), 'utf8');
+  const name = readdirSync(sharedPath('seeds')).find(file => file.startsWith(number)) ?? '';
+  return readFileSync(sharedPath(`seeds/${name}`), 'utf8');
 };
 
 /** Every JSON object of a text that parses, outermost first. */
@@ -28,7 +27,7 @@ function objectsIn(text: string): Record<string, unknown>[] {
   return found;
 }
 
-describe.runIf(isHere)('the texts of the standards', () => {
+overShared('seeds', 'the texts of the standards', () => {
   test('every full event of Agent Hooks 0.1 comes in as what it is', () => {
     const events = objectsIn(textOf('000')).filter(each => 'spec_version' in each);
     expect(events).toHaveLength(6);
@@ -68,6 +67,3 @@ describe.runIf(isHere)('the texts of the standards', () => {
     for (const [point, name = '—'] of told) if (name !== '—') expect(hookPointOf(name)).toBe(point);
   });
 });
-
-if (!isHere)
-  test.skip('their texts are not here (../shared/seeds beside the repository): no example was read', () => {});

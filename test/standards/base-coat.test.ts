@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { BaseCoatResponse } from '../../src/standards/base-coat/envelope.ts';
@@ -7,6 +7,7 @@ import { rules } from '../../src/standards/base-coat/rules.ts';
 import { baseCoat } from '../../src/standards/base-coat/validate.ts';
 import type { Report } from '../../src/standards/report.ts';
 import { play, START_MS } from '../play.ts';
+import { needsShared, sharedPath } from '../shared.ts';
 
 const judged = (text: string, name: string): Report => {
   const validation = baseCoat.validation(name, {});
@@ -107,13 +108,10 @@ it('what otel-hooks makes of a session is without fault', () => {
   ]);
 });
 
-// The document's own examples lie outside the repository.
-const seeds = new URL('../../../shared/seeds/', import.meta.url);
-const isHere = existsSync(seeds);
-
-it.runIf(isHere)("the document's own examples keep its rules, or we say why not", () => {
-  const name = readdirSync(seeds).find(file => file.startsWith('004')) ?? '';
-  const found = examplesIn(readFileSync(new URL(name, seeds), 'utf8')).map(text => judged(text, 'x.json'));
+it("the document's own examples keep its rules, or we say why not", context => {
+  needsShared(context, 'seeds');
+  const name = readdirSync(sharedPath('seeds')).find(file => file.startsWith('004')) ?? '';
+  const found = examplesIn(readFileSync(sharedPath(`seeds/${name}`), 'utf8')).map(text => judged(text, 'x.json'));
   const kinds = found.map(({ format, findings }) => [format, ...findings.map(({ rule }) => rule)].join(' '));
   // It spells events of one file in two ways, and shows a part of mcp.json without what it is a part of.
   expect(kinds.sort()).toEqual([
@@ -124,8 +122,6 @@ it.runIf(isHere)("the document's own examples keep its rules, or we say why not"
     ...Array(6).fill('json'),
   ]);
 });
-if (!isHere)
-  it.skip('the text of the standard is not here (../shared/seeds beside the repository): no example was judged', () => {});
 
 /** Every JSON object of a text that parses, outermost first. */
 function examplesIn(text: string): string[] {

@@ -1,6 +1,7 @@
 /** The conformance vectors of the Hook Interchange Format, published ones and others, where they lie beside the repository. */
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { providers } from '../../src/agents/interchange.ts';
 import { capabilitiesOf } from '../../src/interchange/capabilities.ts';
@@ -24,6 +25,7 @@ import {
 } from '../../src/interchange/registry.ts';
 import { readSource } from '../../src/interchange/source.ts';
 import { re2 } from '../../src/session/re2.ts';
+import { overShared, sharedPath } from '../shared.ts';
 
 type Values = Record<string, unknown>;
 interface Case {
@@ -34,17 +36,15 @@ interface Case {
   expect: Record<string, never>;
 }
 
-const vectors = new URL('../../../shared/vectors/interchange/', import.meta.url);
-const isHere = existsSync(vectors);
-const json = (path: string): Values => JSON.parse(readFileSync(new URL(path, vectors), 'utf8'));
+const vectors = 'vectors/interchange';
+const vectorPath = (path: string): string => sharedPath(`${vectors}/${path}`);
+const json = (path: string): Values => JSON.parse(readFileSync(vectorPath(path), 'utf8'));
 
 /** What no vector can ask of us, by id, with the reason. */
 const otherwise: Readonly<Record<string, string>> = {};
 
-if (!isHere)
-  it.skip('the vectors are not here (../shared/vectors/interchange beside the repository): none was tried', () => {});
-else {
-  for (const file of readdirSync(new URL('authored/', vectors))) {
+overShared(vectors, 'the vectors of the Hook Interchange Format', () => {
+  for (const file of readdirSync(vectorPath('authored'))) {
     const { cases } = json(`authored/${file}`) as unknown as { cases: Case[] };
     describe(file, () => {
       it.each(
@@ -58,7 +58,7 @@ else {
   }
   describe('published', published);
   describe('registries', registries);
-}
+});
 
 function target(slug: string, choice: Choice = {}): Target {
   const provider = providers.find(each => each.slug === slug);
@@ -224,7 +224,7 @@ const checks: Readonly<Record<string, Check>> = {
 
 /** Written against the older registry, in layouts that the products do not read. */
 function published(): void {
-  const all = readdirSync(new URL('upstream/hooks-0.1/', vectors), { recursive: true, encoding: 'utf8' });
+  const all = readdirSync(vectorPath('upstream/hooks-0.1/'), { recursive: true, encoding: 'utf8' });
   const pairs = all.filter(
     path => /^[\w-]+\/[\w-]+\.json$/.test(path) && !/^(canonical|invalid)\/|roundtrip/.test(path),
   );
@@ -255,22 +255,22 @@ function published(): void {
   });
 
   it.each(all.filter(path => path.startsWith('invalid/') && path.endsWith('.json')))('%s is refused', path => {
-    const report = judged(readFileSync(new URL(`upstream/hooks-0.1/${path}`, vectors), 'utf8'), path);
+    const report = judged(readFileSync(vectorPath(`upstream/hooks-0.1/${path}`), 'utf8'), path);
     expect(report.ok).toBe(false);
     const missing = /missing-(\w+)/.exec(path)?.[1];
     expect(report.findings.map(({ why }) => why).join()).toContain(missing);
   });
 
   it.each(['0.1', '1.0'])('manifests of %s are valid', version => {
-    const folder = new URL(`upstream/hooks-${version}/canonical/`, vectors);
-    const reports = readdirSync(folder).map(name => judged(readFileSync(new URL(name, folder), 'utf8'), name));
+    const folder = vectorPath(`upstream/hooks-${version}/canonical`);
+    const reports = readdirSync(folder).map(name => judged(readFileSync(join(folder, name), 'utf8'), name));
     expect(reports.map(({ name, ok }) => [name, ok])).toEqual(reports.map(({ name }) => [name, true]));
   });
 
   it('files of other tools are read', () => {
     const read = (slug: string, file: string): readonly Hook[] => {
       const decoded = decode(
-        readFileSync(new URL(`upstream/tool-fixtures/${slug}/${file}`, vectors), 'utf8'),
+        readFileSync(vectorPath(`upstream/tool-fixtures/${slug}/${file}`), 'utf8'),
         file,
         target(slug),
       );

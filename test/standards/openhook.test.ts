@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isAbsent } from '../../src/agents/contract/contract.ts';
@@ -8,6 +8,7 @@ import { noOpenHook, restOfOpenHook, toOpenHook } from '../../src/standards/open
 import { rules } from '../../src/standards/openhook/rules.ts';
 import type { Asked, Report } from '../../src/standards/report.ts';
 import { play, START_MS } from '../play.ts';
+import { overShared, sharedPath } from '../shared.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -405,18 +406,10 @@ describe('levels', () => {
 });
 
 // The standard's text lies outside the repository. Where it is there, all that it gives as an example is judged.
-const shared = new URL('../../../shared/', import.meta.url);
-const seed = existsSync(shared)
-  ? readdirSync(new URL('seeds/', shared)).find(name => name.startsWith('003'))
-  : undefined;
-
-describe('the text of OpenHook 0.1', () => {
-  if (seed === undefined) {
-    it.skip('is not here (../shared beside the repository): its examples were not judged', () => {});
-    return;
-  }
-  const text = readFileSync(new URL(`seeds/${seed}`, shared), 'utf8');
-  const reference = readFileSync(new URL('reference/openhook.md', shared), 'utf8');
+overShared('seeds', 'the text of OpenHook 0.1', () => {
+  const seed = readdirSync(sharedPath('seeds')).find(name => name.startsWith('003')) ?? '';
+  const text = readFileSync(sharedPath(`seeds/${seed}`), 'utf8');
+  const reference = readFileSync(sharedPath('reference/openhook.md'), 'utf8');
 
   it('has a discovery file that is valid', () => {
     const [example = ''] = /\{ "openhook".*?\} \]\}/.exec(text) ?? [];

@@ -2,16 +2,16 @@
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
 import type { FinishedSpan } from '../../src/assemble/finished.ts';
 import type { Event } from '../../src/event/event.ts';
 import { emptyStore, findSessions, importRound } from '../../src/pipeline/import-transcripts.ts';
 import { diskEyes } from '../../src/transcripts/eyes.ts';
+import { overShared, sharedPath } from '../shared.ts';
 
-const shared = join(import.meta.dirname, '..', '..', '..', 'shared', 'fixtures', 'claude-code');
-const isThere = existsSync(shared);
-if (!isThere) console.warn(`no recordings at ${shared}: nothing is compared with them`);
+const recordings = 'fixtures/claude-code';
+const shared = sharedPath(recordings);
 
 interface Usage {
   input_tokens: number;
@@ -28,7 +28,7 @@ interface Expected {
   compactions: number;
 }
 
-const expected: { [file: string]: Expected } = isThere
+const expected: { [file: string]: Expected } = existsSync(shared)
   ? (JSON.parse(readFileSync(join(shared, 'expected-usage.json'), 'utf8')) as { [file: string]: Expected })
   : {};
 const home = mkdtempSync(join(tmpdir(), 'recorded-'));
@@ -82,7 +82,7 @@ function imported(main: string) {
 
 const nameOf = (span: FinishedSpan): string => JSON.stringify([span.trace, span.key]);
 
-describe.skipIf(!isThere)('recorded transcripts', () => {
+overShared(recordings, 'recorded transcripts', () => {
   test.each(mains)('%s: to the token, call by call, each under its parent', main => {
     const { events, spans, lines } = imported(main);
     const sums = new Map<string, Usage>();

@@ -1,12 +1,14 @@
 /** The project holds its own work: nothing copied from the shared materials, and no place of anybody's machine. */
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { expect, it } from 'vitest';
+import { isCi, skipFor } from '../needs.ts';
+import { needsShared, sharedPath } from '../shared.ts';
 import { filesBelow, root } from './sources.ts';
 
-const shared = join(root, '..', 'shared');
+const shared = sharedPath('');
 const own = filesBelow('.');
 
 /** Files as small as `{}` are equal by chance. */
@@ -14,9 +16,8 @@ const TELLING_BYTES = 64;
 /** So are short lines. */
 const TELLING_CHARS = 100;
 
-const suffix = existsSync(shared) ? '' : ' (skipped: ../shared is not here)';
-
-it.skipIf(suffix !== '')(`no file is a copy of one of the shared materials${suffix}`, () => {
+it('no file is a copy of one of the shared materials', context => {
+  needsShared(context, '');
   const theirs = new Set(theirFiles().map(sha256));
   const copies = own.filter(
     file => statSync(join(root, file)).size > TELLING_BYTES && theirs.has(sha256(join(root, file))),
@@ -24,7 +25,8 @@ it.skipIf(suffix !== '')(`no file is a copy of one of the shared materials${suff
   expect(copies).toEqual([]);
 });
 
-it.skipIf(suffix !== '')(`no sentence is taken over from the shared materials${suffix}`, () => {
+it('no sentence is taken over from the shared materials', context => {
+  needsShared(context, '');
   const theirs = new Set(theirFiles().filter(isText).flatMap(linesOf));
   const taken = own
     .filter(isText)
@@ -32,12 +34,31 @@ it.skipIf(suffix !== '')(`no sentence is taken over from the shared materials${s
   expect(taken).toEqual([]);
 });
 
-it('no file names a place on the machine where it was made', () => {
-  // Wherever it is made: the folder of the sources, what lies around it, and the home of whoever works there.
-  const places = [root, dirname(root), homedir()].map(place => `${place}/`).filter(place => place.length > 3);
+/** The users of examples, samples and tests. Every home that a file names belongs to one of them. */
+const exampleUsers = 'ada alice ana dev jo kim me mira o ops test u user you'.split(' ');
+
+it('every home in a file is that of an example user', () => {
+  const strangers = own.flatMap(file =>
+    [...readFileSync(join(root, file), 'latin1').matchAll(/[\\/](?:home|Users)(?:\/|\\{1,4}(?!\/))([\w.-]+)/g)]
+      .filter(([, user = '']) => !exampleUsers.includes(user.toLowerCase()))
+      .map(([home]) => `${file}: ${home}`),
+  );
+  expect(strangers).toEqual([]);
+});
+
+it('no file names a folder of the machine where it was made', context => {
+  // On other machines the clone may well lie where an example lies: in /tmp, or in the home of a user named ada.
+  if (!isCi) skipFor(context, 'looks in CI alone for the folders of the machine');
+  const isExample = (place: string): boolean => exampleUsers.some(user => `${place}/`.startsWith(`/home/${user}/`));
+  const places = [root, dirname(root), homedir()]
+    .map(place => resolve(place))
+    .filter(place => place.length > 2 && !isExample(place));
   const named = own.flatMap(file => {
     const text = readFileSync(join(root, file), 'latin1');
-    return places.filter(place => text.includes(place)).map(place => `${file}: ${place}`);
+    // Not in the middle of a longer path.
+    const names = (place: string): boolean =>
+      new RegExp(`(?<![\\w.~-])${place.replaceAll(/[^\w/]/g, '\\$&')}/`).test(text);
+    return places.filter(names).map(place => `${file}: ${place}`);
   });
   expect(named).toEqual([]);
 });

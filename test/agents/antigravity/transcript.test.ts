@@ -1,10 +1,11 @@
 /** Antigravity's transcripts: beside hooks, and recorded ones where they lie beside the repository. */
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { transcript } from '../../../src/agents/antigravity/transcript.ts';
 import { FACTS, type Fields } from '../../../src/event/event.ts';
 import { play, START_MS } from '../../play.ts';
+import { overShared, sharedPath } from '../../shared.ts';
 import { openHouse } from '../../transcripts/house.ts';
 import { readRows, textOf } from '../told.ts';
 
@@ -102,10 +103,10 @@ test('files are looked for in both programs, by the conversation', () => {
 
 // ---------------------------------------------------------------- what was recorded
 
-const folder = join(import.meta.dirname, '../../../../shared/fixtures/antigravity');
-const missing = existsSync(folder) ? '' : ' (none: ../shared/fixtures is not here)';
+const recordings = 'fixtures/antigravity';
+const folder = sharedPath(recordings);
 
-describe(`recorded${missing}`, () => {
+overShared(recordings, 'recorded', () => {
   /**
    * Counted by hand in the rows: USER_INPUT; PLANNER_RESPONSE; rows of source MODEL of another type; ERROR_MESSAGE; planner
    * responses with content and without calls. None of them has tokens, so none may be told.
@@ -119,8 +120,8 @@ describe(`recorded${missing}`, () => {
       '3-1_foreground-subagent.jsonl': [1, 3, 1, 1, 0],
       'codeburn-current-cli.jsonl': [1, 1, 0, 0, 1],
     };
-  const files = missing === '' ? readdirSync(join(folder, 'transcripts')) : [];
-  test.runIf(missing === '')('each has its expectation', () => expect(files.sort()).toEqual(Object.keys(expected)));
+  const files = readdirSync(join(folder, 'transcripts'));
+  test('each has its expectation', () => expect(files.sort()).toEqual(Object.keys(expected)));
 
   test.each(files)('%s', file => {
     const { readings } = readRows(transcript, textOf(join(folder, 'transcripts', file)), 'root');
@@ -136,7 +137,7 @@ describe(`recorded${missing}`, () => {
     for (const { data } of readings) expect(data).not.toHaveProperty('input_tokens');
   });
 
-  test.runIf(missing === '')('a failed command has its exit code, a launched subagent its conversation', () => {
+  test('a failed command has its exit code, a launched subagent its conversation', () => {
     const of = (file: string) => readRows(transcript, textOf(join(folder, 'transcripts', file)), 'root').readings;
     const results = of('2-4_self-correction-iteration.jsonl').flatMap(each =>
       each.event_type === 'Action.After' ? [each.data.action.result] : [],
@@ -149,7 +150,7 @@ describe(`recorded${missing}`, () => {
     expect(launched?.facts?.launches).toEqual({ agent: 'research', id: expect.stringMatching(/^d635cb50-/) });
   });
 
-  test.runIf(missing === '')('its payloads become the events that they are', () => {
+  test('its payloads become the events that they are', () => {
     const lines = readFileSync(join(folder, 'hook-payloads', 'constructed.jsonl'), 'utf8')
       .trim()
       .split('\n');

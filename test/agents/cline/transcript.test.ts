@@ -1,9 +1,10 @@
 /** What Cline writes down: samples, damaged ones, and the recorded one where it lies beside the repository. */
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { transcript } from '../../../src/agents/cline/transcript.ts';
 import { play, START_MS } from '../../play.ts';
+import { overShared, sharedPath } from '../../shared.ts';
 import { openHouse } from '../../transcripts/house.ts';
 import { DAMAGED_COPIES, mutated } from '../mutated.ts';
 import { documentOf, lineOf, readDocument, total } from '../told.ts';
@@ -351,17 +352,17 @@ test('files are looked for by the session, in the home and in the storage of edi
 
 // ---------------------------------------------------------------- what was recorded
 
-const folder = join(import.meta.dirname, '../../../../shared/fixtures/cline');
-const missing = existsSync(folder) ? '' : ' (none: ../shared/fixtures is not here)';
+const recordings = 'fixtures/cline';
+const folder = sharedPath(recordings);
 
-describe(`recorded${missing}`, () => {
-  test.runIf(missing === '')('a session without counts: one prompt, one answer, no tokens', () => {
+overShared(recordings, 'recorded', () => {
+  test('a session without counts: one prompt, one answer, no tokens', () => {
     const file = readFileSync(join(folder, 'sessions', 'session_synthetic_01.messages.json'));
     const { readings } = readDocument(transcript, file, 'session_synthetic_01');
     expect(readings.map(each => each.event_type)).toEqual(['Prompt.Submitted', 'Agent.Response']);
   });
 
-  test.runIf(missing === '')('its payloads become the events that they are', () => {
+  test('its payloads become the events that they are', () => {
     const lines = readFileSync(join(folder, 'hook-payloads', 'extension.constructed.jsonl'), 'utf8')
       .trim()
       .split('\n');

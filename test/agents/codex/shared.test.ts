@@ -1,13 +1,15 @@
 /** Recorded rollouts and payloads of Codex, where they lie beside the repository. */
-import { existsSync, readdirSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { codex } from '../../../src/agents/codex/codex.ts';
 import { isAbsent } from '../../../src/agents/contract/contract.ts';
 import { play, START_MS } from '../../play.ts';
+import { needsShared, overShared, sharedPath } from '../../shared.ts';
 import { readRows, sums, textOf, total } from '../told.ts';
 
-const folder = join(import.meta.dirname, '../../../../shared/fixtures/codex');
+const recordings = 'fixtures/codex';
+const folder = sharedPath(recordings);
 const rollouts = join(folder, 'transcripts');
 
 interface Expected {
@@ -21,14 +23,9 @@ interface Expected {
   task_complete: number;
 }
 
-const missing = existsSync(folder) ? '' : ' (none: ../shared/fixtures is not here)';
-
-describe(`recorded rollouts${missing}`, () => {
-  const expected =
-    missing === ''
-      ? Object.entries(JSON.parse(textOf(join(folder, 'expected-usage.json'))) as Record<string, Expected>)
-      : [];
-  test.runIf(missing === '')('lie beside the repository', () => expect(expected.length).toBeGreaterThan(0));
+overShared(recordings, 'recorded rollouts', () => {
+  const expected = Object.entries(JSON.parse(textOf(join(folder, 'expected-usage.json'))) as Record<string, Expected>);
+  test('lie beside the repository', () => expect(expected.length).toBeGreaterThan(0));
   const { transcript } = codex;
   if (isAbsent(transcript)) throw new Error('no transcript');
 
@@ -66,7 +63,8 @@ describe(`recorded rollouts${missing}`, () => {
   });
 });
 
-test.runIf(missing === '')('a thread that another spawned is found beside it', () => {
+test('a thread that another spawned is found beside it', context => {
+  needsShared(context, recordings);
   const { transcript } = codex;
   if (isAbsent(transcript)) throw new Error('no transcript');
   const threads = join(rollouts, 'subagent-handwritten');
@@ -80,9 +78,9 @@ test.runIf(missing === '')('a thread that another spawned is found beside it', (
   expect(readings.flatMap(each => each.facts?.launches?.id ?? [])).toEqual(['thread-child']);
 });
 
-describe(`recorded payloads${missing}`, () => {
-  const payloads = missing === '' ? readdirSync(join(folder, 'payloads')) : [];
-  test.runIf(missing === '')('lie beside the repository', () => expect(payloads.length).toBeGreaterThan(0));
+overShared(recordings, 'recorded payloads', () => {
+  const payloads = readdirSync(join(folder, 'payloads'));
+  test('lie beside the repository', () => expect(payloads.length).toBeGreaterThan(0));
 
   test.each(payloads)('%s is known without being named, and kept', name => {
     const value = JSON.parse(textOf(join(folder, 'payloads', name))) as

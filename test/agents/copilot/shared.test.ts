@@ -1,15 +1,17 @@
 /** Recorded event logs and payloads of GitHub Copilot, where they lie beside the repository. */
-import { existsSync, readdirSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+
+import { expect, test } from 'vitest';
 import type { TranscriptReading } from '../../../src/agents/contract/contract.ts';
 import { transcript } from '../../../src/agents/copilot/transcript.ts';
 import { play, START_MS, type Told } from '../../play.ts';
+import { overShared, sharedPath } from '../../shared.ts';
 import { readRows, sums, textOf } from '../told.ts';
 
-const folder = join(import.meta.dirname, '../../../../shared/fixtures/copilot');
-const missing = existsSync(folder) ? '' : ' (none: ../shared/fixtures is not here)';
-const namesIn = (name: string): string[] => (missing === '' ? readdirSync(join(folder, name)).sort() : []);
+const recordings = 'fixtures/copilot';
+const folder = sharedPath(recordings);
+const namesIn = (name: string): string[] => readdirSync(join(folder, name)).sort();
 
 /**
  * Worked out by hand from the logs, since none says its totals in one place: for each model `modelMetrics.usage` of the last
@@ -37,11 +39,10 @@ const expected: Record<string, { models: Record<string, number[]>; calls: number
 const countOf = (readings: readonly TranscriptReading[], fits: (reading: TranscriptReading) => boolean): number =>
   readings.filter(fits).length;
 
-describe(`recorded event logs${missing}`, () => {
+overShared(recordings, 'recorded event logs', () => {
   const logs = namesIn('cli-events').filter(name => name.endsWith('.events.jsonl'));
-  test.runIf(missing === '')('are the ones worked out', () =>
-    expect(logs.map(name => name.replace('.events.jsonl', ''))).toEqual(Object.keys(expected).sort()),
-  );
+  test('are the ones worked out', () =>
+    expect(logs.map(name => name.replace('.events.jsonl', ''))).toEqual(Object.keys(expected).sort()));
 
   test.each(logs)('%s: tokens, to the token; calls; subagents', name => {
     const text = textOf(join(folder, 'cli-events', name));
@@ -84,7 +85,7 @@ describe(`recorded event logs${missing}`, () => {
     }
   });
 
-  test.runIf(missing === '')('an old log without tokens says of its response only the model', () => {
+  test('an old log without tokens says of its response only the model', () => {
     const { readings } = readRows(
       transcript,
       textOf(join(folder, 'cli-events/git-ai_copilot_cli_session_events.jsonl')),
@@ -99,9 +100,9 @@ describe(`recorded event logs${missing}`, () => {
   });
 });
 
-describe(`recorded payloads${missing}`, () => {
+overShared(recordings, 'recorded payloads', () => {
   const files = namesIn('hook-payloads');
-  test.runIf(missing === '')('lie beside the repository', () => expect(files.length).toBeGreaterThan(0));
+  test('lie beside the repository', () => expect(files.length).toBeGreaterThan(0));
 
   test.each(files)('%s are known without being named, and none is lost', file => {
     const told: Told[] = textOf(join(folder, 'hook-payloads', file))

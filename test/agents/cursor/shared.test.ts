@@ -1,13 +1,14 @@
 /** Payloads and a transcript of Cursor, where they lie beside the repository. */
-import { existsSync, readdirSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { transcript } from '../../../src/agents/cursor/transcript.ts';
 import { play, START_MS, type Told } from '../../play.ts';
+import { needsShared, overShared, sharedPath } from '../../shared.ts';
 import { readRows, textOf } from '../told.ts';
 
-const folder = join(import.meta.dirname, '../../../../shared/fixtures/cursor');
-const missing = existsSync(folder) ? '' : ' (none: ../shared/fixtures is not here)';
+const recordings = 'fixtures/cursor';
+const folder = sharedPath(recordings);
 const payloads = join(folder, 'hook-payloads');
 
 function toldIn(file: string): Told[] {
@@ -19,9 +20,9 @@ function toldIn(file: string): Told[] {
   });
 }
 
-describe(`payloads${missing}`, () => {
-  const files = missing === '' ? readdirSync(payloads) : [];
-  test.runIf(missing === '')('lie beside the repository', () => expect(files.length).toBeGreaterThan(0));
+overShared(recordings, 'payloads', () => {
+  const files = readdirSync(payloads);
+  test('lie beside the repository', () => expect(files.length).toBeGreaterThan(0));
 
   test.each(files)('%s are known without being named, and none is lost', file => {
     const { fates, events, states } = play(toldIn(file));
@@ -38,7 +39,7 @@ describe(`payloads${missing}`, () => {
    * by both families and so once each; an edit; an MCP call that the general family tells the failure of, and another one
    * that the special family tells from its beginning, after that; an inline edit.
    */
-  test.runIf(missing === '')('one turn of each event: tokens once, calls once', () => {
+  test('one turn of each event: tokens once, calls once', () => {
     const { events } = play(toldIn('constructed-all-events.jsonl'));
     const responses = events.filter(event => event.event_type === 'Model.Responded');
     expect(responses.map(event => [event.data, event.metadata?.['dev.otel-hooks']?.usage])).toEqual([
@@ -65,7 +66,8 @@ describe(`payloads${missing}`, () => {
 });
 
 /** Worked out by hand: one question, ten calls in nine messages, the last message is the answer. */
-test.runIf(missing === '')('a transcript alone tells its prompt, its calls and its answer', () => {
+test('a transcript alone tells its prompt, its calls and its answer', context => {
+  needsShared(context, recordings);
   const text = textOf(join(folder, 'transcripts/agent-transcript-composer2.jsonl'));
   const { readings } = readRows(transcript, text, 'root');
   const calls = readings.flatMap(each => (each.event_type === 'Action.Before' ? [each.facts?.tool] : []));

@@ -1,11 +1,12 @@
 /** What Droid writes down: its side file, sessions told by hooks, and the recorded one where it is. */
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { transcript } from '../../../src/agents/droid/transcript.ts';
 import { memoryOver, type Remembered } from '../../../src/agents/shared/memory.ts';
 import type { Fields } from '../../../src/event/event.ts';
 import { play, START_MS, treeOf } from '../../play.ts';
+import { overShared, sharedPath } from '../../shared.ts';
 import { type House, openHouse } from '../../transcripts/house.ts';
 import { readRows, textOf, total } from '../told.ts';
 
@@ -192,11 +193,11 @@ describe('a session with hooks and files', () => {
 
 // ---------------------------------------------------------------- what was recorded
 
-const folder = join(import.meta.dirname, '../../../../shared/fixtures/droid');
-const missing = existsSync(folder) ? '' : ' (none: ../shared/fixtures is not here)';
+const recordings = 'fixtures/droid';
+const folder = sharedPath(recordings);
 
-describe(`recorded${missing}`, () => {
-  test.runIf(missing === '')('a part of a session: its calls, and the tokens of its side file to the token', () => {
+overShared(recordings, 'recorded', () => {
+  test('a part of a session: its calls, and the tokens of its side file to the token', () => {
     const beside = readFileSync(join(folder, 'transcripts', 'session.settings.json'));
     const text = textOf(join(folder, 'transcripts', 'session-part1.jsonl'));
     const { readings } = readRows(transcript, text, 's', { companions: [beside] });
@@ -215,7 +216,7 @@ describe(`recorded${missing}`, () => {
     );
   });
 
-  test.runIf(missing === '')('its payloads become the events that they are', () => {
+  test('its payloads become the events that they are', () => {
     const lines = readFileSync(join(folder, 'hook-payloads', 'constructed.jsonl'), 'utf8')
       .trim()
       .split('\n');

@@ -1,14 +1,16 @@
 /** Recorded chats of Gemini CLI, and payloads made of them, where they lie beside the repository. */
-import { existsSync, readdirSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+
+import { expect, test } from 'vitest';
 import { isAbsent } from '../../../src/agents/contract/contract.ts';
 import { geminiCli } from '../../../src/agents/gemini-cli/gemini-cli.ts';
 import { play, START_MS } from '../../play.ts';
+import { overShared, sharedPath } from '../../shared.ts';
 import { readDocument, readRows, sums, textOf, total } from '../told.ts';
 
-const folder = join(import.meta.dirname, '../../../../shared/fixtures/gemini-cli');
-const missing = existsSync(folder) ? '' : ' (none: ../shared/fixtures is not here)';
+const recordings = 'fixtures/gemini-cli';
+const folder = sharedPath(recordings);
 
 interface Expected {
   responses: number;
@@ -17,12 +19,9 @@ interface Expected {
   tool_calls: number;
 }
 
-describe(`recorded chats${missing}`, () => {
-  const expected =
-    missing === ''
-      ? Object.entries(JSON.parse(textOf(join(folder, 'expected-usage.json'))) as Record<string, Expected>)
-      : [];
-  test.runIf(missing === '')('lie beside the repository', () => expect(expected.length).toBeGreaterThan(0));
+overShared(recordings, 'recorded chats', () => {
+  const expected = Object.entries(JSON.parse(textOf(join(folder, 'expected-usage.json'))) as Record<string, Expected>);
+  test('lie beside the repository', () => expect(expected.length).toBeGreaterThan(0));
   const { transcript } = geminiCli;
   if (isAbsent(transcript)) throw new Error('no transcript');
 
@@ -60,7 +59,7 @@ describe(`recorded chats${missing}`, () => {
     });
   });
 
-  test.runIf(missing === '')('tell how turns ended', () => {
+  test('tell how turns ended', () => {
     const ends = (name: string): string[] =>
       readRows(transcript, textOf(join(folder, 'transcripts', name)), 'root').readings.flatMap(each =>
         each.event_type === 'Prompt.Submitted'
@@ -87,9 +86,9 @@ describe(`recorded chats${missing}`, () => {
   });
 });
 
-describe(`payloads${missing}`, () => {
-  const payloads = missing === '' ? readdirSync(join(folder, 'payloads')) : [];
-  test.runIf(missing === '')('lie beside the repository', () => expect(payloads.length).toBeGreaterThan(0));
+overShared(recordings, 'payloads', () => {
+  const payloads = readdirSync(join(folder, 'payloads'));
+  test('lie beside the repository', () => expect(payloads.length).toBeGreaterThan(0));
 
   test.each(payloads)('%s is known without being named, and kept', name => {
     const value = JSON.parse(textOf(join(folder, 'payloads', name))) as

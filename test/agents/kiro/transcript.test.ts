@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { isAbsent, type Look } from '../../../src/agents/contract/contract.ts';
 import { kiro } from '../../../src/agents/kiro/kiro.ts';
 import { play, START_MS } from '../../play.ts';
+import { overShared, sharedPath } from '../../shared.ts';
 import { openHouse } from '../../transcripts/house.ts';
 import { lineOf, readRows, textOf } from '../told.ts';
 
@@ -203,13 +204,12 @@ test('hooks without a session id belong together by who sent them, and where', (
   expect(ids.map(id => ids.indexOf(id))).toEqual([0, 1, 2].map(i => [0, 1, 2][i]));
 });
 
-const folder = join(import.meta.dirname, '../../../../shared/fixtures/kiro');
-const missing = existsSync(folder) ? '' : ' (none: ../shared/fixtures is not here)';
+const recordings = 'fixtures/kiro';
+const folder = sharedPath(recordings);
 
-describe(`recordings${missing}`, () => {
-  const sessions =
-    missing === '' ? readdirSync(join(folder, 'cli2-sessions')).filter(name => name.endsWith('.jsonl')) : [];
-  test.runIf(missing === '')('lie beside the repository', () => expect(sessions.length).toBeGreaterThan(0));
+overShared(recordings, 'recordings', () => {
+  const sessions = readdirSync(join(folder, 'cli2-sessions')).filter(name => name.endsWith('.jsonl'));
+  test('lie beside the repository', () => expect(sessions.length).toBeGreaterThan(0));
 
   // Counted by hand, line by line: kinds of rows, calls in them, exit statuses. 1-6 was rewound: its first prompt and answer
   // come twice. Where a card lies beside it, its turns' numbers of requests add up to the responses that were kept.
@@ -243,7 +243,7 @@ describe(`recordings${missing}`, () => {
     }
   });
 
-  test.runIf(missing === '')('payloads are known without being named, and kept', () => {
+  test('payloads are known without being named, and kept', () => {
     const single = readdirSync(join(folder, 'cli2-hook-payloads')).map(name =>
       textOf(join(folder, 'cli2-hook-payloads', name)),
     );

@@ -1,18 +1,18 @@
 /** Sessions of OpenCode, both versions: recorded ones where they lie beside the repository, and ours. */
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { factsOf } from '../../../src/event/event.ts';
 import { play, START_MS, treeOf } from '../../play.ts';
+import { overShared, sharedPath } from '../../shared.ts';
 import { textOf } from '../told.ts';
 
-const folder = join(import.meta.dirname, '../../../../shared/fixtures/opencode');
-const missing = existsSync(folder) ? '' : ' (none: ../shared/fixtures is not here)';
+const recordings = 'fixtures/opencode';
+const folder = sharedPath(recordings);
 
 const playEvents = (payloads: readonly (string | object)[]) =>
   play(payloads.map((payload, i) => ({ atMs: START_MS + i, payload })));
 
-describe(`recorded events of V2${missing}`, () => {
+overShared(recordings, 'recorded events of V2', () => {
   const events = (name: string) =>
     playEvents(
       textOf(join(folder, 'v2-events', name))
@@ -23,7 +23,7 @@ describe(`recorded events of V2${missing}`, () => {
   // By hand: two steps, 3643 and 3737 tokens of input, each with 3328 from the cache; 19 and 4 of output, with 47 and 19 of
   // reasoning. The session's own running total has 29, 6, 85 and 512 more: those of the request for its title. Two events
   // name no session: the end of a shell's process, and the project's own news.
-  test.runIf(missing === '')('a turn', () => {
+  test('a turn', () => {
     const { fates, events: told, spans } = events('turn.jsonl');
     expect(fates.filter(fate => fate !== 'journaled')).toEqual(['no-session-id', 'no-session-id']);
     const responses = told.flatMap(event => (event.event_type === 'Model.Responded' ? [event] : []));
@@ -42,7 +42,7 @@ describe(`recorded events of V2${missing}`, () => {
     expect(spans.filter(span => span.kind === 'turn')).toMatchObject([{ outcome: 'completed' }]);
   });
 
-  test.runIf(missing === '')('a call that a person refused', () => {
+  test('a call that a person refused', () => {
     const { spans, events: told } = events('permission-rejected-tail.jsonl');
     expect(spans.filter(span => span.kind === 'action')).toMatchObject([
       { outcome: 'denied', decision: { outcome: 'deny', source: 'user' } },

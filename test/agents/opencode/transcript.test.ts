@@ -2,7 +2,7 @@
  * `sessions.db` is a database of our own in V1's form, written by SQLite 3.40: two sessions, one with a child. `later.db` has the same
  * tables and one session, whose message is in a table of V2.
  */
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { isAbsent } from '../../../src/agents/contract/contract.ts';
@@ -10,6 +10,7 @@ import { openCode } from '../../../src/agents/opencode/opencode.ts';
 import { openDatabase } from '../../../src/lib/sqlite.ts';
 import { findSessions } from '../../../src/pipeline/import-transcripts.ts';
 import { diskEyes } from '../../../src/transcripts/eyes.ts';
+import { needsShared, sharedPath } from '../../shared.ts';
 import { openHouse } from '../../transcripts/house.ts';
 import { DAMAGED_COPIES, mutated } from '../mutated.ts';
 import { documentOf, lineOf, readDocument, total } from '../told.ts';
@@ -178,12 +179,12 @@ test('only an import reads it', () => {
   ]);
 });
 
-const recorded = join(import.meta.dirname, '../../../../shared/fixtures/opencode/v1-sqlite/opencode.db');
-const missing = existsSync(recorded) ? '' : ' (skipped: ../shared/fixtures is not here)';
+const recorded = 'fixtures/opencode/v1-sqlite/opencode.db';
 
 // By hand, from the statements that made it: one prompt, one answer of 10 and 20 tokens without a cache, one edit of a second.
-test.skipIf(missing !== '')(`a database of another project${missing}`, () => {
-  const file = readFileSync(recorded);
+test('a database of another project', context => {
+  needsShared(context, recorded);
+  const file = readFileSync(sharedPath(recorded));
   const [found] = transcript.sessions({ path: 'x' }, { rows: [], document: documentOf(file) });
   expect(found).toMatchObject({ session: 'test-session-123', cwd: '/Users/test/project' });
   const readings = read('test-session-123', file);

@@ -1,20 +1,21 @@
 /** Payloads and a part of a transcript of Windsurf, where they lie beside the repository. */
-import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { transcript } from '../../../src/agents/windsurf/transcript.ts';
 import type { Fields } from '../../../src/event/event.ts';
 import { play } from '../../play.ts';
+import { needsShared, sharedPath } from '../../shared.ts';
 import { readRows, textOf } from '../told.ts';
 
-const folder = join(import.meta.dirname, '../../../../shared/fixtures/windsurf');
-const missing = existsSync(folder) ? '' : ' (none: ../shared/fixtures is not here)';
+const recordings = 'fixtures/windsurf';
+const folder = sharedPath(recordings);
 
 /**
  * Worked out by hand: fourteen payloads of one execution. Two commands run at once and end the other way round; five calls in
  * all, each with its end; the second hook of the turn's end repeats the first.
  */
-test.runIf(missing === '')(`payloads are known without being named, and none is lost${missing}`, () => {
+test('payloads are known without being named, and none is lost', context => {
+  needsShared(context, recordings);
   const lines = textOf(join(folder, 'hook-payloads/constructed-all-events.jsonl')).split('\n');
   const payloads = lines.filter(line => line !== '').map(line => (JSON.parse(line) as { stdin: object }).stdin);
   const { fates, events, states, spans } = play(
@@ -34,7 +35,8 @@ test.runIf(missing === '')(`payloads are known without being named, and none is 
 });
 
 /** Worked out by hand: three prompts, six steps that are calls (both commands ended with 0), the last word before each prompt. */
-test.runIf(missing === '')(`a transcript alone tells prompts, calls, exit codes and answers${missing}`, () => {
+test('a transcript alone tells prompts, calls, exit codes and answers', context => {
+  needsShared(context, recordings);
   const { readings } = readRows(transcript, textOf(join(folder, 'transcripts/session-part1.jsonl')), 'root');
   const ends = readings.flatMap(each =>
     each.event_type === 'Action.After' ? [[each.data.action.name, each.data.action.result?.exit_code]] : [],
