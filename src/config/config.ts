@@ -7,6 +7,7 @@
  */
 import { dirname, isAbsolute, join, resolve as resolvePath } from 'node:path';
 import { getNodeValue, type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
+import { boundPassed } from '../lib/json-bounds.ts';
 import { nearest } from '../lib/nearest.ts';
 import type { Problem } from '../problems/problem.ts';
 import { parsePairs } from './pairs.ts';
@@ -207,23 +208,46 @@ function isHarmless({ key, value }: Entry, own: unknown): boolean {
   return project === true || (Array.isArray(project) && project.indexOf(value) <= project.indexOf(own));
 }
 
-/** The file's settings, each with its line; comments and trailing commas are let through. */
+/** A file comes with a clone, so a stranger may have written it: it is bounded before the parser, which recurses, reads it. */
+const BOUNDS = { depth: 32, parts: 10_000 };
+/** Each unknown key is a problem with a suggestion; of more keys only the number is a problem. */
+const MOST_UNKNOWN_KEYS = 20;
+const LONGEST_KEY = 100;
+
+/** The file's settings, each with its line; comments and trailing commas are let through. Of a repeated key the last one counts. */
 function readFile({ file, text }: { file: string; text: string }, problems: Problem[]): Entry[] {
   const plain = text.replace(/^\uFEFF/, '');
   const lines = lineStarts(plain);
-  const errors: ParseError[] = [];
-  const tree = parseTree(plain, errors, { allowTrailingComma: true });
-  const first = errors[0];
-  if (first !== undefined || tree?.type !== 'object') {
-    const { line, column } = placeOf(lines, first?.offset ?? tree?.offset ?? 0);
-    const why = first === undefined ? 'it is not an object' : sentence(printParseErrorCode(first.error));
-    problems.push({ code: 'config-json', file, line, column, why });
+  const read = objectIn(plain);
+  if ('why' in read) {
+    problems.push({ code: 'config-json', file, ...placeOf(lines, read.at), why: read.why });
     return [];
   }
-  return membersOf(tree, '', (key, node) => {
+  let unknown = 0;
+  const members = membersOf(read.tree, '', (key, node) => {
+    unknown += 1;
+    if (unknown > MOST_UNKNOWN_KEYS) return;
     const { line } = placeOf(lines, node.offset);
-    problems.push({ code: 'config-key', key, file, line, nearest: nearest(key, keys) });
-  }).map(({ key, node, at }) => ({ key, value: getNodeValue(node), file, line: placeOf(lines, at).line }));
+    const shown = key.length > LONGEST_KEY ? `${key.slice(0, LONGEST_KEY)}…` : key;
+    problems.push({ code: 'config-key', key: shown, file, line, nearest: nearest(key, keys) });
+  });
+  if (unknown > MOST_UNKNOWN_KEYS) problems.push({ code: 'config-keys', file, more: unknown - MOST_UNKNOWN_KEYS });
+  return [...new Map(members.map(member => [member.key, member])).values()].map(({ key, node, at }) => ({
+    key,
+    value: getNodeValue(node),
+    file,
+    line: placeOf(lines, at).line,
+  }));
+}
+
+function objectIn(text: string): { tree: Node } | { at: number; why: string } {
+  const passed = boundPassed(text, BOUNDS);
+  if (passed !== undefined) return passed;
+  const errors: ParseError[] = [];
+  const tree = parseTree(text, errors, { allowTrailingComma: true });
+  const [first] = errors;
+  if (first !== undefined) return { at: first.offset, why: sentence(printParseErrorCode(first.error)) };
+  return tree?.type === 'object' ? { tree } : { at: tree?.offset ?? 0, why: 'it is not an object' };
 }
 
 function membersOf(

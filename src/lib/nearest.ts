@@ -1,5 +1,9 @@
+/** Longer words are not typing errors, and comparing them would cost much. */
+const LONGEST = 64;
+
 /** The word a person most likely meant, if any is near enough. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
+  if (word.length > LONGEST) return undefined;
   let best: string | undefined;
   let least = Math.max(2, Math.floor(word.length / 3)) + 1;
   for (const candidate of known) {
@@ -12,9 +16,9 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   return best;
 }
 
-/** Edits (swaps of neighbours count one) from a to b; words longer than 64 characters are nobody's typing error. */
+/** Edits (swaps of neighbours count one) from a to b, or `enough` where there are at least as many. */
 function distance(a: string, b: string, enough: number): number {
-  if (a.length > 64 || Math.abs(a.length - b.length) >= enough) return enough;
+  if (Math.abs(a.length - b.length) >= enough) return enough;
   let before: number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i += 1) {

@@ -12,6 +12,7 @@ export type Problem =
   | { code: 'config-json'; file: string; line: number; column: number; why: string }
   | (Setting & { code: 'config-value'; value?: string | undefined; why: string; used: string })
   | (Setting & { code: 'config-key'; nearest?: string | undefined })
+  | { code: 'config-keys'; file: string; more: number }
   | (Setting & { code: 'config-untrusted'; used: string })
   | { code: 'variable-unsupported'; variable: string; why: string; instead: string }
   | { code: 'variable-unknown'; variable: string; nearest?: string | undefined }
@@ -99,6 +100,10 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
     what: `${placeOf(setting)}: there is no such key; it was ignored.`,
     next:
       nearest === undefined ? 'remove it; `otel-hooks config --schema` lists the keys.' : `did you mean ${nearest}?`,
+  }),
+  'config-keys': ({ file, more }) => ({
+    what: `${file}: ${more} further keys do not exist; they were ignored.`,
+    next: `remove them from ${file}; \`otel-hooks config --schema\` lists the keys.`,
   }),
   'config-untrusted': ({ used, ...setting }) => ({
     what: `${placeOf(setting)}: a project's file may not set this without your consent; ${used} is used instead.`,

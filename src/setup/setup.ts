@@ -89,7 +89,8 @@ export type SetupProblem =
 export type Planned = { ok: true; plan: Plan } | { ok: false; problem: SetupProblem };
 export type Applied = { ok: true } | { ok: false; problem: SetupProblem };
 
-const MAX_SETTINGS_BYTES = 16 * 1024 * 1024;
+/** Parsers of several formats read the whole text, several times each. */
+const MAX_SETTINGS_BYTES = 1024 * 1024;
 
 export function planSetup(setup: Setup): Planned {
   const { agent, scope, action, folders } = setup;

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { loadConfig, type Place, trustProject } from '../../src/config/files.ts';
 import { configFolder, dataFolder, stateFolder } from '../../src/config/folders.ts';
+import { explain, type Problem } from '../../src/problems/problem.ts';
 import { cannotRun } from '../needs.ts';
 
 let root = '';
@@ -152,4 +153,45 @@ it.each<[string, Record<string, string>, string[]]>([
 ])('folders on %s with %o', (platform, env, expected) => {
   const where = { env, home: '/h', platform };
   expect([configFolder(where), stateFolder(where), dataFolder(where)]).toEqual(expected);
+});
+
+const MB = 1024 * 1024;
+const hostile: [what: string, text: string][] = [
+  ['nested 200,000 levels deep', '{"a":'.repeat(MB / 5)],
+  ['of a million brackets', '['.repeat(MB - 1)],
+  ['nested deeply behind a comment', `//\r${'['.repeat(MB - 10)}`],
+  ['of 100,000 keys', `{${Array.from({ length: 90_000 }, (_, i) => `"k${i}":1`).join(',')}}`],
+  ['of one key of a megabyte', `{"${'x'.repeat(MB - 10)}":1}`],
+  ['of 9,000 keys that are nearly right', `{${Array.from({ length: 9_000 }, (_, i) => `"provid${i}":1`).join(',')}}`],
+  ['of one key 9,000 times', `{${Array.from({ length: 9_000 }, (_, i) => `"enabled":"p${i}"`).join(',')}}`],
+  ['of a million lines', `${'\n'.repeat(MB - 20)}{"unknown":1}`],
+];
+
+describe('a hostile file of a project', () => {
+  it.each(hostile)('%s costs little, and the global file stays in force', (_, text) => {
+    write('home/.config/otel-hooks/config.json', '{"service_name": "mine"}');
+    const file = write('home/app/.otel-hooks.json', text);
+    const startMs = performance.now();
+    const { values, problems } = loadConfig(place());
+    expect(performance.now() - startMs).toBeLessThan(1_500);
+    expect(values.service_name).toBe('mine');
+    expect(problems.length).toBeGreaterThan(0);
+    expect(problems.length).toBeLessThan(30);
+    for (const problem of problems) expect(problem).toMatchObject({ file });
+    for (const problem of problems) expect(JSON.stringify(problem).length).toBeLessThan(500);
+  });
+
+  it.each(hostile)('%s is named by file and line where it is the global one', (_, text) => {
+    const file = write('home/.config/otel-hooks/config.json', text);
+    const { problems } = loadConfig(place());
+    expect(explain(problems[0] as Problem).what).toContain(file);
+  });
+
+  it('names 20 unknown keys and counts the others', () => {
+    const keys = Array.from({ length: 50 }, (_, i) => `"zzz${i}":1`).join(',');
+    write('home/app/.otel-hooks.json', `{${keys}}`);
+    const { problems } = loadConfig(place());
+    expect(problems.map(({ code }) => code)).toEqual([...Array(20).fill('config-key'), 'config-keys']);
+    expect(problems.at(-1)).toMatchObject({ more: 30 });
+  });
 });

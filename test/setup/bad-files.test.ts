@@ -97,6 +97,34 @@ describe.each(ids)('%s', id => {
   });
 });
 
+const MB = 1024 * 1024;
+/** A file of a project comes with a clone: each text is made to cost a parser or an editor much. */
+const hostile: [what: string, text: string][] = [
+  ['nested 200,000 levels deep', '{"a":'.repeat(MB / 5)],
+  ['of 90,000 members', `{${Array.from({ length: 90_000 }, (_, i) => `"k${i}":1`).join(',')}}`],
+  [
+    'of 5,000 entries of ours',
+    `{"version":1,"hooks":{"PreToolUse":[${Array(5_000).fill('{"hooks":[{"type":"command","command":"otel-hooks hook --tool x"}]}').join(',')}]}}`,
+  ],
+  ['of arrays of TOML in each other', `a = ${'['.repeat(MB - 10)}`],
+  ['of 100,000 tables', '[[a]]\n'.repeat(100_000)],
+  ['of a key with 400,000 parts', `a${'.a'.repeat(400_000)} = 1`],
+];
+
+describe.each(ids)('%s of a project', id => {
+  it.each(hostile)('a file %s is read or refused in little time', (_, text) => {
+    const made = setup(id, { scope: 'project' });
+    const first = planSetup(made);
+    if (!first.ok) return expect(first.problem.code).toBe('settings-absent');
+    fs.mkdirSync(dirname(first.plan.file), { recursive: true });
+    fs.writeFileSync(first.plan.file, text);
+    const startMs = performance.now();
+    planSetup(made);
+    entriesOf(made);
+    expect(performance.now() - startMs).toBeLessThan(5_000);
+  });
+});
+
 describe.each(ways)('%s', id => {
   it('is given back with its mode, its link, its line ends and its mark', () => {
     const file = mainFile(id);

@@ -23,6 +23,7 @@ import {
   parseTree,
   printParseErrorCode,
 } from 'jsonc-parser';
+import { boundPassed } from '../../lib/json-bounds.ts';
 
 export { getNodeValue, type Node } from 'jsonc-parser';
 export type JsonPath = readonly (string | number)[];
@@ -37,22 +38,13 @@ export interface Refusal {
 /** `root` undefined: the file is blank. */
 export type JsonText = { ok: true; root: Node | undefined } | Refusal;
 
-// jsonc-parser recurses; a person's settings never come near this.
-const MAX_DEPTH = 200;
+// jsonc-parser recurses, and a project's file comes with a clone. A person's settings never come near these bounds.
+const BOUNDS = { depth: 200, parts: 20_000 };
 
 const MARK = ' \t';
 
 // The parser's const enums cannot be imported under isolatedModules.
-const token = {
-  openBrace: 1,
-  closeBrace: 2,
-  openBracket: 3,
-  closeBracket: 4,
-  comma: 5,
-  lineComment: 12,
-  comment: 13,
-  end: 17,
-};
+const token = { comma: 5, lineComment: 12, comment: 13, end: 17 };
 
 /** An edit asks about the same text several times in a row. */
 let latest: { text: string; read: JsonText } | undefined;
@@ -66,13 +58,8 @@ export function readJson(text: string): JsonText {
 function parsed(text: string): JsonText {
   const body = withoutBom(text);
   if (isBlank(body)) return { ok: true, root: undefined };
-  const scanner = createScanner(body, true);
-  let depth = 0;
-  for (let kind = scanner.scan(); kind !== token.end; kind = scanner.scan()) {
-    if (kind === token.openBrace || kind === token.openBracket) depth++;
-    if (kind === token.closeBrace || kind === token.closeBracket) depth--;
-    if (depth > MAX_DEPTH) return refusal(text, scanner.getTokenOffset(), `nested deeper than ${MAX_DEPTH} levels`);
-  }
+  const passed = boundPassed(body, BOUNDS);
+  if (passed !== undefined) return refusal(text, passed.at, passed.why);
   const errors: ParseError[] = [];
   const root = parseTree(body, errors, { allowTrailingComma: true, disallowComments: false });
   const [error] = errors;

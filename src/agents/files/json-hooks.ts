@@ -36,6 +36,9 @@ export interface Shape {
   readonly eventField?: string;
 }
 
+/** Removing one reads the file again, so many thousands in a clone's file would take minutes. No set-up writes so many. */
+const MOST_OURS = 128;
+
 type Commands = ReadonlyMap<string, HookCommand>;
 
 export function jsonHooks(path: string, shape: Shape): SettingsFile & Required<Pick<SettingsFile, 'add'>> {
@@ -95,8 +98,14 @@ interface Ours {
 
 type Hooks = { ok: true; handlers: Ours[] } | Refusal;
 
-/** Refuses what we could not edit without guessing; what is not on our way is not looked at. */
 function readHooks(shape: Shape, text: string, events: readonly string[]): Hooks {
+  const hooks = hooksIn(shape, text, events);
+  if (!hooks.ok || hooks.handlers.length <= MOST_OURS) return hooks;
+  return refusal(text, 0, `more than ${MOST_OURS} entries of otel-hooks`);
+}
+
+/** Refuses what we could not edit without guessing; what is not on our way is not looked at. */
+function hooksIn(shape: Shape, text: string, events: readonly string[]): Hooks {
   const read = readJson(text);
   if (!read.ok) return read;
   if (!read.root) return { ok: true, handlers: [] };

@@ -1,4 +1,5 @@
 /** The hooks of a discovery file, `.openhook.json`, as they are run. Whoever agrees to it agrees to all of it: a file with a part that nobody can read has no hooks. */
+import { boundPassed } from '../../lib/json-bounds.ts';
 import { isFields } from '../../lib/read.ts';
 
 export interface Subscription {
@@ -12,8 +13,11 @@ export interface Subscription {
 
 const MOST_HOOKS = 64;
 const LONGEST_COMMAND = 8_192;
+const BOUNDS = { depth: 32, parts: 10_000 };
 
 export function subscriptionsIn(text: string): { hooks: Subscription[] } | { why: string } {
+  const passed = boundPassed(text, BOUNDS);
+  if (passed !== undefined) return { why: `it is ${passed.why}` };
   let read: unknown;
   try {
     read = JSON.parse(text.replace(/^\uFEFF/, ''));
