@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { claudeCode } from '../src/agents/claude-code/claude-code.ts';
+import { problemsIn } from '../src/commands/status.ts';
 import type { Destination } from '../src/config/destinations.ts';
 import { loadConfig } from '../src/config/files.ts';
 import { type Delivered, deliver } from '../src/deliver/deliver.ts';
@@ -73,6 +74,11 @@ test('one fragment that something inside cannot bear costs itself alone', async 
   const { books } = await run();
   expect(books?.fragments).toMatchObject({ received: 15, journaled: 14, quarantined: 1, waiting: 0 });
   expect(books && imbalances(books)).toEqual([]);
+  const { openStore } = await import('../src/store/store.ts');
+  const store = openStore({ folder: state, access: 'read' });
+  const told = problemsIn(store, [], [], state, Date.now());
+  store.close();
+  expect(told).toEqual([{ code: 'fragment-failed', folder: state, why: 'failed' }]);
 });
 
 test('a bad event in a list costs itself; the list has one fate, and what was cut out of it is kept and counted', async () => {

@@ -1,5 +1,6 @@
 /** What a command is, and how its words are read. */
 import { nearest } from '../lib/nearest.ts';
+import { own } from '../lib/read.ts';
 
 export interface Flag {
   name: string;
@@ -136,7 +137,7 @@ export function sinceOf(since: string | undefined, nowMs: number): number {
   if (since === undefined) return Number.NEGATIVE_INFINITY;
   const match = /^(\d{1,5})([mhdw])$/.exec(since);
   const units: { readonly [unit: string]: number } = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };
-  const unitMs = units[match?.[2] ?? ''];
+  const unitMs = own(units, match?.[2] ?? '');
   if (match?.[1] === undefined || unitMs === undefined) {
     throw new UsageError(`--since takes a time such as 12h, 30d or 4w, not ${since}`);
   }

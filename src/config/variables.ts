@@ -3,6 +3,7 @@
  * Parsing follows the specification: empty is unset, enumerations ignore case, what cannot be read is said and ignored.
  */
 import { nearest } from '../lib/nearest.ts';
+import { own } from '../lib/read.ts';
 import type { Problem } from '../problems/problem.ts';
 import { parsePairs } from './pairs.ts';
 import { factsOf, type Key, keys } from './schema.ts';
@@ -24,7 +25,7 @@ export function readVariables(env: Readonly<Record<string, string | undefined>>)
   for (const [variable, key] of settable) {
     const text = env[variable]?.trim();
     if (text === undefined || text === '') continue;
-    const reading = special[variable]?.(text, key) ?? plain(key)(text);
+    const reading = own(special, variable)?.(text, key) ?? plain(key)(text);
     // One that sets several keys is wrong once.
     if ('bad' in reading && settings.some(each => each.variable === variable && 'bad' in each.reading)) continue;
     settings.push({ key, variable, reading });
@@ -106,7 +107,7 @@ function messageContent(text: string, key: Key): Reading {
   const places: { [word: string]: string } = { span_only: 'spans', event_only: 'events', span_and_event: 'both' };
   const word = text.toLowerCase();
   if (word === 'false' || word === 'no_content') return { value: key === 'content.on' ? 'both' : 'off' };
-  const place = word === 'true' ? 'both' : places[word];
+  const place = word === 'true' ? 'both' : own(places, word);
   if (place === undefined) return { bad: 'is not true, false, span_only, event_only, span_and_event or no_content' };
   return { value: key === 'content.on' ? place : 'redacted' };
 }
@@ -165,7 +166,7 @@ const answered: { readonly [variable: string]: Answer } = {
 /** Variables that are read, and those that are answered; for the documents and for the front ends' allow-list. */
 export const honouredVariables: readonly string[] = [...new Set(settable.map(([variable]) => variable))];
 export const answeredVariables: readonly string[] = Object.keys(answered);
-export const answerOf = (variable: string): Answer | undefined => answered[variable];
+export const answerOf = (variable: string): Answer | undefined => own(answered, variable);
 
 function unsupported(env: Readonly<Record<string, string | undefined>>): Problem[] {
   const found: Problem[] = [];

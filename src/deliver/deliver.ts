@@ -8,6 +8,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Destination } from '../config/destinations.ts';
 import type { Fragment } from '../hook/fragment.ts';
+import { isDiskError } from '../lib/disk-error.ts';
 import { VERSION } from '../lib/version.ts';
 import { createDispatcher, type Dispatcher } from '../openhook/dispatch.ts';
 import { type Due, dueSessions, recalled, roundOf } from '../pipeline/round.ts';
@@ -324,7 +325,16 @@ function turn(
     // Looked, and nothing had come: nothing to keep.
     const isIdle = fragments.length + rejects.length + silent.length === 0;
     if (isIdle && round.journal?.length === 0 && !told.isMore && !told.isDecided) return false;
-    const documents = [...(round.documents ?? []), ...installation.documents, ...noted(store, problems, nowMs)];
+    const failures = rejects.flatMap(({ reason }): Problem[] =>
+      reason === 'failed' || reason === 'crashed'
+        ? [{ code: 'fragment-failed', folder: options.stateFolder, why: reason }]
+        : [],
+    );
+    const documents = [
+      ...(round.documents ?? []),
+      ...installation.documents,
+      ...noted(store, [...problems, ...failures], nowMs),
+    ];
     if (store.commit({ ...round, documents, isUrgent: options.isUrgent }) === 'committed') {
       report.journaled += journaled;
       options.dispatcher.look(told.looked, documents);
@@ -355,13 +365,13 @@ function turn(
       for (const key of waiting) options.vigils.delete(key);
       return false;
     }
-    // Half and half, down to the one; it alone is set aside.
+    // Half and half, down to the one; it alone is set aside, and a person hears of it.
     const [only] = fragments;
     if (only === undefined) throw error;
     if (fragments.length === 1) {
       return turn(
         store,
-        { fragments: [], rejects: [...rejects, { name: only.name, reason: 'failed' }] },
+        { fragments: [], rejects: [...rejects, { name: only.name, reason: 'failed' as const }] },
         {},
         options,
         report,
@@ -385,8 +395,6 @@ function watch(vigils: Vigils, told: { looked: string[]; waiting: string[]; isMo
     vigils.set(key, { dueMs, stepMs: Math.min(stepMs * 2, LONGEST_STEP_MS) });
   }
 }
-
-const isDiskError = (error: unknown): boolean => error instanceof Error && 'syscall' in error;
 
 /** Who we are on this machine, made once: an id for resources, and the key that content is hashed under. */
 function installationOf(store: Store): { id: string; key: string; documents: { name: string; value: unknown }[] } {

@@ -4,6 +4,8 @@
  * A journal line is one of these, so the journal is itself a valid Agent Hooks stream. What the standard has no place
  * for stands under `metadata["dev.otel-hooks"]` (see Facts). Unknown event types and vendor types are kept, never guessed.
  */
+import { put } from '../lib/read.ts';
+
 export const SPEC_VERSION = '0.1.0';
 
 export const eventTypes = [
@@ -334,7 +336,7 @@ export function metadataOf({ metadata }: Pick<Envelope, 'metadata'>): Fields | u
   for (const name in metadata) {
     if (name === FACTS) continue;
     others ??= {};
-    others[name] = metadata[name];
+    put(others, name, metadata[name]);
   }
   return others;
 }

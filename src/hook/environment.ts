@@ -33,21 +33,21 @@ export function travelling(): string[] {
 }
 
 /** How names of ours begin, by their first letters. A pattern would cost more to make than all else here. */
-const starts: { readonly [letter: string]: string } = {
-  O: 'OTEL_',
-  T: 'TRACE',
-  B: 'BAGG',
-  A: 'AGENT_H',
-  L: 'LANGF',
-  D: 'DD_',
-};
+const starts: ReadonlyMap<string, string> = new Map([
+  ['O', 'OTEL_'],
+  ['T', 'TRACE'],
+  ['B', 'BAGG'],
+  ['A', 'AGENT_H'],
+  ['L', 'LANGF'],
+  ['D', 'DD_'],
+]);
 
 export function travellingFrom(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
   const found: Record<string, string> = {};
   let listed: string[] | undefined;
   // From what there is: an environment holds some dozens of variables, each question for one that is missing costs as much.
   for (const name of Object.keys(env)) {
-    const start = starts[name[0] ?? ''];
+    const start = starts.get(name[0] ?? '');
     const value = start !== undefined && name.startsWith(start) ? env[name] : undefined;
     if (!value) continue;
     listed ??= travelling();

@@ -234,28 +234,41 @@ export function createBridge(options: BridgeOptions = {}): Bridge {
     for (const [key] of ended.slice(0, Math.max(0, ended.length - MOST_ENDED))) gains.delete(key);
   }
 
+  function handled(payload: object | string, about: About): Handled {
+    const nowMs = Date.now();
+    const told = drain(fragmentOf(payload, about, nowMs), {
+      agents,
+      hash: content => keyedHash(hashKey, content),
+      risk: judgeRisk,
+      price: priceOf,
+      session: ({ agent, session }) => gainOf(agent, session, about).state,
+    });
+    if (told.fate === 'rejected') {
+      books.rejected += 1;
+      return { fate: 'rejected', reason: told.reason };
+    }
+    for (const { state, events } of told.parts) {
+      const gain = gains.get(state.key);
+      if (gain === undefined) continue;
+      state.arrivedMs = Math.max(state.arrivedMs, nowMs);
+      for (const event of events) follow(gain, event, oddities, { isTranscriptRead: false });
+      yieldAll(gain);
+    }
+    sweep(nowMs);
+    books[told.fate] += 1;
+    return { fate: told.fate };
+  }
+
   return {
     handle(payload, about = {}) {
-      const nowMs = Date.now();
       books.received += 1;
-      const told = drain(fragmentOf(payload, about, nowMs), {
-        agents,
-        hash: content => keyedHash(hashKey, content),
-        risk: judgeRisk,
-        price: priceOf,
-        session: ({ agent, session }) => gainOf(agent, session, about).state,
-      });
-      books[told.fate] += 1;
-      if (told.fate === 'rejected') return { fate: 'rejected', reason: told.reason };
-      for (const { state, events } of told.parts) {
-        const gain = gains.get(state.key);
-        if (gain === undefined) continue;
-        state.arrivedMs = Math.max(state.arrivedMs, nowMs);
-        for (const event of events) follow(gain, event, oddities, { isTranscriptRead: false });
-        yieldAll(gain);
+      try {
+        return handled(payload, about);
+      } catch {
+        // An application must not fail because of what an agent said. What cannot be processed is counted.
+        books.rejected += 1;
+        return { fate: 'rejected', reason: 'failed' };
       }
-      sweep(nowMs);
-      return { fate: told.fate };
     },
     journal(lines) {
       for (const line of lines.split('\n')) {
@@ -270,12 +283,17 @@ export function createBridge(options: BridgeOptions = {}): Bridge {
         const settles = agentNamed(id)?.settles ?? { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' };
         const gain = gainOf({ id, settles }, rootSessionOf(event), {});
         gain.state.arrivedMs = Date.now();
-        const { spans, records } = step(gain.state.fold, event);
-        gain.events.push(event);
-        gain.spans.push(...spans);
-        gain.records.push(...records);
-        books.journaled += 1;
-        yieldAll(gain);
+        try {
+          const { spans, records } = step(gain.state.fold, event);
+          gain.events.push(event);
+          for (const span of spans) gain.spans.push(span);
+          for (const record of records) gain.records.push(record);
+          yieldAll(gain);
+          books.journaled += 1;
+        } catch {
+          // A line that looks like an event and is none: it is counted, and the lines behind it are read.
+          books.rejected += 1;
+        }
       }
     },
     flush: outlet.flush,
@@ -337,7 +355,7 @@ function outletOver(
     while (waiting.length > 0) {
       const slice = waiting.slice(0, SLICE);
       waiting = waiting.slice(SLICE);
-      for (const processor of spanProcessors) for (const span of slice) processor.onEnd(span as BridgeSpan);
+      for (const processor of spanProcessors) for (const span of slice) ended(processor, span);
       given += slice.length;
       await Promise.all(spanExporters.map(exporter => exported(exporter, slice)));
       if (given >= SLICE && spanProcessors.length > 0) {
@@ -346,6 +364,15 @@ function outletOver(
       }
     }
   }
+
+  /** A processor that throws fails for this span alone; `flush` tells of it. */
+  const ended = (processor: BridgeSpanProcessor, span: ReadableSpan): void => {
+    try {
+      processor.onEnd(span as BridgeSpan);
+    } catch (error) {
+      errors.push(error instanceof Error ? error : new Error(String(error)));
+    }
+  };
 
   const exported = (exporter: BridgeSpanExporter, spans: ReadableSpan[]): Promise<void> =>
     new Promise(done => {

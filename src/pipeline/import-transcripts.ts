@@ -16,6 +16,7 @@ import {
 import { awaited, isOpen } from '../assemble/assemble.ts';
 import { destinationDocument } from '../deliver/known-destinations.ts';
 import type { Event, Fields } from '../event/event.ts';
+import { isDiskError } from '../lib/disk-error.ts';
 import { keyedHash } from '../lib/hash.ts';
 import type { Problem } from '../problems/problem.ts';
 import { conclude } from '../receive/drain.ts';
@@ -31,6 +32,7 @@ import { rowsFrom } from '../transcripts/lines.ts';
 import { impatient, ownersIn, readerOf, type TranscriptBooks } from '../transcripts/session-reader.ts';
 import {
   addBooks,
+  failureProblems,
   follow,
   type Gain,
   type Leaving,
@@ -270,9 +272,11 @@ export function importRound(
   const ours = new Set(sessions.map(each => sessionKey(each.agent.id, each.session)));
   const documents = new Map<string, unknown>();
   const problems: Problem[] = [];
+  /** Agents whose transcripts had rows that failed. */
+  const failing = new Set<string>();
   let done = 0;
-  for (const found of sessions) {
-    if (budget.bytes <= 0) break;
+  /** Reads on in one session; `isMore`: there is more than this round may read. */
+  const readIn = (found: Found): { isMore: boolean } => {
     const { state, destinations, problems: more } = opened(store, found, world);
     problems.push(...more);
     for (const destination of destinations)
@@ -300,16 +304,15 @@ export function importRound(
       owner: owners.owner,
       knows: (key: string): boolean => ours.has(key) || journal(key) !== undefined,
     };
-    const reader = readerOf(state, found.agent, transcripts, emit, books);
-    if (reader === undefined) continue;
+    const reader = readerOf(state, found.agent, transcripts, emit, books, () => failing.add(found.agent.title));
+    if (reader === undefined) return { isMore: false };
     const followed = reader.read(Number.POSITIVE_INFINITY);
     state.arrivedMs = Math.max(state.arrivedMs, nowMs);
     if (state.transcripts !== undefined) state.transcripts.isPart = followed.isMore || undefined;
-    if (followed.isMore) break;
-    done += 1;
+    if (followed.isMore) return { isMore: true };
     const isPast = nowMs - state.fold.lastMs > SILENCE_MS;
     if (!isPast && state.hookedMs !== undefined) reader.settle(followed);
-    if (!isPast) continue;
+    if (!isPast) return { isMore: false };
     reader.finish();
     // No transcript says when its session ended: its last row is its last sign of life.
     if (isOpen(state.fold) && state.fold.endedMs === undefined && state.hookedMs === undefined) {
@@ -318,10 +321,26 @@ export function importRound(
       emit(conclude(state, body, `imported:${segment?.number ?? 0}:${lastMs}`, lastMs));
     }
     if (awaited(state.fold).length > 0) reader.settle(followed, true);
+    return { isMore: false };
+  };
+  for (const found of sessions) {
+    if (budget.bytes <= 0) break;
+    const { read, journaled, duplicate } = books;
+    const before = gains.length;
+    try {
+      if (readIn(found).isMore) break;
+    } catch (error) {
+      if (isDiskError(error)) throw error;
+      // This session is left as it was; the others do not wait for it.
+      Object.assign(books, { read, journaled, duplicate });
+      gains.length = before;
+      problems.push({ code: 'transcript-failed', agent: found.agent.title, why: 'file' });
+    }
+    done += 1;
   }
   const { bodies, tallies } = leaving(store, gains, documents, nowMs, which);
   return {
-    problems,
+    problems: [...problems, ...failureProblems(books.odd, failing)],
     gains,
     books,
     done,

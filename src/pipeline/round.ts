@@ -14,10 +14,11 @@ import { destinationDocument } from '../deliver/known-destinations.ts';
 import { type Event, FACTS, factsOf, SETTLED } from '../event/event.ts';
 import type { Fragment } from '../hook/fragment.ts';
 import { keyedHash } from '../lib/hash.ts';
+import { own } from '../lib/read.ts';
 import { wildcards } from '../lib/wildcard.ts';
 import { newMark, openHookDocument } from '../openhook/mark.ts';
 import type { Problem } from '../problems/problem.ts';
-import { conclude, drain, idsIn, type Opening } from '../receive/drain.ts';
+import { conclude, drain, enrichments, failedOddity, idsIn, type Opening } from '../receive/drain.ts';
 import { begun, notePrevious, PROCESSES_DOCUMENT, type Processes } from '../receive/previous.ts';
 import { keeperOf } from '../session/own-content.ts';
 import { judgeRisk } from '../session/own-rules.ts';
@@ -137,6 +138,8 @@ export function roundOf(
   const open = (key: string): SessionState | undefined => gains.get(key)?.state ?? recalled(store, key);
   const hash = (content: string): string => keyedHash(world.hashKey, content);
   const books: TranscriptBooks = { read: 0, journaled: 0, duplicate: 0, odd: oddities };
+  /** Agents whose transcripts had rows that failed. */
+  const failing = new Set<string>();
   const owners = ownersIn(name => store.document(name));
   const knows = (key: string): boolean => open(key) !== undefined || store.journal(key) !== undefined;
   const transcripts = transcriptWorld(store, world, hash, { owner: owners.owner, knows });
@@ -145,7 +148,8 @@ export function roundOf(
     const agent = agentNamed(state.agent);
     if (!readers.has(state.key) && transcripts && agent) {
       const emit = (event: Event): void => follow(gainOf(state), event, oddities);
-      readers.set(state.key, readerOf(state, agent, transcripts, emit, books));
+      const failed = (): unknown => failing.add(agent.title);
+      readers.set(state.key, readerOf(state, agent, transcripts, emit, books, failed));
     }
     return readers.get(state.key);
   };
@@ -294,7 +298,7 @@ export function roundOf(
   const all = [...gains.values()];
   const { bodies, tallies } = leaving(store, all, documents, world.nowMs);
   return {
-    problems: [...problems, ...(world.eyes ? unreadProblems(world.eyes) : [])],
+    problems: [...problems, ...failureProblems(oddities, failing), ...(world.eyes ? unreadProblems(world.eyes) : [])],
     journaled,
     waiting: all.flatMap(({ state }) => (awaited(state.fold).length > 0 || more.has(state.key) ? [state.key] : [])),
     looked: all.map(({ state }) => state.key),
@@ -388,6 +392,16 @@ export const unreadProblems = ({ unread }: Pick<Eyes, 'unread'>): Problem[] => {
   return [...new Map(problems.map(problem => [JSON.stringify(problem), problem])).values()];
 };
 
+/** What failed inside of this program, so that a person hears of it. `agents`: whose transcripts had rows that failed. */
+export function failureProblems(oddities: { readonly [kind: string]: number }, agents: Iterable<string>): Problem[] {
+  return [
+    ...enrichments
+      .filter(enrichment => own(oddities, failedOddity(enrichment)) !== undefined)
+      .map((enrichment): Problem => ({ code: 'enrichment-failed', enrichment })),
+    ...[...new Set(agents)].map((agent): Problem => ({ code: 'transcript-failed', agent, why: 'row' })),
+  ];
+}
+
 /** One file for each reason, one item to a line. */
 function setAside(
   bad: readonly { reason: string; text: string }[],
@@ -466,10 +480,11 @@ export function follow(
   { isTranscriptRead = true, isRecorded = true }: Following = {},
 ): void {
   const { state } = gain;
+  // The fold comes first: an event that it cannot bear must not stand in the journal, where each reader would meet it again.
+  const { spans, records, oddities: odd } = step(state.fold, event, isRecorded);
   gain.lines += `${JSON.stringify(event)}\n`;
   gain.count += 1;
   gain.events.push(event);
-  const { spans, records, oddities: odd } = step(state.fold, event, isRecorded);
   for (const kind in odd) oddities[kind] = (oddities[kind] ?? 0) + (odd[kind] ?? 0);
   for (const span of spans) gain.spans.push(span);
   for (const each of records) gain.records.push(each);

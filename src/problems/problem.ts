@@ -1,3 +1,4 @@
+import { own } from '../lib/read.ts';
 import type { SetupProblem } from '../setup/setup.ts';
 import type { StateProblem } from '../store/folder.ts';
 
@@ -31,6 +32,10 @@ export type Problem =
   | SetupProblem
   | StateProblem
   | { code: 'hook-failed'; folder: string; why: string; lastMs: number }
+  /** One of the hooks that lie in quarantine since then. */
+  | { code: 'fragment-failed'; folder: string; why: 'failed' | 'crashed' }
+  | { code: 'enrichment-failed'; enrichment: string }
+  | { code: 'transcript-failed'; agent: string; why: 'row' | 'file' | 'crashed' }
   | { code: 'fragments-newer'; folder: string; fragments: number }
   /** Without a file: none can be, with this Node. */
   | { code: 'transcripts-packed'; file?: string | undefined; why: string }
@@ -82,6 +87,21 @@ export function explain(problem: Problem): Explanation {
 }
 
 export const problemCodes = (): string[] => Object.keys(explanations);
+
+const enrichmentWords: Readonly<Record<string, string>> = {
+  risk: 'the risk',
+  cost: 'the cost',
+  content: 'the content that is to stay',
+  watch: 'loops and budgets',
+};
+
+const transcriptWords: Readonly<Record<'row' | 'file' | 'crashed', (agent: string) => string>> = {
+  row: agent =>
+    `otel-hooks could not process a row of a transcript of ${agent}; the row was passed over, and the rest was read`,
+  file: agent => `otel-hooks could not import a session of ${agent}; nothing of that session was imported`,
+  crashed: agent =>
+    `two deliveries ended abruptly while they read the same transcript of ${agent}; the rest of that transcript is not read`,
+};
 
 const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code: C }>) => Explanation } = {
   'config-unreadable': ({ file, why }) => ({
@@ -205,6 +225,21 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
     what: `a hook could not leave its event in ${folder} (${why}, last at ${new Date(lastMs).toISOString()}); that event is lost.`,
     next: `look at its mode and at the disk: ls -ld ${folder}; df ${folder}`,
   }),
+  'fragment-failed': ({ folder, why }) => ({
+    what:
+      why === 'failed'
+        ? `otel-hooks could not process a hook event; the event lies in ${folder}/quarantine for 24 hours and is not sent.`
+        : `two deliveries ended abruptly while they processed the same hook event; the event lies in ${folder}/quarantine for 24 hours and is not sent.`,
+    next: 'update otel-hooks (npm install -g otel-hooks); if it happens again, report it with the output of `otel-hooks status --json`.',
+  }),
+  'enrichment-failed': ({ enrichment }) => ({
+    what: `computing ${own(enrichmentWords, enrichment) ?? enrichment} of an event failed; the event was recorded without it.`,
+    next: 'update otel-hooks (npm install -g otel-hooks); if it happens again, report it with the output of `otel-hooks status --json`.',
+  }),
+  'transcript-failed': ({ agent, why }) => ({
+    what: `${transcriptWords[why](agent)}.`,
+    next: 'update otel-hooks (npm install -g otel-hooks); if it happens again, report it with the output of `otel-hooks status --json`.',
+  }),
   'fragments-newer': ({ folder, fragments }) => ({
     what: `${fragments} hooks in ${folder}/inbox were written by a later otel-hooks; they are left alone.`,
     next: 'update otel-hooks, or run the newer one: `otel-hooks deliver`.',
@@ -227,7 +262,7 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
     // Which script entries of another make would run is not the point.
     what: `${agent} (${scope}): ${stale
       .filter(each => each !== 'script' || !stale.includes('entries'))
-      .map(each => staleWords[each] ?? each)
+      .map(each => own(staleWords, each) ?? each)
       .join('; ')} (${file}).`,
     next: '`otel-hooks doctor --fix` writes what this version would.',
   }),
@@ -328,7 +363,7 @@ function mendAddress(why: string): string | undefined {
   if (isOfTls(why))
     return 'name the authority that signed it with otlp.certificate; the host must be one that the certificate names.';
   if (why.startsWith('HPE_')) return 'a port of OTLP over gRPC answers so: use the HTTP port, usually 4318.';
-  return reachable[why];
+  return own(reachable, why);
 }
 
 const reachable: Readonly<Record<string, string>> = {

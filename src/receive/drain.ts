@@ -74,7 +74,25 @@ export interface Opening {
   user?: string | undefined;
 }
 
-export type Judge = (state: SessionState, looked: Looked) => Risk | undefined;
+/** Counts something unusual by its name. */
+export type Odd = (kind: string) => void;
+
+export type Judge = (state: SessionState, looked: Looked, odd?: Odd) => Risk | undefined;
+
+/** What is added to an event beside what its source says. A fault in one of them costs the event that one alone. */
+export const enrichments = ['risk', 'cost', 'content', 'watch'] as const;
+export type Enrichment = (typeof enrichments)[number];
+export const failedOddity = (enrichment: Enrichment): string => `${enrichment}_failed`;
+
+function enriched<T>(enrichment: Enrichment, odd: Odd | undefined, make: () => T): T | undefined {
+  try {
+    return make();
+  } catch {
+    // Counted, and told as a problem: the event itself must not be lost for it.
+    odd?.(failedOddity(enrichment));
+    return undefined;
+  }
+}
 
 /** What the tokens of a response cost, or of a whole session. */
 export interface Priced {
@@ -149,7 +167,7 @@ export function drain(fragment: Fragment, deps: Drain): Drained {
     }
     const part = known ?? { state, events: [] };
     if (known === undefined) parts.push(part);
-    duplicates += addTo(part, source, fragment, deps);
+    duplicates += addTo(part, source, fragment, deps, kind => odd.push(kind));
   }
   const [first] = bad;
   if (parts.length === 0 && first !== undefined) return { fate: 'rejected', reason: first.reason };
@@ -261,7 +279,7 @@ function sourceOf(
 }
 
 /** Adds the item's events to its session; answers how many of them the session has had. */
-function addTo(part: Part, source: ItemSource, fragment: Fragment, deps: Drain): number {
+function addTo(part: Part, source: ItemSource, fragment: Fragment, deps: Drain, odd: Odd): number {
   const { before, risk, price } = deps;
   const { state, events } = part;
   const hash = hashOf(state, deps.hash);
@@ -304,7 +322,8 @@ function addTo(part: Part, source: ItemSource, fragment: Fragment, deps: Drain):
       traceparent: fragment.header.TRACEPARENT,
       id: teller === 'agent-hooks' && UUID.test(id ?? '') ? id?.toLowerCase() : undefined,
       ours: reading.ours,
-      risk: reading.risk ?? judged(state, reading, risk, source.cwd),
+      risk: reading.risk ?? judged(state, reading, risk, source.cwd, odd),
+      odd,
       price,
       keep,
       cwd: source.cwd,
@@ -315,7 +334,7 @@ function addTo(part: Part, source: ItemSource, fragment: Fragment, deps: Drain):
       duplicates += 1;
       continue;
     }
-    events.push(event, ...watched(state, event, reading, hash));
+    events.push(event, ...watched(state, event, reading, hash, odd));
     const isUnnamed = event.event_type === 'Prompt.Submitted' && reading.facts?.turn === undefined;
     if (isUnnamed && teller !== HOOKS) nameTurn(state, { announced: event.event_id });
   }
@@ -361,6 +380,7 @@ export interface Telling {
   keep?: Keep | undefined;
   /** The agent's. */
   version?: string | undefined;
+  odd?: Odd | undefined;
   /** Ids beyond those that the state remembers, where a file is read once more. */
   journaled?: ReadonlySet<string> | undefined;
 }
@@ -369,7 +389,7 @@ export interface Telling {
 export function tellTranscript(
   state: SessionState,
   reading: TranscriptReading,
-  { atMs, hash, risk, price, keep, journaled, version }: Telling,
+  { atMs, hash, risk, price, keep, journaled, version, odd }: Telling,
 ): { events: Event[] } | { known: string } {
   const session = boundId(reading.subagent) ?? state.session;
   const id = eventId(state, session, reading.event_type, reading.key);
@@ -392,14 +412,15 @@ export function tellTranscript(
     traceparent: undefined,
     id,
     ours: true,
-    risk: judged(state, reading, risk, undefined),
+    risk: judged(state, reading, risk, undefined, odd),
+    odd,
     price,
     keep: keep?.(state.pinned),
     version,
   });
   if (event === undefined) return known;
   if (reading.unless === 'hooked') state.inPlace = [...(state.inPlace ?? []), inPlaceOf(reading)].slice(-MOST_IN_PLACE);
-  return { events: [event, ...watched(state, event, reading, hash)] };
+  return { events: [event, ...watched(state, event, reading, hash, odd)] };
 }
 
 /** What a transcript knows better about an event that was told before. Once for each event; then undefined. */
@@ -459,14 +480,17 @@ function judged(
   { event_type, data, facts }: Reading,
   judge: Judge | undefined,
   cwd: string | undefined,
+  odd: Odd | undefined,
 ): Risk | undefined {
   if (judge === undefined || event_type.startsWith('vendor.') || !('action' in data) || !isFields(data.action)) return;
-  return judge(state, {
-    action: data.action,
+  const { action } = data;
+  const looked = {
+    action,
     cwd: cwd ?? state.transcripts?.cwd,
     mode: facts?.permission_mode,
     server: facts?.mcp?.server,
-  });
+  };
+  return enriched('risk', odd, () => judge(state, looked, odd));
 }
 
 /** The last word on a session's files counts: a resumed session may go on in another one. */
@@ -486,11 +510,20 @@ const LONGEST_PATH = 4_096;
 const MOST_SUBAGENT_FILES = 256;
 
 /** What follows from an event together with those before it. */
-function watched(state: SessionState, event: Event, { data, output }: Reading, hash: Hash): Event[] {
+function watched(
+  state: SessionState,
+  event: Event,
+  { data, output }: Reading,
+  hash: Hash,
+  odd: Odd | undefined,
+): Event[] {
   state.watch ??= noWatch();
+  const seen = state.watch;
   const settings = state.pinned.watch ?? { loops: usualLoops };
-  const noted = watch(state.watch, event, alikeIn(data, output, factsOf(event)?.content, hash), settings);
-  return noted.flatMap(each => noteOf(state, event, each) ?? []);
+  const noted = enriched('watch', odd, () =>
+    watch(seen, event, alikeIn(data, output, factsOf(event)?.content, hash), settings),
+  );
+  return (noted ?? []).flatMap(each => noteOf(state, event, each) ?? []);
 }
 
 /** Its own hashes, where the event is not to have any. */
@@ -621,6 +654,7 @@ interface Circumstances {
   id?: string | undefined;
   ours?: true | undefined;
   risk?: Risk | undefined;
+  odd?: Odd | undefined;
   price?: PriceOf | undefined;
   keep?: Keeper | undefined;
   cwd?: string | undefined;
@@ -659,11 +693,12 @@ function identify(state: SessionState, reading: Reading & Addition, at: Circumst
   const id = stated ?? numberedId(state, session, body, facts, at.seen);
   remember(state, at.seen, known ?? shortOf(id));
   state.seq += 1;
-  facts.cost ??= at.price && priced(state, body, facts, atMs ?? at.atMs, at.price);
+  const { price, keep } = at;
+  facts.cost ??= price && enriched('cost', at.odd, () => priced(state, body, facts, atMs ?? at.atMs, price));
   facts.traceparent = state.seq === 1 ? at.traceparent?.slice(0, 64) : undefined;
   if (skillOf(action) !== undefined) facts.skill = 'custom';
   // Only now: no id is made of content.
-  const kept = at.keep === undefined ? body : keepContent(reading, body, facts, at.keep, at);
+  const kept = (keep && enriched('content', at.odd, () => keepContent(reading, body, facts, keep, at))) ?? body;
   const version = versionOf(at.version);
   return {
     spec_version: SPEC_VERSION,
@@ -679,9 +714,9 @@ function identify(state: SessionState, reading: Reading & Addition, at: Circumst
     user: state.pinned.user === undefined ? undefined : { id: state.pinned.user },
     data: kept.data,
     metadata:
-      at.keep === undefined || reading.metadata === undefined
+      keep === undefined || reading.metadata === undefined
         ? { [FACTS]: facts }
-        : { [FACTS]: facts, ...chosenOf(reading.metadata, at.keep) },
+        : { [FACTS]: facts, ...enriched('content', at.odd, () => chosenOf(reading.metadata ?? {}, keep)) },
   } as Event;
 }
 

@@ -24,7 +24,7 @@ import { type Refusal, setValues } from '../agents/files/json-edit.ts';
 import { shellHook } from '../hook/script.ts';
 import { unifiedDiff } from '../lib/diff.ts';
 import { makePath } from '../lib/make-path.ts';
-import { fieldsOf } from '../lib/read.ts';
+import { fieldsOf, own } from '../lib/read.ts';
 import { readRegularFile } from '../lib/regular-file.ts';
 import { commandFor, programFor, scriptPath } from './commands.ts';
 
@@ -452,5 +452,7 @@ const reasons: Readonly<Record<string, string>> = {
 
 function whyOf(error: unknown): string {
   const code = codeOf(error);
-  return (code === undefined ? undefined : reasons[code]) ?? (error instanceof Error ? error.message : String(error));
+  return (
+    (code === undefined ? undefined : own(reasons, code)) ?? (error instanceof Error ? error.message : String(error))
+  );
 }

@@ -8,7 +8,7 @@ import type { AnyValueMap } from '@opentelemetry/api-logs';
 import type { SpanContent } from '../assemble/finished.ts';
 import { type Event, type Facts, FILE_WRITE, type Fields, isVendor } from '../event/event.ts';
 import { fitted, type Json } from '../lib/fitted.ts';
-import { isFields } from '../lib/read.ts';
+import { isFields, put } from '../lib/read.ts';
 import { development, ours, stable } from './names.ts';
 import { isHash } from './resource.ts';
 
@@ -43,7 +43,7 @@ const none: Attributes = {};
 function nameAll(said: Fields, prefix: string, named: Attributes): void {
   for (const [key, value] of Object.entries(said)) {
     if (isFields(value)) nameAll(value, `${prefix}${key}.`, named);
-    else if (typeof value !== 'object' || Array.isArray(value)) named[prefix + key] = value as AttributeValue;
+    else if (typeof value !== 'object' || Array.isArray(value)) put(named, prefix + key, value as AttributeValue);
   }
 }
 

@@ -353,8 +353,10 @@ function decisionAttributes(outcome: string | undefined, facts: Partial<Facts>):
 }
 
 /** Weighs a record as much as the least that is to leave? */
-export const isOfWeight = ({ event, as }: FinishedRecord, least: Lowercase<Level>): boolean =>
-  numberOf[as === undefined ? levelOf(event, factsOf(event) ?? {}) : 'WARN'] >= numberOf[least.toUpperCase() as Level];
+export function isOfWeight({ event, as }: FinishedRecord, least: Lowercase<Level>): boolean {
+  const lowest = least.toUpperCase() as Level;
+  return numberOf[as === undefined ? levelOf(event, factsOf(event) ?? {}) : 'WARN'] >= numberOf[lowest];
+}
 
 export function levelOf(event: Event, facts: Partial<Facts>): Level {
   if (isVendor(event)) return 'INFO';

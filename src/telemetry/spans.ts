@@ -3,6 +3,7 @@ import { type Attributes, SpanKind, SpanStatusCode, TraceFlags } from '@opentele
 import type { Resource } from '@opentelemetry/resources';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import type { FinishedSpan, SessionSpan, SpanKey, Sums, TraceKey } from '../assemble/finished.ts';
+import { own } from '../lib/read.ts';
 import { type AttributeLimits, clean, type InParts } from './clean.ts';
 import { type ContentFacts, metadataAttributes, spanContentAttributes, userAttributes } from './content.ts';
 import { formerAttributes, formerSpanName } from './former-names.ts';
@@ -285,7 +286,7 @@ export const toolTypeOf = (server: string | undefined): string => (server === un
 
 /** Which system, as version 1.36 spells it where it spells it otherwise. */
 const formerSystems: { readonly [provider: string]: string } = { x_ai: 'xai' };
-export const formerSystem = (provider: string): string => formerSystems[provider] ?? provider;
+export const formerSystem = (provider: string): string => own(formerSystems, provider) ?? provider;
 
 export function named(attributes: Attributes, semconv: SpanContextFacts['semconv']): Attributes {
   if (semconv === undefined) return attributes;

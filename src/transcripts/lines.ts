@@ -107,7 +107,7 @@ function rowOf(
   }
   if (isBrief !== undefined && bytes.length > LONG) {
     const row = beginnings(bytes);
-    if (row !== undefined && isBrief(row)) return row;
+    if (row !== undefined && isBriefFor(isBrief, row)) return row;
   }
   try {
     const value: unknown = JSON.parse(bytes.toString('utf8'));
@@ -117,6 +117,15 @@ function rowOf(
   }
   odd('bad_line');
   return undefined;
+}
+
+/** A reader that cannot bear the row gets it whole. */
+function isBriefFor(isBrief: (row: Fields) => boolean, row: Fields): boolean {
+  try {
+    return isBrief(row);
+  } catch {
+    return false;
+  }
 }
 
 function isWhole(bytes: Buffer): boolean {

@@ -15,7 +15,9 @@ import {
 } from '../agents/contract/contract.ts';
 import { memoryOver } from '../agents/shared/memory.ts';
 import type { Fields } from '../event/event.ts';
+import { isDiskError } from '../lib/disk-error.ts';
 import { hexDigestOf } from '../lib/hash.ts';
+import { own, put } from '../lib/read.ts';
 import { versionOf } from '../receive/drain.ts';
 import type { FileState, TranscriptState } from '../session/session-state.ts';
 import type { Eyes, FileStat } from './eyes.ts';
@@ -41,7 +43,7 @@ export interface Following {
   tell(told: Told, from: Origin): void;
   /** The id of a main file's first row. */
   origin(id: string): void;
-  odd(kind: Oddity | 'reader_failed' | 'large_document' | 'large_file'): void;
+  odd(kind: Oddity | 'reader_failed' | 'row_failed' | 'large_document' | 'large_file'): void;
 }
 
 export interface Origin {
@@ -78,8 +80,8 @@ export function follow(following: Following): Followed {
     followed.isThere = true;
     followed.writtenMs = Math.max(followed.writtenMs, stat.writtenMs);
     const name = file.session === undefined ? file.path : `${file.path}#${file.session}`;
-    const known = state.files[name] ?? firstLook(following, read, file.path);
-    state.files[name] = known;
+    const known = own(state.files, name) ?? firstLook(following, read, file.path);
+    put(state.files, name, known);
     if (read.format === 'lines' && stat.sizeBytes > LARGEST_FILE) {
       // No session writes so much: whatever this is, nobody is kept busy by it.
       if (known.version === undefined) following.odd('large_file');
@@ -107,20 +109,27 @@ export function rest(following: Following, fits: (file: TranscriptFile) => boole
   const { transcript, state } = following;
   for (const file of filesOf(following)) {
     const read = readerFor(transcript, file.path);
-    const known = state.files[file.path];
+    const known = own(state.files, file.path);
     if (read.format !== 'lines' || read.rest === undefined || known === undefined || !fits(file)) continue;
     const atMs = known.lastMs ?? Math.floor(following.eyes.stat(file.path)?.writtenMs ?? 0);
     const told = guarded(following, () =>
       read.rest?.(memoryOver(known.memory, following.hash), opened(following, file)),
     );
     const version = known.agentVersion;
-    for (const each of told) following.tell(each, { atMs, subagent: file.subagent, isAgain: false, version });
+    for (const each of told) tell(following, each, { atMs, subagent: file.subagent, isAgain: false, version });
   }
 }
 
-function filesOf({ transcript, state, session, home, env, eyes }: Following): TranscriptFile[] {
+function filesOf(following: Following): TranscriptFile[] {
+  const { transcript, state, session, home, env, eyes } = following;
   const place = { session, cwd: state.cwd, home, env, main: state.main, subagents: state.subagents };
-  return transcript.files(place, eyes).slice(0, MOST_FILES);
+  try {
+    return transcript.files(place, eyes).slice(0, MOST_FILES);
+  } catch (error) {
+    if (isDiskError(error)) throw error;
+    following.odd('reader_failed');
+    return [];
+  }
 }
 
 function opened({ session, eyes }: Following, file: TranscriptFile): ReadFile {
@@ -129,6 +138,26 @@ function opened({ session, eyes }: Following, file: TranscriptFile): ReadFile {
     return stat === undefined || stat.sizeBytes > LARGEST_COMPANION ? undefined : eyes.read(path, 0, stat.sizeBytes);
   });
   return { ...file, root: session, companions };
+}
+
+/** Of a row that a reader cannot bear nothing is known; that it fails is counted where the row itself is read. */
+function safely<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
+
+/** A row whose event cannot be made is counted and passed over: those behind it must not wait for it. */
+function tell(following: Following, told: Told, from: Origin): void {
+  try {
+    following.tell(told, from);
+  } catch (error) {
+    // The disk's errors pass, and the row can be told then.
+    if (isDiskError(error)) throw error;
+    following.odd('row_failed');
+  }
 }
 
 /** Readers are total; should one not be, the row is lost and counted, and nothing else. */
@@ -204,7 +233,7 @@ function advance(cursor: Cursor): void {
 }
 
 function timeOf(fields: Fields, reader: LineReader): number | undefined {
-  const time = reader.at === undefined ? fields.timestamp : reader.at(fields);
+  const time = reader.at === undefined ? fields.timestamp : safely(() => reader.at?.(fields));
   const atMs = typeof time === 'string' ? Date.parse(time) : typeof time === 'number' ? time : Number.NaN;
   return Number.isFinite(atMs) ? atMs : undefined;
 }
@@ -225,18 +254,19 @@ function merge(following: Following, cursors: Cursor[]): boolean {
     budget.bytes -= row.end - known.at;
     known.lastMs = orderMs === 0 ? undefined : orderMs;
     if (!known.isKnown && reader.origin && file.subagent === undefined) {
-      const origin = reader.origin(row.fields);
+      const origin = safely(() => reader.origin?.(row.fields));
       if (origin !== undefined) {
         known.isKnown = true;
         following.origin(origin);
       }
     }
-    known.agentVersion = versionOf(reader.version?.(row.fields, known.agentVersion)) ?? known.agentVersion;
+    known.agentVersion =
+      safely(() => versionOf(reader.version?.(row.fields, known.agentVersion))) ?? known.agentVersion;
     const version = known.agentVersion;
     const told = guarded(following, () => reader.row(row.fields, cursor.memory, file));
     const isAgain = known.again !== undefined;
     const tellingMs = atMs ?? known.lastMs ?? cursor.writtenMs;
-    for (const each of told) following.tell(each, { atMs: tellingMs, subagent: file.subagent, isAgain, version });
+    for (const each of told) tell(following, each, { atMs: tellingMs, subagent: file.subagent, isAgain, version });
     known.at = row.end;
     if (known.again !== undefined && known.at >= known.again) known.again = undefined;
     cursor.rows.take();
@@ -293,7 +323,7 @@ function readDocument(
       continue;
     }
     known.lastMs = atMs ?? known.lastMs;
-    following.tell(each, {
+    tell(following, each, {
       atMs: known.lastMs,
       subagent: file.subagent,
       isAgain: known.at > 0 || known.again !== undefined,

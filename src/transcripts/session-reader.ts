@@ -95,6 +95,8 @@ export function readerOf(
   world: TranscriptWorld,
   emit: (event: Event) => void,
   books: TranscriptBooks,
+  /** A row was passed over because it failed. */
+  failed: () => void = () => undefined,
 ): SessionReader | undefined {
   const { transcript } = agent;
   if (isAbsent(transcript)) return undefined;
@@ -129,10 +131,19 @@ export function readerOf(
       const owner = world.owner(agent.id, id, { key: state.key, session: state.session });
       if (owner.key !== state.key) transcripts.kin = owner;
     },
-    odd: kind => {
-      books.odd[`transcript_${kind}`] = (books.odd[`transcript_${kind}`] ?? 0) + 1;
+    odd(kind) {
+      odd(`transcript_${kind}`);
+      if (kind === 'row_failed' || kind === 'reader_failed') failed();
     },
   });
+  const odd = (kind: string): void => {
+    books.odd[kind] = (books.odd[kind] ?? 0) + 1;
+  };
+  /** When its fate is known: what fails before has none. */
+  const book = (fate: 'journaled' | 'duplicate'): void => {
+    books.read += 1;
+    books[fate] += 1;
+  };
 
   function hear(told: Told, from: Origin): void {
     if ('over' in told) {
@@ -144,9 +155,8 @@ export function readerOf(
       );
       return;
     }
-    books.read += 1;
     if (told.copyOf !== undefined && isKnown(told.copyOf)) {
-      books.duplicate += 1;
+      book('duplicate');
       return;
     }
     const { subagent = from.subagent, atMs = from.atMs } = told;
@@ -155,7 +165,7 @@ export function readerOf(
     if (kin !== undefined) {
       kinIds ??= idsIn(world.journal(kin.key) ?? '');
       if (kinIds.has(idElsewhere(state.agent, kin.session, reading))) {
-        books.duplicate += 1;
+        book('duplicate');
         return;
       }
     }
@@ -167,14 +177,17 @@ export function readerOf(
       risk: world.risk,
       price: world.price,
       keep: world.keep,
+      odd,
       journaled: isOld ? journaledIds() : undefined,
     });
     if ('events' in outcome) {
-      books.journaled += 1;
-      for (const event of outcome.events) emit(event);
+      const [event, ...further] = outcome.events;
+      if (event !== undefined) emit(event);
+      book('journaled');
+      for (const each of further) emit(each);
       return;
     }
-    books.duplicate += 1;
+    book('duplicate');
     const call = reading.facts?.call;
     const isAction = reading.event_type === 'Action.Before' || reading.event_type === 'Action.After';
     if (!isAction || call === undefined || reading.unless !== undefined || !isAmendable(state.fold, call)) return;

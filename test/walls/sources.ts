@@ -30,8 +30,10 @@ export function sources(): Source[] {
   return files.map(read).sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-function read(file: string): Source {
-  const text = readFileSync(join(root, file), 'utf8');
+const read = (file: string): Source => sourceOf(file, readFileSync(join(root, file), 'utf8'));
+
+/** A text as if it stood in that file. */
+export function sourceOf(file: string, text: string): Source {
   const { program, errors } = parseSync(file, text);
   if (errors[0] !== undefined) throw new Error(`${file}: ${errors[0].message}`);
   const path = slashes(relative('src', file));

@@ -5,7 +5,7 @@
  * goes to Git Bash or PowerShell, whichever is there, unless it says which.
  */
 import { join } from 'node:path';
-import { fieldsOf } from '../../lib/read.ts';
+import { fieldsOf, own } from '../../lib/read.ts';
 import type { Obstacle, Places, Scope, Settings, SettingsPlaces } from '../contract/contract.ts';
 import { jsonValue } from '../files/json-edit.ts';
 import { jsonHooks, type Shape } from '../files/json-hooks.ts';
@@ -53,7 +53,7 @@ const managed: Readonly<Record<string, string>> = {
 
 function obstacles(places: SettingsPlaces, read: (path: string) => string | undefined): Obstacle[] {
   const found: Obstacle[] = [];
-  const ofOrganization = managed[places.platform] ?? '';
+  const ofOrganization = own(managed, places.platform) ?? '';
   for (const file of [
     ofOrganization,
     ...(['global', 'project', 'local'] as const).map(scope => fileOf(scope, places)),

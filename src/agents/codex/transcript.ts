@@ -11,7 +11,7 @@
  * Calls have the ids of the hooks. In code mode the rollout knows the script, and hooks the commands in it, by other ids.
  */
 import type { Fields } from '../../event/event.ts';
-import { count, fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
+import { count, fieldsOf, isFields, number, own, text, word } from '../../lib/read.ts';
 import type {
   LineReader,
   Memory,
@@ -38,7 +38,7 @@ const reader: LineReader = {
     if (type === 'token_usage_record') return record(place);
     if (type === 'compacted') return compacted(place);
     if (type !== 'event_msg') return [];
-    const read = Object.hasOwn(messages, String(payload.type)) ? messages[String(payload.type)] : undefined;
+    const read = own(messages, String(payload.type));
     return read ? read(place) : [];
   },
 };
@@ -744,7 +744,7 @@ function itemCompleted(place: Place): Told[] {
   if (done.type === 'UserMessage') return prompted(place, id, textOf(done.content));
   if (id === undefined) return [];
   if (done.type === 'WebSearch') return searched(place, id);
-  const tool = itemTools[String(done.type)]?.(done);
+  const tool = own(itemTools, String(done.type))?.(done);
   if (tool === undefined) return [];
   const durationMs = spanMs(done.duration);
   const ending =

@@ -7,7 +7,7 @@
  * theirs where there are any.
  */
 import type { Fields } from '../../event/event.ts';
-import { fieldsOf, number, text, word } from '../../lib/read.ts';
+import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
 import type { LineReader, Memory, Told, TranscriptReading } from '../contract/contract.ts';
 import { actionName, toolFacts } from './tools.ts';
 
@@ -18,7 +18,7 @@ export const later: LineReader = {
   row(row, memory) {
     const id = word(row.id);
     const payload = fieldsOf(row.payload);
-    const read = Object.hasOwn(payloads, String(payload.type)) ? payloads[String(payload.type)] : undefined;
+    const read = own(payloads, String(payload.type));
     return id === undefined || read === undefined ? [] : read(payload, id, memory);
   },
 };

@@ -8,7 +8,7 @@
  */
 import { dirname, join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
-import { fieldsOf, number, text, word } from '../../lib/read.ts';
+import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
 import { type Database, openDatabase } from '../../lib/sqlite.ts';
 import type {
   Document,
@@ -158,7 +158,7 @@ function singleTables(document: Document, { beside = [], companions }: ReadFile)
   const tables: Readonly<Record<string, Fields[]>> = { session, message, part };
   return {
     rows: (table, where) =>
-      (tables[table] ?? []).filter(row => where === undefined || row[where.column] === where.equals),
+      (own(tables, table) ?? []).filter(row => where === undefined || row[where.column] === where.equals),
   };
 }
 

@@ -8,7 +8,7 @@
  */
 import { join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
-import { fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
+import { fieldsOf, isFields, number, own, text, word } from '../../lib/read.ts';
 import type { Memory, Told, Transcript, TranscriptReading } from '../contract/contract.ts';
 
 const FILE = /[\\/]\.windsurf[\\/]transcripts[\\/]([\w-]{1,128})\.jsonl$/;
@@ -83,7 +83,7 @@ const actions: Readonly<Record<string, { name: string; tool: string }>> = {
 };
 
 function action(key: string, type: string, step: Fields, status: unknown): Told[] {
-  const { name, tool } = (Object.hasOwn(actions, type) ? actions[type] : undefined) ?? { name: type, tool: type };
+  const { name, tool } = own(actions, type) ?? { name: type, tool: type };
   const input = type === 'run_command' ? { command: step.command, cwd: step.cwd } : { path: step.path };
   const facts = { tool, call: key };
   const rejected = step.user_rejected === true;

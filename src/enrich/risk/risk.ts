@@ -3,7 +3,7 @@
  * and the factors stay. No rule holds: no risk is stated, since nothing is known of it.
  */
 import type { Action, Fields, Risk, RiskLevel } from '../../event/event.ts';
-import { isFields } from '../../lib/read.ts';
+import { isFields, own } from '../../lib/read.ts';
 import { pathFields } from '../action-facts.ts';
 import { secretsIn } from './named.ts';
 import { placesOf, plainPath } from './places.ts';
@@ -262,7 +262,7 @@ function subjectsOf({ action, cwd, mode, server }: Looked): Subject[] {
     const run = RUNS.test(tool) ? commandOf(input) : undefined;
     if (run !== undefined) subjects.push(...subjectsOfShell(run, cwd));
   }
-  const does = name === 'grep' || isMcp ? doingOf(tool, isMcp) : (DOES[name] ?? undefined);
+  const does = name === 'grep' || isMcp ? doingOf(tool, isMcp) : own(DOES, name);
   const paths = does === undefined ? [] : pathsOf(input);
   for (const path of paths) {
     const fields = {

@@ -2,6 +2,7 @@
  * What a shell's text makes run, and what that does as far as words tell: which program with which arguments, what it reads, writes,
  * deletes, fetches, sends and runs in turn. Programs that only start others (sudo, xargs, `sh -c`, ssh) are looked through.
  */
+import { own } from '../../lib/read.ts';
 import { type Place, placesOf, plainPath } from './places.ts';
 import { type Command, readShell, type Script, type Word } from './shell.ts';
 import { SECRET_NAME, type Subject } from './subject.ts';
@@ -387,8 +388,8 @@ function run(given: readonly Word[], inner: Flow, walk: Walk, input: Flow, aroun
   if (first === undefined) return input;
   const named = nameOf(first.text);
   const small = named.toLowerCase();
-  const program = ALIASES[small] ?? (CMDLET.test(named) ? small : named);
-  const valued = Object.hasOwn(STARTERS, program) ? STARTERS[program] : undefined;
+  const program = own(ALIASES, small) ?? (CMDLET.test(named) ? small : named);
+  const valued = own(STARTERS, program);
   if (valued !== undefined) {
     const started = startedBy(program, rest, valued);
     const [only] = started;
@@ -462,7 +463,7 @@ const RUNNERS: { readonly [name: string]: string } = {
 const FINDERS = /^(?:npx|bunx|pnpx|uvx)$/;
 
 function startedByRunner(program: string, rest: readonly Word[]): readonly Word[] {
-  const word = Object.hasOwn(RUNNERS, program) ? RUNNERS[program] : undefined;
+  const word = own(RUNNERS, program);
   if (word !== undefined && rest[0]?.text === word)
     return rest.slice(1).filter(({ text }, at) => at > 0 || text !== '--');
   const isFinder = FINDERS.test(program) || (/^(?:pnpm|yarn)$/.test(program) && rest[0]?.text === 'dlx');
@@ -581,7 +582,7 @@ function startedBy(program: string, rest: readonly Word[], valued: readonly stri
     else if (!text.startsWith('-') && !((program === 'env' || program === 'sudo') && /^[A-Za-z_]\w*=/.test(text)))
       break;
   }
-  return rest.slice(at + (OPERANDS[program] ?? 0));
+  return rest.slice(at + (own(OPERANDS, program) ?? 0));
 }
 
 /** `-rf` gives r and f, `--force=yes` force, `-delete` its letters and itself. */
@@ -662,7 +663,7 @@ function executed(
   } else if (program === 'ssh') {
     again(remoteCommand(args), input);
   } else if (Object.hasOwn(SPEAKERS, program)) {
-    const said = SPEAKERS[program]?.(args) ?? '';
+    const said = own(SPEAKERS, program)?.(args) ?? '';
     if (said !== '') again(said);
   } else if (INSTALLERS.test(program)) {
     for (const arg of args) takeFile(arg);

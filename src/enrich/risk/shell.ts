@@ -6,6 +6,8 @@
  * no shell at all still gives words. Never throws.
  */
 
+import { own } from '../../lib/read.ts';
+
 export interface Word {
   /** As the program gets it, as far as that can be known: quotes are gone, `$NAME` is a variable, `~` a home, `$()` an output. */
   text: string;
@@ -362,7 +364,7 @@ function readEscaped(from: Cursor, word: Word): void {
       from.at += all.length;
     } else {
       const letter = text[from.at + 1] ?? '';
-      word.text += ESCAPES[letter] ?? letter;
+      word.text += own(ESCAPES, letter) ?? letter;
       from.at += 2;
     }
   }

@@ -1,6 +1,8 @@
 /** What clause 9 asks of an event: no personal data, no prompts, no full outputs, no credentials, unless somebody wants them. */
+
 import { holdsSecret } from '../../enrich/secrets.ts';
 import type { Path } from '../../lib/json-position.ts';
+import { own } from '../../lib/read.ts';
 import type { Remark } from '../events-text.ts';
 import { isObject, type Values } from '../wording.ts';
 import type { RuleId } from './rules.ts';
@@ -44,7 +46,7 @@ export function judgePrivacy(value: Values, remarks: Remark<RuleId>[]): void {
 }
 
 function judgeContent(type: string, data: Values, remarks: Remark<RuleId>[]): void {
-  const [rule, fields] = contents[type.split('.')[0] ?? ''] ?? [];
+  const [rule, fields] = own(contents, type.split('.')[0] ?? '') ?? [];
   // A notification's message is what the person was shown, and its place in the standard.
   for (const field of type === 'Agent.Notification' || type === 'Agent.Error' ? [] : (fields ?? [])) {
     const value = data[field];

@@ -6,7 +6,7 @@
  */
 import { FACTS } from '../../event/event.ts';
 import type { Position } from '../../lib/json-position.ts';
-import { text } from '../../lib/read.ts';
+import { own, text } from '../../lib/read.ts';
 import type { EventJudge, Remark as RemarkOf } from '../events-text.ts';
 import { isObject, shown, type Values } from '../wording.ts';
 import type { RuleId } from './rules.ts';
@@ -145,7 +145,7 @@ function judgeIn(session: Session, type: string, value: Values, isFirst: boolean
     session.endMs = ms;
     session.open.clear();
   } else if (isUnpaired(session, type, value, data)) {
-    const why = `${type} without an open ${pairs[type]} of the same name`;
+    const why = `${type} without an open ${own(pairs, type)} of the same name`;
     if (session.isStarted) remarks.push({ rule: 'sequence/without-start', path: ['event_type'], why });
     else once('sequence/start-unseen', 'event_type', why);
   }
@@ -154,7 +154,7 @@ function judgeIn(session: Session, type: string, value: Values, isFirst: boolean
 
 /** Notes what begins; true for what ends and did not begin. */
 function isUnpaired({ open }: Session, type: string, value: Values, data: Values): boolean {
-  const began = begins.has(type) ? type : pairs[type];
+  const began = begins.has(type) ? type : own(pairs, type);
   if (began === undefined) return false;
   const key = `${began} ${nameOf(value, data)}`;
   const isDenied = isObject(data.decision) && data.decision.outcome === 'deny';

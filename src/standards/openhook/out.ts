@@ -144,7 +144,7 @@ export function toOpenHook(state: OpenHookState, event: Event, beyond: Beyond = 
         source: sourceOf(event),
         time: event.timestamp,
         session: rootSessionOf(event),
-        reason: reason && reasons[reason],
+        reason: reason && own(reasons, reason),
         duration: whole(usage?.duration_ms) ?? sinceStart(state, event, facts),
         totals: totals && { input: totals.input_tokens, output: totals.output_tokens },
         more: additionsOf(event, facts, isRoot),
