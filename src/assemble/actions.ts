@@ -4,7 +4,7 @@ import { type Closing, endOf, waitedFor, withError } from './action-outcome.ts';
 import { correct } from './amendments.ts';
 import { contentWith } from './content.ts';
 import { type At, begunBy, ends, higher, LONGEST_ACTION_MS, odd, originOf } from './current-event.ts';
-import type { FinishedDecision } from './finished.ts';
+import type { ActionSpan, FinishedDecision } from './finished.ts';
 import { heldTurn, hold } from './holding.ts';
 import { segmentTrace } from './keys.ts';
 import { keepLaunch, linkLaunch } from './launches.ts';
@@ -111,39 +111,11 @@ function closeAction(state: FoldState, at: At, call: string, action: OpenAction,
   const { outcome, endMs, durationMs } = closing;
   const native = durationMs !== undefined && durationMs >= 0 && durationMs <= LONGEST_ACTION_MS;
   const startMs = native ? endMs - durationMs : action.beforeMs;
-  let waitMs = action.askedMs === undefined ? undefined : waitedFor(action.askedMs, action, closing);
-  if (action.askedMs !== undefined && (outcome === 'success' || outcome === 'failure' || outcome === 'interrupted')) {
-    // A person was asked and the action ran: the person allowed it, said or not. The wait ends where the work began.
-    if (action.decision?.outcome !== 'allow') action.decision = { outcome: 'allow', source: 'user', basis: 'inferred' };
-    if (native) waitMs = Math.max(0, startMs - action.askedMs);
-  }
-  const segment = state.segment;
-  const turn = action.turn === state.turn?.key ? state.turn : heldTurn(state, action.parent);
-  if (segment) {
-    // Hooks may have been registered while the action ran: whatever holds it began no later.
-    segment.startMs = Math.min(segment.startMs, startMs);
-    segment.actions += 1;
-    segment.risk = higher(segment.risk, action.risk);
-    if (outcome === 'denied') segment.denied += 1;
-    if (outcome === 'failure') segment.failed += 1;
-  }
-  if (action.subagent !== undefined) {
-    const subagent = own(state.subagents, action.subagent);
-    if (subagent) {
-      subagent.startMs = Math.min(subagent.startMs, startMs);
-      subagent.actions += 1;
-    }
-  } else if (turn !== undefined) {
-    turn.startMs = Math.min(turn.startMs, startMs);
-    turn.actions += 1;
-    turn.risk = higher(turn.risk, action.risk);
-    turn.waitMs += waitMs ?? 0;
-    if (outcome === 'denied') turn.denied += 1;
-    if (outcome === 'failure') turn.failed += 1;
-  }
+  const waitMs = settleWait(action, closing, native ? startMs : undefined);
+  countAction(state, action, { outcome, startMs, waitMs });
   hold(state, at, {
     of: `action:${call}`,
-    // Closed without word of its end, it waits for the transcript, which may have it.
+    // Without a closing event the action waits for the transcript, which may hold its end.
     unread:
       state.settles.action === 'transcript' || (closing.time === undefined && state.settles.turn === 'transcript'),
     unlinked: false,
@@ -153,13 +125,7 @@ function closeAction(state: FoldState, at: At, call: string, action: OpenAction,
       key: { kind: 'action', session: action.subagent ?? state.session, parts: [call] },
       parent: action.parent,
       ...ends(startMs, endMs),
-      duration: native
-        ? 'native'
-        : closing.seenBefore === false
-          ? 'none'
-          : action.time === 'transcript' && closing.time === 'transcript'
-            ? 'transcript'
-            : 'events',
+      duration: native ? 'native' : durationSource(action, closing),
       links: [],
       errorType: closing.errorType,
       ...begunBy(action),
@@ -183,6 +149,52 @@ function closeAction(state: FoldState, at: At, call: string, action: OpenAction,
       traceRecord: action.traceRecord ?? at.facts.trace_record,
     },
   });
+}
+
+const ran: ReadonlySet<string> = new Set(['success', 'failure', 'interrupted']);
+
+/**
+ * How long a person took to answer. An action that ran after a person was asked was allowed by that person, even if no
+ * event says so. `startedMs`: when the work began, if the agent states it; the wait ends there.
+ */
+function settleWait(action: OpenAction, closing: Closing, startedMs: number | undefined): number | undefined {
+  const { askedMs } = action;
+  if (askedMs === undefined) return undefined;
+  const waitMs = waitedFor(askedMs, action, closing);
+  if (!ran.has(closing.outcome)) return waitMs;
+  if (action.decision?.outcome !== 'allow') action.decision = { outcome: 'allow', source: 'user', basis: 'inferred' };
+  return startedMs === undefined ? waitMs : Math.max(0, startedMs - askedMs);
+}
+
+function durationSource(action: OpenAction, closing: Closing): ActionSpan['duration'] {
+  if (closing.seenBefore === false) return 'none';
+  return action.time === 'transcript' && closing.time === 'transcript' ? 'transcript' : 'events';
+}
+
+/** Adds a closed action to the sums of its segment, and of its turn or subagent. None of them began after the action. */
+function countAction(
+  state: FoldState,
+  action: OpenAction,
+  { outcome, startMs, waitMs }: Pick<ActionSpan, 'outcome' | 'startMs' | 'waitMs'>,
+): void {
+  const { segment } = state;
+  const turn = action.turn === state.turn?.key ? state.turn : heldTurn(state, action.parent);
+  for (const holder of [segment, action.subagent === undefined ? turn : undefined]) {
+    if (holder === undefined) continue;
+    holder.startMs = Math.min(holder.startMs, startMs);
+    holder.actions += 1;
+    holder.risk = higher(holder.risk, action.risk);
+    if (outcome === 'denied') holder.denied += 1;
+    if (outcome === 'failure') holder.failed += 1;
+  }
+  if (action.subagent === undefined) {
+    if (turn !== undefined) turn.waitMs += waitMs ?? 0;
+    return;
+  }
+  const subagent = own(state.subagents, action.subagent);
+  if (subagent === undefined) return;
+  subagent.startMs = Math.min(subagent.startMs, startMs);
+  subagent.actions += 1;
 }
 
 /** The calls that have left as a set, for as long as the state itself lives. */

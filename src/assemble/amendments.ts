@@ -1,3 +1,4 @@
+import type { DataOf } from '../event/event.ts';
 import { own } from '../lib/read.ts';
 import { endByFacts, endOf, waitedFor } from './action-outcome.ts';
 import { decided, decisionOf } from './actions.ts';
@@ -23,16 +24,15 @@ export function amend(state: FoldState, at: At): void {
   else record(state, at);
 }
 
-/** Changes the held span of an action by what is told now. */
+/** Changes the held span of an action by a later event about it. False when no span is held. */
 export function correct(state: FoldState, at: At, call: string): boolean {
   const held = state.held.find(each => each.of === `action:${call}`);
   const span = held?.span;
   if (held === undefined || span?.kind !== 'action') return false;
   const { event, facts, atMs } = at;
   const type = event.event_type === AMENDED ? event.data.type : event.event_type;
-  const source = facts.time ?? 'arrival';
   if (span.tool === 'unknown' && facts.tool !== undefined) {
-    // Some hooks tell the end of a call without its name.
+    // Some hooks report the end of a call without its name.
     span.tool = facts.tool;
     span.mcpServer = facts.mcp?.server;
     if (event.event_type === 'Action.Before') span.name = event.data.action.name ?? span.name;
@@ -41,46 +41,54 @@ export function correct(state: FoldState, at: At, call: string): boolean {
     Object.assign(span, ends(atMs, Math.max(atMs, span.endMs)));
     return true;
   }
-  if (event.event_type === 'Action.After') {
-    const { outcome: supposed } = span;
-    Object.assign(span, endOf(event.data, facts));
-    recount(state, span, supposed);
-    span.content = contentWith(span.content, event, facts);
-    span.risk = higher(span.risk, event.risk);
-    const wasSupposed = supposed === 'denied' && span.decision?.basis === 'inferred';
-    if (span.outcome === 'denied') span.decision = decisionOf('deny', facts);
-    // It was supposed to be refused, since the agent went on; it was not, so the person allowed it.
-    else if (wasSupposed) span.decision = { outcome: 'allow', source: 'user', basis: 'inferred' };
-    else span.decision = decided(span.decision, event.data, facts);
-    if (span.askedMs !== undefined && span.outcome === 'denied')
-      span.waitMs = waitedFor(
-        span.askedMs,
-        { decision: span.decision },
-        { outcome: 'denied', endMs: atMs, time: source },
-      );
-    span.closedBy = event.event_id;
-  } else {
-    span.exitCode = facts.exit_code ?? span.exitCode;
-    // A hook may tell that a call is over, and not how it ended.
-    if (span.outcome === 'unknown') {
-      const { outcome = span.outcome, errorType } = endByFacts(facts);
-      Object.assign(span, { outcome, errorType });
-      recount(state, span, 'unknown');
-    }
-  }
-  const native = facts.duration_ms !== undefined && facts.duration_ms >= 0 && facts.duration_ms <= LONGEST_ACTION_MS;
-  const startMs = native ? atMs - (facts.duration_ms ?? 0) : Math.min(span.startMs, atMs);
-  Object.assign(span, ends(startMs, atMs));
-  span.duration = native ? 'native' : source === 'transcript' ? 'transcript' : span.duration;
-  if (native && span.askedMs !== undefined && span.decision?.outcome === 'allow') {
-    const waitMs = Math.max(0, startMs - span.askedMs);
-    const turn = span.parent && heldTurn(state, span.parent);
-    if (turn) turn.waitMs += waitMs - (span.waitMs ?? 0);
-    span.waitMs = waitMs;
-  }
-  // The transcript's own word on it is what it waited for.
-  if (source === 'transcript') held.unread = false;
+  if (event.event_type === 'Action.After') correctOutcome(state, span, at, event.data);
+  else completeOutcome(state, span, facts);
+  correctTimes(state, span, at);
+  // The transcript's own account of the call is what the span waited for.
+  if (facts.time === 'transcript') held.unread = false;
   return true;
+}
+
+/** The closing event states the outcome, and replaces one that was only inferred. */
+function correctOutcome(state: FoldState, span: ActionSpan, at: At, data: DataOf<'Action.After'>): void {
+  const { event, facts, atMs } = at;
+  const { outcome: supposed } = span;
+  Object.assign(span, endOf(data, facts));
+  recount(state, span, supposed);
+  span.content = contentWith(span.content, event, facts);
+  span.risk = higher(span.risk, event.risk);
+  const wasSupposed = supposed === 'denied' && span.decision?.basis === 'inferred';
+  if (span.outcome === 'denied') span.decision = decisionOf('deny', facts);
+  // The denial was inferred because the agent went on. The action ran, so the person allowed it.
+  else if (wasSupposed) span.decision = { outcome: 'allow', source: 'user', basis: 'inferred' };
+  else span.decision = decided(span.decision, data, facts);
+  if (span.askedMs !== undefined && span.outcome === 'denied') {
+    const refusal = { outcome: 'denied', endMs: atMs, time: facts.time ?? 'arrival' } as const;
+    span.waitMs = waitedFor(span.askedMs, { decision: span.decision }, refusal);
+  }
+  span.closedBy = event.event_id;
+}
+
+/** A hook may report that a call is over without its outcome; the facts of a later event supply it. */
+function completeOutcome(state: FoldState, span: ActionSpan, facts: At['facts']): void {
+  span.exitCode = facts.exit_code ?? span.exitCode;
+  if (span.outcome !== 'unknown') return;
+  const { outcome = span.outcome, errorType } = endByFacts(facts);
+  Object.assign(span, { outcome, errorType });
+  recount(state, span, 'unknown');
+}
+
+function correctTimes(state: FoldState, span: ActionSpan, { facts, atMs }: At): void {
+  const { duration_ms: durationMs } = facts;
+  const native = durationMs !== undefined && durationMs >= 0 && durationMs <= LONGEST_ACTION_MS;
+  const startMs = native ? atMs - durationMs : Math.min(span.startMs, atMs);
+  Object.assign(span, ends(startMs, atMs));
+  span.duration = native ? 'native' : facts.time === 'transcript' ? 'transcript' : span.duration;
+  if (!native || span.askedMs === undefined || span.decision?.outcome !== 'allow') return;
+  const waitMs = Math.max(0, startMs - span.askedMs);
+  const turn = span.parent && heldTurn(state, span.parent);
+  if (turn) turn.waitMs += waitMs - (span.waitMs ?? 0);
+  span.waitMs = waitMs;
 }
 
 /** What held an action when it closed has counted it already, and as something else. */

@@ -24,8 +24,9 @@
 import { type Event, type Facts, factsOf, SETTLED } from '../event/event.ts';
 import { own } from '../lib/read.ts';
 import { amend } from './amendments.ts';
+import { closeEnded } from './closing.ts';
 import { type At, clockOf, odd, opensWork } from './current-event.ts';
-import { effects, finish } from './effects.ts';
+import { effects } from './effects.ts';
 import type { Finished } from './finished.ts';
 import { settle } from './holding.ts';
 import { lateness } from './late-events.ts';
@@ -75,7 +76,7 @@ export function step(state: FoldState, event: Event, isRecorded = true): Finishe
   record(state, at);
   const working = subagent === undefined ? undefined : own(state.subagents, subagent);
   if (working) working.lastMs = Math.max(working.lastMs ?? atMs, atMs);
-  finish(state, at);
+  closeEnded(state, at);
   if (atMs > state.lastMs) {
     state.lastMs = atMs;
     state.lastTime = clockOf(at);

@@ -20,10 +20,25 @@ function requestedMs(state: FoldState, { event, facts, late, atMs }: At): number
   return isSure && atMs - open.ms <= LONGEST_ACTION_MS ? open.ms : undefined;
 }
 
-/** As many of the requests that wait are remembered one by one. */
-export const ASKED = 16;
+/** A request of a model waits for its response. */
+export function openRequest(state: FoldState, at: At): void {
+  if (at.late !== undefined) return;
+  state.requests ??= {};
+  const session = at.event.session_id;
+  const known = own(state.requests, session);
+  put(state.requests, session, {
+    ms: at.atMs,
+    time: at.facts.time ?? 'arrival',
+    count: (known?.count ?? 0) + 1,
+    isMixed: known?.isMixed,
+    asked: [...(known?.asked ?? []), askedBy(state, at)].slice(0, ASKED),
+  });
+}
 
-export function askedBy(state: FoldState, at: At): AskedModel {
+/** The number of waiting requests that the state keeps one by one. */
+const ASKED = 16;
+
+function askedBy(state: FoldState, at: At): AskedModel {
   const { event, facts, atMs } = at;
   const place = placeOf(state, at);
   return {

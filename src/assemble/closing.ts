@@ -1,0 +1,57 @@
+/** What an event closes: a turn, a subagent, the session. */
+import { own } from '../lib/read.ts';
+import type { At } from './current-event.ts';
+import { release } from './holding.ts';
+import { closeLeftovers, closeSegment } from './segments.ts';
+import type { FoldState } from './state.ts';
+import { closeSubagent } from './subagents.ts';
+import { closeTurn, endHeld, endOfTurn } from './turns.ts';
+
+/** Runs after the event was recorded, so that the record still finds its span open. */
+export function closeEnded(state: FoldState, at: At): void {
+  const { event_type: type } = at.event;
+  if (at.late !== undefined) closeLate(state, at);
+  else if (type === 'Session.End' || type === 'Session.Abort') closeSession(state, at, type === 'Session.Abort');
+  else closeMainTurn(state, at);
+  release(state, at.out);
+}
+
+/** A late final response is the end of a turn that was held without one. */
+function closeLate(state: FoldState, at: At): void {
+  const { event, facts, subagent } = at;
+  if (event.event_type !== 'Agent.Response') return;
+  const isEnd = event.data.final === true && subagent === undefined && facts.time !== 'transcript';
+  if (isEnd || facts.interrupted) endHeld(state, at);
+}
+
+function closeMainTurn(state: FoldState, at: At): void {
+  const { event, facts, atMs } = at;
+  if (event.event_type === 'Prompt.Submitted') {
+    if (event.data.decision?.outcome === 'deny') closeTurn(state, at, 'denied', undefined, atMs);
+  } else if (at.subagent !== undefined) return;
+  else if (event.event_type === 'Agent.Response' && event.data.final) {
+    const { outcome, errorType } = endOfTurn(facts);
+    closeTurn(state, at, outcome, errorType, atMs);
+  } else if (event.event_type === 'Model.Failed') {
+    closeTurn(state, at, 'failed', facts.error_type ?? 'model_error', atMs);
+  }
+}
+
+function closeSession(state: FoldState, at: At, isAborted: boolean): void {
+  const { event, atMs } = at;
+  if (at.subagent !== undefined) {
+    const subagent = own(state.subagents, at.subagent);
+    if (subagent) closeSubagent(state, at, subagent, isAborted ? 'abandoned' : 'completed', atMs);
+    return;
+  }
+  if (state.endedMs !== undefined) {
+    closeLeftovers(state, at, state.lastMs);
+    return;
+  }
+  const isEnd = event.event_type === 'Session.End' || event.event_type === 'Session.Abort';
+  const endReason = (isEnd ? event.data.end_reason : undefined) ?? (isAborted ? 'abandoned' : 'completed');
+  // A silent session has no observed end. Its last event is its end.
+  const endMs = isAborted ? Math.max(state.lastMs, state.segment?.startMs ?? 0) : atMs;
+  closeSegment(state, at, endReason, isAborted ? 'abandoned' : undefined, endMs);
+  state.endedMs = atMs;
+}
