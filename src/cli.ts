@@ -18,10 +18,11 @@ import { commands } from './commands/registry.ts';
 import { problemText } from './commands/text.ts';
 import { homeOf } from './config/folders.ts';
 import { nearest } from './lib/nearest.ts';
-import { harmless } from './lib/shown.ts';
+import { forTerminal } from './lib/terminal.ts';
 import { StateRefused } from './store/folder.ts';
 
-export async function main(args: readonly string[], io: Io): Promise<number> {
+export async function main(args: readonly string[], world: Io): Promise<number> {
+  const io = safe(world);
   const [first, ...others] = commandFirst(args);
   if (first === undefined || first === '--help' || first === '-h') return overview(io, 0);
   if (first === 'help') return help(others[0], io);
@@ -36,7 +37,7 @@ export async function main(args: readonly string[], io: Io): Promise<number> {
   if (!parsed.ok) return misused(command, parsed.message, io);
   try {
     const { run } = await command.load();
-    return await run(parsed.words, looking(parsed.words, io));
+    return await run(parsed.words, isDocument(command, parsed.words, io) ? { ...io, out: world.out } : io);
   } catch (error) {
     if (error instanceof NoTerminal) return misused(command, error.message, io, '');
     if (error instanceof UsageError) return misused(command, error.message, io);
@@ -50,10 +51,20 @@ export async function main(args: readonly string[], io: Io): Promise<number> {
   }
 }
 
-/** What programs read is what it is, byte for byte; a person's terminal obeys nothing that others wrote. */
-function looking({ flags }: Words, io: Io): Io {
-  const isForPrograms = !io.isTerminal && (flags['--json'] !== undefined || flags['--format'] !== undefined);
-  return { ...io, out: isForPrograms ? io.out : text => io.out(harmless(text)), err: text => io.err(harmless(text)) };
+/** The one place where the output of commands is escaped, JSON included: there `\u009b` means the same. */
+const safe = (io: Io): Io => ({
+  ...io,
+  out: text => io.out(forTerminal(text)),
+  err: text => io.err(forTerminal(text)),
+  ask: question => io.ask(forTerminal(question)),
+});
+
+/** What goes to a program or into a file stays as it is, byte for byte. On a terminal it is escaped as well. */
+function isDocument(command: Command, { flags }: Words, io: Io): boolean {
+  const isSeen = io.isOutTerminal ?? io.isTerminal;
+  return (
+    !isSeen && (command.printsDocument === true || flags['--json'] !== undefined || flags['--format'] !== undefined)
+  );
 }
 
 /** Flags that every command understands may stand before it. */
@@ -126,6 +137,7 @@ function worldOf(): Io {
     columns: stdout.isTTY ? stdout.columns || 80 : Number.POSITIVE_INFINITY,
     unicode: /utf-?8/i.test(env.LC_ALL || env.LC_CTYPE || env.LANG || '') || process.platform === 'darwin',
     isTerminal: stdin.isTTY === true && stdout.isTTY === true,
+    isOutTerminal: stdout.isTTY === true,
     isErrTerminal: stderr.isTTY === true,
     async ask(question) {
       const lines = createInterface({ input: stdin, output: stdout });
@@ -148,8 +160,9 @@ export async function start(args: readonly string[]): Promise<void> {
   try {
     process.exitCode = await main(args, worldOf());
   } catch (error) {
-    process.stderr.write(harmless(`otel-hooks: ${error instanceof Error ? error.message : String(error)}\n`));
-    if (process.env.OTEL_HOOKS_DEBUG === 'true' && error instanceof Error) process.stderr.write(`${error.stack}\n`);
+    const isDebug = process.env.OTEL_HOOKS_DEBUG === 'true' && error instanceof Error;
+    const why = error instanceof Error ? error.message : String(error);
+    process.stderr.write(forTerminal(`otel-hooks: ${why}\n${isDebug ? `${error.stack}\n` : ''}`));
     process.exitCode = 1;
   }
 }

@@ -21,6 +21,8 @@ export interface Command {
   flags: Flag[];
   /** How many words it takes beside its flags; none where it is left out. */
   mostWords?: number;
+  /** Its output is the content of a file, also without `--json` and `--format`. */
+  printsDocument?: true;
   example: string;
   load(): Promise<{ run(words: Words, io: Io): Promise<number> | number }>;
 }
@@ -45,6 +47,8 @@ export interface Io {
   columns: number;
   unicode: boolean;
   isTerminal: boolean;
+  /** Whether a person sees what goes to `out`, wherever the input comes from; as `isTerminal` where it is left out. */
+  isOutTerminal?: boolean;
   /** Whether somebody sees at once what goes to `err`. */
   isErrTerminal?: boolean;
   /** Throws `Interrupted`. */

@@ -7,6 +7,7 @@ import { type Finding, fine, type Mend, problem, wordsOfFinding } from '../docto
 import { findingsOnMachine } from '../doctor/machine.ts';
 import { readBack } from '../doctor/read-back.ts';
 import { synthetic } from '../doctor/synthetic.ts';
+import { LINE_CLEARED, styled } from '../lib/terminal.ts';
 import { type Found, providersNamed } from '../setup/standing.ts';
 import { StateRefused } from '../store/folder.ts';
 import { openStore } from '../store/store.ts';
@@ -35,7 +36,7 @@ export async function run(words: Words, io: Io): Promise<number> {
     if (!json) for (const each of found) io.out(textOf(each, io));
   };
   const busy = (says: string): void => {
-    if (!json && io.isTerminal) io.err(`\r\u001b[K${says}`);
+    if (!json && io.isTerminal) io.err(`${LINE_CLEARED}${says}`);
   };
 
   let standings = standingsNamed(words, folders, io);
@@ -185,13 +186,13 @@ const isLocal = (endpoint: string): boolean =>
   URL.canParse(endpoint) && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(new URL(endpoint).hostname);
 
 const marks = { fine: 'ok', unknown: '?', problem: 'problem' } as const;
-const colors = { fine: 32, unknown: 33, problem: 31 } as const;
+const colors = { fine: 'green', unknown: 'yellow', problem: 'red' } as const;
 
 function textOf(finding: Finding, io: Io): string {
   const { says, next } = wordsOfFinding(finding);
   const word = marks[finding.state].padEnd(7);
   const plain = table([[word, finding.check.padEnd(13), says]]);
-  const line = io.color ? `\u001b[${colors[finding.state]}m${word}\u001b[0m${plain.slice(word.length)}` : plain;
+  const line = io.color ? `${styled(colors[finding.state], word)}${plain.slice(word.length)}` : plain;
   const code = finding.state === 'problem' ? ` (${finding.problem.code})` : '';
   return next === undefined && code === '' ? line : `${line}${' '.repeat(9)}next: ${next}${code}\n`;
 }

@@ -1,6 +1,7 @@
 import { closeSync, existsSync, lstatSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { agentNamed, agents } from '../agents/index.ts';
+import { LINE_CLEARED, LINE_START } from '../lib/terminal.ts';
 import { otlpOf } from '../pipeline/otlp-json.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { diskEyes } from '../transcripts/eyes.ts';
@@ -154,7 +155,7 @@ async function passed(
     for (const part of parts) {
       if (part.lines !== '') write(part.lines);
       events += part.events;
-      if (isShown) io.err(`\r${events} events `);
+      if (isShown) io.err(`${LINE_START}${events} events `);
       // Ctrl-C, and a reader that has left, are heard of between two parts.
       await stop.pause(0);
       await io.drained?.();
@@ -164,7 +165,7 @@ async function passed(
     }
   } finally {
     stop.end();
-    if (isShown) io.err('\r\u001b[K');
+    if (isShown) io.err(LINE_CLEARED);
   }
   if (!isWhole) io.err('otel-hooks: stopped before the end.\n');
   return { events, isWhole };

@@ -8,6 +8,7 @@ import type { LoadedConfig } from '../config/files.ts';
 import { deliver, noted } from '../deliver/deliver.ts';
 import { keepOf } from '../deliver/state-limits.ts';
 import { durationMs } from '../lib/duration.ts';
+import { LINE_CLEARED, LINE_START } from '../lib/terminal.ts';
 import { VERSION } from '../lib/version.ts';
 import {
   emptyStore,
@@ -349,11 +350,11 @@ function progressOf(io: Io, json: boolean, found: readonly Found[]): Work['progr
       const full = Math.round(share * width);
       const bar = (io.unicode ? '█' : '#').repeat(full) + (io.unicode ? '░' : '.').repeat(width - full);
       io.err(
-        `\r${bar} ${Math.round(share * 100)} %  ${sessions}/${found.length} sessions  ${sizeText(rate)}/s  ${Math.ceil(left)} s left   `,
+        `${LINE_START}${bar} ${Math.round(share * 100)} %  ${sessions}/${found.length} sessions  ${sizeText(rate)}/s  ${Math.ceil(left)} s left   `,
       );
     },
     end() {
-      if (isShown) io.err('\r\u001b[K');
+      if (isShown) io.err(LINE_CLEARED);
     },
   };
 }

@@ -1,6 +1,7 @@
 /** Events as they are recorded, one line each. */
 import { type Event, factsOf, rootSessionOf } from '../event/event.ts';
 import { asShown } from '../lib/shown.ts';
+import { styled } from '../lib/terminal.ts';
 import { wildcards } from '../lib/wildcard.ts';
 import type { Store } from '../store/store.ts';
 import { lineOf } from '../telemetry/line.ts';
@@ -92,8 +93,8 @@ export function drawLine(event: Event, { color, columns, unicode }: Drawing): st
   const who = columns < NARROW ? session : `${asShown(event.source.tool).padEnd(11)} ${session}`;
   const shown = cutTo(what, { columns: Math.max(20, columns - time.length - who.length - 4), unicode });
   if (!color) return `${time}  ${who}  ${shown}`;
-  const paint = level === 'ERROR' ? '31' : level === 'WARN' ? '33' : '0';
-  return `\u001b[2m${time}  ${who}\u001b[0m  \u001b[${paint}m${shown}\u001b[0m`;
+  const painted = level === 'ERROR' ? styled('red', shown) : level === 'WARN' ? styled('yellow', shown) : shown;
+  return `${styled('dim', `${time}  ${who}`)}  ${painted}`;
 }
 
 /** The time of day of the person who looks. */

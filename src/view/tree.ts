@@ -1,6 +1,7 @@
 /** A trace as an indented tree, for terminals and for tests. */
 
 import { asShown } from '../lib/shown.ts';
+import { styled } from '../lib/terminal.ts';
 
 export interface Node {
   id: string;
@@ -75,9 +76,7 @@ export function drawTree(nodes: readonly Node[], drawing: Drawing): string {
     const words = cutTo(asShown(said), { ...drawing, columns: drawing.columns - widest - timesWidth - 3 });
     const line = `${name} ${times}  ${words}`.trimEnd();
     if (!drawing.color) return line;
-    return node.error === undefined
-      ? `${name} \u001b[2m${times}\u001b[0m  ${words}`.trimEnd()
-      : `\u001b[31m${line}\u001b[0m`;
+    return node.error === undefined ? `${name} ${styled('dim', times)}  ${words}`.trimEnd() : styled('red', line);
   }
 }
 

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Event } from '../../src/event/event.ts';
+import { forTerminal } from '../../src/lib/terminal.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { drawLine, follow, lastOf, matcher } from '../../src/view/tail.ts';
 
@@ -99,6 +100,6 @@ describe('tail', () => {
     const line = drawLine(risky, { color: false, columns: 120, unicode: true });
     expect(line.slice(8)).toBe('  codex       session-  Action.After shell ok 12ms risk high');
     expect(drawLine(risky, { color: false, columns: 40, unicode: true }).length).toBeLessThanOrEqual(40);
-    expect(drawLine(risky, { color: true, columns: 120, unicode: true })).toContain('\u001b[');
+    expect(forTerminal(drawLine(risky, { color: true, columns: 120, unicode: true }))).toContain('\u001b[');
   });
 });

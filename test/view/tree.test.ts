@@ -1,6 +1,7 @@
 /** A tree keeps within any terminal: narrow ones get less, pipes get all. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { forTerminal } from '../../src/lib/terminal.ts';
 import { type Drawing, drawTree, type Node } from '../../src/view/tree.ts';
 
 const node = (id: string, parent: string | undefined, name: string, more: Partial<Node> = {}): Node => ({
@@ -48,7 +49,7 @@ describe.each([40, 60, 64, 80, 120, 300])('%i columns', columns => {
 
 it('colour adds nothing but colour', () => {
   for (const columns of [40, 100, 300]) {
-    const bare = drawTree(nodes, { ...plain, color: true, columns }).replaceAll(/\u001b\[\d+m/g, '');
+    const bare = forTerminal(drawTree(nodes, { ...plain, color: true, columns })).replaceAll(/\u001b\[\d+m/g, '');
     expect(bare.split('\n').map(line => line.trimEnd())).toEqual(drawTree(nodes, { ...plain, columns }).split('\n'));
   }
 });
