@@ -21,7 +21,13 @@ export type Proof =
 const PATIENCE_MS = 15_000;
 const LOOK_EVERY_MS = 40;
 
-export async function prove(setup: Setup, cwd: string, env: NodeJS.ProcessEnv, nowMs: number): Promise<Proof> {
+export async function prove(
+  setup: Setup,
+  cwd: string,
+  env: NodeJS.ProcessEnv,
+  nowMs: number,
+  isStopped: () => boolean = () => false,
+): Promise<Proof> {
   const { agent, platform, folders, scope } = setup;
   const { settings } = agent;
   if (isAbsent(settings)) return { ok: false, why: settings.absent, next: '' };
@@ -47,7 +53,7 @@ export async function prove(setup: Setup, cwd: string, env: NodeJS.ProcessEnv, n
       next: `otel-hooks disable --tool ${agent.id}`,
     };
   }
-  while (performance.now() - startMs < PATIENCE_MS) {
+  while (performance.now() - startMs < PATIENCE_MS && !isStopped()) {
     const type = firstTypeIn(folders.state, sessionKey(agent.id, session));
     if (type !== undefined) return { ok: true, event, type, session, tookMs: Math.round(performance.now() - startMs) };
     await new Promise(resolve => setTimeout(resolve, LOOK_EVERY_MS));

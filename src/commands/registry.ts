@@ -81,10 +81,12 @@ export const commands: Command[] = [
     name: 'enable',
     summary: "write our hooks into agents' settings, after showing the change, and try them",
     usage:
-      'otel-hooks enable [--tool AGENT] [--global|--project|--local] [--provider NAME] [--endpoint URL] [--openhook] [--dry-run] [--yes]',
+      'otel-hooks enable [--tool AGENT] [--global|--project|--local] [--provider NAME] [--endpoint URL] [--openhook] [--diff] [--dry-run] [--yes]',
     notes: [
-      'Without --tool it takes the agents that are installed here. A comment, the order, line ends and hooks of others stay as they',
-      'are. Afterwards the written command is run with a session of its own, which is kept in the journal and sent nowhere.',
+      'At a terminal it lists the agents that are installed here and lets you choose, asks for the destination when none is',
+      'configured, and shows one line for each file before it changes any. With --yes it asks nothing and takes all agents that it',
+      'finds, or those of --tool. Comments, order, line ends and hooks of other programs stay as they are. Afterwards it runs the',
+      'written command with a session of its own, which stays in the journal, and sends one empty request to the destination.',
     ],
     flags: [
       {
@@ -106,9 +108,10 @@ export const commands: Command[] = [
         takesSeveral: true,
       },
       { name: '--endpoint', value: 'URL', summary: 'write the OTLP endpoint into our configuration' },
+      { name: '--diff', summary: 'show the lines that change, too' },
       { name: '--dry-run', summary: 'show the change, change nothing' },
-      { name: '--yes', short: '-y', summary: 'do not ask' },
-      { name: '--no-proof', summary: 'do not try the hooks afterwards' },
+      { name: '--yes', short: '-y', summary: 'ask nothing; needs no terminal' },
+      { name: '--no-proof', summary: 'try neither the hooks nor the destination afterwards' },
       {
         name: '--openhook',
         summary:
@@ -123,9 +126,10 @@ export const commands: Command[] = [
   {
     name: 'disable',
     summary: "take our hooks out of agents' settings again",
-    usage: 'otel-hooks disable [--tool AGENT] [--global|--project|--local] [--openhook] [--dry-run] [--yes]',
+    usage: 'otel-hooks disable [--tool AGENT] [--global|--project|--local] [--openhook] [--diff] [--dry-run] [--yes]',
     notes: [
-      'Without --tool it takes the agents that have hooks of ours. The former bytes come back, with whatever you changed since.',
+      'Without --tool it takes the agents that have our hooks. The files become what they were, byte for byte, and keep what you',
+      'changed since. `otel-hooks uninstall` does this for all agents, scopes and projects at once.',
     ],
     flags: [
       {
@@ -137,11 +141,31 @@ export const commands: Command[] = [
       { name: '--project', summary: 'for everyone who works in this folder: the file is shared' },
       { name: '--local', summary: 'for this user in this folder' },
       { name: '--openhook', summary: 'run no command of .openhook.json any more; without --tool nothing else' },
+      { name: '--diff', summary: 'show the lines that change, too' },
       { name: '--dry-run', summary: 'show the change, change nothing' },
-      { name: '--yes', short: '-y', summary: 'do not ask' },
+      { name: '--yes', short: '-y', summary: 'ask nothing; needs no terminal' },
     ],
     example: `otel-hooks disable --tool ${exampleAgent.id} --global`,
     load: () => import('./disable.ts'),
+  },
+  {
+    name: 'uninstall',
+    summary: "restore every agent's settings and remove the scripts; with --purge all data as well",
+    usage: 'otel-hooks uninstall [--purge] [--diff] [--dry-run] [--yes]',
+    notes: [
+      'It finds the hooks of all agents and scopes, and those of other projects that `enable` noted. It shows what it will remove',
+      'before it removes anything, and ends deliveries and servers of otel-hooks that run. The package itself goes with',
+      '`npm uninstall -g otel-hooks`. docs/upgrade-and-uninstall.md says what each way leaves on the machine. Exits 1 when it could',
+      'not restore or remove everything.',
+    ],
+    flags: [
+      { name: '--purge', summary: 'remove recorded sessions, undelivered events and the configuration, too' },
+      { name: '--diff', summary: 'show the lines that change, too' },
+      { name: '--dry-run', summary: 'show what would be removed, remove nothing' },
+      { name: '--yes', short: '-y', summary: 'ask nothing; needs no terminal' },
+    ],
+    example: 'otel-hooks uninstall --purge --dry-run',
+    load: () => import('./uninstall.ts'),
   },
   {
     name: 'demo',

@@ -1,6 +1,6 @@
 /**
- * What `enable` and `disable` have in common: which agents, the change shown, one question, the change made; and after enabling,
- * the proof that it works.
+ * `enable` and `disable`: choose agents, plan the change, show it, ask once, make it. `enable` then runs the written hooks and
+ * tries the destination.
  */
 import { type Agent, isAbsent, type Scope } from '../agents/contract/contract.ts';
 import { agentNamed, agents } from '../agents/index.ts';
@@ -8,12 +8,18 @@ import { destinationsInUse, providers } from '../config/destinations.ts';
 import { wordsOf } from '../config/schema.ts';
 import { nearest } from '../lib/nearest.ts';
 import { discover } from '../openhook/project.ts';
+import type { Problem } from '../problems/problem.ts';
+import { whyNotLasting } from '../setup/lasting.ts';
+import { forgetPlace, notePlace, placeOf } from '../setup/places.ts';
 import { applySetup, type Plan, planConfig, planSetup, programAt, type Setup } from '../setup/setup.ts';
 import { type Found, foundStandings, isInstalled, type Standing, standingOf } from '../setup/standing.ts';
-import { flagText, type Io, NoTerminal, UsageError, type Words } from './command.ts';
+import { summaryOf } from '../setup/summary.ts';
+import { flagText, type Interruptible, type Io, interruptible, NoTerminal, UsageError, type Words } from './command.ts';
 import { distFolder, type Folders, foldersOf } from './place.ts';
 import { type Proof, prove } from './proof.ts';
-import { problemText } from './text.ts';
+import { askAgents, askDestination, isEndpoint, mayChange } from './questions.ts';
+import { problemText, shownPath, table } from './text.ts';
+import { type Trial, trialText, tryDestinations } from './trial.ts';
 
 interface Planned {
   setup: Setup;
@@ -23,93 +29,247 @@ interface Planned {
   proof?: Proof;
 }
 
+/** What the words ask for, and what they do not leave to a question. */
+interface Order {
+  action: Setup['action'];
+  words: Words;
+  io: Io;
+  folders: Folders;
+  scope: Scope;
+  endpoint: string | undefined;
+  provider: string | undefined;
+  isJson: boolean;
+  isDry: boolean;
+  /** A person is there to answer, and is to be asked. */
+  asks: boolean;
+}
+
+/** All that is to be done, before any of it is. */
+interface Whole {
+  planned: Planned[];
+  config: { plan: Plan; says: string } | undefined;
+  failed: boolean;
+}
+
 export async function setUp(action: Setup['action'], words: Words, io: Io): Promise<number> {
-  const scope = scopeNamed(words) ?? 'global';
-  const folders = foldersOf(words, io);
-  const common = { ...surroundingsOf(folders, io), scope, action, provider: providersIn(words) };
-  if (words.flags['--attribution']) {
+  const order = orderOf(action, words, io);
+  const { isJson, isDry } = order;
+  const chosen = await chosenAgents(order);
+  if (chosen === undefined) return nothingChanged(io);
+  if (order.asks && (await lacksDestination(order, chosen))) order.endpoint = await askDestination(io);
+  const whole = planned(order, chosen);
+  const temporary = temporaryProgram(order, whole);
+  if (!isJson) show(order, whole, temporary);
+  const changes = whole.config !== undefined || whole.planned.some(({ plan }) => plan.changed);
+  if (!isDry && changes && !words.flags['--yes']) {
+    if (isJson || !io.isTerminal) {
+      if (isJson) io.out(jsonOf({ ...order, isDry: true }, whole, temporary, []));
+      throw new NoTerminal('--yes');
+    }
+    if (!(await mayChange(io, () => diffOf(whole)))) return nothingChanged(io, whole.failed ? 1 : 0);
+  }
+  if (isDry) {
+    if (isJson) io.out(jsonOf(order, whole, temporary, []));
+    return whole.failed ? 1 : 0;
+  }
+  return await carryOut(order, whole, temporary);
+}
+
+function orderOf(action: Setup['action'], words: Words, io: Io): Order {
+  const has = (flag: string): boolean => words.flags[flag] !== undefined;
+  if (has('--attribution')) {
     io.err(
       'otel-hooks: --attribution was ignored: lines of files are attributed to nobody here.\n  next: leave it out.\n',
     );
   }
-  const { chosen, isNamed } = agentsOf(action, words, io, common);
-  const json = words.flags['--json'] !== undefined;
-  const isDry = words.flags['--dry-run'] !== undefined;
-  const planned: Planned[] = [];
-  let failed = false;
+  return {
+    action,
+    words,
+    io,
+    folders: foldersOf(words, io),
+    scope: scopeNamed(words) ?? 'global',
+    endpoint: endpointIn(words),
+    provider: providersIn(words),
+    isJson: has('--json'),
+    isDry: has('--dry-run'),
+    asks: io.isTerminal && !has('--yes') && !has('--json') && !has('--dry-run'),
+  };
+}
+
+function nothingChanged(io: Io, code = 0): number {
+  io.out('Nothing was changed.\n');
+  return code;
+}
+
+const commonOf = ({ folders, io, scope, action, provider }: Order): Omit<Setup, 'agent'> => ({
+  ...surroundingsOf(folders, io),
+  scope,
+  action,
+  provider,
+});
+
+/** Asked only when an agent is set up anew: otherwise the person has answered before. */
+async function lacksDestination(order: Order, chosen: readonly Agent[]): Promise<boolean> {
+  if (order.action !== 'enable' || order.endpoint !== undefined || order.words.flags['--openhook']) return false;
+  const standings = chosen.map(agent => standingOf({ ...commonOf(order), agent }));
+  if (standings.every(each => each !== undefined)) return false;
+  const { destinations, problems } = destinationsInUse(order.folders.config, [order.provider]);
+  return destinations.length === 0 && problems.length === 0;
+}
+
+function planned(order: Order, chosen: readonly Agent[]): Whole {
+  const { action, scope, io, isJson, words } = order;
+  const common = commonOf(order);
+  const isNamed = !['all', undefined].includes(flagText(words, '--tool'));
+  const whole: Whole = { planned: [], config: undefined, failed: false };
+  const refuse = (problem: Problem): void => {
+    whole.failed = true;
+    io.err(problemText(problem));
+  };
   for (const agent of chosen) {
     const { settings } = agent;
     if (!isNamed && (isAbsent(settings) || !settings.scopes.includes(scope))) {
-      if (!json) io.out(`${agent.title}: it has no settings of the scope ${scope}.\n`);
+      if (!isJson) io.out(`${agent.title}: it has no settings of the scope ${scope}.\n`);
       continue;
     }
     const found = standingOf({ ...common, agent });
     const standing = found && 'events' in found ? found : undefined;
-    // Who renews their hooks has not asked for another provider.
+    // Hooks that are renewed without --provider keep the one that they name.
     const setup = { ...common, agent, provider: common.provider ?? standing?.provider };
     const made = planSetup(setup);
-    if (made.ok) {
-      planned.push({ setup, plan: made.plan, standing });
-    } else {
-      failed = true;
-      io.err(problemText(made.problem));
-    }
+    if (made.ok) whole.planned.push({ setup, plan: made.plan, standing });
+    else refuse(made.problem);
   }
-  const config = configChange(action, words, folders);
-  if (config?.ok === false) {
-    failed = true;
-    io.err(problemText(config.problem));
+  const config = configChange(action, order);
+  if (config?.ok === false) refuse(config.problem);
+  if (config?.ok && config.plan.changed) whole.config = { plan: config.plan, says: config.says };
+  return whole;
+}
+
+/** Hooks name the program by its path, unless their file is shared. */
+function temporaryProgram({ action, scope, io }: Order, { planned }: Whole): Problem | undefined {
+  if (action !== 'enable' || scope === 'project' || planned.length === 0) return undefined;
+  const path = distFolder();
+  const why = whyNotLasting(path, io.env);
+  return why === undefined ? undefined : { code: 'program-temporary', path, why };
+}
+
+function show({ action, words, io }: Order, { planned, config }: Whole, temporary: Problem | undefined): void {
+  const rows: string[][] = [];
+  for (const { plan, standing, setup } of planned) {
+    const { title } = setup.agent;
+    const stale = action === 'enable' && standing ? staleText(standing) : undefined;
+    if (stale) io.out(`${title}: ${stale}\n`);
+    const lines = summaryOf(plan);
+    if (lines.length === 0 && plan.file !== '') rows.push([title, shownPath(plan.file, io.home), 'nothing to change']);
+    for (const [at, { file, says }] of lines.entries())
+      rows.push([at === 0 ? title : '', shownPath(file, io.home), says]);
   }
-  const configPlan = config?.ok && config.plan.changed ? config.plan : undefined;
-  const changes = planned.some(({ plan }) => plan.changed) || configPlan !== undefined;
-  if (!json) {
-    for (const { plan, standing, setup } of planned) {
-      const stale = action === 'enable' && standing ? staleText(standing) : undefined;
-      if (stale) io.out(`${setup.agent.title}: ${stale}\n`);
-      io.out(plan.diff);
-    }
-    if (configPlan) io.out(`${configPlan.file}: ${config?.says}\n`);
+  if (config) rows.push(['Configuration', shownPath(config.plan.file, io.home), config.says]);
+  io.out(table(rows));
+  const providers = [...new Set(planned.flatMap(({ setup }) => setup.provider ?? []))];
+  if (action === 'enable' && providers.length > 0) io.out(`These hooks send to ${providers.join(' or ')} only.\n`);
+  if (words.flags['--diff']) for (const { plan } of planned) io.out(plan.diff);
+  if (temporary) io.err(problemText(temporary));
+}
+
+const diffOf = ({ planned }: Whole): string => planned.map(({ plan }) => plan.diff).join('');
+
+/** Ctrl-C waits until a file is written: no change is left half made. */
+async function carryOut(order: Order, whole: Whole, temporary: Problem | undefined): Promise<number> {
+  const stop = interruptible();
+  try {
+    const done = applyAll(order, whole);
+    const trials = await tryAll(order, whole, done, stop);
+    return finish(order, whole, { temporary, done, trials, stop });
+  } finally {
+    stop.end();
   }
-  if (!isDry && changes && !words.flags['--yes']) {
-    if (json || !io.isTerminal) throw new NoTerminal('--yes');
-    const answer = await io.ask('Change this? [y/N] ');
-    if (!/^y(es)?$/i.test(answer.trim())) {
-      io.out('Nothing was changed.\n');
-      return failed ? 1 : 0;
-    }
-  }
+}
+
+/** The plans that were carried out. */
+function applyAll({ action, folders, io, isJson }: Order, whole: Whole): Planned[] {
   const done: Planned[] = [];
-  if (!isDry) {
-    for (const each of planned) {
-      const applied = applySetup(each.plan);
-      if (!applied.ok) {
-        failed = true;
-        io.err(problemText(applied.problem));
-        continue;
-      }
-      done.push(each);
-      if (!json) io.out(said(each, folders));
-    }
-    if (configPlan && !failed) {
-      const applied = applySetup(configPlan);
-      if (!applied.ok) {
-        failed = true;
-        io.err(problemText(applied.problem));
-      }
-    }
-    if (action === 'enable' && !words.flags['--no-proof']) {
-      for (const each of done) {
-        each.proof = await prove(each.setup, io.cwd, { ...io.env }, io.now());
-        if (!each.proof.ok) failed = true;
-        if (!json) (each.proof.ok ? io.out : io.err)(proofText(each.setup.agent, each.proof));
-      }
-    }
+  const apply = (plan: Plan): boolean => {
+    const applied = applySetup(plan);
+    if (applied.ok) return true;
+    whole.failed = true;
+    io.err(problemText(applied.problem));
+    return false;
+  };
+  for (const each of whole.planned) {
+    const place = placeOf(each.setup);
+    if (action === 'enable') notePlace(folders.data, place);
+    if (!apply(each.plan)) continue;
+    if (action === 'disable') forgetPlace(folders.data, place);
+    done.push(each);
+    if (!isJson) io.out(said(each, folders));
   }
-  if (json) io.out(`${JSON.stringify({ v: 1, action, dryRun: isDry, plans: planned.map(rowOf) }, null, 2)}\n`);
-  else if (!isDry && !failed && words.flags['--openhook']) io.out(openHookText(action, io));
-  if (!json && !isDry && action === 'enable' && done.length > 0 && !failed)
-    io.out(whatNext(done, foldersOf(words, io)));
-  return failed ? 1 : 0;
+  if (whole.config && !whole.failed) apply(whole.config.plan);
+  return done;
+}
+
+/** Runs the written hooks, and asks the destinations whether they take data. */
+async function tryAll(
+  order: Order,
+  whole: Whole,
+  done: readonly Planned[],
+  stop: Interruptible,
+): Promise<readonly Trial[]> {
+  const { action, words, io, isJson } = order;
+  if (action !== 'enable' || words.flags['--no-proof'] || (done.length === 0 && whole.config === undefined)) return [];
+  for (const each of done) {
+    if (stop.isAsked()) return [];
+    each.proof = await prove(each.setup, io.cwd, { ...io.env }, io.now(), stop.isAsked);
+    if (stop.isAsked()) return [];
+    if (!each.proof.ok) whole.failed = true;
+    if (!isJson) (each.proof.ok ? io.out : io.err)(proofText(each.setup.agent, each.proof));
+  }
+  const { config } = foldersOf(words, io);
+  const { destinations } = destinationsInUse(
+    config,
+    done.map(({ setup }) => setup.provider),
+  );
+  const trials = await tryDestinations(destinations, io.now());
+  if (!isJson) for (const trial of trials) (trial.ok ? io.out : io.err)(trialText(trial));
+  return trials;
+}
+
+interface Finish {
+  temporary: Problem | undefined;
+  done: readonly Planned[];
+  trials: readonly Trial[];
+  stop: Interruptible;
+}
+
+function finish(order: Order, whole: Whole, { temporary, done, trials, stop }: Finish): number {
+  const { action, words, io, isJson } = order;
+  if (isJson) io.out(jsonOf(order, whole, temporary, trials));
+  else if (stop.isAsked()) io.out('Interrupted. The hooks are in place; otel-hooks doctor tries them.\n');
+  else if (!whole.failed) {
+    if (words.flags['--openhook']) io.out(openHookText(action, io));
+    if (action === 'enable' && done.length > 0) io.out(whatNext(done, foldersOf(words, io)));
+  }
+  if (stop.isAsked()) return 130;
+  return whole.failed ? 1 : 0;
+}
+
+function jsonOf(
+  { action, isDry }: Order,
+  { planned, config }: Whole,
+  temporary: Problem | undefined,
+  trials: readonly Trial[],
+): string {
+  const found = {
+    v: 1,
+    action,
+    dryRun: isDry,
+    plans: planned.map(rowOf),
+    ...(config ? { config: { file: config.plan.file, changed: true } } : {}),
+    ...(trials.length > 0 ? { destinations: trials } : {}),
+    problems: temporary ? [temporary] : [],
+  };
+  return `${JSON.stringify(found, null, 2)}\n`;
 }
 
 function rowOf({ setup, plan, standing, proof }: Planned): object {
@@ -119,6 +279,7 @@ function rowOf({ setup, plan, standing, proof }: Planned): object {
     file: plan.file,
     files: plan.changes.map(({ file }) => file),
     changed: plan.changed,
+    summary: summaryOf(plan),
     events: plan.events,
     diff: plan.diff,
     ...(standing ? { stale: standing.stale } : {}),
@@ -157,33 +318,33 @@ function scopeNamed(words: Words): Scope | undefined {
   return given[0];
 }
 
-/** By name; else, for a person at a terminal, those that are installed, or those that ours are registered with. */
-function agentsOf(
-  action: Setup['action'],
-  words: Words,
-  io: Io,
-  common: Omit<Setup, 'agent'>,
-): { chosen: readonly Agent[]; isNamed: boolean } {
+/** By name; else those that are installed, or those that have our hooks. Undefined: the person wants none of them. */
+async function chosenAgents(order: Order): Promise<readonly Agent[] | undefined> {
+  const { action, words, io, asks, isJson } = order;
   const named = flagText(words, '--tool');
-  if (named === undefined && words.flags['--openhook']) return { chosen: [], isNamed: true };
-  if (named === 'all') return { chosen: agents, isNamed: false };
-  if (named !== undefined) return { chosen: named.split(',').map(agentOf), isNamed: true };
-  if (!io.isTerminal) throw new NoTerminal('--tool');
-  const chosen = agents.filter(agent =>
+  if (named === undefined && words.flags['--openhook']) return [];
+  if (named === 'all') return agents;
+  if (named !== undefined) return named.split(',').map(agentOf);
+  const common = commonOf(order);
+  const isFound = (agent: Agent): boolean =>
     action === 'enable'
       ? isInstalled(agent, common.places, common.platform)
-      : standingOf({ ...common, agent }) !== undefined,
-  );
-  const ids = agents.map(agent => agent.id).join(', ');
-  if (chosen.length === 0) {
+      : standingOf({ ...common, agent }) !== undefined;
+  const found = agents.filter(isFound);
+  if (found.length === 0) {
+    const ids = agents.map(agent => agent.id).join(', ');
     throw new UsageError(
       action === 'enable'
         ? `no agent was found here; name one with --tool: ${ids}`
         : 'no hooks of ours were found in this scope; see --global, --project and --local',
     );
   }
-  io.out(`${action === 'enable' ? 'Found' : 'Enabled'}: ${chosen.map(agent => agent.title).join(', ')}.\n`);
-  return { chosen, isNamed: false };
+  if (asks && action === 'enable' && found.length > 1) {
+    const isSetUp = (agent: Agent): boolean => standingOf({ ...common, agent }) !== undefined;
+    return await askAgents(io, found, isSetUp);
+  }
+  if (!isJson) io.out(`${action === 'enable' ? 'Found' : 'Enabled'}: ${found.map(agent => agent.title).join(', ')}.\n`);
+  return found;
 }
 
 function agentOf(name: string): Agent {
@@ -198,21 +359,22 @@ function agentOf(name: string): Agent {
   );
 }
 
-/** OpenHook is switched as asked for. The endpoint is written as it is named; the provider with it, or where the configuration has none. */
-function configChange(action: Setup['action'], words: Words, folders: Folders) {
+function endpointIn(words: Words): string | undefined {
   const endpoint = flagText(words, '--endpoint');
-  const provider = providersIn(words);
+  if (endpoint !== undefined && !isEndpoint(endpoint))
+    throw new UsageError(`--endpoint takes a URL such as http://127.0.0.1:4318, not ${endpoint}`);
+  return endpoint;
+}
+
+/** OpenHook is switched as asked for. The endpoint is written as it is named; the provider with it, or where the configuration has none. */
+function configChange(action: Setup['action'], { words, folders, endpoint, provider }: Order) {
   const isMissing = folders.config.values.provider === undefined;
   const values: [path: string[], value: unknown][] = [];
   if (endpoint !== undefined || (provider !== undefined && isMissing)) {
     const several = provider?.split(',') ?? ['otlp'];
     values.push([['provider'], several.length > 1 ? several : several[0]]);
   }
-  if (endpoint !== undefined) {
-    if (!/^https?:/i.test(endpoint) || !URL.canParse(endpoint))
-      throw new UsageError(`--endpoint takes a URL such as http://127.0.0.1:4318, not ${endpoint}`);
-    values.push([['otlp', 'endpoint'], endpoint]);
-  }
+  if (endpoint !== undefined) values.push([['otlp', 'endpoint'], endpoint]);
   if (words.flags['--openhook']) values.push([['openhook', 'enabled'], action === 'enable']);
   if (values.length === 0) return undefined;
   const says = values.map(([path, value]) => `${path.join('.')} = ${String(value)}`).join(', ');
@@ -269,10 +431,18 @@ function whatNext(done: readonly Planned[], folders: Folders): string {
   );
   const named = done.map(({ setup }) => setup.provider);
   const { destinations, problems } = destinationsInUse(folders.config, named);
-  const id = done[0]?.setup.agent.id;
-  return `${reviews.join('')}${problems.map(problemText).join('')}${
-    destinations.length === 0 && problems.length === 0
-      ? `  next: say where data goes, for example otel-hooks enable --tool ${id} --endpoint http://127.0.0.1:4318\n        until then sessions are kept in the journal: otel-hooks show\n`
-      : '  next: start a new session of the agent, then otel-hooks status\n'
-  }`;
+  const titles = done.map(({ setup: { agent } }) => agent.title);
+  const last = titles.at(-1) ?? '';
+  const agentsText = titles.length < 2 ? last : `${titles.slice(0, -1).join(', ')} or ${last}`;
+  const goes =
+    destinations.length > 0
+      ? `It arrives at ${destinations.map(each => each.endpoint).join(' and ')} after each turn; \`otel-hooks status\` says what was sent.`
+      : 'Everything stays on this machine. To send it: otel-hooks enable --endpoint http://127.0.0.1:4318 (docs/providers.md has more).';
+  return `${reviews.join('')}${problems.map(problemText).join('')}
+See your first session:
+  1. Start a new session of ${agentsText}, and give it something to do.
+  2. otel-hooks tail    what it does, while it does it
+     otel-hooks show    the sessions; with the first letters of an id, its trace
+  3. ${goes}
+`;
 }

@@ -8,6 +8,10 @@ export const problemText = (problem: Problem): string => {
   return `otel-hooks: ${asShown(what)}\n  next: ${asShown(next)}\n`;
 };
 
+/** A path as a person writes it: `~` for the home folder. */
+export const shownPath = (path: string, home: string): string =>
+  home !== '/' && path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path;
+
 /** Rows with their columns under each other; the last column is as long as it likes, or as the terminal has room for. */
 export function table(cells: readonly (readonly string[])[], drawing?: Pick<Drawing, 'columns' | 'unicode'>): string {
   const rows = cells.map(row => row.map(asShown));

@@ -52,11 +52,34 @@ export async function sendTo(destination: Destination, synthetic: Synthetic, now
   }
 }
 
-function shortened(targets: Destination['signals']): Destination['signals'] {
+/**
+ * Sends one request without content to the first signal that goes over the network. Returns what keeps the destination from
+ * taking data, or `not asked` when it is on this machine.
+ */
+export async function tryEndpoint(
+  destination: Destination,
+  patienceMs: number,
+  nowMs: number,
+): Promise<Problem | 'not asked' | undefined> {
+  const { endpoint, provider } = destination;
+  const signal = signals.find(each => destination.signals[each]?.url !== undefined);
+  const url = signal && destination.signals[signal]?.url;
+  if (signal === undefined || url === undefined) return 'not asked';
+  const transport = createHttpTransport();
+  try {
+    const patient = { ...destination, signals: shortened(destination.signals, patienceMs) };
+    const answer = await transport.send(patient, signal, new Uint8Array());
+    return problemOf(answer, { endpoint, url, signal, provider }, nowMs);
+  } finally {
+    transport.close();
+  }
+}
+
+function shortened(targets: Destination['signals'], patienceMs = PATIENCE_MS): Destination['signals'] {
   return Object.fromEntries(
     Object.entries(targets).map(([signal, target]) => [
       signal,
-      { ...target, timeoutMs: Math.min(target.timeoutMs, PATIENCE_MS) },
+      { ...target, timeoutMs: Math.min(target.timeoutMs, patienceMs) },
     ]),
   );
 }

@@ -40,6 +40,7 @@ export type Problem =
   /** Without a file: none can be, with this Node. */
   | { code: 'transcripts-packed'; file?: string | undefined; why: string }
   | { code: 'program-twice'; path: string; isPython: boolean; own: string }
+  | { code: 'program-temporary'; path: string; why: string }
   | { code: 'mode-open'; path: string; mode: string; wanted: string }
   | { code: 'hooks-stale'; agent: string; scope: string; file: string; stale: readonly string[] }
   | { code: 'hooks-twice'; agent: string; id: string; files: readonly string[]; scopes: readonly string[] }
@@ -253,6 +254,10 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
     next: isPython
       ? 'remove it: `uv tool uninstall otel-hooks`, `pipx uninstall otel-hooks` or `pip uninstall otel-hooks`.'
       : 'remove one of them; committed project files run the first in PATH.',
+  }),
+  'program-temporary': ({ path, why }) => ({
+    what: `otel-hooks runs from ${path}, in ${why}; hooks that name it record nothing once it is removed.`,
+    next: 'install it for good, from a clone that stays: npm install && npm run build && npm i -g . Then `otel-hooks enable` again.',
   }),
   'mode-open': ({ path, mode, wanted }) => ({
     what: `${path} has the mode ${mode}; it should be ${wanted}, so that you can use it and others on this machine cannot.`,

@@ -79,6 +79,16 @@ export interface Change {
   after: string | undefined;
   /** For a new file, less what the user's mask takes; one that is there keeps its own. */
   mode: number;
+  /** The numbers of hooks, for the summary of the change. Absent for files that hold none. */
+  hooks?: HookCounts;
+}
+
+export interface HookCounts {
+  /** Our hooks before and after the change. */
+  before: number;
+  after: number;
+  /** Hooks of other programs, which the change keeps. */
+  others: number;
 }
 
 export type SetupProblem =
@@ -116,7 +126,14 @@ export function planSetup(setup: Setup): Planned {
     if (action === 'disable' || settingsFile.add) for (const event of edit.events) events.add(event);
     if (edit.changed) {
       const mode = settingsFile.isExecutable ? 0o755 : 0o666;
-      changes.push({ file, target, before: read.text, after: edit.text, mode });
+      changes.push({
+        file,
+        target,
+        before: read.text,
+        after: edit.text,
+        mode,
+        hooks: countsOf(settingsFile, read.text, edit.text),
+      });
     }
   }
   return {
@@ -195,6 +212,11 @@ function editOf(
 ): Edit {
   if (action === 'enable' && file.add) return file.add(text, commands);
   return text === undefined ? { ok: true, text, changed: false, events: [] } : file.remove(text);
+}
+
+function countsOf(file: SettingsFile, before: string | undefined, after: string | undefined): HookCounts {
+  const ours = (text: string | undefined): number => (text === undefined ? 0 : file.entries(text).length);
+  return { before: ours(before), after: ours(after), others: after === undefined ? 0 : (file.others?.(after) ?? 0) };
 }
 
 const placeOf = ({ line, column, why }: Refusal) => ({ line, column, why });

@@ -17,7 +17,16 @@ import {
 /** The format of the state folder as a whole. A newer one is never touched. */
 export const STATE_VERSION = 1;
 
-const FOLDERS = ['inbox', 'quarantine', 'rounds', 'journal', 'sessions', 'outbox', 'documents', 'problems'];
+export const FOLDERS: readonly string[] = [
+  'inbox',
+  'quarantine',
+  'rounds',
+  'journal',
+  'sessions',
+  'outbox',
+  'documents',
+  'problems',
+];
 const NAME = /^[0-9a-z-]{1,64}$/;
 
 /** Why a state folder was not opened. Nothing in it was changed. */

@@ -145,6 +145,13 @@ export function isDelivering(folder: string, system: LockSystem = thisSystem()):
   return clock.nowMs() - seen.mtimeMs < STALE_MS;
 }
 
+/** The living process of this machine that has the lock. */
+export function lockOwner(folder: string, system: LockSystem = thisSystem()): ProcessId | undefined {
+  const { fs, clock, nonce, self } = system;
+  const owner = readLock({ fs, folder, fsync: false, clock, nonce })?.owner;
+  return owner !== undefined && canSee(self, owner) && system.isAlive(owner) ? owner : undefined;
+}
+
 interface Owner extends ProcessId {
   v: 1;
   nonce: string;
@@ -305,7 +312,7 @@ function thisSystem(): LockSystem {
   };
 }
 
-function isAlive({ pid, start }: ProcessId): boolean {
+export function isAlive({ pid, start }: ProcessId): boolean {
   try {
     process.kill(pid, 0);
   } catch (error) {

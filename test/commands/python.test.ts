@@ -72,12 +72,12 @@ const commandRows: [surface: string, of: Class, before: string[][], words: strin
     /--global and --project/,
   ],
   [
-    'nobody to ask for the tool',
-    'kept',
+    'without a tool it takes the agents that it finds',
+    'mended',
     [],
     ['enable'],
     2,
-    /^No TTY detected\. Use --tool to run non-interactively\.$/m,
+    /no agent was found here; name one with --tool/,
   ],
   [
     'nobody to ask for leave',

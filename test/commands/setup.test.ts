@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Interrupted } from '../../src/commands/command.ts';
 import { type Ran, ranIn } from './ran.ts';
 
 let home: string;
@@ -11,25 +12,29 @@ beforeEach(() => {
 });
 afterEach(() => fs.rmSync(home, { recursive: true, force: true }));
 
-/** `answer`: at a terminal, what the person says. */
-async function run(words: string[], answer?: string): Promise<Ran & { asked: string[] }> {
+/** `answers`: at a terminal, what the person says, question by question. `^C` is Ctrl-C; the last answer is repeated. */
+async function run(words: string[], answers?: string | string[]): Promise<Ran & { asked: string[] }> {
   const asked: string[] = [];
+  const left = [answers ?? []].flat();
   const ran = await ranIn(home, words, {
     env: { PATH: '', XDG_STATE_HOME: join(home, 'state'), XDG_DATA_HOME: join(home, 'data') },
-    isTerminal: answer !== undefined,
+    isTerminal: answers !== undefined,
     ask: async question => {
       asked.push(question);
-      return answer ?? '';
+      const answer = (left.length > 1 ? left.shift() : left[0]) ?? '';
+      if (answer === '^C') throw new Interrupted();
+      return answer;
     },
   });
   return { ...ran, asked };
 }
+const WHICH = 'Set up which? [Enter: all; numbers such as 1,2; n: none] ';
+const ADDRESS = 'Address [local only]: ';
+const CHANGE = 'Change this? [y/N, d: show the lines] ';
 const exists = (path: string): boolean => fs.existsSync(join(home, path));
 
 describe('without a terminal', () => {
   it.each([
-    [['enable'], '--tool'],
-    [['disable'], '--tool'],
     [['enable', '--tool', 'cursor'], '--yes'],
     [['enable', '--tool', 'cursor', '--json'], '--yes'],
   ])('%j names the flag that is missing, and changes nothing', async (words, flag) => {
@@ -75,34 +80,132 @@ it('a shared file is tried by PATH, as others will run it', async () => {
   expect(exists('.cursor/hooks.json')).toBe(true);
 });
 
-describe('at a terminal', () => {
-  it('finds who is installed, shows the change, asks once and does it', async () => {
+describe('without a terminal, agents that are installed', () => {
+  beforeEach(() => {
     for (const folder of ['.claude', '.cursor']) fs.mkdirSync(join(home, folder));
-    const ran = await run(['enable', '--no-proof'], 'y');
-    expect([ran.code, ran.err, ran.asked]).toEqual([0, '', ['Change this? [y/N] ']]);
-    expect(ran.out).toContain('Found: Claude Code, Cursor.');
-    expect(ran.out).toContain('+++ ~/.cursor/hooks.json');
+  });
+
+  it('without --yes are listed with what would change, and nothing is changed', async () => {
+    const ran = await run(['enable']);
+    expect([ran.code, ran.asked, exists('.cursor/hooks.json'), exists('data')]).toEqual([2, [], false, false]);
+    expect(ran.out).toContain('Cursor       ~/.cursor/hooks.json     new file with 12 hooks');
+    expect(ran.err).toContain('No TTY detected. Use --yes to run non-interactively.');
+  });
+
+  it('with --yes are all set up, in one line each, and taken out again', async () => {
+    const ran = await run(['enable', '--yes', '--no-proof']);
+    expect([ran.code, ran.err, ran.asked]).toEqual([0, '', []]);
+    expect(ran.out).toContain('Claude Code  ~/.claude/settings.json  new file with 16 hooks');
+    expect(ran.out).not.toContain('+++');
+    expect([exists('.claude/settings.json'), exists('.cursor/hooks.json')]).toEqual([true, true]);
+    expect((await run(['disable'])).err).toContain('Use --yes');
+    expect((await run(['disable', '--yes'])).code).toBe(0);
+    expect([exists('.claude/settings.json'), exists('.cursor/hooks.json')]).toEqual([false, false]);
+  });
+
+  it('--json without --yes prints the plan, and changes nothing', async () => {
+    const ran = await run(['enable', '--json']);
+    expect(ran.code).toBe(2);
+    const { dryRun, plans } = JSON.parse(ran.out) as { dryRun: boolean; plans: { changed: boolean }[] };
+    expect([dryRun, plans.map(({ changed }) => changed), exists('.cursor/hooks.json')]).toEqual([
+      true,
+      [true, true],
+      false,
+    ]);
+  });
+});
+
+it('the summary says how many hooks of others a file keeps, and --diff shows the lines', async () => {
+  fs.mkdirSync(join(home, '.claude'));
+  const mine = '{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"./a"},{"type":"command","command":"./b"}]}]}}';
+  fs.writeFileSync(join(home, '.claude/settings.json'), mine);
+  fs.mkdirSync(join(home, '.codex'));
+  fs.writeFileSync(
+    join(home, '.codex/config.toml'),
+    '[[hooks.Stop]]\nhooks = [{ type = "command", command = "./notify.sh" }]\n',
+  );
+  const dry = await run(['enable', '--dry-run', '--diff']);
+  expect(dry.out).toContain('Claude Code  ~/.claude/settings.json  adds 16 hooks, keeps your 2');
+  expect(dry.out).toContain('Codex        ~/.codex/config.toml     adds 12 hooks, keeps your 1');
+  expect(dry.out).toContain('+++ ~/.claude/settings.json');
+  await run(['enable', '--yes', '--no-proof']);
+  expect((await run(['disable', '--dry-run'])).out).toContain('removes 16 hooks, keeps your 2');
+  expect((await run(['enable', '--dry-run'])).out).toContain('nothing to change');
+});
+
+describe('at a terminal', () => {
+  const both = () => {
+    for (const folder of ['.claude', '.cursor']) fs.mkdirSync(join(home, folder));
+  };
+
+  it('lists the agents that are installed, asks for the destination, shows the change and makes it', async () => {
+    both();
+    const ran = await run(['enable', '--no-proof'], ['', '', 'y']);
+    expect([ran.code, ran.err, ran.asked]).toEqual([0, '', [WHICH, ADDRESS, CHANGE]]);
+    expect(ran.out).toContain('Found on this machine:\n  1  Claude Code\n  2  Cursor\n');
+    expect(ran.out).toContain('Cursor       ~/.cursor/hooks.json     new file with 12 hooks');
+    expect(ran.out).not.toContain('+++ ~/.cursor/hooks.json');
     expect(ran.out).toContain('Enabled. Hook: ~/.claude/settings.json, Config: ~/.config/otel-hooks/config.json');
     expect(ran.out).toContain('Cursor: Cursor reads the file again by itself.');
-    const again = await run(['enable', '--no-proof'], 'y');
-    expect([again.code, again.asked]).toEqual([0, []]);
-    expect(again.out).toContain('Cursor: nothing to change in ~/.cursor/hooks.json');
+    expect(ran.out).toContain('1. Start a new session of Claude Code or Cursor');
+    expect(ran.out).toContain('3. Everything stays on this machine.');
+    expect(exists('.config/otel-hooks/config.json')).toBe(false);
+    const again = await run(['enable', '--no-proof'], '');
+    expect([again.code, again.asked]).toEqual([0, [WHICH]]);
+    expect(again.out).toMatch(/Cursor +~\/.cursor\/hooks.json +nothing to change/);
 
     const gone = await run(['disable'], 'yes');
-    expect([gone.code, gone.asked.length]).toEqual([0, 1]);
+    expect([gone.code, gone.asked]).toEqual([0, [CHANGE]]);
     expect(gone.out).toContain('Enabled: Claude Code, Cursor.');
     expect(gone.out).toContain('Disabled. ~/.cursor/hooks.json');
     expect([exists('.claude/settings.json'), exists('.cursor/hooks.json')]).toEqual([false, false]);
   });
 
+  it('takes the chosen agents alone, and writes the address', async () => {
+    both();
+    const ran = await run(['enable', '--no-proof'], ['3', '2', 'nonsense', '127.0.0.1:4318', 'd', 'y']);
+    expect([ran.code, ran.asked]).toEqual([0, [WHICH, WHICH, ADDRESS, ADDRESS, CHANGE, CHANGE]]);
+    expect(ran.out).toContain('3 is none of 1 to 2.');
+    expect(ran.out).toContain('nonsense is no address such as http://127.0.0.1:4318.');
+    expect(ran.out).toContain('+++ ~/.cursor/hooks.json');
+    expect([exists('.claude/settings.json'), exists('.cursor/hooks.json')]).toEqual([false, true]);
+    expect(JSON.parse(fs.readFileSync(join(home, '.config/otel-hooks/config.json'), 'utf8'))).toEqual({
+      provider: 'otlp',
+      otlp: { endpoint: 'http://127.0.0.1:4318' },
+    });
+    expect(ran.out).toContain('3. It arrives at http://127.0.0.1:4318 after each turn');
+    // The destination is known now.
+    expect((await run(['enable', '--no-proof'], ['claude', 'n'])).asked).toEqual([WHICH, CHANGE]);
+  });
+
+  it('asks for no destination where the hooks are there already', async () => {
+    fs.mkdirSync(join(home, '.cursor'));
+    await run(['enable', '--no-proof', '--yes']);
+    expect(await run(['enable', '--no-proof'], 'y')).toMatchObject({ code: 0, asked: [] });
+  });
+
   it.each(['', 'n', 'no', 'what?'])('%j is no', async answer => {
     fs.mkdirSync(join(home, '.claude'));
-    const ran = await run(['enable', '--no-proof'], answer);
+    const ran = await run(['enable', '--no-proof'], ['', answer]);
     expect([ran.code, ran.out.endsWith('Nothing was changed.\n'), exists('.claude/settings.json')]).toEqual([
       0,
       true,
       false,
     ]);
+  });
+
+  it('n chooses none', async () => {
+    both();
+    const ran = await run(['enable'], 'n');
+    expect([ran.code, ran.asked, ran.out.endsWith('Nothing was changed.\n')]).toEqual([0, [WHICH], true]);
+  });
+
+  it.each([[['^C']], [['', '^C']], [['', 'http://c:4318', '^C']]])('Ctrl-C after %j changes nothing', async answers => {
+    both();
+    const before = fs.readdirSync(home, { recursive: true });
+    const ran = await run(['enable'], answers);
+    expect([ran.code, ran.out.endsWith('Nothing was changed.\n')]).toEqual([130, true]);
+    expect(fs.readdirSync(home, { recursive: true })).toEqual(before);
   });
 
   it('says so where there is nobody', async () => {

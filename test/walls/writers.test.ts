@@ -6,6 +6,7 @@ const writers: Readonly<Record<string, string>> = {
   'commands/convert.ts': 'files of hooks, into the folder that --out names',
   'commands/export.ts': 'the file that --output names',
   'commands/preview.ts': 'bodies of requests, into the folder that --raw names',
+  'commands/uninstall.ts': 'nothing new: with --purge it removes our folders of data and configuration',
   'config/files.ts':
     'our configuration file, when `enable` is told an endpoint, and which project files the user trusts',
   'demo/demo.ts': 'a temporary folder that stands for a home, removed at the end',
@@ -18,6 +19,8 @@ const writers: Readonly<Record<string, string>> = {
   'lib/remove-folder.ts': 'temporary folders, for those who made them',
   'serve/fragment-writer.ts':
     'the HTTP front end: new fragments in the inbox, and a half-written one of its own away again',
+  'setup/places.ts': 'the list of places where hooks were written, in the data folder',
+  'setup/restore.ts': 'nothing new: it removes the scripts that `enable` wrote',
   'setup/setup.ts': "an agent's settings file and the shell script, on command",
   'ship/local.ts': 'the file that a `file` or `agent-hooks-log` destination names',
 };

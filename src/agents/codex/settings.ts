@@ -111,6 +111,11 @@ function tomlHooks(path: string): SettingsFile {
         .filter(isOurTable)
         .map(table => ({ event: table.path[1] ?? '', command: commandOf(handlersOf(table)[0] ?? {}) }));
     },
+    others(toml) {
+      const read = readToml(toml);
+      const tables = read.ok ? read.tables.filter(({ path: [first], isArray }) => isArray && first === 'hooks') : [];
+      return tables.filter(table => !isOurTable(table)).reduce((sum, table) => sum + handlersOf(table).length, 0);
+    },
   };
 }
 

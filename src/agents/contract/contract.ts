@@ -118,6 +118,8 @@ export interface SettingsFile {
   remove(text: string): Edit;
   /** Our entries as they stand there; none where it cannot be read. */
   entries(text: string): readonly Entry[];
+  /** The number of hooks of other programs in the file. Absent: such a file never holds any beside ours. */
+  others?(text: string): number;
 }
 
 export interface Entry {

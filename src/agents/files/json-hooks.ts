@@ -50,6 +50,10 @@ export function jsonHooks(path: string, shape: Shape): SettingsFile & Required<P
       const read = readHooks(shape, text, []);
       return read.ok ? read.handlers.map(({ event, command }): Entry => ({ event, command })) : [];
     },
+    others(text) {
+      const read = readHooks(shape, text, []);
+      return read.ok ? handlersInFile(shape, text) - read.handlers.length : 0;
+    },
   };
 }
 
@@ -177,6 +181,15 @@ function oursIn(item: Node, list: JsonPath, index: number, field: string | undef
 function groupOf(item: Node): Node[] | undefined {
   const handlers = members(item).find(([key]) => key === 'hooks')?.[1];
   return handlers?.type === 'array' ? (handlers.children ?? []) : undefined;
+}
+
+/** The number of all handlers in a file that `readHooks` accepts. */
+function handlersInFile({ root: name }: Shape, text: string): number {
+  const read = readJson(text);
+  const root = read.ok ? members(read.root).find(([key]) => key === name)?.[1] : undefined;
+  const lists = root?.type === 'array' ? [root] : members(root).map(([, list]) => list);
+  const items = lists.flatMap(list => (list.type === 'array' ? (list.children ?? []) : []));
+  return items.reduce((sum, item) => sum + (groupOf(item)?.length ?? 1), 0);
 }
 
 /** One handler for each event, as we write it, and none elsewhere. */

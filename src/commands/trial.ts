@@ -1,0 +1,29 @@
+/** Whether destinations take data, as `enable` finds out: one empty request to each, which leaves nothing there. */
+import type { Destination } from '../config/destinations.ts';
+import { tryEndpoint } from '../doctor/endpoints.ts';
+import { asShown } from '../lib/shown.ts';
+import { explain, type Problem } from '../problems/problem.ts';
+
+export type Trial = { endpoint: string; ok: true } | { endpoint: string; ok: false; problem: Problem };
+
+const PATIENCE_MS = 3_000;
+
+/** Only destinations that are reached over the network. */
+export async function tryDestinations(destinations: readonly Destination[], nowMs: number): Promise<Trial[]> {
+  const tried = await Promise.all(
+    destinations.map(async (destination): Promise<Trial[]> => {
+      const { endpoint } = destination;
+      const found = await tryEndpoint(destination, PATIENCE_MS, nowMs);
+      if (found === 'not asked') return [];
+      return [found === undefined ? { endpoint, ok: true } : { endpoint, ok: false, problem: found }];
+    }),
+  );
+  return tried.flat();
+}
+
+/** A destination that does not answer is no failure of the set-up: nothing is lost meanwhile. */
+export function trialText(trial: Trial): string {
+  if (trial.ok) return `Tried ${trial.endpoint}: it takes what is sent.\n`;
+  const { what, next } = explain(trial.problem);
+  return `otel-hooks: ${asShown(what)} Data waits on this machine and is sent when the destination takes it.\n  next: ${asShown(next)}\n`;
+}

@@ -1,0 +1,351 @@
+/**
+ * `uninstall`: shows what goes, asks, ends the processes that deliver, restores all settings, removes the scripts, and with
+ * `--purge` the folders.
+ *
+ * The order matters. The lock is taken first and held to the end, so that hooks that still fire start no delivery. Settings
+ * and scripts go before the state folder, so that hooks have stopped writing when it is removed.
+ */
+import { lstatSync, readdirSync, rmdirSync, rmSync, unlinkSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { agents } from '../agents/index.ts';
+import { configFolder } from '../config/folders.ts';
+import { VERSION } from '../lib/version.ts';
+import { explain } from '../problems/problem.ts';
+import { knownPlaces } from '../setup/places.ts';
+import { planRestorations, type Restorations, removeScripts, scriptsIn } from '../setup/restore.ts';
+import { applySetup, type SetupProblem } from '../setup/setup.ts';
+import { summaryOf } from '../setup/summary.ts';
+import { StateRefused } from '../store/folder.ts';
+import { isAlive, type Lock, lockOwner, type ProcessId, takeLock } from '../store/lock.ts';
+import { removeState } from '../store/remove.ts';
+import { openStore } from '../store/store.ts';
+import { readStatusBooks, type StatusBooks } from '../view/books.ts';
+import { type Io, NoTerminal, type Words } from './command.ts';
+import { foldersOf } from './place.ts';
+import { mayRemove } from './questions.ts';
+import { surroundingsOf } from './setup.ts';
+import { problemText, shownPath, table } from './text.ts';
+
+/** A delivery hands over after its round and the request that is under way. */
+const HANDOVER_MS = 15_000;
+/** A delivery that has handed over ends at once. */
+const DELIVERY_MS = 1_000;
+/** A server answers what it has begun, and ends its round. */
+const SERVER_MS = 20_000;
+const LOOK_MS = 50;
+/** How long a process that hooks have just started may take until it makes its folder. */
+const SETTLING_MS = 300;
+const MOST_REMOVALS = 10;
+
+interface Folder {
+  kind: 'state' | 'data' | 'config';
+  path: string;
+  files: number;
+  sizeBytes: number;
+}
+
+interface Uninstallation {
+  io: Io;
+  isPurge: boolean;
+  state: string;
+  data: string;
+  settings: Restorations;
+  scripts: string[];
+  folders: Folder[];
+  /** What waits in the state folder; undefined when it cannot be read. */
+  waiting: { hooks: number; items: number } | undefined;
+  owner: ProcessId | undefined;
+}
+
+/** What could not be done, as a sentence and a next step. */
+interface Left {
+  path: string;
+  why: string;
+  next: string;
+}
+
+export async function run(words: Words, io: Io): Promise<number> {
+  const has = (flag: string): boolean => words.flags[flag] !== undefined;
+  const isJson = has('--json');
+  const whole = lookAt(words, io, has('--purge'));
+  const isEmpty =
+    whole.settings.planned.length === 0 &&
+    whole.settings.refused.length === 0 &&
+    whole.scripts.length === 0 &&
+    (!whole.isPurge || whole.folders.length === 0);
+  if (!isJson) io.out(pageOf(whole, has('--diff'), isEmpty));
+  const refused = whole.settings.refused.map(({ problem }) => problem);
+  if (has('--dry-run') || isEmpty) {
+    if (isJson) io.out(jsonOf(whole, true, []));
+    else for (const problem of refused) io.err(problemText(problem));
+    return refused.length > 0 ? 1 : 0;
+  }
+  if (!has('--yes')) {
+    if (isJson || !io.isTerminal) {
+      if (isJson) io.out(jsonOf(whole, true, []));
+      throw new NoTerminal('--yes');
+    }
+    if (!(await mayRemove(io, () => whole.settings.planned.map(({ plan }) => plan.diff).join('')))) {
+      io.out('Nothing was changed.\n');
+      return 0;
+    }
+  }
+  const left = await remove(whole);
+  if (isJson) io.out(jsonOf(whole, false, left));
+  else {
+    for (const { path, why, next } of left) io.err(`otel-hooks: ${path} is left (${why}).\n  next: ${next}\n`);
+    io.out(doneText(whole, left));
+  }
+  return left.length > 0 ? 1 : 0;
+}
+
+function lookAt(words: Words, io: Io, isPurge: boolean): Uninstallation {
+  const folders = foldersOf(words, io);
+  const { state, data } = folders;
+  const settings = planRestorations(agents, surroundingsOf(folders, io), knownPlaces(data));
+  const places: [Folder['kind'], string][] = [
+    ['state', state],
+    ['data', data],
+    ['config', configFolder(io)],
+  ];
+  return {
+    io,
+    isPurge,
+    state,
+    data,
+    settings,
+    scripts: scriptsIn(data),
+    folders: places.flatMap(([kind, path]) => (isThere(path) ? [{ kind, path, ...contentsOf(path) }] : [])),
+    waiting: waitingIn(state),
+    owner: lockOwner(state),
+  };
+}
+
+/** A link counts as the link that it is: what it leads to is not removed. */
+function isThere(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}
+
+function contentsOf(folder: string): { files: number; sizeBytes: number } {
+  const sum = { files: 0, sizeBytes: 0 };
+  if (lstatSync(folder).isSymbolicLink()) return sum;
+  try {
+    for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true })) {
+      if (!entry.isFile()) continue;
+      sum.files += 1;
+      sum.sizeBytes += lstatSync(join(entry.parentPath, entry.name), { throwIfNoEntry: false })?.size ?? 0;
+    }
+  } catch {
+    // A part of it cannot be read, or goes away just now. The sum is for the person to look at.
+  }
+  return sum;
+}
+
+function waitingIn(state: string): Uninstallation['waiting'] {
+  let books: StatusBooks;
+  try {
+    const store = openStore({ folder: state, access: 'read' });
+    try {
+      books = readStatusBooks(store);
+    } finally {
+      store.close();
+    }
+  } catch (error) {
+    if (error instanceof StateRefused) return undefined;
+    throw error;
+  }
+  const items = books.destinations.flatMap(({ spans, logs, metrics, events }) =>
+    [spans, logs, metrics, events].map(({ waiting }) => waiting),
+  );
+  return { hooks: books.fragments.waiting, items: items.reduce((all, each) => all + each, 0) };
+}
+
+function pageOf(whole: Uninstallation, isDiff: boolean, isEmpty: boolean): string {
+  const { io, isPurge, settings, scripts, folders, owner } = whole;
+  if (isEmpty) return `Nothing is set up on this machine.\n${isPurge ? '' : keptText(whole)}`;
+  const shown = (path: string): string => shownPath(path, io.home);
+  const rows: string[][] = [];
+  for (const { agent, plan } of settings.planned) {
+    for (const [at, { file, says }] of summaryOf(plan).entries())
+      rows.push([at === 0 ? agent.title : '', shown(file), says]);
+  }
+  for (const [at, script] of scripts.entries())
+    rows.push([at === 0 ? 'Scripts' : '', shown(script), 'the file is removed']);
+  if (isPurge) {
+    for (const [at, folder] of folders.entries())
+      rows.push([at === 0 ? 'Folders' : '', shown(folder.path), `the ${folder.kind} folder: ${sizeText(folder)}`]);
+  }
+  const stops = owner === undefined ? '' : `Process ${owner.pid} delivers or serves; it is asked to end first.\n`;
+  const diff = isDiff ? settings.planned.map(({ plan }) => plan.diff).join('') : '';
+  return `${table(rows)}${isPurge ? lossText(whole) : keptText(whole)}${stops}${diff}`;
+}
+
+const sizeText = ({ files, sizeBytes }: Folder): string =>
+  `${files} ${files === 1 ? 'file' : 'files'}, ${bytesText(sizeBytes)}`;
+
+function bytesText(bytes: number): string {
+  if (bytes < 1_000) return `${bytes} bytes`;
+  return bytes < 1_000_000 ? `${(bytes / 1_000).toFixed(1)} KB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+}
+
+function waitingText({ hooks, items }: NonNullable<Uninstallation['waiting']>): string {
+  return `${hooks} ${hooks === 1 ? 'hook' : 'hooks'} and ${items} ${items === 1 ? 'item' : 'items'} of telemetry`;
+}
+
+function lossText({ waiting }: Uninstallation): string {
+  if (waiting === undefined) return '';
+  if (waiting.hooks + waiting.items === 0) return 'Nothing waits to be delivered.\n';
+  return `${waitingText(waiting)} wait to be delivered, and are lost. To deliver them before: otel-hooks deliver\n`;
+}
+
+function keptText({ io, folders, scripts, waiting }: Uninstallation): string {
+  const kept = folders.filter(({ kind, files }) => kind !== 'data' || files > scripts.length);
+  if (kept.length === 0) return '';
+  const paths = kept.filter(({ kind }) => kind !== 'data').map(({ path }) => shownPath(path, io.home));
+  const waits =
+    waiting === undefined || waiting.hooks + waiting.items === 0 ? '' : `; ${waitingText(waiting)} wait there`;
+  return paths.length === 0 ? '' : `Kept: ${paths.join(', ')}${waits}. --purge removes this, too.\n`;
+}
+
+async function remove(whole: Uninstallation): Promise<Left[]> {
+  const { isPurge, data, settings, folders } = whole;
+  const stopped = await stopDelivery(whole);
+  if (stopped.isAtWork) return [stopped.isAtWork];
+  try {
+    const left = settings.refused.map(({ problem }) => leftOf(problem));
+    const refused = settings.refused.map(({ agent }) => agent);
+    for (const { agent, plan } of settings.planned) {
+      const applied = applySetup(plan);
+      if (applied.ok) continue;
+      refused.push(agent);
+      left.push(leftOf(applied.problem));
+    }
+    removeScripts(data, refused);
+    if (!isPurge) return left;
+    for (const { kind, path } of folders) {
+      if (kind === 'state') left.push(...(stopped.unusable ? [stopped.unusable] : await removeStateFolder(path)));
+      else if (kind === 'config' || refused.length === 0) left.push(...removed(path));
+    }
+    return left;
+  } finally {
+    stopped.lock?.release();
+    // Where all three folders lie in one, that one goes with the last of them. rmdir takes none that holds anything.
+    for (const { path } of folders)
+      if (basename(dirname(path)) === 'otel-hooks') attempt(() => rmdirSync(dirname(path)));
+  }
+}
+
+const leftOf = (problem: SetupProblem): Left => ({
+  path: problem.code === 'settings-absent' ? problem.agent : problem.file,
+  why: `${problem.why}; its hooks were not removed`,
+  next: 'repair it, then run `otel-hooks uninstall` again.',
+});
+
+interface Stopped {
+  lock?: Lock;
+  /** A process that did not end: then nothing is removed. */
+  isAtWork?: Left;
+  /** The state folder is not one that we may change. */
+  unusable?: Left;
+}
+
+/** Takes the lock, and ends a server, which would take it back. */
+async function stopDelivery({ state, owner }: Uninstallation): Promise<Stopped> {
+  if (!isThere(state)) return {};
+  let lock: Lock | undefined;
+  try {
+    lock = await takeLock({ folder: state, version: VERSION, byHand: true, waitMs: HANDOVER_MS });
+  } catch (error) {
+    if (!(error instanceof StateRefused)) throw error;
+    const { what, next } = explain(error.problem);
+    return { unusable: { path: state, why: what.replace(/\.$/, ''), next } };
+  }
+  const isGone = owner === undefined || owner.pid === process.pid || (await ends(owner));
+  if (lock !== undefined && isGone) return { lock };
+  lock?.release();
+  const who = owner === undefined ? 'a process on another machine or in another container' : `process ${owner.pid}`;
+  return {
+    isAtWork: {
+      path: state,
+      why: `${who} still delivers into it; nothing was removed`,
+      next: 'end it, then run `otel-hooks uninstall` again.',
+    },
+  };
+}
+
+/** A delivery ends when it has handed over the lock. A server would take it back, and is told to end. */
+async function ends(owner: ProcessId): Promise<boolean> {
+  if (await isGoneWithin(owner, DELIVERY_MS)) return true;
+  if (attempt(() => process.kill(owner.pid, 'SIGTERM')) !== undefined) return !isAlive(owner);
+  return await isGoneWithin(owner, SERVER_MS);
+}
+
+async function isGoneWithin(owner: ProcessId, ms: number): Promise<boolean> {
+  for (const endMs = performance.now() + ms; isAlive(owner); await sleep(LOOK_MS))
+    if (performance.now() > endMs) return false;
+  return true;
+}
+
+/** Again while processes that hooks started just before still make the folder anew. */
+async function removeStateFolder(state: string): Promise<Left[]> {
+  for (let tries = 1; ; tries += 1) {
+    const left = removeState(state).map(each => ({ ...each, next: `look at it, then remove it: rm -r ${each.path}` }));
+    if (left.length > 0) return left;
+    await sleep(SETTLING_MS);
+    if (!isThere(state)) return [];
+    if (tries === MOST_REMOVALS) {
+      const next = 'end the agents and services that use it, then run `otel-hooks uninstall --purge` again.';
+      return [{ path: state, why: 'something makes it again', next }];
+    }
+  }
+}
+
+/** A folder with all that is in it, or the link that leads to one. */
+function removed(path: string): Left[] {
+  const why = attempt(() => (lstatSync(path).isSymbolicLink() ? unlinkSync(path) : rmSync(path, { recursive: true })));
+  return why === undefined || !isThere(path) ? [] : [{ path, why, next: `look at its owner and mode: ls -ld ${path}` }];
+}
+
+function doneText({ settings, isPurge }: Uninstallation, left: readonly Left[]): string {
+  const restored = settings.planned.filter(
+    ({ plan }) => !left.some(({ path }) => plan.changes.some(({ file }) => file === path)),
+  );
+  const titles = [...new Set(restored.map(({ agent }) => agent.title))];
+  const what = titles.length === 0 ? '' : `Restored the settings of ${titles.join(', ')}.\n`;
+  if (left.length > 0) return what;
+  return `${what}Removed the scripts${isPurge ? ' and all data' : ''}.\n  next: npm uninstall -g otel-hooks\n`;
+}
+
+function jsonOf(whole: Uninstallation, isDry: boolean, left: readonly Left[]): string {
+  const { settings, scripts, folders, waiting, isPurge, owner } = whole;
+  const found = {
+    v: 1,
+    action: 'uninstall',
+    purge: isPurge,
+    dryRun: isDry,
+    settings: settings.planned.map(({ agent, scope, plan }) => ({
+      agent: agent.id,
+      scope,
+      files: plan.changes.map(({ file }) => file),
+      summary: summaryOf(plan),
+      diff: plan.diff,
+    })),
+    refused: settings.refused.map(({ agent, scope, problem }) => ({ agent: agent.id, scope, problem })),
+    scripts,
+    folders: isPurge ? folders : [],
+    ...(waiting ? { waiting } : {}),
+    ...(owner ? { delivering: owner.pid } : {}),
+    left,
+  };
+  return `${JSON.stringify(found, null, 2)}\n`;
+}
+
+function attempt(work: () => unknown): string | undefined {
+  try {
+    work();
+    return undefined;
+  } catch (error) {
+    return error instanceof Error && 'code' in error ? String(error.code) : String(error);
+  }
+}

@@ -1,0 +1,95 @@
+/**
+ * Where `enable` wrote hooks: a list in the data folder, so that `uninstall` also finds the settings of projects elsewhere on
+ * the disk, and those that a variable of that moment named.
+ *
+ * A place is listed before its settings are written, and leaves the list after they were restored: a kill in between leaves
+ * a place on the list that holds no hooks, which costs nothing.
+ */
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { isAbsent, type Places, type Scope } from '../agents/contract/contract.ts';
+import { makePath } from '../lib/make-path.ts';
+import { fieldsOf, isFields, text } from '../lib/read.ts';
+import { filesIn, type Setup } from './setup.ts';
+
+export interface KnownPlace {
+  /** The agent's id. */
+  agent: string;
+  scope: Scope;
+  /** The folder that `enable` ran in; it matters for settings of a project alone. */
+  project: string;
+  /** The variables that decided where the settings are. */
+  env: { readonly [name: string]: string };
+}
+
+export const placesFile = (data: string): string => join(data, 'places.json');
+
+/** Empty when there is no list, or none that can be read. */
+export function knownPlaces(data: string): KnownPlace[] {
+  let read: unknown;
+  try {
+    read = JSON.parse(readFileSync(placesFile(data), 'utf8'));
+  } catch {
+    // No place was noted. The usual places are looked at in any case.
+    return [];
+  }
+  const { places } = fieldsOf(read);
+  return Array.isArray(places) ? places.flatMap(placeIn) : [];
+}
+
+function placeIn(value: unknown): KnownPlace[] {
+  const { agent, scope, project, env } = fieldsOf(value);
+  if (typeof agent !== 'string' || typeof project !== 'string') return [];
+  if (scope !== 'global' && scope !== 'project' && scope !== 'local') return [];
+  const variables = Object.entries(isFields(env) ? env : {}).flatMap(([name, each]): [string, string][] => {
+    const found = text(each);
+    return found === undefined ? [] : [[name, found]];
+  });
+  return [{ agent, scope, project, env: Object.fromEntries(variables) }];
+}
+
+export function notePlace(data: string, place: KnownPlace): void {
+  const known = knownPlaces(data);
+  if (!known.some(each => isSame(each, place))) writePlaces(data, [...known, place]);
+}
+
+export function forgetPlace(data: string, place: KnownPlace): void {
+  const known = knownPlaces(data);
+  const rest = known.filter(each => !isSame(each, place));
+  if (rest.length < known.length) writePlaces(data, rest);
+}
+
+function writePlaces(data: string, places: readonly KnownPlace[]): void {
+  const file = placesFile(data);
+  if (places.length === 0) {
+    rmSync(file, { force: true });
+    return;
+  }
+  makePath(dirname(file));
+  const beside = `${file}.${process.pid}`;
+  rmSync(beside, { force: true });
+  writeFileSync(beside, `${JSON.stringify({ v: 1, places }, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
+  renameSync(beside, file);
+}
+
+/** The place of a set-up, with the variables that its agent looked at to find its files. */
+export function placeOf(setup: Pick<Setup, 'agent' | 'scope' | 'places' | 'platform'>): KnownPlace {
+  const { agent, scope, places } = setup;
+  const looked = new Map<string, string>();
+  const env: Places['env'] = new Proxy(places.env, {
+    get(target, name) {
+      const value = typeof name === 'string' ? target[name] : undefined;
+      if (typeof name === 'string' && value) looked.set(name, value);
+      return value;
+    },
+  });
+  if (!isAbsent(agent.settings)) filesIn({ ...setup, places: { ...places, env } });
+  return { agent: agent.id, scope, project: places.project, env: Object.fromEntries([...looked].sort()) };
+}
+
+/** Settings of a user are one place, whichever folder `enable` ran in. */
+const isSame = (one: KnownPlace, other: KnownPlace): boolean =>
+  one.agent === other.agent &&
+  one.scope === other.scope &&
+  (one.scope === 'global' || one.project === other.project) &&
+  JSON.stringify(one.env) === JSON.stringify(other.env);

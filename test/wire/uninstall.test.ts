@@ -1,0 +1,104 @@
+/** `uninstall` while something is at work, and `enable` with a destination: the program as it is installed. */
+import { spawn } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { isDelivering } from '../../src/store/lock.ts';
+import { type Collector, startCollector } from '../collector.ts';
+import {
+  commandsIn,
+  enable,
+  furnish,
+  type House,
+  harmless,
+  otelHooks,
+  payloadOf,
+  quiet,
+  type Ran,
+  runHook,
+  until,
+  vacate,
+} from './house.ts';
+
+let house: House;
+beforeEach(() => {
+  house = furnish('built', 'otel-hooks-uninstall-');
+});
+afterEach(() => vacate(house));
+
+const start = (cwd: string) =>
+  payloadOf({ session_id: 's-1', hook_event_name: 'SessionStart', source: 'startup', cwd });
+
+it('a delivery that waits for more is ended, and nothing makes the folders again', async () => {
+  enable(house, undefined);
+  const agent = { house, commands: commandsIn(house) };
+  const hook = { event: 'SessionStart', payload: start(house.project), env: { OTEL_HOOKS_LINGER: '60s' } };
+  expect(await runHook(agent, hook)).toEqual(harmless);
+  await until(() => existsSync(join(house.state, 'lock')) && isDelivering(house.state), 15_000);
+  const ran = otelHooks(house, ['uninstall', '--purge', '--yes']);
+  expect([ran.status, ran.stderr]).toEqual([0, '']);
+  expect(ran.stdout).toMatch(/Process \d+ delivers or serves; it is asked to end first\./);
+  // An agent that runs on knows its hooks still.
+  expect(await runHook(agent, hook)).toEqual(harmless);
+  expect(readdirSync(house.home, { recursive: true, withFileTypes: true }).filter(each => each.isFile())).toEqual([]);
+  expect(existsSync(house.state)).toBe(false);
+});
+
+it('a server is ended', async () => {
+  enable(house, undefined);
+  const child = spawn(process.execPath, [house.bin, 'serve', '--listen', '127.0.0.1:0'], {
+    cwd: house.project,
+    env: house.env,
+    stdio: 'ignore',
+  });
+  const ended = new Promise<number | null>(resolve => child.once('exit', code => resolve(code)));
+  await until(() => existsSync(join(house.state, 'lock')) && isDelivering(house.state), 15_000);
+  const ran = await called(['uninstall', '--purge', '--yes']);
+  expect([ran.status, ran.stderr]).toEqual([0, '']);
+  expect(await ended).toBe(0);
+  expect(existsSync(house.state)).toBe(false);
+});
+
+/** This process goes on meanwhile. */
+function called(words: string[]): Promise<Ran> {
+  return new Promise(resolve => {
+    const env = { ...house.env, OTEL_HOOKS_LINGER: '0s' };
+    const child = spawn(process.execPath, [house.bin, ...words], { cwd: house.project, env });
+    let stdout = '';
+    let stderr = '';
+    child.stdout.on('data', part => {
+      stdout += part;
+    });
+    child.stderr.on('data', part => {
+      stderr += part;
+    });
+    child.once('close', status => resolve({ status, stdout, stderr }));
+  });
+}
+
+it('enable asks the destination with one empty request, and says that it takes what is sent', async () => {
+  const collector: Collector = await startCollector();
+  try {
+    const ran = await called(['enable', '--tool', 'cursor', '--yes', '--endpoint', collector.url]);
+    expect(ran.status).toBe(0);
+    expect(ran.stdout).toContain(`Tried ${collector.url}: it takes what is sent.`);
+    expect(collector.spans()).toEqual([]);
+    expect(collector.requests.length).toBe(1);
+  } finally {
+    await collector.close();
+    await quiet(house);
+  }
+});
+
+it('enable succeeds while the destination is away, and says that data waits', async () => {
+  const ran = await called(['enable', '--tool', 'cursor', '--yes', '--endpoint', 'http://127.0.0.1:9', '--json']);
+  expect(ran.status).toBe(0);
+  const { destinations } = JSON.parse(ran.stdout) as { destinations: unknown[] };
+  expect(destinations).toEqual([
+    expect.objectContaining({ endpoint: 'http://127.0.0.1:9', ok: false, problem: expect.anything() }),
+  ]);
+  const again = await called(['enable', '--tool', 'cursor', '--yes']);
+  expect(again.status).toBe(0);
+  expect(again.stderr).toContain('http://127.0.0.1:9 does not answer (ECONNREFUSED)');
+  expect(again.stderr).toContain('Data waits on this machine and is sent when the destination takes it.');
+});
