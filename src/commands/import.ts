@@ -32,6 +32,8 @@ import { problemText, table } from './text.ts';
 const LOGS_MS = 7 * 24 * 3_600_000;
 /** Between two looks at Ctrl-C, and what a kill can cost of work. */
 const ROUND_BYTES = 4 * 1024 * 1024;
+/** A number, not infinity: the bytes that were read are the difference between the limit and what is left of it. */
+const NO_LIMIT_BYTES = Number.MAX_SAFE_INTEGER;
 
 /** What became of one session. */
 interface Line {
@@ -197,7 +199,7 @@ function dryRun(work: Work, folder: string): Done {
   try {
     const installation = (from.document('installation') ?? made()) as { id: string; key: string };
     for (const each of work.found) {
-      const told = importRound(from, [each], worldOf(work, installation), Number.POSITIVE_INFINITY, work.which);
+      const told = importRound(from, [each], worldOf(work, installation), NO_LIMIT_BYTES, work.which);
       note(done, told, [each]);
       work.progress.add(told.bytes, 1);
     }

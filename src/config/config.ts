@@ -229,7 +229,7 @@ function readFile({ file, text }: { file: string; text: string }, problems: Prob
     if (unknown > MOST_UNKNOWN_KEYS) return;
     const { line } = placeOf(lines, node.offset);
     const shown = key.length > LONGEST_KEY ? `${key.slice(0, LONGEST_KEY)}…` : key;
-    problems.push({ code: 'config-key', key: shown, file, line, nearest: nearest(key, keys) });
+    problems.push({ code: 'config-key', key: shown, file, line, nearest: nearestKey(key) });
   });
   if (unknown > MOST_UNKNOWN_KEYS) problems.push({ code: 'config-keys', file, more: unknown - MOST_UNKNOWN_KEYS });
   return [...new Map(members.map(member => [member.key, member])).values()].map(({ key, node, at }) => ({
@@ -266,6 +266,28 @@ function membersOf(
     unknown(key, name);
     return [];
   });
+}
+
+const groups = [
+  ...new Set(
+    keys.flatMap(key =>
+      key
+        .split('.')
+        .slice(0, -1)
+        .map((_, i, all) => all.slice(0, i + 1).join('.')),
+    ),
+  ),
+];
+
+/** The key or group of keys that was meant: a typing error, or a key that was written without its group. */
+function nearestKey(key: string): string | undefined {
+  const meant = nearest(
+    key,
+    [...keys, ...groups].filter(each => each !== key),
+  );
+  if (meant !== undefined) return meant;
+  const inGroups = keys.filter(each => each.endsWith(`.${key}`));
+  return inGroups.find(each => each.startsWith('otlp.')) ?? (inGroups.length === 1 ? inGroups[0] : undefined);
 }
 
 /** `InvalidSymbol` becomes `invalid symbol`. */

@@ -353,7 +353,7 @@ const staleWords: Readonly<Record<string, string>> = {
 };
 
 /** What keeps a connection from being of use, by the system's word for it. */
-const TLS = /^(CERT_|ERR_TLS|ERR_SSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|EPROTO|TLS files)/;
+const TLS = /^(CERT_|ERR_TLS|ERR_SSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|EPROTO|TLS file )/;
 export const isOfTls = (why: string): boolean => TLS.test(why);
 
 /** A file, and no address. */
@@ -361,8 +361,8 @@ const mendPlace = (endpoint: string): string | undefined =>
   URL.canParse(endpoint) ? undefined : 'see that a plain file can be written there.';
 
 function mendAddress(why: string): string | undefined {
-  if (why.startsWith('TLS files'))
-    return 'see that the files of otlp.certificate and the client certificate are PEM files that can be read.';
+  if (why.startsWith('TLS file '))
+    return 'see that it exists, that it can be read, and that it is a PEM file: otlp.certificate, otlp.client_certificate and otlp.client_key name such files.';
   if (why === 'ERR_TLS_EXPECTED') return 'it speaks TLS: write https:// in place of http://.';
   if (why === 'EPROTO') return 'if it speaks no TLS, write http:// in place of https://.';
   if (isOfTls(why))

@@ -50,7 +50,8 @@ export function createHttpTransport(): HttpTransport {
     try {
       agent = agentFor(url, target.tls);
     } catch (error) {
-      return { failure: `TLS files: ${codeOf(error)}` };
+      if (!(error instanceof UnusableTlsFile)) throw error;
+      return { failure: error.message };
     }
     const headers: http.OutgoingHttpHeaders = { ...target.headers, 'content-type': typeOf(signal, target) };
     try {
@@ -85,15 +86,30 @@ export function createHttpTransport(): HttpTransport {
 
 const LARGEST_PEM_BYTES = 4 * 1024 * 1024;
 
+/** A certificate or key of the configuration, by its path: the user has to know which of them to repair. */
+class UnusableTlsFile extends Error {}
+
 function secured(tls: Target['tls']): https.AgentOptions {
   // A variable of a hook may name anything: a FIFO must not stop delivery.
   const read = (path: string | undefined): Buffer | undefined =>
-    path === undefined ? undefined : readRegularFile(path, LARGEST_PEM_BYTES);
-  const files = { ca: read(tls.ca), cert: read(tls.cert), key: read(tls.key) };
-  // Each connection makes its own; what is no certificate or key is told from a server that speaks no TLS here.
-  if (Object.values(files).some(file => file !== undefined)) createSecureContext(files);
+    path === undefined ? undefined : fromFiles([path], () => readRegularFile(path, LARGEST_PEM_BYTES));
+  const [ca, cert, key] = [read(tls.ca), read(tls.cert), read(tls.key)];
+  const files = { ca, cert, key };
+  // Each connection creates its own context. It is created here too, so that an unusable file is not mistaken for a
+  // server that does not speak TLS.
+  if (tls.ca !== undefined) fromFiles([tls.ca], () => createSecureContext({ ca }));
+  const own = [tls.cert, tls.key].filter(path => path !== undefined);
+  if (own.length > 0) fromFiles(own, () => createSecureContext({ cert, key }));
   // Said here, or a variable of whichever agent started us (NODE_TLS_REJECT_UNAUTHORIZED) would decide.
   return { minVersion: 'TLSv1.2', rejectUnauthorized: true, ...files };
+}
+
+function fromFiles<T>(paths: readonly string[], use: () => T): T {
+  try {
+    return use();
+  } catch (error) {
+    throw new UnusableTlsFile(`TLS file ${paths.join(' or ')}: ${codeOf(error)}`);
+  }
 }
 
 export function jsonOf(signal: 'traces' | 'metrics' | 'logs', body: Uint8Array): Uint8Array | undefined {

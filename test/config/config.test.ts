@@ -224,6 +224,18 @@ describe('what is wrong in a file', () => {
       '{\n\n"otlp": {"endpiont": "http://x"}}',
       [{ code: 'config-key', key: 'otlp.endpiont', line: 3, nearest: 'otlp.endpoint' }],
     ],
+    ['a group with a typing error', '{"contents": {}}', [{ code: 'config-key', key: 'contents', nearest: 'content' }]],
+    [
+      'a key of such a group',
+      '{"contents": {"prompts": true}}',
+      [{ code: 'config-key', key: 'contents', nearest: 'content' }],
+    ],
+    [
+      'a key without its group',
+      '{"endpoint": "x"}',
+      [{ code: 'config-key', key: 'endpoint', nearest: 'otlp.endpoint' }],
+    ],
+    ['a group that is no object', '{"content": 1}', [{ code: 'config-key', key: 'content', nearest: undefined }]],
     ['a key like no other', '{"zzzzzzzz": 1}', [{ code: 'config-key', key: 'zzzzzzzz', nearest: undefined }]],
     [
       'a key that every object has',

@@ -379,13 +379,13 @@ describe('TLS', () => {
     expect(requests).toHaveLength(1);
   });
 
-  it('says which kind of file cannot be read', async () => {
+  it('names the certificate or key that cannot be used', async () => {
     expect(await send(at('https://127.0.0.1:1', { tls: { ca: pem('none.pem') } }))).toEqual({
-      failure: 'TLS files: ENOENT',
+      failure: `TLS file ${pem('none.pem')}: ENOENT`,
     });
     const garbled = { cert: pem('client.pem'), key: pem('ca.pem') };
     expect(await send(at('https://127.0.0.1:1', { tls: garbled }))).toEqual({
-      failure: expect.stringMatching(/^TLS files: ERR_OSSL_/),
+      failure: expect.stringContaining(`TLS file ${pem('client.pem')} or ${pem('ca.pem')}: ERR_OSSL_`),
     });
   });
 });
