@@ -46,7 +46,7 @@ export function run(words: Words, io: Io): number {
         `${JSON.stringify({ v: 1, state, ...set, ...nothing, ...(isNew ? { balanced: true, delivering: false } : {}), problems }, null, 2)}\n`,
       );
     else {
-      io.out(setText(found, set.providers, config));
+      io.out(setText(found, set.providers));
       io.out(formerContentText(folders, io));
       if (isNew) io.out(newText(state, found.length > 0));
       for (const each of problems) io.err(problemText(each));
@@ -68,7 +68,7 @@ export function run(words: Words, io: Io): number {
         `${JSON.stringify({ v: 1, state, ...set, ...books, quarantine, counters, balanced: unbalanced.length === 0, delivering, ...last, problems }, null, 2)}\n`,
       );
     } else {
-      io.out(`${setText(found, set.providers, config)}${formerContentText(folders, io)}\n`);
+      io.out(`${setText(found, set.providers)}${formerContentText(folders, io)}\n`);
       io.out(textOf(books, state, delivering, last, io.now(), set.providers.length > 0));
       io.out(quarantineText(store.books()));
       io.out(limitsText(store.books()));
@@ -126,7 +126,7 @@ const providerRow = ({ provider, endpoint, signals }: Destination, config: Loade
 });
 
 /** What is set up: the agents that call us, and where it goes. */
-function setText(found: readonly Found[], providers: readonly ProviderRow[], config: LoadedConfig): string {
+function setText(found: readonly Found[], providers: readonly ProviderRow[]): string {
   const rows = found.map(each => {
     const { agent, scope, files } = each;
     const how =
@@ -145,12 +145,8 @@ function setText(found: readonly Found[], providers: readonly ProviderRow[], con
   ]);
   return `${rows.length === 0 ? 'No agent calls otel-hooks here.\n' : table([['agent', 'scope', 'hooks', 'file'], ...rows])}${
     places.length === 0 ? '' : `\n${table([['provider', 'endpoint', ''], ...places])}`
-  }${attributionText(config)}`;
+  }`;
 }
-
-/** The Python package of this name says this; whoever relies on it is to see that nothing comes of it here. */
-const attributionText = ({ values }: LoadedConfig): string =>
-  `\nFile attribution (ai_session.file_attribution): ${values['attribution.enabled'] ? 'enabled\n  nothing comes of it here: lines of files are attributed to nobody' : 'disabled'}\n`;
 
 /** The Python package of this name sent all content. That this one does not is said once to whoever comes from there. */
 function formerContentText({ state, config }: Folders, io: Io): string {
