@@ -14,6 +14,7 @@ import {
   UsageError,
   type Words,
 } from './commands/command.ts';
+import { onReaderGone } from './commands/reader.ts';
 import { commands } from './commands/registry.ts';
 import { problemText } from './commands/text.ts';
 import { homeOf } from './config/folders.ts';
@@ -127,6 +128,7 @@ function worldOf(): Io {
     async drained() {
       if (stdout.writableNeedDrain) await once(stdout, 'drain');
     },
+    onReaderGone,
     err: text => void stderr.write(text),
     env,
     cwd: process.cwd(),
@@ -135,6 +137,7 @@ function worldOf(): Io {
     color: stdout.isTTY === true && env.NO_COLOR === undefined && env.TERM !== 'dumb',
     // What is piped is somebody's to cut; a terminal of an unknown width says 0.
     columns: stdout.isTTY ? stdout.columns || 80 : Number.POSITIVE_INFINITY,
+    ...(stdout.isTTY && stdout.rows > 0 ? { rows: stdout.rows } : {}),
     unicode: /utf-?8/i.test(env.LC_ALL || env.LC_CTYPE || env.LANG || '') || process.platform === 'darwin',
     isTerminal: stdin.isTTY === true && stdout.isTTY === true,
     isOutTerminal: stdout.isTTY === true,
@@ -154,9 +157,11 @@ function worldOf(): Io {
   };
 }
 
-/** Called by the bin. A reader that closes the pipe (`| head`) is no failure of ours. */
+/** Called by the bin. A reader that closes the pipe (`| head`) has read enough: that is no failure, and ends the command. */
 export async function start(args: readonly string[]): Promise<void> {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+  // Nobody can be told: the command goes on with its work.
+  process.stderr.on('error', () => undefined);
   try {
     process.exitCode = await main(args, worldOf());
   } catch (error) {

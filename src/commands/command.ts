@@ -37,6 +37,8 @@ export interface Io {
   out(text: string): void;
   /** Waits for a slow reader of `out`, so that what is much does not pile up. */
   drained?(): Promise<void>;
+  /** Calls `then` when `out` has lost its reader, as far as that shows without a write. Returns what ends the watch. */
+  onReaderGone?(then: () => void): () => void;
   err(text: string): void;
   env: Readonly<Record<string, string | undefined>>;
   cwd: string;
@@ -45,6 +47,8 @@ export interface Io {
   /** Colours and drawing: a terminal that wants them. */
   color: boolean;
   columns: number;
+  /** Of a terminal. */
+  rows?: number;
   unicode: boolean;
   isTerminal: boolean;
   /** Whether a person sees what goes to `out`, wherever the input comes from; as `isTerminal` where it is left out. */
@@ -150,6 +154,8 @@ export function sinceOf(since: string | undefined, nowMs: number): number {
 
 export interface Interruptible {
   isAsked(): boolean;
+  /** As Ctrl-C does. */
+  ask(): void;
   /** Ends early when it is asked. */
   pause(ms: number): Promise<void>;
   end(): void;
@@ -167,6 +173,7 @@ export function interruptible(): Interruptible {
   process.once('SIGTERM', ask);
   return {
     isAsked: () => isAsked,
+    ask,
     pause: ms =>
       new Promise<void>(resolve => {
         if (isAsked) return resolve();

@@ -8,6 +8,7 @@ import { diskEyes } from '../transcripts/eyes.ts';
 import { impatient } from '../transcripts/session-reader.ts';
 import { eventFormats, isEventFormat, writerOf } from '../view/formats.ts';
 import { eventsOf, lastMsOf, type Recorded, recorded } from '../view/journals.ts';
+import { named, unnamed } from '../view/named.ts';
 import { isTrial } from '../view/trial.ts';
 import { flagText, type Io, interruptible, sinceOf, UsageError, type Words } from './command.ts';
 import { foldersOf, surroundingsOf } from './place.ts';
@@ -23,8 +24,7 @@ export async function run(words: Words, io: Io): Promise<number> {
   try {
     const found = store === undefined ? [] : chosen(store, wanted);
     const missed = wanted.sessions.flatMap(word => {
-      const { length } = found.filter(({ session }) => session.startsWith(word));
-      return length === 1 ? [] : [`${length === 0 ? 'no session begins' : `${length} sessions begin`} with ${word}`];
+      return unnamed(named(found, word), word) ?? [];
     });
     if (missed.length > 0) {
       io.err(`otel-hooks: ${missed.join('; ')}. Nothing was exported.\n  next: otel-hooks show\n`);
@@ -67,15 +67,20 @@ function wantedOf(words: Words, io: Io): Wanted {
   };
 }
 
-const chosen = (store: Store, { sessions, agent, sinceMs, trials }: Wanted): Recorded[] =>
-  recorded(store).filter(
+function chosen(store: Store, { sessions, agent, sinceMs, trials }: Wanted): Recorded[] {
+  const all = recorded(store);
+  const meant = new Set(
+    sessions.length === 0
+      ? all.filter(({ session }) => trials || !isTrial(session))
+      : sessions.flatMap(word => named(all, word)),
+  );
+  return all.filter(
     each =>
-      (sessions.length === 0
-        ? trials || !isTrial(each.session)
-        : sessions.some(word => each.session.startsWith(word))) &&
+      meant.has(each) &&
       (agent === undefined || each.agent === agent) &&
       (sinceMs === Number.NEGATIVE_INFINITY || lastMsOf(store, each.key) >= sinceMs),
   );
+}
 
 interface Part {
   events: number;

@@ -17,6 +17,7 @@ import { decodeRequest, type Json } from '../ship/otlp-decode.ts';
 import { openStore } from '../store/store.ts';
 import { diskEyes } from '../transcripts/eyes.ts';
 import { impatient } from '../transcripts/session-reader.ts';
+import { unnamed } from '../view/named.ts';
 import { duration } from '../view/tree.ts';
 import { flagText, type Io, type Words } from './command.ts';
 import { foldersOf, surroundingsOf } from './place.ts';
@@ -31,13 +32,9 @@ export function run(words: Words, io: Io): number {
     waits: impatient,
   };
   const { session, leaving } = lookedAt(state, wanted, world);
-  if (session !== undefined && session.length !== 1) {
-    const which = session.map(each => each.session).join(', ');
-    io.err(
-      session.length === 0
-        ? `otel-hooks: no session begins with ${wanted}.\n  next: otel-hooks show\n`
-        : `otel-hooks: ${session.length} sessions begin with ${wanted}: ${which}\n`,
-    );
+  const missed = session && wanted !== undefined ? unnamed(session, wanted) : undefined;
+  if (missed !== undefined) {
+    io.err(`otel-hooks: ${missed}.\n  next: otel-hooks show\n`);
     return 1;
   }
   const raw = flagText(words, '--raw');

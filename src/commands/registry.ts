@@ -225,11 +225,18 @@ export const commands: Command[] = [
   {
     name: 'show',
     summary: 'sessions from the journal, without any back end',
-    usage: 'otel-hooks show [SESSION] [--all]',
+    usage: 'otel-hooks show [SESSION] [--limit N] [--since 7d] [--all] [--no-pager]',
     notes: [
-      'Without a session: the list, newest first. With the first letters of an id: its tree, with times and decisions.',
+      'Without a session: the newest sessions, the newest first. With an id or its first letters: the tree of that session, with',
+      'times and decisions. Times are those of your time zone; --json prints them in UTC, and lists all sessions.',
+      'On a terminal, output that is longer than the screen goes through $PAGER (default: less -FRX).',
     ],
-    flags: [{ name: '--all', summary: 'also the sessions that `enable` and `doctor` tried the hooks with' }],
+    flags: [
+      { name: '--limit', value: 'N', summary: 'list at most N sessions (default 20; 0 for all)' },
+      { name: '--since', value: 'TIME', summary: 'only sessions that did something since then (12h, 30d, 4w)' },
+      { name: '--all', summary: 'also the sessions that `enable` and `doctor` tried the hooks with' },
+      { name: '--no-pager', summary: 'print directly, also on a terminal' },
+    ],
     mostWords: 1,
     example: 'otel-hooks show 3f2a',
     load: () => import('./show.ts'),
@@ -252,10 +259,17 @@ export const commands: Command[] = [
     summary: 'what agents do, as it is recorded, until Ctrl-C',
     usage:
       'otel-hooks tail [--tool AGENT] [--session ID] [--type TYPES] [--level LEVEL] [--lines 10] [--format NAME] [--all]',
-    notes: ['A line for each event of every session on this machine; --json prints the events themselves, one a line.'],
+    notes: [
+      'Prints a line for each event of every session on this machine, with the time of your time zone; --json prints the events',
+      'themselves, one a line, with times in UTC. Internal events (vendor.otel-hooks.*) are shown only with --all, --type or --format.',
+    ],
     flags: [
       { name: '--tool', value: 'AGENT', summary: `only this agent's, such as ${exampleAgent.id}` },
-      { name: '--session', value: 'ID', summary: 'only the session whose id begins so, its subagents included' },
+      {
+        name: '--session',
+        value: 'ID',
+        summary: 'only the session with this id, or whose id begins so; its subagents included',
+      },
       { name: '--type', value: 'TYPES', summary: 'only such events, as in Action.After,Policy.*' },
       { name: '--level', value: 'LEVEL', summary: 'only from this level on: debug, info, warn or error' },
       {
@@ -264,7 +278,7 @@ export const commands: Command[] = [
         summary: 'JSON lines: agent-hooks (as --json), openhook, base-coat or cloudevents',
       },
       { name: '--lines', value: 'N', summary: 'so many of the past first (default 10)' },
-      { name: '--all', summary: 'also the sessions that the hooks were tried with' },
+      { name: '--all', summary: 'also the sessions that the hooks were tried with, and internal events' },
     ],
     example: 'otel-hooks tail --type Action.*,Agent.Decision --level warn',
     load: () => import('./tail.ts'),

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { rootSessionOf } from '../event/event.ts';
 import { openStore } from '../store/store.ts';
+import { localDay } from '../view/local-time.ts';
 import { eventsIn, type Replay, replay } from '../view/replay.ts';
 import { type Grouping, groupings, type Report, type Row, report } from '../view/report.ts';
 import { isTrial } from '../view/trial.ts';
@@ -51,13 +52,6 @@ function formatOf(words: Words): Format {
     throw new UsageError(`--format takes ${formats.join(', ')}, not ${format}`);
   }
   return format as Format;
-}
-
-/** The days that the person reading counts in. */
-function localDay(ms: number): string {
-  const at = new Date(ms);
-  const two = (value: number): string => String(value).padStart(2, '0');
-  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
 }
 
 interface Column {

@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
 import { agentNamed, agents } from '../agents/index.ts';
 import type { Event } from '../event/event.ts';
-import { openStore } from '../store/store.ts';
+import { openStore, type Store } from '../store/store.ts';
 import { type EventFormat, eventFormats, isEventFormat, liveWriter } from '../view/formats.ts';
+import { recorded } from '../view/journals.ts';
 import { drawLine, type Follower, follow, lastOf, levels, matcher, type Wanted } from '../view/tail.ts';
 import { flagText, type Io, interruptible, UsageError, type Words } from './command.ts';
 import { foldersOf } from './place.ts';
@@ -10,7 +11,7 @@ import { foldersOf } from './place.ts';
 const EACH_MS = 300;
 
 export async function run(words: Words, io: Io): Promise<number> {
-  const isWanted = matcher(wantedOf(words));
+  const wanted = wantedOf(words);
   const lines = linesOf(words);
   const { state } = foldersOf(words, io);
   const stop = interruptible();
@@ -21,31 +22,43 @@ export async function run(words: Words, io: Io): Promise<number> {
     if (lines.length > 0) io.out(`${lines.join('\n')}\n`);
   };
   const open = () => openStore({ folder: state, access: 'read' });
+  const unwatch = io.onReaderGone?.(stop.ask);
+  const isFirst = !existsSync(state);
+  if (isFirst) io.err('otel-hooks: no hook has run yet; waiting for the first. Ctrl-C ends.\n');
   try {
     let more: Follower | undefined;
+    let isWanted = matcher(wanted);
     const past = new Set<string>();
-    if (!existsSync(state)) io.err('otel-hooks: no hook has run yet; waiting for the first.\n');
     while (!stop.isAsked()) {
       if (more !== undefined) {
         print(more(event => isWanted(event) && !past.delete(event.event_id)));
       } else if (existsSync(state)) {
         more = follow(open);
         const store = open();
+        isWanted = matcher({ ...wanted, isWholeId: isWholeId(store, wanted.session) });
         const last = lastOf(store, lines, isWanted);
         store.close();
         print(last);
-        // What came between the two looks is in both.
+        // Events that arrived between the two looks are in both.
         for (const { event_id } of last) past.add(event_id);
+        if (!isFirst) io.err('otel-hooks: waiting for events. Ctrl-C ends.\n');
       }
       await stop.pause(EACH_MS);
     }
     return 0;
   } finally {
+    unwatch?.();
     stop.end();
   }
 }
 
+/** Whether a session has exactly this id: then longer ids that begin with it are other sessions. */
+const isWholeId = (store: Store, id: string | undefined): boolean =>
+  id !== undefined && recorded(store).some(({ session }) => session === id);
+
 function wantedOf(words: Words): Wanted {
+  const types = flagText(words, '--type');
+  const isText = formatOf(words) === undefined;
   const agent = flagText(words, '--tool');
   if (agent !== undefined && agentNamed(agent) === undefined) {
     throw new UsageError(`there is no agent ${agent}; known are ${agents.map(({ id }) => id).join(', ')}`);
@@ -57,11 +70,11 @@ function wantedOf(words: Words): Wanted {
   return {
     agent: agent === undefined ? undefined : agentNamed(agent)?.id,
     session: flagText(words, '--session'),
-    types: flagText(words, '--type')
-      ?.split(',')
-      .map(type => type.trim()),
+    types: types?.split(',').map(type => type.trim()),
     level: level as Wanted['level'],
     trials: words.flags['--all'] !== undefined,
+    // Other formats are for programs: a session's end in OpenHook, for example, follows from an internal event.
+    withoutInternal: isText && types === undefined && words.flags['--all'] === undefined,
   };
 }
 

@@ -13,6 +13,7 @@ import { jsonOf } from '../ship/transport.ts';
 import type { Signal } from '../store/ledger.ts';
 import type { Round, Store } from '../store/store.ts';
 import { encodeMetrics, type MetricState, metricsDocument } from '../telemetry/metrics.ts';
+import { named } from '../view/named.ts';
 import { type Replay, replay } from '../view/replay.ts';
 import { dueSessions, type Gain, leaving, type RoundWorld, recalled, roundOf } from './round.ts';
 
@@ -44,11 +45,11 @@ export interface Preview {
 
 const MOST_FRAGMENTS = { fragments: 2_000, bytes: 64 * 1024 * 1024 };
 
-/** All of a session, whether it has left or not. The sessions whose ids begin so. */
+/** All that leaves of the sessions that the word names, whether it has left or not. */
 export function previewOf(store: Store, wanted: string, world: PreviewWorld): Preview[] {
   const { view, changed, whole } = upcoming(store, world);
   const keys = new Set([...store.journals(), ...changed.keys()]);
-  return [...keys].flatMap(key => {
+  const found = [...keys].flatMap(key => {
     const known = recalled(view, key);
     const told = replay(view.journal(key) ?? '', known?.pinned.shape);
     if (told === undefined || !told.session.startsWith(wanted)) return [];
@@ -84,6 +85,7 @@ export function previewOf(store: Store, wanted: string, world: PreviewWorld): Pr
       }),
     };
   });
+  return named(found, wanted);
 }
 
 /** As a new session would be pinned; where nothing is set, to a collector on this machine. */

@@ -78,12 +78,6 @@ const HEAD_BYTES = 4 * 1024;
 export const firstIn = (store: Pick<Store, 'journal' | 'journalHead'>, key: string): Event | undefined =>
   firstEventIn(store.journalHead(key, HEAD_BYTES) || (store.journal(key) ?? ''));
 
-/** Whose journal it is. */
-export function sessionOf(store: Pick<Store, 'journal' | 'journalHead'>, key: string): string | undefined {
-  const first = firstIn(store, key);
-  return first && rootSessionOf(first);
-}
-
 function firstEventIn(lines: string): Event | undefined {
   for (let from = 0; from < lines.length; ) {
     const end = lines.indexOf('\n', from);

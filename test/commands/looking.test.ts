@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Io } from '../../src/commands/command.ts';
 import { sessionKey } from '../../src/session/session-state.ts';
 import { openStore } from '../../src/store/store.ts';
@@ -118,4 +118,140 @@ it('in a pipe ids are whole, and data is data', async () => {
   recorded(own);
   expect((await run(['show'])).out).toContain(own);
   expect((await run(['report', '--format', 'csv'], { columns: 40 })).out).toContain('cache_read_tokens');
+});
+
+it('an exact id names its session, even where it is the prefix of another one', async () => {
+  recorded('s1', 's12', 's123');
+  expect((await run(['show', 's1'])).out).toContain('session codex');
+  expect((await run(['show', 's1', '--json'])).out).toContain('"session": "s1"');
+  expect((await run(['preview', 's12', '--json'])).out).toContain('"session": "s12"');
+  const exported = await run(['export', 's1']);
+  expect(exported.code).toBe(0);
+  const ids = exported.out
+    .trim()
+    .split('\n')
+    .map(line => (JSON.parse(line) as { session_id: string }).session_id);
+  expect(new Set(ids)).toEqual(new Set(['s1']));
+});
+
+it('a prefix of several ids is refused, and all of them are listed', async () => {
+  recorded('s12', 's123x', 's123y');
+  for (const command of ['show', 'preview', 'export']) {
+    const { code, err } = await run([command, 's123']);
+    expect(code, command).toBe(1);
+    expect(err, command).toContain('2 sessions begin with s123');
+    expect(err, command).toMatch(/s123x, s123y|s123y, s123x/);
+    expect((await run([command, 's2'])).err, command).toContain('no session begins with s2');
+  }
+});
+
+describe('show', () => {
+  const day = 86_400_000;
+  /** Sessions that are so many days old, each with one event. */
+  const aged = (...days: number[]): void => {
+    const store = openStore({ folder: join(home, '.local/state/otel-hooks'), access: 'own' });
+    const journal = days.map(age => {
+      const line = {
+        ...{ spec_version: '0.1.0', event_id: `00000000-0000-8000-8000-${String(age).padStart(12, '0')}` },
+        ...{ event_type: 'Session.Start', timestamp: new Date(AT - age * day).toISOString() },
+        ...{ source: { tool: 'codex' }, session_id: `day-${age}`, data: { start_reason: 'new' } },
+      };
+      return { key: sessionKey('codex', `day-${age}`), lines: `${JSON.stringify(line)}\n` };
+    });
+    store.commit({ journal, sessions: journal.map(({ key }) => ({ key, state: {} })) });
+    store.close();
+  };
+  const listed = async (...words: string[]) =>
+    [...(await run(['show', ...words])).out.matchAll(/^day-(\d+) /gm)].map(([, age]) => Number(age));
+
+  it('lists the newest 20 first, and says that there are more', async () => {
+    aged(...Array.from({ length: 25 }, (_, age) => age + 1));
+    expect(await listed()).toEqual(Array.from({ length: 20 }, (_, age) => age + 1));
+    expect((await run(['show'])).out).toContain('The newest 20 of 25; --limit 0 lists all.\n');
+    expect(await listed('--limit', '2')).toEqual([1, 2]);
+    expect(await listed('--limit', '0')).toHaveLength(25);
+    expect((await run(['show', '--limit', '0'])).out).not.toContain('--limit');
+  });
+
+  it('lists only sessions that did something since the named time', async () => {
+    aged(1, 3, 10);
+    expect(await listed('--since', '4d')).toEqual([1, 3]);
+    expect((await run(['show', '--since', '1m'])).out).toContain('No session did anything since then.');
+  });
+
+  it('gives programs all sessions, unless they ask for fewer', async () => {
+    aged(...Array.from({ length: 25 }, (_, age) => age + 1));
+    const json = async (...words: string[]) =>
+      JSON.parse((await run(['show', '--json', ...words])).out) as { sessions: { start: string }[]; more: number };
+    expect((await json()).sessions).toHaveLength(25);
+    expect(await json('--limit', '3')).toMatchObject({ more: 22 });
+    expect((await json()).sessions[0]?.start).toBe(new Date(AT - day).toISOString());
+  });
+
+  it.each([
+    ['show', '--limit', 'x'],
+    ['show', '--since', 'x'],
+    ['show', 'day-1', '--limit', '3'],
+  ])('refuses %s %s %s as wrong usage', async (...words) => {
+    aged(1);
+    expect((await run(words)).code).toBe(2);
+  });
+
+  it.each([
+    ['Asia/Kolkata', '2026-09-21 17:30', '+05:30'],
+    ['America/St_Johns', '2026-09-21 09:30', '-02:30'],
+    ['UTC', '2026-09-21 12:00', '+00:00'],
+  ])('prints local time with its offset in %s', async (zone, minute, offset) => {
+    const former = process.env.TZ;
+    process.env.TZ = zone;
+    try {
+      recorded(own);
+      expect((await run(['show'])).out).toContain(`${minute} ${offset}`);
+      expect((await run(['show', own])).out).toContain(`start ${minute}:01 ${offset}\n`);
+    } finally {
+      if (former === undefined) delete process.env.TZ;
+      else process.env.TZ = former;
+    }
+  });
+
+  describe('on a terminal', () => {
+    const terminal = { isTerminal: true, rows: 24, columns: 80 };
+    const shown = () => fs.readFileSync(join(home, 'paged'), 'utf8');
+    const env = () => ({ PATH: process.env.PATH, PAGER: `cat > '${join(home, 'paged')}'` });
+
+    it('pages what is longer than the screen', async () => {
+      aged(...Array.from({ length: 60 }, (_, age) => age + 1));
+      const { out, code } = await run(['show', '--limit', '0'], { ...terminal, env: env() });
+      expect({ out, code }).toEqual({ out: '', code: 0 });
+      expect(shown().split('\n')).toHaveLength(62);
+    });
+
+    it('shows the pager no control characters of others', async () => {
+      recordedWith('x\u001b[31m', own);
+      await run(['show', own], { ...terminal, rows: 3, env: env() });
+      expect(shown()).toContain('execute_tool x\\u{1b}[31m');
+    });
+
+    it.each<[string, string[], Partial<Io>]>([
+      ['what fits the screen', ['show'], { rows: 80 }],
+      ['with --no-pager', ['show', '--no-pager'], {}],
+      ['with a pager that does not exist', ['show'], { env: { PATH: process.env.PATH, PAGER: 'no-such-pager-here' } }],
+      ['with an empty PAGER', ['show'], { env: { PATH: process.env.PATH, PAGER: '' } }],
+      ['without PAGER and less', ['show'], { env: { PATH: '' } }],
+      ['in a pipe', ['show'], { isTerminal: false }],
+    ])('prints directly: %s', async (_, words, change) => {
+      aged(...Array.from({ length: 30 }, (_, age) => age + 1));
+      const { out } = await run(words, { ...terminal, env: env(), ...change });
+      expect(out).toContain('The newest 20 of 30');
+      expect(fs.existsSync(join(home, 'paged'))).toBe(false);
+    });
+
+    it('goes on when the reader quits early', async () => {
+      // More than a pipe holds.
+      recordedWith('x'.repeat(300_000), own);
+      const quits = { PATH: process.env.PATH, PAGER: 'head -n 1 > /dev/null' };
+      const ran = await run(['show', own, '--json'], { ...terminal, rows: 2, env: quits });
+      expect(ran).toMatchObject({ code: 0, out: '' });
+    });
+  });
 });

@@ -57,6 +57,23 @@ describe('tail', () => {
     expect(more(all)).toEqual([]);
   });
 
+  it('leaves out internal events where they are not wanted, and still finds as many others', () => {
+    const internal = { event_type: 'vendor.otel-hooks.Settled', data: { of: 'x', reason: 'read' } };
+    record('a', [event(1), event(2), ...[3, 4, 5, 6, 7].map(n => event(n, internal))]);
+    const store = open();
+    expect(ids(lastOf(store, 2, matcher({ withoutInternal: true })))).toEqual([1, 2]);
+    expect(ids(lastOf(store, 2, matcher({})))).toEqual([6, 7]);
+    store.close();
+  });
+
+  it('takes a whole id for one session, and the beginning of an id for all of them', () => {
+    record('a', [event(1), event(2, { session_id: 'session-ab' })]);
+    const store = open();
+    expect(ids(lastOf(store, 9, matcher({ session: 'session-a', isWholeId: true })))).toEqual([1]);
+    expect(ids(lastOf(store, 9, matcher({ session: 'session-a' })))).toEqual([1, 2]);
+    store.close();
+  });
+
   it('goes on behind a line that is longer than a part', () => {
     const more = follow(open);
     record('a', [event(1)]);
@@ -98,7 +115,8 @@ describe('tail', () => {
   it('draws a line that fits, without colours unless they are wanted', () => {
     const risky = event(1, { risk: { level: 'high' } });
     const line = drawLine(risky, { color: false, columns: 120, unicode: true });
-    expect(line.slice(8)).toBe('  codex       session-  Action.After shell ok 12ms risk high');
+    expect(line.slice(0, 14)).toMatch(/^\d\d:\d\d:\d\d[+-]\d\d:\d\d$/);
+    expect(line.slice(14)).toBe('  codex       session-  Action.After shell ok 12ms risk high');
     expect(drawLine(risky, { color: false, columns: 40, unicode: true }).length).toBeLessThanOrEqual(40);
     expect(forTerminal(drawLine(risky, { color: true, columns: 120, unicode: true }))).toContain('\u001b[');
   });

@@ -1,0 +1,48 @@
+/** What is longer than the screen goes through the user's pager, as with git: `$PAGER`, else `less -FRX`. */
+import { spawn } from 'node:child_process';
+import { forTerminal } from '../lib/terminal.ts';
+import { isInPath } from '../setup/standing.ts';
+import type { Io, Words } from './command.ts';
+
+export async function paged(text: string, words: Words, io: Io): Promise<void> {
+  const pager = pagerOf(text, words, io);
+  if (pager === undefined || !(await ranPager(pager, forTerminal(text), io))) io.out(text);
+}
+
+/** Undefined where the text is printed as it is. */
+function pagerOf(text: string, words: Words, io: Io): string | undefined {
+  const { rows = 0, env, platform } = io;
+  if (!(io.isOutTerminal ?? io.isTerminal) || words.flags['--no-pager'] !== undefined) return undefined;
+  // The prompt of the shell takes a line, too.
+  if (rows > 0 && text.split('\n').length < rows) return undefined;
+  const named = env.PAGER?.trim();
+  if (named !== undefined) return named === '' || named === 'cat' ? undefined : named;
+  return platform !== 'win32' && isInPath('less', { env }, platform) ? 'less' : undefined;
+}
+
+/** The exit codes with which a shell says that there is no such program. */
+const noProgram: readonly (number | null)[] = [126, 127];
+
+/** False when the pager did not start. */
+function ranPager(pager: string, text: string, { env }: Io): Promise<boolean> {
+  return new Promise(settled => {
+    // F: quit when it fits the screen, R: colors, X: leave the text on the screen.
+    const child = spawn(pager, {
+      shell: true,
+      env: { LESS: 'FRX', LV: '-c', ...env },
+      stdio: ['pipe', 'inherit', 'inherit'],
+    });
+    // Ctrl-C is for the pager while it runs.
+    const ignored = (): void => undefined;
+    process.on('SIGINT', ignored);
+    const end = (started: boolean): void => {
+      process.off('SIGINT', ignored);
+      settled(started);
+    };
+    child.on('error', () => end(false));
+    child.on('close', code => end(!noProgram.includes(code)));
+    // A reader that quits early has read enough.
+    child.stdin.on('error', ignored);
+    child.stdin.end(text);
+  });
+}

@@ -1,0 +1,29 @@
+/** Times for people: in the zone of the machine, with the offset to UTC, so that no reader takes one for the other. */
+
+const two = (value: number): string => String(value).padStart(2, '0');
+
+/** `+02:00`, as it was at that moment: summer time counts. */
+function offsetAt(at: Date): string {
+  const minutes = -at.getTimezoneOffset();
+  const size = Math.abs(minutes);
+  return `${minutes < 0 ? '-' : '+'}${two(Math.floor(size / 60))}:${two(size % 60)}`;
+}
+
+export function localDay(ms: number): string {
+  const at = new Date(ms);
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+}
+
+/** `2026-09-21 14:00 +02:00` */
+export function localMinute(ms: number): string {
+  const at = new Date(ms);
+  return `${localDay(ms)} ${two(at.getHours())}:${two(at.getMinutes())} ${offsetAt(at)}`;
+}
+
+/** `2026-09-21 14:00:01 +02:00` */
+export const localSecond = (ms: number): string => `${localDay(ms)} ${clock(new Date(ms))} ${offsetAt(new Date(ms))}`;
+
+/** `14:00:01+02:00`: the time of day alone. */
+export const localTime = (ms: number): string => `${clock(new Date(ms))}${offsetAt(new Date(ms))}`;
+
+const clock = (at: Date): string => [at.getHours(), at.getMinutes(), at.getSeconds()].map(two).join(':');

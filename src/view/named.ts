@@ -1,0 +1,18 @@
+/** The sessions that a word on the command line names. */
+
+/** The session with exactly this id; if there is none, all sessions whose ids begin with the word. */
+export function named<T extends { session: string }>(sessions: readonly T[], word: string): T[] {
+  const exact = sessions.filter(({ session }) => session === word);
+  return exact.length > 0 ? exact : sessions.filter(({ session }) => session.startsWith(word));
+}
+
+/** Why a word does not name one session; undefined when it does. */
+export function unnamed(found: readonly { session: string }[], word: string): string | undefined {
+  if (found.length === 1) return undefined;
+  if (found.length === 0) return `no session begins with ${word}`;
+  const [most, rest] = [found.slice(0, MOST_LISTED), found.length - MOST_LISTED];
+  const listed = most.map(({ session }) => session).join(', ');
+  return `${found.length} sessions begin with ${word}: ${listed}${rest > 0 ? ` and ${rest} more` : ''}`;
+}
+
+const MOST_LISTED = 10;
