@@ -52,7 +52,7 @@ export async function run(words: Words, io: Io): Promise<number> {
     }));
     const said = {
       ...{ v: 1, ok: why === undefined, from: read.from, to: target?.provider.slug ?? CANONICAL },
-      ...{ registry: choice.registry ?? LATEST, why, hooks: outcomes, files, written, losses },
+      ...{ registry: choice.registry ?? LATEST, why, hooks: outcomes, files, written, losses, left_out: read.leftOut },
     };
     io.out(`${JSON.stringify(said, null, 2)}\n`);
   } else {

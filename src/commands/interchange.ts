@@ -1,9 +1,10 @@
 /** What the commands about the Hook Interchange Format share: manifests from files, and what lies outside of the format. */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { isOurHandler } from '../agents/files/our-command.ts';
 import { agentNamed } from '../agents/index.ts';
 import { providerNamed, providers } from '../agents/interchange.ts';
-import { decode } from '../interchange/convert.ts';
+import { decode, ONLY_LEFT_OUT } from '../interchange/convert.ts';
 import type { Loss } from '../interchange/losses.ts';
 import { type Manifest, normalized } from '../interchange/manifest.ts';
 import { hookInterchange } from '../interchange/manifest-validator.ts';
@@ -44,6 +45,8 @@ export interface Hooks {
   manifest: Manifest;
   losses: readonly Loss[];
   from: string;
+  /** How many entries call otel-hooks itself. They are left out: they name this agent, and `enable` writes others. */
+  leftOut: number;
 }
 
 /** The hooks of a file, whosever it is; undefined when it was said why there are none. */
@@ -57,10 +60,28 @@ export async function hooksIn(
   if (text === undefined) return undefined;
   const name = file === '-' ? 'standard input' : file;
   const source = sourceOf(from, text, name);
-  if (source !== CANONICAL) return decoded(source, text, name, choice, io);
-  const manifest = manifestIn(text, name, io);
-  return manifest && { manifest, losses: [], from: source };
+  const found = source === CANONICAL ? ofManifest(text, name, io) : decoded(source, text, name, choice, io);
+  if (found !== undefined && found.leftOut > 0) io.err(leftOutText(found.leftOut));
+  return found;
 }
+
+function ofManifest(text: string, name: string, io: Io): Hooks | undefined {
+  const manifest = manifestIn(text, name, io);
+  if (manifest === undefined) return undefined;
+  const hooks = manifest.hooks.filter(({ handler }) => !isOurHandler(handler));
+  const leftOut = manifest.hooks.length - hooks.length;
+  if (hooks.length > 0) return { manifest: { ...manifest, hooks }, losses: [], from: CANONICAL, leftOut };
+  io.err(onlyOursText(name));
+  return undefined;
+}
+
+const leftOutText = (leftOut: number): string =>
+  `otel-hooks: left out ${leftOut === 1 ? '1 hook that calls' : `${leftOut} hooks that call`} otel-hooks itself.\n${ENABLE}`;
+
+const onlyOursText = (name: string): string =>
+  `otel-hooks: ${name} holds only hooks that call otel-hooks itself; nothing was converted.\n${ENABLE}`;
+
+const ENABLE = '  next: otel-hooks enable --tool AGENT writes those of another agent.\n';
 
 /** Undefined when it was said why not. */
 export async function read(file: string, io: Io): Promise<string | undefined> {
@@ -91,11 +112,15 @@ function decoded(provider: Provider, text: string, name: string, choice: Choice,
   const [lies] = Object.entries(provider.layouts).find(([, { isFile }]) => isFile.test(name)) ?? [];
   const first = choice.layout ?? lies;
   const tried = (first === undefined ? names : [first, ...names.filter(each => each !== first)]).map(layout =>
-    decode(text, name, targetFor(provider, { ...choice, layout })),
+    decode(text, name, targetFor(provider, { ...choice, layout }), isOurHandler),
   );
   const found = tried.find(each => each.ok);
   if (found?.ok) return { ...found, from: provider.slug };
   const [refused] = tried;
+  if (tried.some(each => !each.ok && each.why === ONLY_LEFT_OUT)) {
+    io.err(onlyOursText(name));
+    return undefined;
+  }
   const why = refused?.ok === false ? refused.why : 'it cannot be read';
   io.err(`otel-hooks: ${name} holds no hooks of ${provider.title}: ${why}; nothing was converted.\n`);
   return undefined;

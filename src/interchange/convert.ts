@@ -82,10 +82,19 @@ function nativeHandler({ handler, provider_data: data }: Hook, { provider, layou
 const nativeTimeout = (seconds: number | undefined, unit: 's' | 'ms'): number | undefined =>
   seconds === undefined || seconds === 0 ? undefined : unit === 'ms' ? Number((seconds * 1000).toFixed(6)) : seconds;
 
-export type Decoded = { ok: true; manifest: Manifest; losses: readonly Loss[] } | { ok: false; why: string };
+export type Decoded =
+  | { ok: true; manifest: Manifest; losses: readonly Loss[]; leftOut: number }
+  | { ok: false; why: string };
 
-/** What a native file says, in the words of the format. */
-export function decode(text: string, name: string, target: Target): Decoded {
+export const ONLY_LEFT_OUT = 'it registers no hook but those that are left out';
+
+/** A native file in the words of the format, without the handlers that `isLeftOut` names. */
+export function decode(
+  text: string,
+  name: string,
+  target: Target,
+  isLeftOut: (handler: Values) => boolean = () => false,
+): Decoded {
   const { provider, layout } = target;
   const read = layout.read(text, name);
   if (!read.ok) {
@@ -94,7 +103,9 @@ export function decode(text: string, name: string, target: Target): Decoded {
   }
   const losses: Loss[] = read.odd.map(message => ({ kind: 'field_dropped', severity: 'warning', message }));
   const hooks: Hook[] = [];
-  for (const entry of read.entries) {
+  const entries = read.entries.filter(({ handler }) => !isLeftOut(handler));
+  const leftOut = read.entries.length - entries.length;
+  for (const entry of entries) {
     const hook = decodeEntry(entry, target, teller(losses, hooks.length + 1, `Hook ${hooks.length + 1}`));
     if (hook !== undefined) hooks.push(hook);
   }
@@ -108,12 +119,13 @@ export function decode(text: string, name: string, target: Target): Decoded {
     });
   const folded = foldedSplits(hooks, target);
   const [first, ...rest] = folded;
-  if (first === undefined) return { ok: false, why: `it registers no hook of ${provider.title}` };
+  if (first === undefined)
+    return { ok: false, why: leftOut > 0 ? ONLY_LEFT_OUT : `it registers no hook of ${provider.title}` };
   const manifest = {
     spec: SPEC,
     hooks: [Object.keys(file).length === 0 ? first : withOwn(first, { file }, target), ...rest],
   };
-  return { ok: true, manifest, losses };
+  return { ok: true, manifest, losses, leftOut };
 }
 
 function decodeEntry(

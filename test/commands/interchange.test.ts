@@ -72,6 +72,45 @@ describe('convert', () => {
     expect((await ran('convert', '--to', 'cursor', 'broken.json')).err).toContain('broken.json:6:31 matcher/pattern');
   });
 
+  describe('hooks that call otel-hooks itself', () => {
+    const ours = { type: 'command', command: 'otel-hooks hook --tool claude-code --event Stop --edge', timeout: 10 };
+    const theirs = { type: 'command', command: 'make lint' };
+    const settings = (...handlers: object[]): string => JSON.stringify({ hooks: { Stop: [{ hooks: handlers }] } });
+
+    it('are left out, which is said', async () => {
+      const file = put('both/.claude/settings.json', settings(ours, theirs));
+      const { code, out, err } = await ran('convert', '--to', 'cursor', file);
+      expect(code).toBe(0);
+      expect(out).toContain('make lint');
+      expect(out).not.toContain('otel-hooks');
+      expect(err).toContain('left out 1 hook that calls otel-hooks itself');
+      expect(err).toContain('otel-hooks enable --tool');
+      const json = JSON.parse((await ran('convert', '--json', '--to', 'cursor', file)).out);
+      expect(json).toMatchObject({ left_out: 1, hooks: [{ name: 'Hook 1' }] });
+    });
+
+    it('are left out of a manifest, too', async () => {
+      const hooks = [ours, theirs].map(({ type, command }) => ({ event: 'agent_stop', handler: { type, command } }));
+      const file = put('both.json', JSON.stringify({ spec: 'hooks/0.1', hooks }));
+      const { out, err } = await ran('convert', '--to', 'claude-code', file);
+      expect(out).not.toContain('otel-hooks');
+      expect(err).toContain('left out 1 hook');
+    });
+
+    it.each([
+      ['a native file', 'ours/.claude/settings.json', settings(ours)],
+      [
+        'a manifest',
+        'ours.json',
+        JSON.stringify({ spec: 'hooks/0.1', hooks: [{ event: 'agent_stop', handler: ours }] }),
+      ],
+    ])('leave nothing of %s that holds no others', async (_, name, text) => {
+      const { code, out, err } = await ran('convert', '--to', 'cursor', put(name, text));
+      expect({ code, out }).toEqual({ code: 1, out: '' });
+      expect(err).toContain('holds only hooks that call otel-hooks itself; nothing was converted');
+    });
+  });
+
   it.each([
     ['no file', ['--to', 'cursor']],
     ['no target', [small]],
