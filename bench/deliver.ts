@@ -17,6 +17,7 @@
  * `--gate`: three repeats of the first comparison; exits 1 when deliver falls below its gate in each of three runs, because
  * other work on the machine can only make it look worse.
  */
+
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Context, ROOT_CONTEXT, trace } from '@opentelemetry/api';
@@ -35,9 +36,8 @@ import { collectAlone } from '../src/lib/garbage.ts';
 import { type Gain, leaving, roundOf } from '../src/pipeline/round.ts';
 import { newSession, type SessionState } from '../src/session/session-state.ts';
 import { openStore } from '../src/store/store.ts';
-import { mapRecord } from '../src/telemetry/logs.ts';
 import { resourceOf } from '../src/telemetry/resource.ts';
-import { mapSpan } from '../src/telemetry/spans.ts';
+import { readableRecordOf, readableSpanOf } from '../test/otlp.ts';
 import { destinationOf, fragmentOf, hooksOf, pinned, ROUND, START_MS, worldIn } from './parts/sessions.ts';
 import {
   alternate,
@@ -271,8 +271,8 @@ function valuesOf(texts: readonly string[]): Values {
     };
     for (const event of events) {
       const out = step(state.fold, event);
-      for (const span of out.spans) spans.push(mapSpan(span, facts, resource));
-      for (const record of out.records) records.push(mapRecord(record, facts, resource));
+      for (const span of out.spans) spans.push(readableSpanOf(span, facts, resource));
+      for (const record of out.records) records.push(readableRecordOf(record, facts, resource));
     }
   }
   return { spans, records };

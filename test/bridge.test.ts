@@ -1,4 +1,5 @@
 /** Hooks through an application's own SDK: on the wire is what otel-hooks itself would send. */
+
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -17,10 +18,10 @@ import { BatchSpanProcessor, InMemorySpanExporter, SimpleSpanProcessor } from '@
 import { expect, test } from 'vitest';
 import { createBridge } from '../src/index.ts';
 import { decodeRequest, type JsonObject } from '../src/ship/otlp-decode.ts';
-import { addTo, incrementsOf, noMetrics } from '../src/telemetry/metrics.ts';
-import { writeSpans } from '../src/telemetry/otlp-writer.ts';
+import { incrementsOf } from '../src/telemetry/increments.ts';
+import { addTo, noMetrics } from '../src/telemetry/metric-state.ts';
 import { resourceAttributes, resourceOf } from '../src/telemetry/resource.ts';
-import { mapSpan } from '../src/telemetry/spans.ts';
+import { readableSpanOf, writer } from './otlp.ts';
 import { limits, play, START_MS, type Told } from './play.ts';
 
 const session = { session_id: 's-1', transcript_path: '/home/dev/.claude/projects/x/s-1.jsonl', cwd: '/x' };
@@ -46,8 +47,8 @@ function ours(): JsonObject[] {
   const agent = 'claude-code';
   const resource = resourceOf(resourceAttributes({ agent, serviceName: undefined, attributes: {}, installation }));
   const facts = { agent, session: 's-1', provider: 'anthropic', denyAsError: false, limits };
-  const spans = play(hooks).spans.map(span => mapSpan(span, facts, resource));
-  return whole(decodeRequest('traces', writeSpans(spans) ?? new Uint8Array()) ?? {});
+  const spans = play(hooks).spans.map(span => readableSpanOf(span, facts, resource));
+  return whole(decodeRequest('traces', writer.spans(spans) ?? new Uint8Array()) ?? {});
 }
 
 type Items = JsonObject[];

@@ -1,4 +1,5 @@
 /** Plays native payloads through recognition, redaction and the fold in memory, as deliver does. */
+
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { agents } from '../src/agents/index.ts';
 import { step, unread } from '../src/assemble/assemble.ts';
@@ -11,9 +12,9 @@ import { keyedHash } from '../src/lib/hash.ts';
 import { conclude, drain } from '../src/receive/drain.ts';
 import { newSession, type Pinned, type SessionState } from '../src/session/session-state.ts';
 import { resourceOf } from '../src/telemetry/resource.ts';
-import { mapSpan } from '../src/telemetry/spans.ts';
 import { nodeOf } from '../src/view/span-node.ts';
 import { drawTree } from '../src/view/tree.ts';
+import { readableSpanOf } from './otlp.ts';
 
 export interface Told {
   atMs: number;
@@ -132,7 +133,7 @@ export function fragmentOf(told: Told, i = 0): Fragment {
 
 export function mapped(spans: readonly FinishedSpan[]): ReadableSpan[] {
   return spans.map(span =>
-    mapSpan(
+    readableSpanOf(
       span,
       { agent: span.trace.agent, session: span.trace.session, provider: 'anthropic', denyAsError: false, limits },
       resourceOf({ 'service.name': span.trace.agent }),

@@ -22,13 +22,9 @@ import type { IsUnderWay } from '../store/limits.ts';
 import { type Lock, takeLock } from '../store/lock.ts';
 import { isFull } from '../store/reserve.ts';
 import { openStore, type Store } from '../store/store.ts';
-import {
-  encodeMetrics,
-  type Increment,
-  type MetricState,
-  metricsDocument,
-  settleMetrics,
-} from '../telemetry/metrics.ts';
+import type { Increment } from '../telemetry/increments.ts';
+import { encodeMetrics, settleMetrics } from '../telemetry/metric-points.ts';
+import { type MetricState, metricsDocument } from '../telemetry/metric-state.ts';
 import { diskEyes, type Eyes } from '../transcripts/eyes.ts';
 import { impatient, patient, type Waits } from '../transcripts/session-reader.ts';
 import { readStatusBooks, type StatusBooks } from '../view/books.ts';

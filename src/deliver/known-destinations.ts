@@ -7,7 +7,7 @@ import type { SessionState } from '../session/session-state.ts';
 import { heirsIn, SHIP_DOCUMENT, stuckIn, withoutStanding } from '../ship/ship.ts';
 import { accountsOf, increase, type Ledger } from '../store/ledger.ts';
 import type { Store } from '../store/store.ts';
-import { handOver, type MetricState, metricsDocument, noMetrics } from '../telemetry/metrics.ts';
+import { handOver, type MetricState, metricsDocument, noMetrics } from '../telemetry/metric-state.ts';
 
 /** As long as sessions that have ended. */
 const REMEMBERED_MS = 7 * 24 * 3_600_000;

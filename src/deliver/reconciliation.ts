@@ -7,7 +7,7 @@
  */
 import { accountsOf, increase, signals } from '../store/ledger.ts';
 import type { Round, Store } from '../store/store.ts';
-import { type MetricState, metricsDocument } from '../telemetry/metrics.ts';
+import { type MetricState, metricsDocument } from '../telemetry/metric-state.ts';
 
 export function reconciliation(store: Pick<Store, 'books' | 'document'>): Round | undefined {
   const gaps = Object.entries(store.books().destinations).flatMap(([id, accounts]) => {

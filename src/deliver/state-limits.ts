@@ -6,15 +6,15 @@ import type { IsUnderWay, Limits, PlaceLimits } from '../store/limits.ts';
 import type { QuarantineLimits } from '../store/quarantine.ts';
 import type { Store } from '../store/store.ts';
 import { OTHER } from '../telemetry/cardinality.ts';
+import type { Increment } from '../telemetry/increments.ts';
 import {
   histogramTo,
-  type Increment,
   type MetricState,
   metricsDocument,
   noMetrics,
   raiseTo,
   type Sum,
-} from '../telemetry/metrics.ts';
+} from '../telemetry/metric-state.ts';
 import { ours } from '../telemetry/names.ts';
 import { resourceAttributes } from '../telemetry/resource.ts';
 

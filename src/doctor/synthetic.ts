@@ -7,7 +7,7 @@ import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import type { OtlpSignal } from '../config/schema.ts';
 import { VERSION } from '../lib/version.ts';
 import { doctor, stable } from '../telemetry/names.ts';
-import { writeMetrics, writeRecords, writeSpans } from '../telemetry/otlp-writer.ts';
+import { OtlpWriter } from '../telemetry/otlp-writer.ts';
 import { instrumentationScope, resourceOf } from '../telemetry/resource.ts';
 
 export const DOCTOR_SERVICE = 'otel-hooks-doctor';
@@ -57,7 +57,8 @@ export function synthetic(traceId: string, spanId: string, nowMs: number): Synth
     attributes: { ...attributes, 'event.name': doctor.event },
     droppedAttributesCount: 0,
   };
-  const metrics = writeMetrics([
+  const writer = new OtlpWriter();
+  const metrics = writer.metrics([
     {
       // Of metrics the version is no part: an upgrade would begin another series.
       resource: resourceOf({ [stable.serviceName]: DOCTOR_SERVICE }),
@@ -77,7 +78,7 @@ export function synthetic(traceId: string, spanId: string, nowMs: number): Synth
       ],
     },
   ]);
-  return { traceId, seconds, bodies: { traces: writeSpans([span]), logs: writeRecords([record]), metrics } };
+  return { traceId, seconds, bodies: { traces: writer.spans([span]), logs: writer.records([record]), metrics } };
 }
 
 const timeOf = (ms: number): [number, number] => [Math.floor(ms / 1_000), (ms % 1_000) * 1_000_000];

@@ -24,6 +24,7 @@ import { newSession, type Pinned, sessionKey } from '../session/session-state.ts
 import { mapRecord } from '../telemetry/logs.ts';
 import { type MetricId, type MetricName, metrics, SCOPE } from '../telemetry/names.ts';
 import { resourceAttributes, versioned } from '../telemetry/resource.ts';
+import { readableRecord, readableSpan } from '../telemetry/sdk-values.ts';
 import { leavingSpans, mapSpan } from '../telemetry/spans.ts';
 
 /** What is handed over: a finished span as SDKs have them. */
@@ -195,12 +196,10 @@ export function createBridge(options: BridgeOptions = {}): Bridge {
     if (measure) for (const { metric, attributes, value } of incrementsIn(gain)) measure(metric, value, attributes);
     const left = leavingSpans(spans, facts);
     books.spans += left.length;
-    outlet.put(left.map(span => mapSpan(span, facts, resource(span.version))));
+    outlet.put(left.map(span => readableSpan(mapSpan(span, facts, resource(span.version)))));
     for (const record of logger ? records : []) {
-      const { hrTime, hrTimeObserved, spanContext, ...said } = mapRecord(
-        record,
-        facts,
-        resource(record.event.source.version),
+      const { hrTime, hrTimeObserved, spanContext, ...said } = readableRecord(
+        mapRecord(record, facts, resource(record.event.source.version)),
       );
       const { severityNumber, severityText, eventName, body, attributes } = said;
       logger?.emit({

@@ -36,15 +36,9 @@ import {
 import { accountsOf, type DestinationAccounts, increase, type Ledger } from '../store/ledger.ts';
 import type { Round, Store } from '../store/store.ts';
 import { encode, locator, sliced, type Yield } from '../telemetry/batch.ts';
+import { type Increment, incrementsOf } from '../telemetry/increments.ts';
 import { isOfWeight } from '../telemetry/logs.ts';
-import {
-  addTo,
-  type Increment,
-  incrementsOf,
-  type MetricState,
-  metricsDocument,
-  noMetrics,
-} from '../telemetry/metrics.ts';
+import { addTo, type MetricState, metricsDocument, noMetrics } from '../telemetry/metric-state.ts';
 import { leavingSpans, type SpanContextFacts } from '../telemetry/spans.ts';
 import { type Eyes, whyUnread } from '../transcripts/eyes.ts';
 import {

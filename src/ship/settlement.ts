@@ -1,7 +1,7 @@
 /** What an answer changes, as a round of the store. */
 import { accountsOf, increase } from '../store/ledger.ts';
 import type { Round } from '../store/store.ts';
-import { measuredOnce } from '../telemetry/metrics.ts';
+import { measuredOnce } from '../telemetry/metric-state.ts';
 import type { Outcome } from './ship.ts';
 
 export function roundOf(outcome: Outcome): Round {

@@ -2,11 +2,11 @@
 import type { Resource } from '@opentelemetry/resources';
 import type { FinishedRecord, FinishedSpan } from '../assemble/finished.ts';
 import { traceIdOf } from './ids.ts';
-import { recordInParts } from './logs.ts';
-import type { Locate } from './metrics.ts';
-import { writeRecords, writeSpans } from './otlp-writer.ts';
+import { mapRecord } from './logs.ts';
+import type { Locate } from './metric-state.ts';
+import { OtlpWriter } from './otlp-writer.ts';
 import { type Plain, versioned } from './resource.ts';
-import { type SpanContextFacts, spanInParts, wireSpanId, wireTraceId } from './spans.ts';
+import { mapSpan, type SpanContextFacts, wireSpanId, wireTraceId } from './spans.ts';
 
 export interface Yield {
   spans: readonly FinishedSpan[];
@@ -33,7 +33,7 @@ export interface Encoded {
   unsampled: { traces: number; logs: number };
 }
 
-export function encode(yields: readonly Yield[]): Encoded {
+export function encode(yields: readonly Yield[], writer = new OtlpWriter()): Encoded {
   const resources = new Map<string, ReturnType<typeof versioned>>();
   const spans: Leaving<FinishedSpan>[] = [];
   const skeleton: Leaving<FinishedSpan>[] = [];
@@ -54,9 +54,9 @@ export function encode(yields: readonly Yield[]): Encoded {
   }
   return {
     batches: [
-      ...sliced(spans).map(part => tracesOf(part, false)),
-      ...sliced(skeleton).map(part => tracesOf(part, true)),
-      ...sliced(records).map(logsOf),
+      ...sliced(spans).map(part => tracesOf(writer, part, false)),
+      ...sliced(skeleton).map(part => tracesOf(writer, part, true)),
+      ...sliced(records).map(part => logsOf(writer, part)),
     ],
     unsampled,
   };
@@ -79,11 +79,11 @@ interface Leaving<Item> {
   resource: Resource;
 }
 
-const tracesOf = (part: readonly Leaving<FinishedSpan>[], isFrame: boolean): Batch =>
-  batch('traces', part.length, writeSpans(part.map(mapped(spanInParts))), isFrame);
+const tracesOf = (writer: OtlpWriter, part: readonly Leaving<FinishedSpan>[], isFrame: boolean): Batch =>
+  batch('traces', part.length, writer.spans(part.map(mapped(mapSpan))), isFrame);
 
-const logsOf = (part: readonly Leaving<FinishedRecord>[]): Batch =>
-  batch('logs', part.length, writeRecords(part.map(mapped(recordInParts))), false);
+const logsOf = (writer: OtlpWriter, part: readonly Leaving<FinishedRecord>[]): Batch =>
+  batch('logs', part.length, writer.records(part.map(mapped(mapRecord))), false);
 
 const mapped =
   <Item, Value>(map: (item: Item, facts: SpanContextFacts, resource: Resource) => Value) =>

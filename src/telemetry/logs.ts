@@ -15,7 +15,7 @@ import {
   metadataOf,
   modelOf,
 } from '../event/event.ts';
-import { clean, type InParts } from './clean.ts';
+import type { InParts } from './clean.ts';
 import { contentAttributes, contentValues, metadataAttributes, userAttributes } from './content.ts';
 import { subMillisecondNanos } from './ids.ts';
 import { lineOf } from './line.ts';
@@ -58,30 +58,13 @@ export const severities = {
   'Agent.Error': 'ERROR',
 } as const satisfies Record<EventType, Level>;
 
-export function mapRecord(record: FinishedRecord, from: SpanContextFacts, resource: Resource): ReadableLogRecord {
-  const item = recordInParts(record, from, resource);
-  const { kept, dropped } = clean(item.parts, item.limits);
-  return {
-    hrTime: item.hrTime,
-    hrTimeObserved: item.hrTimeObserved,
-    spanContext: item.spanContext,
-    severityNumber: item.severityNumber,
-    severityText: item.severityText,
-    eventName: item.eventName,
-    body: item.body,
-    attributes: Object.assign(kept as AnyValueMap, item.long),
-    resource,
-    instrumentationScope,
-    droppedAttributesCount: dropped,
-  };
-}
-
-export interface RecordInParts extends Omit<ReadableLogRecord, 'attributes' | 'droppedAttributesCount'>, InParts {
+/** A record as it leaves; its attributes are in parts, which the writer joins. */
+export interface MappedRecord extends Omit<ReadableLogRecord, 'attributes' | 'droppedAttributesCount'>, InParts {
   /** Values with a structure of their own, and limits of their own. */
   long: AnyValueMap;
 }
 
-export function recordInParts(record: FinishedRecord, from: SpanContextFacts, resource: Resource): RecordInParts {
+export function mapRecord(record: FinishedRecord, from: SpanContextFacts, resource: Resource): MappedRecord {
   const { agent } = from;
   const { event } = record;
   const facts: Partial<Facts> = factsOf(event) ?? {};

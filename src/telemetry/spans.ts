@@ -1,10 +1,10 @@
-/** Finished spans become ReadableSpan values. Pure; attributes in a fixed order, so that a repetition gives the same bytes. */
+/** Maps finished spans to OTLP values. Pure; attributes have a fixed order, so that a repetition gives the same bytes. */
 import { type Attributes, SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
 import type { Resource } from '@opentelemetry/resources';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import type { FinishedSpan, SessionSpan, SpanKey, Sums, TraceKey } from '../assemble/finished.ts';
 import { own } from '../lib/read.ts';
-import { type AttributeLimits, clean, type InParts } from './clean.ts';
+import type { AttributeLimits, InParts } from './clean.ts';
 import { type ContentFacts, metadataAttributes, spanContentAttributes, userAttributes } from './content.ts';
 import { formerAttributes, formerSpanName } from './former-names.ts';
 import { spanIdOf, traceIdOf } from './ids.ts';
@@ -37,34 +37,10 @@ export interface SpanContextFacts {
   user?: string | undefined;
 }
 
-export function mapSpan(span: FinishedSpan, facts: SpanContextFacts, resource: Resource): ReadableSpan {
-  const item = spanInParts(span, facts, resource);
-  const { kept, dropped } = clean(item.parts, item.limits);
-  // Field by field: what is left over of an object without some of its fields is slow to read ever after.
-  return {
-    name: item.name,
-    kind: item.kind,
-    spanContext: item.spanContext,
-    parentSpanContext: item.parentSpanContext,
-    startTime: item.startTime,
-    endTime: item.endTime,
-    duration: item.duration,
-    status: item.status,
-    attributes: kept,
-    links: item.links,
-    events: item.events,
-    ended: item.ended,
-    resource,
-    instrumentationScope,
-    droppedAttributesCount: dropped,
-    droppedEventsCount: item.droppedEventsCount,
-    droppedLinksCount: item.droppedLinksCount,
-  };
-}
+/** A span as it leaves; its attributes are in parts, which the writer joins. */
+export interface MappedSpan extends Omit<ReadableSpan, 'attributes' | 'droppedAttributesCount'>, InParts {}
 
-export interface SpanInParts extends Omit<ReadableSpan, 'attributes' | 'droppedAttributesCount'>, InParts {}
-
-export function spanInParts(span: FinishedSpan, facts: SpanContextFacts, resource: Resource): SpanInParts {
+export function mapSpan(span: FinishedSpan, facts: SpanContextFacts, resource: Resource): MappedSpan {
   const traceId = wireTraceId(span.trace, facts);
   const parent = parentOf(span, facts);
   const identity = { traceId, spanId: spanIdOf(facts.agent, span.key), traceFlags: TraceFlags.SAMPLED };

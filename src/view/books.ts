@@ -2,7 +2,7 @@
 import type { AccountWithWaiting, Books } from '../store/books.ts';
 import { type Signal, signals } from '../store/ledger.ts';
 import type { Store } from '../store/store.ts';
-import { type MetricState, metricsDocument } from '../telemetry/metrics.ts';
+import { type MetricState, metricsDocument } from '../telemetry/metric-state.ts';
 
 export interface StatusBooks {
   fragments: Books['fragments'];

@@ -7,6 +7,7 @@ import { type Event, rootSessionOf, SPEC_VERSION } from '../event/event.ts';
 import type { Store } from '../store/store.ts';
 import { spanIdOf, traceIdOf } from '../telemetry/ids.ts';
 import { resourceOf } from '../telemetry/resource.ts';
+import { readableSpan } from '../telemetry/sdk-values.ts';
 import { mapSpan } from '../telemetry/spans.ts';
 import { nodeOf } from './span-node.ts';
 import type { Node } from './tree.ts';
@@ -53,7 +54,7 @@ export function nodesOf({ agent, session, finished, open }: Replay): Map<string,
   const traces = new Map<string, Node[]>();
   const facts = { agent, session, provider: undefined, denyAsError: false, limits: unlimited };
   const add = (span: FinishedSpan, isOpenStill: boolean): void => {
-    const { attributes, name, status } = mapSpan(span, facts, resourceOf({}));
+    const { attributes, name, status } = readableSpan(mapSpan(span, facts, resourceOf({})));
     const node = nodeOf({
       spanId: spanIdOf(agent, span.key),
       parentSpanId: span.parent && spanIdOf(agent, span.parent),

@@ -1,12 +1,13 @@
 /** A session of very many actions: traces of a size that back ends take, linked, and nothing lost between them. */
+
 import { expect, test } from 'vitest';
 import { step } from '../../src/assemble/assemble.ts';
 import type { FinishedSpan } from '../../src/assemble/finished.ts';
 import { openFold } from '../../src/assemble/state.ts';
 import { type Event, FACTS, SPEC_VERSION } from '../../src/event/event.ts';
 import { uuidOf } from '../../src/lib/hash.ts';
-import { writeSpans } from '../../src/telemetry/otlp-writer.ts';
 import { bySize } from '../obligations/size.ts';
+import { writer } from '../otlp.ts';
 import { mapped, START_MS } from '../play.ts';
 
 const MOST_BYTES = 2_500_000;
@@ -58,7 +59,7 @@ function check(spans: readonly FinishedSpan[]): FinishedSpan[][] {
   const segments = [...traces.keys()].sort((a, b) => a - b);
   expect(segments).toEqual(segments.map((_, i) => i));
   for (const [segment, trace] of traces) {
-    expect(writeSpans(mapped(trace))?.length).toBeLessThan(MOST_BYTES);
+    expect(writer.spans(mapped(trace))?.length).toBeLessThan(MOST_BYTES);
     const here = new Set(trace.map(span => JSON.stringify(span.key)));
     for (const span of trace) if (span.parent) expect(here.has(JSON.stringify(span.parent))).toBe(true);
     const [root, ...others] = trace.filter(span => span.parent === undefined);

@@ -1,10 +1,10 @@
 /** However a session's hooks are cut into rounds, and however those of parallel calls overtake each other: the same spans and records. */
+
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { mapRecord } from '../../src/telemetry/logs.ts';
-import { writeRecords, writeSpans } from '../../src/telemetry/otlp-writer.ts';
 import { resourceOf } from '../../src/telemetry/resource.ts';
 import { bySize, seed } from '../obligations/size.ts';
+import { readableRecordOf, writer } from '../otlp.ts';
 import { limits, mapped, type Played, play, START_MS, type Told } from '../play.ts';
 
 const runs = bySize({ quick: 12, ci: 1_000, full: 5_000 });
@@ -125,8 +125,8 @@ const inOneRound = (hooks: readonly Hook[]): Played =>
 /** What leaves, as bytes, in an order of its own. */
 function wire(played: Played): string[] {
   const from = { agent: 'claude-code', session: 's-1', provider: 'anthropic', denyAsError: false, limits };
-  const spans = mapped(played.spans).map(span => writeSpans([span]));
-  const records = played.records.map(record => writeRecords([mapRecord(record, from, resourceOf({}))]));
+  const spans = mapped(played.spans).map(span => writer.spans([span]));
+  const records = played.records.map(record => writer.records([readableRecordOf(record, from, resourceOf({}))]));
   return [...spans, ...records].map(bytes => Buffer.from(bytes ?? []).toString('hex')).sort();
 }
 

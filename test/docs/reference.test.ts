@@ -1,12 +1,13 @@
 /** Documents that are read off the code say what the code says. Stale: `npm run docs`, then look at the difference. */
+
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { mapRecord } from '../../src/telemetry/logs.ts';
-import { incrementsOf } from '../../src/telemetry/metrics.ts';
+import { incrementsOf } from '../../src/telemetry/increments.ts';
 import { ours } from '../../src/telemetry/names.ts';
 import { resourceOf } from '../../src/telemetry/resource.ts';
 import { readJourney } from '../journeys/read.ts';
+import { readableRecordOf } from '../otlp.ts';
 import { limits, mapped, play } from '../play.ts';
 import { agentsPage, withAgents } from './agents-page.ts';
 import { withChecks } from './checks.ts';
@@ -55,7 +56,7 @@ it('what sessions send stands in docs/telemetry.md, with where it is found and o
     const wire = mapped(spans);
     for (const [i, span] of spans.entries()) check(span.kind, wire[i]?.attributes ?? {});
     const from = { agent: '', session: '', provider: undefined, denyAsError: false, limits };
-    for (const record of records) check('logs', mapRecord(record, from, resourceOf({})).attributes);
+    for (const record of records) check('logs', readableRecordOf(record, from, resourceOf({})).attributes);
     for (const { attributes } of incrementsOf(events, spans, '', () => true)) check('metrics', attributes);
   }
   expect(seen.size).toBeGreaterThan(60);

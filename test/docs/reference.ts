@@ -2,6 +2,7 @@
  * The documents that are read off the code: docs/commands.md and docs/telemetry.md. `npm run docs` writes them; the test beside
  * this fails when they are stale.
  */
+
 import { SpanKind } from '@opentelemetry/api';
 import { agents } from '../../src/agents/index.ts';
 import { type Command, type Flag, globalFlags } from '../../src/commands/command.ts';
@@ -10,8 +11,8 @@ import { lossesOf, spoolOf } from '../../src/deliver/state-limits.ts';
 import { contentClasses } from '../../src/enrich/content.ts';
 import { eventTypes, FILE_WRITE } from '../../src/event/event.ts';
 import { accountsOf, emptyLedger } from '../../src/store/ledger.ts';
-import { mapRecord, severities } from '../../src/telemetry/logs.ts';
-import { type Increment, incrementsOf } from '../../src/telemetry/metrics.ts';
+import { type Increment, incrementsOf } from '../../src/telemetry/increments.ts';
+import { severities } from '../../src/telemetry/logs.ts';
 import {
   development,
   EXCEPTION_EVENT,
@@ -25,7 +26,7 @@ import {
   VENDOR_EVENT,
 } from '../../src/telemetry/names.ts';
 import { metricResource, resourceAttributes, resourceOf, versioned } from '../../src/telemetry/resource.ts';
-import { mapSpan } from '../../src/telemetry/spans.ts';
+import { readableRecordOf, readableSpanOf } from '../otlp.ts';
 import { agent, eventOf, session, spans, written } from './probes.ts';
 
 const GENERATED = '<!-- Written by `npm run docs`; edits are overwritten. -->\n';
@@ -90,10 +91,10 @@ const from = {
   user: 'kim@example.com',
 };
 
-const spanOf = (kind: keyof typeof spans) => mapSpan(spans[kind], from, resource);
+const spanOf = (kind: keyof typeof spans) => readableSpanOf(spans[kind], from, resource);
 
 const recordOf = (type: string, data?: object, root?: boolean, as?: 'exception') =>
-  mapRecord(
+  readableRecordOf(
     {
       event: eventOf(type, data, root),
       as,
@@ -498,7 +499,7 @@ export function allAttributes(): Attribute[] {
   };
   for (const kind of kinds) note(spanOf(kind).attributes, kind);
   // No response comes of a failure.
-  note(mapSpan({ ...spans.chat, errorType: undefined }, from, resource).attributes, 'chat');
+  note(readableSpanOf({ ...spans.chat, errorType: undefined }, from, resource).attributes, 'chat');
   for (const type of eventTypes) note(recordOf(type).attributes, 'logs');
   note(recordOf(FILE_WRITE, written).attributes, 'logs');
   note(recordOf('Model.Failed', undefined, undefined, 'exception').attributes, 'logs');

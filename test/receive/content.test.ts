@@ -2,6 +2,7 @@
  * Content modes: over every text of every event of every agent. What is found is looked for in all that leaves and all that
  * is journaled: events, spans and records, as bytes.
  */
+
 import { describe, expect, it } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
 import { type ContentMode, contentClasses, type Keeper, type Modes } from '../../src/enrich/content.ts';
@@ -9,11 +10,10 @@ import { withoutSecretsOf } from '../../src/enrich/secrets.ts';
 import { isFields } from '../../src/lib/read.ts';
 import { validateAgentHooks } from '../../src/standards/agent-hooks/agent-hooks-validator.ts';
 import { encode } from '../../src/telemetry/batch.ts';
-import { mapRecord } from '../../src/telemetry/logs.ts';
 import { resourceOf } from '../../src/telemetry/resource.ts';
-import { mapSpan } from '../../src/telemetry/spans.ts';
 import { closedFieldsOf, isIdPath, samplesOf, withTexts } from '../agents/samples.ts';
 import { secretsOf } from '../enrich/secret-samples.ts';
+import { readableRecordOf, readableSpanOf } from '../otlp.ts';
 import { limits, play, START_MS } from '../play.ts';
 
 const keeperIn = (
@@ -180,8 +180,8 @@ describe('content that was asked for', () => {
     const attributes = (on: 'both' | 'spans' | 'events') => {
       const content = { modes: keep.modes, on };
       return {
-        records: records.map(each => mapRecord(each, { ...facts, content }, resourceOf({})).attributes),
-        spans: spans.map(each => mapSpan(each, { ...facts, content }, resourceOf({})).attributes),
+        records: records.map(each => readableRecordOf(each, { ...facts, content }, resourceOf({})).attributes),
+        spans: spans.map(each => readableSpanOf(each, { ...facts, content }, resourceOf({})).attributes),
       };
     };
     const text = 'Fix the cart. The key is in ~/.env';
@@ -216,7 +216,7 @@ describe('content that was asked for', () => {
     const content = { modes: keep.modes, on: 'both' as const };
     const facts = { agent: 'claude-code', session: 's', provider: undefined, denyAsError: false, limits, content };
     const left = (stored: boolean) =>
-      play(told, stored, undefined, keep).spans.map(each => mapSpan(each, facts, resourceOf({})).attributes);
+      play(told, stored, undefined, keep).spans.map(each => readableSpanOf(each, facts, resourceOf({})).attributes);
     expect(left(true)).toEqual(left(false));
     const [listed, refused] = left(false).filter(each => each['gen_ai.operation.name'] === 'execute_tool');
     expect(listed?.['gen_ai.tool.call.result']).toBe('{"stdout":"cart.ts"}');
@@ -235,7 +235,7 @@ describe('content that was asked for', () => {
       const facts = { agent: 'x', session: 's', provider: undefined, denyAsError: false, limits };
       const content = keep && { modes: keep.modes, on: 'both' as const };
       return play(told, false, undefined, keep).records.map(each => {
-        const { attributes } = mapRecord(each, { ...facts, content }, resourceOf({}));
+        const { attributes } = readableRecordOf(each, { ...facts, content }, resourceOf({}));
         return [attributes['gen_ai.skill.name'], attributes['agent_hooks.context_uri'], attributes['file.path']];
       });
     };
@@ -275,13 +275,13 @@ describe('content that was asked for', () => {
     const facts = { agent: 'claude-code', session: 's', provider: undefined, denyAsError: false, limits, content };
     expect(records.length).toBeGreaterThanOrEqual(4);
     for (const each of records) {
-      const { attributes, body } = mapRecord(each, facts, resourceOf({}));
+      const { attributes, body } = readableRecordOf(each, facts, resourceOf({}));
       expect(Buffer.byteLength(JSON.stringify(attributes))).toBeLessThan(64 * 1024);
       expect(leavesOf(attributes)).toBeLessThan(128);
       expect(Buffer.byteLength(String(body))).toBeLessThanOrEqual(1_024);
     }
     for (const each of spans)
-      for (const value of Object.values(mapSpan(each, facts, resourceOf({})).attributes))
+      for (const value of Object.values(readableSpanOf(each, facts, resourceOf({})).attributes))
         expect(Buffer.byteLength(String(value))).toBeLessThanOrEqual(2_048);
     for (const event of play(events, false, undefined, keeperIn('full')).events)
       expect(JSON.stringify(event).length).toBeLessThan(200_000);

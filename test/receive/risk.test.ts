@@ -6,7 +6,7 @@ import type { Event } from '../../src/event/event.ts';
 import { drain } from '../../src/receive/drain.ts';
 import { judgeRisk } from '../../src/session/own-rules.ts';
 import { newSession, type SessionState } from '../../src/session/session-state.ts';
-import { incrementsOf } from '../../src/telemetry/metrics.ts';
+import { incrementsOf } from '../../src/telemetry/increments.ts';
 import { fragmentOf, pinned, START_MS } from '../play.ts';
 
 const CANARY = 'canary-7f3a';

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { type Event, eventTypes, factsOf } from '../../src/event/event.ts';
 import { validateAgentHooks } from '../../src/standards/agent-hooks/agent-hooks-validator.ts';
 import { endsTurn, hookPointOf, hookPoints, platformName } from '../../src/standards/base-coat/hook-points.ts';
-import { incrementsOf } from '../../src/telemetry/metrics.ts';
+import { incrementsOf } from '../../src/telemetry/increments.ts';
 import { mapped, play, START_MS, type Told, treeOf } from '../play.ts';
 import { type House, openHouse, rowsOf, tokensOf } from '../transcripts/house.ts';
 

@@ -3,9 +3,9 @@ import { step } from '../../src/assemble/assemble.ts';
 import type { FinishedSpan } from '../../src/assemble/finished.ts';
 import { openFold } from '../../src/assemble/state.ts';
 import { type Cost, type Event, FACTS, type Facts } from '../../src/event/event.ts';
-import { incrementsOf } from '../../src/telemetry/metrics.ts';
+import { incrementsOf } from '../../src/telemetry/increments.ts';
 import { resourceOf } from '../../src/telemetry/resource.ts';
-import { mapSpan } from '../../src/telemetry/spans.ts';
+import { readableSpanOf } from '../otlp.ts';
 import { limits, START_MS } from '../play.ts';
 
 let seq = 0;
@@ -44,7 +44,7 @@ function told(...responses: Event[]): { spans: FinishedSpan[]; events: Event[] }
 const costs = (spans: FinishedSpan[]): string[] =>
   spans.map(span => {
     const facts = { agent: 'a', session: 's', provider: undefined, denyAsError: false, limits };
-    const { attributes } = mapSpan(span, facts, resourceOf({}));
+    const { attributes } = readableSpanOf(span, facts, resourceOf({}));
     const said = Object.entries(attributes).filter(([name]) => name.startsWith('agent_hooks.cost.'));
     return [span.kind, ...said.map(([name, value]) => `${name.slice('agent_hooks.cost.'.length)}=${value}`)].join(' ');
   });

@@ -1,4 +1,5 @@
 /** Bodies are what the official protobuf definitions say: decoded by them nothing is unknown, and it says what we read in it. */
+
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -8,12 +9,14 @@ import type { FinishedRecord, FinishedSpan } from '../../src/assemble/finished.t
 import type { Event } from '../../src/event/event.ts';
 import { decodeRequest, type JsonObject } from '../../src/ship/otlp-decode.ts';
 import { encode } from '../../src/telemetry/batch.ts';
-import { mapRecord, recordInParts } from '../../src/telemetry/logs.ts';
-import { addTo, encodeMetrics, incrementsOf, noMetrics } from '../../src/telemetry/metrics.ts';
-import { writeRecords, writeSpans } from '../../src/telemetry/otlp-writer.ts';
+import { incrementsOf } from '../../src/telemetry/increments.ts';
+import { mapRecord } from '../../src/telemetry/logs.ts';
+import { encodeMetrics } from '../../src/telemetry/metric-points.ts';
+import { addTo, noMetrics } from '../../src/telemetry/metric-state.ts';
 import { resourceOf } from '../../src/telemetry/resource.ts';
-import { mapSpan, type SpanContextFacts, spanInParts } from '../../src/telemetry/spans.ts';
+import { mapSpan, type SpanContextFacts } from '../../src/telemetry/spans.ts';
 import { readJourney } from '../journeys/read.ts';
+import { readableRecordOf, readableSpanOf, writer } from '../otlp.ts';
 import { limits, play, START_MS } from '../play.ts';
 
 /** What protobufjs made of the definitions, with what it makes plain objects by. */
@@ -73,13 +76,13 @@ test('what is written of an item in parts is what the official serializer writes
     for (const way of ways) {
       for (const span of spans) {
         const facts = { ...factsOf(span), ...way };
-        const theirs = ProtobufTraceSerializer.serializeRequest([mapSpan(span, facts, resource)]);
-        expect(Buffer.compare(writeSpans([spanInParts(span, facts, resource)]), theirs ?? new Uint8Array())).toBe(0);
+        const theirs = ProtobufTraceSerializer.serializeRequest([readableSpanOf(span, facts, resource)]);
+        expect(Buffer.compare(writer.spans([mapSpan(span, facts, resource)]), theirs ?? new Uint8Array())).toBe(0);
       }
       for (const record of records) {
         const facts = { ...factsOf(record), ...way };
-        const theirs = ProtobufLogsSerializer.serializeRequest([mapRecord(record, facts, resource)]);
-        expect(Buffer.compare(writeRecords([recordInParts(record, facts, resource)]), theirs ?? new Uint8Array())).toBe(
+        const theirs = ProtobufLogsSerializer.serializeRequest([readableRecordOf(record, facts, resource)]);
+        expect(Buffer.compare(writer.records([mapRecord(record, facts, resource)]), theirs ?? new Uint8Array())).toBe(
           0,
         );
       }

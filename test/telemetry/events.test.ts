@@ -2,14 +2,15 @@
  * Each type of event, alone in a small session: what it is in, what leaves out. `UPDATE=1 npx vitest run test/telemetry/events.test.ts`
  * writes the lower part anew.
  */
+
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { type Event, eventTypes } from '../../src/event/event.ts';
-import { mapRecord } from '../../src/telemetry/logs.ts';
-import { incrementsOf } from '../../src/telemetry/metrics.ts';
+import { incrementsOf } from '../../src/telemetry/increments.ts';
 import { metrics } from '../../src/telemetry/names.ts';
 import { resourceOf } from '../../src/telemetry/resource.ts';
+import { readableRecordOf } from '../otlp.ts';
 import { limits, mapped, type Played, play, START_MS, type Told } from '../play.ts';
 
 const folder = join(import.meta.dirname, 'events');
@@ -82,7 +83,7 @@ function recordsOf({ records }: Played, about: readonly Event[]): string {
     .map(record => {
       const { trace } = record;
       const from = { agent: trace.agent, session: trace.session, provider: undefined, denyAsError: false, limits };
-      const { severityText, eventName, body, attributes } = mapRecord(record, from, resourceOf({}));
+      const { severityText, eventName, body, attributes } = readableRecordOf(record, from, resourceOf({}));
       const line = String(body).replace(/ [0-9a-f]{8}$/, '');
       return `  ${severityText} ${eventName} in ${record.span.kind}: ${line}\n${attributesIn(attributes)}`;
     });

@@ -1,8 +1,9 @@
 /** `compat.span_names: "v0"`: spans as the Python package of this name called them, with its attributes beside ours. */
+
 import { expect, test } from 'vitest';
 import { formerNameOf } from '../../src/agents/index.ts';
 import { resourceOf } from '../../src/telemetry/resource.ts';
-import { mapSpan } from '../../src/telemetry/spans.ts';
+import { readableSpanOf } from '../otlp.ts';
 import { limits, play, START_MS } from '../play.ts';
 
 const session = { session_id: 's-1', transcript_path: '/home/dev/.claude/projects/x/s-1.jsonl', cwd: '/x' };
@@ -23,7 +24,7 @@ const hooks = [
 ];
 const spansAs = (formerName: string | undefined) => {
   const facts = { agent: 'claude-code', session: 's-1', provider: 'anthropic', denyAsError: false, limits, formerName };
-  return play(hooks).spans.map(span => mapSpan(span, facts, resourceOf({})));
+  return play(hooks).spans.map(span => readableSpanOf(span, facts, resourceOf({})));
 };
 
 test('turns, actions and responses have their former names; ids and times are the same', () => {

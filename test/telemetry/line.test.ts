@@ -1,11 +1,13 @@
 /** What an operator reads of each type of event, in Loki or wherever records go. */
+
 import { expect, it } from 'vitest';
 import { type Event, eventTypes, FACTS, type Facts } from '../../src/event/event.ts';
 import { subMillisecondNanos } from '../../src/telemetry/ids.ts';
 import { lineOf } from '../../src/telemetry/line.ts';
-import { mapRecord, severities } from '../../src/telemetry/logs.ts';
+import { severities } from '../../src/telemetry/logs.ts';
 import { eventNameOf } from '../../src/telemetry/names.ts';
 import { resourceOf } from '../../src/telemetry/resource.ts';
+import { readableRecordOf } from '../otlp.ts';
 import { limits } from '../play.ts';
 
 const ID = '3f2a9b1c-4d5e-8f70-8192-a3b4c5d6e7f8';
@@ -100,7 +102,7 @@ it('every record has a name, a severity, its span, and a place of its own within
       timestamp: '2026-03-02T09:00:00.123Z',
       metadata: { [FACTS]: { v: 1, seq: 1, time: 'native' } },
     } as unknown as Event;
-    const record = mapRecord({ event, trace, span }, from, resource);
+    const record = readableRecordOf({ event, trace, span }, from, resource);
     expect(record.eventName).toBe(eventNameOf(type));
     expect(record.attributes['event.name']).toBe(eventNameOf(type));
     expect(['DEBUG', 'INFO', 'WARN', 'ERROR']).toContain(record.severityText);
@@ -108,7 +110,7 @@ it('every record has a name, a severity, its span, and a place of its own within
     expect(record.spanContext?.traceId).toMatch(/^[0-9a-f]{32}$/);
     expect(record.spanContext?.spanId).toMatch(/^[0-9a-f]{16}$/);
     expect(record.hrTime[1]).toBe(123_000_000 + subMillisecondNanos(event.event_id));
-    expect(mapRecord({ event, trace, span }, from, resource)).toEqual(record);
+    expect(readableRecordOf({ event, trace, span }, from, resource)).toEqual(record);
   }
   const places = eventTypes.map((_, i) => subMillisecondNanos(`${ID.slice(0, -2)}${String(i).padStart(2, '0')}`));
   expect(new Set(places).size).toBe(eventTypes.length);

@@ -5,17 +5,9 @@ import { decodeRequest } from '../../src/ship/otlp-decode.ts';
 import { emptyLedger } from '../../src/store/ledger.ts';
 import { MOST_SERIES } from '../../src/telemetry/cardinality.ts';
 import { spanIdOf, traceIdOf } from '../../src/telemetry/ids.ts';
-import {
-  addTo,
-  encodeMetrics,
-  handOver,
-  type Increment,
-  incrementsOf,
-  type MetricState,
-  noMetrics,
-  settleMetrics,
-  type Widening,
-} from '../../src/telemetry/metrics.ts';
+import { type Increment, incrementsOf, type Widening } from '../../src/telemetry/increments.ts';
+import { encodeMetrics, settleMetrics } from '../../src/telemetry/metric-points.ts';
+import { addTo, handOver, type MetricState, noMetrics } from '../../src/telemetry/metric-state.ts';
 import { development, type MetricName, metrics, ours } from '../../src/telemetry/names.ts';
 import { play, START_MS } from '../play.ts';
 

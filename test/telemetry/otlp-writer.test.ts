@@ -1,4 +1,5 @@
 /** What we write of spans and records is, byte for byte, what OpenTelemetry's own serializers write of them. */
+
 import { createTraceState, type Link, type SpanContext, ValueType } from '@opentelemetry/api';
 import type { AnyValue } from '@opentelemetry/api-logs';
 import {
@@ -13,7 +14,7 @@ import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { clean } from '../../src/telemetry/clean.ts';
-import { writeMetrics, writeRecords, writeSpans } from '../../src/telemetry/otlp-writer.ts';
+import { writer } from '../otlp.ts';
 
 const text = fc.oneof(
   fc.string({ maxLength: 40 }),
@@ -141,7 +142,7 @@ test('spans are written as the official serializer writes them', () => {
         spanContext: () => own,
       }));
       const theirs = ProtobufTraceSerializer.serializeRequest(spans as unknown as ReadableSpan[]);
-      expect(hexOf(writeSpans(spans as unknown as ReadableSpan[]))).toBe(hexOf(theirs));
+      expect(hexOf(writer.spans(spans as unknown as ReadableSpan[]))).toBe(hexOf(theirs));
     }),
   );
 });
@@ -151,7 +152,7 @@ test('records are written as the official serializer writes them', () => {
     fc.property(fc.array(record, { maxLength: 6 }), resources, scopes, (values, of, within) => {
       const records = values.map(each => ({ ...each, ...placed(each.of, of, within) }));
       const theirs = ProtobufLogsSerializer.serializeRequest(records as unknown as ReadableLogRecord[]);
-      expect(hexOf(writeRecords(records as unknown as ReadableLogRecord[]))).toBe(hexOf(theirs));
+      expect(hexOf(writer.records(records as unknown as ReadableLogRecord[]))).toBe(hexOf(theirs));
     }),
   );
 });
@@ -174,7 +175,7 @@ test('attributes in parts are written as the official serializer writes the obje
       const one = { ...rest, attributes: kept as ReadableLogRecord['attributes'], droppedAttributesCount: dropped };
       const theirs = ProtobufLogsSerializer.serializeRequest([one, one]);
       const inParts = { ...rest, parts, limits, long: {} };
-      expect(hexOf(writeRecords([inParts, inParts]))).toBe(hexOf(theirs));
+      expect(hexOf(writer.records([inParts, inParts]))).toBe(hexOf(theirs));
     }),
   );
 });
@@ -220,16 +221,16 @@ test('metrics are written as the official serializer writes them', () => {
       const theirs = Buffer.concat(
         all.map(each => ProtobufMetricsSerializer.serializeRequest(each) ?? new Uint8Array()),
       );
-      expect(hexOf(writeMetrics(all))).toBe(hexOf(theirs));
+      expect(hexOf(writer.metrics(all))).toBe(hexOf(theirs));
     }),
   );
 });
 
 test('a request larger than any before is whole, and the next one is not changed by it', () => {
   const large = { ...recordOf('x'.repeat(1_000_000)), attributes: { text: 'é'.repeat(700_000) } };
-  const first = writeRecords([recordOf('first')]);
+  const first = writer.records([recordOf('first')]);
   const before = hexOf(first);
-  expect(hexOf(writeRecords([large]))).toBe(hexOf(ProtobufLogsSerializer.serializeRequest([large])));
+  expect(hexOf(writer.records([large]))).toBe(hexOf(ProtobufLogsSerializer.serializeRequest([large])));
   expect(hexOf(first)).toBe(before);
 });
 

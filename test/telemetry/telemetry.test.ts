@@ -9,11 +9,13 @@ import { decodeRequest } from '../../src/ship/otlp-decode.ts';
 import { encode } from '../../src/telemetry/batch.ts';
 import { clean, cleanText } from '../../src/telemetry/clean.ts';
 import { spanIdOf, subMillisecondNanos, traceIdOf } from '../../src/telemetry/ids.ts';
-import { mapRecord } from '../../src/telemetry/logs.ts';
-import { addTo, encodeMetrics, incrementsOf, type MetricState, noMetrics } from '../../src/telemetry/metrics.ts';
+import { incrementsOf } from '../../src/telemetry/increments.ts';
+import { encodeMetrics } from '../../src/telemetry/metric-points.ts';
+import { addTo, type MetricState, noMetrics } from '../../src/telemetry/metric-state.ts';
 import { development, eventNameOf, metrics, operations, ours, stable } from '../../src/telemetry/names.ts';
 import { metricResource, type Plain, resourceAttributes, resourceOf, versioned } from '../../src/telemetry/resource.ts';
-import { formerSystem, leavingSpans, mapSpan } from '../../src/telemetry/spans.ts';
+import { formerSystem, leavingSpans } from '../../src/telemetry/spans.ts';
+import { readableRecordOf, readableSpanOf } from '../otlp.ts';
 import { limits, mapped, play, START_MS } from '../play.ts';
 
 const session = { session_id: 's-1', transcript_path: '/home/dev/.claude/projects/x/s-1.jsonl', cwd: '/x' };
@@ -175,7 +177,7 @@ describe('spans and records', () => {
         limits,
         caller: { policy, ...caller },
       };
-      const spans = short().spans.map(span => mapSpan(span, facts, resourceOf({})));
+      const spans = short().spans.map(span => readableSpanOf(span, facts, resourceOf({})));
       expect(new Set(spans.map(span => span.spanContext().traceId)).size).toBe(1);
       return spans.find(span => span.name.startsWith('session'));
     });
@@ -190,12 +192,12 @@ describe('spans and records', () => {
     const { spans, records } = short();
     const facts = { agent: 'claude-code', session: 's-1', provider: undefined, denyAsError: false, limits };
     const flat = { ...facts, turns: 'off' as const };
-    const left = leavingSpans(spans, flat).map(span => mapSpan(span, flat, resourceOf({})));
+    const left = leavingSpans(spans, flat).map(span => readableSpanOf(span, flat, resourceOf({})));
     expect(left.map(({ name }) => name)).toEqual(['execute_tool Bash', 'session claude-code']);
     const [action, session] = left;
     expect(action?.parentSpanContext?.spanId).toBe(session?.spanContext().spanId);
     const ids = new Set(left.map(span => span.spanContext().spanId));
-    const told = records.map(record => mapRecord(record, flat, resourceOf({})).spanContext?.spanId);
+    const told = records.map(record => readableRecordOf(record, flat, resourceOf({})).spanContext?.spanId);
     expect(told.filter(id => !ids.has(id ?? ''))).toEqual([]);
     expect(new Set(told).size).toBe(2);
   });
@@ -217,7 +219,7 @@ describe('spans and records', () => {
       const facts = { agent: 'goose', session: 's-1', provider: undefined, denyAsError, limits };
       return spans
         .filter(({ kind }) => kind === 'action')
-        .map(span => mapSpan(span, facts, resourceOf({})))
+        .map(span => readableSpanOf(span, facts, resourceOf({})))
         .map(({ status, attributes }) => [status.code, attributes['error.type'], attributes['process.exit.code']]);
     };
     const { UNSET, ERROR } = SpanStatusCode;

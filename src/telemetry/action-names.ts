@@ -1,0 +1,42 @@
+import type { RiskLevel } from '../event/event.ts';
+import { type Increment, type Known, one } from './increments.ts';
+import { development, ours } from './names.ts';
+import type { Plain } from './resource.ts';
+
+/** The names of the standard; whatever else agents call an action is one. */
+export function actionOnMetrics(name: string | undefined): string | undefined {
+  if (name === undefined) return undefined;
+  return name.startsWith('mcp:') ? 'mcp' : standardActions.has(name) ? name : 'custom';
+}
+
+const standardActions = new Set(['shell', 'read_file', 'write_file', 'web_search', 'code_edit', 'compaction']);
+
+export const toolOnMetrics = (tool: string, mcp: boolean, known: Known): string =>
+  mcp ? 'mcp' : known(tool) ? tool : 'custom';
+
+export interface Acted {
+  name: string | undefined;
+  tool: string | undefined;
+  isMcp: boolean;
+}
+
+/** By the standard's name and by the agent's. */
+export const acted = ({ name, tool, isMcp }: Acted, known: Known): Plain => ({
+  [ours.actionName]: isMcp ? 'mcp' : (actionOnMetrics(name) ?? 'custom'),
+  [development.toolName]: tool === undefined ? 'custom' : toolOnMetrics(tool, isMcp, known),
+});
+
+export function decided(
+  outcome: string,
+  source: string,
+  about: Acted,
+  known: Known,
+  risk: RiskLevel | undefined,
+): Increment {
+  return one('decisions', {
+    [ours.decisionOutcome]: outcome,
+    [ours.decisionSource]: source,
+    ...acted(about, known),
+    ...(risk === undefined ? {} : { [ours.riskLevel]: risk }),
+  });
+}

@@ -1,0 +1,126 @@
+import {
+  type BudgetFacts,
+  type DataOf,
+  type Event,
+  type EventType,
+  eventTypes,
+  type Facts,
+  FILE_WRITE,
+  factsOf,
+  isVendor,
+} from '../event/event.ts';
+import { actionOnMetrics, decided } from './action-names.ts';
+import { OTHER } from './cardinality.ts';
+import { counted, type Increment, type Known, one } from './increments.ts';
+import { ours, stable } from './names.ts';
+import type { Plain } from './resource.ts';
+
+export function fromEvent(event: Event, known: Known): Increment[] {
+  // Notes of the drain are no events of an agent.
+  if (event.event_type.startsWith('vendor.otel-hooks.')) return [];
+  const all = one('pipelineEvents', { [ours.eventType]: typeOnMetrics(event), [ours.pipelineResult]: 'accepted' });
+  if (event.event_type === FILE_WRITE) return [all, one('fileWrites', written(event.data.operation))];
+  if (isVendor(event)) return [all];
+  // The row of a type takes the events of that type, which the compiler cannot see through the index.
+  const row = incrementsOfType[event.event_type] as Row<Event> | undefined;
+  return row === undefined ? [all] : [all, ...row(event, factsOf(event) ?? {}, known)];
+}
+
+type Row<E> = (event: E, facts: Partial<Facts>, known: Known) => Increment[];
+type EventOf<T extends EventType, E = Event> = E extends { event_type: infer U } ? (T extends U ? E : never) : never;
+
+const loopIncrements =
+  (state: 'detected' | 'aborted'): Row<EventOf<'Retry.Loop.Detected'>> =>
+  ({ data }) => [
+    one('loops', { [ours.actionName]: actionOnMetrics(data.action_name) ?? 'custom', [ours.loopState]: state }),
+  ];
+
+const policyIncrements =
+  (outcome: string): Row<EventOf<'Policy.Violation'>> =>
+  (_, { budget }) => [
+    one('policyEvents', { [ours.decisionOutcome]: outcome }),
+    ...(budget === undefined ? [] : [passed(budget)]),
+  ];
+
+/** Types without a row are counted as events of the pipeline only. Their actions and responses are counted with the spans. */
+const incrementsOfType: { readonly [T in EventType]?: Row<EventOf<T>> } = {
+  'Session.Start': ({ parent_session_id: parent, data }) =>
+    parent === undefined ? [one('sessionsStarted', { [ours.startReason]: data.start_reason ?? 'new' })] : [],
+  'Prompt.Submitted': ({ data: { is_followup, decision }, risk }, facts) => {
+    const prompt = one('prompts', { [ours.promptFollowup]: String(is_followup ?? 'unknown') });
+    if (decision === undefined) return [prompt];
+    const about = {
+      [ours.decisionOutcome]: decision.outcome,
+      [ours.decisionSource]: facts.decision?.source ?? 'unknown',
+      [ours.actionName]: 'prompt',
+      ...(risk?.level === undefined ? {} : { [ours.riskLevel]: risk.level }),
+    };
+    return [prompt, one('decisions', about)];
+  },
+  'Context.Compaction': ({ data }, { phase }) => {
+    const about = { [ours.contextTrigger]: data.trigger ?? 'system' };
+    // A compaction with two events is counted at the first; the second states what it removed. One event does both.
+    return [
+      ...(phase === 'after' ? [] : [one('compactions', about)]),
+      ...(phase === 'before' ? [] : [...counted('tokensRemoved', data.tokens_removed, about), ...compression(data)]),
+    ];
+  },
+  'Context.UntilCompaction': ({ data }) => {
+    const share = (data.percentage_used ?? Number.NaN) / 100;
+    return share >= 0 && share <= 1 ? [{ metric: 'utilization', attributes: {}, value: share }] : [];
+  },
+  'Retry.Triggered': ({ data }) => [
+    one('retries', { [ours.actionName]: actionOnMetrics(data.action_name) ?? 'model' }),
+  ],
+  'Retry.Loop.Detected': loopIncrements('detected'),
+  'Retry.Loop.Aborted': loopIncrements('aborted'),
+  'Policy.Violation': policyIncrements('violation'),
+  'Policy.Blocked': policyIncrements('blocked'),
+  'Policy.Override': policyIncrements('override'),
+  'Agent.Error': ({ data }) => {
+    const type = data.error_type ?? '';
+    return [
+      one('errors', { [stable.errorType]: errorTypes.has(type) ? type : '_OTHER', ...originOf(data.origin_event) }),
+    ];
+  },
+  'Agent.Notification': ({ data }) => {
+    const type = data.type ?? '';
+    return [one('notifications', { [ours.notificationType]: notificationTypes.has(type) ? type : 'other' })];
+  },
+  'Agent.Decision': ({ data, risk }, facts, known) => {
+    const { decision } = data;
+    // The decision about a call is counted with the call. Only the question itself is counted here.
+    if (decision === undefined || (decision.outcome !== 'ask' && facts.call !== undefined)) return [];
+    const about = { name: data.action_name, tool: facts.tool, isMcp: facts.mcp !== undefined };
+    return [decided(decision.outcome, facts.decision?.source ?? 'unknown', about, known, risk?.level)];
+  },
+};
+
+/** Those of Agent Hooks, the one that OpenHook alone has, and the rest. */
+function typeOnMetrics(event: Event): string {
+  if (event.event_type === FILE_WRITE) return 'file.write';
+  return typesOfEvents.has(event.event_type) ? event.event_type : OTHER;
+}
+
+const written = (operation: unknown): Plain => ({
+  [ours.fileOperation]: fileOperations.has(operation) ? String(operation) : 'unknown',
+});
+
+const fileOperations: ReadonlySet<unknown> = new Set(['create', 'update', 'delete']);
+
+const originOf = (origin: string | undefined): Plain =>
+  origin === undefined ? {} : { [ours.errorOrigin]: typesOfEvents.has(origin) ? origin : OTHER };
+
+const typesOfEvents: ReadonlySet<string> = new Set(eventTypes);
+
+const passed = ({ of, unit, state }: BudgetFacts): Increment =>
+  one('budgets', { [ours.budgetOf]: of, [ours.budgetUnit]: unit, [ours.budgetState]: state });
+
+function compression({ tokens_before: before, tokens_after: after }: DataOf<'Context.Compaction'>): Increment[] {
+  if (before === undefined || after === undefined || !(before > 0 && after >= 0)) return [];
+  return [{ metric: 'compression', attributes: {}, value: after / before }];
+}
+
+const errorTypes = new Set(['ToolFailed', 'ModelError', 'HookError', 'UnhandledException']);
+
+const notificationTypes = new Set(['ToolPermission', 'IdleTimeout', 'ErrorAlert']);

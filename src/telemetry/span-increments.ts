@@ -1,0 +1,150 @@
+import type { ActionSpan, ChatSpan, FinishedSpan, Sums } from '../assemble/finished.ts';
+import { type Acted, acted, decided, toolOnMetrics } from './action-names.ts';
+import { counted, type Increment, type Known, measured, type Widening } from './increments.ts';
+import { development, operations, ours, stable } from './names.ts';
+import type { Plain } from './resource.ts';
+import { formerSystem, providerFor, toolTypeOf } from './spans.ts';
+
+export function fromSpan(span: FinishedSpan, agent: string, known: Known, widening: Widening): Increment[] {
+  const seconds = (span.endMs - span.startMs) / 1000;
+  const error: Plain = span.errorType === undefined ? {} : { [stable.errorType]: errorKind(span.errorType, span.kind) };
+  switch (span.kind) {
+    case 'session':
+      return [
+        { metric: 'sessionDuration', attributes: { [ours.endReason]: span.endReason, ...error }, value: seconds },
+        ...(span.stated === undefined ? [] : tokensOf(span.usage, aboutModel(span.stated, widening), widening.semconv)),
+      ];
+    case 'turn':
+    case 'subagent': {
+      const name = span.kind === 'turn' ? agent : subagentOnMetrics(span.agent, widening);
+      return [
+        { metric: 'agentDuration', attributes: { [development.agentName]: name, ...error }, value: seconds },
+        { metric: 'agentToolCalls', attributes: { [development.agentName]: name }, value: span.actions },
+        ...counted('agentInferenceCalls', span.usage.calls, { [development.agentName]: name }),
+      ];
+    }
+    case 'plan':
+      return [];
+    case 'chat':
+      return fromChat(span, widening, error);
+    case 'action': {
+      const about = { name: span.name, tool: span.tool, isMcp: span.mcpServer !== undefined };
+      const name = span.subagent === undefined ? agent : subagentOnMetrics(span.agent, widening);
+      // An action that never ran has no duration.
+      const isTimed = span.outcome !== 'denied' && span.duration !== 'none';
+      return [
+        ...(isTimed ? actionDurations(span, name, known, { seconds, error }) : []),
+        ...actionDecisions(span, about, known),
+      ];
+    }
+  }
+}
+
+const subagentOnMetrics = (kind: string | undefined, { knownSubagent }: Widening): string =>
+  kind !== undefined && knownSubagent?.(kind) ? kind : 'custom';
+
+function actionDurations(
+  { tool, mcpServer }: ActionSpan,
+  agent: string,
+  known: Known,
+  { seconds, error }: { seconds: number; error: Plain },
+): Increment[] {
+  const attributes = {
+    [development.toolName]: toolOnMetrics(tool, mcpServer !== undefined, known),
+    [development.toolType]: toolTypeOf(mcpServer),
+    [development.agentName]: agent,
+    ...error,
+  };
+  const duration: Increment = { metric: 'toolDuration', attributes, value: seconds };
+  if (mcpServer === undefined) return [duration];
+  const call = {
+    [development.mcpMethodName]: 'tools/call',
+    [development.toolName]: toolOnMetrics(tool, true, known),
+    ...error,
+  };
+  return [duration, { metric: 'mcpDuration', attributes: call, value: seconds }];
+}
+
+/** The question is counted with its own event. Here the answer is counted, how long it took, and the risk. */
+function actionDecisions({ decision, waitMs, risk }: ActionSpan, about: Acted, known: Known): Increment[] {
+  const all: Increment[] = [];
+  if (decision !== undefined && decision.outcome !== 'ask')
+    all.push(decided(decision.outcome, decision.source, about, known, risk?.level));
+  if (waitMs !== undefined) {
+    const attributes = { [ours.decisionOutcome]: decision?.outcome ?? 'ask' };
+    all.push({ metric: 'decisionWait', attributes, value: waitMs / 1000 });
+  }
+  if (risk?.score !== undefined) {
+    const outcome: Plain = decision === undefined ? {} : { [ours.decisionOutcome]: decision.outcome };
+    all.push({ metric: 'riskScore', attributes: { ...acted(about, known), ...outcome }, value: risk.score });
+  }
+  return all;
+}
+
+const errorKinds = new Set([
+  'tool_error',
+  'timeout',
+  'interrupted',
+  'exit_code',
+  'model_error',
+  'hook_error',
+  'abandoned',
+]);
+
+/** Or what a server answered. How a model fails agents have words of their own for. */
+const errorKind = (type: string, kind: FinishedSpan['kind']): string => {
+  if (errorKinds.has(type) || /^[45]\d\d$/.test(type)) return type;
+  return kind === 'chat' ? 'model_error' : '_OTHER';
+};
+
+const aboutModel = (
+  { model, provider }: { model: string | undefined; provider: string | undefined },
+  widening: Widening,
+): Plain => ({
+  [development.operationName]: operations.chat,
+  [development.providerName]: provider ?? providerFor(model, widening) ?? 'unknown',
+  [development.requestModel]: MODEL.test(model ?? '') ? (model ?? 'unknown') : 'unknown',
+});
+
+/** Tokens are counted once: for each response, or for the session where nothing told of its responses. */
+function tokensOf(used: TokenCounts, about: Plain, semconv: Widening['semconv']): Increment[] {
+  const tokens = { ...about, [development.tokenModality]: 'unknown' };
+  const newest =
+    semconv === 'v1.36'
+      ? []
+      : [...counted('inputTokens', used.input, tokens), ...counted('outputTokens', used.output, tokens)];
+  return [
+    ...newest,
+    ...counted('cacheReadTokens', used.cacheRead, tokens),
+    ...counted('cacheWriteTokens', used.cacheWrite, tokens),
+    ...counted('reasoningTokens', used.reasoning, tokens),
+    ...counted('cost', used.pricedUsd, about),
+    ...counted('costReported', used.costUsd, about),
+    ...counted('costUnpriced', used.unpricedTokens, about),
+  ];
+}
+
+type TokenCounts = Pick<Partial<ChatSpan>, keyof Sums & keyof ChatSpan>;
+
+function fromChat(span: ChatSpan, widening: Widening, error: Plain): Increment[] {
+  const { semconv } = widening;
+  const about = aboutModel(span, widening);
+  const { input, output } = span.sum === undefined ? span : { input: undefined, output: undefined };
+  const seconds = span.duration === 'none' ? undefined : (span.endMs - span.startMs) / 1000;
+  const told = { ...about, ...error };
+  const all = tokensOf(span, about, semconv);
+  if (semconv !== 'v1.36') {
+    all.push(...measured('inputTokensEach', input, told), ...measured('outputTokensEach', output, told));
+    all.push(...measured('inferenceDuration', seconds, told));
+  }
+  if (semconv !== undefined) {
+    const { [development.providerName]: system = 'unknown', ...rest } = told;
+    const old = { ...rest, [development.system]: formerSystem(system) };
+    all.push(...measured('tokenUsage', input, { ...old, [development.tokenType]: 'input' }));
+    all.push(...measured('tokenUsage', output, { ...old, [development.tokenType]: 'output' }));
+    all.push(...measured('operationDuration', seconds, old));
+  }
+  return all;
+}
+
+const MODEL = /^[A-Za-z0-9][A-Za-z0-9._:@/[\]-]{0,95}$/;
