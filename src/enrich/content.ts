@@ -105,11 +105,46 @@ export function withContent(redacted: Body, from: Body, keeper: Keeper, hash: Ha
 }
 
 /** A text in a mode; undefined where it does not stay. */
-export function saidAs(mode: ContentMode, text: string | undefined, { longest, clean }: Keeper): string | undefined {
+export function saidAs(mode: ContentMode, text: string | undefined, keeper: Keeper): string | undefined {
   if (text === undefined || mode === 'off' || mode === 'hash') return undefined;
-  const near = text.slice(0, longest + OVERHANG);
-  return wellFormed(cutText(mode === 'full' ? near : clean(near), longest));
+  return wellFormed(mode === 'full' ? cutText(text, keeper.longest) : cleanHead(text, keeper.longest, keeper.clean));
 }
+
+/**
+ * The beginning of a text without its secrets. Of a text that was cut, the last characters stay out, since half of a secret looks
+ * like none; what stands before the last secret that went is whole.
+ */
+function cleanHead(text: string, longest: number, clean: Keeper['clean'], field?: string): string {
+  const near = text.slice(0, longest + OVERHANG);
+  const cleaned = clean(near, field);
+  if (near.length === text.length) return cutText(cleaned, longest);
+  const mark = cleaned.lastIndexOf('[redacted:');
+  const end = mark < 0 ? 0 : cleaned.indexOf(']', mark) + 1;
+  return cutText(cleaned, Math.min(longest, Math.max(cleaned.length - OVERHANG, end + 1)));
+}
+
+/**
+ * Cleans each text of a value before the value becomes JSON text, where the texts are not read as what they are. All of them
+ * together are read up to a number of characters.
+ */
+function cleanTexts({ longest, clean }: Keeper, most: number): (said: string, field?: string) => string {
+  let left = most;
+  return (said, field) => {
+    const room = Math.min(longest, left);
+    left -= Math.min(said.length, room);
+    return room === 0 && said !== '' ? '…' : cleanHead(said, room, clean, field);
+  };
+}
+
+/** A result as the text that Agent Hooks has a place for. */
+export function outputText(output: unknown, keeper: Keeper): string {
+  if (typeof output === 'string') return output;
+  const text =
+    keeper.modes.results === 'redacted' ? cleanTexts(keeper, keeper.longest * BYTES_PER_CHARACTER) : undefined;
+  return JSON.stringify(fitted(output, { bytes: LONGEST_OUTPUT, ...(text === undefined ? {} : { text }) }));
+}
+
+const LONGEST_OUTPUT = 262_144;
 
 /** Of a vendor's metadata: one value is a label, no document. */
 const LONGEST_LABEL = 256;
@@ -132,9 +167,7 @@ function labelOf(value: unknown, name: string, clean: Keeper['clean']): unknown 
   if (Array.isArray(value))
     return value.slice(0, MOST_LABELS).flatMap(each => (isText(each) ? labelOf(each, name, clean) : []));
   if (!isText(value)) return undefined;
-  return wellFormed(
-    cutText(clean(value.slice(0, LONGEST_LABEL + OVERHANG), name.slice(name.lastIndexOf('.') + 1)), LONGEST_LABEL),
-  );
+  return wellFormed(cleanHead(value, LONGEST_LABEL, clean, name.slice(name.lastIndexOf('.') + 1)));
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string';
@@ -168,15 +201,13 @@ function reasoned(body: Body, said: Decision | undefined, say: (text: string | u
 }
 
 function actionWith(redacted: Action, from: Action, keeper: Keeper): Action {
-  const { modes, longest, clean } = keeper;
+  const { modes, longest } = keeper;
   const { result } = from;
   const mode = modes.arguments;
   const isKept = (mode === 'redacted' || mode === 'full') && from.input !== undefined;
-  const text = (said: string, field?: string): string => {
-    const near = said.slice(0, longest + OVERHANG);
-    return cutText(mode === 'full' ? near : clean(near, field), longest);
-  };
-  const input = isKept ? fitted(from.input, { bytes: longest * BYTES_PER_CHARACTER, text }) : undefined;
+  const most = longest * BYTES_PER_CHARACTER;
+  const text = mode === 'full' ? (said: string) => cutText(said, longest) : cleanTexts(keeper, most);
+  const input = isKept ? fitted(from.input, { bytes: most, text }) : undefined;
   const output = saidAs(modes.results, result?.output, keeper);
   const message = saidAs(modes.results, result?.error_message, keeper);
   return {

@@ -7,7 +7,10 @@ export interface Frame {
   bytes: number;
   /** Leaves, those of all objects and lists together. */
   leaves?: number;
-  /** What each text and each name becomes first; a text of a field comes with the field's name. */
+  /**
+   * What each text and each name becomes first. A text of a field comes with the field's name; one behind an option in a list
+   * with the option's, and a `value` beside a `name` or a `key` with what that says.
+   */
   text?: (text: string, name?: string) => string;
 }
 
@@ -73,22 +76,30 @@ function copied(
   if (depth >= DEEPEST) return '…';
   if (Array.isArray(value)) {
     const items: Json[] = [];
+    let before: unknown;
     for (const item of value) {
       if (room.left <= 0) break;
       if (!isGroup(item)) room.left -= 1;
-      items.push(copied(item, room, depth + 1, text, of));
+      const isOptions = typeof before === 'string' && OPTION.test(before);
+      items.push(copied(item, room, depth + 1, text, isOptions ? String(before).replace(DASHES, '') : of));
+      before = item;
     }
     return items;
   }
   const fields: { [name: string]: Json } = {};
+  const { name: called, key } = value as { name?: unknown; key?: unknown };
+  const label = typeof called === 'string' ? called : typeof key === 'string' ? key : undefined;
   for (const [name, item] of Object.entries(value)) {
     if (room.left <= 0) break;
     if (!isGroup(item)) room.left -= 1;
     const as = wellFormed(cutText(text(name), LONGEST_NAME));
-    if (as !== '__proto__') fields[as] = copied(item, room, depth + 1, text, name);
+    if (as !== '__proto__') fields[as] = copied(item, room, depth + 1, text, name === 'value' ? (label ?? name) : name);
   }
   return fields;
 }
+
+const OPTION = /^--?[A-Za-z][\w-]{0,64}$/;
+const DASHES = /^-+/;
 
 /** Empty ones count, or there could be any number of them. */
 const isGroup = (value: unknown): boolean =>

@@ -13,7 +13,7 @@ import { toldEvent, toldMetric } from '../agents/shared/extras.ts';
 import { memoryOver } from '../agents/shared/memory.ts';
 import { providerNamed } from '../agents/shared/providers.ts';
 import { executableOf, skillOf } from '../enrich/action-facts.ts';
-import { chosenOf, defaultModes, type Keeper, saidAs, withContent } from '../enrich/content.ts';
+import { chosenOf, defaultModes, type Keeper, outputText, saidAs, withContent } from '../enrich/content.ts';
 import type { Used } from '../enrich/cost.ts';
 import { type Hash, keyed, redact, token, word } from '../enrich/redact.ts';
 import type { Looked } from '../enrich/risk/risk.ts';
@@ -36,7 +36,6 @@ import {
   type TimeSource,
 } from '../event/event.ts';
 import type { Fragment } from '../hook/fragment.ts';
-import { fitted } from '../lib/fitted.ts';
 import { canonicalJson, hexDigest, hexDigestOf, keyedHash, uuidOf } from '../lib/hash.ts';
 import { isFields, own } from '../lib/read.ts';
 import {
@@ -743,7 +742,7 @@ function keepContent(
   keep: Keeper,
   { hash, cwd, address }: Circumstances,
 ): Body {
-  const kept = withContent(redacted, keep.modes.results === 'off' ? reading : withOutput(reading), keep, hash);
+  const kept = withContent(redacted, keep.modes.results === 'off' ? reading : withOutput(reading, keep), keep, hash);
   facts.path = kept.facts.path;
   facts.command = kept.facts.command;
   facts.skill = kept.facts.skill ?? facts.skill;
@@ -756,15 +755,12 @@ function keepContent(
 }
 
 /** What an action gave back as the text that Agent Hooks has a place for. */
-function withOutput(reading: Reading): Body {
+function withOutput(reading: Reading, keep: Keeper): Body {
   if (reading.output === undefined || reading.event_type !== 'Action.After') return reading;
   const { action } = reading.data;
-  const { output } = reading;
-  const text = typeof output === 'string' ? output : JSON.stringify(fitted(output, { bytes: LONGEST_OUTPUT }));
-  return { ...reading, data: { ...reading.data, action: { ...action, result: { ...action.result, output: text } } } };
+  const output = outputText(reading.output, keep);
+  return { ...reading, data: { ...reading.data, action: { ...action, result: { ...action.result, output } } } };
 }
-
-const LONGEST_OUTPUT = 262_144;
 
 /** Where a key was set, hashes of several machines can be compared. */
 function hashOf({ pinned: { content } }: SessionState, hash: Hash): Hash {

@@ -1,5 +1,6 @@
 /** Secrets made when a test runs, so that none stands in the repository. */
-import { secretKinds } from '../../src/enrich/secrets.ts';
+import { secretKinds } from '../../src/enrich/secrets/kinds.ts';
+import { toldKinds } from '../../src/enrich/secrets/told.ts';
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
 const classes: { readonly [name: string]: string } = {
@@ -7,21 +8,61 @@ const classes: { readonly [name: string]: string } = {
   w: LETTERS,
   h: '0123456789abcdef',
   d: '0123456789',
+  b: '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz',
+  a: 'abcdefghijklmnopqrstuvwxyz',
+  A: 'ABCDEFGHIJKLMNOPQRSTUVWXYZ',
 };
 
 /** One secret of a kind; `random` gives a whole number below its argument. */
-export const secretLike = (like: string, random: (below: number) => number): string =>
-  like.replace(/\{([Xwhd])(\d+)\}/g, (_, name: string, count: string) => {
-    const from = classes[name] ?? '';
-    return Array.from({ length: Number(count) }, () => from[random(from.length)]).join('');
-  });
+export const secretLike = (like: string, random: (below: number) => number): string => sampleLike(like, random).text;
 
-/** Of each kind one, the same in each run. */
-export function secretsOf(seed: number): { id: string; secret: string }[] {
+/** The same, with what was drawn for it: what must not be left of it. */
+function sampleLike(like: string, random: (below: number) => number): { text: string; drawn: string[] } {
+  const drawn: string[] = [];
+  const text = like.replace(/\{([XwhdaAb])(\d+)\}/g, (_, name: string, count: string) => {
+    const from = classes[name] ?? '';
+    const part = Array.from({ length: Number(count) }, () => from[random(from.length)]).join('');
+    drawn.push(part);
+    return part;
+  });
+  return { text, drawn };
+}
+
+/** Whole numbers below an argument, the same in each run. */
+export function randomFrom(seed: number): (below: number) => number {
   let state = seed;
-  const random = (below: number): number => {
+  return below => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
     return Math.floor((state / 2 ** 32) * below);
   };
+}
+
+/** Of each kind one, the same in each run. */
+export function secretsOf(seed: number): { id: string; secret: string }[] {
+  const random = randomFrom(seed);
   return secretKinds.map(({ id, like }) => ({ id, secret: secretLike(like, random) }));
 }
+
+export interface Sample {
+  id: string;
+  like: string;
+  text: string;
+  /** What of the text is secret. */
+  parts: string[];
+}
+
+/** Of each look of each kind one, those that a name or a place gives away included. */
+export function samplesOf(seed: number): Sample[] {
+  const random = randomFrom(seed);
+  const likes = [
+    ...secretKinds.map(({ id, like }) => ({ id, like })),
+    ...toldKinds.flatMap(({ id, likes }) => likes.map(like => ({ id, like }))),
+  ];
+  return likes.map(({ id, like }) => {
+    const { text, drawn } = sampleLike(like, random);
+    return { id, like, text, parts: drawn.filter(part => part.length >= SHORTEST) };
+  });
+}
+
+/** Shorter ones stand in other texts by chance. */
+const SHORTEST = 6;

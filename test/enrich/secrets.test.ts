@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { riskOf } from '../../src/enrich/risk/risk.ts';
-import { holdsSecret, secretKinds, withoutSecrets } from '../../src/enrich/secrets.ts';
-import { secretLike, secretsOf } from './secret-samples.ts';
+import { secretKinds } from '../../src/enrich/secrets/kinds.ts';
+import { holdsSecret, secretRules, withoutSecrets } from '../../src/enrich/secrets.ts';
+import { samplesOf, secretLike, secretsOf } from './secret-samples.ts';
 
 const ways: ((secret: string) => string)[] = [
   secret => secret,
@@ -89,6 +90,26 @@ describe('secrets in texts', () => {
     ['/home/ada/src/cart.ts and /Users/ada/x', '~/src/cart.ts and ~/x'],
     ['C:\\Users\\Ada\\cart.ts', '~\\cart.ts'],
     ['key q9Zk7vW3x8Lm2Pq5rT6yU1oN4bV0', 'key [redacted:random]'],
+    [`APP_KEY=base64:${'aB3/'.repeat(11)}`, 'APP_KEY=base64:[redacted:secret]'],
+    ['machine h.example login ana password correcthorse', 'machine h.example login ana password [redacted:password]'],
+    ['machine h.example\n\tpassword correcthorse', 'machine h.example\n\tpassword [redacted:password]'],
+    ["define('DB_PASSWORD', 'horse');", "define('DB_PASSWORD', '[redacted:secret]');"],
+    ['ldapsearch -x -D cn=ana -w horse -b dc=b', 'ldapsearch -x -D cn=ana -w [redacted:password] -b dc=b'],
+    ['smbclient //h/share -U ana%horse -c ls', 'smbclient //h/share -U ana%[redacted:password] -c ls'],
+    ['Cookie: theme=dark; sid=abcdefghijkl', 'Cookie: theme=dark; sid=[redacted:authorization]'],
+    ['{"a":"DB=x\\nPASS=hunter\\nPORT=80"}', '{"a":"DB=x\\nPASS=[redacted:secret]\\nPORT=80"}'],
+    ['{"a":"x\\nmysql -phunter22 shop"}', '{"a":"x\\nmysql -p[redacted:password] shop"}'],
+    ['{"a":"x\\nh:5432:shop:app:hunter"}', '{"a":"x\\nh:5432:shop:app:[redacted:password]"}'],
+    ['{"a":"x\\nCookie: sid=abcdefghijkl"}', '{"a":"x\\nCookie: sid=[redacted:authorization]"}'],
+    ['{"password":"a\\"b,c\\\\d"}', '{"password":"[redacted:secret]"}'],
+    ['the password for db is horse7battery', 'the password for db is [redacted:secret]'],
+    ['["curl","--token","correcthorse"]', '["curl","--token","[redacted:secret]"]'],
+    ['grep: \u001b[31mAKIA\u001b[0m' + 'A1B2C3D4E5F6G7H8', 'grep: \u001b[31m[redacted:aws]'],
+    ['ada%40example.com', '[redacted:email]'],
+    [
+      'kind: Secret\nmetadata:\n  name: shop\nstringData:\n  user: ana\n  tls: |\n    one\n    two\ntype: Opaque',
+      'kind: Secret\nmetadata:\n  name: shop\nstringData:\n  user: [redacted:kubernetes-secret]\n  tls: [redacted:kubernetes-secret]\ntype: Opaque',
+    ],
   ])('%s', (text, left) => {
     expect(withoutSecrets(text)).toBe(left);
   });
@@ -113,6 +134,16 @@ describe('secrets in texts', () => {
     'sk-learn is a library; ghp_ is a prefix; AKIA alone is none',
     'a-very-long-branch-name-with-many-words-and-2-digits',
     'the key-value store, risk-based, task-list',
+    'npm install left-pad@1.3.0 react@18.2.0-rc.beta @types/node@20.11.x foo@v2.0.0-next.tag',
+    'git clone git@github.com:acme/shop.git',
+    'uses: actions/checkout@v4.1.1; <img src="logo@2x.png">',
+    'PWD=/srv/shop OLDPWD=/work {"pwd":"/srv/shop"}',
+    'use basic-auth-middleware2 or bearer-token-parser3, basic usage/example-1',
+    'private token: CancellationToken; constructor(secret: ClientSecretCredential)',
+    'https://registry.npmjs.org/left-pad/-/left-pad-1.3.0.tgz#sha1-' + 'W4o6d2Xf4AEmHd6RVYnngvjJTR4=',
+    'kind: ConfigMap\ndata:\n  user: ana',
+    'grep "BEGIN RSA PRIVATE KEY" -r src; echo "-----BEGIN RSA PRIVATE KEY-----"',
+    'login page, password reset; the password is required; the token is valid-ish',
   ])('leaves what is none: %s', text => {
     expect(withoutSecrets(text)).toBe(text);
   });
@@ -139,4 +170,69 @@ describe('secrets in texts', () => {
     for (const name of ['Bash', 'mcp__github__create_issue', 'toolu_01A09q90qw90lq917835lq9', 'claude-sonnet-4-5'])
       expect(holdsSecret(name), name).toBe(false);
   });
+});
+
+describe('the rules of secrets', () => {
+  /** Beginnings of secrets over and over, which is where a rule that backtracks is slow. */
+  const seeds = [
+    ...[
+      'a',
+      ' ',
+      '\n',
+      '"',
+      '\\',
+      'a.',
+      'a-',
+      'a:',
+      'a=',
+      '1:',
+      '/a',
+      'password',
+      'password:',
+      'key = "',
+      "='",
+      'eyJ',
+      '://',
+    ],
+    ...[
+      'mysql ',
+      'mysql -',
+      'cookie: a=',
+      'machine a ',
+      'A_',
+      '\\\\',
+      '%0A',
+      '\u001b[',
+      '&lt;',
+      'data:\n a: b\n',
+      'a@a.',
+      'token "',
+    ],
+  ];
+  const timed = (pattern: RegExp, text: string): number => {
+    const since = process.cpuUsage();
+    for (const _ of text.matchAll(pattern));
+    return process.cpuUsage(since).user / 1_000;
+  };
+
+  it('take a time that grows with the text, not faster', () => {
+    const slow: string[] = [];
+    for (const { id, pattern } of secretRules) {
+      const own = samplesOf(31).flatMap(({ id: of, text }) =>
+        of === id ? [text.slice(0, -1), text.slice(0, text.length / 2)] : [],
+      );
+      for (const seed of [...seeds, ...own]) {
+        const [short = '', long = ''] = [8, 64].map(kb => seed.repeat(Math.ceil((kb * 1_024) / seed.length)));
+        // Twice: a pattern is compiled, and a machine is busy.
+        const before = Math.min(timed(pattern, short), timed(pattern, short));
+        if (before < 1) continue;
+        const ratio = Math.min(timed(pattern, long), timed(pattern, long)) / before;
+        if (ratio > 24)
+          slow.push(
+            `${id} ${pattern.source.slice(0, 60)} on ${JSON.stringify(seed).slice(0, 60)}: ${ratio.toFixed(0)}x`,
+          );
+      }
+    }
+    expect(slow).toEqual([]);
+  }, 120_000);
 });

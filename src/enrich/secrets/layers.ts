@@ -1,0 +1,97 @@
+/**
+ * What an encoded text says: a text inside JSON, an address or a terminal's output has other characters before and in its
+ * secrets than the bare one. Each layer of encoding is undone by itself, and every character still knows where it came from.
+ */
+
+export interface Layer {
+  readonly text: string;
+  /** The place in the outer text of a place in this one; of the end of a secret, the place after its last character. */
+  from(at: number): number;
+  to(at: number): number;
+  /** A place in the outer text that lies inside an escape, moved behind it or before it. */
+  after(at: number): number;
+  before(at: number): number;
+}
+
+/** Escapes of JSON and of shells, of addresses, of HTML, and what colours a terminal. Each is short, so this is linear. */
+const ESCAPE =
+  /\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(033)|([abefnrtv0"'`\\/]))|%([0-7][0-9A-Fa-f])|(\u001b(?:\[[0-9;?]{0,32}[A-Za-z]|\][^\u0007\u001b\n]{0,256}(?:\u0007|\u001b\\)))|&(quot|amp|lt|gt|apos|#39|#34|#61|#x27|#x3[dD]);/g;
+const LOOKS_ESCAPED = /[\\%\u001b&]/;
+
+const short: { readonly [letter: string]: string } = { b: '\b', e: '\u001b', f: '\f', n: '\n', r: '\r', t: '\t' };
+const silent: { readonly [letter: string]: string } = { a: '\u0007', v: '\v', 0: '\0' };
+const entities: { readonly [name: string]: string } = {
+  ...{ quot: '"', amp: '&', lt: '<', gt: '>', apos: "'" },
+  ...{ '#39': "'", '#34': '"', '#61': '=', '#x27': "'", '#x3d': '=', '#x3D': '=' },
+};
+
+/** The text one layer further in; undefined: nothing in it is encoded. */
+export function layerOf(text: string): Layer | undefined {
+  if (!LOOKS_ESCAPED.test(text)) return undefined;
+  // Of each escape: where it is in the outer text, how long, and where what it says is in the inner one.
+  const outer: number[] = [];
+  const ends: number[] = [];
+  const inner: number[] = [];
+  const lengths: number[] = [];
+  let said = '';
+  let at = 0;
+  ESCAPE.lastIndex = 0;
+  for (let match = ESCAPE.exec(text); match !== null; match = ESCAPE.exec(text)) {
+    said += text.slice(at, match.index);
+    const char = charOf(match);
+    outer.push(match.index);
+    ends.push(ESCAPE.lastIndex);
+    inner.push(said.length);
+    lengths.push(char.length);
+    said += char;
+    at = ESCAPE.lastIndex;
+  }
+  if (outer.length === 0) return undefined;
+  said += text.slice(at);
+
+  /** Of the escapes that begin before or at the place, the last. */
+  const last = (of: readonly number[], place: number): number => {
+    let low = -1;
+    let high = of.length - 1;
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if ((of[middle] ?? 0) <= place) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  };
+  const from = (place: number): number => {
+    const i = last(inner, place);
+    if (i < 0) return place;
+    const behind = place - (inner[i] ?? 0) - (lengths[i] ?? 0);
+    return behind < 0 ? (outer[i] ?? 0) : (ends[i] ?? 0) + behind;
+  };
+  const around = (place: number): number | undefined => {
+    const i = last(outer, place);
+    return i >= 0 && place > (outer[i] ?? 0) && place < (ends[i] ?? 0) ? i : undefined;
+  };
+  return {
+    text: said,
+    from,
+    to: place => (place === 0 ? 0 : endOf(place)),
+    after: place => ends[around(place) ?? -1] ?? place,
+    before: place => outer[around(place) ?? -1] ?? place,
+  };
+
+  function endOf(place: number): number {
+    const i = last(inner, place - 1);
+    if (i < 0) return place;
+    const behind = place - 1 - (inner[i] ?? 0) - (lengths[i] ?? 0);
+    return behind < 0 ? (ends[i] ?? 0) : (ends[i] ?? 0) + behind + 1;
+  }
+}
+
+function charOf(match: RegExpExecArray): string {
+  const [, unicode, hex, octal, letter, percent, colour, entity] = match;
+  const code = unicode ?? hex ?? percent;
+  if (code !== undefined) return String.fromCharCode(Number.parseInt(code, 16));
+  if (octal !== undefined) return '\u001b';
+  if (letter !== undefined) return short[letter] ?? silent[letter] ?? letter;
+  if (colour !== undefined) return '';
+  return entity === undefined ? '' : (entities[entity] ?? '');
+}
