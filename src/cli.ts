@@ -14,6 +14,7 @@ import {
   UsageError,
   type Words,
 } from './commands/command.ts';
+import { docsFolder, withPaths } from './commands/docs.ts';
 import { onReaderGone } from './commands/reader.ts';
 import { commands } from './commands/registry.ts';
 import { problemText } from './commands/text.ts';
@@ -31,7 +32,7 @@ export async function main(args: readonly string[], world: Io): Promise<number> 
   const command = commands.find(each => each.name === name);
   if (command === undefined) return unknown(name, io);
   if (others.includes('--help') || others.includes('-h')) {
-    io.out(helpOf(command));
+    io.out(withPaths(helpOf(command)));
     return 0;
   }
   const parsed = parseWords(command, others);
@@ -81,6 +82,7 @@ function commandFirst(args: readonly string[]): readonly string[] {
 
 function overview(io: Io, code: number): number {
   const width = Math.max(...commands.map(command => command.name.length));
+  const docs = docsFolder();
   io.out(
     [
       'otel-hooks: hooks of coding agents become one OpenTelemetry trace per session.',
@@ -92,6 +94,7 @@ function overview(io: Io, code: number): number {
       'See it work:        otel-hooks demo',
       `On your own agent:  otel-hooks enable --tool ${exampleAgent.id} --global`,
       'More of a command:  otel-hooks help COMMAND',
+      ...(docs === undefined ? [] : [`Documents:          ${docs}`]),
       '',
     ].join('\n'),
   );
@@ -102,7 +105,7 @@ function help(name: string | undefined, io: Io): number {
   if (name === undefined) return overview(io, 0);
   const command = commands.find(each => each.name === name);
   if (command === undefined) return unknown(name, io);
-  io.out(helpOf(command));
+  io.out(withPaths(helpOf(command)));
   return 0;
 }
 

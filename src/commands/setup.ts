@@ -15,6 +15,7 @@ import { applySetup, type Plan, planConfig, planSetup, programAt, type Setup } f
 import { type Found, foundStandings, isInstalled, type Standing, standingOf } from '../setup/standing.ts';
 import { summaryOf } from '../setup/summary.ts';
 import { flagText, type Interruptible, type Io, interruptible, NoTerminal, UsageError, type Words } from './command.ts';
+import { withPaths } from './docs.ts';
 import { distFolder, type Folders, foldersOf } from './place.ts';
 import { type Proof, prove } from './proof.ts';
 import { askAgents, askDestination, isEndpoint, mayChange } from './questions.ts';
@@ -443,6 +444,6 @@ See your first session:
   1. Start a new session of ${agentsText}, and give it something to do.
   2. otel-hooks tail    what it does, while it does it
      otel-hooks show    the sessions; with the first letters of an id, its trace
-  3. ${goes}
+  3. ${withPaths(goes)}
 `;
 }

@@ -2,10 +2,11 @@
 import { asShown } from '../lib/shown.ts';
 import { explain, type Problem } from '../problems/problem.ts';
 import { cutTo, type Drawing } from '../view/tree.ts';
+import { withPaths } from './docs.ts';
 
 export const problemText = (problem: Problem): string => {
   const { what, next } = explain(problem);
-  return `otel-hooks: ${asShown(what)}\n  next: ${asShown(next)}\n`;
+  return `otel-hooks: ${asShown(withPaths(what))}\n  next: ${asShown(withPaths(next))}\n`;
 };
 
 /** A path as a person writes it: `~` for the home folder. */

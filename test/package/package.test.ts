@@ -66,9 +66,13 @@ describe('the packed tarball', () => {
     const files = readdirSync(installed, { recursive: true, withFileTypes: true })
       .filter(entry => entry.isFile())
       .map(entry => join(entry.parentPath, entry.name).slice(installed.length + 1));
-    const known =
-      /^(dist\/(otel-hooks\.cjs|cli\.js|deliver\.js|index\.js|(re2|prices)\.cjs|samples\.json|chunks\/[\w-]+\.js|types\/[\w/-]+\.d\.ts)|(README|CHANGELOG|SECURITY)\.md|LICENSE|THIRD-PARTY-LICENSES\.txt|package\.json)$/;
-    expect(files.filter(file => !known.test(file))).toEqual([]);
+    const known = [
+      /^dist\/(otel-hooks\.cjs|cli\.js|deliver\.js|index\.js|(re2|prices)\.cjs|samples\.json|chunks\/[\w-]+\.js|types\/[\w/-]+\.d\.ts)$/,
+      /^((README|CHANGELOG|SECURITY|ARCHITECTURE|CONTRIBUTING)\.md|LICENSE|THIRD-PARTY-LICENSES\.txt|package\.json)$/,
+      /^docs\/([\w/-]+\.md|images\/[\w-]+\.svg)$/,
+      /^(docker-compose\.yml|collector-config\/[\w/-]+\.yaml|grafana\/[\w/-]+(\.test)?\.(yaml|json))$/,
+    ];
+    expect(files.filter(file => !known.some(each => each.test(file)))).toEqual([]);
     expect(files).toEqual(
       expect.arrayContaining([
         'LICENSE',
@@ -83,6 +87,10 @@ describe('the packed tarball', () => {
         'dist/prices.cjs',
         'dist/samples.json',
         'dist/types/index.d.ts',
+        'docs/setting-up.md',
+        'collector-config/local.yaml',
+        'grafana/dashboards/otel-hooks-fleet.json',
+        'docker-compose.yml',
       ]),
     );
   });

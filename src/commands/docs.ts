@@ -1,0 +1,20 @@
+/** The documents that come with the package. Texts name them by their place in it, as `docs/serve.md`. */
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { distFolder } from './place.ts';
+
+/** The same text with the paths that a person at this machine can open. */
+export function withPaths(text: string): string {
+  return text.replace(/(?<![\w/.~-])(?:docs|collector-config)\/[\w./-]*\w\.(?:md|yaml)\b/g, name => {
+    const path = join(packageFolder(), name);
+    return existsSync(path) ? path : name;
+  });
+}
+
+/** The folder of the documents; undefined where the program was copied without them. */
+export function docsFolder(): string | undefined {
+  const folder = join(packageFolder(), 'docs');
+  return existsSync(folder) ? folder : undefined;
+}
+
+const packageFolder = (): string => dirname(distFolder());
