@@ -1,4 +1,4 @@
-import { type DataOf, type Event, type EventType, isVendor, metadataOf } from '../event/event.ts';
+import { type DataOf, type Event, type EventOf, type EventType, isVendor, metadataOf } from '../event/event.ts';
 import { own, put } from '../lib/read.ts';
 import { afterAction, callNamed, decisionOf, openAction } from './actions.ts';
 import { askedLate } from './amendments.ts';
@@ -11,7 +11,6 @@ import { follow } from './segments.ts';
 import type { FoldState, OpenAction } from './state.ts';
 import { subagentOf } from './subagents.ts';
 
-type EventOf<T extends EventType, E = Event> = E extends { event_type: infer U } ? (T extends U ? E : never) : never;
 type Effect<T extends EventType> = (state: FoldState, at: At, event: EventOf<T>) => void;
 
 const nothing = (): void => undefined;

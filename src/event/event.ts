@@ -315,6 +315,13 @@ export interface Envelope {
 
 export type Event = Envelope & Body;
 
+/** The events of one type, or of several. Some members of the union carry more than one type. */
+export type EventOf<T extends EventType, E = Event> = E extends { event_type: infer U }
+  ? Extract<U, T> extends never
+    ? never
+    : E
+  : never;
+
 /** The data of one type of event. */
 export type DataOf<T extends EventType> = Body extends infer B
   ? B extends { event_type: infer E; data: infer D }

@@ -2,6 +2,7 @@ import {
   type BudgetFacts,
   type DataOf,
   type Event,
+  type EventOf,
   type EventType,
   eventTypes,
   type Facts,
@@ -27,7 +28,6 @@ export function fromEvent(event: Event, known: Known): Increment[] {
 }
 
 type Row<E> = (event: E, facts: Partial<Facts>, known: Known) => Increment[];
-type EventOf<T extends EventType, E = Event> = E extends { event_type: infer U } ? (T extends U ? E : never) : never;
 
 const loopIncrements =
   (state: 'detected' | 'aborted'): Row<EventOf<'Retry.Loop.Detected'>> =>

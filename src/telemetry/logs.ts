@@ -7,6 +7,7 @@ import type { FinishedRecord } from '../assemble/finished.ts';
 import {
   type DataOf,
   type Event,
+  type EventOf,
   type EventType,
   type Facts,
   FILE_WRITE,
@@ -127,7 +128,7 @@ function common(
   };
 }
 
-/** In parts, which are not spread into one object for nothing. */
+/** The attributes of an event's data, in parts, which are not spread into one object. */
 function dataAttributes(event: Event, facts: Partial<Facts>, from: SpanContextFacts): Attributes[] {
   if (event.event_type === FILE_WRITE) {
     const { operation, start_line, end_line } = event.data;
@@ -147,165 +148,171 @@ function dataAttributes(event: Event, facts: Partial<Facts>, from: SpanContextFa
     );
     return plain.slice(0, 24).map(([name, value]) => ({ [`${ours.vendorPrefix}${name}`]: value as string | number }));
   }
-  switch (event.event_type) {
-    case 'Session.Start':
-      return [
-        {
-          [ours.startReason]: event.data.start_reason,
-          [development.previousSessionId]: facts.previous?.session,
-          [development.requestModel]: facts.model,
-        },
-      ];
-    case 'Session.End':
-    case 'Session.Abort':
-      return [
-        {
-          [ours.endReason]: event.data.end_reason,
-          [ours.sessionTokens]: event.data.usage?.total_tokens,
-          [ours.sessionActions]: event.data.usage?.total_actions,
-          [stable.errorType]: event.event_type === 'Session.Abort' ? 'abandoned' : undefined,
-        },
-      ];
-    case 'Prompt.Submitted':
-      return [
-        {
-          [ours.promptLength]: event.data.prompt_length,
-          [ours.promptFollowup]: event.data.is_followup,
-        },
-        decisionAttributes(event.data.decision?.outcome, facts),
-      ];
-    case 'Agent.Plan.Start':
-    case 'Agent.Plan.End':
-      return [{ [ours.planType]: event.data.plan_type, [ours.planSteps]: event.data.step_count }];
-    case 'Agent.Decision':
-      return [
-        actionAttributes(event.data.action_name, facts),
-        decisionAttributes(event.data.decision?.outcome, facts),
-        {
-          [ours.choiceType]: event.data.decision_type,
-          [ours.choiceSelected]: event.data.selected,
-          [ours.choiceOptions]: event.data.options_count,
-          [ours.choiceConfidence]: event.data.confidence,
-          [ours.choiceSummaryLength]: event.data.summary_length,
-        },
-      ];
-    case 'Agent.Response':
-      return [
-        {
-          [ours.responseLength]: event.data.response_length,
-          [ours.responseFinal]: event.data.final,
-        },
-      ];
-    case 'Model.Requested':
-    case 'Model.Responded':
-    case 'Model.Failed':
-      return [
-        named(
-          {
-            [development.operationName]: operations.chat,
-            [development.providerName]: facts.provider ?? providerFor(modelOf(event.data, facts), from),
-          },
-          from.semconv,
-        ),
-        {
-          [development.requestModel]: modelOf(event.data, facts),
-          [development.responseModel]: event.event_type === 'Model.Responded' ? modelOf(event.data, facts) : undefined,
-          [development.responseId]: facts.response,
-          [development.finishReasons]: facts.finish === undefined ? undefined : [facts.finish],
-          [development.inputTokens]: event.data.input_tokens,
-          [development.outputTokens]: event.data.output_tokens,
-          [development.cacheReadTokens]: facts.usage?.cache_read_tokens,
-          [development.cacheWriteTokens]: facts.usage?.cache_write_tokens,
-          [development.reasoningTokens]: facts.usage?.reasoning_tokens,
-          [ours.cacheWrite1hTokens]: facts.usage?.cache_write_1h_tokens,
-          [ours.modelRequest]: facts.request,
-          [ours.modelRetries]: event.data.retry_count,
-          [ours.costUsd]: facts.cost?.usd,
-          [ours.costPrices]: facts.cost?.usd === undefined ? undefined : facts.cost.prices,
-          [ours.costReported]: facts.cost_usd,
-          [ours.modelSum]: facts.sum,
-          [stable.errorType]: facts.error_type ?? (event.event_type === 'Model.Failed' ? 'model_error' : undefined),
-        },
-      ];
-    case 'Action.Before':
-    case 'Action.After':
-      return [
-        actionAttributes(event.data.action.name, facts),
-        {
-          [development.toolType]: toolTypeOf(facts.mcp?.server),
-          [ours.actionSuccess]: event.data.action.result?.success,
-          [ours.actionDurationMs]: facts.duration_ms,
-          [development.processExitCode]: event.data.action.result?.exit_code ?? facts.exit_code,
-          [development.processExecutableName]: facts.executable,
-          [development.skillName]: facts.skill,
-          [stable.errorType]: facts.error_type ?? errorOf(event.data, facts),
-        },
-        decisionAttributes(event.data.decision?.outcome, facts),
-      ];
-    case 'Retry.Triggered':
-      return [
-        actionAttributes(event.data.action_name, facts),
-        { [ours.retryAttempt]: event.data.attempt, [ours.retryAction]: event.data.action_name },
-      ];
-    case 'Retry.Loop.Detected':
-    case 'Retry.Loop.Aborted':
-      return [
-        actionAttributes(event.data.action_name, facts),
-        {
-          [ours.retryAction]: event.data.action_name,
-          [ours.loopIterations]: event.data.iteration_count,
-          [ours.loopTokens]: event.data.tokens_consumed,
-          [ours.loopElapsedMs]: event.data.elapsed_ms,
-        },
-      ];
-    case 'Context.UntilCompaction':
-      return [
-        {
-          [ours.tokensUsed]: event.data.tokens_used,
-          [ours.tokensLimit]: event.data.tokens_limit,
-          [ours.tokensRemaining]: event.data.tokens_remaining,
-          [ours.utilization]: event.data.percentage_used === undefined ? undefined : event.data.percentage_used / 100,
-        },
-      ];
-    case 'Context.Compaction':
-      return [
-        {
-          [ours.contextTrigger]: event.data.trigger,
-          [ours.contextPhase]: facts.phase,
-          [ours.tokensBefore]: event.data.tokens_before,
-          [ours.tokensAfter]: event.data.tokens_after,
-          [ours.tokensRemoved]: event.data.tokens_removed,
-          [ours.contextStrategy]: event.data.strategy,
-        },
-      ];
-    case 'Policy.Violation':
-    case 'Policy.Blocked':
-    case 'Policy.Override':
-      return [
-        actionAttributes(event.data.action?.name, facts),
-        {
-          [ours.policyName]: event.data.policy_name,
-          [ours.policyRule]: event.data.rule,
-          [ours.budgetOf]: facts.budget?.of,
-          [ours.budgetUnit]: facts.budget?.unit,
-          [ours.budgetState]: facts.budget?.state,
-          [ours.budgetUsed]: facts.budget?.used,
-          [ours.budgetLimit]: facts.budget?.limit,
-          [ours.decisionSource]: facts.decision?.source,
-          [ours.decisionBasis]: facts.decision?.basis,
-        },
-      ];
-    case 'Agent.Notification':
-      return [{ [ours.notificationType]: event.data.type }, actionAttributes(undefined, facts)];
-    case 'Agent.Error':
-      return [
-        { [stable.errorType]: facts.error_type ?? event.data.error_type, [ours.errorOrigin]: event.data.origin_event },
-      ];
-    default:
-      // A type that a later version of the standard may bring: its envelope says it.
-      return [];
-  }
+  // The row of a type takes the events of that type, which the compiler cannot see through the index. A type that a later
+  // version of the standard brings has no row: its envelope says what is known of it.
+  const row = attributesOfType[event.event_type] as Row<Event> | undefined;
+  return row?.(event, facts, from) ?? [];
 }
+
+type Row<E> = (event: E, facts: Partial<Facts>, from: SpanContextFacts) => Attributes[];
+
+const endAttributes: Row<EventOf<'Session.End' | 'Session.Abort'>> = event => [
+  {
+    [ours.endReason]: event.data.end_reason,
+    [ours.sessionTokens]: event.data.usage?.total_tokens,
+    [ours.sessionActions]: event.data.usage?.total_actions,
+    [stable.errorType]: event.event_type === 'Session.Abort' ? 'abandoned' : undefined,
+  },
+];
+
+const planAttributes: Row<EventOf<'Agent.Plan.Start' | 'Agent.Plan.End'>> = event => [
+  { [ours.planType]: event.data.plan_type, [ours.planSteps]: event.data.step_count },
+];
+
+const modelAttributes: Row<EventOf<'Model.Requested' | 'Model.Responded' | 'Model.Failed'>> = (event, facts, from) => [
+  named(
+    {
+      [development.operationName]: operations.chat,
+      [development.providerName]: facts.provider ?? providerFor(modelOf(event.data, facts), from),
+    },
+    from.semconv,
+  ),
+  {
+    [development.requestModel]: modelOf(event.data, facts),
+    [development.responseModel]: event.event_type === 'Model.Responded' ? modelOf(event.data, facts) : undefined,
+    [development.responseId]: facts.response,
+    [development.finishReasons]: facts.finish === undefined ? undefined : [facts.finish],
+    [development.inputTokens]: event.data.input_tokens,
+    [development.outputTokens]: event.data.output_tokens,
+    [development.cacheReadTokens]: facts.usage?.cache_read_tokens,
+    [development.cacheWriteTokens]: facts.usage?.cache_write_tokens,
+    [development.reasoningTokens]: facts.usage?.reasoning_tokens,
+    [ours.cacheWrite1hTokens]: facts.usage?.cache_write_1h_tokens,
+    [ours.modelRequest]: facts.request,
+    [ours.modelRetries]: event.data.retry_count,
+    [ours.costUsd]: facts.cost?.usd,
+    [ours.costPrices]: facts.cost?.usd === undefined ? undefined : facts.cost.prices,
+    [ours.costReported]: facts.cost_usd,
+    [ours.modelSum]: facts.sum,
+    [stable.errorType]: facts.error_type ?? (event.event_type === 'Model.Failed' ? 'model_error' : undefined),
+  },
+];
+
+const outcomeAttributes: Row<EventOf<'Action.Before' | 'Action.After'>> = (event, facts) => [
+  actionAttributes(event.data.action.name, facts),
+  {
+    [development.toolType]: toolTypeOf(facts.mcp?.server),
+    [ours.actionSuccess]: event.data.action.result?.success,
+    [ours.actionDurationMs]: facts.duration_ms,
+    [development.processExitCode]: event.data.action.result?.exit_code ?? facts.exit_code,
+    [development.processExecutableName]: facts.executable,
+    [development.skillName]: facts.skill,
+    [stable.errorType]: facts.error_type ?? errorOf(event.data, facts),
+  },
+  decisionAttributes(event.data.decision?.outcome, facts),
+];
+
+const loopAttributes: Row<EventOf<'Retry.Loop.Detected' | 'Retry.Loop.Aborted'>> = (event, facts) => [
+  actionAttributes(event.data.action_name, facts),
+  {
+    [ours.retryAction]: event.data.action_name,
+    [ours.loopIterations]: event.data.iteration_count,
+    [ours.loopTokens]: event.data.tokens_consumed,
+    [ours.loopElapsedMs]: event.data.elapsed_ms,
+  },
+];
+
+const policyAttributes: Row<EventOf<'Policy.Violation' | 'Policy.Blocked' | 'Policy.Override'>> = (event, facts) => [
+  actionAttributes(event.data.action?.name, facts),
+  {
+    [ours.policyName]: event.data.policy_name,
+    [ours.policyRule]: event.data.rule,
+    [ours.budgetOf]: facts.budget?.of,
+    [ours.budgetUnit]: facts.budget?.unit,
+    [ours.budgetState]: facts.budget?.state,
+    [ours.budgetUsed]: facts.budget?.used,
+    [ours.budgetLimit]: facts.budget?.limit,
+    [ours.decisionSource]: facts.decision?.source,
+    [ours.decisionBasis]: facts.decision?.basis,
+  },
+];
+
+const attributesOfType: { readonly [T in EventType]: Row<EventOf<T>> } = {
+  'Session.Start': (event, facts) => [
+    {
+      [ours.startReason]: event.data.start_reason,
+      [development.previousSessionId]: facts.previous?.session,
+      [development.requestModel]: facts.model,
+    },
+  ],
+  'Session.End': endAttributes,
+  'Session.Abort': endAttributes,
+  'Prompt.Submitted': (event, facts) => [
+    {
+      [ours.promptLength]: event.data.prompt_length,
+      [ours.promptFollowup]: event.data.is_followup,
+    },
+    decisionAttributes(event.data.decision?.outcome, facts),
+  ],
+  'Agent.Plan.Start': planAttributes,
+  'Agent.Plan.End': planAttributes,
+  'Agent.Decision': (event, facts) => [
+    actionAttributes(event.data.action_name, facts),
+    decisionAttributes(event.data.decision?.outcome, facts),
+    {
+      [ours.choiceType]: event.data.decision_type,
+      [ours.choiceSelected]: event.data.selected,
+      [ours.choiceOptions]: event.data.options_count,
+      [ours.choiceConfidence]: event.data.confidence,
+      [ours.choiceSummaryLength]: event.data.summary_length,
+    },
+  ],
+  'Agent.Response': event => [
+    {
+      [ours.responseLength]: event.data.response_length,
+      [ours.responseFinal]: event.data.final,
+    },
+  ],
+  'Model.Requested': modelAttributes,
+  'Model.Responded': modelAttributes,
+  'Model.Failed': modelAttributes,
+  'Action.Before': outcomeAttributes,
+  'Action.After': outcomeAttributes,
+  'Retry.Triggered': (event, facts) => [
+    actionAttributes(event.data.action_name, facts),
+    { [ours.retryAttempt]: event.data.attempt, [ours.retryAction]: event.data.action_name },
+  ],
+  'Retry.Loop.Detected': loopAttributes,
+  'Retry.Loop.Aborted': loopAttributes,
+  'Context.UntilCompaction': event => [
+    {
+      [ours.tokensUsed]: event.data.tokens_used,
+      [ours.tokensLimit]: event.data.tokens_limit,
+      [ours.tokensRemaining]: event.data.tokens_remaining,
+      [ours.utilization]: event.data.percentage_used === undefined ? undefined : event.data.percentage_used / 100,
+    },
+  ],
+  'Context.Compaction': (event, facts) => [
+    {
+      [ours.contextTrigger]: event.data.trigger,
+      [ours.contextPhase]: facts.phase,
+      [ours.tokensBefore]: event.data.tokens_before,
+      [ours.tokensAfter]: event.data.tokens_after,
+      [ours.tokensRemoved]: event.data.tokens_removed,
+      [ours.contextStrategy]: event.data.strategy,
+    },
+  ],
+  'Policy.Violation': policyAttributes,
+  'Policy.Blocked': policyAttributes,
+  'Policy.Override': policyAttributes,
+  'Agent.Notification': (event, facts) => [
+    { [ours.notificationType]: event.data.type },
+    actionAttributes(undefined, facts),
+  ],
+  'Agent.Error': (event, facts) => [
+    { [stable.errorType]: facts.error_type ?? event.data.error_type, [ours.errorOrigin]: event.data.origin_event },
+  ],
+};
 
 /** As its span says it. */
 function errorOf({ action, decision }: DataOf<'Action.After'>, facts: Partial<Facts>): string | undefined {

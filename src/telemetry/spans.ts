@@ -121,134 +121,136 @@ function common(span: FinishedSpan, facts: SpanContextFacts): Attributes {
   };
 }
 
-/** In parts, as those of records. */
+type SpanOf<K extends FinishedSpan['kind'], S = FinishedSpan> = S extends { kind: K } ? S : never;
+
+/** The attributes of each kind of span, in parts, which are not spread into one object. */
+const attributesOfKind: {
+  readonly [K in FinishedSpan['kind']]: (span: SpanOf<K>, facts: SpanContextFacts) => Attributes[];
+} = {
+  session: (span, facts) => [
+    {
+      [development.agentName]: facts.agent,
+    },
+    userAttributes(facts.user),
+    {
+      [ours.segment]: span.trace.segment,
+      [ours.startReason]: span.startReason,
+      [development.previousSessionId]: span.previous,
+      [ours.endReason]: span.endReason,
+    },
+    repository(span),
+    {
+      [ours.sessionTokens]: tokensOf(span.usage),
+      [ours.sessionTurns]: span.turns,
+      [ours.sessionActions]: span.actions,
+      [ours.sessionSubagents]: span.subagents,
+      [ours.sessionDenied]: span.denied,
+      [ours.sessionFailed]: span.failed,
+      [ours.sessionLoops]: span.loops,
+      [ours.budgetState]: span.budget,
+      [development.requestModel]: span.stated?.model,
+    },
+    sums(span),
+  ],
+  turn: (span, facts) => [
+    {
+      [development.operationName]: operations.invokeAgent,
+      [development.agentName]: facts.agent,
+      [development.providerName]: facts.provider,
+      [ours.turnId]: span.turn,
+      [ours.turnOutcome]: span.outcome,
+      [ours.turnContinuation]: span.ordinal === 0 ? undefined : span.ordinal,
+      [ours.turnPrompts]: span.prompts,
+      [ours.turnActions]: span.actions,
+      [ours.turnDenied]: span.denied,
+      [ours.turnFailed]: span.failed,
+      [ours.turnWaitMs]: span.waitMs === 0 ? undefined : span.waitMs,
+      [ours.turnRetries]: span.retries,
+      [ours.loopDetected]: span.loop === undefined ? undefined : true,
+      [ours.loopAborted]: span.loop === 'aborted' ? true : undefined,
+      [ours.budgetState]: span.budget,
+      [ours.promptLength]: span.promptLength,
+    },
+    decision(span),
+    spanContentAttributes(span.content, facts.content, facts.limits.span.valueLength),
+    sums(span),
+  ],
+  plan: (span, facts) => [
+    {
+      [development.operationName]: operations.plan,
+      [development.agentName]: span.subagent === undefined ? facts.agent : span.agent,
+      [ours.agentId]: span.subagent,
+      [ours.planType]: span.type,
+      [ours.planSteps]: span.steps,
+    },
+  ],
+  subagent: (span, facts) => [
+    {
+      [development.operationName]: operations.invokeAgent,
+      [development.agentName]: span.agent,
+      [development.providerName]: facts.provider,
+      [ours.agentId]: span.id,
+      [ours.parentSession]: facts.session,
+      [ours.subagentOutcome]: span.outcome,
+      [ours.subagentActions]: span.actions,
+      [ours.subagentContinuation]: span.ordinal === 0 ? undefined : span.ordinal,
+    },
+    sums(span),
+  ],
+  action: (span, facts) => [
+    {
+      [development.operationName]: operations.executeTool,
+      [development.agentName]: span.subagent === undefined ? facts.agent : span.agent,
+      [development.toolName]: span.tool,
+      [development.toolType]: toolTypeOf(span.mcpServer),
+      [development.toolCallId]: span.call,
+      [development.mcpMethodName]: span.mcpServer === undefined ? undefined : 'tools/call',
+      [development.processExecutableName]: span.executable,
+      [development.skillName]: span.skill,
+      [development.processExitCode]: span.exitCode,
+      [ours.agentId]: span.subagent,
+      [ours.mcpServer]: span.mcpServer,
+      [ours.actionName]: span.name,
+      [ours.actionOutcome]: span.outcome,
+      [ours.actionSuccess]: span.outcome === 'success' ? true : span.outcome === 'failure' ? false : undefined,
+      [ours.actionWaitMs]: span.waitMs,
+      [ours.traceRecord]: span.traceRecord,
+      [ours.retryAttempt]: span.attempt,
+    },
+    decision(span),
+    spanContentAttributes(span.content, facts.content, facts.limits.span.valueLength),
+  ],
+  chat: (span, facts) => [
+    {
+      [development.operationName]: operations.chat,
+      [development.agentName]: span.subagent === undefined ? facts.agent : span.agent,
+      [development.providerName]: span.provider ?? providerFor(span.model, facts),
+      [development.requestModel]: span.model,
+      [development.responseModel]: span.errorType === undefined ? span.model : undefined,
+      [development.responseId]: span.response,
+      [development.finishReasons]: span.finish === undefined ? undefined : [span.finish],
+      [development.conversationCompacted]: span.compacted,
+      [development.inputTokens]: span.input,
+      [development.outputTokens]: span.output,
+      [development.cacheReadTokens]: span.cacheRead,
+      [development.cacheWriteTokens]: span.cacheWrite,
+      [development.reasoningTokens]: span.reasoning,
+      [ours.cacheWrite1hTokens]: span.cacheWrite1h,
+      [ours.agentId]: span.subagent,
+      [ours.modelRequest]: span.request,
+      [ours.modelRetries]: span.retries,
+      [ours.costUsd]: span.pricedUsd,
+      [ours.costPrices]: span.prices,
+      [ours.costReported]: span.costUsd,
+      [ours.modelSum]: span.sum,
+    },
+  ],
+};
+
 function attributesOf(span: FinishedSpan, facts: SpanContextFacts): Attributes[] {
-  switch (span.kind) {
-    case 'session':
-      return [
-        {
-          [development.agentName]: facts.agent,
-        },
-        userAttributes(facts.user),
-        {
-          [ours.segment]: span.trace.segment,
-          [ours.startReason]: span.startReason,
-          [development.previousSessionId]: span.previous,
-          [ours.endReason]: span.endReason,
-        },
-        repository(span),
-        {
-          [ours.sessionTokens]: tokensOf(span.usage),
-          [ours.sessionTurns]: span.turns,
-          [ours.sessionActions]: span.actions,
-          [ours.sessionSubagents]: span.subagents,
-          [ours.sessionDenied]: span.denied,
-          [ours.sessionFailed]: span.failed,
-          [ours.sessionLoops]: span.loops,
-          [ours.budgetState]: span.budget,
-          [development.requestModel]: span.stated?.model,
-        },
-        sums(span),
-      ];
-    case 'turn':
-      return [
-        {
-          [development.operationName]: operations.invokeAgent,
-          [development.agentName]: facts.agent,
-          [development.providerName]: facts.provider,
-          [ours.turnId]: span.turn,
-          [ours.turnOutcome]: span.outcome,
-          [ours.turnContinuation]: span.ordinal === 0 ? undefined : span.ordinal,
-          [ours.turnPrompts]: span.prompts,
-          [ours.turnActions]: span.actions,
-          [ours.turnDenied]: span.denied,
-          [ours.turnFailed]: span.failed,
-          [ours.turnWaitMs]: span.waitMs === 0 ? undefined : span.waitMs,
-          [ours.turnRetries]: span.retries,
-          [ours.loopDetected]: span.loop === undefined ? undefined : true,
-          [ours.loopAborted]: span.loop === 'aborted' ? true : undefined,
-          [ours.budgetState]: span.budget,
-          [ours.promptLength]: span.promptLength,
-        },
-        decision(span),
-        spanContentAttributes(span.content, facts.content, facts.limits.span.valueLength),
-        sums(span),
-      ];
-    case 'plan':
-      return [
-        {
-          [development.operationName]: operations.plan,
-          [development.agentName]: span.subagent === undefined ? facts.agent : span.agent,
-          [ours.agentId]: span.subagent,
-          [ours.planType]: span.type,
-          [ours.planSteps]: span.steps,
-        },
-      ];
-    case 'subagent':
-      return [
-        {
-          [development.operationName]: operations.invokeAgent,
-          [development.agentName]: span.agent,
-          [development.providerName]: facts.provider,
-          [ours.agentId]: span.id,
-          [ours.parentSession]: facts.session,
-          [ours.subagentOutcome]: span.outcome,
-          [ours.subagentActions]: span.actions,
-          [ours.subagentContinuation]: span.ordinal === 0 ? undefined : span.ordinal,
-        },
-        sums(span),
-      ];
-    case 'action':
-      return [
-        {
-          [development.operationName]: operations.executeTool,
-          [development.agentName]: span.subagent === undefined ? facts.agent : span.agent,
-          [development.toolName]: span.tool,
-          [development.toolType]: toolTypeOf(span.mcpServer),
-          [development.toolCallId]: span.call,
-          [development.mcpMethodName]: span.mcpServer === undefined ? undefined : 'tools/call',
-          [development.processExecutableName]: span.executable,
-          [development.skillName]: span.skill,
-          [development.processExitCode]: span.exitCode,
-          [ours.agentId]: span.subagent,
-          [ours.mcpServer]: span.mcpServer,
-          [ours.actionName]: span.name,
-          [ours.actionOutcome]: span.outcome,
-          [ours.actionSuccess]: span.outcome === 'success' ? true : span.outcome === 'failure' ? false : undefined,
-          [ours.actionWaitMs]: span.waitMs,
-          [ours.traceRecord]: span.traceRecord,
-          [ours.retryAttempt]: span.attempt,
-        },
-        decision(span),
-        spanContentAttributes(span.content, facts.content, facts.limits.span.valueLength),
-      ];
-    case 'chat':
-      return [
-        {
-          [development.operationName]: operations.chat,
-          [development.agentName]: span.subagent === undefined ? facts.agent : span.agent,
-          [development.providerName]: span.provider ?? providerFor(span.model, facts),
-          [development.requestModel]: span.model,
-          [development.responseModel]: span.errorType === undefined ? span.model : undefined,
-          [development.responseId]: span.response,
-          [development.finishReasons]: span.finish === undefined ? undefined : [span.finish],
-          [development.conversationCompacted]: span.compacted,
-          [development.inputTokens]: span.input,
-          [development.outputTokens]: span.output,
-          [development.cacheReadTokens]: span.cacheRead,
-          [development.cacheWriteTokens]: span.cacheWrite,
-          [development.reasoningTokens]: span.reasoning,
-          [ours.cacheWrite1hTokens]: span.cacheWrite1h,
-          [ours.agentId]: span.subagent,
-          [ours.modelRequest]: span.request,
-          [ours.modelRetries]: span.retries,
-          [ours.costUsd]: span.pricedUsd,
-          [ours.costPrices]: span.prices,
-          [ours.costReported]: span.costUsd,
-          [ours.modelSum]: span.sum,
-        },
-      ];
-  }
+  // The row of a kind takes the spans of that kind, which the compiler cannot see through the index.
+  const row = attributesOfKind[span.kind] as (span: FinishedSpan, facts: SpanContextFacts) => Attributes[];
+  return row(span, facts);
 }
 
 /** Who serves a model, where its event does not say so. */
