@@ -4,6 +4,7 @@
 import type { Config } from '../config/config.ts';
 import { builtInWith, type Looked, type Pattern, type RuleSet, riskOf, ruleSet } from '../enrich/risk/risk.ts';
 import { type Rule, rules } from '../enrich/risk/rules.ts';
+import { newWork } from '../enrich/risk/work.ts';
 import type { Risk } from '../event/event.ts';
 import { nearest } from '../lib/nearest.ts';
 import type { Problem } from '../problems/problem.ts';
@@ -11,19 +12,25 @@ import type { Judge } from '../receive/drain.ts';
 import { re2 } from './re2.ts';
 import type { RiskSettings } from './session-state.ts';
 
-export const judgeRisk: Judge = ({ pinned: { risk } }, looked) => {
+export const judgeRisk: Judge = ({ pinned: { risk } }, looked, odd) => {
   if (risk?.enabled === false) return undefined;
   const sets = risk === undefined ? shipped : setsOf(risk);
   const key = likeness(looked);
-  if (key === undefined) return riskOf(looked, risk === undefined ? undefined : sets);
   const known = judged.get(sets) ?? new Map<string, Risk | undefined>();
   judged.set(sets, known);
-  if (known.has(key)) return known.get(key);
-  const found = riskOf(looked, risk === undefined ? undefined : sets);
+  if (key !== undefined && known.has(key)) return known.get(key);
+  const work = newWork();
+  const found = riskOf(looked, risk === undefined ? undefined : sets, work);
+  if (work.isCut) odd?.(RISK_CUT);
+  // What was cut is counted each time that it comes by.
+  if (key === undefined || work.isCut) return found;
   if (known.size >= MOST_JUDGED) known.clear();
   known.set(key, found);
   return found;
 };
+
+/** The work that one action may cost was spent before all of it was looked at. */
+const RISK_CUT = 'risk_cut';
 
 /** Each action comes by twice, before and after, and the same ones come again all day. */
 const judged = new WeakMap<readonly RuleSet[], Map<string, Risk | undefined>>();
@@ -32,16 +39,29 @@ const MOST_JUDGED = 500;
 const shipped: readonly RuleSet[] = [];
 
 function likeness({ action: { name, input }, cwd, mode, server }: Looked): string | undefined {
-  const longest = input?.command ?? input?.content ?? input?.new_string;
-  if (typeof longest === 'string' && longest.length > 4_000) return undefined;
-  try {
-    const key = JSON.stringify([name, input, cwd, mode, server]);
-    return key.length > 8_000 ? undefined : key;
-  } catch {
-    // Nested too deeply.
-    return undefined;
-  }
+  if (!isBrief(input)) return undefined;
+  const key = JSON.stringify([name, input, cwd, mode, server]);
+  return key.length > 8_000 ? undefined : key;
 }
+
+/** Whether it is so small that looking it up costs less than judging it. Stops at the first sign that it is not. */
+function isBrief(input: unknown): boolean {
+  const waiting: unknown[] = [input];
+  let characters = 0;
+  for (let at = 0; at < waiting.length; at += 1) {
+    const value = waiting[at];
+    if (typeof value === 'string') characters += value.length;
+    else if (typeof value === 'object' && value !== null)
+      for (const key in value) {
+        characters += key.length;
+        if (waiting.push(value[key as keyof typeof value]) > MOST_PARTS) return false;
+      }
+    if (characters > 4_000) return false;
+  }
+  return true;
+}
+
+const MOST_PARTS = 256;
 
 /** Settings come with each session's state, anew in each round; compiling is dear. */
 const ready = new Map<string, readonly RuleSet[]>();
@@ -53,7 +73,7 @@ function setsOf(settings: RiskSettings): readonly RuleSet[] {
   if (known !== undefined) return known;
   const { rules: own, overrides } = settings;
   const usable = own.flatMap(rule => ('set' in prepared(rule) ? [rule] : []));
-  const sets = [builtInWith(overrides), ...(usable.length > 0 ? [ruleSet(usable, search)] : [])];
+  const sets = [builtInWith(overrides), ...(usable.length > 0 ? [ruleSet(usable, search, true)] : [])];
   if (ready.size >= MOST_READY) ready.clear();
   ready.set(key, sets);
   return sets;
@@ -100,7 +120,7 @@ export function riskSettings({ values }: Pick<Config, 'values'>): {
 
 function prepared(rule: Rule): { set: RuleSet } | { why: string } {
   try {
-    return { set: ruleSet([rule], search) };
+    return { set: ruleSet([rule], search, true) };
   } catch (error) {
     return { why: error instanceof Error ? error.message : String(error) };
   }

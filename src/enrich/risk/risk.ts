@@ -3,6 +3,7 @@
  * and the factors stay. No rule holds: no risk is stated, since nothing is known of it.
  */
 import type { Action, Fields, Risk, RiskLevel } from '../../event/event.ts';
+import { fitted } from '../../lib/fitted.ts';
 import { isFields, own } from '../../lib/read.ts';
 import { pathFields } from '../action-facts.ts';
 import { secretsIn } from './named.ts';
@@ -10,6 +11,7 @@ import { placesOf, plainPath } from './places.ts';
 import { type Rule, rules, type Want } from './rules.ts';
 import { statementsOf, subjectsOfShell, urlFields } from './runs.ts';
 import type { Field, Subject, SubjectKind } from './subject.ts';
+import { newWork, paid, paidOwnPattern, type Work } from './work.ts';
 
 /** Whether a pattern is somewhere in a text. */
 export type Pattern = (text: string) => boolean;
@@ -24,6 +26,8 @@ interface Check {
   field: Field;
   words: ReadonlySet<string>;
   patterns: readonly Pattern[];
+  /** The patterns are a person's own: each look is paid for. */
+  isOwn: boolean;
 }
 
 export type RuleSet = {
@@ -31,10 +35,15 @@ export type RuleSet = {
 };
 
 /** A rule's own pattern is as it was written; where it is somebody else's, `compile` is an engine that cannot hang. */
-export function ruleSet(from: readonly Rule[], compile: (pattern: string, flags: string) => Pattern): RuleSet {
+export function ruleSet(
+  from: readonly Rule[],
+  compile: (pattern: string, flags: string) => Pattern,
+  isOwn = false,
+): RuleSet {
   const set: { [on in SubjectKind]?: { always: Ready[]; byProgram: Map<string, Ready[]> } } = {};
   for (const rule of from) {
-    const ready: Ready = { rule, when: checksOf(rule.when, compile), unless: checksOf(rule.unless, compile) };
+    const checks = (wants: Rule['when']): Check[] => checksOf(wants, compile, isOwn);
+    const ready: Ready = { rule, when: checks(rule.when), unless: checks(rule.unless) };
     const here = set[rule.on] ?? { always: [], byProgram: new Map<string, Ready[]>() };
     set[rule.on] = here;
     const programs = programsOf(rule.when);
@@ -120,7 +129,7 @@ function programsOf(when: Rule['when']): ReadonlySet<string> | undefined {
   return led.length === 0 || led.includes(undefined) ? undefined : new Set(led.flatMap(names => names ?? []));
 }
 
-function checksOf(wants: Rule['when'], compile: (pattern: string, flags: string) => Pattern): Check[] {
+function checksOf(wants: Rule['when'], compile: (pattern: string, flags: string) => Pattern, isOwn: boolean): Check[] {
   return Object.entries(wants ?? {}).flatMap(([field, want]) => {
     if (want === undefined) return [];
     const words = new Set<string>();
@@ -132,7 +141,7 @@ function checksOf(wants: Rule['when'], compile: (pattern: string, flags: string)
     }
     // One pattern goes over a text faster than many do.
     const patterns = Object.entries(sources).map(([flags, all]) => compile(oneOf(all), flags));
-    return [{ field: field as Field, words, patterns }];
+    return [{ field: field as Field, words, patterns, isOwn }];
   });
 }
 
@@ -174,16 +183,16 @@ export interface Looked {
 }
 
 /** The rules that hold, highest score first. */
-export function rulesOf(looked: Looked, sets: readonly RuleSet[] = [builtIn()]): Rule[] {
+export function rulesOf(looked: Looked, sets: readonly RuleSet[] = [builtIn()], work: Work = newWork()): Rule[] {
   const found = new Map<string, Rule>();
-  for (const subject of subjectsOf(looked)) {
+  for (const subject of subjectsOf(looked, work)) {
     for (const set of sets) {
       const here = set[subject.on];
       if (here === undefined) continue;
-      for (const ready of here.always) if (holds(ready, subject)) found.set(ready.rule.id, ready.rule);
+      for (const ready of here.always) if (holds(ready, subject, work)) found.set(ready.rule.id, ready.rule);
       for (const program of here.byProgram.size > 0 ? (subject.fields.program ?? []) : []) {
         for (const ready of here.byProgram.get(program.toLowerCase()) ?? []) {
-          if (holds(ready, subject)) found.set(ready.rule.id, ready.rule);
+          if (holds(ready, subject, work)) found.set(ready.rule.id, ready.rule);
         }
       }
     }
@@ -194,8 +203,8 @@ export function rulesOf(looked: Looked, sets: readonly RuleSet[] = [builtIn()]):
 /** Each further factor adds so much to the highest score. */
 const FURTHER = 5;
 
-export function riskOf(looked: Looked, sets?: readonly RuleSet[]): Risk | undefined {
-  const held = rulesOf(looked, sets).filter(rule => rule.score > 0);
+export function riskOf(looked: Looked, sets?: readonly RuleSet[], work?: Work): Risk | undefined {
+  const held = rulesOf(looked, sets, work).filter(rule => rule.score > 0);
   const [highest] = held;
   if (highest === undefined) return undefined;
   const factors = [...new Set(held.map(rule => rule.factor))];
@@ -215,18 +224,21 @@ export const levels: readonly (readonly [level: RiskLevel, from: number])[] = [
 
 export const levelOf = (score: number): RiskLevel => levels.find(([, from]) => score >= from)?.[0] ?? 'low';
 
-function holds({ when, unless }: Ready, subject: Subject): boolean {
-  for (const check of when) if (!isSaid(check, subject)) return false;
-  for (const check of unless) if (isSaid(check, subject)) return false;
+function holds({ when, unless }: Ready, subject: Subject, work: Work): boolean {
+  for (const check of when) if (!isSaid(check, subject, work)) return false;
+  for (const check of unless) if (isSaid(check, subject, work)) return false;
   return true;
 }
 
-function isSaid({ field, words, patterns }: Check, { fields, places, holds }: Subject): boolean {
+function isSaid({ field, words, patterns, isOwn }: Check, { fields, places, holds }: Subject, work: Work): boolean {
   const values = fields[field] ?? (field === 'place' ? places?.() : field === 'holds' ? holds?.() : undefined);
   if (values === undefined) return false;
   for (const value of values) {
     if (words.has(value)) return true;
-    for (const pattern of patterns) if (pattern(value)) return true;
+    for (const pattern of patterns) {
+      if (isOwn && !paidOwnPattern(work, value.length)) return false;
+      if (pattern(value)) return true;
+    }
   }
   return false;
 }
@@ -237,19 +249,20 @@ const STATEMENTS = ['sql', 'query', 'statement', 'statements', 'queries'];
 /** Texts beyond are not looked at: a file that is written may be long. */
 const LONGEST_TEXT = 65_536;
 const MOST_TEXTS = 64;
+const MOST_WRITTEN = 4;
 
-function subjectsOf({ action, cwd, mode, server }: Looked): Subject[] {
+function subjectsOf({ action, cwd, mode, server }: Looked, work: Work): Subject[] {
   const name = typeof action.name === 'string' ? action.name : '';
   const input = isFields(action.input) ? action.input : {};
   const subjects: Subject[] = [];
   const command = name === 'shell' ? commandOf(input) : undefined;
-  if (command !== undefined) subjects.push(...subjectsOfShell(command, cwd));
+  if (command !== undefined) for (const each of subjectsOfShell(command, cwd, work)) subjects.push(each);
   const isMcp = name.startsWith('mcp:');
   const tool = isMcp ? plainTool(name.slice(4)) : '';
   if (isMcp) {
-    const said = Object.entries(input).map(
-      ([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
-    );
+    const said = Object.entries(input)
+      .slice(0, MOST_TEXTS)
+      .map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(fitted(value, BRIEF))}`);
     subjects.push({
       on: 'mcp',
       fields: {
@@ -258,23 +271,28 @@ function subjectsOf({ action, cwd, mode, server }: Looked): Subject[] {
         text: said.map(each => each.slice(0, 256)),
       },
     });
-    for (const text of textsAt(input, STATEMENTS)) subjects.push(...statementsOf(text));
+    for (const text of textsAt(input, STATEMENTS))
+      if (paid(work, text.length)) for (const each of statementsOf(text)) subjects.push(each);
     const run = RUNS.test(tool) ? commandOf(input) : undefined;
-    if (run !== undefined) subjects.push(...subjectsOfShell(run, cwd));
+    if (run !== undefined) for (const each of subjectsOfShell(run, cwd, work)) subjects.push(each);
   }
   const does = name === 'grep' || isMcp ? doingOf(tool, isMcp) : own(DOES, name);
-  const paths = does === undefined ? [] : pathsOf(input);
+  const paths = does === undefined ? [] : pathsOf(input).slice(0, MOST_TEXTS);
+  // What is written is held against the rules once for each place that it is written to.
+  const written = does === 'write' ? textsAt(input, ['content', 'new_string', 'text']).slice(0, MOST_WRITTEN) : [];
+  const writtenLength = written.reduce((sum, each) => sum + each.length, 0);
+  // An account of their own: what a command makes run must not keep its own text from being looked at.
+  const reading = newWork();
   for (const path of paths) {
+    const text = paid(reading, writtenLength) ? written : [];
     const fields = {
       path: [plainPath(path, cwd)],
       place: placesOf(path, cwd, cwd),
       program: ['action'],
       by: ['action'],
     };
-    if (does === 'write') {
-      const text = textsAt(input, ['content', 'new_string', 'text']);
-      subjects.push({ on: 'write', fields: { ...fields, how: ['replace'], text } });
-    } else if (does === 'delete') subjects.push({ on: 'delete', fields: { ...fields, how: ['single'] } });
+    if (does === 'write') subjects.push({ on: 'write', fields: { ...fields, how: ['replace'], text } });
+    else if (does === 'delete') subjects.push({ on: 'delete', fields: { ...fields, how: ['single'] } });
     else if (does === 'send') {
       if (fields.place.includes('secret'))
         subjects.push({ on: 'send', fields: { ...fields, what: ['secret'], where: ['remote'] } });
@@ -291,8 +309,10 @@ function subjectsOf({ action, cwd, mode, server }: Looked): Subject[] {
   }
   const by = [name === 'shell' ? 'shell' : 'action'];
   for (const text of textsIn(input)) {
+    if (!paid(reading, text.length)) break;
     subjects.push({ on: 'text', fields: { text: [text], path: paths, by }, holds: once(() => secretsIn(text)) });
   }
+  if (reading.isCut) work.isCut = true;
   // A mode is no risk by itself, where nothing is done.
   if (mode !== undefined) subjects.push({ on: 'mode', fields: { mode: [mode] } });
   return subjects;
@@ -343,13 +363,21 @@ const pathsOf = (input: Fields): string[] => textsAt(input, FILES);
 const urlsIn = (text: string): string[] =>
   [...text.slice(0, 4_096).matchAll(/\bhttps?:\/\/[^\s'"<>]{1,1024}/gi)].slice(0, MOST_TEXTS).map(([url]) => url);
 
+/** As much of a value as a rule of a tool's arguments gets to see. */
+const BRIEF = { bytes: 512, leaves: 64 };
+
 /** A line for a shell; or the words of a program, which need none. */
 function commandOf(input: Fields): string | undefined {
   const said = input.command ?? input.cmd ?? input.script;
   if (typeof said === 'string') return said;
   if (!Array.isArray(said)) return undefined;
-  return said.map(word => `'${(typeof word === 'string' ? word : '').replaceAll("'", "'\\''")}'`).join(' ');
+  return said
+    .slice(0, MOST_ARGUMENTS)
+    .map(word => `'${(typeof word === 'string' ? word : '').replaceAll("'", "'\\''")}'`)
+    .join(' ');
 }
+
+const MOST_ARGUMENTS = 4_096;
 
 const TELLING = /key|token|secret|passw|pwd|authorization|credential/i;
 
@@ -376,7 +404,11 @@ function textsIn(input: Fields): string[] {
     const value = queue[at];
     if (typeof value === 'string') found.push(value.slice(0, LONGEST_TEXT));
     else if (typeof value === 'object' && value !== null && queue.length < 1_000) {
-      for (const [key, part] of Object.entries(value).slice(0, MOST_TEXTS)) {
+      let left = MOST_TEXTS;
+      for (const key in value) {
+        if (left === 0) break;
+        left -= 1;
+        const part: unknown = value[key as keyof typeof value];
         queue.push(part);
         // The name alone may say what it is.
         if (typeof part === 'string' && part.length <= 256 && TELLING.test(key)) found.push(`${key}="${part}"`);

@@ -4,8 +4,9 @@
  */
 import { own } from '../../lib/read.ts';
 import { type Place, placesOf, plainPath } from './places.ts';
-import { type Command, readShell, type Script, type Word } from './shell.ts';
+import { type Command, LONGEST_SCRIPT, readShell, type Script, type Word } from './shell.ts';
 import { SECRET_NAME, type Subject } from './subject.ts';
+import { paid, type Work } from './work.ts';
 
 /** What flows from one program into the next. */
 interface Flow {
@@ -38,6 +39,8 @@ interface Walk {
   /** Names of functions that are defined so far. */
   functions: Set<string>;
   depth: number;
+  /** Shared by all that one action makes run. */
+  work: Work;
 }
 
 const DEEPEST = 6;
@@ -52,7 +55,7 @@ const MOST_NEIGHBOURS = 8;
 /** More commands than any line of sense has; the rest is not looked at. */
 const MOST_SUBJECTS = 1_000;
 
-export function subjectsOfShell(text: string, workspace: string | undefined): Subject[] {
+export function subjectsOfShell(text: string, workspace: string | undefined, work: Work): Subject[] {
   const walk: Walk = {
     subjects: [],
     workspace,
@@ -66,10 +69,17 @@ export function subjectsOfShell(text: string, workspace: string | undefined): Su
     places: new Map(),
     functions: new Set(),
     depth: 0,
+    work,
   };
-  walkScript(readShell(text), walk, nothing());
+  walkScript(scriptIn(text, walk), walk, nothing());
   return walk.subjects;
 }
+
+const NO_SCRIPT: Script = { pipelines: [], functions: [] };
+
+/** What a text makes run; of a text that the work left does not pay for, nothing. */
+const scriptIn = (text: string, { work }: Walk): Script =>
+  paid(work, Math.min(text.length, LONGEST_SCRIPT)) ? readShell(text) : NO_SCRIPT;
 
 /** Read, never written. */
 const NOTHING: Flow = { tags: new Set(), text: undefined, paths: [], programs: [] };
@@ -83,7 +93,9 @@ function merged(flows: readonly Flow[]): Flow {
     for (const tag of flow.tags) all.tags.add(tag);
     all.paths = [...all.paths, ...flow.paths].slice(0, MOST_WORDS);
     all.programs = [...all.programs, ...flow.programs].slice(-MOST_NEIGHBOURS);
-    if (flow.text !== undefined) all.text = all.text === undefined ? flow.text : `${all.text}\n${flow.text}`;
+    // A shell that is given more than this reads no further.
+    if (flow.text !== undefined && (all.text?.length ?? 0) < LONGEST_SCRIPT)
+      all.text = all.text === undefined ? flow.text : `${all.text}\n${flow.text}`;
   }
   return all;
 }
@@ -95,7 +107,7 @@ function walkScript(script: Script, walk: Walk, input: Flow): Flow {
     let flow = input;
     const lines = pipeline.length > 1 ? pipeline.map(lineOf) : [];
     for (const [at, command] of pipeline.entries()) {
-      if (walk.subjects.length > MOST_SUBJECTS) return merged(out);
+      if (walk.subjects.length > MOST_SUBJECTS || walk.work.left <= 0) return merged(out);
       flow = walkCommand(command, walk, flow, lines.slice(at + 1, at + 1 + MOST_NEIGHBOURS));
     }
     const [first, second] = lines.map(firstOf);
@@ -174,7 +186,10 @@ function walkCommand(command: Command, given: Walk, piped: Flow, to: readonly st
   const target = command.redirections.find(
     ({ operator, from }) => (operator === '>' || operator === '>>') && from !== '2',
   )?.target.text;
-  const words = command.words.slice(0, MOST_WORDS).flatMap(word => expanded(word, walk));
+  const words = command.words
+    .slice(0, MOST_WORDS)
+    .flatMap(word => expanded(word, walk))
+    .slice(0, MOST_WORDS);
   const each = words[1]?.text ?? '';
   if (words[0]?.text === 'for' && words[2]?.text === 'in' && /^[A-Za-z_]\w*$/.test(each))
     walk.variables.set(
@@ -236,12 +251,24 @@ function remember({ text, inner }: Word, flow: Flow, walk: Walk): void {
 /** A word as a shell has it after it has put in what the line says of variables, and braces. */
 function expanded(word: Word, walk: Walk): readonly Word[] {
   let texts: readonly string[] = [word.text];
-  for (const name of [...new Set(word.variables)].filter(each => walk.variables.has(each)).slice(0, MOST_EXPANDED)) {
-    const values = walk.variables.get(name) ?? [];
-    texts = texts.flatMap(text => values.map(value => filled(text, name, value))).slice(0, MOST_EXPANDED);
-  }
+  for (const name of [...new Set(word.variables)].filter(each => walk.variables.has(each)).slice(0, MOST_EXPANDED))
+    texts = filledWith(texts, name, walk);
   if (!word.quoted) texts = texts.flatMap(braced).slice(0, MOST_EXPANDED);
   return texts.length === 1 && texts[0] === word.text ? [word] : texts.map(text => ({ ...word, text }));
+}
+
+/** Each text with each value of a variable, as far as the work left pays for them; else the texts as they are. */
+function filledWith(texts: readonly string[], name: string, { variables, work }: Walk): readonly string[] {
+  const made: string[] = [];
+  for (const text of texts) {
+    for (const value of variables.get(name) ?? []) {
+      if (made.length === MOST_EXPANDED) return made;
+      const put = filled(text, name, value);
+      if (!paid(work, put.length)) return texts;
+      made.push(put);
+    }
+  }
+  return made;
 }
 
 /** No longer than a word that is looked at: a value may be long, and stand there often. */
@@ -385,7 +412,7 @@ const SENDERS = new Set([
 function run(given: readonly Word[], inner: Flow, walk: Walk, input: Flow, around: Around): Flow {
   const { to, isSudo } = around;
   const [first, ...rest] = given.slice(0, MOST_WORDS);
-  if (first === undefined) return input;
+  if (first === undefined || !paid(walk.work, 0, given.length)) return input;
   const named = nameOf(first.text);
   const small = named.toLowerCase();
   const program = own(ALIASES, small) ?? (CMDLET.test(named) ? small : named);
@@ -394,7 +421,7 @@ function run(given: readonly Word[], inner: Flow, walk: Walk, input: Flow, aroun
     const started = startedBy(program, rest, valued);
     const [only] = started;
     if (started.length === 1 && only !== undefined && /\s/.test(only.text) && walk.depth < DEEPEST)
-      return walkScript(readShell(only.text), { ...walk, depth: walk.depth + 1 }, nothing());
+      return walkScript(scriptIn(only.text, walk), { ...walk, depth: walk.depth + 1 }, nothing());
     if (started.length > 0) {
       const more =
         program === 'xargs' ? input.paths.map(path => ({ text: path, variables: [], inner: [], quoted: true })) : [];
@@ -402,6 +429,7 @@ function run(given: readonly Word[], inner: Flow, walk: Walk, input: Flow, aroun
       return run([...started, ...more], inner, walk, input, { ...around, isSudo: isRoot });
     }
   }
+  if (!paid(walk.work, lengthOf(rest), rest.length)) return input;
   const args = rest.map(word => optionOf(named, word.text.slice(0, LONGEST_WORD)));
   const flags = args.flatMap(flagsOf);
   const leftOut = /^(?:zip|diff|unzip)$/.test(program) ? LEFT_OUT_OF_FEW : LEFT_OUT;
@@ -446,6 +474,9 @@ function run(given: readonly Word[], inner: Flow, walk: Walk, input: Flow, aroun
   const out = flowOf(program, args, operands, flags, rest, inner, walk, input);
   return shown.programs.length === 0 ? out : { ...merged([out, shown]), text: out.text };
 }
+
+const lengthOf = (words: readonly Word[]): number =>
+  words.reduce((sum, { text }) => sum + Math.min(text.length, LONGEST_WORD), 0);
 
 /** Those that prepare a place for a program of a project and start it there, and the word behind which it stands. */
 const RUNNERS: { readonly [name: string]: string } = {
@@ -520,7 +551,7 @@ function code(program: string, text: string | undefined, walk: Walk): void {
   for (const [url] of said.matchAll(/\b(?:https?|ftp):\/\/[^\s'"`<>)]{1,512}/g))
     note(walk, 'url', urlFields(url, program));
   for (const line of linesFor(said)) {
-    if (walk.depth < DEEPEST) walkScript(readShell(line), { ...walk, depth: walk.depth + 1 }, nothing());
+    if (walk.depth < DEEPEST) walkScript(scriptIn(line, walk), { ...walk, depth: walk.depth + 1 }, nothing());
   }
   const isReading = READS.test(said);
   const isWriting = WRITES.test(said);
@@ -611,7 +642,7 @@ function executed(
   const again = (text: string, fed: Flow = NOTHING): void => {
     if (walk.depth >= DEEPEST) return;
     const within = { ...walk, depth: walk.depth + 1 };
-    shown = walkScript(readShell(text), within, fed.tags.size > 0 ? { ...fed, text: undefined } : nothing());
+    shown = walkScript(scriptIn(text, walk), within, fed.tags.size > 0 ? { ...fed, text: undefined } : nothing());
   };
   const takeFile = (path: string): void => {
     const plain = plainPath(path, walk.cwd);

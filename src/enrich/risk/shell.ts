@@ -41,11 +41,11 @@ export interface Script {
 }
 
 /** What is longer is read up to here: an agent's command is no data file. */
-const LONGEST_TEXT = 65_536;
+export const LONGEST_SCRIPT = 65_536;
 const DEEPEST = 16;
 
 export function readShell(text: string): Script {
-  return readScript({ text: text.slice(0, LONGEST_TEXT), at: 0, pending: [] }, '', 0);
+  return readScript({ text: text.slice(0, LONGEST_SCRIPT), at: 0, pending: [] }, '', 0);
 }
 
 interface Cursor {
