@@ -1,69 +1,68 @@
-/** What is read of repositories: real ones, made by git, and hostile ones, made by hand. */
-import { execFileSync } from 'node:child_process';
+/** What is read of repositories: those that git makes, and hostile ones. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { movedSince, repositoryAt } from '../src/session/repository.ts';
 import { diskEyes } from '../src/transcripts/eyes.ts';
+import { byGit, byHand, MESSAGE, type Repositories } from './git-folders.ts';
+import { needs } from './needs.ts';
 import { openHouse } from './transcripts/house.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'repository-'));
 afterAll(() => rmSync(root, { recursive: true }));
 const eyes = diskEyes();
 
-const git = (cwd: string, ...words: string[]): string => {
-  const who = { GIT_AUTHOR_NAME: 'A', GIT_AUTHOR_EMAIL: 'a@x', GIT_COMMITTER_NAME: 'A', GIT_COMMITTER_EMAIL: 'a@x' };
-  const env = { PATH: process.env.PATH, HOME: root, GIT_CONFIG_NOSYSTEM: '1', ...who };
-  return execFileSync('git', words, { cwd, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
-};
-const commit = (cwd: string): string => {
-  git(cwd, 'commit', '-q', '--allow-empty', '-m', 'someone@example.com did it');
-  return git(cwd, 'rev-parse', 'HEAD');
-};
-function made(name: string, remote?: string): string {
-  const folder = join(root, name);
-  mkdirSync(folder);
-  git(folder, 'init', '-q', '-b', 'main');
-  if (remote !== undefined) git(folder, 'remote', 'add', 'origin', remote);
+function made(by: Repositories, name: string, remote?: string): string {
+  const folder = mkdtempSync(join(root, `${name}-`));
+  by.init(folder, remote);
   return folder;
 }
 
-test('a repository made by git: below its root, packed, detached, in a linked working tree', () => {
-  const folder = made('plain', 'https://dev:s3cret@github.com/acme/shop.git');
-  expect(repositoryAt(folder, eyes)).toMatchObject({ branch: 'main', revision: undefined });
-  const first = commit(folder);
-  const known = { url: 'https://github.com/acme/shop', name: 'shop', owner: 'acme', provider: 'github' };
-  mkdirSync(join(folder, 'src', 'deep'), { recursive: true });
-  expect(repositoryAt(join(folder, 'src', 'deep'), eyes)).toEqual({ ...known, branch: 'main', revision: first });
+describe.each([
+  ['git', byGit],
+  ['hand, as git does', byHand],
+])('made by %s', (maker, by) => {
+  beforeEach(context => {
+    if (maker === 'git') needs(context, 'git');
+  });
 
-  git(folder, 'pack-refs', '--all');
-  expect(repositoryAt(folder, eyes)).toMatchObject({ branch: 'main', revision: first });
+  test('a repository: below its root, packed, detached, in a linked working tree', () => {
+    const folder = made(by, 'plain', 'https://dev:s3cret@github.com/acme/shop.git');
+    expect(repositoryAt(folder, eyes)).toMatchObject({ branch: 'main', revision: undefined });
+    const first = by.commit(folder);
+    const known = { url: 'https://github.com/acme/shop', name: 'shop', owner: 'acme', provider: 'github' };
+    mkdirSync(join(folder, 'src', 'deep'), { recursive: true });
+    expect(repositoryAt(join(folder, 'src', 'deep'), eyes)).toEqual({ ...known, branch: 'main', revision: first });
 
-  const tree = join(root, 'tree');
-  git(folder, 'worktree', 'add', '-q', '-b', 'feature/x', tree);
-  const second = commit(tree);
-  expect(repositoryAt(tree, eyes)).toEqual({ ...known, branch: 'feature/x', revision: second });
-  expect(repositoryAt(folder, eyes)).toMatchObject({ branch: 'main', revision: first });
+    by.packRefs(folder);
+    expect(repositoryAt(folder, eyes)).toMatchObject({ branch: 'main', revision: first });
 
-  git(folder, 'checkout', '-q', '--detach');
-  expect(repositoryAt(folder, eyes)).toEqual({ ...known, branch: undefined, revision: first });
-});
+    const tree = `${folder}-tree`;
+    by.addWorktree(folder, tree, 'feature/x');
+    const second = by.commit(tree);
+    expect(repositoryAt(tree, eyes)).toEqual({ ...known, branch: 'feature/x', revision: second });
+    expect(repositoryAt(folder, eyes)).toMatchObject({ branch: 'main', revision: first });
 
-test('what was committed since is read off the log: commits alone, oldest first, and no names of people', () => {
-  const folder = made('moving');
-  const before = commit(folder);
-  expect(movedSince(folder, before, eyes)).toBeUndefined();
-  const one = commit(folder);
-  git(folder, 'checkout', '-q', '-b', 'other');
-  const two = commit(folder);
-  const moved = movedSince(folder, before, eyes);
-  expect(moved).toEqual({ commits: [one, two], branch: 'other', revision: two });
-  git(folder, 'reset', '-q', '--hard', before);
-  expect(movedSince(folder, two, eyes)).toEqual({ commits: [], branch: 'other', revision: before });
-  const fresh = made('fresh');
-  const born = commit(fresh);
-  expect(movedSince(fresh, undefined, eyes)).toEqual({ commits: [born], branch: 'main', revision: born });
+    by.detach(folder);
+    expect(repositoryAt(folder, eyes)).toEqual({ ...known, branch: undefined, revision: first });
+  });
+
+  test('what was committed since is read off the log: commits alone, oldest first, and no names of people', () => {
+    const folder = made(by, 'moving');
+    const before = by.commit(folder);
+    expect(movedSince(folder, before, eyes)).toBeUndefined();
+    const one = by.commit(folder);
+    by.newBranch(folder, 'other');
+    const two = by.commit(folder);
+    const moved = movedSince(folder, before, eyes);
+    expect(moved).toEqual({ commits: [one, two], branch: 'other', revision: two });
+    by.reset(folder, before);
+    expect(movedSince(folder, two, eyes)).toEqual({ commits: [], branch: 'other', revision: before });
+    const fresh = made(by, 'fresh');
+    const born = by.commit(fresh);
+    expect(movedSince(fresh, undefined, eyes)).toEqual({ commits: [born], branch: 'main', revision: born });
+  });
 });
 
 describe('addresses', () => {
@@ -113,13 +112,13 @@ test('no repository, and hostile ones: what does not look as it should is not kn
 });
 
 test("a session's span says where it worked, and what was committed meanwhile", () => {
-  const folder = made('session', 'git@github.com:acme/shop.git');
-  const start = commit(folder);
+  const folder = made(byHand, 'session', 'git@github.com:acme/shop.git');
+  const start = byHand.commit(folder);
   const house = openHouse();
   try {
     house.hook(0, 'SessionStart', { source: 'startup', cwd: folder });
     house.round();
-    const next = commit(folder);
+    const next = byHand.commit(folder);
     house.hook(5, 'UserPromptSubmit', { prompt_id: 'p1', prompt: 'x', cwd: folder });
     house.hook(6, 'Stop', { prompt_id: 'p1', cwd: folder });
     house.hook(7, 'SessionEnd', { reason: 'other', cwd: folder });
@@ -129,7 +128,7 @@ test("a session's span says where it worked, and what was committed meanwhile", 
       repository: { url: 'https://github.com/acme/shop', branch: 'main', revision: start },
       commits: [next],
     });
-    expect(JSON.stringify(house.events())).not.toContain('someone@example.com');
+    expect(JSON.stringify(house.events())).not.toContain(MESSAGE.split(' ')[0]);
   } finally {
     house.close();
   }

@@ -1,11 +1,11 @@
 /** `otel-hooks serve` as a person types it, where it does not come to listening, and TLS where it does. */
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { main } from '../../src/cli.ts';
+import { selfSigned } from '../certificates.ts';
 import { agentHooks, stand } from './bridge.ts';
 
 let folder: string;
@@ -37,24 +37,24 @@ async function serve(...words: string[]): Promise<{ code: number; out: string; e
   return { code, ...said };
 }
 
-/** A certificate for a name, signed by itself. */
-function certified(name: string): { cert: Buffer; key: Buffer; files: string[] } {
-  const [cert, key] = [join(folder, `${name}.pem`), join(folder, `${name}.key`)];
-  const how = '-x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -addext';
-  const words = ['req', ...how.split(' '), `subjectAltName=DNS:${name}`, '-subj', `/CN=${name}`];
-  execFileSync('openssl', [...words, '-keyout', key, '-out', cert], { stdio: 'pipe' });
-  return { cert: readFileSync(cert), key: readFileSync(key), files: [cert, key] };
+/** A certificate for a name, signed by itself, also in files. */
+async function certified(name: string): Promise<{ cert: Buffer; key: Buffer; files: string[] }> {
+  const { cert, key } = await selfSigned(name);
+  const files = [join(folder, `${name}.pem`), join(folder, `${name}.key`)];
+  writeFileSync(files[0] ?? '', cert);
+  writeFileSync(files[1] ?? '', key);
+  return { cert: Buffer.from(cert), key: Buffer.from(key), files };
 }
 
 it('refuses to be open to other machines without TLS, and what is no certificate', async () => {
   const open = await serve('--listen', '0.0.0.0:0');
   expect([open.code, open.err]).toEqual([1, expect.stringContaining('0.0.0.0:0 can be reached from other machines')]);
-  const [cert = '', key = ''] = certified('hooks.example').files;
+  const [cert = '', key = ''] = (await certified('hooks.example')).files;
   expect((await serve('--cert', join(folder, 'none.pem'), '--key', key)).err).toContain(
     'none.pem cannot be used for TLS (ENOENT)',
   );
   expect((await serve('--cert', key, '--key', key)).err).toContain('cannot be used for TLS');
-  expect((await serve('--cert', cert, '--key', certified('other.example').files[1] ?? '')).err).toContain(
+  expect((await serve('--cert', cert, '--key', (await certified('other.example')).files[1] ?? '')).err).toContain(
     'cannot be used for TLS',
   );
   for (const wrong of [
@@ -85,8 +85,8 @@ it('prints units that name absolute paths and survive odd ones', async () => {
 });
 
 it('with TLS it is called by the names of its certificate, and may ask for one of the caller', async () => {
-  const own = certified('served.example');
-  const caller = certified('caller.example');
+  const own = await certified('served.example');
+  const caller = await certified('caller.example');
   const at = await stand({ host: '0.0.0.0', tls: { cert: own.cert, key: own.key, clientCa: caller.cert } });
   try {
     const { port } = new URL(at.bridge.url);

@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { type Collector, startCollector } from '../collector.ts';
+import { isInstalled, needs } from '../needs.ts';
 import { root } from '../walls/sources.ts';
 import { furnish, type House, until, vacate } from '../wire/house.ts';
 
@@ -43,6 +44,10 @@ beforeAll(async () => {
   collector = await startCollector();
   house = furnish('built', 'otel-hooks-serve-docs-');
   symlinkSync(house.bin, join(house.folder, 'otel-hooks'));
+  if (!isInstalled('curl')) {
+    const script = join(root, 'test/serve/curl.mjs');
+    writeFileSync(join(house.folder, 'curl'), `#!/bin/sh\nexec '${process.execPath}' '${script}' "$@"\n`, { mode: 0o755 });
+  }
   const config = join(house.home, '.config', 'otel-hooks');
   mkdirSync(config, { recursive: true });
   writeFileSync(join(config, 'config.json'), JSON.stringify({ provider: 'otlp', otlp: { endpoint: collector.url } }));
@@ -67,7 +72,7 @@ afterAll(async () => {
 const arrived = (): string[] => collector.records().map(({ plain }) => String(plain['agent_hooks.event.type']));
 
 it('the lines for a shell run, and answer as they say', () => {
-  const [one = '', lines = '', partly = '', watch = '', tls = '', ...more] = blocks('sh');
+  const [one = '', lines = '', partly = '', watch = '', , ...more] = blocks('sh');
   expect(more).toEqual([]);
   expect(sh(one)).toBe('{"accepted":1,"rejected":0}');
   expect(page).toContain('answers `{"accepted":1,"rejected":0}`');
@@ -79,7 +84,12 @@ it('the lines for a shell run, and answer as they say', () => {
   const named = [...page.matchAll(/`(otel_hooks_serve_\w+)`/g)].map(([, name]) => name);
   const printed = [...metrics.matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name);
   expect([...named].sort()).toEqual([...printed].sort());
-  // The certificate is made; the server that it is for would listen to everybody.
+});
+
+it('the lines that make a certificate make one that serve takes', context => {
+  needs(context, 'openssl');
+  const [, , , , tls = ''] = blocks('sh');
+  // The server that it is for would listen to everybody.
   sh(
     tls.replace(/^otel-hooks serve.*$/m, 'otel-hooks serve --print-unit systemd --listen 0.0.0.0:4319 --cert cert.pem'),
   );

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -8,6 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { Destination, Target } from '../../src/config/destinations.ts';
 import { newSigningKey, publicJwk, publicKeys, signingKey, verifyDetached } from '../../src/lib/jws.ts';
 import { type Answer, createHttpTransport, SIGNATURE } from '../../src/ship/transport.ts';
+import { authority } from '../certificates.ts';
 import { type CollectorOptions, startCollector } from '../collector.ts';
 import { destinationAt } from './memory-store.ts';
 import { logs, namedSpans, record, traces } from './samples.ts';
@@ -293,37 +293,18 @@ describe('an answer', () => {
 describe('TLS', () => {
   let folder = '';
   const pem = (name: string): string => join(folder, name);
-  const openssl = (...words: string[]): void => {
-    execFileSync('openssl', words, { cwd: folder, stdio: 'ignore' });
-  };
-  beforeAll(() => {
+  beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'otel-hooks-tls-'));
-    const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
-    openssl('req', '-x509', ...curve, '-keyout', 'ca.key', '-out', 'ca.pem', '-days', '2', '-subj', '/CN=test ca');
-    for (const [name, extra] of [
-      ['server', 'subjectAltName=IP:127.0.0.1'],
-      ['client', 'extendedKeyUsage=clientAuth'],
-    ] as const) {
-      openssl('req', ...curve, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', `/CN=${name}`);
-      writeFileSync(pem(`${name}.ext`), extra);
-      openssl(
-        'x509',
-        '-req',
-        '-in',
-        `${name}.csr`,
-        '-CA',
-        'ca.pem',
-        '-CAkey',
-        'ca.key',
-        '-CAcreateserial',
-        '-days',
-        '2',
-        '-extfile',
-        `${name}.ext`,
-        '-out',
-        `${name}.pem`,
-      );
-    }
+    const ca = await authority('test ca');
+    const [server, client] = [await ca.server('127.0.0.1'), await ca.client('client')];
+    for (const [name, text] of Object.entries({
+      'ca.pem': ca.cert,
+      'server.pem': server.cert,
+      'server.key': server.key,
+      'client.pem': client.cert,
+      'client.key': client.key,
+    }))
+      writeFileSync(pem(name), text);
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

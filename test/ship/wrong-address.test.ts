@@ -2,29 +2,25 @@
  * What people get wrong about an address: each is told with its cause and the next step, nothing is lost, and once it is
  * right all of it arrives there.
  */
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
 import { openStore } from '../../src/store/store.ts';
 import { imbalances, readStatusBooks, type StatusBooks } from '../../src/view/books.ts';
+import { type Certified, selfSigned } from '../certificates.ts';
 import { type CollectorOptions, startCollector } from '../collector.ts';
 import { ranIn } from '../commands/ran.ts';
 import { START_MS } from '../play.ts';
 
-let certificates = '';
+let own: Certified;
 let home = '';
 let state = '';
 const closing: (() => unknown)[] = [];
-beforeAll(() => {
-  certificates = mkdtempSync(join(tmpdir(), 'wrong-address-tls-'));
-  const made = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
-  const files = ['-keyout', join(certificates, 'key.pem'), '-out', join(certificates, 'cert.pem')];
-  execFileSync('openssl', [...made, '-subj', '/CN=localhost', ...files], { stdio: 'ignore' });
+beforeAll(async () => {
+  own = await selfSigned('localhost');
 });
-afterAll(() => rmSync(certificates, { recursive: true, force: true }));
 beforeEach(() => {
   home = mkdtempSync(join(tmpdir(), 'wrong-address-'));
   state = join(home, '.local', 'state', 'otel-hooks');
@@ -77,7 +73,7 @@ async function deliveredOnce(config: object): Promise<Told> {
 }
 
 async function answering(answer: CollectorOptions['answer'], isSecure = false): Promise<string> {
-  const [key, cert] = ['key.pem', 'cert.pem'].map(file => readFileSync(join(certificates, file)));
+  const [key, cert] = [own.key, own.cert].map(text => Buffer.from(text));
   const collector = await startCollector({ answer, ...(isSecure ? { tls: { key, cert } } : {}) });
   closing.push(() => collector.close());
   return collector.url;

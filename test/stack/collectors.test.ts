@@ -1,10 +1,10 @@
 /** The collector files beside local.yaml, run with data: the gateway for many machines, and the reader of journals. */
-import { execFileSync } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, inject, test } from 'vitest';
+import { selfSigned } from '../certificates.ts';
 import { docker, eventually, lines, type StoredSpan, samples, search, tempoSpans } from './backends.ts';
 import { besideLabel } from './compose.ts';
 import { Machine } from './machine.ts';
@@ -51,10 +51,9 @@ const isUp = (id: string): Promise<unknown> =>
   );
 
 test('two gateways ask for their token, keep whole traces of what somebody will ask about, and sample neither logs nor metrics', async () => {
-  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
-  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1'];
-  const made = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2'];
-  execFileSync('openssl', [...made, ...subject, '-keyout', key, '-out', cert], { stdio: 'ignore' });
+  const { key, cert } = await selfSigned('localhost', '127.0.0.1');
+  writeFileSync(join(folder, 'key.pem'), key);
+  writeFileSync(join(folder, 'cert.pem'), cert);
   chmodSync(folder, 0o755);
   const published = [4318, 8888, 13133].flatMap(port => ['-p', `127.0.0.1::${port}`]);
   const peers = ['--network-alias', 'gateways', '-v', `${folder}:/certs:ro`];
@@ -76,7 +75,10 @@ test('two gateways ask for their token, keep whole traces of what somebody will 
   }
   const through = (door: string, token: string): object => {
     const endpoint = `https://127.0.0.1:${portOf(door, 4318)}`;
-    return { provider: 'otlp', otlp: { endpoint, certificate: cert, headers: { Authorization: `Bearer ${token}` } } };
+    return {
+      provider: 'otlp',
+      otlp: { endpoint, certificate: join(folder, 'cert.pem'), headers: { Authorization: `Bearer ${token}` } },
+    };
   };
   const machineWith = (token: string): Machine => {
     const machine = new Machine(stack.program, through(gateway, token));
