@@ -1,7 +1,11 @@
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import manifest from './package.json' with { type: 'json' };
 
 export default defineConfig({
+  // Tests write nothing into the clone.
+  cacheDir: join(tmpdir(), `otel-hooks-vitest-${process.getuid?.() ?? ''}`),
   define: { __VERSION__: JSON.stringify(manifest.version) },
   test: {
     reporters: ['default', './test/skipped.ts'],

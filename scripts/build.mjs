@@ -8,6 +8,7 @@
  *   dist/prices.cjs       what models cost, loaded where something is to be priced
  *   dist/re2.cjs          the engine for people's own patterns, loaded where there are some
  *   dist/samples.json     the agents' payloads that `conformance` replays
+ *   dist/THIRD-PARTY-LICENSES.txt
  *
  * Everything is bundled: the tarball has no dependencies, so it brings no second copy of OpenTelemetry into an
  * application and no peer warning. The licence texts of what is really inside come from esbuild's own record.
@@ -98,8 +99,8 @@ for (const bundle of bundles) {
 outputs.set('otel-hooks.cjs', await inlined(outputs.get('otel-hooks.cjs')));
 outputs.set('samples.json', samples());
 for (const [name, text] of declarations()) outputs.set(join('types', name), text);
+outputs.set('THIRD-PARTY-LICENSES.txt', licences(inputs));
 replaceFolder(dist, outputs, name => (name === 'otel-hooks.cjs' ? 0o755 : 0o644));
-replaceFile(join(root, 'THIRD-PARTY-LICENSES.txt'), licences(inputs), 0o644);
 
 /** The bin with functions put where they are called once: in a hook, compiling each costs more than running it. */
 async function inlined(contents) {

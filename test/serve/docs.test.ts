@@ -46,7 +46,9 @@ beforeAll(async () => {
   symlinkSync(house.bin, join(house.folder, 'otel-hooks'));
   if (!isInstalled('curl')) {
     const script = join(root, 'test/serve/curl.mjs');
-    writeFileSync(join(house.folder, 'curl'), `#!/bin/sh\nexec '${process.execPath}' '${script}' "$@"\n`, { mode: 0o755 });
+    writeFileSync(join(house.folder, 'curl'), `#!/bin/sh\nexec '${process.execPath}' '${script}' "$@"\n`, {
+      mode: 0o755,
+    });
   }
   const config = join(house.home, '.config', 'otel-hooks');
   mkdirSync(config, { recursive: true });

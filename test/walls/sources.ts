@@ -102,7 +102,7 @@ function importedBy(node: Node): string[] {
 /** The project's own files: what a clone holds, not what install or build put there. */
 export function filesBelow(folder: string): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap(entry => {
-    if (/^(node_modules|dist|coverage|\.git|THIRD-PARTY-LICENSES\.txt)$/.test(entry.name)) return [];
+    if (/^(node_modules|dist|coverage|\.git)$/.test(entry.name)) return [];
     const path = join(folder, entry.name);
     if (entry.isDirectory()) return filesBelow(path);
     return entry.isFile() ? [path] : [];
