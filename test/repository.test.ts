@@ -74,6 +74,17 @@ describe('addresses', () => {
       'https://github.com/acme/shop',
     ],
     ['http://git.intern:8080/shop', 'http://git.intern:8080/shop'],
+    ['codecommit::eu-west-1://alice@shop', 'https://git-codecommit.eu-west-1.amazonaws.com/v1/repos/shop'],
+    ['codecommit://alice@shop', undefined],
+    ['alice:s3cret@git.example.org:acme/shop.git', 'https://git.example.org/acme/shop'],
+    ['ssh://alice@example.org@source.example.com:2022/p/shop', 'https://source.example.com/p/shop'],
+    ['alice@vs-ssh.example.com:v3/acme/shop', 'https://vs-ssh.example.com/v3/acme/shop'],
+    ['git.example.org:alice@shop', 'https://git.example.org/shop'],
+    ['https://git.example.org/alice:s3cret@acme/shop', 'https://git.example.org/acme/shop'],
+    ['persistent-https::https://alice:s3cret@git.example.org/acme/shop', 'https://git.example.org/acme/shop'],
+    ['gcrypt::rsync://alice@git.example.org/shop', undefined],
+    ['ext::ssh alice@git.example.org %S shop', undefined],
+    ['svn::svn+ssh://alice@git.example.org/shop', undefined],
     ['/home/alice/shop.git', undefined],
     ['file:///home/alice/shop', undefined],
     ['C:\\Users\\alice\\shop', undefined],
@@ -83,7 +94,9 @@ describe('addresses', () => {
     mkdirSync(join(folder, '.git'));
     writeFileSync(join(folder, '.git', 'HEAD'), 'ref: refs/heads/main\n');
     writeFileSync(join(folder, '.git', 'config'), `[core]\n\tbare = false\n[remote "origin"]\n\turl = ${remote}\n`);
-    expect(repositoryAt(folder, eyes)?.url).toBe(url);
+    const found = repositoryAt(folder, eyes);
+    expect(found?.url).toBe(url);
+    expect(JSON.stringify(found)).not.toMatch(/alice|s3cret/);
   });
 });
 

@@ -127,15 +127,26 @@ const providers: readonly [host: RegExp, provider: string][] = [
   [/(^|\.)gitea\./, 'gitea'],
 ];
 
-/** As a browser has it; an address on this machine says nothing to anybody else. */
+/** Of AWS CodeCommit's helper: a profile of its user stands before the name. */
+const CODE_COMMIT = /^codecommit:(?::([a-z0-9-]{4,32}):)?\/\/(?:[^@/\s]*@)*([\w.-]{1,100})\/?$/;
+
+/** As a browser has it, without its user, in whatever form git takes it; an address on this machine says nothing to anybody else. */
 function addressOf(remote: string): Repository {
-  const short = /^(?:[^@/\s]+@)?([A-Za-z0-9.-]{2,}):(?!\/\/)(.+)$/.exec(remote);
-  const text = short ? `ssh://${short[1]}/${short[2]}` : remote;
+  const [, region, bucket] = CODE_COMMIT.exec(remote) ?? [];
+  if (bucket !== undefined) {
+    const url = region === undefined ? undefined : `https://git-codecommit.${region}.amazonaws.com/v1/repos/${bucket}`;
+    return { url, name: bucket };
+  }
+  // What a helper of git is given behind its name is an address of its own.
+  const given = remote.replace(/^[A-Za-z][A-Za-z0-9+.-]{0,40}::/, '');
+  const short = /^(?:[^@/\s]+@)?([A-Za-z0-9.-]{2,}):(?!\/\/)(?!:)(.+)$/.exec(given);
+  const text = short ? `ssh://${short[1]}/${short[2]}` : given;
   if (!URL.canParse(text)) return {};
   const { protocol, hostname, host, pathname } = new URL(text);
   if (!['https:', 'http:', 'ssh:', 'git:', 'git+ssh:'].includes(protocol) || hostname === '') return {};
   const path = pathname.replace(/\/+$/, '').replace(/\.git$/, '');
-  const parts = path.split('/').filter(part => part !== '');
+  // Some forms have a user in the path as well; no provider has the sign in a name.
+  const parts = path.split('/').flatMap(part => part.slice(part.lastIndexOf('@') + 1) || []);
   const name = parts.at(-1);
   if (name === undefined || path.length > 500) return {};
   const isWeb = protocol === 'https:' || protocol === 'http:';

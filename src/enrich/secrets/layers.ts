@@ -18,12 +18,30 @@ const ESCAPE =
   /\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(033)|([abefnrtv0"'`\\/]))|%([0-7][0-9A-Fa-f])|(\u001b(?:\[[0-9;?]{0,32}[A-Za-z]|\][^\u0007\u001b\n]{0,256}(?:\u0007|\u001b\\)))|&(quot|amp|lt|gt|apos|#39|#34|#61|#x27|#x3[dD]);/g;
 const LOOKS_ESCAPED = /[\\%\u001b&]/;
 
-const short: { readonly [letter: string]: string } = { b: '\b', e: '\u001b', f: '\f', n: '\n', r: '\r', t: '\t' };
-const silent: { readonly [letter: string]: string } = { a: '\u0007', v: '\v', 0: '\0' };
-const entities: { readonly [name: string]: string } = {
-  ...{ quot: '"', amp: '&', lt: '<', gt: '>', apos: "'" },
-  ...{ '#39': "'", '#34': '"', '#61': '=', '#x27': "'", '#x3d': '=', '#x3D': '=' },
-};
+const letters = new Map<string, string>([
+  ['a', '\u0007'],
+  ['b', '\b'],
+  ['e', '\u001b'],
+  ['f', '\f'],
+  ['n', '\n'],
+  ['r', '\r'],
+  ['t', '\t'],
+  ['v', '\v'],
+  ['0', '\0'],
+]);
+const entities = new Map<string, string>([
+  ['quot', '"'],
+  ['amp', '&'],
+  ['lt', '<'],
+  ['gt', '>'],
+  ['apos', "'"],
+  ['#39', "'"],
+  ['#34', '"'],
+  ['#61', '='],
+  ['#x27', "'"],
+  ['#x3d', '='],
+  ['#x3D', '='],
+]);
 
 /** The text one layer further in; undefined: nothing in it is encoded. */
 export function layerOf(text: string): Layer | undefined {
@@ -91,7 +109,7 @@ function charOf(match: RegExpExecArray): string {
   const code = unicode ?? hex ?? percent;
   if (code !== undefined) return String.fromCharCode(Number.parseInt(code, 16));
   if (octal !== undefined) return '\u001b';
-  if (letter !== undefined) return short[letter] ?? silent[letter] ?? letter;
+  if (letter !== undefined) return letters.get(letter) ?? letter;
   if (colour !== undefined) return '';
-  return entity === undefined ? '' : (entities[entity] ?? '');
+  return entity === undefined ? '' : (entities.get(entity) ?? '');
 }
