@@ -1,5 +1,6 @@
 import { exampleAgent } from '../agents/index.ts';
 import { type Demonstration, demonstrate } from '../demo/demo.ts';
+import { searchPath } from '../setup/search-path.ts';
 import { programAt } from '../setup/setup.ts';
 import { imbalances } from '../view/books.ts';
 import { nodeOf } from '../view/span-node.ts';
@@ -17,7 +18,7 @@ export async function run(words: Words, io: Io): Promise<number> {
   const startMs = performance.now();
   if (!json && io.isTerminal) io.err('Playing a session of about two seconds …\n');
   const shown = await demonstrate({
-    program: programAt(distFolder(), process.execPath, io.env),
+    program: programAt(distFolder(), process.execPath, searchPath(io.env.PATH, { home: io.home, project: io.cwd })),
     passOn,
     platform: io.platform,
   });

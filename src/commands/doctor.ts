@@ -3,18 +3,19 @@ import { destinationsInUse } from '../config/destinations.ts';
 import { destinationsIn } from '../deliver/known-destinations.ts';
 import { findingsOfAgents, findingsOfPrograms } from '../doctor/agents.ts';
 import { sendTo } from '../doctor/endpoints.ts';
-import { type Finding, fine, type Mend, problem, wordsOfFinding } from '../doctor/finding.ts';
+import { type Finding, fine, type Mend, problem, unknown, wordsOfFinding } from '../doctor/finding.ts';
 import { findingsOnMachine } from '../doctor/machine.ts';
 import { readBack } from '../doctor/read-back.ts';
 import { synthetic } from '../doctor/synthetic.ts';
+import { asShown } from '../lib/shown.ts';
 import { LINE_CLEARED, styled } from '../lib/terminal.ts';
-import { type Found, providersNamed } from '../setup/standing.ts';
+import { type Found, filesText, providersNamed } from '../setup/standing.ts';
 import { StateRefused } from '../store/folder.ts';
 import { openStore } from '../store/store.ts';
 import { imbalances, readStatusBooks } from '../view/books.ts';
 import { type Io, NoTerminal, type Words } from './command.ts';
 import { distFolder, type Folders, foldersOf } from './place.ts';
-import { prove } from './proof.ts';
+import { hookRunOf, prove } from './proof.ts';
 import { agentsNamed, standingsNamed, surroundingsOf } from './setup.ts';
 import { problemsIn } from './status.ts';
 import { problemText, table } from './text.ts';
@@ -52,10 +53,11 @@ export async function run(words: Words, io: Io): Promise<number> {
   }
   show(local);
   if (words.flags['--no-proof'] === undefined) {
+    const { sound, unasked } = await agreedTo(standings, io, isAgreed, json);
     busy('running the hooks …');
-    const proofs = await hookFindings(standings, io);
+    const proofs = await hookFindings(sound, io);
     busy('');
-    show(proofs);
+    show([...proofs, ...unasked]);
   }
   show(deliveryFindings(folders, io));
   if (words.flags['--offline'] === undefined) show(await wireFindings(folders, standings, io, busy));
@@ -109,14 +111,46 @@ async function mend(mends: readonly Mend[], io: Io, isAgreed: boolean, json: boo
   return mended;
 }
 
+/**
+ * Of each agent one scope whose entries are what this version writes. Those of a project's file run only after a person has
+ * seen them and said yes: the file came with a clone.
+ */
+async function agreedTo(
+  standings: readonly Found[],
+  io: Io,
+  isAgreed: boolean,
+  json: boolean,
+): Promise<{ sound: Found[]; unasked: Finding[] }> {
+  const fresh = standings.filter(
+    each => 'standing' in each && each.standing.events.length > 0 && each.standing.stale.length === 0,
+  );
+  const first = fresh.filter((each, at) => fresh.findIndex(({ agent }) => agent === each.agent) === at);
+  const shared = first.filter(({ scope }) => scope !== 'global');
+  if (shared.length === 0) return { sound: first, unasked: [] };
+  if (!json) for (const { setup } of shared) io.out(hookRunText(hookRunOf(setup, io.cwd, { ...io.env }, io.now())));
+  const mayAsk = !isAgreed && !json && io.isTerminal;
+  const answer = mayAsk ? await io.ask(shared.length > 1 ? 'Run them? [y/N] ' : 'Run it? [y/N] ') : '';
+  if (isAgreed || /^y(es)?$/i.test(answer.trim())) return { sound: first, unasked: [] };
+  return {
+    sound: first.filter(each => !shared.includes(each)),
+    unasked: shared.map(({ agent, scope, files }) =>
+      unknown(
+        'hook',
+        agent.id,
+        `the hook in ${filesText(files)} was not run: a project's file needs a yes.`,
+        `otel-hooks doctor --tool ${agent.id} --${scope}, at a terminal`,
+      ),
+    ),
+  };
+}
+
+const hookRunText = (run: ReturnType<typeof hookRunOf>): string =>
+  'ok' in run ? '' : `${asShown(run.file)} would run, as you and in this folder:\n  ${asShown(run.command)}\n`;
+
 /** Each registered hook is run as its agent would run it; all at once, since each waits for delivery. */
 async function hookFindings(standings: readonly Found[], io: Io): Promise<Finding[]> {
-  const sound = standings.filter(
-    each => 'standing' in each && each.standing.events.length > 0 && !each.standing.stale.includes('script'),
-  );
-  const first = sound.filter((each, at) => sound.findIndex(({ agent }) => agent === each.agent) === at);
   return await Promise.all(
-    first.map(async ({ agent, setup }): Promise<Finding> => {
+    standings.map(async ({ agent, setup }): Promise<Finding> => {
       const proof = await prove(setup, io.cwd, { ...io.env }, io.now());
       if (!proof.ok) {
         return problem('hook', agent.id, {

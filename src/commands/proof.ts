@@ -1,15 +1,22 @@
 /**
- * That an agent's hooks work is shown, not said: the command that stands in its file now is run as the agent would run it, with
- * a first event of a session of its own, and the process that hooks start takes that to the journal. It is sent nowhere: the
- * session is pinned to a configuration that sends nothing.
+ * Tries the hook of an agent: the command that stands in its file is run as the agent would run it, with the first event of
+ * a session of its own, and the process that hooks start takes the event to the journal. Nothing is sent: the session is
+ * pinned to a configuration that sends nothing.
+ *
+ * Constraint: settings of a project come with a clone, and its author may have written anything into them that looks like
+ * an entry of ours. So the text that runs is computed, never taken from the file: where the file differs from what this
+ * version would write for this machine, nothing runs. PATH holds no folder of the project then (`searchPath`).
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { delimiter } from 'node:path';
 import { isAbsent } from '../agents/contract/contract.ts';
+import type { Fields } from '../event/event.ts';
 import { sessionKey } from '../session/session-state.ts';
 import { startedAs } from '../setup/commands.ts';
-import { entriesOf, type Setup } from '../setup/setup.ts';
-import { isInPath } from '../setup/standing.ts';
+import { searchPath } from '../setup/search-path.ts';
+import { commandsFor, entriesOf, type Setup } from '../setup/setup.ts';
+import { isInPath, standingOf } from '../setup/standing.ts';
 import { openStore } from '../store/store.ts';
 import { replay } from '../view/replay.ts';
 import { trialSession } from '../view/trial.ts';
@@ -21,6 +28,53 @@ export type Proof =
 const PATIENCE_MS = 15_000;
 const LOOK_EVERY_MS = 40;
 
+/** What would be run to try a hook. */
+export interface HookRun {
+  file: string;
+  event: string;
+  /** For a person to read. */
+  command: string;
+  program: string;
+  args: readonly string[];
+  payload: Fields;
+  env: NodeJS.ProcessEnv;
+}
+
+type Failed = Extract<Proof, { ok: false }>;
+const failed = (why: string, next: string): Failed => ({ ok: false, why, next });
+
+/** Runs nothing. A file that differs from what this version writes here fails. */
+export function hookRunOf(setup: Setup, cwd: string, env: NodeJS.ProcessEnv, nowMs: number): HookRun | Failed {
+  const { agent, platform, scope, places } = setup;
+  const { settings } = agent;
+  if (isAbsent(settings)) return failed(settings.absent, '');
+  const safe = { ...env, PATH: searchPath(env.PATH, places).join(delimiter) };
+  if (scope === 'project' && !isInPath('otel-hooks', { env: safe }, platform)) {
+    const why = 'otel-hooks is not in PATH outside of this project, where a file that is shared looks for it';
+    return failed(why, 'npm i -g otel-hooks');
+  }
+  const { event, payload } = settings.proof(trialSession(nowMs, randomBytes(3).toString('hex')), cwd, nowMs);
+  const standing = standingOf(setup);
+  const entry = entriesOf(setup).find(each => each.event === event);
+  if (!entry || standing === undefined) {
+    return failed(`no hook for ${event} was found`, 'look at the file, then run it again.');
+  }
+  const differs = failed(
+    `${entry.file} differs from what this version writes, so nothing was run`,
+    'otel-hooks doctor --fix',
+  );
+  if (!('events' in standing) || standing.stale.length > 0) return differs;
+  const wanted = commandsFor({ ...setup, provider: standing.provider }, settings).get(event) ?? {};
+  const [program, args] = startedAs(wanted, settings.runs, platform);
+  const [, inFile] = startedAs(entry.command, settings.runs, platform);
+  if (inFile.join('\0') !== args.join('\0')) return differs;
+  const command = args.at(-1) ?? '';
+  const common = { file: entry.file, event, command, payload, env: safe };
+  // Its whole text is what this version writes: else it would be stale.
+  const isItself = settings.runs.posix === 'itself' && platform !== 'win32';
+  return isItself ? { ...common, program: entry.file, args: [] } : { ...common, program, args };
+}
+
 export async function prove(
   setup: Setup,
   cwd: string,
@@ -28,37 +82,23 @@ export async function prove(
   nowMs: number,
   isStopped: () => boolean = () => false,
 ): Promise<Proof> {
-  const { agent, platform, folders, scope } = setup;
-  const { settings } = agent;
-  if (isAbsent(settings)) return { ok: false, why: settings.absent, next: '' };
-  if (scope === 'project' && !isInPath('otel-hooks', { env }, platform)) {
-    const why = 'otel-hooks is not in PATH, where a file that is shared looks for it';
-    return { ok: false, why, next: 'npm i -g otel-hooks' };
-  }
-  const { event, payload } = settings.proof(trialSession(nowMs, randomBytes(3).toString('hex')), cwd, nowMs);
+  const planned = hookRunOf(setup, cwd, env, nowMs);
+  if ('ok' in planned) return planned;
+  const { agent, folders } = setup;
+  const { event, payload, program, args } = planned;
   const session = agent.session(payload, {}) ?? '';
-  const entry = entriesOf(setup).find(each => each.event === event);
-  if (!entry) return { ok: false, why: `no hook for ${event} was found`, next: 'look at the file, then run it again.' };
-  const isItself = settings.runs.posix === 'itself' && platform !== 'win32';
-  const [program, args] = isItself ? [entry.file, []] : startedAs(entry.command, settings.runs, platform);
-
   const startMs = performance.now();
-  const ran = await run(program, args, JSON.stringify(payload), cwd, { ...env, OTEL_HOOKS_ENABLED: 'false' });
-  if (ran.why !== undefined)
-    return { ok: false, why: ran.why, next: `run it by hand: ${[program, ...args].join(' ')}` };
+  const ran = await run(program, args, JSON.stringify(payload), cwd, { ...planned.env, OTEL_HOOKS_ENABLED: 'false' });
+  if (ran.why !== undefined) return failed(ran.why, `run it by hand: ${[program, ...args].join(' ')}`);
   if (ran.stdout.trim() !== agent.reply.stdout) {
-    return {
-      ok: false,
-      why: `it printed ${JSON.stringify(ran.stdout)}`,
-      next: `otel-hooks disable --tool ${agent.id}`,
-    };
+    return failed(`it printed ${JSON.stringify(ran.stdout)}`, `otel-hooks disable --tool ${agent.id}`);
   }
   while (performance.now() - startMs < PATIENCE_MS && !isStopped()) {
     const type = firstTypeIn(folders.state, sessionKey(agent.id, session));
     if (type !== undefined) return { ok: true, event, type, session, tookMs: Math.round(performance.now() - startMs) };
     await new Promise(resolve => setTimeout(resolve, LOOK_EVERY_MS));
   }
-  return { ok: false, why: 'nothing came to the journal', next: 'otel-hooks status' };
+  return failed('nothing came to the journal', 'otel-hooks status');
 }
 
 /** The type of the first event in a session's journal, once there is one. */
@@ -76,9 +116,15 @@ interface Ran {
   why?: string;
 }
 
-function run(program: string, args: string[], input: string, cwd: string, env: NodeJS.ProcessEnv): Promise<Ran> {
+function run(
+  program: string,
+  args: readonly string[],
+  input: string,
+  cwd: string,
+  env: NodeJS.ProcessEnv,
+): Promise<Ran> {
   return new Promise(settled => {
-    const child = spawn(program, args, { cwd, env, stdio: ['pipe', 'pipe', 'pipe'], windowsHide: true });
+    const child = spawn(program, [...args], { cwd, env, stdio: ['pipe', 'pipe', 'pipe'], windowsHide: true });
     let stdout = '';
     let stderr = '';
     child.stdout.on('data', (part: Buffer) => {

@@ -64,11 +64,16 @@ export const commands: Command[] = [
       'otel-hooks doctor [--fix] [--yes] [--offline] [--no-proof] [--tool AGENT] [--global|--project|--local] [--json]',
     notes: [
       'A trace, a record and a metric that are marked as synthetic go to each destination and are read back where read_back.* or a',
-      'local stack says so; hooks are run as their agents would. docs/doctor.md says what is checked. Exits 1 when it finds a problem.',
+      'local stack says so. Hooks that are what this version writes are run as their agents would; one in a file of the project',
+      'is shown first and runs after a yes. docs/doctor.md says what is checked. Exits 1 when it finds a problem.',
     ],
     flags: [
       { name: '--fix', summary: 'show what can be mended as a diff, ask, mend it' },
-      { name: '--yes', short: '-y', summary: 'the same without asking' },
+      {
+        name: '--yes',
+        short: '-y',
+        summary: 'the same without asking; it also agrees to run hooks in files of the project',
+      },
       { name: '--offline', summary: 'send nothing and ask nobody: look at this machine alone' },
       { name: '--no-proof', summary: 'do not run the hooks' },
       { name: '--tool', value: 'AGENT', summary: `only this agent, such as ${exampleAgent.id}; several with commas` },

@@ -11,6 +11,7 @@ import { discover } from '../openhook/project.ts';
 import type { Problem } from '../problems/problem.ts';
 import { whyNotLasting } from '../setup/lasting.ts';
 import { forgetPlace, notePlace, placeOf } from '../setup/places.ts';
+import { searchPath } from '../setup/search-path.ts';
 import { applySetup, type Plan, planConfig, planSetup, programAt, type Setup } from '../setup/setup.ts';
 import { type Found, foundStandings, isInstalled, type Standing, standingOf } from '../setup/standing.ts';
 import { summaryOf } from '../setup/summary.ts';
@@ -296,7 +297,7 @@ export const surroundingsOf = (
 ): Pick<Setup, 'places' | 'platform' | 'program' | 'folders'> => ({
   places: { home: io.home, project: io.cwd, env: io.env },
   platform: io.platform,
-  program: programAt(distFolder(), process.execPath, io.env),
+  program: programAt(distFolder(), process.execPath, searchPath(io.env.PATH, { home: io.home, project: io.cwd })),
   folders,
 });
 

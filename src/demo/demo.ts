@@ -85,7 +85,7 @@ function setUp(home: string, state: string, program: Program, platform: NodeJS.P
     places: { home, project: home, env: {} },
     platform,
     program,
-    folders: { state, data: join(home, 'data') },
+    folders: { state, data: join(home, 'data', 'otel-hooks') },
   };
   const planned = planSetup(setup);
   if (!planned.ok) throw new Error(JSON.stringify(planned.problem));

@@ -4,6 +4,7 @@ import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import { destinationsInUse } from '../config/destinations.ts';
 import type { LoadedConfig } from '../config/files.ts';
 import { factsOf, keys } from '../config/schema.ts';
+import { withRegularFile } from '../lib/regular-file.ts';
 import { VERSION } from '../lib/version.ts';
 import type { Problem } from '../problems/problem.ts';
 import { type Finding, fine, problem } from './finding.ts';
@@ -47,13 +48,8 @@ const isPython = (path: string): boolean => /^#!.*python|^#!.*\n'''exec'/.test(b
 
 function beginningOf(path: string): string {
   try {
-    const handle = fs.openSync(path, 'r');
-    try {
-      const bytes = Buffer.alloc(256);
-      return bytes.toString('latin1', 0, fs.readSync(handle, bytes, 0, 256, 0));
-    } finally {
-      fs.closeSync(handle);
-    }
+    const bytes = Buffer.alloc(256);
+    return withRegularFile(path, file => bytes.toString('latin1', 0, fs.readSync(file, bytes, 0, 256, 0)));
   } catch {
     // Not ours to read: then it is a program, and nothing more is known of it.
     return '';

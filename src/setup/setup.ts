@@ -8,7 +8,7 @@
  * A file that is no longer what the plan was made from is left alone. A copy lies beside it while the change runs.
  */
 import fs from 'node:fs';
-import { basename, delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import {
   type Agent,
   type Edit,
@@ -296,19 +296,19 @@ function removeFolder(folder: string, made: Set<string>): void {
   removeFolder(dirname(folder), made);
 }
 
-/** Where this installation lies, and the programs that its script calls by absolute path. */
-export function programAt(dist: string, node: string, env: Readonly<Record<string, string | undefined>>): Program {
+/** Where this installation lies, and the programs that its script calls by absolute path; `path`: where these may be. */
+export function programAt(dist: string, node: string, path: readonly string[]): Program {
   return {
     node,
     bin: join(dist, 'otel-hooks.cjs'),
     deliver: join(dist, 'deliver.js'),
-    cat: findProgram('cat', env.PATH) ?? '/bin/cat',
-    setsid: findProgram('setsid', env.PATH),
+    cat: findProgram('cat', path) ?? '/bin/cat',
+    setsid: findProgram('setsid', path),
   };
 }
 
 /** The events that an agent's table allows us to register, each with the command for them. */
-function commandsFor(setup: Setup, { runs }: Settings): Map<string, HookCommand> {
+export function commandsFor(setup: Setup, { runs }: Settings): Map<string, HookCommand> {
   const { agent, program, provider, platform, scope, folders } = setup;
   const events = Object.entries(agent.events).filter(([, event]) => event.register !== false);
   return new Map(
@@ -441,10 +441,8 @@ function readIfThere(path: string): string | undefined {
   }
 }
 
-/** Absolute paths only: a relative entry of PATH means another program in each folder. */
-function findProgram(name: string, path: string | undefined): string | undefined {
-  const folders = ['/bin', '/usr/bin', ...(path ?? '').split(delimiter).filter(folder => isAbsolute(folder))];
-  return folders
+function findProgram(name: string, path: readonly string[]): string | undefined {
+  return ['/bin', '/usr/bin', ...path]
     .map(folder => join(folder, name))
     .find(file => attempt(() => fs.accessSync(file, fs.constants.X_OK)) === undefined);
 }

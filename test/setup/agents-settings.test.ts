@@ -163,7 +163,7 @@ for (const each of enabled) {
         });
 
         it('a change of the commands is as if the former had never been there', () => {
-          const older = commandsOf(each, { data: '/old/data', provider: 'datadog' });
+          const older = commandsOf(each, { data: '/old/otel-hooks', provider: 'datadog' });
           fc.assert(
             fc.property(anyFile, text => {
               expect(added(file, added(file, text, older), few)).toBe(added(file, text, few));

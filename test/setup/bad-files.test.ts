@@ -30,7 +30,7 @@ function setup(id: string, change: Partial<Setup> = {}): Setup {
     action: 'enable',
     places: { home, project: join(home, 'project'), env: {} },
     platform: 'linux',
-    program: programAt(join(home, 'dist'), process.execPath, { PATH: process.env.PATH }),
+    program: programAt(join(home, 'dist'), process.execPath, []),
     folders: { state: join(home, 'state'), data: join(home, 'data/otel-hooks') },
     ...change,
   };

@@ -211,7 +211,7 @@ describe('what a person did in between', () => {
       ] }
     ],
     "Notification": [
-      { "hooks": [{ "type": "command", "command": ${JSON.stringify(commandFor('Notification', '/old/hook.sh'))} }] }
+      { "hooks": [{ "type": "command", "command": ${JSON.stringify(commandFor('Notification', '/old/otel-hooks/hook.sh'))} }] }
     ]
   }
 }

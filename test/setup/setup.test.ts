@@ -27,7 +27,7 @@ function setup(action: Setup['action'], change: Partial<Setup> = {}): Setup {
     action,
     places: { home, project: join(home, 'project'), env: {} },
     platform: 'linux',
-    program: programAt(join(home, 'dist'), process.execPath, { PATH: process.env.PATH }),
+    program: programAt(join(home, 'dist'), process.execPath, []),
     folders: { state: join(home, 'state/otel-hooks'), data: join(home, 'data/otel-hooks') },
     ...change,
   };

@@ -23,7 +23,7 @@ function setup(id: string, change: Partial<Setup> = {}): Setup {
     action: 'enable',
     places: { home, project: join(home, 'project'), env: {} },
     platform: 'linux',
-    program: programAt(join(home, 'dist'), '/usr/bin/node', { PATH: '/usr/bin' }),
+    program: programAt(join(home, 'dist'), '/usr/bin/node', ['/usr/bin']),
     folders: { state: join(home, 'state'), data: join(home, 'data/otel-hooks') },
     ...change,
   };
@@ -57,7 +57,7 @@ describe.each(agents.map(({ id }) => id))('%s', id => {
 describe.each(['codex', 'cursor', 'opencode', 'cline', 'antigravity'])('%s', id => {
   it('is stale when Node or the package moved, and enabling again mends it', () => {
     enable(setup(id));
-    const moved = setup(id, { program: programAt(join(home, 'elsewhere'), '/opt/node', {}) });
+    const moved = setup(id, { program: programAt(join(home, 'elsewhere'), '/opt/node', []) });
     expect(standingOf(moved)).toMatchObject({ stale: ['script'] });
     enable(moved);
     expect(standingOf(moved)).toMatchObject({ stale: [] });

@@ -21,7 +21,7 @@ const [json, toml] = settings.files(
 if (!json || !toml?.add) throw new Error('no file');
 const file = { ...toml, add: toml.add };
 
-const sourced = (event: string, script = "/home/o'brien/hook.sh"): HookCommand => ({
+const sourced = (event: string, script = "/home/o'brien/otel-hooks/hook.sh"): HookCommand => ({
   posix: `/bin/sh -c '${shellCommand({ script, tool: 'codex', event, edge: true }).replaceAll("'", "'\\''")}'`,
 });
 const commandsFrom = (script?: string) =>
@@ -215,7 +215,7 @@ describe('generated files', () => {
       fc.property(text, each => {
         expect(removed(added(each))).toBe(each);
         expect(added(added(each))).toBe(added(each));
-        expect(added(added(each, commandsFrom('/old/hook.sh')))).toBe(added(each));
+        expect(added(added(each, commandsFrom('/old/otel-hooks/hook.sh')))).toBe(added(each));
       }),
       { numRuns: RUNS * 3 },
     );

@@ -1,9 +1,12 @@
 /**
- * Is a command in somebody's settings ours? Told by what the command runs, not by words that occur in it: a person's
- * `echo "otel-hooks hook"` is theirs, and so is `lint && otel-hooks hook`, which they put together.
+ * Is a command in somebody's settings ours, so that it may be replaced and removed? The answer depends on what the command
+ * runs, not on words that occur in it: a person's `echo "otel-hooks hook"` is theirs, and so is `lint && otel-hooks hook`,
+ * which they put together.
  *
- * Ours are the sourced script of `enable` and the programs it writes beside it, `otel-hooks hook …` as npm installs it or
- * Windows needs it, and what the Python package of the same name wrote, behind uvx or pipx and with its old variable in front.
+ * Ours are the sourced script of `enable` and the programs that it writes beside it, `otel-hooks hook …` as npm installs it
+ * or Windows needs it, and what the Python package of the same name wrote, behind uvx or pipx and with its old variable in
+ * front. Older versions and other installations count. Therefore a command that is recognized here is never run for that
+ * reason: a clone can bring one that looks like ours (`src/commands/proof.ts` compares with what this version would write).
  */
 import type { Fields } from '../../event/event.ts';
 import { isFields } from '../../lib/read.ts';
@@ -18,10 +21,12 @@ export function isOurCommand(command: unknown, args?: unknown): boolean {
   if (inner !== undefined) return isOurCommand(inner.replaceAll("'\\''", "'"));
   const commands = simpleCommands(command);
   if (!commands) return false;
-  const isNamed = commands.some(words => assignments(words).some(word => word.startsWith('otel_hooks=')));
+  const isNamed = commands.some(([first, ...more]) => first?.startsWith('otel_hooks=') && more.length === 0);
   let found = false;
   for (const words of commands) {
-    const rest = words.slice(assignments(words).length);
+    const set = assignments(words);
+    if (!set.every(isOurAssignment)) return false;
+    const rest = words.slice(set.length);
     if (runsHook(rest) || (isNamed && sourcesHook(rest))) found = true;
     else if (!isIdle(rest)) return false;
   }
@@ -86,22 +91,47 @@ const handedToShell = /^\/bin\/sh -c '((?:[^']|'\\'')*)'$/;
 
 const MAX_LENGTH = 8192;
 
-function sourcesHook([dot, path, ...rest]: string[]): boolean {
-  return (dot === '.' || dot === 'source') && path !== undefined && baseName(path) === 'hook.sh' && rest.length === 0;
+/** `enable` writes its scripts into a folder of our name, and names them by absolute paths. */
+const ownScript = /^\/(?:.*\/)?otel-hooks\/(?:data\/)?[^/]+$/;
+
+function sourcesHook([dot, path = '', ...rest]: string[]): boolean {
+  return (dot === '.' || dot === 'source') && isOwnScript(path) && baseName(path) === 'hook.sh' && rest.length === 0;
 }
 
+const isOwnScript = (path: string): boolean => ownScript.test(path) && isFixed(path);
+
 const program = /^otel-hooks(@[\w.^~*-]+)?(\.cjs|\.js|\.exe|\.cmd|\.ps1)?$/i;
-/** What people put before a program: interpreters, package runners with their words, their flags. */
-const runner = /^(node|nodejs|bun|bunx|npx|npm|pnpm|yarn|uvx|uv|pipx|exec|run|dlx|x|tool|env)(\.exe|\.cmd)?$|^-/i;
+/** What people put before a program: interpreters, package runners with their words, and flags that name no file. */
+const runner = /^(node|nodejs|bun|bunx|npx|npm|pnpm|yarn|uvx|uv|pipx|exec|run|dlx|x|tool|env)(\.exe|\.cmd)?$/i;
+const runnerFlag = /^(&|--|-[ypqs]|--(yes|quiet|silent|from|package|spec)(=otel-hooks(@[\w.^~*-]+)?)?)$/;
 
 function runsHook(words: string[]): boolean {
-  if (/\/otel-hooks-[a-z-]+\.sh$/.test(words[0] ?? '')) return words.slice(1).every(word => /^[\w.:,/-]+$/.test(word));
+  const [first = ''] = words;
+  if (/^otel-hooks-[a-z-]+\.sh$/.test(baseName(first)))
+    return isOwnScript(first) && words.slice(1).every(word => /^[\w.:,/-]+$/.test(word));
   const at = words.findIndex(word => program.test(baseName(word)));
-  if (at === -1 || !words.slice(0, at).every(word => runner.test(baseName(word)) || isAssignment(word))) return false;
+  if (at === -1 || !isSearchedOrAbsolute(words[at] ?? '') || !words.slice(0, at).every(mayStandBefore)) return false;
   // `npx -p otel-hooks otel-hooks hook` names the package and then the program.
   const next = program.test(words[at + 1] ?? '') ? at + 2 : at + 1;
   return words[next] === 'hook';
 }
+
+const mayStandBefore = (word: string): boolean =>
+  (runner.test(baseName(word)) && isSearchedOrAbsolute(word)) ||
+  runnerFlag.test(word) ||
+  (isAssignment(word) && isOurAssignment(word));
+
+/** Of this machine, and not of the folder that somebody works in: found by PATH, or named by an absolute path. */
+const isSearchedOrAbsolute = (word: string): boolean =>
+  isFixed(word) && (baseName(word) === word || /^(?:\/|\\|[A-Za-z]:[\\/])/.test(word));
+
+/** Nothing in it that a shell replaces, and no step upwards. */
+const isFixed = (word: string): boolean =>
+  !/[$`~*?[]|(?:^|[\\/])\.\.(?:[\\/]|$)/.test(word.replace(/@[\w.^~*-]+$/, ''));
+
+/** Commands of ours set what names the event, clear what an agent has set for Node, or set the Python package's variable. */
+const isOurAssignment = (word: string): boolean =>
+  /^(otel_hooks=.*|NODE_OPTIONS=|OTEL_HOOKS_SOURCE_TOOL=[\w-]*)$/.test(word);
 
 /** What our own commands contain besides: tests, guards, and the neutral answer that an agent wants. */
 function isIdle(words: string[]): boolean {
@@ -164,5 +194,7 @@ function simpleCommands(text: string): string[][] | undefined {
     }
   }
   endWord();
+  // Ours write to no file.
+  if (commands.flat().some(each => /^\d?[<>]/.test(each) && !/^\d?>(?:\/dev\/null|&\d)$/.test(each))) return undefined;
   return commands.map(words => words.filter(each => !/^\d?[<>]/.test(each)));
 }

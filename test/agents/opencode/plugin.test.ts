@@ -30,7 +30,7 @@ async function installed(): Promise<Plugin> {
     action: 'enable',
     places: { home, project: home, env: {} },
     platform: 'linux',
-    program: programAt(join(home, 'nothing'), process.execPath, { PATH: process.env.PATH }),
+    program: programAt(join(home, 'nothing'), process.execPath, []),
     folders: { state: join(home, 'state'), data: join(home, 'data') },
   });
   if (!planned.ok) throw new Error(JSON.stringify(planned.problem));
