@@ -3,7 +3,8 @@
  *
  *   dist/otel-hooks.cjs   the bin: CommonJS, small, because every hook pays for loading it
  *   dist/cli.js, chunks/  the commands, each loaded when it is called
- *   dist/deliver.js       the kicked process: one file, so that an upgrade cannot mix two versions under it
+ *   dist/deliver.js       the process that hooks start: takes the lock, then loads chunks/kicked-program-<hash>.js, one file
+ *                         named by its contents, so that an upgrade cannot mix two versions under it
  *   dist/index.js, types/ the library
  *   dist/prices.cjs       what models cost, loaded where something is to be priced
  *   dist/re2.cjs          the engine for people's own patterns, loaded where there are some
@@ -80,7 +81,17 @@ const bundles = [
     chunkNames: 'chunks/[name]-[hash]',
     external: ['./deliver.js', '../deliver.js'],
   },
-  { entryPoints: { deliver: 'src/kicked.ts' }, format: 'esm' },
+  {
+    entryPoints: { 'kicked-program': 'src/deliver/kicked-program.ts' },
+    format: 'esm',
+    entryNames: 'chunks/[name]-[hash]',
+  },
+  // After the one before, whose name it contains.
+  {
+    entryPoints: { deliver: 'src/kicked.ts' },
+    format: 'esm',
+    plugins: [stays({ 'src/deliver/kicked-program.ts': programPath })],
+  },
   { entryPoints: { index: 'src/index.ts' }, format: 'esm' },
   { entryPoints: { re2: 're2js' }, outExtension: { '.js': '.cjs' }, format: 'cjs', minify: true },
   { entryPoints: { prices: '@pydantic/genai-prices' }, outExtension: { '.js': '.cjs' }, format: 'cjs', minify: true },
@@ -126,7 +137,13 @@ function samples() {
   return Buffer.from(JSON.stringify(Object.fromEntries(Object.entries(found).sort())));
 }
 
-/** Leaves imports of another entry to be resolved at run time, beside the bundle. */
+/** Where the program of the kicked process is, seen from dist. */
+function programPath() {
+  const name = [...outputs.keys()].find(path => /^chunks[/\\]kicked-program-\w+\.js$/.test(path));
+  return `./${name.replaceAll('\\', '/')}`;
+}
+
+/** Leaves imports of another entry to be resolved at run time, beside the bundle. A path may be a function that knows it later. */
 function stays(entries) {
   return {
     name: 'stays',
@@ -134,7 +151,7 @@ function stays(entries) {
       build.onResolve({ filter: /^\.{1,2}\// }, args => {
         const source = relative(root, resolve(args.resolveDir, args.path)).replace(/\.js$/, '.ts');
         const path = entries[source];
-        return path === undefined ? undefined : { path, external: true };
+        return path === undefined ? undefined : { path: typeof path === 'function' ? path() : path, external: true };
       });
     },
   };

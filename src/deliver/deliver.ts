@@ -60,6 +60,8 @@ export interface DeliverOptions {
   stop?: AbortSignal | undefined;
   /** A process of its own: when another is to deliver, it stays until the commands of projects that it started have ended. */
   staysForCommands?: boolean | undefined;
+  /** The lock, where the caller has taken it. */
+  lock?: Lock | undefined;
   now?: () => number;
 }
 
@@ -88,8 +90,11 @@ export async function deliver(options: DeliverOptions): Promise<Delivered> {
   const report: Delivered = { outcome: 'busy', journaled: 0, sent: 0, problems: [], books: undefined };
   const incidents: Problem[] = [];
   let leftBehind = 0;
+  let given = options.lock;
   for (;;) {
-    const lock = await takeLock({ folder: stateFolder, version: VERSION, byHand, waitMs: byHand ? waitMs : 0 });
+    const lock =
+      given ?? (await takeLock({ folder: stateFolder, version: VERSION, byHand, waitMs: byHand ? waitMs : 0 }));
+    given = undefined;
     if (lock === undefined) return report;
     const { quarantine } = options.keep ?? keepOf();
     const store = openStore({ folder: stateFolder, access: 'own', fsync: options.fsync ?? false, quarantine });

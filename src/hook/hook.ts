@@ -7,10 +7,10 @@
  * This is all that a hook runs, and every event of every session pays for it. A function that is called but once costs
  * more to compile than to run, so the common case stands here in one piece, and what is rare in the files beside it.
  */
-import { fstatSync, lstatSync, openSync, readFileSync, readSync, statSync, writeSync } from './builtins.ts';
+import { existsSync, fstatSync, lstatSync, openSync, readFileSync, readSync, statSync, writeSync } from './builtins.ts';
 import { travellingFrom } from './environment.ts';
 import { encodeHeader, encodeTrailer, fragmentName } from './fragment.ts';
-import { isDelivering, kick } from './kick.ts';
+import { isDelivering, kick, kickOnce } from './kick.ts';
 import { makeFolders, noteProblem, writeAll } from './state-files.ts';
 import { fileNamed, locateStateFolder } from './state-folder.ts';
 import { codeOf, copyLarge, endsInBrace, isJson, readPatiently, unblockedStdin } from './stdin.ts';
@@ -45,6 +45,12 @@ export function hook(argv: readonly string[], deliver: string): void {
       const found = lstatSync(folder, { throwIfNoEntry: false });
       if (found === undefined) makeFolders(stateFolder);
       else if (!found.isDirectory() || (process.geteuid !== undefined && found.uid !== process.geteuid())) leave();
+    }
+
+    // An upgrade is replacing the package. Without a program to deliver events they would pile up.
+    if (!existsSync(deliver)) {
+      noteProblem(stateFolder, 'kick-missing');
+      leave();
     }
 
     // A new file under a name that no other process can have.
@@ -99,12 +105,13 @@ export function hook(argv: readonly string[], deliver: string): void {
       input ||= unblockedStdin();
     }
 
-    // The event is kept. Is somebody there to deliver it?
+    // The event is kept. Is a process there to deliver it?
     step = 'kick';
     if (flushMs !== undefined) {
       if (flush(stateFolder, deliver, flushMs)) return;
-    } else if ((isEdge || !isDelivering(stateFolder)) && !kick({ deliver, stateFolder, args: ['--kicked'] })) {
-      noteProblem(stateFolder, 'kick-missing');
+    } else if (isEdge || !isDelivering(stateFolder)) {
+      // The payload may have been long in coming, so the time is read again.
+      kickOnce({ deliver, stateFolder, args: ['--kicked'] }, isEdge, boot, firstWord('/proc/uptime'));
     }
   } catch (error) {
     // Without a state folder there is no place to note it.
@@ -114,13 +121,13 @@ export function hook(argv: readonly string[], deliver: string): void {
 }
 
 /**
- * Waits for deliver, bounded; false when there is none. It is not killed when the time is up: what it holds stays on
- * disk, and it may still finish.
+ * Waits for deliver, bounded; false when it could not be started. It is not killed when the time is up: what it holds
+ * stays on disk, and it may still finish.
  */
 function flush(stateFolder: string, deliver: string, flushMs: number): boolean {
   const started = kick({ deliver, stateFolder, args: ['--wait', `${flushMs}ms`] }, leave);
   if (started) setTimeout(leave, flushMs + 250);
-  else noteProblem(stateFolder, 'kick-missing');
+  else noteProblem(stateFolder, 'kick-failed');
   return started;
 }
 

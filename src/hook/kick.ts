@@ -1,8 +1,42 @@
 /**
  * Starting deliver. It is a process of its own, in a session of its own, with nothing of the agent's in its hands: it must
- * outlive the agent, and no agent may wait for it. Who is kicked decides itself whether there is something to do.
+ * outlive the agent, and no agent may wait for it. The started process decides itself whether there is something to do.
+ *
+ * One burst of hooks starts one process, not one for each hook: between a start and the lock that says "deliver is alive"
+ * lie some 50 ms, more under load, and each such process takes 50 MB and 0.1 s of CPU. Therefore the hooks of one moment
+ * agree by a marker, the empty file `kick.<boot>-<step>` in the state folder. `boot` is the first group of the kernel's
+ * boot id and `step` its uptime divided by KICK_STEP_S. Without /proc `boot` is 0 and `step` counts from 1970. Both front
+ * ends use the same names, and every process that takes or asks for the lock removes them (store/lock.ts).
+ *
+ * A front end does, in this order: (W) write the fragment; (L) look at the lock, except at an edge, and leave when its
+ * owner lives; (M) create the marker with O_EXCL, and leave when it is there; start deliver. A started process K does: take
+ * the lock; (R) remove all markers; if another process has the lock, (C) try once more after R, and end if it is still
+ * taken. An owner lists the inbox (I) as long as it works, and once more after it released the lock.
+ *
+ * Nothing is left lying, unless a process is killed:
+ *   - A hook that left at L saw a live owner. Its release comes after L, its last I after its release, W before L: the
+ *     owner sees the fragment. An owner that is asked to leave leaves the listing to the process that asked.
+ *   - A hook that left at M saw the marker, so the R that removes it comes later, and W before both. Where R is followed by
+ *     ownership, the new owner's I comes after R. Where C finds the lock taken, the release of that owner comes after C,
+ *     and its last I after that. So one of the two sees the fragment. R alone, before the lock was asked for again, is what
+ *     makes this hold: an owner may release the lock and list the inbox between K's first try and W.
+ *   - A hook that creates the marker starts K, and K lists the inbox or ends at C, as above.
+ * When K, or the hook between M and the start, is killed, the marker stays. It holds hooks back for the rest of its step,
+ * KICK_STEP_S at most. Then its name is no longer asked for, and the next hook starts another process. The same holds when
+ * Node cannot be started at all. Fragments stay where they are in the meantime.
+ *
+ * At most three such processes live at once, unless one takes longer than a step to reach the lock: one for each step, and
+ * at the border between two steps the hooks that read the clock before it and create their marker after it.
+ *
+ * Clocks. The kernel's clock neither jumps nor runs backwards, and a marker of an earlier boot has another name. A wall
+ * clock that jumps leads to another name, hence to one more process. When it comes back to a step of which a marker was
+ * left, that marker holds hooks back until the step is over. Where no marker can be created (full disk, read-only folder),
+ * edges alone start deliver.
+ *
+ * Markers do not pile up: the process that starts deliver first removes those that are neither of this step nor of the one
+ * before. A marker of the step before may still be needed by hooks that read the clock in that step.
  */
-import { existsSync, lstatSync, readFileSync } from './builtins.ts';
+import { lstatSync, openSync, readFileSync } from './builtins.ts';
 
 /**
  * Does a deliver seem to be alive? A wrong no costs a process that leaves at once; a wrong yes (a pid that another has
@@ -24,15 +58,39 @@ export function isDelivering(stateFolder: string): boolean {
 /** Rounds fill the young generation many times over: with Node's half of this, a tenth of delivery's time is collecting. */
 export const ROOM = '--max-semi-space-size=32';
 
+/** Longer than a process takes to reach the lock on a busy machine, and half of what a killed one may hold up. */
+export const KICK_STEP_S = 15;
+
 export interface Kick {
   deliver: string;
   stateFolder: string;
   args: readonly string[];
 }
 
-/** Starts deliver and lets it go. False when there is nothing to start. `ended` hears of its end, if we are still there. */
+/** Starts deliver unless another hook has just done so. `boot` and `uptime` as /proc says them, '' without it. */
+export function kickOnce(kicked: Kick, isEdge: boolean, boot: string, uptime: string): void {
+  const { stateFolder } = kicked;
+  const step = Math.floor((Number.parseFloat(uptime) || Date.now() / 1_000) / KICK_STEP_S);
+  const markerOf = (at: number): string => `kick.${boot || '0'}-${at}`;
+  try {
+    openSync(`${stateFolder}/${markerOf(step)}`, 'wx', 0o600);
+  } catch (error) {
+    const isThere = error instanceof Error && 'code' in error && error.code === 'EEXIST';
+    if (isThere || !isEdge) return;
+  }
+  try {
+    const { readdirSync, rmSync } = require('node:fs') as typeof import('node:fs');
+    for (const name of readdirSync(stateFolder))
+      if (name.startsWith('kick.') && name !== markerOf(step) && name !== markerOf(step - 1))
+        rmSync(`${stateFolder}/${name}`, { force: true });
+  } catch {
+    // A folder of that name, for example. Only their number matters, and the lock's owner removes them too.
+  }
+  kick(kicked);
+}
+
+/** Starts deliver and lets it go. False when it could not be started. `ended` hears of its end, if we are still there. */
 export function kick({ deliver, stateFolder, args }: Kick, ended?: () => void): boolean {
-  if (!existsSync(deliver)) return false;
   // Loading this costs a fifth of a Node start, so only who kicks pays. `require`: the bundle is CommonJS.
   const { spawn } = require('node:child_process') as typeof import('node:child_process');
   const env = { ...process.env };

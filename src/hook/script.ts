@@ -14,7 +14,7 @@
  * file then has no trailer and counts as torn.
  */
 import { travelling } from './environment.ts';
-import { ROOM } from './kick.ts';
+import { KICK_STEP_S, ROOM } from './kick.ts';
 
 export interface ShellHook {
   stateFolder: string;
@@ -33,7 +33,7 @@ export interface ShellCommand {
   script: string;
   tool: string;
   event: string;
-  /** Deliver is started whatever its lock says. */
+  /** Whether the hook starts deliver whatever the lock says. */
   edge?: boolean | undefined;
   provider?: string | undefined;
   /** What this agent requires on standard output, printed whether or not the script is there. Never a decision. */
@@ -63,7 +63,7 @@ export function shellHook({ stateFolder, node, bin, deliver, cat, setsid }: Shel
     .join('');
   return `# The otel-hooks front end for shells. Written by \`otel-hooks enable\`; changes are overwritten. The command in the
 # agent's settings says whose event this is and sources this file. Where none does any more, it may go.
-unset -f trap exec unset set umask exit eval [ printf read kill cd rm 2>/dev/null || :
+unset -f trap exec unset set umask exit eval [ printf read kill cd rm date 2>/dev/null || :
 trap 'exit 0' 0
 trap '' XFSZ
 exec 2>/dev/null
@@ -95,6 +95,20 @@ oh_node=${quote(node)}
 [ -x "$oh_node" ] || oh_node=node
 oh_cat=${quote(cat)}
 [ -x "$oh_cat" ] || oh_cat=cat
+oh_deliver=${quote(deliver)}
+
+# Leaves a sign in the folder problems; its time is the file's, its text the number of times. Whatever lies in its place
+# is removed: a redirection would follow a link.
+oh_note() {
+  oh_sign=$oh_state/problems/$1
+  oh_times=
+  if [ -L "$oh_state/problems" ]; then return; fi
+  if [ -f "$oh_sign" ] && ! [ -L "$oh_sign" ]; then read -r oh_times <"$oh_sign"; fi
+  PATH=/bin:/usr/bin rm -f "$oh_sign"
+  if [ -e "$oh_sign" ] || [ -L "$oh_sign" ]; then return; fi
+  case $oh_times in '' | 0* | *[!0-9]* | ??????????*) oh_times=0 ;; esac
+  printf '%s\\n' "$((oh_times + 1))" >"$oh_sign"
+}
 
 # Only folders of this user, and no links: a redirection follows them.
 if [ -L "$oh_state" ] || [ -L "$oh_inbox" ]; then exit 0; fi
@@ -105,6 +119,10 @@ else
     [ -O "$oh_state" ] && [ -w "$oh_state" ] || exit 0
   elif [ -d "\${oh_state%/*}" ] && ! [ -w "\${oh_state%/*}" ]; then exit 0
   fi
+  if ! [ -r "$oh_deliver" ]; then
+    "$oh_cat" >/dev/null
+    exit 0
+  fi
   unset NODE_OPTIONS
   set -- $otel_hooks
   case \${3-} in edge) oh_edge=--edge ;; *) oh_edge= ;; esac
@@ -112,14 +130,13 @@ else
   exit 0
 fi
 
-# Leaves a sign for whoever looks next; its time is the file's. What lies in its place goes: it may lead elsewhere.
-oh_note() {
-  oh_sign=$oh_state/problems/$1
-  if [ -L "$oh_state/problems" ]; then return; fi
-  PATH=/bin:/usr/bin rm -f "$oh_sign"
-  if [ -e "$oh_sign" ] || [ -L "$oh_sign" ]; then return; fi
-  printf '' >"$oh_sign"
-}
+# The package was removed, or an upgrade is replacing it. Without a program to deliver events they would pile up, so
+# nothing is recorded. The payload is read all the same: an agent may fail when it writes to a closed pipe.
+if ! [ -r "$oh_deliver" ]; then
+  oh_note hook-kick-missing
+  "$oh_cat" >/dev/null
+  exit 0
+fi
 
 set -- $otel_hooks
 oh_head="otel-hooks/1 tool=\${#1}:$1 event=\${#2}:$2 cwd=\${#PWD}:$PWD ppid=\${#PPID}:$PPID"
@@ -152,7 +169,7 @@ if [ -z "$oh_done" ]; then
   exit 0
 fi
 
-# The event is kept. Is somebody there to deliver it? At an edge that is not asked: whoever is started decides.
+# The event is kept. Is a process there to deliver it? An edge does not look: the process that it starts finds out.
 case \${3-} in
 edge) ;;
 *)
@@ -165,15 +182,44 @@ edge) ;;
   esac
   ;;
 esac
-if [ -r ${quote(deliver)} ]; then
-  (
-    cd /
-    unset NODE_OPTIONS
-    exec ${setsid === undefined ? '' : `${quote(setsid)} `}"$oh_node" ${ROOM} ${quote(deliver)} --kicked --state-dir "$oh_state"
-  ) </dev/null >/dev/null 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- &
-else
-  oh_note hook-kick-missing
-fi
+
+# Of the hooks of one burst, the one that creates the marker starts deliver (kick.ts has the rules). Only a system without
+# /proc needs a process to know the time. The payload may have been long in coming, so the time is read again.
+oh_up=
+read -r oh_up oh_rest </proc/uptime
+case $oh_up in '') oh_up=$(PATH=/bin:/usr/bin date +%s) ;; esac
+oh_up=\${oh_up%%.*}
+case $oh_up in
+'' | *[!0-9]*) oh_step= ;;
+0*) oh_step=0 ;;
+*) oh_step=$((oh_up / ${KICK_STEP_S})) ;;
+esac
+oh_mark=$oh_state/kick.\${oh_boot:-0}-$oh_step
+case $oh_step/\${3-} in
+# A marker without a time would last for ever.
+/edge) ;;
+*)
+  if [ -e "$oh_mark" ] || [ -L "$oh_mark" ]; then exit 0; fi
+  if printf '' >"$oh_mark"; then :
+  elif [ -e "$oh_mark" ]; then exit 0
+  # No marker can be created: edges alone are few enough.
+  else case \${3-} in edge) ;; *) exit 0 ;; esac
+  fi
+  ;;
+esac
+(
+  # Markers of processes that never came to removing them. The one of the step before may still hold back slow hooks.
+  set +f
+  for oh_old in "$oh_state"/kick.*; do
+    case $oh_old in
+    "$oh_mark" | "\${oh_mark%-*}-$((oh_step - 1))") ;;
+    *) [ -e "$oh_old" ] && PATH=/bin:/usr/bin rm -f "$oh_old" ;;
+    esac
+  done
+  cd /
+  unset NODE_OPTIONS
+  exec ${setsid === undefined ? '' : `${quote(setsid)} `}"$oh_node" ${ROOM} "$oh_deliver" --kicked --state-dir "$oh_state"
+) </dev/null >/dev/null 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- &
 exit 0
 }
 `;

@@ -9,6 +9,8 @@
  * gives it a new time every 2 s. `lock.wanted` is the JSON of one who asks for it. It is for the owner of that moment: the
  * next one removes it, and who waits still asks again, so that nobody leaves for one who was killed while it asked.
  * `lock.watch` belongs to one who waits for an owner that cannot be seen, so that not each of many kicked processes waits.
+ * `kick.*` are markers of front ends that started a process (hook/kick.ts). The process that takes the lock removes them, and
+ * a process that does not get it removes them before its last try: a hook that a marker held back counts on one of the two.
  *
  * A lock is taken over at once when its owner lived in this boot and pid namespace and is no more; else when it stayed
  * as it is for 30 s of the watcher's own clock.
@@ -26,6 +28,7 @@ import {
   exists,
   FILE_MODE,
   isMissing,
+  names,
   READ,
   readAll,
   readBytes,
@@ -96,10 +99,12 @@ export async function takeLock(options: LockOptions): Promise<Lock | undefined> 
   let seenSinceMs = startMs;
   let isAsking = false;
   let isWatching = false;
+  let isLastTry = false;
   try {
     for (;;) {
       if (createLock(disk, own)) {
         unlinkIfThere(disk, 'lock.wanted');
+        removeKickMarkers(disk);
         return heldLock(disk, own, system);
       }
       const now = readLock(disk) ?? (isNoFile(disk, 'lock') ? noLock : undefined);
@@ -114,7 +119,12 @@ export async function takeLock(options: LockOptions): Promise<Lock | undefined> 
       }
       if (!isVisible && !isWatching && waitMs < STALE_MS) {
         isWatching = startWatch(disk, system, own);
-        if (!isWatching) return undefined;
+        if (!isWatching) {
+          if (isLastTry) return undefined;
+          isLastTry = true;
+          removeKickMarkers(disk);
+          continue;
+        }
       }
       const isNext = isEntitled({ byHand, version }, now.owner?.version);
       const patienceMs =
@@ -123,7 +133,12 @@ export async function takeLock(options: LockOptions): Promise<Lock | undefined> 
           : isNext && !byHand
             ? Math.max(waitMs, HANDOVER_MS)
             : waitMs;
-      if (clock.monotonicMs() - startMs >= patienceMs) return undefined;
+      if (clock.monotonicMs() - startMs >= patienceMs) {
+        if (isLastTry) return undefined;
+        isLastTry = true;
+        removeKickMarkers(disk);
+        continue;
+      }
       if (isNext && !(isAsking && exists(disk, 'lock.wanted'))) {
         isAsking = true;
         ask(disk, { ...own, byHand });
@@ -208,6 +223,21 @@ function isNewer(version: string, than: string): boolean {
   const [theirs, ours] = [numbers(version), numbers(than)];
   const at = theirs.findIndex((part, i) => part !== (ours[i] ?? 0));
   return at >= 0 && (theirs[at] ?? 0) > (ours[at] ?? 0);
+}
+
+function removeKickMarkers(disk: Disk): void {
+  try {
+    const markers = names(disk, '').filter(name => name.startsWith('kick.'));
+    for (const marker of markers) {
+      try {
+        unlinkIfThere(disk, marker);
+      } catch {
+        // A folder of that name, for example.
+      }
+    }
+  } catch {
+    // A marker that stays holds hooks back for some seconds, no longer.
+  }
 }
 
 function createLock(disk: Disk, own: Owner): boolean {

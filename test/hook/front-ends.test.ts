@@ -8,6 +8,7 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -252,11 +253,33 @@ for (const { name, missing, command } of frontEnds) {
       expect(await Promise.all(seen)).toEqual(cases);
     });
 
-    test('says so where deliver is gone', async () => {
-      const at = house({ deliver: null });
-      expect(await run(command(at, { edge: true }), payload)).toEqual(harmless);
-      expect(fragments(at)).toHaveLength(1);
+    test('records nothing while the program is missing, deletes nothing, and leaves one sign', async () => {
+      const at = house();
+      expect(await run(command(at, {}), payload)).toEqual(harmless);
+      renameSync(join(at.state, '..', 'deliver.js'), join(at.folder, 'elsewhere.js'));
+      rmSync(join(at.state, 'lock'));
+      // More than a pipe holds: an agent must be able to write all of it.
+      const long = JSON.stringify({ session_id: 's', text: 'x'.repeat(200_000) });
+      for (const edge of [false, true, false])
+        expect(await run(command(at, { edge }), name === 'node' ? payload : long)).toEqual(harmless);
+      expect(fragments(at).map(each => each.payload.toString())).toEqual([payload]);
       expect(readdirSync(join(at.state, 'problems'))).toEqual(['hook-kick-missing']);
+      expect(readdirSync(at.state).sort()).toEqual(['inbox', 'problems']);
+      const sign = readFileSync(join(at.state, 'problems', 'hook-kick-missing'), 'utf8');
+      expect(sign).toBe(name === 'node' ? '' : '3\n');
+
+      // An upgrade puts the program back under the same path.
+      renameSync(join(at.folder, 'elsewhere.js'), join(at.state, '..', 'deliver.js'));
+      expect(await run(command(at, {}), payload)).toEqual(harmless);
+      expect(fragments(at)).toHaveLength(2);
+      expect(await kicks(at, 1)).toHaveLength(1);
+    });
+
+    test('makes no state folder while the program is missing', async () => {
+      const at = house({ prepared: false, deliver: null });
+      if (name === 'node') return;
+      expect(await run(command(at, {}), payload)).toEqual(harmless);
+      expect(existsSync(at.state)).toBe(false);
     });
 
     test('does not make its agent wait for deliver', async () => {

@@ -1,6 +1,6 @@
 /** Who delivers when owners cannot see each other, when a pid was given away, and when two versions meet. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
@@ -139,9 +139,13 @@ it(`R12 a newer version comes while an older lingers (seed ${seed})`, { timeout:
     const later = '99.0.0';
     const folder = join(house.folder, 'later');
     cpSync(join(house.deliver, '..'), folder, { recursive: true });
-    const program = readFileSync(house.deliver, 'utf8');
-    expect(program).toContain(JSON.stringify(VERSION));
-    writeFileSync(join(folder, 'deliver.js'), program.replaceAll(JSON.stringify(VERSION), JSON.stringify(later)));
+    // Both parts of the program state the version: the one that takes the lock and the one that delivers.
+    const ofProgram = readdirSync(join(folder, 'chunks')).filter(name => name.startsWith('kicked-program-'));
+    for (const name of ['deliver.js', ...ofProgram.map(chunk => join('chunks', chunk))]) {
+      const text = readFileSync(join(folder, name), 'utf8');
+      expect(text).toContain(JSON.stringify(VERSION));
+      writeFileSync(join(folder, name), text.replaceAll(JSON.stringify(VERSION), JSON.stringify(later)));
+    }
 
     const older = linger(house, '/usr/bin/env');
     await until(() => ownerOf(house)?.version === VERSION, 10_000);

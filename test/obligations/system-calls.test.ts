@@ -3,7 +3,7 @@
  * that concerns the state folder. What was recorded before stays; the event in hand is lost at most, and if a file of it
  * lies there it is counted; a later hook and a later delivery work as if nothing had been.
  */
-import { copyFileSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -242,8 +242,8 @@ async function station(injector: Injector, load: Load): Promise<Station> {
   const { folder, leave } = room();
   const own = await startCollector();
   cleanUp.push(leave, () => own.close());
-  const program = join(folder, 'deliver.js');
-  copyFileSync(fileURLToPath(new URL('../../dist/deliver.js', import.meta.url)), program);
+  cpSync(fileURLToPath(new URL('../../dist', import.meta.url)), join(folder, 'dist'), { recursive: true });
+  const program = join(folder, 'dist', 'deliver.js');
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
   const random = randomOf(seed);
   const filled = founded(join(folder, 'filled'));

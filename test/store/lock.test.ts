@@ -2,7 +2,8 @@ import { execFileSync, spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { isDelivering as seemsAlive } from '../../src/hook/kick.ts';
 import { type Lock, type LockOptions, type LockSystem, type ProcessId, takeLock } from '../../src/store/lock.ts';
 
 let root: string;
@@ -221,4 +222,107 @@ it('that another is just making, between our two looks, is no thing to be cleare
   await take({ system: { ...machine(), fs: { ...fs, openSync: openSync as typeof fs.openSync } } });
   expect(hasLeft).toBe(true);
   expect(nowMs).toBeGreaterThanOrEqual(30_000);
+});
+
+describe('markers of front ends that started a process', () => {
+  const marked = (): string[] => fs.readdirSync(folder).filter(name => name.startsWith('kick.'));
+  const mark = (): void => {
+    for (const name of ['kick.0-1', 'kick.abcdef01-12']) fs.writeFileSync(join(folder, name), '');
+    fs.mkdirSync(join(folder, 'kick.folder'), { recursive: true });
+  };
+
+  it('are removed by the process that takes the lock, and by one that does not get it', async () => {
+    fs.mkdirSync(folder, { mode: 0o700 });
+    mark();
+    const lock = await take();
+    expect(lock).toBeDefined();
+    expect(marked()).toEqual(['kick.folder']);
+    mark();
+    expect(await take()).toBeUndefined();
+    expect(marked()).toEqual(['kick.folder']);
+  });
+
+  /**
+   * A process asks for the lock of an owner that leaves, while a hook ends, at any two of the calls that look at the lock or
+   * at markers. The fragment is listed by one of the two processes, or the hook starts another one.
+   */
+  it.each([
+    { isEdge: false, outcomes: ['marker, owner', 'owner lives, owner', 'owner lives, refused', 'starts, owner'] },
+    { isEdge: true, outcomes: ['marker, owner', 'marker, refused', 'starts, owner', 'starts, refused'] },
+  ])('hold back no hook whose fragment nothing else would list (edge: $isEdge)', async ({ isEdge, outcomes }) => {
+    const found = new Set<string>();
+    for (let leaving = 0; leaving < MOMENTS; leaving++) {
+      for (let ending = 0; ending < MOMENTS; ending++) {
+        const { why, isListed, isOwner } = await meeting(isEdge, leaving, ending);
+        found.add(`${why}, ${isOwner ? 'owner' : 'refused'}`);
+        expect([leaving, ending, why, isListed || why === 'starts']).toEqual([leaving, ending, why, true]);
+      }
+    }
+    expect([...found].sort()).toEqual(expect.arrayContaining(outcomes));
+  });
+
+  const MARKER = 'kick.abcdef01-7';
+  /** More than taking the lock has here.  */
+  const MOMENTS = 16;
+
+  async function meeting(
+    isEdge: boolean,
+    leaving: number,
+    ending: number,
+  ): Promise<{ why: string; isListed: boolean; isOwner: boolean }> {
+    const me: Partial<ProcessId> = { pid: process.pid };
+    const owner = await take({ system: machine(me) });
+    fs.rmSync(join(folder, 'inbox/f'), { force: true });
+    fs.writeFileSync(join(folder, MARKER), '');
+    let isListed = false;
+    let why = '';
+    const list = (): void => {
+      isListed ||= fs.existsSync(join(folder, 'inbox/f'));
+    };
+    const leave = (): void => {
+      owner?.release();
+      list();
+    };
+    const end = (): void => {
+      fs.writeFileSync(join(folder, 'inbox/f'), '');
+      why = outcomeOf(isEdge);
+    };
+    const steps = [
+      { at: leaving, run: leave },
+      { at: ending, run: end },
+    ];
+    let moment = 0;
+    const pass = (now: number): void => {
+      for (const step of steps) if (step.at === now) step.run();
+    };
+    const interrupted = new Proxy(fs, {
+      get(target, name: keyof typeof fs) {
+        const original = target[name];
+        if (typeof original !== 'function') return original;
+        return (...words: unknown[]) => {
+          if (words[0] === folder || /\/(?:lock|kick\.[^/]*)$/.test(String(words[0]))) pass(moment++);
+          return (original as (...all: unknown[]) => unknown)(...words);
+        };
+      },
+    });
+    const lock = await take({ system: { ...machine({ ...me, start: '2' }), fs: interrupted } });
+    // The moments that did not come during the call come after it.
+    while (moment < MOMENTS) pass(moment++);
+    if (lock !== undefined) {
+      list();
+      lock.release();
+    }
+    return { why, isListed, isOwner: lock !== undefined };
+  }
+
+  /** As src/hook/hook.ts decides after it wrote its fragment. */
+  function outcomeOf(isEdge: boolean): 'owner lives' | 'marker' | 'starts' {
+    if (!isEdge && seemsAlive(folder)) return 'owner lives';
+    try {
+      fs.closeSync(fs.openSync(join(folder, MARKER), 'wx'));
+      return 'starts';
+    } catch {
+      return 'marker';
+    }
+  }
 });

@@ -83,7 +83,8 @@ const rooms: Readonly<Record<string, Room>> = {
   openhook: { sees: 'all', packages: [/^node:(fs|path|child_process)$/] },
   // The one composition of the stages, and its uses.
   pipeline: { sees: 'all', packages: [/^node:(fs|path|crypto)$/] },
-  deliver: { sees: 'all', packages: [/^node:(fs|path|crypto)$/] },
+  // Delivery is a process or a thread, and there gives way to the thread that answers.
+  deliver: { sees: 'all', packages: [/^node:(fs|path|crypto|os|worker_threads)$/] },
   library: { sees: 'all', packages: [/^node:(crypto|async_hooks)$/, openTelemetry] },
   demo: { sees: 'all', packages: [node] },
   doctor: { sees: 'all', packages: [node, openTelemetry] },

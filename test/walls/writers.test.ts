@@ -12,6 +12,7 @@ const writers: Readonly<Record<string, string>> = {
   'demo/demo.ts': 'a temporary folder that stands for a home, removed at the end',
   'doctor/machine.ts': 'modes of our own folders and files, when `doctor --fix` was agreed to',
   'hook/hook.ts': 'the Node front end: one new fragment in the inbox',
+  'hook/kick.ts': 'the empty marker of a start, and older markers away again',
   'hook/state-files.ts': 'the folders that lead there, and signs in problems/',
   'hook/stdin.ts': 'nothing: standard input opened once more, so that a read does not block',
   'lib/make-path.ts': 'folders on the way to what its callers write',

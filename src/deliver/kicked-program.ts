@@ -1,0 +1,81 @@
+/**
+ * Delivery in the process that hooks start, and in a thread of `serve`. kicked.ts loads it, with the lock where it has it.
+ *
+ * Nobody reads what it prints. Its own OTEL_* variables are those of the project whose hook happened to start it, so they
+ * count for nothing: every session brings its own.
+ */
+import { readlinkSync } from 'node:fs';
+import { setPriority } from 'node:os';
+import { parentPort } from 'node:worker_threads';
+import { loadConfig } from '../config/files.ts';
+import { homeOf, stateFolder } from '../config/folders.ts';
+import { durationMs } from '../lib/duration.ts';
+import { collectAlone } from '../lib/garbage.ts';
+import type { Lock } from '../store/lock.ts';
+import { deliver } from './deliver.ts';
+import { keepOf } from './state-limits.ts';
+
+const LINGER_MS = 30_000;
+/** Within `serve`, where events may come by the thousand. */
+const GATHER_MS = 250;
+
+export interface Kicked {
+  /** Without it, the folder of the user's configuration. */
+  folder: string | undefined;
+  /** A hook with --flush waits for the end: then delivery ends when all is sent. */
+  waitMs: number | undefined;
+  /** The file that was started; when it is gone, an upgrade took its place. */
+  self: string;
+  lock: Lock | undefined;
+}
+
+/** Ends the process. */
+export async function deliverKicked({ folder, waitMs, self, lock }: Kicked): Promise<never> {
+  const { env, platform } = process;
+  const home = homeOf(env);
+  /** `serve` was told where to look; a hook that starts delivery speaks for its own sessions only. */
+  const configFile = parentPort === null ? undefined : env.OTEL_HOOKS_CONFIG;
+  const surroundings = { env, home, platform, ownVariables: false, configFile };
+  const stop = new AbortController();
+  if (parentPort === null) collectAlone();
+  else {
+    parentPort.once('message', () => stop.abort());
+    standBack();
+  }
+  // The place of the file counts; its contents are the user's, whichever hook started this process.
+  const { values: config } = loadConfig({
+    env: { XDG_CONFIG_HOME: env.XDG_CONFIG_HOME, APPDATA: env.APPDATA },
+    home,
+    platform,
+    cwd: home,
+    file: env.OTEL_HOOKS_CONFIG,
+  });
+  const { outcome } = await deliver({
+    stateFolder: folder ?? stateFolder({ env, home, platform }),
+    byHand: waitMs !== undefined,
+    waitMs: waitMs ?? (parentPort === null ? lingerMs() : Number.POSITIVE_INFINITY),
+    surroundings,
+    fsync: config.fsync,
+    keep: keepOf(config),
+    self,
+    gatherMs: parentPort === null ? undefined : GATHER_MS,
+    stop: stop.signal,
+    staysForCommands: parentPort === null && waitMs === undefined,
+    lock,
+  });
+  return process.exit(outcome === 'busy' ? 1 : 0);
+}
+
+/** Tests and demonstrations shorten the wait for more. */
+function lingerMs(): number {
+  return durationMs(process.env.OTEL_HOOKS_LINGER ?? '') ?? LINGER_MS;
+}
+
+/** Where a thread has a priority of its own, senders come before delivery. */
+function standBack(): void {
+  try {
+    setPriority(Number(/task\/(\d+)$/.exec(readlinkSync('/proc/thread-self'))?.[1]), 5);
+  } catch {
+    // Not Linux: then both are equal.
+  }
+}
