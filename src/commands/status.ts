@@ -192,6 +192,9 @@ const nothing: StatusBooks = {
 /** What has not come again for a week was mended, or nobody minds. */
 const NEWS_MS = 7 * 86_400_000;
 
+/** The sign that hooks leave while the package is missing. An upgrade leaves it as well, so it is old news after a week. */
+const PROGRAM_MISSING = 'hook-kick-missing';
+
 /** What the configuration says now, what sessions ran into, what destinations answer, what front ends could not do. */
 export function problemsIn(
   store: Store,
@@ -208,7 +211,13 @@ export function problemsIn(
     ...shipProblems(store.document(SHIP_DOCUMENT), destinations),
     ...store
       .hookProblems()
-      .map(({ code, atMs }): Problem => ({ code: 'hook-failed', folder: state, why: code, lastMs: atMs })),
+      .filter(({ code, atMs }) => code !== PROGRAM_MISSING || nowMs - atMs < NEWS_MS)
+      .map(
+        ({ code, atMs, times }): Problem =>
+          code === PROGRAM_MISSING
+            ? { code: 'program-missing', folder: state, hooks: times, lastMs: atMs }
+            : { code: 'hook-failed', folder: state, why: code, lastMs: atMs },
+      ),
   ];
   const newer = Number(store.document(LEFT_ALONE_DOCUMENT) ?? 0);
   if (newer > 0) all.push({ code: 'fragments-newer', folder: state, fragments: newer });

@@ -36,6 +36,7 @@ export type Problem =
   | { code: 'fragment-failed'; folder: string; why: 'failed' | 'crashed' }
   | { code: 'enrichment-failed'; enrichment: string }
   | { code: 'transcript-failed'; agent: string; why: 'row' | 'file' | 'crashed' }
+  | { code: 'program-missing'; folder: string; hooks: number | undefined; lastMs: number }
   | { code: 'fragments-newer'; folder: string; fragments: number }
   /** Without a file: none can be, with this Node. */
   | { code: 'transcripts-packed'; file?: string | undefined; why: string }
@@ -240,6 +241,10 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   'transcript-failed': ({ agent, why }) => ({
     what: `${transcriptWords[why](agent)}.`,
     next: 'update otel-hooks (npm install -g otel-hooks); if it happens again, report it with the output of `otel-hooks status --json`.',
+  }),
+  'program-missing': ({ hooks, lastMs }) => ({
+    what: `${hooks === undefined ? 'hooks' : hooks === 1 ? '1 hook' : `${hooks} hooks`} ran while the package was missing (last at ${new Date(lastMs).toISOString()}); ${hooks === 1 ? 'its event was' : 'their events were'} not recorded.`,
+    next: 'during an upgrade this is expected; otherwise install the package where it was, or run `otel-hooks enable` to register its new place.',
   }),
   'fragments-newer': ({ folder, fragments }) => ({
     what: `${fragments} hooks in ${folder}/inbox were written by a later otel-hooks; they are left alone.`,

@@ -19,7 +19,7 @@
 import { randomBytes } from 'node:crypto';
 import * as nodeFs from 'node:fs';
 import { type Books, readBooks } from './books.ts';
-import { at, type Clock, type Disk, eachEntry, exists, names, readBytes, type StoreFs } from './files.ts';
+import { at, type Clock, type Disk, exists, names, readBytes, type StoreFs } from './files.ts';
 import { checkName, openFolder } from './folder.ts';
 import { createInbox, type Inbox, type Taken } from './inbox.ts';
 import {
@@ -108,8 +108,8 @@ export interface Store {
    * to do. What `isUnderWay` stays. The quarantine is kept within its own by each commit that adds to it, and here.
    */
   within(limits: Limits, isUnderWay?: IsUnderWay): { excess: Excess; round: Round } | undefined;
-  /** What front ends could not do, and when that was last. */
-  hookProblems(): { code: string; atMs: number }[];
+  /** What front ends could not do, when that was last, and how often where it is known. */
+  hookProblems(): { code: string; atMs: number; times?: number }[];
   /** Drops the view and whatever was taken and not committed. */
   restart(): void;
   close(): void;
@@ -581,10 +581,10 @@ function updateJournals(journals: Map<string, JournalFile>, effect: Effect, nowM
   for (const path of effect.gone) journals.delete(journalKey(path) ?? '');
 }
 
-function readHookProblems(disk: Disk): { code: string; atMs: number }[] {
-  const found: { code: string; atMs: number }[] = [];
-  eachEntry(disk, 'problems', name => {
-    found.push({ code: name, atMs: disk.fs.lstatSync(at(disk, `problems/${name}`)).mtimeMs });
+function readHookProblems(disk: Disk): { code: string; atMs: number; times?: number }[] {
+  return names(disk, 'problems').map(code => {
+    const { mtimeMs } = disk.fs.lstatSync(at(disk, `problems/${code}`));
+    const [, times] = /^(\d{1,9})\n$/.exec(readBytes(disk, `problems/${code}`)?.toString('latin1', 0, 16) ?? '') ?? [];
+    return { code, atMs: mtimeMs, ...(times === undefined ? {} : { times: Number(times) }) };
   });
-  return found;
 }

@@ -593,7 +593,11 @@ describe('damage by a power cut', () => {
 it('says what front ends could not do', () => {
   const store = open();
   fs.writeFileSync(join(folder, 'problems/hook-ENOSPC'), '');
-  expect(store.hookProblems()).toMatchObject([{ code: 'hook-ENOSPC' }]);
+  fs.writeFileSync(join(folder, 'problems/hook-kick-missing'), '12\n');
+  expect(store.hookProblems()).toEqual([
+    { code: 'hook-ENOSPC', atMs: expect.any(Number) },
+    { code: 'hook-kick-missing', atMs: expect.any(Number), times: 12 },
+  ]);
 });
 
 function mkfifo(path: string): void {
