@@ -4,7 +4,7 @@ import { unifiedDiff } from '../lib/diff.ts';
 import { readRegularFile } from '../lib/regular-file.ts';
 import type { Problem } from '../problems/problem.ts';
 import { applySetup, planSetup, type Setup } from '../setup/setup.ts';
-import { type Found, filesText, installedPrograms, isInstalled } from '../setup/standing.ts';
+import { type Found, filesText, installedPrograms, isInstalled, registeredElsewhere } from '../setup/standing.ts';
 import { type Finding, fine, type Mend, problem, unknown } from './finding.ts';
 
 /** Which of them are installed as programs, and in which version, as far as that is written beside them. */
@@ -19,7 +19,7 @@ export const findingsOfPrograms = (
 export function findingsOfAgents(
   agents: readonly Agent[],
   found: readonly Found[],
-  common: Pick<Setup, 'places' | 'platform'>,
+  common: Omit<Setup, 'agent' | 'scope' | 'action'>,
 ): Finding[] {
   return agents.flatMap(agent => {
     const own = found.filter(each => each.agent === agent);
@@ -34,7 +34,7 @@ export function findingsOfAgents(
         ),
       ];
     }
-    const troubles = [...own.flatMap(each => ofScope(each)), ...twice(agent, own), ...obstacles(agent, common)];
+    const troubles = [...own.flatMap(each => ofScope(each)), ...twice(agent, own, common), ...obstacles(agent, common)];
     if (troubles.length > 0) return troubles;
     const files = own.flatMap(each => each.files);
     return [fine('agents', agent.id, `${agent.id}: No issues found. ${filesText(files)}`)];
@@ -70,13 +70,22 @@ function scriptDiff(path: string, text: string): string {
   return former === undefined ? `${path}: written anew\n` : unifiedDiff(former, text, { from: path, to: path });
 }
 
-/** Agents add their scopes up, so each event comes as often as it is registered. */
-function twice(agent: Agent, own: readonly Found[]): Finding[] {
-  const files = own.flatMap(each => ('standing' in each && each.standing.events.length > 0 ? each.files : []));
-  if (own.length < 2 || files.length < 2) return [];
-  const scopes = own.map(each => each.scope);
+/**
+ * An agent adds up its scopes and its plugins, so each event comes as often as it is registered. Only places that share an
+ * event count: two scopes may well divide the events between them.
+ */
+function twice(agent: Agent, own: readonly Found[], common: Omit<Setup, 'agent' | 'scope' | 'action'>): Finding[] {
+  const set = own.filter(each => 'standing' in each && each.standing.events.length > 0);
+  const elsewhere = registeredElsewhere(agent, common).filter(file => !set.some(({ files }) => files.includes(file)));
+  const isShared = set.some((each, i) => set.slice(0, i).some(other => shareAnEvent(each, other)));
+  if (set.length === 0 || (!isShared && elsewhere.length === 0)) return [];
+  const files = [...set.map(each => filesText(each.files)), ...elsewhere];
+  const scopes = set.map(each => each.scope);
   return [problem('agents', agent.id, { code: 'hooks-twice', agent: agent.title, id: agent.id, files, scopes })];
 }
+
+const shareAnEvent = (a: Found, b: Found): boolean =>
+  'standing' in a && 'standing' in b && a.standing.events.some(event => b.standing.events.includes(event));
 
 function obstacles(agent: Agent, common: Pick<Setup, 'places' | 'platform'>): Finding[] {
   const { settings } = agent;

@@ -278,7 +278,7 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   }),
   'hooks-twice': ({ agent, id, files, scopes }) => ({
     what: `${agent} calls otel-hooks from ${files.join(' and ')}, so each hook runs more than once.`,
-    next: `keep one: \`otel-hooks disable --tool ${id} --${scopes.at(-1) ?? 'project'}\`.`,
+    next: `keep one; for example run \`otel-hooks disable --tool ${id} --${scopes.at(-1) ?? 'project'}\`.`,
   }),
   'hooks-silent': ({ agent, file, why, advice }) => ({
     what: `${agent}: hooks are registered, but ${why} (${file}).`,

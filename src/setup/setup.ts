@@ -195,7 +195,7 @@ export function entriesOf(setup: Pick<Setup, 'agent' | 'scope' | 'places' | 'pla
   });
 }
 
-function namesIn(folder: string): string[] {
+export function namesIn(folder: string): string[] {
   try {
     return fs.readdirSync(folder).sort();
   } catch {

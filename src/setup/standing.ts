@@ -1,11 +1,12 @@
 /** How an agent stands: is it installed here, are ours registered, and are these still what this version would write? */
 import fs from 'node:fs';
-import { basename, delimiter, isAbsolute, join, resolve } from 'node:path';
+import { basename, delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
 import { type Agent, isAbsent, type Places, type Scope } from '../agents/contract/contract.ts';
-import { providersOf } from '../agents/files/our-command.ts';
+import { jsonValue } from '../agents/files/json-edit.ts';
+import { holdsOurs, providersOf } from '../agents/files/our-command.ts';
 import { fieldsOf, text } from '../lib/read.ts';
 import { readSmallFile } from '../lib/small-file.ts';
-import { entriesOf, filesIn, type Plan, planSetup, type Setup, type SetupProblem } from './setup.ts';
+import { entriesOf, filesIn, namesIn, type Plan, planSetup, type Setup, type SetupProblem } from './setup.ts';
 
 export interface Standing {
   /** The agent's events that ours are registered for, each as often as it is. */
@@ -69,6 +70,44 @@ export function foundStandings(agents: readonly Agent[], common: Omit<Setup, 'ag
       return [{ agent, scope, setup, ...('events' in standing ? ours(standing) : refused(files, standing)) }];
     });
   });
+}
+
+/**
+ * Files beside the settings from which an agent runs commands of ours as well: those that `runsToo` names, and the settings
+ * of the repository, where the folder lies below its root.
+ */
+export function registeredElsewhere(agent: Agent, common: Omit<Setup, 'agent' | 'scope' | 'action'>): string[] {
+  if (isAbsent(agent.settings)) return [];
+  const { places, platform } = common;
+  const more = agent.settings.runsToo?.({ ...places, platform }, textOf, namesIn) ?? [];
+  const repository = repositoryAbove(places.project);
+  const above =
+    repository === undefined
+      ? []
+      : foundStandings([agent], { ...common, places: { ...places, project: repository } }).filter(
+          ({ scope }) => scope !== 'global',
+        );
+  return [
+    ...more.filter(file => holdsOurs(jsonValue(plainPaths(textOf(file) ?? '')))),
+    ...above.flatMap(({ files }) => files.slice(0, 1)),
+  ];
+}
+
+/** A plugin names its programs below a placeholder for its folder, such as `${CLAUDE_PLUGIN_ROOT}`. */
+const plainPaths = (text: string): string => text.replace(/\$\{(\w+)\}/g, '/$1');
+
+/** The root of the repository, unless the folder is it. */
+function repositoryAbove(folder: string): string | undefined {
+  if (lookedAt(join(folder, '.git')) !== undefined) return undefined;
+  for (let at = dirname(folder); at !== dirname(at); at = dirname(at)) {
+    if (lookedAt(join(at, '.git')) !== undefined) return at;
+  }
+  return undefined;
+}
+
+function textOf(path: string): string | undefined {
+  const read = readSmallFile(path);
+  return read && 'text' in read ? read.text : undefined;
 }
 
 const ours = (standing: Standing) => ({ files: standing.files, standing });

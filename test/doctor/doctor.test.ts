@@ -2,7 +2,7 @@
 import fs from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Io } from '../../src/commands/command.ts';
 import { type Collector, type Reply, startCollector } from '../collector.ts';
@@ -203,10 +203,7 @@ describe('on this machine', () => {
     expect([ran.code, ran.err]).toEqual([2, expect.stringContaining('No TTY detected. Use --yes')]);
   });
 
-  it.each([
-    ['a switch for all hooks', { disableAllHooks: true }, /disableAllHooks/],
-    ['a plugin of ours beside the settings', { enabledPlugins: { 'otel-hooks@somewhere': true } }, /plugin/],
-  ])('%s', async (_, more, says) => {
+  it.each([['a switch for all hooks', { disableAllHooks: true }, /disableAllHooks/]])('%s', async (_, more, says) => {
     await enable();
     fs.writeFileSync(settings(), JSON.stringify({ ...JSON.parse(fs.readFileSync(settings(), 'utf8')), ...more }));
     const ran = await doctor(['--offline', '--no-proof', '--json']);
@@ -218,6 +215,63 @@ describe('on this machine', () => {
     await enable('--project');
     const ran = await doctor(['--offline', '--no-proof', '--json']);
     expect(codes(ran)).toContain('hooks-twice');
+  });
+
+  describe('one agent that runs the hooks twice', () => {
+    const twice = async (more: Partial<Io> = {}) => {
+      const ran = await doctor(['--offline', '--no-proof', '--json'], more);
+      return ran.rows.find(each => each.code === 'hooks-twice')?.says;
+    };
+    const write = (path: string, value: object): void => {
+      fs.mkdirSync(dirname(join(home, path)), { recursive: true });
+      fs.writeFileSync(join(home, path), JSON.stringify(value));
+    };
+    const ours = (command: string) => ({ hooks: { Stop: [{ hooks: [{ type: 'command', command }] }] } });
+    const hook = 'otel-hooks hook --tool claude-code --event Stop';
+
+    it('from a plugin that is switched on, whatever its name is', async () => {
+      await enable();
+      write('.claude/plugins/installed_plugins.json', {
+        plugins: { 'watch@team': [{ installPath: join(home, 'cache/watch') }] },
+      });
+      write('cache/watch/hooks/hooks.json', ours(`"\${CLAUDE_PLUGIN_ROOT}/bin/otel-hooks" hook --event Stop`));
+      expect(await twice()).toBeUndefined();
+      const now = JSON.parse(fs.readFileSync(settings(), 'utf8')) as object;
+      fs.writeFileSync(settings(), JSON.stringify({ ...now, enabledPlugins: { 'watch@team': true } }));
+      expect(await twice()).toContain('cache/watch/hooks/hooks.json');
+      write('cache/watch/hooks/hooks.json', ours('echo otel-hooks hook'));
+      expect(await twice()).toBeUndefined();
+    });
+
+    it.each([
+      ['gemini-cli', '.gemini/extensions/watch/hooks/hooks.json'],
+      ['antigravity', '.gemini/config/plugins/watch/hooks.json'],
+      ['copilot', '.copilot/installed-plugins/team/watch/hooks.json'],
+      ['copilot', '.copilot/hooks/mine.json'],
+      ['copilot', '.copilot/settings.json'],
+    ])('of %s from %s', async (tool, file) => {
+      await doctor(['enable', '--tool', tool, '--yes', '--no-proof']);
+      expect(await twice()).toBeUndefined();
+      write(file, ours(hook));
+      expect(await twice()).toContain(file);
+    });
+
+    it('from the settings of the repository above the folder', async () => {
+      await enable();
+      fs.mkdirSync(join(home, 'shop/.git'), { recursive: true });
+      fs.mkdirSync(join(home, 'shop/web'));
+      write('shop/.claude/settings.json', ours(hook));
+      expect(await twice({ cwd: join(home, 'shop/web') })).toContain('shop/.claude/settings.json');
+      expect(await twice({ cwd: join(home, 'shop') })).toContain('shop/.claude/settings.json');
+      expect(await twice()).toBeUndefined();
+    });
+
+    it('not where two scopes have different events', async () => {
+      write('.claude/settings.json', ours(hook));
+      const other = { SessionEnd: [{ hooks: [{ type: 'command', command: hook.replace('Stop', 'SessionEnd') }] }] };
+      write('shop/.claude/settings.json', { hooks: other });
+      expect(await twice({ cwd: join(home, 'shop') })).toBeUndefined();
+    });
   });
 
   it('the Python package of the same name is told from another copy', async () => {

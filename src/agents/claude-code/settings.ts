@@ -5,7 +5,8 @@
  * goes to Git Bash or PowerShell, whichever is there, unless it says which.
  */
 import { join } from 'node:path';
-import { fieldsOf, own } from '../../lib/read.ts';
+import type { Fields } from '../../event/event.ts';
+import { fieldsOf, own, text } from '../../lib/read.ts';
 import type { Obstacle, Places, Scope, Settings, SettingsPlaces } from '../contract/contract.ts';
 import { jsonValue } from '../files/json-edit.ts';
 import { jsonHooks, type Shape } from '../files/json-hooks.ts';
@@ -33,6 +34,7 @@ export const settings: Settings = {
   afterwards:
     'Sessions that run already go on without; start a new one. Where an organization allows managed hooks only, ours stay silent.',
   obstacles,
+  runsToo,
   proof: (session, cwd) => ({
     event: 'SessionStart',
     payload: { hook_event_name: 'SessionStart', session_id: session, cwd, source: 'startup' },
@@ -65,13 +67,24 @@ function obstacles(places: SettingsPlaces, read: (path: string) => string | unde
       const why = 'the organization allows managed hooks only (allowManagedHooksOnly)';
       found.push({ file, why, next: 'have the hooks put into the managed settings.' });
     }
-    const plugin = Object.entries(fieldsOf(values.enabledPlugins)).find(
-      ([name, isOn]) => isOn === true && /^otel-hooks@/.test(name),
-    )?.[0];
-    if (plugin !== undefined) {
-      const why = `the plugin ${plugin} is on as well, so each event comes twice`;
-      found.push({ file, why, next: `switch the plugin off, or run \`otel-hooks disable --tool claude-code\`.` });
-    }
   }
   return found;
+}
+
+/** Managed settings, and the hooks of the plugins that are switched on (plugin reference, checked 2026-11-19). */
+function runsToo(places: SettingsPlaces, read: (path: string) => string | undefined): string[] {
+  const values = (file: string) => fieldsOf(jsonValue(read(file) ?? ''));
+  const scopes = ['global', 'project', 'local'] as const;
+  const isOn = Object.assign({}, ...scopes.map(scope => values(fileOf(scope, places)).enabledPlugins)) as Fields;
+  const installed = fieldsOf(values(join(userFolder(places), 'plugins', 'installed_plugins.json')).plugins);
+  const plugins = Object.entries(installed).flatMap(([name, installations]) => {
+    if (isOn[name] !== true) return [];
+    // Older versions know one installation of each plugin.
+    const all = Array.isArray(installations) ? installations : [installations];
+    return all.flatMap(each => text(fieldsOf(each).installPath) ?? []);
+  });
+  return [
+    own(managed, places.platform) ?? '',
+    ...plugins.flatMap(folder => [join(folder, 'hooks', 'hooks.json'), join(folder, '.claude-plugin', 'plugin.json')]),
+  ];
 }

@@ -80,6 +80,11 @@ export interface Settings {
   readonly afterwards: string;
   /** What in a person's settings keeps its hooks from running. */
   obstacles?(places: SettingsPlaces, read: (path: string) => string | undefined): readonly Obstacle[];
+  /**
+   * Files outside of `files` whose hooks the agent runs as well: of plugins, extensions and organizations. Commands of ours
+   * there come in addition to those of the settings.
+   */
+  runsToo?(places: SettingsPlaces, read: (path: string) => string | undefined, names: Look['names']): readonly string[];
   /** The payload of a first event, as the agent would send it: what the written command is tried with. */
   proof(session: string, folder: string, atMs: number): { readonly event: string; readonly payload: Fields };
 }

@@ -35,6 +35,20 @@ export const settings: Settings = {
   afterwards:
     'Start a new session. Hooks of a project run only in folders that you trust; the cloud agent runs those of the default branch alone, and only where its image has otel-hooks.',
   obstacles,
+  runsToo(places, _, names) {
+    const hooks = join(userFolder(places), 'hooks');
+    const plugins = join(userFolder(places), 'installed-plugins');
+    const folders = names(plugins).flatMap(market =>
+      names(join(plugins, market)).map(name => join(plugins, market, name)),
+    );
+    return [
+      ...names(hooks)
+        .filter(name => name.endsWith('.json') && name !== 'otel-hooks.json')
+        .map(name => join(hooks, name)),
+      join(userFolder(places), 'settings.json'),
+      ...folders.flatMap(folder => [join(folder, 'hooks.json'), join(folder, 'hooks', 'hooks.json')]),
+    ];
+  },
   proof: (session, cwd, atMs) => ({
     event: 'SessionStart',
     payload: {

@@ -40,6 +40,16 @@ export function isOurHandler(handler: Fields): boolean {
   return commands.length > 0 && commands.every(command => isOurCommand(command, handler.args));
 }
 
+/** Whether a value from a file of hooks holds a handler of ours, in whichever shape the file lists its hooks. */
+export function holdsOurs(value: unknown, depth = 0): boolean {
+  if (depth > DEEPEST) return false;
+  if (Array.isArray(value)) return value.some(each => holdsOurs(each, depth + 1));
+  if (!isFields(value)) return false;
+  return isOurHandler(value) || Object.values(value).some(each => holdsOurs(each, depth + 1));
+}
+
+const DEEPEST = 12;
+
 const commandKeys = ['command', 'bash', 'linux', 'osx', 'powershell', 'commandWindows', 'windows', 'exec'] as const;
 
 function commandsIn(handler: Fields): unknown[] {

@@ -26,6 +26,10 @@ export const settings: Settings = {
   afterwards:
     'Start a new session; /hooks lists what runs. In a folder that you do not trust no hook runs; hooks of a project are shown as new there once, to be looked at. Releases before spring 2026 need "tools": { "enableHooks": true }.',
   obstacles,
+  runsToo(places, _, names) {
+    const extensions = join(userFolder(places), 'extensions');
+    return names(extensions).map(name => join(extensions, name, 'hooks', 'hooks.json'));
+  },
   proof: (session, cwd, atMs) => ({
     event: 'SessionStart',
     payload: {
