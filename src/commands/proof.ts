@@ -23,7 +23,8 @@ import { trialSession } from '../view/trial.ts';
 
 export type Proof =
   | { ok: true; event: string; type: string; session: string; tookMs: number }
-  | { ok: false; why: string; next: string };
+  /** `isTried` false: the files are right, and this machine cannot run what they name. */
+  | { ok: false; isTried?: false; why: string; next: string };
 
 const PATIENCE_MS = 15_000;
 const LOOK_EVERY_MS = 40;
@@ -51,7 +52,7 @@ export function hookRunOf(setup: Setup, cwd: string, env: NodeJS.ProcessEnv, now
   const safe = { ...env, PATH: searchPath(env.PATH, places).join(delimiter) };
   if (scope === 'project' && !isInPath('otel-hooks', { env: safe }, platform)) {
     const why = 'otel-hooks is not in PATH outside of this project, where a file that is shared looks for it';
-    return failed(why, 'npm i -g otel-hooks');
+    return { ...failed(why, 'npm i -g otel-hooks'), isTried: false };
   }
   const { event, payload } = settings.proof(trialSession(nowMs, randomBytes(3).toString('hex')), cwd, nowMs);
   const standing = standingOf(setup);

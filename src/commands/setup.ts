@@ -224,7 +224,8 @@ async function tryAll(
     if (stop.isAsked()) return [];
     each.proof = await prove(each.setup, io.cwd, { ...io.env }, io.now(), stop.isAsked);
     if (stop.isAsked()) return [];
-    if (!each.proof.ok) whole.failed = true;
+    // A file for everyone who works here may be written where otel-hooks itself is not installed.
+    if (!each.proof.ok && each.proof.isTried !== false) whole.failed = true;
     if (!isJson) (each.proof.ok ? io.out : io.err)(proofText(each.setup.agent, each.proof));
   }
   const { config } = foldersOf(words, io);
@@ -422,7 +423,10 @@ function said({ setup, plan }: Planned, folders: Folders): string {
 }
 
 function proofText({ title }: Agent, proof: Proof): string {
-  if (!proof.ok) return `otel-hooks: ${title}: the hooks were tried, and ${proof.why}.\n  next: ${proof.next}\n`;
+  if (!proof.ok) {
+    const tried = proof.isTried === false ? 'the hooks were not tried:' : 'the hooks were tried, and';
+    return `otel-hooks: ${title}: ${tried} ${proof.why}.\n  next: ${proof.next}\n`;
+  }
   const { event, type, session, tookMs } = proof;
   return `Tried ${title}: ${event} went through the hook into the journal as ${type} in ${(tookMs / 1000).toFixed(1)} s; it stays on this machine: otel-hooks show ${session}\n`;
 }

@@ -74,9 +74,9 @@ describe('without a terminal', () => {
   });
 });
 
-it('a shared file is tried by PATH, as others will run it', async () => {
+it('a shared file is done when it is written, also where otel-hooks is not in PATH, as others will run it', async () => {
   const ran = await run(['enable', '--tool', 'cursor', '--project', '--yes']);
-  expect([ran.code, ran.err]).toEqual([1, expect.stringContaining('otel-hooks is not in PATH')]);
+  expect([ran.code, ran.err]).toEqual([0, expect.stringContaining('otel-hooks is not in PATH')]);
   expect(exists('.cursor/hooks.json')).toBe(true);
 });
 
