@@ -16,6 +16,7 @@ import {
   findSessions,
   type ImportRound,
   importRound,
+  type Part,
   type PassedOver,
 } from '../pipeline/import-transcripts.ts';
 import { unreadProblems } from '../pipeline/round.ts';
@@ -55,15 +56,15 @@ export async function run(words: Words, io: Io): Promise<number> {
   const metrics = words.flags['--metrics'] !== undefined;
   const waitMs = waitOf(words);
   const eyes = diskEyes();
-  const { found, without, passed } = findSessions({ ...whichOf(words, io), eyes, places: placesOf(io) });
+  const { found, without, parts, passed } = findSessions({ ...whichOf(words, io), eyes, places: placesOf(io) });
   const { state, config } = foldersOf(words, io);
   for (const path of without)
-    io.err(`otel-hooks: ${path} holds no transcript that an agent here knows; it was left out.\n`);
-  if (!json) io.out(announcement(found, isDry, metrics) + passedText(passed));
+    io.err(`otel-hooks: ${path} holds no transcript of a session that an agent here knows; it was left out.\n`);
+  if (!json) io.out(partsText(parts) + announcement(found, isDry, metrics) + passedText(passed));
   const unread = unreadProblems(eyes);
   // A path that was named was meant to be read.
   const isLess = without.length > 0 || (words.rest.length > 0 && passed.length > 0);
-  const more = { dry_run: isDry, passed_over: passed };
+  const more = { dry_run: isDry, passed_over: passed, parts };
   if (found.length === 0 && (isDry || unread.length === 0)) {
     if (json) io.out(`${JSON.stringify({ v: 1, ...more, sessions: [], interrupted: false }, null, 2)}\n`);
     for (const problem of unread) io.err(problemText(problem));
@@ -319,6 +320,11 @@ function announcement(found: readonly Found[], isDry: boolean, metrics: boolean)
     isDry ? 'A dry run: nothing is kept, nothing leaves.\n' : '',
   ].join('\n');
 }
+
+const partsText = (parts: readonly Part[]): string =>
+  parts
+    .map(({ path, session, main }) => `${path} belongs to session ${session}: all of it is read, from ${main}.\n`)
+    .join('');
 
 const passedText = (passed: readonly PassedOver[]): string =>
   passed

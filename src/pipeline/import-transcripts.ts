@@ -4,7 +4,7 @@
  */
 
 import { statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import {
   type Agent,
   isAbsent,
@@ -74,11 +74,26 @@ export interface PassedOver {
   path: string;
 }
 
-/** Sessions, the oldest first, each once; the paths in which there was none; and what was known and not read. */
-export function findSessions(search: Search): { found: Found[]; without: string[]; passed: PassedOver[] } {
+/** A file that was named and has no session of its own, such as a subagent's: it is read with the session's main file. */
+export interface Part {
+  path: string;
+  session: string;
+  main: string;
+}
+
+export interface FoundSessions {
+  /** The oldest first, each once. */
+  found: Found[];
+  /** Named paths in which there was none. */
+  without: string[];
+  parts: Part[];
+  /** What is known and not read. */
+  passed: PassedOver[];
+}
+
+export function findSessions(search: Search): FoundSessions {
   const { agents, paths, places, eyes, sinceMs } = search;
   const found = new Map<string, Found>();
-  const without: string[] = [];
   const passed = new Map<string, PassedOver>();
   const pass = (agent: string | undefined, why: string, path: string): void => {
     const known = passed.get(`${agent} ${why}`);
@@ -98,12 +113,12 @@ export function findSessions(search: Search): { found: Found[]; without: string[
     return packed !== undefined;
   };
   /** Files of sessions that were found: a subagent's has no session of its own. */
-  const parts = new Set<string>();
+  const parts = new Map<string, Found>();
   const start = startsOf(eyes);
   const add = (agent: Agent, file: TranscriptFile, beginning = USUAL): boolean => {
     const sessions = sessionsIn(agent, file, eyes, places, (path, size) => start(path, size, beginning));
     for (const each of sessions) {
-      for (const path of each.files) parts.add(path);
+      for (const path of each.files) parts.set(path, each);
       const key = `${agent.id} ${each.session}`;
       const known = found.get(key);
       if (known === undefined || known.atMs < each.atMs) found.set(key, each);
@@ -112,12 +127,33 @@ export function findSessions(search: Search): { found: Found[]; without: string[
   };
   /** A document was looked at as a whole. */
   const isWorthMore = (path: string): boolean => path.endsWith('.jsonl') && !parts.has(path);
+  /** The session whose files this one is among: its main file lies beside it, or one or two folders above. */
+  const ownerOf = (path: string): Found | undefined => {
+    let folder = path;
+    for (let above = 0; above < 3; above += 1) {
+      folder = dirname(folder);
+      const beside = eyes.names(folder).filter(name => name.endsWith('.jsonl'));
+      for (const name of beside.slice(0, MOST_BESIDE)) {
+        const file = { path: join(folder, name) };
+        for (const agent of agents) {
+          const sessions = sessionsIn(agent, file, eyes, places, (at, size) => start(at, size, USUAL));
+          if (sessions.some(each => each.files.includes(path)) && add(agent, file)) return parts.get(path);
+        }
+      }
+    }
+    return undefined;
+  };
+  const unread: { path: string; files: readonly string[] }[] = [];
   for (const path of paths) {
     const files = filesBelow(plainName(path), eyes);
     const rest = files.filter(each => !agents.some(agent => add(agent, { path: each })) && !isPassed(each, agents));
     const unknown = rest.filter(each => !isWorthMore(each) || !agents.some(agent => add(agent, { path: each }, LONG)));
-    if (unknown.length === files.length) without.push(path);
+    if (unknown.length === files.length) unread.push({ path, files });
   }
+  const named = unread.map(({ path, files }) => {
+    const of = files.slice(0, MOST_PARTS).flatMap(file => parts.get(file) ?? ownerOf(file) ?? []);
+    return { path, of: [...new Set(of)] };
+  });
   if (paths.length === 0) {
     for (const agent of agents) {
       if (isAbsent(agent.transcript)) continue;
@@ -128,8 +164,18 @@ export function findSessions(search: Search): { found: Found[]; without: string[
     }
   }
   const all = [...found.values()].filter(each => each.atMs >= sinceMs).sort((a, b) => a.atMs - b.atMs);
-  return { found: all, without, passed: [...passed.values()] };
+  return {
+    found: all,
+    without: named.flatMap(({ path, of }) => (of.length === 0 ? [path] : [])),
+    parts: named.flatMap(({ path, of }) => of.map(({ session, file }) => ({ path, session, main: file.path }))),
+    passed: [...passed.values()],
+  };
 }
+
+/** So many files of a named folder are looked at for the session that they belong to. */
+const MOST_PARTS = 50;
+/** So many files of a folder may be the main file. */
+const MOST_BESIDE = 1_000;
 
 /** How much of a file of rows is looked at to tell whose it is. */
 interface Beginning {

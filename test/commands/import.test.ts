@@ -2,7 +2,7 @@
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ranIn } from './ran.ts';
 
 let home: string;
@@ -43,4 +43,47 @@ it('a dry run shows on a terminal how far it is', async () => {
   const { err, out } = await ranIn(home, ['import', '--all', '--dry-run'], { isTerminal: true, isErrTerminal: true });
   expect(err).toContain('100 %  2/2 sessions');
   expect(err + out).not.toMatch(/NaN|Infinity/);
+});
+
+describe('a file of a subagent', () => {
+  const child = { isSidechain: true, agentId: 'abc1' };
+  const files = () => {
+    const main = write(join(folder, 's1.jsonl'), prompt('s1', 1), answer('s1', 2));
+    write(join(folder, 's2.jsonl'), prompt('s2', 1), answer('s2', 2));
+    const path = join(folder, 's1', 'subagents', 'agent-abc1.jsonl');
+    const own = write(path, prompt('s1', 11, child), answer('s1', 12, child));
+    return { main, own };
+  };
+  const imported = async (...paths: string[]) => {
+    const ran = await ranIn(home, ['import', ...paths, '--dry-run', '--json']);
+    return { ...ran, ...(JSON.parse(ran.out) as { sessions: { session: string; responses: number }[] }) };
+  };
+
+  it('is read with the session that it belongs to, which is said', async () => {
+    const { own } = files();
+    const { code, out, err } = await ranIn(home, ['import', own, '--dry-run']);
+    expect({ code, err }).toEqual({ code: 0, err: '' });
+    expect(out).toContain('agent-abc1.jsonl belongs to session s1: all of it is read, from ~/');
+    expect((await imported(own)).sessions).toMatchObject([{ session: 's1', responses: 2 }]);
+  });
+
+  it('is read once when its session is named as well', async () => {
+    const { main, own } = files();
+    for (const paths of [
+      [main, own],
+      [own, main],
+    ]) {
+      const { code, err, sessions } = await imported(...paths);
+      expect({ code, err }).toEqual({ code: 0, err: '' });
+      expect(sessions).toMatchObject([{ session: 's1', responses: 2 }]);
+    }
+  });
+
+  it('without its session is no transcript of a session', async () => {
+    const { main, own } = files();
+    rmSync(main);
+    const { code, err, sessions } = await imported(own);
+    expect({ code, sessions }).toEqual({ code: 1, sessions: [] });
+    expect(err).toContain('holds no transcript of a session');
+  });
 });
