@@ -145,7 +145,7 @@ export function drain(fragment: Fragment, deps: Drain): Drained {
   if ('reason' in read) return { fate: 'rejected', reason: read.reason };
   const parts: Part[] = [];
   const bad: Bad<Reject>[] = [...read.bad];
-  const odd: string[] = [];
+  const odd: string[] = read.isCut ? ['payload_cut'] : [];
   let duplicates = 0;
   let certainty = 1;
   for (const item of read.items) {

@@ -7,6 +7,8 @@
  * reason in one file, and counted one by one under a name of their own (`bad-events.<reason>`).
  */
 import type { Fields } from '../event/event.ts';
+import { hasMoreValues } from '../lib/json-values.ts';
+import { prune } from '../lib/prune.ts';
 import { isFields } from '../lib/read.ts';
 import { isAgentHooks, readAgentHooks } from '../standards/agent-hooks/read.ts';
 import { isBaseCoat, readBaseCoat } from '../standards/base-coat/base-coat.ts';
@@ -21,6 +23,7 @@ export type Unread =
   | 'invalid-event'
   | 'no-session-id'
   | 'too-many-events'
+  | 'too-many-values'
   | 'unknown-agent';
 
 export interface Item {
@@ -35,10 +38,19 @@ export interface Bad<Reason = Unread> {
   readonly text: string;
 }
 
-export type Items = { readonly reason: Unread } | { readonly items: readonly Item[]; readonly bad: readonly Bad[] };
+export type Items =
+  | { readonly reason: Unread }
+  | {
+      readonly items: readonly Item[];
+      readonly bad: readonly Bad[];
+      /** It held more than is kept in memory: long texts and long lists in it were cut. */
+      readonly isCut?: true;
+    };
 
 /** A round holds all events of its fragments in memory. */
 const MOST_ITEMS = 10_000;
+/** Parsed, 60 MB of `{},{},…` are some 2 GB. No agent sends so many values, and what does is cut before it is parsed. */
+const MOST_VALUES = 1_000_000;
 /** So many lines must show an event before a text that is no JSON counts as a stream of events. */
 const FIRST_LINES = 16;
 
@@ -46,13 +58,26 @@ export function itemsIn(payload: Buffer): Items {
   const marked = payload.toString('utf8');
   const text = marked.startsWith('\uFEFF') ? marked.slice(1) : marked;
   if (text.trim() === '') return { reason: 'empty' };
+  if (hasMoreValues(text, MOST_VALUES)) return itemsOfMany(text, payload);
   const value = parsed(text);
   if (value !== undefined) return itemsOf(value);
   return linesOf(text) ?? { reason: 'not-json' };
 }
 
+/** Of one object what fits; of a list nothing, since a list of so many values is no list of events. */
+function itemsOfMany(text: string, payload: Buffer): Items {
+  if (text.trimStart().startsWith('[')) return { reason: 'too-many-events' };
+  const kept = prune(payload);
+  if (kept === undefined) return { reason: text.includes('\n') ? 'too-many-events' : 'too-many-values' };
+  const items = itemsOf(kept);
+  return 'reason' in items ? items : { ...items, isCut: true };
+}
+
 function itemsOf(value: unknown): Items {
-  if (Array.isArray(value)) return several(value.map(item => ({ value: item, text: () => textOf(item) })));
+  if (Array.isArray(value)) {
+    if (value.length > MOST_ITEMS) return { reason: 'too-many-events' };
+    return several(value.map(item => ({ value: item, text: () => textOf(item) })));
+  }
   if (!isFields(value)) return { reason: 'not-an-object' };
   const read = itemOf(value);
   if (typeof read === 'string') return { reason: read };
@@ -72,7 +97,9 @@ function several(parts: readonly Part[]): Items {
   for (const { value, text } of parts) {
     const read = isFields(value) ? itemOf(value, 'listed') : value === undefined ? 'not-json' : 'not-an-object';
     if (typeof read === 'string') bad.push({ reason: read, text });
-    else items.push(...(Array.isArray(read) ? read : [read]));
+    else for (const item of Array.isArray(read) ? read : [read]) items.push(item);
+    // An envelope in a list may hold a list itself.
+    if (items.length > MOST_ITEMS) return { reason: 'too-many-events' };
   }
   const [first] = bad;
   if (items.length > 0) return { items: inTime(items), bad: bad.map(({ reason, text }) => ({ reason, text: text() })) };
@@ -92,13 +119,27 @@ const inTime = (items: Item[]): Item[] =>
 
 function linesOf(text: string): Items | undefined {
   if (!text.includes('\n')) return undefined;
-  const lines = text.split('\n').filter(line => line.trim() !== '');
+  const lines = linesIn(text);
   const looksLikeEvents = lines.slice(0, FIRST_LINES).some(line => {
     const value = parsed(line);
     return isFields(value) && isStandard(value);
   });
   if (!looksLikeEvents) return undefined;
+  if (lines.length > MOST_ITEMS) return { reason: 'too-many-events' };
   return several(lines.map(line => ({ value: parsed(line), text: () => line })));
+}
+
+/** Lines that hold something: all of them, or one more than there may be. */
+function linesIn(text: string): string[] {
+  const lines: string[] = [];
+  for (let at = 0; at < text.length && lines.length <= MOST_ITEMS; ) {
+    const newline = text.indexOf('\n', at);
+    const end = newline < 0 ? text.length : newline;
+    const line = text.slice(at, end);
+    if (line.trim() !== '') lines.push(line);
+    at = end + 1;
+  }
+  return lines;
 }
 
 /** As it is kept apart. What is nested too deeply to be written is told from the rest by this alone. */
@@ -138,6 +179,7 @@ function insideOf(fields: Fields): Item | Item[] | Unread {
   const { inside } = wrapped;
   if (isFields(inside)) return itemOf(inside, undefined, wrapped);
   const values = Array.isArray(inside) ? inside : typeof inside === 'string' ? valuesIn(inside) : [];
+  if (values.length > MOST_ITEMS) return 'too-many-events';
   const [only] = values;
   if (values.length === 1 && isFields(only)) return itemOf(only, undefined, wrapped);
   // Ids are the envelope's alone where one event is inside; of several each needs its own.
@@ -145,16 +187,14 @@ function insideOf(fields: Fields): Item | Item[] | Unread {
     isFields(value) ? itemOf(value, 'listed', { ...wrapped, id: `${wrapped.id}\0${i}` }) : 'invalid-event',
   );
   const good = items.filter((item): item is Item => typeof item === 'object' && !Array.isArray(item));
-  return good.length === items.length && good.length > 0 && good.length <= MOST_ITEMS ? inTime(good) : 'invalid-event';
+  return good.length === items.length && good.length > 0 ? inTime(good) : 'invalid-event';
 }
 
 function valuesIn(text: string): unknown[] {
+  if (hasMoreValues(text, MOST_VALUES)) return [];
   const value = parsed(text);
   if (value !== undefined) return Array.isArray(value) ? value : [value];
-  return text
-    .split('\n')
-    .filter(line => line.trim() !== '')
-    .map(parsed);
+  return linesIn(text).map(parsed);
 }
 
 function parsed(text: string): unknown {

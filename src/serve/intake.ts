@@ -262,6 +262,7 @@ const reasons: Readonly<Record<Reject, [rule: string, why: string]>> = {
   ],
   'no-event-name': ['event/name', 'does not say what happened'],
   'too-many-events': ['limit/events', `more than ${MOST_EVENTS} events in one request`],
+  'too-many-values': ['limit/values', 'the event holds more values than are kept'],
   'unknown-agent': [
     'event/unknown',
     "is no event of Agent Hooks, OpenHook or Base Coat, and no CloudEvent; an agent's own hook is sent to /hooks/<agent>",

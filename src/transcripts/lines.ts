@@ -1,8 +1,8 @@
 /** The rows of a file from an offset on, one after the other; what is no row is counted and passed over. */
 import type { Fields } from '../event/event.ts';
+import { beginnings, prune } from '../lib/prune.ts';
 import { isFields } from '../lib/read.ts';
 import type { Eyes } from './eyes.ts';
-import { beginnings, prune } from './prune.ts';
 
 /** Beyond this a line is walked through, not parsed. */
 const LONGEST_PARSED = 8 * 1024 * 1024;

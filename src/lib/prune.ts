@@ -3,8 +3,8 @@
  * It is walked once, from quote to quote; what is kept is parsed as JSON. `beginnings` does the like for lines of common
  * length, whose results nobody reads to the end.
  */
-import { hexDigestOf } from '../lib/hash.ts';
-import { isFields } from '../lib/read.ts';
+import { hexDigestOf } from './hash.ts';
+import { isFields } from './read.ts';
 
 const LONGEST_TEXT = 1_024;
 const LONGEST_LIST = 1_000;
@@ -110,6 +110,7 @@ export function prune(line: Buffer): { readonly [key: string]: unknown } | undef
   }
   if (muted !== undefined) return undefined;
   keepUpTo(line.length);
+  if (keptLength > MOST_KEPT) return undefined;
   try {
     const value: unknown = JSON.parse(kept.join(''));
     return isFields(value) ? value : undefined;
