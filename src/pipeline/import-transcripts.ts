@@ -16,10 +16,10 @@ import {
 import { awaited, isOpen } from '../assemble/assemble.ts';
 import { destinationDocument } from '../deliver/known-destinations.ts';
 import type { Event, Fields } from '../event/event.ts';
+import { conclude } from '../identify/identify.ts';
 import { isDiskError } from '../lib/disk-error.ts';
 import { keyedHash } from '../lib/hash.ts';
 import type { Problem } from '../problems/problem.ts';
-import { conclude } from '../receive/drain.ts';
 import { keeperOf as keep } from '../session/own-content.ts';
 import { judgeRisk as risk } from '../session/own-rules.ts';
 import { pin } from '../session/pin.ts';

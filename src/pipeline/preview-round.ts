@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { agentNamed } from '../agents/index.ts';
 import type { Destination } from '../config/destinations.ts';
-import type { Opening } from '../receive/drain.ts';
+import type { Opening } from '../receive/receive.ts';
 import { type Pin, pin } from '../session/pin.ts';
 import { newSession } from '../session/session-state.ts';
 import { joinable, joinedBytes } from '../ship/ship.ts';

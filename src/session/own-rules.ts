@@ -6,9 +6,9 @@ import { builtInWith, type Looked, type Pattern, type RuleSet, riskOf, ruleSet }
 import { type Rule, rules } from '../enrich/risk/rules.ts';
 import { newWork } from '../enrich/risk/work.ts';
 import type { Risk } from '../event/event.ts';
+import type { Judge } from '../identify/enrichers.ts';
 import { nearest } from '../lib/nearest.ts';
 import type { Problem } from '../problems/problem.ts';
-import type { Judge } from '../receive/drain.ts';
 import { re2 } from './re2.ts';
 import type { RiskSettings } from './session-state.ts';
 

@@ -10,7 +10,7 @@ import { usualLoops } from '../enrich/watch.ts';
 import type { Fragment } from '../hook/fragment.ts';
 import { digest, keyedHash } from '../lib/hash.ts';
 import type { Problem } from '../problems/problem.ts';
-import type { Opening } from '../receive/drain.ts';
+import type { Opening } from '../receive/receive.ts';
 import { MOST_SERIES } from '../telemetry/cardinality.ts';
 import { resourceAttributes } from '../telemetry/resource.ts';
 import { contentSettings, keeperOf } from './own-content.ts';

@@ -7,10 +7,10 @@ import { agentNamed } from '../agents/index.ts';
 import { listedAs } from '../agents/shared/providers.ts';
 import type { Config } from '../config/config.ts';
 import { costOf, type Rates } from '../enrich/cost.ts';
+import type { Priced, PriceOf } from '../identify/enrichers.ts';
 import { besideUs } from '../lib/beside.ts';
 import { hexDigest } from '../lib/hash.ts';
 import { own } from '../lib/read.ts';
-import type { Priced, PriceOf } from '../receive/drain.ts';
 import type { CostSettings } from './session-state.ts';
 
 /** Where the table lies: put in by the build; the package itself when run from source. */

@@ -15,10 +15,10 @@ import {
 } from '../agents/contract/contract.ts';
 import { memoryOver } from '../agents/shared/memory.ts';
 import type { Fields } from '../event/event.ts';
+import { versionOf } from '../identify/identify.ts';
 import { isDiskError } from '../lib/disk-error.ts';
 import { hexDigestOf } from '../lib/hash.ts';
 import { own, put } from '../lib/read.ts';
-import { versionOf } from '../receive/drain.ts';
 import type { FileState, TranscriptState } from '../session/session-state.ts';
 import type { Eyes, FileStat } from './eyes.ts';
 import { type Oddity, type Row, type Rows, rowsFrom } from './lines.ts';

@@ -10,16 +10,10 @@ import { type Agent, isAbsent, type Told, type Transcript, type TranscriptFile }
 import { AMENDED, awaited, isAmendable } from '../assemble/assemble.ts';
 import type { FinishedSpan } from '../assemble/finished.ts';
 import { type Event, SETTLED } from '../event/event.ts';
-import {
-  amend,
-  conclude,
-  idElsewhere,
-  idsIn,
-  type Judge,
-  type Keep,
-  type PriceOf,
-  tellTranscript,
-} from '../receive/drain.ts';
+import type { Judge, Keep, PriceOf } from '../identify/enrichers.ts';
+import { idElsewhere, idsIn } from '../identify/event-ids.ts';
+import { amend, conclude } from '../identify/identify.ts';
+import { tellTranscript } from '../receive/drain.ts';
 import {
   noTranscripts,
   SEEN_IDS,

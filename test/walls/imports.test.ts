@@ -40,7 +40,13 @@ const rooms: Readonly<Record<string, Room>> = {
   store: { sees: ['lib', 'hook/fragment.ts'], packages: [node] },
   hook: { sees: [], packages: [node] },
   receive: {
-    sees: ['lib', 'event', 'agents', 'standards', 'enrich', 'session/session-state.ts', 'hook/fragment.ts'],
+    sees: ['lib', 'event', 'agents', 'standards', 'enrich', 'identify', 'session', 'hook/fragment.ts'],
+    packages: [],
+    pure: true,
+  },
+  // Gives a reading its envelope, its id and what is added to it.
+  identify: {
+    sees: ['lib', 'event', 'agents', 'standards', 'enrich', 'receive/foreign.ts', 'session/session-state.ts'],
     packages: [],
     pure: true,
   },
@@ -55,7 +61,8 @@ const rooms: Readonly<Record<string, Room>> = {
       'telemetry',
       'config',
       'problems',
-      'receive/drain.ts',
+      'receive/receive.ts',
+      'identify',
       'transcripts/eyes.ts',
       'hook/fragment.ts',
     ],
@@ -63,7 +70,7 @@ const rooms: Readonly<Record<string, Room>> = {
   },
   // The only place that reads what agents wrote; it writes nothing.
   transcripts: {
-    sees: ['lib', 'event', 'agents', 'receive', 'session', 'assemble'],
+    sees: ['lib', 'event', 'agents', 'receive', 'identify', 'session', 'assemble'],
     packages: [/^node:(fs|path|zlib)$/],
   },
   // Of risk and content only the words that settings are written in.

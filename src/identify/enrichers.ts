@@ -1,0 +1,76 @@
+import type { Reading } from '../agents/contract/contract.ts';
+import type { Keeper } from '../enrich/content.ts';
+import type { Used } from '../enrich/cost.ts';
+import type { Looked } from '../enrich/risk/risk.ts';
+import { type Body, type Cost, type DataOf, type Facts, modelOf, type Risk } from '../event/event.ts';
+import { isFields } from '../lib/read.ts';
+import type { SessionState } from '../session/session-state.ts';
+
+/** Counts something unusual by its name. */
+export type Odd = (kind: string) => void;
+
+export type Judge = (state: SessionState, looked: Looked, odd?: Odd) => Risk | undefined;
+
+/** What is added to an event beside what its source says. A fault in one of them costs the event that one alone. */
+export const enrichments = ['risk', 'cost', 'content', 'watch'] as const;
+
+export type Enrichment = (typeof enrichments)[number];
+
+export const failedOddity = (enrichment: Enrichment): string => `${enrichment}_failed`;
+
+export function enriched<T>(enrichment: Enrichment, odd: Odd | undefined, make: () => T): T | undefined {
+  try {
+    return make();
+  } catch {
+    // Counted, and told as a problem: the event itself must not be lost for it.
+    odd?.(failedOddity(enrichment));
+    return undefined;
+  }
+}
+
+/** What the tokens of a response cost, or of a whole session. */
+export interface Priced {
+  model: string | undefined;
+  provider: string | undefined;
+  used: Used;
+  /** Of several requests together. */
+  isSum: boolean;
+  atMs: number;
+}
+
+export type PriceOf = (state: SessionState, priced: Priced) => Cost | undefined;
+
+/** What content stays of a session; none by default. */
+export type Keep = (pinned: SessionState['pinned']) => Keeper | undefined;
+
+/** What an event's tokens cost. Not part of what ids are computed from: prices change. */
+export function priced(state: SessionState, body: Body, facts: Facts, atMs: number, price: PriceOf): Cost | undefined {
+  const isResponse = body.event_type === 'Model.Responded';
+  const told: Used | undefined = isResponse ? (body.data as DataOf<'Model.Responded'>) : facts.totals;
+  if (told === undefined || (told.input_tokens === undefined && told.output_tokens === undefined)) return undefined;
+  // The end of a session states a sum, of several models perhaps: without a word of caches nobody knows what it costs.
+  const isPlainSum = !isResponse && told.cache_read_tokens === undefined;
+  const used = isResponse ? { ...facts.usage, ...told } : isPlainSum ? {} : told;
+  const model = isResponse ? modelOf(body.data as DataOf<'Model.Responded'>, facts) : facts.model;
+  const { provider } = facts;
+  return price(state, { model, provider, used, isSum: !isResponse || facts.sum !== undefined, atMs });
+}
+
+/** The risk of an action, before anything of it is left out; other events have none. */
+export function judged(
+  state: SessionState,
+  { event_type, data, facts }: Reading,
+  judge: Judge | undefined,
+  cwd: string | undefined,
+  odd: Odd | undefined,
+): Risk | undefined {
+  if (judge === undefined || event_type.startsWith('vendor.') || !('action' in data) || !isFields(data.action)) return;
+  const { action } = data;
+  const looked = {
+    action,
+    cwd: cwd ?? state.transcripts?.cwd,
+    mode: facts?.permission_mode,
+    server: facts?.mcp?.server,
+  };
+  return enriched('risk', odd, () => judge(state, looked, odd));
+}

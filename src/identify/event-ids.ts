@@ -1,0 +1,87 @@
+import type { TranscriptReading } from '../agents/contract/contract.ts';
+import type { Body, Facts } from '../event/event.ts';
+import { hexDigest, uuidOf } from '../lib/hash.ts';
+import { isFields } from '../lib/read.ts';
+import { ORDINALS, SEEN_IDS, type SessionState } from '../session/session-state.ts';
+
+/** The short form of the id that the reading has, or would have, in another session. */
+export function idElsewhere(agent: string, session: string, reading: TranscriptReading): string {
+  const within = boundId(reading.subagent) ?? session;
+  return shortOf(uuidOf('otel-hooks/event/1', agent, session, within, reading.event_type, reading.key));
+}
+
+/** The short forms of all ids that a journal holds. */
+export function idsIn(journal: string): Set<string> {
+  const found = new Set<string>();
+  for (const [, id = ''] of journal.matchAll(/"event_id":"([0-9a-f-]{36})"/g)) found.add(shortOf(id));
+  return found;
+}
+
+const LONGEST_ID = 256;
+
+export const isId = (id: string): boolean => id.length <= LONGEST_ID && !/[\u0000-\u001f\u007f]/.test(id);
+
+/** A native id as it may stand in keys: a monstrous one is replaced by its hash, and stays one and the same. */
+export const boundId = (id: string | undefined): string | undefined =>
+  id === undefined || isId(id) ? id : `hash-${hexDigest(id).slice(0, 32)}`;
+
+/**
+ * Without a native id: what is left of the event after redaction, and its number among equals, so that two equal
+ * notifications stay two. Not the payload's hash: the id leaves, and whoever knows the rest of a payload could try out
+ * short prompts on it.
+ */
+export function numberedId(state: SessionState, session: string, body: Body, facts: Facts, seen: Set<string>): string {
+  const { v: _v, seq: _seq, time: _time, ...said } = facts;
+  const { event_type: type, data } = body;
+  const likeness = hexDigest(JSON.stringify(withoutHashes({ event_type: type, data, facts: said }))).slice(0, 16);
+  for (let ordinal = state.ordinals[likeness] ?? 0; ; ordinal += 1) {
+    const id = eventId(state, session, type, `${likeness}#${ordinal}`);
+    if (seen.has(shortOf(id))) continue;
+    count(state.ordinals, likeness, ordinal + 1);
+    return id;
+  }
+}
+
+/** Keys in order of age, for as long as the table itself lives: listing them costs more than all else here. */
+const ages = new WeakMap<SessionState['ordinals'], string[]>();
+
+function count(ordinals: SessionState['ordinals'], likeness: string, next: number): void {
+  const keys = ages.get(ordinals) ?? Object.keys(ordinals);
+  ages.set(ordinals, keys);
+  if (ordinals[likeness] === undefined) keys.push(likeness);
+  ordinals[likeness] = next;
+  const oldest = keys.length > ORDINALS ? keys.shift() : undefined;
+  if (oldest !== undefined) delete ordinals[oldest];
+}
+
+/** Keyed hashes differ from installation to installation; ids do not. */
+function withoutHashes(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutHashes);
+  if (!isFields(value)) return value;
+  const kept: { [name: string]: unknown } = {};
+  for (const name in value) {
+    if (name !== 'hash' && !name.endsWith('_hash')) kept[name] = withoutHashes(value[name]);
+  }
+  return kept;
+}
+
+export const eventId = (state: SessionState, session: string, type: string, key: string): string =>
+  uuidOf('otel-hooks/event/1', state.agent, state.session, session, type, key);
+
+/** The ids as a set, for as long as the state itself lives. */
+const seenSets = new WeakMap<SessionState, Set<string>>();
+
+export function seenBy(state: SessionState): Set<string> {
+  const known = seenSets.get(state) ?? new Set(state.seen);
+  seenSets.set(state, known);
+  return known;
+}
+
+export function remember(state: SessionState, seen: Set<string>, short: string): void {
+  state.seen.push(short);
+  seen.add(short);
+  const oldest = state.seen.length > SEEN_IDS ? state.seen.shift() : undefined;
+  if (oldest !== undefined) seen.delete(oldest);
+}
+
+export const shortOf = (id: string): string => id.slice(0, 8) + id.slice(9, 13) + id.slice(14, 18);

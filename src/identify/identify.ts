@@ -1,0 +1,223 @@
+import type { Reading, TranscriptReading } from '../agents/contract/contract.ts';
+import { providerNamed } from '../agents/shared/providers.ts';
+import { executableOf, skillOf } from '../enrich/action-facts.ts';
+import { chosenOf, defaultModes, type Keeper, outputText, saidAs, withContent } from '../enrich/content.ts';
+import { type Hash, keyed, redact, token, word } from '../enrich/redact.ts';
+import { holdsSecret } from '../enrich/secrets.ts';
+import {
+  type Actor,
+  type Body,
+  type Event,
+  FACTS,
+  type Facts,
+  type Risk,
+  SPEC_VERSION,
+  type TimeSource,
+} from '../event/event.ts';
+import { hexDigest, keyedHash } from '../lib/hash.ts';
+import { isFields } from '../lib/read.ts';
+import { turnNamed } from '../receive/foreign.ts';
+import type { SessionState } from '../session/session-state.ts';
+import type { ToldReading } from '../standards/told.ts';
+import { enriched, type Odd, type PriceOf, priced } from './enrichers.ts';
+import { boundId, eventId, isId, numberedId, remember, seenBy, shortOf } from './event-ids.ts';
+
+/** What a transcript knows better about an event that was told before. Once for each event; then undefined. */
+export function amend(state: SessionState, reading: TranscriptReading, of: string, type: string): Event | undefined {
+  const { subagent, facts, atMs } = reading;
+  return identify(
+    state,
+    {
+      event_type: type,
+      key: of,
+      data: { of, type: reading.event_type },
+      subagent,
+      atMs,
+      actor: 'system',
+      facts,
+    } as TranscriptReading,
+    {
+      native: undefined,
+      source: 'transcript',
+      atMs: atMs ?? 0,
+      seen: seenBy(state),
+      hash: String,
+      traceparent: undefined,
+    },
+  );
+}
+
+/** An event that no fragment told: what the drain itself concludes (silence, settlement). */
+export function conclude(state: SessionState, body: Body, key: string, atMs: number): Event {
+  state.seq += 1;
+  return {
+    spec_version: SPEC_VERSION,
+    event_id: eventId(state, state.session, body.event_type, key),
+    event_type: body.event_type,
+    timestamp: new Date(atMs).toISOString(),
+    source: { tool: state.agent },
+    session_id: state.session,
+    actor: { type: 'system' },
+    data: body.data,
+    metadata: { [FACTS]: { v: 1, seq: state.seq, time: 'arrival' } },
+  } as Event;
+}
+
+/** An unknown event's name, as far as it is one. */
+export const plainName = (native: string): string => (/^[A-Za-z0-9_.:-]{1,64}$/.test(native) ? native : 'unnamed');
+
+interface Circumstances {
+  /** The agent's name of the hook. */
+  native: string | undefined;
+  /** Where a time that the reading itself states comes from. */
+  source: TimeSource;
+  atMs: number;
+  seen: Set<string>;
+  hash: Hash;
+  traceparent: string | undefined;
+  /** The id that an event came with, and whether it was computed here. */
+  id?: string | undefined;
+  ours?: true | undefined;
+  risk?: Risk | undefined;
+  odd?: Odd | undefined;
+  price?: PriceOf | undefined;
+  keep?: Keeper | undefined;
+  cwd?: string | undefined;
+  address?: string | undefined;
+  version?: string | undefined;
+}
+
+/** What standards say of an event beyond what agents do. */
+type Addition = Pick<ToldReading, 'actorId' | 'metadata'>;
+
+/** Gives a reading its envelope and its id; none when the session has had it. */
+export function identify(state: SessionState, reading: Reading & Addition, at: Circumstances): Event | undefined {
+  const { key, mode, actor = 'ai_agent' } = reading;
+  const atMs = isTime(reading.atMs) ? reading.atMs : undefined;
+  const subagent = boundId(reading.subagent);
+  const session = subagent ?? state.session;
+  const { body, content } = redact(reading, at.hash);
+  const facts: Facts = {
+    v: 1,
+    seq: state.seq + 1,
+    time: atMs === undefined ? 'arrival' : at.source,
+    native: at.native === undefined ? undefined : plainName(at.native),
+    root: subagent === undefined ? undefined : state.session,
+    ...reading.facts,
+  };
+  bound(facts);
+  if (state.turnNames !== undefined) facts.turn = turnNamed(state, facts.turn);
+  const action = 'action' in reading.data && isFields(reading.data.action) ? reading.data.action : {};
+  facts.executable = executableOf(action);
+  facts.content = content;
+  const stated = at.id ?? (key === undefined ? undefined : eventId(state, session, reading.event_type, key));
+  // Ids of others may begin alike: with the time, with zeros.
+  const isOthers = at.id !== undefined && !at.ours;
+  const known = stated && (isOthers ? hexDigest(stated).slice(0, 16) : shortOf(stated));
+  if (known !== undefined && at.seen.has(known)) return undefined;
+  const id = stated ?? numberedId(state, session, body, facts, at.seen);
+  remember(state, at.seen, known ?? shortOf(id));
+  state.seq += 1;
+  const { price, keep } = at;
+  facts.cost ??= price && enriched('cost', at.odd, () => priced(state, body, facts, atMs ?? at.atMs, price));
+  facts.traceparent = state.seq === 1 ? at.traceparent?.slice(0, 64) : undefined;
+  if (skillOf(action) !== undefined) facts.skill = 'custom';
+  // Only now: no id is made of content.
+  const kept = (keep && enriched('content', at.odd, () => keepContent(reading, body, facts, keep, at))) ?? body;
+  const version = versionOf(at.version);
+  return {
+    spec_version: SPEC_VERSION,
+    event_id: id,
+    event_type: body.event_type,
+    timestamp: new Date(atMs ?? at.atMs).toISOString(),
+    source: version === undefined ? { tool: state.agent } : { tool: state.agent, version },
+    session_id: session,
+    parent_session_id: subagent === undefined ? undefined : state.session,
+    actor: reading.actorId === undefined ? { type: actor } : { type: actor, id: actorId(actor, reading.actorId, at) },
+    agent_mode: mode,
+    risk: at.risk,
+    user: state.pinned.user === undefined ? undefined : { id: state.pinned.user },
+    data: kept.data,
+    metadata:
+      keep === undefined || reading.metadata === undefined
+        ? { [FACTS]: facts }
+        : { [FACTS]: facts, ...enriched('content', at.odd, () => chosenOf(reading.metadata ?? {}, keep)) },
+  } as Event;
+}
+
+/** What was asked last of versions: every row of a transcript states the same. */
+let asked: { said: string; is: string | undefined } | undefined;
+
+export function versionOf(said: string | undefined): string | undefined {
+  if (said === undefined) return undefined;
+  if (asked?.said !== said) asked = { said, is: token(said) };
+  return asked.is;
+}
+
+/** A person's, as who works here is told; another's is a word that says which of them it was. */
+function actorId(actor: Actor['type'], id: string, { keep, hash }: Circumstances): string | undefined {
+  if (actor !== 'user') return token(id);
+  const { modes } = keep ?? { modes: defaultModes };
+  return modes.user === 'hash' ? keyed(id, hash) : keep && saidAs(modes.user, id, keep);
+}
+
+function keepContent(
+  reading: Reading,
+  redacted: Body,
+  facts: Facts,
+  keep: Keeper,
+  { hash, cwd, address }: Circumstances,
+): Body {
+  const kept = withContent(redacted, keep.modes.results === 'off' ? reading : withOutput(reading, keep), keep, hash);
+  facts.path = kept.facts.path;
+  facts.command = kept.facts.command;
+  facts.skill = kept.facts.skill ?? facts.skill;
+  if (redacted.event_type === 'Session.Start') {
+    facts.cwd = saidAs(keep.modes.paths, cwd, keep);
+    facts.context_uri = saidAs(keep.modes.paths, address, keep);
+  }
+  if (Object.keys(kept.facts.content).length > 0) facts.content = { ...facts.content, ...kept.facts.content };
+  return kept.body;
+}
+
+/** What an action gave back as the text that Agent Hooks has a place for. */
+function withOutput(reading: Reading, keep: Keeper): Body {
+  if (reading.output === undefined || reading.event_type !== 'Action.After') return reading;
+  const { action } = reading.data;
+  const output = outputText(reading.output, keep);
+  return { ...reading, data: { ...reading.data, action: { ...action, result: { ...action.result, output } } } };
+}
+
+/** Where a key was set, hashes of several machines can be compared. */
+export function hashOf({ pinned: { content } }: SessionState, hash: Hash): Hash {
+  const { hashKey } = content ?? {};
+  return hashKey === undefined ? hash : said => keyedHash(hashKey, said);
+}
+
+/** Some payloads state their time as a number, and a number can be anything. */
+const isTime = (atMs: number | undefined): boolean => atMs !== undefined && atMs >= 0 && atMs < Date.UTC(10_000, 0);
+
+const ids = ['turn', 'call', 'launched_by', 'response', 'request', 'trace_record'] as const;
+
+const names = ['agent', 'tool', 'model', 'provider'] as const;
+
+const words = ['permission_mode', 'error_type', 'finish'] as const;
+
+const boundName = (value: string | undefined): string | undefined =>
+  boundId(value !== undefined && holdsSecret(value) ? '[redacted]' : value);
+
+/** Every name and id that an agent's reader says beside the standard is bounded, every word is one; changed in place. */
+function bound(facts: Facts): void {
+  for (const name of words) if (facts[name] !== undefined) facts[name] = word(facts[name]);
+  for (const id of ids) {
+    const value = facts[id];
+    if (value !== undefined && !isId(value)) facts[id] = boundId(value);
+  }
+  for (const each of names) if (facts[each] !== undefined) facts[each] = boundName(facts[each]);
+  if (facts.provider !== undefined) facts.provider = providerNamed(facts.provider);
+  const { mcp, over, launches, previous } = facts;
+  if (mcp) facts.mcp = { server: boundName(mcp.server) ?? '' };
+  if (previous) facts.previous = { session: boundId(previous.session) };
+  if (over) facts.over = over.map(call => boundId(call) ?? call);
+  if (launches) facts.launches = { id: boundId(launches.id), agent: boundName(launches.agent) };
+}

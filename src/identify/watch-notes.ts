@@ -1,0 +1,79 @@
+import type { Reading } from '../agents/contract/contract.ts';
+import type { Hash } from '../enrich/redact.ts';
+import { type Alike, type Noted, noWatch, usualLoops, watch } from '../enrich/watch.ts';
+import { type Action, type Body, type Event, FACTS, type Facts, factsOf, SPEC_VERSION } from '../event/event.ts';
+import { canonicalJson } from '../lib/hash.ts';
+import { isFields } from '../lib/read.ts';
+import type { SessionState } from '../session/session-state.ts';
+import { enriched, type Odd } from './enrichers.ts';
+import { eventId, remember, seenBy, shortOf } from './event-ids.ts';
+
+/** What follows from an event together with those before it. */
+export function watched(
+  state: SessionState,
+  event: Event,
+  { data, output }: Reading,
+  hash: Hash,
+  odd: Odd | undefined,
+): Event[] {
+  state.watch ??= noWatch();
+  const seen = state.watch;
+  const settings = state.pinned.watch ?? { loops: usualLoops };
+  const noted = enriched('watch', odd, () =>
+    watch(seen, event, alikeIn(data, output, factsOf(event)?.content, hash), settings),
+  );
+  return (noted ?? []).flatMap(each => noteOf(state, event, each) ?? []);
+}
+
+/** Its own hashes, where the event is not to have any. */
+function alikeIn(data: Body['data'], output: unknown, content: Facts['content'], hash: Hash): Alike {
+  if (!('action' in data) || !isFields(data.action)) return {};
+  const { input, result } = data.action as Action;
+  return {
+    input:
+      content?.input?.hash ??
+      (input === undefined || Object.keys(input).length === 0 ? undefined : hash(canonicalJson(input))),
+    result:
+      content?.error_message?.hash ??
+      content?.output?.hash ??
+      outputHash(result?.error_message ?? result?.output ?? output, hash),
+  };
+}
+
+const LONGEST_LOOKED_AT = 16_384;
+
+/** Its beginning and its length tell two outputs apart well enough. */
+function outputHash(output: unknown, hash: Hash): string | undefined {
+  if (output === undefined) return undefined;
+  try {
+    const said = typeof output === 'string' ? output : (JSON.stringify(output) ?? '');
+    return hash(`${said.length} ${said.slice(0, LONGEST_LOOKED_AT)}`);
+  } catch {
+    // Nested too deeply: nobody knows whether it is equal to another.
+    return undefined;
+  }
+}
+
+/** It happened where and when the event did that it follows from; by whose id it is known, too. */
+function noteOf(state: SessionState, from: Event, { body, key, facts, risk, from: former }: Noted): Event | undefined {
+  const { call, tool, mcp, agent, turn, root, time = 'arrival' }: Partial<Facts> = factsOf(from) ?? {};
+  const id = eventId(state, from.session_id, body.event_type, `${former?.id ?? from.event_id}:${key}`);
+  const seen = seenBy(state);
+  if (seen.has(shortOf(id))) return undefined;
+  remember(state, seen, shortOf(id));
+  state.seq += 1;
+  return {
+    spec_version: SPEC_VERSION,
+    event_id: id,
+    event_type: body.event_type,
+    timestamp: former?.timestamp ?? from.timestamp,
+    source: from.source,
+    session_id: from.session_id,
+    parent_session_id: from.parent_session_id,
+    actor: { type: 'system' },
+    agent_mode: from.agent_mode,
+    risk: state.pinned.risk?.enabled === false ? undefined : risk,
+    data: body.data,
+    metadata: { [FACTS]: { v: 1, seq: state.seq, time, root, call, tool, mcp, agent, turn, ...facts } },
+  } as Event;
+}

@@ -1,0 +1,131 @@
+import { type Agent, isAbsent, type Reading, type ToldFiles } from '../agents/contract/contract.ts';
+import { toldEvent, toldMetric } from '../agents/shared/extras.ts';
+import { memoryOver } from '../agents/shared/memory.ts';
+import type { Hash } from '../enrich/redact.ts';
+import type { Fields } from '../event/event.ts';
+import type { Fragment } from '../hook/fragment.ts';
+import { isId } from '../identify/event-ids.ts';
+import { plainName } from '../identify/identify.ts';
+import { own } from '../lib/read.ts';
+import type { SessionState } from '../session/session-state.ts';
+import type { ToldReading } from '../standards/told.ts';
+import { HOOKS, insideOf, readingsOf, type Who, whoTold } from './foreign.ts';
+import type { Item, Unread } from './items.ts';
+import { recognize } from './recognize.ts';
+
+export type Reject = Unread | 'bad-session-id' | 'no-event-name';
+
+export interface Opening {
+  agent: Pick<Agent, 'id' | 'settles'>;
+  session: string;
+  key: string;
+  cwd: string | undefined;
+  /** Who works with the agent, where its first event says so. */
+  user?: string | undefined;
+}
+
+/** Whose item it is, which session's, and how it is read. */
+export interface ItemSource {
+  who: Who;
+  session: string;
+  native: string;
+  cwd: string | undefined;
+  /** Where the agent works, if that is no folder. */
+  address?: string | undefined;
+  certainty: number;
+  odd: readonly string[];
+  /** Who tells it: the agent's hooks, or a standard. */
+  teller: string;
+  /** What an envelope says where its inside says nothing. */
+  atMs: number | undefined;
+  id: string | undefined;
+  user?: string | undefined;
+  /** The agent's. */
+  version: string | undefined;
+  /** What it says of the session's transcripts. */
+  files: ToldFiles | undefined;
+  isEdge: boolean;
+  read(state: SessionState, hash: Hash): ToldReading[];
+}
+
+/** Why this would be set aside, for a mouth that can still tell its sender. */
+export function refusalOf(
+  item: Item,
+  fragment: Pick<Fragment, 'header' | 'boot'>,
+  agents: readonly Agent[],
+): Reject | undefined {
+  const source = sourceOf(item, fragment, agents);
+  return typeof source === 'string' ? source : undefined;
+}
+
+export function sourceOf(
+  item: Item,
+  fragment: Pick<Fragment, 'header' | 'boot'>,
+  agents: readonly Agent[],
+): ItemSource | Reject {
+  const { header } = fragment;
+  const { fields, event, wrapped } = item;
+  const word = { flag: header.tool, variable: header.OTEL_HOOKS_SOURCE_TOOL };
+  if (event !== undefined) {
+    const inside = insideOf(event, agents);
+    if (!isId(event.session)) return 'bad-session-id';
+    const who = inside
+      ? { id: inside.agent.id, settles: inside.agent.settles, agent: inside.agent }
+      : whoTold(event, word.flag ?? word.variable, agents);
+    const native = inside?.agent.eventName(inside.fields);
+    return {
+      who,
+      session: event.session,
+      native: native ?? event.native,
+      cwd: event.cwd ?? header.cwd,
+      address: event.address,
+      certainty: 1,
+      odd: event.odd ?? [],
+      teller: inside && native !== undefined ? HOOKS : event.standard,
+      atMs: event.atMs ?? wrapped?.atMs,
+      id: wrapped?.id,
+      user: event.user,
+      version: event.version ?? inside?.agent.version?.(inside.fields),
+      files: event.transcript === undefined ? undefined : { main: event.transcript },
+      isEdge: event.says.some(said => said.event_type === 'Session.End'),
+      read: (state, hash) =>
+        inside && native !== undefined
+          ? normalize(inside.agent, native, inside.fields, state, hash)
+          : readingsOf(event, who, state, memoryOver(state.memory, hash)),
+    };
+  }
+  const recognized = recognize(fields, word, agents);
+  if (recognized === undefined) return 'unknown-agent';
+  const { agent, certainty } = recognized;
+  const metric = toldMetric(fields);
+  const session = metric?.session ?? agent.session(fields, { cwd: header.cwd, ppid: header.ppid, boot: fragment.boot });
+  if (session === undefined) return 'no-session-id';
+  if (!isId(session)) return 'bad-session-id';
+  const native =
+    metric?.native ?? agent.eventName(fields) ?? header.event ?? toldEvent(fields) ?? agent.eventByShape?.(fields);
+  if (native === undefined) return 'no-event-name';
+  return {
+    who: { id: agent.id, settles: agent.settles, agent },
+    session,
+    native,
+    cwd: agent.cwd(fields) ?? header.cwd,
+    certainty,
+    odd: [],
+    teller: HOOKS,
+    atMs: wrapped?.atMs,
+    id: wrapped?.id,
+    version: agent.version?.(fields),
+    files: isAbsent(agent.transcript) ? undefined : agent.transcript.told?.(fields),
+    isEdge: own(agent.events, native)?.edge === true,
+    read: (state, hash) =>
+      metric?.read
+        ? [metric.read(agent.actions, memoryOver(state.memory, hash))]
+        : normalize(agent, native, fields, state, hash),
+  };
+}
+
+function normalize(agent: Agent, native: string, fields: Fields, state: SessionState, hash: Hash): Reading[] {
+  const known = Object.hasOwn(agent.events, native) ? agent.events[native] : undefined;
+  if (known) return known.read(fields, memoryOver(state.memory, hash));
+  return [{ event_type: `vendor.${agent.id}.${plainName(native)}`, data: {} }];
+}
