@@ -20,6 +20,7 @@ import { commands } from './commands/registry.ts';
 import { problemText } from './commands/text.ts';
 import { homeOf } from './config/folders.ts';
 import { nearest } from './lib/nearest.ts';
+import { asShown } from './lib/shown.ts';
 import { forTerminal } from './lib/terminal.ts';
 import { StateRefused } from './store/folder.ts';
 
@@ -114,13 +115,13 @@ function unknown(name: string, io: Io): number {
     name,
     commands.map(command => command.name),
   );
-  io.err(`otel-hooks: unknown command ${name}${meant === undefined ? '' : `; did you mean ${meant}?`}\n`);
+  io.err(`otel-hooks: unknown command ${asShown(name)}${meant === undefined ? '' : `; did you mean ${meant}?`}\n`);
   io.err('  next: otel-hooks help\n');
   return 2;
 }
 
 function misused(command: Command, message: string, io: Io, who = `otel-hooks ${command.name}: `): number {
-  io.err(`${who}${message}\n  next: otel-hooks help ${command.name}\n`);
+  io.err(`${who}${asShown(message)}\n  next: otel-hooks help ${command.name}\n`);
   return 2;
 }
 

@@ -1,5 +1,14 @@
 /** What `preview` says is what is sent then: byte for byte, to a real receiver. */
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { run } from '../src/commands/preview.ts';
@@ -204,4 +213,67 @@ it('a session that has nowhere to go is shown as it would leave, and a terminal 
   out = '';
   expect(run({ flags: { '--state-dir': state }, rest: ['x'] }, io)).toBe(1);
   expect(out).toContain('no session begins with x');
+});
+
+describe('what preview prints and writes is for its user alone', () => {
+  const key = 'api_key=sk-0123456789';
+  const session1 = (): string =>
+    waiting(session('s-1'), {
+      OTEL_EXPORTER_OTLP_ENDPOINT: '',
+      OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `https://me:secret@collector.example/v1/traces?${key}`,
+    });
+  const world = (state: string, out: (text: string) => void) => ({
+    ...{ out, err: out, env: {}, cwd: state, home: state, platform: process.platform, now: () => NOW },
+    ...{ color: false, columns: 100, unicode: false, isTerminal: false, ask: async () => '' },
+  });
+
+  it.each<Record<string, true>>([{}, { '--json': true }])(
+    'addresses stand there without user, password and query %j',
+    flags => {
+      const state = session1();
+      let out = '';
+      const io = world(state, text => {
+        out += text;
+      });
+      expect(run({ flags: { '--state-dir': state, ...flags }, rest: [] }, io)).toBe(0);
+      expect(out).toContain('https://collector.example/v1/traces');
+      expect(out).not.toMatch(/api_key|sk-0123|secret/);
+    },
+  );
+
+  it.skipIf(process.platform === 'win32')('bodies replace a link and a file that others can read', () => {
+    const state = session1();
+    const raw = join(state, '..', 'raw-bodies');
+    const io = world(state, () => undefined);
+    const write = () => run({ flags: { '--state-dir': state, '--raw': raw }, rest: ['s-1'] }, io);
+    expect(write()).toBe(0);
+    const names = readdirSync(raw);
+    const [first = ''] = names;
+    const victim = join(state, '..', 'victim');
+    writeFileSync(victim, 'mine');
+    rmSync(join(raw, first));
+    symlinkSync(victim, join(raw, first));
+    expect(write()).toBe(0);
+    expect(lstatSync(join(raw, first)).isFile()).toBe(true);
+    chmodSync(join(raw, first), 0o644);
+    expect(write()).toBe(0);
+    expect(readFileSync(victim, 'utf8')).toBe('mine');
+    expect(readdirSync(raw)).toEqual(names);
+    for (const name of names) {
+      const facts = lstatSync(join(raw, name));
+      expect([name, facts.isFile(), facts.mode & 0o777]).toEqual([name, true, 0o600]);
+    }
+    expect(lstatSync(raw).mode & 0o777).toBe(0o700);
+  });
+
+  it.skipIf(process.platform === 'win32')('a link in place of the folder is refused', () => {
+    const state = session1();
+    const elsewhere = join(state, '..', 'elsewhere');
+    mkdirSync(elsewhere);
+    const raw = join(state, '..', 'link');
+    symlinkSync(elsewhere, raw);
+    const io = world(state, () => undefined);
+    expect(() => run({ flags: { '--state-dir': state, '--raw': raw }, rest: ['s-1'] }, io)).toThrow(/not a folder/);
+    expect(readdirSync(elsewhere)).toEqual([]);
+  });
 });

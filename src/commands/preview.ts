@@ -1,5 +1,7 @@
-import { existsSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { randomBytes } from 'node:crypto';
+import { existsSync, lstatSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { shownEndpoint } from '../config/config.ts';
 import type { Destination } from '../config/destinations.ts';
 import { hexDigestOf } from '../lib/hash.ts';
 import { makePath } from '../lib/make-path.ts';
@@ -19,7 +21,7 @@ import { diskEyes } from '../transcripts/eyes.ts';
 import { impatient } from '../transcripts/session-reader.ts';
 import { unnamed } from '../view/named.ts';
 import { duration } from '../view/tree.ts';
-import { flagText, type Io, type Words } from './command.ts';
+import { flagText, type Io, UsageError, type Words } from './command.ts';
 import { foldersOf, surroundingsOf } from './place.ts';
 
 export function run(words: Words, io: Io): number {
@@ -38,7 +40,7 @@ export function run(words: Words, io: Io): number {
     return 1;
   }
   const raw = flagText(words, '--raw');
-  if (raw !== undefined) write(raw, leaving, io);
+  if (raw !== undefined) write(resolve(io.cwd, raw), leaving, io);
   else if (words.flags['--json']) io.out(`${JSON.stringify(asJson(session?.[0], leaving), null, 2)}\n`);
   else io.out(asText(session?.[0], leaving));
   return 0;
@@ -74,8 +76,9 @@ function bodyOf(destination: Destination, request: Request): Json {
   return decodeRequest(request.signal, request.bytes) ?? {};
 }
 
+/** Without what may be a key: user, password, query and fragment of an address. */
 const whereOf = ({ signals, endpoint }: Destination, { signal }: Request): string =>
-  signals[signal]?.url ?? signals[signal]?.path ?? endpoint;
+  shownEndpoint(signals[signal]?.url ?? signals[signal]?.path ?? endpoint);
 
 function asJson(session: Preview | undefined, leaving: readonly Leaving[]): object {
   const about =
@@ -93,7 +96,7 @@ function asJson(session: Preview | undefined, leaving: readonly Leaving[]): obje
     ...about,
     destinations: leaving.map(({ destination, isSupposed, requests }) => ({
       provider: destination.provider,
-      endpoint: destination.endpoint,
+      endpoint: shownEndpoint(destination.endpoint),
       supposed: isSupposed,
       requests: requests.map(request => ({
         signal: request.signal,
@@ -109,16 +112,43 @@ function asJson(session: Preview | undefined, leaving: readonly Leaving[]): obje
 }
 
 function write(folder: string, leaving: readonly Leaving[], io: Io): void {
-  makePath(folder);
+  ownFolder(folder);
   for (const { destination, requests } of leaving) {
     for (const [i, request] of requests.entries()) {
       const ending = request.signal === 'events' ? 'jsonl' : isJson(destination, request) ? 'json' : 'pb';
       const file = join(folder, `${destination.id}-${String(i + 1).padStart(3, '0')}-${request.signal}.${ending}`);
-      writeFileSync(file, request.bytes, { mode: 0o600 });
+      writeAnew(file, request.bytes);
       io.out(`${file}  ${request.bytes.length} bytes\n`);
     }
   }
   if (leaving.every(({ requests }) => requests.length === 0)) io.out('Nothing would leave.\n');
+}
+
+/**
+ * Bodies may hold content. A new folder is made for the user alone; one that is there must be the user's own, and no link. Its
+ * mode stays, because it may hold more than these files, each of which is closed to others.
+ */
+function ownFolder(folder: string): void {
+  if (lstatSync(folder, { throwIfNoEntry: false }) === undefined) makePath(folder);
+  const facts = lstatSync(folder);
+  const why = !facts.isDirectory()
+    ? 'it is not a folder'
+    : process.geteuid !== undefined && facts.uid !== process.geteuid()
+      ? 'it belongs to another user'
+      : undefined;
+  if (why !== undefined) throw new UsageError(`--raw takes a folder of your own, not ${folder}: ${why}`);
+}
+
+/** A file of a former preview is replaced, never written through: it could be a link, or readable by others. */
+function writeAnew(file: string, bytes: Uint8Array): void {
+  const beside = `${file}.${randomBytes(6).toString('hex')}`;
+  try {
+    writeFileSync(beside, bytes, { mode: 0o600, flag: 'wx' });
+    renameSync(beside, file);
+  } catch (error) {
+    rmSync(beside, { force: true });
+    throw error;
+  }
 }
 
 // ---------------------------------------------------------------- for people

@@ -113,7 +113,9 @@ function written({ rows, total }: Report, by: readonly Grouping[], format: Forma
   const heads = filled.map(({ head }) => head);
   if (format === 'markdown') {
     const rule = filled.map((_, i) => (i < by.length ? '---' : '--:'));
-    return [heads, rule, ...lines].map(cells => `| ${cells.map(escaped).join(' | ')} |\n`).join('');
+    return [heads, rule, ...lines.map(cells => cells.map((cell, i) => (i < by.length ? plainMarkdown(cell) : cell)))]
+      .map(cells => `| ${cells.join(' | ')} |\n`)
+      .join('');
   }
   const widths = heads.map((head, i) => Math.max(head.length, ...lines.map(cells => (cells[i] ?? '').length)));
   const right = (cells: readonly string[]): string[] =>
@@ -127,4 +129,13 @@ const quoted = (cell: string | number): string => {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 };
 
-const escaped = (cell: string): string => cell.replaceAll('|', '\\|');
+/**
+ * Names come from strangers and the page is often pasted where Markdown and HTML are drawn. Signs that begin an image, a link,
+ * HTML, a mention or emphasis become character references, which no renderer takes for markup; addresses lose their link.
+ */
+const plainMarkdown = (cell: string): string =>
+  cell
+    .replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, ' ')
+    .replace(/[&<>|[\]()!*_`~\\#@{}^$]/g, sign => `&#${sign.charCodeAt(0)};`)
+    .replace(/:\/\//g, '&#58;//')
+    .replace(/\bwww\./gi, match => `${match.slice(0, -1)}&#46;`);

@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
 import { collectAlone } from '../lib/garbage.ts';
+import { readKey } from '../lib/private-file.ts';
+import { FileRefused, readRegularFile } from '../lib/regular-file.ts';
 import type { Problem } from '../problems/problem.ts';
 import { startDelivery } from '../serve/delivery.ts';
 import { isLoopback } from '../serve/door.ts';
@@ -119,7 +120,11 @@ function tlsOf(words: Words): Tls | undefined {
   if (cert === undefined && key === undefined && ca === undefined) return undefined;
   if (cert === undefined || key === undefined)
     throw new UsageError('--cert and --key go together, and --client-ca needs both');
-  const tls: Tls = { cert: readPem(cert), key: readPem(key), clientCa: ca === undefined ? undefined : readPem(ca) };
+  const tls: Tls = {
+    cert: readPem(cert, readCertificate),
+    key: readPem(key, readKey),
+    clientCa: ca === undefined ? undefined : readPem(ca, readCertificate),
+  };
   const attempt = (file: string, options: { cert?: Buffer; key?: Buffer; ca?: Buffer | undefined }): void => {
     try {
       createSecureContext(options);
@@ -133,10 +138,13 @@ function tlsOf(words: Words): Tls | undefined {
   return tls;
 }
 
-function readPem(file: string): Buffer {
+const readCertificate = (file: string): Buffer => readRegularFile(file, 1024 * 1024);
+
+function readPem(file: string, read: (file: string) => Buffer): Buffer {
   try {
-    return readFileSync(file);
+    return read(file);
   } catch (error) {
+    if (error instanceof FileRefused) throw new Refused({ code: 'serve-tls', file, why: error.message });
     const why = error instanceof Error && 'code' in error ? String(error.code) : String(error);
     throw new Refused({ code: 'serve-tls', file, why });
   }

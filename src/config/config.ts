@@ -139,8 +139,9 @@ const masked = (text: string): string => (text.length <= 8 ? '***' : `${text.sli
 /** Without user name, password, query and fragment: all of them may hold keys. */
 export function shownEndpoint(endpoint: string): string {
   if (!URL.canParse(endpoint)) return endpoint;
-  const url = new URL(endpoint);
-  return `${url.origin}${url.pathname === '/' ? '' : url.pathname}`;
+  const { protocol, host, pathname } = new URL(endpoint);
+  // A path of Windows reads as an address of the scheme `c:`.
+  return host === '' ? endpoint : `${protocol}//${host}${pathname === '/' ? '' : pathname}`;
 }
 
 interface Entry {

@@ -327,7 +327,9 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   }),
   'serve-tls': ({ file, why }) => ({
     what: `${file} cannot be used for TLS (${why}); nothing was opened.`,
-    next: `look at it: openssl x509 -in ${file} -noout -text, or openssl pkey -in ${file} -noout`,
+    next: why.startsWith('others can')
+      ? `take it from others: chmod 600 ${file} (640 where its group is to read it)`
+      : `look at it: openssl x509 -in ${file} -noout -text, or openssl pkey -in ${file} -noout`,
   }),
   'token-unsafe': ({ file, why }) => ({
     what: `${file} cannot be used as the token of \`otel-hooks serve\` (${why}); nobody is let in.`,

@@ -1,4 +1,5 @@
 /** The sessions that a word on the command line names. */
+import { asShown } from '../lib/shown.ts';
 
 /** The session with exactly this id; if there is none, all sessions whose ids begin with the word. */
 export function named<T extends { session: string }>(sessions: readonly T[], word: string): T[] {
@@ -9,10 +10,10 @@ export function named<T extends { session: string }>(sessions: readonly T[], wor
 /** Why a word does not name one session; undefined when it does. */
 export function unnamed(found: readonly { session: string }[], word: string): string | undefined {
   if (found.length === 1) return undefined;
-  if (found.length === 0) return `no session begins with ${word}`;
+  if (found.length === 0) return `no session begins with ${asShown(word)}`;
   const [most, rest] = [found.slice(0, MOST_LISTED), found.length - MOST_LISTED];
-  const listed = most.map(({ session }) => session).join(', ');
-  return `${found.length} sessions begin with ${word}: ${listed}${rest > 0 ? ` and ${rest} more` : ''}`;
+  const listed = most.map(({ session }) => asShown(session)).join(', ');
+  return `${found.length} sessions begin with ${asShown(word)}: ${listed}${rest > 0 ? ` and ${rest} more` : ''}`;
 }
 
 const MOST_LISTED = 10;

@@ -255,3 +255,28 @@ describe('show', () => {
     });
   });
 });
+
+it('a report in Markdown has no image, link or HTML of others in it', async () => {
+  const hostile =
+    '![x](https://evil.example/p.png) <img src=//evil.example> [a](javascript:b) |c| `d` @e https://f.example';
+  const store = openStore({ folder: join(home, '.local/state/otel-hooks'), access: 'own' });
+  const event = {
+    spec_version: '0.1.0',
+    event_id: '00000000-0000-8000-8000-000000000001',
+    event_type: 'Session.Start',
+    timestamp: new Date(AT).toISOString(),
+    source: { tool: 'codex' },
+    session_id: own,
+    data: { start_reason: 'new' },
+    metadata: { 'dev.otel-hooks': { v: 1, seq: 1, time: 'native', cwd: hostile } },
+  };
+  const key = sessionKey('codex', own);
+  store.commit({ journal: [{ key, lines: `${JSON.stringify(event)}\n` }], sessions: [{ key, state: {} }] });
+  store.close();
+  const { out } = await run(['report', '--by', 'project', '--format', 'markdown']);
+  const [, , row = ''] = out.split('\n');
+  expect(row).not.toMatch(/[<>[\]()!`@]|:\/\//);
+  expect(row.split('|')).toHaveLength(out.split('\n')[0]?.split('|').length ?? 0);
+  const back = row.replaceAll(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)));
+  expect(back).toContain(hostile);
+});

@@ -1,5 +1,5 @@
 /** `otel-hooks serve` as a person types it, where it does not come to listening, and TLS where it does. */
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -65,6 +65,21 @@ it('refuses to be open to other machines without TLS, and what is no certificate
     ['--print-unit', 'x'],
   ])
     expect((await serve(...wrong)).code).toBe(2);
+});
+
+it.skipIf(process.platform === 'win32')('refuses a key that others can read, and takes one of its group', async () => {
+  const [cert = '', key = ''] = (await certified('open.example')).files;
+  for (const mode of [0o644, 0o604, 0o620, 0o602]) {
+    chmodSync(key, mode);
+    const { code, err } = await serve('--cert', cert, '--key', key);
+    expect([mode, code, err]).toEqual([mode, 1, expect.stringContaining('others can read or change it')]);
+    expect(err).toContain(`chmod 600 ${key}`);
+  }
+  chmodSync(key, 0o640);
+  // It gets as far as the address.
+  const taken = await serve('--cert', cert, '--key', key, '--listen', '192.0.2.1:1');
+  expect(taken.err).toContain('192.0.2.1:1');
+  expect(taken.err).not.toContain('cannot be used for TLS');
 });
 
 it('makes another token on command, for its owner alone', async () => {
