@@ -1,5 +1,5 @@
 /** Hooks of one provider, or of a manifest, for another. What could not be carried over is said. */
-import { chmodSync, existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { applyEdits, modify, type ParseError, parse } from 'jsonc-parser';
 import { encode } from '../interchange/convert.ts';
@@ -9,6 +9,8 @@ import type { NativeFile } from '../interchange/provider.ts';
 import { LATEST } from '../interchange/registry.ts';
 import { jsonText, yamlText } from '../interchange/source.ts';
 import { makePath } from '../lib/make-path.ts';
+import { isInside, realPathOf } from '../lib/real-path.ts';
+import { readRegularFile } from '../lib/regular-file.ts';
 import { isObject } from '../standards/wording.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
 import { CANONICAL, choiceOf, formats, hooksIn, lossesText, providerOf, targetFor } from './interchange.ts';
@@ -74,13 +76,21 @@ const canonicalText = (manifest: Manifest, format: string): string =>
 const printed = ({ path, text }: NativeFile, files: number): string =>
   files > 1 ? `==> ${path} <==\n${text}\n` : text;
 
+const LARGEST_BYTES = 16 * 1024 * 1024;
+
 /** A file that is there stays as it is, unless it was said that it may go; and then all are written or none. */
 function write(files: readonly NativeFile[], folder: string, words: Words, io: Io): string[] | 'refused' {
   const force = words.flags['--force'] === true;
   const texts = new Map<string, string>();
   for (const { path: name, text } of files) {
     const path = join(folder, name);
-    const before = existsSync(path) ? readFileSync(path, 'utf8') : undefined;
+    const target = realPathOf(path);
+    // A clone can bring links to any file of the person.
+    if (!isInside(target, realPathOf(folder))) {
+      io.err(`otel-hooks: ${path} leads out of ${folder}, to ${target}; nothing was written.\n`);
+      continue;
+    }
+    const before = existsSync(path) ? readRegularFile(path, LARGEST_BYTES).toString('utf8') : undefined;
     const edited = before === undefined ? text : path.endsWith('.json') ? inPlace(before, text) : text;
     const isSame = before === undefined || before === edited;
     if (edited !== undefined && (isSame || force)) texts.set(path, edited);

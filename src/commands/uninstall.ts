@@ -238,7 +238,7 @@ async function remove(whole: Uninstallation): Promise<Left[]> {
 
 const leftOf = (problem: SetupProblem): Left => ({
   path: problem.code === 'settings-absent' ? problem.agent : problem.file,
-  why: `${problem.why}; its hooks were not removed`,
+  why: `${problem.code === 'settings-outside' ? `it leads out of the project, to ${problem.target}` : problem.why}; its hooks were not removed`,
   next: 'repair it, then run `otel-hooks uninstall` again.',
 });
 

@@ -195,6 +195,10 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
     what: `${file}: ${why} (line ${line}, column ${column}); nothing was changed.`,
     next: `fix line ${line}, then run the command again.`,
   }),
+  'settings-outside': ({ file, target }) => ({
+    what: `${file} leads out of the project, to ${target}; nothing was changed.`,
+    next: 'replace the link by a file of the project, or change the target in its own place, with --global.',
+  }),
   'settings-file': ({ file, why }) => ({
     what: `${file} cannot be used (${why}); nothing was changed.`,
     next: `look at its owner and mode: ls -l ${file}`,

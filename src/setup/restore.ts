@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import { basename, join } from 'node:path';
 import { type Agent, isAbsent, type Scope } from '../agents/contract/contract.ts';
+import { readRegularFile } from '../lib/regular-file.ts';
 import { scriptPath } from './commands.ts';
 import { type KnownPlace, placesFile } from './places.ts';
 import { filesIn, type Plan, planSetup, type Setup, type SetupProblem } from './setup.ts';
@@ -61,7 +62,7 @@ function mayHoldOurs(problem: SetupProblem, isNoted: boolean): boolean {
   if (problem.code === 'settings-absent') return false;
   if (problem.code === 'settings-file') return isNoted || /permission|permitted/.test(problem.why);
   try {
-    return /otel[-_]hooks/.test(fs.readFileSync(problem.file, 'utf8'));
+    return /otel[-_]hooks/.test(readRegularFile(problem.file, 16 * 1024 * 1024).toString('utf8'));
   } catch {
     // It went away meanwhile.
     return false;

@@ -4,11 +4,17 @@
  * put back.
  *
  * A person's file is replaced in one rename of a file that was written beside it and synced, so at any moment it is
- * either the former or the new one. It keeps its mode and owner; a link stays a link, and what it points to is changed.
- * A file that is no longer what the plan was made from is left alone. A copy lies beside it while the change runs.
+ * either the former or the new one. It keeps its mode and owner. A link stays a link: its target is changed, and named
+ * before. A target outside of the project is refused where the settings are those of a project, because a clone can bring
+ * links to any file of the person. A file that is no longer what the plan was made from is left alone.
+ *
+ * A copy lies beside the file while the change runs. It is created exclusively under a random name, since a clone can hold
+ * a link under any name that can be guessed, and the data folder remembers it: the next change removes a copy that a
+ * killed process left, or restores it where the file is gone.
  */
+import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import {
   type Agent,
   type Edit,
@@ -25,6 +31,7 @@ import { shellHook } from '../hook/script.ts';
 import { unifiedDiff } from '../lib/diff.ts';
 import { makePath } from '../lib/make-path.ts';
 import { fieldsOf, own } from '../lib/read.ts';
+import { isInside, realPathOf } from '../lib/real-path.ts';
 import { readRegularFile } from '../lib/regular-file.ts';
 import { commandFor, programFor, scriptPath } from './commands.ts';
 
@@ -94,7 +101,8 @@ export interface HookCounts {
 export type SetupProblem =
   | { code: 'settings-absent'; agent: string; why: string }
   | { code: 'settings-refused'; file: string; line: number; column: number; why: string }
-  | { code: 'settings-file'; file: string; why: string };
+  | { code: 'settings-file'; file: string; why: string }
+  | { code: 'settings-outside'; file: string; target: string };
 
 export type Planned = { ok: true; plan: Plan } | { ok: false; problem: SetupProblem };
 export type Applied = { ok: true } | { ok: false; problem: SetupProblem };
@@ -118,7 +126,10 @@ export function planSetup(setup: Setup): Planned {
   const files = filesOf(setup, settings);
   for (const settingsFile of files) {
     const { path: file } = settingsFile;
-    const target = targetOf(file);
+    const target = realPathOf(file);
+    if (scope !== 'global' && !isInside(target, realPathOf(setup.places.project))) {
+      return { ok: false, problem: { code: 'settings-outside', file, target } };
+    }
     const read = readSettings(target);
     if (!read.ok) return { ok: false, problem: { code: 'settings-file', file, why: read.why } };
     const edit = editOf(settingsFile, action, read.text, commands);
@@ -158,7 +169,7 @@ export function planConfig(
   values: readonly (readonly [path: string[], value: unknown])[],
   data: string,
 ): Planned {
-  const target = targetOf(file);
+  const target = realPathOf(file);
   const read = readSettings(target);
   if (!read.ok) return { ok: false, problem: { code: 'settings-file', file, why: read.why } };
   const edit = setValues(read.text, values);
@@ -172,7 +183,7 @@ export function planConfig(
 
 function filesOf({ scope, places, platform }: Pick<Setup, 'scope' | 'places' | 'platform'>, settings: Settings) {
   const read = (path: string): string | undefined => {
-    const found = readSettings(targetOf(path));
+    const found = readSettings(path);
     return found.ok ? found.text : undefined;
   };
   return settings.files(scope, { ...places, platform }, read, namesIn);
@@ -189,7 +200,7 @@ export function entriesOf(setup: Pick<Setup, 'agent' | 'scope' | 'places' | 'pla
   const { settings } = setup.agent;
   if (isAbsent(settings) || !settings.scopes.includes(setup.scope)) return [];
   return filesOf(setup, settings).flatMap(file => {
-    const read = readSettings(targetOf(file.path));
+    const read = readSettings(file.path);
     const text = read.ok ? read.text : undefined;
     return text === undefined ? [] : file.entries(text).map(entry => ({ ...entry, file: file.path }));
   });
@@ -221,7 +232,16 @@ function countsOf(file: SettingsFile, before: string | undefined, after: string 
 
 const placeOf = ({ line, column, why }: Refusal) => ({ line, column, why });
 
-const diffOf = ({ file, before, after }: Change): string =>
+const diffOf = (change: Change): string =>
+  (isLinked(change) ? `${change.file} is a link to ${change.target}\n` : '') + diffText(change);
+
+/** Is the file, or its folder, a link? Then a person should read which file the change really reaches. */
+export function isLinked({ file, target }: Change): boolean {
+  const folder = dirname(file);
+  return join(realPathOf(dirname(folder)), basename(folder), basename(file)) !== target;
+}
+
+const diffText = ({ file, before, after }: Change): string =>
   unifiedDiff(before ?? '', after ?? '', {
     from: before === undefined ? '/dev/null' : file,
     to: after === undefined ? '/dev/null' : file,
@@ -230,7 +250,10 @@ const diffOf = ({ file, before, after }: Change): string =>
 /** Does what the plan says, or leaves the settings as they are. Doing it again changes nothing. */
 export function applySetup(plan: Plan): Applied {
   const failed = (file: string, why: string): Applied => ({ ok: false, problem: { code: 'settings-file', file, why } });
+  const notes = readNotes(plan.notes);
+  settleCopies(notes);
   for (const { file, target, before } of plan.changes) {
+    if (realPathOf(file) !== target) return failed(file, 'it leads to another place than when the plan was made');
     const now = readSettings(target);
     if (!now.ok) return failed(file, now.why);
     if (now.text !== before) return failed(file, 'it was changed since the plan was made');
@@ -247,36 +270,58 @@ export function applySetup(plan: Plan): Applied {
     });
     if (why !== undefined) return failed(path, why);
   }
-  const made = madeFolders(plan.notes);
-  const before = [...made].join('\0');
+  // A note that cannot be written costs an empty folder later, or a copy that stays.
+  const keepNotes = (): void => void attempt(() => writeNotes(plan.notes, notes));
   let failure: Applied | undefined;
   for (const [at, change] of plan.changes.entries()) {
-    const why = attempt(() => changeSettings(change, made));
+    const why = attempt(() => changeSettings(change, notes, keepNotes));
     if (why === undefined) continue;
     for (const done of plan.changes.slice(0, at).reverse()) {
-      attempt(() => changeSettings({ ...done, before: done.after, after: done.before }, made));
+      attempt(() => changeSettings({ ...done, before: done.after, after: done.before }, notes, keepNotes));
     }
     failure = failed(change.file, why);
     break;
   }
-  // A note that cannot be written costs an empty folder later.
-  if ([...made].join('\0') !== before) attempt(() => noteFolders(plan.notes, made));
+  keepNotes();
   return failure ?? { ok: true };
 }
 
-/** A folder that came with a file of ours goes with it; one that was there before stays, also empty. */
-function madeFolders(notes: string): Set<string> {
+interface Notes {
+  /** A folder that came with a file of ours goes with it; one that was there before stays, also empty. */
+  made: Set<string>;
+  /** Copies that lie beside files while these are changed, each with its file. */
+  copies: Map<string, string>;
+}
+
+function readNotes(file: string): Notes {
   try {
-    return new Set(textsOf(fieldsOf(JSON.parse(fs.readFileSync(notes, 'utf8'))).made));
+    const { made, copies } = fieldsOf(JSON.parse(readRegularFile(file, MAX_SETTINGS_BYTES).toString('utf8')));
+    const pairs = Object.entries(fieldsOf(copies)).flatMap(([copy, of]): [string, string][] =>
+      typeof of === 'string' ? [[copy, of]] : [],
+    );
+    return { made: new Set(textsOf(made)), copies: new Map(pairs) };
   } catch {
-    // None were made, or nobody knows.
-    return new Set();
+    // Nothing was noted, or the notes are damaged.
+    return { made: new Set(), copies: new Map() };
   }
 }
 
-function noteFolders(notes: string, made: ReadonlySet<string>): void {
-  if (made.size === 0) fs.rmSync(notes, { force: true });
-  else replaceFile(notes, `${JSON.stringify({ v: 1, made: [...made] })}\n`, 0o600);
+function writeNotes(file: string, { made, copies }: Notes): void {
+  if (made.size === 0 && copies.size === 0) {
+    fs.rmSync(file, { force: true });
+    return;
+  }
+  const open = copies.size === 0 ? {} : { copies: Object.fromEntries(copies) };
+  const text = `${JSON.stringify({ v: 1, made: [...made], ...open })}\n`;
+  if (readIfThere(file) !== text) replaceFile(file, text, 0o600);
+}
+
+/** Copies of changes that a kill ended: the file was replaced in one step, so its copy matters only where the file is gone. */
+function settleCopies({ copies }: Notes): void {
+  for (const [copy, file] of copies) {
+    attempt(() => fs.linkSync(copy, file));
+    if (attempt(() => fs.rmSync(copy, { force: true })) === undefined) copies.delete(copy);
+  }
 }
 
 const textsOf = (value: unknown): string[] =>
@@ -340,20 +385,6 @@ function scriptsFor({ agent, scope, platform, folders, program }: Setup, { runs 
   return [hook, { ...programFor({ tool: agent.id, reply: agent.reply.stdout, data: folders.data }), mode: 0o700 }];
 }
 
-/** What a link leads to, also where nothing is there yet. */
-function targetOf(file: string): string {
-  let path = file;
-  for (let links = 0; links < 40; links++) {
-    try {
-      path = resolve(dirname(path), fs.readlinkSync(path));
-    } catch {
-      // Not a link, or nothing there: this is where to read, and reading says what is wrong.
-      return path;
-    }
-  }
-  return path;
-}
-
 type TextRead = { ok: true; text: string | undefined } | { ok: false; why: string };
 
 function readSettings(path: string): TextRead {
@@ -370,51 +401,67 @@ function readSettings(path: string): TextRead {
   }
 }
 
-function changeSettings({ target, before, after, mode }: Change, made: Set<string>): void {
-  const backup = `${target}.otel-hooks-backup`;
-  if (before === undefined) makeFolder(dirname(target), made);
-  else {
-    // A rename would also replace a file that its owner has locked.
-    fs.accessSync(target, fs.constants.W_OK);
-    fs.copyFileSync(target, backup);
-  }
+function changeSettings({ target, before, after, mode }: Change, notes: Notes, keepNotes: () => void): void {
+  if (before === undefined) makeFolder(dirname(target), notes.made);
+  // A rename would also replace a file that its owner has locked.
+  else fs.accessSync(target, fs.constants.W_OK);
+  const copy = before === undefined ? undefined : copyBeside(target, before, notes, keepNotes);
   try {
     if (after === undefined) {
       fs.unlinkSync(target);
-      if (before !== undefined) fs.unlinkSync(backup);
-      removeFolder(dirname(target), made);
       return;
     }
     replaceFile(target, after, mode);
     if (readIfThere(target) === after) return;
-    if (before !== undefined) fs.copyFileSync(backup, target);
+    if (before !== undefined) replaceFile(target, before, mode);
     throw new Error('it did not read back as it was written; the former content was put back');
   } finally {
     // Kept only where the file is neither the former nor the new one.
     attempt(() => {
       const now = readIfThere(target);
-      if (now === before || now === after) fs.rmSync(backup, { force: true });
+      if (copy === undefined || (now !== before && now !== after)) return;
+      fs.rmSync(copy, { force: true });
+      notes.copies.delete(copy);
     });
+    if (after === undefined) removeFolder(dirname(target), notes.made);
+  }
+}
+
+/** Its name is noted first: a kill in between leaves a note about nothing, never a copy that no note knows. */
+function copyBeside(file: string, text: string, { copies }: Notes, keepNotes: () => void): string {
+  const copy = randomNameBeside(file);
+  copies.set(copy, file);
+  keepNotes();
+  writeNew(copy, text, 0o600);
+  return copy;
+}
+
+const randomNameBeside = (file: string): string =>
+  join(dirname(file), `.${basename(file)}.otel-hooks-${randomBytes(8).toString('hex')}`);
+
+/** Throws where anything has the name, a link too. */
+function writeNew(path: string, text: string, mode: number, finish: (handle: number) => void = () => undefined): void {
+  const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW = 0 } = fs.constants;
+  const handle = fs.openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
+  try {
+    fs.writeFileSync(handle, text);
+    finish(handle);
+    fs.fsyncSync(handle);
+  } finally {
+    fs.closeSync(handle);
   }
 }
 
 /** Written beside, synced, renamed. `mode` is for a new file; one that is there keeps its own, and its owner. */
 function replaceFile(path: string, text: string, mode: number): void {
   const former = fs.statSync(path, { throwIfNoEntry: false });
-  const beside = join(dirname(path), `.${basename(path)}.otel-hooks-${process.pid}`);
-  attempt(() => fs.unlinkSync(beside));
-  const handle = fs.openSync(beside, 'wx', former ? 0o600 : mode);
+  const beside = randomNameBeside(path);
   try {
-    try {
-      fs.writeFileSync(handle, text);
-      if (former) {
-        if (former.uid !== fs.fstatSync(handle).uid) fs.fchownSync(handle, former.uid, former.gid);
-        fs.fchmodSync(handle, former.mode & 0o7777);
-      }
-      fs.fsyncSync(handle);
-    } finally {
-      fs.closeSync(handle);
-    }
+    writeNew(beside, text, former ? 0o600 : mode, handle => {
+      if (!former) return;
+      if (former.uid !== fs.fstatSync(handle).uid) fs.fchownSync(handle, former.uid, former.gid);
+      fs.fchmodSync(handle, former.mode & 0o7777);
+    });
     fs.renameSync(beside, path);
   } catch (error) {
     attempt(() => fs.unlinkSync(beside));

@@ -1,6 +1,6 @@
 /** A planned change in words: one line for each file. The diff has the details. */
 import { dirname, join } from 'node:path';
-import type { Change, Plan } from './setup.ts';
+import { type Change, isLinked, type Plan } from './setup.ts';
 
 export interface SummaryLine {
   file: string;
@@ -16,12 +16,14 @@ export function summaryOf({ changes }: Pick<Plan, 'changes'>): SummaryLine[] {
     a.folder === b.folder && kindOf(a.change) !== 'changed' && kindOf(a.change) === kindOf(b.change);
   return lines.flatMap((line, at) => {
     const group = lines.filter(each => alike(line, each));
-    if (group.length <= MOST_LINES) return [{ file: line.change.file, says: line.says }];
+    if (group.length <= MOST_LINES) return [{ file: line.change.file, says: line.says + linkText(line.change) }];
     if (lines.findIndex(each => alike(line, each)) !== at) return [];
     const says = kindOf(line.change) === 'new' ? 'new files, one for each hook' : 'files are removed';
     return [{ file: join(line.folder, '*'), says: `${group.length} ${says}` }];
   });
 }
+
+const linkText = (change: Change): string => (isLinked(change) ? ` (it is a link to ${change.target})` : '');
 
 const kindOf = ({ before, after }: Change): 'new' | 'removed' | 'changed' =>
   before === undefined ? 'new' : after === undefined ? 'removed' : 'changed';
