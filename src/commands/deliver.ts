@@ -1,8 +1,10 @@
-import { deliver } from '../deliver/deliver.ts';
+import { deliver, type Progress } from '../deliver/deliver.ts';
 import { keepOf } from '../deliver/state-limits.ts';
 import { durationMs } from '../lib/duration.ts';
+import { LINE_CLEARED } from '../lib/terminal.ts';
 import { configuredIn } from '../session/pin.ts';
 import { waitingIn } from '../view/books.ts';
+import { cutTo } from '../view/tree.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
 import { foldersOf, surroundingsOf } from './place.ts';
 import { problemText, table } from './text.ts';
@@ -14,17 +16,19 @@ export async function run(words: Words, io: Io): Promise<number> {
   const { state, config } = foldersOf(words, io);
   const json = words.flags['--json'] !== undefined;
   const configured = configuredIn(config, io.cwd);
+  const progress = progressOn(io, json);
   const delivered = await deliver({
     stateFolder: state,
     byHand: true,
     waitMs,
     surroundings: surroundingsOf(words, io, config),
-    print: json ? undefined : io.out,
+    print: json ? undefined : text => progress.beside(() => io.out(text)),
+    progress: progress.show,
     fsync: config.values.fsync,
     configured: configured.destinations,
     keep: keepOf(config.values),
     now: io.now,
-  });
+  }).finally(progress.end);
   if (delivered.outcome === 'busy' || delivered.books === undefined) {
     io.err(
       'otel-hooks: another delivery is at work and did not hand over in time; nothing was done.\n  next: otel-hooks status\n',
@@ -47,4 +51,38 @@ export async function run(words: Words, io: Io): Promise<number> {
     for (const problem of problems) io.err(problemText(problem));
   }
   return waiting > 0 ? 1 : 0;
+}
+
+/** What takes less time needs no progress. */
+const SHOWN_AFTER_MS = 700;
+
+interface ProgressLine {
+  show: ((progress: Progress) => void) | undefined;
+  /** Prints something else in between. */
+  beside(print: () => void): void;
+  end(): void;
+}
+
+/** One line on standard error, drawn over itself, and only where a person sees it. */
+function progressOn(io: Io, isJson: boolean): ProgressLine {
+  if (isJson || io.isErrTerminal !== true) return { show: undefined, beside: print => print(), end: () => undefined };
+  const startMs = performance.now();
+  let isDrawn = false;
+  const clear = (): void => {
+    if (isDrawn) io.err(LINE_CLEARED);
+    isDrawn = false;
+  };
+  return {
+    show({ hooks, read, sent, waiting }) {
+      if (performance.now() - startMs < SHOWN_AFTER_MS) return;
+      const text = `${read} of ${hooks} hooks read, ${sent} items sent, ${waiting} waiting`;
+      io.err(`${LINE_CLEARED}${cutTo(text, { ...io, columns: Math.max(20, Math.min(io.columns, 80) - 1) })}`);
+      isDrawn = true;
+    },
+    beside(print) {
+      clear();
+      print();
+    },
+    end: clear,
+  };
 }

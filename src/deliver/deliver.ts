@@ -18,6 +18,7 @@ import { appendToFile, printTo } from '../ship/local.ts';
 import { roundOf as settlementOf } from '../ship/settlement.ts';
 import { createShipper, heirsIn, type Passed, SHIP_DOCUMENT, type Shipper } from '../ship/ship.ts';
 import { createHttpTransport } from '../ship/transport.ts';
+import type { Ledger } from '../store/ledger.ts';
 import type { IsUnderWay } from '../store/limits.ts';
 import { type Lock, takeLock } from '../store/lock.ts';
 import { isFull } from '../store/reserve.ts';
@@ -62,7 +63,18 @@ export interface DeliverOptions {
   staysForCommands?: boolean | undefined;
   /** The lock, where the caller has taken it. */
   lock?: Lock | undefined;
+  /** Told now and then how far it is. */
+  progress?: ((progress: Progress) => void) | undefined;
   now?: () => number;
+}
+
+export interface Progress {
+  /** Hooks that were waiting at the start, and how many of them are read. */
+  hooks: number;
+  read: number;
+  /** Items that destinations took, and those that still wait for one. */
+  sent: number;
+  waiting: number;
 }
 
 export interface Delivered {
@@ -102,6 +114,7 @@ export async function deliver(options: DeliverOptions): Promise<Delivered> {
     let ended: Ended;
     let dispatcher: Dispatcher | undefined;
     let isStaying = false;
+    const told = telling(store, options.progress);
     try {
       const reconciled = reconciliation(store);
       if (reconciled) store.commit(reconciled);
@@ -128,6 +141,7 @@ export async function deliver(options: DeliverOptions): Promise<Delivered> {
       report.outcome = 'done';
       report.books = readStatusBooks(store);
     } finally {
+      told.end();
       http.close();
       if (isStaying) {
         lock.release();
@@ -143,6 +157,33 @@ export async function deliver(options: DeliverOptions): Promise<Delivered> {
     if (waiting === 0 || (ended === 'idle' && waiting <= leftBehind)) return report;
     leftBehind = ended === 'idle' ? waiting : 0;
   }
+}
+
+const PROGRESS_MS = 200;
+
+/** Counts from the ledger in memory: the folders may hold many thousand files. */
+function telling(store: Store, progress: DeliverOptions['progress']): { end(): void } {
+  if (progress === undefined) return { end: () => undefined };
+  const sum = (counts: Readonly<Record<string, number>>): number => Object.values(counts).reduce((a, b) => a + b, 0);
+  const settled = ({ fragments }: Ledger): number =>
+    fragments.journaled + fragments.quarantined + sum(fragments.dropped);
+  const accounts = ({ destinations }: Ledger) =>
+    Object.values(destinations).flatMap(({ traces, logs, events }) => [traces, logs, events]);
+  const accepted = (ledger: Ledger): number => accounts(ledger).reduce((all, each) => all + each.accepted, 0);
+  const left = (ledger: Ledger): number =>
+    accounts(ledger).reduce(
+      (all, { produced, accepted, rejected, dropped }) => all + produced - accepted - sum(rejected) - sum(dropped),
+      0,
+    );
+  const first = store.ledger();
+  const [settledBefore, acceptedBefore] = [settled(first), accepted(first)];
+  const hooks = store.books().fragments.waiting;
+  const timer = setInterval(() => {
+    const ledger = store.ledger();
+    const read = Math.min(hooks, settled(ledger) - settledBefore);
+    progress({ hooks, read, sent: accepted(ledger) - acceptedBefore, waiting: left(ledger) });
+  }, PROGRESS_MS);
+  return { end: () => clearInterval(timer) };
 }
 
 /** asked: another is to deliver. idle: there was nothing to take. */
