@@ -10,6 +10,7 @@
  *   dist/re2.cjs          the engine for people's own patterns, loaded where there are some
  *   dist/samples.json     the agents' payloads that `conformance` replays
  *   dist/THIRD-PARTY-LICENSES.txt
+ *   dist/sbom.cdx.json    the bill of materials (CycloneDX): the packages that are bundled, as npm knows them
  *
  * Everything is bundled: the tarball has no dependencies, so it brings no second copy of OpenTelemetry into an
  * application and no peer warning. The licence texts of what is really inside come from esbuild's own record.
@@ -39,6 +40,9 @@ import { minify } from 'terser';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const dist = join(root, 'dist');
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+
+/** Licences whose only conditions are kept by passing their text on. */
+const allowedLicences = ['0BSD', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'BlueOak-1.0.0', 'ISC', 'MIT'];
 
 const common = {
   absWorkingDir: root,
@@ -110,7 +114,9 @@ for (const bundle of bundles) {
 outputs.set('otel-hooks.cjs', await inlined(outputs.get('otel-hooks.cjs')));
 outputs.set('samples.json', samples());
 for (const [name, text] of declarations()) outputs.set(join('types', name), text);
-outputs.set('THIRD-PARTY-LICENSES.txt', licences(inputs));
+const bundled = packagesOf(inputs);
+outputs.set('THIRD-PARTY-LICENSES.txt', licences(bundled));
+outputs.set('sbom.cdx.json', sbom(bundled));
 replaceFolder(dist, outputs, name => (name === 'otel-hooks.cjs' ? 0o755 : 0o644));
 
 /** The bin with functions put where they are called once: in a hook, compiling each costs more than running it. */
@@ -188,19 +194,30 @@ function declarations() {
   return found;
 }
 
-/** The licence of every package that has at least one file in a bundle. */
-function licences(paths) {
-  const packages = new Map();
+/** Every package that has at least one file in a bundle, by name and version. */
+function packagesOf(paths) {
+  const folders = new Set();
   for (const path of paths) {
     const match = /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path);
-    if (match === null) continue;
-    const folder = join(root, match[1]);
+    if (match !== null) folders.add(join(root, match[1]));
+  }
+  const packages = [...folders].map(folder => {
     const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+    return { folder, name, version, license, id: `${name}@${version}` };
+  });
+  return packages.sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+/** The licence of each of them. */
+function licences(bundled) {
+  const packages = new Map();
+  for (const { folder, id, name, version, license } of bundled) {
+    if (!allowedLicences.includes(license))
+      fail(`${id} is bundled, and its licence ${license} is not one that we accept`);
     const texts = readdirSync(folder)
       .filter(file => /^(licen[cs]e|copying|notice)/i.test(file))
       .sort();
-    if (!texts.some(file => /^(licen[cs]e|copying)/i.test(file)))
-      fail(`${name}@${version} is bundled but has no licence text`);
+    if (!texts.some(file => /^(licen[cs]e|copying)/i.test(file))) fail(`${id} is bundled but has no licence text`);
     packages.set(
       `${name} ${version} (${license})`,
       texts.map(file => readFileSync(join(folder, file), 'utf8').trim()).join('\n\n'),
@@ -208,12 +225,41 @@ function licences(paths) {
   }
   // Packages of one project share one text; it is printed once, below all their names.
   const byText = new Map();
-  for (const [title, text] of [...packages].sort(([a], [b]) => (a < b ? -1 : 1))) {
+  for (const [title, text] of packages) {
     byText.set(text, [...(byText.get(text) ?? []), title]);
   }
   const line = '-'.repeat(80);
   const sections = [...byText].map(([text, titles]) => `${line}\n${titles.join('\n')}\n${line}\n\n${text}\n`);
   return Buffer.from(`otel-hooks ${manifest.version} contains code of these packages.\n\n${sections.join('\n')}`);
+}
+
+/**
+ * npm's own bill of materials, reduced to what is bundled: the lock file has hundreds of packages that only build and test.
+ * Without what changes with each run, so that the same sources give the same bytes.
+ */
+function sbom(bundled) {
+  const words = ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only'];
+  const done = spawnSync('npm', words, { cwd: root, encoding: 'utf8', shell: process.platform === 'win32' });
+  if (done.status !== 0) fail(`npm made no bill of materials:\n${done.stderr}${done.error ?? ''}`);
+  const { $schema, bomFormat, specVersion, metadata, components, dependencies } = JSON.parse(done.stdout);
+  const ids = new Set(bundled.map(({ id }) => id));
+  const inside = components.filter(each => ids.has(`${each.name}@${each.version}`));
+  for (const id of ids)
+    if (!inside.some(each => `${each.name}@${each.version}` === id)) fail(`${id} is bundled, and npm does not know it`);
+  const refs = new Set(inside.map(each => each['bom-ref']));
+  // To npm all of them are needed for development alone; in the bundle each is a part of what runs.
+  const parts = inside.map(({ properties, ...each }) => ({ ...each, scope: 'required' }));
+  const own = { ...metadata.component, name: manifest.name };
+  const among = dependencies
+    .filter(({ ref }) => refs.has(ref))
+    .map(({ ref, dependsOn = [] }) => ({ ref, dependsOn: dependsOn.filter(each => refs.has(each)) }));
+  const bill = {
+    ...{ $schema, bomFormat, specVersion, version: 1 },
+    metadata: { lifecycles: [{ phase: 'build' }], tools: [{ vendor: 'npm', name: 'cli' }], component: own },
+    components: parts,
+    dependencies: [{ ref: own['bom-ref'], dependsOn: [...refs] }, ...among],
+  };
+  return Buffer.from(`${JSON.stringify(bill, null, 2)}\n`);
 }
 
 function replaceFolder(folder, files, modeOf) {

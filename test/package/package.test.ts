@@ -67,12 +67,48 @@ describe('the packed tarball', () => {
     expect(Object.keys(packed.scripts).filter(name => /^(pre|post)?install$|^prepare$/.test(name))).toEqual([]);
   });
 
+  it('names in its bill of materials what is bundled, and nothing else', () => {
+    const { bomFormat, metadata, components } = JSON.parse(
+      readFileSync(join(installed, 'dist', 'sbom.cdx.json'), 'utf8'),
+    ) as {
+      bomFormat: string;
+      metadata: { component: { name: string; version: string } };
+      components: { name: string; version: string; purl: string; hashes: unknown[]; licenses: unknown[] }[];
+    };
+    expect([bomFormat, metadata.component.name, metadata.component.version]).toEqual([
+      'CycloneDX',
+      'otel-hooks',
+      manifest.version,
+    ]);
+    const texts = readFileSync(join(installed, 'dist', 'THIRD-PARTY-LICENSES.txt'), 'utf8');
+    const titles = [...texts.matchAll(/^(@?[a-z][\w./-]*) (\d+\.\d+\.\d+) \([\w. -]+\)$/gm)].map(
+      ([, name, version]) => `${name}@${version}`,
+    );
+    expect(components.map(({ name, version }) => `${name}@${version}`).sort()).toEqual(titles.sort());
+    expect(titles).toEqual(expect.arrayContaining([expect.stringMatching(/^zod@/), expect.stringMatching(/^re2js@/)]));
+    expect(titles.filter(title => /^(vitest|esbuild|typescript)@/.test(title))).toEqual([]);
+    for (const { purl, hashes, licenses } of components) {
+      expect(purl).toMatch(/^pkg:npm\//);
+      expect([hashes.length, licenses.length]).toEqual([1, 1]);
+    }
+  });
+
+  it('names no folder of the machine that built it, and has no source maps', () => {
+    for (const entry of readdirSync(installed, { recursive: true, withFileTypes: true })) {
+      if (!entry.isFile()) continue;
+      const text = readFileSync(join(entry.parentPath, entry.name), 'utf8');
+      expect(entry.name).not.toMatch(/\.map$|\.test\.[jt]s$/);
+      for (const foreign of [root, process.env.HOME ?? root, 'sourceMappingURL='])
+        if (foreign.length > 6) expect(text.includes(foreign), `${entry.name} has ${foreign}`).toBe(false);
+    }
+  });
+
   it('holds what is run, what is read and nothing else', () => {
     const files = readdirSync(installed, { recursive: true, withFileTypes: true })
       .filter(entry => entry.isFile())
       .map(entry => join(entry.parentPath, entry.name).slice(installed.length + 1));
     const known = [
-      /^dist\/(otel-hooks\.cjs|cli\.js|deliver\.js|index\.js|(re2|prices)\.cjs|samples\.json|THIRD-PARTY-LICENSES\.txt|chunks\/[\w-]+\.js|types\/[\w/-]+\.d\.ts)$/,
+      /^dist\/(otel-hooks\.cjs|cli\.js|deliver\.js|index\.js|(re2|prices)\.cjs|samples\.json|sbom\.cdx\.json|THIRD-PARTY-LICENSES\.txt|chunks\/[\w-]+\.js|types\/[\w/-]+\.d\.ts)$/,
       /^((README|CHANGELOG|SECURITY|ARCHITECTURE|CONTRIBUTING)\.md|LICENSE|package\.json)$/,
       /^docs\/([\w/-]+\.md|images\/[\w-]+\.svg)$/,
       /^(docker-compose\.yml|collector-config\/[\w/-]+\.yaml|grafana\/[\w/-]+(\.test)?\.(yaml|json))$/,
@@ -84,6 +120,7 @@ describe('the packed tarball', () => {
         'README.md',
         'CHANGELOG.md',
         'dist/THIRD-PARTY-LICENSES.txt',
+        'dist/sbom.cdx.json',
         'dist/otel-hooks.cjs',
         'dist/cli.js',
         'dist/deliver.js',
