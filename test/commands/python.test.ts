@@ -107,8 +107,8 @@ const commandRows: [surface: string, of: Class, before: string[][], words: strin
     /claude-code: No issues found\./,
   ],
   ['hook ends with 0', 'mended', [], ['hook', '--tool', 'claude'], 0, /^$/],
-  ['version', 'kept', [], ['version'], 0, /^\d+\.\d+\.\d+$/m],
-  ['version as a flag', 'kept', [], ['--version'], 0, /^\d+\.\d+\.\d+$/m],
+  ['version', 'kept', [], ['version'], 0, /^\d+\.\d+\.\d+(-dev)?$/m],
+  ['version as a flag', 'kept', [], ['--version'], 0, /^\d+\.\d+\.\d+(-dev)?$/m],
 ];
 
 it.each(commandRows)('%s (%s)', async (_, _of, before, words, code, says) => {

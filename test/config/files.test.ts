@@ -171,9 +171,10 @@ describe('a hostile file of a project', () => {
   it.each(hostile)('%s costs little, and the global file stays in force', (_, text) => {
     write('home/.config/otel-hooks/config.json', '{"service_name": "mine"}');
     const file = write('home/app/.otel-hooks.json', text);
-    const startMs = performance.now();
+    const startedAt = process.cpuUsage();
     const { values, problems } = loadConfig(place());
-    expect(performance.now() - startMs).toBeLessThan(1_500);
+    const { user, system } = process.cpuUsage(startedAt);
+    expect((user + system) / 1_000).toBeLessThan(1_500);
     expect(values.service_name).toBe('mine');
     expect(problems.length).toBeGreaterThan(0);
     expect(problems.length).toBeLessThan(30);

@@ -144,7 +144,7 @@ test('--openhook switches it on and off, and touches no agent', async () => {
   const on = await run('enable --openhook --yes');
   expect(on).toMatchObject({ code: 0, err: '' });
   expect(on.out).toMatchInlineSnapshot(`
-    "~/.config/otel-hooks/config.json: openhook.enabled = true
+    "Configuration  ~/.config/otel-hooks/config.json  openhook.enabled = true
     OpenHook is on for sessions that begin from now on.
       next: see what ~/shop/.openhook.json would run: otel-hooks openhook trust
     "
