@@ -261,12 +261,16 @@ async function work(
     const taken = store.take({ ...whole, fragments: Math.min(most, whole.fragments) });
     const hasWork = taken.fragments.length + taken.rejects.length + silent.length + undecided.length > 0;
     let full: unknown;
+    const isTrial = store.process(taken.fragments.map(({ name }) => name));
+    // Sessions that are only looked at wait for another round, so that no fragment is blamed for one of them.
+    if (isTrial) checkedMs = Number.NEGATIVE_INFINITY;
+    const looks = isTrial ? {} : { silent, waiting, undecided };
     try {
       if (hasWork || waiting.length > 0) {
         // What is being sent may need the reserve at any moment.
         const isUrgent = shipping === undefined;
         const turnOptions = { ...options, eyes, vigils, dispatcher, isUrgent };
-        const isCommitted = turn(store, taken, { silent, waiting, undecided }, turnOptions, report, now());
+        const isCommitted = turn(store, taken, looks, turnOptions, report, now());
         hasWorked ||= isCommitted;
         if (hasWork) busyMs = performance.now();
         if (isCommitted) tryMs = 0;

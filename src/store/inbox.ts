@@ -10,12 +10,13 @@
 import type { Stats } from 'node:fs';
 import { decodeFragment, type Fragment, maxFragmentBytes, readFragmentName } from '../hook/fragment.ts';
 import { at, codeOf, type Disk, eachEntry, isMissing, READ, readAll } from './files.ts';
+import type { Processing } from './processing.ts';
 import { eachTorn } from './quarantine.ts';
 
 export interface Reject {
   name: string;
-  /** torn: without its end for a minute. header: damaged. name, not-a-file: no front end wrote that. unreadable: for a while. */
-  reason: 'torn' | 'header' | 'name' | 'not-a-file' | 'unreadable' | 'too-large';
+  /** crashed: two processes died over it. torn: without its end for a minute. header: damaged. name, not-a-file: no front end wrote that. unreadable: for a while. */
+  reason: 'torn' | 'header' | 'name' | 'not-a-file' | 'unreadable' | 'too-large' | 'crashed';
 }
 
 export interface Taken {
@@ -62,7 +63,7 @@ const LOOK_AGAIN_MS = 10_000;
 const UNREADABLE_AFTER_MS = 10_000;
 const HELD = 25_000;
 
-export function createInbox(disk: Disk, held = HELD): Inbox {
+export function createInbox(disk: Disk, held = HELD, processing?: Pick<Processing, 'isCrashed' | 'fits'>): Inbox {
   let listing: Listing = { odd: [], fragments: [], isCut: false };
   let special: (Place & { name: string })[] = [];
   let next = 0;
@@ -111,6 +112,14 @@ export function createInbox(disk: Disk, held = HELD): Inbox {
       for (let candidate = first(); candidate !== undefined; candidate = first()) {
         if (result.fragments.length + result.rejects.length >= limit.fragments) break;
         const { name, ...place } = candidate;
+        if (processing?.isCrashed(name)) {
+          step();
+          taken.set(name, place);
+          result.rejects.push({ name, reason: 'crashed' });
+          continue;
+        }
+        const { fragments } = result;
+        if (processing?.fits(name, fragments[0]?.name, fragments.length) === false) break;
         // The first one is taken whatever its size, or it would bar the way for ever.
         const mostBytes = result.fragments.length === 0 ? Number.POSITIVE_INFINITY : bytesLeft;
         const found = look(disk, candidate, mostBytes, torn.get(place.path));

@@ -12,6 +12,7 @@
  *     lock  lock.wanted             who delivers (lock.ts)
  *     reserve                       room for the next round on a full disk (reserve.ts)
  *     problems/                     signs of the front ends
+ *     processing                    fragments that a round is being computed from (processing.ts)
  *
  * An owner's view begins with a ledger; all that it reads and decides belongs to that ledger's number until a commit
  * replaces it. When a commit is lost, or throws, the view is dropped, and so must be all that was computed from it.
@@ -45,6 +46,7 @@ import {
   turnPage,
 } from './limits.ts';
 import { type BodyFile, bodyFile, bodyName, byName, listBodies, parseBodyName } from './outbox.ts';
+import { createProcessing } from './processing.ts';
 import {
   emptyQuarantine,
   limitQuarantine,
@@ -76,6 +78,11 @@ export interface Store {
   readonly epoch: number;
   /** Complete fragments in order. Each must be `eaten` or quarantined by a round, or is offered again to the next owner. */
   take(limit: { fragments: number; bytes: number }): Taken;
+  /**
+   * These fragments are about to be processed: if the process dies over one of them, the next owner knows. A commit ends it.
+   * True when one of them was processed at a death: then nothing else belongs into that round.
+   */
+  process(names: readonly string[]): boolean;
   /** The state is a copy: changing it changes nothing. */
   session(key: string): Session | undefined;
   sessions(): string[];
@@ -180,7 +187,8 @@ const MOST_CACHED_CHARACTERS = 16 * 1024 * 1024;
 const LOOK_AT_QUARANTINE_MS = 600_000;
 
 function ownStore(disk: Disk, { quarantine: limits = quarantineLimits, reserveBytes }: StoreOptions): Store {
-  const inbox = createInbox(disk);
+  const processing = createProcessing(disk);
+  const inbox = createInbox(disk, undefined, processing);
   const reserve = createReserve(disk, reserveBytes);
   let base: Ledger | undefined = reserve.spend(() => adoptLedger(disk, true));
   let epoch = 0;
@@ -210,6 +218,7 @@ function ownStore(disk: Disk, { quarantine: limits = quarantineLimits, reserveBy
     outbox.clear();
     journals = undefined;
     inbox.restart();
+    processing.end();
   };
   const textOf = (path: string): string | undefined => {
     view();
@@ -239,6 +248,8 @@ function ownStore(disk: Disk, { quarantine: limits = quarantineLimits, reserveBy
   };
 
   const commit = (round: Round): 'committed' | 'lost' => {
+    const names = namesIn(round);
+    if (names.length > 0) processing.end(names);
     const ledger = view();
     const isStale = round.epoch !== undefined && round.epoch !== epoch;
     const effect = isStale ? undefined : effectOf(disk, round, ledger, inbox, session);
@@ -266,10 +277,7 @@ function ownStore(disk: Disk, { quarantine: limits = quarantineLimits, reserveBy
     for (const path of effect.gone) if (isCachedPath(path)) remember(path, undefined);
     updateOutbox(outbox, effect);
     if (journals !== undefined) updateJournals(journals, effect, disk.clock.nowMs());
-    inbox.settle([
-      ...(round.eaten ?? []),
-      ...(round.quarantine ?? []).flatMap(set => ('name' in set ? [set.name] : [])),
-    ]);
+    inbox.settle(names);
     return 'committed';
   };
 
@@ -289,6 +297,7 @@ function ownStore(disk: Disk, { quarantine: limits = quarantineLimits, reserveBy
       }
       return result;
     },
+    process: names => processing.begin(names),
     session,
     sessions: () => keysIn(disk, 'sessions', '.json'),
     document: name => noting(documentPath(name), parseDocument)?.value,
@@ -365,6 +374,12 @@ function ownStore(disk: Disk, { quarantine: limits = quarantineLimits, reserveBy
   };
 }
 
+/** The fragments that meet their fate in it. */
+const namesIn = ({ eaten = [], quarantine = [] }: Round): string[] => [
+  ...eaten,
+  ...quarantine.flatMap(set => ('name' in set ? [set.name] : [])),
+];
+
 const journalSizes = (disk: Disk): Map<string, number> =>
   new Map([...listJournals(disk).values()].map(({ key, sizeBytes }) => [key, sizeBytes]));
 
@@ -386,6 +401,7 @@ function readStore(disk: Disk): Store {
     epoch: 0,
     // Looks alone: nothing is moved, and the next owner is offered the same.
     take: limit => inbox.take(limit),
+    process: refuse,
     session,
     sessions: () => keysIn(disk, 'sessions', '.json'),
     document: name => parseDocument(readBytes(disk, documentPath(name))?.toString())?.value,
