@@ -36,9 +36,17 @@ const HOME = /(?:\/(?:home|Users)\/|\b[A-Za-z]:\\{1,2}Users\\{1,2})[^/\\\s"'`:;,
 const LONG = /[A-Za-z0-9+_=-]{24,}/g;
 /** As long as a secret key of AWS, in whose alphabet a slash is a digit. */
 const WITH_SLASHES = /(?<![A-Za-z0-9+/=_.-])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=_.-])/g;
-/** Digests of packages and images in a text name things as well, and look as if drawn by lot. */
+/** Digests of packages, images, public keys and certificates look as if drawn by lot as well, and open nothing. */
 const NO_RANDOM = new RegExp(
-  `${START}(?:sha(?:1|256|384|512)-[A-Za-z0-9+/]{27,88}={0,2}|h1:[A-Za-z0-9+/]{43}=|SHA256:[A-Za-z0-9+/]{43}|data:[a-z]{1,20}/[\\w.+-]{1,60}(?:;[\\w=-]{1,40}){0,3};base64,[A-Za-z0-9+/]{1,200000}={0,2})`,
+  `${START}(?:${[
+    'sha(?:1|256|384|512)-[A-Za-z0-9+/]{27,88}={0,2}',
+    'h1:[A-Za-z0-9+/]{43}=',
+    'SHA256:[A-Za-z0-9+/]{43}',
+    'data:[a-z]{1,20}/[\\w.+-]{1,60}(?:;[\\w=-]{1,40}){0,3};base64,(?:[A-Za-z0-9+/]|%[23][BDFbdf]){1,200000}={0,2}',
+    '(?:ssh-(?:rsa|dss|ed25519)|ecdsa-sha2-nistp\\d{3}|sk-[a-z0-9-]{1,40}@openssh\\.com)[ +]AAAA[A-Za-z0-9+/]{20,4000}={0,2}',
+    '-----BEGIN (?:CERTIFICATE(?: REQUEST)?|(?:[A-Z]{2,10} )?PUBLIC KEY(?: BLOCK)?|X509 CRL|(?:PGP|SSH) SIGNATURE)-----[^-]{0,20000}',
+    '/nix/store/[a-z0-9]{32}-',
+  ].join('|')})`,
   'g',
 );
 
@@ -59,20 +67,20 @@ export const secretRules: readonly { id: string; pattern: RegExp }[] = [
  * read as it is and as each layer of its encoding says.
  */
 export function withoutSecrets(text: string, own?: OwnSecrets): string {
-  const found = secretsIn(text, own);
-  let layer = layerOf(text);
-  if (layer !== undefined) for (const each of found) snapped(each, layer);
+  const found: Found[] = [];
   const layers: Layer[] = [];
-  while (layer !== undefined && layers.length < MOST_LAYERS) {
-    layers.unshift(layer);
-    for (const each of secretsIn(layer.text, own)) {
+  for (let said: string | undefined = text; said !== undefined; ) {
+    const inner: Layer | undefined = layers.length < MOST_LAYERS ? layerOf(said) : undefined;
+    for (const each of secretsIn(said, own)) {
+      if (inner !== undefined && !isWhole(each, said, inner)) continue;
       for (const outer of layers) {
         each.from = outer.from(each.from);
         each.to = outer.to(each.to);
       }
       found.push(each);
     }
-    layer = layerOf(layer.text);
+    if (inner !== undefined) layers.unshift(inner);
+    said = inner?.text;
   }
   return found.length === 0 ? text : cut(text, found);
 }
@@ -80,10 +88,17 @@ export function withoutSecrets(text: string, own?: OwnSecrets): string {
 /** JSON in JSON in JSON, and an address in it. */
 const MOST_LAYERS = 4;
 
-/** No half of an escape stays, and none goes: a quoted text stays one. */
-function snapped(found: Found, layer: Layer): void {
-  found.from = layer.after(found.from);
-  found.to = Math.max(found.from, layer.before(found.to));
+/**
+ * No half of an escape goes, so that a quoted text stays one. What has no look but its length, and began with the letter of an
+ * escape, is left to the next layer, which reads it without that letter.
+ */
+function isWhole(found: Found, text: string, inner: Layer): boolean {
+  const from = inner.after(found.from);
+  const isInside = from !== found.from || text[from - 1] === '\\';
+  if (isInside && (found.id === 'random' || found.id === 'email')) return false;
+  found.from = from;
+  found.to = Math.max(from, inner.before(found.to));
+  return true;
 }
 
 function cut(text: string, all: Found[]): string {
@@ -173,11 +188,10 @@ function secretsIn(text: string, own: OwnSecrets | undefined): Found[] {
   return found;
 
   function findRandom(): void {
-    const before = left;
-    if (/sha\d|h1:|SHA256:|;base64,/.test(left)) left = left.replace(NO_RANDOM, named => MASK.repeat(named.length));
+    if (left.search(LONG) < 0) return;
+    left = left.replace(NO_RANDOM, named => MASK.repeat(named.length));
     for (const pattern of [WITH_SLASHES, LONG])
       look(pattern, ({ index, 0: token }) => isRandom(token) && add(index, index + token.length, 'random'));
-    if (found.length === 0) left = before;
   }
 }
 
@@ -207,9 +221,16 @@ const OTHER = 3;
 const NAMES_A_THING =
   /^(?:[a-f0-9]{24,40}|[a-f0-9]{56}|[a-f0-9]{64}|[a-f0-9]{96}|[a-f0-9]{128}|[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12})$/i;
 
+/** What a name is put together of: words, numbers and digests. */
+const PART = /^(?:[A-Za-z]*\d{0,4}|(?:0x)?[a-f0-9]{1,64})$/;
+/** A hash of a few characters in a name is none that opens something. */
+const SHORTEST_DRAWN = 12;
+
 /** Words go over to digits and to large letters now and then; what was drawn by lot does so all the time. */
 function isRandom(token: string): boolean {
   if (NAMES_A_THING.test(token)) return false;
+  const drawn = token.split(/[-_]/).reduce((sum, part) => (PART.test(part) ? sum : sum + part.length), 0);
+  if (drawn < SHORTEST_DRAWN) return false;
   const length = Math.min(token.length, LONGEST_MEASURED);
   const counts = new Map<number, number>();
   let changes = 0;

@@ -9,6 +9,7 @@ const classes: { readonly [name: string]: string } = {
   h: '0123456789abcdef',
   d: '0123456789',
   b: '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz',
+  B: 'QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L',
   a: 'abcdefghijklmnopqrstuvwxyz',
   A: 'ABCDEFGHIJKLMNOPQRSTUVWXYZ',
 };
@@ -19,7 +20,7 @@ export const secretLike = (like: string, random: (below: number) => number): str
 /** The same, with what was drawn for it: what must not be left of it. */
 function sampleLike(like: string, random: (below: number) => number): { text: string; drawn: string[] } {
   const drawn: string[] = [];
-  const text = like.replace(/\{([XwhdaAb])(\d+)\}/g, (_, name: string, count: string) => {
+  const text = like.replace(/\{([XwhdaAbB])(\d+)\}/g, (_, name: string, count: string) => {
     const from = classes[name] ?? '';
     const part = Array.from({ length: Number(count) }, () => from[random(from.length)]).join('');
     drawn.push(part);

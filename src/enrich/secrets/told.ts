@@ -142,7 +142,7 @@ export const toldKinds: readonly ToldKind[] = [
   {
     id: 'secret',
     isNear: NEAR,
-    pattern: new RegExp(`(${NAMED}["'\\]]{0,2}${GIVEN}')([^'\\n]{4,512})(?=')`, 'gi'),
+    pattern: new RegExp(`(${NAMED}(?!' :)["'\\]]{0,2}${GIVEN}')([^'\\n]{4,512})(?=')`, 'gi'),
     likes: ["password: '{w12}'"],
   },
   {
@@ -185,8 +185,9 @@ export const toldKinds: readonly ToldKind[] = [
         `(${LOOSE}{6,512})(?![^\\s"'\`,;&<>){}\\\\])`,
       'gi',
     ),
-    // `token: CancellationToken;` is a type.
-    isNone: (secret, next) => /^[;,)|=]/.test(next) && /^[A-Z][a-z]+(?:[A-Z][a-z]+)+$/.test(secret),
+    // `token: CancellationToken;` is a type, `key: values['key']` an expression.
+    isNone: (secret, next) =>
+      /^[\w.$]{1,64}\[/.test(secret) || (/^[;,)|=]/.test(next) && /^[A-Z][a-z]+(?:[A-Z][a-z]+)+$/.test(secret)),
     likes: ['client_secret: {w20}', 'aws configure set aws_secret_access_key {w40}', 'APP_KEY=base64:{w43}='],
   },
   {
