@@ -2,7 +2,8 @@
  * Secrets in texts: a text without them, and whether it holds one. One table for both that look for secrets: risk, which
  * reports that an action holds one, and redaction, which takes it out of what may stay.
  */
-import { START, secretKinds } from './secrets/kinds.ts';
+import { hintsIn } from './secrets/hints.ts';
+import { isStart, START, secretKinds } from './secrets/kinds.ts';
 import { type Layer, layerOf } from './secrets/layers.ts';
 import { HARMLESS, isPlace, toldKinds } from './secrets/told.ts';
 
@@ -21,11 +22,27 @@ interface Found {
   rank: number;
 }
 
-const kinds = secretKinds.map(({ id, hints, pattern }) => ({
-  id,
-  hints,
-  pattern: new RegExp(pattern.startsWith('\\b') ? START + pattern.slice(2) : pattern, 'g'),
-}));
+/** Where a pattern begins with `START` and then with fixed letters, the place is asked about when it was found. */
+interface Rule {
+  readonly id: string;
+  readonly pattern: RegExp;
+  readonly isAnchored: boolean;
+}
+
+function ruleOf(id: string, { source, flags }: Pick<RegExp, 'source' | 'flags'>): Rule {
+  const group = source.startsWith(`(${START}`) ? '(' : '';
+  const rest = source.startsWith(group + START) ? source.slice(group.length + START.length) : undefined;
+  const isAnchored = rest !== undefined && !/^(?:\(\?[:=])*(?:\[[^\]]+\]|\\d)\{/.test(rest);
+  return { id, pattern: new RegExp(isAnchored ? group + rest : source, flags), isAnchored };
+}
+
+const kinds = secretKinds.map(({ id, pattern }) =>
+  ruleOf(id, { source: pattern.startsWith('\\b') ? START + pattern.slice(2) : pattern, flags: 'g' }),
+);
+const told = toldKinds.map(kind => ({ ...kind, ...ruleOf(kind.id, kind.pattern) }));
+
+/** Kinds of which a fixed string stands in the text. */
+const hinted = hintsIn(secretKinds);
 
 /** Versions of packages (`left-pad@1.3.0`), images (`logo@2x.png`) and accounts that every service has are no addresses of people. */
 const EMAIL = new RegExp(
@@ -50,16 +67,18 @@ const NO_RANDOM = new RegExp(
   'g',
 );
 
+const email = ruleOf('email', EMAIL);
+const home = ruleOf('home', HOME);
+const long = ruleOf('random', LONG);
+const withSlashes = ruleOf('random', WITH_SLASHES);
+const digest = ruleOf('digest', NO_RANDOM);
+
 /** Every pattern that a text meets, for whoever has to know that all of them are fast. */
 export const secretRules: readonly { id: string; pattern: RegExp }[] = [
   ...kinds,
-  ...toldKinds,
+  ...told,
   ...toldKinds.flatMap(({ id, within }) => (within === undefined ? [] : [{ id, pattern: within }])),
-  { id: 'email', pattern: EMAIL },
-  { id: 'home', pattern: HOME },
-  { id: 'random', pattern: LONG },
-  { id: 'random', pattern: WITH_SLASHES },
-  { id: 'digest', pattern: NO_RANDOM },
+  ...[email, home, long, withSlashes, digest],
 ];
 
 /**
@@ -128,6 +147,24 @@ function cut(text: string, all: Found[]): string {
 /** Stands where something was found, so that nothing else is found there: part of no word, and no blank. */
 const MASK = '\uE000';
 
+/** The text with as many signs in place of what was found, which is in order. */
+function maskedIn(text: string, found: readonly Found[]): string {
+  let masked = '';
+  for (const { from, to } of found) {
+    const at = Math.max(from, masked.length);
+    masked += text.slice(masked.length, at) + MASK.repeat(Math.max(0, to - at));
+  }
+  return masked + text.slice(masked.length);
+}
+
+function forEachMatch({ pattern, isAnchored }: Rule, text: string, each: (match: RegExpExecArray) => void): void {
+  pattern.lastIndex = 0;
+  for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
+    if (isAnchored && !isStart(text, match.index)) pattern.lastIndex = match.index + 1;
+    else each(match);
+  }
+}
+
 function secretsIn(text: string, own: OwnSecrets | undefined): Found[] {
   const found: Found[] = [];
   let left = text;
@@ -139,30 +176,27 @@ function secretsIn(text: string, own: OwnSecrets | undefined): Found[] {
     found.push({ from, to, id, rank });
   };
   const mask = (since: number): void => {
-    let masked = '';
-    for (const { from, to } of found.slice(since)) {
-      const at = Math.max(from, masked.length);
-      masked += left.slice(masked.length, at) + MASK.repeat(Math.max(0, to - at));
-    }
-    left = masked + left.slice(masked.length);
+    left = maskedIn(left, found.slice(since));
   };
-  const look = (pattern: RegExp, each: (match: RegExpExecArray) => void): void => {
+  const look = (rule: Rule, each: (match: RegExpExecArray) => void): void => {
     const since = found.length;
     rank += 1;
-    pattern.lastIndex = 0;
-    for (let match = pattern.exec(left); match !== null; match = pattern.exec(left)) each(match);
+    forEachMatch(rule, left, each);
     if (found.length > since) mask(since);
   };
 
   for (const [from, to] of own?.find(text) ?? []) add(from, to, 'own');
   mask(0);
-  for (const { id, hints, pattern } of kinds) {
-    if (hints.some(hint => left.includes(hint)))
-      look(pattern, ({ index, 0: whole }) => add(index, index + whole.length, id));
+  for (const i of hinted(left) ?? []) {
+    const rule = kinds[i] as Rule;
+    rank = i;
+    look(rule, ({ index, 0: whole }) => add(index, index + whole.length, rule.id));
   }
+  rank = kinds.length;
   let near: RegExp | undefined;
   let isThere = false;
-  for (const { id, isNear, pattern, within, isNone } of toldKinds) {
+  for (const rule of told) {
+    const { id, isNear, within, isNone } = rule;
     // Neighbours have one in common, which is looked for once.
     if (isNear !== near) isThere = isNear.test(left);
     near = isNear;
@@ -172,7 +206,7 @@ function secretsIn(text: string, own: OwnSecrets | undefined): Found[] {
       if (HARMLESS.test(secret) || isPlace(before, secret) || isNone?.(secret, next)) return;
       add(from, from + secret.length, id);
     };
-    look(pattern, match => {
+    look(rule, match => {
       const before = match[1] ?? '';
       const secret = match[match.length - 1] ?? '';
       const from = match.index + before.length;
@@ -182,16 +216,20 @@ function secretsIn(text: string, own: OwnSecrets | undefined): Found[] {
           tell(from + part.index + (part[1] ?? '').length, part[1] ?? '', part[2] ?? '');
     });
   }
-  if (left.includes('@')) look(EMAIL, ({ index, 0: whole }) => add(index, index + whole.length, 'email'));
-  look(HOME, ({ index, 0: whole }) => add(index, index + whole.length, 'home'));
+  if (left.includes('@')) look(email, ({ index, 0: whole }) => add(index, index + whole.length, 'email'));
+  look(home, ({ index, 0: whole }) => add(index, index + whole.length, 'home'));
   findRandom();
   return found;
 
   function findRandom(): void {
-    if (left.search(LONG) < 0) return;
-    left = left.replace(NO_RANDOM, named => MASK.repeat(named.length));
-    for (const pattern of [WITH_SLASHES, LONG])
-      look(pattern, ({ index, 0: token }) => isRandom(token) && add(index, index + token.length, 'random'));
+    if (left.search(long.pattern) < 0) return;
+    const named: Found[] = [];
+    forEachMatch(digest, left, ({ index, 0: whole }) =>
+      named.push({ from: index, to: index + whole.length, id: '', rank }),
+    );
+    left = maskedIn(left, named);
+    for (const rule of [withSlashes, long])
+      look(rule, ({ index, 0: token }) => isRandom(token) && add(index, index + token.length, 'random'));
   }
 }
 
@@ -208,8 +246,17 @@ const SECRET_FIELD =
 
 /** Whether one of a known kind stands in it. Most texts are short, and need no look. */
 export const holdsSecret = (text: string): boolean =>
-  text.length >= SHORTEST &&
-  kinds.some(({ hints, pattern }) => hints.some(hint => text.includes(hint)) && text.search(pattern) >= 0);
+  text.length >= SHORTEST && (hinted(text)?.some(i => isIn(kinds[i] as Rule, text)) ?? false);
+
+function isIn(rule: Rule, text: string): boolean {
+  const { pattern, isAnchored } = rule;
+  pattern.lastIndex = 0;
+  for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
+    if (!isAnchored || isStart(text, match.index)) return true;
+    pattern.lastIndex = match.index + 1;
+  }
+  return false;
+}
 
 const SHORTEST = 16;
 const LONGEST_MEASURED = 512;

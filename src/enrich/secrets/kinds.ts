@@ -1,11 +1,18 @@
 /** The kinds of secrets that have a look of their own. `told.ts` has those that a name or a place gives away. */
 
-/**
- * Where a secret may begin: behind what is no part of a word, or behind an escape, whose last letter or digit belongs to the
- * escape: `\n`, `\u001b`, `%0A`, the end of a colour.
- */
-export const START =
-  '(?:(?<![A-Za-z0-9_])|(?<=\\\\[abefnrtv0]|\\\\x[0-9a-fA-F]{2}|\\\\u[0-9a-fA-F]{4}|%[0-9A-Fa-f]{2}|\\[[0-9;]{0,16}[mK]))';
+/** Escapes, whose last letter or digit is no part of the word behind: `\n`, `\u001b`, `%0A`, the end of a colour. */
+const ESCAPES = '\\\\[abefnrtv0]|\\\\x[0-9a-fA-F]{2}|\\\\u[0-9a-fA-F]{4}|%[0-9A-Fa-f]{2}|\\[[0-9;]{0,16}[mK]';
+/** Where a secret may begin: behind what is no part of a word, or behind an escape. */
+export const START = `(?:(?<![A-Za-z0-9_])|(?<=${ESCAPES}))`;
+const ENDS_IN_ESCAPE = new RegExp(`(?:${ESCAPES})$`);
+const LONGEST_ESCAPE = 20;
+
+/** The same as `START`, of a place that was found: a pattern that begins with fixed letters is found faster without it. */
+export function isStart(text: string, at: number): boolean {
+  const code = text.charCodeAt(at - 1);
+  const isWord = (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || (code >= 48 && code <= 57) || code === 95;
+  return !isWord || ENDS_IN_ESCAPE.test(text.slice(Math.max(0, at - LONGEST_ESCAPE), at));
+}
 
 export interface SecretKind {
   readonly id: string;
