@@ -1,26 +1,23 @@
-import { shownJson, shownValue } from '../config/config.ts';
+import { dirname } from 'node:path';
+import { type Beyond, shownJson, shownValue } from '../config/config.ts';
 import { destinationsOf } from '../config/destinations.ts';
-import { trustProject } from '../config/files.ts';
+import { type LoadedConfig, trustProject } from '../config/files.ts';
 import { jsonSchema, keys } from '../config/schema.ts';
-import { flagText, type Io, type Words } from './command.ts';
+import { realPathOf } from '../lib/real-path.ts';
+import { asShown } from '../lib/shown.ts';
+import type { Problem } from '../problems/problem.ts';
+import { flagText, type Io, UsageError, type Words } from './command.ts';
 import { foldersOf } from './place.ts';
 import { problemText, table } from './text.ts';
 
-export function run(words: Words, io: Io): number {
+export async function run(words: Words, io: Io): Promise<number> {
   if (words.flags['--schema']) {
     io.out(`${JSON.stringify(jsonSchema(), null, 2)}\n`);
     return 0;
   }
   const { config, state } = foldersOf(words, io);
   if (words.flags['--trust']) {
-    if (config.projectFile === undefined) {
-      io.err(`otel-hooks: there is no .otel-hooks.json in ${io.cwd} or above; nothing was accepted.\n`);
-      return 1;
-    }
-    const place = { env: io.env, home: io.home, platform: io.platform, cwd: io.cwd, file: flagText(words, '--config') };
-    trustProject(place, config.projectFile);
-    io.out(`Accepted ${config.projectFile} as it stands now; a change of it asks again.\n`);
-    return 0;
+    return await trust(config, words, io);
   }
   const problems = [...config.problems, ...destinationsOf(config).problems];
   const shown = keys.filter(key => config.values[key] !== undefined);
@@ -53,3 +50,46 @@ export function run(words: Words, io: Io): number {
   }
   return problems.length > 0 ? 1 : 0;
 }
+
+/** Shows what the project's file would be allowed, and asks. The text that was shown is the one that is agreed to. */
+async function trust(config: LoadedConfig, words: Words, io: Io): Promise<number> {
+  const { projectFile: file, projectText: text, beyond } = config;
+  if (file === undefined || text === undefined) {
+    for (const problem of config.problems.filter(isAboutProject)) io.err(problemText(problem));
+    io.err(`otel-hooks: no .otel-hooks.json in ${io.cwd} or above can be read; nothing was accepted.\n`);
+    return 1;
+  }
+  const shown = asShown(file);
+  if (config.projectTrusted) {
+    io.out(`${shown} was accepted before as it stands; nothing was changed.\n`);
+    return 0;
+  }
+  if (beyond.length === 0) io.out(`${shown} sets nothing that needs your consent.\n`);
+  else {
+    io.out(`${shown} would set, for every session in ${asShown(dirname(file))}:\n\n`);
+    io.out(`${table(beyond.map(each => [`line ${each.line ?? '?'}`, asShown(each.key), asShown(reachOf(each))]))}\n`);
+    io.out('It decides where data of these sessions goes, or what is read and run, with what you may do.\n');
+  }
+  if (beyond.length > 0 && !words.flags['--yes']) {
+    if (!io.isTerminal) throw new UsageError('No TTY detected. Use --yes to agree to what is printed above.');
+    const answer = await io.ask('Accept it? [y/N] ');
+    if (!/^y(es)?$/i.test(answer.trim())) {
+      io.out('Nothing was accepted.\n');
+      return 0;
+    }
+  }
+  const place = { env: io.env, home: io.home, platform: io.platform, cwd: io.cwd, file: flagText(words, '--config') };
+  trustProject(place, file, text);
+  io.out(`Accepted ${shown} as it stands now; a change of it asks again.\n`);
+  return 0;
+}
+
+/** A path with what it really leads to. */
+function reachOf({ value, path }: Beyond): string {
+  if (path === undefined) return value;
+  const real = realPathOf(path);
+  return real === path ? path : `${path} (a link to ${real})`;
+}
+
+const isAboutProject = ({ code }: Problem): boolean =>
+  code === 'config-unreadable' || code === 'config-json' || code === 'config-owner';

@@ -463,10 +463,18 @@ export const commands: Command[] = [
   {
     name: 'config',
     summary: 'the configuration in force, and where each value comes from',
-    usage: 'otel-hooks config [--schema | --trust]',
+    usage: 'otel-hooks config [--schema | --trust [--yes]]',
+    notes: [
+      'A project may narrow and label what leaves. --trust shows each setting of its .otel-hooks.json that needs your consent, with',
+      'real paths and hosts, and asks; the consent is for this text, and a change of the file asks again.',
+    ],
     flags: [
       { name: '--schema', summary: 'print the JSON Schema of the configuration file' },
-      { name: '--trust', summary: "accept this project's .otel-hooks.json as it stands now, endpoints included" },
+      {
+        name: '--trust',
+        summary: "accept this project's .otel-hooks.json as it stands now, after showing what that allows",
+      },
+      { name: '--yes', short: '-y', summary: 'with --trust: do not ask' },
     ],
     example: 'otel-hooks config --json',
     load: () => import('./config.ts'),

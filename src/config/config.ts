@@ -36,7 +36,21 @@ export interface Config {
   attributes: Readonly<Record<string, string>>;
   /** For each credential: scheme, host and port of the endpoints that its layer or a lower one named. Empty: any. */
   bound: { [K in Key]?: readonly string[] };
+  /** What a project's file sets beyond the rights that it has without consent, whether or not consent was given. */
+  beyond: Beyond[];
+  /** The key of the project's file that keeps spans from leaving. */
+  silencedBy: Key | undefined;
   problems: Problem[];
+}
+
+export interface Beyond {
+  /** `attributes.NAME` for a single attribute. */
+  key: string;
+  line: number | undefined;
+  /** As it may be shown. */
+  value: string;
+  /** Of a path: absolute, as the file means it. */
+  path?: string | undefined;
 }
 
 /** Which share of traces leaves; parents of others' traces are not known here, so `parentbased_` changes nothing. */
@@ -68,7 +82,8 @@ export function resolve(input: ConfigInput): Config {
     origins[key] = 'default';
   }
 
-  for (const layer of layersOf(input, problems)) {
+  const beyond: Beyond[] = [];
+  for (const layer of layersOf(input, problems, beyond)) {
     const taken: Key[] = [];
     for (const entry of layer.entries) {
       const accepted = accept(entry, layer, input.home);
@@ -94,10 +109,13 @@ export function resolve(input: ConfigInput): Config {
   if (wordsOf(resolved.provider).includes('datadog')) labelForDatadog(resolved, origins, attributes);
   if (Object.keys(attributes).length > 0) resolved.attributes = attributes;
   problems.push(...bad.map(each => badValue(each, values)));
+  const sampler = samplerOf(resolved);
   return {
     values: resolved,
     origins,
-    sampler: samplerOf(resolved),
+    beyond,
+    silencedBy: silencedBy(resolved, origins, sampler),
+    sampler,
     limits: limitsOf(resolved),
     attributes,
     bound,
@@ -163,7 +181,7 @@ interface Layer {
   entries: Entry[];
 }
 
-function layersOf(input: ConfigInput, problems: Problem[]): Layer[] {
+function layersOf(input: ConfigInput, problems: Problem[], beyond: Beyond[]): Layer[] {
   const { global, project, env, flags = {}, cwd } = input;
   const layers: Layer[] = [];
   if (global) {
@@ -171,12 +189,20 @@ function layersOf(input: ConfigInput, problems: Problem[]): Layer[] {
   }
   const below = new Map(layers.flatMap(layer => layer.entries).map(entry => [entry.key, entry.value]));
   if (project) {
-    const entries = readFile(project, problems).filter(entry => {
-      const own = below.get(entry.key) ?? factsOf(entry.key).default;
-      if (project.trusted || isHarmless(entry, own)) return true;
-      const used = shownValue(entry.key, own);
-      problems.push({ code: 'config-untrusted', key: entry.key, file: project.file, line: entry.line, used });
-      return false;
+    const read = readFile(project, problems);
+    const rights = rightsOver(below, read);
+    const refuse = (entry: Entry, key: string, value: unknown, used: string): void => {
+      const path =
+        factsOf(entry.key).text === 'path' ? pathOf(String(value), dirname(project.file), input.home) : undefined;
+      beyond.push({ key, line: entry.line, value: shownValue(entry.key, value), path });
+      if (project.trusted) return;
+      problems.push({ code: 'config-untrusted', key, file: project.file, line: entry.line, used });
+    };
+    const entries = read.flatMap((entry): Entry[] => {
+      if (entry.key === 'attributes') return [withoutTaken(entry, below, project.trusted, refuse)];
+      if (rights(entry)) return [entry];
+      refuse(entry, entry.key, entry.value, shownValue(entry.key, below.get(entry.key) ?? factsOf(entry.key).default));
+      return project.trusted ? [entry] : [];
     });
     layers.push({ origin: 'project file', base: dirname(project.file), entries });
   }
@@ -199,6 +225,70 @@ function layersOf(input: ConfigInput, problems: Problem[]): Layer[] {
     entries: given.map(key => ({ key, value: flags[key], flag: factsOf(key).flag ?? `--${key}` })),
   });
   return layers;
+}
+
+/** What a project's file may set without consent, over the values of the layers below. */
+function rightsOver(below: ReadonlyMap<Key, unknown>, read: readonly Entry[]): (entry: Entry) => boolean {
+  const settingOf = (key: Key): unknown => below.get(key) ?? factsOf(key).default;
+  const isSilent = new Map(read.map(({ key, value }) => [key, value]));
+  const share = shareOf(settingOf('trace.sampler'), settingOf('trace.sampler_arg'));
+  const wanted = shareOf(
+    isSilent.get('trace.sampler') ?? settingOf('trace.sampler'),
+    isSilent.get('trace.sampler_arg') ?? settingOf('trace.sampler_arg'),
+  );
+  const maySilence = settingOf('projects.may_silence') !== false;
+  return entry => {
+    if (entry.key === 'trace.sampler' || entry.key === 'trace.sampler_arg') {
+      return wanted === share || (wanted < share && maySilence);
+    }
+    if (entry.key === 'enabled' && entry.value === false) return maySilence;
+    // A name that the user chose stays.
+    if (entry.key === 'service_name') return below.get(entry.key) === undefined;
+    return isHarmless(entry, settingOf(entry.key));
+  };
+}
+
+function shareOf(sampler: unknown, ratio: unknown): number {
+  if (typeof sampler !== 'string') return 1;
+  const kind = sampler.replace('parentbased_', '');
+  if (kind === 'always_off') return 0;
+  return kind === 'traceidratio' && typeof ratio === 'number' ? ratio : 1;
+}
+
+/** Who works where with which program: no label of a project says that. */
+const IDENTITY =
+  /^(service\.(name|instance\.id)$|(enduser|user|host|os|device|process|telemetry|otel|otel_hooks|agent_hooks|gen_ai)\.)/;
+
+/** The attributes that a project's file adds; those that it would replace are refused one by one. */
+function withoutTaken(
+  entry: Entry,
+  below: ReadonlyMap<Key, unknown>,
+  isTrusted: boolean,
+  refuse: (entry: Entry, key: string, value: unknown, used: string) => void,
+): Entry {
+  const checked = factsOf('attributes').schema.safeParse(entry.value);
+  // A value that does not fit is a problem of its own, and sets nothing.
+  if (!checked.success) return entry;
+  const taken = pairsOf(below.get('attributes'));
+  const kept = Object.entries(pairsOf(checked.data)).filter(([name, value]) => {
+    const used = Object.hasOwn(taken, name) ? taken[name] : undefined;
+    if (used === undefined && !IDENTITY.test(name)) return true;
+    refuse(entry, `attributes.${name}`, value, used === undefined ? 'not set' : used);
+    return isTrusted;
+  });
+  return { ...entry, value: Object.fromEntries(kept) };
+}
+
+function pairsOf(value: unknown): Readonly<Record<string, string>> {
+  if (typeof value === 'string') return parsePairs(value) ?? {};
+  const entries = typeof value === 'object' && value !== null ? Object.entries(value) : [];
+  return Object.fromEntries(entries.filter((pair): pair is [string, string] => typeof pair[1] === 'string'));
+}
+
+function silencedBy(values: Values, origins: Config['origins'], { kind, ratio }: Sampler): Key | undefined {
+  if (values.enabled === false && origins.enabled === 'project file') return 'enabled';
+  const isOff = kind === 'always_off' || (kind === 'traceidratio' && ratio === 0);
+  return isOff && origins['trace.sampler'] === 'project file' ? 'trace.sampler' : undefined;
 }
 
 /** A project may switch itself off, never on again; it may let less out, never more. */

@@ -1,10 +1,14 @@
 /** Finding and reading the config files, and the consent to a project's. The only file of config/ that touches the disk. */
-import { readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { renameSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve as resolvePath } from 'node:path';
 import { digest } from '../lib/hash.ts';
 import { makePath } from '../lib/make-path.ts';
+import { projectTop } from '../lib/project-top.ts';
 import { fieldsOf, isFields, own, put } from '../lib/read.ts';
+import { isInside, realPathOf } from '../lib/real-path.ts';
+import { readRegularFile } from '../lib/regular-file.ts';
 import { readSmallFile } from '../lib/small-file.ts';
+import { hasTrustedOwner } from '../lib/trusted-owner.ts';
 import type { Problem } from '../problems/problem.ts';
 import { type Config, type ConfigInput, resolve } from './config.ts';
 import { configFolder, type Surroundings } from './folders.ts';
@@ -23,15 +27,17 @@ export interface LoadedConfig extends Config {
   globalFile: string;
   /** Of the project that the folder belongs to, where it has one. */
   projectFile: string | undefined;
+  /** The text of that file as it was read. */
+  projectText: string | undefined;
   /** Consent was given to this very text. */
   projectTrusted: boolean;
 }
 
 export function loadConfig(place: Place): LoadedConfig {
   const problems: Problem[] = [];
-  const globalFile = globalFileOf(place);
+  const globalFile = globalFileOf(place, problems);
   const global = readText(globalFile, problems);
-  const projectFile = findProjectFile(place, globalFile);
+  const projectFile = findProjectFile(place, globalFile, problems);
   const project = projectFile === undefined ? undefined : readText(projectFile, problems);
   const projectTrusted = projectFile !== undefined && project !== undefined && isTrusted(place, projectFile, project);
   const config = resolve({
@@ -45,11 +51,18 @@ export function loadConfig(place: Place): LoadedConfig {
     home: place.home,
     cwd: place.cwd,
   });
-  return { ...config, problems: [...problems, ...config.problems], globalFile, projectFile, projectTrusted };
+  return {
+    ...config,
+    problems: [...problems, ...config.problems],
+    globalFile,
+    projectFile,
+    projectText: project,
+    projectTrusted,
+  };
 }
 
-export function globalFileOf(place: Place): string {
-  const named = place.file ?? (place.env.OTEL_HOOKS_CONFIG || undefined);
+function globalFileOf(place: Place, problems: Problem[]): string {
+  const named = place.file ?? fileOfVariable(place, problems);
   if (named === undefined) {
     const usual = join(configFolder(place), 'config.json');
     const former = join(place.home, '.config', 'otel-hooks', 'config.json');
@@ -61,9 +74,31 @@ export function globalFileOf(place: Place): string {
   return resolvePath(place.cwd, named);
 }
 
-/** Consent to a project's file as it stands: any change of it asks anew. */
-export function trustProject(place: Place, file: string): void {
-  noteConsent(place, 'projects', file, contentHash(readFileSync(file, 'utf8')));
+/**
+ * Settings of agents that come with a clone can set variables. So OTEL_HOOKS_CONFIG counts as the user's only where it names
+ * a file by an absolute path, and one that is not in the project of the session.
+ */
+function fileOfVariable({ env, cwd, home }: Place, problems: Problem[]): string | undefined {
+  const named = env.OTEL_HOOKS_CONFIG;
+  if (!named) return undefined;
+  const file = named.startsWith('~/') ? join(home, named.slice(2)) : named;
+  if (!isAbsolute(file)) {
+    problems.push({
+      code: 'config-place',
+      file,
+      why: 'it is a relative path, which names another file in each folder',
+    });
+    return undefined;
+  }
+  const top = isAbsolute(cwd) ? projectTop(cwd, home) : undefined;
+  if (top === undefined || !isInside(realPathOf(file), top)) return file;
+  problems.push({ code: 'config-place', file, why: `it is in the project ${top}, whose author is not the user` });
+  return undefined;
+}
+
+/** Consent to this text of a project's file: any change of it asks anew. */
+export function trustProject(place: Place, file: string, text: string): void {
+  noteConsent(place, 'projects', file, contentHash(text));
 }
 
 /** What was said to the commands of a discovery file, as it stood then. */
@@ -112,7 +147,7 @@ function isTrusted(place: Place, file: string, text: string): boolean {
 
 function consents(list: string, to: 'projects' | 'openhook'): Readonly<Record<string, unknown>> {
   try {
-    return fieldsOf(fieldsOf(JSON.parse(readFileSync(list, 'utf8')))[to]);
+    return fieldsOf(fieldsOf(JSON.parse(readRegularFile(list, LARGEST_LIST_BYTES).toString('utf8')))[to]);
   } catch {
     // No list, or none that can be read: nobody consented to anything.
     return {};
@@ -121,13 +156,21 @@ function consents(list: string, to: 'projects' | 'openhook'): Readonly<Record<st
 
 export const contentHash = (text: string): string => digest('otel-hooks/trust/1', text).toString('hex');
 
-/** Upwards from the folder; the home folder's own file would be every project's, so the search ends below it. */
-function findProjectFile({ cwd, home }: Place, globalFile: string): string | undefined {
+const LARGEST_LIST_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Upwards from the folder; the home folder's own file would be every project's, so the search ends below it. A file of
+ * another user is passed over: anybody may put one into a shared folder above, such as /tmp.
+ */
+function findProjectFile({ cwd, home }: Place, globalFile: string, problems: Problem[]): string | undefined {
   if (!isAbsolute(cwd)) return undefined;
   for (let folder = cwd; ; folder = dirname(folder)) {
     if (folder === home) return undefined;
     const file = join(folder, PROJECT_FILE);
-    if (file !== globalFile && isFile(file)) return file;
+    if (file !== globalFile && isFile(file)) {
+      if (hasTrustedOwner(file)) return file;
+      problems.push({ code: 'config-owner', file });
+    }
     if (folder === dirname(folder)) return undefined;
   }
 }

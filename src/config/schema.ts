@@ -200,14 +200,23 @@ export const settings = {
     variables: ['OTEL_SDK_DISABLED', 'OTEL_HOOKS_ENABLED'],
     project: [false, true],
   }),
+  'projects.may_silence': setting(z.boolean(), {
+    about:
+      "False: a project's file may not switch its sessions off (`enabled`) or lower their share of traces (`trace.sampler`) " +
+      'without your consent. `status` names the sessions that a project has silenced.',
+    text: 'boolean',
+    default: true,
+  }),
   service_name: setting(z.string().min(1), {
-    about: '`service.name` of the resource. Unset: the name of the agent.',
+    about: '`service.name` of the resource. Unset: the name of the agent. A project may set it where you have not.',
     text: 'text',
     variables: ['OTEL_SERVICE_NAME'],
     project: true,
   }),
   attributes: setting(pairs, {
-    about: 'Attributes of the resource. Those of several layers are put together; the later layer wins.',
+    about:
+      'Attributes of the resource. Those of several layers are put together; the later layer wins. A project may add some, ' +
+      'and replace none; it may not say which person, machine or program it is.',
     text: 'pairs',
     variables: ['OTEL_RESOURCE_ATTRIBUTES'],
     project: true,
@@ -473,7 +482,7 @@ export const settings = {
     project: [false, true],
   }),
   'trace.sampler': setting(z.enum(samplers), {
-    about: 'Which traces leave. Logs and metrics are not sampled.',
+    about: 'Which traces leave. Logs and metrics are not sampled. A project may lower the share only.',
     text: 'word',
     default: 'parentbased_always_on',
     variables: ['OTEL_TRACES_SAMPLER'],

@@ -7,6 +7,7 @@ import { isAbsolute, join } from 'node:path';
 import { commandsConsents, contentHash, type Place } from '../config/files.ts';
 import { asShown } from '../lib/shown.ts';
 import { readSmallFile } from '../lib/small-file.ts';
+import { isTrustedOwner } from '../lib/trusted-owner.ts';
 import type { Problem } from '../problems/problem.ts';
 import { topOf } from '../session/repository.ts';
 import { quoted } from '../setup/commands.ts';
@@ -29,7 +30,8 @@ export function discover(cwd: string, place: Place): Discovery | undefined {
   const root = isAbsolute(cwd) ? realFolder(topOf(cwd, diskEyes()) ?? cwd) : undefined;
   if (root === undefined) return undefined;
   const file = join(root, DISCOVERY_FILE);
-  const read = readSmallFile(file);
+  const refuse = ({ uid }: { uid: bigint }) => (isTrustedOwner(uid) ? undefined : 'it belongs to another user');
+  const read = readSmallFile(file, { refuse });
   if (read === undefined) return { root, file, found: false };
   if ('why' in read) return { root, file, found: true, why: read.why };
   // From here on the text is what was hashed; the file is not read again.

@@ -15,6 +15,9 @@ export type Problem =
   | (Setting & { code: 'config-key'; nearest?: string | undefined })
   | { code: 'config-keys'; file: string; more: number }
   | (Setting & { code: 'config-untrusted'; used: string })
+  | { code: 'config-place'; file: string; why: string }
+  | { code: 'config-owner'; file: string }
+  | { code: 'session-silenced'; key: string; file: string }
   | { code: 'variable-unsupported'; variable: string; why: string; instead: string }
   | { code: 'variable-unknown'; variable: string; nearest?: string | undefined }
   | { code: 'provider-unknown'; provider: string; from: string; known: readonly string[]; nearest?: string | undefined }
@@ -65,7 +68,7 @@ export type Problem =
   | { code: 'delivery-partial'; endpoint: string; signal: string; items: number; message: string };
 
 /** What is taken as it is meant, and only told: nobody has to do anything about it. */
-export const isNote = ({ code }: Problem): boolean => code === 'endpoint-signal-path';
+export const isNote = ({ code }: Problem): boolean => code === 'endpoint-signal-path' || code === 'session-silenced';
 
 /** Where a setting stands: a line of a file, a variable or a flag. */
 interface Setting {
@@ -130,6 +133,18 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   'config-untrusted': ({ used, ...setting }) => ({
     what: `${placeOf(setting)}: a project's file may not set this without your consent; ${used} is used instead.`,
     next: 'read the file, then run `otel-hooks config --trust` in that project.',
+  }),
+  'config-place': ({ file, why }) => ({
+    what: `OTEL_HOOKS_CONFIG names ${file}, but ${why}; it was not read.`,
+    next: 'name a file outside of the project by its absolute path, or `otel-hooks config --trust` a .otel-hooks.json.',
+  }),
+  'config-owner': ({ file }) => ({
+    what: `${file} belongs to another user; it was not read.`,
+    next: 'remove it, or make a file of your own in the project.',
+  }),
+  'session-silenced': ({ key, file }) => ({
+    what: `${file} sets ${key}, so no spans of its sessions leave.`,
+    next: 'where projects may not do that, set projects.may_silence to false in your own file.',
   }),
   'variable-unsupported': ({ variable, why, instead }) => ({
     what: `${variable} is set, but ${why}; it was ignored.`,

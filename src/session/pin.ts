@@ -56,7 +56,9 @@ export function pin(
   const given = Object.entries(fragment.header).filter(([name]) => TELEMETRY.test(name));
   const own = Object.entries(where.env).filter(([name]) => where.ownVariables || !TELEMETRY.test(name));
   const env = { ...Object.fromEntries(own), ...Object.fromEntries(given) };
-  const file = (where.ownVariables ? undefined : fragment.header.OTEL_HOOKS_CONFIG) ?? where.configFile;
+  // A variable of the hook is checked where it is read, since a project may have set it.
+  const isNamedByHook = !where.ownVariables && Boolean(fragment.header.OTEL_HOOKS_CONFIG);
+  const file = isNamedByHook ? undefined : where.configFile;
   const config = loadConfig({
     env,
     home: where.home,
@@ -67,6 +69,8 @@ export function pin(
   const { provider } = fragment.header;
   const { destinations, problems } = configuredIn(config, opening.cwd ?? where.home, provider);
   const { values } = config;
+  const { silencedBy, projectFile = '' } = config;
+  if (silencedBy !== undefined) problems.push({ code: 'session-silenced', key: silencedBy, file: projectFile });
   // Nobody decided that nothing leaves: a mistake did.
   const isKept = destinations.length === 0 && values.enabled !== false;
   const isUndecided = isKept && (wasUndecided || [...config.problems, ...problems].some(keepsFromDestinations));

@@ -82,13 +82,21 @@ function placeOf(cwd: string, look: Look): Place | undefined {
   return undefined;
 }
 
-/** A folder, or, in a linked working tree and in a submodule, a file that says where it is. */
+/**
+ * A folder, or, in a linked working tree and in a submodule, a file that names the folder. One of another user is none:
+ * anybody may put it into a shared folder above, and name a branch and a remote there.
+ */
 function gitIn(folder: string, look: Look): string | undefined {
   const git = join(folder, '.git');
-  if (look.stat(join(git, 'HEAD')) !== undefined) return git;
-  const [, place] = /^gitdir: (.+)$/m.exec(textOf(look, git, SMALL) ?? '') ?? [];
+  if (isOwnFile(look, join(git, 'HEAD'))) return git;
+  const [, place] = (isOwnFile(look, git) && /^gitdir: (.+)$/m.exec(textOf(look, git, SMALL) ?? '')) || [];
   const linked = place === undefined ? undefined : resolve(folder, place.trim());
-  return linked !== undefined && look.stat(join(linked, 'HEAD')) !== undefined ? linked : undefined;
+  return linked !== undefined && isOwnFile(look, join(linked, 'HEAD')) ? linked : undefined;
+}
+
+function isOwnFile(look: Look, path: string): boolean {
+  const stat = look.stat(path);
+  return stat !== undefined && stat.isForeign !== true;
 }
 
 function headOf({ git, common }: Place, look: Look): { branch: string | undefined; revision: string | undefined } {

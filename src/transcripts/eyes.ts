@@ -7,6 +7,7 @@ import { isAbsolute } from 'node:path';
 import zlib from 'node:zlib';
 import type { Look } from '../agents/contract/contract.ts';
 import { withRegularFile } from '../lib/regular-file.ts';
+import { isTrustedOwner } from '../lib/trusted-owner.ts';
 
 /** A file of rows that was packed (`.jsonl.zst`) is there under the name that it had before. */
 export interface Eyes extends Look {
@@ -21,6 +22,8 @@ export interface Eyes extends Look {
 export interface FileStat {
   sizeBytes: number;
   writtenMs: number;
+  /** It belongs to neither this user nor root. */
+  isForeign?: true;
 }
 
 export type Unread = 'old-node' | 'too-large' | 'damaged';
@@ -116,8 +119,9 @@ export function diskEyes(unpack: Unpack | null = zstdDecompressSync): Eyes {
 }
 
 function statOf(file: number): FileStat {
-  const { size, mtimeMs } = fstatSync(file);
-  return { sizeBytes: size, writtenMs: mtimeMs };
+  const { size, mtimeMs, uid } = fstatSync(file);
+  const stat: FileStat = { sizeBytes: size, writtenMs: mtimeMs };
+  return isTrustedOwner(uid) ? stat : { ...stat, isForeign: true };
 }
 
 function withFile<T>(path: string, use: (file: number) => T): T | undefined {

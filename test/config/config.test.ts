@@ -59,7 +59,7 @@ describe('layers', () => {
       projectText: '{"attributes": "team=b,app=c"}',
       env: { OTEL_RESOURCE_ATTRIBUTES: 'app=d,note=a%20b%2Cc' },
     });
-    expect(attributes).toEqual({ team: 'b', org: 'x', app: 'd', note: 'a b,c' });
+    expect(attributes).toEqual({ team: 'a', org: 'x', app: 'd', note: 'a b,c' });
     expect(values.attributes).toEqual(attributes);
   });
 

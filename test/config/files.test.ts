@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -45,11 +45,15 @@ describe('files', () => {
   });
 
   it('are the one in the config folder and the nearest one above the working folder', () => {
-    const globalFile = write('home/.config/otel-hooks/config.json', '{"service_name": "global", "debug": true}');
-    const projectFile = write('home/app/.otel-hooks.json', '{"service_name": "project"}');
+    const globalFile = write('home/.config/otel-hooks/config.json', '{"semconv": "latest", "debug": true}');
+    const projectFile = write('home/app/.otel-hooks.json', '{"service_name": "project", "semconv": "both"}');
     write('home/.otel-hooks.json', '{"service_name": "home"}');
     const config = loadConfig(place());
-    expect(config).toMatchObject({ globalFile, projectFile, values: { service_name: 'project', debug: true } });
+    expect(config).toMatchObject({
+      globalFile,
+      projectFile,
+      values: { service_name: 'project', semconv: 'both', debug: true },
+    });
   });
 
   it.each([
@@ -98,7 +102,7 @@ describe('consent', () => {
   it('is given to a text, and a change of it asks anew', () => {
     const file = write('home/app/.otel-hooks.json', '{"otlp": {"endpoint": "http://theirs"}}');
     expect(loadConfig(place()).values['otlp.endpoint']).toBeUndefined();
-    trustProject(place(), file);
+    trustProject(place(), file, readFileSync(file, 'utf8'));
     expect(loadConfig(place())).toMatchObject({
       projectTrusted: true,
       values: { 'otlp.endpoint': 'http://theirs' },
@@ -112,7 +116,7 @@ describe('consent', () => {
 
   it('to one project is none to another with the same text', () => {
     const text = '{"otlp": {"endpoint": "http://theirs"}}';
-    trustProject(place(), write('home/app/.otel-hooks.json', text));
+    trustProject(place(), write('home/app/.otel-hooks.json', text), text);
     write('home/other/.otel-hooks.json', text);
     expect(loadConfig(place({ cwd: join(root, 'home/other') })).projectTrusted).toBe(false);
   });
@@ -121,7 +125,7 @@ describe('consent', () => {
     write('home/.config/otel-hooks/trusted.json', 'rubbish');
     const file = write('home/app/.otel-hooks.json', '{"debug": true}');
     expect(loadConfig(place()).projectTrusted).toBe(false);
-    trustProject(place(), file);
+    trustProject(place(), file, readFileSync(file, 'utf8'));
     expect(loadConfig(place()).projectTrusted).toBe(true);
   });
 });
