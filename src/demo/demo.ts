@@ -29,7 +29,7 @@ export interface Demonstration {
 }
 
 /** A small one, so that it is nearly used up. */
-const budget = { session_tokens: 80_000 };
+const budget = { session_tokens: 240_000 };
 
 export interface Stage {
   program: Program;
@@ -57,10 +57,11 @@ export async function demonstrate({ program, passOn, platform }: Stage): Promise
       await pause(group[0]?.afterMs ?? 0);
       for (const hook of group) {
         settleDuration(hook, began);
-        tellRows(hook);
+        tellRows(hook, hook.rows);
       }
       const times = await Promise.all(group.map(hook => run(hook, commands, shop, env, platform)));
       hookMs.push(...times);
+      for (const hook of group) tellRows(hook, hook.rowsAfter);
     }
     const delivered = await deliver({
       stateFolder: state,
@@ -94,8 +95,8 @@ function setUp(home: string, state: string, program: Program, platform: NodeJS.P
   return new Map(entriesOf(setup).map(({ event, command }) => [event, command]));
 }
 
-/** The agent's transcript, as far as it goes before a hook. */
-function tellRows({ payload, rows = [], rowsIn }: DemoHook): void {
+/** The agent writes on in its transcript. */
+function tellRows({ payload, rowsIn }: DemoHook, rows: DemoHook['rows'] = []): void {
   const path = rowsIn ?? payload.transcript_path;
   if (typeof path !== 'string' || rows.length === 0) return;
   mkdirSync(dirname(path), { recursive: true });

@@ -1,4 +1,8 @@
-/** A believable session: what an agent's hooks would say, and when. Two turns, parallel actions, a plan, a subagent, a denied action, one that fails again and again, a compaction; what the models used stands in the transcript. */
+/**
+ * A session as the agent plays it: what its hooks say, and when, and the rows of its transcript. Two turns, parallel actions, a
+ * plan, a subagent, a denied action, one that fails again and again, and a compaction. As in real transcripts, each response
+ * stands before the actions that it asks for, and each result before the next response: responses begin where the model was asked.
+ */
 
 import type { Fields } from '../../event/event.ts';
 import { type DemoHook, SINCE_BEFORE } from '../contract/contract.ts';
@@ -45,6 +49,7 @@ export function demoSession(session: string, folder: string): DemoHook[] {
   };
   const again = ['toolu_demo09', 'toolu_demo10'].map(id => ({ ...test, tool_use_id: id }));
   const broken = { error: 'Exit code 1\n1 test failed', is_interrupt: false };
+  const refusal = 'A forced push to the main branch rewrites history.';
   const stopped = { ...test, tool_use_id: 'toolu_demo13' };
   const fixed = { ...test, tool_use_id: 'toolu_demo07' };
   const push = {
@@ -61,77 +66,125 @@ export function demoSession(session: string, folder: string): DemoHook[] {
       }),
       rows: [prompted(scene, 0)],
     },
-    hook(60, 'PreToolUse', { ...first, ...enter }),
-    hook(10, 'PostToolUse', { ...first, ...enter, tool_response: {}, duration_ms: 4 }),
-    { ...hook(20, 'PreToolUse', { ...first, ...start }), rows: [answered(scene, 1, 'tool_use', 3_100, 16_400, 240)] },
-    hook(0, 'PreToolUse', { ...first, ...read }, true),
-    hook(45, 'PostToolUse', { ...first, ...start, tool_response: { numFiles: 3 }, duration_ms: 31 }),
-    hook(15, 'PostToolUse', { ...first, ...read, tool_response: { type: 'text' }, duration_ms: 22 }),
-    hook(10, 'PreToolUse', { ...first, ...scouting }),
-    { ...hook(15, 'SubagentStart', { ...first, ...scout }), rows: [{ ...prompted(scene, 5), ...aside }], rowsIn },
-    hook(40, 'PreToolUse', { ...first, ...scout, ...scouted }),
-    hook(60, 'PostToolUse', { ...first, ...scout, ...scouted, tool_response: { numFiles: 2 }, duration_ms: 44 }),
+    { ...hook(90, 'PreToolUse', { ...first, ...enter }), rows: answered(scene, 1, [3_100, 12_800, 96], enter) },
     {
-      ...hook(40, 'SubagentStop', { ...first, ...scout, last_assistant_message: 'Two callers, both in the cart.' }),
-      rows: [{ ...answered(scene, 6, 'end_turn', 2_400, 5_000, 61), ...aside }],
+      ...hook(10, 'PostToolUse', { ...first, ...enter, tool_response: {}, duration_ms: 4 }),
+      rowsAfter: [resulted(scene, enter)],
+    },
+    {
+      ...hook(80, 'PreToolUse', { ...first, ...start }),
+      rows: answered(scene, 2, [210, 16_000, 240], start, read),
+    },
+    hook(0, 'PreToolUse', { ...first, ...read }, true),
+    {
+      ...hook(45, 'PostToolUse', { ...first, ...start, tool_response: { numFiles: 3 }, duration_ms: 31 }),
+      rowsAfter: [resulted(scene, start)],
+    },
+    {
+      ...hook(15, 'PostToolUse', { ...first, ...read, tool_response: { type: 'text' }, duration_ms: 22 }),
+      rowsAfter: [resulted(scene, read)],
+    },
+    { ...hook(70, 'PreToolUse', { ...first, ...scouting }), rows: answered(scene, 3, [1_450, 16_400, 180], scouting) },
+    { ...hook(15, 'SubagentStart', { ...first, ...scout }), rows: [{ ...prompted(scene, 20), ...aside }], rowsIn },
+    {
+      ...hook(50, 'PreToolUse', { ...first, ...scout, ...scouted }),
+      rows: answered(scene, 21, [2_400, 3_100, 48], scouted).map(row => ({ ...row, ...aside })),
       rowsIn,
     },
-    hook(5, 'PostToolUse', {
-      ...first,
-      ...scouting,
-      tool_response: { status: 'completed', agentId: scout.agent_id },
-      duration_ms: SINCE_BEFORE,
-    }),
-    hook(10, 'PreToolUse', { ...first, ...leave }),
-    hook(10, 'PostToolUse', { ...first, ...leave, tool_response: {}, duration_ms: 6 }),
-    { ...hook(30, 'PreToolUse', { ...first, ...edit }), rows: [answered(scene, 2, 'tool_use', 1_900, 19_500, 410)] },
+    {
+      ...hook(60, 'PostToolUse', { ...first, ...scout, ...scouted, tool_response: { numFiles: 2 }, duration_ms: 44 }),
+      rowsAfter: [{ ...resulted(scene, scouted), ...aside }],
+      rowsIn,
+    },
+    {
+      ...hook(60, 'SubagentStop', { ...first, ...scout, last_assistant_message: 'Two callers, both in the cart.' }),
+      rows: answered(scene, 22, [260, 5_000, 61]).map(row => ({ ...row, ...aside })),
+      rowsIn,
+    },
+    {
+      ...hook(5, 'PostToolUse', {
+        ...first,
+        ...scouting,
+        tool_response: { status: 'completed', agentId: scout.agent_id },
+        duration_ms: SINCE_BEFORE,
+      }),
+      rowsAfter: [resulted(scene, scouting, { agentId: scout.agent_id })],
+    },
+    { ...hook(60, 'PreToolUse', { ...first, ...leave }), rows: answered(scene, 4, [620, 18_000, 310], leave) },
+    {
+      ...hook(10, 'PostToolUse', { ...first, ...leave, tool_response: {}, duration_ms: 6 }),
+      rowsAfter: [resulted(scene, leave)],
+    },
+    { ...hook(110, 'PreToolUse', { ...first, ...edit }), rows: answered(scene, 5, [340, 18_900, 410], edit) },
     hook(10, 'PermissionRequest', { ...first, tool_name: edit.tool_name, tool_input: edit.tool_input }),
-    hook(180, 'PostToolUse', {
-      ...first,
-      ...edit,
-      tool_response: { filePath: `${folder}/src/cart.ts` },
-      duration_ms: 12,
-    }),
-    hook(20, 'PreToolUse', { ...first, ...test }),
-    hook(160, 'PostToolUseFailure', {
-      ...first,
-      ...test,
-      ...broken,
-      duration_ms: 150,
-    }),
-    ...again.flatMap(run => [
-      hook(20, 'PreToolUse', { ...first, ...run }),
-      hook(60, 'PostToolUseFailure', { ...first, ...run, ...broken, duration_ms: 50 }),
+    {
+      ...hook(180, 'PostToolUse', {
+        ...first,
+        ...edit,
+        tool_response: { filePath: `${folder}/src/cart.ts` },
+        duration_ms: 12,
+      }),
+      rowsAfter: [resulted(scene, edit)],
+    },
+    { ...hook(60, 'PreToolUse', { ...first, ...test }), rows: answered(scene, 6, [150, 19_500, 74], test) },
+    {
+      ...hook(160, 'PostToolUseFailure', { ...first, ...test, ...broken, duration_ms: 150 }),
+      rowsAfter: [failed(scene, test, broken.error)],
+    },
+    ...again.flatMap((run, i): DemoHook[] => [
+      {
+        ...hook(60, 'PreToolUse', { ...first, ...run }),
+        rows: answered(scene, 7 + i, [420, 19_800 + i * 500, 52], run),
+      },
+      {
+        ...hook(60, 'PostToolUseFailure', { ...first, ...run, ...broken, duration_ms: 50 }),
+        rowsAfter: [failed(scene, run, broken.error)],
+      },
     ]),
     // The person has seen enough of it.
-    hook(20, 'PreToolUse', { ...first, ...stopped }),
-    hook(60, 'PostToolUseFailure', { ...first, ...stopped, error: 'stopped', is_interrupt: true, duration_ms: 30 }),
+    { ...hook(60, 'PreToolUse', { ...first, ...stopped }), rows: answered(scene, 9, [390, 20_800, 40], stopped) },
+    {
+      ...hook(60, 'PostToolUseFailure', {
+        ...first,
+        ...stopped,
+        error: 'stopped',
+        is_interrupt: true,
+        duration_ms: 30,
+      }),
+      rowsAfter: [failed(scene, stopped, 'stopped')],
+    },
     statusLine(30, base),
     {
-      ...hook(40, 'Stop', {
+      ...hook(70, 'Stop', {
         ...first,
         stop_hook_active: false,
         last_assistant_message: 'One test still expects the old total.',
       }),
-      rows: [answered(scene, 3, 'end_turn', 900, 21_400, 38)],
+      rows: answered(scene, 10, [900, 21_400, 38]),
     },
     hook(60, 'PreCompact', { trigger: 'manual', custom_instructions: null }),
     {
       ...hook(70, 'PostCompact', { trigger: 'manual', compact_summary: 'The rounding was wrong.' }),
       rows: [compacted(session, 22_338, 5_800)],
     },
-    { ...hook(30, 'UserPromptSubmit', { ...second, prompt: 'Fix that test and push.' }), rows: [prompted(later, 3)] },
-    hook(50, 'PreToolUse', { ...second, ...fixed }),
-    hook(120, 'PostToolUse', { ...second, ...fixed, tool_response: { stdout: 'ok' }, duration_ms: 110 }),
-    hook(20, 'PreToolUse', { ...second, ...push }),
-    hook(40, 'PermissionDenied', { ...second, ...push, reason: 'A forced push to the main branch rewrites history.' }),
+    { ...hook(30, 'UserPromptSubmit', { ...second, prompt: 'Fix that test and push.' }), rows: [prompted(later, 30)] },
+    { ...hook(80, 'PreToolUse', { ...second, ...fixed }), rows: answered(later, 11, [4_200, 1_600, 88], fixed) },
     {
-      ...hook(40, 'Stop', {
+      ...hook(120, 'PostToolUse', { ...second, ...fixed, tool_response: { stdout: 'ok' }, duration_ms: 110 }),
+      rowsAfter: [resulted(later, fixed)],
+    },
+    { ...hook(60, 'PreToolUse', { ...second, ...push }), rows: answered(later, 12, [180, 6_100, 64], push) },
+    {
+      ...hook(40, 'PermissionDenied', { ...second, ...push, reason: refusal }),
+      rowsAfter: [failed(later, push, refusal)],
+    },
+    {
+      ...hook(70, 'Stop', {
         ...second,
         stop_hook_active: false,
         last_assistant_message: 'Fixed; the push was refused.',
       }),
-      rows: [answered(later, 4, 'end_turn', 4_200, 6_100, 96)],
+      rows: answered(later, 13, [130, 6_400, 96]),
     },
     hook(40, 'SessionEnd', { reason: 'prompt_input_exit' }),
   ];
@@ -153,29 +206,64 @@ const prompted = ({ session, prompt }: Scene, number: number): Fields => ({
   message: { role: 'user', content: 'as above' },
 });
 
+interface Call {
+  tool_name: string;
+  tool_input: object;
+  tool_use_id: string;
+}
+
+/** One row for each block of a response, all with its id and its usage: input, input from the cache, output. */
 const answered = (
   { session }: Scene,
   number: number,
-  stop_reason: 'tool_use' | 'end_turn',
-  input_tokens: number,
-  cache_read_input_tokens: number,
-  output_tokens: number,
+  [input_tokens, cache_read_input_tokens, output_tokens]: [number, number, number],
+  ...calls: Call[]
+): Fields[] => {
+  const blocks = calls.map(({ tool_use_id: id, tool_name: name, tool_input: input }) => ({
+    type: 'tool_use',
+    id,
+    name,
+    input,
+  }));
+  return (blocks.length > 0 ? blocks : [{ type: 'text', text: 'as above' }]).map((block, i) => ({
+    type: 'assistant',
+    uuid: `${session}-${number}-${i}`,
+    parentUuid: null,
+    isSidechain: false,
+    sessionId: session,
+    requestId: `req_demo${number}`,
+    message: {
+      id: `msg_demo${number}`,
+      type: 'message',
+      role: 'assistant',
+      model: 'claude-sonnet-4-5',
+      content: [block],
+      stop_reason: blocks.length > 0 ? 'tool_use' : 'end_turn',
+      usage: { input_tokens, cache_creation_input_tokens: 0, cache_read_input_tokens, output_tokens },
+    },
+  }));
+};
+
+/** What the model is given of an action: with this row it is asked again. */
+const resulted = (
+  { session, prompt }: Scene,
+  { tool_use_id }: Call,
+  result: object = {},
+  more: object = {},
 ): Fields => ({
-  type: 'assistant',
-  uuid: `${session}-${number}`,
-  parentUuid: `${session}-${number - 1}`,
+  type: 'user',
+  uuid: `${session}-${tool_use_id}`,
+  parentUuid: null,
   isSidechain: false,
+  promptId: prompt,
   sessionId: session,
-  requestId: `req_demo${number}`,
-  message: {
-    id: `msg_demo${number}`,
-    type: 'message',
-    role: 'assistant',
-    model: 'claude-sonnet-4-5',
-    content: [{ type: 'text', text: 'as above' }],
-    stop_reason,
-    usage: { input_tokens, cache_creation_input_tokens: 0, cache_read_input_tokens, output_tokens },
-  },
+  message: { role: 'user', content: [{ type: 'tool_result', tool_use_id, content: 'as above', ...more }] },
+  toolUseResult: result,
+});
+
+const failed = (scene: Scene, call: Call, content: string): Fields => ({
+  ...resulted(scene, call, {}, { content, is_error: true }),
+  toolUseResult: `Error: ${content}`,
 });
 
 const compacted = (session: string, preTokens: number, postTokens: number): Fields => ({

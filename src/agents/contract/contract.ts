@@ -158,6 +158,8 @@ export interface DemoHook {
   together?: true;
   /** What its transcript has by then, without times; a subagent's own in a file of its own. */
   rows?: Fields[];
+  /** Rows that follow once the hook has ended: what came of an action. */
+  rowsAfter?: Fields[];
   rowsIn?: string;
 }
 
