@@ -19,6 +19,7 @@ import type { Event, Fields } from '../event/event.ts';
 import { conclude } from '../identify/identify.ts';
 import { isDiskError } from '../lib/disk-error.ts';
 import { keyedHash } from '../lib/hash.ts';
+import { hasMoreValues } from '../lib/json-values.ts';
 import type { Problem } from '../problems/problem.ts';
 import { keeperOf as keep } from '../session/own-content.ts';
 import { judgeRisk as risk } from '../session/own-rules.ts';
@@ -29,6 +30,7 @@ import { increase } from '../store/ledger.ts';
 import type { Round, Store } from '../store/store.ts';
 import { type Eyes, plainName, whyUnread } from '../transcripts/eyes.ts';
 import { rowsFrom } from '../transcripts/lines.ts';
+import { MOST_VALUES } from '../transcripts/read-on.ts';
 import { impatient, ownersIn, readerOf, type TranscriptBooks } from '../transcripts/session-reader.ts';
 import {
   addBooks,
@@ -239,7 +241,8 @@ const documentOf = (eyes: Eyes, path: string, sizeBytes: number) => ({
   json(): unknown {
     if (sizeBytes > LARGEST_DOCUMENT) return undefined;
     try {
-      return JSON.parse(eyes.read(path, 0, sizeBytes).toString('utf8'));
+      const text = eyes.read(path, 0, sizeBytes).toString('utf8');
+      return hasMoreValues(text, MOST_VALUES) ? undefined : JSON.parse(text);
     } catch {
       // No JSON: whoever asks is told so.
       return undefined;

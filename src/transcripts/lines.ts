@@ -1,11 +1,14 @@
 /** The rows of a file from an offset on, one after the other; what is no row is counted and passed over. */
 import type { Fields } from '../event/event.ts';
+import { hasMoreValues } from '../lib/json-values.ts';
 import { beginnings, prune } from '../lib/prune.ts';
 import { isFields } from '../lib/read.ts';
 import type { Eyes } from './eyes.ts';
 
 /** Beyond this a line is walked through, not parsed. */
 const LONGEST_PARSED = 8 * 1024 * 1024;
+/** A line that holds more is walked through, too: parsed it would be many times as large as its text. */
+const MOST_VALUES = 1_000_000;
 /** From here on a line is first read with its long texts cut, if its reader may be content with that. */
 const LONG = 8 * 1024;
 /** Beyond this it is passed over. */
@@ -109,8 +112,13 @@ function rowOf(
     const row = beginnings(bytes);
     if (row !== undefined && isBriefFor(isBrief, row)) return row;
   }
+  const text = bytes.toString('utf8');
+  if (hasMoreValues(text, MOST_VALUES)) {
+    odd('giant_line');
+    return prune(bytes);
+  }
   try {
-    const value: unknown = JSON.parse(bytes.toString('utf8'));
+    const value: unknown = JSON.parse(text);
     if (isFields(value)) return value;
   } catch {
     // Torn, or never JSON: counted below.
@@ -130,8 +138,10 @@ function isBriefFor(isBrief: (row: Fields) => boolean, row: Fields): boolean {
 
 function isWhole(bytes: Buffer): boolean {
   if (bytes.length > LONGEST_PARSED) return prune(bytes) !== undefined;
+  const text = bytes.toString('utf8');
+  if (hasMoreValues(text, MOST_VALUES)) return prune(bytes) !== undefined;
   try {
-    JSON.parse(bytes.toString('utf8'));
+    JSON.parse(text);
     return true;
   } catch {
     // The rest is not written yet.

@@ -18,6 +18,7 @@ import type { Fields } from '../event/event.ts';
 import { versionOf } from '../identify/identify.ts';
 import { isDiskError } from '../lib/disk-error.ts';
 import { hexDigestOf } from '../lib/hash.ts';
+import { hasMoreValues } from '../lib/json-values.ts';
 import { own, put } from '../lib/read.ts';
 import type { FileState, TranscriptState } from '../session/session-state.ts';
 import type { Eyes, FileStat } from './eyes.ts';
@@ -64,6 +65,8 @@ export interface Followed {
 }
 
 const LARGEST_DOCUMENT = 64 * 1024 * 1024;
+/** Parsed, a document can be thirty times as large as its text. */
+export const MOST_VALUES = 4_000_000;
 const LARGEST_FILE = 4 * 1024 * 1024 * 1024;
 /** A database empties its log at some 4 MB. */
 const LARGEST_COMPANION = 8 * 1024 * 1024;
@@ -307,7 +310,10 @@ function readDocument(
     json(): unknown {
       if (stat.sizeBytes > LARGEST_DOCUMENT) return undefined;
       try {
-        return JSON.parse(eyes.read(file.path, 0, stat.sizeBytes).toString('utf8'));
+        const text = eyes.read(file.path, 0, stat.sizeBytes).toString('utf8');
+        if (!hasMoreValues(text, MOST_VALUES)) return JSON.parse(text);
+        following.odd('large_document');
+        return undefined;
       } catch {
         // Half written: its next version is read again.
         return undefined;
