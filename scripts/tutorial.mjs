@@ -51,9 +51,6 @@ const prepared = {
   },
 };
 
-const DIFF_LINES = 16;
-const DIFF_COLUMNS = 132;
-
 const { agents, entriesOf, startedAs, unifiedDiff } = await load();
 const stage = mkdtempSync(join(tmpdir(), 'otel-hooks-tutorial-'));
 try {
@@ -138,12 +135,12 @@ async function tryOut(agent, tarball) {
   await ran('npm', words, project, env);
 
   const said = [];
-  const type = async (command, answer) => {
-    const shown = await atTerminal(command, project, env, answer);
+  const type = async (command, answers) => {
+    const shown = await atTerminal(command, project, env, answers);
     said.push(`$ ${command}\n${tidy(shown, home)}`);
     return shown;
   };
-  await type('otel-hooks enable', 'y');
+  await type('otel-hooks enable', { 'Address [local only]: ': '', 'Change this?': 'y' });
   await play(agent, places);
   // A person looks a moment later, when the delivery that hooks started is through.
   await ran('otel-hooks', ['deliver', '--wait', '30s'], project, env);
@@ -172,16 +169,17 @@ function contentsOf(home) {
 }
 
 /** As a person sees it: `script` gives the command a terminal. */
-function atTerminal(command, cwd, env, answer) {
+function atTerminal(command, cwd, env, answers = {}) {
   return new Promise((settled, failed) => {
     const child = spawn('script', ['-qec', `stty cols 132; ${command}`, '/dev/null'], { cwd, env });
     const tooLong = setTimeout(() => child.kill('SIGKILL'), 60_000);
     let shown = '';
-    let isAnswered = false;
+    const open = new Map(Object.entries(answers));
     child.stdout.on('data', part => {
       shown += part;
-      if (answer !== undefined && !isAnswered && shown.includes('[y/N]')) {
-        isAnswered = true;
+      for (const [question, answer] of open) {
+        if (!shown.includes(question)) continue;
+        open.delete(question);
         child.stdin.write(`${answer}\n`);
       }
     });
@@ -189,7 +187,7 @@ function atTerminal(command, cwd, env, answer) {
     child.on('close', code => {
       clearTimeout(tooLong);
       // Line editing moves the cursor about.
-      if (code === 0) settled(shown.replace(/\r|\x1b\[[\d;?]*[A-Za-z]/g, ''));
+      if (code === 0) settled(shown.replace(/\r|\x1b[=>]|\x1b\[[\d;?]*[A-Za-z]/g, ''));
       else failed(new Error(`${command} ended with ${code}:\n${shown}`));
     });
   });
@@ -253,22 +251,15 @@ function walk(value, change) {
   return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, walk(each, change)]));
 }
 
-/** The home of whoever reads, and of changes their beginning. */
+/** The home of the reader. The stage is a folder for temporary files, which the folder of an installation is not. */
 function tidy(shown, home) {
-  const kept = [];
-  let diff = 0;
-  let isDiff = false;
-  for (const line of shown.trimEnd().replaceAll(home, '/home/you').split('\n')) {
-    isDiff = line.startsWith('--- ') || (isDiff && /^[+\-@ ]/.test(line));
-    if (isDiff) diff += 1;
-    else if (diff > DIFF_LINES) {
-      kept.push(`  … ${diff - DIFF_LINES} more lines`);
-      diff = 0;
-    }
-    if (!isDiff) kept.push(line.trimEnd());
-    else if (diff <= DIFF_LINES) kept.push(line.length > DIFF_COLUMNS ? `${line.slice(0, DIFF_COLUMNS - 1)}…` : line);
-  }
-  return kept.join('\n');
+  return shown
+    .trimEnd()
+    .replaceAll(home, '/home/you')
+    .replace(/^otel-hooks: otel-hooks runs from .*\n {2}next: .*\n/m, '')
+    .split('\n')
+    .map(line => line.trimEnd())
+    .join('\n');
 }
 
 /** Without what differs from one time to the next: lengths, dates, ids of trials, and the room that these take. */
@@ -287,11 +278,11 @@ function page(tried) {
 
 From installing otel-hooks to seeing a session of your agent, for each agent. Everything below was typed into a terminal by a
 script that CI runs, each time in an empty home with nothing but a folder such as the agent makes; the sessions are short ones
-that were made up. Long changes are shown by their beginning.
+that were made up.
 
 \`\`\`sh
 npm install -g otel-hooks
-otel-hooks enable      # finds your agents, shows the change, asks, tries it
+otel-hooks enable      # finds your agents, asks for the destination, shows the change, tries it
 \`\`\`
 
 Then work with the agent as ever, and look:
