@@ -16,7 +16,6 @@ import { applySetup, type Plan, planConfig, planSetup, programAt, type Setup } f
 import { type Found, foundStandings, isInstalled, type Standing, standingOf } from '../setup/standing.ts';
 import { summaryOf } from '../setup/summary.ts';
 import { flagText, type Interruptible, type Io, interruptible, NoTerminal, UsageError, type Words } from './command.ts';
-import { withPaths } from './docs.ts';
 import { distFolder, type Folders, foldersOf } from './place.ts';
 import { type Proof, prove } from './proof.ts';
 import { askAgents, askDestination, isEndpoint, mayChange } from './questions.ts';
@@ -443,12 +442,12 @@ function whatNext(done: readonly Planned[], folders: Folders): string {
   const goes =
     destinations.length > 0
       ? `It arrives at ${destinations.map(each => each.endpoint).join(' and ')} after each turn; \`otel-hooks status\` says what was sent.`
-      : 'Everything stays on this machine. To send it: otel-hooks enable --endpoint http://127.0.0.1:4318 (docs/providers.md has more).';
+      : 'Everything stays on this machine. To send it: otel-hooks enable --endpoint http://127.0.0.1:4318';
   return `${reviews.join('')}${problems.map(problemText).join('')}
 See your first session:
   1. Start a new session of ${agentsText}, and give it something to do.
   2. otel-hooks tail    what it does, while it does it
      otel-hooks show    the sessions; with the first letters of an id, its trace
-  3. ${withPaths(goes)}
+  3. ${goes}
 `;
 }

@@ -3,7 +3,17 @@
  * nothing is left but what docs/upgrade-and-uninstall.md names: the table of that page is the expectation.
  */
 import { execFileSync, spawn } from 'node:child_process';
-import { lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -194,5 +204,31 @@ describe('what stays is what docs/upgrade-and-uninstall.md names', () => {
     expect(await typed('otel-hooks', ...words)).toMatchObject({ status: 0, stderr: '' });
     await quiet(house);
     checkAgainst(way);
+  });
+
+  it('after the package was removed by force: hooks that are still called record nothing', {
+    timeout: 60_000,
+  }, async () => {
+    await enabled();
+    const hooks = sessionOf('life-3', house.project, ['sh']);
+    await call(hooks.slice(0, 5));
+    expect(await typed('otel-hooks', 'deliver', '--wait', '30s')).toMatchObject({ status: 0 });
+    await quiet(house);
+    rmSync(join(house.prefix, 'lib/node_modules/otel-hooks'), { recursive: true });
+    const before = leftovers();
+    await call(hooks.slice(5));
+    await quiet(house);
+    const sign = '.local/state/otel-hooks/problems/hook-kick-missing';
+    expect(leftovers().filter(path => !before.includes(path))).toEqual([sign]);
+    expect(before.filter(path => !leftovers().includes(path))).toEqual([]);
+    expect(readdirSync(join(house.state, 'inbox'))).toEqual([]);
+    checkAgainst('`npm uninstall -g` alone');
+
+    // Installed again, it goes on where it stood, and says what it missed.
+    await typed('npm', 'install', '--global', '--offline', '--silent', tarball);
+    await call(hooks.slice(-1));
+    expect(await typed('otel-hooks', 'deliver', '--wait', '30s')).toMatchObject({ status: 0 });
+    expect(existsSync(join(house.home, sign))).toBe(true);
+    expect(status(house).balanced).toBe(true);
   });
 });

@@ -6,7 +6,10 @@ it.each([
   ['/home/ada/.npm/_npx/8d1f0c3a52b74e0d/node_modules/otel-hooks/dist', 'the cache of npx'],
   ['C:\\Users\\ada\\AppData\\Local\\npm-cache\\_npx\\8d1f0c3a\\node_modules\\otel-hooks\\dist', 'the cache of npx'],
   ['/home/ada/.cache/pnpm/dlx/3f2a/node_modules/otel-hooks/dist', 'the cache of pnpm dlx or yarn dlx'],
-  ['/home/ada/.local/share/pnpm/store/v3/tmp/dlx-4711/node_modules/otel-hooks/dist', 'the cache of pnpm dlx or yarn dlx'],
+  [
+    '/home/ada/.local/share/pnpm/store/v3/tmp/dlx-4711/node_modules/otel-hooks/dist',
+    'the cache of pnpm dlx or yarn dlx',
+  ],
   ['/scratch/xfs-1a2b3c4d/dlx-4711/node_modules/otel-hooks/dist', 'the cache of pnpm dlx or yarn dlx'],
   ['/scratch/bunx-1000-otel-hooks@latest/node_modules/otel-hooks/dist', 'the cache of bunx'],
   ['/tmp/clone/dist', 'a folder for temporary files'],
