@@ -148,12 +148,19 @@ describe.each(ways)('%s', id => {
   });
 });
 
+/** Hooks record nothing without the program that delivers. */
+function programIsThere(): void {
+  fs.mkdirSync(join(home, 'dist'), { recursive: true });
+  fs.writeFileSync(join(home, 'dist/deliver.js'), '');
+}
+
 describe.each(ids)('%s', id => {
   it('runs from a home with blanks and apostrophes, whatever is set for Node, and prints its neutral answer alone', () => {
     const made = setup(id);
     const { settings, reply } = made.agent;
     if (isAbsent(settings)) throw new Error('absent');
     expect(applySetup(planned(made))).toEqual({ ok: true });
+    programIsThere();
     const [entry] = entriesOf(made);
     if (!entry) throw new Error('no entry');
     const [program, args] =

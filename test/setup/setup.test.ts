@@ -190,6 +190,8 @@ describe('the command', () => {
   });
   it('leaves one fragment in the inbox', () => {
     apply('enable');
+    fs.mkdirSync(join(home, 'dist'));
+    fs.writeFileSync(join(home, 'dist/deliver.js'), '');
     const [, command] = commandsIn(read()).find(([event]) => event === 'PreToolUse') ?? [];
     const run = spawnSync('/bin/sh', ['-c', command ?? ''], { input: '{"hook_event_name":"PreToolUse"}', cwd: home });
     expect([run.status, run.stdout.length, run.stderr.length]).toEqual([0, 0, 0]);
