@@ -280,8 +280,8 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
       : 'remove one of them; committed project files run the first in PATH.',
   }),
   'program-temporary': ({ path, why }) => ({
-    what: `otel-hooks runs from ${path}, in ${why}; hooks that name it record nothing once it is removed.`,
-    next: 'install it for good, from a clone that stays: npm install && npm run build && npm i -g . Then `otel-hooks enable` again.',
+    what: `the program lies in ${why} (${path}); hooks name that path, and record nothing once it is removed.`,
+    next: 'install it for good, from a clone that stays (npm install && npm run build && npm i -g .), then run `otel-hooks enable` again.',
   }),
   'mode-open': ({ path, mode, wanted }) => ({
     what: `${path} has the mode ${mode}; it should be ${wanted}, so that you can use it and others on this machine cannot.`,

@@ -90,6 +90,21 @@ it('enable asks the destination with one empty request, and says that it takes w
   }
 });
 
+it('enable from a folder for temporary files says so, and names the way to install', async () => {
+  // The house of these tests is such a folder.
+  const ran = await called(['enable', '--tool', 'cursor', '--yes', '--no-proof']);
+  expect(ran.status).toBe(0);
+  expect(ran.stderr).toContain('the program lies in a folder for temporary files');
+  expect(ran.stderr).toContain('npm install && npm run build && npm i -g .');
+  const { problems } = JSON.parse((await called(['enable', '--tool', 'cursor', '--json', '--dry-run'])).stdout) as {
+    problems: { code: string }[];
+  };
+  expect(problems.map(({ code }) => code)).toEqual(['program-temporary']);
+  // A shared file finds the program by PATH.
+  const shared = await called(['enable', '--tool', 'cursor', '--project', '--json', '--dry-run']);
+  expect(JSON.parse(shared.stdout)).toMatchObject({ problems: [] });
+});
+
 it('enable succeeds while the destination is away, and says that data waits', async () => {
   const ran = await called(['enable', '--tool', 'cursor', '--yes', '--endpoint', 'http://127.0.0.1:9', '--json']);
   expect(ran.status).toBe(0);
