@@ -1,8 +1,12 @@
 import { closeSync, existsSync, lstatSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { isAbsent } from '../agents/contract/contract.ts';
 import { agentNamed, agents } from '../agents/index.ts';
 import { LINE_CLEARED, LINE_START } from '../lib/terminal.ts';
 import { otlpOf } from '../pipeline/otlp-json.ts';
+import { recalled } from '../pipeline/round.ts';
+import { SHORTEST_NAME, transcriptOf } from '../session/session-state.ts';
+import type { Beyond } from '../standards/openhook/out.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { diskEyes } from '../transcripts/eyes.ts';
 import { impatient } from '../transcripts/session-reader.ts';
@@ -32,7 +36,9 @@ export async function run(words: Words, io: Io): Promise<number> {
     }
     const output = flagText(words, '--output');
     const parts = store === undefined ? [] : partsOf(store, found, format, words, io);
-    return output === undefined ? await stream(parts, found, io) : await writeTo(output, parts, found, io);
+    return output === undefined
+      ? await stream(parts, found, io)
+      : await writeTo(output, format === 'otlp-json' ? 'requests' : 'events', parts, found, io);
   } finally {
     store?.close();
   }
@@ -82,10 +88,16 @@ function chosen(store: Store, { sessions, agent, sinceMs, trials }: Wanted): Rec
   );
 }
 
+/** Lines of the output, and how many they are. */
 interface Part {
-  events: number;
+  count: number;
   lines: string;
 }
+
+const partOf = (objects: readonly object[]): Part => ({
+  count: objects.length,
+  lines: objects.map(each => `${JSON.stringify(each)}\n`).join(''),
+});
 
 function* partsOf(
   store: Store,
@@ -95,11 +107,11 @@ function* partsOf(
   io: Io,
 ): Generator<Part> {
   if (isEventFormat(format)) {
-    for (const { key } of found) {
-      const writer = writerOf(format);
-      for (const events of eventsOf(store, key))
-        yield { events: events.length, lines: linesOf(events.flatMap(event => writer.of(event))) };
-      yield { events: 0, lines: linesOf(writer.rest?.() ?? []) };
+    const beyondOf = format === 'openhook' ? transcripts(store, io) : () => ({});
+    for (const each of found) {
+      const writer = writerOf(format, beyondOf(each));
+      for (const events of eventsOf(store, each.key)) yield partOf(events.flatMap(event => writer.of(event)));
+      yield partOf(writer.rest?.() ?? []);
     }
     return;
   }
@@ -108,10 +120,33 @@ function* partsOf(
     ...{ nowMs: io.now(), eyes: diskEyes(), waits: impatient },
   };
   const keys = found.map(({ key }) => key);
-  for (const { events, requests } of otlpOf(store, keys, world)) yield { events, lines: linesOf(requests) };
+  for (const { requests } of otlpOf(store, keys, world)) yield partOf(requests);
 }
 
-const linesOf = (objects: readonly object[]): string => objects.map(each => `${JSON.stringify(each)}\n`).join('');
+/**
+ * Where the transcript of a session lies, which OpenHook asks for at the end of a session. The session's state is kept for a
+ * week; after that the transcript is looked for where the agent keeps such files, under a name that holds the session's id.
+ */
+function transcripts(store: Store, { home, cwd, env }: Io): (session: Recorded) => Beyond {
+  const eyes = diskEyes();
+  const installed = new Map<string, readonly string[]>();
+  const pathsOf = (id: string): readonly string[] => {
+    const known = installed.get(id);
+    if (known !== undefined) return known;
+    const transcript = agentNamed(id)?.transcript;
+    const files =
+      transcript === undefined || isAbsent(transcript) ? [] : transcript.installed({ home, project: cwd, env }, eyes);
+    const paths = files.map(({ path }) => path);
+    installed.set(id, paths);
+    return paths;
+  };
+  return ({ key, agent, session }) => {
+    const state = recalled(store, key);
+    const kept = state && transcriptOf(state);
+    const found = kept ?? pathsOf(agent).find(path => session.length >= SHORTEST_NAME && path.includes(session));
+    return found === undefined ? { hasNoTranscript: true } : { transcript: found };
+  };
+}
 
 async function stream(parts: Iterable<Part>, found: readonly Recorded[], io: Io): Promise<number> {
   const { isWhole } = await passed(parts, io, !io.isTerminal, lines => io.out(lines));
@@ -120,7 +155,13 @@ async function stream(parts: Iterable<Part>, found: readonly Recorded[], io: Io)
 }
 
 /** Takes its place when it is whole; until then nothing changes there. */
-async function writeTo(output: string, parts: Iterable<Part>, found: readonly Recorded[], io: Io): Promise<number> {
+async function writeTo(
+  output: string,
+  unit: string,
+  parts: Iterable<Part>,
+  found: readonly Recorded[],
+  io: Io,
+): Promise<number> {
   const file = resolve(io.cwd, output);
   const facts = lstatSync(file, { throwIfNoEntry: false });
   if (facts !== undefined && !facts.isFile()) throw new UsageError(`${output} is no plain file; use > or a pipe`);
@@ -128,10 +169,10 @@ async function writeTo(output: string, parts: Iterable<Part>, found: readonly Re
   try {
     const fd = openSync(beside, 'wx', 0o600);
     try {
-      const { events, isWhole } = await passed(parts, io, true, lines => writeAll(fd, lines));
+      const { count, isWhole } = await passed(parts, io, true, lines => writeAll(fd, lines));
       if (!isWhole) return 1;
       renameSync(beside, file);
-      io.out(`${output}: ${events} events of ${found.length} ${found.length === 1 ? 'session' : 'sessions'}\n`);
+      io.out(`${output}: ${count} ${unit} of ${found.length} ${found.length === 1 ? 'session' : 'sessions'}\n`);
       return 0;
     } finally {
       closeSync(fd);
@@ -151,16 +192,16 @@ async function passed(
   io: Io,
   isApart: boolean,
   write: (lines: string) => void,
-): Promise<{ events: number; isWhole: boolean }> {
+): Promise<{ count: number; isWhole: boolean }> {
   const isShown = isApart && io.isErrTerminal === true;
   const stop = interruptible();
-  let events = 0;
+  let count = 0;
   let isWhole = true;
   try {
     for (const part of parts) {
       if (part.lines !== '') write(part.lines);
-      events += part.events;
-      if (isShown) io.err(`${LINE_START}${events} events `);
+      count += part.count;
+      if (isShown) io.err(`${LINE_START}${count} lines `);
       // Ctrl-C, and a reader that has left, are heard of between two parts.
       await stop.pause(0);
       await io.drained?.();
@@ -173,5 +214,5 @@ async function passed(
     if (isShown) io.err(LINE_CLEARED);
   }
   if (!isWhole) io.err('otel-hooks: stopped before the end.\n');
-  return { events, isWhole };
+  return { count, isWhole };
 }

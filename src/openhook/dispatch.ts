@@ -16,7 +16,7 @@ import { loadConfig, type Place } from '../config/files.ts';
 import type { Event } from '../event/event.ts';
 import { own } from '../lib/read.ts';
 import type { Problem } from '../problems/problem.ts';
-import type { SessionState } from '../session/session-state.ts';
+import { type SessionState, transcriptOf } from '../session/session-state.ts';
 import {
   type Beyond,
   type Envelope,
@@ -368,16 +368,6 @@ export function createDispatcher(store: Store, world: DispatchWorld): Dispatcher
     },
   };
 }
-
-/** As its hooks named it; else the file that was read, where it is this session's alone, as its name then says. */
-function transcriptOf({ session, transcripts }: SessionState): string | undefined {
-  const found = Object.keys(transcripts?.files ?? {}).find(
-    path => session.length >= SHORTEST_NAME && path.includes(session),
-  );
-  return transcripts?.main ?? found;
-}
-
-const SHORTEST_NAME = 8;
 
 const types: Readonly<Record<string, true>> = Object.fromEntries(openHookTypes.map(type => [type, true]));
 

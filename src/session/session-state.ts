@@ -191,3 +191,14 @@ export const newSession = (
   arrivedMs: 0,
   fold: openFold(agent.id, session, agent.settles, pinned.shape),
 });
+
+/** As its hooks named it; else the file that was read, where it is this session's alone, as its name then says. */
+export function transcriptOf({ session, transcripts }: SessionState): string | undefined {
+  const found = Object.keys(transcripts?.files ?? {}).find(
+    path => session.length >= SHORTEST_NAME && path.includes(session),
+  );
+  return transcripts?.main ?? found;
+}
+
+/** Shorter ids occur in other paths by chance. */
+export const SHORTEST_NAME = 8;

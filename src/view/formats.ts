@@ -2,7 +2,7 @@
 import { type Event, rootSessionOf } from '../event/event.ts';
 import { type Known, toBaseCoat } from '../standards/base-coat/out.ts';
 import { wrap } from '../standards/cloudevents/cloudevents.ts';
-import { noOpenHook, restOfOpenHook, toOpenHook } from '../standards/openhook/out.ts';
+import { type Beyond, noOpenHook, restOfOpenHook, toOpenHook } from '../standards/openhook/out.ts';
 
 export const eventFormats = ['agent-hooks', 'openhook', 'base-coat', 'cloudevents'] as const;
 export type EventFormat = (typeof eventFormats)[number];
@@ -15,11 +15,11 @@ export interface Writer {
   rest?(): readonly object[];
 }
 
-const writers: { readonly [format in EventFormat]: () => Writer } = {
+const writers: { readonly [format in EventFormat]: (beyond: Beyond) => Writer } = {
   'agent-hooks': () => ({ of: event => [event] }),
-  openhook() {
+  openhook(beyond) {
     const state = noOpenHook();
-    return { of: event => toOpenHook(state, event), rest: () => restOfOpenHook(state) };
+    return { of: event => toOpenHook(state, event, beyond), rest: () => restOfOpenHook(state, beyond) };
   },
   'base-coat'() {
     const known: Known = new Map();
@@ -28,7 +28,8 @@ const writers: { readonly [format in EventFormat]: () => Writer } = {
   cloudevents: () => ({ of: event => [wrap(event)] }),
 };
 
-export const writerOf = (format: EventFormat): Writer => writers[format]();
+/** `beyond`: what the caller knows of the session that its journal does not hold. */
+export const writerOf = (format: EventFormat, beyond: Beyond = {}): Writer => writers[format](beyond);
 
 /** So many sessions at once have a writer of their own; then the one that was silent the longest begins anew. */
 const MOST_LIVE = 1_000;

@@ -224,3 +224,48 @@ describe('tail', () => {
     expect(await ranIn(home, ['tail', '--format', 'otlp-json'])).toMatchObject({ code: 2, out: '' });
   });
 });
+
+describe('an export as OpenHook', () => {
+  const id = '3f2a1c9e-6b0d-4a57-9c1e-8d2f4b6a7c10';
+  const transcript = () => join(home, '.claude/projects/shop', `${id}.jsonl`);
+  const levelOf = async (): Promise<string[]> => {
+    await exported('--format', 'openhook', '--output', join(home, 'out.jsonl'));
+    const ran = await ranIn(home, ['validate', '--standard', 'openhook', '--level', '2', join(home, 'out.jsonl')]);
+    return [String(ran.code), ran.out];
+  };
+
+  it('says how many envelopes it wrote', async () => {
+    record({ key: session(id, 'claude-code', START, 4) });
+    const file = join(home, 'out.jsonl');
+    const { out } = await exported('--format', 'openhook', '--output', file);
+    const written = linesOf(fs.readFileSync(file, 'utf8')).length;
+    // Not the journal's 12: the agent's answer is no event of OpenHook.
+    expect(written).toBe(11);
+    expect(out).toBe(`~/out.jsonl: ${written} events of 1 session\n`);
+  });
+
+  it('reaches the level that the agent reaches, with the transcript that lies where the agent keeps it', async () => {
+    record({ key: session(id, 'claude-code', START) });
+    fs.mkdirSync(join(home, '.claude/projects/shop'), { recursive: true });
+    fs.writeFileSync(transcript(), '{}\n');
+    const [code, out] = await levelOf();
+    expect(out).toContain('claude-code reaches level 2');
+    expect(code).toBe('0');
+    expect(fs.readFileSync(join(home, 'out.jsonl'), 'utf8')).toContain(`"transcript_path":"${transcript()}"`);
+  });
+
+  it('says that there is no transcript where none is found, and reaches the level', async () => {
+    record({ key: session(id, 'claude-code', START) });
+    const [code, out] = await levelOf();
+    expect(out).toContain('claude-code reaches level 2');
+    expect(code).toBe('0');
+    expect(fs.readFileSync(join(home, 'out.jsonl'), 'utf8')).toContain('"transcript":"none"');
+  });
+
+  it('counts requests where it writes requests', async () => {
+    record({ key: session(id, 'claude-code', START) });
+    const file = join(home, 'out.jsonl');
+    const { out } = await exported('--format', 'otlp-json', '--output', file);
+    expect(out).toBe(`~/out.jsonl: ${linesOf(fs.readFileSync(file, 'utf8')).length} requests of 1 session\n`);
+  });
+});

@@ -55,14 +55,17 @@ interface Additions {
   id_synthetic?: true | undefined;
   duration_source?: 'events' | undefined;
   outcome?: 'unknown' | undefined;
+  transcript?: 'none' | undefined;
 }
 
 /** What the journal does not hold, as far as the caller knows it and may tell it. */
 export interface Beyond {
   /** The folder that the agent works in. */
   cwd?: string | undefined;
-  /** The session's transcript. */
+  /** The path of the session's transcript. */
   transcript?: string | undefined;
+  /** The caller looked for the transcript, and there is none: `session.end` says so. */
+  hasNoTranscript?: boolean | undefined;
 }
 
 /** What must be known of the events before. JSON, and bounded. */
@@ -263,7 +266,7 @@ function endOf(state: OpenHookState, beyond: Beyond, isWhole = true): Envelope[]
         duration_ms: ended.duration,
         ...(isWhole ? { input_tokens: input, output_tokens: output } : {}),
       },
-      ended.more,
+      beyond.hasNoTranscript ? { ...ended.more, transcript: 'none' } : ended.more,
     ),
   );
   return out;
