@@ -1,17 +1,25 @@
 /**
  * The process that hooks start: dist/deliver.js. Within `serve` it is a thread.
  *
- * It takes the lock before it loads the program that delivers, which costs three times as much as starting Node. So a
- * process that does not get the lock ends early, and hooks see a live owner early (hook/kick.ts).
+ * It takes the lock before it loads the program that delivers, which costs more than starting Node. So a process that does
+ * not get the lock ends early, and hooks see a live owner early (hook/kick.ts).
  *
  * The program is one file whose name contains a hash of its contents. An upgrade in this moment cannot mix two versions:
  * either that file is still there or this process ends, and the next hook starts the new version.
  */
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { parentPort } from 'node:worker_threads';
 import { durationMs } from './lib/duration.ts';
 import { VERSION } from './lib/version.ts';
 import { takeLock } from './store/lock.ts';
+
+/**
+ * A burst of hooks has started this process, and its other hooks want the processor now. They see the lock, and what they
+ * write in this time is one round.
+ */
+const GATHER_MS = 150;
 
 const { values } = parseArgs({
   args: process.argv.slice(2),
@@ -28,6 +36,7 @@ try {
     folder === undefined ? undefined : await takeLock({ folder, version: VERSION, byHand, waitMs: waitMs ?? 0 });
   if (folder !== undefined && lock === undefined) process.exit(1);
   try {
+    if (!byHand && parentPort === null) await pause(GATHER_MS);
     const { deliverKicked } = await import('./deliver/kicked-program.ts');
     const leftMs = waitMs === undefined ? undefined : Math.max(0, waitMs - (performance.now() - startMs));
     await deliverKicked({ folder, waitMs: leftMs, self: fileURLToPath(import.meta.url), lock });

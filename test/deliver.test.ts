@@ -660,3 +660,41 @@ test('a session that comes whole, in one list, says in which repository it worke
     await collector.close();
   }
 });
+
+describe('a delivery that releases the lock', () => {
+  /** What comes in the moment of the release, after the last look into the inbox. */
+  const released = async (comes: () => void): Promise<Delivered> => {
+    let isReleased = false;
+    return deliver({
+      stateFolder: state,
+      byHand: false,
+      waitMs: 0,
+      surroundings: { env: {}, home, platform: 'linux', ownVariables: false, configFile: undefined },
+      lock: {
+        touch: () => true,
+        wanted: () => false,
+        release() {
+          if (!isReleased) comes();
+          isReleased = true;
+        },
+      },
+    });
+  };
+
+  test('takes it again for a fragment whose hook saw the lock before', async () => {
+    const { journaled } = await released(() => hook({ hook_event_name: 'UserPromptSubmit', prompt: 'late' }));
+    expect(journaled).toBeGreaterThan(0);
+    expect(readdirSync(join(state, 'inbox'))).toEqual([]);
+    expect(readdirSync(state)).not.toContain('lock');
+  });
+
+  test('leaves a fragment that is being written to its hook, which looks at the lock later', async () => {
+    let looks = 0;
+    const { journaled } = await released(() => {
+      looks += 1;
+      writeFileSync(join(state, 'inbox', fragmentName('0000beef', '1', 1, 'u')), 'otel-hooks/1 tool=');
+    });
+    expect([looks, journaled]).toEqual([1, 0]);
+    expect(readdirSync(join(state, 'inbox'))).toHaveLength(1);
+  });
+});

@@ -101,7 +101,6 @@ export async function deliver(options: DeliverOptions): Promise<Delivered> {
   const untilMs = performance.now() + waitMs;
   const report: Delivered = { outcome: 'busy', journaled: 0, sent: 0, problems: [], books: undefined };
   const incidents: Problem[] = [];
-  let leftBehind = 0;
   let given = options.lock;
   for (;;) {
     const lock =
@@ -151,11 +150,9 @@ export async function deliver(options: DeliverOptions): Promise<Delivered> {
       lock.release();
     }
     if (ended === 'asked' || (byHand && performance.now() > untilMs)) return report;
-    // A hook may have looked at the lock in the moment before it went, and left its fragment to us. What still lies there
-    // when we found nothing to do is not for us: it is being written, or a later version's.
-    const waiting = countWaiting(stateFolder);
-    if (waiting === 0 || (ended === 'idle' && waiting <= leftBehind)) return report;
-    leftBehind = ended === 'idle' ? waiting : 0;
+    // A hook that saw the lock before its release leaves its fragment to this process (src/hook/kick.ts). The hook of a
+    // fragment that is still being written looks at the lock when it is complete, and a later version's is not ours.
+    if (!hasCompleteFragment(stateFolder)) return report;
   }
 }
 
@@ -186,8 +183,8 @@ function telling(store: Store, progress: DeliverOptions['progress']): { end(): v
   return { end: () => clearInterval(timer) };
 }
 
-/** asked: another is to deliver. idle: there was nothing to take. */
-type Ended = 'asked' | 'worked' | 'idle';
+/** `asked`: another process wants the lock, or this one was told to stop. */
+type Ended = 'asked' | 'done';
 
 async function work(
   store: Store,
@@ -211,7 +208,6 @@ async function work(
   let busyMs = performance.now();
   let tryMs = 0;
   let isFirst = true;
-  let hasWorked = false;
   let isLeaving = false;
   let shipping: Promise<void> | undefined;
   /** What a pass left in the outboxes; what is only on its way through them is no backlog. */
@@ -271,7 +267,6 @@ async function work(
         const isUrgent = shipping === undefined;
         const turnOptions = { ...options, eyes, vigils, dispatcher, isUrgent };
         const isCommitted = turn(store, taken, looks, turnOptions, report, now());
-        hasWorked ||= isCommitted;
         if (hasWork) busyMs = performance.now();
         if (isCommitted) tryMs = 0;
         most = Math.min(most * 2, whole.fragments);
@@ -328,7 +323,7 @@ async function work(
   if (isLeaving) return 'asked';
   if (store.canSettle()) tell();
   note(await shipper.pass({ final: true, leave: leaveOrWait }));
-  return hasWorked ? 'worked' : 'idle';
+  return 'done';
 }
 
 /** Sessions with something closed that waits for its transcript, and when each is looked at again: soon, then less often. */
@@ -529,10 +524,10 @@ function shipperOver(
   return { ...shipper, isUnderWay: (destination, name) => underWay.get(destination)?.has(name) ?? false };
 }
 
-function countWaiting(stateFolder: string): number {
+function hasCompleteFragment(stateFolder: string): boolean {
   const store = openStore({ folder: stateFolder, access: 'read' });
   try {
-    return store.books().fragments.waiting;
+    return store.take({ fragments: 1_000, bytes: 0 }).fragments.length > 0;
   } finally {
     store.close();
   }
