@@ -5,6 +5,8 @@
  *     link   the same by the link and the shebang that npm makes: `env` runs before it, and Node resolves the link
  *     sh     the command that `enable` writes into an agent's settings, behind the agent's own `sh -c`
  *
+ * "Cold" is a burst that finds no deliver alive: its first hook starts one, each other hook finds that the first one did.
+ *
  * Every round runs every variant once, in random order, with pipes on stdin and stdout and a clean environment. The
  * processes are started by a small shell that is told through named pipes what to run: forked from this process, each
  * would also cost what it takes to copy a Node's memory map, three times the price of the shell hook's start.
@@ -36,6 +38,7 @@ import {
 import { cpus, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { KICK_STEP_S } from '../src/hook/kick.ts';
 import { shellCommand, shellHook } from '../src/hook/script.ts';
 
 interface Variant {
@@ -54,6 +57,8 @@ interface Variant {
   env?: Record<string, string>;
   /** Its own state folder, where a real delivery takes what it writes. */
   delivered?: true;
+  /** No deliver lives: the first hook of a burst starts one, the others find the marker of the first. */
+  cold?: 'first' | 'other';
 }
 
 interface Result {
@@ -174,9 +179,36 @@ function install(): { variants: Variant[]; state: string; close: () => void } {
   variants.push(
     { name: 'sh    3.4 KB, kicks', command: sh(['/bin/sh'], true), payload: common, repeats: 1, kicks: true },
     { name: 'node  3.4 KB, kicks', command: node('--edge'), payload: common, repeats: 1, kicks: true },
+    {
+      name: 'sh    cold, first',
+      command: sh(['/bin/sh'], false),
+      payload: common,
+      repeats: 1,
+      kicks: true,
+      cold: 'first',
+    },
+    { name: 'node  cold, first', command: node(), payload: common, repeats: 1, kicks: true, cold: 'first' },
+    {
+      name: 'sh    cold, other',
+      command: sh(['/bin/sh'], false),
+      payload: common,
+      repeats: 10,
+      cold: 'other',
+      against: 'sh    3.4 KB',
+      gate: 1.1,
+    },
+    {
+      name: 'node  cold, other',
+      command: node(),
+      payload: common,
+      repeats: nodeRepeats,
+      cold: 'other',
+      against: 'node  3.4 KB',
+      gate: 1.05,
+    },
     { name: '/bin/true', command: ['/bin/true'], payload: Buffer.alloc(0), repeats: 10 },
   );
-  const circumstances = inCircumstances(node, sh, common, { bin, setsid });
+  const circumstances = inCircumstances(node, sh, common, { bin, deliver, setsid });
   variants.push(...circumstances.variants);
   return { variants, state, close: circumstances.close };
 }
@@ -186,7 +218,7 @@ function inCircumstances(
   node: (...more: string[]) => string[],
   sh: (shell: string[], edge: boolean) => string[],
   payload: Buffer,
-  { bin, setsid }: { bin: string; setsid: string | undefined },
+  { bin, deliver, setsid }: { bin: string; deliver: string; setsid: string | undefined },
 ): { variants: Variant[]; close: () => void } {
   const WITHIN = 1.05;
   const variants: Variant[] = [];
@@ -209,7 +241,7 @@ function inCircumstances(
     );
   }
 
-  const script = (name: string, deliver: string): { state: string; command: string[] } => {
+  const script = (name: string): { state: string; command: string[] } => {
     const state = join(folder, name);
     for (const path of ['inbox', 'problems', 'outbox/0123456789abcdef'])
       mkdirSync(join(state, path), { recursive: true, mode: 0o700 });
@@ -223,7 +255,7 @@ function inCircumstances(
       command: ['/bin/sh', '-c', shellCommand({ script: file, tool: 'claude-code', event: 'PostToolUse' })],
     };
   };
-  const full = script('full', '/nonexistent');
+  const full = script('full');
   for (let i = 0; i < FULL_OUTBOX; i++)
     writeFileSync(join(full.state, 'outbox/0123456789abcdef', `${String(i).padStart(12, '0')}-00000-logs-1-1`), 'x');
   writeFileSync(join(full.state, 'lock'), `${process.pid} {"v":1}\n`);
@@ -255,7 +287,7 @@ function inCircumstances(
     ['collector up', collector.url],
     ['collector down', 'http://127.0.0.1:9'],
   ] as const) {
-    const { state, command } = script(name.replace(' ', '-'), '/nonexistent');
+    const { state, command } = script(name.replace(' ', '-'));
     const against = name === 'collector down' ? 'collector up' : undefined;
     const env = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint };
     const of = (mouth: string): Partial<Variant> =>
@@ -323,8 +355,7 @@ function measure(variants: readonly Variant[], env: Record<string, string>, stat
   for (let round = -2; round < rounds; round++) {
     for (const variant of shuffled(variants)) {
       const sample = samples.get(variant.name);
-      // A deliver that lives, and says so: this process.
-      writeFileSync(join(state, 'lock'), `${process.pid} {"v":1}\n`);
+      prepare(state, variant);
       const cpuBefore = starter.childrenCpuMs();
       const wallsMs: number[] = [];
       for (let run = 0; run < variant.repeats; run++) wallsMs.push(starter.run(variant));
@@ -346,6 +377,20 @@ function measure(variants: readonly Variant[], env: Record<string, string>, stat
     const { wallsMs, cpuMs, runs } = samples.get(name) ?? { wallsMs: [], cpuMs: 0, runs: 1 };
     return { name, wallMs: median(wallsMs), cpuMs: cpuMs / runs };
   });
+}
+
+/** Either a deliver that seems to live, this process, or none; then with or without the marker of a hook that started one. */
+function prepare(state: string, { cold }: Variant): void {
+  for (const name of readdirSync(state)) if (name.startsWith('kick.')) rmSync(join(state, name));
+  const lock = join(state, 'lock');
+  if (cold === undefined) writeFileSync(lock, `${process.pid} {"v":1}\n`);
+  else rmSync(lock, { force: true });
+  if (cold !== 'other') return;
+  const isLinux = existsSync('/proc/uptime');
+  const boot = isLinux ? readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').slice(0, 8) : '0';
+  const seconds = isLinux ? Number.parseFloat(readFileSync('/proc/uptime', 'latin1')) : Date.now() / 1_000;
+  const step = Math.floor(seconds / KICK_STEP_S);
+  for (const each of [step, step + 1]) writeFileSync(join(state, `kick.${boot}-${each}`), '');
 }
 
 function print(variants: readonly Variant[], results: readonly Result[]): string[] {
