@@ -26,6 +26,16 @@ const at = Object.fromEntries(['bin', 'clone', 'home', 'npm', 'tmp'].map(name =>
 const clone = join(at.clone, 'otel-hooks');
 const isRoot = process.geteuid?.() === 0;
 const startMs = Date.now();
+/** The process group of the command that runs. */
+let running;
+
+for (const signal of ['SIGINT', 'SIGTERM']) {
+  process.on(signal, () => {
+    end();
+    rmSync(room, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
+    process.exit(1);
+  });
+}
 
 try {
   await visit();
@@ -55,7 +65,14 @@ async function visit() {
   console.log(`commit    ${git('log', '-1', '--format=%h %s')}`);
   console.log(`user      ${isRoot ? `uid ${UID}, without a name` : 'the caller, who is not root'}`);
   console.log(`programs  node ${process.versions.node}, npm ${must('npm', ['--version'], env).trim()}, sh, coreutils`);
+  if (must('git', ['-C', root, 'status', '--porcelain']) !== '')
+    console.log('note      changes that are not committed are not in the clone');
   for (const command of commands) await type(command, env);
+}
+
+/** Ends the command that runs, with all that it started. */
+function end() {
+  if (running !== undefined) process.kill(-running, 'SIGKILL');
 }
 
 /** The lines of the first shell block below "See it": what a reader types, comments included. */
@@ -101,17 +118,25 @@ async function type(line, env) {
     cwd: clone,
     env,
     stdio: ['ignore', 'inherit', 'inherit'],
-    timeout: COMMAND_TIMEOUT_MS,
-    killSignal: 'SIGKILL',
+    // A group of its own, so that all of it can be ended.
+    detached: true,
   });
+  running = child.pid;
+  const timer = setTimeout(end, COMMAND_TIMEOUT_MS);
   const status = await new Promise((settled, refused) => {
     child.on('error', refused);
     child.on('close', (code, signal) => settled(code ?? signal));
   });
+  clearTimeout(timer);
+  running = undefined;
   const tookS = ((Date.now() - startedMs) / 1000).toFixed(1);
   console.log(`-- ended with ${status} after ${tookS} s`);
   if (status !== 0) throw new Error(`\`${line}\` ended with ${status}`);
-  const changed = git('status', '--porcelain');
+  // What is ignored counts as well: only what npm installs and what the build writes may be new.
+  const changed = git('status', '--porcelain', '--ignored')
+    .split('\n')
+    .filter(each => !['', '!! dist/', '!! node_modules/'].includes(each))
+    .join('\n');
   if (changed !== '')
     throw new Error(`the working tree is no longer clean after \`${line}\`:\n${changed}\n${git('diff')}`);
   const inHome = readdirSync(at.home).filter(name => name !== '.npm');
