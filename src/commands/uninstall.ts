@@ -14,7 +14,7 @@ import { VERSION } from '../lib/version.ts';
 import { explain } from '../problems/problem.ts';
 import { knownPlaces } from '../setup/places.ts';
 import { planRestorations, type Restorations, removeScripts, scriptsIn } from '../setup/restore.ts';
-import { applySetup, type SetupProblem } from '../setup/setup.ts';
+import { applySetup, type SetupProblem, settleInterrupted } from '../setup/setup.ts';
 import { summaryOf } from '../setup/summary.ts';
 import { StateRefused } from '../store/folder.ts';
 import { isAlive, type Lock, lockOwner, type ProcessId, takeLock } from '../store/lock.ts';
@@ -51,6 +51,8 @@ interface Uninstallation {
   state: string;
   data: string;
   settings: Restorations;
+  /** Looks at the settings again. */
+  plan: () => Restorations;
   scripts: string[];
   folders: Folder[];
   /** What waits in the state folder; undefined when it cannot be read. */
@@ -103,7 +105,7 @@ export async function run(words: Words, io: Io): Promise<number> {
 function lookAt(words: Words, io: Io, isPurge: boolean): Uninstallation {
   const folders = foldersOf(words, io);
   const { state, data } = folders;
-  const settings = planRestorations(agents, surroundingsOf(folders, io), knownPlaces(data));
+  const plan = (): Restorations => planRestorations(agents, surroundingsOf(folders, io), knownPlaces(data));
   const places: [Folder['kind'], string][] = [
     ['state', state],
     ['data', data],
@@ -114,7 +116,8 @@ function lookAt(words: Words, io: Io, isPurge: boolean): Uninstallation {
     isPurge,
     state,
     data,
-    settings,
+    settings: plan(),
+    plan,
     scripts: scriptsIn(data),
     folders: places.flatMap(([kind, path]) => (isThere(path) ? [{ kind, path, ...contentsOf(path) }] : [])),
     waiting: waitingIn(state),
@@ -209,10 +212,11 @@ function keptText({ io, folders, scripts, waiting }: Uninstallation): string {
 }
 
 async function remove(whole: Uninstallation): Promise<Left[]> {
-  const { isPurge, data, settings, folders } = whole;
+  const { isPurge, data, folders } = whole;
   const stopped = await stopDelivery(whole);
   if (stopped.isAtWork) return [stopped.isAtWork];
   try {
+    const settings = settledSettings(whole);
     const left = settings.refused.map(({ problem }) => leftOf(problem));
     const refused = settings.refused.map(({ agent }) => agent);
     for (const { agent, plan } of settings.planned) {
@@ -234,6 +238,11 @@ async function remove(whole: Uninstallation): Promise<Left[]> {
     for (const { path } of folders)
       if (basename(dirname(path)) === 'otel-hooks') attempt(() => rmdirSync(dirname(path)));
   }
+}
+
+/** A file that a killed change left away comes back first, and is restored with the others. */
+function settledSettings({ data, settings, plan }: Uninstallation): Restorations {
+  return settleInterrupted(data) ? plan() : settings;
 }
 
 const leftOf = (problem: SetupProblem): Left => ({

@@ -324,6 +324,16 @@ function settleCopies({ copies }: Notes): void {
   }
 }
 
+/** Ends changes that a kill interrupted, before the notes about them go. True when there were any. */
+export function settleInterrupted(data: string): boolean {
+  const file = join(data, 'folders.json');
+  const notes = readNotes(file);
+  if (notes.copies.size === 0) return false;
+  settleCopies(notes);
+  writeNotes(file, notes);
+  return true;
+}
+
 const textsOf = (value: unknown): string[] =>
   Array.isArray(value) ? value.filter((each): each is string => typeof each === 'string') : [];
 

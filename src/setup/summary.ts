@@ -13,10 +13,15 @@ const MOST_LINES = 3;
 export function summaryOf({ changes }: Pick<Plan, 'changes'>): SummaryLine[] {
   const lines = changes.map(change => ({ change, says: saysOf(change), folder: dirname(change.file) }));
   const alike = (a: (typeof lines)[number], b: (typeof lines)[number]): boolean =>
-    a.folder === b.folder && kindOf(a.change) !== 'changed' && kindOf(a.change) === kindOf(b.change);
+    a.folder === b.folder &&
+    kindOf(a.change) !== 'changed' &&
+    kindOf(a.change) === kindOf(b.change) &&
+    !isLinked(a.change) &&
+    !isLinked(b.change);
   return lines.flatMap((line, at) => {
     const group = lines.filter(each => alike(line, each));
-    if (group.length <= MOST_LINES) return [{ file: line.change.file, says: line.says + linkText(line.change) }];
+    if (group.length <= MOST_LINES || isLinked(line.change))
+      return [{ file: line.change.file, says: line.says + linkText(line.change) }];
     if (lines.findIndex(each => alike(line, each)) !== at) return [];
     const says = kindOf(line.change) === 'new' ? 'new files, one for each hook' : 'files are removed';
     return [{ file: join(line.folder, '*'), says: `${group.length} ${says}` }];

@@ -192,6 +192,22 @@ it('a state folder that is a link stays, with the reason', async () => {
   expect(fs.existsSync(join(home, '.cursor/hooks.json'))).toBe(false);
 });
 
+it('a copy that a killed change left beside a settings file goes, and a file that it took away comes back', async () => {
+  await enable('cursor,gemini-cli');
+  const [stale, last] = ['.cursor/.hooks.json.otel-hooks-1', '.gemini/.settings.json.otel-hooks-2'];
+  write(stale, 'former');
+  const hooks = fs.readFileSync(join(home, '.gemini/settings.json'));
+  fs.renameSync(join(home, '.gemini/settings.json'), join(home, last));
+  const notes = join(home, '.local/share/otel-hooks/folders.json');
+  const copies = { [stale]: '.cursor/hooks.json', [last]: '.gemini/settings.json' };
+  const absolute = Object.fromEntries(Object.entries(copies).map(pair => pair.map(path => join(home, path))));
+  const known = fs.existsSync(notes) ? (JSON.parse(fs.readFileSync(notes, 'utf8')) as object) : {};
+  fs.writeFileSync(notes, JSON.stringify({ ...known, v: 1, copies: absolute }));
+  expect(hooks.length).toBeGreaterThan(100);
+  expect(await run(['uninstall', '--purge', '--yes'])).toMatchObject({ code: 0, err: '' });
+  expect(files()).toEqual({});
+});
+
 it('--json says what was done', async () => {
   await enable('cursor');
   const ran = await run(['uninstall', '--purge', '--yes', '--json']);

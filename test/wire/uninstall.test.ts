@@ -105,6 +105,23 @@ it('enable from a folder for temporary files says so, and names the way to insta
   expect(JSON.parse(shared.stdout)).toMatchObject({ problems: [] });
 });
 
+it('Ctrl-C while the hooks are tried leaves whole settings, and says what was done', async () => {
+  const child = spawn(process.execPath, [house.bin, 'enable', '--tool', 'cursor,claude-code', '--yes'], {
+    cwd: house.project,
+    env: { ...house.env, OTEL_HOOKS_LINGER: '0s' },
+  });
+  let stdout = '';
+  child.stdout.on('data', part => {
+    if (!stdout.includes('Enabled.') && String(part).includes('Enabled.')) child.kill('SIGINT');
+    stdout += part;
+  });
+  const code = await new Promise(resolve => child.once('close', resolve));
+  expect([code, stdout]).toEqual([130, expect.stringContaining('Interrupted. The hooks are in place')]);
+  const again = await called(['enable', '--tool', 'cursor,claude-code', '--json', '--dry-run']);
+  const { plans } = JSON.parse(again.stdout) as { plans: { changed: boolean }[] };
+  expect(plans.map(({ changed }) => changed)).toEqual([false, false]);
+});
+
 it('enable succeeds while the destination is away, and says that data waits', async () => {
   const ran = await called(['enable', '--tool', 'cursor', '--yes', '--endpoint', 'http://127.0.0.1:9', '--json']);
   expect(ran.status).toBe(0);
