@@ -33,7 +33,9 @@ import { step } from '../src/assemble/assemble.ts';
 import type { Destination } from '../src/config/destinations.ts';
 import { type Event, rootSessionOf } from '../src/event/event.ts';
 import { collectAlone } from '../src/lib/garbage.ts';
-import { type Gain, leaving, roundOf } from '../src/pipeline/round.ts';
+import { outgoingOf } from '../src/pipeline/outgoing.ts';
+import { roundOf } from '../src/pipeline/round.ts';
+import type { SessionOutput } from '../src/pipeline/session-in-round.ts';
 import { newSession, type SessionState } from '../src/session/session-state.ts';
 import { openStore } from '../src/store/store.ts';
 import { resourceOf } from '../src/telemetry/resource.ts';
@@ -283,11 +285,11 @@ async function deliverJournals(texts: readonly string[], destination: Destinatio
   const store = openStore({ folder: join(folder, 'way'), access: 'own' });
   store.commit({ documents: [{ name: `destination-${destination.id}`, value: destination }] });
   const { ship, flush, close } = shipping(store, [destination]);
-  let gains: Gain[] = [];
+  let gains: SessionOutput[] = [];
   let room = ROUND.fragments;
   const commit = async (): Promise<void> => {
     const documents = new Map<string, unknown>();
-    const { bodies, tallies } = leaving(store, gains, documents, START_MS);
+    const { bodies, tallies } = outgoingOf(store, gains, documents, START_MS);
     store.commit({
       sessions: gains.map(({ state }) => ({ key: state.key, state })),
       documents: [...documents].map(([name, value]) => ({ name, value })),
@@ -348,9 +350,16 @@ const eventsOf = (text: string): Event[] =>
     .filter(line => line !== '')
     .map(line => JSON.parse(line) as Event);
 
-const gainOf = (state: SessionState): Gain => ({ state, lines: '', count: 0, events: [], spans: [], records: [] });
+const gainOf = (state: SessionState): SessionOutput => ({
+  state,
+  lines: '',
+  count: 0,
+  events: [],
+  spans: [],
+  records: [],
+});
 
-function sessionOf([first]: readonly Event[], pin: SessionState['pinned']): Gain {
+function sessionOf([first]: readonly Event[], pin: SessionState['pinned']): SessionOutput {
   if (first === undefined) throw new Error('an empty journal');
   const agent = agentNamed(first.source.tool);
   const session = rootSessionOf(first);

@@ -17,7 +17,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { agents } from '../src/agents/index.ts';
 import { keyedHash, uuidOf } from '../src/lib/hash.ts';
-import { findSessions, importRound } from '../src/pipeline/import-transcripts.ts';
+import { findSessions } from '../src/pipeline/find-transcripts.ts';
+import { importRound } from '../src/pipeline/import-round.ts';
 import { openStore } from '../src/store/store.ts';
 import { diskEyes } from '../src/transcripts/eyes.ts';
 
@@ -208,7 +209,7 @@ function importAll(home: string, state: string): Pick<Done, 'lines' | 'events'> 
   for (let left = found; left.length > 0; ) {
     const told = importRound(store, left, world, ROUND_BYTES, { metrics: false, logsSinceMs: world.nowMs });
     if (store.commit(told.round) !== 'committed') throw new Error('the round was lost');
-    events += told.books.journaled;
+    events += told.counts.journaled;
     left = left.slice(told.done);
   }
   store.close();

@@ -17,9 +17,9 @@ import {
 import { BatchSpanProcessor, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-node';
 import { expect, test } from 'vitest';
 import { createBridge } from '../src/index.ts';
-import { decodeRequest, type JsonObject } from '../src/ship/otlp-decode.ts';
 import { incrementsOf } from '../src/telemetry/increments.ts';
 import { addTo, noMetrics } from '../src/telemetry/metric-state.ts';
+import { decodeRequest, type JsonObject } from '../src/telemetry/otlp-decode.ts';
 import { resourceAttributes, resourceOf } from '../src/telemetry/resource.ts';
 import { readableSpanOf, writer } from './otlp.ts';
 import { limits, play, START_MS, type Told } from './play.ts';

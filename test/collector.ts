@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { gunzipSync } from 'node:zlib';
-import { decodeRequest, type Json, type JsonObject } from '../src/ship/otlp-decode.ts';
+import { decodeRequest, type Json, type JsonObject } from '../src/telemetry/otlp-decode.ts';
 
 export interface Received {
   method: string;

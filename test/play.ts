@@ -1,16 +1,16 @@
 /** Plays native payloads through recognition, redaction and the fold in memory, as deliver does. */
 
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
+import type { TranscriptReading } from '../src/agents/contract/contract.ts';
 import { agents } from '../src/agents/index.ts';
-import { step, unread } from '../src/assemble/assemble.ts';
 import type { FinishedRecord, FinishedSpan } from '../src/assemble/finished.ts';
 import type { Limits } from '../src/config/config.ts';
 import type { Keeper } from '../src/enrich/content.ts';
-import { type Event, SETTLED } from '../src/event/event.ts';
+import type { Event } from '../src/event/event.ts';
 import type { Fragment } from '../src/hook/fragment.ts';
-import { conclude } from '../src/identify/identify.ts';
 import { keyedHash } from '../src/lib/hash.ts';
-import { drain } from '../src/receive/drain.ts';
+import { noCounts, type RoundContext, type RoundCounts, SessionInRound } from '../src/pipeline/session-in-round.ts';
+import { type TakenFragment, takeFragment } from '../src/pipeline/take-fragment.ts';
 import { newSession, type Pinned, type SessionState } from '../src/session/session-state.ts';
 import { resourceOf } from '../src/telemetry/resource.ts';
 import { nodeOf } from '../src/view/span-node.ts';
@@ -55,6 +55,47 @@ export const pinned: Pinned = {
 
 export const START_MS = Date.parse('2026-03-02T09:00:00.000Z');
 
+/** Sessions that take fragments as those of a round do, in memory. */
+export interface Player {
+  sessions: Map<string, SessionInRound>;
+  counts: RoundCounts;
+  take(fragment: Fragment): TakenFragment;
+  /** A session of this player with a state that was stored. */
+  session(state: SessionState): SessionInRound;
+}
+
+export function playerOf(more: Partial<RoundContext> = {}, pinnedTo: Pinned = pinned): Player {
+  const counts = noCounts();
+  const sessions = new Map<string, SessionInRound>();
+  const context: RoundContext = { hash: content => keyedHash('test', content), nowMs: START_MS, counts, ...more };
+  return {
+    sessions,
+    counts,
+    session: state => new SessionInRound(state, context),
+    take: fragment =>
+      takeFragment(fragment, agents, opening => {
+        const known = sessions.get(opening.key) ?? new SessionInRound(newSession(opening, pinnedTo), context);
+        sessions.set(opening.key, known);
+        return known;
+      }),
+  };
+}
+
+/** The events that a hook gave; those that a session gives to itself are left out. */
+export const eventsFrom = (taken: TakenFragment): Event[] =>
+  taken.fate === 'rejected'
+    ? []
+    : taken.sessions.flatMap(session =>
+        session.events.splice(0).filter(({ event_type: type }) => !type.startsWith('vendor.otel-hooks.')),
+      );
+
+/** The events that one row of a transcript gives. */
+export function eventsOfRow(state: SessionState, reading: TranscriptReading): Event[] {
+  const session = playerOf().session(state);
+  session.tell(reading, { atMs: undefined, subagent: undefined, isAgain: false });
+  return session.events;
+}
+
 /**
  * `stored`: the state goes through JSON between any two fragments, as between two rounds. `keep`: which content stays.
  * `watch`: loops and budgets. `settles`: what is closed leaves at once, or when all was told, as in one round.
@@ -77,46 +118,34 @@ export function play(
     bad: [],
     states: new Map(),
   };
-  const take = (event: Event, state: SessionState): void => {
-    played.events.push(event);
-    const out = step(state.fold, event);
-    played.spans.push(...out.spans);
-    played.records.push(...out.records);
-    for (const [kind, count] of Object.entries(out.oddities))
-      played.oddities[kind] = (played.oddities[kind] ?? 0) + count;
-    if (settles === 'at once') settle(state, Date.parse(event.timestamp));
-  };
-  const settle = (state: SessionState, atMs: number): void => {
-    for (const of of unread(state.fold)) {
-      if (!unread(state.fold).includes(of)) continue;
-      const settled = conclude(state, { event_type: SETTLED, data: { of, reason: 'absent' } }, of, atMs);
-      take(settled, state);
-    }
+  const context = { keep: () => keep, settles: settles === 'at once' ? ('never waiting' as const) : undefined };
+  const player = playerOf(context, { ...pinned, shape, watch });
+  const { sessions } = player;
+  const collect = (session: SessionInRound): void => {
+    played.events.push(...session.events.splice(0));
+    played.spans.push(...session.spans.splice(0));
+    played.records.push(...session.records.splice(0));
+    played.states.set(session.state.key, session.state);
   };
   for (const [i, each] of told.entries()) {
-    const result = drain(fragmentOf(each, i), {
-      agents,
-      hash: content => keyedHash('test', content),
-      keep: () => keep,
-      session: ({ agent, session, key }) => {
-        const known = played.states.get(key) ?? newSession({ agent, session, key }, { ...pinned, shape, watch });
-        played.states.set(key, known);
-        return known;
-      },
-    });
-    played.fates.push(result.fate === 'rejected' ? result.reason : result.fate);
-    if (result.fate === 'rejected') continue;
-    if (result.fate === 'journaled') {
-      played.odd.push(...result.odd);
-      played.bad.push(...result.bad);
+    const taken = player.take(fragmentOf(each, i));
+    played.fates.push(taken.fate === 'rejected' ? taken.reason : taken.fate);
+    if (taken.fate === 'rejected') continue;
+    if (taken.fate === 'journaled') {
+      played.odd.push(...taken.oddities);
+      played.bad.push(...taken.bad);
     }
-    for (const { state, events } of result.parts) for (const event of events) take(event, state);
-    if (!stored) continue;
-    for (const { state } of result.parts) {
-      played.states.set(state.key, JSON.parse(JSON.stringify(state)) as SessionState);
+    for (const session of taken.sessions) {
+      collect(session);
+      const { state } = session;
+      if (stored) sessions.set(state.key, player.session(JSON.parse(JSON.stringify(state))));
     }
   }
-  for (const state of played.states.values()) settle(state, state.fold.lastMs);
+  for (const session of sessions.values()) {
+    session.settleUnread(session.state.fold.lastMs);
+    collect(session);
+  }
+  played.oddities = player.counts.oddities;
   return played;
 }
 

@@ -16,10 +16,10 @@ import { encodeFragment, fragmentName } from '../src/hook/fragment.ts';
 import { fieldsOf } from '../src/lib/read.ts';
 import { otlpOf } from '../src/pipeline/otlp-json.ts';
 import { type Leaving, previewOf, previewOfAll } from '../src/pipeline/preview-round.ts';
-import { decodeRequest } from '../src/ship/otlp-decode.ts';
 import { openStore, type Store } from '../src/store/store.ts';
+import { decodeRequest } from '../src/telemetry/otlp-decode.ts';
 import { diskEyes } from '../src/transcripts/eyes.ts';
-import { impatient } from '../src/transcripts/session-reader.ts';
+import { impatient } from '../src/transcripts/settlement.ts';
 import { type Collector, startCollector } from './collector.ts';
 import { deliverHere, exporting, founded, room } from './obligations/stage.ts';
 

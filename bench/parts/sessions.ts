@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import type { Destination } from '../../src/config/destinations.ts';
 import type { Fields } from '../../src/event/event.ts';
 import { encodeFragment, type Fragment } from '../../src/hook/fragment.ts';
-import type { RoundWorld } from '../../src/pipeline/round.ts';
+import type { RoundWorld } from '../../src/pipeline/sessions-of-round.ts';
 import type { SessionState } from '../../src/session/session-state.ts';
 import { diskEyes } from '../../src/transcripts/eyes.ts';
-import { impatient } from '../../src/transcripts/session-reader.ts';
+import { impatient } from '../../src/transcripts/settlement.ts';
 
 export const START_MS = Date.UTC(2026, 2, 2, 9);
 /** As deliver takes them. */

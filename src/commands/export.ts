@@ -2,6 +2,7 @@ import { closeSync, existsSync, lstatSync, openSync, renameSync, rmSync, writeSy
 import { resolve } from 'node:path';
 import { isAbsent } from '../agents/contract/contract.ts';
 import { agentNamed, agents } from '../agents/index.ts';
+import { eventsOf, lastMsOf, type Recorded, recorded } from '../journal/journal-events.ts';
 import { LINE_CLEARED, LINE_START } from '../lib/terminal.ts';
 import { otlpOf } from '../pipeline/otlp-json.ts';
 import { recalled } from '../pipeline/round.ts';
@@ -9,9 +10,8 @@ import { SHORTEST_NAME, transcriptOf } from '../session/session-state.ts';
 import type { Beyond } from '../standards/openhook/out.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { diskEyes } from '../transcripts/eyes.ts';
-import { impatient } from '../transcripts/session-reader.ts';
+import { impatient } from '../transcripts/settlement.ts';
 import { eventFormats, isEventFormat, writerOf } from '../view/formats.ts';
-import { eventsOf, lastMsOf, type Recorded, recorded } from '../view/journals.ts';
 import { named, unnamed } from '../view/named.ts';
 import { isTrial } from '../view/trial.ts';
 import { flagText, type Io, interruptible, sinceOf, UsageError, type Words } from './command.ts';

@@ -11,15 +11,13 @@ import { durationMs } from '../lib/duration.ts';
 import { LINE_CLEARED, LINE_START } from '../lib/terminal.ts';
 import { VERSION } from '../lib/version.ts';
 import {
-  emptyStore,
-  type Found,
+  type FoundTranscript as Found,
   findSessions,
-  type ImportRound,
-  importRound,
   type Part,
   type PassedOver,
-} from '../pipeline/import-transcripts.ts';
-import { unreadProblems } from '../pipeline/round.ts';
+} from '../pipeline/find-transcripts.ts';
+import { emptyStore, type ImportRound, importRound } from '../pipeline/import-round.ts';
+import { unreadProblems } from '../pipeline/round-problems.ts';
 import type { Problem } from '../problems/problem.ts';
 import { takeLock } from '../store/lock.ts';
 import { openStore, type Store } from '../store/store.ts';
@@ -224,10 +222,10 @@ const worldOf = ({ io, surroundings, eyes }: Work, { id, key }: { id: string; ke
 
 /** A long session takes several rounds: its numbers are added up. */
 function note(done: Done, told: ImportRound, found: readonly Found[]): void {
-  done.read += told.books.read;
-  done.duplicate += told.books.duplicate;
+  done.read += told.counts.read;
+  done.duplicate += told.counts.duplicate;
   done.problems.push(...told.problems);
-  for (const { state, count, spans } of told.gains) {
+  for (const { state, count, spans } of told.outputs) {
     const path = found.find(each => each.agent.id === state.agent && each.session === state.session)?.file.path ?? '';
     let line = done.lines.find(each => each.agent === state.agent && each.session === state.session);
     if (line === undefined) {

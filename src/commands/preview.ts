@@ -15,10 +15,10 @@ import {
   previewOfAll,
   type Request,
 } from '../pipeline/preview-round.ts';
-import { decodeRequest, type Json } from '../ship/otlp-decode.ts';
 import { openStore } from '../store/store.ts';
+import { decodeRequest, type Json } from '../telemetry/otlp-decode.ts';
 import { diskEyes } from '../transcripts/eyes.ts';
-import { impatient } from '../transcripts/session-reader.ts';
+import { impatient } from '../transcripts/settlement.ts';
 import { unnamed } from '../view/named.ts';
 import { duration } from '../view/tree.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';

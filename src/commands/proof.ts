@@ -12,13 +12,13 @@ import { randomBytes } from 'node:crypto';
 import { delimiter } from 'node:path';
 import { isAbsent } from '../agents/contract/contract.ts';
 import type { Fields } from '../event/event.ts';
+import { replay } from '../journal/replay.ts';
 import { sessionKey } from '../session/session-state.ts';
 import { startedAs } from '../setup/commands.ts';
 import { searchPath } from '../setup/search-path.ts';
 import { commandsFor, entriesOf, type Setup } from '../setup/setup.ts';
 import { isInPath, standingOf } from '../setup/standing.ts';
 import { openStore } from '../store/store.ts';
-import { replay } from '../view/replay.ts';
 import { trialSession } from '../view/trial.ts';
 
 export type Proof =

@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
 import { rootSessionOf } from '../event/event.ts';
+import { eventsIn } from '../journal/journal-events.ts';
+import { type Replay, replay } from '../journal/replay.ts';
 import { openStore } from '../store/store.ts';
 import { localDay } from '../view/local-time.ts';
-import { eventsIn, type Replay, replay } from '../view/replay.ts';
 import { type Grouping, groupings, type Report, type Row, report } from '../view/report.ts';
 import { isTrial } from '../view/trial.ts';
 import { flagText, type Io, sinceOf, UsageError, type Words } from './command.ts';

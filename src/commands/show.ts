@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs';
-import { recalled } from '../pipeline/round.ts';
+import { lastMsOf, type Recorded, recorded } from '../journal/journal-events.ts';
+import { type Replay, replay } from '../journal/replay.ts';
+import { recalled } from '../pipeline/rebuild.ts';
 import { openStore, type Store } from '../store/store.ts';
-import { lastMsOf, type Recorded, recorded } from '../view/journals.ts';
 import { localMinute, localSecond } from '../view/local-time.ts';
 import { named, unnamed } from '../view/named.ts';
-import { nodesOf, type Replay, replay } from '../view/replay.ts';
+import { nodesOf } from '../view/nodes.ts';
 import { drawTree, duration } from '../view/tree.ts';
 import { isTrial } from '../view/trial.ts';
 import { flagText, type Io, sinceOf, UsageError, type Words } from './command.ts';

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { agentNamed, agents } from '../agents/index.ts';
 import type { Event } from '../event/event.ts';
+import { recorded } from '../journal/journal-events.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { type EventFormat, eventFormats, isEventFormat, liveWriter } from '../view/formats.ts';
-import { recorded } from '../view/journals.ts';
 import { drawLine, type Follower, follow, lastOf, levels, matcher, type Wanted } from '../view/tail.ts';
 import { flagText, type Io, interruptible, UsageError, type Words } from './command.ts';
 import { foldersOf } from './place.ts';

@@ -15,6 +15,10 @@ export type Way = 'otlp' | 'console' | 'file' | 'agent-hooks-log' | 'agent-hooks
 export type Provider = Way | PresetName;
 export const wayOf = (provider: Provider): Way => (isPreset(provider) ? 'otlp' : provider);
 
+/** The name of the store's document that describes a destination. */
+export const DESTINATION_PREFIX = 'destination-';
+export const destinationDocument = (id: string): string => `${DESTINATION_PREFIX}${id}`;
+
 export interface Destination {
   v: 1;
   /** Folder name of its outbox: the same for the same provider, addresses, credentials and temporality. */

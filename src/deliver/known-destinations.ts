@@ -2,7 +2,7 @@
  * Destinations as the state folder remembers them: one document each, and one for its metrics. A corrected key or address makes
  * a new destination; here is what the former one leaves to it, and when one is forgotten.
  */
-import type { Destination } from '../config/destinations.ts';
+import { type Destination, destinationDocument, DESTINATION_PREFIX as PREFIX } from '../config/destinations.ts';
 import type { SessionState } from '../session/session-state.ts';
 import { heirsIn, SHIP_DOCUMENT, stuckIn, withoutStanding } from '../ship/ship.ts';
 import { accountsOf, increase, type Ledger } from '../store/ledger.ts';
@@ -11,8 +11,6 @@ import { handOver, type MetricState, metricsDocument, noMetrics } from '../telem
 
 /** As long as sessions that have ended. */
 const REMEMBERED_MS = 7 * 24 * 3_600_000;
-const PREFIX = 'destination-';
-export const destinationDocument = (id: string): string => `${PREFIX}${id}`;
 
 export function destinationsIn(store: Pick<Store, 'document' | 'documents'>): Destination[] {
   return store

@@ -2,7 +2,7 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import { gunzipSync } from 'node:zlib';
-import { decodeRequest, type Json, type JsonObject } from '../ship/otlp-decode.ts';
+import { decodeRequest, type Json, type JsonObject } from '../telemetry/otlp-decode.ts';
 import type { SpanLike } from '../view/span-node.ts';
 
 export interface Received extends SpanLike {

@@ -74,3 +74,10 @@ export function judged(
   };
   return enriched('risk', odd, () => judge(state, looked, odd));
 }
+
+/** What a session adds to its events. Without one of them, that part is absent. */
+export interface Enrichers {
+  risk?: Judge | undefined;
+  price?: PriceOf | undefined;
+  keep?: Keep | undefined;
+}

@@ -66,7 +66,7 @@ export function conclude(state: SessionState, body: Body, key: string, atMs: num
 /** An unknown event's name, as far as it is one. */
 export const plainName = (native: string): string => (/^[A-Za-z0-9_.:-]{1,64}$/.test(native) ? native : 'unnamed');
 
-interface Circumstances {
+export interface Circumstances {
   /** The agent's name of the hook. */
   native: string | undefined;
   /** Where a time that the reading itself states comes from. */

@@ -8,16 +8,23 @@ import { randomBytes } from 'node:crypto';
 import { ROOT_CONTEXT, type SpanContext, trace } from '@opentelemetry/api';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { agentNamed, agents } from '../agents/index.ts';
-import { isOpen, step } from '../assemble/assemble.ts';
+import { isOpen } from '../assemble/assemble.ts';
 import { limitsOf } from '../config/config.ts';
 import { type Event, rootSessionOf } from '../event/event.ts';
 import type { Fragment } from '../hook/fragment.ts';
-import { conclude } from '../identify/identify.ts';
 import { keyedHash } from '../lib/hash.ts';
 import { isFields } from '../lib/read.ts';
 import { VERSION } from '../lib/version.ts';
-import { follow, type Gain, incrementsIn, SILENCE_MS, spanFactsOf } from '../pipeline/round.ts';
-import { drain } from '../receive/drain.ts';
+import { incrementsIn, spanFactsOf } from '../pipeline/outgoing.ts';
+import {
+  noCounts,
+  noOutput,
+  type RoundContext,
+  SessionInRound,
+  type SessionOutput,
+  SILENCE_MS,
+} from '../pipeline/session-in-round.ts';
+import { takeFragment } from '../pipeline/take-fragment.ts';
 import { judgeRisk } from '../session/own-rules.ts';
 import { callerOf } from '../session/pin.ts';
 import { priceOf } from '../session/prices.ts';
@@ -146,8 +153,7 @@ export function createBridge(options: BridgeOptions = {}): Bridge {
     meterProvider,
   } = options;
   const limits = limitsOf({});
-  const gains = new Map<string, Gain>();
-  const oddities: { [kind: string]: number } = {};
+  const sessions = new Map<string, SessionInRound>();
   const books: BridgeBooks = {
     received: 0,
     journaled: 0,
@@ -180,21 +186,31 @@ export function createBridge(options: BridgeOptions = {}): Bridge {
     semconv: semconv === 'latest' ? undefined : semconv,
   });
 
-  function gainOf(agent: Parameters<typeof newSession>[0]['agent'], session: string, about: About): Gain {
+  const counts = noCounts();
+  const context: RoundContext = {
+    hash: content => keyedHash(hashKey, content),
+    risk: judgeRisk,
+    price: priceOf,
+    nowMs: 0,
+    counts,
+    settles: 'never waiting',
+  };
+
+  function sessionOf(agent: Parameters<typeof newSession>[0]['agent'], session: string, about: About): SessionInRound {
     const key = sessionKey(agent.id, session);
-    const known = gains.get(key);
+    const known = sessions.get(key);
     if (known) return known;
     const state = newSession({ agent, session, key }, pinnedFor(agent.id, about));
-    const gain: Gain = { state, lines: '', count: 0, events: [], spans: [], records: [] };
-    gains.set(key, gain);
-    return gain;
+    const made = new SessionInRound(state, context);
+    sessions.set(key, made);
+    return made;
   }
 
-  function yieldAll(gain: Gain): void {
-    const { state, spans, records } = gain;
+  function yieldAll(output: SessionOutput): void {
+    const { state, spans, records } = output;
     const resource = versioned(state.pinned.resource);
     const facts = spanFactsOf(state);
-    if (measure) for (const { metric, attributes, value } of incrementsIn(gain)) measure(metric, value, attributes);
+    if (measure) for (const { metric, attributes, value } of incrementsIn(output)) measure(metric, value, attributes);
     const left = leavingSpans(spans, facts);
     books.spans += left.length;
     outlet.put(left.map(span => readableSpan(mapSpan(span, facts, resource(span.version)))));
@@ -211,52 +227,43 @@ export function createBridge(options: BridgeOptions = {}): Bridge {
       });
       books.records += 1;
     }
-    Object.assign(gain, { lines: '', count: 0, events: [], spans: [], records: [] });
+    Object.assign(output, noOutput());
   }
 
-  function end(gain: Gain): void {
-    const { state } = gain;
-    const body = { event_type: 'Session.Abort' as const, data: { end_reason: 'idle_timeout' as const } };
-    follow(gain, conclude(state, body, `silence:${state.seq}`, Math.max(state.fold.lastMs, 0)), oddities, {
-      isTranscriptRead: false,
-    });
-    yieldAll(gain);
+  function end(session: SessionInRound): void {
+    session.abort(Math.max(session.state.fold.lastMs, 0));
+    yieldAll(session);
   }
 
   /** Sessions that nothing was heard of for long are over; the oldest of these are forgotten. */
   function sweep(nowMs: number): void {
     if (nowMs - sweptMs < SWEEP_MS) return;
     sweptMs = nowMs;
-    for (const gain of gains.values()) {
-      if (isOpen(gain.state.fold) && nowMs - gain.state.arrivedMs > SILENCE_MS) end(gain);
+    for (const session of sessions.values()) {
+      const { state } = session;
+      if (isOpen(state.fold) && nowMs - state.arrivedMs > SILENCE_MS) end(session);
     }
-    const ended = [...gains].filter(([, { state }]) => !isOpen(state.fold));
-    for (const [key] of ended.slice(0, Math.max(0, ended.length - MOST_ENDED))) gains.delete(key);
+    const ended = [...sessions].filter(([, { state }]) => !isOpen(state.fold));
+    for (const [key] of ended.slice(0, Math.max(0, ended.length - MOST_ENDED))) sessions.delete(key);
   }
 
   function handled(payload: object | string, about: About): Handled {
     const nowMs = Date.now();
-    const told = drain(fragmentOf(payload, about, nowMs), {
-      agents,
-      hash: content => keyedHash(hashKey, content),
-      risk: judgeRisk,
-      price: priceOf,
-      session: ({ agent, session }) => gainOf(agent, session, about).state,
-    });
-    if (told.fate === 'rejected') {
+    context.nowMs = nowMs;
+    const taken = takeFragment(fragmentOf(payload, about, nowMs), agents, ({ agent, session }) =>
+      sessionOf(agent, session, about),
+    );
+    if (taken.fate === 'rejected') {
       books.rejected += 1;
-      return { fate: 'rejected', reason: told.reason };
+      return { fate: 'rejected', reason: taken.reason };
     }
-    for (const { state, events } of told.parts) {
-      const gain = gains.get(state.key);
-      if (gain === undefined) continue;
-      state.arrivedMs = Math.max(state.arrivedMs, nowMs);
-      for (const event of events) follow(gain, event, oddities, { isTranscriptRead: false });
-      yieldAll(gain);
+    for (const session of taken.sessions) {
+      session.state.arrivedMs = Math.max(session.state.arrivedMs, nowMs);
+      yieldAll(session);
     }
     sweep(nowMs);
-    books[told.fate] += 1;
-    return { fate: told.fate };
+    books[taken.fate] += 1;
+    return { fate: taken.fate };
   }
 
   return {
@@ -281,14 +288,11 @@ export function createBridge(options: BridgeOptions = {}): Bridge {
         }
         const id = event.source.tool;
         const settles = agentNamed(id)?.settles ?? { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' };
-        const gain = gainOf({ id, settles }, rootSessionOf(event), {});
-        gain.state.arrivedMs = Date.now();
+        const session = sessionOf({ id, settles }, rootSessionOf(event), {});
+        session.state.arrivedMs = Date.now();
         try {
-          const { spans, records } = step(gain.state.fold, event);
-          gain.events.push(event);
-          for (const span of spans) gain.spans.push(span);
-          for (const record of records) gain.records.push(record);
-          yieldAll(gain);
+          session.replay(event);
+          yieldAll(session);
           books.journaled += 1;
         } catch {
           // A line that looks like an event and is none: it is counted, and the lines behind it are read.
@@ -298,7 +302,7 @@ export function createBridge(options: BridgeOptions = {}): Bridge {
     },
     flush: outlet.flush,
     async shutdown() {
-      for (const gain of gains.values()) if (isOpen(gain.state.fold)) end(gain);
+      for (const session of sessions.values()) if (isOpen(session.state.fold)) end(session);
       await outlet.flush();
     },
     books: () => ({ ...books }),

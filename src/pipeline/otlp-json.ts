@@ -2,18 +2,19 @@
 import { step } from '../assemble/assemble.ts';
 import type { FinishedRecord, FinishedSpan } from '../assemble/finished.ts';
 import type { Destination } from '../config/destinations.ts';
+import { destinationDocument } from '../config/destinations.ts';
 import { type OtlpSignal, signals } from '../config/schema.ts';
-import { destinationDocument } from '../deliver/known-destinations.ts';
 import type { Event } from '../event/event.ts';
+import { eventsOf, foldFrom } from '../journal/journal-events.ts';
 import { newSession, type SessionState } from '../session/session-state.ts';
-import { decodeRequest, type JsonObject } from '../ship/otlp-decode.ts';
 import type { Store } from '../store/store.ts';
 import { encodeMetrics } from '../telemetry/metric-points.ts';
 import { type MetricState, metricsDocument } from '../telemetry/metric-state.ts';
-import { eventsOf } from '../view/journals.ts';
-import { foldFrom } from '../view/replay.ts';
+import { decodeRequest, type JsonObject } from '../telemetry/otlp-decode.ts';
+import { outgoingOf } from './outgoing.ts';
 import { type PreviewWorld, pinnedNow, worldOver } from './preview-round.ts';
-import { leaving, type RoundWorld, recalled } from './round.ts';
+import { recalled } from './rebuild.ts';
+import type { RoundWorld } from './sessions-of-round.ts';
 
 /** Events that were passed, or requests that they came to. */
 export interface Part {
@@ -48,8 +49,8 @@ export function* otlpOf(store: Store, keys: readonly string[], world: PreviewWor
         spans.push(...told.spans);
         records.push(...told.records);
       }
-      const gain = { state, lines: '', count: 0, events, spans, records };
-      const { bodies } = leaving(view, [gain], documents, world.nowMs);
+      const output = { state, lines: '', count: 0, events, spans, records };
+      const { bodies } = outgoingOf(view, [output], documents, world.nowMs);
       yield { events: events.length, requests: [] };
       for (const { destination, signal, bytes } of bodies) {
         if (signal === 'events' || takers[signal]?.id !== destination) continue;

@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { agentNamed } from '../agents/index.ts';
 import type { Destination } from '../config/destinations.ts';
+import { type Replay, replay } from '../journal/replay.ts';
 import type { Opening } from '../receive/receive.ts';
 import { type Pin, pin } from '../session/pin.ts';
 import { newSession } from '../session/session-state.ts';
@@ -15,8 +16,12 @@ import type { Round, Store } from '../store/store.ts';
 import { encodeMetrics } from '../telemetry/metric-points.ts';
 import { type MetricState, metricsDocument } from '../telemetry/metric-state.ts';
 import { named } from '../view/named.ts';
-import { type Replay, replay } from '../view/replay.ts';
-import { dueSessions, type Gain, leaving, type RoundWorld, recalled, roundOf } from './round.ts';
+import { dueSessions } from './due-sessions.ts';
+import { outgoingOf } from './outgoing.ts';
+import { recalled } from './rebuild.ts';
+import { roundOf } from './round.ts';
+import type { SessionOutput } from './session-in-round.ts';
+import type { RoundWorld } from './sessions-of-round.ts';
 
 export type PreviewWorld = Omit<RoundWorld, 'installation' | 'hashKey'>;
 
@@ -58,7 +63,7 @@ export function previewOf(store: Store, wanted: string, world: PreviewWorld): Pr
     const state = known ?? newSession(now.opening, now.pinned);
     const isSupposed = state.pinned.destinations.length === 0;
     const ids = isSupposed ? now.pinned.destinations : state.pinned.destinations;
-    const gain: Gain = {
+    const output: SessionOutput = {
       state: { ...state, pinned: { ...state.pinned, destinations: ids } },
       lines: view.journal(key) ?? '',
       count: told.events.length,
@@ -69,7 +74,7 @@ export function previewOf(store: Store, wanted: string, world: PreviewWorld): Pr
     const documents = new Map<string, unknown>(now.destinations.map(each => [`destination-${each.id}`, each]));
     // Of the counters only what this session adds.
     const others = { document: (name: string) => (name.startsWith('metrics-') ? undefined : view.document(name)) };
-    const { bodies } = leaving(others, [gain], documents, world.nowMs);
+    const { bodies } = outgoingOf(others, [output], documents, world.nowMs);
     return {
       session: told.session,
       agent: told.agent,

@@ -15,8 +15,7 @@ import { memoryOver, type Remembered } from '../agents/shared/memory.ts';
 import { limitsOf } from '../config/config.ts';
 import { type Event, type EventType, eventTypes, type Fields, factsOf, isVendor } from '../event/event.ts';
 import { keyedHash } from '../lib/hash.ts';
-import { drain, tellTranscript } from '../receive/drain.ts';
-import { newSession, type Pinned, type SessionState, sessionKey } from '../session/session-state.ts';
+import { newSession, type Pinned, sessionKey } from '../session/session-state.ts';
 import { agentHooks } from '../standards/agent-hooks/agent-hooks-validator.ts';
 import { openHook } from '../standards/openhook/openhook-validator.ts';
 import {
@@ -28,6 +27,8 @@ import {
   writes,
 } from '../standards/openhook/out.ts';
 import type { Finding, Standard } from '../standards/report.ts';
+import { noCounts, type RoundContext, SessionInRound } from './session-in-round.ts';
+import { takeFragment } from './take-fragment.ts';
 
 export interface Samples {
   readonly hooks: readonly HookSample[];
@@ -130,48 +131,60 @@ const START_MS = Date.UTC(2026, 0, 1);
 
 function play(agent: Agent, samples: Samples): Played {
   const played: Played = { told: new Map(), says: new Map(), events: [], envelopes: [], refused: [] };
-  const hash = (content: string): string => keyedHash('conformance', content);
-  for (const { name, payloads } of samples.hooks) {
-    const states = new Map<string, SessionState>();
-    const events: Event[] = [];
-    for (const [i, fields] of payloads.entries()) {
-      const payload = Buffer.from(JSON.stringify(fields));
-      const fragment = {
-        name: `0-0-${i}-sample`,
-        header: { tool: agent.id, ppid: '1' },
-        payload,
-        atMs: START_MS + i * 1_000,
-        sizeBytes: payload.length,
-      };
-      const drained = drain(fragment, {
-        agents,
-        hash,
-        session: opening => {
-          const known = states.get(opening.key) ?? newSession(opening, pinned);
-          states.set(opening.key, known);
-          return known;
-        },
-      });
-      if (drained.fate === 'rejected')
-        played.refused.push({ name: payloads.length > 1 ? `${name}:${i + 1}` : name, why: drained.reason });
-      for (const part of drained.fate === 'rejected' ? [] : drained.parts) events.push(...part.events);
-    }
-    take(played, events, 'hooks');
-  }
-  for (const { name, session, path, rows } of samples.transcripts) {
-    const reader = isAbsent(agent.transcript) ? undefined : readerFor(agent.transcript, path);
-    if (reader?.format !== 'lines') {
-      played.refused.push({ name, why: 'its transcripts are not read by lines' });
+  for (const sample of samples.hooks) playHooks(agent, sample, played);
+  for (const sample of samples.transcripts) playTranscript(agent, sample, played);
+  return played;
+}
+
+const contextAt = (nowMs: number): RoundContext => ({
+  hash: content => keyedHash('conformance', content),
+  nowMs,
+  counts: noCounts(),
+});
+
+/** Events that the session gives to itself are no words of the agent. */
+const ofAgent = ({ event_type: type }: Event): boolean => !type.startsWith('vendor.otel-hooks.');
+
+function playHooks(agent: Agent, { name, payloads }: HookSample, played: Played): void {
+  const sessions = new Map<string, SessionInRound>();
+  const events: Event[] = [];
+  for (const [i, fields] of payloads.entries()) {
+    const payload = Buffer.from(JSON.stringify(fields));
+    const fragment = {
+      name: `0-0-${i}-sample`,
+      header: { tool: agent.id, ppid: '1' },
+      payload,
+      atMs: START_MS + i * 1_000,
+      sizeBytes: payload.length,
+    };
+    const taken = takeFragment(fragment, agents, opening => {
+      const known =
+        sessions.get(opening.key) ?? new SessionInRound(newSession(opening, pinned), contextAt(fragment.atMs));
+      sessions.set(opening.key, known);
+      return known;
+    });
+    if (taken.fate === 'rejected') {
+      played.refused.push({ name: payloads.length > 1 ? `${name}:${i + 1}` : name, why: taken.reason });
       continue;
     }
-    const state = newSession({ agent, session, key: sessionKey(agent.id, session) }, pinned);
-    const events = readingsIn(reader, rows, { path, root: session }).flatMap((reading, i) => {
-      const said = tellTranscript(state, reading, { atMs: START_MS + i, hash });
-      return 'events' in said ? said.events : [];
-    });
-    take(played, events, 'transcript');
+    for (const session of taken.sessions) events.push(...session.events.splice(0).filter(ofAgent));
   }
-  return played;
+  take(played, events, 'hooks');
+}
+
+function playTranscript(agent: Agent, { name, session: id, path, rows }: TranscriptSample, played: Played): void {
+  const reader = isAbsent(agent.transcript) ? undefined : readerFor(agent.transcript, path);
+  if (reader?.format !== 'lines') {
+    played.refused.push({ name, why: 'its transcripts are not read by lines' });
+    return;
+  }
+  const state = newSession({ agent, session: id, key: sessionKey(agent.id, id) }, pinned);
+  const events = readingsIn(reader, rows, { path, root: id }).flatMap((reading, i) => {
+    const session = new SessionInRound(state, contextAt(START_MS + i));
+    session.tell(reading, { atMs: undefined, subagent: undefined, isAgain: false });
+    return session.events.filter(ofAgent);
+  });
+  take(played, events, 'transcript');
 }
 
 function readingsIn(

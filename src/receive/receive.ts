@@ -10,8 +10,8 @@ import { own } from '../lib/read.ts';
 import type { SessionState } from '../session/session-state.ts';
 import type { ToldReading } from '../standards/told.ts';
 import { HOOKS, insideOf, readingsOf, type Who, whoTold } from './foreign.ts';
-import type { Item, Unread } from './items.ts';
-import { recognize } from './recognize.ts';
+import { type Bad, type Item, itemsIn, textOf, type Unread } from './items.ts';
+import { recognize, SURE } from './recognize.ts';
 
 export type Reject = Unread | 'bad-session-id' | 'no-event-name';
 
@@ -25,7 +25,7 @@ export interface Opening {
 }
 
 /** Whose item it is, which session's, and how it is read. */
-export interface ItemSource {
+export interface EventSource {
   who: Who;
   session: string;
   native: string;
@@ -48,6 +48,34 @@ export interface ItemSource {
   read(state: SessionState, hash: Hash): ToldReading[];
 }
 
+export type Received =
+  | { readonly reason: Reject }
+  | {
+      /** In the order in which they were told. */
+      readonly sources: readonly EventSource[];
+      /** Items of a list that could not be read, beside others that could. */
+      readonly bad: readonly Bad<Reject>[];
+      readonly oddities: readonly string[];
+    };
+
+/** Cuts a fragment into items and finds out whose they are. One reason when none of them can be read. */
+export function receive(fragment: Fragment, agents: readonly Agent[]): Received {
+  const read = itemsIn(fragment.payload);
+  if ('reason' in read) return read;
+  const sources: EventSource[] = [];
+  const bad: Bad<Reject>[] = [...read.bad];
+  for (const item of read.items) {
+    const source = sourceOf(item, fragment, agents);
+    if (typeof source === 'string') bad.push({ reason: source, text: textOf(item.fields) });
+    else sources.push(source);
+  }
+  const [first] = bad;
+  if (sources.length === 0 && first !== undefined) return { reason: first.reason };
+  const oddities = [...(read.isCut ? ['payload_cut'] : []), ...sources.flatMap(source => source.odd)];
+  if (sources.some(({ certainty }) => certainty < SURE)) oddities.push('unsure_agent');
+  return { sources, bad, oddities };
+}
+
 /** Why this would be set aside, for a mouth that can still tell its sender. */
 export function refusalOf(
   item: Item,
@@ -62,7 +90,7 @@ export function sourceOf(
   item: Item,
   fragment: Pick<Fragment, 'header' | 'boot'>,
   agents: readonly Agent[],
-): ItemSource | Reject {
+): EventSource | Reject {
   const { header } = fragment;
   const { fields, event, wrapped } = item;
   const word = { flag: header.tool, variable: header.OTEL_HOOKS_SOURCE_TOOL };

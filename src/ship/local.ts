@@ -3,7 +3,7 @@ import { closeSync, constants, fstatSync, fsyncSync, ftruncateSync, openSync, re
 import { dirname } from 'node:path';
 import type { Signal } from '../config/destinations.ts';
 import { makePath } from '../lib/make-path.ts';
-import { decodeRequest } from './otlp-decode.ts';
+import { decodeRequest } from '../telemetry/otlp-decode.ts';
 import type { Answer, Transport } from './transport.ts';
 
 /** Provider `file`: each body one line of OTLP/JSON. Agent Hooks log: the body is lines already. */

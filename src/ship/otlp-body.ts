@@ -7,7 +7,7 @@
  * in the frame that the next one begins with, the frame is written once: the same items make the same bytes, in however
  * many rounds they came.
  */
-import { type Field, fieldsIn, NotProtobuf, varint } from './wire.ts';
+import { type Field, fieldsIn, NotProtobuf, varint } from '../telemetry/wire.ts';
 
 const RESOURCE = 1;
 const SCOPE = 2;

@@ -14,7 +14,7 @@ import { signDetached, signingKey } from '../lib/jws.ts';
 import { readPrivate } from '../lib/private-file.ts';
 import { readRegularFile } from '../lib/regular-file.ts';
 import { VERSION } from '../lib/version.ts';
-import { decodeRequest } from './otlp-decode.ts';
+import { decodeRequest } from '../telemetry/otlp-decode.ts';
 
 /** An HTTP answer, or what kept one from coming. `body` undefined: too large, not what its headers say, or not to its end. */
 export type Answer =

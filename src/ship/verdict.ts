@@ -8,7 +8,7 @@
  * - every other status: these bytes will never be taken. Halves of them may.
  */
 
-import { decodeAnswer } from './otlp-decode.ts';
+import { decodeAnswer } from '../telemetry/otlp-decode.ts';
 import type { Answer } from './transport.ts';
 
 export type Verdict =

@@ -24,7 +24,7 @@ import type { FileState, TranscriptState } from '../session/session-state.ts';
 import type { Eyes, FileStat } from './eyes.ts';
 import { type Oddity, type Row, type Rows, rowsFrom } from './lines.ts';
 
-export interface Following {
+export interface ReadingOn {
   transcript: Transcript;
   state: TranscriptState;
   session: string;
@@ -40,7 +40,11 @@ export interface Following {
   budget: { bytes: number };
   /** Where a file of rows begins for us: what is before, another had sent already. */
   begin?: ((path: string) => number) | undefined;
-  /** `isAgain`: the file was written anew, or is read whole each time: old ids must be asked for. */
+  listener: TranscriptListener;
+}
+
+/** Takes what is read, row by row. */
+export interface TranscriptListener {
   tell(told: Told, from: Origin): void;
   /** The id of a main file's first row. */
   origin(id: string): void;
@@ -50,12 +54,13 @@ export interface Following {
 export interface Origin {
   atMs: number | undefined;
   subagent: string | undefined;
+  /** The file was written anew, or is read whole each time: ids older than the remembered ones must be looked up. */
   isAgain: boolean;
   /** The agent's, by what the file has said of it. */
   version?: string | undefined;
 }
 
-export interface Followed {
+export interface ReadOn {
   /** The budget was used up before the end. */
   isMore: boolean;
   /** A file was there. */
@@ -72,70 +77,70 @@ const LARGEST_FILE = 4 * 1024 * 1024 * 1024;
 const LARGEST_COMPANION = 8 * 1024 * 1024;
 const MOST_FILES = 2_000;
 
-export function follow(following: Following): Followed {
-  const { state, eyes, transcript } = following;
-  const followed: Followed = { isMore: false, isThere: false, writtenMs: 0 };
+export function readOn(readingOn: ReadingOn): ReadOn {
+  const { state, eyes, transcript } = readingOn;
+  const result: ReadOn = { isMore: false, isThere: false, writtenMs: 0 };
   const cursors: Cursor[] = [];
-  for (const file of filesOf(following)) {
+  for (const file of filesOf(readingOn)) {
     const read = readerFor(transcript, file.path);
     const stat = eyes.stat(file.path);
     if (stat === undefined) continue;
-    followed.isThere = true;
-    followed.writtenMs = Math.max(followed.writtenMs, stat.writtenMs);
+    result.isThere = true;
+    result.writtenMs = Math.max(result.writtenMs, stat.writtenMs);
     const name = file.session === undefined ? file.path : `${file.path}#${file.session}`;
-    const known = own(state.files, name) ?? firstLook(following, read, file.path);
+    const known = own(state.files, name) ?? firstLook(readingOn, read, file.path);
     put(state.files, name, known);
     if (read.format === 'lines' && stat.sizeBytes > LARGEST_FILE) {
       // No session writes so much: whatever this is, nobody is kept busy by it.
-      if (known.version === undefined) following.odd('large_file');
+      if (known.version === undefined) readingOn.listener.odd('large_file');
       known.version = 'large';
       continue;
     }
-    if (read.format === 'document') readDocument(following, read, file, known, stat);
+    if (read.format === 'document') readDocument(readingOn, read, file, known, stat);
     else if (stat.sizeBytes !== known.at || known.at === 0) {
-      const cursor = cursorAt(following, read, file, known, stat);
+      const cursor = cursorAt(readingOn, read, file, known, stat);
       if (cursor !== undefined) cursors.push(cursor);
     }
   }
-  followed.isMore = merge(following, cursors);
-  return followed;
+  result.isMore = merge(readingOn, cursors);
+  return result;
 }
 
-function firstLook({ state, eyes, begin }: Following, { format }: Reader, path: string): FileState {
+function firstLook({ state, eyes, begin }: ReadingOn, { format }: Reader, path: string): FileState {
   const at = format === 'lines' ? (begin?.(path) ?? 0) : 0;
   const mark = at === 0 ? undefined : markOf(eyes, path, at);
   return { at, mark, memory: {}, again: state.isAgain && Number.MAX_SAFE_INTEGER };
 }
 
 /** What still waits in the readers' memories, when nothing more comes. */
-export function rest(following: Following, fits: (file: TranscriptFile) => boolean): void {
-  const { transcript, state } = following;
-  for (const file of filesOf(following)) {
+export function tellRest(readingOn: ReadingOn): void {
+  const { transcript, state } = readingOn;
+  for (const file of filesOf(readingOn)) {
     const read = readerFor(transcript, file.path);
     const known = own(state.files, file.path);
-    if (read.format !== 'lines' || read.rest === undefined || known === undefined || !fits(file)) continue;
-    const atMs = known.lastMs ?? Math.floor(following.eyes.stat(file.path)?.writtenMs ?? 0);
-    const told = guarded(following, () =>
-      read.rest?.(memoryOver(known.memory, following.hash), opened(following, file)),
+    if (read.format !== 'lines' || read.rest === undefined || known === undefined) continue;
+    const atMs = known.lastMs ?? Math.floor(readingOn.eyes.stat(file.path)?.writtenMs ?? 0);
+    const told = guarded(readingOn, () =>
+      read.rest?.(memoryOver(known.memory, readingOn.hash), opened(readingOn, file)),
     );
     const version = known.agentVersion;
-    for (const each of told) tell(following, each, { atMs, subagent: file.subagent, isAgain: false, version });
+    for (const each of told) tell(readingOn, each, { atMs, subagent: file.subagent, isAgain: false, version });
   }
 }
 
-function filesOf(following: Following): TranscriptFile[] {
-  const { transcript, state, session, home, env, eyes } = following;
+function filesOf(readingOn: ReadingOn): TranscriptFile[] {
+  const { transcript, state, session, home, env, eyes } = readingOn;
   const place = { session, cwd: state.cwd, home, env, main: state.main, subagents: state.subagents };
   try {
     return transcript.files(place, eyes).slice(0, MOST_FILES);
   } catch (error) {
     if (isDiskError(error)) throw error;
-    following.odd('reader_failed');
+    readingOn.listener.odd('reader_failed');
     return [];
   }
 }
 
-function opened({ session, eyes }: Following, file: TranscriptFile): ReadFile {
+function opened({ session, eyes }: ReadingOn, file: TranscriptFile): ReadFile {
   const companions = (file.beside ?? []).map(path => {
     const stat = eyes.stat(path);
     return stat === undefined || stat.sizeBytes > LARGEST_COMPANION ? undefined : eyes.read(path, 0, stat.sizeBytes);
@@ -153,22 +158,22 @@ function safely<T>(read: () => T): T | undefined {
 }
 
 /** A row whose event cannot be made is counted and passed over: those behind it must not wait for it. */
-function tell(following: Following, told: Told, from: Origin): void {
+function tell(readingOn: ReadingOn, told: Told, from: Origin): void {
   try {
-    following.tell(told, from);
+    readingOn.listener.tell(told, from);
   } catch (error) {
     // The disk's errors pass, and the row can be told then.
     if (isDiskError(error)) throw error;
-    following.odd('row_failed');
+    readingOn.listener.odd('row_failed');
   }
 }
 
 /** Readers are total; should one not be, the row is lost and counted, and nothing else. */
-function guarded(following: Following, read: () => Told[] | undefined): Told[] {
+function guarded(readingOn: ReadingOn, read: () => Told[] | undefined): Told[] {
   try {
     return read() ?? [];
   } catch {
-    following.odd('reader_failed');
+    readingOn.listener.odd('reader_failed');
     return [];
   }
 }
@@ -188,13 +193,13 @@ interface Cursor {
 }
 
 function cursorAt(
-  following: Following,
+  readingOn: ReadingOn,
   reader: LineReader,
   file: TranscriptFile,
   known: FileState,
   stat: FileStat,
 ): Cursor | undefined {
-  const { eyes } = following;
+  const { eyes } = readingOn;
   const isAnew = stat.sizeBytes < known.at || (known.at > 0 && markOf(eyes, file.path, known.at) !== known.mark);
   if (isAnew) {
     known.again = Math.max(known.again ?? 0, known.at);
@@ -204,13 +209,13 @@ function cursorAt(
     known.lastMs = undefined;
   }
   if (stat.sizeBytes === known.at) return undefined;
-  const briefly = following.keepsResults ? undefined : reader.isBrief;
+  const briefly = readingOn.keepsResults ? undefined : reader.isBrief;
   const cursor: Cursor = {
     reader,
-    file: opened(following, file),
+    file: opened(readingOn, file),
     known,
-    rows: rowsFrom(eyes, file.path, known.at, stat.sizeBytes, following.odd, briefly),
-    memory: memoryOver(known.memory, following.hash),
+    rows: rowsFrom(eyes, file.path, known.at, stat.sizeBytes, kind => readingOn.listener.odd(kind), briefly),
+    memory: memoryOver(known.memory, readingOn.hash),
     writtenMs: Math.floor(stat.writtenMs),
     next: undefined,
   };
@@ -242,8 +247,8 @@ function timeOf(fields: Fields, reader: LineReader): number | undefined {
 }
 
 /** Row by row, the earliest first. True when there was more than may be read now. */
-function merge(following: Following, cursors: Cursor[]): boolean {
-  const { untilMs, budget, eyes } = following;
+function merge(readingOn: ReadingOn, cursors: Cursor[]): boolean {
+  const { untilMs, budget, eyes } = readingOn;
   let isMore = false;
   for (;;) {
     const cursor = earliest(cursors);
@@ -260,16 +265,16 @@ function merge(following: Following, cursors: Cursor[]): boolean {
       const origin = safely(() => reader.origin?.(row.fields));
       if (origin !== undefined) {
         known.isKnown = true;
-        following.origin(origin);
+        readingOn.listener.origin(origin);
       }
     }
     known.agentVersion =
       safely(() => versionOf(reader.version?.(row.fields, known.agentVersion))) ?? known.agentVersion;
     const version = known.agentVersion;
-    const told = guarded(following, () => reader.row(row.fields, cursor.memory, file));
+    const told = guarded(readingOn, () => reader.row(row.fields, cursor.memory, file));
     const isAgain = known.again !== undefined;
     const tellingMs = atMs ?? known.lastMs ?? cursor.writtenMs;
-    for (const each of told) tell(following, each, { atMs: tellingMs, subagent: file.subagent, isAgain, version });
+    for (const each of told) tell(readingOn, each, { atMs: tellingMs, subagent: file.subagent, isAgain, version });
     known.at = row.end;
     if (known.again !== undefined && known.at >= known.again) known.again = undefined;
     cursor.rows.take();
@@ -294,16 +299,16 @@ function earliest(cursors: readonly Cursor[]): Cursor | undefined {
 // ---------------------------------------------------------------- documents
 
 function readDocument(
-  following: Following,
+  readingOn: ReadingOn,
   reader: DocumentReader,
   file: TranscriptFile,
   known: FileState,
   stat: FileStat,
 ): void {
-  const version = `${stat.sizeBytes}:${stat.writtenMs}:${besideVersion(following, file)}`;
+  const version = `${stat.sizeBytes}:${stat.writtenMs}:${besideVersion(readingOn, file)}`;
   if (known.version === version) return;
-  const { eyes, untilMs } = following;
-  if (stat.sizeBytes > LARGEST_DOCUMENT && stat.sizeBytes !== known.at) following.odd('large_document');
+  const { eyes, untilMs } = readingOn;
+  if (stat.sizeBytes > LARGEST_DOCUMENT && stat.sizeBytes !== known.at) readingOn.listener.odd('large_document');
   const document = {
     sizeBytes: stat.sizeBytes,
     slice: (at: number, length: number): Buffer => eyes.read(file.path, at, Math.min(length, LARGEST_DOCUMENT)),
@@ -320,7 +325,7 @@ function readDocument(
       }
     },
   };
-  const told = guarded(following, () => reader.document(document, opened(following, file)));
+  const told = guarded(readingOn, () => reader.document(document, opened(readingOn, file)));
   let isWhole = true;
   for (const each of told) {
     const { atMs } = each;
@@ -329,18 +334,18 @@ function readDocument(
       continue;
     }
     known.lastMs = atMs ?? known.lastMs;
-    tell(following, each, {
+    tell(readingOn, each, {
       atMs: known.lastMs,
       subagent: file.subagent,
       isAgain: known.at > 0 || known.again !== undefined,
     });
   }
-  following.budget.bytes -= stat.sizeBytes;
+  readingOn.budget.bytes -= stat.sizeBytes;
   known.at = stat.sizeBytes;
   known.version = isWhole ? version : undefined;
 }
 
-function besideVersion({ eyes }: Following, file: TranscriptFile): string {
+function besideVersion({ eyes }: ReadingOn, file: TranscriptFile): string {
   return (file.beside ?? [])
     .map(path => {
       const stat = eyes.stat(path);

@@ -1,7 +1,7 @@
 /** What sessions added up to, by day, agent, model, project or repository. Read off the same fold as everything else. */
 import type { FinishedSpan } from '../assemble/finished.ts';
 import { factsOf } from '../event/event.ts';
-import type { Replay } from './replay.ts';
+import type { Replay } from '../journal/replay.ts';
 
 export const groupings = ['day', 'agent', 'model', 'project', 'repository'] as const;
 export type Grouping = (typeof groupings)[number];

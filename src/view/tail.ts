@@ -1,14 +1,13 @@
 /** Events as they are recorded, one line each. */
 import { type Event, factsOf, rootSessionOf } from '../event/event.ts';
+import { eventsIn, partOf } from '../journal/journal-events.ts';
 import { asShown } from '../lib/shown.ts';
 import { styled } from '../lib/terminal.ts';
 import { wildcards } from '../lib/wildcard.ts';
 import type { Store } from '../store/store.ts';
 import { lineOf } from '../telemetry/line.ts';
 import { type Level, levelOf } from '../telemetry/logs.ts';
-import { partOf } from './journals.ts';
 import { localTime } from './local-time.ts';
-import { eventsIn } from './replay.ts';
 import { cutTo, type Drawing } from './tree.ts';
 import { isTrial } from './trial.ts';
 

@@ -1,7 +1,7 @@
 /** What reached a receiver, item by item: which came, how often, and whether each repetition is the same bytes. */
 import { createHash } from 'node:crypto';
 import { countItems, cutBody } from '../../src/ship/otlp-body.ts';
-import { decodeRequest, type JsonObject } from '../../src/ship/otlp-decode.ts';
+import { decodeRequest, type JsonObject } from '../../src/telemetry/otlp-decode.ts';
 import { type Collector, plainAttributes } from '../collector.ts';
 
 type Signal = 'traces' | 'logs' | 'metrics';

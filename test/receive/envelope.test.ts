@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'vitest';
 import { type ContentMode, defaultModes, type Keeper } from '../../src/enrich/content.ts';
 import { withoutSecretsOf } from '../../src/enrich/secrets.ts';
-import { decodeRequest } from '../../src/ship/otlp-decode.ts';
 import { encode } from '../../src/telemetry/batch.ts';
+import { decodeRequest } from '../../src/telemetry/otlp-decode.ts';
 import { limits, mapped, play, START_MS } from '../play.ts';
 
 const AGENT = 'goose';

@@ -1,12 +1,11 @@
 /** A fault inside of this program costs what it concerns, and nothing beside it: the event goes without the part that failed, the row is passed over. */
 import { expect, test, vi } from 'vitest';
 import { claudeCode } from '../../src/agents/claude-code/claude-code.ts';
-import { agents } from '../../src/agents/index.ts';
-import { type Drain, drain } from '../../src/receive/drain.ts';
-import { newSession, noTranscripts, type SessionState } from '../../src/session/session-state.ts';
+import type { RoundContext } from '../../src/pipeline/session-in-round.ts';
+import { noTranscripts } from '../../src/session/session-state.ts';
 import { diskEyes } from '../../src/transcripts/eyes.ts';
-import { follow } from '../../src/transcripts/read-on.ts';
-import { fragmentOf, pinned, START_MS } from '../play.ts';
+import { readOn } from '../../src/transcripts/read-on.ts';
+import { eventsFrom, fragmentOf, playerOf, START_MS } from '../play.ts';
 import { openHouse, rowsOf } from '../transcripts/house.ts';
 
 const bash = {
@@ -21,33 +20,24 @@ const fails = (): never => {
   throw new RangeError('Maximum call stack size exceeded');
 };
 
-function drained(payload: object, deps: Partial<Drain>) {
-  let state: SessionState | undefined;
-  return drain(fragmentOf({ atMs: START_MS, payload }, 0), {
-    agents,
-    hash: () => 'h',
-    session: opening => (state ??= newSession(opening, pinned)),
-    ...deps,
-  });
+function taken(payload: object, more: Partial<RoundContext>) {
+  const player = playerOf({ hash: () => 'h', ...more });
+  const out = player.take(fragmentOf({ atMs: START_MS, payload }, 0));
+  return { fate: out.fate, types: eventsFrom(out).map(event => event.event_type), ...player.counts, player };
 }
 
-const typesOf = (out: ReturnType<typeof drained>): string[] =>
-  out.fate === 'journaled' ? out.parts.flatMap(part => part.events.map(event => event.event_type)) : [];
-
 test('an event whose risk cannot be computed is journaled without it, and that is counted', () => {
-  const out = drained(bash, { risk: fails });
-  expect(typesOf(out)).toEqual(['Action.Before']);
-  expect(out).toMatchObject({ fate: 'journaled', odd: ['risk_failed', 'unsure_agent'] });
+  const out = taken(bash, { risk: fails });
+  expect(out).toMatchObject({ fate: 'journaled', types: ['Action.Before'], oddities: { risk_failed: 1 } });
 });
 
 test('an event whose content cannot be kept is journaled without it, and that is counted', () => {
   const modes = new Proxy({}, { get: fails });
-  const out = drained(bash, {
-    keep: () => ({ modes, clean: String }) as unknown as ReturnType<NonNullable<Drain['keep']>>,
+  const out = taken(bash, {
+    keep: () => ({ modes, clean: String }) as unknown as ReturnType<NonNullable<RoundContext['keep']>>,
   });
-  expect(typesOf(out)).toEqual(['Action.Before']);
-  expect(out).toMatchObject({ odd: ['content_failed', 'unsure_agent'] });
-  expect(JSON.stringify(out)).not.toContain('canary-5b1c');
+  expect(out).toMatchObject({ types: ['Action.Before'], oddities: { content_failed: 1 } });
+  expect([...out.player.sessions.values()].map(({ lines }) => lines).join('')).not.toContain('canary-5b1c');
 });
 
 test('a row that fails is counted and passed over, and the rows behind it are told', () => {
@@ -65,7 +55,7 @@ test('a row that fails is counted and passed over, and the rows behind it are to
     const told: string[] = [];
     const odd: string[] = [];
     const state = { ...noTranscripts(), main: house.main };
-    const followed = follow({
+    const followed = readOn({
       transcript,
       state,
       session: house.session,
@@ -76,12 +66,14 @@ test('a row that fails is counted and passed over, and the rows behind it are to
       untilMs: Number.POSITIVE_INFINITY,
       keepsResults: false,
       budget: { bytes: 1e9 },
-      tell(each) {
-        if ('event_type' in each && each.event_type === 'Model.Responded') fails();
-        if ('event_type' in each) told.push(each.event_type);
+      listener: {
+        tell(each) {
+          if ('event_type' in each && each.event_type === 'Model.Responded') fails();
+          if ('event_type' in each) told.push(each.event_type);
+        },
+        origin: () => undefined,
+        odd: kind => odd.push(kind),
       },
-      origin: () => undefined,
-      odd: kind => odd.push(kind),
     });
     expect(followed).toMatchObject({ isMore: false, isThere: true });
     expect(odd).toEqual(['row_failed']);
@@ -111,7 +103,7 @@ test('a transcript that cannot be read at all costs its own session: an import t
     });
     const [round] = bad.import();
     session.mockRestore();
-    expect(round).toMatchObject({ done: 2, books: { read: 3, journaled: 3, duplicate: 0 } });
+    expect(round).toMatchObject({ done: 2, counts: { read: 3, journaled: 3, duplicate: 0 } });
     expect(round?.problems).toEqual([{ code: 'transcript-failed', agent: 'Claude Code', why: 'file' }]);
   } finally {
     bad.close();

@@ -1,13 +1,10 @@
 import { expect, test } from 'vitest';
-import { agents } from '../../src/agents/index.ts';
-import { step } from '../../src/assemble/assemble.ts';
 import type { FinishedSpan } from '../../src/assemble/finished.ts';
 import type { Event } from '../../src/event/event.ts';
-import { drain } from '../../src/receive/drain.ts';
 import { judgeRisk } from '../../src/session/own-rules.ts';
-import { newSession, type SessionState } from '../../src/session/session-state.ts';
+import type { SessionState } from '../../src/session/session-state.ts';
 import { incrementsOf } from '../../src/telemetry/increments.ts';
-import { fragmentOf, pinned, START_MS } from '../play.ts';
+import { eventsFrom, fragmentOf, playerOf, START_MS } from '../play.ts';
 
 const CANARY = 'canary-7f3a';
 
@@ -28,16 +25,15 @@ function played(commands: readonly string[]) {
     { ...session, hook_event_name: 'Stop' },
     { ...session, hook_event_name: 'SessionEnd', reason: 'other' },
   ];
+  const player = playerOf({ hash: () => 'h', risk: judgeRisk });
   for (const [i, payload] of payloads.entries()) {
-    const out = drain(fragmentOf({ atMs: START_MS + i * 1000, payload }, i), {
-      agents,
-      hash: () => 'h',
-      risk: judgeRisk,
-      session: opening => (state ??= newSession(opening, pinned)),
-    });
-    if (out.fate === 'journaled') events.push(...out.parts.flatMap(part => part.events));
+    const taken = player.take(fragmentOf({ atMs: START_MS + i * 1000, payload }, i));
+    events.push(...eventsFrom(taken));
   }
-  for (const event of events) if (state) spans.push(...step(state.fold, event).spans);
+  for (const session of player.sessions.values()) {
+    spans.push(...session.spans);
+    state = session.state;
+  }
   return { events, spans, state };
 }
 

@@ -3,14 +3,10 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { agents } from '../../src/agents/index.ts';
 import { decodeFragment, type Fragment } from '../../src/hook/fragment.ts';
-import { keyedHash } from '../../src/lib/hash.ts';
-import { drain } from '../../src/receive/drain.ts';
 import { type Bridge, type BridgeOptions, openBridge } from '../../src/serve/server.ts';
 import { openToken, type Token } from '../../src/serve/token.ts';
-import { newSession } from '../../src/session/session-state.ts';
-import { pinned } from '../play.ts';
+import { eventsFrom, playerOf } from '../play.ts';
 
 export interface Standing {
   bridge: Bridge;
@@ -70,20 +66,12 @@ export async function stand(options: Partial<BridgeOptions> = {}): Promise<Stand
 /** What the drain makes of all that lies in the inbox: types of events, and what it set aside. */
 export function drained(at: Standing): { types: string[]; bad: string[] } {
   const found = { types: [] as string[], bad: [] as string[] };
-  const states = new Map();
+  const player = playerOf();
   for (const fragment of at.fragments()) {
-    const result = drain(fragment, {
-      agents,
-      hash: content => keyedHash('test', content),
-      session: ({ agent, session, key }) => {
-        const known = states.get(key) ?? newSession({ agent, session, key }, pinned);
-        states.set(key, known);
-        return known;
-      },
-    });
-    if (result.fate === 'rejected') found.bad.push(result.reason);
-    else for (const { events } of result.parts) found.types.push(...events.map(event => event.event_type));
-    if (result.fate === 'journaled') found.bad.push(...result.bad.map(({ reason }) => reason));
+    const taken = player.take(fragment);
+    if (taken.fate === 'rejected') found.bad.push(taken.reason);
+    else found.types.push(...eventsFrom(taken).map(event => event.event_type));
+    if (taken.fate === 'journaled') found.bad.push(...taken.bad.map(({ reason }) => reason));
   }
   return found;
 }

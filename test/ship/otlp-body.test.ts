@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { countItems, cutBody, joinBodies } from '../../src/ship/otlp-body.ts';
-import { decodeRequest, type JsonObject } from '../../src/ship/otlp-decode.ts';
+import { decodeRequest, type JsonObject } from '../../src/telemetry/otlp-decode.ts';
 import { logs, metrics, namedSpans, record, resourceB, sums, traces } from './samples.ts';
 
 const namesIn = (bytes: Uint8Array): string[] => {

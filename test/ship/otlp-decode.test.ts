@@ -2,7 +2,7 @@ import { SpanKind, SpanStatusCode, TraceFlags, ValueType } from '@opentelemetry/
 import { AggregationTemporality, DataPointType, type ResourceMetrics } from '@opentelemetry/sdk-metrics';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decodeAnswer, decodeRequest } from '../../src/ship/otlp-decode.ts';
+import { decodeAnswer, decodeRequest } from '../../src/telemetry/otlp-decode.ts';
 import {
   logs,
   logsJson,

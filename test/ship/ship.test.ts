@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Destination, Signal } from '../../src/config/destinations.ts';
 import { countItems, joinBodies } from '../../src/ship/otlp-body.ts';
-import { decodeRequest } from '../../src/ship/otlp-decode.ts';
 import { createShipper, type MetricBodies, type Passed, type PassOptions, shipProblems } from '../../src/ship/ship.ts';
 import type { Answer } from '../../src/ship/transport.ts';
+import { decodeRequest } from '../../src/telemetry/otlp-decode.ts';
 import { balances, destinationAt, type MemoryStore, memoryStore } from './memory-store.ts';
 import { logs, metrics, namedSpans, record, sums, traces } from './samples.ts';
 

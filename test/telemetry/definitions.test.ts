@@ -7,12 +7,12 @@ import { ProtobufLogsSerializer, ProtobufTraceSerializer } from '@opentelemetry/
 import { expect, test } from 'vitest';
 import type { FinishedRecord, FinishedSpan } from '../../src/assemble/finished.ts';
 import type { Event } from '../../src/event/event.ts';
-import { decodeRequest, type JsonObject } from '../../src/ship/otlp-decode.ts';
 import { encode } from '../../src/telemetry/batch.ts';
 import { incrementsOf } from '../../src/telemetry/increments.ts';
 import { mapRecord } from '../../src/telemetry/logs.ts';
 import { encodeMetrics } from '../../src/telemetry/metric-points.ts';
 import { addTo, noMetrics } from '../../src/telemetry/metric-state.ts';
+import { decodeRequest, type JsonObject } from '../../src/telemetry/otlp-decode.ts';
 import { resourceOf } from '../../src/telemetry/resource.ts';
 import { mapSpan, type SpanContextFacts } from '../../src/telemetry/spans.ts';
 import { readJourney } from '../journeys/read.ts';

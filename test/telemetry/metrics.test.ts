@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
 import { lossesOf } from '../../src/deliver/state-limits.ts';
-import { decodeRequest } from '../../src/ship/otlp-decode.ts';
 import { emptyLedger } from '../../src/store/ledger.ts';
 import { MOST_SERIES } from '../../src/telemetry/cardinality.ts';
 import { spanIdOf, traceIdOf } from '../../src/telemetry/ids.ts';
@@ -9,6 +8,7 @@ import { type Increment, incrementsOf, type Widening } from '../../src/telemetry
 import { encodeMetrics, settleMetrics } from '../../src/telemetry/metric-points.ts';
 import { addTo, handOver, type MetricState, noMetrics } from '../../src/telemetry/metric-state.ts';
 import { development, type MetricName, metrics, ours } from '../../src/telemetry/names.ts';
+import { decodeRequest } from '../../src/telemetry/otlp-decode.ts';
 import { play, START_MS } from '../play.ts';
 
 const resource = { 'service.name': 'claude-code' };

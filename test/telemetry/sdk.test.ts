@@ -7,8 +7,8 @@ import { ProtobufTraceSerializer } from '@opentelemetry/otlp-transformer';
 import { NodeTracerProvider, type ReadableSpan, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-node';
 import { expect, test } from 'vitest';
 import { VERSION } from '../../src/lib/version.ts';
-import { decodeRequest, type JsonObject } from '../../src/ship/otlp-decode.ts';
 import { SCOPE } from '../../src/telemetry/names.ts';
+import { decodeRequest, type JsonObject } from '../../src/telemetry/otlp-decode.ts';
 import { mapped, play, START_MS } from '../play.ts';
 
 const session = { session_id: 's-1', transcript_path: '/home/dev/.claude/projects/x/s-1.jsonl', cwd: '/x' };

@@ -8,10 +8,10 @@ import { agents } from '../../src/agents/index.ts';
 import { factsOf } from '../../src/event/event.ts';
 import { hexDigest } from '../../src/lib/hash.ts';
 import { beginnings, prune } from '../../src/lib/prune.ts';
-import { findSessions } from '../../src/pipeline/import-transcripts.ts';
-import { dueSessions } from '../../src/pipeline/round.ts';
+import { dueSessions } from '../../src/pipeline/due-sessions.ts';
+import { findSessions } from '../../src/pipeline/find-transcripts.ts';
 import { diskEyes } from '../../src/transcripts/eyes.ts';
-import { patient } from '../../src/transcripts/session-reader.ts';
+import { patient } from '../../src/transcripts/settlement.ts';
 import { mutated } from '../agents/mutated.ts';
 import { cannotRun } from '../needs.ts';
 import { START_MS } from '../play.ts';
@@ -289,8 +289,8 @@ describe('copies', () => {
       ...more.map(row => ({ ...row, sessionId: fork })),
     );
     const rounds = house.import();
-    const chats = rounds.flatMap(({ gains }) =>
-      gains.flatMap(({ state, spans }) => spans.filter(span => span.kind === 'chat').map(() => state.session)),
+    const chats = rounds.flatMap(({ outputs }) =>
+      outputs.flatMap(({ state, spans }) => spans.filter(span => span.kind === 'chat').map(() => state.session)),
     );
     expect(chats.sort()).toEqual([house.session, house.session, fork].sort());
   });
@@ -309,7 +309,7 @@ describe('copies', () => {
     const chats = (): unknown[] =>
       house
         .import()
-        .flatMap(({ gains }) => gains)
+        .flatMap(({ outputs }) => outputs)
         .map(({ state, spans }) => [state.session, tokensOf(spans).calls]);
     house.write(path(), ...copied, ...more);
     expect(chats()).toEqual([[fork, 2]]);
@@ -332,8 +332,8 @@ describe('copies', () => {
       ...oneTurn('p1', 1),
       ...own.map(row => ({ ...row, sessionId: next })),
     );
-    const gains = house.import().flatMap(each => each.gains);
-    expect(gains.map(({ state, spans }) => [state.session, tokensOf(spans).output])).toEqual([[next, 11]]);
+    const outputs = house.import().flatMap(each => each.outputs);
+    expect(outputs.map(({ state, spans }) => [state.session, tokensOf(spans).output])).toEqual([[next, 11]]);
   });
 
   test("rows of another session in one's file are that session's", () => {
@@ -578,7 +578,7 @@ describe('import', () => {
     const before = house.events();
     const again = house.import();
     expect(house.events()).toEqual(before);
-    expect(again.map(({ books }) => books.read)).toEqual([0]);
+    expect(again.map(({ counts }) => counts.read)).toEqual([0]);
     expect(house.ledger().transcripts).toMatchObject({ duplicate: 0 });
   });
 

@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import zlib, { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, expect, test } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
-import { emptyStore, findSessions, importRound } from '../../src/pipeline/import-transcripts.ts';
-import { unreadProblems } from '../../src/pipeline/round.ts';
+import { findSessions } from '../../src/pipeline/find-transcripts.ts';
+import { emptyStore, importRound } from '../../src/pipeline/import-round.ts';
+import { unreadProblems } from '../../src/pipeline/round-problems.ts';
 import { diskEyes } from '../../src/transcripts/eyes.ts';
 import { skipFor } from '../needs.ts';
 
@@ -47,14 +48,14 @@ const search = (eyes: ReturnType<typeof diskEyes>, paths: string[] = []) =>
 function told(eyes: ReturnType<typeof diskEyes>, paths: string[] = []): string[] {
   const { found } = search(eyes, paths);
   const world = { env: {}, home, platform: 'linux' as const, ownVariables: false, configFile: undefined };
-  const { gains } = importRound(
+  const { outputs } = importRound(
     emptyStore,
     found,
     { ...world, installation: 'i', hashKey: 'k', nowMs: Date.UTC(2027, 0), eyes },
     Number.POSITIVE_INFINITY,
     { metrics: false, logsSinceMs: 0 },
   );
-  return gains.map(({ lines }) => lines);
+  return outputs.map(({ lines }) => lines);
 }
 
 function laid(bytes: Buffer, name = `${rollout}.zst`): void {

@@ -6,7 +6,8 @@ import { afterAll, expect, test } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
 import type { FinishedSpan } from '../../src/assemble/finished.ts';
 import type { Event } from '../../src/event/event.ts';
-import { emptyStore, findSessions, importRound } from '../../src/pipeline/import-transcripts.ts';
+import { findSessions } from '../../src/pipeline/find-transcripts.ts';
+import { emptyStore, importRound } from '../../src/pipeline/import-round.ts';
 import { diskEyes } from '../../src/transcripts/eyes.ts';
 import { overShared, sharedPath } from '../shared.ts';
 
@@ -71,8 +72,11 @@ function imported(main: string) {
   };
   const { found } = findSessions({ agents, paths: [path], places: { home, project: home, env: {} }, eyes, sinceMs: 0 });
   expect(found).toHaveLength(1);
-  const { gains } = importRound(emptyStore, found, world, Number.POSITIVE_INFINITY, { metrics: false, logsSinceMs: 0 });
-  const { lines = '', spans = [] } = gains[0] ?? {};
+  const { outputs } = importRound(emptyStore, found, world, Number.POSITIVE_INFINITY, {
+    metrics: false,
+    logsSinceMs: 0,
+  });
+  const { lines = '', spans = [] } = outputs[0] ?? {};
   const events = lines
     .split('\n')
     .filter(line => line !== '')

@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { patient } from '../../src/transcripts/session-reader.ts';
+import { patient } from '../../src/transcripts/settlement.ts';
 import { START_MS } from '../play.ts';
 import { at, type House, openHouse, overwrite, rowsOf, short, tokensOf } from './house.ts';
 

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { patient } from '../../../src/transcripts/session-reader.ts';
+import { patient } from '../../../src/transcripts/settlement.ts';
 import { START_MS } from '../../play.ts';
 import { type House, openHouse, tokensOf } from '../../transcripts/house.ts';
 

@@ -4,13 +4,11 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { copilot } from '../../../src/agents/copilot/copilot.ts';
 import { transcript } from '../../../src/agents/copilot/transcript.ts';
-import { awaited, step } from '../../../src/assemble/assemble.ts';
+import { awaited } from '../../../src/assemble/assemble.ts';
 import type { FinishedSpan } from '../../../src/assemble/finished.ts';
 import { SETTLED } from '../../../src/event/event.ts';
-import { conclude } from '../../../src/identify/identify.ts';
-import { tellTranscript } from '../../../src/receive/drain.ts';
 import { newSession, sessionKey } from '../../../src/session/session-state.ts';
-import { pinned, START_MS, treeOf } from '../../play.ts';
+import { pinned, playerOf, START_MS, treeOf } from '../../play.ts';
 import { at, type House, openHouse, tokensOf } from '../../transcripts/house.ts';
 import { readRows } from '../told.ts';
 
@@ -89,13 +87,11 @@ test('the log alone is a session: every subagent hangs under the call that start
   const state = newSession({ agent: copilot, session, key: sessionKey('copilot', session) }, pinned);
   const spans: FinishedSpan[] = [];
   for (const reading of readRows(transcript, rows, session).readings) {
-    const told = tellTranscript(state, reading, { atMs: START_MS, hash: () => 'h', journaled: undefined });
-    if (!('events' in told)) continue;
-    for (const event of told.events) spans.push(...step(state.fold, event).spans);
-    for (const { of } of awaited(state.fold)) {
-      const settled = conclude(state, { event_type: SETTLED, data: { of, reason: 'read' } }, of, START_MS);
-      spans.push(...step(state.fold, settled).spans);
-    }
+    const row = playerOf().session(state);
+    row.tell(reading, { atMs: undefined, subagent: undefined, isAgain: false });
+    for (const { of } of awaited(state.fold))
+      row.conclude({ event_type: SETTLED, data: { of, reason: 'read' } }, of, START_MS);
+    spans.push(...row.spans);
   }
   expect(treeOf(spans)).toMatchInlineSnapshot(`
     "session copilot                    +0ms    40.0s  completed

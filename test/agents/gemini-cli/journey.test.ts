@@ -1,7 +1,7 @@
 /** Hooks of Gemini CLI and its chats together: hooks tell prompts, calls and answers, the chat what they cost. */
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { patient } from '../../../src/transcripts/session-reader.ts';
+import { patient } from '../../../src/transcripts/settlement.ts';
 import { START_MS } from '../../play.ts';
 import { type House, openHouse, tokensOf } from '../../transcripts/house.ts';
 

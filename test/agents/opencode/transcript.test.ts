@@ -8,7 +8,7 @@ import { expect, test } from 'vitest';
 import { isAbsent } from '../../../src/agents/contract/contract.ts';
 import { openCode } from '../../../src/agents/opencode/opencode.ts';
 import { openDatabase } from '../../../src/lib/sqlite.ts';
-import { findSessions } from '../../../src/pipeline/import-transcripts.ts';
+import { findSessions } from '../../../src/pipeline/find-transcripts.ts';
 import { diskEyes } from '../../../src/transcripts/eyes.ts';
 import { needsShared, sharedPath } from '../../shared.ts';
 import { openHouse } from '../../transcripts/house.ts';

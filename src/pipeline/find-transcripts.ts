@@ -1,7 +1,4 @@
-/**
- * Transcripts that exist already, with their true times. They go the way of all others: through the reader of their
- * agent, the journal, the fold, in rounds that commit; so what was imported once, or told by hooks, is known by its ids.
- */
+/** Finds the transcripts that agents have written: below the given paths, or wherever the agents keep them. */
 
 import { statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -13,40 +10,14 @@ import {
   type Transcript,
   type TranscriptFile,
 } from '../agents/contract/contract.ts';
-import { awaited, isOpen } from '../assemble/assemble.ts';
-import { destinationDocument } from '../deliver/known-destinations.ts';
-import type { Event, Fields } from '../event/event.ts';
-import { conclude } from '../identify/identify.ts';
-import { isDiskError } from '../lib/disk-error.ts';
-import { keyedHash } from '../lib/hash.ts';
+import type { Fields } from '../event/event.ts';
 import { hasMoreValues } from '../lib/json-values.ts';
-import type { Problem } from '../problems/problem.ts';
-import { keeperOf as keep } from '../session/own-content.ts';
-import { judgeRisk as risk } from '../session/own-rules.ts';
-import { pin } from '../session/pin.ts';
-import { priceOf as price } from '../session/prices.ts';
-import { newSession, noTranscripts, type SessionState, sessionKey } from '../session/session-state.ts';
-import { increase } from '../store/ledger.ts';
-import type { Round, Store } from '../store/store.ts';
 import { type Eyes, plainName, whyUnread } from '../transcripts/eyes.ts';
 import { rowsFrom } from '../transcripts/lines.ts';
 import { MOST_VALUES } from '../transcripts/read-on.ts';
-import { impatient, ownersIn, readerOf, type TranscriptBooks } from '../transcripts/session-reader.ts';
-import {
-  addBooks,
-  failureProblems,
-  follow,
-  type Gain,
-  type Leaving,
-  leaving,
-  type RoundWorld,
-  recalled,
-  remade,
-  SILENCE_MS,
-} from './round.ts';
 
-/** A session that somebody wrote down. */
-export interface Found {
+/** The transcript of one session. */
+export interface FoundTranscript {
   agent: Agent;
   session: string;
   file: TranscriptFile;
@@ -85,7 +56,7 @@ export interface Part {
 
 export interface FoundSessions {
   /** The oldest first, each once. */
-  found: Found[];
+  found: FoundTranscript[];
   /** Named paths in which there was none. */
   without: string[];
   parts: Part[];
@@ -95,7 +66,7 @@ export interface FoundSessions {
 
 export function findSessions(search: Search): FoundSessions {
   const { agents, paths, places, eyes, sinceMs } = search;
-  const found = new Map<string, Found>();
+  const found = new Map<string, FoundTranscript>();
   const passed = new Map<string, PassedOver>();
   const pass = (agent: string | undefined, why: string, path: string): void => {
     const known = passed.get(`${agent} ${why}`);
@@ -115,7 +86,7 @@ export function findSessions(search: Search): FoundSessions {
     return packed !== undefined;
   };
   /** Files of sessions that were found: a subagent's has no session of its own. */
-  const parts = new Map<string, Found>();
+  const parts = new Map<string, FoundTranscript>();
   const start = startsOf(eyes);
   const add = (agent: Agent, file: TranscriptFile, beginning = USUAL): boolean => {
     const sessions = sessionsIn(agent, file, eyes, places, (path, size) => start(path, size, beginning));
@@ -130,7 +101,7 @@ export function findSessions(search: Search): FoundSessions {
   /** A document was looked at as a whole. */
   const isWorthMore = (path: string): boolean => path.endsWith('.jsonl') && !parts.has(path);
   /** The session whose files this one is among: its main file lies beside it, or one or two folders above. */
-  const ownerOf = (path: string): Found | undefined => {
+  const ownerOf = (path: string): FoundTranscript | undefined => {
     let folder = path;
     for (let above = 0; above < 3; above += 1) {
       folder = dirname(folder);
@@ -196,7 +167,7 @@ function sessionsIn(
   eyes: Eyes,
   { home, env }: Places,
   start: Start,
-): (Found & { files: readonly string[] })[] {
+): (FoundTranscript & { files: readonly string[] })[] {
   const { transcript } = agent;
   const stat = eyes.stat(file.path);
   if (isAbsent(transcript) || stat === undefined) return [];
@@ -275,154 +246,4 @@ function isFolder(path: string): boolean {
     // Not there: neither a folder nor a file.
     return false;
   }
-}
-
-export type ImportStore = Pick<Store, 'epoch' | 'session' | 'journal' | 'document'>;
-
-/** A folder that is not there yet: for a look at what would come of it. */
-export const emptyStore: ImportStore = {
-  epoch: 0,
-  session: () => undefined,
-  journal: () => undefined,
-  document: () => undefined,
-};
-
-/** What one round of an import did. */
-export interface ImportRound {
-  round: Round;
-  problems: Problem[];
-  gains: readonly Gain[];
-  books: TranscriptBooks;
-  /** How many of the sessions are done; the next round begins with the one after. */
-  done: number;
-  bytes: number;
-}
-
-/** Reads on in these sessions, one after the other, until so many bytes are read. */
-export function importRound(
-  store: ImportStore,
-  sessions: readonly Found[],
-  world: RoundWorld & { eyes: Eyes },
-  bytes: number,
-  which: Leaving,
-): ImportRound {
-  const { eyes, home, env, nowMs } = world;
-  const hash = (content: string): string => keyedHash(world.hashKey, content);
-  const books: TranscriptBooks = { read: 0, journaled: 0, duplicate: 0, odd: {} };
-  const budget = { bytes };
-  const owners = ownersIn(name => store.document(name));
-  const gains: Gain[] = [];
-  /** What this round adds to a journal counts for those that copy from it. */
-  const journal = (key: string): string | undefined => {
-    const gained = gains.find(gain => gain.state.key === key)?.lines ?? '';
-    const kept = store.journal(key);
-    return kept === undefined && gained === '' ? undefined : (kept ?? '') + gained;
-  };
-  const ours = new Set(sessions.map(each => sessionKey(each.agent.id, each.session)));
-  const documents = new Map<string, unknown>();
-  const problems: Problem[] = [];
-  /** Agents whose transcripts had rows that failed. */
-  const failing = new Set<string>();
-  let done = 0;
-  /** Reads on in one session; `isMore`: there is more than this round may read. */
-  const readIn = (found: Found): { isMore: boolean } => {
-    const { state, destinations, problems: more } = opened(store, found, world);
-    problems.push(...more);
-    for (const destination of destinations)
-      documents.set(destinationDocument(destination.id), { ...destination, pinnedMs: world.nowMs });
-    const gain: Gain = { state, lines: '', count: 0, events: [], spans: [], records: [] };
-    gains.push(gain);
-    const emit = (event: Event): void => {
-      const isRecorded = Date.parse(event.timestamp) >= which.logsSinceMs;
-      follow(gain, event, books.odd, { isRecorded });
-      // What does not leave is not gathered: of a long past session that is most of it.
-      if (!which.metrics) gain.events.length = 0;
-    };
-    const transcripts = {
-      eyes,
-      home,
-      env,
-      hash,
-      risk,
-      price,
-      keep,
-      nowMs,
-      waits: impatient,
-      budget,
-      journal,
-      owner: owners.owner,
-      knows: (key: string): boolean => ours.has(key) || journal(key) !== undefined,
-    };
-    const reader = readerOf(state, found.agent, transcripts, emit, books, () => failing.add(found.agent.title));
-    if (reader === undefined) return { isMore: false };
-    const followed = reader.read(Number.POSITIVE_INFINITY);
-    state.arrivedMs = Math.max(state.arrivedMs, nowMs);
-    if (state.transcripts !== undefined) state.transcripts.isPart = followed.isMore || undefined;
-    if (followed.isMore) return { isMore: true };
-    const isPast = nowMs - state.fold.lastMs > SILENCE_MS;
-    if (!isPast && state.hookedMs !== undefined) reader.settle(followed);
-    if (!isPast) return { isMore: false };
-    reader.finish();
-    // No transcript says when its session ended: its last row is its last sign of life.
-    if (isOpen(state.fold) && state.fold.endedMs === undefined && state.hookedMs === undefined) {
-      const { lastMs, segment } = state.fold;
-      const body = { event_type: 'Session.End' as const, data: { end_reason: 'idle_timeout' as const } };
-      emit(conclude(state, body, `imported:${segment?.number ?? 0}:${lastMs}`, lastMs));
-    }
-    if (awaited(state.fold).length > 0) reader.settle(followed, true);
-    return { isMore: false };
-  };
-  for (const found of sessions) {
-    if (budget.bytes <= 0) break;
-    const { read, journaled, duplicate } = books;
-    const before = gains.length;
-    try {
-      if (readIn(found).isMore) break;
-    } catch (error) {
-      if (isDiskError(error)) throw error;
-      // This session is left as it was; the others do not wait for it.
-      Object.assign(books, { read, journaled, duplicate });
-      gains.length = before;
-      problems.push({ code: 'transcript-failed', agent: found.agent.title, why: 'file' });
-    }
-    done += 1;
-  }
-  const { bodies, tallies } = leaving(store, gains, documents, nowMs, which);
-  return {
-    problems: [...problems, ...failureProblems(books.odd, failing)],
-    gains,
-    books,
-    done,
-    bytes: bytes - budget.bytes,
-    round: {
-      epoch: store.epoch,
-      journal: gains.flatMap(({ state, lines }) => (lines === '' ? [] : [{ key: state.key, lines }])),
-      sessions: gains.map(({ state }) => ({ key: state.key, state })),
-      documents: [...[...documents].map(([name, value]) => ({ name, value })), ...owners.documents()],
-      bodies,
-      tally(ledger) {
-        addBooks(ledger, books);
-        for (const [kind, count] of Object.entries(books.odd)) increase(ledger.counters, `odd.${kind}`, count);
-        for (const tally of tallies) tally(ledger);
-      },
-    },
-  };
-}
-
-function opened(
-  store: Pick<Store, 'session' | 'journal'>,
-  { agent, session, file, cwd }: Found,
-  world: RoundWorld,
-): Pick<ReturnType<typeof pin>, 'destinations' | 'problems'> & { state: SessionState } {
-  const key = sessionKey(agent.id, session);
-  const known = recalled(store, key);
-  const pinned = known ? undefined : pin({ agent, cwd }, { header: {} }, world);
-  // What is long past would leave as of the day of the correction.
-  delete pinned?.pinned.undecided;
-  const state = known ?? newSession({ agent, session, key }, (pinned as ReturnType<typeof pin>).pinned);
-  if (known === undefined) remade(state, store.journal(key));
-  state.transcripts ??= noTranscripts();
-  state.transcripts.main = file.path;
-  state.transcripts.cwd ??= cwd;
-  return { state, destinations: pinned?.destinations ?? [], problems: pinned?.problems ?? [] };
 }

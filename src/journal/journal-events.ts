@@ -1,7 +1,8 @@
 /** Journals in parts, so that memory holds one part of one session, however long it is. */
+import { agentNamed } from '../agents/index.ts';
+import { openFold } from '../assemble/state.ts';
 import { type Event, rootSessionOf } from '../event/event.ts';
 import type { Store } from '../store/store.ts';
-import { eventsIn, firstIn } from './replay.ts';
 
 export interface Recorded {
   key: string;
@@ -50,4 +51,42 @@ export function partOf(
     if (part === undefined || part.endBytes !== from) return part;
     if (from + most >= sizeBytes) return undefined;
   }
+}
+
+const HEAD_BYTES = 4 * 1024;
+
+/** The first event of a journal, as a rule without reading all of it. */
+export const firstIn = (store: Pick<Store, 'journal' | 'journalHead'>, key: string): Event | undefined =>
+  firstEventIn(store.journalHead(key, HEAD_BYTES) || (store.journal(key) ?? ''));
+
+function firstEventIn(lines: string): Event | undefined {
+  for (let from = 0; from < lines.length; ) {
+    const end = lines.indexOf('\n', from);
+    const event = parseLine(lines.slice(from, end < 0 ? undefined : end));
+    if (event !== undefined || end < 0) return event;
+    from = end + 1;
+  }
+  return undefined;
+}
+
+/** Damaged lines are skipped: a view shows what there is. */
+export const eventsIn = (journal: string): Event[] => journal.split('\n').flatMap(line => parseLine(line) ?? []);
+
+function parseLine(line: string): Event | undefined {
+  if (line === '') return undefined;
+  try {
+    const value = JSON.parse(line) as Event;
+    return typeof value.event_type === 'string' && typeof value.source?.tool === 'string' ? value : undefined;
+  } catch {
+    // A line that is none; the books of the store know of damage, a view does not.
+    return undefined;
+  }
+}
+
+/** Whose session it is, its first event says. */
+export function foldFrom(first: Event, shape?: 'turn') {
+  const agent = first.source.tool;
+  const session = rootSessionOf(first);
+  const settles = agentNamed(agent)?.settles ?? { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' };
+  return { agent, session, fold: openFold(agent, session, settles, shape) };
 }

@@ -1,0 +1,45 @@
+/** A journal read again: the same fold gives the same spans. An open session is shown as far as it has come. */
+import { isOpen, step } from '../assemble/assemble.ts';
+import type { FinishedRecord, FinishedSpan } from '../assemble/finished.ts';
+import { type Event, SPEC_VERSION } from '../event/event.ts';
+import { eventsIn, foldFrom } from './journal-events.ts';
+
+export interface Replay {
+  session: string;
+  agent: string;
+  events: Event[];
+  finished: FinishedSpan[];
+  records: FinishedRecord[];
+  /** Closed only for showing them; nothing of it has left. */
+  open: FinishedSpan[];
+}
+
+export function replay(journal: string, shape?: 'turn'): Replay | undefined {
+  const events = eventsIn(journal);
+  const [first] = events;
+  if (first === undefined) return undefined;
+  const { agent, session, fold } = foldFrom(first, shape);
+  const steps = events.map(event => step(fold, event));
+  const finished = steps.flatMap(each => each.spans);
+  const records = steps.flatMap(each => each.records);
+  let open: FinishedSpan[] = [];
+  if (isOpen(fold)) {
+    const closing = structuredClone(fold);
+    closing.settles = { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' };
+    for (const held of closing.held) held.unread = false;
+    open = step(closing, abort(events, agent, session)).spans;
+  }
+  return { session, agent, events, finished, records, open };
+}
+
+function abort(events: readonly Event[], agent: string, session: string): Event {
+  return {
+    spec_version: SPEC_VERSION,
+    event_id: '00000000-0000-8000-8000-000000000000',
+    event_type: 'Session.Abort',
+    timestamp: events.at(-1)?.timestamp ?? new Date(0).toISOString(),
+    source: { tool: agent },
+    session_id: session,
+    data: {},
+  };
+}

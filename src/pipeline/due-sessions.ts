@@ -1,0 +1,39 @@
+/** Sessions that a round looks at although no fragment of theirs came. */
+import { awaited, isOpen } from '../assemble/assemble.ts';
+import type { SessionState } from '../session/session-state.ts';
+import type { Store } from '../store/store.ts';
+import { recalled } from './rebuild.ts';
+import { isUnfinishedImport, SILENCE_MS, UNFINISHED_IMPORT_MS } from './session-in-round.ts';
+
+/** An ended session is remembered so long, for what may still come late. */
+const TOMBSTONE_MS = 7 * 24 * 3_600_000;
+
+export interface Due {
+  silent?: readonly string[];
+  /** Something of them waits for its transcript. */
+  waiting?: readonly string[];
+  /** A mistake in the configuration kept them from all destinations: it may be mended. */
+  undecided?: readonly string[];
+}
+
+/**
+ * Sessions to look at without a fragment of theirs. Silent: open and without a sign of life, or a tombstone whose time is
+ * over. Waiting: with spans that wait for their transcripts.
+ */
+export function dueSessions(store: Store, nowMs: number): { [D in keyof Due]-?: string[] } {
+  const due = { silent: [] as string[], waiting: [] as string[], undecided: [] as string[] };
+  for (const key of store.sessions()) {
+    const state = recalled(store, key);
+    if (state === undefined) continue;
+    const isLeft = isUnfinishedImport(state);
+    const isSilent = isOpen(state.fold) && nowMs - state.arrivedMs > SILENCE_MS;
+    if (isLeft ? nowMs - state.arrivedMs > UNFINISHED_IMPORT_MS : isForgotten(state, nowMs) || isSilent)
+      due.silent.push(key);
+    if (!isLeft && awaited(state.fold).length > 0) due.waiting.push(key);
+    if (state.pinned.undecided) due.undecided.push(key);
+  }
+  return due;
+}
+
+export const isForgotten = (state: SessionState, nowMs: number): boolean =>
+  !isOpen(state.fold) && nowMs - state.arrivedMs > TOMBSTONE_MS;

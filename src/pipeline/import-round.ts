@@ -1,0 +1,193 @@
+/**
+ * A round of an import. Transcripts take the way of all events: the reader of their agent, the journal, the fold, in rounds
+ * that commit. Events that were imported before, or that hooks gave, are known by their ids.
+ */
+import { agentNamed } from '../agents/index.ts';
+import { awaited } from '../assemble/assemble.ts';
+import { destinationDocument } from '../config/destinations.ts';
+import { isDiskError } from '../lib/disk-error.ts';
+import type { Problem } from '../problems/problem.ts';
+import { pin } from '../session/pin.ts';
+import { newSession, noTranscripts, type SessionState, sessionKey } from '../session/session-state.ts';
+import type { Round, Store } from '../store/store.ts';
+import type { Eyes } from '../transcripts/eyes.ts';
+import { originsIn } from '../transcripts/origins.ts';
+import { impatient } from '../transcripts/settlement.ts';
+import type { FoundTranscript } from './find-transcripts.ts';
+import { outgoingOf, type Selection } from './outgoing.ts';
+import { rebuild, recalled } from './rebuild.ts';
+import { countRound, journalLines } from './round.ts';
+import { failureProblems } from './round-problems.ts';
+import {
+  noCounts,
+  type RoundContext,
+  type RoundCounts,
+  SessionInRound,
+  type SessionOutput,
+  SILENCE_MS,
+} from './session-in-round.ts';
+import { enrichersOf, type RoundWorld } from './sessions-of-round.ts';
+
+export type ImportStore = Pick<Store, 'epoch' | 'session' | 'journal' | 'document'>;
+
+/** A state folder that does not exist yet, for a look at what an import would give. */
+export const emptyStore: ImportStore = {
+  epoch: 0,
+  session: () => undefined,
+  journal: () => undefined,
+  document: () => undefined,
+};
+
+/** The effect of one round of an import. */
+export interface ImportRound {
+  round: Round;
+  problems: Problem[];
+  outputs: readonly SessionOutput[];
+  counts: RoundCounts['transcripts'];
+  /** How many of the sessions are done. The next round begins with the one after them. */
+  done: number;
+  bytes: number;
+}
+
+/** Reads on in these sessions, one after the other, until so many bytes are read. */
+export function importRound(
+  store: ImportStore,
+  found: readonly FoundTranscript[],
+  world: RoundWorld & { eyes: Eyes },
+  bytes: number,
+  selection: Selection,
+): ImportRound {
+  const round = new ImportedSessions(store, found, world, bytes, selection);
+  let done = 0;
+  for (const each of found) {
+    if (round.budget.bytes <= 0) break;
+    if (!round.read(each)) break;
+    done += 1;
+  }
+  const { counts, sessions } = round;
+  const { bodies, tallies } = outgoingOf(store, sessions, round.documents, world.nowMs, selection);
+  return {
+    problems: [...round.problems, ...failureProblems(counts.oddities, counts.failing)],
+    outputs: sessions,
+    counts: counts.transcripts,
+    done,
+    bytes: bytes - round.budget.bytes,
+    round: {
+      epoch: store.epoch,
+      journal: journalLines(sessions),
+      sessions: sessions.map(({ state }) => ({ key: state.key, state })),
+      documents: [...[...round.documents].map(([name, value]) => ({ name, value })), ...round.origins.documents()],
+      bodies,
+      tally(ledger) {
+        countRound(ledger, counts);
+        for (const tally of tallies) tally(ledger);
+      },
+    },
+  };
+}
+
+class ImportedSessions {
+  readonly sessions: SessionInRound[] = [];
+  readonly problems: Problem[] = [];
+  readonly documents = new Map<string, unknown>();
+  readonly counts = noCounts();
+  readonly budget: { bytes: number };
+  readonly origins: ReturnType<typeof originsIn>;
+  private readonly store: ImportStore;
+  private readonly world: RoundWorld;
+  private readonly context: RoundContext;
+
+  constructor(
+    store: ImportStore,
+    found: readonly FoundTranscript[],
+    world: RoundWorld & { eyes: Eyes },
+    bytes: number,
+    selection: Selection,
+  ) {
+    this.store = store;
+    this.world = world;
+    this.budget = { bytes };
+    this.origins = originsIn(name => store.document(name));
+    const wanted = new Set(found.map(each => sessionKey(each.agent.id, each.session)));
+    const { eyes, home, env, nowMs } = world;
+    this.context = {
+      ...enrichersOf(world),
+      nowMs,
+      counts: this.counts,
+      recordsSinceMs: selection.logsSinceMs,
+      keepsEvents: selection.metrics,
+      transcripts: {
+        ...{ eyes, home, env, nowMs },
+        waits: impatient,
+        budget: this.budget,
+        journal: key => this.journal(key),
+        owner: this.origins.owner,
+        knows: key => wanted.has(key) || this.journal(key) !== undefined,
+      },
+    };
+  }
+
+  /** Reads on in one session. False: there is more than this round may read. A session that fails stays as it was. */
+  read(found: FoundTranscript): boolean {
+    const before = { ...this.counts.transcripts };
+    const many = this.sessions.length;
+    try {
+      return this.readOn(found);
+    } catch (error) {
+      if (isDiskError(error)) throw error;
+      Object.assign(this.counts.transcripts, before);
+      this.sessions.length = many;
+      this.problems.push({ code: 'transcript-failed', agent: found.agent.title, why: 'file' });
+      return true;
+    }
+  }
+
+  private readOn(found: FoundTranscript): boolean {
+    const { nowMs } = this.world;
+    const session = this.open(found);
+    this.sessions.push(session);
+    if (agentNamed(session.state.agent) === undefined) return true;
+    const { state } = session;
+    const result = session.upTo(Number.POSITIVE_INFINITY);
+    if (result === undefined) return true;
+    state.arrivedMs = Math.max(state.arrivedMs, nowMs);
+    if (state.transcripts !== undefined) state.transcripts.isPart = result.isMore || undefined;
+    if (!result.isMore) {
+      const isPast = nowMs - state.fold.lastMs > SILENCE_MS;
+      if (isPast) {
+        session.finish();
+        if (state.hookedMs === undefined) session.endAtLastRow('imported');
+        if (awaited(state.fold).length > 0) session.settleBy(result, true);
+      } else if (state.hookedMs !== undefined) session.settleBy(result, false);
+    }
+    return !result.isMore;
+  }
+
+  /** A journal with the lines of this round, for the sessions that copy from it. */
+  private journal(key: string): string | undefined {
+    const gained = this.sessions.find(session => session.state.key === key)?.lines ?? '';
+    const kept = this.store.journal(key);
+    return kept === undefined && gained === '' ? undefined : (kept ?? '') + gained;
+  }
+
+  private open({ agent, session, file, cwd }: FoundTranscript): SessionInRound {
+    const key = sessionKey(agent.id, session);
+    const state = recalled(this.store, key) ?? this.begin({ agent, session, key }, cwd);
+    state.transcripts ??= noTranscripts();
+    state.transcripts.main = file.path;
+    state.transcripts.cwd ??= cwd;
+    return new SessionInRound(state, this.context);
+  }
+
+  private begin(opening: Parameters<typeof newSession>[0], cwd: string | undefined): SessionState {
+    const { pinned, destinations, problems } = pin({ agent: opening.agent, cwd }, { header: {} }, this.world);
+    this.problems.push(...problems);
+    for (const destination of destinations)
+      this.documents.set(destinationDocument(destination.id), { ...destination, pinnedMs: this.world.nowMs });
+    // A correction of the configuration would send the past as of the day of the correction.
+    delete pinned.undecided;
+    const state = newSession(opening, pinned);
+    rebuild(state, this.store.journal(opening.key));
+    return state;
+  }
+}

@@ -1,0 +1,152 @@
+/** What leaves of the output of sessions: OTLP bodies, lines for event destinations, and metric states. */
+import { agentNamed, formerNameOf } from '../agents/index.ts';
+import { providerOfModel } from '../agents/shared/providers.ts';
+import type { FinishedRecord } from '../assemble/finished.ts';
+import type { Destination, Target } from '../config/destinations.ts';
+import { destinationDocument } from '../config/destinations.ts';
+import { wildcards } from '../lib/wildcard.ts';
+import type { SessionState } from '../session/session-state.ts';
+import { accountsOf, type DestinationAccounts, increase, type Ledger } from '../store/ledger.ts';
+import type { Round, Store } from '../store/store.ts';
+import { encode, locator, sliced, type Yield } from '../telemetry/batch.ts';
+import { type Increment, incrementsOf } from '../telemetry/increments.ts';
+import { isOfWeight } from '../telemetry/logs.ts';
+import { addTo, type MetricState, metricsDocument, noMetrics } from '../telemetry/metric-state.ts';
+import { leavingSpans, type SpanContextFacts } from '../telemetry/spans.ts';
+import type { SessionOutput } from './session-in-round.ts';
+
+/** What of the output is sent. Of the distant past, counters would jump today, and back ends refuse old logs. */
+export interface Selection {
+  metrics: boolean;
+  logsSinceMs: number;
+}
+
+export interface Outgoing {
+  bodies: NonNullable<Round['bodies']>;
+  tallies: ((ledger: Ledger) => void)[];
+}
+
+/** The bodies, metric states and counts of what the sessions gained, for each of their destinations. */
+export function outgoingOf(
+  store: Pick<Store, 'document'>,
+  outputs: readonly SessionOutput[],
+  documents: Map<string, unknown>,
+  nowMs: number,
+  { metrics, logsSinceMs }: Selection = { metrics: true, logsSinceMs: Number.NEGATIVE_INFINITY },
+): Outgoing {
+  const bodies: NonNullable<Round['bodies']> = [];
+  const tallies: ((ledger: Ledger) => void)[] = [];
+  for (const id of new Set(outputs.flatMap(output => output.state.pinned.destinations))) {
+    const name = destinationDocument(id);
+    const destination = (documents.get(name) ?? store.document(name)) as Destination | undefined;
+    if (destination === undefined) continue;
+    const here = outputs.filter(output => output.state.pinned.destinations.includes(id));
+    const account = (ledger: Ledger): DestinationAccounts => accountsOf(ledger, id, destination);
+
+    if (destination.signals.events) {
+      const parts = linesFor(here, destination.signals.events).filter(({ items }) => items > 0);
+      for (const { items, lines } of parts)
+        bodies.push({ destination: id, signal: 'events', items, bytes: Buffer.from(lines) });
+      tallies.push(ledger => {
+        for (const { items } of parts) account(ledger).events.produced += items;
+      });
+    }
+    const { batches, unsampled } = encode(here.map(output => yieldOf(output, destination, logsSinceMs)));
+    for (const batch of batches) bodies.push({ destination: id, ...batch });
+    tallies.push(ledger => {
+      const books = account(ledger);
+      for (const { signal, items } of batches) books[signal].produced += items;
+      books.traces.produced += unsampled.traces;
+      if (unsampled.traces > 0) increase(books.traces.dropped, 'sampled', unsampled.traces);
+    });
+
+    if (destination.signals.metrics && metrics) {
+      const known = documents.get(metricsDocument(id)) ?? store.document(metricsDocument(id));
+      const state = (known as MetricState | undefined) ?? noMetrics();
+      const before = state.version;
+      for (const output of here) {
+        const { resource, sampler, metrics: set } = output.state.pinned;
+        const isExemplified = destination.signals.traces && set?.exemplars !== false;
+        addTo(state, resource, incrementsIn(output), nowMs, {
+          mostSeries: set?.series,
+          locate: isExemplified ? locator(spanFactsOf(output.state), sampler) : undefined,
+        });
+      }
+      const versions = state.version - before;
+      if (versions > 0) documents.set(metricsDocument(id), state);
+      tallies.push(ledger => {
+        account(ledger).metrics.produced += versions;
+      });
+    }
+  }
+  return { bodies, tallies };
+}
+
+/** A file gets the lines of a round at once; a request holds no more of them than of spans. */
+function linesFor(here: readonly SessionOutput[], { types, url }: Target): { items: number; lines: string }[] {
+  const all = here.map(output => output.lines).join('');
+  if (types === undefined && url === undefined)
+    return [{ items: here.reduce((sum, output) => sum + output.count, 0), lines: all }];
+  const isWanted = wildcards(types ?? ['*']);
+  const lines = all.split(/(?<=\n)/).filter(line => line !== '' && isWanted(String(JSON.parse(line).event_type)));
+  return sliced(lines).map(part => ({ items: part.length, lines: part.join('') }));
+}
+
+export const incrementsIn = ({
+  state,
+  events,
+  spans,
+  records,
+}: Pick<SessionOutput, 'state' | 'events' | 'spans'> & Partial<Pick<SessionOutput, 'records'>>): Increment[] =>
+  incrementsOf(
+    events,
+    spans,
+    // Strangers may name themselves as they like; a series for each would grow without bound.
+    agentNamed(state.agent)?.id ?? 'custom',
+    tool => isBuiltIn(state.agent, tool),
+    {
+      provider: agentNamed(state.agent)?.provider,
+      providerOf: providerOfModel,
+      semconv: state.pinned.semconv,
+      include: state.pinned.metrics?.include,
+      session: state.session,
+      knownSubagent: kind => agentNamed(state.agent)?.subagents?.includes(kind) ?? false,
+      records,
+    },
+  );
+
+const isBuiltIn = (agent: string, tool: string): boolean => Object.hasOwn(agentNamed(agent)?.actions ?? {}, tool);
+
+function yieldOf({ state, spans, records }: SessionOutput, destination: Destination, logsSinceMs: number): Yield {
+  return {
+    spans: destination.signals.traces ? leavingSpans(spans, state.pinned) : [],
+    records: destination.signals.logs ? weighing(state.pinned.level, recordsSince(logsSinceMs, records)) : [],
+    facts: spanFactsOf(state),
+    resource: state.pinned.resource,
+    sampler: state.pinned.sampler,
+  };
+}
+
+export const spanFactsOf = (state: SessionState): SpanContextFacts => ({
+  agent: state.agent,
+  session: state.session,
+  provider: agentNamed(state.agent)?.provider,
+  providerOf: providerOfModel,
+  denyAsError: state.pinned.denyAsError,
+  semconv: state.pinned.semconv,
+  formerName: state.pinned.spanNames && formerNameOf(state.agent),
+  turns: state.pinned.turns,
+  caller: state.pinned.caller,
+  limits: state.pinned.limits,
+  content: state.pinned.content,
+  user: state.pinned.user,
+});
+
+/** Where all of them leave, nothing is asked of each. */
+const recordsSince = (sinceMs: number, records: FinishedRecord[]): FinishedRecord[] =>
+  sinceMs === Number.NEGATIVE_INFINITY
+    ? records
+    : records.filter(({ event }) => Date.parse(event.timestamp) >= sinceMs);
+
+const weighing = (least: SessionState['pinned']['level'], records: FinishedRecord[]): FinishedRecord[] =>
+  least === undefined ? records : records.filter(record => isOfWeight(record, least));

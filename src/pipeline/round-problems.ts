@@ -1,0 +1,28 @@
+/** Problems that a round met and that a person should know. */
+
+import { enrichments, failedOddity } from '../identify/enrichers.ts';
+import { own } from '../lib/read.ts';
+import type { Problem } from '../problems/problem.ts';
+import { type Eyes, whyUnread } from '../transcripts/eyes.ts';
+
+/** Each file is one, but where no file can be read it is one for all. */
+export const unreadProblems = ({ unread }: Pick<Eyes, 'unread'>): Problem[] => {
+  const problems = [...unread].map(
+    ([file, why]): Problem => ({
+      code: 'transcripts-packed',
+      file: why === 'old-node' ? undefined : file,
+      why: whyUnread[why],
+    }),
+  );
+  return [...new Map(problems.map(problem => [JSON.stringify(problem), problem])).values()];
+};
+
+/** What failed inside of this program, so that a person hears of it. `agents`: whose transcripts had rows that failed. */
+export function failureProblems(oddities: { readonly [kind: string]: number }, agents: Iterable<string>): Problem[] {
+  return [
+    ...enrichments
+      .filter(enrichment => own(oddities, failedOddity(enrichment)) !== undefined)
+      .map((enrichment): Problem => ({ code: 'enrichment-failed', enrichment })),
+    ...[...new Set(agents)].map((agent): Problem => ({ code: 'transcript-failed', agent, why: 'row' })),
+  ];
+}

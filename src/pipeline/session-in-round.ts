@@ -1,0 +1,492 @@
+/**
+ * One session in one round: its state, its transcript, and the output that it gains.
+ *
+ * Every event takes the same way, whatever its source is: `record` identifies a reading (redaction comes first, so that no
+ * id is made of content), enriches it, watches for loops and budgets, journals it and folds it. Before the event of an
+ * edge hook (the end of a turn, a subagent, a session), `upTo` reads the session's transcript up to the time of the hook.
+ */
+import {
+  type Agent,
+  isAbsent,
+  type Told,
+  type Transcript,
+  type TranscriptReading,
+} from '../agents/contract/contract.ts';
+import { agentNamed } from '../agents/index.ts';
+import { AMENDED, awaited, isAmendable, isOpen, REPOSITORY, step, unread } from '../assemble/assemble.ts';
+import type { FinishedRecord, FinishedSpan } from '../assemble/finished.ts';
+import type { Hash } from '../enrich/redact.ts';
+import { type Body, type Event, SETTLED } from '../event/event.ts';
+import type { Fragment } from '../hook/fragment.ts';
+import { type Enrichers, judged } from '../identify/enrichers.ts';
+import { boundId, eventId, idElsewhere, idsIn, seenBy, shortOf } from '../identify/event-ids.ts';
+import { amend, type Circumstances, conclude, hashOf, identify } from '../identify/identify.ts';
+import { watched } from '../identify/watch-notes.ts';
+import { HOOKS, isToldByAnother, isToldByStandard, nameTurn } from '../receive/foreign.ts';
+import type { EventSource } from '../receive/receive.ts';
+import { noteFiles, settleClock } from '../session/arrival.ts';
+import { inPlaceOf, isToldInPlace, MOST_IN_PLACE } from '../session/in-place.ts';
+import { movedSince, repositoryAt } from '../session/repository.ts';
+import { noTranscripts, SEEN_IDS, type SessionState, sessionKey } from '../session/session-state.ts';
+import { UUID } from '../standards/agent-hooks/schema.ts';
+import type { ToldReading } from '../standards/told.ts';
+import type { Eyes } from '../transcripts/eyes.ts';
+import {
+  type Origin,
+  type ReadingOn,
+  type ReadOn,
+  readOn,
+  type TranscriptListener,
+  tellRest,
+} from '../transcripts/read-on.ts';
+import { sentBefore } from '../transcripts/sent-before.ts';
+import { noteOver, patient, type TranscriptAccess, verdictsOn } from '../transcripts/settlement.ts';
+import type { PreviousSessions } from './previous-sessions.ts';
+
+/** A session without an event for so long is over; its end was not observed. */
+export const SILENCE_MS = 3_600_000;
+/** An import that was stopped may go on for so long. After that its session ends. */
+export const UNFINISHED_IMPORT_MS = 24 * 3_600_000;
+/** A row is written, with whole seconds at times, before the hook about the same thing has arrived. */
+const HOOK_LAG_MS = 2_000;
+
+/** What a session gains: journal lines, events, and what falls out of the fold. */
+export interface SessionOutput {
+  readonly state: SessionState;
+  lines: string;
+  count: number;
+  events: Event[];
+  spans: FinishedSpan[];
+  records: FinishedRecord[];
+}
+
+export const noOutput = (): Omit<SessionOutput, 'state'> => ({
+  lines: '',
+  count: 0,
+  events: [],
+  spans: [],
+  records: [],
+});
+
+/** Counted while the sessions of a round record their events. */
+export interface RoundCounts {
+  oddities: { [kind: string]: number };
+  transcripts: { read: number; journaled: number; duplicate: number };
+  /** Titles of agents whose transcripts had rows that failed. */
+  failing: Set<string>;
+}
+
+export const noCounts = (): RoundCounts => ({
+  oddities: {},
+  transcripts: { read: 0, journaled: 0, duplicate: 0 },
+  failing: new Set(),
+});
+
+/** What all sessions of a round share. */
+export interface RoundContext extends Enrichers {
+  hash: Hash;
+  nowMs: number;
+  counts: RoundCounts;
+  /** Absent: no transcript is read in this round. */
+  transcripts?: TranscriptAccess | undefined;
+  /** `never`: no transcript is read in any round, so closed spans settle at once. */
+  settles?: 'never waiting' | undefined;
+  /** Absent: repositories are not looked at. */
+  eyes?: Eyes | undefined;
+  previous?: PreviousSessions | undefined;
+  /** Events of an earlier time become no log records. */
+  recordsSinceMs?: number | undefined;
+  /** False: the output has no events, since no metric is counted. Of an import that is most of the memory. */
+  keepsEvents?: boolean | undefined;
+}
+
+export class SessionInRound implements SessionOutput, TranscriptListener {
+  readonly state: SessionState;
+  lines = '';
+  count = 0;
+  events: Event[] = [];
+  spans: FinishedSpan[] = [];
+  records: FinishedRecord[] = [];
+  /** Events that hooks and standards gave. */
+  taken = 0;
+  /** More of the transcript is there than this round may read. */
+  isMore = false;
+  private readonly context: RoundContext;
+  private readonly agent: Agent | undefined;
+  private readonly transcript: Transcript | undefined;
+  /** The folder of a session that began in this round, until its repository was looked for. */
+  private newFolder: string | undefined;
+  /** Ids of the committed journal, and of the session that this one's transcript begins with. */
+  private journaledIds: Set<string> | undefined;
+  private kinIds: Set<string> | undefined;
+  private readonly knownSessions = new Map<string, boolean>();
+
+  constructor(state: SessionState, context: RoundContext, newFolder?: string) {
+    this.state = state;
+    this.context = context;
+    this.newFolder = newFolder;
+    this.agent = agentNamed(state.agent);
+    this.transcript = this.agent && !isAbsent(this.agent.transcript) ? this.agent.transcript : undefined;
+  }
+
+  // ------------------------------------------------------------ hooks
+
+  /** Records what a hook or an event of a standard says. Returns the number of duplicates. */
+  take(source: EventSource, fragment: Fragment): number {
+    const { state } = this;
+    const atMs = settleClock(state, fragment);
+    this.noteSource(source, atMs);
+    let duplicates = 0;
+    for (const reading of source.read(state, hashOf(state, this.context.hash))) {
+      if (!this.takeReading(reading, source, fragment, atMs)) duplicates += 1;
+    }
+    state.arrivedMs = Math.max(state.arrivedMs, fragment.atMs);
+    this.findRepository();
+    return duplicates;
+  }
+
+  private noteSource({ who, files, cwd, teller, isEdge }: EventSource, atMs: number): void {
+    const { state } = this;
+    if (who.agent === undefined || isAbsent(who.agent.transcript)) return;
+    noteFiles(state, files, cwd);
+    if (teller === HOOKS && (state.hookedMs === undefined || atMs < state.hookedMs)) state.hookedMs = atMs;
+    if (isEdge) this.upTo(atMs);
+  }
+
+  /** False when the session has the event already, from this source or from another one. */
+  private takeReading(reading: ToldReading, source: EventSource, fragment: Fragment, atMs: number): boolean {
+    const { state } = this;
+    const { teller } = source;
+    if (!reading.ours && isToldByAnother(state, reading, teller)) {
+      if (reading.event_type === 'Prompt.Submitted' && teller === HOOKS) nameTurn(state, { name: reading.facts?.turn });
+      return false;
+    }
+    if (teller === HOOKS && isToldInPlace(state, reading, seenBy(state))) return false;
+    const id = reading.id ?? source.id;
+    const at = {
+      native: source.native,
+      source: 'native' as const,
+      atMs,
+      traceparent: fragment.header.TRACEPARENT,
+      id: teller === 'agent-hooks' && UUID.test(id ?? '') ? id?.toLowerCase() : undefined,
+      ours: reading.ours,
+      cwd: source.cwd,
+      address: source.address,
+      version: source.version,
+    };
+    const event = this.record(withEnvelope(reading, source, id), at, fragment);
+    if (event === undefined) return false;
+    this.taken += 1;
+    const isUnnamed = event.event_type === 'Prompt.Submitted' && reading.facts?.turn === undefined;
+    if (isUnnamed && teller !== HOOKS) nameTurn(state, { announced: event.event_id });
+    return true;
+  }
+
+  // ------------------------------------------------------------ the one way of an event
+
+  /** Undefined when the session has the event already. `fragment`: the hook that it comes from. */
+  private record(
+    reading: ToldReading | TranscriptReading,
+    at: Omit<Circumstances, 'seen' | 'hash' | 'risk' | 'odd' | 'price' | 'keep'>,
+    fragment?: Fragment,
+  ): Event | undefined {
+    const { state, context } = this;
+    const hash = hashOf(state, context.hash);
+    const odd = (kind: string): void => this.countOddity(kind);
+    const risk = ('risk' in reading ? reading.risk : undefined) ?? judged(state, reading, context.risk, at.cwd, odd);
+    const event = identify(state, reading, {
+      ...at,
+      seen: seenBy(state),
+      hash,
+      risk,
+      odd,
+      price: context.price,
+      keep: context.keep?.(state.pinned),
+    });
+    if (event === undefined) return undefined;
+    if (fragment !== undefined) this.beforeHook(event, fragment);
+    const notes = watched(state, event, reading, hash, odd);
+    this.append(event);
+    if (fragment !== undefined) this.findRepository();
+    for (const note of notes) this.append(note);
+    return event;
+  }
+
+  /** Journals and folds an event that the session itself concludes: silence, settlement, its repository. */
+  conclude(body: Body, key: string, atMs: number): void {
+    this.append(conclude(this.state, body, key, atMs));
+  }
+
+  private append(event: Event): void {
+    const { context } = this;
+    const isRecorded = context.recordsSinceMs === undefined || Date.parse(event.timestamp) >= context.recordsSinceMs;
+    // The fold comes first: an event that it cannot process must not reach the journal, where each reader would meet it.
+    this.fold(event, isRecorded);
+    this.lines += `${JSON.stringify(event)}\n`;
+    this.count += 1;
+    if (context.settles === 'never waiting' || (this.agent !== undefined && this.transcript === undefined))
+      this.settleUnread(Date.parse(event.timestamp));
+  }
+
+  /** Folds an event of a journal. What it settles is in the journal as well, so nothing is concluded here. */
+  replay(event: Event): void {
+    this.fold(event, true);
+  }
+
+  private fold(event: Event, isRecorded: boolean): void {
+    const { spans, records, oddities } = step(this.state.fold, event, isRecorded);
+    if (this.context.keepsEvents !== false) this.events.push(event);
+    for (const kind in oddities) this.countOddity(kind, oddities[kind]);
+    for (const span of spans) this.spans.push(span);
+    for (const each of records) this.records.push(each);
+  }
+
+  private countOddity(kind: string, count = 1): void {
+    const { oddities } = this.context.counts;
+    oddities[kind] = (oddities[kind] ?? 0) + count;
+  }
+
+  /** Settles whatever waits for a transcript, as there is none. */
+  settleUnread(atMs: number): void {
+    for (let [of] = unread(this.state.fold); of !== undefined; [of] = unread(this.state.fold))
+      this.conclude({ event_type: SETTLED, data: { of, reason: 'absent' } }, of, atMs);
+  }
+
+  // ------------------------------------------------------------ repository and previous session
+
+  private beforeHook(event: Event, fragment: Fragment): void {
+    if (event.event_type === 'Session.Start') this.context.previous?.note(event, fragment, this.state.agent);
+    if (isMilestone(event)) this.lookAtRepository();
+  }
+
+  private findRepository(): void {
+    const { state, newFolder: cwd } = this;
+    this.newFolder = undefined;
+    const found = cwd === undefined ? undefined : this.context.eyes && repositoryAt(cwd, this.context.eyes);
+    if (cwd === undefined || found === undefined) return;
+    state.repository = { cwd, revision: found.revision };
+    const key = state.former === undefined ? 'repository' : `repository:${state.seq}`;
+    this.conclude({ event_type: REPOSITORY, data: { ...found } }, key, state.fold.lastMs);
+  }
+
+  /** Commits of the agent's work, and a change of branch. */
+  private lookAtRepository(): void {
+    const { state, context } = this;
+    const { repository } = state;
+    const moved = repository && context.eyes && movedSince(repository.cwd, repository.revision, context.eyes);
+    if (repository === undefined || !moved) return;
+    repository.revision = moved.revision;
+    this.conclude({ event_type: REPOSITORY, data: { ...moved } }, `repository:${state.seq}`, state.fold.lastMs);
+  }
+
+  // ------------------------------------------------------------ transcript
+
+  /** Reads the transcript on, up to a time. Undefined when the agent keeps none, or none is read in this round. */
+  upTo(untilMs: number): ReadOn | undefined {
+    const place = this.transcriptPlace(untilMs);
+    if (place === undefined) return undefined;
+    const result = readOn(place);
+    this.isMore = result.isMore;
+    return result;
+  }
+
+  /** Reads the transcript to its end and settles what it settles. `isOver`: nothing more will come. */
+  settle(isOver = false): void {
+    const result = this.upTo(Number.POSITIVE_INFINITY);
+    if (result !== undefined) this.settleBy(result, isOver);
+  }
+
+  /** Settles the closed spans that the transcript was read past, or waited for long enough. */
+  settleBy(result: ReadOn, isOver: boolean): void {
+    const { state, transcript } = this;
+    const { transcripts: access } = this.context;
+    if (transcript === undefined || access === undefined) return;
+    const verdicts = verdictsOn(state, transcript, result, access, isOver);
+    if (verdicts.length === 0) return;
+    const isQuiet = isOver || access.nowMs - result.writtenMs > patient.turnMs;
+    const ends = new Set(verdicts.filter(each => each.reason !== 'absent').map(each => each.kind));
+    if (ends.has('session') || (isQuiet && verdicts.some(each => each.reason === 'timeout'))) this.finish();
+    const transcripts = this.transcriptState();
+    for (const { of, reason, kind } of verdicts) {
+      delete transcripts.waits[of];
+      if (reason === 'timeout') transcripts.tooLate = true;
+      if (kind === 'session') transcripts.tooLate = undefined;
+      this.conclude({ event_type: SETTLED, data: { of, reason } }, of, state.fold.lastMs || access.nowMs);
+    }
+  }
+
+  /** Records what still waits in the readers' memories for further rows, as nothing more will come. */
+  finish(): void {
+    const place = this.transcriptPlace(this.context.nowMs);
+    if (place !== undefined) tellRest(place);
+  }
+
+  private transcriptState(): NonNullable<SessionState['transcripts']> {
+    this.state.transcripts ??= noTranscripts();
+    return this.state.transcripts;
+  }
+
+  private transcriptPlace(untilMs: number): ReadingOn | undefined {
+    const { state, transcript, context } = this;
+    const { transcripts: access } = context;
+    if (transcript === undefined || access === undefined) return undefined;
+    return {
+      transcript,
+      state: this.transcriptState(),
+      session: state.session,
+      home: access.home,
+      env: access.env,
+      eyes: access.eyes,
+      hash: context.hash,
+      untilMs,
+      keepsResults: (state.pinned.content?.modes.results ?? 'off') !== 'off',
+      budget: access.budget,
+      begin: path => sentBefore(access.eyes, access.formerStates ?? [], state.session, path),
+      listener: this,
+    };
+  }
+
+  origin(id: string): void {
+    const { state } = this;
+    const kin = this.context.transcripts?.owner(state.agent, id, { key: state.key, session: state.session });
+    if (kin !== undefined && kin.key !== state.key) this.transcriptState().kin = kin;
+  }
+
+  odd(kind: string): void {
+    this.countOddity(`transcript_${kind}`);
+    const isFailure = kind === 'row_failed' || kind === 'reader_failed';
+    if (isFailure && this.agent !== undefined) this.context.counts.failing.add(this.agent.title);
+  }
+
+  /** A row is counted when its fate is known: one that fails has none. */
+  tell(told: Told, from: Origin): void {
+    if ('over' in told) {
+      const id = told.id ?? (told.over === 'subagent' ? from.subagent : undefined);
+      noteOver(this.transcriptState(), told.over, id, told.atMs ?? from.atMs);
+      return;
+    }
+    const { transcripts: counts } = this.context.counts;
+    const { subagent = from.subagent, atMs = from.atMs } = told;
+    const reading = subagent === told.subagent && atMs === told.atMs ? told : { ...told, subagent, atMs };
+    const isNew = !this.isCopy(told, reading) && this.recordRow(reading, from);
+    counts.read += 1;
+    counts[isNew ? 'journaled' : 'duplicate'] += 1;
+  }
+
+  /** Rows that another session has told: of a fork, or of a file that begins with the rows of another session. */
+  private isCopy({ copyOf }: TranscriptReading, reading: TranscriptReading): boolean {
+    if (copyOf !== undefined && this.isKnownSession(copyOf)) return true;
+    const { kin } = this.transcriptState();
+    if (kin === undefined) return false;
+    this.kinIds ??= idsIn(this.context.transcripts?.journal(kin.key) ?? '');
+    return this.kinIds.has(idElsewhere(this.state.agent, kin.session, reading));
+  }
+
+  private isKnownSession(session: string): boolean {
+    const known = this.knownSessions.get(session);
+    if (known !== undefined) return known;
+    const answer = this.context.transcripts?.knows(sessionKey(this.state.agent, session)) ?? false;
+    this.knownSessions.set(session, answer);
+    return answer;
+  }
+
+  /** True when the row gives a new event. One that a hook has told may state the end of an action better. */
+  private recordRow(reading: TranscriptReading, from: Origin): boolean {
+    const { state, context } = this;
+    const id = eventId(state, boundId(reading.subagent) ?? state.session, reading.event_type, reading.key);
+    const atMs = context.nowMs;
+    if (!this.isKnownRow(reading, id, from)) {
+      const at = { native: undefined, source: 'transcript', atMs, traceparent: undefined, id, ours: true } as const;
+      const event = this.record(reading, { ...at, version: from.version });
+      if (event !== undefined) {
+        if (reading.unless === 'hooked')
+          state.inPlace = [...(state.inPlace ?? []), inPlaceOf(reading)].slice(-MOST_IN_PLACE);
+        return true;
+      }
+    }
+    const call = reading.facts?.call;
+    const isAction = reading.event_type === 'Action.Before' || reading.event_type === 'Action.After';
+    if (!isAction || call === undefined || reading.unless !== undefined || !isAmendable(state.fold, call)) return false;
+    const amended = amend(state, reading, id, AMENDED);
+    if (amended) this.append(amended);
+    return false;
+  }
+
+  private isKnownRow(reading: TranscriptReading, id: string, { isAgain }: Origin): boolean {
+    const { state, context } = this;
+    const { hookedMs } = state;
+    const atMs = reading.atMs ?? context.nowMs;
+    if (reading.unless === 'hooked' && hookedMs !== undefined && atMs >= hookedMs - HOOK_LAG_MS) return true;
+    if (isToldByStandard(state, reading)) {
+      if (reading.event_type === 'Prompt.Submitted') nameTurn(state, { name: reading.facts?.turn });
+      return true;
+    }
+    // Before anything is hashed: each row of a call repeats what hooks have told.
+    const short = shortOf(id);
+    if (seenBy(state).has(short)) return true;
+    if (!isAgain || state.seq <= SEEN_IDS) return false;
+    this.journaledIds ??= idsIn(context.transcripts?.journal(state.key) ?? '');
+    return this.journaledIds.has(short);
+  }
+
+  // ------------------------------------------------------------ the end of a session that nothing announces
+
+  /** An hour without an event ends a session, unless its transcript shows that it is still at work. */
+  fallSilent(): void {
+    const { state, context } = this;
+    const { nowMs } = context;
+    if (isUnfinishedImport(state)) {
+      if (nowMs - state.arrivedMs > UNFINISHED_IMPORT_MS) this.endUnfinishedImport();
+      return;
+    }
+    if (!isOpen(state.fold) || nowMs - state.arrivedMs <= SILENCE_MS) return;
+    const result = this.upTo(Number.POSITIVE_INFINITY);
+    if (result?.isMore) return;
+    if (result?.isThere && nowMs - Math.max(state.fold.lastMs, result.writtenMs) <= SILENCE_MS) return;
+    this.lookAtRepository();
+    this.abort(state.arrivedMs + SILENCE_MS);
+    if (result) this.settleBy(result, true);
+  }
+
+  /** Ends an open session whose end was not observed. */
+  abort(atMs: number): void {
+    const { state } = this;
+    const segment = state.fold.segment?.number ?? 0;
+    const body = { event_type: 'Session.Abort', data: { end_reason: 'idle_timeout' } } as const;
+    this.conclude(body, `silence:${segment}:${state.seq}`, atMs);
+  }
+
+  /** A transcript states no end of its session. The last row is its last event. `why`: part of the event's key. */
+  endAtLastRow(why: 'imported' | 'left'): void {
+    const { lastMs, segment, endedMs } = this.state.fold;
+    if (!isOpen(this.state.fold) || endedMs !== undefined) return;
+    const body = { event_type: 'Session.End', data: { end_reason: 'idle_timeout' } } as const;
+    this.conclude(body, `${why}:${segment?.number ?? 0}:${lastMs}`, lastMs);
+  }
+
+  /** The rest of the transcript stays unread: the session ends with the last row, and its sums are incomplete. */
+  private endUnfinishedImport(): void {
+    const { state } = this;
+    delete state.transcripts?.isPart;
+    this.endAtLastRow('left');
+    for (const { of } of awaited(state.fold))
+      this.conclude({ event_type: SETTLED, data: { of, reason: 'timeout' } }, of, state.fold.lastMs);
+    // As in an import, the past changes no counter of today.
+    this.events.length = 0;
+    this.records.length = 0;
+  }
+}
+
+export const isUnfinishedImport = ({ transcripts, hookedMs }: SessionState): boolean =>
+  transcripts?.isPart === true && hookedMs === undefined;
+
+/** Commits are looked for when the agent has finished something. */
+const isMilestone = ({ event_type: type, parent_session_id: parent }: Event): boolean =>
+  parent === undefined && (type === 'Agent.Response' || type === 'Session.End' || type === 'Session.Abort');
+
+/** An agent's hook outside of an envelope says all there is itself, and hooks are many: they are not copied. */
+function withEnvelope(reading: ToldReading, { teller, atMs }: EventSource, id: string | undefined): ToldReading {
+  if (id === undefined && atMs === undefined) return reading;
+  const key = reading.key ?? (id === undefined ? undefined : `${teller}:${id}`);
+  return { ...reading, atMs: reading.atMs ?? atMs, key };
+}

@@ -1,0 +1,176 @@
+/** The sessions that one round works on: found in the store, rebuilt from their journals, or begun and pinned. */
+import { destinationDocument } from '../config/destinations.ts';
+import type { Fragment } from '../hook/fragment.ts';
+import { keyedHash } from '../lib/hash.ts';
+import { newMark, openHookDocument } from '../openhook/mark.ts';
+import type { Problem } from '../problems/problem.ts';
+import type { Opening } from '../receive/receive.ts';
+import { keeperOf } from '../session/own-content.ts';
+import { judgeRisk } from '../session/own-rules.ts';
+import { type Pin, pin, type Surroundings } from '../session/pin.ts';
+import { priceOf } from '../session/prices.ts';
+import { newSession, type Pinned, type SessionState } from '../session/session-state.ts';
+import type { Store } from '../store/store.ts';
+import type { Eyes } from '../transcripts/eyes.ts';
+import { originsIn } from '../transcripts/origins.ts';
+import { patient, type Waits } from '../transcripts/settlement.ts';
+import { type Outgoing, outgoingOf } from './outgoing.ts';
+import { PreviousSessions } from './previous-sessions.ts';
+import { outputOfJournal, rebuild, recalled } from './rebuild.ts';
+import { noCounts, type RoundContext, SessionInRound } from './session-in-round.ts';
+
+/** The facts that a round is computed with, beside the store and the fragments. */
+export interface RoundWorld extends Surroundings {
+  nowMs: number;
+  /** Without eyes no transcript is read, and spans go on waiting for theirs. */
+  eyes?: Eyes | undefined;
+  waits?: Waits | undefined;
+  /** Where the Python package of this name may have noted what it sent. */
+  formerStates?: readonly string[] | undefined;
+}
+
+/** What adds risk, cost and content to the events of a session. */
+export const enrichersOf = ({ hashKey }: Pick<RoundWorld, 'hashKey'>) => ({
+  hash: (content: string): string => keyedHash(hashKey, content),
+  risk: judgeRisk,
+  price: priceOf,
+  keep: keeperOf,
+});
+
+/** One round reads on at most so much of transcripts; the next round reads the rest. */
+const TRANSCRIPT_BYTES = 16 * 1024 * 1024;
+
+export class SessionsOfRound {
+  readonly counts = noCounts();
+  readonly problems: Problem[] = [];
+  /** Documents that the round changes. */
+  readonly documents = new Map<string, unknown>();
+  /** What sessions journaled before they had their present destinations, for those destinations alone. */
+  readonly earlier: Outgoing = { bodies: [], tallies: [] };
+  /** A session that a broken configuration kept from all destinations has some now. */
+  isDecided = false;
+  private readonly store: Store;
+  private readonly world: RoundWorld;
+  private readonly context: RoundContext;
+  private readonly origins: ReturnType<typeof originsIn>;
+  private readonly previous: PreviousSessions;
+  private readonly sessions = new Map<string, SessionInRound>();
+
+  constructor(store: Store, world: RoundWorld) {
+    this.store = store;
+    this.world = world;
+    this.origins = originsIn(name => store.document(name));
+    this.previous = new PreviousSessions(
+      name => store.document(name),
+      key => this.stateOf(key),
+    );
+    const { eyes, nowMs } = world;
+    const transcripts = eyes && this.transcriptAccess(eyes);
+    this.context = { ...enrichersOf(world), nowMs, counts: this.counts, transcripts, eyes, previous: this.previous };
+  }
+
+  private transcriptAccess(eyes: Eyes): NonNullable<RoundContext['transcripts']> {
+    const { home, env, nowMs, waits = patient, formerStates } = this.world;
+    return {
+      ...{ eyes, home, env, nowMs, waits, formerStates },
+      budget: { bytes: TRANSCRIPT_BYTES },
+      journal: key => this.store.journal(key),
+      owner: this.origins.owner,
+      knows: key => this.stateOf(key) !== undefined || this.store.journal(key) !== undefined,
+    };
+  }
+
+  all(): SessionInRound[] {
+    return [...this.sessions.values()];
+  }
+
+  /** A session that is in the round, or in the store. */
+  known(key: string): SessionInRound | undefined {
+    const there = this.sessions.get(key);
+    if (there !== undefined) return there;
+    const state = recalled(this.store, key);
+    return state && this.add(state);
+  }
+
+  /** The session that a source belongs to. A new one is pinned to its configuration. */
+  open(opening: Opening, fragment: Fragment): SessionInRound {
+    const known = this.known(opening.key);
+    if (known !== undefined) return known;
+    const { pinned, isDispatched, named } = this.pinned(opening, fragment);
+    const mark = openHookDocument(opening.key);
+    // A session whose state was damaged begins again. What was dispatched of it stays dispatched.
+    if (isDispatched && opening.cwd !== undefined && this.store.document(mark) === undefined)
+      this.documents.set(mark, newMark(opening.cwd, named, fragment.atMs));
+    const state = newSession(opening, pinned);
+    rebuild(state, this.store.journal(opening.key));
+    return this.add(state, pinned.repository === false ? undefined : opening.cwd);
+  }
+
+  /**
+   * The same hook was registered for a second provider: the Python package writes one entry for each. The session gets the
+   * destinations of that provider, and all that it has journaled goes there too. Once, as a session keeps its destinations.
+   */
+  addProvider(session: SessionInRound, opening: Opening, fragment: Fragment): void {
+    const { state } = session;
+    const { pinned } = state;
+    const { provider } = fragment.header;
+    if (provider === undefined || pinned.providers?.includes(provider)) return;
+    const named = this.pinned(opening, fragment).pinned.destinations;
+    const added = named.filter(id => !pinned.destinations.includes(id));
+    pinned.providers = [...(pinned.providers ?? []), provider];
+    pinned.destinations = [...pinned.destinations, ...added];
+    if (added.length === 0) return;
+    // With a destination the session is decided. Deciding it again would send the same output twice.
+    delete pinned.undecided;
+    this.catchUp(state, added);
+  }
+
+  /** Documents of the round, those of the parts included. */
+  changedDocuments(): { name: string; value: unknown }[] {
+    const own = [...this.documents].map(([name, value]) => ({ name, value }));
+    return [...own, ...this.previous.documents(), ...this.origins.documents()];
+  }
+
+  private stateOf(key: string): SessionState | undefined {
+    return this.sessions.get(key)?.state ?? recalled(this.store, key);
+  }
+
+  private add(state: SessionState, newFolder?: string): SessionInRound {
+    if (state.pinned.undecided) this.decide(state, state.pinned.undecided);
+    const session = new SessionInRound(state, this.context, newFolder);
+    this.sessions.set(state.key, session);
+    return session;
+  }
+
+  private pinned(opening: Parameters<typeof pin>[0], fragment: Parameters<typeof pin>[1], wasUndecided?: boolean): Pin {
+    const made = pin(opening, fragment, this.world, wasUndecided);
+    this.problems.push(...made.problems);
+    for (const destination of made.destinations)
+      this.documents.set(destinationDocument(destination.id), { ...destination, pinnedMs: this.world.nowMs });
+    return made;
+  }
+
+  /** The configuration can be read now: the session goes on as if it had begun under it. */
+  private decide(state: SessionState, { cwd, header, isUserTold }: NonNullable<Pinned['undecided']>): void {
+    const { providers } = state.pinned;
+    const said = providers === undefined ? header : { ...header, provider: providers.join(',') };
+    // The user of the first event was not kept, and the user who is logged in here may be another.
+    const opening = { agent: { id: state.agent }, cwd, user: isUserTold && '' };
+    const { pinned } = this.pinned(opening, { header: said }, true);
+    if (pinned.undecided) return;
+    this.isDecided = true;
+    state.pinned = { ...pinned, ...(providers === undefined ? {} : { providers }) };
+    if (pinned.repository === false) delete state.repository;
+    // The shape of traces and the repository may change what the fold holds.
+    for (const { state: before } of outputOfJournal(this.store, state, [])) state.fold = before.fold;
+    this.catchUp(state, pinned.destinations);
+  }
+
+  private catchUp(state: SessionState, destinations: string[]): void {
+    for (const output of outputOfJournal(this.store, state, destinations)) {
+      const { bodies, tallies } = outgoingOf(this.store, [output], this.documents, this.world.nowMs);
+      this.earlier.bodies.push(...bodies);
+      this.earlier.tallies.push(...tallies);
+    }
+  }
+}

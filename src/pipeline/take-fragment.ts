@@ -1,0 +1,50 @@
+/** From a fragment to the events of its sessions. Every caller of the pipeline takes its fragments here. */
+import type { Agent } from '../agents/contract/contract.ts';
+import type { Fragment } from '../hook/fragment.ts';
+import { hexDigestOf } from '../lib/hash.ts';
+import type { Bad } from '../receive/items.ts';
+import { type Opening, type Reject, receive } from '../receive/receive.ts';
+import { isRepetition } from '../session/arrival.ts';
+import { sessionKey } from '../session/session-state.ts';
+import type { SessionInRound } from './session-in-round.ts';
+
+export type TakenFragment =
+  | { fate: 'rejected'; reason: Reject }
+  | { fate: 'duplicate'; sessions: readonly SessionInRound[]; opening: Opening | undefined }
+  | {
+      fate: 'journaled';
+      sessions: readonly SessionInRound[];
+      /** Items of a list that could not be read, beside others that could. */
+      bad: readonly Bad<Reject>[];
+      oddities: readonly string[];
+    };
+
+/** Finds the session that a source belongs to, or begins it. */
+export type OpenSession = (opening: Opening, fragment: Fragment) => SessionInRound;
+
+export function takeFragment(fragment: Fragment, agents: readonly Agent[], open: OpenSession): TakenFragment {
+  const received = receive(fragment, agents);
+  if ('reason' in received) return { fate: 'rejected', reason: received.reason };
+  const sessions = new Set<SessionInRound>();
+  let opening: Opening | undefined;
+  let duplicates = 0;
+  let events = 0;
+  for (const source of received.sources) {
+    const { who, session: id, cwd, user } = source;
+    opening = { agent: who, session: id, key: sessionKey(who.id, id), cwd, user };
+    const session = open(opening, fragment);
+    const isFirst = !sessions.has(session);
+    sessions.add(session);
+    if (isFirst && isRepetition(session.state, hexDigestOf(fragment.payload), fragment)) {
+      duplicates += 1;
+      continue;
+    }
+    const before = session.taken;
+    duplicates += session.take(source, fragment);
+    events += session.taken - before;
+  }
+  const { bad, oddities } = received;
+  const all = [...sessions];
+  if (duplicates > 0 && bad.length === 0 && events === 0) return { fate: 'duplicate', sessions: all, opening };
+  return { fate: 'journaled', sessions: all, bad, oddities };
+}

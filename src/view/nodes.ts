@@ -1,0 +1,34 @@
+/** The spans of a replayed journal as nodes of a tree to be drawn. */
+import type { FinishedSpan } from '../assemble/finished.ts';
+import type { Replay } from '../journal/replay.ts';
+import { spanIdOf, traceIdOf } from '../telemetry/ids.ts';
+import { resourceOf } from '../telemetry/resource.ts';
+import { readableSpan } from '../telemetry/sdk-values.ts';
+import { mapSpan } from '../telemetry/spans.ts';
+import { nodeOf } from './span-node.ts';
+import type { Node } from './tree.ts';
+
+const unlimited = { span: { attributes: 1_000, links: 1_000 }, log: { attributes: 1_000 } };
+
+export function nodesOf({ agent, session, finished, open }: Replay): Map<string, Node[]> {
+  const traces = new Map<string, Node[]>();
+  const facts = { agent, session, provider: undefined, denyAsError: false, limits: unlimited };
+  const add = (span: FinishedSpan, isOpenStill: boolean): void => {
+    const { attributes, name, status } = readableSpan(mapSpan(span, facts, resourceOf({})));
+    const node = nodeOf({
+      spanId: spanIdOf(agent, span.key),
+      parentSpanId: span.parent && spanIdOf(agent, span.parent),
+      name,
+      startMs: span.startMs,
+      endMs: span.endMs,
+      isError: status.code === 2,
+      attributes,
+    });
+    const trace = traceIdOf(span.trace);
+    const shown = isOpenStill ? { ...node, error: undefined, notes: ['open'] } : node;
+    if (!traces.get(trace)?.push(shown)) traces.set(trace, [shown]);
+  };
+  for (const span of finished) add(span, false);
+  for (const span of open) add(span, true);
+  return traces;
+}
