@@ -317,7 +317,7 @@ function readDocument(
       try {
         const text = eyes.read(file.path, 0, stat.sizeBytes).toString('utf8');
         if (!hasMoreValues(text, MOST_VALUES)) return JSON.parse(text);
-        following.odd('large_document');
+        readingOn.listener.odd('large_document');
         return undefined;
       } catch {
         // Half written: its next version is read again.

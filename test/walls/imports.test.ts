@@ -82,9 +82,11 @@ const rooms: Readonly<Record<string, Room>> = {
   problems: { sees: ['lib', 'setup/setup.ts', 'store/folder.ts'], packages: [] },
   setup: { sees: ['lib', 'agents', 'hook'], packages: [node] },
   view: {
-    sees: ['lib', 'event', 'standards', 'agents/index.ts', 'assemble', 'telemetry', 'store'],
+    sees: ['lib', 'event', 'standards', 'agents/index.ts', 'assemble', 'journal', 'telemetry', 'store'],
     packages: [],
   },
+  // The events of journals, and the fold over them.
+  journal: { sees: ['lib', 'event', 'agents/index.ts', 'assemble', 'store'], packages: [] },
   serve: { sees: 'all', packages: 'all' },
   // Runs commands that a person agreed to; the project names them, the journal feeds them.
   openhook: { sees: 'all', packages: [/^node:(fs|path|child_process)$/] },

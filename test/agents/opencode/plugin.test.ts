@@ -24,13 +24,17 @@ afterEach(() => fs.rmSync(home, { recursive: true, force: true }));
 const file = () => join(home, '.config/opencode/plugins/otel-hooks.js');
 
 async function installed(): Promise<Plugin> {
+  // A hook records nothing when its program is gone. This one ends at once.
+  const program = join(home, 'program');
+  fs.mkdirSync(program);
+  fs.writeFileSync(join(program, 'deliver.js'), '');
   const planned = planSetup({
     agent: openCode,
     scope: 'global',
     action: 'enable',
     places: { home, project: home, env: {} },
     platform: 'linux',
-    program: programAt(join(home, 'nothing'), process.execPath, []),
+    program: programAt(program, process.execPath, []),
     folders: { state: join(home, 'state'), data: join(home, 'data') },
   });
   if (!planned.ok) throw new Error(JSON.stringify(planned.problem));
