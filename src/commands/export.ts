@@ -5,7 +5,7 @@ import { agentNamed, agents } from '../agents/index.ts';
 import { eventsOf, lastMsOf, type Recorded, recorded } from '../journal/journal-events.ts';
 import { LINE_CLEARED, LINE_START } from '../lib/terminal.ts';
 import { otlpOf } from '../pipeline/otlp-json.ts';
-import { recalled } from '../pipeline/round.ts';
+import { recalled } from '../pipeline/rebuild.ts';
 import { SHORTEST_NAME, transcriptOf } from '../session/session-state.ts';
 import type { Beyond } from '../standards/openhook/out.ts';
 import { openStore, type Store } from '../store/store.ts';
