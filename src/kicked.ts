@@ -23,10 +23,16 @@ const GATHER_MS = 150;
 
 const { values } = parseArgs({
   args: process.argv.slice(2),
-  options: { kicked: { type: 'boolean' }, wait: { type: 'string' }, 'state-dir': { type: 'string' } },
+  options: {
+    kicked: { type: 'boolean' },
+    wait: { type: 'string' },
+    'state-dir': { type: 'string' },
+    from: { type: 'string' },
+  },
   strict: false,
 });
 const folder = typeof values['state-dir'] === 'string' ? values['state-dir'] : undefined;
+const from = typeof values.from === 'string' ? values.from : undefined;
 const waitMs = typeof values.wait === 'string' ? durationMs(values.wait) : undefined;
 
 try {
@@ -39,7 +45,7 @@ try {
     if (!byHand && parentPort === null) await pause(GATHER_MS);
     const { deliverKicked } = await import('./deliver/kicked-program.ts');
     const leftMs = waitMs === undefined ? undefined : Math.max(0, waitMs - (performance.now() - startMs));
-    await deliverKicked({ folder, waitMs: leftMs, self: fileURLToPath(import.meta.url), lock });
+    await deliverKicked({ folder, waitMs: leftMs, self: fileURLToPath(import.meta.url), lock, from });
   } finally {
     lock?.release();
   }

@@ -2,7 +2,7 @@
 import { renameSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve as resolvePath } from 'node:path';
 import { digest } from '../lib/hash.ts';
-import { makePath } from '../lib/make-path.ts';
+import { makeOwnPath } from '../lib/make-path.ts';
 import { projectTop } from '../lib/project-top.ts';
 import { fieldsOf, isFields, own, put } from '../lib/read.ts';
 import { isInside, realPathOf } from '../lib/real-path.ts';
@@ -19,6 +19,8 @@ export interface Place extends Surroundings {
   /** Where the session runs; the project's file is the nearest from here upwards. */
   cwd: string;
   flags?: ConfigInput['flags'];
+  /** False: the project's file is not read. */
+  project?: boolean | undefined;
   /** Of `--config`. */
   file?: string | undefined;
 }
@@ -37,7 +39,7 @@ export function loadConfig(place: Place): LoadedConfig {
   const problems: Problem[] = [];
   const globalFile = globalFileOf(place, problems);
   const global = readText(globalFile, problems);
-  const projectFile = findProjectFile(place, globalFile, problems);
+  const projectFile = place.project === false ? undefined : findProjectFile(place, globalFile, problems);
   const project = projectFile === undefined ? undefined : readText(projectFile, problems);
   const projectTrusted = projectFile !== undefined && project !== undefined && isTrusted(place, projectFile, project);
   const config = resolve({
@@ -133,7 +135,7 @@ function noteConsent(place: Place, to: 'projects' | 'openhook', file: string, sa
 
 /** A file of the configuration folder, whole or not at all. */
 export function replaceConfig(file: string, text: string): void {
-  makePath(dirname(file));
+  makeOwnPath(dirname(file));
   const beside = `${file}.${process.pid}`;
   writeFileSync(beside, text, { mode: 0o600 });
   renameSync(beside, file);

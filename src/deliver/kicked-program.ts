@@ -27,10 +27,12 @@ export interface Kicked {
   /** The file that was started; when it is gone, an upgrade took its place. */
   self: string;
   lock: Lock | undefined;
+  /** The folder of the hook that started this process. */
+  from: string | undefined;
 }
 
 /** Ends the process. */
-export async function deliverKicked({ folder, waitMs, self, lock }: Kicked): Promise<never> {
+export async function deliverKicked({ folder, waitMs, self, lock, from }: Kicked): Promise<never> {
   const { env, platform } = process;
   const home = homeOf(env);
   /** `serve` was told where to look; a hook that starts delivery speaks for its own sessions only. */
@@ -43,12 +45,15 @@ export async function deliverKicked({ folder, waitMs, self, lock }: Kicked): Pro
     standBack();
   }
   // The place of the file counts; its contents are the user's, whichever hook started this process.
+  const { XDG_CONFIG_HOME, APPDATA, OTEL_HOOKS_CONFIG } = env;
   const { values: config } = loadConfig({
-    env: { XDG_CONFIG_HOME: env.XDG_CONFIG_HOME, APPDATA: env.APPDATA },
+    env: { XDG_CONFIG_HOME, APPDATA, ...(configFile === undefined ? { OTEL_HOOKS_CONFIG } : {}) },
     home,
     platform,
-    cwd: home,
-    file: env.OTEL_HOOKS_CONFIG,
+    // For the variable alone: what a project's file says is not for the state of all.
+    cwd: from ?? home,
+    project: false,
+    file: configFile,
   });
   const { outcome } = await deliver({
     stateFolder: folder ?? stateFolder({ env, home, platform }),

@@ -11,7 +11,7 @@ import { existsSync, fstatSync, lstatSync, openSync, readFileSync, readSync, sta
 import { travellingFrom } from './environment.ts';
 import { encodeHeader, encodeTrailer, fragmentName } from './fragment.ts';
 import { isDelivering, kick, kickOnce } from './kick.ts';
-import { makeFolders, noteProblem, writeAll } from './state-files.ts';
+import { isOfAnother, makeFolders, noteProblem, writeAll } from './state-files.ts';
 import { fileNamed, locateStateFolder } from './state-folder.ts';
 import { codeOf, copyLarge, endsInBrace, isJson, readPatiently, unblockedStdin } from './stdin.ts';
 
@@ -27,10 +27,10 @@ export function hook(argv: readonly string[], deliver: string): void {
     if (reply) answer(reply);
     const { pid, ppid, platform } = process;
     const { env } = process;
-    // Whoever delivers it works elsewhere, and so does the session, perhaps.
-    const named = config || env.OTEL_HOOKS_CONFIG;
-    if (named) env.OTEL_HOOKS_CONFIG = fileNamed(named, here(), home);
-    stateFolder = locateStateFolder(stateDir, { env, platform, home, cwd: process.cwd }, readText);
+    // Deliver works in another folder. A relative path in the variable stays as it is, and is refused there.
+    const named = config && fileNamed(config, here(), home);
+    if (named) env.OTEL_HOOKS_CONFIG = named;
+    stateFolder = locateStateFolder(stateDir, { env, platform, home, cwd: process.cwd, named }, readText);
 
     // A person at a keyboard is no agent, and would wait for ever. /dev/null is a character device as well; only then
     // is the module worth its time.
@@ -43,8 +43,10 @@ export function hook(argv: readonly string[], deliver: string): void {
     const inbox = `${stateFolder}/inbox`;
     for (const folder of [stateFolder, inbox]) {
       const found = lstatSync(folder, { throwIfNoEntry: false });
-      if (found === undefined) makeFolders(stateFolder);
-      else if (!found.isDirectory() || (process.geteuid !== undefined && found.uid !== process.geteuid())) leave();
+      if (found === undefined) {
+        if (isOfAnother(stateFolder, home())) leave();
+        makeFolders(stateFolder);
+      } else if (!found.isDirectory() || (process.geteuid !== undefined && found.uid !== process.geteuid())) leave();
     }
 
     // An upgrade is replacing the package. Without a program to deliver events they would pile up.
@@ -69,7 +71,16 @@ export function hook(argv: readonly string[], deliver: string): void {
       }
     }
     const at = Date.now();
-    const fields = { tool, event, provider, cwd: here(), at: `${at}`, ppid: `${ppid}`, ...travellingFrom(env) };
+    const fields = {
+      tool,
+      event,
+      provider,
+      config: named,
+      cwd: here(),
+      at: `${at}`,
+      ppid: `${ppid}`,
+      ...travellingFrom(env),
+    };
     let header = encodeHeader(fields, true);
     const trailer = encodeTrailer(unique);
 
@@ -111,7 +122,7 @@ export function hook(argv: readonly string[], deliver: string): void {
       if (flush(stateFolder, deliver, flushMs)) return;
     } else if (isEdge || !isDelivering(stateFolder)) {
       // The payload may have been long in coming, so the time is read again.
-      kickOnce({ deliver, stateFolder, args: ['--kicked'] }, isEdge, boot, firstWord('/proc/uptime'));
+      kickOnce({ deliver, stateFolder, args: ['--kicked'], from: here() }, isEdge, boot, firstWord('/proc/uptime'));
     }
   } catch (error) {
     // Without a state folder there is no place to note it.
@@ -125,7 +136,7 @@ export function hook(argv: readonly string[], deliver: string): void {
  * stays on disk, and it may still finish.
  */
 function flush(stateFolder: string, deliver: string, flushMs: number): boolean {
-  const started = kick({ deliver, stateFolder, args: ['--wait', `${flushMs}ms`] }, leave);
+  const started = kick({ deliver, stateFolder, args: ['--wait', `${flushMs}ms`], from: here() }, leave);
   if (started) setTimeout(leave, flushMs + 250);
   else noteProblem(stateFolder, 'kick-failed');
   return started;

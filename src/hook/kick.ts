@@ -61,10 +61,21 @@ export const ROOM = '--max-semi-space-size=32';
 /** Longer than a process takes to reach the lock on a busy machine, and half of what a killed one may hold up. */
 export const KICK_STEP_S = 15;
 
+/**
+ * What the agent, and settings of a project that it works in, set for their own programs. Deliver sends the sessions of all
+ * projects: no CA, module or library of one of them may reach it.
+ */
+export const NOT_FOR_DELIVERY =
+  'NODE_OPTIONS NODE_PATH NODE_EXTRA_CA_CERTS NODE_TLS_REJECT_UNAUTHORIZED NODE_USE_SYSTEM_CA NODE_USE_ENV_PROXY ' +
+  'NODE_REDIRECT_WARNINGS NODE_V8_COVERAGE NODE_REPL_EXTERNAL_MODULE NODE_ICU_DATA SSL_CERT_FILE SSL_CERT_DIR SSLKEYLOGFILE ' +
+  'OPENSSL_CONF OPENSSL_MODULES OPENSSL_ENGINES LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES ENV BASH_ENV';
+
 export interface Kick {
   deliver: string;
   stateFolder: string;
   args: readonly string[];
+  /** The folder that the hook works in. */
+  from: string;
 }
 
 /** Starts deliver unless another hook has just done so. `boot` and `uptime` as /proc says them, '' without it. */
@@ -90,13 +101,12 @@ export function kickOnce(kicked: Kick, isEdge: boolean, boot: string, uptime: st
 }
 
 /** Starts deliver and lets it go. False when it could not be started. `ended` hears of its end, if we are still there. */
-export function kick({ deliver, stateFolder, args }: Kick, ended?: () => void): boolean {
+export function kick({ deliver, stateFolder, args, from }: Kick, ended?: () => void): boolean {
   // Loading this costs a fifth of a Node start, so only who kicks pays. `require`: the bundle is CommonJS.
   const { spawn } = require('node:child_process') as typeof import('node:child_process');
   const env = { ...process.env };
-  // The agent's own debugging of Node is not ours.
-  delete env.NODE_OPTIONS;
-  const child = spawn(process.execPath, [ROOM, deliver, ...args, '--state-dir', stateFolder], {
+  for (const name of NOT_FOR_DELIVERY.split(' ')) delete env[name];
+  const child = spawn(process.execPath, [ROOM, deliver, ...args, '--from', from, '--state-dir', stateFolder], {
     cwd: '/',
     detached: true,
     stdio: 'ignore',

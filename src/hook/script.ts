@@ -14,7 +14,7 @@
  * file then has no trailer and counts as torn.
  */
 import { travelling } from './environment.ts';
-import { KICK_STEP_S, ROOM } from './kick.ts';
+import { KICK_STEP_S, NOT_FOR_DELIVERY, ROOM } from './kick.ts';
 
 export interface ShellHook {
   stateFolder: string;
@@ -85,11 +85,6 @@ case \${OTEL_HOOKS_STATE_DIR-} in
 esac
 # With a slash behind it a link would be its target.
 while case $oh_state in ?*/) ;; *) ! : ;; esac do oh_state=\${oh_state%/}; done
-# Whoever delivers it works elsewhere.
-case \${OTEL_HOOKS_CONFIG-} in
-'' | /* | '~'/*) ;;
-*) OTEL_HOOKS_CONFIG=$PWD/$OTEL_HOOKS_CONFIG ;;
-esac
 oh_inbox=$oh_state/inbox
 oh_node=${quote(node)}
 [ -x "$oh_node" ] || oh_node=node
@@ -119,6 +114,8 @@ else
     [ -O "$oh_state" ] && [ -w "$oh_state" ] || exit 0
   elif [ -d "\${oh_state%/*}" ] && ! [ -w "\${oh_state%/*}" ]; then exit 0
   fi
+  # Root would leave folders in the home of a user that this user cannot write to.
+  case $oh_state in "\${HOME:-/}"/*) [ -O "$HOME" ] || exit 0 ;; esac
   if ! [ -r "$oh_deliver" ]; then
     "$oh_cat" >/dev/null
     exit 0
@@ -216,9 +213,10 @@ esac
     *) [ -e "$oh_old" ] && PATH=/bin:/usr/bin rm -f "$oh_old" ;;
     esac
   done
+  oh_from=$PWD
   cd /
-  unset NODE_OPTIONS
-  exec ${setsid === undefined ? '' : `${quote(setsid)} `}"$oh_node" ${ROOM} "$oh_deliver" --kicked --state-dir "$oh_state"
+  unset ${NOT_FOR_DELIVERY}
+  exec ${setsid === undefined ? '' : `${quote(setsid)} `}"$oh_node" ${ROOM} "$oh_deliver" --kicked --from "$oh_from" --state-dir "$oh_state"
 ) </dev/null >/dev/null 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- &
 exit 0
 }

@@ -9,6 +9,20 @@ export function makeFolders(stateFolder: string): void {
   for (const folder of ['inbox', 'problems']) makePath(`${stateFolder}/${folder}`);
 }
 
+/**
+ * Root at work in the home of a user would leave folders there that the user's own hooks cannot write to. Nothing is made
+ * in a home that the effective user does not own, and by root nothing below a folder of another user.
+ */
+export function isOfAnother(stateFolder: string, home: string): boolean {
+  const user = process.geteuid?.();
+  if (user === undefined) return false;
+  const ownerOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.uid;
+  if (stateFolder.startsWith(`${home}/`) && (ownerOf(home) ?? user) !== user) return true;
+  for (let at = stateFolder; user === 0 && at !== ''; at = at.slice(0, at.lastIndexOf('/')))
+    if (ownerOf(at)) return true;
+  return false;
+}
+
 /** Node's own way never ends below a folder that is there and takes none, as /proc. */
 function makePath(path: string): void {
   const isThere = () => statSync(path, { throwIfNoEntry: false })?.isDirectory();

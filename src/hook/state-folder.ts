@@ -3,6 +3,8 @@
  * environment, config file, default. The config file is read for this one key, because the events of a user who moved
  * the folder must lie where `status` looks.
  */
+import { statSync } from './builtins.ts';
+
 type Env = Readonly<Record<string, string | undefined>>;
 
 export interface Surroundings {
@@ -10,6 +12,8 @@ export interface Surroundings {
   platform: string;
   home(): string;
   cwd(): string;
+  /** A config file that a flag names, absolute. */
+  named?: string | undefined;
 }
 
 export function locateStateFolder(
@@ -37,10 +41,38 @@ export function locateStateFolder(
 /** The first that is there counts: the Python package of this name has one place on all systems. */
 function configFiles(at: Surroundings): string[] {
   const { OTEL_HOOKS_CONFIG: named, XDG_CONFIG_HOME: xdg } = at.env;
-  if (named) return [fromHome(named, at.home)];
+  if (at.named) return [at.named];
+  if (named && isUsers(fromHome(named, at.home), at)) return [fromHome(named, at.home)];
   const usual = `${defaultFolder('config', at)}/config.json`;
   const hasOther = !xdg && (at.platform === 'darwin' || at.platform === 'win32');
   return hasOther ? [usual, `${at.home()}/.config/otel-hooks/config.json`] : [usual];
+}
+
+/**
+ * Settings of agents that come with a clone can set variables, so a relative path and a file of the project are not the
+ * user's choice (the configuration refuses them too, and says so).
+ */
+function isUsers(file: string, at: Surroundings): boolean {
+  if (!isAbsolute(file)) return false;
+  const { realpathSync } = require('node:fs') as typeof import('node:fs');
+  const real = (path: string): string => {
+    try {
+      return realpathSync(path).replaceAll('\\', '/');
+    } catch {
+      // There is no such file: nothing is read from it.
+      return path;
+    }
+  };
+  const isInside = (path: string, folder: string): boolean => `${path}/`.startsWith(`${folder}/`);
+  const home = real(at.home());
+  let top = real(at.cwd());
+  for (
+    let folder = top;
+    folder !== '' && !isInside(home, folder);
+    folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/')))
+  )
+    if (statSync(`${folder}/.git`, { throwIfNoEntry: false })) top = folder;
+  return isInside(home, top) || !isInside(real(file), top);
 }
 
 const customs = {

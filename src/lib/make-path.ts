@@ -17,4 +17,29 @@ export function makePath(path: string, mode = 0o700): void {
   }
 }
 
+/**
+ * Where root would leave folders that a user cannot write to, whose own hooks then fail without a word: the nearest folder
+ * on the way to a path that belongs to a user other than root. Undefined where another user than root is at work.
+ */
+export function foreignAbove(path: string): { folder: string; owner: number } | undefined {
+  if (process.geteuid?.() !== 0) return undefined;
+  for (let folder = path; ; folder = dirname(folder)) {
+    const owner = statSync(folder, { throwIfNoEntry: false })?.uid ?? 0;
+    if (owner !== 0) return { folder, owner };
+    if (folder === dirname(folder)) return undefined;
+  }
+}
+
+/** Makes a folder for our own files; throws where that would be in the home of another user. */
+export function makeOwnPath(path: string): void {
+  const foreign = foreignAbove(path);
+  if (foreign !== undefined) {
+    const { folder, owner } = foreign;
+    throw new Error(
+      `${folder} belongs to user ${owner}, who could not write to what root makes there; run it as this user`,
+    );
+  }
+  makePath(path);
+}
+
 const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;

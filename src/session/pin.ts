@@ -56,9 +56,9 @@ export function pin(
   const given = Object.entries(fragment.header).filter(([name]) => TELEMETRY.test(name));
   const own = Object.entries(where.env).filter(([name]) => where.ownVariables || !TELEMETRY.test(name));
   const env = { ...Object.fromEntries(own), ...Object.fromEntries(given) };
-  // A variable of the hook is checked where it is read, since a project may have set it.
-  const isNamedByHook = !where.ownVariables && Boolean(fragment.header.OTEL_HOOKS_CONFIG);
-  const file = isNamedByHook ? undefined : where.configFile;
+  // The flag of a hook is the user's. A variable of it is checked where it is read, since a project may have set it.
+  const { config: flag, OTEL_HOOKS_CONFIG: variable } = fragment.header;
+  const file = where.ownVariables ? (where.configFile ?? flag) : (flag ?? (variable ? undefined : where.configFile));
   const config = loadConfig({
     env,
     home: where.home,

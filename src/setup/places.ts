@@ -8,7 +8,7 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isAbsent, type Places, type Scope } from '../agents/contract/contract.ts';
-import { makePath } from '../lib/make-path.ts';
+import { makeOwnPath } from '../lib/make-path.ts';
 import { fieldsOf, isFields, text } from '../lib/read.ts';
 import { filesIn, type Setup } from './setup.ts';
 
@@ -65,7 +65,7 @@ function writePlaces(data: string, places: readonly KnownPlace[]): void {
     rmSync(file, { force: true });
     return;
   }
-  makePath(dirname(file));
+  makeOwnPath(dirname(file));
   const beside = `${file}.${process.pid}`;
   rmSync(beside, { force: true });
   writeFileSync(beside, `${JSON.stringify({ v: 1, places }, null, 2)}\n`, { mode: 0o600, flag: 'wx' });

@@ -29,7 +29,7 @@ import {
 import { type Refusal, setValues } from '../agents/files/json-edit.ts';
 import { shellHook } from '../hook/script.ts';
 import { unifiedDiff } from '../lib/diff.ts';
-import { makePath } from '../lib/make-path.ts';
+import { makeOwnPath } from '../lib/make-path.ts';
 import { fieldsOf, own } from '../lib/read.ts';
 import { isInside, realPathOf } from '../lib/real-path.ts';
 import { readRegularFile } from '../lib/regular-file.ts';
@@ -261,7 +261,7 @@ export function applySetup(plan: Plan): Applied {
 
   // The script comes first: settings never name one that is not there.
   for (const folder of plan.folders) {
-    const why = attempt(() => makePath(folder));
+    const why = attempt(() => makeOwnPath(folder));
     if (why !== undefined) return failed(folder, why);
   }
   for (const { path, text, mode } of plan.scripts) {

@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, type Stats } from 'node:fs';
 import { dirname } from 'node:path';
-import { makePath } from '../lib/make-path.ts';
+import { foreignAbove, makePath } from '../lib/make-path.ts';
 import {
   at,
   codeOf,
@@ -58,7 +58,11 @@ export function openFolder(disk: Disk, access: 'own' | 'read'): void {
       if (NAME.test(id)) checkFolder(disk, `outbox/${id}`);
     checkVersion(disk);
     if (access === 'read') return;
-    if (stats === undefined) makePath(dirname(disk.folder));
+    if (stats === undefined) {
+      const foreign = foreignAbove(disk.folder);
+      if (foreign !== undefined) throw new StateRefused({ code: 'state-foreign', ...foreign });
+      makePath(dirname(disk.folder));
+    }
     for (const child of [{ name: '', stats }, ...children]) {
       if (child.stats === undefined) makeFolder(disk, child.name);
       else if (isTooOpen(child.stats)) disk.fs.chmodSync(at(disk, child.name), FOLDER_MODE);

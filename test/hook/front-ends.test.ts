@@ -228,7 +228,9 @@ for (const { name, missing, command } of frontEnds) {
       const at = house();
       const env = { NODE_OPTIONS: name === 'node' ? '--no-warnings' : '--require=/nonexistent' };
       expect(await run(command(at, { edge: true }), payload, { env })).toEqual(harmless);
-      expect(await kicks(at, 1)).toEqual([{ args: ['--kicked', '--state-dir', at.state], cwd: '/', options: null }]);
+      expect(await kicks(at, 1)).toEqual([
+        { args: ['--kicked', '--from', '/tmp', '--state-dir', at.state], cwd: '/', options: null },
+      ]);
     });
 
     test('starts deliver elsewhere only where no deliver lives', async () => {
@@ -313,7 +315,9 @@ describe('the front ends together', () => {
       const words = each.command({ ...at, script: at.script }, { edge: true });
       expect(await run(words, payload, { env, cwd: at.folder })).toEqual(harmless);
       expect(fragments(at)).toHaveLength(1);
-      expect(await kicks(at, 1)).toMatchObject([{ args: ['--kicked', '--state-dir', at.state] }]);
+      expect(await kicks(at, 1)).toMatchObject([
+        { args: ['--kicked', '--from', expect.any(String), '--state-dir', at.state] },
+      ]);
     }
   });
 
@@ -326,9 +330,11 @@ describe('the front ends together', () => {
         // Without the flag that says where the folder is.
         const words = each.command(at, { edge: true }).filter(word => word !== '--state-dir' && word !== at.state);
         expect(await run(words, payload, { env, cwd: at.folder })).toEqual(harmless);
-        const file = join(at.folder, 'some', 'ours.json');
+        // A relative path is refused where the configuration is read, so it stays as it is.
+        const file = 'some/ours.json';
         expect(fragments(at)[0]?.header.OTEL_HOOKS_CONFIG, each.name).toBe(file);
-        expect(await kicks(at, 1)).toMatchObject([{ args: ['--kicked', '--state-dir', at.state], config: file }]);
+        const args = ['--kicked', '--from', at.folder, '--state-dir', at.state];
+        expect(await kicks(at, 1)).toMatchObject([{ args, config: file }]);
       });
     await Promise.all(seen);
   });
@@ -470,7 +476,7 @@ describe('node', () => {
     });
     expect(await run([...node.command(ends, {}), '--flush', '5s'], payload)).toEqual(harmless);
     expect(existsSync(join(ends.state, 'kicked-1'))).toBe(true);
-    expect(await kicks(ends, 1)).toEqual([{ args: ['--wait', '5000ms', '--state-dir', ends.state] }]);
+    expect(await kicks(ends, 1)).toEqual([{ args: ['--wait', '5000ms', '--from', '/tmp', '--state-dir', ends.state] }]);
 
     const hangs = house({ deliver: 'setTimeout(() => {}, 20_000);' });
     const startedMs = Date.now();

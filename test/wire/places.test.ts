@@ -9,7 +9,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { homeOf } from '../../src/config/folders.ts';
 import { type Collector, startCollector } from '../collector.ts';
 import { cannotRun, needsRoot } from '../needs.ts';
-import { AGENT, furnish, type House, harmless, payloadOf, type Ran, status, vacate } from './house.ts';
+import { AGENT, furnish, type House, harmless, otelHooks, payloadOf, type Ran, status, vacate } from './house.ts';
 
 let house: House;
 let collector: Collector;
@@ -46,8 +46,14 @@ it('a hook takes the configuration that its flag names, and all that stands in i
   expect(await hook(['--config', 'my settings/ours.json'], house.env)).toEqual(harmless);
   expect(names()).toEqual(['session claude-code']);
   expect(readdirSync(join(house.project, 'my settings')).toSorted()).toEqual(['kept here', 'ours.json']);
-  const env = { OTEL_HOOKS_CONFIG: join(house.project, 'my settings', 'ours.json') };
-  expect(status(house, env)).toMatchObject({ balanced: true, fragments: { received: 1, journaled: 1 } });
+  // A variable may not name a file of the project; a flag may.
+  const { stdout } = otelHooks(house, [
+    'status',
+    '--json',
+    '--config',
+    join(house.project, 'my settings', 'ours.json'),
+  ]);
+  expect(JSON.parse(stdout)).toMatchObject({ balanced: true, fragments: { received: 1, journaled: 1 } });
 });
 
 it('who has neither a home nor a name is delivered, where the folder is named', async context => {
