@@ -136,17 +136,17 @@ const cases: Case[] = [
   {
     name: 'a million levels of arrays in the input',
     payload: session => around(session, 'tool_input', `{"x":${'['.repeat(MILLION)}${']'.repeat(MILLION)}}`),
-    fate: 'kept',
+    fate: 'too-many-values',
   },
   {
     name: 'a million levels of objects in the input',
     payload: session => around(session, 'tool_input', `${'{"a":'.repeat(MILLION)}1${'}'.repeat(MILLION)}`),
-    fate: 'kept',
+    fate: 'too-many-values',
   },
   {
     name: 'a million levels in a field that nobody reads',
     payload: session => around(session, 'foreign', `${'[{"a":'.repeat(MILLION / 2)}1${'}]'.repeat(MILLION / 2)}`),
-    fate: 'kept',
+    fate: 'too-many-values',
   },
   {
     name: 'a million fields',
