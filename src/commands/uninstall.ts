@@ -38,6 +38,8 @@ const LOOK_MS = 50;
 const SETTLING_MS = 300;
 const MOST_REMOVALS = 10;
 
+const asPerson = { version: VERSION, byHand: true, waitMs: HANDOVER_MS };
+
 interface Folder {
   kind: 'state' | 'data' | 'config';
   path: string;
@@ -264,7 +266,7 @@ async function stopDelivery({ state, owner }: Uninstallation): Promise<Stopped> 
   if (!isThere(state)) return {};
   let lock: Lock | undefined;
   try {
-    lock = await takeLock({ folder: state, version: VERSION, byHand: true, waitMs: HANDOVER_MS });
+    lock = await takeLock({ folder: state, ...asPerson });
   } catch (error) {
     if (!(error instanceof StateRefused)) throw error;
     const { what, next } = explain(error.problem);
@@ -296,16 +298,28 @@ async function isGoneWithin(owner: ProcessId, ms: number): Promise<boolean> {
   return true;
 }
 
-/** Again while processes that hooks started just before still make the folder anew. */
+/**
+ * Hooks that had begun before their script went still write an event, and may start a delivery, which makes the folder anew:
+ * they get a moment to end, and what they made goes in the next try.
+ */
 async function removeStateFolder(state: string): Promise<Left[]> {
   for (let tries = 1; ; tries += 1) {
-    const left = removeState(state).map(each => ({ ...each, next: `look at it, then remove it: rm -r ${each.path}` }));
-    if (left.length > 0) return left;
     await sleep(SETTLING_MS);
-    if (!isThere(state)) return [];
-    if (tries === MOST_REMOVALS) {
-      const next = 'end the agents and services that use it, then run `otel-hooks uninstall --purge` again.';
-      return [{ path: state, why: 'something makes it again', next }];
+    const lock = tries === 1 ? undefined : await takeLock({ folder: state, ...asPerson }).catch(() => undefined);
+    const left = removeState(state);
+    lock?.release();
+    const isFinal = left.length > 0 && left.every(each => each.isForeign);
+    if (left.length === 0) {
+      await sleep(SETTLING_MS);
+      if (!isThere(state)) return [];
+    }
+    if (isFinal || tries === MOST_REMOVALS) {
+      const made = { path: state, why: 'something makes it again' };
+      return (left.length > 0 ? left : [made]).map(({ path, why }) => ({
+        path,
+        why,
+        next: `end the agents and services that use it, look at it, then remove it: rm -r ${path}`,
+      }));
     }
   }
 }

@@ -10,28 +10,36 @@ import { FOLDERS } from './folder.ts';
 /** Files at the top of a state folder, with the names that they have while they are written. */
 const FILES = /^(version|ledger\.json|reserve|lock|lock\.[\w.-]+|kick[\w.-]*)([.-][\w.-]+)?$/;
 
-export const isOfState = (name: string): boolean => FOLDERS.includes(name) || FILES.test(name);
+const isOfState = (name: string): boolean => FOLDERS.includes(name) || FILES.test(name);
 
-/** Returns what is left there and why; empty when the folder is gone. Never follows a link. */
-export function removeState(folder: string): { path: string; why: string }[] {
-  const left: { path: string; why: string }[] = [];
-  try {
-    if (!lstatSync(folder).isDirectory()) return [{ path: folder, why: 'it is a link or a file' }];
+/** Something that is still there. `isForeign`: otel-hooks did not make it; another try would not remove it either. */
+export interface LeftThere {
+  path: string;
+  why: string;
+  isForeign: boolean;
+}
+
+/** Empty when the folder is gone. Never follows a link. */
+export function removeState(folder: string): LeftThere[] {
+  const left: LeftThere[] = [];
+  const attempt = (path: string, work: () => void): void => {
+    try {
+      work();
+    } catch (error) {
+      if (!isMissing(error)) left.push({ path, why: codeOf(error) ?? String(error), isForeign: false });
+    }
+  };
+  attempt(folder, () => {
+    if (!lstatSync(folder).isDirectory()) {
+      left.push({ path: folder, why: 'it is a link or a file', isForeign: true });
+      return;
+    }
     for (const name of readdirSync(folder)) {
       const path = join(folder, name);
-      if (!isOfState(name)) {
-        left.push({ path, why: 'otel-hooks did not make it' });
-        continue;
-      }
-      try {
-        rmSync(path, { recursive: true, force: true });
-      } catch (error) {
-        left.push({ path, why: codeOf(error) ?? String(error) });
-      }
+      if (isOfState(name)) attempt(path, () => rmSync(path, { recursive: true, force: true }));
+      else left.push({ path, why: 'otel-hooks did not make it', isForeign: true });
     }
     if (left.length === 0) rmdirSync(folder);
-  } catch (error) {
-    if (!isMissing(error)) left.push({ path: folder, why: codeOf(error) ?? String(error) });
-  }
+  });
   return left;
 }

@@ -44,6 +44,32 @@ it('a delivery that waits for more is ended, and nothing makes the folders again
   expect(existsSync(house.state)).toBe(false);
 });
 
+it('hooks that fire all the while leave nothing behind', async () => {
+  enable(house, undefined);
+  const agent = { house, commands: commandsIn(house) };
+  const payload = payloadOf({
+    session_id: 's-2',
+    hook_event_name: 'UserPromptSubmit',
+    prompt: 'x',
+    cwd: house.project,
+  });
+  let isOver = false;
+  let first = 0;
+  const firing = [1, 2, 3].map(async () => {
+    while (!isOver) {
+      expect(await runHook(agent, { event: 'UserPromptSubmit', payload })).toEqual(harmless);
+      first += 1;
+    }
+  });
+  await until(() => first > 20, 20_000);
+  const ran = await called(['uninstall', '--purge', '--yes']);
+  isOver = true;
+  await Promise.all(firing);
+  expect([ran.status, ran.stderr]).toEqual([0, '']);
+  await quiet(house);
+  expect(existsSync(house.state)).toBe(false);
+});
+
 it('a server is ended', async () => {
   enable(house, undefined);
   const child = spawn(process.execPath, [house.bin, 'serve', '--listen', '127.0.0.1:0'], {
