@@ -6,8 +6,9 @@
  * the payload of a fragment; names in its header come from our own tables, and the file's name is ours.
  *
  * Everything is bounded: heads by Node's parser, bodies by MOST_BODY_BYTES each and MOST_HELD_BYTES together, time by
- * SLOWEST_MS, connections by MOST_CONNECTIONS. Of those that have shown no token the oldest gives way to a new one, so that
- * whoever opens a thousand shuts nobody out.
+ * SLOWEST_MS, connections by MOST_CONNECTIONS. A connection that has shown no token within GRACE_MS gives way to a new one, the oldest
+ * first, so that idle connections keep no sender out. A younger one gives way only when all places are taken: senders that
+ * connect at the same moment would otherwise cut each other off before their requests are read.
  */
 import { randomBytes, X509Certificate } from 'node:crypto';
 import { accessSync, constants, statfsSync } from 'node:fs';
@@ -58,6 +59,7 @@ const MOST_BODY_BYTES = { hooks: 16 * 1024 * 1024, events: 4 * 1024 * 1024 } as 
 const MOST_HELD_BYTES = 64 * 1024 * 1024;
 const MOST_CONNECTIONS = 1_024;
 const MOST_STRANGERS = 256;
+const GRACE_MS = 1_000;
 const SLOWEST_MS = 6_000;
 /** For so long a sender that was refused may go on sending: it has time to read why. */
 const FAREWELL_MS = 500;
@@ -102,7 +104,10 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
   const rates = ratesOf(requestsPerSecond || Number.POSITIVE_INFINITY);
   const travelling = travellingFrom(options.env);
   /** By their address: connections that have shown no token yet. */
-  const strangers = new Map<string, Socket>();
+  const strangers = new Map<string, { socket: Socket; sinceMs: number }>();
+  /** Requests of a connection that wait for their answers, and what is said after the last of them. */
+  const ongoing = new Map<Socket, Set<http.IncomingMessage>>();
+  const broken = new WeakMap<Socket, () => void>();
   const room = roomIn(stateFolder);
   let connections = 0;
   let heldBytes = 0;
@@ -120,34 +125,56 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
         ...(tls.clientCa ? { ca: tls.clientCa, requestCert: true, rejectUnauthorized: true } : {}),
       })
     : http.createServer(limits);
-  server.maxConnections = MOST_CONNECTIONS;
+  // A backstop: a connection that is cut off counts until its end is noticed.
+  server.maxConnections = 2 * MOST_CONNECTIONS;
   server.on('request', take);
   server.on('checkContinue', take);
   server.on('connection', (socket: Socket) => {
     const peer = peerOf(socket);
     connections += 1;
-    strangers.set(peer, socket);
+    const nowMs = performance.now();
+    strangers.set(peer, { socket, sinceMs: nowMs });
     socket.once('close', () => {
       connections -= 1;
       strangers.delete(peer);
     });
     const [oldest] = strangers.values();
-    if (strangers.size > MOST_STRANGERS) oldest?.destroy();
+    const isLate = strangers.size > MOST_STRANGERS && oldest !== undefined && nowMs - oldest.sinceMs > GRACE_MS;
+    if (isLate || connections > MOST_CONNECTIONS) oldest?.socket.destroy();
   });
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400;
     metrics.answered('none', status, 0);
+    const refuse = (): void => endWith(socket, status);
+    // Requests before it on this connection get their answers first, or this would be taken for one of theirs.
+    if (waitsForAnswer(socket)) broken.set(socket, refuse);
+    else refuse();
+  });
+
+  /** The request that could not be read to its end is none of them. */
+  function waitsForAnswer(socket: Socket): boolean {
+    for (const { complete } of ongoing.get(socket) ?? []) if (complete) return true;
+    return false;
+  }
+
+  function endWith(socket: Socket, status: number): void {
     socket.end(`HTTP/1.1 ${status} ${http.STATUS_CODES[status]}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
     setTimeout(() => socket.destroy(), FAREWELL_MS).unref();
-  });
+  }
 
   function take(request: http.IncomingMessage, response: http.ServerResponse): void {
     const startMs = performance.now();
     const [path = '', query = ''] = (request.url ?? '').split('?');
     const route = routeOf(path);
     underWay += 1;
+    const { socket } = request;
+    ongoing.set(socket, (ongoing.get(socket) ?? new Set()).add(request));
     let body: Held | undefined;
     response.once('close', () => {
+      const others = ongoing.get(socket);
+      others?.delete(request);
+      if (others?.size === 0) ongoing.delete(socket);
+      if (!waitsForAnswer(socket)) broken.get(socket)?.();
       // Whoever goes in the middle sent nothing.
       body?.release();
       underWay -= 1;
@@ -179,11 +206,13 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
   /** Why nothing but its head is looked at. */
   function lookAt(request: http.IncomingMessage, route: Route): Answer | undefined {
     const { headers, socket, method = '' } = request;
-    const breach = namesTwoHosts(request) ? 'host' : breachOf(headers);
+    // A request line without a version: the parser takes it for HTTP/0.9, a proxy in between perhaps for something else.
+    if (request.httpVersionMajor !== 1) return refusals.protocol;
+    const breach = comesTwice('host', request) ? 'host' : breachOf(headers);
     if (breach !== undefined) return refusals[breach];
     const isOpen = route === 'health';
     if (!isOpen) {
-      if (!token.isShownIn(headers.authorization)) return refusals.token;
+      if (comesTwice('authorization', request) || !token.isShownIn(headers.authorization)) return refusals.token;
       strangers.delete(peerOf(socket));
     }
     if (route === 'none') return refusals.path;
@@ -312,11 +341,11 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
   };
 }
 
-/** Node keeps the first; whoever stood in between may have gone by the other. */
-function namesTwoHosts({ rawHeaders }: http.IncomingMessage): boolean {
-  let hosts = 0;
-  for (let i = 0; i < rawHeaders.length; i += 2) if (/^host$/i.test(rawHeaders[i] ?? '')) hosts += 1;
-  return hosts > 1;
+/** Node keeps the first of two; a proxy in between may have gone by the other. */
+function comesTwice(name: string, { rawHeaders }: http.IncomingMessage): boolean {
+  let count = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.toLowerCase() === name) count += 1;
+  return count > 1;
 }
 
 const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
@@ -374,6 +403,7 @@ const refusals = {
   browser: refusal(403, 'door/browser', 'browsers are not answered'),
   host: refusal(421, 'door/host', 'the Host header names another server'),
   token: refusal(401, 'door/token', 'Authorization: Bearer with the token is needed', { 'www-authenticate': 'Bearer' }),
+  protocol: refusal(400, 'door/protocol', 'only HTTP/1.0 and HTTP/1.1 are answered'),
   path: refusal(404, 'path', 'there are /v1/events, /hooks/<agent>, /metrics, /healthz and /readyz'),
   stopping: refusal(503, 'stopping', 'this server is going away', { 'retry-after': '2', connection: 'close' }),
   encoding: refusal(415, 'type/encoding', 'bodies are read as they are', { 'accept-encoding': 'identity' }),
