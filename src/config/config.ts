@@ -11,7 +11,7 @@ import { boundPassed } from '../lib/json-bounds.ts';
 import { nearest } from '../lib/nearest.ts';
 import type { Problem } from '../problems/problem.ts';
 import { parsePairs } from './pairs.ts';
-import { factsOf, isKey, type Key, keys, type OtlpSignal, type Values, wordsOf } from './schema.ts';
+import { factsOf, isAddress, isKey, type Key, keys, type OtlpSignal, type Values, wordsOf } from './schema.ts';
 import { readVariables } from './variables.ts';
 
 export interface ConfigInput {
@@ -441,7 +441,6 @@ function badValue({ key, value, file, line, variable, flag, why }: BadValue, val
   };
 }
 
-const isAddress = (key: Key): boolean => /^read_back\.|[._](endpoint|base_url)$/.test(key);
 const groupOf = (key: Key): string => key.slice(0, key.indexOf('.'));
 
 const isCredential = (key: Key): boolean =>

@@ -676,6 +676,9 @@ export const isKey = (text: string): text is Key => Object.hasOwn(settings, text
 /** The same entry, with the shape of its value forgotten. */
 export const factsOf = (key: Key): Facts<unknown> => settings[key] as unknown as Facts<unknown>;
 
+/** Its value names a place on the network; user, password and query of that are never shown. */
+export const isAddress = (key: Key): boolean => factsOf(key).schema === address;
+
 /** JSON Schema of a config file, for `config --schema` and for editors. */
 export function jsonSchema(): object {
   const top: { [name: string]: z.ZodType } = { $schema: z.string().optional() };

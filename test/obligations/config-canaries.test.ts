@@ -1,0 +1,333 @@
+/**
+ * Secrets of the configuration: each setting that holds one has a value of its own, made from the table of settings. Every
+ * command of the table of commands runs, where all is well and where much fails, and nothing that it prints, no argument of
+ * any process and no file that others may read has one of these values.
+ */
+import { execFile } from 'node:child_process';
+import * as fs from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { commands } from '../../src/commands/registry.ts';
+import { presets } from '../../src/config/presets.ts';
+import { factsOf, isAddress, type Key, keys } from '../../src/config/schema.ts';
+import { AGENT, furnish, type House, payloadOf, quiet, vacate } from '../wire/house.ts';
+
+const MARK = 'zq7kcanary';
+const CANARY = new RegExp(`${MARK}\\d+`, 'g');
+const canaryOf = (key: string): string => `${MARK}${1_000 + (keys as string[]).indexOf(key)}`;
+/** Long enough for each kind of key, with the canary in its middle: what is shown of its ends is not it. */
+const secretOf = (key: Key): string => `aaaa-${canaryOf(key)}-${'b'.repeat(24)}`;
+const secretKeys = keys.filter(key => factsOf(key).secret === true);
+const files = keys.filter(key => key.endsWith('client_key'));
+
+/** As the file of the configuration has it: with an object in an object for each point. */
+function configOf(port: number, house: House, change: (key: Key, value: unknown) => unknown = (_, value) => value) {
+  const config: { [name: string]: unknown } = {};
+  const put = (key: Key, value: unknown): void => {
+    const [group = '', name] = key.split('.');
+    const said = change(key, value);
+    if (name === undefined) config[group] = said;
+    else config[group] = { ...(config[group] as object | undefined), [name]: said };
+  };
+  put('provider', ['otlp', ...Object.keys(presets)]);
+  for (const { needs } of Object.values(presets)) for (const key of needs) put(key, 'x');
+  for (const key of keys.filter(isAddress)) {
+    const mark = canaryOf(key);
+    put(key, `http://user-${mark}:pw-${mark}@127.0.0.1:${port}/${mark.slice(-4)}?api_key=${mark}#${mark}`);
+  }
+  for (const key of secretKeys)
+    put(key, factsOf(key).text === 'pairs' ? { 'x-api-key': secretOf(key) } : secretOf(key));
+  for (const key of files) {
+    const path = join(house.home, `${key}.pem`);
+    fs.writeFileSync(path, `-----BEGIN PRIVATE KEY-----\n${secretOf(key)}\n-----END PRIVATE KEY-----\n`, {
+      mode: 0o600,
+    });
+    put(key, path);
+  }
+  return config;
+}
+
+interface Ran {
+  words: readonly string[];
+  code: number | string | null | undefined;
+  out: string;
+}
+
+/** Words after which a command ends by itself, where its example alone would change much or wait. */
+const instead: { readonly [name: string]: readonly string[][] } = {
+  hook: [['hook', '--tool', AGENT, '--event', 'Stop', '--flush', '500ms']],
+  deliver: [['deliver', '--wait', '1s']],
+  doctor: [['doctor'], ['doctor', '--offline', '--fix', '--yes']],
+  preview: [['preview'], ['preview', 'canary-session'], ['preview', '--raw', 'raw']],
+  config: [['config'], ['config', '--schema'], ['config', '--trust']],
+  show: [['show'], ['show', 'canary-session']],
+  serve: [
+    ['serve', '--port', '0', '--no-such-flag'],
+    ['serve', '--print-unit', 'systemd'],
+  ],
+  demo: [['demo']],
+  tail: [['tail', '--session', 'canary-session']],
+  openhook: [['openhook', 'status']],
+  import: [['import', '--all', '--dry-run']],
+  enable: [['enable', '--tool', AGENT, '--global', '--yes']],
+  uninstall: [['uninstall', '--dry-run']],
+  disable: [['disable', '--tool', AGENT, '--global', '--dry-run']],
+};
+const waiting = ['tail', 'serve'];
+
+function wordsOf(name: string, example: string): (readonly string[])[] {
+  const own = Object.hasOwn(instead, name) ? instead[name] : undefined;
+  const plain = example
+    .replace(/^otel-hooks /, '')
+    .replace(/ [<>] .*$/, '')
+    .replace(/"\$\(.*?\)"/, 'x')
+    .split(' ');
+  return (own ?? [plain]).flatMap(words => [words, words.includes('--json') ? words : [...words, '--json']]);
+}
+
+let server: Server;
+let port: number;
+/** How the server answers: it says back what it was told, as some proxies do in their errors. */
+let status = 200;
+const argumentsSeen = new Set<string>();
+
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    const told = JSON.stringify({ message: `no: ${request.url} ${JSON.stringify(request.headers)}` });
+    request.resume();
+    request.on('end', () =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(status === 200 ? '{}' : told),
+    );
+  });
+  await new Promise<void>(listening => server.listen(0, '127.0.0.1', listening));
+  port = (server.address() as AddressInfo).port;
+});
+afterAll(() => server.close());
+
+/** What any process is called with while commands run, where the system shows that. */
+function watchArguments(): () => void {
+  if (!fs.existsSync('/proc/self/cmdline')) return () => undefined;
+  const timer = setInterval(() => {
+    for (const pid of fs.readdirSync('/proc').filter(name => /^\d+$/.test(name))) {
+      try {
+        for (const found of fs.readFileSync(`/proc/${pid}/cmdline`, 'latin1').match(CANARY) ?? [])
+          argumentsSeen.add(found);
+      } catch {
+        // It has ended.
+      }
+    }
+  }, 20);
+  return () => clearInterval(timer);
+}
+
+function run(house: House, words: readonly string[], env: Record<string, string> = {}, input = ''): Promise<Ran> {
+  return new Promise(settled => {
+    const child = execFile(
+      process.execPath,
+      [house.bin, ...words],
+      {
+        cwd: house.project,
+        env: { ...house.env, OTEL_HOOKS_LINGER: '1s', ...env },
+        timeout: waiting.includes(words[0] ?? '') ? 2_000 : 40_000,
+        maxBuffer: 1e8,
+      },
+      (error, stdout, stderr) =>
+        settled({ words, code: error === null ? 0 : (error.code ?? error.signal), out: stdout + stderr }),
+    );
+    child.stdin?.on('error', () => undefined);
+    child.stdin?.end(input);
+  });
+}
+
+/** Two at a time: a machine of two cores is busy then, and no process waits long. */
+async function runAll(jobs: (() => Promise<Ran>)[]): Promise<Ran[]> {
+  const ran: Ran[] = [];
+  const next = async (): Promise<void> => {
+    for (let job = jobs.shift(); job !== undefined; job = jobs.shift()) ran.push(await job());
+  };
+  await Promise.all([next(), next()]);
+  return ran;
+}
+
+const someCommands = [
+  ['deliver', '--wait', '1s'],
+  ['status', '--json'],
+  ['config'],
+  ['doctor', '--offline', '--no-proof'],
+  ['preview'],
+];
+
+const told = (ran: readonly Ran[]): string[] =>
+  ran.flatMap(({ words, out }) => {
+    const found = [...new Set(out.match(CANARY) ?? [])];
+    return found.length === 0 ? [] : [`${words.join(' ')}: ${found.map(nameOf).join(', ')}`];
+  });
+const nameOf = (canary: string): string => keys[Number(canary.slice(MARK.length)) - 1_000] ?? canary;
+
+/** Files with a canary, and what others may do with them. */
+function filesWith(folder: string): { path: string; isOpen: boolean; keys: string[] }[] {
+  const entries = fs.readdirSync(folder, { recursive: true, withFileTypes: true }).filter(entry => entry.isFile());
+  return entries.flatMap(entry => {
+    const path = join(entry.parentPath, entry.name);
+    const found = [...new Set(fs.readFileSync(path, 'latin1').match(CANARY) ?? [])];
+    if (found.length === 0) return [];
+    const isOpen = (fs.statSync(path).mode & 0o077) !== 0;
+    return [{ path: path.slice(folder.length + 1), isOpen, keys: found.map(nameOf) }];
+  });
+}
+
+const hooks = ['SessionStart', 'UserPromptSubmit', 'Stop', 'SessionEnd'].map(event => ({
+  event,
+  payload: payloadOf({
+    ...{
+      session_id: 'canary-session',
+      hook_event_name: event,
+      cwd: '/',
+      prompt: 'x',
+      prompt_id: 'p1',
+      reason: 'other',
+    },
+    transcript_path: '/nowhere/t.jsonl',
+  }),
+}));
+
+function settled(change?: (key: Key, value: unknown) => unknown): House {
+  const house = furnish('built');
+  const folder = join(house.home, '.config', 'otel-hooks');
+  fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+  fs.writeFileSync(join(folder, 'config.json'), JSON.stringify(configOf(port, house, change), null, 1), {
+    mode: 0o600,
+  });
+  return house;
+}
+
+async function everything(house: House, env: Record<string, string> = {}): Promise<Ran[]> {
+  const stop = watchArguments();
+  const ran: Ran[] = [];
+  for (const { event, payload } of hooks)
+    ran.push(await run(house, ['hook', '--tool', AGENT, '--event', event, '--edge'], env, payload));
+  ran.push(await run(house, ['deliver', '--wait', '1s'], env));
+  const last = ['uninstall', 'disable'];
+  const jobs = commands
+    .toSorted((a, b) => last.indexOf(a.name) - last.indexOf(b.name))
+    .flatMap(({ name, example }) => wordsOf(name, example).map(words => () => run(house, words, env, '{}')));
+  ran.push(...(await runAll(jobs)));
+  stop();
+  return ran;
+}
+
+describe('secrets of the configuration', () => {
+  it('are known by the table of settings', () => {
+    const names = /header|token|secret|password|api_key|license_key|ingestion_key|hash_key|hmac/;
+    const unmarked = keys.filter(
+      key => names.test(key.slice(key.indexOf('.') + 1)) && !key.endsWith('_tokens') && !secretKeys.includes(key),
+    );
+    expect(unmarked).toEqual([]);
+    expect(secretKeys.length).toBeGreaterThanOrEqual(14);
+    expect(keys.filter(isAddress).length).toBeGreaterThanOrEqual(10);
+  });
+
+  it('stay in their files, whatever command runs while a server says back what it was told', async () => {
+    status = 401;
+    const house = settled();
+    try {
+      const ran = await everything(house);
+      expect(new Set(ran.map(({ words }) => words[0]))).toEqual(new Set(commands.map(({ name }) => name)));
+      expect(told(ran)).toEqual([]);
+      expect(argumentsSeen).toEqual(new Set());
+      await quiet(house);
+      const found = filesWith(house.folder);
+      // What a destination is sent, and where it is, is kept for its sessions.
+      expect(found.some(({ path }) => path.includes('state/otel-hooks/'))).toBe(true);
+      expect(found.filter(({ isOpen }) => isOpen)).toEqual([]);
+    } finally {
+      await vacate(house);
+    }
+  }, 240_000);
+
+  it('stay out of problems where each of them has a value that cannot be', async () => {
+    status = 200;
+    const wrong: ((key: Key, value: unknown) => unknown)[] = [
+      (key, value) => (isSecret(key) ? { nested: [value] } : value),
+      (key, value) => (isSecret(key) ? `${canaryOf(key)} = = ,%zz` : value),
+      (key, value) => (isAddress(key) ? `ftp://user:${canaryOf(key)}@[bad/?key=${canaryOf(key)}` : value),
+      (key, value) => (isAddress(key) ? [`http://user:${canaryOf(key)}@127.0.0.1/`] : isSecret(key) ? 7 : value),
+      // A name of a header, and a value, that no request may have.
+      (key, value) =>
+        isSecret(key) && factsOf(key).text === 'pairs'
+          ? { 'x y': `${canaryOf(key)}\n`, 'x-z': `${canaryOf(key)}\u0000` }
+          : value,
+    ];
+    for (const change of wrong) {
+      const house = settled(change);
+      try {
+        const ran: Ran[] = [];
+        for (const { event, payload } of hooks.slice(0, 1))
+          ran.push(await run(house, ['hook', '--tool', AGENT, '--event', event], {}, payload));
+        for (const words of [['deliver', '--wait', '1s'], ['status', '--json'], ['config']])
+          ran.push(await run(house, words));
+        expect(told(ran)).toEqual([]);
+        await quiet(house);
+        expect(filesWith(house.folder).filter(({ isOpen }) => isOpen)).toEqual([]);
+      } finally {
+        await vacate(house);
+      }
+    }
+  }, 240_000);
+
+  it('stay out of what a crash prints', async () => {
+    status = 200;
+    const house = settled();
+    try {
+      const crash = join(house.folder, 'crash.cjs');
+      const places = ['http.request', 'zlib.gzipSync', 'fs.openSync', 'fs.renameSync'];
+      for (const { event, payload } of hooks)
+        await run(house, ['hook', '--tool', AGENT, '--event', event], {}, payload);
+      const ran: Ran[] = [];
+      for (const place of places) {
+        const [module, name] = place.split('.');
+        fs.writeFileSync(
+          crash,
+          `const m = require('node:${module}'); const was = m.${name}; let left = 40;
+           m.${name} = function (...words) { if (process.argv.length > 2 && (left -= 1) < ${module === 'fs' ? 20 : 40}) throw new TypeError('broken'); return was.apply(this, words); };
+           require('node:module').syncBuiltinESMExports();`,
+        );
+        for (const words of [['deliver', '--wait', '1s'], ['status'], ['preview']])
+          ran.push(await run(house, words, { NODE_OPTIONS: `--require=${crash}` }));
+      }
+      expect(ran.some(({ code }) => code !== 0)).toBe(true);
+      expect(told(ran)).toEqual([]);
+    } finally {
+      await vacate(house);
+    }
+  }, 240_000);
+
+  it('are not among the variables that a hook hands on, and those of proxies are not shown', async () => {
+    status = 503;
+    const house = settled();
+    try {
+      const env = {
+        OTEL_EXPORTER_OTLP_HEADERS: `authorization=${secretOf('otlp.headers')}`,
+        OTEL_EXPORTER_OTLP_ENDPOINT: `http://u:${canaryOf('otlp.endpoint')}@127.0.0.1:${port}/?k=${canaryOf('otlp.endpoint')}`,
+        HTTP_PROXY: `http://u:${MARK}9999@127.0.0.1:9`,
+        HTTPS_PROXY: `http://u:${MARK}9999@127.0.0.1:9`,
+      };
+      const ran: Ran[] = [];
+      const stop = watchArguments();
+      for (const { event, payload } of hooks)
+        ran.push(await run(house, ['hook', '--tool', AGENT, '--event', event, '--edge'], env, payload));
+      for (const words of someCommands) ran.push(await run(house, words, env));
+      stop();
+      expect(told(ran)).toEqual([]);
+      expect(argumentsSeen).toEqual(new Set());
+      await quiet(house);
+      expect(filesWith(house.folder).filter(({ isOpen }) => isOpen)).toEqual([]);
+    } finally {
+      await vacate(house);
+    }
+  }, 120_000);
+});
+
+const isSecret = (key: Key): boolean => secretKeys.includes(key);
