@@ -2,6 +2,7 @@ import { deliver, type Progress } from '../deliver/deliver.ts';
 import { keepOf } from '../deliver/state-limits.ts';
 import { durationMs } from '../lib/duration.ts';
 import { LINE_CLEARED } from '../lib/terminal.ts';
+import { merged } from '../problems/problem.ts';
 import { configuredIn } from '../session/pin.ts';
 import { waitingIn } from '../view/books.ts';
 import { cutTo } from '../view/tree.ts';
@@ -48,7 +49,7 @@ export async function run(words: Words, io: Io): Promise<number> {
         ['waiting', String(waiting)],
       ]),
     );
-    for (const problem of problems) io.err(problemText(problem));
+    for (const problem of merged(problems)) io.err(problemText(problem));
   }
   return waiting > 0 ? 1 : 0;
 }

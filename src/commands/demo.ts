@@ -34,9 +34,12 @@ export async function run(words: Words, io: Io): Promise<number> {
   }
   for (const line of unbalanced) io.err(`otel-hooks: the books do not balance: ${line}\n`);
   for (const [path, status] of shown.receiver.refusals) {
-    io.err(`otel-hooks: ${passOn}${path} did not take it (${status}).
-`);
+    io.err(`otel-hooks: ${passOn}${path} did not take it (${status}).\n`);
   }
+  if (shown.receiver.refusals.size > 0)
+    io.err(
+      '  next: see that a collector takes OTLP over HTTP there, usually at port 4318; the session above was played all the same.\n',
+    );
   return unbalanced.length > 0 || shown.receiver.refusals.has('/v1/traces') ? 1 : 0;
 }
 

@@ -32,7 +32,14 @@ export async function run(words: Words, io: Io): Promise<number> {
     throw new NoTerminal('--yes');
   }
   const findings: Finding[] = [];
-  const show = (found: readonly Finding[]): void => {
+  const told = new Set<string>();
+  /** One problem may be found in the configuration and again in what sessions ran into. */
+  const isNew = (found: Finding): boolean => {
+    const key = found.state === 'problem' ? JSON.stringify(found.problem) : '';
+    return key === '' || (!told.has(key) && told.add(key) !== undefined);
+  };
+  const show = (all: readonly Finding[]): void => {
+    const found = all.filter(isNew);
     findings.push(...found);
     if (!json) for (const each of found) io.out(textOf(each, io));
   };

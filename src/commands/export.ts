@@ -1,7 +1,7 @@
 import { closeSync, existsSync, lstatSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isAbsent } from '../agents/contract/contract.ts';
-import { agentNamed, agents } from '../agents/index.ts';
+import { agentNamed } from '../agents/index.ts';
 import { eventsOf, lastMsOf, type Recorded, recorded } from '../journal/journal-events.ts';
 import { LINE_CLEARED, LINE_START } from '../lib/terminal.ts';
 import { otlpOf } from '../pipeline/otlp-json.ts';
@@ -14,6 +14,7 @@ import { impatient } from '../transcripts/settlement.ts';
 import { eventFormats, isEventFormat, writerOf } from '../view/formats.ts';
 import { named, unnamed } from '../view/named.ts';
 import { isTrial } from '../view/trial.ts';
+import { agentOf } from './agent-word.ts';
 import { flagText, type Io, interruptible, sinceOf, UsageError, type Words } from './command.ts';
 import { foldersOf, surroundingsOf } from './place.ts';
 
@@ -61,10 +62,7 @@ interface Wanted {
 
 function wantedOf(words: Words, io: Io): Wanted {
   const tool = flagText(words, '--tool');
-  const agent = tool === undefined ? undefined : agentNamed(tool);
-  if (tool !== undefined && agent === undefined) {
-    throw new UsageError(`there is no agent ${tool}; known are ${agents.map(({ id }) => id).join(', ')}`);
-  }
+  const agent = tool === undefined ? undefined : agentOf(tool);
   return {
     sessions: words.rest,
     agent: agent?.id,

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isAbsent } from '../agents/contract/contract.ts';
-import { agentNamed, agents } from '../agents/index.ts';
+import { agents } from '../agents/index.ts';
 import { destinationsOf, keepsFromDestinations } from '../config/destinations.ts';
 import type { LoadedConfig } from '../config/files.ts';
 import { deliver, noted } from '../deliver/deliver.ts';
@@ -23,6 +23,7 @@ import { takeLock } from '../store/lock.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { diskEyes, type Eyes } from '../transcripts/eyes.ts';
 import { waitingIn } from '../view/books.ts';
+import { agentOf } from './agent-word.ts';
 import { flagText, type Io, interruptible, sinceOf, UsageError, type Words } from './command.ts';
 import { foldersOf, surroundingsOf } from './place.ts';
 import { problemText, table } from './text.ts';
@@ -280,8 +281,7 @@ function linesOf({ lines, read, duplicate }: Done): string {
 
 function whichOf(words: Words, io: Io) {
   const named = flagText(words, '--tool');
-  const one = named === undefined ? undefined : agentNamed(named);
-  if (named !== undefined && one === undefined) throw new UsageError(`--tool names no agent that is known: ${named}`);
+  const one = named === undefined ? undefined : agentOf(named);
   if (one && isAbsent(one.transcript)) throw new UsageError(`${one.title} keeps none: ${one.transcript.absent}`);
   const isAll = words.flags['--all'] !== undefined;
   if (!isAll && words.rest.length === 0) throw new UsageError('name files or folders, or say --all');

@@ -3,7 +3,7 @@
  * tries the destination.
  */
 import { type Agent, isAbsent, type Scope } from '../agents/contract/contract.ts';
-import { agentNamed, agents } from '../agents/index.ts';
+import { agents } from '../agents/index.ts';
 import { destinationsInUse, providers } from '../config/destinations.ts';
 import { wordsOf } from '../config/schema.ts';
 import { nearest } from '../lib/nearest.ts';
@@ -15,6 +15,7 @@ import { searchPath } from '../setup/search-path.ts';
 import { applySetup, type Plan, planConfig, planSetup, programAt, type Setup } from '../setup/setup.ts';
 import { type Found, foundStandings, isInstalled, type Standing, standingOf } from '../setup/standing.ts';
 import { summaryOf } from '../setup/summary.ts';
+import { agentOf } from './agent-word.ts';
 import { flagText, type Interruptible, type Io, interruptible, NoTerminal, UsageError, type Words } from './command.ts';
 import { distFolder, type Folders, foldersOf } from './place.ts';
 import { type Proof, prove } from './proof.ts';
@@ -347,18 +348,6 @@ async function chosenAgents(order: Order): Promise<readonly Agent[] | undefined>
   }
   if (!isJson) io.out(`${action === 'enable' ? 'Found' : 'Enabled'}: ${found.map(agent => agent.title).join(', ')}.\n`);
   return found;
-}
-
-function agentOf(name: string): Agent {
-  const agent = agentNamed(name);
-  if (agent) return agent;
-  const meant = nearest(
-    name,
-    agents.flatMap(each => [each.id, ...(each.aliases ?? [])]),
-  );
-  throw new UsageError(
-    `unknown agent ${name}${meant ? `; did you mean ${meant}?` : `; known: ${agents.map(each => each.id).join(', ')}`}`,
-  );
 }
 
 function endpointIn(words: Words): string | undefined {

@@ -1,6 +1,5 @@
 import { existsSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
-import { agents } from '../agents/index.ts';
 import { shownValue } from '../config/config.ts';
 import { addressKeys, type Destination, destinationsInUse, type Provider } from '../config/destinations.ts';
 import { type LoadedConfig, replaceConfig } from '../config/files.ts';
@@ -10,7 +9,7 @@ import type { NotedProblem } from '../deliver/deliver.ts';
 import { destinationsIn } from '../deliver/known-destinations.ts';
 import { type Mark, PREFIX } from '../openhook/mark.ts';
 import { unansweredIn } from '../openhook/project.ts';
-import { isNote, type Problem } from '../problems/problem.ts';
+import { isNote, merged, type Problem } from '../problems/problem.ts';
 import { type Found, filesText, providersNamed } from '../setup/standing.ts';
 import { SHIP_DOCUMENT, shipProblems, takenIn } from '../ship/ship.ts';
 import type { Books } from '../store/books.ts';
@@ -74,7 +73,7 @@ export function run(words: Words, io: Io): number {
       io.out(limitsText(store.books()));
       io.out(openHookText(store.books()));
       for (const line of unbalanced) io.err(`otel-hooks: the books do not balance: ${line}\n`);
-      for (const problem of problems) io.err(problemText(problem));
+      for (const problem of merged(problems)) io.err(problemText(problem));
     }
     return problems.every(isNote) && unbalanced.length === 0 ? 0 : 1;
   } finally {
@@ -84,7 +83,7 @@ export function run(words: Words, io: Io): number {
 
 const newText = (state: string, isSetUp: boolean): string =>
   `\nNothing has been received yet: there is no ${state}.\n  next: ${
-    isSetUp ? 'start a session of the agent' : `otel-hooks enable --tool ${agents[0]?.id ?? ''} --global`
+    isSetUp ? 'start a session of the agent' : 'otel-hooks enable'
   }\n`;
 
 interface AgentRow {
@@ -143,7 +142,7 @@ function setText(found: readonly Found[], providers: readonly ProviderRow[]): st
       .map(([key, value]) => `${key} ${value}`)
       .join(', '),
   ]);
-  return `${rows.length === 0 ? 'No agent calls otel-hooks here.\n' : table([['agent', 'scope', 'hooks', 'file'], ...rows])}${
+  return `${rows.length === 0 ? 'No agent calls otel-hooks here.\n  next: otel-hooks enable\n' : table([['agent', 'scope', 'hooks', 'file'], ...rows])}${
     places.length === 0 ? '' : `\n${table([['provider', 'endpoint', ''], ...places])}`
   }`;
 }

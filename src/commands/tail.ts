@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
-import { agentNamed, agents } from '../agents/index.ts';
 import type { Event } from '../event/event.ts';
 import { recorded } from '../journal/journal-events.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { type EventFormat, eventFormats, isEventFormat, liveWriter } from '../view/formats.ts';
 import { drawLine, type Follower, follow, lastOf, levels, matcher, type Wanted } from '../view/tail.ts';
+import { agentOf } from './agent-word.ts';
 import { flagText, type Io, interruptible, UsageError, type Words } from './command.ts';
 import { foldersOf } from './place.ts';
 
@@ -60,15 +60,12 @@ function wantedOf(words: Words): Wanted {
   const types = flagText(words, '--type');
   const isText = formatOf(words) === undefined;
   const agent = flagText(words, '--tool');
-  if (agent !== undefined && agentNamed(agent) === undefined) {
-    throw new UsageError(`there is no agent ${agent}; known are ${agents.map(({ id }) => id).join(', ')}`);
-  }
   const level = flagText(words, '--level')?.toLowerCase();
   if (level !== undefined && !(levels as readonly string[]).includes(level)) {
     throw new UsageError(`--level takes ${levels.join(', ')}, not ${level}`);
   }
   return {
-    agent: agent === undefined ? undefined : agentNamed(agent)?.id,
+    agent: agent === undefined ? undefined : agentOf(agent).id,
     session: flagText(words, '--session'),
     types: types?.split(',').map(type => type.trim()),
     level: level as Wanted['level'],

@@ -67,6 +67,24 @@ export type Problem =
   | { code: 'openhook-failed'; file: string; hook: number; why: string }
   | { code: 'delivery-partial'; endpoint: string; signal: string; items: number; message: string };
 
+/** For people: what keeps several signals from one destination is one problem, not one for each of them. */
+export function merged(problems: readonly Problem[]): Problem[] {
+  const failing = new Map<string, (Problem & { code: 'delivery-failing' })[]>();
+  const causeOf = (each: Problem & { code: 'delivery-failing' }): string => `${each.endpoint} ${each.why}`;
+  for (const each of problems) {
+    if (each.code === 'delivery-failing' && !failing.get(causeOf(each))?.push(each)) failing.set(causeOf(each), [each]);
+  }
+  return problems.flatMap((each): Problem[] => {
+    if (each.code !== 'delivery-failing') return [each];
+    const all = failing.get(causeOf(each)) ?? [each];
+    if (all[0] !== each) return [];
+    const signals = all.map(({ signal }) => signal);
+    const last = signals.pop() ?? '';
+    const signal = signals.length === 0 ? last : `${signals.join(', ')} and ${last}`;
+    return [{ ...each, signal, failures: Math.max(...all.map(({ failures }) => failures)) }];
+  });
+}
+
 /** What is taken as it is meant, and only told: nobody has to do anything about it. */
 export const isNote = ({ code }: Problem): boolean => code === 'endpoint-signal-path' || code === 'session-silenced';
 

@@ -64,3 +64,16 @@ describe('progress of a delivery', () => {
     expect((await delivered(words, isErrTerminal)).err).toBe('');
   });
 });
+
+it('names an endpoint that takes no signal once, with all signals', async () => {
+  const config = join(home, '.config/otel-hooks');
+  mkdirSync(config, { recursive: true, mode: 0o700 });
+  writeFileSync(join(config, 'config.json'), JSON.stringify({ otlp: { endpoint: 'http://127.0.0.1:9' } }));
+  const { code, err } = await ranIn(home, ['deliver', '--wait', '1s'], { now: Date.now });
+  expect(code).toBe(1);
+  expect(err).toMatch(/has not taken [a-z]+, [a-z]+ and [a-z]+ in \d+ tr/);
+  expect(err.match(/has not taken/g)).toHaveLength(1);
+  // For programs each signal is a problem of its own.
+  const json = JSON.parse((await ranIn(home, ['status', '--json'], { now: Date.now })).out) as { problems: object[] };
+  expect(json.problems).toHaveLength(3);
+});
