@@ -2,22 +2,26 @@
  * How many processes hooks start while no deliver lives, and that what they wrote is delivered all the same. The hooks and
  * deliver are the built ones; around deliver stands a few lines that note when it began and ended.
  */
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import {
   chmodSync,
+  copyFileSync,
   existsSync,
   linkSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { KICK_STEP_S } from '../../src/hook/kick.ts';
+import { VERSION } from '../../src/lib/version.ts';
 import { needs } from '../needs.ts';
 import { size } from '../obligations/size.ts';
 import { until } from '../wire/house.ts';
@@ -181,6 +185,46 @@ describe('hooks that find no deliver', () => {
     rmSync(join(at.state, '..', 'lives'), { recursive: true });
   });
 });
+
+describe('the started process', () => {
+  const start = (file: string, at: House): ReturnType<typeof spawnSync> =>
+    spawnSync(process.execPath, [file, '--kicked', '--state-dir', at.state], { env: { HOME: at.folder } });
+
+  it('ends before it loads its program when another has the lock', () => {
+    const at = house();
+    const dist = join(at.folder, 'dist');
+    mkdirSync(dist);
+    copyFileSync(program, join(dist, 'deliver.js'));
+    writeFileSync(join(dist, 'package.json'), '{ "type": "module" }');
+    // Without its program beside it, it can only do what it does before.
+    const lock = `${process.pid} ${JSON.stringify(ownLock())}\n`;
+    writeFileSync(join(at.state, 'lock'), lock);
+    put(at, 'kick.0-1');
+    expect(start(join(dist, 'deliver.js'), at).status).toBe(1);
+    expect(readFileSync(join(at.state, 'lock'), 'utf8')).toBe(lock);
+    expect(markers(at)).toEqual([]);
+
+    // The same when an upgrade takes the program away in between: the lock is not left behind.
+    rmSync(join(at.state, 'lock'));
+    expect(start(join(dist, 'deliver.js'), at).status).toBe(1);
+    expect(readdirSync(at.state)).not.toContain('lock');
+  });
+});
+
+/** A lock of this process, as it would write it. */
+function ownLock(): object {
+  const stat = readFileSync(`/proc/${process.pid}/stat`, 'latin1');
+  return {
+    v: 1,
+    host: hostname(),
+    boot: readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(),
+    pidns: readlinkSync('/proc/self/ns/pid'),
+    pid: process.pid,
+    start: stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19],
+    nonce: 'n',
+    version: VERSION,
+  };
+}
 
 const atAnySize = new Set(['dash', 'node']);
 for (const front of frontEnds) {
