@@ -34,6 +34,7 @@ export async function ranIn(home: string, words: readonly string[], change: Part
     now: () => 1_790_000_000_000,
     ...change,
   });
-  if (isCloneTemporary) ran.err = ran.err.replace(/^otel-hooks: otel-hooks runs from .*\n {2}next: .*\n/m, '');
+  if (isCloneTemporary)
+    ran.err = ran.err.replace(/^otel-hooks: .*\ba folder for temporary files\b.*\n {2}next: .*\n/m, '');
   return ran;
 }
