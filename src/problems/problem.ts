@@ -38,7 +38,7 @@ export type Problem =
   /** One of the hooks that lie in quarantine since then. */
   | { code: 'fragment-failed'; folder: string; why: 'failed' | 'crashed' }
   | { code: 'enrichment-failed'; enrichment: string }
-  | { code: 'transcript-failed'; agent: string; why: 'row' | 'file' | 'crashed' }
+  | { code: 'transcript-failed'; agent: string; why: 'row' | 'file' }
   | { code: 'program-missing'; folder: string; hooks: number | undefined; lastMs: number }
   | { code: 'fragments-newer'; folder: string; fragments: number }
   /** Without a file: none can be, with this Node. */
@@ -118,12 +118,10 @@ const enrichmentWords: Readonly<Record<string, string>> = {
   watch: 'loops and budgets',
 };
 
-const transcriptWords: Readonly<Record<'row' | 'file' | 'crashed', (agent: string) => string>> = {
+const transcriptWords: Readonly<Record<'row' | 'file', (agent: string) => string>> = {
   row: agent =>
     `otel-hooks could not process a row of a transcript of ${agent}; the row was passed over, and the rest was read`,
   file: agent => `otel-hooks could not import a session of ${agent}; nothing of that session was imported`,
-  crashed: agent =>
-    `two deliveries ended abruptly while they read the same transcript of ${agent}; the rest of that transcript is not read`,
 };
 
 const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code: C }>) => Explanation } = {

@@ -1,7 +1,8 @@
 /**
  * Every reader of what strangers write gets texts and values that were made to break it: hooks and transcripts of each agent,
  * fragments, OTLP answers and bodies, the open standards, manifests and settings files. `npm test` tries a few of each with a
- * new seed every time; `npm run fuzz` tries many. What it finds becomes a test of its own, in `found.test.ts`.
+ * new seed every time; `npm run fuzz` tries many. What it finds becomes a test of its own
+ * beside the others of that reader.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,10 +11,13 @@ import { describe, expect, it } from 'vitest';
 import { type HookCommand, isAbsent, readerFor } from '../../src/agents/contract/contract.ts';
 import { agents } from '../../src/agents/index.ts';
 import { memoryOver, type Remembered } from '../../src/agents/shared/memory.ts';
+import { contentClasses } from '../../src/enrich/content.ts';
 import { decodeFragment, encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
 import { judgeManifest } from '../../src/interchange/manifest-validator.ts';
 import { isFields } from '../../src/lib/read.ts';
 import { itemsIn } from '../../src/receive/items.ts';
+import { keeperOf } from '../../src/session/own-content.ts';
+import type { ContentSettings } from '../../src/session/session-state.ts';
 import { commandFor } from '../../src/setup/commands.ts';
 import { standards } from '../../src/standards/standards.ts';
 import { decodeRequest } from '../../src/telemetry/otlp-decode.ts';
@@ -36,6 +40,16 @@ function unharmed(read: () => unknown): void {
   expect(after).toBe(before);
 }
 
+const content: ContentSettings = {
+  modes: Object.fromEntries(Object.keys(contentClasses).map(of => [of, 'redacted'])) as ContentSettings['modes'],
+  on: 'both',
+  longest: 4_096,
+  metadata: ['*', 'a', '__proto__', 'constructor'],
+  patterns: ['acme-[0-9]+'],
+  allow: [],
+};
+const keeper = keeperOf({ content });
+
 const folderOf = (agent: string): string => join(import.meta.dirname, '../agents', agent);
 
 describe(`readers bear anything (seed ${seed}; npm run fuzz -- --seed ${seed} repeats it)`, {
@@ -53,7 +67,9 @@ describe(`readers bear anything (seed ${seed}; npm run fuzz -- --seed ${seed} re
               payload: jsonOf(each),
               header: { tool: agent },
             }));
+            // Once as by default, once with all content that may be kept.
             const { fates, events } = play(told, true);
+            expect(play(told, true, undefined, keeper).fates).toEqual(fates);
             expect(fates).toHaveLength(payloads.length);
             for (const event of events)
               expect(JSON.parse(JSON.stringify(event))).toMatchObject({ spec_version: '0.1.0' });
