@@ -18,8 +18,8 @@
  *     owner sees the fragment. An owner that is asked to leave leaves the listing to the process that asked.
  *   - A hook that left at M saw the marker, so the R that removes it comes later, and W before both. Where R is followed by
  *     ownership, the new owner's I comes after R. Where C finds the lock taken, the release of that owner comes after C,
- *     and its last I after that. So one of the two sees the fragment. R alone, before the lock was asked for again, is what
- *     makes this hold: an owner may release the lock and list the inbox between K's first try and W.
+ *     and its last I after that. So one of the two sees the fragment. R must come before C: otherwise the owner could release
+ *     the lock and list the inbox between K's only try and W, while the marker still holds the hook back.
  *   - A hook that creates the marker starts K, and K lists the inbox or ends at C, as above.
  * When K, or the hook between M and the start, is killed, the marker stays. It holds hooks back for the rest of its step,
  * KICK_STEP_S at most. Then its name is no longer asked for, and the next hook starts another process. The same holds when
