@@ -46,7 +46,10 @@ export function hook(argv: readonly string[], deliver: string): void {
       if (found === undefined) {
         if (isOfAnother(stateFolder, home())) leave();
         makeFolders(stateFolder);
-      } else if (!found.isDirectory() || (process.geteuid !== undefined && found.uid !== process.geteuid())) leave();
+      }
+      // Looked at again: another user may have been quicker than we.
+      const now = found ?? lstatSync(folder);
+      if (!now.isDirectory() || (process.geteuid !== undefined && now.uid !== process.geteuid())) leave();
     }
 
     // An upgrade is replacing the package. Without a program to deliver events they would pile up.

@@ -6,7 +6,12 @@ import { fstatSync, lstatSync, mkdirSync, openSync, statSync, writeSync } from '
 
 /** Makes what a front end needs. */
 export function makeFolders(stateFolder: string): void {
-  for (const folder of ['inbox', 'problems']) makePath(`${stateFolder}/${folder}`);
+  makePath(stateFolder);
+  for (const folder of ['inbox', 'problems']) {
+    // In a shared folder another user may have put a link here a moment ago, and what follows would go where it leads.
+    if (!lstatSync(stateFolder).isDirectory()) throw new Error('the state folder is a link');
+    makePath(`${stateFolder}/${folder}`);
+  }
 }
 
 /**

@@ -17,7 +17,7 @@ const PACKED = 8 * 1024 * 1024;
 const LOG = 64 * 1024;
 
 const SHA = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
-const REF = /^ref: (refs\/(?!.*(?:\.\.|\/\.|\/\/|@\{|\.lock$))[^\s~^:?*[\\\u007f]{1,250})$/;
+const REF = /^ref: (refs\/(?!.*(?:\.\.|\/\.|\/\/|@\{|\.lock$))[^\s\p{Cc}~^:?*[\\]{1,250})$/u;
 
 /** Undefined where there is none. */
 export function repositoryAt(cwd: string, look: Look): Repository | undefined {

@@ -64,8 +64,11 @@ export function openFolder(disk: Disk, access: 'own' | 'read'): void {
       makePath(dirname(disk.folder));
     }
     for (const child of [{ name: '', stats }, ...children]) {
-      if (child.stats === undefined) makeFolder(disk, child.name);
-      else if (isTooOpen(child.stats)) disk.fs.chmodSync(at(disk, child.name), FOLDER_MODE);
+      if (child.stats === undefined) {
+        makeFolder(disk, child.name);
+        // In a shared folder another user may have put a link here a moment ago.
+        checkFolder(disk, child.name);
+      } else if (isTooOpen(child.stats)) disk.fs.chmodSync(at(disk, child.name), FOLDER_MODE);
     }
     markVersion(disk);
   } catch (error) {

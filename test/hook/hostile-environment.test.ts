@@ -2,6 +2,7 @@
 import fs from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
+import { makeFolders } from '../../src/hook/state-files.ts';
 import { needsRoot } from '../needs.ts';
 import { build, demolish, fragments, frontEnds, type House, harmless, kicks, run } from './front-ends.ts';
 
@@ -132,4 +133,13 @@ test('the Node front end takes no state folder from a config file that a project
     cwd: clone,
   });
   expect(fs.readdirSync(join(evil, 'inbox'))).toHaveLength(1);
+});
+
+test('a link that took the place of the state folder after it was looked at is not entered', () => {
+  const at = house({ prepared: false });
+  const victim = join(at.folder, 'victim');
+  fs.mkdirSync(victim);
+  fs.symlinkSync(victim, join(at.folder, 'state'));
+  expect(() => makeFolders(join(at.folder, 'state'))).toThrow('is a link');
+  expect(fs.readdirSync(victim)).toEqual([]);
 });

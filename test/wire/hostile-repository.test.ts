@@ -1,0 +1,190 @@
+/** A session in a repository whose author made every file a trap: real hooks, the real delivery, a collector. */
+import { execFileSync, spawn } from 'node:child_process';
+import fs from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { type Collector, startCollector } from '../collector.ts';
+import { needsRoot } from '../needs.ts';
+import { AGENT, furnish, type House, otelHooks, payloadOf, type Ran, status, vacate } from './house.ts';
+
+let house: House;
+let collector: Collector;
+beforeEach(async () => {
+  collector = await startCollector();
+  house = furnish('built', 'otel-hooks-hostile-');
+});
+afterEach(async () => {
+  await vacate(house);
+  await collector.close();
+});
+
+const at = (path: string): string => join(house.project, path);
+function write(path: string, text: string): void {
+  fs.mkdirSync(join(at(path), '..'), { recursive: true });
+  fs.writeFileSync(at(path), text);
+}
+
+/** A session of three events; waits until all is sent. `shell`: run before the hook, in its shell. */
+async function session(env: Record<string, string> = {}, shell = ''): Promise<void> {
+  const base = { session_id: 's', cwd: house.project };
+  const payloads = [
+    { hook_event_name: 'SessionStart', source: 'startup' },
+    { hook_event_name: 'UserPromptSubmit', prompt: 'hello' },
+    { hook_event_name: 'SessionEnd', reason: 'other' },
+  ];
+  for (const [index, payload] of payloads.entries()) {
+    const flush = index === 2 ? ['--flush', '30s'] : [];
+    const ran = await hook(payloadOf({ ...base, ...payload }), flush, env, shell);
+    expect(ran).toEqual({ status: 0, stdout: '', stderr: '' });
+  }
+}
+
+function hook(payload: string, words: string[], env: Record<string, string>, shell: string): Promise<Ran> {
+  const all = [process.execPath, house.bin, 'hook', '--tool', AGENT, ...words];
+  const child = spawn('/bin/sh', ['-c', `${shell}\nexec "$@"`, 'sh', ...all], {
+    cwd: house.project,
+    env: { ...house.env, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...env },
+    timeout: 60_000,
+  });
+  const ran: Ran = { status: null, stdout: '', stderr: '' };
+  child.stdout.on('data', part => {
+    ran.stdout += part;
+  });
+  child.stderr.on('data', part => {
+    ran.stderr += part;
+  });
+  child.stdin.end(payload);
+  return new Promise(resolve => child.on('close', code => resolve({ ...ran, status: code })));
+}
+
+const sent = (): string => JSON.stringify([collector.spans(), collector.records(), collector.metrics()]);
+const root = () => collector.spans().find(({ parentSpanId }) => !parentSpanId);
+
+describe('a .git folder', () => {
+  const marker = (): string => join(house.folder, 'ran');
+
+  it('runs none of its commands, and names no credential', async () => {
+    const run = `touch ${marker()}`;
+    write('.git/HEAD', 'ref: refs/heads/main\n');
+    write(
+      '.git/config',
+      `[core]\n\tfsmonitor = ${run}\n\thooksPath = ./hooks\n\tsshCommand = ${run}\n\tpager = ${run}\n\teditor = ${run}\n` +
+        `[alias]\n\tstatus = !${run}\n[diff]\n\texternal = ${run}\n[include]\n\tpath = /dev/zero\n` +
+        `[remote "origin"]\n\turl = https://somebody:ghp_hidden-word@git.example/shop/app.git?token=hidden-word\n`,
+    );
+    for (const name of ['post-checkout', 'fsmonitor-watchman', 'post-index-change']) {
+      write(`hooks/${name}`, `#!/bin/sh\n${run}\n`);
+      fs.chmodSync(at(`hooks/${name}`), 0o755);
+    }
+    await session();
+    expect(root()).toBeDefined();
+    expect(sent()).toContain('git.example/shop/app');
+    expect(sent()).not.toMatch(/hidden-word|somebody/);
+    expect(fs.existsSync(marker())).toBe(false);
+  });
+
+  it.each([
+    ['a terminal sequence', 'feat\u001b]0;owned\u0007'],
+    ['a line end', 'feat\rowned'],
+    ['steps to another folder', '../../../../../etc/passwd'],
+    ['a secret', `ghp_${'a1B2'.repeat(9)}`],
+  ])('names no branch with %s', async (_, branch) => {
+    write('.git/HEAD', `ref: refs/heads/${branch}\n`);
+    write('.git/config', '[remote "origin"]\n\turl = https://git.example/shop/app.git\n');
+    await session();
+    expect(root()).toBeDefined();
+    expect(sent()).not.toMatch(/owned|etc.passwd|a1B2/);
+  });
+
+  it.skipIf(process.platform === 'win32').each(['HEAD', 'config', 'packed-refs', 'logs/HEAD', 'refs/heads/main'])(
+    'is not waited for where %s is a FIFO, a device or endless',
+    async name => {
+      write('.git/HEAD', 'ref: refs/heads/main\n');
+      fs.mkdirSync(join(at('.git'), name, '..'), { recursive: true });
+      fs.rmSync(at(`.git/${name}`), { force: true });
+      execFileSync('mkfifo', [at(`.git/${name}`)]);
+      await session();
+      expect(root()).toBeDefined();
+      collector.requests.length = 0;
+      fs.rmSync(at(`.git/${name}`));
+      fs.symlinkSync('/dev/zero', at(`.git/${name}`));
+      expect(otelHooks(house, ['status', '--json']).stdout).toContain('"balanced": true');
+    },
+  );
+});
+
+describe.skipIf(process.platform === 'win32')('a settings file of the project', () => {
+  const traps: [name: string, make: (path: string) => void][] = [
+    ['a FIFO', path => void execFileSync('mkfifo', [path])],
+    ['a link to /dev/zero', path => fs.symlinkSync('/dev/zero', path)],
+    ['a link to itself', path => fs.symlinkSync('.', path)],
+    ['a folder', path => fs.mkdirSync(path)],
+    [
+      'a terabyte',
+      path => {
+        fs.writeFileSync(path, '{');
+        fs.truncateSync(path, 1e12);
+      },
+    ],
+    ['nested without end', path => fs.writeFileSync(path, '['.repeat(500_000))],
+  ];
+
+  it.each(traps)('that is %s costs no session and stalls no command', async (_, make) => {
+    for (const name of ['.otel-hooks.json', '.openhook.json']) make(at(name));
+    await session();
+    expect(root()).toBeDefined();
+    const shown = status(house, { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
+    expect(shown).toMatchObject({ balanced: true });
+    for (const words of [['config', '--json'], ['openhook'], ['doctor', '--offline', '--no-proof', '--json']])
+      expect(otelHooks(house, words).status, words.join(' ')).not.toBe(null);
+  });
+});
+
+describe.skipIf(process.platform === 'win32')('files and folders of ours', () => {
+  it.each(['000', '077', '777'])('belong to the user alone under umask %s', async mask => {
+    await session({}, `umask ${mask}`);
+    const found = fs.readdirSync(house.state, { recursive: true, withFileTypes: true });
+    expect(found.length).toBeGreaterThan(5);
+    const open = found.filter(each => fs.lstatSync(join(each.parentPath, each.name)).mode & 0o077);
+    expect(open.map(({ name }) => name)).toEqual([]);
+    expect(fs.statSync(house.state).mode & 0o777).toBe(0o700);
+    expect(status(house)).toMatchObject({ balanced: true });
+  });
+
+  it('lead nowhere else where another user swaps links into a shared temporary folder', async context => {
+    needsRoot(context);
+    const shared = join(house.folder, 'tmp');
+    const victim = join(house.folder, 'victim');
+    fs.mkdirSync(shared);
+    fs.chmodSync(shared, 0o1777);
+    fs.mkdirSync(victim);
+    const state = join(shared, 'state');
+    // In turn a link to the victim, a folder, and a folder whose inbox is such a link.
+    const swapping = `
+      const fs = require('node:fs');
+      const [state, victim] = ${JSON.stringify([state, victim])};
+      process.stdout.write('.');
+      for (let n = 0; ; n++) {
+        try { fs.rmSync(state, { recursive: true, force: true }); } catch {}
+        try {
+          if (n % 3 === 0) fs.symlinkSync(victim, state);
+          else { fs.mkdirSync(state, { mode: 0o700 }); if (n % 3 === 1) fs.symlinkSync(victim, state + '/inbox'); }
+        } catch {}
+      }`;
+    const stdio: ['ignore', 'pipe', 'inherit'] = ['ignore', 'pipe', 'inherit'];
+    const swapper = spawn(process.execPath, ['-e', swapping], { stdio, uid: 4321, gid: 4321 });
+    const ended = new Promise(resolve => swapper.once('exit', resolve));
+    await new Promise(resolve => swapper.stdout.once('data', resolve));
+    try {
+      for (let n = 0; n < 25; n++) {
+        const payload = payloadOf({ session_id: 's', cwd: house.project, hook_event_name: 'Stop' });
+        const ran = await hook(payload, ['--state-dir', state], {}, '');
+        expect(ran).toEqual({ status: 0, stdout: '', stderr: '' });
+      }
+    } finally {
+      swapper.kill('SIGKILL');
+      await ended;
+    }
+    expect(fs.readdirSync(victim)).toEqual([]);
+  });
+});
