@@ -13,7 +13,9 @@
  * the lock; (R) remove all markers; if another process has the lock, (C) try once more after R, and end if it is still
  * taken. An owner lists the inbox (I) as long as it works, and once more after it released the lock.
  *
- * Nothing is left lying, unless a process is killed:
+ * Nothing is left lying as long as no process ends early. It ends early when it is killed, when it fails (a full disk), when
+ * its file is gone (an upgrade), when `deliver --wait` runs out of time, or when a process that asked for the lock gives up
+ * in the moment in which the owner leaves. Then the next hook starts another process.
  *   - A hook that left at L saw a live owner. Its release comes after L, its last I after its release, W before L: the
  *     owner sees the fragment. An owner that is asked to leave leaves the listing to the process that asked.
  *   - A hook that left at M saw the marker, so the R that removes it comes later, and W before both. Where R is followed by
