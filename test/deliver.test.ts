@@ -10,6 +10,7 @@ import { loadConfig } from '../src/config/files.ts';
 import { type Delivered, deliver } from '../src/deliver/deliver.ts';
 import { encodeFragment, fragmentName } from '../src/hook/fragment.ts';
 import { configuredIn } from '../src/session/pin.ts';
+import { openStore } from '../src/store/store.ts';
 import { imbalances, waitingIn } from '../src/view/books.ts';
 import { type Collector, startCollector } from './collector.ts';
 import { receivedIn, takenBy } from './obligations/received.ts';
@@ -697,4 +698,35 @@ describe('a delivery that releases the lock', () => {
     expect([looks, journaled]).toEqual([1, 0]);
     expect(readdirSync(join(state, 'inbox'))).toHaveLength(1);
   });
+});
+
+test('destinations are bounded, and a session that found no room leaves once there is some', async () => {
+  const most = 256;
+  const collector = await startCollector();
+  try {
+    const store = openStore({ folder: state, access: 'own' });
+    const documents = Array.from({ length: most }, (_, i) => {
+      const id = i.toString(16).padStart(16, '0');
+      return {
+        name: `destination-${id}`,
+        value: { v: 1, id, provider: 'otlp', endpoint: `http://127.0.0.1:9/${i}`, signals: {}, pinnedMs: Date.now() },
+      };
+    });
+    store.commit({ documents });
+    store.close();
+    const where = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_HOOKS_PROVIDER: 'otlp' };
+    hook({ hook_event_name: 'SessionStart', source: 'startup' }, where);
+    hook({ hook_event_name: 'SessionEnd', reason: 'logout' }, where);
+    const { books } = await run();
+    expect(collector.spans()).toEqual([]);
+    expect(books?.fragments).toMatchObject({ journaled: 2 });
+    const again = openStore({ folder: state, access: 'own' });
+    expect(JSON.stringify(again.document('problems'))).toContain('destinations-full');
+    again.commit({ documents: documents.slice(0, 10).map(({ name }) => ({ name, value: undefined })) });
+    again.close();
+    await run();
+    expect(collector.spans().length).toBeGreaterThan(0);
+  } finally {
+    await collector.close();
+  }
 });

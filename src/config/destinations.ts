@@ -19,6 +19,9 @@ export const wayOf = (provider: Provider): Way => (isPreset(provider) ? 'otlp' :
 export const DESTINATION_PREFIX = 'destination-';
 export const destinationDocument = (id: string): string => `${DESTINATION_PREFIX}${id}`;
 
+/** Each costs a folder, metrics and a line of every account, which each request writes again. */
+export const MOST_DESTINATIONS = 256;
+
 export interface Destination {
   v: 1;
   /** Folder name of its outbox: the same for the same provider, addresses, credentials and temporality. */

@@ -1,5 +1,5 @@
 /** The sessions that one round works on: found in the store, rebuilt from their journals, or begun and pinned. */
-import { destinationDocument } from '../config/destinations.ts';
+import { DESTINATION_PREFIX, destinationDocument, MOST_DESTINATIONS } from '../config/destinations.ts';
 import type { Fragment } from '../hook/fragment.ts';
 import { keyedHash } from '../lib/hash.ts';
 import { newMark, openHookDocument } from '../openhook/mark.ts';
@@ -55,6 +55,8 @@ export class SessionsOfRound {
   private readonly origins: ReturnType<typeof originsIn>;
   private readonly previous: PreviousSessions;
   private readonly sessions = new Map<string, SessionInRound>();
+  /** Ids of destinations, those of this round included. Listed when the first session is pinned. */
+  private remembered: Set<string> | undefined;
 
   constructor(store: Store, world: RoundWorld) {
     this.store = store;
@@ -145,9 +147,28 @@ export class SessionsOfRound {
   private pinned(opening: Parameters<typeof pin>[0], fragment: Parameters<typeof pin>[1], wasUndecided?: boolean): Pin {
     const made = pin(opening, fragment, this.world, wasUndecided);
     this.problems.push(...made.problems);
-    for (const destination of made.destinations)
-      this.documents.set(destinationDocument(destination.id), { ...destination, pinnedMs: this.world.nowMs });
-    return made;
+    for (const destination of made.destinations) {
+      if (this.admits(destination.id))
+        this.documents.set(destinationDocument(destination.id), { ...destination, pinnedMs: this.world.nowMs });
+      else this.problems.push({ code: 'destinations-full', endpoint: destination.endpoint, most: MOST_DESTINATIONS });
+    }
+    const { pinned } = made;
+    const destinations = pinned.destinations.filter(id => this.remembered?.has(id) === true);
+    if (destinations.length === pinned.destinations.length) return made;
+    // Without any destination the session is kept on the machine, and asked about again, until there is room for one.
+    const isUserTold = opening.user === undefined ? undefined : (true as const);
+    const undecided = { cwd: opening.cwd, header: fragment.header, isUserTold };
+    return { ...made, pinned: { ...pinned, destinations, ...(destinations.length === 0 ? { undecided } : {}) } };
+  }
+
+  private admits(id: string): boolean {
+    this.remembered ??= new Set(
+      this.store
+        .documents()
+        .flatMap(name => (name.startsWith(DESTINATION_PREFIX) ? [name.slice(DESTINATION_PREFIX.length)] : [])),
+    );
+    if (this.remembered.size < MOST_DESTINATIONS) this.remembered.add(id);
+    return this.remembered.has(id);
   }
 
   /** The configuration can be read now: the session goes on as if it had begun under it. */

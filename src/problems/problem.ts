@@ -21,6 +21,7 @@ export type Problem =
   | { code: 'variable-unsupported'; variable: string; why: string; instead: string }
   | { code: 'variable-unknown'; variable: string; nearest?: string | undefined }
   | { code: 'provider-unknown'; provider: string; from: string; known: readonly string[]; nearest?: string | undefined }
+  | { code: 'destinations-full'; endpoint: string; most: number }
   | { code: 'provider-not-configured'; provider: string }
   | { code: 'provider-incomplete'; provider: string; key: string }
   | { code: 'endpoint-signal-path'; endpoint: string; used: string; from: string }
@@ -173,6 +174,10 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   'provider-unknown': ({ provider, from, known, nearest }) => ({
     what: `${from}: there is no provider ${provider}; nothing is sent to it.`,
     next: `${nearest === undefined ? '' : `did you mean ${nearest}? `}Providers: ${known.join(', ')}.`,
+  }),
+  'destinations-full': ({ endpoint, most }) => ({
+    what: `${most} destinations are remembered, so ${endpoint} was not added; sessions that go nowhere else are kept on this machine.`,
+    next: 'let sessions share endpoints; a destination that no session used for a week is forgotten, and `otel-hooks deliver` then sends what was kept.',
   }),
   'provider-not-configured': ({ provider }) => ({
     what: `--provider ${provider} was asked for, but no such provider is configured; nothing is sent to it.`,
