@@ -90,39 +90,24 @@ export interface Circumstances {
 /** What standards say of an event beyond what agents do. */
 type Addition = Pick<ToldReading, 'actorId' | 'metadata'>;
 
-/** Gives a reading its envelope and its id; none when the session has had it. */
+/** Gives a reading its envelope and its id. Undefined when the session has the event already. */
 export function identify(state: SessionState, reading: Reading & Addition, at: Circumstances): Event | undefined {
-  const { key, mode, actor = 'ai_agent' } = reading;
   const atMs = isTime(reading.atMs) ? reading.atMs : undefined;
   const subagent = boundId(reading.subagent);
   const session = subagent ?? state.session;
   const { body, content } = redact(reading, at.hash);
-  const facts: Facts = {
-    v: 1,
-    seq: state.seq + 1,
-    time: atMs === undefined ? 'arrival' : at.source,
-    native: at.native === undefined ? undefined : plainName(at.native),
-    root: subagent === undefined ? undefined : state.session,
-    ...reading.facts,
-  };
-  bound(facts);
-  if (state.turnNames !== undefined) facts.turn = turnNamed(state, facts.turn);
   const action = 'action' in reading.data && isFields(reading.data.action) ? reading.data.action : {};
+  const facts = factsAbout(state, reading, at, { atMs, subagent });
   facts.executable = executableOf(action);
   facts.content = content;
-  const stated = at.id ?? (key === undefined ? undefined : eventId(state, session, reading.event_type, key));
-  // Ids of others may begin alike: with the time, with zeros.
-  const isOthers = at.id !== undefined && !at.ours;
-  const known = stated && (isOthers ? hexDigest(stated).slice(0, 16) : shortOf(stated));
-  if (known !== undefined && at.seen.has(known)) return undefined;
-  const id = stated ?? numberedId(state, session, body, facts, at.seen);
-  remember(state, at.seen, known ?? shortOf(id));
+  const id = newId(state, session, { body, facts, key: reading.key }, at);
+  if (id === undefined) return undefined;
   state.seq += 1;
   const { price, keep } = at;
   facts.cost ??= price && enriched('cost', at.odd, () => priced(state, body, facts, atMs ?? at.atMs, price));
   facts.traceparent = state.seq === 1 ? at.traceparent?.slice(0, 64) : undefined;
   if (skillOf(action) !== undefined) facts.skill = 'custom';
-  // Only now: no id is made of content.
+  // After the id was made, so that no id is made of content.
   const kept = (keep && enriched('content', at.odd, () => keepContent(reading, body, facts, keep, at))) ?? body;
   const version = versionOf(at.version);
   return {
@@ -133,16 +118,59 @@ export function identify(state: SessionState, reading: Reading & Addition, at: C
     source: version === undefined ? { tool: state.agent } : { tool: state.agent, version },
     session_id: session,
     parent_session_id: subagent === undefined ? undefined : state.session,
-    actor: reading.actorId === undefined ? { type: actor } : { type: actor, id: actorId(actor, reading.actorId, at) },
-    agent_mode: mode,
+    actor: actorOf(reading, at),
+    agent_mode: reading.mode,
     risk: at.risk,
     user: state.pinned.user === undefined ? undefined : { id: state.pinned.user },
     data: kept.data,
-    metadata:
-      keep === undefined || reading.metadata === undefined
-        ? { [FACTS]: facts }
-        : { [FACTS]: facts, ...enriched('content', at.odd, () => chosenOf(reading.metadata ?? {}, keep)) },
+    metadata: metadataWith(facts, reading.metadata, at),
   } as Event;
+}
+
+function factsAbout(
+  state: SessionState,
+  reading: Reading,
+  at: Circumstances,
+  { atMs, subagent }: { atMs: number | undefined; subagent: string | undefined },
+): Facts {
+  const facts: Facts = {
+    v: 1,
+    seq: state.seq + 1,
+    time: atMs === undefined ? 'arrival' : at.source,
+    native: at.native === undefined ? undefined : plainName(at.native),
+    root: subagent === undefined ? undefined : state.session,
+    ...reading.facts,
+  };
+  bound(facts);
+  if (state.turnNames !== undefined) facts.turn = turnNamed(state, facts.turn);
+  return facts;
+}
+
+/** The event's id, which the session remembers from now on. Undefined when it remembers the id already. */
+function newId(
+  state: SessionState,
+  session: string,
+  { body, facts, key }: { body: Body; facts: Facts; key: string | undefined },
+  at: Circumstances,
+): string | undefined {
+  const stated = at.id ?? (key === undefined ? undefined : eventId(state, session, body.event_type, key));
+  // Ids from other programs may share a prefix: a time, or zeros.
+  const isForeign = at.id !== undefined && !at.ours;
+  const known = stated && (isForeign ? hexDigest(stated).slice(0, 16) : shortOf(stated));
+  if (known !== undefined && at.seen.has(known)) return undefined;
+  const id = stated ?? numberedId(state, session, body, facts, at.seen);
+  remember(state, at.seen, known ?? shortOf(id));
+  return id;
+}
+
+function actorOf({ actor = 'ai_agent', actorId: id }: Reading & Addition, at: Circumstances): Actor {
+  return id === undefined ? { type: actor } : { type: actor, id: actorId(actor, id, at) };
+}
+
+/** Metadata of vendors stays where the configuration names it. */
+function metadataWith(facts: Facts, said: Addition['metadata'], { keep, odd }: Circumstances): Event['metadata'] {
+  if (keep === undefined || said === undefined) return { [FACTS]: facts };
+  return { [FACTS]: facts, ...enriched('content', odd, () => chosenOf(said, keep)) };
 }
 
 /** What was asked last of versions: every row of a transcript states the same. */

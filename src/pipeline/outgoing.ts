@@ -32,54 +32,75 @@ export function outgoingOf(
   outputs: readonly SessionOutput[],
   documents: Map<string, unknown>,
   nowMs: number,
-  { metrics, logsSinceMs }: Selection = { metrics: true, logsSinceMs: Number.NEGATIVE_INFINITY },
+  selection: Selection = { metrics: true, logsSinceMs: Number.NEGATIVE_INFINITY },
 ): Outgoing {
-  const bodies: NonNullable<Round['bodies']> = [];
-  const tallies: ((ledger: Ledger) => void)[] = [];
+  const outgoing: Outgoing = { bodies: [], tallies: [] };
+  const documentOf = (name: string): unknown => documents.get(name) ?? store.document(name);
   for (const id of new Set(outputs.flatMap(output => output.state.pinned.destinations))) {
-    const name = destinationDocument(id);
-    const destination = (documents.get(name) ?? store.document(name)) as Destination | undefined;
+    const destination = documentOf(destinationDocument(id)) as Destination | undefined;
     if (destination === undefined) continue;
     const here = outputs.filter(output => output.state.pinned.destinations.includes(id));
-    const account = (ledger: Ledger): DestinationAccounts => accountsOf(ledger, id, destination);
-
-    if (destination.signals.events) {
-      const parts = linesFor(here, destination.signals.events).filter(({ items }) => items > 0);
-      for (const { items, lines } of parts)
-        bodies.push({ destination: id, signal: 'events', items, bytes: Buffer.from(lines) });
-      tallies.push(ledger => {
-        for (const { items } of parts) account(ledger).events.produced += items;
-      });
-    }
-    const { batches, unsampled } = encode(here.map(output => yieldOf(output, destination, logsSinceMs)));
-    for (const batch of batches) bodies.push({ destination: id, ...batch });
-    tallies.push(ledger => {
-      const books = account(ledger);
-      for (const { signal, items } of batches) books[signal].produced += items;
-      books.traces.produced += unsampled.traces;
-      if (unsampled.traces > 0) increase(books.traces.dropped, 'sampled', unsampled.traces);
-    });
-
-    if (destination.signals.metrics && metrics) {
-      const known = documents.get(metricsDocument(id)) ?? store.document(metricsDocument(id));
-      const state = (known as MetricState | undefined) ?? noMetrics();
-      const before = state.version;
-      for (const output of here) {
-        const { resource, sampler, metrics: set } = output.state.pinned;
-        const isExemplified = destination.signals.traces && set?.exemplars !== false;
-        addTo(state, resource, incrementsIn(output), nowMs, {
-          mostSeries: set?.series,
-          locate: isExemplified ? locator(spanFactsOf(output.state), sampler) : undefined,
-        });
-      }
-      const versions = state.version - before;
-      if (versions > 0) documents.set(metricsDocument(id), state);
-      tallies.push(ledger => {
-        account(ledger).metrics.produced += versions;
-      });
-    }
+    addLines(outgoing, here, destination);
+    addBatches(outgoing, here, destination, selection.logsSinceMs);
+    if (!destination.signals.metrics || !selection.metrics) continue;
+    const state = (documentOf(metricsDocument(id)) as MetricState | undefined) ?? noMetrics();
+    if (addMetrics(outgoing, here, destination, state, nowMs)) documents.set(metricsDocument(id), state);
   }
-  return { bodies, tallies };
+  return outgoing;
+}
+
+const accountIn = (ledger: Ledger, destination: Destination): DestinationAccounts =>
+  accountsOf(ledger, destination.id, destination);
+
+function addLines({ bodies, tallies }: Outgoing, here: readonly SessionOutput[], destination: Destination): void {
+  const target = destination.signals.events;
+  if (target === undefined) return;
+  const parts = linesFor(here, target).filter(({ items }) => items > 0);
+  for (const { items, lines } of parts)
+    bodies.push({ destination: destination.id, signal: 'events', items, bytes: Buffer.from(lines) });
+  tallies.push(ledger => {
+    for (const { items } of parts) accountIn(ledger, destination).events.produced += items;
+  });
+}
+
+function addBatches(
+  { bodies, tallies }: Outgoing,
+  here: readonly SessionOutput[],
+  destination: Destination,
+  logsSinceMs: number,
+): void {
+  const { batches, unsampled } = encode(here.map(output => yieldOf(output, destination, logsSinceMs)));
+  for (const batch of batches) bodies.push({ destination: destination.id, ...batch });
+  tallies.push(ledger => {
+    const accounts = accountIn(ledger, destination);
+    for (const { signal, items } of batches) accounts[signal].produced += items;
+    accounts.traces.produced += unsampled.traces;
+    if (unsampled.traces > 0) increase(accounts.traces.dropped, 'sampled', unsampled.traces);
+  });
+}
+
+/** Changes `state`. False when nothing was counted. */
+function addMetrics(
+  { tallies }: Outgoing,
+  here: readonly SessionOutput[],
+  destination: Destination,
+  state: MetricState,
+  nowMs: number,
+): boolean {
+  const before = state.version;
+  for (const output of here) {
+    const { resource, sampler, metrics: settings } = output.state.pinned;
+    const isExemplified = destination.signals.traces && settings?.exemplars !== false;
+    addTo(state, resource, incrementsIn(output), nowMs, {
+      mostSeries: settings?.series,
+      locate: isExemplified ? locator(spanFactsOf(output.state), sampler) : undefined,
+    });
+  }
+  const versions = state.version - before;
+  tallies.push(ledger => {
+    accountIn(ledger, destination).metrics.produced += versions;
+  });
+  return versions > 0;
 }
 
 /** A file gets the lines of a round at once; a request holds no more of them than of spans. */

@@ -46,95 +46,110 @@ export interface Pin {
 
 const TELEMETRY = /^(OTEL_|LANGFUSE_|DD_|AGENT_HOOKS_LOG$)/;
 
-/** `wasUndecided`: it is asked again for a session that a mistake kept from all destinations. */
+/** Pins a session. `wasUndecided`: a broken configuration kept the session from all destinations before. */
 export function pin(
   opening: Pick<Opening, 'cwd' | 'user'> & { agent: Pick<Opening['agent'], 'id'> },
   fragment: Pick<Fragment, 'header'>,
   where: Surroundings,
   wasUndecided = false,
 ): Pin {
-  const given = Object.entries(fragment.header).filter(([name]) => TELEMETRY.test(name));
+  const { config, file, env } = configFor(opening, fragment, where);
+  const { provider, TRACEPARENT: traceparent, BAGGAGE: baggage } = fragment.header;
+  const { destinations, problems } = configuredIn(config, opening.cwd ?? where.home, provider);
+  const { values, silencedBy, projectFile = '' } = config;
+  if (silencedBy !== undefined) problems.push({ code: 'session-silenced', key: silencedBy, file: projectFile });
+  // Without destinations although nothing switched them off: a mistake did.
+  const isKept = destinations.length === 0 && values.enabled !== false;
+  const isUndecided = isKept && (wasUndecided || [...config.problems, ...problems].some(keepsFromDestinations));
+  const isUserTold = opening.user === undefined ? undefined : true;
+  const { settings, problems: more } = settingsIn(config, opening, where);
+  const pinned: Pinned = {
+    destinations: destinations.map(destination => destination.id),
+    ...(provider === undefined ? {} : { providers: [provider] }),
+    ...(isUndecided ? { undecided: { cwd: opening.cwd, header: fragment.header, isUserTold } } : {}),
+    caller: callerOf(traceparent, values['trace.traceparent']),
+    ...settings,
+  };
+  return {
+    pinned,
+    destinations,
+    isDispatched: values['openhook.enabled'] === true && !baggage?.includes(DISPATCHED),
+    named: file === undefined && !env.OTEL_HOOKS_CONFIG ? undefined : config.globalFile,
+    problems: [...config.problems, ...problems, ...more],
+  };
+}
+
+/** The configuration of the session's folder, with the variables of its first hook. */
+function configFor(
+  { cwd }: Pick<Opening, 'cwd'>,
+  { header }: Pick<Fragment, 'header'>,
+  where: Surroundings,
+): { config: LoadedConfig; file: string | undefined; env: Surroundings['env'] } {
+  const given = Object.entries(header).filter(([name]) => TELEMETRY.test(name));
   const own = Object.entries(where.env).filter(([name]) => where.ownVariables || !TELEMETRY.test(name));
   const env = { ...Object.fromEntries(own), ...Object.fromEntries(given) };
   // The flag of a hook is the user's. A variable of it is checked where it is read, since a project may have set it.
-  const { config: flag, OTEL_HOOKS_CONFIG: variable } = fragment.header;
+  const { config: flag, OTEL_HOOKS_CONFIG: variable } = header;
   const file = where.ownVariables ? (where.configFile ?? flag) : (flag ?? (variable ? undefined : where.configFile));
-  const config = loadConfig({
-    env,
-    home: where.home,
-    platform: where.platform,
-    cwd: opening.cwd ?? where.home,
-    file,
-  });
-  const { provider } = fragment.header;
-  const { destinations, problems } = configuredIn(config, opening.cwd ?? where.home, provider);
+  const { home, platform } = where;
+  return { config: loadConfig({ env, home, platform, cwd: cwd ?? home, file }), file, env };
+}
+
+/** What a session keeps of the configuration. A usual setting is left out, so that states stay small. */
+function settingsIn(
+  config: LoadedConfig,
+  opening: Pick<Opening, 'user'> & { agent: Pick<Opening['agent'], 'id'> },
+  where: Surroundings,
+): { settings: Omit<Pinned, 'destinations' | 'caller'>; problems: Problem[] } {
   const { values } = config;
-  const { silencedBy, projectFile = '' } = config;
-  if (silencedBy !== undefined) problems.push({ code: 'session-silenced', key: silencedBy, file: projectFile });
-  // Nobody decided that nothing leaves: a mistake did.
-  const isKept = destinations.length === 0 && values.enabled !== false;
-  const isUndecided = isKept && (wasUndecided || [...config.problems, ...problems].some(keepsFromDestinations));
-  const { semconv = 'latest', 'logs.level': level = 'debug' } = values;
   const risk = riskSettings(config);
-  const cost = costSettings(config);
-  const metrics = metricSettings(config);
   const content = contentSettings(config);
   const { user, host } = whoIn(content.settings, where.hashKey, opening.user);
-  return {
-    pinned: {
-      destinations: destinations.map(destination => destination.id),
-      ...(provider === undefined ? {} : { providers: [provider] }),
-      ...(isUndecided
-        ? {
-            undecided: {
-              cwd: opening.cwd,
-              header: fragment.header,
-              isUserTold: opening.user === undefined ? undefined : true,
-            },
-          }
-        : {}),
-      resource: resourceAttributes({
-        agent: opening.agent.id,
-        serviceName: values.service_name,
-        attributes: config.attributes,
-        installation: where.installation,
-        hostName: host,
-      }),
-      denyAsError: values['trace.deny_as_error'] ?? false,
-      ...(values['trace.shape'] === 'turn' ? { shape: 'turn' } : {}),
-      ...(values['trace.turns'] === 'off' && values['trace.shape'] !== 'turn' ? { turns: 'off' } : {}),
-      ...(values['trace.repository'] === false ? { repository: false } : {}),
-      caller: callerOf(fragment.header.TRACEPARENT, values['trace.traceparent']),
-      sampler: config.sampler,
-      limits: config.limits,
-      ...(semconv === 'latest' ? {} : { semconv }),
-      ...(values['compat.span_names'] === 'v0' ? { spanNames: 'v0' } : {}),
-      ...(risk.settings === undefined ? {} : { risk: risk.settings }),
-      ...(cost === undefined ? {} : { cost }),
-      ...(metrics === undefined ? {} : { metrics }),
-      ...(content.settings === undefined ? {} : { content: content.settings }),
-      ...(level === 'debug' ? {} : { level }),
-      ...(user === undefined ? {} : { user }),
-      watch: {
-        loops: {
-          failing: values['loops.failing'] ?? usualLoops.failing,
-          unchanged: values['loops.unchanged'] ?? usualLoops.unchanged,
-          minutes: values['loops.minutes'] ?? usualLoops.minutes,
-        },
-        budget: {
-          sessionTokens: values['budget.session_tokens'],
-          turnTokens: values['budget.turn_tokens'],
-          sessionUsd: values['budget.session_usd'],
-          turnUsd: values['budget.turn_usd'],
-        },
-      },
-    },
-    destinations,
-    isDispatched: values['openhook.enabled'] === true && !fragment.header.BAGGAGE?.includes(DISPATCHED),
-    named: file === undefined && !env.OTEL_HOOKS_CONFIG ? undefined : config.globalFile,
-    problems: [...config.problems, ...problems, ...risk.problems, ...content.problems],
+  const { semconv = 'latest', 'logs.level': level = 'debug' } = values;
+  const isTurnShaped = values['trace.shape'] === 'turn';
+  const unusual: Partial<Pinned> = {
+    shape: isTurnShaped ? 'turn' : undefined,
+    turns: values['trace.turns'] === 'off' && !isTurnShaped ? 'off' : undefined,
+    repository: values['trace.repository'] === false ? false : undefined,
+    semconv: semconv === 'latest' ? undefined : semconv,
+    spanNames: values['compat.span_names'] === 'v0' ? 'v0' : undefined,
+    risk: risk.settings,
+    cost: costSettings(config),
+    metrics: metricSettings(config),
+    content: content.settings,
+    level: level === 'debug' ? undefined : level,
+    user,
   };
+  const settings = {
+    resource: resourceAttributes({
+      agent: opening.agent.id,
+      serviceName: values.service_name,
+      attributes: config.attributes,
+      installation: where.installation,
+      hostName: host,
+    }),
+    denyAsError: values['trace.deny_as_error'] ?? false,
+    sampler: config.sampler,
+    limits: config.limits,
+    ...Object.fromEntries(Object.entries(unusual).filter(([, value]) => value !== undefined)),
+    watch: watchSettings(config),
+  };
+  return { settings, problems: [...risk.problems, ...content.problems] };
 }
+
+const watchSettings = ({ values }: Pick<Config, 'values'>): NonNullable<Pinned['watch']> => ({
+  loops: {
+    failing: values['loops.failing'] ?? usualLoops.failing,
+    unchanged: values['loops.unchanged'] ?? usualLoops.unchanged,
+    minutes: values['loops.minutes'] ?? usualLoops.minutes,
+  },
+  budget: {
+    sessionTokens: values['budget.session_tokens'],
+    turnTokens: values['budget.turn_tokens'],
+    sessionUsd: values['budget.session_usd'],
+    turnUsd: values['budget.turn_usd'],
+  },
+});
 
 /** The destinations of a configuration that was read for a folder. `provider`: those that hooks name alone. */
 export function configuredIn(

@@ -40,62 +40,88 @@ export function rowsFrom(
   odd: (kind: Oddity) => void,
   isBrief?: (row: Fields) => boolean,
 ): Rows {
-  let chunk: Buffer = Buffer.alloc(0);
-  /** Place of the chunk's first byte in the file. */
-  let base = start;
-  let at = start;
+  const lines = new Lines(eyes, path, start, size, odd);
   let next: Row | undefined;
-
-  /** The bytes of the next line; undefined at the end. */
-  const line = (): Buffer | undefined => {
-    for (;;) {
-      const newline = chunk.indexOf(NEWLINE, at - base);
-      if (newline >= 0) {
-        const found = chunk.subarray(at - base, newline);
-        at = base + newline + 1;
-        return found;
-      }
-      const read = base + chunk.length;
-      if (read >= size) {
-        // A last line without its end: whole, or not written yet.
-        const rest = chunk.subarray(at - base);
-        if (rest[rest.length - 1] !== 0x7d || !isWhole(rest)) return undefined;
-        at = read;
-        return rest;
-      }
-      const rest = chunk.subarray(at - base);
-      if (rest.length > LONGEST_READ) {
-        const end = findNewline(eyes, path, read, size);
-        if (end === undefined) return undefined;
-        odd('long_line');
-        at = end;
-        base = end;
-        chunk = Buffer.alloc(0);
-        continue;
-      }
-      // A line longer than a step is gathered in ever longer ones, so that it is copied a few times only.
-      const step = eyes.read(path, read, Math.min(Math.max(STEP_BYTES, rest.length), size - read));
-      if (step.length === 0) return undefined;
-      chunk = rest.length === 0 ? step : Buffer.concat([rest, step]);
-      base = at;
-    }
-  };
-
   return {
     peek() {
       while (next === undefined) {
-        const bytes = line();
+        const bytes = lines.next();
         if (bytes === undefined) return undefined;
         const fields = rowOf(bytes, odd, isBrief);
-        if (fields !== undefined) next = { fields, end: at };
+        if (fields !== undefined) next = { fields, end: lines.at };
       }
       return next;
     },
     take() {
       next = undefined;
     },
-    reached: () => at,
+    reached: () => lines.at,
   };
+}
+
+/** The lines of a part of a file, read in steps. */
+class Lines {
+  /** Where the next line begins. */
+  at: number;
+  private chunk: Buffer = Buffer.alloc(0);
+  /** The place of the chunk's first byte in the file. */
+  private base: number;
+  private readonly eyes: Eyes;
+  private readonly path: string;
+  private readonly size: number;
+  private readonly odd: (kind: Oddity) => void;
+
+  constructor(eyes: Eyes, path: string, start: number, size: number, odd: (kind: Oddity) => void) {
+    this.eyes = eyes;
+    this.path = path;
+    this.at = start;
+    this.base = start;
+    this.size = size;
+    this.odd = odd;
+  }
+
+  /** The bytes of the next line. Undefined at the end, and before a last line that is not complete yet. */
+  next(): Buffer | undefined {
+    for (;;) {
+      const newline = this.chunk.indexOf(NEWLINE, this.at - this.base);
+      if (newline >= 0) {
+        const found = this.chunk.subarray(this.at - this.base, newline);
+        this.at = this.base + newline + 1;
+        return found;
+      }
+      const read = this.base + this.chunk.length;
+      const rest = this.chunk.subarray(this.at - this.base);
+      if (read >= this.size) return this.last(rest, read);
+      const hasMore = rest.length > LONGEST_READ ? this.skip(read) : this.readOn(rest, read);
+      if (!hasMore) return undefined;
+    }
+  }
+
+  /** A last line without a newline: it is complete, or still being written. */
+  private last(rest: Buffer, read: number): Buffer | undefined {
+    if (rest[rest.length - 1] !== 0x7d || !isWhole(rest)) return undefined;
+    this.at = read;
+    return rest;
+  }
+
+  private skip(read: number): boolean {
+    const end = findNewline(this.eyes, this.path, read, this.size);
+    if (end === undefined) return false;
+    this.odd('long_line');
+    this.at = end;
+    this.base = end;
+    this.chunk = Buffer.alloc(0);
+    return true;
+  }
+
+  /** A line that is longer than a step is read in ever longer steps, so that its bytes are copied a few times only. */
+  private readOn(rest: Buffer, read: number): boolean {
+    const step = this.eyes.read(this.path, read, Math.min(Math.max(STEP_BYTES, rest.length), this.size - read));
+    if (step.length === 0) return false;
+    this.chunk = rest.length === 0 ? step : Buffer.concat([rest, step]);
+    this.base = this.at;
+    return true;
+  }
 }
 
 function rowOf(

@@ -7,6 +7,7 @@ import { dirname } from 'node:path';
 import type { Transcript } from '../agents/contract/contract.ts';
 import { awaited } from '../assemble/assemble.ts';
 import type { FinishedSpan } from '../assemble/finished.ts';
+import type { Held } from '../assemble/state.ts';
 import { noTranscripts, type SessionState, type TranscriptState } from '../session/session-state.ts';
 import type { Eyes } from './eyes.ts';
 import type { Kin } from './origins.ts';
@@ -36,12 +37,12 @@ export interface Waits {
   subagentMs: number;
 }
 
-/** A stale tail is waited for so long. */
+/** How long delivery waits for the tail of a transcript. */
 export const patient: Waits = { turnMs: 10_000, subagentMs: 60_000 };
-/** A person waits: what is there now is all. */
+/** A person waits for the command: only the present content counts. */
 export const impatient: Waits = { turnMs: 0, subagentMs: 0 };
 
-/** A hook may be told that much later than one that began after it. */
+/** A hook may arrive this much later than a hook that began after it. */
 const OVERTAKEN_MS = 2_000;
 
 const MOST_OVER = 128;
@@ -66,76 +67,98 @@ export interface Verdict {
   reason: Reason;
 }
 
-/** What settles now, in the order in which it was closed. */
+/** The verdicts of this moment, in the order in which the spans were closed. */
 export function verdictsOn(
   state: SessionState,
   transcript: Transcript,
   result: ReadOn,
-  world: TranscriptAccess,
+  access: TranscriptAccess,
   isOver: boolean,
 ): Verdict[] {
   const transcripts = state.transcripts ?? noTranscripts();
   const held = awaited(state.fold);
-  for (const of of Object.keys(transcripts.waits)) {
-    if (!held.some(each => each.of === of)) delete transcripts.waits[of];
-  }
+  noteWaits(transcripts, held, access.nowMs);
   if (result.isMore) return [];
-  const isNowhere = !result.isThere && isHopeless(state, transcript, world);
-  for (const { of } of held) transcripts.waits[of] ??= world.nowMs;
-  const waitedMs = (of: string): number => waited(transcripts, of, world.nowMs);
-  // Only hooks could say more, and not for long.
-  const isFresh = held.some(
-    ({ of, span }) => isWordless(span) && waitedMs(of) < Math.min(OVERTAKEN_MS, world.waits.turnMs),
-  );
-  if (isNowhere && isFresh && !isOver) return [];
+  const waits: Waiting = { transcripts, held, result, access, isOver };
+  const isNowhere = !result.isThere && isHopeless(state, transcript, access);
+  if (!isNowhere) return [...turnVerdicts(waits), ...sessionVerdicts(waits)];
+  // Without a transcript, only a hook that is still on its way could state more.
+  if (hasFreshWordless(waits) && !isOver) return [];
+  return held.map(({ of, span }) => ({ of, kind: span.kind, reason: 'absent' }));
+}
+
+interface Waiting {
+  transcripts: TranscriptState;
+  held: readonly Held[];
+  result: ReadOn;
+  access: TranscriptAccess;
+  isOver: boolean;
+}
+
+/** Notes when each closed span began to wait, and forgets the spans that have left. */
+function noteWaits(transcripts: TranscriptState, held: readonly Held[], nowMs: number): void {
+  const names = new Set(held.map(({ of }) => of));
+  for (const of of Object.keys(transcripts.waits)) if (!names.has(of)) delete transcripts.waits[of];
+  for (const { of } of held) transcripts.waits[of] ??= nowMs;
+}
+
+function hasFreshWordless({ transcripts, held, access }: Waiting): boolean {
+  const leastMs = Math.min(OVERTAKEN_MS, access.waits.turnMs);
+  return held.some(({ of, span }) => isWordless(span) && waited(transcripts, of, access.nowMs) < leastMs);
+}
+
+/**
+ * Turns and subagents settle when the transcript was read past their end, or when they have waited long enough. An action
+ * settles with its subagent or its turn, which was closed after it: so the spans are visited from the last to the first.
+ */
+function turnVerdicts(waiting: Waiting): Verdict[] {
+  const { transcripts, held } = waiting;
   const verdicts: Verdict[] = [];
-  // From the last to be closed: an action is told, or never will be, when what held it is: its subagent, else its turn.
   const after = new Map<string | undefined, Reason | undefined>();
-  let isHeldBack = false;
   for (const { of, span } of held.toReversed()) {
-    const waitMs = span.kind === 'subagent' ? world.waits.subagentMs : world.waits.turnMs;
-    const isDue = isOver || waitedMs(of) >= waitMs;
-    let reason: Reason | undefined;
-    if (isNowhere) reason = 'absent';
-    else if (span.kind === 'session') continue;
-    else if (span.kind === 'action') reason = after.get(after.has(span.subagent) ? span.subagent : undefined);
-    else if (isTold(transcripts, span)) reason = 'read';
-    if (reason === undefined && isDue) reason = result.isThere ? (isOver ? 'read' : 'timeout') : 'absent';
-    if (reason === undefined) isHeldBack = true;
-    else verdicts.unshift({ of, kind: span.kind, reason });
+    if (span.kind === 'session') continue;
+    const holder = span.kind === 'action' && after.has(span.subagent) ? span.subagent : undefined;
+    const observed = span.kind === 'action' ? after.get(holder) : isTold(transcripts, span) ? 'read' : undefined;
+    const reason = observed ?? reasonAfterWait(of, span, waiting);
+    if (reason !== undefined) verdicts.unshift({ of, kind: span.kind, reason });
     if (span.kind === 'turn') after.set(undefined, reason);
     if (span.kind === 'subagent') after.set(span.id, reason);
   }
-  if (isNowhere || isHeldBack) return verdicts;
-  const isLate = transcripts.tooLate === true || verdicts.some(each => each.reason === 'timeout');
-  const sessions = held.filter(({ span }) => span.kind === 'session');
-  const reason = result.isThere
-    ? isLate
-      ? 'timeout'
-      : 'read'
-    : isPast(sessions, transcripts, world) || isOver
-      ? 'absent'
-      : undefined;
-  if (reason !== undefined) for (const { of } of sessions) verdicts.push({ of, kind: 'session', reason });
   return verdicts;
 }
 
-/** Closed by what came after it, without word of how it ended. */
+function reasonAfterWait(of: string, { kind }: FinishedSpan, waiting: Waiting): Reason | undefined {
+  const { transcripts, result, access, isOver } = waiting;
+  const waitMs = kind === 'subagent' ? access.waits.subagentMs : access.waits.turnMs;
+  if (!isOver && waited(transcripts, of, access.nowMs) < waitMs) return undefined;
+  if (!result.isThere) return 'absent';
+  return isOver ? 'read' : 'timeout';
+}
+
+/** A session settles after everything in it. Its sums are incomplete when one part of it was not read to its end. */
+function sessionVerdicts(waiting: Waiting): Verdict[] {
+  const { transcripts, held, result, access, isOver } = waiting;
+  const inner = turnVerdicts(waiting);
+  const sessions = held.filter(({ span }) => span.kind === 'session');
+  if (inner.length < held.length - sessions.length) return [];
+  const hasWaited = sessions.every(({ of }) => waited(transcripts, of, access.nowMs) >= access.waits.turnMs);
+  if (!result.isThere && !hasWaited && !isOver) return [];
+  const isLate = transcripts.tooLate === true || inner.some(({ reason }) => reason === 'timeout');
+  const reason = result.isThere ? (isLate ? 'timeout' : 'read') : 'absent';
+  return sessions.map(({ of }) => ({ of, kind: 'session', reason }));
+}
+
+/** Closed by a later event, without a statement of its outcome. */
 const isWordless = (span: FinishedSpan): boolean =>
   (span.kind === 'turn' && span.outcome === 'unfinished') ||
   (span.kind === 'action' &&
     (span.outcome === 'abandoned' || (span.outcome === 'denied' && span.decision?.basis === 'inferred')));
 
-/** Where not even the folder is, nobody is about to write a file. */
-const isHopeless = (state: SessionState, transcript: Transcript, world: TranscriptAccess): boolean =>
-  transcript.files(placeOf(state, world), world.eyes).every(({ path }) => !world.eyes.isFolder(dirname(path)));
+/** Without the folder of the transcript, no agent is about to write the file. */
+const isHopeless = (state: SessionState, transcript: Transcript, access: TranscriptAccess): boolean =>
+  transcript.files(placeOf(state, access), access.eyes).every(({ path }) => !access.eyes.isFolder(dirname(path)));
 
-function isPast(sessions: readonly { of: string }[], transcripts: TranscriptState, world: TranscriptAccess): boolean {
-  for (const { of } of sessions) transcripts.waits[of] ??= world.nowMs;
-  return sessions.every(({ of }) => waited(transcripts, of, world.nowMs) >= world.waits.turnMs);
-}
-
-/** A clock that was set back keeps nothing waiting until it is there again. */
+/** Absolute, so that a clock that was set back does not prolong the wait. */
 const waited = ({ waits }: TranscriptState, of: string, nowMs: number): number =>
   Math.abs(nowMs - (waits[of] ?? nowMs));
 
@@ -148,7 +171,7 @@ const placeOf = (state: SessionState, { home, env }: TranscriptAccess) => ({
   subagents: state.transcripts?.subagents ?? [],
 });
 
-/** Was an end of it told that lies within it? Ends of former parts of the same turn lie before. */
+/** Whether the transcript states an end within the span. Ends of earlier parts of the same turn lie before it. */
 function isTold(transcripts: TranscriptState, span: FinishedSpan): boolean {
   const what =
     span.kind === 'turn' ? `turn:${span.turn}` : span.kind === 'subagent' ? `subagent:${span.id}` : undefined;
