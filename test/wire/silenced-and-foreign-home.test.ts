@@ -1,0 +1,75 @@
+/** What a project or another user's home keeps from being recorded or sent is said, by the real program. */
+
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { type Collector, startCollector } from '../collector.ts';
+import { needsRoot } from '../needs.ts';
+import { AGENT, enable, furnish, type House, otelHooks, payloadOf, status, vacate } from './house.ts';
+
+let house: House;
+let collector: Collector;
+beforeEach(async () => {
+  collector = await startCollector();
+  house = furnish('built', 'otel-hooks-silenced-');
+});
+afterEach(async () => {
+  await vacate(house);
+  await collector.close();
+});
+
+async function play(id: string): Promise<void> {
+  for (const [event, flush] of [
+    ['SessionStart', []],
+    ['SessionEnd', ['--flush', '20s']],
+  ] as const) {
+    const input = payloadOf({
+      session_id: id,
+      cwd: house.project,
+      hook_event_name: event,
+      source: 'startup',
+      reason: 'other',
+    });
+    const words = [house.bin, 'hook', '--tool', AGENT, ...flush];
+    // Not waited for in this thread: the collector answers in it.
+    const child = spawn(process.execPath, words, { cwd: house.project, env: house.env });
+    child.stdin.end(input);
+    expect(await new Promise(resolve => child.once('close', resolve))).toBe(0);
+  }
+}
+
+const codes = (): string[] => status(house).problems.map(({ code }) => code);
+
+it('status names the project file that silenced a session, and a setting of the user forbids it', async () => {
+  const folder = join(house.home, '.config/otel-hooks');
+  fs.mkdirSync(folder, { recursive: true });
+  const configured = (more: object): void =>
+    fs.writeFileSync(join(folder, 'config.json'), JSON.stringify({ otlp: { endpoint: collector.url }, ...more }));
+  configured({});
+  fs.writeFileSync(join(house.project, '.otel-hooks.json'), '{ "enabled": false }');
+  await play('first');
+  expect(collector.spans()).toEqual([]);
+  expect(codes()).toContain('session-silenced');
+  // A note, and no failure.
+  expect(otelHooks(house, ['status']).stderr).toContain(
+    '.otel-hooks.json sets enabled, so no spans of its sessions leave',
+  );
+  configured({ projects: { may_silence: false } });
+  await play('second');
+  expect(collector.spans().length).toBeGreaterThan(0);
+});
+
+it('commands of root make nothing in the home of a user, and say why', context => {
+  needsRoot(context);
+  fs.chownSync(house.home, 4321, 4321);
+  const before = fs.readdirSync(house.home);
+  for (const words of [['enable', '--tool', AGENT, '--yes', '--no-proof', '--endpoint', collector.url], ['deliver']]) {
+    const ran = otelHooks(house, words);
+    expect([words[0], ran.status]).toEqual([words[0], 1]);
+    expect(ran.stderr).toMatch(/belongs to (another )?user/);
+  }
+  expect(fs.readdirSync(house.home)).toEqual(before);
+  fs.chownSync(house.home, 0, 0);
+  expect(enable(house, collector.url).status).toBe(0);
+});
