@@ -151,8 +151,9 @@ export function shownValue(key: Key, value: unknown): string {
 export const shownJson = (key: Key, value: unknown): unknown =>
   typeof value === 'string' || factsOf(key).secret ? shownValue(key, value) : value;
 
-/** Enough to tell one key from another. */
-const masked = (text: string): string => (text.length <= 8 ? '***' : `${text.slice(0, 4)}…${text.slice(-4)}`);
+/** The last characters tell one long key from another. A short secret shows nothing, because each character narrows it down. */
+const masked = (text: string): string => (text.length < SHORTEST_SHOWN ? '***' : `***${text.slice(-4)}`);
+const SHORTEST_SHOWN = 24;
 
 /** Without user name, password, query and fragment: all of them may hold keys. */
 export function shownEndpoint(endpoint: string): string {

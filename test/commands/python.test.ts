@@ -97,7 +97,14 @@ const commandRows: [surface: string, of: Class, before: string[][], words: strin
     0,
     /^Disabled\. ~\/\.claude\/settings\.json$/m,
   ],
-  ['status masks secrets', 'kept', [enabled], ['status', '--tool', 'claude', '--global'], 0, /sk-l…3456/],
+  [
+    'status masks secrets',
+    'kept',
+    [enabled],
+    ['status', '--tool', 'claude', '--global'],
+    0,
+    /langfuse\.secret_key +\*\*\*$/m,
+  ],
   [
     'doctor finds nothing',
     'mended',

@@ -287,6 +287,16 @@ describe('what is wrong in a file', () => {
     expect(shownJson('otlp.headers', { authorization: secret })).toBe('authorization=***');
     expect(shownValue('otlp.endpoint', `https://u:${secret}@h:1/p?key=${secret}#${secret}`)).toBe('https://h:1/p');
   });
+
+  it.each([
+    ['7 characters', 'hunter2', '***'],
+    ['23 characters', '0123456789abcdefghijABC', '***'],
+    ['24 characters', '0123456789abcdefghijABCD', '***ABCD'],
+    ['a whole key', `sk-lf-${'0'.repeat(50)}wxyz`, '***wxyz'],
+  ])('shows at most the end of a secret, and only of a long one: %s', (_, secret, shown) => {
+    expect(shownValue('langfuse.secret_key', secret)).toBe(shown);
+    expect(shownJson('langfuse.secret_key', secret)).toBe(shown);
+  });
 });
 
 it('survives files of any shape', () => {
