@@ -47,4 +47,4 @@ export {
 export { validateAgentHooks } from './standards/agent-hooks/agent-hooks-validator.ts';
 export type { BaseCoatEvent, BaseCoatResponse } from './standards/base-coat/envelope.ts';
 export type { HookPoint } from './standards/base-coat/hook-points.ts';
-export type { Finding, Report } from './standards/report.ts';
+export type { Finding, Report } from './standards/validation.ts';

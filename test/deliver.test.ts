@@ -8,10 +8,10 @@ import { problemsIn } from '../src/commands/status.ts';
 import type { Destination } from '../src/config/destinations.ts';
 import { loadConfig } from '../src/config/files.ts';
 import { type Delivered, deliver } from '../src/deliver/deliver.ts';
+import { imbalances, waitingIn } from '../src/deliver/status-books.ts';
 import { encodeFragment, fragmentName } from '../src/hook/fragment.ts';
 import { configuredIn } from '../src/session/pin.ts';
 import { openStore } from '../src/store/store.ts';
-import { imbalances, waitingIn } from '../src/view/books.ts';
 import { type Collector, startCollector } from './collector.ts';
 import { receivedIn, takenBy } from './obligations/received.ts';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { resolve } from '../src/config/config.ts';
-import { defaultModes } from '../src/enrich/content.ts';
+import { defaultModes } from '../src/event/content-classes.ts';
 import { contentSettings, keeperOf } from '../src/session/own-content.ts';
 import { pin } from '../src/session/pin.ts';
 import { fragmentOf, START_MS } from './play.ts';

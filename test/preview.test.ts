@@ -12,10 +12,10 @@ import {
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { run } from '../src/commands/preview.ts';
+import { type Leaving, previewOf, previewOfAll } from '../src/deliver/preview-round.ts';
 import { encodeFragment, fragmentName } from '../src/hook/fragment.ts';
 import { fieldsOf } from '../src/lib/read.ts';
 import { otlpOf } from '../src/pipeline/otlp-json.ts';
-import { type Leaving, previewOf, previewOfAll } from '../src/pipeline/preview-round.ts';
 import { openStore, type Store } from '../src/store/store.ts';
 import { decodeRequest } from '../src/telemetry/otlp-decode.ts';
 import { diskEyes } from '../src/transcripts/eyes.ts';

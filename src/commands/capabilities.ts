@@ -1,12 +1,12 @@
 /** What a manifest needs and which target can carry it; or what the targets have. */
 import { providers } from '../agents/interchange.ts';
-import { capabilitiesOf, levelOf, supportOf } from '../interchange/capabilities.ts';
-import { encode } from '../interchange/convert.ts';
+import { encode } from '../interchange/conversion.ts';
+import { capabilitiesOf, levelOf, supportOf } from '../interchange/hook-capabilities.ts';
 import { type Hook, type Manifest, nameOf } from '../interchange/manifest.ts';
-import { effectOf } from '../interchange/places.ts';
+import { effectOf } from '../interchange/native-places.ts';
 import { permissionOf, policyIn } from '../interchange/policy.ts';
 import { type Choice, type Support, type Target, targetOf } from '../interchange/provider.ts';
-import { capabilities, capabilityNames, coreEvents, extendedEvents, LATEST, tools } from '../interchange/registry.ts';
+import { capabilities, capabilityNames, coreEvents, extendedEvents, LATEST, tools } from '../interchange/vocabulary.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
 import { asShown, choiceOf, hooksIn, lossesText, providerOf, read, targetFor } from './interchange.ts';
 import { table } from './text.ts';

@@ -2,12 +2,12 @@
 import { chmodSync, existsSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { applyEdits, modify, type ParseError, parse } from 'jsonc-parser';
-import { encode } from '../interchange/convert.ts';
+import { encode } from '../interchange/conversion.ts';
 import type { Loss } from '../interchange/losses.ts';
 import { type Manifest, nameOf, spelled } from '../interchange/manifest.ts';
 import type { NativeFile } from '../interchange/provider.ts';
-import { LATEST } from '../interchange/registry.ts';
 import { jsonText, yamlText } from '../interchange/source.ts';
+import { LATEST } from '../interchange/vocabulary.ts';
 import { makePath } from '../lib/make-path.ts';
 import { isInside, realPathOf } from '../lib/real-path.ts';
 import { readRegularFile } from '../lib/regular-file.ts';

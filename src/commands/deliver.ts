@@ -1,10 +1,10 @@
 import { deliver, type Progress } from '../deliver/deliver.ts';
 import { keepOf } from '../deliver/state-limits.ts';
+import { waitingIn } from '../deliver/status-books.ts';
 import { durationMs } from '../lib/duration.ts';
 import { LINE_CLEARED } from '../lib/terminal.ts';
 import { merged } from '../problems/problem.ts';
 import { configuredIn } from '../session/pin.ts';
-import { waitingIn } from '../view/books.ts';
 import { cutTo } from '../view/tree.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
 import { foldersOf, surroundingsOf } from './place.ts';

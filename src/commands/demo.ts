@@ -1,8 +1,8 @@
 import { exampleAgent } from '../agents/index.ts';
-import { type Demonstration, demonstrate } from '../demo/demo.ts';
+import { imbalances } from '../deliver/status-books.ts';
+import { type Demonstration, demonstrate } from '../demo/demonstration.ts';
 import { searchPath } from '../setup/search-path.ts';
 import { programAt } from '../setup/setup.ts';
-import { imbalances } from '../view/books.ts';
 import { nodeOf } from '../view/span-node.ts';
 import { drawTree, duration } from '../view/tree.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';

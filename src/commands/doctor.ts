@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { destinationsInUse } from '../config/destinations.ts';
 import { destinationsIn } from '../deliver/known-destinations.ts';
+import { imbalances, readStatusBooks } from '../deliver/status-books.ts';
 import { findingsOfAgents, findingsOfPrograms } from '../doctor/agents.ts';
 import { sendTo } from '../doctor/endpoints.ts';
 import { type Finding, fine, type Mend, problem, unknown, wordsOfFinding } from '../doctor/finding.ts';
@@ -12,7 +13,6 @@ import { LINE_CLEARED, styled } from '../lib/terminal.ts';
 import { type Found, filesText, providersNamed } from '../setup/standing.ts';
 import { StateRefused } from '../store/folder.ts';
 import { openStore } from '../store/store.ts';
-import { imbalances, readStatusBooks } from '../view/books.ts';
 import { type Io, NoTerminal, type Words } from './command.ts';
 import { distFolder, type Folders, foldersOf } from './place.ts';
 import { hookRunOf, prove } from './proof.ts';

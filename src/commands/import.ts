@@ -7,6 +7,7 @@ import { destinationsOf, keepsFromDestinations } from '../config/destinations.ts
 import type { LoadedConfig } from '../config/files.ts';
 import { deliver, noted } from '../deliver/deliver.ts';
 import { keepOf } from '../deliver/state-limits.ts';
+import { waitingIn } from '../deliver/status-books.ts';
 import { durationMs } from '../lib/duration.ts';
 import { LINE_CLEARED, LINE_START } from '../lib/terminal.ts';
 import { VERSION } from '../lib/version.ts';
@@ -22,7 +23,6 @@ import type { Problem } from '../problems/problem.ts';
 import { takeLock } from '../store/lock.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { diskEyes, type Eyes } from '../transcripts/eyes.ts';
-import { waitingIn } from '../view/books.ts';
 import { agentOf } from './agent-word.ts';
 import { flagText, type Io, interruptible, sinceOf, UsageError, type Words } from './command.ts';
 import { foldersOf, surroundingsOf } from './place.ts';

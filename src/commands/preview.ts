@@ -3,23 +3,17 @@ import { existsSync, lstatSync, renameSync, rmSync, writeFileSync } from 'node:f
 import { join, resolve } from 'node:path';
 import { shownEndpoint } from '../config/config.ts';
 import type { Destination } from '../config/destinations.ts';
+import { type Leaving, type Preview, previewOf, previewOfAll, type Request } from '../deliver/preview-round.ts';
 import { hexDigestOf } from '../lib/hash.ts';
 import { makePath } from '../lib/make-path.ts';
 import { fieldsOf } from '../lib/read.ts';
 import { asShown } from '../lib/shown.ts';
-import {
-  type Leaving,
-  type Preview,
-  type PreviewWorld,
-  previewOf,
-  previewOfAll,
-  type Request,
-} from '../pipeline/preview-round.ts';
+import type { PreviewWorld } from '../pipeline/pin-now.ts';
 import { openStore } from '../store/store.ts';
 import { decodeRequest, type Json } from '../telemetry/otlp-decode.ts';
 import { diskEyes } from '../transcripts/eyes.ts';
 import { impatient } from '../transcripts/settlement.ts';
-import { unnamed } from '../view/named.ts';
+import { named, unnamed } from '../view/named.ts';
 import { duration } from '../view/tree.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
 import { foldersOf, surroundingsOf } from './place.ts';
@@ -55,7 +49,7 @@ function lookedAt(
   const store = openStore({ folder, access: 'read' });
   try {
     if (wanted === undefined) return { session: undefined, leaving: previewOfAll(store, world) };
-    const session = previewOf(store, wanted, world);
+    const session = named(previewOf(store, wanted, world), wanted);
     return { session, leaving: session.flatMap(each => each.leaving) };
   } finally {
     store.close();

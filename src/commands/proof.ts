@@ -19,7 +19,7 @@ import { searchPath } from '../setup/search-path.ts';
 import { commandsFor, entriesOf, type Setup } from '../setup/setup.ts';
 import { isInPath, standingOf } from '../setup/standing.ts';
 import { openStore } from '../store/store.ts';
-import { trialSession } from '../view/trial.ts';
+import { trialSession } from '../view/trial-sessions.ts';
 
 export type Proof =
   | { ok: true; event: string; type: string; session: string; tookMs: number }

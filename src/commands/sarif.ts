@@ -1,6 +1,6 @@
 /** Reports as SARIF 2.1.0, which code hosts show beside the lines. */
 import { VERSION } from '../lib/version.ts';
-import type { Finding, Report, Standard } from '../standards/report.ts';
+import type { Finding, Report, Standard } from '../standards/validation.ts';
 
 export function sarifOf(reports: readonly Report[], { rules, title, version }: Standard): object {
   const ids = Object.keys(rules);

@@ -7,7 +7,7 @@ import { localMinute, localSecond } from '../view/local-time.ts';
 import { named, unnamed } from '../view/named.ts';
 import { nodesOf } from '../view/nodes.ts';
 import { drawTree, duration } from '../view/tree.ts';
-import { isTrial } from '../view/trial.ts';
+import { isTrial } from '../view/trial-sessions.ts';
 import { flagText, type Io, sinceOf, UsageError, type Words } from './command.ts';
 import { paged } from './pager.ts';
 import { foldersOf } from './place.ts';

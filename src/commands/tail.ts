@@ -3,7 +3,7 @@ import type { Event } from '../event/event.ts';
 import { recorded } from '../journal/journal-events.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { type EventFormat, eventFormats, isEventFormat, liveWriter } from '../view/formats.ts';
-import { drawLine, type Follower, follow, lastOf, levels, matcher, type Wanted } from '../view/tail.ts';
+import { drawLine, type Follower, follow, lastOf, levels, matcher, type Wanted } from '../view/live-events.ts';
 import { agentOf } from './agent-word.ts';
 import { flagText, type Io, interruptible, UsageError, type Words } from './command.ts';
 import { foldersOf } from './place.ts';

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { hookInterchange } from '../interchange/manifest-validator.ts';
-import type { Asked, Report, Standard } from '../standards/report.ts';
 import { standards } from '../standards/standards.ts';
+import type { Asked, Report, Standard } from '../standards/validation.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
 import { sarifOf } from './sarif.ts';
 

@@ -5,9 +5,15 @@
  * off it, so a setting is added by adding one entry here.
  */
 import * as z from 'zod';
-import { type ContentClass, type ContentMode, contentClasses, contentModes, defaultModes } from '../enrich/content.ts';
-import { fields, type SubjectKind, subjectKinds } from '../enrich/risk/subject.ts';
-import { usualLoops } from '../enrich/watch.ts';
+import {
+  type ContentClass,
+  type ContentMode,
+  contentClasses,
+  contentModes,
+  defaultModes,
+} from '../event/content-classes.ts';
+import { usualLoops } from '../event/loop-limits.ts';
+import { fields, type SubjectKind, subjectKinds } from '../event/risk-words.ts';
 import { parsePairs } from './pairs.ts';
 
 /** How a variable's text becomes a value; files and flags bring values of their own. */

@@ -30,10 +30,10 @@ import { encodeMetrics, settleMetrics } from '../telemetry/metric-points.ts';
 import { type MetricState, metricsDocument } from '../telemetry/metric-state.ts';
 import { diskEyes, type Eyes } from '../transcripts/eyes.ts';
 import { impatient, patient, type Waits } from '../transcripts/settlement.ts';
-import { readStatusBooks, type StatusBooks } from '../view/books.ts';
 import { destinationsIn, forgetDestinations, handOverMetrics, noteCorrections } from './known-destinations.ts';
 import { reconciliation } from './reconciliation.ts';
 import { type Keep, keepOf, keepWithin, spoolOf, tellPipeline } from './state-limits.ts';
+import { readStatusBooks, type StatusBooks } from './status-books.ts';
 
 export interface DeliverOptions {
   stateFolder: string;

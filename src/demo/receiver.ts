@@ -3,10 +3,16 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import { request as secureRequest } from 'node:https';
 import { gunzipSync } from 'node:zlib';
 import { decodeRequest, type Json, type JsonObject } from '../telemetry/otlp-decode.ts';
-import type { SpanLike } from '../view/span-node.ts';
 
-export interface Received extends SpanLike {
+export interface ReceivedSpan {
   traceId: string;
+  spanId: string;
+  parentSpanId: string | undefined;
+  name: string;
+  startMs: number;
+  endMs: number;
+  isError: boolean;
+  attributes: { [name: string]: string };
 }
 
 export interface Point {
@@ -19,7 +25,7 @@ export interface Point {
 
 export interface Receiver {
   url: string;
-  spans: Received[];
+  spans: ReceivedSpan[];
   records: { eventName: string; severity: string; body: string }[];
   /** The newest value of each series. */
   points: Map<string, Point>;

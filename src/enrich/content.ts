@@ -2,41 +2,12 @@
  * Content that was asked for: what of an event stays beyond what redaction lets through, by class and mode. Nothing by
  * default. It is added after the event has its id, so that no id depends on it.
  */
+import type { ContentClass, ContentMode, Modes } from '../event/content-classes.ts';
 import { type Action, type Body, type Decision, FACTS, type Facts, FILE_WRITE, type Fields } from '../event/event.ts';
 import { cutText, fitted, wellFormed } from '../lib/fitted.ts';
 import { fieldsOf, isFields, own, put } from '../lib/read.ts';
 import { pathFields, skillOf } from './action-facts.ts';
 import type { Hash } from './redact.ts';
-
-/** What of it is whose, in the words of docs/privacy.md. */
-export const contentClasses = {
-  prompt: 'what people ask',
-  response: 'what the agent answers, its messages, and reasons of decisions',
-  arguments: 'what actions are given, commands and paths in it included',
-  results: 'what actions give back, and messages of errors',
-  paths: 'the file that an action is about, and the working folder',
-  commands: 'the line that a shell is given',
-  user: 'who works with the agent',
-  host: 'the name of the machine',
-} as const;
-export type ContentClass = keyof typeof contentClasses;
-
-/** Each lets out more than the one before. */
-export const contentModes = ['off', 'hash', 'redacted', 'full'] as const;
-export type ContentMode = (typeof contentModes)[number];
-export type Modes = { readonly [of in ContentClass]: ContentMode };
-
-/** Hashes of prompts and answers tell that two are alike, and nobody else what they were. */
-export const defaultModes: Modes = {
-  prompt: 'hash',
-  response: 'hash',
-  arguments: 'off',
-  results: 'off',
-  paths: 'off',
-  commands: 'off',
-  user: 'off',
-  host: 'off',
-};
 
 export interface Keeper {
   modes: Modes;
@@ -50,6 +21,7 @@ export interface Keeper {
 
 /** Beyond the longest text a secret may begin that is cut in its middle: so much more is looked at. */
 const OVERHANG = 4_096;
+
 /** All fields of what an action is given, as JSON. */
 const BYTES_PER_CHARACTER = 3;
 
@@ -148,6 +120,7 @@ const LONGEST_OUTPUT = 262_144;
 
 /** Of a vendor's metadata: one value is a label, no document. */
 const LONGEST_LABEL = 256;
+
 const MOST_LABELS = 16;
 
 /** Of what a vendor adds to an event, what was asked for by its name, without secrets, where it stood. */

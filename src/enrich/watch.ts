@@ -30,6 +30,7 @@ export interface WatchSettings {
   loops?: { failing: number; unchanged: number; minutes: number } | undefined;
   budget?: Budget | undefined;
 }
+
 export interface Budget {
   sessionTokens?: number | undefined;
   turnTokens?: number | undefined;
@@ -54,6 +55,7 @@ export interface Watch {
   others?: string[] | undefined;
   window?: { limit: number; model?: string | undefined; atMs: number; isFresh: boolean } | undefined;
 }
+
 interface Begun {
   ms: number;
   id: string;
@@ -61,7 +63,9 @@ interface Begun {
   /** It was told that it is tried again. */
   isAgain?: true | undefined;
 }
+
 type End = 'ok' | 'failed' | 'denied';
+
 interface Run {
   like: string;
   /** How it ended last, and how often one after the other it ended so. */
@@ -76,6 +80,7 @@ interface Run {
   tokens: number;
   isTold?: true | undefined;
 }
+
 /** Somebody who goes in circles: the main agent or a subagent. */
 interface Circle {
   who: string;
@@ -85,6 +90,7 @@ interface Circle {
   firstMs: number;
   tokens: number;
 }
+
 interface Spent {
   tokens: number;
   usd: number;
@@ -103,18 +109,25 @@ export interface Noted {
 }
 
 const MOST_RUNS = 64;
+
 const MOST_ENDS = 4;
+
 const MOST_OPEN = 256;
+
 const MOST_CIRCLING = 16;
+
 const MOST_TURNS = 16;
+
 const MINUTE_MS = 60_000;
 
-export const usualLoops = { failing: 3, unchanged: 5, minutes: 15 } as const;
 /** Shares of a budget; Base Coat warns at about the first and rotates the session by the second. */
 export const WARNING = 0.7;
+
 export const EXCEEDED = 0.8;
+
 /** What a compaction must leave less than, or it freed next to nothing. */
 const COMPACTED = 0.9;
+
 const IDLE_COMPACTIONS = 2;
 
 export const noWatch = (): Watch => ({
@@ -125,6 +138,7 @@ export const noWatch = (): Watch => ({
   turns: [],
   idle: 0,
 });
+
 const nothingSpent = (): Spent => ({ tokens: 0, usd: 0, told: {} });
 
 export function watch(memory: Watch, event: Event, alike: Alike, settings: WatchSettings): Noted[] {
@@ -183,8 +197,6 @@ interface At {
   who: string;
   settings: WatchSettings;
 }
-
-// ---------------------------------------------------------------- tried again, and in circles
 
 /** What somebody does: the same tool with the same input. */
 const likeOf = ({ who, facts, alike }: At, name: string | undefined): string | undefined =>
@@ -335,8 +347,6 @@ function runFor(at: At, like: string): Run {
   return run;
 }
 
-// ---------------------------------------------------------------- the context
-
 function told({ memory, facts, atMs }: At, limit: number | undefined): void {
   const known = limit ?? memory.window?.limit;
   if (known === undefined || !(known > 0)) return;
@@ -377,8 +387,6 @@ function compacted(at: At, { tokens_before: before, tokens_after: after }: DataO
   return [circles(at, 'Retry.Loop.Detected', circle, 40)];
 }
 
-// ---------------------------------------------------------------- budgets
-
 /** What a response used is used of the session's budget and of its turn's. */
 function spend({ memory, facts, settings }: At, { input_tokens: input, output_tokens: output }: ModelCall): Noted[] {
   const tokens = atLeastNone(input) + atLeastNone(output);
@@ -402,8 +410,11 @@ function spend({ memory, facts, settings }: At, { input_tokens: input, output_to
 
 /** One response may be out of the ordinary: so many times what the last ones cost, and no small sum. */
 const UNUSUAL_TIMES = 10;
+
 const UNUSUAL_USD = 1;
+
 const MOST_COSTS = 16;
+
 const LEAST_COSTS = 8;
 
 function unusual({ memory, facts }: At): Noted[] {

@@ -1,9 +1,10 @@
 import type { Reading, TranscriptReading } from '../agents/contract/contract.ts';
 import { providerNamed } from '../agents/shared/providers.ts';
 import { executableOf, skillOf } from '../enrich/action-facts.ts';
-import { chosenOf, defaultModes, type Keeper, outputText, saidAs, withContent } from '../enrich/content.ts';
+import { chosenOf, type Keeper, outputText, saidAs, withContent } from '../enrich/content.ts';
 import { type Hash, keyed, redact, token, word } from '../enrich/redact.ts';
 import { holdsSecret } from '../enrich/secrets.ts';
+import { defaultModes } from '../event/content-classes.ts';
 import {
   type Actor,
   type Body,
@@ -18,7 +19,7 @@ import { hexDigest, keyedHash } from '../lib/hash.ts';
 import { isFields } from '../lib/read.ts';
 import { turnNamed } from '../receive/foreign.ts';
 import type { SessionState } from '../session/session-state.ts';
-import type { ToldReading } from '../standards/told.ts';
+import type { ToldReading } from '../standards/foreign-event.ts';
 import { enriched, type Odd, type PriceOf, priced } from './enrichers.ts';
 import { boundId, eventId, isId, numberedId, remember, seenBy, shortOf } from './event-ids.ts';
 

@@ -1,7 +1,8 @@
 import type { Reading } from '../agents/contract/contract.ts';
 import type { Hash } from '../enrich/redact.ts';
-import { type Alike, type Noted, noWatch, usualLoops, watch } from '../enrich/watch.ts';
+import { type Alike, type Noted, noWatch, watch } from '../enrich/watch.ts';
 import { type Action, type Body, type Event, FACTS, type Facts, factsOf, SPEC_VERSION } from '../event/event.ts';
+import { usualLoops } from '../event/loop-limits.ts';
 import { canonicalJson } from '../lib/hash.ts';
 import { isFields } from '../lib/read.ts';
 import type { SessionState } from '../session/session-state.ts';

@@ -3,13 +3,13 @@
  * default, wants done about a gap is done. What comes out is what is written; nothing is lost without being told.
  */
 import { isObject, shown, type Values } from '../standards/wording.ts';
-import { capabilitiesOf, has, onlyBlocks, supportOf } from './capabilities.ts';
-import { blocking as blockingCommand, request, softened } from './commands.ts';
+import { capabilitiesOf, has, onlyBlocks, supportOf } from './hook-capabilities.ts';
 import { type Loss, type Tell, teller } from './losses.ts';
 import { type Handler, type Hook, type Manifest, nameOf } from './manifest.ts';
-import { ownData, type Place, placesOf } from './places.ts';
+import { ownData, type Place, placesOf } from './native-places.ts';
 import type { Target } from './provider.ts';
-import { type Capability, capabilities, capabilityNames, defaultStrategy, type Strategy } from './registry.ts';
+import { blocking as blockingCommand, request, softened } from './replacement-commands.ts';
+import { type Capability, capabilities, capabilityNames, defaultStrategy, type Strategy } from './vocabulary.ts';
 
 export interface Fitted {
   /** Its place in the manifest. */

@@ -1,4 +1,4 @@
-import type { Strategy } from './registry.ts';
+import type { Strategy } from './vocabulary.ts';
 
 /** What a conversion could not carry over, or not as it was. The kinds are stable: scripts may compare them. */
 export interface Loss {

@@ -1,7 +1,7 @@
 /** Holds a text against the Hook Interchange Format: manifests in JSON and in YAML. */
 import type { Position } from '../lib/json-position.ts';
 import { eventsValidation } from '../standards/events-text.ts';
-import type { Asked, Standard, Validation } from '../standards/report.ts';
+import type { Asked, Standard, Validation } from '../standards/validation.ts';
 import {
   type Issue,
   isObject,
@@ -14,9 +14,9 @@ import {
   valueAt,
 } from '../standards/wording.ts';
 import { elementsOf, type Matcher, manifestSchema, misshapen, specs } from './manifest.ts';
-import { capabilityNames, coreEvents, extendedEvents, isTool, isToolEvent, type Known } from './registry.ts';
 import { type Remark, type RuleId, rules } from './rules.ts';
 import { isYaml, MOST_CHARACTERS, readYaml } from './source.ts';
+import { capabilityNames, coreEvents, extendedEvents, isTool, isToolEvent, type Known } from './vocabulary.ts';
 
 export const hookInterchange: Standard = {
   title: 'Hook Interchange',

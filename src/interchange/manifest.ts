@@ -4,7 +4,7 @@
  */
 import * as z from 'zod';
 import { isObject, type Values } from '../standards/wording.ts';
-import type { Strategy } from './registry.ts';
+import type { Strategy } from './vocabulary.ts';
 
 export type Element =
   | string

@@ -1,7 +1,7 @@
 /** Matchers and events, between the words of the format and those of a provider. Nothing here makes a matcher wider than it was. */
 import { type Element, elementsOf, type Matcher, matcherOf } from './manifest.ts';
 import type { McpForm, Target } from './provider.ts';
-import { ANY_MCP, aliasOf, isTool, type Tool } from './registry.ts';
+import { ANY_MCP, aliasOf, isTool, type Tool } from './vocabulary.ts';
 
 export interface MatcherLoss {
   readonly kind: 'unknown_matcher_name' | 'tool_unsupported' | 'matcher_not_honoured' | 'semantic_approximation';

@@ -1,7 +1,7 @@
 /** Whether a hook may run, as whoever manages a machine says. */
 import * as z from 'zod';
 import { isObject, kindOf } from '../standards/wording.ts';
-import { capabilitiesOf } from './capabilities.ts';
+import { capabilitiesOf } from './hook-capabilities.ts';
 import type { Hook } from './manifest.ts';
 import { readSource } from './source.ts';
 

@@ -4,7 +4,7 @@
  */
 import type { Values } from '../standards/wording.ts';
 import type { Hook } from './manifest.ts';
-import { type Capability, LATEST, type RegistryVersion, type Tool } from './registry.ts';
+import { type Capability, LATEST, type RegistryVersion, type Tool } from './vocabulary.ts';
 
 export interface Provider {
   /** As `provider_data` is keyed by it. */

@@ -1,5 +1,5 @@
 import { type Remark as RemarkOf, textRules } from '../standards/events-text.ts';
-import type { Rule } from '../standards/report.ts';
+import type { Rule } from '../standards/validation.ts';
 
 /** Every rule that the validator can name. The ids are stable: scripts may compare them. */
 export const rules = {

@@ -17,6 +17,7 @@ import type { Event } from '../event/event.ts';
 import { own } from '../lib/read.ts';
 import type { Problem } from '../problems/problem.ts';
 import { type SessionState, transcriptOf } from '../session/session-state.ts';
+import { type Subscription, wants } from '../standards/openhook/subscriptions.ts';
 import {
   type Beyond,
   type Envelope,
@@ -24,8 +25,7 @@ import {
   openHookTypes,
   restOfOpenHook,
   toOpenHook,
-} from '../standards/openhook/out.ts';
-import { type Subscription, wants } from '../standards/openhook/subscriptions.ts';
+} from '../standards/openhook/to-openhook.ts';
 import { increase, type Ledger } from '../store/ledger.ts';
 import type { Round, Store } from '../store/store.ts';
 import { type Left, type Mark, openHookDocument, PREFIX } from './mark.ts';

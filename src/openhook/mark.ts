@@ -1,5 +1,5 @@
 /** How far a session's journal was dispatched: a document, made in the round that opens the session. */
-import { noOpenHook, type OpenHookState } from '../standards/openhook/out.ts';
+import { noOpenHook, type OpenHookState } from '../standards/openhook/to-openhook.ts';
 
 export const PREFIX = 'openhook-';
 export const openHookDocument = (key: string): string => `${PREFIX}${key}`;

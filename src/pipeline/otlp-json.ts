@@ -12,7 +12,7 @@ import { encodeMetrics } from '../telemetry/metric-points.ts';
 import { type MetricState, metricsDocument } from '../telemetry/metric-state.ts';
 import { decodeRequest, type JsonObject } from '../telemetry/otlp-decode.ts';
 import { outgoingOf } from './outgoing.ts';
-import { type PreviewWorld, pinnedNow, worldOver } from './preview-round.ts';
+import { type PreviewWorld, pinnedNow, worldOver } from './pin-now.ts';
 import { recalled } from './rebuild.ts';
 import type { RoundWorld } from './sessions-of-round.ts';
 

@@ -25,8 +25,8 @@ import {
   restOfOpenHook,
   toOpenHook,
   writes,
-} from '../standards/openhook/out.ts';
-import type { Finding, Standard } from '../standards/report.ts';
+} from '../standards/openhook/to-openhook.ts';
+import type { Finding, Standard } from '../standards/validation.ts';
 import { noCounts, type RoundContext, SessionInRound } from './session-in-round.ts';
 import { takeFragment } from './take-fragment.ts';
 

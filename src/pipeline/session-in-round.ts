@@ -29,7 +29,7 @@ import { inPlaceOf, isToldInPlace, MOST_IN_PLACE } from '../session/in-place.ts'
 import { movedSince, repositoryAt } from '../session/repository.ts';
 import { noTranscripts, SEEN_IDS, type SessionState, sessionKey } from '../session/session-state.ts';
 import { UUID } from '../standards/agent-hooks/schema.ts';
-import type { ToldReading } from '../standards/told.ts';
+import type { ToldReading } from '../standards/foreign-event.ts';
 import type { Eyes } from '../transcripts/eyes.ts';
 import {
   type Origin,

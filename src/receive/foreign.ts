@@ -8,7 +8,7 @@ import { closeCall, openCall } from '../agents/shared/pairing.ts';
 import type { Fields } from '../event/event.ts';
 import { own } from '../lib/read.ts';
 import type { SessionState } from '../session/session-state.ts';
-import type { ToldEvent, ToldReading } from '../standards/told.ts';
+import type { ToldEvent, ToldReading } from '../standards/foreign-event.ts';
 import { find, recognize, SURE } from './recognize.ts';
 
 /** Of an agent that nobody here knows, hooks are all there is. */

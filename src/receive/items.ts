@@ -8,13 +8,13 @@
  */
 import type { Fields } from '../event/event.ts';
 import { hasMoreValues } from '../lib/json-values.ts';
-import { prune } from '../lib/prune.ts';
 import { isFields } from '../lib/read.ts';
-import { isAgentHooks, readAgentHooks } from '../standards/agent-hooks/read.ts';
+import { prune } from '../lib/shorten-json.ts';
+import { isAgentHooks, readAgentHooks } from '../standards/agent-hooks/agent-hooks.ts';
 import { isBaseCoat, readBaseCoat } from '../standards/base-coat/base-coat.ts';
 import { isCloudEvent, unwrap, type Wrapped } from '../standards/cloudevents/cloudevents.ts';
+import { isUnreadable, type ToldEvent, type Unreadable } from '../standards/foreign-event.ts';
 import { isOpenHook, readOpenHook } from '../standards/openhook/openhook.ts';
-import { isUnreadable, type ToldEvent, type Unreadable } from '../standards/told.ts';
 
 export type Unread =
   | 'empty'

@@ -8,7 +8,7 @@ import { isId } from '../identify/event-ids.ts';
 import { plainName } from '../identify/identify.ts';
 import { own } from '../lib/read.ts';
 import type { SessionState } from '../session/session-state.ts';
-import type { ToldReading } from '../standards/told.ts';
+import type { ToldReading } from '../standards/foreign-event.ts';
 import { HOOKS, insideOf, readingsOf, type Who, whoTold } from './foreign.ts';
 import { type Bad, type Item, itemsIn, textOf, type Unread } from './items.ts';
 import { recognize, SURE } from './recognize.ts';

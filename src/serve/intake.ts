@@ -14,15 +14,15 @@ import { BOM, parseJson, positionsIn, skipBlank } from '../lib/json-position.ts'
 import { isFields, own } from '../lib/read.ts';
 import { type Item, itemOf } from '../receive/items.ts';
 import { type Reject, refusalOf } from '../receive/receive.ts';
+import { isAgentHooks } from '../standards/agent-hooks/agent-hooks.ts';
 import { agentHooks } from '../standards/agent-hooks/agent-hooks-validator.ts';
-import { isAgentHooks } from '../standards/agent-hooks/read.ts';
 import { dataSchemas, envelopeSchema } from '../standards/agent-hooks/schema.ts';
-import { baseCoat, judgeBaseCoat } from '../standards/base-coat/validate.ts';
+import { baseCoat, judgeBaseCoat } from '../standards/base-coat/base-coat-validator.ts';
 import { isCloudEvent, lackIn, unwrap } from '../standards/cloudevents/cloudevents.ts';
+import type { ToldEvent } from '../standards/foreign-event.ts';
 import { isOpenHook } from '../standards/openhook/openhook.ts';
 import { judgeOpenHook, openHook } from '../standards/openhook/openhook-validator.ts';
-import type { Standard } from '../standards/report.ts';
-import type { ToldEvent } from '../standards/told.ts';
+import type { Standard } from '../standards/validation.ts';
 
 /** Which rule an event breaks, and where in the body. */
 export interface Fault {

@@ -1,7 +1,8 @@
 /** What content stays of a session, by its settings, with people's own patterns of secrets made ready. */
 import type { Config } from '../config/config.ts';
-import { type ContentClass, contentClasses, defaultModes, type Keeper, type Modes } from '../enrich/content.ts';
+import type { Keeper } from '../enrich/content.ts';
 import { type OwnSecrets, withoutSecretsOf } from '../enrich/secrets.ts';
+import { type ContentClass, contentClasses, defaultModes, type Modes } from '../event/content-classes.ts';
 import type { Problem } from '../problems/problem.ts';
 import { re2 } from './re2.ts';
 import type { ContentSettings, Pinned } from './session-state.ts';

@@ -5,10 +5,10 @@ import type { Remembered } from '../agents/shared/memory.ts';
 import { type FoldState, openFold } from '../assemble/state.ts';
 import type { Limits, Sampler } from '../config/config.ts';
 import type { ContentPlaces, Included, LogLevel, Semconv } from '../config/schema.ts';
-import type { Modes } from '../enrich/content.ts';
 import type { Rates } from '../enrich/cost.ts';
 import type { Rule } from '../enrich/risk/rules.ts';
 import type { Watch, WatchSettings } from '../enrich/watch.ts';
+import type { Modes } from '../event/content-classes.ts';
 import { hexDigest } from '../lib/hash.ts';
 
 /** What a session's first event decided for all of it. */

@@ -24,7 +24,7 @@ import {
   type Report,
   type Standard,
   type Validation,
-} from './report.ts';
+} from './validation.ts';
 import { plain, shown } from './wording.ts';
 
 const MAX_DEPTH = 512;

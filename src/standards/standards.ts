@@ -2,9 +2,9 @@
 
 import { hookInterchange } from '../interchange/manifest-validator.ts';
 import { agentHooks } from './agent-hooks/agent-hooks-validator.ts';
-import { baseCoat } from './base-coat/validate.ts';
+import { baseCoat } from './base-coat/base-coat-validator.ts';
 import { openHook } from './openhook/openhook-validator.ts';
-import type { Standard } from './report.ts';
+import type { Standard } from './validation.ts';
 
 export const standards: Readonly<Record<string, Standard>> = {
   'agent-hooks': agentHooks,

@@ -1,8 +1,8 @@
 /** The rows of a file from an offset on, one after the other; what is no row is counted and passed over. */
 import type { Fields } from '../event/event.ts';
 import { hasMoreValues } from '../lib/json-values.ts';
-import { beginnings, prune } from '../lib/prune.ts';
 import { isFields } from '../lib/read.ts';
+import { beginnings, prune } from '../lib/shorten-json.ts';
 import type { Eyes } from './eyes.ts';
 
 /** Beyond this a line is walked through, not parsed. */

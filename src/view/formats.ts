@@ -1,8 +1,8 @@
 /** Events in the words of a standard that others read. */
 import { type Event, rootSessionOf } from '../event/event.ts';
-import { type Known, toBaseCoat } from '../standards/base-coat/out.ts';
+import { type Known, toBaseCoat } from '../standards/base-coat/to-base-coat.ts';
 import { wrap } from '../standards/cloudevents/cloudevents.ts';
-import { type Beyond, noOpenHook, restOfOpenHook, toOpenHook } from '../standards/openhook/out.ts';
+import { type Beyond, noOpenHook, restOfOpenHook, toOpenHook } from '../standards/openhook/to-openhook.ts';
 
 export const eventFormats = ['agent-hooks', 'openhook', 'base-coat', 'cloudevents'] as const;
 export type EventFormat = (typeof eventFormats)[number];

@@ -10,7 +10,7 @@ import { intakeOf } from '../../src/serve/intake.ts';
 import { validateAgentHooks } from '../../src/standards/agent-hooks/agent-hooks-validator.ts';
 import { standards } from '../../src/standards/standards.ts';
 import { openStore } from '../../src/store/store.ts';
-import { trialSession } from '../../src/view/trial.ts';
+import { trialSession } from '../../src/view/trial-sessions.ts';
 import { ranIn } from './ran.ts';
 
 let home: string;

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Io } from '../../src/commands/command.ts';
 import { sessionKey } from '../../src/session/session-state.ts';
 import { openStore } from '../../src/store/store.ts';
-import { trialSession } from '../../src/view/trial.ts';
+import { trialSession } from '../../src/view/trial-sessions.ts';
 import { ranIn } from './ran.ts';
 
 const AT = Date.parse('2026-09-21T12:00:00.000Z');

@@ -4,9 +4,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
-import { contentClasses, defaultModes } from '../../src/enrich/content.ts';
 import { secretKinds } from '../../src/enrich/secrets/kinds.ts';
 import { withoutSecrets } from '../../src/enrich/secrets.ts';
+import { contentClasses, defaultModes } from '../../src/event/content-classes.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');

@@ -1,6 +1,7 @@
 /** The tables of docs/conformance.md: every check of every standard. */
-import type { Standard } from '../../src/standards/report.ts';
+
 import { standards } from '../../src/standards/standards.ts';
+import type { Standard } from '../../src/standards/validation.ts';
 
 /** The page with its generated part anew. */
 export function withChecks(page: string): string {

@@ -3,7 +3,7 @@ import { isAbsent } from '../../src/agents/contract/contract.ts';
 import { agents } from '../../src/agents/index.ts';
 import { interchanges } from '../../src/agents/interchange.ts';
 import type { Provider } from '../../src/interchange/provider.ts';
-import { registryVersions } from '../../src/interchange/registry.ts';
+import { registryVersions } from '../../src/interchange/vocabulary.ts';
 
 /** The page with its generated part anew. */
 export function withProviders(page: string): string {

@@ -8,7 +8,7 @@ import { agents } from '../../src/agents/index.ts';
 import { type Command, type Flag, globalFlags } from '../../src/commands/command.ts';
 import { commands } from '../../src/commands/registry.ts';
 import { lossesOf, spoolOf } from '../../src/deliver/state-limits.ts';
-import { contentClasses } from '../../src/enrich/content.ts';
+import { contentClasses } from '../../src/event/content-classes.ts';
 import { eventTypes, FILE_WRITE } from '../../src/event/event.ts';
 import { accountsOf, emptyLedger } from '../../src/store/ledger.ts';
 import { type Increment, incrementsOf } from '../../src/telemetry/increments.ts';

@@ -1,7 +1,7 @@
 /** docs/risk.md: how risk is judged, and every rule. */
 import { levels } from '../../src/enrich/risk/risk.ts';
 import { RULES_VERSION, rules, type Wants } from '../../src/enrich/risk/rules.ts';
-import { fields, subjectKinds } from '../../src/enrich/risk/subject.ts';
+import { fields, subjectKinds } from '../../src/event/risk-words.ts';
 
 const row = (...cells: string[]): string => `| ${cells.join(' | ')} |`;
 const code = (text: string): string => `\`${text}\``;

@@ -1,7 +1,8 @@
 /** What stays of content in the mode `redacted`: each text is cleaned as what it is, before it becomes JSON. */
 import { describe, expect, it } from 'vitest';
-import { contentClasses, type Keeper, type Modes, outputText, saidAs } from '../../src/enrich/content.ts';
+import { type Keeper, outputText, saidAs } from '../../src/enrich/content.ts';
 import { withoutSecretsOf } from '../../src/enrich/secrets.ts';
+import { contentClasses, type Modes } from '../../src/event/content-classes.ts';
 import { secretsOf } from './secret-samples.ts';
 
 const keeper = (longest = 20_000): Keeper => ({

@@ -8,8 +8,8 @@
 import { describe, expect, it } from 'vitest';
 import { builtIn, riskOf } from '../../src/enrich/risk/risk.ts';
 import { type Rule, rules } from '../../src/enrich/risk/rules.ts';
-import type { Field } from '../../src/enrich/risk/subject.ts';
 import { holdsSecret, secretRules, withoutSecrets } from '../../src/enrich/secrets.ts';
+import type { Field } from '../../src/event/risk-words.ts';
 import { re2 } from '../../src/session/re2.ts';
 
 const isLong = process.env.OTEL_HOOKS_FUZZ === 'long';

@@ -1,7 +1,8 @@
 /** Each rule of docs/loops-and-budgets.md: a session's events in short form in, what is told of them out. */
 import { expect, test } from 'vitest';
-import { noWatch, usualLoops, type WatchSettings, watch } from '../../src/enrich/watch.ts';
+import { noWatch, type WatchSettings, watch } from '../../src/enrich/watch.ts';
 import { type Event, FACTS, type Facts, SPEC_VERSION } from '../../src/event/event.ts';
+import { usualLoops } from '../../src/event/loop-limits.ts';
 
 interface Step {
   type: Event['event_type'];

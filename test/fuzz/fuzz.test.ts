@@ -11,7 +11,7 @@ import { describe, expect, it } from 'vitest';
 import { type HookCommand, isAbsent, readerFor } from '../../src/agents/contract/contract.ts';
 import { agents } from '../../src/agents/index.ts';
 import { memoryOver, type Remembered } from '../../src/agents/shared/memory.ts';
-import { contentClasses } from '../../src/enrich/content.ts';
+import { contentClasses } from '../../src/event/content-classes.ts';
 import { decodeFragment, encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
 import { judgeManifest } from '../../src/interchange/manifest-validator.ts';
 import { isFields } from '../../src/lib/read.ts';

@@ -1,4 +1,5 @@
-import { type Budget, usualLoops, type WatchSettings } from '../../src/enrich/watch.ts';
+import type { Budget, WatchSettings } from '../../src/enrich/watch.ts';
+import { usualLoops } from '../../src/event/loop-limits.ts';
 import { START_MS, type Told } from '../play.ts';
 
 /**

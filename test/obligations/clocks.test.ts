@@ -2,7 +2,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { imbalances } from '../../src/view/books.ts';
+import { imbalances } from '../../src/deliver/status-books.ts';
 import { type Collector, startCollector } from '../collector.ts';
 import { commandsIn, delivered, harmless, runHook, status } from '../wire/house.ts';
 import { sessionOf, told as toldOfSession } from '../wire/session.ts';

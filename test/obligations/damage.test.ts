@@ -5,8 +5,8 @@
 import { lstatSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { expect, it } from 'vitest';
+import { imbalances } from '../../src/deliver/status-books.ts';
 import { parseBodyName } from '../../src/store/outbox.ts';
-import { imbalances } from '../../src/view/books.ts';
 import { startCollector } from '../collector.ts';
 import { inSomeOrder, loadOf, type Random, randomOf } from './load.ts';
 import { row } from './report.ts';

@@ -8,7 +8,7 @@ import { chownSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:f
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
-import { imbalances } from '../../src/view/books.ts';
+import { imbalances } from '../../src/deliver/status-books.ts';
 import { samplesOf } from '../agents/samples.ts';
 import { type Collector, startCollector } from '../collector.ts';
 import {

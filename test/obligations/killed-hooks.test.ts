@@ -8,8 +8,8 @@ import { readdirSync, readFileSync, rmSync, statfsSync, statSync, utimesSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { imbalances } from '../../src/deliver/status-books.ts';
 import { decodeFragment } from '../../src/hook/fragment.ts';
-import { imbalances } from '../../src/view/books.ts';
 import { startCollector } from '../collector.ts';
 import { AGENT, books, commandsIn, enable, furnish, vacate } from '../wire/house.ts';
 import { type Random, randomOf } from './load.ts';

@@ -7,8 +7,8 @@ import { cpSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeF
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { imbalances, type StatusBooks } from '../../src/deliver/status-books.ts';
 import { decodeFragment } from '../../src/hook/fragment.ts';
-import { imbalances, type StatusBooks } from '../../src/view/books.ts';
 import { type Collector, startCollector } from '../collector.ts';
 import {
   build,

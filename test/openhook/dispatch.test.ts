@@ -15,11 +15,11 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { consentToCommands, type Place } from '../../src/config/files.ts';
 import { type Delivered, deliver } from '../../src/deliver/deliver.ts';
+import { imbalances } from '../../src/deliver/status-books.ts';
 import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
 import { discover } from '../../src/openhook/project.ts';
 import { runCommand } from '../../src/openhook/run.ts';
 import { openStore } from '../../src/store/store.ts';
-import { imbalances } from '../../src/view/books.ts';
 import { ranIn } from '../commands/ran.ts';
 import { until } from '../wire/house.ts';
 

@@ -5,8 +5,9 @@
 
 import { describe, expect, it } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
-import { type ContentMode, contentClasses, type Keeper, type Modes } from '../../src/enrich/content.ts';
+import type { Keeper } from '../../src/enrich/content.ts';
 import { withoutSecretsOf } from '../../src/enrich/secrets.ts';
+import { type ContentMode, contentClasses, type Modes } from '../../src/event/content-classes.ts';
 import { isFields } from '../../src/lib/read.ts';
 import { validateAgentHooks } from '../../src/standards/agent-hooks/agent-hooks-validator.ts';
 import { encode } from '../../src/telemetry/batch.ts';

@@ -1,7 +1,8 @@
 /** What an envelope of Agent Hooks says beside its data: who set something going, what a vendor adds, the agent's version. */
 import { describe, expect, test } from 'vitest';
-import { type ContentMode, defaultModes, type Keeper } from '../../src/enrich/content.ts';
+import type { Keeper } from '../../src/enrich/content.ts';
 import { withoutSecretsOf } from '../../src/enrich/secrets.ts';
+import { type ContentMode, defaultModes } from '../../src/event/content-classes.ts';
 import { encode } from '../../src/telemetry/batch.ts';
 import { decodeRequest } from '../../src/telemetry/otlp-decode.ts';
 import { limits, mapped, play, START_MS } from '../play.ts';

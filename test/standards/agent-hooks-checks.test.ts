@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { validateAgentHooks } from '../../src/standards/agent-hooks/agent-hooks-validator.ts';
 import { rules } from '../../src/standards/agent-hooks/rules.ts';
-import type { Report } from '../../src/standards/report.ts';
+import type { Report } from '../../src/standards/validation.ts';
 
 type Fields = Record<string, unknown>;
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { eventTypes } from '../../src/event/event.ts';
 import { agentHooks, validateAgentHooks } from '../../src/standards/agent-hooks/agent-hooks-validator.ts';
 import { dataSchemas, isDateTime } from '../../src/standards/agent-hooks/schema.ts';
-import type { Report } from '../../src/standards/report.ts';
+import type { Report } from '../../src/standards/validation.ts';
 
 // Each sample has its findings beside it, one per line, made to be read. `UPDATE=1` writes them anew.
 const folder = new URL('agent-hooks/', import.meta.url);

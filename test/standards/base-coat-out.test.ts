@@ -1,7 +1,7 @@
 /** Events as envelopes of Base Coat, and there and back. */
 import { expect, test } from 'vitest';
 import { type Event, FACTS } from '../../src/event/event.ts';
-import { toBaseCoat } from '../../src/standards/base-coat/out.ts';
+import { toBaseCoat } from '../../src/standards/base-coat/to-base-coat.ts';
 import { play, START_MS } from '../play.ts';
 
 const time = (seconds: number): string => new Date(START_MS + seconds * 1000).toISOString();

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { baseCoat } from '../../src/standards/base-coat/base-coat-validator.ts';
 import type { BaseCoatResponse } from '../../src/standards/base-coat/envelope.ts';
-import { toBaseCoat } from '../../src/standards/base-coat/out.ts';
 import { rules } from '../../src/standards/base-coat/rules.ts';
-import { baseCoat } from '../../src/standards/base-coat/validate.ts';
-import type { Report } from '../../src/standards/report.ts';
+import { toBaseCoat } from '../../src/standards/base-coat/to-base-coat.ts';
+import type { Report } from '../../src/standards/validation.ts';
 import { play, START_MS } from '../play.ts';
 import { needsShared, sharedPath } from '../shared.ts';
 

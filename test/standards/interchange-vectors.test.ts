@@ -4,17 +4,18 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { providers } from '../../src/agents/interchange.ts';
-import { capabilitiesOf } from '../../src/interchange/capabilities.ts';
-import { decode, encode, verify } from '../../src/interchange/convert.ts';
+import { decode, encode, verify } from '../../src/interchange/conversion.ts';
 import { fittedTo } from '../../src/interchange/fit.ts';
+import { capabilitiesOf } from '../../src/interchange/hook-capabilities.ts';
 import type { Loss } from '../../src/interchange/losses.ts';
 import { elementsOf, type Hook, type Manifest, normalized } from '../../src/interchange/manifest.ts';
 import { hookInterchange } from '../../src/interchange/manifest-validator.ts';
 import { decodeEvent, decodeMatcher, decodeSplit, encodeEvent, encodeMatcher } from '../../src/interchange/matchers.ts';
+import { effectOf } from '../../src/interchange/native-places.ts';
 import { outcomeOf } from '../../src/interchange/outcome.ts';
-import { effectOf } from '../../src/interchange/places.ts';
 import { permissionOf } from '../../src/interchange/policy.ts';
 import { type Choice, type Target, targetOf } from '../../src/interchange/provider.ts';
+import { readSource } from '../../src/interchange/source.ts';
 import {
   capabilities,
   coreEvents,
@@ -22,8 +23,7 @@ import {
   type RegistryVersion,
   registryVersions,
   tools,
-} from '../../src/interchange/registry.ts';
-import { readSource } from '../../src/interchange/source.ts';
+} from '../../src/interchange/vocabulary.ts';
 import { re2 } from '../../src/session/re2.ts';
 import { overShared, sharedPath } from '../shared.ts';
 

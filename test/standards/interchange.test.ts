@@ -8,17 +8,17 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
 import { interchanges, providers } from '../../src/agents/interchange.ts';
 import { known } from '../../src/commands/interchange.ts';
-import { decode, type Encoded, encode } from '../../src/interchange/convert.ts';
+import { decode, type Encoded, encode } from '../../src/interchange/conversion.ts';
 import type { Loss } from '../../src/interchange/losses.ts';
 import { type Hook, type Manifest, normalized, SPEC } from '../../src/interchange/manifest.ts';
 import { hookInterchange } from '../../src/interchange/manifest-validator.ts';
 import { outcomeOf } from '../../src/interchange/outcome.ts';
 import { type Policy, permissionOf } from '../../src/interchange/policy.ts';
 import { type Target, targetOf } from '../../src/interchange/provider.ts';
-import { coreEvents, extendedEvents, registryVersions, tools } from '../../src/interchange/registry.ts';
 import { rules } from '../../src/interchange/rules.ts';
 import { jsonText, readSource, yamlText } from '../../src/interchange/source.ts';
-import type { Report } from '../../src/standards/report.ts';
+import { coreEvents, extendedEvents, registryVersions, tools } from '../../src/interchange/vocabulary.ts';
+import type { Report } from '../../src/standards/validation.ts';
 
 const targets = new Map<string, Target>(
   providers.flatMap(provider =>

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
 import { type Event, isVendor, SETTLED } from '../../src/event/event.ts';
+import { isUnreadable } from '../../src/standards/foreign-event.ts';
 import { readOpenHook } from '../../src/standards/openhook/openhook.ts';
 import { openHook } from '../../src/standards/openhook/openhook-validator.ts';
 import {
@@ -13,9 +14,8 @@ import {
   openHookTypes,
   restOfOpenHook,
   toOpenHook,
-} from '../../src/standards/openhook/out.ts';
-import type { Asked, Report } from '../../src/standards/report.ts';
-import { isUnreadable } from '../../src/standards/told.ts';
+} from '../../src/standards/openhook/to-openhook.ts';
+import type { Asked, Report } from '../../src/standards/validation.ts';
 import { samplesOf } from '../agents/samples.ts';
 import { readJourney } from '../journeys/read.ts';
 import { play, START_MS, type Told, treeOf } from '../play.ts';

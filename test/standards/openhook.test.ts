@@ -4,9 +4,9 @@ import { describe, expect, it } from 'vitest';
 import { isAbsent } from '../../src/agents/contract/contract.ts';
 import { exampleAgent } from '../../src/agents/index.ts';
 import { openHook } from '../../src/standards/openhook/openhook-validator.ts';
-import { noOpenHook, restOfOpenHook, toOpenHook } from '../../src/standards/openhook/out.ts';
 import { rules } from '../../src/standards/openhook/rules.ts';
-import type { Asked, Report } from '../../src/standards/report.ts';
+import { noOpenHook, restOfOpenHook, toOpenHook } from '../../src/standards/openhook/to-openhook.ts';
+import type { Asked, Report } from '../../src/standards/validation.ts';
 import { play, START_MS } from '../play.ts';
 import { overShared, sharedPath } from '../shared.ts';
 

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
 import { factsOf } from '../../src/event/event.ts';
 import { hexDigest } from '../../src/lib/hash.ts';
-import { beginnings, prune } from '../../src/lib/prune.ts';
+import { beginnings, prune } from '../../src/lib/shorten-json.ts';
 import { dueSessions } from '../../src/pipeline/due-sessions.ts';
 import { findSessions } from '../../src/pipeline/find-transcripts.ts';
 import { diskEyes } from '../../src/transcripts/eyes.ts';

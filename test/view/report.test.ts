@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type Replay, replay } from '../../src/journal/replay.ts';
-import { groupings, type Row, report } from '../../src/view/report.ts';
+import { groupings, type Row, report } from '../../src/view/usage-report.ts';
 import { readJourney } from '../journeys/read.ts';
 import { play } from '../play.ts';
 

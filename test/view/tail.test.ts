@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Event } from '../../src/event/event.ts';
 import { forTerminal } from '../../src/lib/terminal.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { drawLine, follow, lastOf, matcher } from '../../src/view/tail.ts';
+import { drawLine, follow, lastOf, matcher } from '../../src/view/live-events.ts';
 
 const event = (n: number, more: object = {}): Event =>
   ({

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isAbsent } from '../../src/agents/contract/contract.ts';
 import { agents } from '../../src/agents/index.ts';
-import { isTrial, trialSession } from '../../src/view/trial.ts';
+import { isTrial, trialSession } from '../../src/view/trial-sessions.ts';
 
 const AT = Date.parse('2026-03-01T10:00:00.000Z');
 

@@ -1,6 +1,7 @@
 /**
- * Who may import whom. The way of the data can be read off this table: what a room does not list it cannot know.
- * `lib <- event <- agents, standards`; `event <- enrich, assemble <- telemetry <- ship`; the store sees lines and bytes.
+ * The import rules between the folders of `src`. The table shows the data flow: a folder cannot use a folder that its row
+ * does not list. `lib <- event <- agents, standards`; `event <- enrich, assemble <- telemetry <- ship`; the store sees only
+ * lines and bytes.
  */
 import { describe, expect, it } from 'vitest';
 import { nodes, type Source, sources, textOf, wordOf } from './sources.ts';
@@ -9,31 +10,30 @@ interface Room {
   /** Other rooms, or single files of them. */
   readonly sees: readonly string[] | 'all';
   readonly packages: readonly RegExp[] | 'all';
-  /** Values in, values out: no clock, no chance, no environment, no disk. */
+  /** The folder uses no clock, no random numbers, no environment and no disk. */
   readonly pure?: true;
 }
 
 const node = /^node:/;
 const openTelemetry = /^@opentelemetry\//;
-const hashes = /^node:crypto$/;
 
 const rooms: Readonly<Record<string, Room>> = {
   lib: { sees: [], packages: [node] },
   event: { sees: ['lib'], packages: [], pure: true },
-  // The shape of a provider's tables is defined by the interchange format.
+  // Below an agent's folder, only interchange.ts sees interchange (tested below).
   agents: {
     sees: ['lib', 'event', 'interchange'],
     packages: [/^(jsonc-parser|smol-toml)$/, /^node:path$/],
     pure: true,
   },
-  // The table of secrets is shared with the checks of the Agent Hooks validator.
+  // The Agent Hooks validator looks for the same secrets as redaction.
   standards: {
     sees: ['lib', 'event', 'enrich/secrets.ts', 'interchange'],
     packages: [/^(zod|yaml|jsonc-parser)$/],
     pure: true,
   },
   interchange: { sees: ['lib', 'standards'], packages: [/^(zod|yaml|jsonc-parser)$/], pure: true },
-  enrich: { sees: ['lib', 'event'], packages: [hashes], pure: true },
+  enrich: { sees: ['lib', 'event'], packages: [], pure: true },
   assemble: { sees: ['lib', 'event'], packages: [], pure: true },
   telemetry: { sees: ['lib', 'event', 'assemble'], packages: [openTelemetry], pure: true },
   ship: { sees: ['lib', 'telemetry', 'config', 'problems', 'store'], packages: [node] },
@@ -44,13 +44,11 @@ const rooms: Readonly<Record<string, Room>> = {
     packages: [],
     pure: true,
   },
-  // Gives a reading its envelope, its id and what is added to it.
   identify: {
     sees: ['lib', 'event', 'agents', 'standards', 'enrich', 'receive/foreign.ts', 'session/session-state.ts'],
     packages: [],
     pure: true,
   },
-  // The state of a session, and what is decided once for it: its configuration, rules, content, prices, repository.
   session: {
     sees: [
       'lib',
@@ -68,40 +66,68 @@ const rooms: Readonly<Record<string, Room>> = {
     ],
     packages: [/^node:(os|path)$/, /^re2js$/, /^@pydantic\/genai-prices$/],
   },
-  // The only place that reads what agents wrote; it writes nothing.
+  // The only folder that reads the files that agents wrote. It writes nothing.
   transcripts: {
-    sees: ['lib', 'event', 'agents', 'receive', 'identify', 'session', 'assemble'],
+    sees: ['lib', 'event', 'agents', 'identify', 'session', 'assemble'],
     packages: [/^node:(fs|path|zlib)$/],
   },
-  // Of risk and content only the words that settings are written in.
-  config: {
-    sees: ['lib', 'problems', 'enrich/risk/subject.ts', 'enrich/watch.ts', 'enrich/content.ts'],
-    packages: [node, /^zod$/, /^jsonc-parser$/],
-  },
+  config: { sees: ['lib', 'event', 'problems'], packages: [node, /^zod$/, /^jsonc-parser$/] },
   // The union of the problems that each folder can report.
   problems: { sees: ['lib', 'setup/setup.ts', 'store/folder.ts'], packages: [] },
   setup: { sees: ['lib', 'agents', 'hook'], packages: [node] },
-  view: {
-    sees: ['lib', 'event', 'standards', 'agents/index.ts', 'assemble', 'journal', 'telemetry', 'store'],
-    packages: [],
+  journal: { sees: ['event', 'agents/index.ts', 'assemble', 'store'], packages: [] },
+  view: { sees: ['lib', 'event', 'standards', 'assemble', 'journal', 'telemetry', 'store'], packages: [] },
+  // Runs commands that a person agreed to; the project names them, the journal supplies their events.
+  openhook: {
+    sees: ['lib', 'event', 'standards', 'config', 'problems', 'session', 'assemble', 'store', 'setup', 'transcripts'],
+    packages: [/^node:(fs|path|child_process)$/],
   },
-  // The events of journals, and the fold over them.
-  journal: { sees: ['lib', 'event', 'agents/index.ts', 'assemble', 'store'], packages: [] },
-  serve: { sees: 'all', packages: 'all' },
-  // Runs commands that a person agreed to; the project names them, the journal feeds them.
-  openhook: { sees: 'all', packages: [/^node:(fs|path|child_process)$/] },
+  serve: {
+    sees: ['lib', 'event', 'agents', 'standards', 'config', 'problems', 'identify', 'receive', 'hook'],
+    packages: 'all',
+  },
   // The one composition of the stages, and its uses.
-  pipeline: { sees: 'all', packages: [/^node:(fs|path|crypto)$/] },
-  // Delivery is a process or a thread, and there gives way to the thread that answers.
+  pipeline: {
+    sees: [
+      'lib',
+      'event',
+      'agents',
+      'standards',
+      'hook',
+      'store',
+      'config',
+      'problems',
+      'receive',
+      'identify',
+      'enrich',
+      'session',
+      'transcripts',
+      'journal',
+      'assemble',
+      'telemetry',
+      'openhook',
+    ],
+    packages: [/^node:(fs|path|crypto)$/],
+  },
+  // Delivery runs in a process of its own, or in a worker thread of `serve`.
   deliver: { sees: 'all', packages: [/^node:(fs|path|crypto|os|worker_threads)$/] },
   library: { sees: 'all', packages: [/^node:(crypto|async_hooks)$/, openTelemetry] },
-  demo: { sees: 'all', packages: [node] },
-  doctor: { sees: 'all', packages: [node, openTelemetry] },
+  demo: { sees: ['lib', 'agents', 'setup', 'deliver', 'telemetry'], packages: [node] },
+  doctor: {
+    sees: ['lib', 'agents', 'config', 'problems', 'setup', 'ship', 'telemetry'],
+    packages: [node, openTelemetry],
+  },
   commands: { sees: 'all', packages: 'all' },
   'kicked.ts': { sees: 'all', packages: [node] },
   'cli.ts': { sees: 'all', packages: 'all' },
   'index.ts': { sees: 'all', packages: 'all' },
   'bin.ts': { sees: ['hook', 'cli.ts'], packages: [] },
+};
+
+/** Folders that only these import; the entry points compose the program and are left out. */
+const seenOnlyBy: Readonly<Record<string, readonly string[]>> = {
+  view: ['commands', 'doctor'],
+  commands: [],
 };
 
 const all = sources();
@@ -111,7 +137,7 @@ describe('import rules between the folders of src', () => {
     expect([...new Set(all.map(source => source.room))].filter(room => rooms[room] === undefined)).toEqual([]);
   });
 
-  it.each(Object.keys(rooms))('%s sees only what it may', room => {
+  it.each(Object.keys(rooms))('%s imports only the folders in its row', room => {
     const rule = rooms[room];
     const strangers = inRoom(room).flatMap(source =>
       source.imports
@@ -121,7 +147,7 @@ describe('import rules between the folders of src', () => {
     expect(strangers).toEqual([]);
   });
 
-  it.each(Object.keys(rooms))('%s uses only its packages', room => {
+  it.each(Object.keys(rooms))('%s imports only the packages in its row', room => {
     const rule = rooms[room];
     const strangers = inRoom(room).flatMap(source =>
       source.packages
@@ -131,7 +157,32 @@ describe('import rules between the folders of src', () => {
     expect(strangers).toEqual([]);
   });
 
-  it('hook/ loads lazily what Node itself has not loaded before it', () => {
+  it.each(Object.keys(rooms))('%s uses every permission in its row', room => {
+    const { sees = [], packages = [] } = rooms[room] ?? {};
+    const imports = inRoom(room).flatMap(source => source.imports);
+    const names = inRoom(room).flatMap(source => source.packages);
+    const unused = [
+      ...(sees === 'all' ? [] : sees.filter(seen => !imports.some(path => isSeen(path, [seen])))),
+      ...(packages === 'all' ? [] : packages.filter(pattern => !names.some(name => pattern.test(name)))),
+    ];
+    expect(unused.map(String)).toEqual([]);
+  });
+
+  it.each(Object.entries(seenOnlyBy))('only the listed folders and the entry points import %s', (folder, importers) => {
+    const strangers = all
+      .filter(({ room, path }) => path.includes('/') && room !== folder && !importers.includes(room))
+      .flatMap(({ path, imports }) => imports.filter(to => isSeen(to, [folder])).map(to => `${path} imports ${to}`));
+    expect(strangers).toEqual([]);
+  });
+
+  it('below the folder of an agent, only interchange.ts imports interchange', () => {
+    const strangers = inRoom('agents')
+      .filter(({ path }) => !path.endsWith('/interchange.ts'))
+      .flatMap(({ path, imports }) => imports.filter(to => isSeen(to, ['interchange'])).map(to => `${path} ${to}`));
+    expect(strangers).toEqual([]);
+  });
+
+  it('hook/ imports node modules lazily if Node itself has not loaded them', () => {
     const loadedByNode = ['node:fs', 'node:path'];
     const eager = inRoom('hook').flatMap(source =>
       nodes(source.program)
@@ -143,7 +194,7 @@ describe('import rules between the folders of src', () => {
     expect(eager).toEqual([]);
   });
 
-  it('zod is imported as a namespace: the object `z` holds all its languages, four fifths of its size', () => {
+  it('zod is imported as a namespace, because the object `z` holds all languages, four fifths of its size', () => {
     const whole = all.filter(source =>
       nodes(source.program)
         .filter(item => item.type === 'ImportDeclaration' && item.importKind !== 'type')
@@ -153,17 +204,17 @@ describe('import rules between the folders of src', () => {
     expect(whole.map(source => source.path)).toEqual([]);
   });
 
-  it('there are no barrels: index.ts is a registry in agents/ and the public door in src/, and nothing else', () => {
+  it('the only index.ts files are the registry of agents/ and the public entry of src/', () => {
     const barrels = all.map(source => source.path).filter(path => path.endsWith('/index.ts') || path === 'index.ts');
     expect(barrels.filter(path => path !== 'index.ts' && path !== 'agents/index.ts')).toEqual([]);
   });
 });
 
-describe('the middle is pure', () => {
+describe('the stages in the middle are pure', () => {
   const pure = all.filter(source => rooms[source.room]?.pure);
 
   it.each(Object.keys(rooms).filter(room => rooms[room]?.pure))(
-    '%s has no clock, no chance and no environment',
+    '%s uses no clock, no random numbers and no environment',
     room => {
       expect(
         inRoom(room)

@@ -15,10 +15,10 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'jsonc-parser';
+import { readStatusBooks, type StatusBooks, waitingIn } from '../../src/deliver/status-books.ts';
 import { removeFolder } from '../../src/lib/remove-folder.ts';
 import { isDelivering } from '../../src/store/lock.ts';
 import { openStore } from '../../src/store/store.ts';
-import { readStatusBooks, type StatusBooks, waitingIn } from '../../src/view/books.ts';
 
 export interface House {
   folder: string;

@@ -3,8 +3,8 @@
  * program named after its event, which says no in JSON; so what is written is one that runs the hooks and translates their exit code.
  */
 
-import { quoted } from '../../interchange/commands.ts';
 import { type Entry, type NativeFile, nothing, type Provider, type Read } from '../../interchange/provider.ts';
+import { quoted } from '../../interchange/replacement-commands.ts';
 import { isFields } from '../../lib/read.ts';
 
 const FOLDER = '.clinerules/hooks';

@@ -2,9 +2,10 @@
  * Copilot's hooks in the words of the Hook Interchange Format, which knows two of it: the command line and VS Code. Its registries of
  * 2026.03 and 2026.04, the vendors' hook references of autumn 2026.
  */
-import { quoted } from '../../interchange/commands.ts';
+
 import { flat } from '../../interchange/layouts.ts';
 import { type Facts, nothing, type Provider } from '../../interchange/provider.ts';
+import { quoted } from '../../interchange/replacement-commands.ts';
 
 const cliDraft: Facts = {
   events: {

@@ -3,6 +3,7 @@
  * and the factors stay. No rule holds: no risk is stated, since nothing is known of it.
  */
 import type { Action, Fields, Risk, RiskLevel } from '../../event/event.ts';
+import type { Field, SubjectKind } from '../../event/risk-words.ts';
 import { fitted } from '../../lib/fitted.ts';
 import { isFields, own } from '../../lib/read.ts';
 import { pathFields } from '../action-facts.ts';
@@ -10,7 +11,7 @@ import { secretsIn } from './named.ts';
 import { placesOf, plainPath } from './places.ts';
 import { type Rule, rules, type Want } from './rules.ts';
 import { statementsOf, subjectsOfShell, urlFields } from './runs.ts';
-import type { Field, Subject, SubjectKind } from './subject.ts';
+import type { Subject } from './subject.ts';
 import { newWork, paid, paidOwnPattern, type Work } from './work.ts';
 
 /** Whether a pattern is somewhere in a text. */

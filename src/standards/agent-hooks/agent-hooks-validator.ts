@@ -1,7 +1,7 @@
 /** Holds a text against Agent Hooks 0.1: the envelope, the data of each type, and what the events of a stream say together. */
 import { type EventType, eventTypes, SPEC_VERSION } from '../../event/event.ts';
 import { type EventJudge, eventsValidation, type Remark as RemarkOf } from '../events-text.ts';
-import type { Report, Standard } from '../report.ts';
+import type { Report, Standard } from '../validation.ts';
 import { type Issue, isObject, kindOf, notOneOf, pathOf, shown, type Values, valueAt, wanted } from '../wording.ts';
 import { judgePrivacy } from './privacy.ts';
 import { type RuleId, rules } from './rules.ts';

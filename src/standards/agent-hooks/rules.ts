@@ -1,5 +1,5 @@
 import { textRules } from '../events-text.ts';
-import type { Rule } from '../report.ts';
+import type { Rule } from '../validation.ts';
 
 /** Every rule that the validator can name. The ids are stable: scripts may compare them. */
 export const rules = {

@@ -9,7 +9,7 @@
 import * as z from 'zod';
 import type { Fields } from '../../event/event.ts';
 import { text } from '../../lib/read.ts';
-import type { ToldEvent, ToldReading, Unreadable } from '../told.ts';
+import type { ToldEvent, ToldReading, Unreadable } from '../foreign-event.ts';
 import { endsTurn, type HookPoint, hookPointOf } from './hook-points.ts';
 import { responseSchema } from './schema.ts';
 

@@ -10,7 +10,7 @@ import { canonicalJson, hexDigest } from '../../lib/hash.ts';
 import type { Position } from '../../lib/json-position.ts';
 import { own, text } from '../../lib/read.ts';
 import { type EventJudge, eventsValidation, type Remark as RemarkOf } from '../events-text.ts';
-import type { Asked, Reached, Standard } from '../report.ts';
+import type { Asked, Reached, Standard } from '../validation.ts';
 import { type Issue, isObject, kindOf, notOneOf, pathOf, shown, type Values, valueAt, wanted } from '../wording.ts';
 import { isDiscovery, judgeDiscovery } from './discovery.ts';
 import { type RuleId, rules } from './rules.ts';

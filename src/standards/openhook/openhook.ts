@@ -7,7 +7,7 @@
 import * as z from 'zod';
 import { type EndReason, FILE_WRITE, type Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, own, word } from '../../lib/read.ts';
-import type { ToldEvent, ToldReading, Unreadable } from '../told.ts';
+import type { ToldEvent, ToldReading, Unreadable } from '../foreign-event.ts';
 import { zonedTime } from './time.ts';
 
 export const isOpenHook = (fields: Fields): boolean => Object.hasOwn(fields, 'openhook');

@@ -10,10 +10,10 @@ import { dirname, join } from 'node:path';
 import { type DemoHook, type HookCommand, isAbsent, SINCE_BEFORE } from '../agents/contract/contract.ts';
 import { exampleAgent } from '../agents/index.ts';
 import { deliver } from '../deliver/deliver.ts';
+import type { StatusBooks } from '../deliver/status-books.ts';
 import { removeFolder } from '../lib/remove-folder.ts';
 import { startedAs } from '../setup/commands.ts';
 import { applySetup, entriesOf, type Program, planSetup, type Setup } from '../setup/setup.ts';
-import type { StatusBooks } from '../view/books.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 
 export interface Demonstration {

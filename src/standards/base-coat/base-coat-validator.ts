@@ -1,6 +1,6 @@
 /** Holds a text against Base Coat: envelopes of events and responses, and the files in which hooks are registered. */
 import { type EventJudge, eventsValidation } from '../events-text.ts';
-import type { Standard } from '../report.ts';
+import type { Standard } from '../validation.ts';
 import { type Issue, isObject, kindOf, mistyped, notOneOf, pathOf, shown, type Values, valueAt } from '../wording.ts';
 import { frontMatter } from './front-matter.ts';
 import { hookPointOf } from './hook-points.ts';

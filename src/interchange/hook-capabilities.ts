@@ -1,7 +1,7 @@
 /** What a hook needs, read off it; and whether a target has that. */
 import type { Hook } from './manifest.ts';
 import type { Support, Target } from './provider.ts';
-import { type Capability, capabilityNames } from './registry.ts';
+import { type Capability, capabilityNames } from './vocabulary.ts';
 
 /**
  * Capabilities that a hook uses. Of the two that only its output would show, what its author lists counts as a sign, because

@@ -1,4 +1,4 @@
-import type { Known } from '../interchange/registry.ts';
+import type { Known } from '../interchange/vocabulary.ts';
 
 /** What a validator says about a text: one shape for every standard. */
 export interface Report {

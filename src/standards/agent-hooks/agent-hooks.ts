@@ -6,7 +6,7 @@
 import * as z from 'zod';
 import { type Body, type EventType, eventTypes, FACTS, type Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, own, text, word } from '../../lib/read.ts';
-import type { ToldEvent, ToldReading, Unreadable } from '../told.ts';
+import type { ToldEvent, ToldReading, Unreadable } from '../foreign-event.ts';
 import { actorTypes, agentModes, dataSchemas, envelopeSchema, isDateTime, riskLevels } from './schema.ts';
 
 export const isAgentHooks = (fields: Fields): boolean =>

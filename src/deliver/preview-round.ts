@@ -1,13 +1,16 @@
 /**
- * What would leave, without changing anything: the same rounds over what waits, the same fold over what is journaled, the
- * same encoding, the same joining. So these are the bytes that are sent, unless something comes in between.
+ * Computes the requests that delivery would send, and changes nothing. It runs the same rounds, fold, encoding and joining
+ * as delivery, so the bytes are those that delivery sends, unless more hooks arrive in between.
  */
-import { randomBytes } from 'node:crypto';
-import { agentNamed } from '../agents/index.ts';
 import type { Destination } from '../config/destinations.ts';
-import { type Replay, replay } from '../journal/replay.ts';
-import type { Opening } from '../receive/receive.ts';
-import { type Pin, pin } from '../session/pin.ts';
+import { replay } from '../journal/replay.ts';
+import { dueSessions } from '../pipeline/due-sessions.ts';
+import { outgoingOf } from '../pipeline/outgoing.ts';
+import { type PreviewWorld, pinnedNow, worldOver } from '../pipeline/pin-now.ts';
+import { recalled } from '../pipeline/rebuild.ts';
+import { roundOf } from '../pipeline/round.ts';
+import type { SessionOutput } from '../pipeline/session-in-round.ts';
+import type { RoundWorld } from '../pipeline/sessions-of-round.ts';
 import { newSession } from '../session/session-state.ts';
 import { joinable, joinedBytes } from '../ship/ship.ts';
 import { jsonOf } from '../ship/transport.ts';
@@ -15,15 +18,6 @@ import type { Signal } from '../store/ledger.ts';
 import type { Round, Store } from '../store/store.ts';
 import { encodeMetrics } from '../telemetry/metric-points.ts';
 import { type MetricState, metricsDocument } from '../telemetry/metric-state.ts';
-import { named } from '../view/named.ts';
-import { dueSessions } from './due-sessions.ts';
-import { outgoingOf } from './outgoing.ts';
-import { recalled } from './rebuild.ts';
-import { roundOf } from './round.ts';
-import type { SessionOutput } from './session-in-round.ts';
-import type { RoundWorld } from './sessions-of-round.ts';
-
-export type PreviewWorld = Omit<RoundWorld, 'installation' | 'hashKey'>;
 
 export interface Request {
   signal: Signal;
@@ -51,11 +45,11 @@ export interface Preview {
 
 const MOST_FRAGMENTS = { fragments: 2_000, bytes: 64 * 1024 * 1024 };
 
-/** All that leaves of the sessions that the word names, whether it has left or not. */
+/** Returns what the sessions whose ids begin with the word send, including what was sent before. */
 export function previewOf(store: Store, wanted: string, world: PreviewWorld): Preview[] {
   const { view, changed, whole } = upcoming(store, world);
   const keys = new Set([...store.journals(), ...changed.keys()]);
-  const found = [...keys].flatMap(key => {
+  return [...keys].flatMap(key => {
     const known = recalled(view, key);
     const told = replay(view.journal(key) ?? '', known?.pinned.shape);
     if (told === undefined || !told.session.startsWith(wanted)) return [];
@@ -91,22 +85,6 @@ export function previewOf(store: Store, wanted: string, world: PreviewWorld): Pr
       }),
     };
   });
-  return named(found, wanted);
-}
-
-/** As a new session would be pinned; where nothing is set, to a collector on this machine. */
-export function pinnedNow(
-  { agent, session }: Pick<Replay, 'agent' | 'session'>,
-  key: string,
-  world: RoundWorld,
-): Pin & { opening: Opening } {
-  const settles = agentNamed(agent)?.settles ?? { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' };
-  const opening: Opening = { agent: { id: agent, settles }, session, key, cwd: undefined };
-  const header = {};
-  const pinned = pin(opening, { header }, world);
-  if (pinned.destinations.length > 0) return { ...pinned, opening };
-  const env = { ...world.env, OTEL_HOOKS_PROVIDER: 'otlp', OTEL_HOOKS_ENABLED: 'true' };
-  return { ...pin(opening, { header }, { ...world, env, ownVariables: true }), opening };
 }
 
 /** All that waits, of all sessions: what a delivery by hand would send now. */
@@ -138,14 +116,6 @@ interface Upcoming {
   /** Lines that would be journaled. */
   changed: ReadonlyMap<string, readonly string[]>;
   whole: RoundWorld;
-}
-
-export function worldOver(store: Store, world: PreviewWorld): RoundWorld {
-  const { id, key } = (store.document('installation') as { id: string; key: string } | undefined) ?? {
-    id: randomBytes(16).toString('hex'),
-    key: randomBytes(32).toString('hex'),
-  };
-  return { ...world, installation: id, hashKey: key };
 }
 
 /** What is waiting in the inbox, taken as a delivery by hand would take it. */

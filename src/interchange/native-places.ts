@@ -12,7 +12,7 @@ import {
   withoutMatchers,
 } from './matchers.ts';
 import type { Effect, Split, Target } from './provider.ts';
-import { ANY_MCP, isTool, isToolEvent } from './registry.ts';
+import { ANY_MCP, isTool, isToolEvent } from './vocabulary.ts';
 
 export interface Place {
   readonly native: string;

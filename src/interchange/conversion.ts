@@ -3,8 +3,8 @@
  * values in, texts, values and losses out.
  */
 import { isObject, type Values } from '../standards/wording.ts';
-import { has } from './capabilities.ts';
 import { type Fit, type Fitted, fittedTo, rendered } from './fit.ts';
+import { has } from './hook-capabilities.ts';
 import { type Loss, type Tell, teller } from './losses.ts';
 import {
   type Element,
@@ -17,9 +17,9 @@ import {
   SPEC,
 } from './manifest.ts';
 import { decodeEvent, decodeMatcher, decodeName, decodeSplit, encodeEvent } from './matchers.ts';
-import { effectOf, isEverything, isSame, placesOf } from './places.ts';
+import { effectOf, isEverything, isSame, placesOf } from './native-places.ts';
 import type { Entry, HandlerFields, McpForm, NativeFile, Target } from './provider.ts';
-import { ANY_MCP, isTool, isToolEvent } from './registry.ts';
+import { ANY_MCP, isTool, isToolEvent } from './vocabulary.ts';
 
 export type Encoded =
   | { ok: true; files: readonly NativeFile[]; losses: readonly Loss[]; fit: Fit }

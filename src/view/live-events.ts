@@ -9,7 +9,7 @@ import { lineOf } from '../telemetry/line.ts';
 import { type Level, levelOf } from '../telemetry/logs.ts';
 import { localTime } from './local-time.ts';
 import { cutTo, type Drawing } from './tree.ts';
-import { isTrial } from './trial.ts';
+import { isTrial } from './trial-sessions.ts';
 
 export const levels = ['debug', 'info', 'warn', 'error'] as const;
 

@@ -1,0 +1,34 @@
+/** The classes and modes of content that a configuration can name; docs/privacy.md describes them. */
+
+/** The classes with their descriptions. */
+export const contentClasses = {
+  prompt: 'what people ask',
+  response: 'what the agent answers, its messages, and reasons of decisions',
+  arguments: 'what actions are given, commands and paths in it included',
+  results: 'what actions give back, and messages of errors',
+  paths: 'the file that an action is about, and the working folder',
+  commands: 'the line that a shell is given',
+  user: 'who works with the agent',
+  host: 'the name of the machine',
+} as const;
+
+export type ContentClass = keyof typeof contentClasses;
+
+/** Each mode keeps more than the mode before it. */
+export const contentModes = ['off', 'hash', 'redacted', 'full'] as const;
+
+export type ContentMode = (typeof contentModes)[number];
+
+export type Modes = { readonly [of in ContentClass]: ContentMode };
+
+/** A hash of a prompt or an answer shows that two texts are equal and does not disclose the text. */
+export const defaultModes: Modes = {
+  prompt: 'hash',
+  response: 'hash',
+  arguments: 'off',
+  results: 'off',
+  paths: 'off',
+  commands: 'off',
+  user: 'off',
+  host: 'off',
+};

@@ -1,0 +1,34 @@
+import { randomBytes } from 'node:crypto';
+import { agentNamed } from '../agents/index.ts';
+import type { Replay } from '../journal/replay.ts';
+import type { Opening } from '../receive/receive.ts';
+import { type Pin, pin } from '../session/pin.ts';
+import type { Store } from '../store/store.ts';
+import type { RoundWorld } from './sessions-of-round.ts';
+
+/** The world of a round without the installation's id and key, which the store holds. */
+export type PreviewWorld = Omit<RoundWorld, 'installation' | 'hashKey'>;
+
+/** Returns the pin that a new session would get. Without a configured destination, the pin names a collector on this machine. */
+export function pinnedNow(
+  { agent, session }: Pick<Replay, 'agent' | 'session'>,
+  key: string,
+  world: RoundWorld,
+): Pin & { opening: Opening } {
+  const settles = agentNamed(agent)?.settles ?? { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' };
+  const opening: Opening = { agent: { id: agent, settles }, session, key, cwd: undefined };
+  const header = {};
+  const pinned = pin(opening, { header }, world);
+  if (pinned.destinations.length > 0) return { ...pinned, opening };
+  const env = { ...world.env, OTEL_HOOKS_PROVIDER: 'otlp', OTEL_HOOKS_ENABLED: 'true' };
+  return { ...pin(opening, { header }, { ...world, env, ownVariables: true }), opening };
+}
+
+/** Returns the world of a round that changes nothing. Before the first delivery, the installation's id and key are random. */
+export function worldOver(store: Store, world: PreviewWorld): RoundWorld {
+  const { id, key } = (store.document('installation') as { id: string; key: string } | undefined) ?? {
+    id: randomBytes(16).toString('hex'),
+    key: randomBytes(32).toString('hex'),
+  };
+  return { ...world, installation: id, hashKey: key };
+}
