@@ -13,8 +13,8 @@ import * as esbuild from 'esbuild';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const file = join(root, 'docs/configuration.md');
 
-const { settings, keys, factsOf, answeredVariables, answerOf } = await load();
-const text = page();
+const { settings, keys, factsOf, answeredVariables, answerOf, wrapped } = await load();
+const text = wrapped(page());
 
 if (!process.argv.includes('--check')) {
   writeFileSync(file, text);
@@ -31,7 +31,10 @@ async function load() {
     await esbuild.build({
       absWorkingDir: root,
       stdin: {
-        contents: `export * from './src/config/schema.ts'; export * from './src/config/variables.ts';`,
+        contents: `
+          export * from './src/config/schema.ts';
+          export * from './src/config/variables.ts';
+          export { wrapped } from './test/docs/wrap.ts';`,
         resolveDir: root,
       },
       bundle: true,

@@ -51,7 +51,7 @@ const prepared = {
   },
 };
 
-const { agents, entriesOf, startedAs, unifiedDiff } = await load();
+const { agents, entriesOf, startedAs, unifiedDiff, wrapped } = await load();
 const stage = mkdtempSync(join(tmpdir(), 'otel-hooks-tutorial-'));
 try {
   const tarball = pack();
@@ -63,7 +63,7 @@ try {
     for (let next = waiting.shift(); next; next = waiting.shift()) tried[next[0]] = await tryOut(next[1], tarball);
   };
   await Promise.all([work(), work(), work()]);
-  const text = page(tried);
+  const text = wrapped(page(tried));
   const before = existsSync(file) ? readFileSync(file, 'utf8') : '';
   if (steady(text) !== steady(before)) {
     if (!process.argv.includes('--check')) writeFileSync(file, text);
@@ -93,7 +93,8 @@ async function load() {
           export { agents } from './src/agents/index.ts';
           export { unifiedDiff } from './src/lib/diff.ts';
           export { entriesOf } from './src/setup/setup.ts';
-          export { startedAs } from './src/setup/commands.ts';`,
+          export { startedAs } from './src/setup/commands.ts';
+          export { wrapped } from './test/docs/wrap.ts';`,
         resolveDir: root,
       },
       bundle: true,

@@ -15,6 +15,7 @@ import { withLevels, withShortLevels } from './openhook-page.ts';
 import { withProviders } from './providers-page.ts';
 import { allAttributes, commandsPage, signalOf, telemetryPage, typeOf } from './reference.ts';
 import { riskPage } from './risk-page.ts';
+import { wrapped } from './wrap.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
@@ -32,7 +33,7 @@ it.each([
   ['docs/openhook.md', () => withLevels(openhook)],
   ['README.md', () => withShortLevels(withAgents(readme))],
 ])('%s is what `npm run docs` writes', async (file, written) => {
-  await expect(written()).toMatchFileSnapshot(join(root, file));
+  await expect(wrapped(written())).toMatchFileSnapshot(join(root, file));
 });
 
 it('what sessions send stands in docs/telemetry.md, with where it is found and of which type it is', () => {

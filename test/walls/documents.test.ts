@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { globalFlags } from '../../src/commands/command.ts';
 import { commands } from '../../src/commands/registry.ts';
 import { problemCodes } from '../../src/problems/problem.ts';
+import { tooLong } from '../docs/wrap.ts';
 import { filesBelow, root } from './sources.ts';
 
 /** Understood by every command. */
@@ -53,6 +54,13 @@ describe.each(documents)('%s', file => {
     });
     expect(wrong).toEqual([]);
   });
+
+  // An entry of the change log is one line, so that lists of releases can be cut from it.
+  if (file !== 'CHANGELOG.md') {
+    it('wraps its lines at 120 characters', () => {
+      expect(tooLong(text)).toEqual([]);
+    });
+  }
 
   it('points only at files that exist', () => {
     const links = [...text.matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)[^)]*\)/g)].map(match => match[1] ?? '');
