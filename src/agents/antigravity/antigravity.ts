@@ -7,7 +7,8 @@
  */
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, number, text, word } from '../../lib/read.ts';
-import { type Agent, absent, type HookEvent, type Reading } from '../contract/contract.ts';
+import { type Agent, absent, type HookEvent } from '../contract/contract.ts';
+import { byAgent } from '../shared/readings.ts';
 import { settings } from './settings.ts';
 import { actionName, actions, inputOf, launchedBy, toolFacts } from './tools.ts';
 import { transcript } from './transcript.ts';
@@ -16,20 +17,20 @@ import { truth } from './truth.ts';
 const events: Record<string, HookEvent> = {
   SessionStart: {
     edge: true,
-    read: () => [said({ event_type: 'Session.Start', data: { start_reason: 'new' } })],
+    read: () => [byAgent({ event_type: 'Session.Start', data: { start_reason: 'new' } })],
   },
   PreInvocation: {
     // Before each request to the model. Nothing announces a prompt: the first request after a stop answers one.
     edge: true,
     read(_fields, memory) {
-      const requested = said({ event_type: 'Model.Requested', data: {} });
+      const requested = byAgent({ event_type: 'Model.Requested', data: {} });
       if (memory.recall('turn', 'runs') !== undefined) return [requested];
       memory.remember('turn', 'runs', '1');
-      return [said({ event_type: 'Prompt.Submitted', data: {}, actor: 'user' }), requested];
+      return [byAgent({ event_type: 'Prompt.Submitted', data: {}, actor: 'user' }), requested];
     },
   },
   PostInvocation: {
-    read: () => [said({ event_type: 'Model.Responded', data: {} })],
+    read: () => [byAgent({ event_type: 'Model.Responded', data: {} })],
   },
   PreToolUse: {
     // A silent hook denies: the answer must be a decision, which is not ours to take.
@@ -40,7 +41,7 @@ const events: Record<string, HookEvent> = {
       const tool = word(name) ?? 'unknown';
       memory.remember('tool', call, tool);
       return [
-        said({
+        byAgent({
           event_type: 'Action.Before',
           key: call,
           data: { action: { name: actionName(tool), input: inputOf(args) } },
@@ -59,7 +60,7 @@ const events: Record<string, HookEvent> = {
       const error = word(fields.error);
       const exitCode = /\b(?:exit|exited with) code:? (\d{1,3})\b/.exec(error ?? '')?.[1];
       return [
-        said({
+        byAgent({
           event_type: 'Action.After',
           key: call,
           data: {
@@ -90,14 +91,14 @@ const events: Record<string, HookEvent> = {
       const reason = word(fields.terminationReason);
       const error = text(fields.error);
       const failed = error !== undefined || /error|fail/i.test(reason ?? '');
-      const response = said({
+      const response = byAgent({
         event_type: 'Agent.Response',
         data: { final: true },
         facts: { error_type: failed ? 'agent_error' : undefined },
       });
       if (!failed) return [response];
       return [
-        said({
+        byAgent({
           event_type: 'Agent.Error',
           data: { error_type: 'UnhandledException', error_message: error },
           facts: { error_type: 'agent_error' },
@@ -139,8 +140,6 @@ export const antigravity: Agent = {
 /** Only Stop says why it stopped. Whatever else comes without a name stays without one. */
 const impliedEvent = (fields: Fields): string | undefined =>
   word(fields.terminationReason) === undefined ? undefined : 'Stop';
-
-const said = (reading: Reading): Reading => ({ actor: 'ai_agent', ...reading });
 
 /** A call has no id, but a step of its own, which the transcript numbers alike. */
 const callOf = (fields: Fields): string => `step-${number(fields.stepIdx) ?? 0}`;

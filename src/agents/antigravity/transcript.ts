@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, number, text, word } from '../../lib/read.ts';
 import type { Memory, Told, Transcript, TranscriptReading } from '../contract/contract.ts';
+import { timeOf } from '../shared/times.ts';
 import { actionName, launchedBy, toolFacts } from './tools.ts';
 
 const folders = ['antigravity', 'antigravity-cli'];
@@ -184,8 +185,3 @@ function calledAt(key: string, memory: Memory): { tool: string; agent: string | 
 
 const numberOf = (digits: string | undefined): number | undefined =>
   digits === undefined ? undefined : Number(digits);
-
-function timeOf(value: unknown): number | undefined {
-  const atMs = Date.parse(text(value) ?? '');
-  return Number.isNaN(atMs) ? undefined : atMs;
-}

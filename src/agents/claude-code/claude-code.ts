@@ -6,11 +6,11 @@
  * Fields that early documents call otherwise (`subagent_type`, `error_type`, `tool_use_ids`) are read under both names.
  */
 import type { AgentMode, EndReason, Fields, StartReason } from '../../event/event.ts';
-import { canonicalJson } from '../../lib/hash.ts';
 import { fieldsOf, isFields, number, own, text, word } from '../../lib/read.ts';
 import type { Agent, HookEvent, Memory, Reading } from '../contract/contract.ts';
-import { wasAsked } from '../shared/pairing.ts';
+import { askedCall, type Call, closeCall, openCall, wasAsked } from '../shared/pairing.ts';
 import { permitted } from '../shared/permitted.ts';
+import { readingsWith } from '../shared/readings.ts';
 import { demoSession } from './demo.ts';
 import { settings } from './settings.ts';
 import { actionName, actions, launchedBy, toolFacts } from './tools.ts';
@@ -33,10 +33,10 @@ const events: Record<string, HookEvent> = {
       // A source that nobody knows yet is a start all the same; why it started stays open.
       const reason = own(startReasons, text(fields.source) ?? 'startup');
       return [
-        said(fields, {
+        reading(fields, {
           event_type: 'Session.Start',
           data: { start_reason: reason },
-          facts: { ...factsOf(fields), model: word(fields.model), previous: isAnew(fields) ? {} : undefined },
+          facts: { model: word(fields.model), previous: isAnew(fields) ? {} : undefined },
         }),
       ];
     },
@@ -44,7 +44,7 @@ const events: Record<string, HookEvent> = {
   SessionEnd: {
     edge: true,
     read: fields => [
-      said(fields, {
+      reading(fields, {
         event_type: 'Session.End',
         data: { end_reason: own(endReasons, text(fields.reason) ?? '') },
       }),
@@ -53,7 +53,7 @@ const events: Record<string, HookEvent> = {
   UserPromptSubmit: {
     edge: true,
     read: (fields, memory) => [
-      said(fields, {
+      reading(fields, {
         event_type: 'Prompt.Submitted',
         key: promptKey(fields, memory),
         data: { prompt: text(fields.prompt) },
@@ -63,23 +63,23 @@ const events: Record<string, HookEvent> = {
   },
   PreToolUse: {
     read(fields, memory) {
-      const call = openCall(fields, memory);
-      const before = said(fields, {
+      const call = openCall(callOf(fields), memory);
+      const before = reading(fields, {
         event_type: 'Action.Before',
         key: call,
         data: { action: { name: actionName(fields), input: fieldsOf(fields.tool_input) } },
-        facts: { ...factsOf(fields), ...toolFacts(fields), call, launches: launchedBy(fields) },
+        facts: { ...toolFacts(fields), call, launches: launchedBy(fields) },
       });
       if (fields.tool_name !== 'EnterPlanMode') return [before];
-      return [before, said(fields, { event_type: 'Agent.Plan.Start', key: call, data: { plan_type: 'plan' } })];
+      return [before, reading(fields, { event_type: 'Agent.Plan.Start', key: call, data: { plan_type: 'plan' } })];
     },
   },
   PostToolUse: {
     read(fields, memory) {
-      const call = closeCall(fields, memory);
+      const call = closeCall(callOf(fields), memory);
       const response = fieldsOf(fields.tool_response);
       const interrupted = response.interrupted === true;
-      const after = said(fields, {
+      const after = reading(fields, {
         event_type: 'Action.After',
         key: call,
         data: {
@@ -88,7 +88,6 @@ const events: Record<string, HookEvent> = {
         },
         output: fields.tool_response,
         facts: {
-          ...factsOf(fields),
           ...toolFacts(fields),
           call,
           decision: permitted(wasAsked(call, memory), isLetPass(fields)),
@@ -98,17 +97,17 @@ const events: Record<string, HookEvent> = {
         },
       });
       if (fields.tool_name !== 'ExitPlanMode') return [after];
-      return [after, said(fields, { event_type: 'Agent.Plan.End', key: call, data: { plan_type: 'plan' } })];
+      return [after, reading(fields, { event_type: 'Agent.Plan.End', key: call, data: { plan_type: 'plan' } })];
     },
   },
   PostToolUseFailure: {
     read(fields, memory) {
-      const call = closeCall(fields, memory);
+      const call = closeCall(callOf(fields), memory);
       const error = text(fields.error) ?? '';
       const exitCode = /^Exit code (\d{1,3})\b/.exec(error)?.[1];
       const interrupted = fields.is_interrupt === true;
       return [
-        said(fields, {
+        reading(fields, {
           event_type: 'Action.After',
           key: call,
           data: {
@@ -124,7 +123,6 @@ const events: Record<string, HookEvent> = {
             decision: { outcome: 'allow' },
           },
           facts: {
-            ...factsOf(fields),
             ...toolFacts(fields),
             call,
             decision: permitted(wasAsked(call, memory), isLetPass(fields)),
@@ -146,10 +144,10 @@ const events: Record<string, HookEvent> = {
         .slice(0, 128);
       for (const call of over) memory.forget('open', call);
       return [
-        said(fields, {
+        reading(fields, {
           event_type: 'vendor.claude-code.PostToolBatch',
           data: { calls: calls.length },
-          facts: { ...factsOf(fields), over },
+          facts: { over },
         }),
       ];
     },
@@ -157,16 +155,15 @@ const events: Record<string, HookEvent> = {
   PermissionRequest: {
     // Carries no id of the call: it is the oldest open one of the same agent, tool and input that was not asked about yet.
     read(fields, memory) {
-      const call = askedCall(fields, memory);
+      const call = askedCall(callOf(fields), memory);
       const facts = {
-        ...factsOf(fields),
         ...toolFacts(fields),
         call,
         decision: { source: 'unknown', basis: 'observed' } as const,
       };
       return [
-        said(fields, { event_type: 'Agent.Notification', data: { type: 'ToolPermission' }, facts }),
-        said(fields, {
+        reading(fields, { event_type: 'Agent.Notification', data: { type: 'ToolPermission' }, facts }),
+        reading(fields, {
           event_type: 'Agent.Decision',
           data: { decision: { outcome: 'ask' }, action_name: actionName(fields) },
           facts,
@@ -177,23 +174,22 @@ const events: Record<string, HookEvent> = {
   PermissionDenied: {
     // The classifier of auto mode said no. Denials by a person, a rule or a hook fire nothing.
     read(fields, memory) {
-      const call = closeCall(fields, memory);
+      const call = closeCall(callOf(fields), memory);
       const reason = text(fields.reason);
       const facts = {
-        ...factsOf(fields),
         ...toolFacts(fields),
         call,
         decision: { source: 'classifier', basis: 'observed' } as const,
       };
       return [
-        said(fields, {
+        reading(fields, {
           event_type: 'Policy.Blocked',
           key: call,
           data: { policy_name: 'auto_mode', reason, action: { name: actionName(fields) } },
           actor: 'system',
           facts,
         }),
-        said(fields, {
+        reading(fields, {
           event_type: 'Action.After',
           key: call,
           data: {
@@ -208,7 +204,7 @@ const events: Record<string, HookEvent> = {
   Notification: {
     plain: ['notification_type'],
     read: fields => [
-      said(fields, {
+      reading(fields, {
         event_type: 'Agent.Notification',
         data: {
           type: own(notificationTypes, text(fields.notification_type) ?? '') ?? word(fields.notification_type),
@@ -220,24 +216,22 @@ const events: Record<string, HookEvent> = {
   },
   SubagentStart: {
     edge: true,
-    read: fields => [
-      said(fields, { event_type: 'Session.Start', data: { start_reason: 'new' }, facts: factsOf(fields) }),
-    ],
+    read: fields => [reading(fields, { event_type: 'Session.Start', data: { start_reason: 'new' } })],
   },
   SubagentStop: {
     edge: true,
     read: fields => [
-      said(fields, {
+      reading(fields, {
         event_type: 'Agent.Response',
         data: { response: text(fields.last_assistant_message), final: true },
       }),
-      said(fields, { event_type: 'Session.End', data: { end_reason: 'completed' } }),
+      reading(fields, { event_type: 'Session.End', data: { end_reason: 'completed' } }),
     ],
   },
   Stop: {
     edge: true,
     read: fields => [
-      said(fields, {
+      reading(fields, {
         event_type: 'Agent.Response',
         data: { response: text(fields.last_assistant_message), final: true },
       }),
@@ -249,19 +243,19 @@ const events: Record<string, HookEvent> = {
       const kind = errorKind(fields.error ?? fields.error_type);
       const message = text(fields.error_details) ?? text(fields.error_message);
       return [
-        said(fields, {
+        reading(fields, {
           event_type: 'Model.Failed',
           data: { error_type: kind, error_message: message },
-          facts: { ...factsOf(fields), error_type: kind },
+          facts: { error_type: kind },
         }),
-        said(fields, {
+        reading(fields, {
           event_type: 'Agent.Error',
           data: {
             error_type: 'ModelError',
             error_message: message,
             origin_event: 'Model.Failed',
           },
-          facts: { ...factsOf(fields), error_type: kind },
+          facts: { error_type: kind },
         }),
       ];
     },
@@ -359,7 +353,7 @@ function contextOf(fields: Fields): Reading[] {
   const percentage = number(used_percentage);
   if (used === undefined && percentage === undefined) return [];
   return [
-    said(fields, {
+    reading(fields, {
       event_type: 'Context.UntilCompaction',
       data: {
         tokens_used: used,
@@ -368,7 +362,7 @@ function contextOf(fields: Fields): Reading[] {
         tokens_remaining: used === undefined || limit === undefined ? undefined : Math.max(0, limit - used),
       },
       actor: 'system',
-      facts: { ...factsOf(fields), model: word(fieldsOf(fields.model).id) },
+      facts: { model: word(fieldsOf(fields.model).id) },
     }),
   ];
 }
@@ -382,11 +376,11 @@ function limitsOf(fields: Fields): Reading[] {
     seven_day_used_percentage: number(fieldsOf(rates.seven_day).used_percentage),
   };
   return [
-    said(fields, {
+    reading(fields, {
       event_type: 'vendor.claude-code.StatusLine',
       data: Object.fromEntries(Object.entries(plain).filter(([, value]) => value !== undefined)),
       actor: 'system',
-      facts: { ...factsOf(fields), fields: Object.keys(plain) },
+      facts: { fields: Object.keys(plain) },
     }),
   ];
 }
@@ -395,16 +389,11 @@ function limitsOf(fields: Fields): Reading[] {
 const errorKind = (error: unknown): string =>
   /^[a-z][a-z0-9_]{0,63}$/.test(text(error) ?? '') ? String(error) : 'unknown';
 
-/** What every reading of a hook shares. */
-function said(fields: Fields, reading: Reading): Reading {
-  return {
-    actor: 'ai_agent',
-    facts: factsOf(fields),
-    ...reading,
-    subagent: word(fields.agent_id),
-    mode: agentMode(fields),
-  };
-}
+const reading = readingsWith(fields => ({
+  facts: factsOf(fields),
+  subagent: word(fields.agent_id),
+  mode: agentMode(fields),
+}));
 
 function factsOf(fields: Fields): NonNullable<Reading['facts']> {
   return {
@@ -430,11 +419,11 @@ function agentMode(fields: Fields): AgentMode | undefined {
 
 function compaction(fields: Fields): Reading {
   const trigger = text(fields.trigger);
-  return said(fields, {
+  return reading(fields, {
     event_type: 'Context.Compaction',
     data: { trigger: trigger === 'auto' || trigger === 'manual' ? trigger : undefined },
     actor: 'system',
-    facts: { ...factsOf(fields), phase: 'before' },
+    facts: { phase: 'before' },
   });
 }
 
@@ -444,54 +433,24 @@ function vendor(...plain: string[]): HookEvent {
     plain,
     register: false,
     read: fields => [
-      said(fields, {
+      reading(fields, {
         event_type: `vendor.claude-code.${text(fields.hook_event_name)}`,
         data: Object.fromEntries(plain.flatMap(key => (fields[key] === undefined ? [] : [[key, fields[key]]]))),
-        facts: { ...factsOf(fields), fields: plain },
+        facts: { fields: plain },
       }),
     ],
   };
 }
 
-/** What makes two calls look alike where no id tells them apart. */
-function likeness(fields: Fields, memory: Memory): string {
-  const input = canonicalJson(fields.tool_input ?? {});
-  return memory.likeness([text(fields.agent_id) ?? '', text(fields.tool_name) ?? '', input].join('\0'));
-}
-
-/** Remembers a call that starts; one without an id gets a number. */
-function openCall(fields: Fields, memory: Memory): string {
-  const id = word(fields.tool_use_id) ?? `call-${nextNumber(memory)}`;
-  memory.remember('open', id, likeness(fields, memory));
-  return id;
-}
-
-function nextNumber(memory: Memory): number {
-  const next = Number(memory.recall('numbers', 'calls') ?? '0') + 1;
-  memory.remember('numbers', 'calls', String(next));
-  return next;
-}
-
-function closeCall(fields: Fields, memory: Memory): string | undefined {
-  const id = word(fields.tool_use_id) ?? oldestAlike(likeness(fields, memory), memory, () => true);
-  if (id !== undefined) memory.forget('open', id);
-  return id;
-}
+const callOf = (fields: Fields): Call => ({
+  id: word(fields.tool_use_id),
+  subagent: word(fields.agent_id),
+  tool: text(fields.tool_name) ?? '',
+  input: fields.tool_input,
+});
 
 /** The mode itself lets it pass: all, what its classifier does not object to, or edits. */
 function isLetPass({ permission_mode: mode, tool_name: tool }: Fields): boolean {
   const isEdit = ['Edit', 'MultiEdit', 'NotebookEdit', 'Write'].includes(text(tool) ?? '');
   return mode === 'bypassPermissions' || mode === 'auto' || (mode === 'acceptEdits' && isEdit);
-}
-
-function askedCall(fields: Fields, memory: Memory): string | undefined {
-  const id =
-    word(fields.tool_use_id) ??
-    oldestAlike(likeness(fields, memory), memory, call => memory.recall('asked', call) === undefined);
-  if (id !== undefined) memory.remember('asked', id, '1');
-  return id;
-}
-
-function oldestAlike(like: string, memory: Memory, fits: (call: string) => boolean): string | undefined {
-  return memory.list('open').find(([call, known]) => known === like && fits(call))?.[0];
 }

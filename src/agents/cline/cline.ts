@@ -9,6 +9,7 @@ import type { Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Reading } from '../contract/contract.ts';
 import { closeCall, openCall } from '../shared/pairing.ts';
+import { readingsWith } from '../shared/readings.ts';
 import { settings } from './settings.ts';
 import { actions, oneCommand, useOfTool } from './tools.ts';
 import { count, timeOf, transcript } from './transcript.ts';
@@ -22,7 +23,7 @@ const start: HookEvent = {
       if (memory.recall('session', 'started') !== undefined) return [];
       memory.remember('session', 'started', '1');
     }
-    return [said(fields, { event_type: 'Session.Start', data: { start_reason: 'new' }, facts: modelOf(fields) })];
+    return [reading(fields, { event_type: 'Session.Start', data: { start_reason: 'new' }, facts: modelOf(fields) })];
   },
 };
 
@@ -30,14 +31,14 @@ const resume: HookEvent = {
   edge: true,
   read(fields, memory) {
     memory.remember('session', 'started', '1');
-    return [said(fields, { event_type: 'Session.Start', data: { start_reason: 'resume' }, facts: modelOf(fields) })];
+    return [reading(fields, { event_type: 'Session.Start', data: { start_reason: 'resume' }, facts: modelOf(fields) })];
   },
 };
 
 const prompt: HookEvent = {
   edge: true,
   read: fields => [
-    said(fields, {
+    reading(fields, {
       event_type: 'Prompt.Submitted',
       data: { prompt: text(fieldsOf(fields.userPromptSubmit).prompt) },
       actor: 'user',
@@ -51,7 +52,7 @@ const before: HookEvent = {
     const use = useOf(fields);
     const call = openCall(use.told, memory);
     return [
-      said(fields, {
+      reading(fields, {
         event_type: 'Action.Before',
         key: call,
         data: { action: { name: use.action, input: use.input } },
@@ -70,7 +71,7 @@ const after: HookEvent = {
     const threw = result.error !== undefined && result.error !== null;
     const failed = threw || legacy.success === false || hasFailed(result.output);
     const known = failed || legacy.success === true || isFields(fields.tool_result);
-    const event = said(fields, {
+    const event = reading(fields, {
       event_type: 'Action.After',
       key: call,
       data: {
@@ -92,7 +93,7 @@ const after: HookEvent = {
       atMs: timeOf(result.endedAt),
     });
     if (use.tool !== 'plan_mode_respond') return [event];
-    return [event, said(fields, { event_type: 'Agent.Plan.End', key: call, data: { plan_type: 'plan' } })];
+    return [event, reading(fields, { event_type: 'Agent.Plan.End', key: call, data: { plan_type: 'plan' } })];
   },
 };
 
@@ -102,13 +103,13 @@ const events: Record<string, HookEvent> = {
   TaskResume: resume,
   TaskCancel: {
     edge: true,
-    read: fields => [said(fields, { event_type: 'Session.Abort', data: { end_reason: 'exit' }, actor: 'user' })],
+    read: fields => [reading(fields, { event_type: 'Session.Abort', data: { end_reason: 'exit' }, actor: 'user' })],
   },
   TaskComplete: {
     edge: true,
     read: fields => [
-      said(fields, { event_type: 'Agent.Response', data: { final: true } }),
-      said(fields, { event_type: 'Session.End', data: { end_reason: 'completed' } }),
+      reading(fields, { event_type: 'Agent.Response', data: { final: true } }),
+      reading(fields, { event_type: 'Session.End', data: { end_reason: 'completed' } }),
     ],
   },
   UserPromptSubmit: prompt,
@@ -121,7 +122,7 @@ const events: Record<string, HookEvent> = {
       const input = count(told.tokensIn);
       const cached = count(told.tokensInCache);
       return [
-        said(fields, {
+        reading(fields, {
           event_type: 'Context.Compaction',
           data: {
             tokens_before: input === undefined && cached === undefined ? undefined : (input ?? 0) + (cached ?? 0),
@@ -137,7 +138,7 @@ const events: Record<string, HookEvent> = {
     read(fields) {
       const { event, message } = fieldsOf(fields.notification);
       return [
-        said(fields, {
+        reading(fields, {
           event_type: 'Agent.Notification',
           data: { type: word(event), message: text(message) },
           actor: 'system',
@@ -154,19 +155,19 @@ const events: Record<string, HookEvent> = {
     register: false,
     read(fields) {
       const { outputText } = fieldsOf(fields.turn);
-      const response = said(fields, {
+      const response = reading(fields, {
         event_type: 'Agent.Response',
         data: { response: text(outputText), final: true },
       });
       if (subagentOf(fields) === undefined) return [response];
-      return [response, said(fields, { event_type: 'Session.End', data: { end_reason: 'completed' } })];
+      return [response, reading(fields, { event_type: 'Session.End', data: { end_reason: 'completed' } })];
     },
   },
   agent_abort: {
     edge: true,
     register: false,
     read: fields => [
-      said(fields, {
+      reading(fields, {
         event_type: 'Agent.Response',
         data: { final: true },
         actor: 'user',
@@ -179,7 +180,7 @@ const events: Record<string, HookEvent> = {
     read(fields) {
       const { name, message } = fieldsOf(fields.error);
       return [
-        said(fields, {
+        reading(fields, {
           event_type: 'Agent.Error',
           data: { error_type: 'UnhandledException', error_message: text(message) },
           facts: { error_type: /^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(text(name) ?? '') ? text(name) : 'agent_error' },
@@ -194,7 +195,7 @@ const events: Record<string, HookEvent> = {
   tool_call_after: sent(after),
   session_shutdown: {
     edge: true,
-    read: fields => [said(fields, { event_type: 'Session.End', data: { end_reason: 'exit' } })],
+    read: fields => [reading(fields, { event_type: 'Session.End', data: { end_reason: 'exit' } })],
   },
 };
 
@@ -241,15 +242,7 @@ function sessionOf(fields: Fields): string | undefined {
 const subagentOf = (fields: Fields): string | undefined =>
   word(fields.parent_agent_id) === undefined ? undefined : word(fields.agent_id);
 
-/** What every reading of a hook shares. */
-function said(fields: Fields, reading: Reading): Reading {
-  return {
-    actor: 'ai_agent',
-    ...reading,
-    subagent: subagentOf(fields),
-    atMs: reading.atMs ?? timeOf(fields.timestamp),
-  };
-}
+const reading = readingsWith(fields => ({ subagent: subagentOf(fields), atMs: timeOf(fields.timestamp) }));
 
 function modelOf(fields: Fields): NonNullable<Reading['facts']> {
   const { provider, slug } = fieldsOf(fields.model);

@@ -11,6 +11,7 @@ import { fieldsOf, own, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Reading } from '../contract/contract.ts';
 import { askedCall, type Call, closeCall, openCall, wasAsked } from '../shared/pairing.ts';
 import { permitted } from '../shared/permitted.ts';
+import { readingsWith } from '../shared/readings.ts';
 import { settings } from './settings.ts';
 import { actionName, actions, answerKey, endKey, launchedBy, spawnedThread, startKey, toolFacts } from './tools.ts';
 import { transcript } from './transcript.ts';
@@ -26,11 +27,10 @@ const events: Record<string, HookEvent> = {
       // `compact` goes on with the running session: nothing starts.
       if (fields.source === 'compact') return [];
       return [
-        said(fields, {
+        reading(fields, {
           event_type: 'Session.Start',
           data: { start_reason: own(startReasons, text(fields.source) ?? 'startup') },
           facts: {
-            ...factsOf(fields),
             previous: fields.source === 'clear' || fields.source === 'fork' ? {} : undefined,
           },
         }),
@@ -40,25 +40,24 @@ const events: Record<string, HookEvent> = {
   SessionEnd: {
     edge: true,
     // The reason is always `other`: why it ended stays open.
-    read: fields => [said(fields, { event_type: 'Session.End', data: {} })],
+    read: fields => [reading(fields, { event_type: 'Session.End', data: {} })],
   },
   UserPromptSubmit: {
     edge: true,
     // Input that steers the running turn comes under its id and opens nothing.
     read: fields => [
-      said(fields, { event_type: 'Prompt.Submitted', data: { prompt: text(fields.prompt) }, actor: 'user' }),
+      reading(fields, { event_type: 'Prompt.Submitted', data: { prompt: text(fields.prompt) }, actor: 'user' }),
     ],
   },
   PreToolUse: {
     read(fields, memory) {
       const call = openCall(callOf(fields), memory);
       return [
-        said(fields, {
+        reading(fields, {
           event_type: 'Action.Before',
           key: call,
           data: { action: { name: actionName(toolOf(fields)), input: fieldsOf(fields.tool_input) } },
           facts: {
-            ...factsOf(fields),
             ...toolFacts(toolOf(fields)),
             call,
             launches: launchedBy(toolOf(fields), fieldsOf(fields.tool_input)),
@@ -73,7 +72,7 @@ const events: Record<string, HookEvent> = {
       // A shell command that returned an error comes here too, and nothing in the payload tells.
       const result = fields.tool_name === 'Bash' ? undefined : { success: true };
       return [
-        said(fields, {
+        reading(fields, {
           event_type: 'Action.After',
           key: call,
           data: {
@@ -82,7 +81,6 @@ const events: Record<string, HookEvent> = {
           },
           output: fields.tool_response,
           facts: {
-            ...factsOf(fields),
             ...toolFacts(toolOf(fields)),
             call,
             decision: permitted(wasAsked(call, memory), fields.permission_mode === 'bypassPermissions'),
@@ -97,14 +95,13 @@ const events: Record<string, HookEvent> = {
     read(fields, memory) {
       const call = askedCall(callOf(fields), memory);
       const facts = {
-        ...factsOf(fields),
         ...toolFacts(toolOf(fields)),
         call,
         decision: { source: 'unknown', basis: 'observed' } as const,
       };
       return [
-        said(fields, { event_type: 'Agent.Notification', data: { type: 'ToolPermission' }, facts }),
-        said(fields, {
+        reading(fields, { event_type: 'Agent.Notification', data: { type: 'ToolPermission' }, facts }),
+        reading(fields, {
           event_type: 'Agent.Decision',
           data: { decision: { outcome: 'ask' }, action_name: actionName(toolOf(fields)) },
           facts,
@@ -115,14 +112,14 @@ const events: Record<string, HookEvent> = {
   SubagentStart: {
     edge: true,
     read: fields => [
-      said(fields, { event_type: 'Session.Start', key: turnKey(fields, startKey), data: { start_reason: 'new' } }),
+      reading(fields, { event_type: 'Session.Start', key: turnKey(fields, startKey), data: { start_reason: 'new' } }),
     ],
   },
   SubagentStop: {
     edge: true,
     read: fields => [
       answer(fields, text(fields.last_assistant_message)),
-      said(fields, { event_type: 'Session.End', key: turnKey(fields, endKey), data: { end_reason: 'completed' } }),
+      reading(fields, { event_type: 'Session.End', key: turnKey(fields, endKey), data: { end_reason: 'completed' } }),
     ],
   },
   Stop: {
@@ -133,11 +130,11 @@ const events: Record<string, HookEvent> = {
     // In place of Stop, when a person stops the running turn; the session goes on.
     edge: true,
     read: fields => [
-      said(fields, {
+      reading(fields, {
         event_type: 'Agent.Response',
         key: turnKey(fields, answerKey),
         data: { final: true },
-        facts: { ...factsOf(fields), interrupted: true },
+        facts: { interrupted: true },
       }),
     ],
   },
@@ -233,16 +230,11 @@ const inputs = new Set([
 const isMemoryWriter = (fields: Fields): boolean =>
   fields.transcript_path === null && /[\\/]\.codex[\\/]memories[\\/]?$/.test(text(fields.cwd) ?? '');
 
-/** What every reading of a hook shares. */
-function said(fields: Fields, reading: Reading): Reading {
-  return {
-    actor: 'ai_agent',
-    facts: factsOf(fields),
-    ...reading,
-    subagent: word(fields.agent_id),
-    mode: agentMode(fields),
-  };
-}
+const reading = readingsWith(fields => ({
+  facts: factsOf(fields),
+  subagent: word(fields.agent_id),
+  mode: agentMode(fields),
+}));
 
 function factsOf(fields: Fields): NonNullable<Reading['facts']> {
   return {
@@ -259,7 +251,7 @@ function agentMode(fields: Fields): AgentMode | undefined {
 }
 
 const answer = (fields: Fields, response: string | undefined): Reading =>
-  said(fields, {
+  reading(fields, {
     event_type: 'Agent.Response',
     key: turnKey(fields, answerKey),
     data: { response, final: true },
@@ -291,10 +283,10 @@ function spawned(fields: Fields): string | undefined {
 
 function compaction(fields: Fields, phase: 'before' | 'after'): Reading {
   const trigger = text(fields.trigger);
-  return said(fields, {
+  return reading(fields, {
     event_type: 'Context.Compaction',
     data: { trigger: trigger === 'auto' || trigger === 'manual' ? trigger : undefined },
     actor: 'system',
-    facts: { ...factsOf(fields), phase },
+    facts: { phase },
   });
 }

@@ -15,6 +15,7 @@ import { hexDigest } from '../../lib/hash.ts';
 import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract/contract.ts';
 import { askedCall, type Call, closeCall, openCall, wasAsked } from '../shared/pairing.ts';
+import { readingsWith } from '../shared/readings.ts';
 import { settings } from './settings.ts';
 import { actions, exitCodeOf, inputOf, launchedBy, type Tool, toolOf } from './tools.ts';
 import { CHAT_LOG, EVENT_LOG, transcript } from './transcript.ts';
@@ -32,7 +33,7 @@ const sessionStart: HookEvent = {
   edge: true,
   // The first prompt, where it is told here, comes again as an event of its own.
   read: fields => [
-    said(fields, {
+    reading(fields, {
       event_type: 'Session.Start',
       data: { start_reason: own(startReasons, text(fields.source) ?? 'new') },
     }),
@@ -44,20 +45,20 @@ const sessionEnd: HookEvent = {
   read(fields) {
     const reason = text(fields.reason) ?? 'complete';
     const ended = own(endReasons, reason);
-    if (ended !== undefined) return [said(fields, { event_type: 'Session.End', data: { end_reason: ended } })];
-    const aborted = said(fields, {
+    if (ended !== undefined) return [reading(fields, { event_type: 'Session.End', data: { end_reason: ended } })];
+    const aborted = reading(fields, {
       event_type: 'Session.Abort',
       data: { end_reason: own(abortReasons, reason) },
     });
     if (reason !== 'error') return [aborted];
-    return [said(fields, { event_type: 'Agent.Error', data: { error_type: 'UnhandledException' } }), aborted];
+    return [reading(fields, { event_type: 'Agent.Error', data: { error_type: 'UnhandledException' } }), aborted];
   },
 };
 
 const prompted: HookEvent = {
   edge: true,
   read: fields => [
-    said(fields, { event_type: 'Prompt.Submitted', data: { prompt: text(fields.prompt) }, actor: 'user' }),
+    reading(fields, { event_type: 'Prompt.Submitted', data: { prompt: text(fields.prompt) }, actor: 'user' }),
   ],
 };
 
@@ -66,7 +67,7 @@ const beforeAction: HookEvent = {
     const { action, facts, input } = toolUse(fields);
     const call = openCall(callOf(fields), memory);
     return [
-      said(fields, {
+      reading(fields, {
         event_type: 'Action.Before',
         key: call,
         data: { action: { name: action, input } },
@@ -88,7 +89,7 @@ const afterAction: HookEvent = {
     const success = denied ? undefined : kind === 'success';
     const exitCode = exitCodeOf(action, result.textResultForLlm ?? result.text_result_for_llm ?? fields.tool_response);
     return [
-      said(fields, {
+      reading(fields, {
         event_type: 'Action.After',
         key: call,
         data: {
@@ -114,7 +115,7 @@ const failedAction: HookEvent = {
     const call = closeCall(callOf(fields), memory);
     const judged = letThrough(call, memory);
     return [
-      said(fields, {
+      reading(fields, {
         event_type: 'Action.After',
         key: call,
         data: {
@@ -137,8 +138,8 @@ const permissionRequest: HookEvent = {
     const call = askedCall(callOf(fields), memory);
     const facts = { ...tool, call, decision: { source: 'unknown', basis: 'observed' } as const };
     return [
-      said(fields, { event_type: 'Agent.Notification', data: { type: 'ToolPermission' }, facts }),
-      said(fields, {
+      reading(fields, { event_type: 'Agent.Notification', data: { type: 'ToolPermission' }, facts }),
+      reading(fields, {
         event_type: 'Agent.Decision',
         data: { decision: { outcome: 'ask' }, action_name: action },
         facts,
@@ -151,7 +152,7 @@ const permissionRequest: HookEvent = {
 const stopped: HookEvent = {
   edge: true,
   read: fields => [
-    said(fields, {
+    reading(fields, {
       event_type: 'Agent.Response',
       data: { response: text(fields.last_assistant_message), final: true },
     }),
@@ -166,7 +167,7 @@ const subagentStarted: HookEvent = {
     const agent = agentOf(fields);
     if (id === undefined) return [aboutSubagent(fields)];
     return [
-      said(fields, {
+      reading(fields, {
         event_type: 'Session.Start',
         key: id,
         data: { start_reason: 'new' },
@@ -186,13 +187,13 @@ const subagentStopped: HookEvent = {
     if (id === undefined || EVENT_LOG.test(text(fields.transcript_path) ?? '')) return [aboutSubagent(fields)];
     const facts = { agent: agentOf(fields) };
     return [
-      said(fields, {
+      reading(fields, {
         event_type: 'Agent.Response',
         data: { response: text(fields.last_assistant_message), final: true },
         subagent: id,
         facts,
       }),
-      said(fields, {
+      reading(fields, {
         event_type: 'Session.End',
         key: id,
         data: { end_reason: 'completed' },
@@ -213,11 +214,11 @@ const errorOccurred: HookEvent = {
     if (context === 'model_call') {
       // The turn goes on; only a failure that lasts ends it.
       if (fields.recoverable === true) {
-        return [said(fields, { event_type: 'Retry.Triggered', data: { reason: message }, actor: 'system', facts })];
+        return [reading(fields, { event_type: 'Retry.Triggered', data: { reason: message }, actor: 'system', facts })];
       }
       return [
-        said(fields, { event_type: 'Model.Failed', data: { error_type: kind, error_message: message }, facts }),
-        said(fields, {
+        reading(fields, { event_type: 'Model.Failed', data: { error_type: kind, error_message: message }, facts }),
+        reading(fields, {
           event_type: 'Agent.Error',
           data: { error_type: 'ModelError', error_message: message, origin_event: 'Model.Failed' },
           facts,
@@ -225,7 +226,7 @@ const errorOccurred: HookEvent = {
       ];
     }
     return [
-      said(fields, {
+      reading(fields, {
         event_type: 'Agent.Error',
         data: {
           error_type: context === 'tool_execution' ? 'ToolFailed' : 'UnhandledException',
@@ -241,7 +242,7 @@ const preCompact: HookEvent = {
   read(fields) {
     const trigger = fields.trigger === 'auto' || fields.trigger === 'manual' ? fields.trigger : undefined;
     return [
-      said(fields, {
+      reading(fields, {
         event_type: 'Context.Compaction',
         data: { trigger },
         actor: 'system',
@@ -256,7 +257,7 @@ const notified: HookEvent = {
   read(fields) {
     const kind = word(fields.notification_type);
     return [
-      said(fields, {
+      reading(fields, {
         event_type: 'Agent.Notification',
         data: { type: own(notificationTypes, kind ?? '') ?? kind, message: text(fields.message) },
         actor: 'system',
@@ -405,11 +406,7 @@ function timeOf(fields: Fields): number | undefined {
 }
 
 /** What every reading of a hook shares. */
-const said = (fields: Fields, reading: Reading): Reading => ({
-  actor: 'ai_agent',
-  ...reading,
-  atMs: timeOf(fields),
-});
+const reading = readingsWith(fields => ({ atMs: timeOf(fields) }));
 
 interface ToolUse extends Tool {
   input: Fields;
@@ -431,7 +428,7 @@ const agentOf = (fields: Fields): string | undefined =>
 
 function aboutSubagent(fields: Fields): Reading {
   const native = eventName(fields) ?? eventByShape(fields) ?? 'subagent';
-  return said(fields, {
+  return reading(fields, {
     event_type: `vendor.copilot.${native}`,
     data: { agentName: agentOf(fields) },
     facts: { agent: agentOf(fields), fields: ['agentName'] },

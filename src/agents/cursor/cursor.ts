@@ -14,6 +14,8 @@ import type { AgentMode, Facts, Fields } from '../../event/event.ts';
 import { canonicalJson } from '../../lib/hash.ts';
 import { count, number, own, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract/contract.ts';
+import { nextNumber } from '../shared/numbers.ts';
+import { readingsWith } from '../shared/readings.ts';
 import { obstaclesOf, settings } from './settings.ts';
 import { actionName, actions, inputOf, launchedBy, mcpToolOf, toolFacts } from './tools.ts';
 import { transcript } from './transcript.ts';
@@ -25,10 +27,10 @@ const events: Record<string, HookEvent> = {
   sessionStart: {
     edge: true,
     read: fields => [
-      said(fields, {
+      reading(fields, {
         event_type: 'Session.Start',
         data: { start_reason: 'new' },
-        facts: { model: modelOf(fields.model) },
+        facts: { ...ofNoTurn, model: modelOf(fields.model) },
         mode: own(modes, text(fields.composer_mode) ?? ''),
       }),
     ],
@@ -40,20 +42,20 @@ const events: Record<string, HookEvent> = {
       const end: Reading[] =
         fields.reason === 'error'
           ? [
-              said(fields, {
+              reading(fields, {
                 event_type: 'Agent.Error',
                 data: { error_type: 'UnhandledException', error_message: text(fields.error_message) },
-                facts: {},
+                facts: ofNoTurn,
               }),
-              said(fields, { event_type: 'Session.Abort', data: { end_reason: 'error', usage }, facts: {} }),
+              reading(fields, { event_type: 'Session.Abort', data: { end_reason: 'error', usage }, facts: ofNoTurn }),
             ]
           : fields.reason === 'aborted'
-            ? [said(fields, { event_type: 'Session.Abort', data: { usage }, facts: {} })]
+            ? [reading(fields, { event_type: 'Session.Abort', data: { usage }, facts: ofNoTurn })]
             : [
-                said(fields, {
+                reading(fields, {
                   event_type: 'Session.End',
                   data: { end_reason: fields.reason === 'completed' ? 'completed' : 'exit', usage },
-                  facts: {},
+                  facts: ofNoTurn,
                 }),
               ];
       return [...usageOver(fields, memory, () => true), ...end];
@@ -63,14 +65,14 @@ const events: Record<string, HookEvent> = {
     edge: true,
     read: (fields, memory) => [
       ...usageOver(fields, memory, isEarlierTurn(fields)),
-      said(fields, { event_type: 'Prompt.Submitted', data: { prompt: text(fields.prompt) }, actor: 'user' }, memory),
+      reading(fields, { event_type: 'Prompt.Submitted', data: { prompt: text(fields.prompt) }, actor: 'user' }, memory),
     ],
   },
   preToolUse: {
     read(fields, memory) {
       const call = callOf(fields, toolCall(fields), 'B', memory).id;
       return [
-        said(
+        reading(
           fields,
           {
             event_type: 'Action.Before',
@@ -87,7 +89,7 @@ const events: Record<string, HookEvent> = {
     read(fields, memory) {
       const call = callOf(fields, toolCall(fields), 'A', memory).id;
       return [
-        said(
+        reading(
           fields,
           {
             event_type: 'Action.After',
@@ -122,7 +124,7 @@ const events: Record<string, HookEvent> = {
         const denied = { ...facts, decision: { source: 'unknown', basis: 'observed' } as const };
         const reason = text(fields.error_message);
         return [
-          said(
+          reading(
             fields,
             {
               event_type: 'Policy.Blocked',
@@ -133,7 +135,7 @@ const events: Record<string, HookEvent> = {
             },
             memory,
           ),
-          said(
+          reading(
             fields,
             {
               event_type: 'Action.After',
@@ -147,7 +149,7 @@ const events: Record<string, HookEvent> = {
       }
       const interrupted = fields.is_interrupt === true;
       return [
-        said(
+        reading(
           fields,
           {
             event_type: 'Action.After',
@@ -191,13 +193,13 @@ const events: Record<string, HookEvent> = {
     register: false,
     read(fields, memory) {
       const call = callOf(fields, { kind: 'read', subject: text(fields.file_path) ?? '' }, 'b', memory);
-      const reading = {
+      const known = {
         key: call.id,
         data: { action: { name: 'read_file', input: { path: fields.file_path } } },
-        facts: { ...turnOf(fields), tool: 'Read', call: call.id },
+        facts: { tool: 'Read', call: call.id },
       };
       const general = call.told.includes('B');
-      return [said(fields, { ...reading, event_type: general ? 'Action.Before' : 'Action.After' }, memory)];
+      return [reading(fields, { ...known, event_type: general ? 'Action.Before' : 'Action.After' }, memory)];
     },
   },
   afterFileEdit: covered(
@@ -216,12 +218,12 @@ const events: Record<string, HookEvent> = {
   afterAgentThought: {
     register: false,
     read: (fields, memory) => [
-      said(
+      reading(
         fields,
         {
           event_type: 'Agent.Decision',
           data: { summary_length: text(fields.text)?.length },
-          facts: { ...turnOf(fields), duration_ms: number(fields.duration_ms) },
+          facts: { duration_ms: number(fields.duration_ms) },
         },
         memory,
       ),
@@ -237,7 +239,7 @@ const events: Record<string, HookEvent> = {
       if (generation !== undefined && response !== undefined) {
         memory.remember('response', generation, `${response.length} ${memory.likeness(response)}`);
       }
-      return [...earlier, said(fields, { event_type: 'Agent.Response', data: { response, final: false } }, memory)];
+      return [...earlier, reading(fields, { event_type: 'Agent.Response', data: { response, final: false } }, memory)];
     },
   },
   subagentStart: {
@@ -249,7 +251,7 @@ const events: Record<string, HookEvent> = {
       const call = word(fields.tool_call_id);
       if (call !== undefined) memory.remember('launched', call, id);
       return [
-        said(fields, {
+        reading(fields, {
           event_type: 'Session.Start',
           key: id,
           data: { start_reason: 'new' },
@@ -270,11 +272,11 @@ const events: Record<string, HookEvent> = {
     // Names no id: it is the oldest open subagent of that kind and task.
     read(fields, memory) {
       const id = endedSubagent(fields, memory);
-      const facts = { ...turnOf(fields), agent: word(fields.subagent_type) };
+      const facts = { agent: word(fields.subagent_type) };
       if (id === undefined) {
         const plain = ['duration_ms', 'tool_call_count', 'message_count', 'status'];
         return [
-          said(fields, {
+          reading(fields, {
             event_type: 'vendor.cursor.subagentStop',
             data: Object.fromEntries(plain.map(key => [key, fields[key]])),
             facts: { ...facts, fields: plain },
@@ -286,7 +288,7 @@ const events: Record<string, HookEvent> = {
       const answer: Reading[] =
         response === undefined
           ? []
-          : [said(fields, { event_type: 'Agent.Response', data: { response, final: true }, subagent: id, facts })];
+          : [reading(fields, { event_type: 'Agent.Response', data: { response, final: true }, subagent: id, facts })];
       const ending: Reading =
         fields.status === 'completed' || fields.status === undefined
           ? { event_type: 'Session.End', data: { end_reason: 'completed', usage } }
@@ -294,7 +296,7 @@ const events: Record<string, HookEvent> = {
               event_type: 'Session.Abort',
               data: { end_reason: fields.status === 'error' ? 'error' : undefined, usage },
             };
-      return [...answer, said(fields, { ...ending, key: id, subagent: id, facts })];
+      return [...answer, reading(fields, { ...ending, key: id, subagent: id, facts })];
     },
   },
   preCompact: {
@@ -303,7 +305,7 @@ const events: Record<string, HookEvent> = {
       const limit = number(fields.context_window_size);
       const trigger = fields.trigger === 'auto' || fields.trigger === 'manual' ? fields.trigger : undefined;
       return [
-        said(
+        reading(
           fields,
           {
             event_type: 'Context.UntilCompaction',
@@ -317,13 +319,13 @@ const events: Record<string, HookEvent> = {
           },
           memory,
         ),
-        said(
+        reading(
           fields,
           {
             event_type: 'Context.Compaction',
             data: { trigger, tokens_before: used },
             actor: 'system',
-            facts: { ...turnOf(fields), phase: 'before' },
+            facts: { phase: 'before' },
           },
           memory,
         ),
@@ -341,7 +343,7 @@ const events: Record<string, HookEvent> = {
       const failed = fields.status === 'error';
       const error: Reading[] = failed
         ? [
-            said(fields, {
+            reading(fields, {
               event_type: 'Agent.Error',
               data: { error_type: 'UnhandledException', error_message: text(fields.error_message) },
             }),
@@ -351,7 +353,7 @@ const events: Record<string, HookEvent> = {
       return [
         ...tokens,
         ...error,
-        said(fields, {
+        reading(fields, {
           event_type: 'Agent.Response',
           data: {
             response_length: length === undefined ? undefined : Number(length),
@@ -433,16 +435,13 @@ function childOf(fields: Fields, memory: Memory): string | undefined {
   return id;
 }
 
-/** What every reading of a hook shares; `memory` where the hook may be a subagent's. */
-function said(fields: Fields, reading: Reading, memory?: Memory): Reading {
-  const facts = reading.facts ?? turnOf(fields);
-  return {
-    actor: 'ai_agent',
-    ...reading,
-    facts,
-    subagent: reading.subagent ?? (memory && childOf(fields, memory)),
-  };
-}
+const reading = readingsWith((fields, memory) => ({
+  facts: turnOf(fields),
+  subagent: memory && childOf(fields, memory),
+}));
+
+/** Facts of a hook that belongs to no turn, although its payload carries a `generation_id`. */
+const ofNoTurn = { turn: undefined };
 
 const turnOf = (fields: Fields): { turn: string | undefined } => ({ turn: word(fields.generation_id) });
 
@@ -502,7 +501,7 @@ function callOf(fields: Fields, { kind, subject }: Described, telling: Telling, 
   // A special end belongs to a special start, where there is one.
   const begun = telling === 'a' ? fits.find(each => each.told.includes('b')) : undefined;
   const call = known.find(each => each.id === native) ?? begun ?? fits[0];
-  const found = call?.id ?? native ?? `call-${nextNumber(memory)}`;
+  const found = call?.id ?? native ?? `call-${nextNumber('calls', memory)}`;
   if (id !== undefined && id !== found) memory.remember('also', id, found);
   const told = `${call?.told ?? ''}${telling}`;
   memory.remember('calls', found, `${told} ${like}`);
@@ -528,12 +527,6 @@ function maySpeakOf(told: string, telling: Telling): boolean {
 function isRunning(call: string, memory: Memory): boolean {
   const told = memory.recall('calls', call)?.split(' ', 1)[0] ?? '';
   return told.includes('B') && !told.includes('A');
-}
-
-function nextNumber(memory: Memory): number {
-  const next = Number(memory.recall('numbers', 'calls') ?? '0') + 1;
-  memory.remember('numbers', 'calls', String(next));
-  return next;
 }
 
 interface Special extends Described {
@@ -570,14 +563,14 @@ function special(moment: 'before' | 'after', describe: (fields: Fields) => Speci
       };
       if (moment === 'before') {
         return [
-          said(fields, { event_type: 'Action.Before', key: call, data: { action: { name, input } }, facts }, memory),
+          reading(fields, { event_type: 'Action.Before', key: call, data: { action: { name, input } }, facts }, memory),
         ];
       }
       if (told.includes('B') && !told.includes('A')) {
         // The general hook is still to come and says how it ended; should it not come, the call is known to be over.
         const { call: _call, ...rest } = facts;
         return [
-          said(
+          reading(
             fields,
             {
               event_type: `vendor.cursor.${eventName(fields)}`,
@@ -589,7 +582,7 @@ function special(moment: 'before' | 'after', describe: (fields: Fields) => Speci
         ];
       }
       return [
-        said(
+        reading(
           fields,
           {
             event_type: 'Action.After',
@@ -642,10 +635,10 @@ function tab(name: string, tool: string): HookEvent {
   return {
     register: false,
     read: fields => [
-      said(fields, {
+      reading(fields, {
         event_type: 'Action.After',
         data: { action: { name, input: { path: fields.file_path }, result: {} } },
-        facts: { tool },
+        facts: { ...ofNoTurn, tool },
         mode: 'edit',
       }),
     ],
@@ -703,7 +696,7 @@ function usageOver(fields: Fields, memory: Memory, isOver: (usage: TurnUsage) =>
   return over.filter(isOver).map(({ turn, subagent, model, counters }) => {
     memory.forget('usage', turn);
     const [input, output, read, write] = counters.map(tokens => tokens ?? undefined);
-    return said(fields, {
+    return reading(fields, {
       event_type: 'Model.Responded',
       key: turn,
       data: { model_id: model, input_tokens: input, output_tokens: output },

@@ -9,7 +9,9 @@
 import { join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, text, word } from '../../lib/read.ts';
-import type { Memory, ReadFile, Told, Transcript, TranscriptFile, TranscriptReading } from '../contract/contract.ts';
+import type { Memory, ReadFile, Told, Transcript, TranscriptFile } from '../contract/contract.ts';
+import { nextNumber } from '../shared/numbers.ts';
+import { unlessHooked } from '../shared/readings.ts';
 import { actionName, launchedBy, toolFacts } from './tools.ts';
 
 const MAIN = /[\\/]agent-transcripts[\\/]([\w-]{1,128})[\\/]\1\.jsonl$/;
@@ -80,7 +82,7 @@ const isRow = (row: Fields): boolean =>
     Object.keys(row).length === 2);
 
 function row(fields: Fields, memory: Memory, file: ReadFile): Told[] {
-  const key = `row-${nextNumber(memory)}`;
+  const key = `row-${nextNumber('rows', memory)}`;
   if (fields.type === 'turn_ended') return over(memory, file);
   const { content } = fieldsOf(fields.message);
   const items = Array.isArray(content) ? content.map(fieldsOf) : [];
@@ -98,14 +100,17 @@ function row(fields: Fields, memory: Memory, file: ReadFile): Told[] {
 
 function prompt(key: string, said: string | undefined, memory: Memory, file: ReadFile): Told[] {
   const asked = /<user_query>\n?([\s\S]*?)\n?<\/user_query>/.exec(said ?? '')?.[1] ?? said;
-  return [...over(memory, file), says(key, { event_type: 'Prompt.Submitted', actor: 'user', data: { prompt: asked } })];
+  return [
+    ...over(memory, file),
+    unlessHooked({ key: key, event_type: 'Prompt.Submitted', actor: 'user', data: { prompt: asked } }),
+  ];
 }
 
 /** A subagent's first row is its start. */
 function begun(memory: Memory): Told[] {
   if (memory.recall('turn', 'begun') !== undefined) return [];
   memory.remember('turn', 'begun', '1');
-  return [says('start', { event_type: 'Session.Start', data: { start_reason: 'new' } })];
+  return [unlessHooked({ key: 'start', event_type: 'Session.Start', data: { start_reason: 'new' } })];
 }
 
 /** That it was called is all there is to a call: whether it went well is not written down. */
@@ -114,8 +119,8 @@ function called(key: string, { name, input }: Fields): Told[] {
   const action = { name: actionName(fields), input: fieldsOf(input) };
   const facts = { ...toolFacts(fields), call: key, launches: launchedBy(fields) };
   return [
-    says(key, { event_type: 'Action.Before', data: { action }, facts }),
-    says(key, { event_type: 'Action.After', data: { action: { ...action, result: {} } }, facts }),
+    unlessHooked({ key: key, event_type: 'Action.Before', data: { action }, facts }),
+    unlessHooked({ key: key, event_type: 'Action.After', data: { action: { ...action, result: {} } }, facts }),
   ];
 }
 
@@ -127,7 +132,8 @@ function over(memory: Memory, file: ReadFile): Told[] {
     answer === undefined
       ? []
       : [
-          says(answer.key, {
+          unlessHooked({
+            key: answer.key,
             event_type: 'Agent.Response',
             data: { response_length: answer.length, response_hash: answer.hash, final: true },
           }),
@@ -136,16 +142,7 @@ function over(memory: Memory, file: ReadFile): Told[] {
   if (answer === undefined) return [];
   return [
     ...told,
-    says('end', { event_type: 'Session.End', data: { end_reason: 'completed' } }),
+    unlessHooked({ key: 'end', event_type: 'Session.End', data: { end_reason: 'completed' } }),
     { over: 'subagent', id: file.subagent },
   ];
-}
-
-const says = (key: string, reading: Omit<TranscriptReading, 'key' | 'unless'>): TranscriptReading =>
-  ({ actor: 'ai_agent', ...reading, key, unless: 'hooked' }) as TranscriptReading;
-
-function nextNumber(memory: Memory): number {
-  const next = Number(memory.recall('numbers', 'rows') ?? '0') + 1;
-  memory.remember('numbers', 'rows', String(next));
-  return next;
 }

@@ -5,10 +5,11 @@
  * Its hooks are shaped like those of Claude Code, but calls have no ids, so that they are paired first in, first out. Of a
  * subagent only the end is told: it began with the `Task` call that launched it.
  */
-import type { AgentMode, EndReason, Fields, StartReason } from '../../event/event.ts';
+import type { EndReason, Fields, StartReason } from '../../event/event.ts';
 import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract/contract.ts';
 import { closeCall, openCall } from '../shared/pairing.ts';
+import { readingsWith } from '../shared/readings.ts';
 import { settings } from './settings.ts';
 import { actionName, actions, toolFacts } from './tools.ts';
 import { transcript } from './transcript.ts';
@@ -26,13 +27,13 @@ const events: Record<string, HookEvent> = {
       if (fields.source === 'compact') return [];
       const reason = own(startReasons, text(fields.source) ?? 'startup');
       const facts = fields.source === 'clear' ? { previous: {} } : {};
-      return [said(fields, { event_type: 'Session.Start', data: { start_reason: reason }, facts })];
+      return [reading(fields, { event_type: 'Session.Start', data: { start_reason: reason }, facts })];
     },
   },
   SessionEnd: {
     edge: true,
     read: fields => [
-      said(fields, {
+      reading(fields, {
         event_type: 'Session.End',
         data: { end_reason: own(endReasons, text(fields.reason) ?? '') },
       }),
@@ -41,7 +42,7 @@ const events: Record<string, HookEvent> = {
   UserPromptSubmit: {
     edge: true,
     read: fields => [
-      said(fields, { event_type: 'Prompt.Submitted', data: { prompt: text(fields.prompt) }, actor: 'user' }),
+      reading(fields, { event_type: 'Prompt.Submitted', data: { prompt: text(fields.prompt) }, actor: 'user' }),
     ],
   },
   PreToolUse: {
@@ -50,7 +51,7 @@ const events: Record<string, HookEvent> = {
       const input = fieldsOf(fields.tool_input);
       const call = openCall({ id: word(fields.tool_use_id), tool, input }, memory);
       const launched = tool === 'Task' ? { id: childOf(fields, call), agent: word(input.subagent_type) } : undefined;
-      const before = said(fields, {
+      const before = reading(fields, {
         event_type: 'Action.Before',
         key: call,
         data: { action: { name: actionName(tool), input } },
@@ -71,7 +72,7 @@ const events: Record<string, HookEvent> = {
       // Runs when a tool has completed; what failed all the same says so in its response.
       const success = response.success !== false && (exitCode ?? 0) === 0;
       const child = tool === 'Task' && call !== undefined ? childOf(fields, call) : undefined;
-      const after = said(fields, {
+      const after = reading(fields, {
         event_type: 'Action.After',
         key: call,
         data: { action: { name: actionName(tool), input, result: { success, exit_code: exitCode } } },
@@ -89,26 +90,26 @@ const events: Record<string, HookEvent> = {
   },
   Notification: {
     read: fields => [
-      said(fields, { event_type: 'Agent.Notification', data: { message: text(fields.message) }, actor: 'system' }),
+      reading(fields, { event_type: 'Agent.Notification', data: { message: text(fields.message) }, actor: 'system' }),
     ],
   },
   Stop: {
     edge: true,
-    read: fields => [said(fields, { event_type: 'Agent.Response', data: { final: true } })],
+    read: fields => [reading(fields, { event_type: 'Agent.Response', data: { final: true } })],
   },
   SubagentStop: {
     edge: true,
     read(fields, memory) {
       const [oldest] = memory.list('children');
       if (oldest !== undefined) return endChild(fields, oldest[0], memory);
-      return [said(fields, { event_type: 'vendor.droid.SubagentStop', data: {} })];
+      return [reading(fields, { event_type: 'vendor.droid.SubagentStop', data: {} })];
     },
   },
   PreCompact: {
     read(fields) {
       const trigger = text(fields.trigger);
       return [
-        said(fields, {
+        reading(fields, {
           event_type: 'Context.Compaction',
           data: { trigger: trigger === 'auto' || trigger === 'manual' ? trigger : undefined },
           actor: 'system',
@@ -149,17 +150,13 @@ export const droid: Agent = {
   demo: absent('the demonstration plays one agent, and it is another'),
 };
 
-/** What every reading of a hook shares. */
-function said(fields: Fields, reading: Reading): Reading {
-  const mode = word(fields.permission_mode);
-  const agentMode: AgentMode | undefined = mode === undefined ? undefined : mode === 'spec' ? 'plan' : 'agent';
+const reading = readingsWith(({ permission_mode }) => {
+  const mode = word(permission_mode);
   return {
-    actor: 'ai_agent',
-    ...reading,
-    facts: { permission_mode: mode, ...reading.facts },
-    mode: agentMode,
+    facts: { permission_mode: mode },
+    mode: mode === undefined ? undefined : mode === 'spec' ? 'plan' : 'agent',
   };
-}
+});
 
 const toolOf = (fields: Fields): string => text(fields.tool_name) ?? 'unknown';
 
@@ -172,7 +169,7 @@ const ofChild = (
   agent: string | undefined,
   type: 'Session.Start' | 'Session.End',
 ): Reading => ({
-  ...said(
+  ...reading(
     fields,
     type === 'Session.Start'
       ? { event_type: type, key: child, data: { start_reason: 'new' }, facts: { agent } }

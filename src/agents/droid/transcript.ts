@@ -17,6 +17,7 @@ import type {
   TranscriptFile,
   TranscriptReading,
 } from '../contract/contract.ts';
+import { timeOf } from '../shared/times.ts';
 import { actionName, toolFacts } from './tools.ts';
 
 export const transcript: Transcript = {
@@ -242,8 +243,3 @@ function parsed(json: string): Fields {
 
 const count = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isInteger(value) && value >= 0 ? value : undefined;
-
-function timeOf(value: unknown): number | undefined {
-  const atMs = Date.parse(text(value) ?? '');
-  return Number.isNaN(atMs) ? undefined : atMs;
-}

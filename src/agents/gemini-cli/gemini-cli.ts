@@ -11,6 +11,8 @@ import type { EndReason, Fields, StartReason } from '../../event/event.ts';
 import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Reading } from '../contract/contract.ts';
 import { askedCall, type Call, closeCall, openCall } from '../shared/pairing.ts';
+import { readingsWith } from '../shared/readings.ts';
+import { timeOf } from '../shared/times.ts';
 import { settings } from './settings.ts';
 import { actionName, actions, exitCodeOf } from './tools.ts';
 import { transcript } from './transcript.ts';
@@ -29,7 +31,7 @@ const events: Record<string, HookEvent> = {
   SessionStart: {
     edge: true,
     read: fields => [
-      said(fields, {
+      reading(fields, {
         event_type: 'Session.Start',
         data: { start_reason: own(startReasons, text(fields.source) ?? 'startup') },
         facts: fields.source === 'clear' ? { previous: {} } : {},
@@ -39,7 +41,7 @@ const events: Record<string, HookEvent> = {
   SessionEnd: {
     edge: true,
     read: fields => [
-      said(fields, {
+      reading(fields, {
         event_type: 'Session.End',
         data: { end_reason: own(endReasons, text(fields.reason) ?? '') },
       }),
@@ -49,7 +51,7 @@ const events: Record<string, HookEvent> = {
     // A hook that forces the agent to go on comes here too, with its reason as the prompt; nothing tells them apart.
     edge: true,
     read: fields => [
-      said(fields, { event_type: 'Prompt.Submitted', data: { prompt: text(fields.prompt) }, actor: 'user' }),
+      reading(fields, { event_type: 'Prompt.Submitted', data: { prompt: text(fields.prompt) }, actor: 'user' }),
     ],
   },
   AfterAgent: {
@@ -57,7 +59,7 @@ const events: Record<string, HookEvent> = {
     read(fields) {
       const response = text(fields.prompt_response);
       return [
-        said(fields, {
+        reading(fields, {
           event_type: 'Agent.Response',
           data: { response: response === '[no response text]' ? undefined : response, final: true },
         }),
@@ -67,14 +69,14 @@ const events: Record<string, HookEvent> = {
   BeforeTool: {
     read(fields, memory) {
       const call = openCall(callOf(fields), memory);
-      const before = said(fields, {
+      const before = reading(fields, {
         event_type: 'Action.Before',
         key: call,
         data: { action: { name: nameOf(fields), input: fieldsOf(fields.tool_input) } },
         facts: { ...toolFacts(fields), call, launches: launchedBy(fields) },
       });
       if (fields.tool_name !== 'enter_plan_mode') return [before];
-      return [before, said(fields, { event_type: 'Agent.Plan.Start', key: call, data: { plan_type: 'plan' } })];
+      return [before, reading(fields, { event_type: 'Agent.Plan.Start', key: call, data: { plan_type: 'plan' } })];
     },
   },
   AfterTool: {
@@ -82,7 +84,7 @@ const events: Record<string, HookEvent> = {
       const call = closeCall(callOf(fields), memory, 'oldest of its tool');
       const { error, exitCode } = outcome(fields);
       const failed = error !== undefined || (exitCode !== undefined && exitCode !== 0);
-      const after = said(fields, {
+      const after = reading(fields, {
         event_type: 'Action.After',
         key: call,
         data: {
@@ -101,7 +103,7 @@ const events: Record<string, HookEvent> = {
         },
       });
       if (fields.tool_name !== 'exit_plan_mode') return [after];
-      return [after, said(fields, { event_type: 'Agent.Plan.End', key: call, data: { plan_type: 'plan' } })];
+      return [after, reading(fields, { event_type: 'Agent.Plan.End', key: call, data: { plan_type: 'plan' } })];
     },
   },
   Notification: {
@@ -112,14 +114,17 @@ const events: Record<string, HookEvent> = {
       const call = askedCall({ tools: own(askedTools, kind) ?? [] }, memory);
       const type = word(fields.notification_type);
       const facts = { call, decision: { source: 'unknown', basis: 'observed' } as const };
-      const notified = said(fields, {
+      const notified = reading(fields, {
         event_type: 'Agent.Notification',
         data: { type, message: text(fields.message) },
         actor: 'system',
         facts,
       });
       if (type !== 'ToolPermission') return [notified];
-      return [notified, said(fields, { event_type: 'Agent.Decision', data: { decision: { outcome: 'ask' } }, facts })];
+      return [
+        notified,
+        reading(fields, { event_type: 'Agent.Decision', data: { decision: { outcome: 'ask' } }, facts }),
+      ];
     },
   },
   PreCompress: {
@@ -127,7 +132,7 @@ const events: Record<string, HookEvent> = {
     read(fields) {
       const trigger = text(fields.trigger);
       return [
-        said(fields, {
+        reading(fields, {
           event_type: 'Context.Compaction',
           data: { trigger: trigger === 'auto' || trigger === 'manual' ? trigger : undefined },
           actor: 'system',
@@ -140,7 +145,7 @@ const events: Record<string, HookEvent> = {
   BeforeModel: {
     register: false,
     read: fields => [
-      said(fields, { event_type: 'Model.Requested', data: { model_id: word(fieldsOf(fields.llm_request).model) } }),
+      reading(fields, { event_type: 'Model.Requested', data: { model_id: word(fieldsOf(fields.llm_request).model) } }),
     ],
   },
   AfterModel: { register: false, read: answered },
@@ -195,11 +200,7 @@ export const geminiCli: Agent = {
 const OWN = /[\\/]\.gemini[\\/]/;
 const CHAT = /[\\/]chats[\\/](?:[^\\/]+[\\/])?[^\\/]+\.jsonl?$/;
 
-/** What every reading of a hook shares. */
-function said(fields: Fields, reading: Reading): Reading {
-  const atMs = Date.parse(text(fields.timestamp) ?? '');
-  return { actor: 'ai_agent', ...reading, atMs: Number.isFinite(atMs) ? atMs : undefined };
-}
+const reading = readingsWith(fields => ({ atMs: timeOf(fields.timestamp) }));
 
 function nameOf(fields: Fields): string {
   const mcp = word(fieldsOf(fields.mcp_context).tool_name);
@@ -244,7 +245,7 @@ function answered(fields: Fields): Reading[] {
   const usage = fieldsOf(response.usageMetadata);
   const model = word(fieldsOf(fields.llm_request).model);
   return [
-    said(fields, {
+    reading(fields, {
       event_type: 'Model.Responded',
       data: { model_id: model, input_tokens: number(usage.promptTokenCount) },
       facts: { model, finish },

@@ -11,16 +11,10 @@
  */
 import type { Fields } from '../../event/event.ts';
 import { count, fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
-import type {
-  DocumentReader,
-  LineReader,
-  Memory,
-  ReadFile,
-  Told,
-  Transcript,
-  TranscriptReading,
-} from '../contract/contract.ts';
+import type { DocumentReader, LineReader, Memory, ReadFile, Told, Transcript } from '../contract/contract.ts';
 import { memoryOver } from '../shared/memory.ts';
+import { byAgent } from '../shared/readings.ts';
+import { timeOf } from '../shared/times.ts';
 import { actionName, exitCodeOf } from './tools.ts';
 
 const reader: LineReader = {
@@ -112,16 +106,9 @@ export const transcript: Transcript = {
   others: [{ fits: isWhole, read: whole }],
 };
 
-function timeOf(time: unknown): number | undefined {
-  const atMs = Date.parse(text(time) ?? '');
-  return Number.isNaN(atMs) ? undefined : atMs;
-}
-
 const OWN_NAME = /(?:^|[\\/])([\w.-]{1,128})\.jsonl$/;
 const isAnswer = (row: Fields): boolean =>
   row.type === 'gemini' && isFields(row.tokens) && word(row.id) !== undefined && word(row.timestamp) !== undefined;
-
-const said = (reading: TranscriptReading): TranscriptReading => ({ actor: 'ai_agent', ...reading });
 
 function began(header: Fields, memory: Memory, file: ReadFile): Told[] {
   const again = memory.recall('place', 'start') !== undefined;
@@ -130,7 +117,7 @@ function began(header: Fields, memory: Memory, file: ReadFile): Told[] {
   // Written once more when the session is taken up again.
   if (again && (file.subagent !== undefined || header.lastUpdated === header.startTime)) return [];
   return [
-    said({
+    byAgent({
       event_type: 'Session.Start',
       key: again ? `resume:${text(header.lastUpdated) ?? ''}` : 'start',
       // No hook tells of a subagent's beginning.
@@ -152,7 +139,7 @@ function message(row: Fields, memory: Memory, file: ReadFile): Told[] {
   memory.forget('place', 'replaced');
   if (!compressed) return [];
   return [
-    said({
+    byAgent({
       event_type: 'Context.Compaction',
       key: String(row.id),
       unless: 'hooked',
@@ -177,7 +164,7 @@ function asked(row: Fields, atMs: number | undefined, memory: Memory, file: Read
   }
   return [
     ...answered(memory, file),
-    said({
+    byAgent({
       event_type: 'Prompt.Submitted',
       key: String(row.id),
       unless: 'hooked',
@@ -213,7 +200,7 @@ function paid(row: Fields, atMs: number | undefined, memory: Memory): Told[] {
   const { input, output, cached, thoughts } = row.tokens;
   const askedMs = Number(memory.recall('place', 'asked') ?? Number.NaN);
   return [
-    said({
+    byAgent({
       event_type: 'Model.Responded',
       key: id,
       data: {
@@ -246,7 +233,7 @@ function answered(memory: Memory, file: ReadFile): Told[] {
   if (id === undefined) return [];
   memory.remember('place', 'ended', String(atMs ?? ''));
   return [
-    said({
+    byAgent({
       event_type: 'Agent.Response',
       key: id,
       unless: file.subagent === undefined ? 'hooked' : undefined,
@@ -263,7 +250,7 @@ function ended(memory: Memory, { subagent }: ReadFile): Told[] {
   if (subagent === undefined || last === undefined) return [];
   const atMs = last === '' ? undefined : Number(last);
   return [
-    said({ event_type: 'Session.End', key: 'end', data: { end_reason: 'completed' }, atMs }),
+    byAgent({ event_type: 'Session.End', key: 'end', data: { end_reason: 'completed' }, atMs }),
     { over: 'subagent', id: subagent, atMs },
   ];
 }
@@ -274,14 +261,14 @@ function failed(row: Fields, atMs: number | undefined, file: ReadFile): Told[] {
   const facts = { error_type: status?.toLowerCase() ?? 'unknown' };
   const key = String(row.id);
   return [
-    said({
+    byAgent({
       event_type: 'Model.Failed',
       key,
       data: { error_type: facts.error_type, error_message: content },
       facts,
       atMs,
     }),
-    said({
+    byAgent({
       event_type: 'Agent.Error',
       key,
       data: { error_type: 'ModelError', error_message: content, origin_event: 'Model.Failed' },
@@ -297,7 +284,7 @@ const overOf = ({ subagent }: ReadFile, atMs: number | undefined): Told =>
 
 /** No hook fires after it. */
 const cancelled = (row: Fields, atMs: number | undefined, file: ReadFile): Told[] => [
-  said({
+  byAgent({
     event_type: 'Agent.Response',
     key: String(row.id),
     data: { final: true },
@@ -327,7 +314,7 @@ function called(call: Fields, answeredMs: number | undefined, memory: Memory, fi
   const success =
     status === 'success' ? exitCode === undefined || exitCode === 0 : status === 'error' ? false : undefined;
   const told: Told[] = [
-    said({
+    byAgent({
       event_type: 'Action.Before',
       key: id,
       unless: 'hooked',
@@ -338,7 +325,7 @@ function called(call: Fields, answeredMs: number | undefined, memory: Memory, fi
   ];
   if (success === undefined && status !== 'cancelled') return told;
   told.push(
-    said({
+    byAgent({
       event_type: 'Action.After',
       key: id,
       unless: 'hooked',

@@ -12,8 +12,9 @@
 import type { Fields } from '../../event/event.ts';
 import { hexDigest } from '../../lib/hash.ts';
 import { fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
-import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract/contract.ts';
+import { type Agent, absent, type HookEvent, type Memory } from '../contract/contract.ts';
 import { type Call, closeCall, openCall } from '../shared/pairing.ts';
+import { byAgent } from '../shared/readings.ts';
 import { settings } from './settings.ts';
 import { actionName, actions, exitCodeOf, isExitStatus, toolFacts } from './tools.ts';
 import { transcript } from './transcript.ts';
@@ -22,7 +23,7 @@ import { truth } from './truth.ts';
 const prompted: HookEvent = {
   edge: true,
   read: fields => [
-    said({
+    byAgent({
       event_type: 'Prompt.Submitted',
       // Some builds of the IDE send an empty prompt.
       data: { prompt: word(fields.prompt), prompt_length: number(fields.prompt_length) },
@@ -34,7 +35,7 @@ const prompted: HookEvent = {
 const stopped: HookEvent = {
   edge: true,
   read: fields => [
-    said({ event_type: 'Agent.Response', data: { response: text(fields.assistant_response), final: true } }),
+    byAgent({ event_type: 'Agent.Response', data: { response: text(fields.assistant_response), final: true } }),
   ],
 };
 
@@ -44,7 +45,7 @@ const before: HookEvent = {
     if (fields.tool_name === undefined) return [];
     const call = openCall(callOf(fields), memory);
     return [
-      said({
+      byAgent({
         event_type: 'Action.Before',
         key: call,
         data: { action: { name: actionName(toolName(fields)), input: fieldsOf(fields.tool_input) } },
@@ -59,7 +60,7 @@ const after: HookEvent = {
     const call = fields.tool_name === undefined ? undefined : closeCall(callOf(fields), memory, 'oldest of its tool');
     const { success, exitCode } = outcome(fields);
     return [
-      said({
+      byAgent({
         event_type: 'Action.After',
         key: call,
         data: {
@@ -85,7 +86,7 @@ const events: Record<string, HookEvent> = {
   agentSpawn: {
     // Comes again whenever another agent is chosen.
     edge: true,
-    read: () => [said({ event_type: 'Session.Start', key: 'start', data: {} })],
+    read: () => [byAgent({ event_type: 'Session.Start', key: 'start', data: {} })],
   },
   userPromptSubmit: prompted,
   preToolUse: before,
@@ -96,15 +97,15 @@ const events: Record<string, HookEvent> = {
     // At the beginning and when a session is taken up again, without a word of which.
     edge: true,
     read: (_, memory) => [
-      said({ event_type: 'Session.Start', data: { start_reason: isFirst('start', memory) ? undefined : 'resume' } }),
+      byAgent({ event_type: 'Session.Start', data: { start_reason: isFirst('start', memory) ? undefined : 'resume' } }),
     ],
   },
   UserPromptSubmit: prompted,
   PreToolUse: before,
   PostToolUse: after,
   Stop: stopped,
-  PreTaskExec: { read: () => [said({ event_type: 'Agent.Plan.Start', data: {} })] },
-  PostTaskExec: { read: () => [said({ event_type: 'Agent.Plan.End', data: {} })] },
+  PreTaskExec: { read: () => [byAgent({ event_type: 'Agent.Plan.Start', data: {} })] },
+  PostTaskExec: { read: () => [byAgent({ event_type: 'Agent.Plan.End', data: {} })] },
   PostFileCreate: changed('FileCreated'),
   PostFileSave: changed('FileSaved'),
   PostFileDelete: changed('FileDeleted'),
@@ -182,11 +183,9 @@ export const kiro: Agent = {
   demo: absent('one agent is enough to show what comes of a session'),
 };
 
-const said = (reading: Reading): Reading => ({ actor: 'ai_agent', ...reading });
-
 /** A file changed: by the agent, or by the person beside it. */
 function changed(name: 'FileCreated' | 'FileSaved' | 'FileDeleted'): HookEvent {
-  return { register: false, read: () => [said({ event_type: `vendor.kiro.${name}`, data: {}, actor: 'system' })] };
+  return { register: false, read: () => [byAgent({ event_type: `vendor.kiro.${name}`, data: {}, actor: 'system' })] };
 }
 
 function isFirst(what: string, memory: Memory): boolean {

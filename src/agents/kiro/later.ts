@@ -8,7 +8,8 @@
  */
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
-import type { LineReader, Memory, Told, TranscriptReading } from '../contract/contract.ts';
+import type { LineReader, Memory, Told } from '../contract/contract.ts';
+import { unlessHooked } from '../shared/readings.ts';
 import { actionName, toolFacts } from './tools.ts';
 
 export const LATER = /[\\/](sess_[\w-]{1,128})[\\/]messages\.jsonl$/;
@@ -25,7 +26,7 @@ export const later: LineReader = {
 
 const payloads: Readonly<Record<string, (payload: Fields, id: string, memory: Memory) => Told[]>> = {
   user: ({ content }, id) => [
-    said({ event_type: 'Prompt.Submitted', key: id, data: { prompt: textOf(content) }, actor: 'user' }),
+    unlessHooked({ event_type: 'Prompt.Submitted', key: id, data: { prompt: textOf(content) }, actor: 'user' }),
   ],
   assistant({ content, operationType }, _, memory) {
     if (operationType !== 'Reasoning') memory.remember('turn', 'answer', String(textOf(content)?.length ?? 0));
@@ -37,7 +38,9 @@ const payloads: Readonly<Record<string, (payload: Fields, id: string, memory: Me
     const tool = word(toolName) ?? 'unknown';
     memory.remember('calls', call, tool);
     const action = { name: actionName(tool), input: fieldsOf(args) };
-    return [said({ event_type: 'Action.Before', key: call, data: { action }, facts: { ...toolFacts(tool), call } })];
+    return [
+      unlessHooked({ event_type: 'Action.Before', key: call, data: { action }, facts: { ...toolFacts(tool), call } }),
+    ];
   },
   tool_result({ toolCallId, success, content }, _, memory) {
     const call = word(toolCallId);
@@ -45,7 +48,7 @@ const payloads: Readonly<Record<string, (payload: Fields, id: string, memory: Me
     const tool = memory.recall('calls', call) ?? 'unknown';
     const result = typeof success === 'boolean' ? { success } : undefined;
     return [
-      said({
+      unlessHooked({
         event_type: 'Action.After',
         key: call,
         data: { action: { name: actionName(tool), result } },
@@ -78,7 +81,7 @@ const payloads: Readonly<Record<string, (payload: Fields, id: string, memory: Me
     memory.forget('turn', 'answer');
     memory.forget('turn', 'context');
     const told: Told[] = [
-      said({
+      unlessHooked({
         event_type: 'Agent.Response',
         key,
         data: { response_length: length === undefined ? undefined : Number(length), final: true },
@@ -90,8 +93,6 @@ const payloads: Readonly<Record<string, (payload: Fields, id: string, memory: Me
     return [...told, { event_type: 'Context.UntilCompaction', key, actor: 'ai_agent', data }];
   },
 };
-
-const said = (reading: TranscriptReading): TranscriptReading => ({ actor: 'ai_agent', unless: 'hooked', ...reading });
 
 /** A text, or the texts of a list of blocks. */
 function textOf(content: unknown): string | undefined {

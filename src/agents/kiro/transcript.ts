@@ -10,7 +10,8 @@
 import { join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
 import { count, fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
-import type { LineReader, Look, Memory, ReadFile, Told, Transcript, TranscriptReading } from '../contract/contract.ts';
+import type { LineReader, Look, Memory, ReadFile, Told, Transcript } from '../contract/contract.ts';
+import { byAgent } from '../shared/readings.ts';
 import { LATER, later } from './later.ts';
 import { actionName, exitCodeOf, toolFacts } from './tools.ts';
 
@@ -80,14 +81,12 @@ function timeOf(row: Fields): number | undefined {
   return seconds === undefined ? undefined : seconds * 1_000;
 }
 
-const said = (reading: TranscriptReading): TranscriptReading => ({ actor: 'ai_agent', ...reading });
-
 const textsOf = (blocks: readonly Fields[]): string =>
   blocks.flatMap(block => (block.kind === 'text' ? (text(block.data) ?? []) : [])).join('\n');
 
 function prompted(id: string, blocks: readonly Fields[], atMs: number | undefined, memory: Memory): Told {
   if (atMs !== undefined) memory.remember('turn', 'asked', String(atMs));
-  return said({
+  return byAgent({
     event_type: 'Prompt.Submitted',
     key: id,
     unless: 'hooked',
@@ -106,7 +105,7 @@ function answered(id: string, blocks: readonly Fields[], memory: Memory, file: R
     if (call === undefined) return [];
     memory.remember('calls', call, tool);
     return [
-      said({
+      byAgent({
         event_type: 'Action.Before',
         key: call,
         unless: 'hooked',
@@ -117,7 +116,7 @@ function answered(id: string, blocks: readonly Fields[], memory: Memory, file: R
   });
   if (uses.length > 0) return calls;
   return [
-    said({
+    byAgent({
       event_type: 'Agent.Response',
       key: id,
       unless: 'hooked',
@@ -138,7 +137,7 @@ function returned(result: Fields, memory: Memory): Told[] {
   const ran = result.status === 'success' ? true : result.status === 'error' ? false : undefined;
   const success = exitCode === undefined ? ran : exitCode === 0;
   return [
-    said({
+    byAgent({
       event_type: 'Action.After',
       key: call,
       unless: 'hooked',
@@ -161,7 +160,7 @@ function returned(result: Fields, memory: Memory): Told[] {
 function compacted(id: string | undefined, memory: Memory): Told {
   const count = Number(memory.recall('count', 'compactions') ?? '0') + 1;
   memory.remember('count', 'compactions', String(count));
-  return said({
+  return byAgent({
     event_type: 'Context.Compaction',
     key: id ?? `compaction:${count}`,
     data: {},
@@ -186,7 +185,7 @@ function responded(memory: Memory, file: ReadFile): Told[] {
   const asked = memory.recall('turn', 'asked');
   const askedMs = asked === undefined ? undefined : Number(asked);
   const told: Told[] = answers.map(id =>
-    said({
+    byAgent({
       event_type: 'Model.Responded',
       key: id,
       data: {
@@ -235,13 +234,13 @@ function metered(turn: Fields, info: Fields, key: string, atMs: number | undefin
     duration_ms: seconds === undefined ? undefined : Math.round(seconds * 1_000 + (number(nanos) ?? 0) / 1_000_000),
   };
   const told: Told[] = [
-    said({ event_type: 'vendor.kiro.TurnMetered', key, data, facts: { fields: Object.keys(data) }, atMs }),
+    byAgent({ event_type: 'vendor.kiro.TurnMetered', key, data, facts: { fields: Object.keys(data) }, atMs }),
   ];
   const percentage = number(turn.context_usage_percentage);
   const limit = number(info.context_window_tokens);
   if (percentage === undefined) return told;
   told.push(
-    said({
+    byAgent({
       event_type: 'Context.UntilCompaction',
       key,
       data: { tokens_limit: limit, percentage_used: Math.round(percentage * 10) / 10 },

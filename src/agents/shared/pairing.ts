@@ -5,6 +5,7 @@
  */
 import { canonicalJson } from '../../lib/hash.ts';
 import type { Memory } from '../contract/contract.ts';
+import { nextNumber } from './numbers.ts';
 
 export interface Call {
   id?: string | undefined;
@@ -18,7 +19,7 @@ const NUMBERED = /^call-\d+$/;
 
 /** Remembers a call that starts. */
 export function openCall(call: Call, memory: Memory): string {
-  const id = call.id ?? `call-${nextNumber(memory)}`;
+  const id = call.id ?? `call-${nextNumber('calls', memory)}`;
   memory.remember('open', id, entryOf(call, memory));
   return id;
 }
@@ -65,9 +66,3 @@ const toolOf = (entry: string): string => entry.slice(entry.indexOf(' ') + 1);
 
 const oldest = (memory: Memory, fits: (entry: string, id: string) => boolean): string | undefined =>
   memory.list('open').find(([id, entry]) => fits(entry, id))?.[0];
-
-function nextNumber(memory: Memory): number {
-  const next = Number(memory.recall('numbers', 'calls') ?? '0') + 1;
-  memory.remember('numbers', 'calls', String(next));
-  return next;
-}

@@ -9,7 +9,9 @@
 import { join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, number, own, text, word } from '../../lib/read.ts';
-import type { Memory, Told, Transcript, TranscriptReading } from '../contract/contract.ts';
+import type { Memory, Told, Transcript } from '../contract/contract.ts';
+import { nextNumber } from '../shared/numbers.ts';
+import { unlessHooked } from '../shared/readings.ts';
 
 const FILE = /[\\/]\.windsurf[\\/]transcripts[\\/]([\w-]{1,128})\.jsonl$/;
 /** A copy, wherever it lies, is told by its rows: what happened stands under the name of its kind. */
@@ -40,14 +42,19 @@ export const transcript: Transcript = {
 function row(fields: Fields, memory: Memory): Told[] {
   const type = text(fields.type) ?? '';
   const step = fieldsOf(fields[type]);
-  const key = `row-${nextNumber(memory)}`;
+  const key = `row-${nextNumber('rows', memory)}`;
   switch (type) {
     case '':
       return [];
     case 'user_input':
       return [
         ...answered(memory),
-        says(key, { event_type: 'Prompt.Submitted', actor: 'user', data: { prompt: text(step.user_response) } }),
+        unlessHooked({
+          key: key,
+          event_type: 'Prompt.Submitted',
+          actor: 'user',
+          data: { prompt: text(step.user_response) },
+        }),
       ];
     case 'planner_response': {
       const response = text(step.response) ?? '';
@@ -70,7 +77,11 @@ function answered(memory: Memory): Told[] {
   memory.forget('turn', 'answer');
   const { key, length, hash } = JSON.parse(kept) as { key: string; length: number; hash: string };
   return [
-    says(key, { event_type: 'Agent.Response', data: { response_length: length, response_hash: hash, final: true } }),
+    unlessHooked({
+      key: key,
+      event_type: 'Agent.Response',
+      data: { response_length: length, response_hash: hash, final: true },
+    }),
     { over: 'turn' },
   ];
 }
@@ -90,8 +101,9 @@ function action(key: string, type: string, step: Fields, status: unknown): Told[
   const exitCode = number(step.exit_code);
   const success = status === 'error' ? false : status === 'done' ? true : undefined;
   return [
-    says(key, { event_type: 'Action.Before', data: { action: { name, input } }, facts }),
-    says(key, {
+    unlessHooked({ key: key, event_type: 'Action.Before', data: { action: { name, input } }, facts }),
+    unlessHooked({
+      key: key,
       event_type: 'Action.After',
       data: {
         action: { name, input, result: rejected ? undefined : { success, exit_code: exitCode } },
@@ -104,13 +116,4 @@ function action(key: string, type: string, step: Fields, status: unknown): Told[
       },
     }),
   ];
-}
-
-const says = (key: string, reading: Omit<TranscriptReading, 'key' | 'unless'>): TranscriptReading =>
-  ({ actor: 'ai_agent', ...reading, key, unless: 'hooked' }) as TranscriptReading;
-
-function nextNumber(memory: Memory): number {
-  const next = Number(memory.recall('numbers', 'rows') ?? '0') + 1;
-  memory.remember('numbers', 'rows', String(next));
-  return next;
 }

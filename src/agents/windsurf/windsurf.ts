@@ -8,8 +8,10 @@
  */
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, text, word } from '../../lib/read.ts';
-import { type Agent, absent, type HookEvent, type Reading } from '../contract/contract.ts';
+import { type Agent, absent, type HookEvent } from '../contract/contract.ts';
 import { type Call, closeCall, openCall } from '../shared/pairing.ts';
+import { readingsWith } from '../shared/readings.ts';
+import { timeOf } from '../shared/times.ts';
 import { settings } from './settings.ts';
 import { transcript } from './transcript.ts';
 import { truth } from './truth.ts';
@@ -35,7 +37,7 @@ const before = (family: Family): HookEvent => ({
     const { name, tool, input, mcp } = performed(family, fields);
     const call = openCall(callOf(family, fields), memory);
     return [
-      said(fields, {
+      reading(fields, {
         event_type: 'Action.Before',
         key: call,
         data: { action: { name, input } },
@@ -51,7 +53,7 @@ const after = (family: Family, success: (info: Fields) => boolean | undefined): 
     const call = closeCall(callOf(family, fields), memory);
     const succeeded = success(infoOf(fields));
     return [
-      said(fields, {
+      reading(fields, {
         event_type: 'Action.After',
         key: call,
         data: { action: { name, input, result: succeeded === undefined ? {} : { success: succeeded } } },
@@ -66,7 +68,7 @@ const after = (family: Family, success: (info: Fields) => boolean | undefined): 
 const responded: HookEvent = {
   edge: true,
   read: fields => [
-    said(fields, {
+    reading(fields, {
       event_type: 'Agent.Response',
       key: word(fields.execution_id),
       data: { response: text(infoOf(fields).response), final: true },
@@ -78,7 +80,7 @@ const told: Record<string, HookEvent> = {
   pre_user_prompt: {
     edge: true,
     read: fields => [
-      said(fields, {
+      reading(fields, {
         event_type: 'Prompt.Submitted',
         data: { prompt: text(infoOf(fields).user_prompt) },
         actor: 'user',
@@ -100,8 +102,8 @@ const told: Record<string, HookEvent> = {
     // A worktree for a trajectory that begins with it; one that runs may get another.
     read: (fields, memory) => [
       memory.recall('trajectory', 'began') === undefined
-        ? said(fields, { event_type: 'Session.Start', data: { start_reason: 'new' } })
-        : said(fields, { event_type: 'vendor.windsurf.post_setup_worktree', data: {} }),
+        ? reading(fields, { event_type: 'Session.Start', data: { start_reason: 'new' } })
+        : reading(fields, { event_type: 'vendor.windsurf.post_setup_worktree', data: {} }),
     ],
   },
 };
@@ -207,16 +209,10 @@ function isMcpError(result: unknown): boolean {
   }
 }
 
-/** What every reading of a hook shares. */
-function said(fields: Fields, reading: Reading): Reading {
-  const atMs = Date.parse(text(fields.timestamp) ?? '');
-  return {
-    actor: 'ai_agent',
-    ...reading,
-    facts: { turn: word(fields.execution_id), model: modelOf(fields.model_name), ...reading.facts },
-    atMs: Number.isNaN(atMs) ? undefined : atMs,
-  };
-}
+const reading = readingsWith(fields => ({
+  facts: { turn: word(fields.execution_id), model: modelOf(fields.model_name) },
+  atMs: timeOf(fields.timestamp),
+}));
 
 /** A name for people ("Claude Sonnet 4"), as close to an id as it gets. */
 function modelOf(name: unknown): string | undefined {
