@@ -70,6 +70,16 @@ const common = {
   logLevel: 'warning',
 };
 
+/** Leaves out the tables of the Hook Interchange Format, which agents name by a dynamic import: only commands load them. */
+const withoutInterchange = {
+  name: 'without-interchange',
+  setup(build) {
+    build.onLoad({ filter: /[\\/]src[\\/]agents[\\/][^\\/]+[\\/]interchange\.ts$/ }, () => ({
+      contents: `throw new Error('the commands alone convert hooks');`,
+    }));
+  },
+};
+
 const bundles = [
   {
     entryPoints: { 'otel-hooks': 'src/bin.ts' },
@@ -89,6 +99,7 @@ const bundles = [
     entryPoints: { 'kicked-program': 'src/deliver/kicked-program.ts' },
     format: 'esm',
     entryNames: 'chunks/[name]-[hash]',
+    plugins: [withoutInterchange],
   },
   // After the one before, whose name it contains.
   {
@@ -96,7 +107,7 @@ const bundles = [
     format: 'esm',
     plugins: [stays({ 'src/deliver/kicked-program.ts': programPath })],
   },
-  { entryPoints: { index: 'src/index.ts' }, format: 'esm' },
+  { entryPoints: { index: 'src/index.ts' }, format: 'esm', plugins: [withoutInterchange] },
   { entryPoints: { re2: 're2js' }, outExtension: { '.js': '.cjs' }, format: 'cjs', minify: true },
   { entryPoints: { prices: '@pydantic/genai-prices' }, outExtension: { '.js': '.cjs' }, format: 'cjs', minify: true },
 ];

@@ -1,42 +1,23 @@
-/**
- * The registry of what agents say in the words of the Hook Interchange Format: one line for each agent. It stands apart from the agents'
- * own registry, because delivery, which starts for every hook, has no use for it.
- */
+/** The agents as providers of the Hook Interchange Format. Only commands import this: delivery has no use for these tables. */
 import type { Provider } from '../interchange/provider.ts';
-import { interchange as claudeCode } from './claude-code/interchange.ts';
-import { interchange as cline } from './cline/interchange.ts';
-import { interchange as codex } from './codex/interchange.ts';
-import { type Absent, absent, isAbsent } from './contract/contract.ts';
-import { copilotCli, vsCodeCopilot } from './copilot/interchange.ts';
-import { interchange as cursor } from './cursor/interchange.ts';
-import { interchange as droid } from './droid/interchange.ts';
-import { interchange as geminiCli } from './gemini-cli/interchange.ts';
-import { interchange as kiro } from './kiro/interchange.ts';
-import { interchange as openCode } from './opencode/interchange.ts';
-import { interchange as windsurf } from './windsurf/interchange.ts';
+import { type Absent, isAbsent } from './contract/contract.ts';
+import { agents } from './index.ts';
 
-/** By agent, the providers that it is there. */
-export const interchanges: Readonly<Record<string, readonly Provider[] | Absent>> = {
-  'claude-code': [claudeCode],
-  codex: [codex],
-  'gemini-cli': [geminiCli],
-  cursor: [cursor],
-  copilot: [copilotCli, vsCodeCopilot],
-  windsurf: [windsurf],
-  kiro: [kiro],
-  opencode: [openCode],
-  cline: [cline],
-  antigravity: absent('no registry of the format knows it'),
-  droid: [droid],
-};
-
-export const providers: readonly Provider[] = Object.values(interchanges).flatMap(each =>
-  isAbsent(each) ? [] : (each as readonly Provider[]),
+/** The providers that an agent is, by its id. */
+export const interchanges: Readonly<Record<string, readonly Provider[] | Absent>> = Object.fromEntries(
+  await Promise.all(
+    agents.map(async ({ id, interchange }) => [id, isAbsent(interchange) ? interchange : await interchange()] as const),
+  ),
 );
 
-/** A provider by its name there, or by ours of the agent. */
+export const providers: readonly Provider[] = Object.values(interchanges).flatMap(known => providersOf(known));
+
+/** Returns the provider of this name, or the first one of the agent of this name. */
 export function providerNamed(name: string): Provider | undefined {
   const ofAgent = Object.hasOwn(interchanges, name) ? interchanges[name] : undefined;
-  const [first] = ofAgent === undefined || isAbsent(ofAgent) ? [] : (ofAgent as readonly Provider[]);
-  return providers.find(({ slug }) => slug === name) ?? first;
+  return providers.find(({ slug }) => slug === name) ?? providersOf(ofAgent ?? [])[0];
+}
+
+function providersOf(known: readonly Provider[] | Absent): readonly Provider[] {
+  return isAbsent(known) ? [] : known;
 }

@@ -134,6 +134,7 @@ export const antigravity: Agent = {
   // Empty output is taken as well by these events; PreToolUse alone would read it as a refusal, and is not registered.
   reply: { stdout: '{}' },
   settings,
+  interchange: absent('no registry of the format knows it'),
   demo: absent('the demonstration plays one agent, and it is another'),
 };
 

@@ -329,6 +329,7 @@ export const claudeCode: Agent = {
   transcript,
   reply: { stdout: '' },
   settings,
+  interchange: async () => [(await import('./interchange.ts')).interchange],
   demo: demoSession,
 };
 

@@ -231,6 +231,7 @@ export const cline: Agent = {
   // Empty output lets everything pass, in both generations.
   reply: { stdout: '' },
   settings,
+  interchange: async () => [(await import('./interchange.ts')).interchange],
   demo: absent('the demonstration plays one agent, and it is another'),
 };
 

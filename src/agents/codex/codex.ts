@@ -200,6 +200,7 @@ export const codex: Agent = {
   transcript,
   reply: { stdout: '' },
   settings,
+  interchange: async () => [(await import('./interchange.ts')).interchange],
   demo: absent('one agent is enough to show what comes of a session'),
 };
 

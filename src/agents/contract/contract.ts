@@ -3,6 +3,7 @@
  * Nothing here knows OpenTelemetry, the disk or the clock.
  */
 import type { AgentMode, Body, Facts, Fields } from '../../event/event.ts';
+import type { Provider } from '../../interchange/provider.ts';
 import type { Truth } from '../shared/truth.ts';
 
 /** What an agent lacks, and why: nothing is silently missing. */
@@ -365,6 +366,11 @@ export interface Agent {
   /** What its hooks must print, if anything; never a decision. */
   readonly reply: { readonly stdout: string };
   readonly settings: Settings | Absent;
+  /**
+   * The providers of the Hook Interchange Format that the agent is. A dynamic import, because only the commands that convert
+   * hooks load these tables; the process that each hook may start does not contain them.
+   */
+  readonly interchange: (() => Promise<readonly Provider[]>) | Absent;
   /** A believable session of it. */
   readonly demo: ((session: string, folder: string) => DemoHook[]) | Absent;
 }

@@ -353,6 +353,10 @@ export const copilot: Agent = {
   // `{}` would do as well; anything that decides would skip the question that a person gets.
   reply: { stdout: '' },
   settings,
+  interchange: async () => {
+    const { copilotCli, vsCodeCopilot } = await import('./interchange.ts');
+    return [copilotCli, vsCodeCopilot];
+  },
   demo: absent('one agent is enough to show what comes of a session'),
 };
 

@@ -406,6 +406,7 @@ export const cursor: Agent = {
   // An empty answer fails where a person set failClosed; this object decides nothing.
   reply: { stdout: '{}' },
   settings: { ...settings, obstacles: obstaclesOf(Object.keys(events)) },
+  interchange: async () => [(await import('./interchange.ts')).interchange],
   demo: absent('the demonstration shows another agent'),
 };
 

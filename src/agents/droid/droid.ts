@@ -147,6 +147,7 @@ export const droid: Agent = {
   // What SessionStart and UserPromptSubmit print goes to the model.
   reply: { stdout: '' },
   settings,
+  interchange: async () => [(await import('./interchange.ts')).interchange],
   demo: absent('the demonstration plays one agent, and it is another'),
 };
 

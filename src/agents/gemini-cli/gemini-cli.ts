@@ -193,6 +193,7 @@ export const geminiCli: Agent = {
   // Anything else, on the standard error too, would be shown to the person.
   reply: { stdout: '' },
   settings,
+  interchange: async () => [(await import('./interchange.ts')).interchange],
   demo: absent('one agent is enough to show what comes of a session'),
 };
 

@@ -180,6 +180,7 @@ export const kiro: Agent = {
   // Some hooks' output becomes part of what the model reads.
   reply: { stdout: '' },
   settings,
+  interchange: async () => [(await import('./interchange.ts')).interchange],
   demo: absent('one agent is enough to show what comes of a session'),
 };
 

@@ -371,6 +371,7 @@ export const openCode: Agent = {
   transcript,
   reply: { stdout: '' },
   settings,
+  interchange: async () => [(await import('./interchange.ts')).interchange],
   demo: absent('one agent is enough to show what comes of a session'),
 };
 

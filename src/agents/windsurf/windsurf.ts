@@ -147,6 +147,7 @@ export const windsurf: Agent = {
   // Never read by it; a person may see it.
   reply: { stdout: '' },
   settings,
+  interchange: async () => [(await import('./interchange.ts')).interchange],
   demo: absent('one agent is enough to show what comes of a session'),
 };
 
