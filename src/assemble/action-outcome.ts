@@ -2,7 +2,7 @@ import type { DataOf, Facts, TimeSource } from '../event/event.ts';
 import type { ActionSpan } from './finished.ts';
 import type { OpenAction } from './state.ts';
 
-/** How an action ended, by what its closing event says. */
+/** The outcome of an action, as its closing event states it. */
 export function endOf(
   { action: { result }, decision }: DataOf<'Action.After'>,
   facts: Partial<Facts>,
@@ -29,7 +29,7 @@ export function endOf(
   };
 }
 
-/** How an action ended, as far as facts alone say so. */
+/** The outcome of an action, as far as the facts of an event imply it. */
 export function endByFacts({
   interrupted,
   exit_code,
@@ -48,18 +48,18 @@ export interface Closing {
   exitCode?: number | undefined;
   errorType?: string | undefined;
   seenBefore?: boolean;
-  /** Where the end's time comes from; closed without a closing event it has none of its own. */
+  /** The source of the end time. Absent when no closing event exists. */
   time?: TimeSource | undefined;
 }
 
-/** An error that the agent told while it ran is how it ended, unless its end says otherwise. */
+/** An error that the agent reported during the action is its outcome, unless the closing event states another one. */
 export function withError(closing: Closing, { errorType }: OpenAction): Closing {
   const { outcome } = closing;
   if (errorType === undefined || (outcome !== 'unknown' && outcome !== 'abandoned')) return closing;
   return { ...closing, outcome: errorType === 'interrupted' ? errorType : 'failure', errorType };
 }
 
-/** How long a person took to answer, where the answer is told: for itself, or as a refusal. */
+/** The time that a person took to answer, if the answer was observed: as an event of its own, or as a denial. */
 export function waitedFor(
   askedMs: number,
   { verdictMs, decision }: Pick<OpenAction, 'verdictMs' | 'decision'>,

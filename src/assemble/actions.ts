@@ -19,7 +19,7 @@ export function openAction(state: FoldState, at: At, data: DataOf<'Action.Before
   const { facts, event } = at;
   const call = facts.call ?? event.event_id;
   if (own(state.actions, call) || leftBy(state).has(call)) {
-    // A transcript knows when a call began of which a hook told the end alone.
+    // A transcript may hold the start of a call whose end came from a hook.
     if (facts.time !== 'transcript' || !correct(state, at, call)) odd(at.out, 'late_before');
     return;
   }
@@ -40,14 +40,14 @@ export function afterAction(state: FoldState, at: At, data: DataOf<'Action.After
   const { facts, event } = at;
   const call = facts.call ?? event.event_id;
   if (leftBy(state).has(call)) {
-    // Held, because it was closed without word of how it ended: here is the word.
+    // The held span was closed without an outcome. This event states it.
     if (!correct(state, at, call)) odd(at.out, 'late_after');
     return;
   }
   const open = own(state.actions, call);
   const action = open ?? actionOf(state, at, data.action, undefined);
   if (open) open.content = contentWith(open.content, event, facts);
-  // Some agents name the server only between the call's beginning and its end.
+  // Some agents name the MCP server after the start of the call.
   if (action.mcpServer === undefined || action.mcpServer === 'unknown')
     action.mcpServer = facts.mcp?.server ?? action.mcpServer;
   action.risk = higher(action.risk, at.event.risk);
@@ -64,7 +64,7 @@ export function afterAction(state: FoldState, at: At, data: DataOf<'Action.After
   });
 }
 
-/** What the agent said before is not undone by what only follows from how the call ended. */
+/** An observed decision is not replaced by one that is inferred from the outcome. */
 export function decided(
   before: FinishedDecision | undefined,
   { decision }: DataOf<'Action.After'>,
@@ -74,7 +74,7 @@ export function decided(
   return said && (said.basis === 'observed' || before?.outcome !== said.outcome) ? said : before;
 }
 
-/** An action as its first event tells it. */
+/** Opens an action from its first event. */
 function actionOf(state: FoldState, at: At, { name }: Action, decision: FinishedDecision | undefined): OpenAction {
   const { facts, event } = at;
   const place = placeOf(state, at);
@@ -171,7 +171,9 @@ function durationSource(action: OpenAction, closing: Closing): ActionSpan['durat
   return action.time === 'transcript' && closing.time === 'transcript' ? 'transcript' : 'events';
 }
 
-/** Adds a closed action to the sums of its segment, and of its turn or subagent. None of them began after the action. */
+/**
+ * Adds a closed action to the sums of its segment, and of its turn or subagent. None of them began after the action.
+ */
 function countAction(
   state: FoldState,
   action: OpenAction,
@@ -197,7 +199,7 @@ function countAction(
   subagent.actions += 1;
 }
 
-/** The calls that have left as a set, for as long as the state itself lives. */
+/** The calls whose spans were emitted, as a set. It lives as long as the state object. */
 const leftSets = new WeakMap<FoldState, Set<string>>();
 
 export function leftBy(state: FoldState): Set<string> {
@@ -214,7 +216,7 @@ function leave(state: FoldState, call: string): void {
   if (oldest !== undefined) left.delete(oldest);
 }
 
-/** Closes what is left open: never as a success. */
+/** Closes the actions that are still open. None of them becomes a success. */
 export function closeActions(
   state: FoldState,
   at: At,
@@ -224,7 +226,7 @@ export function closeActions(
 ): void {
   for (const [call, action] of Object.entries(state.actions)) {
     if (!fits(action)) continue;
-    // All of it may have been told after the end of its turn.
+    // All events of the action may have arrived after the end of its turn.
     const isDone = wentOn || heldTurn(state, action.parent)?.outcome === 'completed';
     if (action.askedMs !== undefined && isDone && action.decision?.outcome !== 'deny') {
       action.decision = { outcome: 'deny', source: 'user', basis: 'inferred' };
@@ -247,10 +249,7 @@ export function decisionOf(
   return { outcome, source: facts.decision?.source ?? 'unknown', basis: facts.decision?.basis ?? 'observed' };
 }
 
-/**
- * The call that a policy or a stopped loop is about. Where a standard's event names an action and no call, it is the only one
- * of that name that runs.
- */
+/** The call that an event is about. If the event names an action but no call, it is the only open call of that action. */
 export function callNamed(state: FoldState, { event, facts, subagent }: At): string | undefined {
   if (facts.call !== undefined) return facts.call;
   const data = event.data as { action?: Action | undefined; action_name?: string | undefined };
@@ -262,7 +261,7 @@ export function callNamed(state: FoldState, { event, facts, subagent }: At): str
   return others.length === 0 ? only?.[0] : undefined;
 }
 
-/** Types of event that are about an action as a whole, and need not say which call. */
+/** Event types that concern a whole action and may omit the call. */
 export const aboutActions: ReadonlySet<string> = new Set([
   'Policy.Violation',
   'Policy.Blocked',

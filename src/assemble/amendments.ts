@@ -11,7 +11,7 @@ import { sameKey, sessionKey, turnKey } from './keys.ts';
 import { record } from './records.ts';
 import type { FoldState } from './state.ts';
 
-/** The transcript's word on an event that was told before: it counts while the action is open or held. */
+/** The transcript's version of a known event. It changes an action that is open or held. */
 export function amend(state: FoldState, at: At): void {
   const { facts } = at;
   const open = facts.call === undefined ? undefined : own(state.actions, facts.call);
@@ -91,7 +91,7 @@ function correctTimes(state: FoldState, span: ActionSpan, { facts, atMs }: At): 
   span.waitMs = waitMs;
 }
 
-/** What held an action when it closed has counted it already, and as something else. */
+/** Corrects the sums of the turn and the segment, which counted the action under its former outcome. */
 function recount(
   state: FoldState,
   { parent, subagent, trace, outcome }: ActionSpan,
@@ -114,7 +114,7 @@ function recount(
   }
 }
 
-/** A person was asked about it, which was told after what came of its turn. */
+/** A question to a person that arrived after the end of the turn. */
 export function askedLate(state: FoldState, at: At, call: string): void {
   const span = state.held.find(({ of }) => of === `action:${call}`)?.span;
   if (span?.kind !== 'action' || span.outcome !== 'abandoned') return;

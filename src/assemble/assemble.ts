@@ -1,25 +1,27 @@
 /**
- * The fold: a session's events, in order, become finished spans and records.
+ * The fold: the events of a session, in order, become finished spans and records.
  *
- * It has no clock, no disk and no environment, and it never throws. What decides is in the events; silence, for one, is an
- * event (`Session.Abort`). A span leaves once, when it is closed and settled: closed by evidence (a closing hook, the
- * next turn, the end of the session), settled by what the agent's contract names (see `settles`). So the size of a
- * round, or a repetition, changes nothing in what leaves.
+ * The fold has no clock, no disk and no environment, and it never throws. Every decision depends on the events alone;
+ * silence is an event as well (`Session.Abort`). A span is emitted once, when it is closed and settled. Evidence closes it:
+ * a closing hook, the next turn, the end of the session. The agent's contract says what settles it (`settles`). The output
+ * therefore does not depend on the size of a round or on a repetition.
  *
- *   turn       opens with the first event of an unknown prompt id, or with `Prompt.Submitted` where the agent has no ids;
- *              a prompt under the running id opens nothing. Closes at the final response, at a failure of the model, at the
- *              first event of another id, at the end of the session. Events under an id whose turn has left open a continuation.
- *   action     opens with Before, closes with After, by its native id, whichever comes first. What its turn, or its
- *              subagent, leaves open is closed as denied (a person was asked, and the agent went on), else as abandoned.
- *   subagent   opens and closes with its own Session.Start and End; it hangs under the action that launched it.
- *   chat       one response of a model, told whole: it leaves at once, as a child of what it was part of, however late it is.
+ *   turn       Opens with the first event of an unknown prompt id, or with `Prompt.Submitted` for agents without ids. A
+ *              prompt under the running id opens nothing. Closes at the final response, at a failure of the model, at the
+ *              first event of another id, or at the end of the session. Events under the id of an emitted turn open a
+ *              continuation.
+ *   action     Opens with Action.Before and closes with Action.After, paired by native id, in either order. An action that
+ *              is open at the end of its turn or subagent becomes denied if a person was asked and the agent went on,
+ *              else abandoned.
+ *   subagent   Opens and closes with its own Session.Start and Session.End. Its parent is the action that launched it.
+ *   chat       One response of a model. It is emitted at once, as a child of its turn or subagent, however late it comes.
+ *   plan       Opens and closes with the events of the agent, within its turn.
+ *   segment    The trace of a part of a long session. A resume opens one, and so does a turn when the running segment is
+ *              too large or too old. A turn is cut only if it alone is too large; it is then continued. With
+ *              `trace.shape: turn`, only a resume opens a segment.
  *
- * What a transcript tells comes late as a rule. It joins the turn that it names, open, held or gone, and never ends a
- * turn that began after it.
- *   plan       opens and closes with the agent's own words, within its turn.
- *   segment    a trace of its own for a part of a long session: after a resume, and at a turn's start when the running
- *              one has grown too large or too old; within a turn only when that alone has grown too large, and is then
- *              continued. Where each turn is to be a trace, only a resume begins a segment.
+ * Events of a transcript usually come late. They join the turn that they name, whether it is open, held or emitted, and
+ * never end a turn that began after them.
  */
 import { type Event, type Facts, factsOf, SETTLED } from '../event/event.ts';
 import { own } from '../lib/read.ts';
@@ -38,10 +40,13 @@ import { moveTurn } from './turns.ts';
 
 export const AMENDED = 'vendor.otel-hooks.Amended';
 
-/** What was found of the working folder's repository, and what of it has changed since. */
+/** The repository of the working folder: found at the start, or changed since. */
 export const REPOSITORY = 'vendor.otel-hooks.Repository';
 
-/** One step. Changes `state`, which the caller owns; returns what has left: `isRecorded` false, no record, where nobody takes it. */
+/**
+ * Folds one event into `state`, which the caller owns. Returns the finished spans and records; no records if
+ * `isRecorded` is false.
+ */
 export function step(state: FoldState, event: Event, isRecorded = true): Finished {
   const out: Finished = { spans: [], records: [], oddities: {} };
   const facts: Partial<Facts> = factsOf(event) ?? {};
@@ -85,17 +90,17 @@ export function step(state: FoldState, event: Event, isRecorded = true): Finishe
   return out;
 }
 
-/** Names of closed spans that wait for their transcript; the drain answers each with a Settled event. */
+/** Names of closed spans that wait for their transcript. A Settled event answers each name. */
 export const unread = (state: FoldState): string[] => state.held.flatMap(held => (held.unread ? [held.of] : []));
 
-/** Spans that are closed and wait for their transcript, in the order in which they were closed. */
+/** Closed spans that wait for their transcript, in the order in which they were closed. */
 export const awaited = (state: FoldState): Held[] => state.held.filter(held => held.unread);
 
-/** Would a better word on this call still change its span? */
+/** Whether a later event about this call can still change its span. */
 export const isAmendable = (state: FoldState, call: string): boolean =>
   own(state.actions, call) !== undefined || state.held.some(held => held.unread && held.of === `action:${call}`);
 
-/** Something is still open: silence will have to end it. */
+/** Whether something is open that only an end or silence will close. */
 export const isOpen = (state: FoldState): boolean =>
   (state.segment !== undefined && state.endedMs === undefined) ||
   state.turn !== undefined ||

@@ -8,7 +8,9 @@ import { chatKey } from './keys.ts';
 import { homeOf, placeOf, sessionHolder } from './places.ts';
 import type { AskedModel, FoldState, OpenRequests } from './state.ts';
 
-/** What a response answers, where just one request is open and both times come from one clock. */
+/**
+ * The start of the request that a response answers, if exactly one request is open and both times come from one clock.
+ */
 function requestedMs(state: FoldState, { event, facts, late, atMs }: At): number | undefined {
   const open = state.requests && own(state.requests, event.session_id);
   if (state.requests === undefined || open === undefined || late !== undefined || facts.sum !== undefined)
@@ -54,8 +56,8 @@ function askedBy(state: FoldState, at: At): AskedModel {
 }
 
 /**
- * Requests that nobody answered before what they were part of was over. Where that went well they were answered, and nobody told; where a
- * transcript tells of responses, they are told there.
+ * Closes the requests without a response when their turn, subagent or session ends. After a good end they were answered
+ * unobserved. If responses come from a transcript, they are not closed here.
  */
 export function closeRequests(state: FoldState, at: At, session: string, endMs: number, wentWell: boolean): void {
   const open = state.requests && own(state.requests, session);
@@ -118,7 +120,7 @@ const noResponse = {
   sum: undefined,
 } as const;
 
-/** Is it the first after a compaction? */
+/** Whether this response is the first one after a compaction. */
 function isCompacted(state: FoldState, { event, facts, atMs }: At): boolean {
   const compaction = state.compactions && own(state.compactions, event.session_id);
   if (compaction === undefined || compaction.isTold || facts.sum !== undefined || atMs < compaction.ms) return false;
@@ -126,7 +128,7 @@ function isCompacted(state: FoldState, { event, facts, atMs }: At): boolean {
   return true;
 }
 
-/** A response leaves as it is told, and adds to what it was part of, as long as that is here. */
+/** Emits a response at once, and adds its usage to its turn, subagent and session as long as they are open or held. */
 export function chat(
   state: FoldState,
   at: At,
@@ -192,7 +194,7 @@ export function chat(
   for (const holder of [home.holder, sessionHolder(state, home.trace)]) {
     if (holder === undefined) continue;
     add(holder.usage, sums);
-    // What holds it began no later, and, where it waits, ended no earlier.
+    // A holder starts no later than its response, and a held one ends no earlier.
     holder.startMs = Math.min(holder.startMs, startMs);
     if (holder.endMs !== undefined) holder.endMs = Math.max(holder.endMs, atMs);
   }
@@ -214,7 +216,7 @@ function add(to: Sums, more: Sums): void {
     const count = more[name];
     if (count === undefined) continue;
     const sum = (to[name] ?? 0) + count;
-    // Of fractions the order would matter.
+    // The sum of plain fractions would depend on the order.
     to[name] = name === 'costUsd' || name === 'pricedUsd' ? dollars(sum) : sum;
   }
 }

@@ -1,12 +1,15 @@
-/** What an event says of content, as far as its span has room for it: states of open sessions stay small. */
+/** The content of an event that fits into a span. The limit keeps the states of open sessions small. */
 import type { Event, Facts } from '../event/event.ts';
 import { cutText, fitted } from '../lib/fitted.ts';
 import type { SpanContent } from './finished.ts';
 
-/** Of each text; and of what an action is given, as JSON. */
+/** Longest text, and longest JSON of an action's input. */
 const MOST = 2_048;
 
-/** `before` with what this event adds; undefined: nothing was said. What was said first stays, but of reasons the last. */
+/**
+ * `before` with the content of this event. The first value of a part stays; of reasons the last one. Undefined: no
+ * content.
+ */
 export function contentWith(
   before: SpanContent | undefined,
   event: Event,
@@ -14,7 +17,7 @@ export function contentWith(
 ): SpanContent | undefined {
   const said = saidBy(event, facts);
   let content = before;
-  // An absent part is none, whether its name is there or a stored state has dropped it.
+  // A stored state drops parts that are undefined, so both forms mean absent.
   for (const name in said) {
     const part = name as keyof SpanContent;
     if (said[part] === undefined || (part !== 'reason' && content?.[part] !== undefined)) continue;

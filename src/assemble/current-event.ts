@@ -10,7 +10,7 @@ import {
 import type { Finished, FinishedSpan } from './finished.ts';
 import type { FoldState, KnownTurn, OpenRisk, Origin } from './state.ts';
 
-/** Nothing runs longer; a number beyond it is a mistake, and would bend everything that holds the action. */
+/** A longer duration is an error of the agent, and would stretch every span above the action. */
 export const LONGEST_ACTION_MS = 7 * 24 * 3_600_000;
 
 export interface At {
@@ -19,12 +19,12 @@ export interface At {
   atMs: number;
   subagent: string | undefined;
   out: Finished;
-  /** Told by a transcript after its time had passed: the turn it was part of, where that is known. */
+  /** Set for an event of the past: the turn that it belonged to, if known. */
   late: { turn: KnownTurn | undefined } | undefined;
   isRecorded: boolean;
 }
 
-/** What opened it is told of what it opens, whatever closes it. */
+/** A span carries mode, actor and metadata of the event that opened it. */
 export const originOf = (event: Event): Origin & { mode: string | undefined } => ({
   mode: event.agent_mode,
   actor: event.actor,
@@ -37,7 +37,7 @@ export const begunBy = ({ mode, actor, metadata }: Origin): Pick<FinishedSpan, '
   metadata,
 });
 
-/** Types that mean the agent is at work, so that a turn, a subagent or an ended session opens. */
+/** Event types that show the agent at work: they open a turn, a subagent or an ended session. */
 export function opensWork(event: Event): boolean {
   switch (event.event_type) {
     case 'Prompt.Submitted':
@@ -49,17 +49,17 @@ export function opensWork(event: Event): boolean {
     case 'Action.After':
       return true;
     case 'Model.Responded':
-      // A session's account is drawn when its work is over.
+      // A sum of the whole session comes after its work.
       return factsOf(event)?.sum !== 'session';
     default:
       return false;
   }
 }
 
-/** Whose clock an event's time is of; undefined where it is that of its arrival. */
+/** The source of an event's time. Undefined when it is the arrival. */
 export const clockOf = ({ facts }: At): TimeSource | undefined => (facts.time === 'arrival' ? undefined : facts.time);
 
-/** Where a length comes from: both ends by the same clock, else it is as good as times of arrival. */
+/** The source of a duration. Ends from different clocks are no better than arrival times. */
 export function clockFor(state: FoldState, at: At, started: TimeSource | undefined, endMs: number): TimeSource {
   const ended = endMs === state.lastMs ? state.lastTime : endMs === at.atMs ? clockOf(at) : undefined;
   return started === ended ? (ended ?? 'arrival') : 'arrival';

@@ -7,7 +7,7 @@ import { contentWith } from './content.ts';
 import { type At, higher } from './current-event.ts';
 import { isCurrent, turnOf } from './places.ts';
 import { closePlan, openPlan } from './plans.ts';
-import { follow } from './segments.ts';
+import { linkPreviousSession } from './segments.ts';
 import type { FoldState, OpenAction } from './state.ts';
 import { subagentOf } from './subagents.ts';
 
@@ -15,20 +15,21 @@ type Effect<T extends EventType> = (state: FoldState, at: At, event: EventOf<T>)
 
 const nothing = (): void => undefined;
 
-/** Each type has its row: a new type does not compile until someone has decided. */
+/** One row per event type, so a new type does not compile without a row. */
 const effectOf: { readonly [T in EventType]: Effect<T> } = {
   'Session.Start': (state, at, event) => {
     const begun = at.subagent === undefined ? state.segment : subagentOf(state, at);
     if (begun && at.late === undefined) Object.assign(begun, { actor: event.actor, metadata: metadataOf(event) });
     if (at.subagent !== undefined) return;
-    if (at.facts.previous?.session !== undefined) follow(state, at.facts.previous.session, at.facts.previous.segment);
+    if (at.facts.previous?.session !== undefined)
+      linkPreviousSession(state, at.facts.previous.session, at.facts.previous.segment);
   },
   'Session.End': nothing,
   'Session.Abort': nothing,
   'Prompt.Submitted': (state, at, event) => {
     const turn = turnOf(state, at);
     if (turn === undefined) return;
-    // Whatever of it came first, it was the prompt that set it going.
+    // The prompt began the turn, even if another event arrived first.
     if (turn.prompts === 0) Object.assign(turn, { actor: event.actor, metadata: metadataOf(event) });
     turn.prompts += 1;
     turn.promptLength ??= event.data.prompt_length;
@@ -78,7 +79,7 @@ const effectOf: { readonly [T in EventType]: Effect<T> } = {
     state.compactions ??= {};
     const { phase } = at.facts;
     const known = own(state.compactions, event.session_id);
-    // Its end, of which its beginning was told: a response that came between has said so already.
+    // The end of a compaction whose start is known: a response in between was marked already.
     const isTold = phase === 'after' && known?.phase === 'before' && known.isTold;
     put(state.compactions, event.session_id, { ms: at.atMs, phase, isTold });
   },
@@ -128,14 +129,14 @@ const errorTypes: { readonly [type: string]: string } = {
 const isOfAction = ({ error_type, origin_event }: DataOf<'Agent.Error'>, { facts }: At): boolean =>
   facts.call !== undefined || error_type === 'ToolFailed' || origin_event?.startsWith('Action.') === true;
 
-/** The action that it names, else the only one that runs. */
+/** The action that the error names, else the only open one. */
 function actionInError(state: FoldState, { facts, subagent }: At): OpenAction | undefined {
   if (facts.call !== undefined) return own(state.actions, facts.call);
   const [only, ...others] = Object.values(state.actions).filter(action => action.subagent === subagent);
   return others.length === 0 ? only : undefined;
 }
 
-/** What is risky beside the actions themselves. */
+/** Raises the risk of turn and segment by an event that is no action. */
 function raiseRisk(state: FoldState, at: At): void {
   const { risk } = at.event;
   if (state.turn && isCurrent(state, at)) state.turn.risk = higher(state.turn.risk, risk);

@@ -1,15 +1,15 @@
-/** What falls out of the fold: spans and records as values, named by keys. Ids, names and attributes are telemetry's. */
+/** The output of the fold: spans and records as values with keys. telemetry/ gives them ids, names and attributes. */
 import type { Actor, DecisionSource, Event, Fields, Outcome, RiskLevel, TimeSource } from '../event/event.ts';
 import type { Json } from '../lib/fitted.ts';
 
-/** What makes a span this one: its kind and the parts that its id is computed from. */
+/** The kind of a span, and the parts that its id is computed from. */
 export interface SpanKey {
   readonly kind: 'session' | 'turn' | 'plan' | 'subagent' | 'action' | 'chat';
   readonly session: string;
   readonly parts: readonly string[];
 }
 
-/** A trace is a segment of a root session, or, where each turn is to be one, a turn of it. */
+/** A trace is a segment of a root session or, with `trace.shape: turn`, one turn. */
 export interface TraceKey {
   readonly agent: string;
   readonly session: string;
@@ -38,7 +38,7 @@ export interface FinishedDecision {
 export type LoopState = 'detected' | 'aborted';
 export type BudgetState = 'warning' | 'exceeded';
 
-/** Of what was said, as far as it was asked for, what a span has room for. */
+/** Content that the configuration asks for, cut to the size of an attribute. */
 export interface SpanContent {
   prompt?: string | undefined;
   response?: string | undefined;
@@ -46,7 +46,7 @@ export interface SpanContent {
   output?: string | undefined;
   path?: string | undefined;
   command?: string | undefined;
-  /** Why it was decided so. */
+  /** The reason of the decision. */
   reason?: string | undefined;
 }
 
@@ -56,23 +56,23 @@ interface Common {
   parent: SpanKey | undefined;
   startMs: number;
   endMs: number;
-  /** Where the length comes from; `clamped` when its ends stood the wrong way round. */
+  /** The source of the duration. `clamped` when the end lay before the start. */
   duration: TimeSource | 'events' | 'none';
   clamped: boolean;
   links: Link[];
   errorType: string | undefined;
   mode: string | undefined;
-  /** Of the event that opened it: who set it going, and what of its vendor's metadata was asked for. */
+  /** Actor and vendor metadata of the event that opened the span. */
   actor?: Actor | undefined;
   metadata?: Fields | undefined;
-  /** The agent's, as far as it was told when the span left. */
+  /** The agent's version, as far as it was known when the span was emitted. */
   version?: string | undefined;
   risk: { score?: number | undefined; level?: RiskLevel | undefined; factors?: string[] | undefined } | undefined;
-  /** The id of the event that closed it. */
+  /** The id of the closing event. */
   closedBy: string | undefined;
 }
 
-/** What the responses within one span used; a class that no response told is absent. */
+/** The usage of the responses within a span. A class that no response states is absent. */
 export interface Sums {
   calls: number;
   input?: number | undefined;
@@ -80,14 +80,14 @@ export interface Sums {
   cacheRead?: number | undefined;
   cacheWrite?: number | undefined;
   reasoning?: number | undefined;
-  /** What the agent itself says it cost. */
+  /** Cost as the agent states it. */
   costUsd?: number | undefined;
-  /** What they cost by lists of prices, and the tokens of those that no list has a price for. */
+  /** Cost by price lists, and the tokens without a price. */
   pricedUsd?: number | undefined;
   unpricedTokens?: number | undefined;
 }
 
-/** Where the work is done, without credentials; what is not known is absent. */
+/** The repository of the session, without credentials. Unknown parts are absent. */
 export interface Repository {
   url?: string | undefined;
   name?: string | undefined;
@@ -108,16 +108,16 @@ export interface Stated {
 export interface SessionSpan extends Common {
   kind: 'session';
   usage: Sums;
-  /** False when the wait for the transcript was over before it was read. */
+  /** False when the transcript was not read to its end in time. */
   complete: boolean;
-  /** What the end of the session stated of all of it: `usage` is this when nothing told of its responses. */
+  /** Usage that the end of the session states. It is used when no response states any. */
   stated?: Stated | undefined;
   startReason: string | undefined;
-  /** The session that it follows. */
+  /** The previous session. */
   previous?: string | undefined;
   endReason: string;
   repository?: Repository | undefined;
-  /** Made while it ran, oldest first. */
+  /** Commits made during the session, oldest first. */
   commits?: string[] | undefined;
   turns: number;
   actions: number;
@@ -135,7 +135,7 @@ export interface TurnSpan extends Common {
   outcome: 'completed' | 'failed' | 'denied' | 'interrupted' | 'continued' | 'unfinished';
   turn: string;
   ordinal: number;
-  /** Its place in its segment, from 1. */
+  /** The number of the turn in its segment, from 1. */
   number?: number | undefined;
   prompts: number;
   promptLength: number | undefined;
@@ -144,7 +144,7 @@ export interface TurnSpan extends Common {
   denied: number;
   failed: number;
   waitMs: number;
-  /** Actions that were tried again. */
+  /** Number of retried actions. */
   retries?: number | undefined;
   loop?: LoopState | undefined;
   budget?: BudgetState | undefined;
@@ -181,7 +181,7 @@ export interface ActionSpan extends Common {
   mcpServer: string | undefined;
   outcome: 'success' | 'failure' | 'denied' | 'interrupted' | 'abandoned' | 'unknown';
   decision: FinishedDecision | undefined;
-  /** When a person was asked, and for how long. */
+  /** When a person was asked, and the time until the answer. */
   askedMs?: number | undefined;
   waitMs: number | undefined;
   attempt?: number | undefined;
@@ -189,7 +189,7 @@ export interface ActionSpan extends Common {
   executable: string | undefined;
   skill?: string | undefined;
   content?: SpanContent | undefined;
-  /** The record of Agent Trace that tells which lines came of it. */
+  /** The Agent Trace record with the lines that this action wrote. */
   traceRecord?: string | undefined;
 }
 
@@ -211,22 +211,22 @@ export interface ChatSpan extends Common {
   reasoning: number | undefined;
   costUsd: number | undefined;
   pricedUsd: number | undefined;
-  /** The list that says so. */
+  /** The price list. */
   prices: string | undefined;
   unpricedTokens: number | undefined;
   retries: number | undefined;
-  /** The context was compacted before it. */
+  /** This is the first response after a compaction. */
   compacted?: true | undefined;
-  /** No single response, but all of a turn or of a session's run. */
+  /** A sum over a turn or a session instead of one response. */
   sum: 'turn' | 'session' | undefined;
 }
 
 export type FinishedSpan = SessionSpan | TurnSpan | PlanSpan | SubagentSpan | ActionSpan | ChatSpan;
 
-/** An event with the span it belongs to. */
+/** An event with its span. */
 export interface FinishedRecord {
   event: Event;
-  /** What failed was an exception, which the conventions have a record of their own for. */
+  /** The record of an exception, which the semantic conventions define beside the event's own record. */
   as?: 'exception' | undefined;
   trace: TraceKey;
   span: SpanKey;
@@ -235,6 +235,6 @@ export interface FinishedRecord {
 export interface Finished {
   spans: FinishedSpan[];
   records: FinishedRecord[];
-  /** What was odd, by kind, for the books. */
+  /** Counts of oddities, by kind. */
   oddities: { [kind: string]: number };
 }

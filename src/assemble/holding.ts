@@ -23,24 +23,24 @@ export function hold(state: FoldState, at: At, held: Held): void {
   held.span.version = held.span.kind === 'action' ? at.event.source.version : state.segment?.version;
   weigh(state, held.span);
   if (held.unread || held.unlinked) state.held.push(held);
-  else at.out.spans.push(leaving(state, held.span));
+  else at.out.spans.push(completed(state, held.span));
 }
 
-/** What holds others says the agent's version as it was told by then; an action, as the event says it that closed it. */
-function leaving({ segment }: FoldState, span: FinishedSpan): FinishedSpan {
+/** Completes the agent's version: an action has that of its closing event, all other spans that of their segment. */
+function completed({ segment }: FoldState, span: FinishedSpan): FinishedSpan {
   if (span.kind !== 'action' && segment?.number === span.trace.segment) span.version ??= segment.version;
-  return counted(span);
+  return countedOnce(span);
 }
 
-/** Tokens count once: what was stated of the whole only where nothing told of the parts. */
-export function counted(span: FinishedSpan): FinishedSpan {
+/** The stated usage of a session counts only when no response has any. */
+export function countedOnce(span: FinishedSpan): FinishedSpan {
   if (span.kind !== 'session' || span.stated === undefined) return span;
   const { calls, input, output } = span.usage;
   const isTold = calls > 0 || input !== undefined || output !== undefined;
   return isTold ? { ...span, stated: undefined } : { ...span, usage: span.stated.usage };
 }
 
-/** What every span takes on the wire beside its own texts and numbers: names, ids, times. */
+/** Bytes of a span on the wire beside its own texts and numbers: names, ids, times. */
 const SPAN_BYTES = 400;
 
 export function weigh({ segment }: FoldState, span: FinishedSpan): void {
@@ -57,7 +57,7 @@ function weightOf(value: unknown): number {
     for (const part of value) if (part !== undefined) sum += 24 + weightOf(part);
     return sum;
   }
-  // Each span comes by here: a list of its parts would be garbage at once.
+  // This runs for every span, so it makes no list of the parts.
   for (const name in value) {
     const part: unknown = value[name as keyof typeof value];
     if (part !== undefined) sum += 24 + weightOf(part);
@@ -80,5 +80,5 @@ export function release(state: FoldState, out: Finished): void {
   if (!state.held.some(isReady)) return;
   const ready = state.held.filter(isReady);
   state.held = state.held.filter(held => held.unread || held.unlinked);
-  out.spans.push(...ready.map(held => leaving(state, held.span)));
+  out.spans.push(...ready.map(held => completed(state, held.span)));
 }

@@ -7,7 +7,6 @@ export const sameKey = (one: SpanKey, other: SpanKey): boolean =>
 export const mainKey = (state: FoldState): SpanKey =>
   state.turn ? turnKey(state, state.turn.key, state.turn.ordinal) : sessionKey(state);
 
-/** The trace of the session's own span. */
 export const segmentTrace = (state: FoldState): TraceKey => ({
   agent: state.agent,
   session: state.session,
@@ -22,7 +21,7 @@ export const turnTrace = (
     ? { agent: state.agent, session: state.session, segment, turn: `${key}\0${ordinal}` }
     : { agent: state.agent, session: state.session, segment };
 
-/** The trace of what the main agent does now. */
+/** The trace of the main agent's present work. */
 export const mainTrace = (state: FoldState): TraceKey =>
   state.turn ? turnTrace(state, runningTurn(state.turn, state.segment)) : segmentTrace(state);
 

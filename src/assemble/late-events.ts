@@ -4,7 +4,7 @@ import { type At, opensWork } from './current-event.ts';
 import type { FoldState, KnownTurn } from './state.ts';
 import { unendedTurn } from './turns.ts';
 
-/** Is a time told of that is over? Then nothing begins or ends by it. */
+/** Whether the event belongs to a time that is over. Such an event opens and closes nothing. */
 export function lateness(state: FoldState, at: At): At['late'] {
   const { event, facts, atMs } = at;
   if (state.segment === undefined || !opensWork(event)) return undefined;
@@ -25,8 +25,8 @@ export function lateness(state: FoldState, at: At): At['late'] {
 }
 
 /**
- * A hook that another one overtook, though it began earlier: what it tells is part of what that one closed. Without such
- * a part it begins one.
+ * A hook that arrived after a later one. It belongs to the turn that the later hook closed. Without such a turn it opens
+ * one.
  */
 function overtaken(state: FoldState, at: At): At['late'] {
   const { event, facts, atMs, subagent } = at;
@@ -45,13 +45,13 @@ function overtaken(state: FoldState, at: At): At['late'] {
     (state.endedMs !== undefined && atMs < state.endedMs) ||
     (turn.endMs !== undefined && atMs < turn.endMs) ||
     (state.turn !== undefined && atMs < state.turn.startMs);
-  // Alone it is no work of its own, neither in a turn that nobody saw end nor in a session that has.
+  // A late final response alone opens no turn, neither after a turn without an observed end nor after the session.
   const isItsEnd =
     event.event_type === 'Agent.Response' && event.data.final && (hasEnded || unendedTurn(state, turn) !== undefined);
   return isBefore || isItsEnd ? { turn } : undefined;
 }
 
-/** It has ended, and its transcript tells of the time before; what still waits for its transcript is told it all. */
+/** Whether the subagent has ended before this event of its transcript. A held one takes all of its transcript. */
 function isSubagentOver(state: FoldState, id: string, atMs: number): boolean {
   if (state.endedMs !== undefined && atMs <= state.endedMs) return true;
   if (own(state.subagents, id) !== undefined) return false;
@@ -62,13 +62,13 @@ function isSubagentOver(state: FoldState, id: string, atMs: number): boolean {
   );
 }
 
-/** Of a turn that went on in another part, the part that ran then. */
+/** The part of a continued turn that ran at that time. */
 function partOf({ turns }: FoldState, key: string, atMs: number): KnownTurn | undefined {
   const parts = turns.filter(known => known.key === key);
   return parts.findLast(({ startMs = atMs }) => startMs <= atMs) ?? parts[0];
 }
 
-/** Where an agent has no ids of turns, what its transcript tells belongs to the turn that ran then. */
+/** The turn that ran at that time, for agents without turn ids. */
 function turnAround(state: FoldState, atMs: number): KnownTurn | undefined {
   if (state.turn !== undefined && atMs >= state.turn.startMs) return undefined;
   return state.turns.findLast(

@@ -6,10 +6,13 @@ import { mainTrace, sameTrace } from './keys.ts';
 import type { FoldState, Launch, OpenAction } from './state.ts';
 import { OPEN_SUBAGENTS } from './subagents.ts';
 
-/** Calls that launch subagents and are over, before anything told of these. */
+/** Number of ended launching calls that are kept for a subagent that is not known yet. */
 const ENDED_LAUNCHES = 32;
 
-/** The call that launched a subagent: named by the agent, else the oldest open call for its kind that launched none yet. */
+/**
+ * The call that launched a subagent: the one that the agent names, else the oldest open call for its kind without a
+ * subagent.
+ */
 export function launchOf(
   state: FoldState,
   id: string,
@@ -32,7 +35,7 @@ export function launchOf(
     open.launched = true;
     return { launch: launchAt(state, open.call, open), sure: false };
   }
-  // Told by a transcript, it may have begun while a call ran that is over by now.
+  // A subagent of a transcript may have begun during a call that is over by now.
   const over = state.endedLaunches?.find(
     ended =>
       ended.startMs <= atMs &&
@@ -61,7 +64,7 @@ export const isIn = (launch: Launch, trace: TraceKey): boolean =>
 
 export const launchKey = ({ call, session }: Launch): SpanKey => ({ kind: 'action', session, parts: [call] });
 
-/** The agent names the subagent that a call launched: what was only concluded is mended, as long as it is held. */
+/** The agent names the subagent of a call. Inferred links of open and held spans are corrected. */
 export function linkLaunch(
   state: FoldState,
   at: At,

@@ -5,7 +5,7 @@ import { heldSpan, heldTurn } from './holding.ts';
 import { mainKey, mainTrace, segmentTrace, sessionKey, subagentKey, turnKey, turnTrace } from './keys.ts';
 import type { FoldState, OpenTurn } from './state.ts';
 
-/** What the turn of an event adds up to: it runs, or it was told late and waits for its transcript. */
+/** The turn of an event: the running one or, for a late event, the held one. */
 export function turnOf(state: FoldState, { late }: At): OpenTurn | TurnSpan | undefined {
   if (late === undefined) return state.turn;
   return late.turn && heldTurn(state, turnKey(state, late.turn.key, late.turn.ordinal));
@@ -23,11 +23,11 @@ interface Holder {
 interface Home {
   trace: TraceKey;
   key: SpanKey;
-  /** Open or held, it counts what is part of it. */
+  /** The open or held span whose sums include this. */
   holder: Holder | undefined;
 }
 
-/** Where something hangs that its transcript tells: in the turn or subagent that it names, though that has ended. */
+/** The parent of an event: the turn or subagent that it names, even if that has ended. */
 export function homeOf(state: FoldState, at: At): Home {
   if (at.facts.sum === 'session') return { trace: segmentTrace(state), key: sessionKey(state), holder: undefined };
   if (at.subagent !== undefined) {
@@ -46,13 +46,13 @@ export function sessionHolder(state: FoldState, trace: TraceKey): Holder | undef
   return heldSpan(state, { ...sessionKey(state), parts: [String(trace.segment)] });
 }
 
-/** Where a span, or what happens in it, is to be found. */
+/** Trace and span of an event. */
 interface Place {
   trace: TraceKey;
   key: SpanKey;
 }
 
-/** Where something that happens now hangs: in its subagent, else in the turn that runs, else in the session. */
+/** The place of an event of this moment: its subagent, else the running turn, else the session. */
 export function placeOf(state: FoldState, at: At): Place {
   if (at.subagent !== undefined) {
     const open = own(state.subagents, at.subagent);
@@ -61,7 +61,7 @@ export function placeOf(state: FoldState, at: At): Place {
     return { trace: (open ? open.trace : trace) ?? mainTrace(state), key };
   }
   if (at.late === undefined && isCurrent(state, at)) return { trace: mainTrace(state), key: mainKey(state) };
-  // Told late, it belongs to the turn that it names.
+  // A late event belongs to the turn that it names.
   const turn = at.late ? at.late.turn : state.turns.findLast(({ key }) => key === at.facts.turn);
   if (at.late === undefined && turn === undefined) return { trace: mainTrace(state), key: mainKey(state) };
   return turn?.segment === state.segment?.number && turn

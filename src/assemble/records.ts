@@ -13,18 +13,18 @@ export function record(state: FoldState, at: At): void {
   if (isException(at)) at.out.records.push({ event: at.event, as: 'exception', ...context });
 }
 
-/** A model that failed with more than a kind of failure, which is `error.type`: with a type that nobody took for one, or in words that stayed. */
+/** Whether a failure of a model states more than `error.type`: an unknown type, or a message that was kept. */
 function isException({ event, facts }: At): boolean {
   if (event.event_type !== 'Model.Failed') return false;
   const { error_type: type, error_message: message } = event.data;
   return message !== undefined || (type !== undefined && facts.error_type === undefined);
 }
 
-/** The span that an event happened in, nearest first. */
+/** The innermost span of an event. */
 function contextOf(state: FoldState, at: At): { trace: TraceKey; span: SpanKey } {
   const { facts, event } = at;
   const session = at.subagent ?? state.session;
-  // Its ends are the session's, whatever hooks of the same moment they overtook.
+  // Start and end belong to the session span, even if other hooks of the same moment arrived first.
   if (at.subagent === undefined && framing.has(event.event_type))
     return { trace: segmentTrace(state), span: sessionKey(state) };
   const place = placeOf(state, at);
@@ -43,7 +43,7 @@ function contextOf(state: FoldState, at: At): { trace: TraceKey; span: SpanKey }
 
 const framing: ReadonlySet<string> = new Set(['Session.Start', 'Session.End']);
 
-/** In a trace of its own for each turn, a call may end when its turn is over. */
+/** With one trace per turn, a call may end after its turn. */
 function traceOfCall(state: FoldState, call: string): TraceKey | undefined {
   const open = own(state.actions, call);
   if (open !== undefined) return open.trace;

@@ -10,17 +10,20 @@ import type { FoldState, Segment } from './state.ts';
 import { closeSubagent } from './subagents.ts';
 import { closeTurn } from './turns.ts';
 
-/** A segment is cut at a turn's start beyond these: less than half of what Tempo takes for one trace, and half a working day. */
+/**
+ * Beyond these limits a new turn begins a new segment: less than half of Tempo's limit for one trace, and half a
+ * working day.
+ */
 const SEGMENT_SPANS = 2_000;
 
 const SEGMENT_BYTES = 2_000_000;
 
-/** Beyond so many times of it, within a turn too. */
+/** Beyond this multiple, a segment is cut within a turn as well. */
 export const CUT_WITHIN = 1.2;
 
 const SEGMENT_AGE_MS = 4 * 3_600_000;
 
-/** Sees to it that a segment runs when the event is one of a session at work. */
+/** Opens a segment for the event if none is running. */
 export function begin(state: FoldState, at: At): void {
   const { event, atMs } = at;
   const starts = event.event_type === 'Session.Start' && at.subagent === undefined;
@@ -29,7 +32,7 @@ export function begin(state: FoldState, at: At): void {
     return;
   }
   if (starts && at.facts.time !== 'transcript' && atMs < state.segment.startMs) {
-    // Another hook of the same moment was quicker; this one tells how what runs began.
+    // Another hook of the same moment arrived first. This event states how the running segment began.
     state.segment.startReason = event.data.start_reason;
     state.segment.startMs = atMs;
     state.segment.mode = event.agent_mode;
@@ -38,7 +41,7 @@ export function begin(state: FoldState, at: At): void {
   const wakes = at.subagent === undefined && (starts || opensWork(event));
   if (state.endedMs !== undefined) {
     if (!wakes) return;
-    // What came late to the ended segment stays in its trace.
+    // Late events of the ended segment stay in its trace.
     closeLeftovers(state, at, state.lastMs);
   } else if (!(starts && event.data.start_reason !== 'new')) {
     return;
@@ -126,17 +129,17 @@ export function closeSegment(
   release(state, at.out);
 }
 
-/** What is told late may be of another version, which ran before; where none is known, it is this. */
+/** A late event may carry an older version of the agent. It counts only if none is known. */
 export function noteVersion({ segment }: FoldState, { event, late }: At): void {
   const { version } = event.source;
   if (segment !== undefined && version !== undefined && (late === undefined || segment.version === undefined))
     segment.version = version;
 }
 
-/** As many commits as one attribute holds. */
+/** Number of commits that fit into one attribute. */
 const MOST_COMMITS = 48;
 
-/** The first word on it is of the start of the segment; what is said later, of its next one, and which commits were made. */
+/** The first event describes the running segment. Later ones describe the next segment, and add commits. */
 export function noteRepository(state: FoldState, data: Fields): void {
   const found: Repository = {};
   for (const part of repositoryParts) if (typeof data[part] === 'string') found[part] = data[part];
@@ -149,7 +152,7 @@ export function noteRepository(state: FoldState, data: Fields): void {
   if (made.length > 0) segment.commits = [...new Set([...(segment.commits ?? []), ...made])].slice(-MOST_COMMITS);
 }
 
-/** Tokens of a whole session, which only its end tells. */
+/** Usage of the whole session, which its end states. */
 function statedBy({ event, facts }: At): Stated | undefined {
   const { totals, model, provider } = facts;
   if (event.event_type !== 'Session.End' || totals === undefined) return undefined;
@@ -168,7 +171,7 @@ function statedBy({ event, facts }: At): Stated | undefined {
   };
 }
 
-/** Whatever is still open when nothing more can come for it. */
+/** Closes everything that is still open. */
 export function closeLeftovers(state: FoldState, at: At, endMs: number): void {
   closeTurn(state, at, 'unfinished', undefined, endMs);
   for (const subagent of Object.values(state.subagents)) closeSubagent(state, at, subagent, 'abandoned', endMs);
@@ -179,13 +182,13 @@ export function closeLeftovers(state: FoldState, at: At, endMs: number): void {
   release(state, at.out);
 }
 
-/** A new trace at a turn's start, when the running one is large or old enough. */
+/** Begins a new segment before a turn if the running one is large or old. */
 export function cutSegment(state: FoldState, at: At): void {
   const segment = state.segment;
   if (segment === undefined || state.shape === 'turn') return;
   const isOld = at.atMs - segment.startMs >= SEGMENT_AGE_MS;
   if (!isOld && !isLarge(segment)) return;
-  // A subagent in the background is waited for, as long as there is room.
+  // A running background subagent delays the cut while there is room.
   if (Object.keys(state.subagents).length > 0 && !isLarge(segment, CUT_WITHIN)) return;
   const startReason = segment.startReason;
   closeSegment(state, at, 'segment', undefined, Math.max(state.lastMs, segment.startMs));
@@ -195,8 +198,8 @@ export function cutSegment(state: FoldState, at: At): void {
 export const isLarge = ({ spans, bytes = 0 }: Segment, times = 1): boolean =>
   spans >= times * SEGMENT_SPANS || bytes >= times * SEGMENT_BYTES;
 
-/** Another session went before this one: said by its first part. */
-export function follow(state: FoldState, session: string, segment = 0): void {
+/** Links the first segment to the previous session. */
+export function linkPreviousSession(state: FoldState, session: string, segment = 0): void {
   const here = state.segment;
   if (here === undefined || here.previous !== undefined || session === state.session) return;
   here.previous = session;

@@ -1,4 +1,4 @@
-/** What an open session remembers between rounds. JSON, bounded, with a version: it lies in the state folder. */
+/** The state of an open session between rounds: bounded JSON with a version, stored in the state folder. */
 
 import type { Actor, Fields, RiskLevel, TimeSource } from '../event/event.ts';
 import { isFields } from '../lib/read.ts';
@@ -19,7 +19,7 @@ export interface FoldState {
   v: 1;
   agent: string;
   session: string;
-  /** Each turn is a trace, where that is asked for. */
+  /** `turn`: each turn is a trace of its own. */
   shape?: 'turn' | undefined;
   settles: {
     action: 'hook' | 'transcript';
@@ -27,38 +27,38 @@ export interface FoldState {
     subagent: 'hook' | 'transcript';
     session: 'hook' | 'transcript';
   };
-  /** The segment that runs, or ran last. */
+  /** The running segment, or the last one. */
   segment: Segment | undefined;
   endedMs: number | undefined;
-  /** The turn that the main agent works on. */
+  /** The running turn of the main agent. */
   turn: OpenTurn | undefined;
-  /** Turns that have left or wait, newest last: which segment, how often continued. */
+  /** Emitted and held turns, newest last, with their segment and their continuation. */
   turns: KnownTurn[];
   actions: { [call: string]: OpenAction };
   subagents: { [id: string]: OpenSubagent };
-  /** How often a subagent has ended, when it last did, and in which trace, of those known. */
+  /** Known subagents: how often each has ended, when last, and in which trace. */
   subagentRuns: [id: string, runs: number, endMs?: number, trace?: TraceKey][];
-  /** Calls whose span has left, newest last. */
+  /** Calls whose span was emitted, newest last. */
   leftCalls: string[];
-  /** Launching calls by the subagent they started, as far as known, newest last. */
+  /** Launching calls by their subagent, as far as known, newest last. */
   launches: (Launch & { subagent: string })[];
-  /** Calls that launched something nobody told of, and are over. */
+  /** Ended calls that launched a subagent of which no event has come. */
   endedLaunches?: (Launch & { agent: string | undefined; startMs: number; endMs: number })[];
-  /** Closed, but not settled: waiting for the transcript or for evidence. */
+  /** Closed spans that wait for the transcript or for a link. */
   held: Held[];
-  /** By whose they are: a session, or a subagent. */
+  /** By session or subagent. */
   plans?: { [session: string]: OpenPlan };
-  /** Requests to models that were not answered yet: when the last began, and how many there are. */
+  /** Requests to models without a response: the start of the last one, and their number. */
   requests?: { [session: string]: OpenRequests };
-  /** The last compaction, and whether a response after it has said so. */
+  /** The last compaction, and whether a response was marked as the first one after it. */
   compactions?: { [session: string]: { ms: number; phase: string | undefined; isTold: boolean } };
   repository?: Repository | undefined;
   lastMs: number;
-  /** Whose clock that is, where it is not that of arrival; below likewise. */
+  /** The source of that time, if it is not the arrival. Below likewise. */
   lastTime?: TimeSource | undefined;
 }
 
-/** Of the event that opened something. */
+/** Taken from the opening event. */
 export interface Origin {
   mode?: string | undefined;
   actor?: Actor | undefined;
@@ -70,7 +70,7 @@ export interface Segment extends Origin {
   startMs: number;
   time?: TimeSource | undefined;
   spans: number;
-  /** About what its spans take on the wire. */
+  /** Approximate size of its spans on the wire. */
   bytes?: number | undefined;
   startReason: string | undefined;
   previous?: string | undefined;
@@ -86,7 +86,7 @@ export interface Segment extends Origin {
   loops?: number;
   budget?: BudgetState | undefined;
   risk: OpenRisk | undefined;
-  /** The agent's version, as it was told last. */
+  /** The last known version of the agent. */
   version?: string | undefined;
 }
 
@@ -101,7 +101,7 @@ export interface KnownTurn {
   ordinal: number;
   segment: number;
   startMs?: number;
-  /** Undefined while it runs. */
+  /** Undefined while the turn runs. */
   endMs: number | undefined;
 }
 
@@ -121,7 +121,7 @@ export interface OpenTurn extends Origin {
   retries?: number;
   loop?: LoopState | undefined;
   budget?: BudgetState | undefined;
-  /** An error of the agent within it. */
+  /** An error that the agent reported during it. */
   errorType?: string | undefined;
   risk: OpenRisk | undefined;
   links: Link[];
@@ -132,7 +132,7 @@ export interface OpenRequests {
   time: TimeSource;
   count: number;
   isMixed?: boolean | undefined;
-  /** The oldest of them, oldest first. */
+  /** The oldest requests, oldest first. */
   asked?: AskedModel[] | undefined;
 }
 
@@ -169,28 +169,28 @@ export interface OpenAction extends Origin {
   skill?: string | undefined;
   content?: SpanContent | undefined;
   beforeMs: number;
-  /** Where that time comes from. */
+  /** The source of that time. */
   time: TimeSource;
   askedMs: number | undefined;
-  /** Somebody answered, where that is told for itself. */
+  /** When the answer came, if it is an event of its own. */
   verdictMs?: number | undefined;
-  /** Which attempt at the same it is. */
+  /** The number of the attempt. */
   attempt?: number | undefined;
   decision: FinishedDecision | undefined;
   risk: OpenRisk | undefined;
   launches: { id?: string | undefined; agent?: string | undefined } | undefined;
-  /** A subagent was found that it launched. */
+  /** The subagent of this call is known. */
   launched?: true;
-  /** Known to be over at this time, without word of its outcome. */
+  /** Known to be over since then, without an outcome. */
   overMs: number | undefined;
-  /** An error of the agent within it. */
+  /** An error that the agent reported during it. */
   errorType?: string | undefined;
   traceRecord?: string | undefined;
   trace?: TraceKey | undefined;
   parent: SpanKey;
 }
 
-/** The call that launched a subagent: whose it is, and in which segment and trace its span is. */
+/** The call that launched a subagent, with the session, segment and trace of its span. */
 export interface Launch {
   call: string;
   session: string;
@@ -204,26 +204,26 @@ export interface OpenSubagent extends Origin {
   ordinal: number;
   startMs: number;
   time?: TimeSource | undefined;
-  /** Its last sign of life. */
+  /** The time of its last event. */
   lastMs?: number | undefined;
   actions: number;
   usage: Sums;
   launch: Launch | undefined;
-  /** The launching call was named by the agent, not concluded. */
+  /** The agent named the launching call; it was not inferred. */
   sure: boolean;
   trace?: TraceKey | undefined;
-  /** Where it hangs when no launching call is known. */
+  /** The parent if no launching call is known. */
   fallback: SpanKey;
   links: Link[];
 }
 
 export interface Held {
-  /** How a Settled event names it. */
+  /** Its name in a Settled event. */
   of: string;
   span: FinishedSpan;
-  /** Waits for the transcript (or for word that there is none). */
+  /** Waits for the transcript, or for the verdict that there is none. */
   unread: boolean;
-  /** Waits for the action that launched it to name it. */
+  /** Waits until the launching action names it. */
   unlinked: boolean;
 }
 
@@ -255,7 +255,7 @@ export function openFold(
 
 const SHAPE = Object.entries(openFold('', '', { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' }));
 
-/** Does what was read back from a disk have every part that the fold reaches into? A session without goes on anew. */
+/** Whether a stored value has every part that the fold accesses. A session without a valid state begins again. */
 export const isFold = (value: unknown): value is FoldState =>
   isFields(value) &&
   SHAPE.every(([name, part]) => {

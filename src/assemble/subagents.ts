@@ -10,7 +10,7 @@ import type { FoldState, OpenSubagent } from './state.ts';
 
 export const OPEN_SUBAGENTS = 256;
 
-/** The open subagent that an event belongs to; the first event of an unknown one opens it. */
+/** The open subagent of an event. The first event of an unknown subagent opens it. */
 export function subagentOf(state: FoldState, at: At): OpenSubagent | undefined {
   const id = at.subagent;
   if (id === undefined) return undefined;
@@ -73,12 +73,12 @@ export function closeSubagent(
   if (state.segment) state.segment.subagents += 1;
   const { launch } = subagent;
   const isHere = launch !== undefined && isIn(launch, trace);
-  // Nobody saw it end: its last sign of life is its end.
+  // Its end was not observed: its last event is its end.
   const lastMs = outcome === 'abandoned' ? Math.min(endMs, subagent.lastMs ?? endMs) : endMs;
   hold(state, at, {
     of: `subagent:${subagent.id}:${subagent.ordinal}`,
     unread: state.settles.subagent === 'transcript',
-    // Only a launching call that is still open can name it later.
+    // Only an open launching call can name the subagent later.
     unlinked: !subagent.sure && launchesOpen(state),
     span: {
       kind: 'subagent',

@@ -12,7 +12,7 @@ import type { FoldState, KnownTurn, OpenTurn } from './state.ts';
 
 const KNOWN_TURNS = 64;
 
-/** Opens, goes on with, or changes the main agent's turn. */
+/** Opens, continues or changes the turn of the main agent. */
 export function moveTurn(state: FoldState, at: At): void {
   const { event, facts } = at;
   if (state.endedMs !== undefined || !opensWork(event)) return;
@@ -23,12 +23,12 @@ export function moveTurn(state: FoldState, at: At): void {
   }
   const key = facts.turn ?? event.event_id;
   if (state.turn?.key === key) {
-    // A hook of the same moment may have overtaken the prompt.
+    // Another hook of the same moment may have arrived before the prompt.
     if (prompt && facts.time !== 'transcript' && at.atMs < state.turn.startMs) beganAt(state, state.turn, at);
     cutTurn(state, at);
     return;
   }
-  // Nobody saw it end: its last sign of life is its end.
+  // Its end was not observed: its last event is its end.
   closeTurn(state, at, 'unfinished', undefined, Math.max(state.lastMs, state.turn?.startMs ?? 0));
   cutSegment(state, at);
   openTurn(state, at, key);
@@ -77,8 +77,8 @@ function openTurn(state: FoldState, at: At, key: string): void {
 }
 
 /**
- * One turn may be larger than a trace can be: it goes on in the next segment, at a moment when nothing of it is open. Only
- * what hooks tell is cut: a transcript tells of the past, and joins what it names.
+ * Continues a turn that is too large for one trace in the next segment, when none of its actions is open. Only events of
+ * hooks cut a turn: events of a transcript are of the past and join the turn that they name.
  */
 function cutTurn(state: FoldState, at: At): void {
   const { segment, turn } = state;
@@ -109,7 +109,7 @@ export function closeTurn(
   const turn = state.turn;
   const segment = state.segment;
   if (turn === undefined || segment === undefined) return;
-  // Went on means: the agent itself said that it was done, so a call that a person was asked about was refused.
+  // The agent went on or finished, so an action that a person was asked about was denied.
   const wentOn = outcome === 'completed' || at.event.event_type === 'Prompt.Submitted' || opensWork(at.event);
   closeActions(state, at, action => action.subagent === undefined, endMs, wentOn);
   closePlan(state, at, state.session, endMs);
@@ -130,12 +130,12 @@ export function closeTurn(
       kind: 'turn',
       trace: turnTrace(state, runningTurn(turn, segment)),
       key: turnKey(state, turn.key, turn.ordinal),
-      // Where each turn is a trace, it is the root of it.
+      // With `trace.shape: turn` the turn is the root of its trace.
       parent: state.shape === 'turn' ? undefined : sessionKey(state),
       ...ends(turn.startMs, endMs),
       duration: clockFor(state, at, turn.time, endMs),
       links: turn.links,
-      // After an error that it got over, the agent said that it was done.
+      // A completed turn has recovered from its error.
       errorType: errorType ?? (outcome === 'completed' ? undefined : turn.errorType),
       ...begunBy(turn),
       risk: turn.risk,
@@ -165,13 +165,13 @@ export function closeTurn(
   release(state, at.out);
 }
 
-/** A turn that nobody saw end, and that waits for its transcript. */
+/** A held turn whose end was not observed. */
 export function unendedTurn(state: FoldState, turn: KnownTurn): TurnSpan | undefined {
   const span = heldTurn(state, turnKey(state, turn.key, turn.ordinal));
   return span?.outcome === 'unfinished' ? span : undefined;
 }
 
-/** Here is its end. */
+/** Ends a held turn by a late final response. */
 export function endHeld(state: FoldState, at: At): void {
   const turn = at.late?.turn;
   const span = turn && unendedTurn(state, turn);
@@ -189,14 +189,17 @@ export function endHeld(state: FoldState, at: At): void {
   if (span.duration !== clockOf(at)) span.duration = 'arrival';
 }
 
-/** An action that its turn had left open ends where the turn does; one that a person was asked about was refused, if the agent was done. */
+/**
+ * An action that was open at the end of its turn ends with the turn. If a person was asked and the turn completed, it
+ * was denied.
+ */
 function endWith(state: FoldState, span: ActionSpan, { event, atMs }: At, wentWell: boolean): void {
   Object.assign(span, ends(span.startMs, atMs));
   span.closedBy = event.event_id;
   if (span.askedMs !== undefined && span.outcome === 'abandoned' && wentWell) refused(state, span);
 }
 
-/** How a turn ended, by what its final response says. */
+/** The outcome of a turn, as its final response states it. */
 export function endOfTurn({ interrupted, error_type }: Partial<Facts>): Pick<TurnSpan, 'outcome' | 'errorType'> {
   const errorType = interrupted ? 'interrupted' : error_type;
   return { outcome: interrupted ? 'interrupted' : errorType === undefined ? 'completed' : 'failed', errorType };
