@@ -14,13 +14,14 @@ import { createDispatcher, type Dispatcher } from '../openhook/dispatch.ts';
 import { type Due, dueSessions } from '../pipeline/due-sessions.ts';
 import { recalled } from '../pipeline/rebuild.ts';
 import { roundOf } from '../pipeline/round.ts';
+import { type ExcessSession, excessSessions, stillExcess } from '../pipeline/session-limits.ts';
 import type { Problem } from '../problems/problem.ts';
 import type { Surroundings } from '../session/pin.ts';
 import { appendToFile, printTo } from '../ship/local.ts';
 import { roundOf as settlementOf } from '../ship/settlement.ts';
 import { createShipper, heirsIn, type Passed, SHIP_DOCUMENT, type Shipper } from '../ship/ship.ts';
 import { createHttpTransport } from '../ship/transport.ts';
-import type { Ledger } from '../store/ledger.ts';
+import { increase, type Ledger } from '../store/ledger.ts';
 import type { IsUnderWay } from '../store/limits.ts';
 import { type Lock, takeLock } from '../store/lock.ts';
 import { isFull } from '../store/reserve.ts';
@@ -90,6 +91,8 @@ export interface Delivered {
 /** One round takes at most so much, so that spans appear while a backlog is worked off. */
 const ROUND = { fragments: 2_000, bytes: 32 * 1024 * 1024 };
 const LOOK_MS = 200;
+/** States of sessions that one round lets go when there are too many. */
+const MOST_LET_GO = 500;
 const SILENCE_CHECK_MS = 300_000;
 const KEEP_CHECK_MS = 600_000;
 const TELL_MS = 15_000;
@@ -209,6 +212,7 @@ async function work(
   let toldMs = Number.NEGATIVE_INFINITY;
   let busyMs = performance.now();
   let tryMs = 0;
+  let excess: ExcessSession[] = [];
   let isFirst = true;
   let isLeaving = false;
   let shipping: Promise<void> | undefined;
@@ -257,12 +261,15 @@ async function work(
     for (const key of due.waiting) if (!vigils.has(key)) vigils.set(key, noVigil);
     const waiting = [...vigils].flatMap(([key, { dueMs }]) => (dueMs <= performance.now() ? [key] : []));
     const taken = store.take({ ...whole, fragments: Math.min(most, whole.fragments) });
-    const hasWork = taken.fragments.length + taken.rejects.length + silent.length + undecided.length > 0;
+    if (excess.length === 0) excess = excessSessions(store, keep.sessions);
+    const someExcess = stillExcess(store, excess.splice(0, MOST_LET_GO));
+    const hasWork =
+      taken.fragments.length + taken.rejects.length + silent.length + undecided.length + someExcess.length > 0;
     let full: unknown;
     const isTrial = store.process(taken.fragments.map(({ name }) => name));
     // Sessions that are only looked at wait for another round, so that no fragment is blamed for one of them.
     if (isTrial) checkedMs = Number.NEGATIVE_INFINITY;
-    const looks = isTrial ? {} : { silent, waiting, undecided };
+    const looks = isTrial ? {} : { silent, waiting, undecided, excess: someExcess };
     try {
       if (hasWork || waiting.length > 0) {
         // What is being sent may need the reserve at any moment.
@@ -351,7 +358,7 @@ function turn(
 ): boolean {
   const { epoch } = store;
   const { fragments, rejects } = taken;
-  const { silent = [], waiting = [], undecided = [] } = due;
+  const { silent = [], waiting = [], undecided = [], excess = [] } = due;
   try {
     const installation = installationOf(store);
     const told = roundOf(store, taken, due, {
@@ -366,7 +373,7 @@ function turn(
     const { round, problems, journaled } = told;
     watch(options.vigils, told);
     // Looked, and nothing had come: nothing to keep.
-    const isIdle = fragments.length + rejects.length + silent.length === 0;
+    const isIdle = fragments.length + rejects.length + silent.length + excess.length === 0;
     if (isIdle && round.journal?.length === 0 && !told.isMore && !told.isDecided) return false;
     const failures = rejects.flatMap(({ reason }): Problem[] =>
       reason === 'failed' || reason === 'crashed'
@@ -392,6 +399,7 @@ function turn(
       ...silent.map(key => ({ silent: [key] })),
       ...waiting.map(key => ({ waiting: [key] })),
       ...undecided.map(key => ({ undecided: [key] })),
+      ...excess.map(key => ({ excess: [key] })),
     ];
     const hasCome = fragments.length + rejects.length > 0;
     if (looks.length > 1 || (looks.length === 1 && hasCome)) {
@@ -406,7 +414,14 @@ function turn(
     if (looks.length === 1) {
       // Nothing of it is lost: it stays as it is until it is looked for once more.
       for (const key of waiting) options.vigils.delete(key);
-      return false;
+      // A state that cannot even be ended would otherwise hold its place for ever. Its journal stays.
+      const gone = excess.map(key => ({ key, state: undefined }));
+      if (gone.length > 0)
+        store.commit({
+          sessions: gone,
+          tally: ledger => increase(ledger.counters, 'forgotten.sessions.failed', gone.length),
+        });
+      return gone.length > 0;
     }
     // Half and half, down to the one; it alone is set aside, and a person hears of it.
     const [only] = fragments;

@@ -1,6 +1,7 @@
 /** What the state folder may hold, as the settings say it, and what destinations are told of all that was lost. */
 import type { Destination } from '../config/destinations.ts';
 import { factsOf, type Key, type Values } from '../config/schema.ts';
+import { type SessionLimits, sessionLimits } from '../pipeline/session-limits.ts';
 import { type Account, accountsOf, increase, type Ledger } from '../store/ledger.ts';
 import type { IsUnderWay, Limits, PlaceLimits } from '../store/limits.ts';
 import type { QuarantineLimits } from '../store/quarantine.ts';
@@ -21,6 +22,7 @@ import { resourceAttributes } from '../telemetry/resource.ts';
 export interface Keep {
   places: Limits;
   quarantine: QuarantineLimits;
+  sessions: SessionLimits;
 }
 
 const MB = 1024 * 1024;
@@ -41,6 +43,7 @@ export function keepOf(values: Values = {}): Keep {
       files: of('keep.quarantine_files'),
       ageMs: of('keep.quarantine_hours') * 3_600_000,
     },
+    sessions: sessionLimits,
   };
 }
 

@@ -14,13 +14,15 @@ export interface Due {
   waiting?: readonly string[];
   /** A mistake in the configuration kept them from all destinations: it may be mended. */
   undecided?: readonly string[];
+  /** Their states go because there are too many of them (session-limits.ts). */
+  excess?: readonly string[];
 }
 
 /**
  * Sessions to look at without a fragment of theirs. Silent: open and without a sign of life, or a tombstone whose time is
  * over. Waiting: with spans that wait for their transcripts.
  */
-export function dueSessions(store: Store, nowMs: number): { [D in keyof Due]-?: string[] } {
+export function dueSessions(store: Store, nowMs: number): { [D in Exclude<keyof Due, 'excess'>]-?: string[] } {
   const due = { silent: [] as string[], waiting: [] as string[], undecided: [] as string[] };
   for (const key of store.sessions()) {
     const state = recalled(store, key);

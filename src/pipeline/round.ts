@@ -3,7 +3,7 @@
  * not at all, so nothing here needs to be undone.
  */
 import { agents } from '../agents/index.ts';
-import { awaited } from '../assemble/assemble.ts';
+import { awaited, isOpen } from '../assemble/assemble.ts';
 import type { Fragment } from '../hook/fragment.ts';
 import { openHookDocument } from '../openhook/mark.ts';
 import type { Problem } from '../problems/problem.ts';
@@ -40,6 +40,11 @@ export function roundOf(store: Store, taken: TakenFromInbox, due: Due, world: Ro
   const { epoch } = store;
   const sessions = new SessionsOfRound(store, world);
   const fates = takeAll(taken, sessions);
+  const active = new Set(sessions.all().map(({ state }) => state.key));
+  const gone = letGo(
+    sessions,
+    (due.excess ?? []).filter(key => !active.has(key)),
+  );
   for (const key of due.silent ?? []) sessions.known(key)?.fallSilent();
   for (const key of [...(due.waiting ?? []), ...(due.undecided ?? [])]) sessions.known(key);
   settleWaiting(sessions.all(), due.waiting ?? []);
@@ -50,6 +55,7 @@ export function roundOf(store: Store, taken: TakenFromInbox, due: Due, world: Ro
   return {
     problems: [
       ...sessions.problems,
+      ...((gone.counts.open ?? gone.counts.undecided) !== undefined ? [{ code: 'sessions-full' } as const] : []),
       ...failureProblems(counts.oddities, counts.failing),
       ...(world.eyes ? unreadProblems(world.eyes) : []),
     ],
@@ -61,13 +67,15 @@ export function roundOf(store: Store, taken: TakenFromInbox, due: Due, world: Ro
     round: {
       epoch,
       journal: journalLines(all),
-      ...keptStates(store, sessions, world.nowMs),
+      ...keptStates(store, sessions, gone, world.nowMs),
       bodies: [...earlier.bodies, ...bodies],
       eaten: fates.eaten,
       quarantine: [...fates.rejects, ...fates.cut],
       tally(ledger) {
         countFates(ledger, fates);
         countRound(ledger, counts);
+        for (const [why, count] of Object.entries(gone.counts))
+          increase(ledger.counters, `forgotten.sessions.${why}`, count);
         for (const tally of [...earlier.tallies, ...tallies]) tally(ledger);
       },
     },
@@ -133,15 +141,40 @@ function settleWaiting(all: readonly SessionInRound[], waiting: readonly string[
 export const journalLines = (all: readonly SessionInRound[]): { key: string; lines: string }[] =>
   all.flatMap(({ state, lines }) => (lines === '' ? [] : [{ key: state.key, lines }]));
 
+/** Sessions whose states go in this round because there are too many, and how many of each kind. */
+interface Gone {
+  keys: ReadonlySet<string>;
+  counts: { [Of in 'ended' | 'open' | 'undecided' | 'unreadable']?: number };
+}
+
+function letGo(sessions: SessionsOfRound, excess: readonly string[]): Gone {
+  const keys = new Set<string>();
+  const counts: Gone['counts'] = {};
+  for (const key of excess) {
+    const session = sessions.known(key);
+    const wasOpen = session !== undefined && isOpen(session.state.fold);
+    if (session?.letGo() === false) continue;
+    keys.add(key);
+    const isUndecided = session?.state.pinned.undecided !== undefined;
+    increase(counts, session === undefined ? 'unreadable' : isUndecided ? 'undecided' : wasOpen ? 'open' : 'ended');
+  }
+  return { keys, counts };
+}
+
 /** A session that is forgotten leaves no state, and no mark of what was dispatched. */
-function keptStates(store: Store, sessions: SessionsOfRound, nowMs: number): Pick<Round, 'sessions' | 'documents'> {
+function keptStates(
+  store: Store,
+  sessions: SessionsOfRound,
+  { keys: gone }: Gone,
+  nowMs: number,
+): Pick<Round, 'sessions' | 'documents'> {
   const all = sessions.all().map(({ state }) => state);
-  const marks = all
-    .filter(state => isForgotten(state, nowMs))
-    .map(state => openHookDocument(state.key))
-    .filter(mark => store.document(mark) !== undefined);
+  const forgotten = new Set(gone);
+  for (const state of all) if (isForgotten(state, nowMs)) forgotten.add(state.key);
+  const marks = [...forgotten].map(openHookDocument).filter(mark => store.document(mark) !== undefined);
+  const kept = all.filter(({ key }) => !forgotten.has(key)).map(state => ({ key: state.key, state }));
   return {
-    sessions: all.map(state => ({ key: state.key, state: isForgotten(state, nowMs) ? undefined : state })),
+    sessions: [...kept, ...[...forgotten].map(key => ({ key, state: undefined }))],
     documents: [...sessions.changedDocuments(), ...marks.map(name => ({ name, value: undefined }))],
   };
 }

@@ -464,13 +464,35 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
     this.conclude(body, `${why}:${segment?.number ?? 0}:${lastMs}`, lastMs);
   }
 
+  /**
+   * Ends the session and settles all of its spans, so that its state can go and its journal has everything that was sent.
+   * False while more of its transcript is there than this round may read.
+   */
+  letGo(): boolean {
+    const { state } = this;
+    if (isUnfinishedImport(state)) this.endUnfinishedImport();
+    else if (isOpen(state.fold) || awaited(state.fold).length > 0) {
+      const result = this.upTo(Number.POSITIVE_INFINITY);
+      if (result?.isMore) return false;
+      if (isOpen(state.fold)) this.abort(Math.max(state.arrivedMs, state.fold.lastMs));
+      if (result) this.settleBy(result, true);
+      this.settleRest();
+    }
+    return true;
+  }
+
+  private settleRest(): void {
+    const { fold } = this.state;
+    for (const { of } of awaited(fold))
+      this.conclude({ event_type: SETTLED, data: { of, reason: 'timeout' } }, of, fold.lastMs);
+  }
+
   /** The rest of the transcript stays unread: the session ends with the last row, and its sums are incomplete. */
   private endUnfinishedImport(): void {
     const { state } = this;
     delete state.transcripts?.isPart;
     this.endAtLastRow('left');
-    for (const { of } of awaited(state.fold))
-      this.conclude({ event_type: SETTLED, data: { of, reason: 'timeout' } }, of, state.fold.lastMs);
+    this.settleRest();
     // As in an import, the past changes no counter of today.
     this.events.length = 0;
     this.records.length = 0;

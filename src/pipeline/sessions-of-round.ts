@@ -100,11 +100,14 @@ export class SessionsOfRound {
     if (known !== undefined) return known;
     const { pinned, isDispatched, named } = this.pinned(opening, fragment);
     const mark = openHookDocument(opening.key);
-    // A session whose state was damaged begins again. What was dispatched of it stays dispatched.
-    if (isDispatched && opening.cwd !== undefined && this.store.document(mark) === undefined)
-      this.documents.set(mark, newMark(opening.cwd, named, fragment.atMs));
+    const journal = this.store.journal(opening.key);
+    // A session whose state was damaged begins again. What its journal has was dispatched before, with its mark or without.
+    if (isDispatched && opening.cwd !== undefined && this.store.document(mark) === undefined) {
+      const at = Buffer.byteLength(journal ?? '');
+      this.documents.set(mark, { ...newMark(opening.cwd, named, fragment.atMs), at });
+    }
     const state = newSession(opening, pinned);
-    rebuild(state, this.store.journal(opening.key));
+    rebuild(state, journal);
     return this.add(state, pinned.repository === false ? undefined : opening.cwd);
   }
 

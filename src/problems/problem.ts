@@ -22,6 +22,7 @@ export type Problem =
   | { code: 'variable-unknown'; variable: string; nearest?: string | undefined }
   | { code: 'provider-unknown'; provider: string; from: string; known: readonly string[]; nearest?: string | undefined }
   | { code: 'destinations-full'; endpoint: string; most: number }
+  | { code: 'sessions-full' }
   | { code: 'provider-not-configured'; provider: string }
   | { code: 'provider-incomplete'; provider: string; key: string }
   | { code: 'endpoint-signal-path'; endpoint: string; used: string; from: string }
@@ -178,6 +179,10 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   'destinations-full': ({ endpoint, most }) => ({
     what: `${most} destinations are remembered, so ${endpoint} was not added; sessions that go nowhere else are kept on this machine.`,
     next: 'let sessions share endpoints; a destination that no session used for a week is forgotten, and `otel-hooks deliver` then sends what was kept.',
+  }),
+  'sessions-full': () => ({
+    what: 'too many sessions are open, so those that were silent the longest were ended; their journals are kept.',
+    next: 'look at `otel-hooks show` for sessions that a program starts without end; a session that was ended goes on when its hooks resume.',
   }),
   'provider-not-configured': ({ provider }) => ({
     what: `--provider ${provider} was asked for, but no such provider is configured; nothing is sent to it.`,

@@ -103,7 +103,7 @@ function startOfLast(bytes: Buffer, lines: number): number | undefined {
   return newline + 1;
 }
 
-function lstat(disk: Disk, path: string) {
+export function lstat(disk: Disk, path: string) {
   try {
     return disk.fs.lstatSync(at(disk, path));
   } catch (error) {

@@ -28,6 +28,7 @@ import {
   journalKey,
   journalPath,
   listJournals,
+  lstat,
   placeToAppend,
   readJournal,
   readJournalFrom,
@@ -86,6 +87,8 @@ export interface Store {
   /** The state is a copy: changing it changes nothing. */
   session(key: string): Session | undefined;
   sessions(): string[];
+  /** Bytes of each session's file. */
+  sessionSizes(): ReadonlyMap<string, number>;
   document(name: string): unknown;
   documents(): string[];
   journal(key: string): string | undefined;
@@ -202,6 +205,7 @@ function ownStore(disk: Disk, { quarantine: limits = quarantineLimits, reserveBy
   /** Thrown out of the quarantine: the next round counts them. */
   let purged: Purged = {};
   let journals: Map<string, JournalFile> | undefined;
+  let sizes: Map<string, number> | undefined;
   limitQuarantine(disk, limits, purged);
   let quarantineSeenMs = disk.clock.monotonicMs();
 
@@ -217,6 +221,7 @@ function ownStore(disk: Disk, { quarantine: limits = quarantineLimits, reserveBy
     characters = 0;
     outbox.clear();
     journals = undefined;
+    sizes = undefined;
     inbox.restart();
     processing.end();
   };
@@ -277,6 +282,7 @@ function ownStore(disk: Disk, { quarantine: limits = quarantineLimits, reserveBy
     for (const path of effect.gone) if (isCachedPath(path)) remember(path, undefined);
     updateOutbox(outbox, effect);
     if (journals !== undefined) updateJournals(journals, effect, disk.clock.nowMs());
+    if (sizes !== undefined) updateSizes(sizes, effect);
     inbox.settle(names);
     return 'committed';
   };
@@ -300,6 +306,11 @@ function ownStore(disk: Disk, { quarantine: limits = quarantineLimits, reserveBy
     process: names => processing.begin(names),
     session,
     sessions: () => keysIn(disk, 'sessions', '.json'),
+    sessionSizes() {
+      view();
+      sizes ??= sessionSizes(disk);
+      return sizes;
+    },
     document: name => noting(documentPath(name), parseDocument)?.value,
     documents: () => keysIn(disk, 'documents', '.json'),
     journal: key => readJournal(disk, checkName(key), session(key)?.journalBytes),
@@ -383,6 +394,14 @@ const namesIn = ({ eaten = [], quarantine = [] }: Round): string[] => [
 const journalSizes = (disk: Disk): Map<string, number> =>
   new Map([...listJournals(disk).values()].map(({ key, sizeBytes }) => [key, sizeBytes]));
 
+const sessionSizes = (disk: Disk): Map<string, number> =>
+  new Map(
+    keysIn(disk, 'sessions', '.json').flatMap(key => {
+      const stats = lstat(disk, sessionPath(key));
+      return stats === undefined ? [] : [[key, stats.size] as const];
+    }),
+  );
+
 function readStore(disk: Disk): Store {
   const inbox = createInbox(disk);
   const refuse = (): never => {
@@ -404,6 +423,7 @@ function readStore(disk: Disk): Store {
     process: refuse,
     session,
     sessions: () => keysIn(disk, 'sessions', '.json'),
+    sessionSizes: () => sessionSizes(disk),
     document: name => parseDocument(readBytes(disk, documentPath(name))?.toString())?.value,
     documents: () => keysIn(disk, 'documents', '.json'),
     journal: key => readJournal(disk, checkName(key), committedBytes(key)),
@@ -595,6 +615,12 @@ function updateJournals(journals: Map<string, JournalFile>, effect: Effect, nowM
     if (key !== undefined) journals.set(key, { key, sizeBytes, writtenMs: nowMs });
   }
   for (const path of effect.gone) journals.delete(journalKey(path) ?? '');
+}
+
+function updateSizes(sizes: Map<string, number>, effect: Effect): void {
+  const keyOf = (path: string): string => path.slice('sessions/'.length, -'.json'.length);
+  for (const { path, bytes } of effect.files) if (path.startsWith('sessions/')) sizes.set(keyOf(path), bytes.length);
+  for (const path of effect.gone) if (path.startsWith('sessions/')) sizes.delete(keyOf(path));
 }
 
 function readHookProblems(disk: Disk): { code: string; atMs: number; times?: number }[] {
