@@ -33,7 +33,7 @@ import { mapRecord } from '../telemetry/logs.ts';
 import { type MetricId, type MetricName, metrics, SCOPE } from '../telemetry/names.ts';
 import { resourceAttributes, versioned } from '../telemetry/resource.ts';
 import { readableRecord, readableSpan } from '../telemetry/sdk-values.ts';
-import { leavingSpans, mapSpan } from '../telemetry/spans.ts';
+import { mapSpan, spansToSend } from '../telemetry/spans.ts';
 
 /** What is handed over: a finished span as SDKs have them. */
 export interface BridgeSpan {
@@ -211,7 +211,7 @@ export function createBridge(options: BridgeOptions = {}): Bridge {
     const resource = versioned(state.pinned.resource);
     const facts = spanFactsOf(state);
     if (measure) for (const { metric, attributes, value } of incrementsIn(output)) measure(metric, value, attributes);
-    const left = leavingSpans(spans, facts);
+    const left = spansToSend(spans, facts);
     books.spans += left.length;
     outlet.put(left.map(span => readableSpan(mapSpan(span, facts, resource(span.version)))));
     for (const record of logger ? records : []) {

@@ -12,7 +12,7 @@ import { encode, locator, sliced, type Yield } from '../telemetry/batch.ts';
 import { type Increment, incrementsOf } from '../telemetry/increments.ts';
 import { isOfWeight } from '../telemetry/logs.ts';
 import { addTo, type MetricState, metricsDocument, noMetrics } from '../telemetry/metric-state.ts';
-import { leavingSpans, type SpanContextFacts } from '../telemetry/spans.ts';
+import { type SpanContextFacts, spansToSend } from '../telemetry/spans.ts';
 import type { SessionOutput } from './session-in-round.ts';
 
 /** What of the output is sent. Of the distant past, counters would jump today, and back ends refuse old logs. */
@@ -140,7 +140,7 @@ const isBuiltIn = (agent: string, tool: string): boolean => Object.hasOwn(agentN
 
 function yieldOf({ state, spans, records }: SessionOutput, destination: Destination, logsSinceMs: number): Yield {
   return {
-    spans: destination.signals.traces ? leavingSpans(spans, state.pinned) : [],
+    spans: destination.signals.traces ? spansToSend(spans, state.pinned) : [],
     records: destination.signals.logs ? weighing(state.pinned.level, recordsSince(logsSinceMs, records)) : [],
     facts: spanFactsOf(state),
     resource: state.pinned.resource,

@@ -3,7 +3,7 @@ import { type Increment, type Known, one } from './increments.ts';
 import { development, ours } from './names.ts';
 import type { Plain } from './resource.ts';
 
-/** The names of the standard; whatever else agents call an action is one. */
+/** The standard's name of an action. Any other name becomes `custom`. */
 export function actionOnMetrics(name: string | undefined): string | undefined {
   if (name === undefined) return undefined;
   return name.startsWith('mcp:') ? 'mcp' : standardActions.has(name) ? name : 'custom';
@@ -20,7 +20,7 @@ export interface Acted {
   isMcp: boolean;
 }
 
-/** By the standard's name and by the agent's. */
+/** The standard's name and the agent's name of an action. */
 export const acted = ({ name, tool, isMcp }: Acted, known: Known): Plain => ({
   [ours.actionName]: isMcp ? 'mcp' : (actionOnMetrics(name) ?? 'custom'),
   [development.toolName]: tool === undefined ? 'custom' : toolOnMetrics(tool, isMcp, known),

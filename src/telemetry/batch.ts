@@ -1,4 +1,7 @@
-/** What a round yields for one destination, gathered and encoded: the writer groups by resource object, so each resource is one object. */
+/**
+ * Encodes the output of a round for one destination. The writer groups by resource object, so equal resources are one
+ * object here.
+ */
 import type { Resource } from '@opentelemetry/resources';
 import type { FinishedRecord, FinishedSpan } from '../assemble/finished.ts';
 import { traceIdOf } from './ids.ts';
@@ -16,20 +19,20 @@ export interface Yield {
   sampler: { kind: string; ratio: number };
 }
 
-/** One body holds at most this many items, so that a destination's refusal concerns few. */
+/** Most items in one body, so that a refusal of the destination affects few. */
 const MOST_ITEMS = 512;
 
 export interface Batch {
   signal: 'traces' | 'logs';
   items: number;
   bytes: Uint8Array;
-  /** What holds sessions together: kept the longest where not all can be kept. */
+  /** Spans of sessions, turns and subagents. When limits force a loss, they are dropped last. */
   isSkeleton: boolean;
 }
 
 export interface Encoded {
   batches: Batch[];
-  /** What the sampler left out, by signal. */
+  /** Items that the sampler dropped, by signal. */
   unsampled: { traces: number; logs: number };
 }
 
@@ -49,7 +52,7 @@ export function encode(yields: readonly Yield[], writer = new OtlpWriter()): Enc
       if (sampled(item)) (isSkeleton(item) ? skeleton : spans).push({ item, facts, resource });
       else unsampled.traces += 1;
     }
-    // Logs are not sampled: only spans are.
+    // The sampler applies to spans only.
     for (const item of each.records) records.push({ item, facts, resource: resourceOf(item.event.source.version) });
   }
   return {
@@ -62,7 +65,7 @@ export function encode(yields: readonly Yield[], writer = new OtlpWriter()): Enc
   };
 }
 
-/** Where metrics find the spans that they speak of. */
+/** Finds the span of an exemplar. */
 export function locator(facts: SpanContextFacts, sampler: Yield['sampler']): Locate {
   const sampled = samples(sampler);
   return ({ trace, span }) =>
@@ -72,7 +75,10 @@ export function locator(facts: SpanContextFacts, sampler: Yield['sampler']): Loc
 const frame: ReadonlySet<FinishedSpan['kind']> = new Set(['session', 'turn', 'subagent']);
 const isSkeleton = ({ kind }: FinishedSpan): boolean => frame.has(kind);
 
-/** Mapped when it is written, a body at a time: values that lived for a whole round would be copied as garbage is collected. */
+/**
+ * Items are mapped when their body is written. Mapped values that live for a whole round would be copied by the garbage
+ * collector.
+ */
 interface Leaving<Item> {
   item: Item;
   facts: SpanContextFacts;
@@ -108,7 +114,7 @@ export function sliced<T>(items: T[]): T[][] {
   return parts;
 }
 
-/** By trace id, as the standard's ratio sampler does it, so that a trace leaves whole or not at all. */
+/** Decides by trace id, as the standard's ratio sampler does, so that a trace is sent whole or not at all. */
 function samples(sampler: { kind: string; ratio: number }): (span: Pick<FinishedSpan, 'trace'>) => boolean {
   if (sampler.ratio >= 1) return () => true;
   if (sampler.ratio <= 0) return () => false;

@@ -1,16 +1,19 @@
 /**
- * How many series there may be. Names that people, servers and agents choose are let in up to a number of each, and all series of
- * a resource together up to another; what is beyond is counted under `other`, and that it was is counted as well.
+ * Limits of the number of metric series: of the values of each attribute that users, servers or agents choose, and of all
+ * series of a resource. Values beyond a limit are counted under `other`, and the overflow is counted as well.
  */
 import { development, type MetricId, type MetricName, metrics, ours, stable } from './names.ts';
 import type { Plain } from './resource.ts';
 
-/** As Prometheus counts them, for a machine and an agent. */
+/** Series as Prometheus counts them, per machine and agent. */
 export const MOST_SERIES = 2_000;
-/** Kept for series of closed sets alone. */
+/** Reserved for series whose attributes are closed sets. */
 const RESERVE = 300;
 
-/** How many values of a name that is not ours to choose. A session's id is bounded by all series alone. */
+/**
+ * Most values of an attribute that users, servers or agents choose. Session ids are bounded by the number of series
+ * only.
+ */
 const free: readonly (readonly [name: string, most: number])[] = [
   [development.requestModel, 50],
   [development.providerName, 50],
@@ -24,16 +27,16 @@ const free: readonly (readonly [name: string, most: number])[] = [
 ];
 
 export const OTHER = 'other';
-/** The conventions have a word of their own for errors. */
+/** The conventions define their own word for other errors. */
 const otherOf = (name: string): string => (name === stable.errorType ? '_OTHER' : OTHER);
 
 export interface Census {
-  /** As many sets as there are free names. */
+  /** One set per open attribute. */
   values: readonly Set<string>[];
   series: number;
 }
 
-/** A histogram has one for each bucket, its sum and its count. */
+/** A histogram has a series for each bucket, its sum and its count. */
 const seriesOf = (metric: MetricId): number => {
   const { bounds }: MetricName = metrics[metric];
   return bounds === undefined ? 1 : bounds.length + 3;
@@ -54,7 +57,7 @@ export function admit(census: Census, metric: MetricId, attributes: Plain): void
   }
 }
 
-/** The attributes under which a new series is let in, and what there was too much of. */
+/** The attributes under which a new series is admitted, and the attributes that were over their limit. */
 export function bounded(
   census: Census,
   metric: MetricId,

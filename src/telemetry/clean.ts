@@ -1,6 +1,6 @@
 /**
- * What reaches a serializer is plain: no undefined, no lone surrogates, no endless strings, names bounded. Back ends cut
- * attribute values at 2,048 bytes; we cut before them, at a whole character.
+ * Makes attributes safe to serialize: no undefined values, no lone surrogates, bounded strings. Back ends cut attribute
+ * values at 2,048 bytes; this cuts before them, at a whole character.
  */
 import type { Attributes, AttributeValue } from '@opentelemetry/api';
 import { wellFormed } from '../lib/fitted.ts';
@@ -13,19 +13,19 @@ export interface Cleaned {
   dropped: number;
 }
 
-/** The standard's limits: later attributes go first, longer values are cut. */
+/** The standard's limits: attributes beyond the number are dropped, longer values are cut. */
 export interface AttributeLimits {
   attributes: number;
   valueLength?: number | undefined;
 }
 
-/** An item's attributes as they were gathered. One object of them, with all that belongs to it, costs as much as encoding them. */
+/** The attributes of an item in parts. Joining them into one object would cost as much as encoding them. */
 export interface InParts {
   parts: readonly Attributes[];
   limits: AttributeLimits;
 }
 
-/** Of all parts, in their order; no name is in two of them. */
+/** Joins the parts, in order. No name is in two parts. */
 export function clean(parts: readonly Attributes[], limits: AttributeLimits): Cleaned {
   const kept: Attributes = {};
   let count = 0;
@@ -54,7 +54,7 @@ export function cleanValue(value: AttributeValue, longest = Number.POSITIVE_INFI
 
 /** At most `longest` bytes of UTF-8, well-formed. */
 export function cleanText(value: string, longest = LONGEST_VALUE): string {
-  // Two or three bytes a character at most would need measuring; most values are far below either bound.
+  // A UTF-16 unit takes at most three bytes, so most values need no measuring.
   const short = value.length * 3 <= longest ? value : cut(value, longest);
   return wellFormed(short);
 }

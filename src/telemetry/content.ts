@@ -1,7 +1,7 @@
 /**
- * Content that was asked for: structured on records, JSON text on spans, where the conventions want it. Sizes are those
- * that back ends take whole: Tempo cuts values of spans at 2,048 bytes; Loki refuses a record whose attributes are more
- * than 64 KB or, with the fields of objects each for itself, more than 128.
+ * Content that the configuration asks for: structured values on records, JSON text on spans, as the conventions say. The
+ * sizes fit the back ends: Tempo cuts attribute values of spans at 2,048 bytes; Loki refuses a record with more than 64 KB
+ * of attributes or with more than 128 attributes, counting each field of an object.
  */
 import type { Attributes, AttributeValue } from '@opentelemetry/api';
 import type { AnyValueMap } from '@opentelemetry/api-logs';
@@ -12,7 +12,7 @@ import { isFields, put } from '../lib/read.ts';
 import { development, ours, stable } from './names.ts';
 import { isHash } from './resource.ts';
 
-/** What of content leaves, and on what. */
+/** Which content is sent, and on which signal. */
 export interface ContentFacts {
   modes: { readonly [of: string]: string };
   on: 'both' | 'spans' | 'events';
@@ -22,7 +22,7 @@ const usual: ContentFacts = { modes: { prompt: 'hash', response: 'hash' }, on: '
 
 const SPAN_BYTES = 2_048;
 const MESSAGE_BYTES = 32_000;
-/** An action's record carries two of these. */
+/** Half of the limit, as the record of an action carries two such values. */
 const CALL_BYTES = 16_000;
 const CALL_LEAVES = 40;
 
@@ -31,7 +31,7 @@ export function userAttributes(user: string | undefined): Attributes {
   return { [isHash(user) ? development.userHash : development.userId]: user };
 }
 
-/** What of vendors' metadata was asked for, by its names as paths. */
+/** The vendor metadata that the configuration names, by path. */
 export function metadataAttributes(said: Fields | undefined): Attributes {
   if (said === undefined) return none;
   const named: Attributes = {};
@@ -47,7 +47,7 @@ function nameAll(said: Fields, prefix: string, named: Attributes): void {
   }
 }
 
-/** Hashes, and the content that is short. */
+/** Hashes and short content. */
 export function contentAttributes(event: Event, facts: Partial<Facts>, content: ContentFacts = usual): Attributes[] {
   const { modes, on } = content;
   const hashed = (of: string, hash: string | undefined): string | undefined =>
@@ -106,7 +106,7 @@ export function contentAttributes(event: Event, facts: Partial<Facts>, content: 
   }
 }
 
-/** What may be long, as values with a structure. */
+/** Content that may be long, as structured values. */
 export function contentValues(event: Event, content: ContentFacts = usual, longest?: number): AnyValueMap {
   const values: { [name: string]: Json } = {};
   if (isVendor(event) || content.on === 'spans') return values;
@@ -132,7 +132,7 @@ export function contentValues(event: Event, content: ContentFacts = usual, longe
   return values as AnyValueMap;
 }
 
-/** As JSON text: spans carry no objects. */
+/** JSON text, as attributes of spans hold no objects. */
 export function spanContentAttributes(
   said: SpanContent | undefined,
   { on }: ContentFacts = usual,

@@ -42,7 +42,10 @@ const policyIncrements =
     ...(budget === undefined ? [] : [passed(budget)]),
   ];
 
-/** Types without a row are counted as events of the pipeline only. Their actions and responses are counted with the spans. */
+/**
+ * Types without a row are counted as events of the pipeline only. Their actions and responses are counted with the
+ * spans.
+ */
 const incrementsOfType: { readonly [T in EventType]?: Row<EventOf<T>> } = {
   'Session.Start': ({ parent_session_id: parent, data }) =>
     parent === undefined ? [one('sessionsStarted', { [ours.startReason]: data.start_reason ?? 'new' })] : [],
@@ -96,7 +99,7 @@ const incrementsOfType: { readonly [T in EventType]?: Row<EventOf<T>> } = {
   },
 };
 
-/** Those of Agent Hooks, the one that OpenHook alone has, and the rest. */
+/** The type of Agent Hooks, OpenHook's `file.write`, or `other`. */
 function typeOnMetrics(event: Event): string {
   if (event.event_type === FILE_WRITE) return 'file.write';
   return typesOfEvents.has(event.event_type) ? event.event_type : OTHER;

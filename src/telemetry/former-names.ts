@@ -1,9 +1,12 @@
-/** Spans as the Python package of this name called them (version 0.15.0), for queries and dashboards that ask for them. */
+/**
+ * Names of spans as the Python package otel-hooks 0.15.0 wrote them, for existing queries and dashboards. Stays until
+ * 1.0.
+ */
 import type { Attributes } from '@opentelemetry/api';
 import type { FinishedSpan } from '../assemble/finished.ts';
 import { development, former, SCOPE } from './names.ts';
 
-/** Undefined for what it had no span for: sessions, subagents, plans. */
+/** Undefined for spans that the Python package did not have: sessions, subagents, plans. */
 export function formerSpanName(span: FinishedSpan, agent: string): string | undefined {
   switch (span.kind) {
     case 'turn':

@@ -1,13 +1,13 @@
 /**
- * Ids are computed, never remembered: any process at any time gets the same ones from the same keys.
- * The tag is the version of this computation; another one would be another trace.
+ * Ids are computed, never remembered: any process at any time computes the same id from the same key. The tag is the
+ * version of the computation; another version would give another trace.
  */
 import type { SpanKey, TraceKey } from '../assemble/finished.ts';
 import { hexDigest } from '../lib/hash.ts';
 
 const TAG = 'otel-hooks/ids/1';
 
-/** Whatever is in a trace asks for its id, one after the other. */
+/** All items of a trace ask for its id in a row, so the last one is kept. */
 let last: (TraceKey & { id: string }) | undefined;
 
 export function traceIdOf({ agent, session, segment, turn }: TraceKey): string {
@@ -18,7 +18,7 @@ export function traceIdOf({ agent, session, segment, turn }: TraceKey): string {
   return last.id;
 }
 
-/** A span is asked for by itself, by its children and by its records, most often within one round. */
+/** A span's id is needed by the span, its children and its records, usually within one round. */
 const MOST_KNOWN = 4_096;
 const known = new Map<string, string>();
 
@@ -40,7 +40,10 @@ function notZero(length: number, parts: string): string {
   }
 }
 
-/** Nanoseconds below the millisecond, from the event's id, so that two equal lines of one millisecond stay two, and a repetition one. */
+/**
+ * Nanoseconds within the millisecond, computed from the event id. Two equal lines of one millisecond stay two lines,
+ * and a repetition stays one.
+ */
 export function subMillisecondNanos(eventId: string): number {
   const end = eventId.slice(-8);
   return Number.parseInt(end.includes('-') ? eventId.replaceAll('-', '').slice(-8) : end, 16) % 1_000_000;

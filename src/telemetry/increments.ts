@@ -19,17 +19,17 @@ export interface Increment {
   place?: Place | undefined;
 }
 
-/** Where something was counted. */
+/** The span and time of a count. */
 export interface Place {
   trace: TraceKey;
   span: SpanKey;
   ms: number;
 }
 
-/** Names that may stand on metrics as they are. */
+/** Whether a name may appear on metrics unchanged. */
 export type Known = (tool: string) => boolean;
 
-/** Names that metrics say where they were asked for. */
+/** Open attributes that `metrics.include` can add. */
 type Included =
   | typeof development.sessionId
   | typeof development.toolName
@@ -37,16 +37,16 @@ type Included =
   | typeof ours.mcpServer
   | typeof ours.agentMode;
 
-/** What is said beside the closed sets, and under which names. */
+/** Additions to the closed sets, and the version of the names. */
 export interface Widening {
   provider?: string | undefined;
   providerOf?: ((model: string) => string | undefined) | undefined;
   semconv?: 'v1.36' | 'both' | undefined;
   include?: readonly Included[] | undefined;
   session?: string | undefined;
-  /** Kinds of subagents that may stand on metrics as they are. */
+  /** Whether a kind of subagent may appear on metrics unchanged. */
   knownSubagent?: Known | undefined;
-  /** Where events happened. */
+  /** Records with the places of the events. */
   records?: readonly FinishedRecord[] | undefined;
 }
 
@@ -63,7 +63,7 @@ export function incrementsOf(
   const wide = new Set(include);
   const add = (increments: readonly Increment[], place: Place | undefined, about: About): void => {
     for (const increment of increments) {
-      // Every event is one of these: an exemplar would say nothing.
+      // This counter counts every event, so an exemplar would be of no use.
       if (increment.metric !== 'pipelineEvents') {
         increment.place = place;
         circumstances(increment, about);
@@ -107,10 +107,10 @@ interface About {
   actor: string | undefined;
 }
 
-/** Histograms of which each tool has one: another for each mode would be more series than there may be. */
+/** Histograms per tool. The agent mode on them would exceed the limit of series. */
 const byTool: ReadonlySet<MetricId> = new Set(['toolDuration', 'mcpDuration', 'riskScore']);
 
-/** Counters of what people, agents and systems do: the rest is the agent's alone. */
+/** Counters of things that users, agents and systems do. All other counters concern the agent only. */
 const byActor: ReadonlySet<MetricId> = new Set([
   'sessionsStarted',
   'prompts',
@@ -125,7 +125,7 @@ const byActor: ReadonlySet<MetricId> = new Set([
   'loops',
 ]);
 
-/** In which mode it happened, and who set it going. Changes what was made just before. */
+/** Adds mode and actor to a new increment. Changes it. */
 function circumstances({ metric, attributes }: Increment, { mode, actor }: About): void {
   if (byTool.has(metric)) return;
   const said = attributes as Record<string, string>;
@@ -136,7 +136,7 @@ function circumstances({ metric, attributes }: Increment, { mode, actor }: About
 const subagentIn = (span: SubagentSpan | ActionSpan): string | undefined =>
   span.kind === 'action' && span.subagent === undefined ? undefined : span.agent;
 
-/** Names as they are, where they were asked for. */
+/** Adds the names that `metrics.include` asks for. */
 function widened(
   attributes: Plain,
   include: ReadonlySet<Included>,
@@ -153,11 +153,11 @@ function widened(
   return { ...attributes, ...more };
 }
 
-/** Here 0 is a measurement as well. */
+/** An increment of a histogram. Zero is a measurement here. */
 export const measured = (metric: MetricId, value: number | undefined, attributes: Plain): Increment[] =>
   value === undefined ? [] : [{ metric, attributes, value }];
 
-/** Nothing is added for what is not known, or nothing. */
+/** An increment of a counter. Unknown and zero add nothing. */
 export const counted = (metric: MetricId, value: number | undefined, attributes: Plain): Increment[] =>
   value !== undefined && value > 0 ? [{ metric, attributes, value }] : [];
 

@@ -1,4 +1,4 @@
-/** The one line of a record that an operator reads: what happened, to what, how it ended, who decided, how risky it was. */
+/** The body of a log record: one line with the action, its object, outcome, decision and risk. */
 import {
   type DataOf,
   type Event,
@@ -16,7 +16,7 @@ type Words = readonly (string | number | undefined)[];
 
 const LONGEST = 1_024;
 
-/** Ends in the first digits of the event's id, since back ends fold equal lines of one instant. */
+/** Ends with the first digits of the event id, because back ends merge equal lines of one instant. */
 export function lineOf(event: Event, facts: Partial<Facts>): string {
   const words: Words = [
     event.event_type,
@@ -33,7 +33,7 @@ const writtenIn = ({ event_type, data }: Event & { data: Fields }): Words =>
   event_type === FILE_WRITE ? [String(data.operation ?? ''), ...labelled('from line', number(data.start_line))] : [];
 
 function wordsOf<T extends EventType>(event: Event & { event_type: T }, facts: Partial<Facts>): Words {
-  // The table's row of a type takes the data of that type; a later version of the standard may bring others.
+  // The row of a type takes the data of that type. A later version of the standard may add types.
   const says = table[event.event_type] as ((data: unknown, facts: Partial<Facts>) => Words) | undefined;
   return says?.(event.data, facts) ?? [];
 }

@@ -61,7 +61,7 @@ export const severities = {
 
 /** A record as it leaves; its attributes are in parts, which the writer joins. */
 export interface MappedRecord extends Omit<ReadableLogRecord, 'attributes' | 'droppedAttributesCount'>, InParts {
-  /** Values with a structure of their own, and limits of their own. */
+  /** Structured values, which have limits of their own. */
   long: AnyValueMap;
 }
 
@@ -148,7 +148,8 @@ function dataAttributes(event: Event, facts: Partial<Facts>, from: SpanContextFa
     );
     return plain.slice(0, 24).map(([name, value]) => ({ [`${ours.vendorPrefix}${name}`]: value as string | number }));
   }
-  // The row of a type takes the events of that type, which the compiler cannot see through the index. A type that a later
+  // The row of a type takes the events of that type, which the compiler cannot see through the index. A type that a
+  // later
   // version of the standard brings has no row: its envelope says what is known of it.
   const row = attributesOfType[event.event_type] as Row<Event> | undefined;
   return row?.(event, facts, from) ?? [];
@@ -314,7 +315,7 @@ const attributesOfType: { readonly [T in EventType]: Row<EventOf<T>> } = {
   ],
 };
 
-/** As its span says it. */
+/** The same error type as on the span. */
 function errorOf({ action, decision }: DataOf<'Action.After'>, facts: Partial<Facts>): string | undefined {
   if (decision?.outcome === 'deny') return undefined;
   if (facts.interrupted) return 'interrupted';
@@ -342,7 +343,7 @@ function decisionAttributes(outcome: string | undefined, facts: Partial<Facts>):
   };
 }
 
-/** Weighs a record as much as the least that is to leave? */
+/** Whether the record has at least the configured level. */
 export function isOfWeight({ event, as }: FinishedRecord, least: Lowercase<Level>): boolean {
   const lowest = least.toUpperCase() as Level;
   return numberOf[as === undefined ? levelOf(event, factsOf(event) ?? {}) : 'WARN'] >= numberOf[lowest];

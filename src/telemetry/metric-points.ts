@@ -11,7 +11,7 @@ import { type Exemplar, OtlpWriter } from './otlp-writer.ts';
 import { instrumentationScope, type Plain, resourceOf } from './resource.ts';
 import { hrTime } from './spans.ts';
 
-/** The shortest range that people look at: a point from before may lie outside of it. */
+/** The shortest range of usual queries. An earlier point may lie outside of it. */
 const SILENCE_MS = 60_000;
 
 export interface EncodedMetrics {

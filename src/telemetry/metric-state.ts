@@ -1,10 +1,9 @@
 /**
- * Counters and histograms, cumulative, one state for each destination, kept as JSON between processes.
+ * Cumulative counters and histograms, one state per destination, stored as JSON between processes.
  *
- * Attributes come from closed sets, so the number of series is bounded: names that users or servers invent become
- * `mcp` or `custom`. Back ends compute increases from what they saw of late, so each value that grew has what it grew from
- * beside it: a series starts when it first appears, and leaves once as 0 at that moment before its first value leaves; after a
- * silence what stood until then is said again.
+ * Attributes come from closed sets, so the number of series is bounded: names that users or servers choose become `mcp` or
+ * `custom`. Back ends compute increases from recent samples, so each value needs a base. A series starts when it first
+ * appears; its zero is sent before its first value. After a gap, the previous value is sent again before the new one.
  */
 import { dollars } from '../lib/dollars.ts';
 import { admit, bounded, type Census, censusOf, MOST_SERIES } from './cardinality.ts';
@@ -14,10 +13,10 @@ import { metricResource, type Plain } from './resource.ts';
 
 export interface MetricState {
   v: 1;
-  /** Counts the changes; a destination that has accepted it is up to date. */
+  /** The number of changes. A destination that has accepted this version is up to date. */
   version: number;
   accepted: number;
-  /** Time of the newest points that were encoded; the next are later, whatever the clock says. */
+  /** The time of the newest encoded points. The next points are later, whatever the clock says. */
   lastMs: number;
   resources: { [key: string]: { attributes: Plain; series: { [key: string]: Series } } };
 }
@@ -26,12 +25,12 @@ export interface Series {
   metric: MetricId;
   attributes: Plain;
   startMs: number;
-  /** Has left as 0. */
+  /** The initial zero was sent. */
   begun: boolean;
   now: Sum;
-  /** What the destination has accepted, for differences. */
+  /** The values that the destination has accepted; the base of deltas. */
   sent: Sum;
-  /** A measurement since then, and where it was taken. */
+  /** A measurement since then, with its span. */
   exemplar?: { ms: number; value: number; traceId: string; spanId: string } | undefined;
 }
 
@@ -41,16 +40,15 @@ export interface Sum {
   buckets?: number[];
 }
 
-/** Name of the store's document that holds a destination's state. */
 export const metricsDocument = (destination: string): string => `metrics-${destination}`;
 
 export const noMetrics = (): MetricState => ({ v: 1, version: 0, accepted: 0, lastMs: 0, resources: {} });
 
-/** The ids on the wire of where something was counted; undefined where that trace does not leave. */
+/** The ids of the span of a count. Undefined when its trace is not sent. */
 export type Locate = (from: Place) => { traceId: string; spanId: string } | undefined;
 
 export interface Adding {
-  /** Without it nothing is exemplified. */
+  /** Absent: no exemplars. */
   locate?: Locate | undefined;
   mostSeries?: number | undefined;
 }
@@ -97,7 +95,7 @@ export function addTo(
     addValue(series.now, value, bounds, (metrics[metric] as MetricName).fractional);
     if (locate === undefined || place === undefined) return;
     const known = places.get(series);
-    // The highest measurement tells most; of a counter the newest.
+    // A histogram keeps the exemplar of the highest value, a counter the newest one.
     if (bounds === undefined || known === undefined || value > known.value) places.set(series, { place, value });
   };
   for (const increment of increments) add(increment);
@@ -106,7 +104,7 @@ export function addTo(
   state.version += 1;
 }
 
-/** Of the series of a resource, for as long as they live. */
+/** The census of a resource's series. It lives as long as the series object. */
 const censuses = new WeakMap<object, Census>();
 
 function addValue(
@@ -123,7 +121,7 @@ function addValue(
   now.buckets[bucket] = (now.buckets[bucket] ?? 0) + 1;
 }
 
-/** One for each series, until the destination has it. */
+/** Sets the exemplar of a series until the destination has accepted it. */
 function exemplify(series: Series, place: Place, value: number, locate: Locate | undefined): void {
   const { exemplar } = series;
   if (exemplar !== undefined && boundsOf(series.metric) !== undefined && exemplar.value > value) return;
@@ -132,8 +130,8 @@ function exemplify(series: Series, place: Place, value: number, locate: Locate |
 }
 
 /**
- * What is counted elsewhere, brought to what is said there: counters never down, levels either way. A
- * level above nothing is always news, since back ends take what is not repeated for gone.
+ * Sets series to totals that are kept in the ledger. Counters only rise; levels go both ways. A level above zero is always
+ * sent again, because back ends drop a series that is not repeated.
  */
 export function raiseTo(state: MetricState, resource: Plain, totals: readonly Increment[], nowMs: number): void {
   const series = seriesIn(state, resource);
@@ -145,7 +143,7 @@ export function raiseTo(state: MetricState, resource: Plain, totals: readonly In
   addTo(state, resource, missing, nowMs);
 }
 
-/** A histogram that is kept elsewhere, and only grows there. */
+/** Takes over a histogram that is kept in the ledger and only grows. */
 export function histogramTo(
   state: MetricState,
   resource: Plain,
@@ -160,7 +158,7 @@ export function histogramTo(
   if (known !== undefined) known.now = structuredClone(total);
 }
 
-/** One more measurement of a histogram that is kept elsewhere. */
+/** Adds a measurement to a histogram that is kept in the ledger. */
 export function measuredOnce(metric: MetricId, total: Sum | undefined, value: number): Sum {
   const bounds = boundsOf(metric);
   const now = total ?? zero(bounds);
@@ -171,7 +169,7 @@ export function measuredOnce(metric: MetricId, total: Sum | undefined, value: nu
 const seriesIn = (state: MetricState, resource: Plain): { readonly [key: string]: Series } =>
   state.resources[JSON.stringify(metricResource(resource))]?.series ?? {};
 
-/** What is told of the pipeline is read off the books, which every destination hears of by itself. */
+/** Metrics of the pipeline come from the ledger, which every destination reads for itself. */
 const fromBooks: readonly MetricId[] = [
   'pipelineDropped',
   'pipelineRejected',
@@ -183,7 +181,7 @@ const fromBooks: readonly MetricId[] = [
 const isFromBooks = ({ metric, attributes }: Pick<Series, 'metric' | 'attributes'>): boolean =>
   fromBooks.includes(metric) || (attributes[ours.pipelineResult] ?? 'accepted') !== 'accepted';
 
-/** Adds to `to` what `from` has and its destination has not accepted. The caller owns both. */
+/** Adds the values that `from` holds and its destination has not accepted to `to`. The caller owns both. */
 export function handOver(from: MetricState, to: MetricState, nowMs: number): void {
   for (const [resource, { attributes, series }] of Object.entries(from.resources)) {
     to.resources[resource] ??= { attributes, series: {} };
@@ -215,7 +213,10 @@ function seriesKey({ metric, attributes }: Pick<Increment, 'metric' | 'attribute
   return key;
 }
 
-/** The same few series are counted again and again: sorting their attributes each time costs more than counting. */
+/**
+ * Keys by unsorted attributes. The same few series repeat, and sorting costs more than counting. A cache, so that it
+ * needs no owner.
+ */
 const seriesKeys = new Map<string, string>();
 
 export const isLevel = (metric: MetricId): boolean => (metrics[metric] as MetricName).isLevel ?? false;

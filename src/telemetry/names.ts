@@ -1,9 +1,9 @@
 /**
- * Every name that leaves us: span attributes, log attributes, event names, metrics.
+ * Every name on the wire: span attributes, log attributes, event names, metrics.
  *
- * The names of OpenTelemetry are copied, not imported: the GenAI ones live in a registry without a release (state of
- * semantic-conventions-genai: October 2026, all in development), and the package's incubating entry marks them as moved.
- * `agent_hooks.*` are ours, where the conventions have nothing yet (decision and risk are open proposals there).
+ * The names of OpenTelemetry are copied, not imported: the GenAI names live in a registry without a release
+ * (semantic-conventions-genai, October 2026, all in development), and the package's incubating entry marks them as moved.
+ * `agent_hooks.*` are our own names, for things that the conventions do not cover yet (decision and risk are proposals).
  */
 import { FILE_WRITE } from '../event/event.ts';
 
@@ -24,7 +24,7 @@ export const stable = {
   telemetryDistroVersion: 'telemetry.distro.version',
 } as const;
 
-/** Of the Python package of this name, for those who ask for them: docs/from-python.md. */
+/** Names of the Python package otel-hooks, for `compat.span_names`: docs/from-python.md. */
 export const former = {
   sourceTool: 'source_tool',
   turnDuration: 'turn.duration_seconds',
@@ -37,7 +37,7 @@ export const former = {
   toolDuration: 'tool.duration_seconds',
 } as const;
 
-/** In development or release candidates upstream. */
+/** In development, or release candidates, upstream. */
 export const development = {
   sessionId: 'session.id',
   previousSessionId: 'session.previous_id',
@@ -54,7 +54,7 @@ export const development = {
   operationName: 'gen_ai.operation.name',
   agentName: 'gen_ai.agent.name',
   providerName: 'gen_ai.provider.name',
-  /** What `gen_ai.provider.name` was called up to 1.36. */
+  /** The name of `gen_ai.provider.name` up to 1.36. */
   system: 'gen_ai.system',
   requestModel: 'gen_ai.request.model',
   responseModel: 'gen_ai.response.model',
@@ -205,7 +205,7 @@ export const ours = {
   metadataPrefix: 'agent_hooks.metadata.',
 } as const;
 
-/** What `doctor` sends to be read back. */
+/** Names of the signals that `doctor` sends and reads back. */
 export const doctor = {
   synthetic: 'otel_hooks.doctor.synthetic',
   event: 'otel_hooks.doctor',
@@ -219,15 +219,15 @@ export const operations = {
   plan: 'plan',
 } as const;
 
-/** Name of the log record of vendor and unknown events; the type stands as an attribute. */
+/** The event name of vendor and unknown events. The type is an attribute. */
 export const VENDOR_EVENT = 'agent_hooks.vendor';
 
-/** Of the conventions: a model's failure as an exception, beside the event's own record. */
+/** The conventions' record of a model's failure, beside the event's own record. */
 export const EXCEPTION_EVENT = 'gen_ai.client.operation.exception';
 
 export const FILE_WRITE_EVENT = 'agent_hooks.file.write';
 
-/** `Session.Start` leaves as `agent_hooks.session.start`. */
+/** The event name on the wire: `Session.Start` becomes `agent_hooks.session.start`. */
 export function eventNameOf(type: string): string {
   if (type === FILE_WRITE) return FILE_WRITE_EVENT;
   return type.startsWith('vendor.') ? VENDOR_EVENT : `agent_hooks.${type.toLowerCase()}`;
@@ -237,11 +237,11 @@ export interface MetricName {
   readonly name: string;
   readonly unit: string;
   readonly description: string;
-  /** Bounds of a histogram's buckets; a counter has none. */
+  /** The bucket bounds of a histogram. Absent for a counter. */
   readonly bounds?: readonly number[];
-  /** A counter of whole things says so. */
+  /** The values are fractions. */
   readonly fractional?: true;
-  /** It goes up and down: what it says is how much there is now. */
+  /** The value goes up and down: it states a present level. */
   readonly isLevel?: true;
 }
 

@@ -10,7 +10,7 @@ import { bigVarintAt, fieldsIn, NotProtobuf, varintAt } from './wire.ts';
 export type Json = string | number | boolean | Json[] | { [name: string]: Json };
 export type JsonObject = { [name: string]: Json };
 
-/** Undefined: these bytes are no such request. */
+/** Undefined when the bytes are no such request. */
 export function decodeRequest(signal: 'traces' | 'metrics' | 'logs', bytes: Uint8Array): JsonObject | undefined {
   return decode(bytes, { 1: ['message', roots[signal], () => resources[signal], 'repeated'] });
 }
@@ -20,7 +20,7 @@ export interface PartialSuccess {
   message: string;
 }
 
-/** What a receiver answered; undefined: the bytes are no answer. An empty answer is full success. */
+/** The answer of a receiver. An empty body is full success; undefined: the bytes are no answer. */
 export function decodeAnswer(bytes: Uint8Array, isJson: boolean): PartialSuccess | undefined {
   const answer = isJson ? parsed(bytes) : decode(bytes, { 1: ['message', 'partialSuccess', () => partialSuccess] });
   if (!isFields(answer)) return undefined;
@@ -39,7 +39,7 @@ function parsed(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(Buffer.from(bytes).toString('utf8'));
   } catch {
-    // Servers and proxies answer with pages and sentences; the caller says that it was no answer.
+    // Proxies may answer with a page. The caller reports that the body was no OTLP answer.
     return undefined;
   }
 }
@@ -229,7 +229,7 @@ const resources: { [signal in keyof typeof roots]: Message } = {
 };
 const partialSuccess: Message = { 1: ['int64', 'rejected'], 2: ['text', 'errorMessage'] };
 
-/** Deeper values than this come from no serializer that we know. */
+/** No known serializer writes deeper values. */
 const DEEPEST = 200;
 
 function decode(bytes: Uint8Array, message: Message): JsonObject | undefined {
@@ -342,5 +342,5 @@ function scalar(
   }
 }
 
-/** Protobuf's JSON has words for what JSON's numbers cannot say. */
+/** Protobuf's JSON mapping uses words for values that JSON numbers cannot express. */
 const double = (value: number): number | string => (Number.isFinite(value) ? value : String(value));

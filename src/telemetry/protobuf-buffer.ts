@@ -140,7 +140,10 @@ export class ProtobufBuffer {
     this.bytes = grown;
   }
 
-  /** Begins a message, with room for a length of so many bytes; `close` writes it there, and moves the rest if it has others. */
+  /**
+   * Begins a message, with room for a length of so many bytes; `close` writes it there, and moves the rest if it has
+   * others.
+   */
   open(tag: number, room: number): number {
     this.need(1 + room);
     this.bytes[this.at++] = tag;

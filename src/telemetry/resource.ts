@@ -14,7 +14,10 @@ export interface ResourceFacts {
 
 export type Plain = Readonly<Record<string, string>>;
 
-/** Who speaks. The same for all sessions of an agent on a machine under one configuration; nothing of a session, process or person. */
+/**
+ * Who speaks. The same for all sessions of an agent on a machine under one configuration; nothing of a session, process
+ * or person.
+ */
 export function resourceAttributes(facts: ResourceFacts): Plain {
   const service = facts.serviceName ?? facts.attributes[stable.serviceName] ?? facts.agent;
   const own: Record<string, string> = {

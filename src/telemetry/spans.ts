@@ -1,4 +1,6 @@
-/** Maps finished spans to OTLP values. Pure; attributes have a fixed order, so that a repetition gives the same bytes. */
+/**
+ * Maps finished spans to OTLP values. Pure; attributes have a fixed order, so that a repetition gives the same bytes.
+ */
 import { type Attributes, SpanKind, SpanStatusCode, TraceFlags } from '@opentelemetry/api';
 import type { Resource } from '@opentelemetry/resources';
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
@@ -333,8 +335,8 @@ function callerLink(span: FinishedSpan, { caller }: SpanContextFacts): ReadableS
   ];
 }
 
-/** Those that leave. */
-export const leavingSpans = (
+/** The spans that are sent: with `trace.turns: off` those of turns are left out. */
+export const spansToSend = (
   spans: readonly FinishedSpan[],
   { turns }: Pick<SpanContextFacts, 'turns'>,
 ): readonly FinishedSpan[] => (turns === 'off' ? spans.filter(({ kind }) => kind !== 'turn') : spans);

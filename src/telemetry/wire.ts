@@ -1,6 +1,8 @@
 /** Protobuf's wire format, as much of it as OTLP uses. Positions are offsets into the one buffer that is read. */
 
-/** What bytes from a disk or a server may be: anything. Readers throw this, their exported callers turn it into a value. */
+/**
+ * What bytes from a disk or a server may be: anything. Readers throw this, their exported callers turn it into a value.
+ */
 export class NotProtobuf extends Error {}
 
 export interface Field {

@@ -14,7 +14,7 @@ import { addTo, type MetricState, noMetrics } from '../../src/telemetry/metric-s
 import { development, eventNameOf, metrics, operations, ours, stable } from '../../src/telemetry/names.ts';
 import { decodeRequest } from '../../src/telemetry/otlp-decode.ts';
 import { metricResource, type Plain, resourceAttributes, resourceOf, versioned } from '../../src/telemetry/resource.ts';
-import { formerSystem, leavingSpans } from '../../src/telemetry/spans.ts';
+import { formerSystem, spansToSend } from '../../src/telemetry/spans.ts';
 import { readableRecordOf, readableSpanOf } from '../otlp.ts';
 import { limits, mapped, play, START_MS } from '../play.ts';
 
@@ -192,7 +192,7 @@ describe('spans and records', () => {
     const { spans, records } = short();
     const facts = { agent: 'claude-code', session: 's-1', provider: undefined, denyAsError: false, limits };
     const flat = { ...facts, turns: 'off' as const };
-    const left = leavingSpans(spans, flat).map(span => readableSpanOf(span, flat, resourceOf({})));
+    const left = spansToSend(spans, flat).map(span => readableSpanOf(span, flat, resourceOf({})));
     expect(left.map(({ name }) => name)).toEqual(['execute_tool Bash', 'session claude-code']);
     const [action, session] = left;
     expect(action?.parentSpanContext?.spanId).toBe(session?.spanContext().spanId);
