@@ -1,4 +1,4 @@
-/** docs/agents.md and the README's table of agents, read off the agents' own tables, samples and sources. */
+/** docs/agents.md, computed from the agents' tables, samples and sources. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Agent, isAbsent } from '../../src/agents/contract/contract.ts';
@@ -16,21 +16,28 @@ export function agentsPage(): string {
     '',
     '# Agents',
     '',
-    'What is known of the sessions of each agent, how well, and against what that was checked.',
+    'This page lists which facts otel-hooks knows about the sessions of each agent, how it knows them, and which version of the',
+    'agent was checked. Column *hooks* has the number of hooks that `enable` registers, and the number that otel-hooks understands.',
     '',
-    '## How well it is known',
+    ...summary(),
     '',
-    '*exact*: the agent says so itself, and it is told as it was said. *derived*: it is concluded from what the agent says.',
-    '*unknown*: nobody says, so nothing is claimed; a number that is unknown is absent, never 0. Below, each agent has the reasons.',
+    '## How each fact is known',
+    '',
+    '* *exact*: the agent states the fact, and otel-hooks reports it unchanged.',
+    '* *derived*: otel-hooks computes the fact from other statements of the agent.',
+    '* *unknown*: the agent does not state the fact. otel-hooks reports nothing; an unknown number is absent, never 0.',
+    '',
+    'The section of each agent has the reasons.',
     '',
     row('', ...agents.map(agent => agent.title)),
     row('---', ...agents.map(() => '---')),
     ...factNames.map(fact => row(facts[fact], ...agents.map(agent => agent.truth[fact].known))),
     '',
-    '## What is told',
+    '## Where each event comes from',
     '',
-    'The 23 types of Agent Hooks 0.1: told by a hook, by a transcript, or by both, which then are one event. `Session.Abort` is also',
-    "concluded from an hour's silence, whoever the agent is. What no agent tells is left to those who judge.",
+    'Agent Hooks 0.1 has 23 event types. A cell says whether a hook, a transcript or both report the event. When both report it, the',
+    'journal has one event. otel-hooks itself records `Session.Abort` after an hour without events, for every agent. An empty row means',
+    'that no agent reports this type.',
     '',
     row('', ...agents.map(agent => agent.title)),
     row('---', ...agents.map(() => '---')),
@@ -60,13 +67,13 @@ function section(agent: Agent, hooks: Map<string, Set<string>>): string[] {
     `## ${agent.title}`,
     '',
     `${code(`--tool ${agent.id}`)}${(agent.aliases ?? []).map(name => `, also ${code(name)}`).join('')}. Version ${agent.source.version}, checked ${agent.source.checked} against`,
-    `[its documentation](${agent.source.docs}). Its samples follow: ${followed(agent.id).join('; ')}.`,
+    `[its documentation](${agent.source.docs}). The samples of its payloads follow: ${followed(agent.id).join('; ')}.`,
     '',
-    `* Settings: ${isAbsent(agent.settings) ? agent.settings.absent : 'written by `enable`, given back by `disable`'}.`,
+    `* Settings: ${isAbsent(agent.settings) ? agent.settings.absent : '`enable` writes them, `disable` restores them'}.`,
     `* Transcripts: ${isAbsent(agent.transcript) ? agent.transcript.absent : 'read'}.`,
-    `* [Setting it up, and what is peculiar to it](agents/${agent.id}.md).`,
+    `* [Setup and peculiarities](agents/${agent.id}.md).`,
     '',
-    row('what', 'known', 'how, or why not'),
+    row('fact', 'known', 'how, or why not'),
     row('---', '---', '---'),
     ...factNames.map(fact => row(facts[fact], agent.truth[fact].known, agent.truth[fact].how)),
     '',
@@ -76,19 +83,19 @@ function section(agent: Agent, hooks: Map<string, Set<string>>): string[] {
       const names = [...(hooks.get(type) ?? [])].map(code);
       return names.length === 0 ? [] : [row(code(type), names.join(', '))];
     }),
-    ...(kept.length === 0 ? [] : [row('kept as `vendor.*`', kept.join(', '))]),
-    ...(silent.length === 0 ? [] : [row('understood, not registered', silent.join(', '))]),
+    ...(kept.length === 0 ? [] : [row('recorded as `vendor.*`', kept.join(', '))]),
+    ...(silent.length === 0 ? [] : [row('understood, but not registered by `enable`', silent.join(', '))]),
     '',
   ];
 }
 
-/** What was a sample's model, as its first line says; what is special about the one sample comes after that. */
+/** The versions and dates that the first lines of the samples name. */
 function followed(id: string): string[] {
   const heads = samplesOf(id).map(({ head }) => /^# ([^;\n]+)/.exec(head)?.[1]?.trim() ?? '');
   return [...new Set(heads)].filter(Boolean).sort();
 }
 
-/** Event type, or `vendor`, to the native hooks that become one: the samples are what the agents' tests hold against the code. */
+/** Maps each event type, or `vendor`, to the native hooks that become such an event, according to the samples. */
 function hooksBecome(agent: Agent): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>();
   for (const { payload, expected } of samplesOf(agent.id)) {
@@ -101,7 +108,7 @@ function hooksBecome(agent: Agent): Map<string, Set<string>> {
   return found;
 }
 
-/** A reader makes no event of a type that neither its source nor what it takes from its folder names. */
+/** The event types that the source of a transcript reader names, itself or in the files of its folder that it imports. */
 function rowsBecome({ id, transcript }: Agent): Set<string> {
   if (isAbsent(transcript)) return new Set();
   const source = (file: string): string => readFileSync(join(root, 'src', 'agents', id, file), 'utf8');
@@ -110,14 +117,7 @@ function rowsBecome({ id, transcript }: Agent): Set<string> {
   return new Set(eventTypes.filter(type => [reader, ...taken].some(text => text.includes(`'${type}'`))));
 }
 
-/** The README with its generated part anew. */
-export function withAgents(readme: string): string {
-  const part = /(<!-- agents: written by `npm run docs` -->\n)[\s\S]*?(<!-- \/agents -->)/;
-  if (!part.test(readme)) throw new Error('README.md has no place for the table of agents');
-  return readme.replace(part, (_, begin: string, end: string) => `${begin}\n${agentsTable()}\n\n${end}`);
-}
-
-function agentsTable(): string {
+function summary(): string[] {
   return [
     row('agent', 'checked with', 'hooks', 'transcripts', 'tokens', 'cost', 'subagents', 'settings'),
     row('---', '---', '---', '---', '---', '---', '---', '---'),
@@ -133,7 +133,7 @@ function agentsTable(): string {
         isAbsent(settings) ? 'by hand' : '`enable`',
       ),
     ),
-  ].join('\n');
+  ];
 }
 
 const row = (...cells: string[]): string => `| ${cells.map(cell => cell.replaceAll('|', '\\|')).join(' | ')} |`;

@@ -4,6 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
+import { agents } from '../../src/agents/index.ts';
 import { secretKinds } from '../../src/enrich/secrets/kinds.ts';
 import { withoutSecrets } from '../../src/enrich/secrets.ts';
 import { contentClasses, defaultModes } from '../../src/event/content-classes.ts';
@@ -33,6 +34,13 @@ it('docs/privacy.md names every class of content with its default, and every kin
   for (const { id, what } of secretKinds) expect(text).toContain(`${what} (\`${id}\`)`);
   const command = /process\.command_line = (.*hunter22.*)/.exec(page)?.[1] ?? '';
   expect(page).toContain(`process.command_line = ${withoutSecrets(command)}`);
+});
+
+it('README.md has at most 160 lines and names every agent', () => {
+  const text = read('README.md');
+  expect(text.trimEnd().split('\n').length).toBeLessThanOrEqual(160);
+  const flowing = text.replace(/\s+/g, ' ');
+  expect(agents.filter(({ title }) => !flowing.includes(title)).map(({ id }) => id)).toEqual([]);
 });
 
 it('the session that the README opens with is the one that the demonstration plays, and it shows everything', () => {

@@ -1,4 +1,4 @@
-/** The tables of OpenHook's levels, in docs/openhook.md and shorter in the README: what `conformance` says of each agent. */
+/** The table of levels in docs/openhook.md: the result of `otel-hooks conformance` for each agent. */
 import type { Agent } from '../../src/agents/contract/contract.ts';
 import { agents } from '../../src/agents/index.ts';
 import { samplesFrom } from '../../src/commands/conformance.ts';
@@ -12,11 +12,6 @@ export const withLevels = (page: string): string =>
       : each.state === 'unavailable'
         ? `no: ${each.how}`
         : (words[each.state] ?? each.how),
-  );
-
-export const withShortLevels = (readme: string): string =>
-  filled(readme, [...types, 'transcript_path'], each =>
-    each.state === 'met' ? 'yes' : each.state === 'unavailable' ? 'it names none' : (words[each.state] ?? ''),
   );
 
 const types = ['session.end', 'session.start', 'prompt.submit', 'tool.start', 'tool.end'];

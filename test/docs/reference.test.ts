@@ -9,16 +9,15 @@ import { resourceOf } from '../../src/telemetry/resource.ts';
 import { readJourney } from '../journeys/read.ts';
 import { readableRecordOf } from '../otlp.ts';
 import { limits, mapped, play } from '../play.ts';
-import { agentsPage, withAgents } from './agents-page.ts';
+import { agentsPage } from './agents-page.ts';
 import { withChecks } from './checks.ts';
-import { withLevels, withShortLevels } from './openhook-page.ts';
+import { withLevels } from './openhook-page.ts';
 import { withProviders } from './providers-page.ts';
 import { allAttributes, commandsPage, signalOf, telemetryPage, typeOf } from './reference.ts';
 import { riskPage } from './risk-page.ts';
 import { wrapped } from './wrap.ts';
 
 const root = join(import.meta.dirname, '..', '..');
-const readme = readFileSync(join(root, 'README.md'), 'utf8');
 const openhook = readFileSync(join(root, 'docs', 'openhook.md'), 'utf8');
 const interchange = readFileSync(join(root, 'docs', 'hook-interchange.md'), 'utf8');
 const conformance = readFileSync(join(root, 'docs', 'conformance.md'), 'utf8');
@@ -31,7 +30,6 @@ it.each([
   ['docs/conformance.md', () => withChecks(conformance)],
   ['docs/hook-interchange.md', () => withProviders(interchange)],
   ['docs/openhook.md', () => withLevels(openhook)],
-  ['README.md', () => withShortLevels(withAgents(readme))],
 ])('%s is what `npm run docs` writes', async (file, written) => {
   await expect(wrapped(written())).toMatchFileSnapshot(join(root, file));
 });

@@ -1,6 +1,6 @@
 /** What a person can type or can be told stands in the documents, and the documents name nothing else. */
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { globalFlags } from '../../src/commands/command.ts';
 import { commands } from '../../src/commands/registry.ts';
@@ -63,10 +63,19 @@ describe.each(documents)('%s', file => {
   }
 
   it('points only at files that exist', () => {
-    const links = [...text.matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)[^)]*\)/g)].map(match => match[1] ?? '');
     const folder = join(root, file, '..');
-    expect(links.filter(link => !existsSync(join(folder, link)))).toEqual([]);
+    expect(linksIn(text).filter(link => !existsSync(join(folder, link)))).toEqual([]);
   });
+});
+
+it('docs/README.md leads to every page of docs', () => {
+  const reached = new Set(['docs/README.md']);
+  for (const page of reached)
+    for (const link of linksIn(readFileSync(join(root, page), 'utf8'))) {
+      const target = relative(root, join(root, page, '..', link));
+      if (/^docs\/.*\.md$/.test(target)) reached.add(target);
+    }
+  expect(documents.filter(file => file.startsWith('docs/') && !reached.has(file))).toEqual([]);
 });
 
 describe('docs/problems.md', () => {
@@ -74,6 +83,11 @@ describe('docs/problems.md', () => {
     expect(Object.keys(sectionsOf('docs/problems.md')).sort()).toEqual(problemCodes().sort());
   });
 });
+
+/** The paths of links to other files. */
+function linksIn(text: string): string[] {
+  return [...text.matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)[^)]*\)/g)].map(match => match[1] ?? '');
+}
 
 /** Text below each heading of the second level, by the heading's first word without backticks. */
 function sectionsOf(file: string): Record<string, string> {
