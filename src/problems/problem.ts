@@ -1,6 +1,4 @@
 import { own } from '../lib/read.ts';
-import type { SetupProblem } from '../setup/setup.ts';
-import type { StateProblem } from '../store/folder.ts';
 
 /**
  * Something a person should know, as data: tests compare codes, people read the sentences of `explain`.
@@ -68,6 +66,22 @@ export type Problem =
   | { code: 'openhook-invalid'; file: string; why: string }
   | { code: 'openhook-failed'; file: string; hook: number; why: string }
   | { code: 'delivery-partial'; endpoint: string; signal: string; items: number; message: string };
+
+/** Why a state folder was not opened. Nothing in it was changed. */
+export type StateProblem =
+  | { code: 'state-missing'; folder: string }
+  | { code: 'state-newer'; folder: string; found: number; known: number }
+  | { code: 'state-foreign'; folder: string; owner: number }
+  | { code: 'state-symlink'; folder: string }
+  | { code: 'state-not-a-folder'; folder: string }
+  | { code: 'state-unusable'; folder: string; error: string };
+
+/** Why an agent's settings were not changed. */
+export type SetupProblem =
+  | { code: 'settings-absent'; agent: string; why: string }
+  | { code: 'settings-refused'; file: string; line: number; column: number; why: string }
+  | { code: 'settings-file'; file: string; why: string }
+  | { code: 'settings-outside'; file: string; target: string };
 
 /** For people: what keeps several signals from one destination is one problem, not one for each of them. */
 export function merged(problems: readonly Problem[]): Problem[] {

@@ -3,9 +3,10 @@ import fs from 'node:fs';
 import { basename, join } from 'node:path';
 import { type Agent, isAbsent, type Scope } from '../agents/contract/contract.ts';
 import { readRegularFile } from '../lib/regular-file.ts';
+import type { SetupProblem } from '../problems/problem.ts';
 import { scriptPath } from './commands.ts';
 import { type KnownPlace, placesFile } from './places.ts';
-import { filesIn, type Plan, planSetup, type Setup, type SetupProblem } from './setup.ts';
+import { filesIn, type Plan, planSetup, type Setup } from './setup.ts';
 
 export interface Restoration {
   agent: Agent;

@@ -33,6 +33,7 @@ import { makeOwnPath } from '../lib/make-path.ts';
 import { fieldsOf, own } from '../lib/read.ts';
 import { isInside, realPathOf } from '../lib/real-path.ts';
 import { readRegularFile } from '../lib/regular-file.ts';
+import type { SetupProblem } from '../problems/problem.ts';
 import { commandFor, programFor, scriptPath } from './commands.ts';
 
 export interface Setup {
@@ -97,12 +98,6 @@ export interface HookCounts {
   /** Hooks of other programs, which the change keeps. */
   others: number;
 }
-
-export type SetupProblem =
-  | { code: 'settings-absent'; agent: string; why: string }
-  | { code: 'settings-refused'; file: string; line: number; column: number; why: string }
-  | { code: 'settings-file'; file: string; why: string }
-  | { code: 'settings-outside'; file: string; target: string };
 
 export type Planned = { ok: true; plan: Plan } | { ok: false; problem: SetupProblem };
 export type Applied = { ok: true } | { ok: false; problem: SetupProblem };

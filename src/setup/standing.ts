@@ -6,7 +6,8 @@ import { jsonValue } from '../agents/files/json-edit.ts';
 import { holdsOurs, providersOf } from '../agents/files/our-command.ts';
 import { fieldsOf, text } from '../lib/read.ts';
 import { readSmallFile } from '../lib/small-file.ts';
-import { entriesOf, filesIn, namesIn, type Plan, planSetup, type Setup, type SetupProblem } from './setup.ts';
+import type { SetupProblem } from '../problems/problem.ts';
+import { entriesOf, filesIn, namesIn, type Plan, planSetup, type Setup } from './setup.ts';
 
 export interface Standing {
   /** The agent's events that ours are registered for, each as often as it is. */

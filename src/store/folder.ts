@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, type Stats } from 'node:fs';
 import { dirname } from 'node:path';
 import { foreignAbove, makePath } from '../lib/make-path.ts';
+import type { StateProblem } from '../problems/problem.ts';
 import {
   at,
   codeOf,
@@ -28,15 +29,6 @@ export const FOLDERS: readonly string[] = [
   'problems',
 ];
 const NAME = /^[0-9a-z-]{1,64}$/;
-
-/** Why a state folder was not opened. Nothing in it was changed. */
-export type StateProblem =
-  | { code: 'state-missing'; folder: string }
-  | { code: 'state-newer'; folder: string; found: number; known: number }
-  | { code: 'state-foreign'; folder: string; owner: number }
-  | { code: 'state-symlink'; folder: string }
-  | { code: 'state-not-a-folder'; folder: string }
-  | { code: 'state-unusable'; folder: string; error: string };
 
 export class StateRefused extends Error {
   readonly problem: StateProblem;

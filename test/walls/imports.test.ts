@@ -37,7 +37,7 @@ const rooms: Readonly<Record<string, Room>> = {
   assemble: { sees: ['lib', 'event'], packages: [], pure: true },
   telemetry: { sees: ['lib', 'event', 'assemble'], packages: [openTelemetry], pure: true },
   ship: { sees: ['lib', 'telemetry', 'config', 'problems', 'store'], packages: [node] },
-  store: { sees: ['lib', 'hook/fragment.ts'], packages: [node] },
+  store: { sees: ['lib', 'problems', 'hook/fragment.ts'], packages: [node] },
   hook: { sees: [], packages: [node] },
   receive: {
     sees: ['lib', 'event', 'agents', 'standards', 'enrich', 'identify', 'session', 'hook/fragment.ts'],
@@ -72,9 +72,9 @@ const rooms: Readonly<Record<string, Room>> = {
     packages: [/^node:(fs|path|zlib)$/],
   },
   config: { sees: ['lib', 'event', 'problems'], packages: [node, /^zod$/, /^jsonc-parser$/] },
-  // The union of the problems that each folder can report.
-  problems: { sees: ['lib', 'setup/setup.ts', 'store/folder.ts'], packages: [] },
-  setup: { sees: ['lib', 'agents', 'hook'], packages: [node] },
+  // Problems are data: the folders that report them import their types from here.
+  problems: { sees: ['lib'], packages: [] },
+  setup: { sees: ['lib', 'agents', 'problems', 'hook'], packages: [node] },
   journal: { sees: ['event', 'agents/index.ts', 'assemble', 'store'], packages: [] },
   view: { sees: ['lib', 'event', 'standards', 'assemble', 'journal', 'telemetry', 'store'], packages: [] },
   // Runs commands that a person agreed to; the project names them, the journal supplies their events.
