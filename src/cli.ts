@@ -161,7 +161,10 @@ function worldOf(): Io {
   };
 }
 
-/** Called by the bin. A reader that closes the pipe (`| head`) has read enough: that is no failure, and ends the command. */
+/**
+ * Called by the bin. A reader that closes the pipe (`| head`) has read enough: that is no failure, and ends the
+ * command.
+ */
 export async function start(args: readonly string[]): Promise<void> {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
   // Nobody can be told: the command goes on with its work.

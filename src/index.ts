@@ -1,4 +1,7 @@
-/** The public door: the model of Agent Hooks events, the validator, the bridge into an application's own SDK, Base Coat's hooks, and what comes of a hook that has run. */
+/**
+ * The public door: the model of Agent Hooks events, the validator, the bridge into an application's own SDK, Base
+ * Coat's hooks, and what comes of a hook that has run.
+ */
 
 export {
   type Body,

@@ -1,4 +1,7 @@
-/** The agents as providers of the Hook Interchange Format. Only commands import this: delivery has no use for these tables. */
+/**
+ * The agents as providers of the Hook Interchange Format. Only commands import this: delivery has no use for these
+ * tables.
+ */
 import type { Provider } from '../interchange/provider.ts';
 import { type Absent, isAbsent } from './contract/contract.ts';
 import { agents } from './index.ts';

@@ -249,7 +249,9 @@ export function decisionOf(
   return { outcome, source: facts.decision?.source ?? 'unknown', basis: facts.decision?.basis ?? 'observed' };
 }
 
-/** The call that an event is about. If the event names an action but no call, it is the only open call of that action. */
+/**
+ * The call that an event is about. If the event names an action but no call, it is the only open call of that action.
+ */
 export function callNamed(state: FoldState, { event, facts, subagent }: At): string | undefined {
   if (facts.call !== undefined) return facts.call;
   const data = event.data as { action?: Action | undefined; action_name?: string | undefined };

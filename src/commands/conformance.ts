@@ -98,7 +98,10 @@ function read<T>(look: () => T, path: string): T {
   }
 }
 
-/** One payload, an array of them, or one on each line; `#` begins a line of comment, and below `---- events` stands what is expected. */
+/**
+ * One payload, an array of them, or one on each line; `#` begins a line of comment, and below `---- events` stands what
+ * is expected.
+ */
 function payloadsIn(path: string, text: string): Fields[] {
   const [said = ''] = text.replace(/^\uFEFF/, '').split(/^---- events$/m);
   const json = said.replace(/^#.*$/gm, '').trim();

@@ -1,4 +1,6 @@
-/** What the commands about the Hook Interchange Format share: manifests from files, and what lies outside of the format. */
+/**
+ * What the commands about the Hook Interchange Format share: manifests from files, and what lies outside of the format.
+ */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isOurHandler } from '../agents/files/our-command.ts';

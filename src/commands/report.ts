@@ -24,7 +24,9 @@ export function run(words: Words, io: Io): number {
   return 0;
 }
 
-/** One after the other, so that memory holds one; those whose last line is older, and trials of the hooks, are not read. */
+/**
+ * One after the other, so that memory holds one; those whose last line is older, and trials of the hooks, are not read.
+ */
 function* sessionsIn(state: string, sinceMs: number): Generator<Replay> {
   if (!existsSync(state)) return;
   const store = openStore({ folder: state, access: 'read' });

@@ -357,7 +357,10 @@ function endpointIn(words: Words): string | undefined {
   return endpoint;
 }
 
-/** OpenHook is switched as asked for. The endpoint is written as it is named; the provider with it, or where the configuration has none. */
+/**
+ * OpenHook is switched as asked for. The endpoint is written as it is named; the provider with it, or where the
+ * configuration has none.
+ */
 function configChange(action: Setup['action'], { words, folders, endpoint, provider }: Order) {
   const isMissing = folders.config.values.provider === undefined;
   const values: [path: string[], value: unknown][] = [];

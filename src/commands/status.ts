@@ -147,7 +147,9 @@ function setText(found: readonly Found[], providers: readonly ProviderRow[]): st
   }`;
 }
 
-/** The Python package of this name sent all content. That this one does not is said once to whoever comes from there. */
+/**
+ * The Python package of this name sent all content. That this one does not is said once to whoever comes from there.
+ */
 function formerContentText({ state, config }: Folders, io: Io): string {
   const told = join(configFolder(io), 'told.json');
   const formerStates = [state, join(io.home, '.config', 'otel-hooks', 'state')];
@@ -191,7 +193,9 @@ const nothing: StatusBooks = {
 /** What has not come again for a week was mended, or nobody minds. */
 const NEWS_MS = 7 * 86_400_000;
 
-/** The sign that hooks leave while the package is missing. An upgrade leaves it as well, so it is old news after a week. */
+/**
+ * The sign that hooks leave while the package is missing. An upgrade leaves it as well, so it is old news after a week.
+ */
 const PROGRAM_MISSING = 'hook-kick-missing';
 
 /** What the configuration says now, what sessions ran into, what destinations answer, what front ends could not do. */
@@ -301,7 +305,9 @@ function agoOf(at: string, nowMs: number): string {
   return seconds < 172_800 ? `${Math.round(seconds / 3_600)} h ago` : `${Math.round(seconds / 86_400)} days ago`;
 }
 
-/** What went because a place was full or because it was old; what went on its way out stands in the tables, by reason. */
+/**
+ * What went because a place was full or because it was old; what went on its way out stands in the tables, by reason.
+ */
 function limitsText({ counters, fragments, destinations }: Books): string {
   const accounts = Object.values(destinations).flatMap(each => [each.traces, each.logs, each.events]);
   const lost = [fragments, ...accounts].flatMap(({ dropped }) =>
@@ -324,7 +330,10 @@ const dispatchedIn = (store: Store): string[] =>
     .flatMap(name => (name.startsWith(PREFIX) ? [(store.document(name) as Mark | undefined)?.cwd ?? []] : []))
     .flat();
 
-/** What became of envelopes for commands of projects; what was started and is not said to have ended runs, or was cut off by a kill. */
+/**
+ * What became of envelopes for commands of projects; what was started and is not said to have ended runs, or was cut
+ * off by a kill.
+ */
 function openHookText({ counters }: Books): string {
   const said = Object.entries(counters).flatMap(([name, count]) =>
     name.startsWith('openhook.') ? [`${count} ${name.slice('openhook.'.length).replace('.', ' ')}`] : [],

@@ -13,7 +13,9 @@ export const problemText = (problem: Problem): string => {
 export const shownPath = (path: string, home: string): string =>
   home !== '/' && path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path;
 
-/** Rows with their columns under each other; the last column is as long as it likes, or as the terminal has room for. */
+/**
+ * Rows with their columns under each other; the last column is as long as it likes, or as the terminal has room for.
+ */
 export function table(cells: readonly (readonly string[])[], drawing?: Pick<Drawing, 'columns' | 'unicode'>): string {
   const rows = cells.map(row => row.map(asShown));
   const widths: number[] = [];

@@ -151,7 +151,10 @@ export function shownValue(key: Key, value: unknown): string {
 export const shownJson = (key: Key, value: unknown): unknown =>
   typeof value === 'string' || factsOf(key).secret ? shownValue(key, value) : value;
 
-/** The last characters tell one long key from another. A short secret shows nothing, because each character narrows it down. */
+/**
+ * The last characters tell one long key from another. A short secret shows nothing, because each character narrows it
+ * down.
+ */
 const masked = (text: string): string => (text.length < SHORTEST_SHOWN ? '***' : `***${text.slice(-4)}`);
 const SHORTEST_SHOWN = 24;
 
@@ -300,13 +303,19 @@ function isHarmless({ key, value }: Entry, own: unknown): boolean {
   return project === true || (Array.isArray(project) && project.indexOf(value) <= project.indexOf(own));
 }
 
-/** A file comes with a clone, so a stranger may have written it: it is bounded before the parser, which recurses, reads it. */
+/**
+ * A file comes with a clone, so a stranger may have written it: it is bounded before the parser, which recurses, reads
+ * it.
+ */
 const BOUNDS = { depth: 32, parts: 10_000 };
 /** Each unknown key is a problem with a suggestion; of more keys only the number is a problem. */
 const MOST_UNKNOWN_KEYS = 20;
 const LONGEST_KEY = 100;
 
-/** The file's settings, each with its line; comments and trailing commas are let through. Of a repeated key the last one counts. */
+/**
+ * The file's settings, each with its line; comments and trailing commas are let through. Of a repeated key the last one
+ * counts.
+ */
 function readFile({ file, text }: { file: string; text: string }, problems: Problem[]): Entry[] {
   const plain = text.replace(/^\uFEFF/, '');
   const lines = lineStarts(plain);

@@ -34,7 +34,9 @@ export interface Destination {
   temporality: 'cumulative' | 'delta';
   /** Shortest time between two sends of metrics. */
   metricIntervalMs: number;
-  /** Where its address and its credentials stand: the same for those that were read off there before and after a change. */
+  /**
+   * Where its address and its credentials stand: the same for those that were read off there before and after a change.
+   */
   source?: string | undefined;
   /** When a session was last pinned to it. */
   pinnedMs?: number | undefined;

@@ -1,4 +1,6 @@
-/** Finding and reading the config files, and the consent to a project's. The only file of config/ that touches the disk. */
+/**
+ * Finding and reading the config files, and the consent to a project's. The only file of config/ that touches the disk.
+ */
 import { renameSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve as resolvePath } from 'node:path';
 import { digest } from '../lib/hash.ts';

@@ -1,4 +1,6 @@
-/** Lists as the OpenTelemetry variables write them: `name=value,name=value`, percent-encoded, like a W3C baggage header. */
+/**
+ * Lists as the OpenTelemetry variables write them: `name=value,name=value`, percent-encoded, like a W3C baggage header.
+ */
 
 /** Undefined when any part is malformed: half a list of headers or attributes is worse than none. */
 export function parsePairs(text: string): Record<string, string> | undefined {

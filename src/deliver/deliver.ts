@@ -58,11 +58,17 @@ export interface DeliverOptions {
   waits?: Waits | undefined;
   /** How long commands of projects may take; without it the usual. */
   dispatchLimits?: { syncMs: number; asyncMs: number; orderMs?: number } | undefined;
-  /** A pause after a round that took all there was. Many small rounds cost more than a large one, and are in the way of who writes the inbox. */
+  /**
+   * A pause after a round that took all there was. Many small rounds cost more than a large one, and are in the way of
+   * who writes the inbox.
+   */
   gatherMs?: number | undefined;
   /** Leaves after the round that is under way, whatever waits. */
   stop?: AbortSignal | undefined;
-  /** A process of its own: when another is to deliver, it stays until the commands of projects that it started have ended. */
+  /**
+   * A process of its own: when another is to deliver, it stays until the commands of projects that it started have
+   * ended.
+   */
   staysForCommands?: boolean | undefined;
   /** The lock, where the caller has taken it. */
   lock?: Lock | undefined;
@@ -335,7 +341,10 @@ async function work(
   return 'done';
 }
 
-/** Sessions with something closed that waits for its transcript, and when each is looked at again: soon, then less often. */
+/**
+ * Sessions with something closed that waits for its transcript, and when each is looked at again: soon, then less
+ * often.
+ */
 type Vigils = Map<string, { dueMs: number; stepMs: number }>;
 const noVigil = { dueMs: 0, stepMs: LOOK_MS };
 const LONGEST_STEP_MS = 2_000;
@@ -392,7 +401,8 @@ function turn(
     return true;
   } catch (error) {
     if (isDiskError(error)) throw error;
-    // Not the disk: something in here could not bear one of them. What came first, so that nothing in it is blamed for a
+    // Not the disk: something in here could not bear one of them. What came first, so that nothing in it is blamed for
+    // a
     // session that was only looked at; then each of these by itself.
     const nothing = { fragments: [], rejects: [] };
     const looks: Due[] = [

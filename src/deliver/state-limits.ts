@@ -117,7 +117,9 @@ export function lossesOf(ledger: Ledger, id: string): Increment[] {
   ];
 }
 
-/** What came in and is no event of a journal: as whole hooks, whose types nobody read, but for the bad items of a list. */
+/**
+ * What came in and is no event of a journal: as whole hooks, whose types nobody read, but for the bad items of a list.
+ */
 function notAccepted({ fragments: { dropped }, counters }: Ledger): Increment[] {
   const { duplicate = 0, ...others } = dropped;
   const results = { duplicate, invalid: 0, dropped: 0 };

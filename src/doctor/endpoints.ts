@@ -1,4 +1,6 @@
-/** Sends one of each signal to every destination, through the transport of all that leaves, and says what came of it. */
+/**
+ * Sends one of each signal to every destination, through the transport of all that leaves, and says what came of it.
+ */
 import { type Destination, openingKeys } from '../config/destinations.ts';
 import { type OtlpSignal, signals } from '../config/schema.ts';
 import { isOfTls, type Problem } from '../problems/problem.ts';

@@ -1,4 +1,6 @@
-/** What lies on this machine: the program and its copies, the configuration, our folders. Looks, and changes nothing. */
+/**
+ * What lies on this machine: the program and its copies, the configuration, our folders. Looks, and changes nothing.
+ */
 import fs from 'node:fs';
 import { delimiter, dirname, isAbsolute, join } from 'node:path';
 import { destinationsInUse } from '../config/destinations.ts';

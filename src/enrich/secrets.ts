@@ -44,7 +44,10 @@ const told = toldKinds.map(kind => ({ ...kind, ...ruleOf(kind.id, kind.pattern) 
 /** Kinds of which a fixed string stands in the text. */
 const hinted = hintsIn(secretKinds);
 
-/** Versions of packages (`left-pad@1.3.0`), images (`logo@2x.png`) and accounts that every service has are no addresses of people. */
+/**
+ * Versions of packages (`left-pad@1.3.0`), images (`logo@2x.png`) and accounts that every service has are no addresses
+ * of people.
+ */
 const EMAIL = new RegExp(
   `${START}(?!(?:git|hg|svn|noreply)@)[A-Za-z0-9._%+-]{1,64}@(?![1-4]x\\.|[vV=^~]?\\d{1,9}\\.(?:\\d|x\\b))[A-Za-z0-9-]{1,63}(?:\\.[A-Za-z0-9-]{1,63}){0,5}\\.[A-Za-z][A-Za-z0-9-]{1,62}(?![A-Za-z0-9_])`,
   'g',
@@ -121,7 +124,8 @@ function isWhole(found: Found, text: string, inner: Layer): boolean {
 }
 
 function cut(text: string, all: Found[]): string {
-  // A text without its colours joins words: what only looks as if drawn by lot does not take along what stands before a token.
+  // A text without its colours joins words: what only looks as if drawn by lot does not take along what stands before a
+  // token.
   const known = all.filter(each => each.id !== 'random');
   const found = all.filter(
     each => each.id !== 'random' || known.every(({ from, to }) => to <= each.from || from >= each.to),

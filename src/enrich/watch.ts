@@ -228,7 +228,9 @@ function again(at: At, like: string, name: string | undefined, beganMs: number):
   return [{ body: { event_type: 'Retry.Triggered', data }, key: 'again' }];
 }
 
-/** Hooks of calls that run at once overtake each other: what this end makes another try may have been told before it. */
+/**
+ * Hooks of calls that run at once overtake each other: what this end makes another try may have been told before it.
+ */
 function overtaken(at: At, like: string, name: string | undefined): Noted[] {
   return at.memory.open.flatMap(([call, other, begun]) =>
     other === like ? againLate(at, call, like, name, begun) : [],

@@ -201,7 +201,10 @@ export interface Facts {
   time: TimeSource;
   /** The agent's own name of the event. */
   native?: string | undefined;
-  /** The session that this one follows or was forked from: its id, and which part of it ran last, as far as they are known. */
+  /**
+   * The session that this one follows or was forked from: its id, and which part of it ran last, as far as they are
+   * known.
+   */
   previous?: { session?: string | undefined; segment?: number | undefined } | undefined;
   /** The root session's id, where session_id is a subagent's. */
   root?: string | undefined;
@@ -243,11 +246,17 @@ export interface Facts {
   content?: { [field: string]: { length: number; hash?: string | undefined } } | undefined;
   model?: string | undefined;
   provider?: string | undefined;
-  /** Parts of a response's tokens: `data.input_tokens` holds both cache parts, `data.output_tokens` the reasoning. Unknown is absent. */
+  /**
+   * Parts of a response's tokens: `data.input_tokens` holds both cache parts, `data.output_tokens` the reasoning.
+   * Unknown is absent.
+   */
   usage?: Usage | undefined;
   /** What is stated of a whole session at its end, where nothing tells of its responses one by one. */
   totals?: (Usage & { input_tokens?: number | undefined; output_tokens?: number | undefined }) | undefined;
-  /** No single response: what all responses of a turn, or of a session's run, used together, where the agent tells no more. */
+  /**
+   * No single response: what all responses of a turn, or of a session's run, used together, where the agent tells no
+   * more.
+   */
   sum?: 'turn' | 'session' | undefined;
   /** Why the model stopped, in the provider's words (end_turn, tool_use). */
   finish?: string | undefined;

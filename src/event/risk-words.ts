@@ -1,4 +1,6 @@
-/** The words of a risk rule: kinds of subjects, and their fields. Settings and the built-in rules use the same words. */
+/**
+ * The words of a risk rule: kinds of subjects, and their fields. Settings and the built-in rules use the same words.
+ */
 export const subjectKinds = {
   command: 'a program that a shell starts',
   read: 'a file that is read',

@@ -45,7 +45,8 @@ const starts: ReadonlyMap<string, string> = new Map([
 export function travellingFrom(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
   const found: Record<string, string> = {};
   let listed: string[] | undefined;
-  // From what there is: an environment holds some dozens of variables, each question for one that is missing costs as much.
+  // From what there is: an environment holds some dozens of variables, each question for one that is missing costs as
+  // much.
   for (const name of Object.keys(env)) {
     const start = starts.get(name[0] ?? '');
     const value = start !== undefined && name.startsWith(start) ? env[name] : undefined;

@@ -57,7 +57,9 @@ export function isDelivering(stateFolder: string): boolean {
   }
 }
 
-/** Rounds fill the young generation many times over: with Node's half of this, a tenth of delivery's time is collecting. */
+/**
+ * Rounds fill the young generation many times over: with Node's half of this, a tenth of delivery's time is collecting.
+ */
 export const ROOM = '--max-semi-space-size=32';
 
 /** Longer than a process takes to reach the lock on a busy machine, and half of what a killed one may hold up. */
@@ -102,7 +104,9 @@ export function kickOnce(kicked: Kick, isEdge: boolean, boot: string, uptime: st
   kick(kicked);
 }
 
-/** Starts deliver and lets it go. False when it could not be started. `ended` hears of its end, if we are still there. */
+/**
+ * Starts deliver and lets it go. False when it could not be started. `ended` hears of its end, if we are still there.
+ */
 export function kick({ deliver, stateFolder, args, from }: Kick, ended?: () => void): boolean {
   // Loading this costs a fifth of a Node start, so only who kicks pays. `require`: the bundle is CommonJS.
   const { spawn } = require('node:child_process') as typeof import('node:child_process');

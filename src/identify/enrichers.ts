@@ -6,12 +6,12 @@ import { type Body, type Cost, type DataOf, type Facts, modelOf, type Risk } fro
 import { isFields } from '../lib/read.ts';
 import type { SessionState } from '../session/session-state.ts';
 
-/** Counts something unusual by its name. */
+/** Counts an oddity by its name. */
 export type Odd = (kind: string) => void;
 
 export type Judge = (state: SessionState, looked: Looked, odd?: Odd) => Risk | undefined;
 
-/** What is added to an event beside what its source says. A fault in one of them costs the event that one alone. */
+/** Additions to an event. A fault in one of them costs the event this addition only. */
 export const enrichments = ['risk', 'cost', 'content', 'watch'] as const;
 
 export type Enrichment = (typeof enrichments)[number];
@@ -22,33 +22,33 @@ export function enriched<T>(enrichment: Enrichment, odd: Odd | undefined, make: 
   try {
     return make();
   } catch {
-    // Counted, and told as a problem: the event itself must not be lost for it.
+    // Counted and reported as a problem. The event itself must not be lost.
     odd?.(failedOddity(enrichment));
     return undefined;
   }
 }
 
-/** What the tokens of a response cost, or of a whole session. */
+/** The tokens of a response, or of a whole session, that have a price. */
 export interface Priced {
   model: string | undefined;
   provider: string | undefined;
   used: Used;
-  /** Of several requests together. */
+  /** A sum over several requests. */
   isSum: boolean;
   atMs: number;
 }
 
 export type PriceOf = (state: SessionState, priced: Priced) => Cost | undefined;
 
-/** What content stays of a session; none by default. */
+/** The content that a session keeps. None by default. */
 export type Keep = (pinned: SessionState['pinned']) => Keeper | undefined;
 
-/** What an event's tokens cost. Not part of what ids are computed from: prices change. */
+/** The cost of an event's tokens. Ids do not depend on it, because prices change. */
 export function priced(state: SessionState, body: Body, facts: Facts, atMs: number, price: PriceOf): Cost | undefined {
   const isResponse = body.event_type === 'Model.Responded';
   const told: Used | undefined = isResponse ? (body.data as DataOf<'Model.Responded'>) : facts.totals;
   if (told === undefined || (told.input_tokens === undefined && told.output_tokens === undefined)) return undefined;
-  // The end of a session states a sum, of several models perhaps: without a word of caches nobody knows what it costs.
+  // The end of a session states a sum over several models. Without the cached tokens it has no price.
   const isPlainSum = !isResponse && told.cache_read_tokens === undefined;
   const used = isResponse ? { ...facts.usage, ...told } : isPlainSum ? {} : told;
   const model = isResponse ? modelOf(body.data as DataOf<'Model.Responded'>, facts) : facts.model;
@@ -56,7 +56,7 @@ export function priced(state: SessionState, body: Body, facts: Facts, atMs: numb
   return price(state, { model, provider, used, isSum: !isResponse || facts.sum !== undefined, atMs });
 }
 
-/** The risk of an action, before anything of it is left out; other events have none. */
+/** The risk of an action, judged before redaction. Other events have no risk. */
 export function judged(
   state: SessionState,
   { event_type, data, facts }: Reading,

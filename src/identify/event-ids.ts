@@ -4,7 +4,7 @@ import { hexDigest, uuidOf } from '../lib/hash.ts';
 import { isFields } from '../lib/read.ts';
 import { ORDINALS, SEEN_IDS, type SessionState } from '../session/session-state.ts';
 
-/** The short form of the id that the reading has, or would have, in another session. */
+/** The short form of the id that the reading would have in another session. */
 export function idElsewhere(agent: string, session: string, reading: TranscriptReading): string {
   const within = boundId(reading.subagent) ?? session;
   return shortOf(uuidOf('otel-hooks/event/1', agent, session, within, reading.event_type, reading.key));
@@ -21,14 +21,14 @@ const LONGEST_ID = 256;
 
 export const isId = (id: string): boolean => id.length <= LONGEST_ID && !/[\u0000-\u001f\u007f]/.test(id);
 
-/** A native id as it may stand in keys: a monstrous one is replaced by its hash, and stays one and the same. */
+/** A native id for use in keys. An overlong id is replaced by its hash. */
 export const boundId = (id: string | undefined): string | undefined =>
   id === undefined || isId(id) ? id : `hash-${hexDigest(id).slice(0, 32)}`;
 
 /**
- * Without a native id: what is left of the event after redaction, and its number among equals, so that two equal
- * notifications stay two. Not the payload's hash: the id leaves, and whoever knows the rest of a payload could try out
- * short prompts on it.
+ * The id of an event without a native id: computed from the event after redaction and its number among equal events, so
+ * that two equal notifications stay two. The payload's hash is not used, because the id leaves the machine and a short
+ * prompt could be guessed from it.
  */
 export function numberedId(state: SessionState, session: string, body: Body, facts: Facts, seen: Set<string>): string {
   const { v: _v, seq: _seq, time: _time, ...said } = facts;
@@ -42,7 +42,7 @@ export function numberedId(state: SessionState, session: string, body: Body, fac
   }
 }
 
-/** Keys in order of age, for as long as the table itself lives: listing them costs more than all else here. */
+/** The keys in order of age, cached as long as the table lives, because listing them is slow. */
 const ages = new WeakMap<SessionState['ordinals'], string[]>();
 
 function count(ordinals: SessionState['ordinals'], likeness: string, next: number): void {
@@ -54,7 +54,7 @@ function count(ordinals: SessionState['ordinals'], likeness: string, next: numbe
   if (oldest !== undefined) delete ordinals[oldest];
 }
 
-/** Keyed hashes differ from installation to installation; ids do not. */
+/** Removes keyed hashes: they differ between installations, and ids must not. */
 function withoutHashes(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutHashes);
   if (!isFields(value)) return value;
@@ -68,7 +68,7 @@ function withoutHashes(value: unknown): unknown {
 export const eventId = (state: SessionState, session: string, type: string, key: string): string =>
   uuidOf('otel-hooks/event/1', state.agent, state.session, session, type, key);
 
-/** The ids as a set, for as long as the state itself lives. */
+/** The remembered ids as a set. It lives as long as the state object. */
 const seenSets = new WeakMap<SessionState, Set<string>>();
 
 export function seenBy(state: SessionState): Set<string> {

@@ -23,7 +23,7 @@ import type { ToldReading } from '../standards/foreign-event.ts';
 import { enriched, type Odd, type PriceOf, priced } from './enrichers.ts';
 import { boundId, eventId, isId, numberedId, remember, seenBy, shortOf } from './event-ids.ts';
 
-/** What a transcript knows better about an event that was told before. Once for each event; then undefined. */
+/** The correction of a known event by a transcript. Once per event, then undefined. */
 export function amend(state: SessionState, reading: TranscriptReading, of: string, type: string): Event | undefined {
   const { subagent, facts, atMs } = reading;
   return identify(
@@ -48,7 +48,7 @@ export function amend(state: SessionState, reading: TranscriptReading, of: strin
   );
 }
 
-/** An event that no fragment told: what the drain itself concludes (silence, settlement). */
+/** An event that the session concludes itself: silence, settlement, its repository. */
 export function conclude(state: SessionState, body: Body, key: string, atMs: number): Event {
   state.seq += 1;
   return {
@@ -64,19 +64,19 @@ export function conclude(state: SessionState, body: Body, key: string, atMs: num
   } as Event;
 }
 
-/** An unknown event's name, as far as it is one. */
+/** The name of an unknown event, if it has the form of a name. */
 export const plainName = (native: string): string => (/^[A-Za-z0-9_.:-]{1,64}$/.test(native) ? native : 'unnamed');
 
 export interface Circumstances {
   /** The agent's name of the hook. */
   native: string | undefined;
-  /** Where a time that the reading itself states comes from. */
+  /** The source of a time that the reading states. */
   source: TimeSource;
   atMs: number;
   seen: Set<string>;
   hash: Hash;
   traceparent: string | undefined;
-  /** The id that an event came with, and whether it was computed here. */
+  /** The id that came with the event, and whether otel-hooks computed it. */
   id?: string | undefined;
   ours?: true | undefined;
   risk?: Risk | undefined;
@@ -88,7 +88,7 @@ export interface Circumstances {
   version?: string | undefined;
 }
 
-/** What standards say of an event beyond what agents do. */
+/** Parts of a reading that only standards have. */
 type Addition = Pick<ToldReading, 'actorId' | 'metadata'>;
 
 /** Gives a reading its envelope and its id. Undefined when the session has the event already. */
@@ -174,7 +174,7 @@ function metadataWith(facts: Facts, said: Addition['metadata'], { keep, odd }: C
   return { [FACTS]: facts, ...enriched('content', odd, () => chosenOf(said, keep)) };
 }
 
-/** What was asked last of versions: every row of a transcript states the same. */
+/** The last version that was checked. Every row of a transcript repeats it, and a cache of one needs no owner. */
 let asked: { said: string; is: string | undefined } | undefined;
 
 export function versionOf(said: string | undefined): string | undefined {
@@ -183,7 +183,7 @@ export function versionOf(said: string | undefined): string | undefined {
   return asked.is;
 }
 
-/** A person's, as who works here is told; another's is a word that says which of them it was. */
+/** The id of a person follows the mode of `content.user`. The id of another actor is a word. */
 function actorId(actor: Actor['type'], id: string, { keep, hash }: Circumstances): string | undefined {
   if (actor !== 'user') return token(id);
   const { modes } = keep ?? { modes: defaultModes };
@@ -209,7 +209,7 @@ function keepContent(
   return kept.body;
 }
 
-/** What an action gave back as the text that Agent Hooks has a place for. */
+/** The output of an action as the text field of Agent Hooks. */
 function withOutput(reading: Reading, keep: Keeper): Body {
   if (reading.output === undefined || reading.event_type !== 'Action.After') return reading;
   const { action } = reading.data;
@@ -217,13 +217,13 @@ function withOutput(reading: Reading, keep: Keeper): Body {
   return { ...reading, data: { ...reading.data, action: { ...action, result: { ...action.result, output } } } };
 }
 
-/** Where a key was set, hashes of several machines can be compared. */
+/** A configured key makes hashes of several machines comparable. */
 export function hashOf({ pinned: { content } }: SessionState, hash: Hash): Hash {
   const { hashKey } = content ?? {};
   return hashKey === undefined ? hash : said => keyedHash(hashKey, said);
 }
 
-/** Some payloads state their time as a number, and a number can be anything. */
+/** Some payloads state their time as a number, which may be any number. */
 const isTime = (atMs: number | undefined): boolean => atMs !== undefined && atMs >= 0 && atMs < Date.UTC(10_000, 0);
 
 const ids = ['turn', 'call', 'launched_by', 'response', 'request', 'trace_record'] as const;
@@ -235,7 +235,7 @@ const words = ['permission_mode', 'error_type', 'finish'] as const;
 const boundName = (value: string | undefined): string | undefined =>
   boundId(value !== undefined && holdsSecret(value) ? '[redacted]' : value);
 
-/** Every name and id that an agent's reader says beside the standard is bounded, every word is one; changed in place. */
+/** Bounds the names, ids and words among the facts. Changes them in place. */
 function bound(facts: Facts): void {
   for (const name of words) if (facts[name] !== undefined) facts[name] = word(facts[name]);
   for (const id of ids) {

@@ -9,7 +9,7 @@ import type { SessionState } from '../session/session-state.ts';
 import { enriched, type Odd } from './enrichers.ts';
 import { eventId, remember, seenBy, shortOf } from './event-ids.ts';
 
-/** What follows from an event together with those before it. */
+/** Events that follow from this event and earlier ones: retries, loops, budgets. */
 export function watched(
   state: SessionState,
   event: Event,
@@ -26,7 +26,7 @@ export function watched(
   return (noted ?? []).flatMap(each => noteOf(state, event, each) ?? []);
 }
 
-/** Its own hashes, where the event is not to have any. */
+/** Hashes of input and result for the comparison with earlier actions. */
 function alikeIn(data: Body['data'], output: unknown, content: Facts['content'], hash: Hash): Alike {
   if (!('action' in data) || !isFields(data.action)) return {};
   const { input, result } = data.action as Action;
@@ -43,19 +43,19 @@ function alikeIn(data: Body['data'], output: unknown, content: Facts['content'],
 
 const LONGEST_LOOKED_AT = 16_384;
 
-/** Its beginning and its length tell two outputs apart well enough. */
+/** The start and the length distinguish two outputs well enough. */
 function outputHash(output: unknown, hash: Hash): string | undefined {
   if (output === undefined) return undefined;
   try {
     const said = typeof output === 'string' ? output : (JSON.stringify(output) ?? '');
     return hash(`${said.length} ${said.slice(0, LONGEST_LOOKED_AT)}`);
   } catch {
-    // Nested too deeply: nobody knows whether it is equal to another.
+    // Nested too deeply to be compared.
     return undefined;
   }
 }
 
-/** It happened where and when the event did that it follows from; by whose id it is known, too. */
+/** A derived event has the place and time of its cause, and an id computed from the cause's id. */
 function noteOf(state: SessionState, from: Event, { body, key, facts, risk, from: former }: Noted): Event | undefined {
   const { call, tool, mcp, agent, turn, root, time = 'arrival' }: Partial<Facts> = factsOf(from) ?? {};
   const id = eventId(state, from.session_id, body.event_type, `${former?.id ?? from.event_id}:${key}`);

@@ -340,7 +340,10 @@ interface Meant {
   readonly names: string[];
 }
 
-/** By event, what runs for which tool, in the order of the handlers. Entries that differ in their matchers alone are one. */
+/**
+ * By event, what runs for which tool, in the order of the handlers. Entries that differ in their matchers alone are
+ * one.
+ */
 function atoms(hooks: readonly Meant[]): Map<string, string[]> {
   const found = new Map<string, Map<string, string[]>>();
   for (const { event, handler, names } of hooks) {
@@ -358,7 +361,10 @@ function atoms(hooks: readonly Meant[]): Map<string, string[]> {
   );
 }
 
-/** What is listened to, by native names: every tool is what all events of a split are, and tools that share a name are one. */
+/**
+ * What is listened to, by native names: every tool is what all events of a split are, and tools that share a name are
+ * one.
+ */
 function namesOf(
   event: string,
   elements: readonly Element[] | undefined,

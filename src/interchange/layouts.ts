@@ -34,7 +34,10 @@ export function grouped(path: string, together: (group: Values) => boolean = () 
 
 const same = (some: Values, others: Values): boolean => JSON.stringify(some) === JSON.stringify(others);
 
-/** Files in which events hold handlers: `{version, hooks: {event: [handler]}}`. Groups are read too, as some products do. */
+/**
+ * Files in which events hold handlers: `{version, hooks: {event: [handler]}}`. Groups are read too, as some products
+ * do.
+ */
 export function flat(path: string, version?: number): Shape {
   return {
     read: text => readFile(text, hooks => eventsIn(hooks, flatEntries), version === undefined ? [] : ['version']),

@@ -1,4 +1,7 @@
-/** Matchers and events, between the words of the format and those of a provider. Nothing here makes a matcher wider than it was. */
+/**
+ * Matchers and events, between the words of the format and those of a provider. Nothing here makes a matcher wider than
+ * it was.
+ */
 import { type Element, elementsOf, type Matcher, matcherOf } from './manifest.ts';
 import type { McpForm, Target } from './provider.ts';
 import { ANY_MCP, aliasOf, isTool, type Tool } from './vocabulary.ts';

@@ -1,4 +1,6 @@
-/** Where a hook goes at a target: the native events with their matchers, and what of event and matcher is lost there. */
+/**
+ * Where a hook goes at a target: the native events with their matchers, and what of event and matcher is lost there.
+ */
 import { isObject, type Values } from '../standards/wording.ts';
 import type { Tell } from './losses.ts';
 import { type Element, elementsOf, type Hook } from './manifest.ts';

@@ -1,4 +1,7 @@
-/** Commands that take the place of what a target cannot run. What a manifest says gets into them as text and as nothing else. */
+/**
+ * Commands that take the place of what a target cannot run. What a manifest says gets into them as text and as nothing
+ * else.
+ */
 import type { Handler } from './manifest.ts';
 
 /** A word of a POSIX shell, whatever it holds. */

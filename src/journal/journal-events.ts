@@ -41,7 +41,10 @@ export function* eventsOf(store: Store, key: string): Generator<Event[], undefin
   }
 }
 
-/** Whole lines of a journal from there on: some of them, or one that is longer. It ends before where it began when the journal began anew. */
+/**
+ * Whole lines of a journal from there on: some of them, or one that is longer. It ends before where it began when the
+ * journal began anew.
+ */
 export function partOf(
   store: Store,
   { key, from, sizeBytes }: { key: string; from: number; sizeBytes: number },

@@ -6,7 +6,9 @@ import { setFlagsFromString } from 'node:v8';
  */
 const SHARED = ['--no-parallel-scavenge', '--no-concurrent-array-buffer-sweeping'];
 
-/** From now on this process collects its garbage in pauses of its own thread alone. V8 looks at both at each collection. */
+/**
+ * From now on this process collects its garbage in pauses of its own thread alone. V8 looks at both at each collection.
+ */
 export function collectAlone(): void {
   for (const flag of SHARED) setFlagsFromString(flag);
 }

@@ -41,7 +41,10 @@ interface Open {
   places: Map<string | number, number> | undefined;
 }
 
-/** Reads one value from `start`; what follows it is the caller's. Objects have no prototype, so `__proto__` is a key like any other. */
+/**
+ * Reads one value from `start`; what follows it is the caller's. Objects have no prototype, so `__proto__` is a key
+ * like any other.
+ */
 export function parseJson(text: string, options: ParseOptions = {}): Parsed {
   const { maxDepth = 512, end = text.length } = options;
   const places = options.places ? new Map<object, Map<string | number, number>>() : undefined;

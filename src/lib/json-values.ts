@@ -1,11 +1,17 @@
-/** How many values a JSON text holds, told without parsing it: in memory a value can be thirty times as large as its text. */
+/**
+ * How many values a JSON text holds, told without parsing it: in memory a value can be thirty times as large as its
+ * text.
+ */
 
 const QUOTE = 0x22;
 const COMMA = 0x2c;
 const OPEN_LIST = 0x5b;
 const OPEN_OBJECT = 0x7b;
 
-/** Whether there are more than so many lists, objects and items of them. Reads each character at most once, and no further than needed. */
+/**
+ * Whether there are more than so many lists, objects and items of them. Reads each character at most once, and no
+ * further than needed.
+ */
 export function hasMoreValues(text: string, most: number): boolean {
   if (text.length <= most) return false;
   let left = most;

@@ -291,7 +291,9 @@ function valueAt(payload: Buffer, at: number, type: number, length: number): Val
   return type % 2 === 1 ? payload.toString('utf8', at, at + length) : payload.subarray(at, at + length);
 }
 
-/** Seven bits of each byte, the first bit says that more follow; all eight of the ninth, which only ids below 0 have. */
+/**
+ * Seven bits of each byte, the first bit says that more follow; all eight of the ninth, which only ids below 0 have.
+ */
 function varint(bytes: Buffer, at: number): [value: number, next: number] {
   let value = 0;
   for (let i = 0; i < 8; i += 1) {

@@ -1,6 +1,9 @@
 import { lstatSync, statSync } from 'node:fs';
 
-/** Belongs this to the user that runs this process, or to root? On Windows, which has no such ids, the folder's rights decide. */
+/**
+ * Belongs this to the user that runs this process, or to root? On Windows, which has no such ids, the folder's rights
+ * decide.
+ */
 export const isTrustedOwner = (uid: number | bigint): boolean =>
   process.geteuid === undefined || BigInt(uid) === 0n || BigInt(uid) === BigInt(process.geteuid());
 

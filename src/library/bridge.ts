@@ -339,7 +339,9 @@ function eventIn(line: string): Event | undefined {
   }
 }
 
-/** An SDK's own queue holds 2,048 spans and drops what comes beyond, so it is emptied before it is given more than that. */
+/**
+ * An SDK's own queue holds 2,048 spans and drops what comes beyond, so it is emptied before it is given more than that.
+ */
 const SLICE = 512;
 const MOST_WAITING = 65_536;
 

@@ -25,7 +25,10 @@ export type Discovery = { root: string; file: string } & (
   | { found: true; why?: undefined; hooks: Subscription[]; hash: string; answer: Answer; ci: boolean }
 );
 
-/** At the top of the working tree, or in the folder itself where it is in none; nowhere else. Undefined: there is no such folder. */
+/**
+ * At the top of the working tree, or in the folder itself where it is in none; nowhere else. Undefined: there is no
+ * such folder.
+ */
 export function discover(cwd: string, place: Place): Discovery | undefined {
   const root = isAbsolute(cwd) ? realFolder(topOf(cwd, diskEyes()) ?? cwd) : undefined;
   if (root === undefined) return undefined;

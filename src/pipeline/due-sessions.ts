@@ -1,26 +1,26 @@
-/** Sessions that a round looks at although no fragment of theirs came. */
+/** Sessions that a round visits although no fragment of theirs came. */
 import { awaited, isOpen } from '../assemble/assemble.ts';
 import type { SessionState } from '../session/session-state.ts';
 import type { Store } from '../store/store.ts';
 import { recalled } from './rebuild.ts';
 import { isUnfinishedImport, SILENCE_MS, UNFINISHED_IMPORT_MS } from './session-in-round.ts';
 
-/** An ended session is remembered so long, for what may still come late. */
+/** An ended session is remembered for this time, for late events. */
 const TOMBSTONE_MS = 7 * 24 * 3_600_000;
 
 export interface Due {
   silent?: readonly string[];
-  /** Something of them waits for its transcript. */
+  /** Sessions with closed spans that wait for a transcript. */
   waiting?: readonly string[];
-  /** A mistake in the configuration kept them from all destinations: it may be mended. */
+  /** Sessions that a broken configuration keeps from all destinations. It may be repaired now. */
   undecided?: readonly string[];
   /** Their states go because there are too many of them (session-limits.ts). */
   excess?: readonly string[];
 }
 
 /**
- * Sessions to look at without a fragment of theirs. Silent: open and without a sign of life, or a tombstone whose time is
- * over. Waiting: with spans that wait for their transcripts.
+ * Sessions to visit without a fragment. Silent: open without a recent event, or ended so long ago that they are forgotten.
+ * Waiting: with spans that wait for a transcript.
  */
 export function dueSessions(store: Store, nowMs: number): { [D in Exclude<keyof Due, 'excess'>]-?: string[] } {
   const due = { silent: [] as string[], waiting: [] as string[], undecided: [] as string[] };

@@ -22,32 +22,34 @@ export interface FoundTranscript {
   session: string;
   file: TranscriptFile;
   cwd: string | undefined;
-  /** The newest time that is known of it. */
+  /** The newest known time of the session. */
   atMs: number;
-  /** All its files. */
+  /** Size of all its files. */
   sizeBytes: number;
 }
 
 export interface Search {
   agents: readonly Agent[];
-  /** Files and folders; none: wherever the agents keep them. */
+  /** Files and folders. Empty: the folders of the agents. */
   paths: readonly string[];
   places: Places;
   eyes: Eyes;
   sinceMs: number;
 }
 
-/** Transcripts that are known as such and not read. */
+/** Transcripts in a known format that is not read. */
 export interface PassedOver {
-  /** Where the form says whose it is. */
+  /** The agent, if the format names it. */
   agent: string | undefined;
   why: string;
   files: number;
-  /** One of them. */
+  /** One of the files, as an example. */
   path: string;
 }
 
-/** A file that was named and has no session of its own, such as a subagent's: it is read with the session's main file. */
+/**
+ * A file that was named and has no session of its own, such as a subagent's: it is read with the session's main file.
+ */
 export interface Part {
   path: string;
   session: string;
@@ -57,10 +59,10 @@ export interface Part {
 export interface FoundSessions {
   /** The oldest first, each once. */
   found: FoundTranscript[];
-  /** Named paths in which there was none. */
+  /** Given paths without a transcript. */
   without: string[];
   parts: Part[];
-  /** What is known and not read. */
+  /** Transcripts in formats that are not read. */
   passed: PassedOver[];
 }
 
@@ -72,7 +74,7 @@ export function findSessions(search: Search): FoundSessions {
     const known = passed.get(`${agent} ${why}`);
     passed.set(`${agent} ${why}`, { agent, why, path: known?.path ?? path, files: (known?.files ?? 0) + 1 });
   };
-  /** Is it known why it is not read? */
+  /** Whether the reason is known why the file is not read. */
   const isPassed = (path: string, among: readonly Agent[]): boolean => {
     const packed = eyes.unread.get(path);
     if (packed !== undefined) pass(among.length === 1 ? among[0]?.id : undefined, whyUnread[packed], `${path}.zst`);
@@ -150,14 +152,14 @@ const MOST_PARTS = 50;
 /** So many files of a folder may be the main file. */
 const MOST_BESIDE = 1_000;
 
-/** How much of a file of rows is looked at to tell whose it is. */
+/** The part of a file that is read to find out its agent and session. */
 interface Beginning {
   bytes: number;
   rows: number;
 }
 type Start = (path: string, size: number) => readonly Fields[];
 const USUAL: Beginning = { bytes: 512 * 1024, rows: 64 };
-/** Where that says nothing: a first prompt may hold a picture, and rows about other sessions may stand before it. */
+/** A second, longer look: a first prompt may hold an image, and rows about other sessions may precede it. */
 const LONG: Beginning = { bytes: 32 * 1024 * 1024, rows: 1_024 };
 const LARGEST_DOCUMENT = 64 * 1024 * 1024;
 
@@ -185,12 +187,12 @@ function foundIn(transcript: Transcript, file: TranscriptFile, eyes: Eyes, size:
       return transcript.sessions(file, { rows: start(file.path, size), document: undefined }, eyes);
     return transcript.sessions(file, { rows: [], document: documentOf(eyes, file.path, size) }, eyes);
   } catch {
-    // A reader that cannot bear a stranger's file does not claim it.
+    // A reader that fails on a foreign file does not claim it.
     return [];
   }
 }
 
-/** The first rows of a file; of the last one they are kept, since every agent is asked. */
+/** Returns the first rows of a file. The rows of the last file are cached, because every agent reads them. */
 function startsOf(eyes: Eyes) {
   let last: { path: string; beginning: Beginning; rows: readonly Fields[] } | undefined;
   return (path: string, size: number, beginning: Beginning): readonly Fields[] => {
@@ -215,7 +217,7 @@ const documentOf = (eyes: Eyes, path: string, sizeBytes: number) => ({
       const text = eyes.read(path, 0, sizeBytes).toString('utf8');
       return hasMoreValues(text, MOST_VALUES) ? undefined : JSON.parse(text);
     } catch {
-      // No JSON: whoever asks is told so.
+      // Not JSON: the caller gets undefined.
       return undefined;
     }
   },
@@ -224,7 +226,7 @@ const documentOf = (eyes: Eyes, path: string, sizeBytes: number) => ({
 const DEEPEST_FOLDER = 8;
 const MOST_FILES = 100_000;
 
-/** A file is itself; a folder all files below it, as far as folders go. */
+/** A file itself, or all files below a folder, down to the deepest level. */
 function filesBelow(path: string, eyes: Eyes): string[] {
   const files: string[] = [];
   const walk = (at: string, depth: number): void => {
@@ -243,7 +245,7 @@ function isFolder(path: string): boolean {
   try {
     return statSync(path).isDirectory();
   } catch {
-    // Not there: neither a folder nor a file.
+    // The path does not exist.
     return false;
   }
 }

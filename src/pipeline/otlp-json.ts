@@ -1,4 +1,4 @@
-/** What of journaled sessions leaves as OTLP: the same fold, the same encoding, the same ids. Reads, and changes nothing. */
+/** Journaled sessions as OTLP/JSON: the same fold, the same encoding, the same ids. It only reads. */
 import { step } from '../assemble/assemble.ts';
 import type { FinishedRecord, FinishedSpan } from '../assemble/finished.ts';
 import type { Destination } from '../config/destinations.ts';
@@ -16,21 +16,21 @@ import { type PreviewWorld, pinnedNow, worldOver } from './pin-now.ts';
 import { recalled } from './rebuild.ts';
 import type { RoundWorld } from './sessions-of-round.ts';
 
-/** Events that were passed, or requests that they came to. */
+/** A number of events, or the requests made of them. */
 export interface Part {
   events: number;
   requests: JsonObject[];
 }
 
 /**
- * Each signal as the first of a session's destinations gets it that takes it. What is open does not leave yet. Counters
- * come last, of all these sessions together.
+ * Each signal in the form of the session's first destination that takes it. Open spans are left out. Counters of all these
+ * sessions come last.
  */
 export function* otlpOf(store: Store, keys: readonly string[], world: PreviewWorld): Generator<Part> {
   const whole = worldOver(store, world);
   const documents = new Map<string, unknown>();
   const metered = new Map<string, Destination>();
-  // Of the counters only what these sessions add.
+  // Counters hold only what these sessions add.
   const view = {
     document: (name: string) => documents.get(name) ?? (name.startsWith('metrics-') ? undefined : store.document(name)),
   };

@@ -9,7 +9,10 @@ import type { RoundWorld } from './sessions-of-round.ts';
 /** The world of a round without the installation's id and key, which the store holds. */
 export type PreviewWorld = Omit<RoundWorld, 'installation' | 'hashKey'>;
 
-/** Returns the pin that a new session would get. Without a configured destination, the pin names a collector on this machine. */
+/**
+ * Returns the pin that a new session would get. Without a configured destination, the pin names a collector on this
+ * machine.
+ */
 export function pinnedNow(
   { agent, session }: Pick<Replay, 'agent' | 'session'>,
   key: string,
@@ -24,7 +27,10 @@ export function pinnedNow(
   return { ...pin(opening, { header }, { ...world, env, ownVariables: true }), opening };
 }
 
-/** Returns the world of a round that changes nothing. Before the first delivery, the installation's id and key are random. */
+/**
+ * Returns the world of a round that changes nothing. Before the first delivery, the installation's id and key are
+ * random.
+ */
 export function worldOver(store: Store, world: PreviewWorld): RoundWorld {
   const { id, key } = (store.document('installation') as { id: string; key: string } | undefined) ?? {
     id: randomBytes(16).toString('hex'),

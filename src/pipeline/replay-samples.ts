@@ -1,7 +1,7 @@
 /**
- * How far an agent conforms to the open standards, seen through otel-hooks: its samples go the real way (recognition, redaction,
- * ids), and what they become is held against each standard. What no sample can show (that nothing tells of an event, that a
- * transcript is kept) stands in the agent's folder.
+ * How far an agent conforms to the open standards through otel-hooks. The agent's samples run through the pipeline, and the
+ * standards' validators check the events. Facts that no sample can show, such as an event without a hook, are in the
+ * agent's folder.
  */
 import {
   type Agent,
@@ -34,7 +34,7 @@ export interface Samples {
   readonly hooks: readonly HookSample[];
   readonly transcripts: readonly TranscriptSample[];
 }
-/** Payloads of one recording, in their order. */
+/** Payloads of one recording, in order. */
 export interface HookSample {
   readonly name: string;
   readonly payloads: readonly Fields[];
@@ -51,23 +51,23 @@ export interface Conformance {
   title: string;
   version: string;
   samples: number;
-  /** Samples that were not taken, and why. */
+  /** Samples that were not accepted, with the reason. */
   refused: { name: string; why: string }[];
   openhook: { version: string; level: 0 | 1 | 2 | 3; requirements: Requirement[] };
-  /** `concluded`: no agent need tell it, otel-hooks finds it in what is told. */
+  /** `concluded`: otel-hooks derives the type from other events. */
   agentHooks: { version: string; told: Told[]; concluded: EventType[]; untold: EventType[] };
-  /** It keeps transcripts, and no sample is one: what they alone tell is not listed. */
+  /** The agent keeps transcripts but no sample is one, so types of transcripts are missing here. */
   isUnplayed: boolean;
-  /** What is wrong with what came out. */
+  /** Findings about the resulting events. */
   findings: (Finding & { standard: string })[];
 }
 export interface Requirement {
-  /** 0: information, which counts for no level. */
+  /** 0: information that counts for no level. */
   level: 0 | 1 | 2 | 3;
   asks: string;
-  /** `unavailable`: asked for where it is available, and here it is not. */
+  /** `unavailable`: the standard asks for it only where it is available. */
   state: 'met' | 'concluded' | 'unavailable' | 'missing';
-  /** What tells it, or why it is as it is. */
+  /** The hooks that state it, or the reason for the state. */
   how: string;
   by?: { hooks: readonly string[]; transcript: boolean } | undefined;
 }
@@ -105,7 +105,7 @@ export function conformanceOf(agent: Agent, samples: Samples): Conformance {
   };
 }
 
-/** From silence, from equal actions, from settings and from sums. */
+/** Types that otel-hooks derives: from silence, repeated actions, settings and sums. */
 const concluded: ReadonlySet<EventType> = new Set([
   'Session.Abort',
   'Retry.Triggered',
@@ -142,7 +142,7 @@ const contextAt = (nowMs: number): RoundContext => ({
   counts: noCounts(),
 });
 
-/** Events that the session gives to itself are no words of the agent. */
+/** Leaves out the events that the session concludes itself. */
 const ofAgent = ({ event_type: type }: Event): boolean => !type.startsWith('vendor.otel-hooks.');
 
 function playHooks(agent: Agent, { name, payloads }: HookSample, played: Played): void {
@@ -221,7 +221,7 @@ function take(played: Played, events: readonly Event[], from: 'hooks' | 'transcr
   say(restOfOpenHook(state));
 }
 
-/** Each for itself: samples are no stream. */
+/** Validates each value alone, as samples are no stream. */
 function findingsIn(id: string, standard: Standard, values: readonly object[]): Conformance['findings'] {
   return values.flatMap(value => {
     const validation = standard.validation('sample', {});
@@ -276,7 +276,7 @@ function transcriptOf({ transcript }: Agent): Requirement {
     : { ...path, state: 'met', how: 'as its hooks name it' };
 }
 
-/** A level is reached when nothing up to it is missing. */
+/** A level is reached when no requirement up to it is missing. */
 function levelOf(requirements: readonly Requirement[]): 0 | 1 | 2 | 3 {
   const lowest = requirements.filter(({ level, state }) => level > 0 && state === 'missing').map(({ level }) => level);
   return (Math.min(4, ...lowest) - 1) as 0 | 1 | 2 | 3;

@@ -1,11 +1,11 @@
-/** Problems that a round met and that a person should know. */
+/** Problems of a round that a person should know. */
 
 import { enrichments, failedOddity } from '../identify/enrichers.ts';
 import { own } from '../lib/read.ts';
 import type { Problem } from '../problems/problem.ts';
 import { type Eyes, whyUnread } from '../transcripts/eyes.ts';
 
-/** Each file is one, but where no file can be read it is one for all. */
+/** One problem per file. If this Node reads no packed file at all, one problem for all. */
 export const unreadProblems = ({ unread }: Pick<Eyes, 'unread'>): Problem[] => {
   const problems = [...unread].map(
     ([file, why]): Problem => ({
@@ -17,7 +17,7 @@ export const unreadProblems = ({ unread }: Pick<Eyes, 'unread'>): Problem[] => {
   return [...new Map(problems.map(problem => [JSON.stringify(problem), problem])).values()];
 };
 
-/** What failed inside of this program, so that a person hears of it. `agents`: whose transcripts had rows that failed. */
+/** Faults inside this program. `agents`: the agents whose transcripts had rows that failed. */
 export function failureProblems(oddities: { readonly [kind: string]: number }, agents: Iterable<string>): Problem[] {
   return [
     ...enrichments

@@ -220,7 +220,8 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
   private append(event: Event): void {
     const { context } = this;
     const isRecorded = context.recordsSinceMs === undefined || Date.parse(event.timestamp) >= context.recordsSinceMs;
-    // The fold comes first: an event that it cannot process must not reach the journal, where each reader would meet it.
+    // The fold comes first: an event that it cannot process must not reach the journal, where each reader would meet
+    // it.
     this.fold(event, isRecorded);
     this.lines += `${JSON.stringify(event)}\n`;
     this.count += 1;

@@ -101,7 +101,8 @@ export class SessionsOfRound {
     const { pinned, isDispatched, named } = this.pinned(opening, fragment);
     const mark = openHookDocument(opening.key);
     const journal = this.store.journal(opening.key);
-    // A session whose state was damaged begins again. What its journal has was dispatched before, with its mark or without.
+    // A session whose state was damaged begins again. What its journal has was dispatched before, with its mark or
+    // without.
     if (isDispatched && opening.cwd !== undefined && this.store.document(mark) === undefined) {
       const at = Buffer.byteLength(journal ?? '');
       this.documents.set(mark, { ...newMark(opening.cwd, named, fragment.atMs), at });

@@ -1,7 +1,7 @@
 /**
- * Events of the open standards, brought to where an agent's own hooks arrive. An event names its agent, so it belongs to the
- * same session as that agent's hooks. What both tell with a native id is one event; of what has none, a session believes the
- * one who told it first, and the others add nothing.
+ * Joins events of the open standards with the session of their agent. An event of a standard names its agent, so it belongs
+ * to the same session as that agent's hooks. An event with a native id in both sources is one event. For event types
+ * without native ids, the first source of the session counts, and other sources add nothing.
  */
 import type { Agent, Memory, Reading } from '../agents/contract/contract.ts';
 import { closeCall, openCall } from '../agents/shared/pairing.ts';
@@ -11,12 +11,12 @@ import type { SessionState } from '../session/session-state.ts';
 import type { ToldEvent, ToldReading } from '../standards/foreign-event.ts';
 import { find, recognize, SURE } from './recognize.ts';
 
-/** Of an agent that nobody here knows, hooks are all there is. */
+/** An unknown agent has hooks only. */
 export type Who = Pick<Agent, 'id' | 'settles'> & { readonly agent?: Agent | undefined };
 
 const unknownAgents: Agent['settles'] = { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' };
 
-/** The agent that an event names; where it names none, the one that the hook was registered for. */
+/** The agent that an event names, else the agent that the hook was registered for. */
 export function whoTold(event: ToldEvent, named: string | undefined, agents: readonly Agent[]): Who {
   const source = event.source === undefined || event.source === 'unknown' ? undefined : idOf(event.source);
   const agent = find(source ?? '', agents) ?? (source === undefined && named ? find(named, agents) : undefined);
@@ -35,7 +35,7 @@ function idOf(source: string): string | undefined {
   return id === '' ? undefined : id;
 }
 
-/** An agent's own payload inside an envelope is read as that agent's, when it surely is and of the same session. */
+/** The agent's own payload inside an envelope, if it is certain and of the same session. */
 export function insideOf(event: ToldEvent, agents: readonly Agent[]): { agent: Agent; fields: Fields } | undefined {
   const { payload } = event;
   if (payload === undefined) return undefined;
@@ -46,7 +46,7 @@ export function insideOf(event: ToldEvent, agents: readonly Agent[]): { agent: A
 
 const MCP = /^mcp__(.+?)__(.+)$/s;
 
-/** Readings of the model: actions by their names here, calls and subagents with ids. */
+/** The readings of an event of a standard, with names of actions and ids of calls and subagents. */
 export function readingsOf(event: ToldEvent, who: Who, state: SessionState, memory: Memory): (Reading & ToldReading)[] {
   const isNew = state.seq === 0;
   return event.says.flatMap(said => {
@@ -58,7 +58,7 @@ export function readingsOf(event: ToldEvent, who: Who, state: SessionState, memo
   });
 }
 
-/** Who serves a model stands before its name. */
+/** Splits `provider/model`. */
 function withProvider(said: ToldReading): ToldReading {
   const { event_type: type, facts } = said;
   if (type !== 'Model.Requested' && type !== 'Model.Responded' && type !== 'Model.Failed') return said;
@@ -67,7 +67,7 @@ function withProvider(said: ToldReading): ToldReading {
   return { ...said, facts: { ...facts, provider, model } };
 }
 
-/** Tools have their native names in the other standards. */
+/** Maps the native tool names of the other standards. */
 function withNames(said: ToldReading, agent: Agent | undefined): ToldReading {
   const tool = said.facts?.tool;
   if (tool === undefined || (said.event_type !== 'Action.Before' && said.event_type !== 'Action.After')) return said;
@@ -80,7 +80,7 @@ function withNames(said: ToldReading, agent: Agent | undefined): ToldReading {
   };
 }
 
-/** A call with an id is known by it; one without is the oldest open one that looks alike. */
+/** A call without an id is paired with the oldest open call that is alike. */
 function withCall(said: ToldReading, memory: Memory): ToldReading {
   if (said.event_type !== 'Action.Before' && said.event_type !== 'Action.After') return said;
   const { action } = said.data;
@@ -98,9 +98,9 @@ function withCall(said: ToldReading, memory: Memory): ToldReading {
   const call = opens
     ? openCall(told, memory)
     : (closeCall(told, memory, 'oldest of its tool') ?? (failed ? memory.recall('failed', tool) : undefined));
-  // What is denied before it runs is over: the next end is another call's.
+  // A denied call is over. The next end belongs to another call.
   if (opens && denied) closeCall({ ...told, id: call }, memory);
-  // One standard tells a failure twice: as the end of the action, and as an error.
+  // One standard reports a failure twice: as the end of the action and as an error.
   if (failed && call !== undefined) memory.remember('failed', tool, call);
   return { ...said, key: said.key ?? call, facts: { ...said.facts, call } };
 }
@@ -108,27 +108,27 @@ function withCall(said: ToldReading, memory: Memory): ToldReading {
 function withSubagent(said: ToldReading, event: ToldEvent, memory: Memory): ToldReading {
   const told = { tool: `subagent ${said.facts?.agent ?? ''}`, input: undefined };
   const number = said.pairs === 'opens' ? openCall(told, memory) : closeCall(told, memory);
-  // The end of a subagent that nobody saw begin must not end the session.
+  // The end of a subagent without a known start must not end the session.
   if (number === undefined) return { event_type: `vendor.${event.standard}.${event.native}`, data: {} };
   return { ...said, pairs: undefined, subagent: `${event.session}.${number}` };
 }
 
-/** The teller that an agent's own hooks are. */
+/** The source name of an agent's own hooks. */
 export const HOOKS = 'hook';
 
-/** Beginnings and ends of subagents are not those of the session: who tells of these need not tell of that. */
+/** Starts and ends of subagents and of the session are separate kinds: a source may report only one of them. */
 const happening = ({ event_type: type, subagent }: Pick<ToldReading, 'event_type' | 'subagent'>): string =>
   subagent !== undefined && type.startsWith('Session.') ? `${type} of a subagent` : type;
 
-/** Told by a standard, without ids that a transcript could share. */
+/** Whether a standard reports this type without ids that a transcript could share. */
 export function isToldByStandard(state: SessionState, reading: Pick<ToldReading, 'event_type' | 'subagent'>): boolean {
   const first = own(state.tellers ?? {}, happening(reading));
   return first !== undefined && first.by !== HOOKS && !first.keyed;
 }
 
 /**
- * Whether somebody else tells of this type of event in this session: whoever did so first. With native ids on both sides
- * that does not matter, because the ids meet.
+ * Whether another source reports this type of event in this session. With native ids in both sources the answer is no,
+ * because equal ids make one event.
  */
 export function isToldByAnother(state: SessionState, reading: ToldReading, teller: string): boolean {
   const { event_type: type, key } = reading;
@@ -145,8 +145,8 @@ export function isToldByAnother(state: SessionState, reading: ToldReading, telle
 const KNOWN_NAMES = 32;
 
 /**
- * A turn that a standard announced, without a name, and the name that the agent's hooks give to it: the next one that each
- * of them tells. What the agent then says of that name belongs to the turn that was announced.
+ * Pairs a turn that a standard announced without an id with the next turn id of the agent's hooks. Events with that id then
+ * belong to the announced turn.
  */
 export function nameTurn(
   state: SessionState,
@@ -164,6 +164,6 @@ export function nameTurn(
   turnNames.name = undefined;
 }
 
-/** The turn of a name, where it was announced without one. */
+/** The announced turn of a name. */
 export const turnNamed = (state: SessionState, name: string | undefined): string | undefined =>
   state.turnNames?.known.findLast(([known]) => known === name)?.[1] ?? name;

@@ -1,10 +1,10 @@
 /**
- * What a fragment holds. An agent's hook is one object. The open standards also come as an array or as one event per line,
- * and inside CloudEvents; there a bad item among good ones costs itself alone.
+ * Cuts the payload of a fragment into items. An agent's hook is one object. Events of the open standards also come as an
+ * array, as one event per line, and inside CloudEvents. A bad item does not affect its neighbours.
  *
- * Books: a fragment has one fate. It is journaled as soon as one of its items can be read, and set aside whole when none
- * can; so `received` stays the sum of the fates. The bad items of a journaled fragment are set aside as well, all of one
- * reason in one file, and counted one by one under a name of their own (`bad-events.<reason>`).
+ * Accounting: a fragment has one fate. It is journaled if at least one item can be read, and quarantined otherwise, so that
+ * `received` is the sum of the fates. The bad items of a journaled fragment are quarantined as well, one file per reason,
+ * and counted one by one (`bad-events.<reason>`).
  */
 import type { Fields } from '../event/event.ts';
 import { hasMoreValues } from '../lib/json-values.ts';
@@ -28,7 +28,7 @@ export type Unread =
 
 export interface Item {
   readonly fields: Fields;
-  /** What it says, where it is an event of a standard; else it is an agent's own payload. */
+  /** Set for an event of a standard. Otherwise the item is an agent's own payload. */
   readonly event?: ToldEvent | undefined;
   readonly wrapped?: Wrapped | undefined;
 }
@@ -43,15 +43,15 @@ export type Items =
   | {
       readonly items: readonly Item[];
       readonly bad: readonly Bad[];
-      /** It held more than is kept in memory: long texts and long lists in it were cut. */
+      /** Long texts and lists were cut, because the payload held more values than fit into memory. */
       readonly isCut?: true;
     };
 
-/** A round holds all events of its fragments in memory. */
+/** Most items of a fragment, as a round holds all of them in memory. */
 const MOST_ITEMS = 10_000;
-/** Parsed, 60 MB of `{},{},…` are some 2 GB. No agent sends so many values, and what does is cut before it is parsed. */
+/** Most values of a payload. Parsed, 60 MB of `{},{},…` take 2 GB, so longer payloads are cut before parsing. */
 const MOST_VALUES = 1_000_000;
-/** So many lines must show an event before a text that is no JSON counts as a stream of events. */
+/** Lines that are checked for an event before a text counts as a stream of events. */
 const FIRST_LINES = 16;
 
 export function itemsIn(payload: Buffer): Items {
@@ -64,7 +64,7 @@ export function itemsIn(payload: Buffer): Items {
   return linesOf(text) ?? { reason: 'not-json' };
 }
 
-/** Of one object what fits; of a list nothing, since a list of so many values is no list of events. */
+/** Cuts one object. A list is refused, since no list of events has so many values. */
 function itemsOfMany(text: string, payload: Buffer): Items {
   if (text.trimStart().startsWith('[')) return { reason: 'too-many-events' };
   const kept = prune(payload);
@@ -89,7 +89,7 @@ interface Part {
   text(): string;
 }
 
-/** Nobody's hook sends a list: only events of standards come in one. */
+/** Only events of standards come in lists. Hooks of agents do not. */
 function several(parts: readonly Part[]): Items {
   if (parts.length > MOST_ITEMS) return { reason: 'too-many-events' };
   const items: Item[] = [];
@@ -111,7 +111,7 @@ const timeOf = ({ event, wrapped }: Item): number | undefined => event?.atMs ?? 
 
 const isOurs = ({ event }: Item): boolean => event?.says.some(said => said.ours) === true;
 
-/** What comes together and says when it was is told in the order of time, however it was gathered. A journal has its order. */
+/** Orders the events of a list by their times. A journal keeps its own order. */
 const inTime = (items: Item[]): Item[] =>
   items.every(item => timeOf(item) !== undefined && !isOurs(item))
     ? items.sort((one, other) => (timeOf(one) ?? 0) - (timeOf(other) ?? 0))
@@ -142,7 +142,7 @@ function linesIn(text: string): string[] {
   return lines;
 }
 
-/** As it is kept apart. What is nested too deeply to be written is told from the rest by this alone. */
+/** The text of a bad item for the quarantine. */
 export function textOf(item: unknown): string {
   try {
     return JSON.stringify(item);
@@ -154,7 +154,7 @@ export function textOf(item: unknown): string {
 const isStandard = (fields: Fields): boolean =>
   isOpenHook(fields) || isCloudEvent(fields) || isAgentHooks(fields) || isBaseCoat(fields);
 
-/** `listed`: in a list, where an agent's own payload has no business. */
+/** `listed`: the item is part of a list, where an agent's own payload is not valid. */
 export function itemOf(fields: Fields, listed?: 'listed', wrapped?: Wrapped): Item | Item[] | Unread {
   try {
     if (isOpenHook(fields)) return eventOf(fields, readOpenHook(fields), wrapped);
@@ -162,7 +162,7 @@ export function itemOf(fields: Fields, listed?: 'listed', wrapped?: Wrapped): It
     if (isAgentHooks(fields)) return eventOf(fields, readAgentHooks(fields), wrapped);
     if (isBaseCoat(fields)) return eventOf(fields, readBaseCoat(fields), wrapped);
   } catch {
-    // A value too deep to be copied or checked: it is set aside, and its neighbours are not.
+    // Nested too deeply: only this item is set aside.
     return 'invalid-event';
   }
   return listed === undefined ? { fields, wrapped } : 'unknown-agent';
@@ -172,7 +172,7 @@ function eventOf(fields: Fields, event: ToldEvent | Unreadable, wrapped: Wrapped
   return isUnreadable(event) ? event.unreadable : { fields, event, wrapped };
 }
 
-/** One envelope is opened, not a second one in it. What it holds may be a text, and of several events. */
+/** Opens one envelope, not an envelope within it. The inside may be text, and may hold several events. */
 function insideOf(fields: Fields): Item | Item[] | Unread {
   const wrapped = unwrap(fields);
   if (wrapped === undefined) return 'invalid-event';
@@ -182,7 +182,7 @@ function insideOf(fields: Fields): Item | Item[] | Unread {
   if (values.length > MOST_ITEMS) return 'too-many-events';
   const [only] = values;
   if (values.length === 1 && isFields(only)) return itemOf(only, undefined, wrapped);
-  // Ids are the envelope's alone where one event is inside; of several each needs its own.
+  // The envelope's id serves for a single event. Several events get numbered ids.
   const items = values.map((value, i) =>
     isFields(value) ? itemOf(value, 'listed', { ...wrapped, id: `${wrapped.id}\0${i}` }) : 'invalid-event',
   );
@@ -201,7 +201,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Whatever the parser dislikes, and an input too deep for it. No JSON text gives undefined.
+    // Invalid, or nested too deeply. No JSON text parses to undefined.
     return undefined;
   }
 }

@@ -1,4 +1,4 @@
-/** Which session an agent's process began last: the one before a session that the same process begins with nothing of it. */
+/** The session that a process of an agent began last. It is the previous session of the next one. */
 import { type Event, FACTS, factsOf } from '../event/event.ts';
 import type { Fragment } from '../hook/fragment.ts';
 
@@ -8,7 +8,7 @@ export type Processes = readonly (readonly [process: string, agent: string, sess
 
 const MOST_PROCESSES = 64;
 
-/** Undefined: the event begins no session, or nobody knows in which process. */
+/** Undefined when the event begins no session, or its process is unknown. */
 export function begun(
   processes: Processes,
   { boot, header }: Pick<Fragment, 'boot' | 'header'>,
@@ -25,7 +25,7 @@ export function begun(
   return { previous, processes: [...others, [process, agent, event.session_id] as const].slice(-MOST_PROCESSES) };
 }
 
-/** Where the agent says that another session went before, which it was; changed in place. */
+/** Completes the id of the previous session, if the agent says that there is one. Changes the event. */
 export function notePrevious(
   event: Event,
   session: string | undefined,

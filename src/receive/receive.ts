@@ -20,29 +20,29 @@ export interface Opening {
   session: string;
   key: string;
   cwd: string | undefined;
-  /** Who works with the agent, where its first event says so. */
+  /** The user, if the first event names one. */
   user?: string | undefined;
 }
 
-/** Whose item it is, which session's, and how it is read. */
+/** The agent and session of an item, and its reader. */
 export interface EventSource {
   who: Who;
   session: string;
   native: string;
   cwd: string | undefined;
-  /** Where the agent works, if that is no folder. */
+  /** The place of the work, if it is not a folder. */
   address?: string | undefined;
   certainty: number;
   odd: readonly string[];
-  /** Who tells it: the agent's hooks, or a standard. */
+  /** The source: the agent's hooks, or a standard. */
   teller: string;
-  /** What an envelope says where its inside says nothing. */
+  /** Time and id of an envelope. */
   atMs: number | undefined;
   id: string | undefined;
   user?: string | undefined;
-  /** The agent's. */
+  /** The version of the agent. */
   version: string | undefined;
-  /** What it says of the session's transcripts. */
+  /** Paths of transcripts that the payload names. */
   files: ToldFiles | undefined;
   isEdge: boolean;
   read(state: SessionState, hash: Hash): ToldReading[];
@@ -51,14 +51,14 @@ export interface EventSource {
 export type Received =
   | { readonly reason: Reject }
   | {
-      /** In the order in which they were told. */
+      /** In order of arrival. */
       readonly sources: readonly EventSource[];
       /** Items of a list that could not be read, beside others that could. */
       readonly bad: readonly Bad<Reject>[];
       readonly oddities: readonly string[];
     };
 
-/** Cuts a fragment into items and finds out whose they are. One reason when none of them can be read. */
+/** Cuts a fragment into items and finds their agents and sessions. A single reason when no item can be read. */
 export function receive(fragment: Fragment, agents: readonly Agent[]): Received {
   const read = itemsIn(fragment.payload);
   if ('reason' in read) return read;
@@ -76,7 +76,7 @@ export function receive(fragment: Fragment, agents: readonly Agent[]): Received 
   return { sources, bad, oddities };
 }
 
-/** Why this would be set aside, for a mouth that can still tell its sender. */
+/** The reason why an item would be set aside. The HTTP front end returns it to the sender. */
 export function refusalOf(
   item: Item,
   fragment: Pick<Fragment, 'header' | 'boot'>,

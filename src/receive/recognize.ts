@@ -1,10 +1,10 @@
 /**
- * Whose payload is it? The word of whoever registered the hook comes first: the flag, then what the payload itself was
- * given to say, then the variable. But one program runs hooks out of another's settings, and the flag in them names that
- * other: a payload that does not look like the named agent's, and surely is somebody else's, is somebody else's.
+ * Finds the agent of a payload. The flag `--tool` comes first, then a name inside the payload, then the variable. Some
+ * agents run hooks from the settings of another agent, so the flag may name that other agent: a payload that clearly
+ * matches another agent overrides the flag.
  *
- * Without a word the payload decides. Agents share names of events and fields, so a lead that is small makes the answer
- * unsure, and below a floor there is none: a guess would be worse than not knowing.
+ * Without a name the payload decides. Agents share names of events and fields, so a small lead makes the result unsure,
+ * and below a minimum there is no result. A guess would be worse than an unknown agent.
  */
 import type { Agent } from '../agents/contract/contract.ts';
 import { toldAgent } from '../agents/shared/extras.ts';
@@ -16,7 +16,7 @@ export interface Recognized {
   certainty: number;
 }
 
-/** Who says whose the payload is. */
+/** Names of the agent from outside the payload. */
 export interface Word {
   /** `--tool`. */
   flag?: string | undefined;
@@ -25,12 +25,12 @@ export interface Word {
 }
 
 const CERTAIN_ENOUGH = 0.4;
-/** From here on an answer counts as sure. */
+/** From this certainty on, the result counts as sure. */
 export const SURE = 0.75;
-/** A payload contradicts the name that it came under: it looks like another's, surely and by a lead. */
+/** A payload that clearly matches another agent overrides the flag: at least this certainty, with this lead. */
 const OWN_AT_MOST = 0.85;
 const OTHER_AT_LEAST = 0.9;
-/** Two agents that are so near to each other cannot both be right. */
+/** A smaller lead makes the result unsure. */
 const LEAD = 0.15;
 const UNDECIDED = 0.5;
 
@@ -48,7 +48,7 @@ export function recognize(fields: Fields, word: Word, agents: readonly Agent[]):
   return best.certainty - second < LEAD ? { ...best, certainty: Math.min(best.certainty, UNDECIDED) } : best;
 }
 
-/** An unknown flag is somebody's mistake and is said; unknown words of the other kinds leave it to the payload. */
+/** An unknown flag is an error and gives no agent. Other unknown names leave the decision to the payload. */
 function agentNamedBy(
   fields: Fields,
   { flag, variable }: Word,

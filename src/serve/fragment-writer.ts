@@ -30,7 +30,10 @@ const GATHER_MS = 1;
 
 export interface InboxOptions {
   stateFolder: string;
-  /** 32 hex characters that no other process has, and nobody outside learns: a payload that knew it could feign its own end. */
+  /**
+   * 32 hex characters that no other process has, and nobody outside learns: a payload that knew it could feign its own
+   * end.
+   */
   nonce: string;
   fsync: boolean;
   /** How many are connected: each waits for its answer before it sends again. */

@@ -78,7 +78,10 @@ export function formOf(contentType: string | undefined): Form | undefined {
   return strange ? undefined : own(forms, type.trim());
 }
 
-/** CloudEvents in binary mode: attributes are headers, percent-encoded. Undefined where there are none; else them, or what is wrong. */
+/**
+ * CloudEvents in binary mode: attributes are headers, percent-encoded. Undefined where there are none; else them, or
+ * what is wrong.
+ */
 export function attributesOf(
   headers: IncomingHttpHeaders,
 ): { attributes: Readonly<Record<string, string>> } | { fault: Fault } | undefined {

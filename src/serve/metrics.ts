@@ -1,4 +1,7 @@
-/** What the mouth says of itself, as Prometheus reads it. Labels come from closed sets: nothing that a sender says is one. */
+/**
+ * What the mouth says of itself, as Prometheus reads it. Labels come from closed sets: nothing that a sender says is
+ * one.
+ */
 import { VERSION } from '../lib/version.ts';
 
 export type Route = 'events' | 'hooks' | 'health' | 'metrics' | 'none';

@@ -206,7 +206,8 @@ export async function openBridge(options: BridgeOptions): Promise<Bridge> {
   /** Why nothing but its head is looked at. */
   function lookAt(request: http.IncomingMessage, route: Route): Answer | undefined {
     const { headers, socket, method = '' } = request;
-    // A request line without a version: the parser takes it for HTTP/0.9, a proxy in between perhaps for something else.
+    // A request line without a version: the parser takes it for HTTP/0.9, a proxy in between perhaps for something
+    // else.
     if (request.httpVersionMajor !== 1) return refusals.protocol;
     const breach = comesTwice('host', request) ? 'host' : breachOf(headers);
     if (breach !== undefined) return refusals[breach];

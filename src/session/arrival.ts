@@ -3,7 +3,10 @@ import type { Fragment } from '../hook/fragment.ts';
 import { isId } from '../identify/event-ids.ts';
 import { noTranscripts, RECENT_PAYLOADS, type SessionState } from './session-state.ts';
 
-/** The last word on a session's files counts: a resumed session may go on in another one. */
+/**
+ * Notes the transcript files that a hook names. The last name counts, as a resumed session may continue in another
+ * file.
+ */
 export function noteFiles(state: SessionState, told: ToldFiles | undefined, cwd: string | undefined): void {
   state.transcripts ??= noTranscripts();
   const { transcripts } = state;
@@ -20,10 +23,10 @@ const LONGEST_PATH = 4_096;
 
 const MOST_SUBAGENT_FILES = 256;
 
-/** Two registrations of the same hook: same bytes, same parent process, same moment. */
+/** Whether the same hook was registered twice: same bytes, same parent process, same second. */
 export function isRepetition(state: SessionState, hash: string, fragment: Fragment): boolean {
   const parent = fragment.header.ppid ?? '';
-  // Whole hashes: a part of a string is compared the slow way, and each event is compared with all that are remembered.
+  // Whole hashes, because comparing parts of strings is slower.
   const twice = state.recent.some(
     each => each[0] === hash && each[1] === parent && parent !== '' && Math.abs(fragment.atMs - each[2]) <= 1_000,
   );
@@ -35,8 +38,8 @@ export function isRepetition(state: SessionState, hash: string, fragment: Fragme
 }
 
 /**
- * The time of arrival on a clock that does not jump within the session: the wall clock, as long as it goes with the boot
- * clock of the same boot; else the boot clock, carried on from where both agreed.
+ * The arrival time on a clock that does not jump within the session: the wall clock while it agrees with the boot clock of
+ * the same boot, otherwise the boot clock, continued from the last agreement.
  */
 export function settleClock(state: SessionState, fragment: Fragment): number {
   const atMs = Math.floor(fragment.atMs);

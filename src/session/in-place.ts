@@ -8,9 +8,9 @@ export const inPlaceOf = ({ event_type: type, subagent, facts }: Reading): strin
   subagent === undefined ? `${type}|${facts?.turn ?? ''}` : `${type}/${boundId(subagent)}`;
 
 /**
- * Hooks that come late, of a session whose transcript was there before them (it was imported, or a recording is played):
- * what both tell without an id that both share is one thing. They are matched by subagent or turn; where one of the two
- * names no turn, in their order, if these hooks tell of the whole session: others tell how it went on.
+ * Whether a transcript reported the event of a hook before: the session was imported, or a recording is replayed. Events
+ * without a shared id are matched by subagent or turn. If one side names no turn, they are matched in order, but only if
+ * the hooks cover the whole session: other hooks report its continuation.
  */
 export function isToldInPlace(state: SessionState, reading: Reading, seen: ReadonlySet<string>): boolean {
   const { event_type: type, key, data, subagent, facts } = reading;
@@ -18,7 +18,7 @@ export function isToldInPlace(state: SessionState, reading: Reading, seen: Reado
   if (type === 'Session.Start' && isMain && data.start_reason === 'new') state.isHookedWhole = true;
   const { inPlace = [] } = state;
   if (inPlace.length === 0) return false;
-  // Told under an id that both share, so what waits here is another.
+  // Both sources share an id, so the entry here is another event.
   if (key !== undefined && seen.has(shortOf(eventId(state, boundId(subagent) ?? state.session, type, key))))
     return true;
   const isNamed = !isMain || facts?.turn !== undefined;

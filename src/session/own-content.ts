@@ -1,4 +1,4 @@
-/** What content stays of a session, by its settings, with people's own patterns of secrets made ready. */
+/** The content that a session keeps, by its settings, with the user's own patterns of secrets compiled. */
 import type { Config } from '../config/config.ts';
 import type { Keeper } from '../enrich/content.ts';
 import { type OwnSecrets, withoutSecretsOf } from '../enrich/secrets.ts';
@@ -7,7 +7,7 @@ import type { Problem } from '../problems/problem.ts';
 import { re2 } from './re2.ts';
 import type { ContentSettings, Pinned } from './session-state.ts';
 
-/** Nothing is set: undefined. A pattern that cannot be used costs itself. */
+/** Undefined when nothing is set. An invalid pattern is left out, with a problem. */
 export function contentSettings({ values }: Pick<Config, 'values'>): {
   settings: ContentSettings | undefined;
   problems: Problem[];
@@ -42,11 +42,13 @@ export function contentSettings({ values }: Pick<Config, 'values'>): {
   return { settings, problems };
 }
 
-/** Settings come with each session's state, anew in each round; compiling is dear. */
+/**
+ * Compiled settings. They come with the state of each session in every round, and compiling is slow. A cache by value.
+ */
 const ready = new Map<string, Keeper>();
 const MOST_READY = 16;
 
-/** Undefined: nothing but what redaction lets through. */
+/** Undefined: only what redaction allows. */
 export function keeperOf({ content }: Pick<Pinned, 'content'>): Keeper | undefined {
   if (content === undefined) return undefined;
   const key = JSON.stringify(content);

@@ -1,6 +1,4 @@
-/**
- * Risk, by the settings of each session: the rules that ship with other scores where that is asked for, and people's own.
- */
+/** Judges risk by the settings of each session: the default rules, with changed scores, and the user's own rules. */
 import type { Config } from '../config/config.ts';
 import { builtInWith, type Looked, type Pattern, type RuleSet, riskOf, ruleSet } from '../enrich/risk/risk.ts';
 import { type Rule, rules } from '../enrich/risk/rules.ts';
@@ -22,7 +20,7 @@ export const judgeRisk: Judge = ({ pinned: { risk } }, looked, odd) => {
   const work = newWork();
   const found = riskOf(looked, risk === undefined ? undefined : sets, work);
   if (work.isCut) odd?.(RISK_CUT);
-  // What was cut is counted each time that it comes by.
+  // A cut judgement is counted at each use.
   if (key === undefined || work.isCut) return found;
   if (known.size >= MOST_JUDGED) known.clear();
   known.set(key, found);
@@ -32,10 +30,12 @@ export const judgeRisk: Judge = ({ pinned: { risk } }, looked, odd) => {
 /** The work that one action may cost was spent before all of it was looked at. */
 const RISK_CUT = 'risk_cut';
 
-/** Each action comes by twice, before and after, and the same ones come again all day. */
+/**
+ * Judgements of recent actions. Each action is judged before and after, and the same actions repeat. A cache by value.
+ */
 const judged = new WeakMap<readonly RuleSet[], Map<string, Risk | undefined>>();
 const MOST_JUDGED = 500;
-/** Stands for the rules that ship, which are made when first asked for. */
+/** The default rules, compiled at first use. */
 const shipped: readonly RuleSet[] = [];
 
 function likeness({ action: { name, input }, cwd, mode, server }: Looked): string | undefined {
@@ -63,7 +63,9 @@ function isBrief(input: unknown): boolean {
 
 const MOST_PARTS = 256;
 
-/** Settings come with each session's state, anew in each round; compiling is dear. */
+/**
+ * Compiled settings. They come with the state of each session in every round, and compiling is slow. A cache by value.
+ */
 const ready = new Map<string, readonly RuleSet[]>();
 const MOST_READY = 16;
 
@@ -79,7 +81,7 @@ function setsOf(settings: RiskSettings): readonly RuleSet[] {
   return sets;
 }
 
-/** Nothing is set: undefined. A rule that cannot be used costs itself. */
+/** Undefined when nothing is set. An invalid rule is left out, with a problem. */
 export function riskSettings({ values }: Pick<Config, 'values'>): {
   settings: RiskSettings | undefined;
   problems: Problem[];

@@ -1,4 +1,4 @@
-/** A session is pinned to its configuration at its first event: files for its folder, then the variables its hook was given. */
+/** Pins a session to its configuration at its first event: the files for its folder, then the variables of its hook. */
 import { hostname, userInfo } from 'node:os';
 import type { Config } from '../config/config.ts';
 import type { Destination } from '../config/destinations.ts';
@@ -23,24 +23,30 @@ export interface Surroundings {
   env: Readonly<Record<string, string | undefined>>;
   home: string;
   platform: NodeJS.Platform;
-  /** Run by hand, the process's own variables count below those of the hook; a kicked one has nobody's. */
+  /** True for a command: its own variables count below those of the hook. A kicked process ignores its variables. */
   ownVariables: boolean;
-  /** By hand `--config`, which counts above the hook's own variable; else for hooks that name none. */
+  /**
+   * For a command the value of `--config`, which overrides the hook's variable. Otherwise the file for hooks that name
+   * none.
+   */
   configFile: string | undefined;
   installation: string;
   /** The installation's key for hashes of content. */
   hashKey: string;
 }
 
-/** Baggage of what commands of discovery files run: a session that an agent begins in there is not dispatched again, or it would never end. */
+/**
+ * Baggage of commands that OpenHook dispatches. A session that an agent begins in there is not dispatched again, which
+ * would be a loop.
+ */
 export const DISPATCHED = 'otel-hooks.dispatched=1';
 
 export interface Pin {
   pinned: Pinned;
   destinations: Destination[];
-  /** Its events go to the commands of its project's discovery file, as far as the user agreed to them. */
+  /** Events go to the commands of the project's `.openhook.json` that the user trusts. */
   isDispatched: boolean;
-  /** The file of its configuration, where one was named. */
+  /** The named configuration file. */
   named: string | undefined;
   problems: Problem[];
 }
@@ -162,7 +168,7 @@ export function configuredIn(
   return { destinations: destinations.map(each => ({ ...each, source: sourceOf(each, config, cwd) })), problems };
 }
 
-/** Files by their paths. Variables have no place of their own: what counts is the folder in which the agent was given them. */
+/** The source of a value: the path of a file or, for variables, the folder of the session. */
 function sourceOf({ provider }: Destination, config: LoadedConfig, cwd: string): string | undefined {
   const places = addressKeys(provider).flatMap(key => {
     const origin = config.origins[key];
@@ -174,7 +180,9 @@ function sourceOf({ provider }: Destination, config: LoadedConfig, cwd: string):
   return all.length === 0 ? undefined : digest('otel-hooks/source/1', ...all).toString('hex', 0, 8);
 }
 
-/** Who works on which machine, as far as that was asked for: who a standard's event names, else who is logged in here. */
+/**
+ * Who works on which machine, as far as that was asked for: who a standard's event names, else who is logged in here.
+ */
 function whoIn(
   content: ContentSettings | undefined,
   key: string,
@@ -193,12 +201,12 @@ function userName(): string {
   try {
     return userInfo().username;
   } catch {
-    // A number that the system has no name for.
+    // The uid has no name on this system.
     return String(process.getuid?.() ?? 'unknown');
   }
 }
 
-/** Nothing is set: undefined. */
+/** Undefined when nothing is set. */
 function metricSettings({ values }: Config): MetricSettings | undefined {
   const include = values['metrics.include'] ?? [];
   const { 'metrics.series': series = MOST_SERIES, 'metrics.exemplars': exemplars = true } = values;
@@ -207,8 +215,8 @@ function metricSettings({ values }: Config): MetricSettings | undefined {
 }
 
 /**
- * The trace of whoever started the agent, by the W3C's format. A link by default: an interactive shell may carry a stale
- * one, and sessions of a whole day would then share a trace.
+ * The trace that the agent was started in, in the W3C format. It is a link by default: an interactive shell may carry a
+ * stale trace, and all sessions of a day would share it.
  */
 export function callerOf(traceparent: string | undefined, policy: string | undefined): Pinned['caller'] {
   const [, traceId = '', spanId = ''] =

@@ -1,6 +1,7 @@
 /**
- * What models cost, by the settings of each session: people's own prices first, then the table that ships. The table is a file of its
- * own, loaded with the first response that has tokens; nothing is fetched. Who asks gets the name of what answered, since prices change.
+ * Prices of models, by the settings of each session: the user's own prices first, then the built-in price list. The list is
+ * a file of its own that is loaded with the first response with tokens. Nothing is fetched. The result names the list,
+ * because prices change.
  */
 import type { calcPrice } from '@pydantic/genai-prices';
 import { agentNamed } from '../agents/index.ts';
@@ -13,10 +14,10 @@ import { hexDigest } from '../lib/hash.ts';
 import { own } from '../lib/read.ts';
 import type { CostSettings } from './session-state.ts';
 
-/** Where the table lies: put in by the build; the package itself when run from source. */
+/** The path of the table, which the build fills in. The package itself when run from source. */
 declare const __PRICES__: readonly string[] | undefined;
 
-/** What answers stand under that come from it. */
+/** The name of the price list on spans. */
 export const TABLE = 'genai-prices 0.1.8';
 
 export const priceOf: PriceOf = ({ agent, pinned: { cost } }, priced) => {
@@ -26,7 +27,7 @@ export const priceOf: PriceOf = ({ agent, pinned: { cost } }, priced) => {
   return usd === undefined ? { prices } : { usd, prices };
 };
 
-/** Nothing is set: undefined. */
+/** Undefined when nothing is set. */
 export function costSettings({ values }: Pick<Config, 'values'>): CostSettings | undefined {
   const enabled = values['cost.enabled'] ?? true;
   const prices = values['cost.prices'] ?? {};
@@ -47,7 +48,7 @@ function ratesFor(priced: Priced, cost: CostSettings | undefined): Found {
   return { rates: listed(model, set ?? provider, priced.atMs), prices: TABLE };
 }
 
-/** The most exact name counts: with its provider before without, whole before its beginning, a longer one before a shorter. */
+/** The most specific name wins: with provider before without, exact before prefix, longer prefix before shorter. */
 function setFor(
   prices: CostSettings['prices'],
   provider: string | undefined,
@@ -65,12 +66,12 @@ function setFor(
   return begun[0] === undefined ? undefined : prices[begun[0]];
 }
 
-/** Some prices hold from a day on, some for hours of the day, to the half hour. */
+/** Some prices depend on the date or on the hour, in steps of half an hour. */
 const SPAN_MS = 1_800_000;
 const MOST_LISTED = 500;
 const known = new Map<string, Rates | undefined>();
 
-/** Of a model without provider it is asked whose name it bears. */
+/** Looks a model up, cached by half hour. Without a provider, the name of the model decides. */
 function listed(model: string | undefined, provider: string | undefined, atMs: number): Rates | undefined {
   if (model === undefined) return undefined;
   const key = `${provider ?? ''}\0${model}\0${Math.floor(atMs / SPAN_MS)}`;
@@ -86,17 +87,17 @@ function lookUp(model: string, providerId: string | undefined, timestamp: Date):
     const nothing = { input_tokens: 0, output_tokens: 0 };
     const of = { timestamp, ...(providerId === undefined ? {} : { providerId }) };
     const found = tableThere()?.calcPrice(nothing, model, of);
-    // What costs something for each request costs more than its tokens.
+    // A price per request cannot be computed from tokens.
     return found == null || 'requests_kcount' in found.model_price ? undefined : found.model_price;
   } catch {
-    // An entry of the table that contradicts itself has no price.
+    // A contradictory entry of the table has no price.
     return undefined;
   }
 }
 
 let table: { calcPrice: typeof calcPrice } | undefined | 'asked';
 
-/** Without it nothing has a price, and all else is as it was. */
+/** Undefined when the table is missing: then nothing has a price. */
 function tableThere(): { calcPrice: typeof calcPrice } | undefined {
   if (table === 'asked') return undefined;
   const places = typeof __PRICES__ === 'undefined' ? ['@pydantic/genai-prices'] : __PRICES__;

@@ -1,14 +1,14 @@
 /**
- * People's own patterns run on RE2, in time that grows with the text alone: whoever writes a bad one hurts nobody. That
- * engine is a file of its own and is loaded where there is such a pattern.
+ * The user's own patterns run on RE2, in time linear to the text, so that a bad pattern cannot hang delivery. The engine is
+ * a file of its own that is loaded with the first pattern.
  */
 import type { RE2JS } from 're2js';
 import { besideUs } from '../lib/beside.ts';
 
-/** Where the engine lies: put in by the build; the package itself when run from source. */
+/** The path of the engine, which the build fills in. The package itself when run from source. */
 declare const __RE2__: readonly string[] | undefined;
 
-/** Throws where the text is no pattern. */
+/** Throws when the text is not a pattern. */
 export function re2(pattern: string, flags = ''): RE2JS {
   const { RE2JS: re } = loaded();
   return re.compile(pattern, flags === 'i' ? re.CASE_INSENSITIVE : 0);

@@ -1,7 +1,6 @@
 /**
- * The repository of a working folder, read off its files: git is never run, since it would run what a repository's own
- * configuration names. What lies there may be anything: each file is read up to a limit, and what does not look as it
- * should is not known.
+ * The repository of a working folder, read from its files. git is never run, because git would run commands that the
+ * configuration of the repository names. Each file is read up to a limit, and a value of unexpected form is unknown.
  */
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { type Repository, repositoryParts } from '../assemble/finished.ts';
@@ -19,7 +18,7 @@ const LOG = 64 * 1024;
 const SHA = /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/;
 const REF = /^ref: (refs\/(?!.*(?:\.\.|\/\.|\/\/|@\{|\.lock$))[^\s\p{Cc}~^:?*[\\]{1,250})$/u;
 
-/** Undefined where there is none. */
+/** Undefined when the folder is in no repository. */
 export function repositoryAt(cwd: string, look: Look): Repository | undefined {
   const place = placeOf(cwd, look);
   if (place === undefined) return undefined;
@@ -29,13 +28,13 @@ export function repositoryAt(cwd: string, look: Look): Repository | undefined {
   const found: Repository = { ...address, branch, revision };
   for (const part of repositoryParts) {
     const text = found[part];
-    // A commit's name looks like a secret, and was held against what it must look like.
+    // A commit hash looks like a secret. Its form was checked, so it is not redacted.
     if (text !== undefined && part !== 'revision') found[part] = withoutSecrets(text);
   }
   return found;
 }
 
-/** What has been committed since `revision` in this working folder, oldest first, and where it stands now; undefined: nothing moved. */
+/** The commits since `revision`, oldest first, and the present state. Undefined when nothing changed. */
 export function movedSince(
   cwd: string,
   revision: string | undefined,
@@ -50,16 +49,16 @@ export function movedSince(
     return SHA.test(to) ? [{ to, what }] : [];
   });
   const last = revision === undefined ? -1 : steps.findLastIndex(({ to }) => to === revision);
-  // Without the place where it began, only the last step is surely new.
+  // Without the starting commit, only the last commit is certain to be new.
   const made = last < 0 && revision !== undefined ? steps.slice(-1) : steps.slice(last + 1);
   const commits = made.flatMap(({ to, what }) => (what === 'commit' ? [to] : []));
   return { commits, branch: head.branch && withoutSecrets(head.branch), revision: head.revision };
 }
 
-/** The folder at the top of the working tree. */
+/** The top folder of the working tree. */
 export const topOf = (cwd: string, look: Look): string | undefined => placeOf(cwd, look)?.top;
 
-/** `git` is the working tree's own folder, `common` the one that it shares with others. */
+/** `git`: the folder of this working tree. `common`: the folder that linked working trees share. */
 interface Place {
   top: string;
   git: string;
@@ -83,8 +82,8 @@ function placeOf(cwd: string, look: Look): Place | undefined {
 }
 
 /**
- * A folder, or, in a linked working tree and in a submodule, a file that names the folder. One of another user is none:
- * anybody may put it into a shared folder above, and name a branch and a remote there.
+ * `.git` is a folder or, in a linked working tree and in a submodule, a file that names the folder. A `.git` of another
+ * user is ignored: any user may create one in a shared folder above, with a branch and a remote of their choice.
  */
 function gitIn(folder: string, look: Look): string | undefined {
   const git = join(folder, '.git');
@@ -115,7 +114,7 @@ function headOf({ git, common }: Place, look: Look): { branch: string | undefine
   return { branch, revision: SHA.test(revision) ? revision : undefined };
 }
 
-/** The address of `origin`, else of the first remote. */
+/** The URL of `origin`, else of the first remote. */
 function remoteIn(config: string): string | undefined {
   let remote: string | undefined;
   const found = new Map<string, string>();
@@ -135,17 +134,17 @@ const providers: readonly [host: RegExp, provider: string][] = [
   [/(^|\.)gitea\./, 'gitea'],
 ];
 
-/** Of AWS CodeCommit's helper: a profile of its user stands before the name. */
+/** AWS CodeCommit's helper puts a profile before the name. */
 const CODE_COMMIT = /^codecommit:(?::([a-z0-9-]{4,32}):)?\/\/(?:[^@/\s]*@)*([\w.-]{1,100})\/?$/;
 
-/** As a browser has it, without its user, in whatever form git takes it; an address on this machine says nothing to anybody else. */
+/** The remote as a web URL without user, from any form that git accepts. Undefined for a path of this machine. */
 function addressOf(remote: string): Repository {
   const [, region, bucket] = CODE_COMMIT.exec(remote) ?? [];
   if (bucket !== undefined) {
     const url = region === undefined ? undefined : `https://git-codecommit.${region}.amazonaws.com/v1/repos/${bucket}`;
     return { url, name: bucket };
   }
-  // What a helper of git is given behind its name is an address of its own.
+  // The text behind the name of a remote helper is an address of its own.
   const given = remote.replace(/^[A-Za-z][A-Za-z0-9+.-]{0,40}::/, '');
   const short = /^(?:[^@/\s]+@)?([A-Za-z0-9.-]{2,}):(?!\/\/)(?!:)(.+)$/.exec(given);
   const text = short ? `ssh://${short[1]}/${short[2]}` : given;
@@ -153,7 +152,7 @@ function addressOf(remote: string): Repository {
   const { protocol, hostname, host, pathname } = new URL(text);
   if (!['https:', 'http:', 'ssh:', 'git:', 'git+ssh:'].includes(protocol) || hostname === '') return {};
   const path = pathname.replace(/\/+$/, '').replace(/\.git$/, '');
-  // Some forms have a user in the path as well; no provider has the sign in a name.
+  // Some forms have a user in the path as well. No provider allows `@` in a name.
   const parts = path.split('/').flatMap(part => part.slice(part.lastIndexOf('@') + 1) || []);
   const name = parts.at(-1);
   if (name === undefined || path.length > 500) return {};

@@ -1,4 +1,4 @@
-/** What the state folder keeps of a root session between rounds. JSON with a version; some KB while it runs. */
+/** The state of a root session between rounds: JSON with a version, some KB while the session runs. */
 
 import type { Agent } from '../agents/contract/contract.ts';
 import type { Remembered } from '../agents/shared/memory.ts';
@@ -11,13 +11,15 @@ import type { Watch, WatchSettings } from '../enrich/watch.ts';
 import type { Modes } from '../event/content-classes.ts';
 import { hexDigest } from '../lib/hash.ts';
 
-/** What a session's first event decided for all of it. */
+/** The configuration of a session, decided at its first event. */
 export interface Pinned {
-  /** Ids of the destinations that get what this session yields. */
+  /** Ids of the destinations of this session. */
   destinations: string[];
-  /** What its commands named of these, where they did. */
+  /** The providers that its hook commands named. */
   providers?: string[] | undefined;
-  /** A mistake in the configuration kept it from all destinations: what the hook said is asked again, until it is mended. */
+  /**
+   * Set when a broken configuration keeps the session from all destinations: the facts of its first hook, to try again.
+   */
   undecided?:
     | { cwd: string | undefined; header: Readonly<Record<string, string>>; isUserTold?: true | undefined }
     | undefined;
@@ -25,32 +27,32 @@ export interface Pinned {
   denyAsError: boolean;
   /** Each turn is a trace of its own. */
   shape?: 'turn' | undefined;
-  /** Turns have no spans. */
+  /** `off`: turns have no spans. */
   turns?: 'off' | undefined;
-  /** Nothing of the repository is told. */
+  /** False: repository facts are not recorded. */
   repository?: false | undefined;
-  /** What the hook's TRACEPARENT becomes, and what it said, where that is a valid one. */
+  /** The valid TRACEPARENT of the first hook, and its use. */
   caller: { policy: 'link' | 'parent'; traceId: string; spanId: string } | undefined;
-  /** Share of traces that leave, by trace id. */
+  /** The share of traces that are sent, by trace id. */
   sampler: Sampler;
   limits: Limits;
-  /** Which names of the GenAI conventions leave; absent: the newest. */
+  /** The version of the GenAI names. Absent: the newest. */
   semconv?: Exclude<Semconv, 'latest'> | undefined;
-  /** Spans are named as the Python package of this name did. */
+  /** `v0`: spans have the names of the Python package otel-hooks. */
   spanNames?: 'v0' | undefined;
-  /** What is set of risk; absent: the rules that ship, as they are. */
+  /** Risk settings. Absent: the default rules. */
   risk?: RiskSettings | undefined;
-  /** What is set of loops and budgets; absent: the usual. */
+  /** Settings of loops and budgets. Absent: the defaults. */
   watch?: WatchSettings | undefined;
-  /** What is set of metrics; absent: closed sets, so many series, with exemplars. */
+  /** Metric settings. Absent: closed sets, the default number of series, exemplars. */
   metrics?: MetricSettings | undefined;
-  /** What is set of cost; absent: by the table that ships. */
+  /** Cost settings. Absent: the built-in price list. */
   cost?: CostSettings | undefined;
-  /** What is set of content; absent: none stays. */
+  /** Content settings. Absent: no content is kept. */
   content?: ContentSettings | undefined;
-  /** The least weight of records that leave; absent: all do. */
+  /** The lowest level of records that are sent. Absent: all. */
   level?: LogLevel | undefined;
-  /** Who works here, in the mode asked for. */
+  /** The user, in the configured mode. */
   user?: string | undefined;
 }
 
@@ -62,7 +64,7 @@ export interface MetricSettings {
 
 export interface CostSettings {
   enabled: boolean;
-  /** By model: its rates, or who serves it by the table. */
+  /** By model: its rates, or its provider in the price list. */
   prices: { readonly [model: string]: Rates | string };
 }
 
@@ -71,11 +73,11 @@ export interface ContentSettings {
   on: ContentPlaces;
   /** Longest text, in characters. */
   longest: number;
-  /** Hashes of content are under this key instead of the installation's. */
+  /** The key of content hashes, instead of the installation's key. */
   hashKey?: string | undefined;
-  /** Which of vendors' metadata stays. */
+  /** Paths of vendor metadata that is kept. */
   metadata?: readonly string[] | undefined;
-  /** What else is a secret, and what is none: RE2. */
+  /** RE2 patterns of further secrets, and of texts that are no secrets. */
   patterns: readonly string[];
   allow: readonly string[];
 }
@@ -86,42 +88,44 @@ export interface RiskSettings {
   overrides: { readonly [id: string]: number | 'off' };
 }
 
-/** How far the session's transcripts were read. */
+/** How far the transcripts of a session were read. */
 export interface TranscriptState {
-  /** What hooks said of its files, or who imported it. */
+  /** The main file, as hooks or an import named it. */
   main?: string | undefined;
   cwd?: string | undefined;
   subagents: { id: string; path: string }[];
   files: { [path: string]: FileState };
-  /** What the files have told to its end, and when that was: newest last. */
+  /** Turns and subagents whose end was read, with its time, newest last. */
   over: [what: string, atMs: number][];
-  /** Since when a closed span waits for its transcript, by the name that settles it. */
+  /** Since when each closed span waits for the transcript, by the name in its Settled event. */
   waits: { [of: string]: number };
-  /** The session whose rows this one's file begins with. */
+  /** The session whose rows are at the start of this session's file. */
   kin?: { key: string; session: string } | undefined;
-  /** The state was lost and made again from the journal: what is read anew is known by its ids alone. */
+  /** The state was rebuilt from the journal, so rows that are read again are known by their ids only. */
   isAgain?: true | undefined;
-  /** An import stopped before its end. What is left is the next import's, for a day: a delivery would count it as of today. */
+  /**
+   * An import stopped early. For a day the rest is left to the next import, since delivery would count it as of today.
+   */
   isPart?: true | undefined;
-  /** A wait was over before the file had told all: the session's sums are not whole. */
+  /** A wait ended before the file was complete, so the sums are incomplete. */
   tooLate?: true | undefined;
 }
 
 export interface FileState {
-  /** Everything before is told. */
+  /** Everything before this offset was read. */
   at: number;
-  /** Hash of the last bytes before it: another one means that the file was written anew. */
+  /** Hash of the last bytes before the offset. A different hash means that the file was rewritten. */
   mark?: string | undefined;
   memory: Remembered;
-  /** Time of the last row; rows without one share it. */
+  /** Time of the last row. Rows without a time take it over. */
   lastMs?: number | undefined;
-  /** The id of its first row was asked for. */
+  /** The origin of the file is known. */
   isKnown?: true | undefined;
-  /** The agent's, as its rows said it last. */
+  /** The version of the agent in the last row that states one. */
   agentVersion?: string | undefined;
-  /** Of a document: as what it was read last. */
+  /** The version of a document that was read last. */
   version?: string | undefined;
-  /** Told up to here before it was written anew: what comes again is known by its ids alone, however old. */
+  /** Read up to here before the file was rewritten. Rows up to here are known by their ids only. */
   again?: number | undefined;
 }
 
@@ -134,31 +138,31 @@ export interface SessionState {
   memory: Remembered;
   /** Short forms of the last event ids, oldest first. */
   seen: string[];
-  /** Who told each type of event first: an agent's own hooks, or a standard. */
+  /** The first source of each event type: the agent's hooks, or a standard. */
   tellers?: { [type: string]: { by: string; keyed: boolean } };
-  /** Turns that were announced without a name, and what the agent calls them. */
+  /** Turns that were announced without an id, and the ids that the agent gave them. */
   turnNames?: { announced: string | undefined; name: string | undefined; known: [name: string, turn: string][] };
-  /** Events without native ids: how many like this one there were. */
+  /** Numbers of equal events without native ids. */
   ordinals: { [likeness: string]: number };
   /** The last payloads: hash, parent process, arrival. */
   recent: [hash: string, parent: string, atMs: number][];
   seq: number;
-  /** Wall clock minus boot clock, so that a clock that jumps does not bend the session. */
+  /** Wall clock minus boot clock, so that a jump of the clock does not distort the session. */
   clock: { boot: string; offsetMs: number } | undefined;
-  /** Arrival of the newest event, on this machine's clock: silence is measured from here. */
+  /** Arrival of the newest event, on this machine's clock. Silence begins here. */
   arrivedMs: number;
-  /** So many events of its journal are of before it was forgotten: what they tell has left. */
+  /** Number of journal events from before the state was rebuilt. Their output was sent. */
   former?: number | undefined;
-  /** Arrival of the first hook: from here on hooks tell what transcripts would tell once more. */
+  /** Arrival of the first hook. From then on, hooks report what transcripts repeat. */
   hookedMs?: number | undefined;
-  /** Hooks told how it began, so they tell of all of it. */
+  /** A hook reported the start, so hooks cover the whole session. */
   isHookedWhole?: true | undefined;
-  /** What a transcript told in place of hooks, oldest first: a hook that tells of the same later adds nothing. */
+  /** Events that a transcript reported in place of hooks, oldest first. A later hook about them adds nothing. */
   inPlace?: string[] | undefined;
   transcripts?: TranscriptState | undefined;
-  /** What repeats, and what was used so far. */
+  /** State of the detection of loops and budgets. */
   watch?: Watch | undefined;
-  /** The folder that it works in, where that is in a repository, and the commit that was last seen there. */
+  /** The working folder in a repository, and the last known commit. */
   repository?: { cwd: string; revision: string | undefined } | undefined;
   fold: FoldState;
 }
@@ -169,7 +173,7 @@ export const SEEN_IDS = 4_096;
 export const RECENT_PAYLOADS = 32;
 export const ORDINALS = 512;
 
-/** Folder names come from here alone, so that no id of a stranger ever becomes a path. */
+/** The only source of file names, so that a foreign id never becomes a path. */
 export const sessionKey = (agent: string, session: string): string =>
   hexDigest('otel-hooks/session/1', agent, session).slice(0, 32);
 
@@ -192,7 +196,7 @@ export const newSession = (
   fold: openFold(agent.id, session, agent.settles, pinned.shape),
 });
 
-/** As its hooks named it; else the file that was read, where it is this session's alone, as its name then says. */
+/** The transcript that hooks named, else a file that was read and carries the session's id in its name. */
 export function transcriptOf({ session, transcripts }: SessionState): string | undefined {
   const found = Object.keys(transcripts?.files ?? {}).find(
     path => session.length >= SHORTEST_NAME && path.includes(session),
@@ -200,5 +204,5 @@ export function transcriptOf({ session, transcripts }: SessionState): string | u
   return transcripts?.main ?? found;
 }
 
-/** Shorter ids occur in other paths by chance. */
+/** Shorter ids may occur in other paths. */
 export const SHORTEST_NAME = 8;

@@ -158,7 +158,9 @@ export function planSetup(setup: Setup): Planned {
   };
 }
 
-/** Values for our own configuration file, which gets the same care. It is never shown as a diff: secrets stand in it. */
+/**
+ * Values for our own configuration file, which gets the same care. It is never shown as a diff: secrets stand in it.
+ */
 export function planConfig(
   file: string,
   values: readonly (readonly [path: string[], value: unknown])[],
@@ -311,7 +313,10 @@ function writeNotes(file: string, { made, copies }: Notes): void {
   if (readIfThere(file) !== text) replaceFile(file, text, 0o600);
 }
 
-/** Copies of changes that a kill ended: the file was replaced in one step, so its copy matters only where the file is gone. */
+/**
+ * Copies of changes that a kill ended: the file was replaced in one step, so its copy matters only where the file is
+ * gone.
+ */
 function settleCopies({ copies }: Notes): void {
   for (const [copy, file] of copies) {
     attempt(() => fs.linkSync(copy, file));
@@ -346,7 +351,9 @@ function removeFolder(folder: string, made: Set<string>): void {
   removeFolder(dirname(folder), made);
 }
 
-/** Where this installation lies, and the programs that its script calls by absolute path; `path`: where these may be. */
+/**
+ * Where this installation lies, and the programs that its script calls by absolute path; `path`: where these may be.
+ */
 export function programAt(dist: string, node: string, path: readonly string[]): Program {
   return {
     node,

@@ -1,4 +1,6 @@
-/** How an agent stands: is it installed here, are ours registered, and are these still what this version would write? */
+/**
+ * How an agent stands: is it installed here, are ours registered, and are these still what this version would write?
+ */
 import fs from 'node:fs';
 import { basename, delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
 import { type Agent, isAbsent, type Places, type Scope } from '../agents/contract/contract.ts';
@@ -56,7 +58,10 @@ export const filesText = (files: readonly string[]): string =>
 export const providersNamed = (found: readonly Found[]): (string | undefined)[] =>
   found.flatMap(each => ('standing' in each ? [each.standing.provider] : []));
 
-/** Every agent and scope that has entries of ours, or a file that cannot be read surely. A file that two scopes share counts once. */
+/**
+ * Every agent and scope that has entries of ours, or a file that cannot be read surely. A file that two scopes share
+ * counts once.
+ */
 export function foundStandings(agents: readonly Agent[], common: Omit<Setup, 'agent' | 'scope' | 'action'>): Found[] {
   return agents.flatMap(agent => {
     if (isAbsent(agent.settings)) return [];

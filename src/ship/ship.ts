@@ -314,7 +314,10 @@ export function createShipper(parts: ShipperParts): Shipper {
     return { signal, send: (transport, problems) => sendMetrics(destination, metrics, transport, problems) };
   }
 
-  /** The newest state stands for all before it, so a refused one is not searched for poison: the next one says it all again. */
+  /**
+   * The newest state stands for all before it, so a refused one is not searched for poison: the next one says it all
+   * again.
+   */
   async function sendMetrics(
     destination: Destination,
     metrics: MetricBodies,

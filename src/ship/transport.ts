@@ -16,7 +16,10 @@ import { readRegularFile } from '../lib/regular-file.ts';
 import { VERSION } from '../lib/version.ts';
 import { decodeRequest } from '../telemetry/otlp-decode.ts';
 
-/** An HTTP answer, or what kept one from coming. `body` undefined: too large, not what its headers say, or not to its end. */
+/**
+ * An HTTP answer, or what kept one from coming. `body` undefined: too large, not what its headers say, or not to its
+ * end.
+ */
 export type Answer =
   | { status: number; retryAfter?: string | undefined; isJson?: boolean | undefined; body: Uint8Array | undefined }
   | { failure: string };
@@ -146,7 +149,8 @@ function post(
       if ('failure' in answer || answer.body === undefined) request?.destroy();
       resolve({ answer, isStale });
     };
-    // With the status, to all of the request, a server has spoken: if it took the body and then hangs or breaks off, it must
+    // With the status, to all of the request, a server has spoken: if it took the body and then hangs or breaks off, it
+    // must
     // not get it again.
     const fail = (failure: string, isStale = false): void => {
       const spoken = request?.writableFinished === true ? response : undefined;

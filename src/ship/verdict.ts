@@ -45,7 +45,10 @@ export function retryAfterMs(text: string | undefined, nowMs: number): number | 
   return Number.isNaN(atMs) ? undefined : Math.min(Math.max(0, atMs - nowMs), LONGEST_WAIT_MS);
 }
 
-/** Full jitter between one second and a limit that doubles up to five minutes, so that many machines do not come at once. */
+/**
+ * Full jitter between one second and a limit that doubles up to five minutes, so that many machines do not come at
+ * once.
+ */
 export function backoffMs(failures: number, random: number): number {
   const limit = Math.min(300_000, 1_000 * 2 ** Math.min(failures, 20));
   return Math.max(1_000, Math.round(random * limit));

@@ -232,7 +232,9 @@ export function eventsValidation(about: About, name: string, asked: Asked, judge
       finding('json/syntax', position(rest), [], 'more text after the event; a stream has one event per line');
   }
 
-  /** Where the event that starts at `from` ends; undefined when that cannot be known, `cut` when more of it is to come. */
+  /**
+   * Where the event that starts at `from` ends; undefined when that cannot be known, `cut` when more of it is to come.
+   */
   function event(from: number, end: number, mayGoOn = false): number | 'cut' | undefined {
     const limit = Math.min(end, from + MAX_EVENT_CHARACTERS);
     const parsed = parseJson(text, { start: from, end: limit, maxDepth: MAX_DEPTH });

@@ -70,7 +70,10 @@ export function isFolder(disk: Disk, path: string): boolean {
   }
 }
 
-/** Calls back for each entry, without a list of them in memory; a missing folder has none, nor what is no folder of ours. */
+/**
+ * Calls back for each entry, without a list of them in memory; a missing folder has none, nor what is no folder of
+ * ours.
+ */
 export function eachEntry(disk: Disk, folder: string, visit: (name: string, isFile: boolean) => void): void {
   let entries: fs.Dir;
   try {

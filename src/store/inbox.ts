@@ -15,7 +15,10 @@ import { eachTorn } from './quarantine.ts';
 
 export interface Reject {
   name: string;
-  /** crashed: two processes died over it. torn: without its end for a minute. header: damaged. name, not-a-file: no front end wrote that. unreadable: for a while. */
+  /**
+   * crashed: two processes died over it. torn: without its end for a minute. header: damaged. name, not-a-file: no
+   * front end wrote that. unreadable: for a while.
+   */
   reason: 'torn' | 'header' | 'name' | 'not-a-file' | 'unreadable' | 'too-large' | 'crashed';
 }
 
@@ -56,7 +59,9 @@ export interface LeftAlone {
   writtenMs: number;
 }
 
-/** A clock that was set back makes a file seem to come from the future; so far in it, it is no writer at work either. */
+/**
+ * A clock that was set back makes a file seem to come from the future; so far in it, it is no writer at work either.
+ */
 const TORN_AFTER_MS = 60_000;
 const LOOK_AGAIN_MS = 10_000;
 /** A disk may have a bad moment. */
@@ -238,7 +243,8 @@ function listInbox(disk: Disk, held: number, skip: (name: string) => boolean): L
 const byOrder = (a: Entry, b: Entry): number =>
   a.atMs - b.atMs || a.pid - b.pid || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
 
-// Desktops and network file systems put such files anywhere. A name that is no UTF-8 cannot be opened by the string we got.
+// Desktops and network file systems put such files anywhere. A name that is no UTF-8 cannot be opened by the string we
+// got.
 const isHidden = (name: string): boolean => name.startsWith('.') || name.includes('\ufffd');
 
 function timeOf(disk: Disk, name: string): number {

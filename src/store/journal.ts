@@ -1,6 +1,8 @@
 import { at, type Disk, eachEntry, isMissing, READ, readAll, readBytes, withFile } from './files.ts';
 
-/** Where the next lines of a journal go: behind what is committed, or, with all that is still good of it, to a new file. */
+/**
+ * Where the next lines of a journal go: behind what is committed, or, with all that is still good of it, to a new file.
+ */
 export type Append = { offset: number } | { offset: number; rewrite: Buffer };
 
 export const journalPath = (key: string): string => `journal/${key}.jsonl`;

@@ -44,7 +44,10 @@ import { isFull, spendReserve } from './reserve.ts';
 export interface Lock {
   /** Says that we are alive, when it is time to. False: another has the lock. */
   touch(): boolean;
-  /** Somebody asks for it who should have it: a person, or a newer version. To be looked at every 200 ms or after each round. */
+  /**
+   * Somebody asks for it who should have it: a person, or a newer version. To be looked at every 200 ms or after each
+   * round.
+   */
   wanted(): boolean;
   release(): void;
 }
@@ -151,7 +154,10 @@ export async function takeLock(options: LockOptions): Promise<Lock | undefined> 
   }
 }
 
-/** Who delivers now: a process that lives, or one on another machine that has touched the lock lately. For `status`; it takes nothing. */
+/**
+ * Who delivers now: a process that lives, or one on another machine that has touched the lock lately. For `status`; it
+ * takes nothing.
+ */
 export function isDelivering(folder: string, system: LockSystem = thisSystem()): boolean {
   const { fs, clock, nonce, self } = system;
   const seen = readLock({ fs, folder, fsync: false, clock, nonce });

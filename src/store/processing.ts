@@ -33,7 +33,10 @@ interface Suspect {
 }
 
 export interface Processing {
-  /** These are about to be processed. True when one of them was processed at a death: then nothing else belongs into that round. */
+  /**
+   * These are about to be processed. True when one of them was processed at a death: then nothing else belongs into
+   * that round.
+   */
   begin(names: readonly string[]): boolean;
   /** A round is about to be committed that settles these; without names the view was dropped. */
   end(settled?: readonly string[]): void;

@@ -61,7 +61,8 @@ function layBy(disk: Disk, sizeBytes: number): boolean {
     writeAll(disk, file, randomBytes(sizeBytes), 0);
     return true;
   } catch (error) {
-    // Another owner lays it by just now, and the next look finds it. A folder will stay: then it goes without a reserve.
+    // Another owner lays it by just now, and the next look finds it. A folder will stay: then it goes without a
+    // reserve.
     if (codeOf(error) === 'EEXIST') return isForeign(disk);
     if (!isFull(error)) throw error;
   } finally {

@@ -137,7 +137,9 @@ export interface Manifest {
 /** done: ours, applied by us. overtaken: committed, and another owner is at work here too. lost: begin again. */
 export type Outcome = 'done' | 'overtaken' | 'lost';
 
-/** The effect's ledger carries the number that the round asks for: one more than the ledger that the maker began from. */
+/**
+ * The effect's ledger carries the number that the round asks for: one more than the ledger that the maker began from.
+ */
 export function commitRound(disk: Disk, effect: Effect): Outcome {
   const { n, nonce } = effect.ledger;
   const staged = `rounds/${n}.${nonce}`;

@@ -77,7 +77,9 @@ export interface Store {
   readonly folder: string;
   /** Grows each time the view was dropped. What was computed under another epoch must not be committed. */
   readonly epoch: number;
-  /** Complete fragments in order. Each must be `eaten` or quarantined by a round, or is offered again to the next owner. */
+  /**
+   * Complete fragments in order. Each must be `eaten` or quarantined by a round, or is offered again to the next owner.
+   */
   take(limit: { fragments: number; bytes: number }): Taken;
   /**
    * These fragments are about to be processed: if the process dies over one of them, the next owner knows. A commit ends it.
@@ -93,7 +95,10 @@ export interface Store {
   documents(): string[];
   journal(key: string): string | undefined;
   journalTail(key: string, lines: number): string | undefined;
-  /** Whole lines from its beginning, also such as are not committed yet: enough to know whose it is, and nothing else is read for it. */
+  /**
+   * Whole lines from its beginning, also such as are not committed yet: enough to know whose it is, and nothing else is
+   * read for it.
+   */
   journalHead(key: string, mostBytes: number): string | undefined;
   /** What came behind `from`, whole lines, and where the next ones begin. */
   journalFrom(key: string, from: number, mostBytes: number): { lines: string; endBytes: number } | undefined;

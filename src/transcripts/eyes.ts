@@ -51,7 +51,9 @@ export function diskEyes(unpack: Unpack | null = zstdDecompressSync): Eyes {
   /** Beginnings do not change, and are asked for again with each reading. */
   const heads = new Map<string, string>();
   const unread = new Map<string, Unread>();
-  /** The last one that was unpacked: of a file the size, the beginning and the rows are asked for one after the other. */
+  /**
+   * The last one that was unpacked: of a file the size, the beginning and the rows are asked for one after the other.
+   */
   let last: { version: string; writtenMs: number; bytes: Buffer } | undefined;
 
   function unpacked(path: string): { writtenMs: number; bytes: Buffer } | undefined {

@@ -4,7 +4,10 @@
  */
 import { hexDigest } from '../lib/hash.ts';
 
-/** A UUID of version 7: the kind that most agents name sessions with, and one of them is known by. `chance`: six hex digits. */
+/**
+ * A UUID of version 7: the kind that most agents name sessions with, and one of them is known by. `chance`: six hex
+ * digits.
+ */
 export function trialSession(nowMs: number, chance: string): string {
   const time = nowMs.toString(16).padStart(12, '0');
   const head = `${time.slice(0, 8)}-${time.slice(8)}-7${chance.slice(0, 3)}-8${chance.slice(3, 6)}`;

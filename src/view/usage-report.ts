@@ -1,4 +1,6 @@
-/** What sessions added up to, by day, agent, model, project or repository. Read off the same fold as everything else. */
+/**
+ * What sessions added up to, by day, agent, model, project or repository. Read off the same fold as everything else.
+ */
 import type { FinishedSpan } from '../assemble/finished.ts';
 import { factsOf } from '../event/event.ts';
 import type { Replay } from '../journal/replay.ts';

@@ -153,7 +153,8 @@ const events: Record<string, HookEvent> = {
     },
   },
   PermissionRequest: {
-    // Carries no id of the call: it is the oldest open one of the same agent, tool and input that was not asked about yet.
+    // Carries no id of the call: it is the oldest open one of the same agent, tool and input that was not asked about
+    // yet.
     read(fields, memory) {
       const call = askedCall(callOf(fields), memory);
       const facts = {
@@ -284,7 +285,8 @@ const events: Record<string, HookEvent> = {
   WorktreeCreate: vendor(),
   // The matcher of a FileChanged hook is what builds the list of watched files.
   FileChanged: vendor('event'),
-  // No hook, but a command of the settings: what it prints is the status line, and ours would print none. Whoever has one
+  // No hook, but a command of the settings: what it prints is the status line, and ours would print none. Whoever has
+  // one
   // may hand the same payload on to us.
   StatusLine: {
     plain: ['total_cost_usd', 'five_hour_used_percentage', 'seven_day_used_percentage'],
@@ -404,7 +406,10 @@ function factsOf(fields: Fields): NonNullable<Reading['facts']> {
   };
 }
 
-/** The first prompt of an id is the transcript's, too; further ones were queued, and the transcript has them under other ids. */
+/**
+ * The first prompt of an id is the transcript's, too; further ones were queued, and the transcript has them under other
+ * ids.
+ */
 function promptKey(fields: Fields, memory: Memory): string | undefined {
   const prompt = word(fields.prompt_id);
   if (prompt === undefined) return undefined;

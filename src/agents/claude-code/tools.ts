@@ -1,9 +1,15 @@
-/** Claude Code's tools: what Agent Hooks calls them, and what a hook or a row says of a call. Both have `tool_name` and `tool_input`. */
+/**
+ * Claude Code's tools: what Agent Hooks calls them, and what a hook or a row says of a call. Both have `tool_name` and
+ * `tool_input`.
+ */
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, own, text, word } from '../../lib/read.ts';
 import type { Reading } from '../contract/contract.ts';
 
-/** Built-in tools and what Agent Hooks calls them; the five standard names where they fit, else the tool's own in snake case. */
+/**
+ * Built-in tools and what Agent Hooks calls them; the five standard names where they fit, else the tool's own in snake
+ * case.
+ */
 export const actions = {
   Agent: 'agent',
   AskUserQuestion: 'ask_user_question',

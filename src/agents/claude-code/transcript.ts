@@ -119,7 +119,10 @@ export const transcript: Transcript = {
 
 const AGENT_FILE = /^agent-([A-Za-z0-9_-]{1,128})\.jsonl$/;
 
-/** Agents that it runs for itself (compaction, suggestions): their names have a word before the number; no hook tells of them. */
+/**
+ * Agents that it runs for itself (compaction, suggestions): their names have a word before the number; no hook tells of
+ * them.
+ */
 const isInternal = (id: string): boolean => /^a[a-z_]+-[0-9a-f]+$/.test(id);
 
 const isConversation = (row: Fields): boolean =>
@@ -288,7 +291,9 @@ function assistant(row: Fields, at: Place): Told[] {
 
 const MAIN = 'main';
 
-/** Old versions wrote what subagents said into the main file, and did not say which of them: each response stands alone. */
+/**
+ * Old versions wrote what subagents said into the main file, and did not say which of them: each response stands alone.
+ */
 function speakerOf(row: Fields, id: string, { aside, subagent }: Place): string {
   if (subagent !== undefined) return subagent;
   return aside ? (shortened(row.agentId) ?? `side ${id}`) : MAIN;

@@ -91,7 +91,10 @@ function program(path: string, event: string): SettingsFile {
 /** What the Python package of this name wrote behind a person's own program. */
 const ITS_LAST_LINE = /\n(?:uvx |pipx run )?otel-hooks hook(?: --(?:provider|tool)[ =]\w+)*\n?$/;
 
-/** A program that does nothing but run a command of ours; those of the Python package of this name are shell scripts too. */
+/**
+ * A program that does nothing but run a command of ours; those of the Python package of this name are shell scripts
+ * too.
+ */
 const isOurs = (text: string): boolean => isOurCommand(commandIn(text));
 
 const commandIn = (text: string): string =>

@@ -119,11 +119,16 @@ function sessionMessages(messages: readonly unknown[], name = 'message'): Told[]
   return told;
 }
 
-/** A session counts in one way: where one count is too small for what the caches gave and took, none of them holds it. */
+/**
+ * A session counts in one way: where one count is too small for what the caches gave and took, none of them holds it.
+ */
 const holdsCaches = ({ inputTokens, cacheReadTokens, cacheWriteTokens }: Fields): boolean =>
   (count(inputTokens) ?? 0) >= (count(cacheReadTokens) ?? 0) + (count(cacheWriteTokens) ?? 0);
 
-/** What subagents wrote into files of their own. They have the ids that hooks know them by; a task of a team adds its own. */
+/**
+ * What subagents wrote into files of their own. They have the ids that hooks know them by; a task of a team adds its
+ * own.
+ */
 function subagentsOf({ path, beside = [], companions }: ReadFile): Told[] {
   const root = basename(path, MESSAGES);
   return beside.flatMap((file, i) => {

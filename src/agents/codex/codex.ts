@@ -141,7 +141,8 @@ const events: Record<string, HookEvent> = {
   PreCompact: { read: fields => [compaction(fields, 'before')] },
   PostCompact: { read: fields => [compaction(fields, 'after')] },
   'agent-turn-complete': {
-    // What `notify` passes. It tells what Stop tells, for helper threads too, and nothing of turns that were interrupted.
+    // What `notify` passes. It tells what Stop tells, for helper threads too, and nothing of turns that were
+    // interrupted.
     edge: true,
     register: false,
     read: fields => {
@@ -227,7 +228,9 @@ const inputs = new Set([
   'reason',
 ]);
 
-/** A background thread that writes memories, where that feature is on: nobody's session. Seen in captures of 0.160.0. */
+/**
+ * A background thread that writes memories, where that feature is on: nobody's session. Seen in captures of 0.160.0.
+ */
 const isMemoryWriter = (fields: Fields): boolean =>
   fields.transcript_path === null && /[\\/]\.codex[\\/]memories[\\/]?$/.test(text(fields.cwd) ?? '');
 
@@ -258,7 +261,10 @@ const answer = (fields: Fields, response: string | undefined): Reading =>
     data: { response, final: true },
   });
 
-/** Hooks, `notify` and the rollout tell the same of a turn; an end that a hook made it go on from comes again under its id. */
+/**
+ * Hooks, `notify` and the rollout tell the same of a turn; an end that a hook made it go on from comes again under its
+ * id.
+ */
 function turnKey(fields: Fields, keyOf: (turn: string) => string): string | undefined {
   const turn = word(fields.turn_id);
   return turn === undefined || fields.stop_hook_active === true ? undefined : keyOf(turn);

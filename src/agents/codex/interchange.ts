@@ -1,4 +1,7 @@
-/** Codex' hooks in the words of the Hook Interchange Format: its registry of 2026.04, the vendor's documents and schemas of autumn 2026. */
+/**
+ * Codex' hooks in the words of the Hook Interchange Format: its registry of 2026.04, the vendor's documents and schemas
+ * of autumn 2026.
+ */
 import { parse } from 'smol-toml';
 import { grouped } from '../../interchange/layouts.ts';
 import { type Layout, nothing, type Provider } from '../../interchange/provider.ts';

@@ -127,7 +127,10 @@ export const transcript: Transcript = {
   read: reader,
 };
 
-/** A session that runs past midnight, or is taken up again, spawns threads in later days' folders; a week's are looked through. */
+/**
+ * A session that runs past midnight, or is taken up again, spawns threads in later days' folders; a week's are looked
+ * through.
+ */
 function daysFrom(folder: string): string[] {
   const [, sessions, year, month, day] = /^(.*)\/(\d{4})\/(\d{2})\/(\d{2})$/.exec(folder) ?? [];
   if (sessions === undefined) return [folder];
@@ -143,7 +146,10 @@ function splitPath(path: string): [folder: string, name: string] {
   return [plain.slice(0, cut), plain.slice(cut + 1)];
 }
 
-/** A thread that the program runs for itself beside a session (a guardian, a review): it costs, and does nothing of its own. */
+/**
+ * A thread that the program runs for itself beside a session (a guardian, a review): it costs, and does nothing of its
+ * own.
+ */
 const internal = (head: string, session: string): boolean =>
   /"session_id"\s*:\s*"([^"]{1,64})"/.exec(head)?.[1] === session && /"source"\s*:\s*\{\s*"subagent"\s*:/.test(head);
 
@@ -452,7 +458,8 @@ function counted(place: Place): Told[] {
   }
   const counts = Object.values(used);
   if (counts.every(count => count === 0)) return [];
-  // A total that went down is the beginning of another count; a fork without its parent's rows, and a part of a rollout, go
+  // A total that went down is the beginning of another count; a fork without its parent's rows, and a part of a
+  // rollout, go
   // on from an unknown one.
   const thread = memory.recall('place', 'thread');
   const isLater = recalled(place, 'forked') !== undefined || thread === undefined;

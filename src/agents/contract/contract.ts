@@ -35,7 +35,10 @@ export type Reading = Body & {
   facts?: Partial<Omit<Facts, 'v' | 'seq' | 'time'>> | undefined;
   actor?: 'user' | 'ai_agent' | 'system' | undefined;
   mode?: AgentMode | undefined;
-  /** What an action gave back, as the agent has it: kept only where results were asked for; whether two are equal is asked always. */
+  /**
+   * What an action gave back, as the agent has it: kept only where results were asked for; whether two are equal is
+   * asked always.
+   */
   output?: unknown;
   /** Set when the event is a subagent's: its native id. */
   subagent?: string | undefined;
@@ -51,7 +54,10 @@ export interface HookEvent {
   readonly edge?: true;
   /** Fields that hold closed sets or numbers, never content; they may be kept on vendor events. */
   readonly plain?: readonly string[];
-  /** `false`: `enable` does not register it, because it tells us nothing or because a silent hook would change what the agent does. */
+  /**
+   * `false`: `enable` does not register it, because it tells us nothing or because a silent hook would change what the
+   * agent does.
+   */
   readonly register?: false;
   read(fields: Fields, memory: Memory): Reading[];
 }
@@ -64,13 +70,19 @@ export interface Sender {
   readonly boot?: string | undefined;
 }
 
-/** How an agent is set up: where its hooks are registered and in which shape, what runs them, and what it asks of a person. */
+/**
+ * How an agent is set up: where its hooks are registered and in which shape, what runs them, and what it asks of a
+ * person.
+ */
 export interface Settings {
   readonly scopes: readonly Scope[];
   /** What shows that it is installed: programs in PATH, and folders that it makes. */
   readonly installed: { readonly programs: readonly string[]; folders(places: Places): readonly string[] };
   readonly runs: { readonly posix: PosixRunner; readonly windows: WindowsRunner };
-  /** Every file of a scope that may hold entries of ours. `read`: a file's text, where it can be read; `names`: what is in a folder. */
+  /**
+   * Every file of a scope that may hold entries of ours. `read`: a file's text, where it can be read; `names`: what is
+   * in a folder.
+   */
   files(
     scope: Scope,
     places: SettingsPlaces,
@@ -259,7 +271,9 @@ export interface Start {
 /** One JSON object per line, appended. Read from a remembered offset; each row once. */
 export interface LineReader {
   readonly format: 'lines';
-  /** The row's own time (Unix ms). Without this function `timestamp` is asked: a text as ISO 8601 has it, or Unix ms. */
+  /**
+   * The row's own time (Unix ms). Without this function `timestamp` is asked: a text as ISO 8601 has it, or Unix ms.
+   */
   at?(row: Fields): number | undefined;
   /**
    * The row's own id, where a session that goes on from another one begins with copies of its rows. The first one of a file
@@ -284,7 +298,9 @@ export interface LineReader {
   rest?(memory: Memory, file: ReadFile): Told[];
 }
 
-/** A file that is rewritten, or a database: read whole whenever it changed; what was told before is known by its keys. */
+/**
+ * A file that is rewritten, or a database: read whole whenever it changed; what was told before is known by its keys.
+ */
 export interface DocumentReader {
   readonly format: 'document';
   document(document: Document, file: ReadFile): Told[];
@@ -345,7 +361,9 @@ export interface Agent {
   /** How surely is this payload this agent's? 0 to 1. */
   signs(fields: Fields): number;
   eventName(fields: Fields): string | undefined;
-  /** For payloads that do not say which event they are: what their fields show, should the command not name it either. */
+  /**
+   * For payloads that do not say which event they are: what their fields show, should the command not name it either.
+   */
   eventByShape?(fields: Fields): string | undefined;
   session(fields: Fields, sender: Sender): string | undefined;
   cwd(fields: Fields): string | undefined;
@@ -355,7 +373,9 @@ export interface Agent {
   readonly events: Readonly<Record<string, HookEvent>>;
   /** Names of built-in tools that may stand on metrics, with their Agent Hooks action name. */
   readonly actions: Readonly<Record<string, string>>;
-  /** Kinds of subagents that come with it, and may stand on metrics: whatever else people name theirs is `custom` there. */
+  /**
+   * Kinds of subagents that come with it, and may stand on metrics: whatever else people name theirs is `custom` there.
+   */
   readonly subagents?: readonly string[];
   /** What is known of its sessions, and how well. */
   readonly truth: Truth;

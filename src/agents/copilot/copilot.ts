@@ -128,7 +128,10 @@ const failedAction: HookEvent = {
   },
 };
 
-/** The question goes to the rules first, and only where they do not know to a person: that it ran does not say who let it. */
+/**
+ * The question goes to the rules first, and only where they do not know to a person: that it ran does not say who let
+ * it.
+ */
 const letThrough = (call: string | undefined, memory: Memory): NonNullable<Facts['decision']> | undefined =>
   wasAsked(call, memory) ? { source: 'unknown', basis: 'inferred' } : undefined;
 
@@ -330,7 +333,8 @@ export const copilot: Agent = {
     }
     if (word(fields.sessionId) !== undefined) return known ? 0.8 : 0.3;
     if (word(fields.session_id) === undefined) return 0;
-    // Claude Code's names and fields, but a time. A transcript at another place than above is a sign of others that send one, too.
+    // Claude Code's names and fields, but a time. A transcript at another place than above is a sign of others that
+    // send one, too.
     if ('transcript_path' in fields) return known && !shared.has(name) ? 0.6 : 0;
     return known ? 0.7 : 0.3;
   },

@@ -188,7 +188,8 @@ const events: Record<string, HookEvent> = {
   // The hooks for all actions do not name the server.
   beforeMCPExecution: special('before', mcpCall),
   afterMCPExecution: covered(special('after', mcpCall)),
-  // The content is read by now; no hook follows that says so. Without the general family this is all there is of a read.
+  // The content is read by now; no hook follows that says so. Without the general family this is all there is of a
+  // read.
   beforeReadFile: {
     register: false,
     read(fields, memory) {
@@ -230,7 +231,8 @@ const events: Record<string, HookEvent> = {
     ],
   },
   afterAgentResponse: {
-    // Several in a turn; its tokens are the turn's so far, and `stop` repeats them: they are told once, at the turn's end.
+    // Several in a turn; its tokens are the turn's so far, and `stop` repeats them: they are told once, at the turn's
+    // end.
     read(fields, memory) {
       const generation = word(fields.generation_id);
       const earlier = usageOver(fields, memory, isEarlierTurn(fields));

@@ -1,4 +1,7 @@
-/** Cursor's hooks in the words of the Hook Interchange Format: its registries of 2026.03 and 2026.04, the vendor's hook reference of autumn 2026. */
+/**
+ * Cursor's hooks in the words of the Hook Interchange Format: its registries of 2026.03 and 2026.04, the vendor's hook
+ * reference of autumn 2026.
+ */
 import { flat, loose } from '../../interchange/layouts.ts';
 import { type Facts, type Layout, nothing, type Provider } from '../../interchange/provider.ts';
 

@@ -1,4 +1,7 @@
-/** Factory Droid's hooks in the words of the Hook Interchange Format: its registry of 2026.04, the vendor's documents of autumn 2026. */
+/**
+ * Factory Droid's hooks in the words of the Hook Interchange Format: its registry of 2026.04, the vendor's documents of
+ * autumn 2026.
+ */
 import { grouped } from '../../interchange/layouts.ts';
 import { nothing, type Provider } from '../../interchange/provider.ts';
 

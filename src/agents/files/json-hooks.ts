@@ -36,7 +36,9 @@ export interface Shape {
   readonly eventField?: string;
 }
 
-/** Removing one reads the file again, so many thousands in a clone's file would take minutes. No set-up writes so many. */
+/**
+ * Removing one reads the file again, so many thousands in a clone's file would take minutes. No set-up writes so many.
+ */
 const MOST_OURS = 128;
 
 type Commands = ReadonlyMap<string, HookCommand>;

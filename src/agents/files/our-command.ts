@@ -33,7 +33,10 @@ export function isOurCommand(command: unknown, args?: unknown): boolean {
   return found;
 }
 
-/** A handler as agents have it: `{ "type": "command", "command": … }`, some with a command for each system, one with an action. */
+/**
+ * A handler as agents have it: `{ "type": "command", "command": … }`, some with a command for each system, one with an
+ * action.
+ */
 export function isOurHandler(handler: Fields): boolean {
   if (handler.type !== undefined && handler.type !== 'command') return false;
   const commands = commandsIn(handler);
@@ -139,7 +142,10 @@ const isSearchedOrAbsolute = (word: string): boolean =>
 const isFixed = (word: string): boolean =>
   !/[$`~*?[]|(?:^|[\\/])\.\.(?:[\\/]|$)/.test(word.replace(/@[\w.^~*-]+$/, ''));
 
-/** Commands of ours set what names the event, clear what an agent has set for Node, or set the Python package's variable. */
+/**
+ * Commands of ours set what names the event, clear what an agent has set for Node, or set the Python package's
+ * variable.
+ */
 const isOurAssignment = (word: string): boolean =>
   /^(otel_hooks=.*|NODE_OPTIONS=|OTEL_HOOKS_SOURCE_TOOL=[\w-]*)$/.test(word);
 

@@ -70,7 +70,9 @@ function tablesIn(text: string): Table[] {
   });
 }
 
-/** The offset behind the line end that ends the expression at `from`: values go over lines inside brackets and strings. */
+/**
+ * The offset behind the line end that ends the expression at `from`: values go over lines inside brackets and strings.
+ */
 function endOfLine(text: string, from: number, isHeader: boolean): number {
   let depth = 0;
   let at = from;

@@ -1,4 +1,7 @@
-/** Gemini CLI's hooks in the words of the Hook Interchange Format: its registries of 2026.03 and 2026.04, the product's documents of autumn 2026. */
+/**
+ * Gemini CLI's hooks in the words of the Hook Interchange Format: its registries of 2026.03 and 2026.04, the product's
+ * documents of autumn 2026.
+ */
 import { grouped, listed } from '../../interchange/layouts.ts';
 import { escaped } from '../../interchange/matchers.ts';
 import { type Facts, nothing, type Provider } from '../../interchange/provider.ts';

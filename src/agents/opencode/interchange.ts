@@ -108,7 +108,9 @@ function parsed(json: string): unknown {
 const BODY = `
 const DEFAULT_TIMEOUT_S = 30;
 
-/** Names with | between them are a list; anything else is a regular expression. One that cannot be read hits everything. */
+/**
+ * Names with | between them are a list; anything else is a regular expression. One that cannot be read hits everything.
+ */
 function hits(matcher, tool) {
   if (matcher === undefined) return true;
   if (/^[\\w|]+$/.test(matcher)) return matcher.split('|').includes(tool);

@@ -116,7 +116,10 @@ function singleFiles(main: string, session: string, look: Look): string[] {
   return files.slice(0, MOST_SINGLE);
 }
 
-/** Sessions of a folder by the one that began them. All of its files say it, and each session asks: they are looked at once. */
+/**
+ * Sessions of a folder by the one that began them. All of its files say it, and each session asks: they are looked at
+ * once.
+ */
 const families = new WeakMap<Look, Map<string, Map<string, string[]>>>();
 
 function begunIn(folder: string, look: Look): Map<string, string[]> {
@@ -181,7 +184,9 @@ function databaseIn(document: Document, log?: Buffer): Database | undefined {
   return isKnown ? database : undefined;
 }
 
-/** Sessions that no other one began; where that one is gone, it stands for itself. One without a message is one of V2. */
+/**
+ * Sessions that no other one began; where that one is gone, it stands for itself. One without a message is one of V2.
+ */
 function sessionsIn(database: Database | undefined): FoundSession[] {
   const rows = [...(database?.rows('session') ?? [])];
   const ids = new Set(rows.map(row => row.id));

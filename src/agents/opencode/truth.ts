@@ -1,4 +1,7 @@
-/** What is known of its sessions, and how well. Checked 2026-11-18 against what the readers beside it were checked against. */
+/**
+ * What is known of its sessions, and how well. Checked 2026-11-18 against what the readers beside it were checked
+ * against.
+ */
 import { exact, type Truth, unknown } from '../shared/truth.ts';
 
 export const truth: Truth = {

@@ -42,7 +42,9 @@ export function wasAsked(call: string | undefined, memory: Memory): boolean {
   return true;
 }
 
-/** The open call that a person is asked about, each once: the one that looks like this, or the oldest of these tools. */
+/**
+ * The open call that a person is asked about, each once: the one that looks like this, or the oldest of these tools.
+ */
 export function askedCall(call: Call | { tools: readonly string[] }, memory: Memory): string | undefined {
   const unasked = (fits: (entry: string) => boolean): string | undefined =>
     oldest(memory, (entry, id) => fits(entry) && memory.recall('asked', id) === undefined);

@@ -4,7 +4,9 @@
  */
 import { own } from '../../lib/read.ts';
 
-/** By the agents' words in lower case. Ids of models.dev (OpenCode), of Cline, of Codex' `model_provider`; 2026-11-18. */
+/**
+ * By the agents' words in lower case. Ids of models.dev (OpenCode), of Cline, of Codex' `model_provider`; 2026-11-18.
+ */
 const names: Readonly<Record<string, string>> = {
   claude: 'anthropic',
   'claude-code': 'anthropic',
@@ -63,11 +65,17 @@ const families: readonly (readonly [begins: RegExp, provider: string])[] = [
   [/^sonar(-|$)/, 'perplexity'],
 ];
 
-/** Where neither the event nor the agent says who serves a model: the conventions take the best knowledge there is for it. */
+/**
+ * Where neither the event nor the agent says who serves a model: the conventions take the best knowledge there is for
+ * it.
+ */
 export const providerOfModel = (model: string): string | undefined =>
   families.find(([begins]) => begins.test(model))?.[1];
 
-/** By the conventions' names: what the table of prices (genai-prices 0.1.8) calls who serves a model, where that is another word. */
+/**
+ * By the conventions' names: what the table of prices (genai-prices 0.1.8) calls who serves a model, where that is
+ * another word.
+ */
 const listed: Readonly<Record<string, string>> = {
   'gcp.gemini': 'google',
   'gcp.vertex_ai': 'google',

@@ -1,4 +1,7 @@
-/** What hooks of a kind that several agents share say of transcripts: the session's, and that of the subagent they are about. */
+/**
+ * What hooks of a kind that several agents share say of transcripts: the session's, and that of the subagent they are
+ * about.
+ */
 import type { Fields } from '../../event/event.ts';
 import { word } from '../../lib/read.ts';
 import type { ToldFiles } from '../contract/contract.ts';

@@ -1,4 +1,7 @@
-/** Secrets that stand in a text: of a known kind, or given the name of one. What only stands in a secret's place is none. */
+/**
+ * Secrets that stand in a text: of a known kind, or given the name of one. What only stands in a secret's place is
+ * none.
+ */
 import { holdsSecret } from '../secrets.ts';
 
 /** What kinds of secrets a text holds, in the words that rules use. */
@@ -16,7 +19,10 @@ const IN_ITS_PLACE =
 const NAME =
   '(?:passw(?:or)?d|passphrase|passwort|(?<![a-z])pass|pwd|secret|(?:api|access|secret|private|auth|signing|encryption|master)[_-]?key|secret[_-]?key[_-]?base|(?<!page[_-]?|next[_-]?|continuation[_-]?|csrf[_-]?|xsrf[_-]?|sync[_-]?|resume[_-]?)token)';
 const NEAR = /pass|pwd|secret|key|token|bearer|basic |:\/\//i;
-/** Behind its name: quoted; joined to it by one sign; at the end of a line, or of a header; said of it. Or in an address, or a header. */
+/**
+ * Behind its name: quoted; joined to it by one sign; at the end of a line, or of a header; said of it. Or in an
+ * address, or a header.
+ */
 const NAMED = new RegExp(
   [
     `${NAME}(?:\\\\?["'\\]]{0,2}\\s{0,3}(?:=>|:=|[:=])\\s{0,3}\\\\?(["'\`])([^"'\`\\s\\\\]{8,128})\\\\?\\1` +

@@ -120,7 +120,9 @@ function next(text: string, at: number): number {
   return end + 1;
 }
 
-/** The programs that a rule can hold for at all, where it says so: most rules need not be looked at for most commands. */
+/**
+ * The programs that a rule can hold for at all, where it says so: most rules need not be looked at for most commands.
+ */
 function programsOf(when: Rule['when']): ReadonlySet<string> | undefined {
   const { program, line } = when ?? {};
   const names = listed(program ?? []);

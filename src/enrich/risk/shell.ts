@@ -9,7 +9,10 @@
 import { own } from '../../lib/read.ts';
 
 export interface Word {
-  /** As the program gets it, as far as that can be known: quotes are gone, `$NAME` is a variable, `~` a home, `$()` an output. */
+  /**
+   * As the program gets it, as far as that can be known: quotes are gone, `$NAME` is a variable, `~` a home, `$()` an
+   * output.
+   */
   text: string;
   /** Names of the variables that stand in it. */
   variables: string[];

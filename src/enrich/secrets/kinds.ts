@@ -7,7 +7,9 @@ export const START = `(?:(?<![A-Za-z0-9_])|(?<=${ESCAPES}))`;
 const ENDS_IN_ESCAPE = new RegExp(`(?:${ESCAPES})$`);
 const LONGEST_ESCAPE = 20;
 
-/** The same as `START`, of a place that was found: a pattern that begins with fixed letters is found faster without it. */
+/**
+ * The same as `START`, of a place that was found: a pattern that begins with fixed letters is found faster without it.
+ */
 export function isStart(text: string, at: number): boolean {
   const code = text.charCodeAt(at - 1);
   const isWord = (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || (code >= 48 && code <= 57) || code === 95;
@@ -21,7 +23,10 @@ export interface SecretKind {
   readonly hints: readonly string[];
   /** What is taken out. Bounded, so that no text makes it slow. A leading `\b` stands for `START`. */
   readonly pattern: string;
-  /** How one looks: `{X16}` stands for 16 characters of a class (samplesOf). No whole one stands in the source, or scanners cry. */
+  /**
+   * How one looks: `{X16}` stands for 16 characters of a class (samplesOf). No whole one stands in the source, or
+   * scanners cry.
+   */
   readonly like: string;
 }
 
@@ -31,7 +36,8 @@ export const secretKinds: readonly SecretKind[] = [
     id: 'private-key',
     what: 'private key (PEM, OpenSSH, PGP)',
     hints: ['PRIVATE KEY', 'PRIVATE%20KEY', 'PRIVATE+KEY'],
-    // What is between the lines of one: ends of lines, their escapes, quotes, and the signs of a comparison or a quotation.
+    // What is between the lines of one: ends of lines, their escapes, quotes, and the signs of a comparison or a
+    // quotation.
     pattern:
       '-----BEGIN(?: |%20|\\+)(?:[A-Z0-9]{1,20}(?: |%20|\\+)){0,3}PRIVATE(?: |%20|\\+)KEY(?:(?: |%20|\\+)BLOCK)?-----' +
       '(?:\\\\{1,8}[nrt]|%0[AaDd]|[^A-Za-z0-9\\\\%]){0,60}(?=[A-Za-z0-9+\\/=]{16}|[A-Z][A-Za-z-]{2,20}: )' +

@@ -13,7 +13,9 @@ export interface Layer {
   before(at: number): number;
 }
 
-/** Escapes of JSON and of shells, of addresses, of HTML, and what colours a terminal. Each is short, so this is linear. */
+/**
+ * Escapes of JSON and of shells, of addresses, of HTML, and what colours a terminal. Each is short, so this is linear.
+ */
 const ESCAPE =
   /\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(033)|([abefnrtv0"'`\\/]))|%([0-7][0-9A-Fa-f])|(\u001b(?:\[[0-9;?]{0,32}[A-Za-z]|\][^\u0007\u001b\n]{0,256}(?:\u0007|\u001b\\)))|&(quot|amp|lt|gt|apos|#39|#34|#61|#x27|#x3[dD]);/g;
 const LOOKS_ESCAPED = /[\\%\u001b&]/;

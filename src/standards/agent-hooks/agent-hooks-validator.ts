@@ -1,4 +1,7 @@
-/** Holds a text against Agent Hooks 0.1: the envelope, the data of each type, and what the events of a stream say together. */
+/**
+ * Holds a text against Agent Hooks 0.1: the envelope, the data of each type, and what the events of a stream say
+ * together.
+ */
 import { type EventType, eventTypes, SPEC_VERSION } from '../../event/event.ts';
 import { type EventJudge, eventsValidation, type Remark as RemarkOf } from '../events-text.ts';
 import type { Report, Standard } from '../validation.ts';

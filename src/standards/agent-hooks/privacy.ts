@@ -1,4 +1,7 @@
-/** What clause 9 asks of an event: no personal data, no prompts, no full outputs, no credentials, unless somebody wants them. */
+/**
+ * What clause 9 asks of an event: no personal data, no prompts, no full outputs, no credentials, unless somebody wants
+ * them.
+ */
 
 import { holdsSecret } from '../../enrich/secrets.ts';
 import type { Path } from '../../lib/json-position.ts';

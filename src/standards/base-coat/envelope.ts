@@ -1,4 +1,7 @@
-/** The two envelopes of Base Coat: what a hook is told, and what it answers. `schema.ts` holds a stranger's against them. */
+/**
+ * The two envelopes of Base Coat: what a hook is told, and what it answers. `schema.ts` holds a stranger's against
+ * them.
+ */
 import type { HookPoint } from './hook-points.ts';
 
 export interface BaseCoatEvent {

@@ -1,4 +1,7 @@
-/** The head of an agent's page: YAML between two lines of dashes, in which hooks stand that run while this agent is active. */
+/**
+ * The head of an agent's page: YAML between two lines of dashes, in which hooks stand that run while this agent is
+ * active.
+ */
 import { LineCounter, parseDocument } from 'yaml';
 import type { Position } from '../../lib/json-position.ts';
 import { isObject, kindOf, plain } from '../wording.ts';

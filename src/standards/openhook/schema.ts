@@ -1,4 +1,6 @@
-/** OpenHook 0.1 as zod schemas: the envelope, and the data of each type, which the published envelope does not refer to. */
+/**
+ * OpenHook 0.1 as zod schemas: the envelope, and the data of each type, which the published envelope does not refer to.
+ */
 import * as z from 'zod';
 import { type OpenHookType, openHookTypes } from './to-openhook.ts';
 

@@ -1,4 +1,7 @@
-/** The hooks of a discovery file, `.openhook.json`, as they are run. Whoever agrees to it agrees to all of it: a file with a part that nobody can read has no hooks. */
+/**
+ * The hooks of a discovery file, `.openhook.json`, as they are run. Whoever agrees to it agrees to all of it: a file
+ * with a part that nobody can read has no hooks.
+ */
 import { boundPassed } from '../../lib/json-bounds.ts';
 import { isFields } from '../../lib/read.ts';
 
