@@ -1,6 +1,6 @@
 /**
- * What agents wrote down, as the disk shows it. Paths come from payloads: whatever is no plain file (a pipe, a device, a
- * folder) is not there, opening never waits, and nothing is written.
+ * Reads the files of agents from the disk. Paths come from payloads, so anything but a regular file (a pipe, a device, a
+ * folder) counts as missing, opening never waits, and nothing is written.
  */
 import { fstatSync, readdirSync, readSync, statSync } from 'node:fs';
 import { isAbsolute } from 'node:path';
@@ -9,20 +9,20 @@ import type { Look } from '../agents/contract/contract.ts';
 import { withRegularFile } from '../lib/regular-file.ts';
 import { isTrustedOwner } from '../lib/trusted-owner.ts';
 
-/** A file of rows that was packed (`.jsonl.zst`) is there under the name that it had before. */
+/** A packed file of rows (`.jsonl.zst`) is found under its former name. */
 export interface Eyes extends Look {
-  /** Packed files that were asked for and cannot be read, by the name they had. */
+  /** Packed files that cannot be read, by their former names, with the reason. */
   readonly unread: ReadonlyMap<string, Unread>;
   stat(path: string): FileStat | undefined;
   isFolder(path: string): boolean;
-  /** Fewer bytes where the file ends; none where it is gone. */
+  /** Returns fewer bytes at the end of the file, and none if it is gone. */
   read(path: string, at: number, length: number): Buffer;
 }
 
 export interface FileStat {
   sizeBytes: number;
   writtenMs: number;
-  /** It belongs to neither this user nor root. */
+  /** Whether the file belongs to neither this user nor root. */
   isForeign?: true;
 }
 
@@ -37,18 +37,18 @@ export const whyUnread: Readonly<Record<Unread, string>> = {
 const MOST_NAMES = 10_000;
 const HEAD_BYTES = 4_096;
 const MOST_HEADS = 4_096;
-/** Unpacked; it is held in memory as a whole. */
+/** Largest unpacked size. The file is held in memory. */
 const LARGEST_UNPACKED = 64 * 1024 * 1024;
 
-/** The name before a file of rows was packed. */
+/** The name of a packed file before it was packed. */
 export const plainName = (path: string): string => path.replace(/(?<=\.jsonl)\.zst$/, '');
 
 type Unpack = (packed: Buffer, options: { maxOutputLength: number }) => Buffer;
 const { zstdDecompressSync = null } = zlib as { zstdDecompressSync?: Unpack };
 
-/** `unpack`: null where this Node has none; it came with 22.15. */
+/** `unpack`: null when this Node has no zstd (before 22.15). */
 export function diskEyes(unpack: Unpack | null = zstdDecompressSync): Eyes {
-  /** Beginnings do not change, and are asked for again with each reading. */
+  /** Cached starts of files. They do not change, and every reading needs them. */
   const heads = new Map<string, string>();
   const unread = new Map<string, Unread>();
   /**
@@ -90,7 +90,7 @@ export function diskEyes(unpack: Unpack | null = zstdDecompressSync): Eyes {
       try {
         return [...new Set(readdirSync(folder).map(plainName))].sort().slice(0, MOST_NAMES);
       } catch {
-        // No folder, or none for us: there is nothing in it that could be read.
+        // Not a folder, or not readable: no names.
         return [];
       }
     },
@@ -112,7 +112,7 @@ export function diskEyes(unpack: Unpack | null = zstdDecompressSync): Eyes {
       try {
         return isAbsolute(path) && statSync(path).isDirectory();
       } catch {
-        // Gone, or behind a folder that we may not enter.
+        // Gone, or not reachable.
         return false;
       }
     },
@@ -131,7 +131,7 @@ function withFile<T>(path: string, use: (file: number) => T): T | undefined {
   try {
     return withRegularFile(path, use);
   } catch {
-    // Gone, or not for us to read: it is as if it were not there, and is looked for again.
+    // Gone or not readable: the same as missing, and tried again later.
     return undefined;
   }
 }

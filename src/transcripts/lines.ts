@@ -1,17 +1,17 @@
-/** The rows of a file from an offset on, one after the other; what is no row is counted and passed over. */
+/** Reads the rows of a file from an offset on. A line that is no row is counted and skipped. */
 import type { Fields } from '../event/event.ts';
 import { hasMoreValues } from '../lib/json-values.ts';
 import { isFields } from '../lib/read.ts';
 import { beginnings, prune } from '../lib/shorten-json.ts';
 import type { Eyes } from './eyes.ts';
 
-/** Beyond this a line is walked through, not parsed. */
+/** A longer line is scanned, not parsed. */
 const LONGEST_PARSED = 8 * 1024 * 1024;
-/** A line that holds more is walked through, too: parsed it would be many times as large as its text. */
+/** A line with more values is scanned as well: parsed, it would be many times as large as its text. */
 const MOST_VALUES = 1_000_000;
-/** From here on a line is first read with its long texts cut, if its reader may be content with that. */
+/** A longer line is first read with its long texts cut, if that is enough for its reader. */
 const LONG = 8 * 1024;
-/** Beyond this it is passed over. */
+/** A longer line is skipped. */
 const LONGEST_READ = 128 * 1024 * 1024;
 const STEP_BYTES = 1024 * 1024;
 const NEWLINE = 0x0a;
@@ -23,10 +23,10 @@ export interface Row {
 }
 
 export interface Rows {
-  /** The row that comes next, again and again until it is taken. */
+  /** The next row. The same row is returned until `take` is called. */
   peek(): Row | undefined;
   take(): void;
-  /** When there is no row: up to where there was nothing left to read, a torn end apart. */
+  /** Without a next row: the end of what was read, without an incomplete last line. */
   reached(): number;
 }
 
@@ -147,13 +147,13 @@ function rowOf(
     const value: unknown = JSON.parse(text);
     if (isFields(value)) return value;
   } catch {
-    // Torn, or never JSON: counted below.
+    // Incomplete or not JSON: counted below.
   }
   odd('bad_line');
   return undefined;
 }
 
-/** A reader that cannot bear the row gets it whole. */
+/** A reader that fails on the cut row gets the whole row. */
 function isBriefFor(isBrief: (row: Fields) => boolean, row: Fields): boolean {
   try {
     return isBrief(row);

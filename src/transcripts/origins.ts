@@ -8,7 +8,7 @@ export interface Kin {
   session: string;
 }
 
-/** What a round adds goes into its documents. */
+/** Origins in the store and in this round. New ones go into the round's documents. */
 export function originsIn(document: (name: string) => unknown) {
   const changed = new Map<string, Owners>();
   const nameOf = (agent: string): string => `origins-${agent}`;

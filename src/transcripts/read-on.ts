@@ -1,7 +1,7 @@
 /**
- * Reads on in a session's transcripts: from where each file was left, in the order of time over all of them, up to a
- * moment. What is left where is plain data, which commits with the session's state: a row is told in the round that
- * moves its offset, or not at all.
+ * Reads on in the transcripts of a session: from the last offset of each file, in the order of time over all files, up to
+ * a given time. The offsets are part of the session's state and are committed with it, so a row is passed on in the same
+ * round that moves its offset.
  */
 import {
   type DocumentReader,
@@ -32,18 +32,18 @@ export interface ReadingOn {
   env: Readonly<Record<string, string | undefined>>;
   eyes: Eyes;
   hash: (content: string) => string;
-  /** Rows of a later time stay for later. */
+  /** Rows of a later time are read later. */
   untilMs: number;
-  /** What actions gave back was asked for: rows of it are read whole. */
+  /** Results of actions are kept, so their rows are read whole. */
   keepsResults: boolean;
-  /** At most so many bytes are read on; changed in place. */
+  /** The bytes that may still be read. Changed in place. */
   budget: { bytes: number };
-  /** Where a file of rows begins for us: what is before, another had sent already. */
+  /** The first offset to read: the Python package sent everything before it. */
   begin?: ((path: string) => number) | undefined;
   listener: TranscriptListener;
 }
 
-/** Takes what is read, row by row. */
+/** Receives the rows. */
 export interface TranscriptListener {
   tell(told: Told, from: Origin): void;
   /** The id of a main file's first row. */
@@ -56,24 +56,24 @@ export interface Origin {
   subagent: string | undefined;
   /** The file was written anew, or is read whole each time: ids older than the remembered ones must be looked up. */
   isAgain: boolean;
-  /** The agent's, by what the file has said of it. */
+  /** The version of the agent, as the file states it. */
   version?: string | undefined;
 }
 
 export interface ReadOn {
-  /** The budget was used up before the end. */
+  /** The budget was used up before the end of the files. */
   isMore: boolean;
-  /** A file was there. */
+  /** At least one file exists. */
   isThere: boolean;
-  /** When the newest of them was written. */
+  /** Modification time of the newest file. */
   writtenMs: number;
 }
 
 const LARGEST_DOCUMENT = 64 * 1024 * 1024;
-/** Parsed, a document can be thirty times as large as its text. */
+/** Most values of a document, which parsed can be thirty times as large as its text. */
 export const MOST_VALUES = 4_000_000;
 const LARGEST_FILE = 4 * 1024 * 1024 * 1024;
-/** A database empties its log at some 4 MB. */
+/** A database empties its log at about 4 MB. */
 const LARGEST_COMPANION = 8 * 1024 * 1024;
 const MOST_FILES = 2_000;
 
@@ -91,7 +91,7 @@ export function readOn(readingOn: ReadingOn): ReadOn {
     const known = own(state.files, name) ?? firstLook(readingOn, read, file.path);
     put(state.files, name, known);
     if (read.format === 'lines' && stat.sizeBytes > LARGEST_FILE) {
-      // No session writes so much: whatever this is, nobody is kept busy by it.
+      // No session writes so much, so the file is skipped.
       if (known.version === undefined) readingOn.listener.odd('large_file');
       known.version = 'large';
       continue;
@@ -112,7 +112,7 @@ function firstLook({ state, eyes, begin }: ReadingOn, { format }: Reader, path: 
   return { at, mark, memory: {}, again: state.isAgain && Number.MAX_SAFE_INTEGER };
 }
 
-/** What still waits in the readers' memories, when nothing more comes. */
+/** Passes on what waits in the readers' memories for further rows. */
 export function tellRest(readingOn: ReadingOn): void {
   const { transcript, state } = readingOn;
   for (const file of filesOf(readingOn)) {
@@ -148,7 +148,7 @@ function opened({ session, eyes }: ReadingOn, file: TranscriptFile): ReadFile {
   return { ...file, root: session, companions };
 }
 
-/** Of a row that a reader cannot bear nothing is known; that it fails is counted where the row itself is read. */
+/** Undefined when the reader fails. The failure is counted where the row itself is read. */
 function safely<T>(read: () => T): T | undefined {
   try {
     return read();
@@ -157,18 +157,18 @@ function safely<T>(read: () => T): T | undefined {
   }
 }
 
-/** A row whose event cannot be made is counted and passed over: those behind it must not wait for it. */
+/** A row that fails is counted and skipped, so that the rows behind it are read. */
 function tell(readingOn: ReadingOn, told: Told, from: Origin): void {
   try {
     readingOn.listener.tell(told, from);
   } catch (error) {
-    // The disk's errors pass, and the row can be told then.
+    // Disk errors are temporary: the row is read again later.
     if (isDiskError(error)) throw error;
     readingOn.listener.odd('row_failed');
   }
 }
 
-/** Readers are total; should one not be, the row is lost and counted, and nothing else. */
+/** Readers never throw. If one does, only this row is lost, and it is counted. */
 function guarded(readingOn: ReadingOn, read: () => Told[] | undefined): Told[] {
   try {
     return read() ?? [];
@@ -186,9 +186,9 @@ interface Cursor {
   known: FileState;
   rows: Rows;
   memory: ReturnType<typeof memoryOver>;
-  /** The time of rows that have none, nor any before them. */
+  /** The time of rows without a time of their own or of an earlier row. */
   writtenMs: number;
-  /** The next row, and its time: never before that of the rows before it. */
+  /** The next row with its time, which is never before the time of the previous row. */
   next: { row: Row; atMs: number | undefined; orderMs: number } | undefined;
 }
 
@@ -246,7 +246,7 @@ function timeOf(fields: Fields, reader: LineReader): number | undefined {
   return Number.isFinite(atMs) ? atMs : undefined;
 }
 
-/** Row by row, the earliest first. True when there was more than may be read now. */
+/** Reads the rows of all files in the order of time. True when the budget ended before the rows. */
 function merge(readingOn: ReadingOn, cursors: Cursor[]): boolean {
   const { untilMs, budget, eyes } = readingOn;
   let isMore = false;
@@ -320,7 +320,7 @@ function readDocument(
         readingOn.listener.odd('large_document');
         return undefined;
       } catch {
-        // Half written: its next version is read again.
+        // Half written: the next version is read.
         return undefined;
       }
     },

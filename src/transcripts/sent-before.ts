@@ -1,8 +1,9 @@
 /**
- * How far the Python package of this name had read a transcript (version 0.15.0): turns that it sent are not sent again.
+ * How far the Python package otel-hooks (0.15.0) had read a transcript: turns that it sent are not sent again. Stays until
+ * 1.0.
  *
- * Its file `otel_hook_state.json` has for each session and path, as one SHA-256, the bytes read so far and the text of a row
- * that was not whole by then. Ours to read, never to write: that package may still be at work elsewhere.
+ * Its file `otel_hook_state.json` holds the bytes read so far and the text of an incomplete row, by a SHA-256 of session
+ * and path. This code reads the file and never writes it, because the Python package may still run elsewhere.
  */
 import { join } from 'node:path';
 import { hexDigestOf } from '../lib/hash.ts';
@@ -12,7 +13,7 @@ import type { Eyes } from './eyes.ts';
 const LARGEST_STATE = 16 * 1024 * 1024;
 const LONGEST_ROW = 1024 * 1024;
 
-/** Where the first row begins that it had not read; 0 where it knew nothing of the file. */
+/** The offset of the first row that the Python package had not read. 0 if it did not know the file. */
 export function sentBefore(eyes: Eyes, folders: readonly string[], session: string, path: string): number {
   const key = hexDigestOf(Buffer.from(`${session}::${path}`));
   for (const folder of folders) {
@@ -29,12 +30,12 @@ function stateIn(eyes: Eyes, file: string): Readonly<Record<string, unknown>> {
   try {
     return fieldsOf(JSON.parse(eyes.read(file, 0, stat.sizeBytes).toString('utf8')));
   } catch {
-    // It is being written, or is another's: then nothing was sent that we know of.
+    // Being written, or not readable: no known rows were sent.
     return {};
   }
 }
 
-/** Rows are read whole. */
+/** Only whole rows count. */
 function rowBefore(eyes: Eyes, path: string, at: number): number {
   const from = Math.max(0, at - LONGEST_ROW);
   return from + eyes.read(path, from, at - from).lastIndexOf(0x0a) + 1;

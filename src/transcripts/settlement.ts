@@ -20,15 +20,15 @@ export interface TranscriptAccess {
   nowMs: number;
   /** How long a closed span waits for its transcript. */
   waits: Waits;
-  /** What one round may read; changed in place. */
+  /** The bytes that this round may still read. Changed in place. */
   budget: { bytes: number };
-  /** Where the Python package of this name may have noted what it sent. */
+  /** State folders of the Python package, which may note what it sent. */
   formerStates?: readonly string[] | undefined;
-  /** The committed journal of the session: its ids are asked for where a file is read once more. */
+  /** The committed journal of a session, for the ids of a file that is read again. */
   journal(key: string): string | undefined;
-  /** Whose file begins with this row; it is this session's from now on if it was nobody's. */
+  /** The session that owns a first row. An unknown row belongs to this session from now on. */
   owner(agent: string, origin: string, of: Kin): Kin;
-  /** Was anything told of this session, or is it about to be? */
+  /** Whether events of this session exist or are about to be read. */
   knows(key: string): boolean;
 }
 
