@@ -71,6 +71,7 @@ export function run(words: Words, io: Io): number {
       io.out(textOf(books, state, delivering, last, io.now(), set.providers.length > 0));
       io.out(quarantineText(store.books()));
       io.out(limitsText(store.books()));
+      io.out(silencedText(store.books()));
       io.out(openHookText(store.books()));
       for (const line of unbalanced) io.err(`otel-hooks: the books do not balance: ${line}\n`);
       for (const problem of merged(problems)) io.err(problemText(problem));
@@ -321,6 +322,18 @@ function limitsText({ counters, fragments, destinations }: Books): string {
   const all = lost.reduce((sum, count) => sum + count, 0);
   if (all > 0) said.unshift(`${all} hooks, spans and records`);
   return said.length === 0 ? '' : `\ndropped by limits: ${said.join(', ')}\n  next: keep.* in docs/configuration.md\n`;
+}
+
+/** How many sessions the files of projects keep from leaving, by the setting that does it. */
+function silencedText({ counters }: Books): string {
+  const said = Object.entries(counters).flatMap(([name, count]) =>
+    name.startsWith('silenced.')
+      ? [`${count === 1 ? '1 session' : `${count} sessions`} (${name.slice('silenced.'.length)})`]
+      : [],
+  );
+  return said.length === 0
+    ? ''
+    : `\nsilenced by project files: ${said.join(', ')}\n  next: projects.may_silence in docs/configuration.md\n`;
 }
 
 /** The folders of sessions whose events go to commands of their projects. */

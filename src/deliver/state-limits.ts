@@ -102,7 +102,7 @@ export function tellPipeline(
   });
 }
 
-/** As cumulative values: what was dropped, refused, set aside, and tried in vain, on the way to a destination. */
+/** As cumulative values: what was dropped, refused, set aside, silenced, and tried in vain, on the way to a destination. */
 export function lossesOf(ledger: Ledger, id: string): Increment[] {
   const { fragments, counters } = ledger;
   return [
@@ -113,6 +113,13 @@ export function lossesOf(ledger: Ledger, id: string): Increment[] {
     ...counted('pipelineDropped', 'quarantine', ofPrefix(counters, 'dropped.quarantine.')),
     // Metrics that could not be sent are told by the next that can.
     ...bodySignals.flatMap(signal => counted('pipelineFailed', items[signal], ofPrefix(counters, `failed.${signal}.`))),
+    ...Object.entries(ofPrefix(counters, 'silenced.')).map(
+      ([setting, value]): Increment => ({
+        metric: 'pipelineSilenced',
+        attributes: { [ours.pipelineReason]: setting },
+        value,
+      }),
+    ),
     ...ownLosses(ledger, id),
   ];
 }

@@ -19,6 +19,7 @@ import { rebuild, recalled } from './rebuild.ts';
 import { countRound, journalLines } from './round.ts';
 import { failureProblems } from './round-problems.ts';
 import {
+  countSilenced,
   noCounts,
   type RoundContext,
   type RoundCounts,
@@ -130,12 +131,14 @@ class ImportedSessions {
   /** Reads on in one session. False: there is more than this round may read. A session that fails stays as it was. */
   read(found: FoundTranscript): boolean {
     const before = { ...this.counts.transcripts };
+    const silenced = { ...this.counts.silenced };
     const many = this.sessions.length;
     try {
       return this.readOn(found);
     } catch (error) {
       if (isDiskError(error)) throw error;
       Object.assign(this.counts.transcripts, before);
+      this.counts.silenced = silenced;
       this.sessions.length = many;
       this.problems.push({ code: 'transcript-failed', agent: found.agent.title, why: 'file' });
       return true;
@@ -180,12 +183,14 @@ class ImportedSessions {
   }
 
   private begin(opening: Parameters<typeof newSession>[0], cwd: string | undefined): SessionState {
-    const { pinned, destinations, problems } = pin({ agent: opening.agent, cwd }, { header: {} }, this.world);
+    const made = pin({ agent: opening.agent, cwd }, { header: {} }, this.world);
+    const { pinned, destinations, problems } = made;
     this.problems.push(...problems);
     for (const destination of destinations)
       this.documents.set(destinationDocument(destination.id), { ...destination, pinnedMs: this.world.nowMs });
     // A correction of the configuration would send the past as of the day of the correction.
     delete pinned.undecided;
+    countSilenced(this.counts, made);
     const state = newSession(opening, pinned);
     rebuild(state, this.store.journal(opening.key));
     return state;

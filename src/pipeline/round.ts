@@ -186,9 +186,10 @@ function countFates(ledger: Ledger, { journaled, duplicates, rejects, badEvents 
   for (const [reason, count] of Object.entries(badEvents)) increase(ledger.counters, `bad-events.${reason}`, count);
 }
 
-export function countRound(ledger: Ledger, { transcripts, oddities }: RoundCounts): void {
+export function countRound(ledger: Ledger, { transcripts, oddities, silenced }: RoundCounts): void {
   ledger.transcripts.read += transcripts.read;
   ledger.transcripts.journaled += transcripts.journaled;
   ledger.transcripts.duplicate += transcripts.duplicate;
   for (const [kind, count] of Object.entries(oddities)) increase(ledger.counters, `odd.${kind}`, count);
+  for (const [setting, count] of Object.entries(silenced)) increase(ledger.counters, `silenced.${setting}`, count);
 }

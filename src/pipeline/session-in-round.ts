@@ -26,10 +26,12 @@ import { HOOKS, isToldByAnother, isToldByStandard, nameTurn } from '../receive/f
 import type { EventSource } from '../receive/receive.ts';
 import { noteFiles, settleClock } from '../session/arrival.ts';
 import { inPlaceOf, isToldInPlace, MOST_IN_PLACE } from '../session/in-place.ts';
+import type { Pin } from '../session/pin.ts';
 import { movedSince, repositoryAt } from '../session/repository.ts';
 import { noTranscripts, SEEN_IDS, type SessionState, sessionKey } from '../session/session-state.ts';
 import { UUID } from '../standards/agent-hooks/schema.ts';
 import type { ToldReading } from '../standards/foreign-event.ts';
+import { increase } from '../store/ledger.ts';
 import type { Eyes } from '../transcripts/eyes.ts';
 import {
   type Origin,
@@ -74,13 +76,21 @@ export interface RoundCounts {
   transcripts: { read: number; journaled: number; duplicate: number };
   /** Titles of agents whose transcripts had rows that failed. */
   failing: Set<string>;
+  /** New sessions whose spans a project's file keeps from leaving, by its setting. */
+  silenced: { [setting: string]: number };
 }
 
 export const noCounts = (): RoundCounts => ({
   oddities: {},
   transcripts: { read: 0, journaled: 0, duplicate: 0 },
   failing: new Set(),
+  silenced: {},
 });
+
+/** An undecided session is counted when it is decided, so that it counts once. */
+export function countSilenced({ silenced }: RoundCounts, { silencedBy, pinned }: Pin): void {
+  if (silencedBy !== undefined && !pinned.undecided) increase(silenced, silencedBy);
+}
 
 /** What all sessions of a round share. */
 export interface RoundContext extends Enrichers {

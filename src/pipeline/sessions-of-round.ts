@@ -17,7 +17,7 @@ import { patient, type Waits } from '../transcripts/settlement.ts';
 import { type Outgoing, outgoingOf } from './outgoing.ts';
 import { PreviousSessions } from './previous-sessions.ts';
 import { outputOfJournal, rebuild, recalled } from './rebuild.ts';
-import { noCounts, type RoundContext, SessionInRound } from './session-in-round.ts';
+import { countSilenced, noCounts, type RoundContext, SessionInRound } from './session-in-round.ts';
 
 /** The facts that a round is computed with, beside the store and the fragments. */
 export interface RoundWorld extends Surroundings {
@@ -98,7 +98,9 @@ export class SessionsOfRound {
   open(opening: Opening, fragment: Fragment): SessionInRound {
     const known = this.known(opening.key);
     if (known !== undefined) return known;
-    const { pinned, isDispatched, named } = this.pinned(opening, fragment);
+    const made = this.pinned(opening, fragment);
+    const { pinned, isDispatched, named } = made;
+    countSilenced(this.counts, made);
     const mark = openHookDocument(opening.key);
     const journal = this.store.journal(opening.key);
     // A session whose state was damaged begins again. What its journal has was dispatched before, with its mark or
@@ -181,9 +183,11 @@ export class SessionsOfRound {
     const said = providers === undefined ? header : { ...header, provider: providers.join(',') };
     // The user of the first event was not kept, and the user who is logged in here may be another.
     const opening = { agent: { id: state.agent }, cwd, user: isUserTold && '' };
-    const { pinned } = this.pinned(opening, { header: said }, true);
+    const made = this.pinned(opening, { header: said }, true);
+    const { pinned } = made;
     if (pinned.undecided) return;
     this.isDecided = true;
+    countSilenced(this.counts, made);
     state.pinned = { ...pinned, ...(providers === undefined ? {} : { providers }) };
     if (pinned.repository === false) delete state.repository;
     // The shape of traces and the repository may change what the fold holds.

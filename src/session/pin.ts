@@ -48,6 +48,8 @@ export interface Pin {
   isDispatched: boolean;
   /** The named configuration file. */
   named: string | undefined;
+  /** The setting by which a project's file keeps the session's spans from leaving. */
+  silencedBy: LoadedConfig['silencedBy'];
   problems: Problem[];
 }
 
@@ -82,6 +84,7 @@ export function pin(
     destinations,
     isDispatched: values['openhook.enabled'] === true && !baggage?.includes(DISPATCHED),
     named: file === undefined && !env.OTEL_HOOKS_CONFIG ? undefined : config.globalFile,
+    silencedBy,
     problems: [...config.problems, ...problems, ...more],
   };
 }

@@ -174,6 +174,7 @@ const fromBooks: readonly MetricId[] = [
   'pipelineDropped',
   'pipelineRejected',
   'pipelineQuarantined',
+  'pipelineSilenced',
   'pipelineSpool',
   'pipelineExport',
 ];

@@ -335,6 +335,11 @@ export const metrics = {
     unit: '{item}',
     description: 'Fragments that could not be read, by reason.',
   },
+  pipelineSilenced: {
+    name: 'agent_hooks.pipeline.silenced',
+    unit: '{session}',
+    description: 'Sessions whose spans do not leave since the file of their project says so, by the setting.',
+  },
   toolDuration: {
     name: 'gen_ai.execute_tool.duration',
     unit: 's',

@@ -305,7 +305,7 @@ const about: { readonly [name: string]: string } = {
   [ours.pipelineResult]:
     '`accepted`: it is in a journal; `duplicate`, `invalid` (it could not be read) or `dropped` by a limit: of whole hooks, told apart as `other`, by the service `otel-hooks`',
   [ours.pipelineReason]:
-    'Why: `duplicate`, `sampled`, `damaged`, `over-age`, `over-size`, `over-files`, ...; of what was rejected the status',
+    'Why: `duplicate`, `sampled`, `damaged`, `over-age`, `over-size`, `over-files`, ...; of what was rejected the status; of what was silenced the setting (`enabled`, `trace.sampler`)',
   [`${ours.vendorPrefix}*`]: 'Closed sets and numbers of an event that only this agent has',
 };
 
@@ -587,6 +587,7 @@ function allIncrements(): Increment[] {
   lost.fragments.dropped.duplicate = 1;
   lost.counters['quarantined.torn'] = 1;
   lost.counters['failed.traces.503'] = 1;
+  lost.counters['silenced.enabled'] = 1;
   accountsOf(lost, 'd').traces.rejected['400'] = 1;
   const response = { ...spans.chat, sum: undefined };
   const told = incrementsOf(events, [...finished, response], agent, () => true, { semconv: 'both' });

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { type Collector, startCollector } from '../collector.ts';
+import { type Collector, plainAttributes, startCollector } from '../collector.ts';
 import { needsRoot } from '../needs.ts';
 import { AGENT, enable, furnish, type House, otelHooks, payloadOf, status, vacate } from './house.ts';
 
@@ -31,12 +31,15 @@ async function play(id: string): Promise<void> {
       source: 'startup',
       reason: 'other',
     });
-    const words = [house.bin, 'hook', '--tool', AGENT, ...flush];
-    // Not waited for in this thread: the collector answers in it.
-    const child = spawn(process.execPath, words, { cwd: house.project, env: house.env });
-    child.stdin.end(input);
-    expect(await new Promise(resolve => child.once('close', resolve))).toBe(0);
+    expect(await run(['hook', '--tool', AGENT, ...flush], input)).toBe(0);
   }
+}
+
+/** Runs the program, and returns its exit code. It is not waited for in this thread, where the collector answers. */
+function run(words: readonly string[], input = ''): Promise<unknown> {
+  const child = spawn(process.execPath, [house.bin, ...words], { cwd: house.project, env: house.env });
+  child.stdin.end(input);
+  return new Promise(resolve => child.once('close', resolve));
 }
 
 const codes = (): string[] => status(house).problems.map(({ code }) => code);
@@ -58,6 +61,35 @@ it('status names the project file that silenced a session, and a setting of the 
   configured({ projects: { may_silence: false } });
   await play('second');
   expect(collector.spans().length).toBeGreaterThan(0);
+});
+
+it('sessions that project files silence are counted once each, in status and in a metric for the known destinations', async () => {
+  const folder = join(house.home, '.config/otel-hooks');
+  fs.mkdirSync(folder, { recursive: true });
+  fs.writeFileSync(join(folder, 'config.json'), JSON.stringify({ otlp: { endpoint: collector.url } }));
+  await play('heard');
+  const silence = (setting: object): void =>
+    fs.writeFileSync(join(house.project, '.otel-hooks.json'), JSON.stringify(setting));
+  silence({ enabled: false });
+  await play('switched off');
+  await play('switched off, too');
+  silence({ trace: { sampler: 'always_off' } });
+  await play('not sampled');
+  expect(JSON.parse(otelHooks(house, ['status', '--json']).stdout).counters).toMatchObject({
+    'silenced.enabled': 2,
+    'silenced.trace.sampler': 1,
+  });
+  expect(otelHooks(house, ['status']).stdout).toContain(
+    'silenced by project files: 2 sessions (enabled), 1 session (trace.sampler)',
+  );
+  expect(await run(['deliver'])).toBe(0);
+  const counters = collector.metrics().filter(({ name }) => name === 'agent_hooks.pipeline.silenced');
+  const points = counters.flatMap(({ sum }) => (sum as { dataPoints: { attributes: []; asInt: string }[] }).dataPoints);
+  const totals = points.map(each => [
+    plainAttributes(each.attributes)['agent_hooks.pipeline.reason'],
+    Number(each.asInt),
+  ]);
+  expect(Object.fromEntries(totals)).toEqual({ enabled: 2, 'trace.sampler': 1 });
 });
 
 it('commands of root make nothing in the home of a user, and say why', context => {
