@@ -78,11 +78,34 @@ it('docs/README.md leads to every page of docs', () => {
   expect(documents.filter(file => file.startsWith('docs/') && !reached.has(file))).toEqual([]);
 });
 
+it('links to headings that exist', () => {
+  const wrong = documents.flatMap(file =>
+    [...readFileSync(join(root, file), 'utf8').matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)#([^)\s]+)\)/g)]
+      .filter(([, path = '', anchor = '']) => {
+        const target = path === '' ? file : join(file, '..', path);
+        return !anchorsIn(readFileSync(join(root, target), 'utf8')).includes(anchor);
+      })
+      .map(([link]) => `${file} ${link}`),
+  );
+  expect(wrong).toEqual([]);
+});
+
 describe('docs/problems.md', () => {
   it('explains each code of a problem under a heading of its own, and no other', () => {
     expect(Object.keys(sectionsOf('docs/problems.md')).sort()).toEqual(problemCodes().sort());
   });
 });
+
+/** The names under which code hosts link to headings. */
+function anchorsIn(text: string): string[] {
+  const prose = text.replace(/^```[\s\S]*?^```/gm, '');
+  return [...prose.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
+    title
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-'),
+  );
+}
 
 /** The paths of links to other files. */
 function linksIn(text: string): string[] {
