@@ -98,7 +98,7 @@ import {
   writeAll,
 } from './files.ts';
 import { makeFolder } from './folder.ts';
-import { increase, type Ledger, parseLedger, readLedger, serializeLedger } from './ledger.ts';
+import { increase, type Ledger, noteStaged, parseLedger, readLedger, readStanding, serializeLedger } from './ledger.ts';
 import { quarantinePath } from './quarantine.ts';
 
 /** What a round does to the folder; all paths are relative to it. */
@@ -154,10 +154,10 @@ export function commitRound(disk: Disk, effect: Effect): Outcome {
     return 'lost';
   }
   syncFolder(disk, 'rounds');
-  const ledger = readLedger(disk);
-  if (ledger.n >= n) {
+  const standing = readStanding(disk);
+  if (standing.n >= n) {
     discard(disk, roundFolder(n));
-    return ledger.n === n && ledger.nonce === nonce ? 'overtaken' : 'lost';
+    return standing.n === n && standing.nonce === nonce ? 'overtaken' : 'lost';
   }
   return apply(disk, manifest, Buffer.concat(effect.lines.map(journal => journal.bytes)));
 }
@@ -227,7 +227,9 @@ function stage(disk: Disk, folder: string, effect: Effect): Manifest {
     if (effect.lines.length > 0)
       createFile(disk, `${folder}/${nonce}.lines`, Buffer.concat(effect.lines.map(journal => journal.bytes)));
     for (const [i, file] of effect.files.entries()) createFile(disk, `${folder}/${nonce}.${i}`, file.bytes);
-    createFile(disk, `${folder}/${nonce}.ledger`, serializeLedger(effect.ledger));
+    const ledger = serializeLedger(effect.ledger);
+    createFile(disk, `${folder}/${nonce}.ledger`, ledger);
+    noteStaged(disk, ledger, effect.ledger);
     createFile(disk, `${folder}/manifest.json`, serializeManifest(manifest));
     syncFolder(disk, folder);
   } catch (error) {
@@ -281,7 +283,7 @@ function apply(disk: Disk, manifest: Manifest, lines: Uint8Array): 'done' | 'ove
 function writeLines(disk: Disk, n: number, path: string, offset: number, bytes: Uint8Array): boolean {
   // Without a file there is nothing to go on with: pruned, and what was committed of it went with it.
   const written = withFile(disk, path, offset === 0 ? UPDATE_OR_CREATE : UPDATE, file => {
-    if (readLedger(disk).n !== n - 1) return false;
+    if (readStanding(disk).n !== n - 1) return false;
     writeAll(disk, file, bytes, offset);
     if (disk.fsync) disk.fs.fsyncSync(file);
     return true;

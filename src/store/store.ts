@@ -456,15 +456,20 @@ const sessionPath = (key: string): string => `sessions/${checkName(key)}.json`;
 const documentPath = (name: string): string => `documents/${checkName(name)}.json`;
 const isCachedPath = (path: string): boolean => path.startsWith('sessions/') || path.startsWith('documents/');
 
-/** What the round does to the disk; undefined when it speaks of things that are no longer there. */
+/**
+ * What the round does to the disk; undefined when it speaks of things that are no longer there. Makes the next ledger of the
+ * one that is given: a copy of all accounts for each answer of a destination would cost the square of their number. Unless
+ * the round is committed, the caller must read the ledger anew.
+ */
 function effectOf(
   disk: Disk,
   round: Round,
-  base: Ledger,
+  ledger: Ledger,
   inbox: Inbox,
   session: (key: string) => Session | undefined,
 ): Effect | undefined {
-  const ledger: Ledger = { ...structuredClone(base), n: base.n + 1, nonce: disk.nonce() };
+  ledger.n += 1;
+  ledger.nonce = disk.nonce();
   const effect: Effect = { ledger, lines: [], files: [], gone: [], quarantine: [], settled: [], eaten: [] };
   const { n } = ledger;
   checkOnce(round.eaten ?? []);
