@@ -1,7 +1,8 @@
 /**
  * Tries otel-hooks as a new user would, for every agent, and writes what was seen as docs/tutorial.md: the packed package in an
  * empty home, a folder such as the agent makes, `enable` at a terminal, a short session through the commands that now stand in
- * the agent's file, `show`, `disable`. The hooks are samples of test/agents, with times of today.
+ * the agent's file, `show`, `disable`. The hooks are samples of test/agents, with times of today; `tutorial.json` beside them names
+ * which.
  *
  *   node scripts/tutorial.mjs            write, where anything but times and chance has changed
  *   node scripts/tutorial.mjs --check    exit 1 then
@@ -27,36 +28,10 @@ import * as esbuild from 'esbuild';
 const root = fileURLToPath(new URL('..', import.meta.url));
 const file = join(root, 'docs/tutorial.md');
 
-/** What is played of each agent, in its order: names of its samples. */
-const sessions = {
-  'claude-code': 'session-start user-prompt-submit post-tool-use-failure post-tool-use-write stop session-end',
-  codex: 'session-start user-prompt-submit pre-tool-use-shell post-tool-use-shell stop session-end',
-  'gemini-cli': 'session-start before-agent before-tool-shell after-tool-shell after-agent session-end',
-  cursor: 'session-start before-submit-prompt pre-tool-use-shell post-tool-use-shell stop session-end',
-  copilot: 'session-start user-prompt-submit pre-tool-use post-tool-use stop session-end',
-  windsurf: 'pre-user-prompt pre-run-command post-run-command post-cascade-response',
-  kiro: 'b-session-start b-user-prompt-submit b-post-tool-use b-stop',
-  opencode: 'v1-session-created v1-chat-message v1-part-running v1-part-completed v1-session-idle',
-  cline: 'task-start user-prompt-submit pre-tool-use-command post-tool-use-command task-complete',
-  antigravity: 'session-start pre-invocation post-tool-use stop',
-  droid: 'session-start user-prompt-submit pre-tool-use-execute post-tool-use-execute stop session-end',
-};
-
-/** What somebody has in such a file already, where that is worth seeing. */
-const prepared = {
-  'claude-code': { '.claude/settings.json': '{\n  // mine\n  "model": "opus"\n}\n' },
-  codex: { '.codex/config.toml': 'model = "gpt-5.5"\n' },
-  cursor: {
-    '.cursor/hooks.json': '{ "version": 1, "hooks": { "stop": [{ "command": "./notify.sh" }] } }\n',
-  },
-};
-
 const { agents, entriesOf, startedAs, unifiedDiff, wrapped } = await load();
 const stage = mkdtempSync(join(tmpdir(), 'otel-hooks-tutorial-'));
 try {
   const tarball = pack();
-  const missing = agents.filter(({ id }) => sessions[id] === undefined).map(({ id }) => id);
-  if (missing.length > 0) throw new Error(`no session is told of ${missing.join(', ')}`);
   const tried = [];
   const waiting = [...agents.entries()];
   const work = async () => {
@@ -116,18 +91,24 @@ function pack() {
   return join(stage, readdirSync(stage).find(name => name.endsWith('.tgz')) ?? '');
 }
 
+/** The samples of a short session, in order, and the files that its home has before (where that is worth showing). */
+function sessionOf({ id }) {
+  return JSON.parse(readFileSync(join(root, 'test/agents', id, 'tutorial.json'), 'utf8'));
+}
+
 /** A new home with one agent, from installing to its session and back. */
 async function tryOut(agent, tarball) {
+  const { samples, files = {} } = sessionOf(agent);
   const home = join(stage, agent.id, 'home');
   const project = join(home, 'shop');
   mkdirSync(project, { recursive: true });
   const prefix = join(home, '.npm-global');
   const path = [join(prefix, 'bin'), dirname(process.execPath), '/usr/bin', '/bin'].join(':');
-  const env = { HOME: home, PATH: path, NO_COLOR: '1', LANG: 'C.UTF-8', TERM: 'xterm', OTEL_HOOKS_LINGER: '1s' };
+  const env = { HOME: home, PATH: path, NO_COLOR: '1', TZ: 'UTC', LANG: 'C.UTF-8', TERM: 'xterm', OTEL_HOOKS_LINGER: '1s' };
   const places = { home, project, env };
   const [folder] = agent.settings.installed.folders(places);
   mkdirSync(folder, { recursive: true });
-  for (const [name, text] of Object.entries(prepared[agent.id] ?? {})) {
+  for (const [name, text] of Object.entries(files)) {
     mkdirSync(dirname(join(home, name)), { recursive: true });
     writeFileSync(join(home, name), text);
   }
@@ -142,7 +123,7 @@ async function tryOut(agent, tarball) {
     return shown;
   };
   await type('otel-hooks enable', { 'Address [local only]: ': '', 'Change this?': 'y' });
-  await play(agent, places);
+  await play(agent, samples, places);
   // A person looks a moment later, when the delivery that hooks started is through.
   await ran('otel-hooks', ['deliver', '--wait', '30s'], project, env);
   const listed = await type('otel-hooks show');
@@ -202,10 +183,10 @@ function ran(program, args, cwd, env, input = '') {
 }
 
 /** Each hook by the command that stands in the agent's file now. */
-async function play(agent, places) {
+async function play(agent, samples, places) {
   const { runs } = agent.settings;
   const entries = entriesOf({ agent, scope: 'global', places, platform: process.platform });
-  for (const name of sessions[agent.id].split(' ')) {
+  for (const name of samples) {
     const payload = payloadOf(agent.id, name, places);
     const event = agent.eventName(payload) ?? agent.eventByShape?.(payload);
     const entry = entries.find(each => each.event === event);
@@ -267,7 +248,7 @@ function tidy(shown, home) {
 function steady(text) {
   return text
     .replace(/(?<![0-9a-f])0[0-9a-f]{7}-[0-9a-f]{4}-7[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}(?=$|\n)/gm, 'TRIAL')
-    .replace(/\d{4}-\d\d-\d\d \d\d:\d\dZ/g, 'DATE')
+    .replace(/\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)? [+-]\d\d:\d\d/g, 'DATE')
     .replace(/\+?\d+(\.\d+)? ?(ms|s)\b|\+?\d+m\d\ds|\+?\d+h\d\dm/g, 'TIME')
     .replace(/ +/g, ' ');
 }

@@ -33,6 +33,26 @@ export function textsOf(agent: string): [file: string, text: string][] {
     .map(file => [file, readFileSync(join(folder, file), 'utf8')]);
 }
 
+/** A settings file as a user of the agent has it. */
+export interface SettingsSample {
+  name: string;
+  /** Below the home folder. */
+  file: string;
+  text: string;
+}
+
+/** The `*.settings` of an agent: `# path below the home`, then the file byte for byte. */
+export function settingsOf(agent: string): SettingsSample[] {
+  const folder = join(import.meta.dirname, agent);
+  return readdirSync(folder)
+    .filter(name => name.endsWith('.settings'))
+    .sort()
+    .map(name => {
+      const [, file = '', text = ''] = /^# (.+)\n([\s\S]*)$/.exec(readFileSync(join(folder, name), 'utf8')) ?? [];
+      return { name, file, text };
+    });
+}
+
 /** Fields that an agent fills with closed sets, ids and names, beside those of every agent: one name per line. */
 export function closedFieldsOf(agent: string): ReadonlySet<string> {
   const path = join(import.meta.dirname, agent, 'closed-fields.txt');

@@ -146,7 +146,7 @@ describe('at a terminal', () => {
     expect(ran.out).toContain('Cursor       ~/.cursor/hooks.json     new file with 12 hooks');
     expect(ran.out).not.toContain('+++ ~/.cursor/hooks.json');
     expect(ran.out).toContain('Enabled. Hook: ~/.claude/settings.json, Config: ~/.config/otel-hooks/config.json');
-    expect(ran.out).toContain('Cursor: Cursor reads the file again by itself.');
+    expect(ran.out).toContain('Cursor: Cursor reloads the file automatically.');
     expect(ran.out).toContain('1. Start a new session of Claude Code or Cursor');
     expect(ran.out).toContain('3. Everything stays on this machine.');
     expect(exists('.config/otel-hooks/config.json')).toBe(false);

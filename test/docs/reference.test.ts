@@ -10,6 +10,7 @@ import { readJourney } from '../journeys/read.ts';
 import { readableRecordOf } from '../otlp.ts';
 import { limits, mapped, play } from '../play.ts';
 import { agentsPage } from './agents-page.ts';
+import { withDecisions, withSettings } from './agents-tables.ts';
 import { withChecks } from './checks.ts';
 import { withLevels } from './openhook-page.ts';
 import { withProviders } from './providers-page.ts';
@@ -20,6 +21,8 @@ import { wrapped } from './wrap.ts';
 const root = join(import.meta.dirname, '..', '..');
 const openhook = readFileSync(join(root, 'docs', 'openhook.md'), 'utf8');
 const interchange = readFileSync(join(root, 'docs', 'hook-interchange.md'), 'utf8');
+const settingUp = readFileSync(join(root, 'docs', 'setting-up.md'), 'utf8');
+const whoDecided = readFileSync(join(root, 'docs', 'who-decided.md'), 'utf8');
 const conformance = readFileSync(join(root, 'docs', 'conformance.md'), 'utf8');
 
 it.each([
@@ -30,6 +33,8 @@ it.each([
   ['docs/conformance.md', () => withChecks(conformance)],
   ['docs/hook-interchange.md', () => withProviders(interchange)],
   ['docs/openhook.md', () => withLevels(openhook)],
+  ['docs/setting-up.md', () => withSettings(settingUp)],
+  ['docs/who-decided.md', () => withDecisions(whoDecided)],
 ])('%s is what `npm run docs` writes', async (file, written) => {
   await expect(wrapped(written())).toMatchFileSnapshot(join(root, file));
 });

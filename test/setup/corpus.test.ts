@@ -1,129 +1,34 @@
-/** Settings as people have them, one and more for each agent: what enabling leaves as it is, and what disabling gives back. */
+/** `enable` and `disable` over settings files as users have them: the samples `test/agents/<agent>/*.settings`. */
 import { parse } from 'jsonc-parser';
 import { describe, expect, it } from 'vitest';
 import { isAbsent, type SettingsFile } from '../../src/agents/contract/contract.ts';
-import { agentNamed } from '../../src/agents/index.ts';
+import { agentNamed, agents } from '../../src/agents/index.ts';
 import { commandFor } from '../../src/setup/commands.ts';
+import { settingsOf } from '../agents/samples.ts';
 
 const home = '/home/me';
 
-const corpus: [agent: string, file: string, text: string][] = [
-  [
-    'claude-code',
-    '.claude/settings.json',
-    `{
-  "$schema": "https://json.schemastore.org/claude-code-settings.json",
-  "permissions": {
-    "allow": ["Bash(npm run lint)", "Read(~/.zshrc)"],
-    "deny": []
+const corpus = agents.flatMap(({ id }) =>
+  settingsOf(id).map(({ name, file, text }) => [id, name, file, text] as const),
+);
+
+it.each(agents)(
+  '$id has a sample of each kind of settings file that holds hooks of other programs',
+  ({ id, settings }) => {
+    if (isAbsent(settings)) return;
+    const places = { home, project: '/shop', env: {}, platform: 'linux' };
+    const written = settings
+      .files(
+        'global',
+        places,
+        () => undefined,
+        () => ['mine.json'],
+      )
+      .filter(file => file.add);
+    const shared = written.filter(file => file.others).map(({ path }) => path.slice(home.length + 1));
+    expect(settingsOf(id).map(({ file }) => file)).toEqual(expect.arrayContaining(shared));
   },
-  "statusLine": { "type": "command", "command": "~/.claude/statusline.sh" },
-  "hooks": {
-    "PostToolUse": [
-      {
-        "matcher": "Edit|Write",
-        "hooks": [{ "type": "command", "command": "jq -r '.tool_input.file_path' | xargs prettier --write", "timeout": 30 }]
-      }
-    ],
-    "Notification": [{ "hooks": [{ "type": "command", "command": "notify-send 'Claude Code' waiting" }] }]
-  },
-  "enabledPlugins": { "formatter@team": true }
-}
-`,
-  ],
-  [
-    'codex',
-    '.codex/hooks.json',
-    `{"description":"what we check","hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"python3 ~/.codex/guard.py","timeout":5,"statusMessage":"looking"}]}]}}\n`,
-  ],
-  [
-    'gemini-cli',
-    '.gemini/settings.json',
-    `{
-    // which login
-    "security": { "auth": { "selectedType": "oauth-personal" } },
-    "ui": { "theme": "GitHub" }, /* dark is too dark */
-    "hooksConfig": { "enabled": true, "disabled": ["noisy"] },
-    "hooks": {
-        "AfterTool": [
-            { "matcher": "write_file|replace", "sequential": true, "hooks": [ { "type": "command", "name": "fmt", "command": "make fmt", "timeout": 60000 } ] },
-        ],
-    },
-    "mcpServers": {},
-}`,
-  ],
-  [
-    'cursor',
-    '.cursor/hooks.json',
-    `{
-\t"version": 1,
-\t"hooks": {
-\t\t"beforeShellExecution": [
-\t\t\t{ "command": "./hooks/block-rm.sh", "failClosed": true, "matcher": "^rm " }
-\t\t],
-\t\t"stop": []
-\t}
-}
-`,
-  ],
-  ['cursor', '.cursor/hooks.json', '{\r\n  "hooks": {\r\n  }\r\n}\r\n'],
-  [
-    'copilot',
-    '.copilot/hooks/otel-hooks.json',
-    '{\n  "version": 1,\n  "disableAllHooks": false,\n  "hooks": {\n    "sessionStart": [ { "type": "http", "url": "https://hooks.example/x", "headers": {"X-A": "$T"}, "allowedEnvVars": ["T"] } ]\n  }\n}\n',
-  ],
-  [
-    'windsurf',
-    '.codeium/windsurf/hooks.json',
-    '{ "hooks": { "pre_run_command": [ { "command": "bash ~/bin/audit.sh", "powershell": "~/bin/audit.ps1", "show_output": true, "working_directory": "." } ] } }',
-  ],
-  [
-    'kiro',
-    '.kiro/agents/mine.json',
-    `{
-  "name": "mine",
-  "description": "Reviews.",
-  "prompt": "file://./review.md",
-  "tools": ["fs_read", "@git"],
-  "allowedTools": ["fs_read"],
-  "hooks": {
-    "agentSpawn": [{ "command": "git status --short" }],
-    "preToolUse": [{ "matcher": "execute_bash", "command": "~/bin/guard", "timeout_ms": 1000, "cache_ttl_seconds": 5 }]
-  },
-  "model": "claude-sonnet-4.5"
-}
-`,
-  ],
-  [
-    'kiro',
-    '.kiro/hooks/otel-hooks.json',
-    '{\n  "version": "v1",\n  "hooks": [\n    { "name": "mine", "trigger": "PostFileSave", "matcher": "\\\\.ts$", "action": { "type": "agent", "prompt": "look at it" }, "enabled": false }\n  ]\n}\n',
-  ],
-  [
-    'antigravity',
-    '.gemini/config/hooks.json',
-    `{
-  "lint": {
-    "enabled": true,
-    "PostToolUse": [ { "matcher": "write_to_file", "hooks": [ { "type": "command", "command": "/usr/local/bin/lint", "timeout": 5 } ] } ],
-    "Stop": [ { "type": "command", "command": "/usr/bin/true" } ]
-  }
-}
-`,
-  ],
-  [
-    'droid',
-    '.factory/settings.json',
-    `{
-  "model": "opus",
-  "enableHooks": true,
-  // company rule
-  "hooks": {
-    "PreToolUse": [ { "matcher": "Execute", "commandRegex": "^git push", "hooks": [ { "type": "command", "command": "~/bin/ask" } ] } ]
-  }
-}`,
-  ],
-];
+);
 
 function fileOf(id: string, path: string, text: string): SettingsFile & Required<Pick<SettingsFile, 'add'>> {
   const agent = agentNamed(id);
@@ -155,26 +60,26 @@ function commandsFor(id: string) {
   );
 }
 
-describe.each(corpus)('%s %s', (id, path, text) => {
+describe.each(corpus)('%s %s', (id, _, path, text) => {
   const file = fileOf(id, path, text);
   const commands = commandsFor(id);
   const edit = file.add(text, commands);
   const enabled = edit.ok && edit.text !== undefined ? edit.text : '';
 
-  it('comes back byte for byte, and twice is once', () => {
+  it('is restored byte for byte by a removal, and a second addition changes nothing', () => {
     expect(file.remove(enabled)).toMatchObject({ ok: true, text });
     expect(file.add(enabled, commands)).toMatchObject({ ok: true, changed: false, text: enabled });
     expect(file.remove(text)).toMatchObject({ ok: true, changed: false, text });
   });
 
-  it('takes nothing away and moves nothing', () => {
+  it('keeps everything, in the same order', () => {
     let at = 0;
     for (const char of enabled) if (char === text[at]) at++;
     expect(at).toBe(text.length);
     expect(parse(enabled)).toMatchObject(withoutLists(parse(text)));
   });
 
-  it('gives back what a person changed meanwhile, as it would be without us', () => {
+  it('keeps changes that a user made after the addition', () => {
     const changed = (each: string) =>
       each
         .replace('{', '{ "added": "by hand", ')
@@ -183,7 +88,7 @@ describe.each(corpus)('%s %s', (id, path, text) => {
   });
 });
 
-/** What is in lists stands before ours; the shared suite looks at that. */
+/** Without lists: our entries follow the entries of a list, which the shared suite checks. */
 function withoutLists(value: unknown): object {
   return JSON.parse(JSON.stringify(value, (_, each: unknown) => (Array.isArray(each) ? undefined : each)));
 }

@@ -29,7 +29,7 @@ export const settings: Settings = {
     ),
   ],
   afterwards:
-    'Hooks run at once, without being asked about; `agy -p "/hooks"` shows what was loaded. Name them in one scope only: all files are merged.',
+    'Hooks run at once, without approval; `agy -p "/hooks"` shows the loaded hooks. Register them in one scope only, because all files are merged.',
   runsToo({ home }, _, names) {
     const plugins = join(home, '.gemini', 'config', 'plugins');
     return names(plugins).map(name => join(plugins, name, 'hooks.json'));

@@ -1,18 +1,15 @@
-/**
- * What is known of its sessions, and how well. Checked 2026-11-18 against what the readers beside it were checked
- * against.
- */
+/** The knowledge about its sessions. Checked 2026-11-18 against the sources of the readers in this folder. */
 import { derived, type Truth, unknown } from '../shared/truth.ts';
 
 export const truth: Truth = {
-  input: unknown('it counts no tokens anywhere'),
-  cacheRead: unknown('it counts no tokens anywhere'),
-  cacheWrite: unknown('it counts no tokens anywhere'),
-  output: unknown('it counts no tokens anywhere'),
-  reasoning: unknown('it counts no tokens anywhere'),
-  cost: unknown('neither hooks nor transcripts name a price'),
+  input: unknown('no tokens are counted'),
+  cacheRead: unknown('no tokens are counted'),
+  cacheWrite: unknown('no tokens are counted'),
+  output: unknown('no tokens are counted'),
+  reasoning: unknown('no tokens are counted'),
+  cost: unknown('neither hooks nor transcripts state a price'),
   latency: unknown('a response has one time, in whole seconds'),
-  decisions: unknown('no hook and no row tells of them'),
-  subagents: derived('a subagent is a conversation of its own; the call that launches it names it'),
-  context: unknown('it tells nothing of it'),
+  decisions: unknown('neither hooks nor rows report them'),
+  subagents: derived('a subagent is a conversation of its own, and the call that launches it names it'),
+  context: unknown('not reported'),
 };

@@ -32,7 +32,7 @@ export const settings: Settings = {
   runs: { posix: 'sh', windows: 'powershell' },
   files: (scope, places) => [jsonHooks(fileOf(scope, places), shape)],
   afterwards:
-    'Sessions that run already go on without; start a new one. Where an organization allows managed hooks only, ours stay silent.',
+    'Running sessions continue without hooks: start a new one. If your organization allows managed hooks only, our hooks do not run.',
   obstacles,
   runsToo,
   proof: (session, cwd) => ({

@@ -1,18 +1,19 @@
-/**
- * What is known of its sessions, and how well. Checked 2026-11-18 against what the readers beside it were checked
- * against.
- */
+/** The knowledge about its sessions. Checked 2026-11-18 against the sources of the readers in this folder. */
 import { derived, exact, type Truth } from '../shared/truth.ts';
 
 export const truth: Truth = {
-  input: exact('of each response, in its transcript'),
-  cacheRead: exact('of each response, in its transcript'),
-  cacheWrite: exact('of each response, in its transcript, those that last an hour apart'),
-  output: exact('of each response, in its transcript'),
-  reasoning: exact('of each response, where its version writes it down'),
-  cost: exact('of the session so far, where what its status line is given is handed on; transcripts name no price'),
-  latency: derived('from the row that a response answers to its own last one'),
-  decisions: derived('refusals are told; a call that a person was asked about and that ran was allowed'),
+  input: exact('in its transcript, for each response'),
+  cacheRead: exact('in its transcript, for each response'),
+  cacheWrite: exact('in its transcript, for each response; writes for an hour apart'),
+  output: exact('in its transcript, for each response'),
+  reasoning: exact('for each response, in versions that write it'),
+  cost: exact(
+    'the sum of the session so far, if its status line command forwards its input; transcripts state no price',
+  ),
+  latency: derived('from the row that a response answers to the last row of the response'),
+  decisions: derived(
+    'hooks report questions and refusals by its classifier, the transcript reports refusals by a user; a call that ran after a question was allowed by the user, any other call by the mode (`bypassPermissions`, `auto`, and `acceptEdits` for edits) or by the configuration',
+  ),
   subagents: exact('hooks and transcripts carry their ids, and the launching call names them'),
-  context: exact('before and after a compaction; at any time, where what its status line is given is handed on'),
+  context: exact('before and after a compaction; at any time if its status line command forwards its input'),
 };

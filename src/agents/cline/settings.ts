@@ -43,7 +43,7 @@ export const settings: Settings = {
     });
   },
   afterwards:
-    'Switch hooks on in Cline’s settings (Features), if they are not. Hooks of a project lie in the project; whoever clones it runs them.',
+    'Enable hooks in Cline’s settings (Features) if they are disabled. Hooks of a project are files in it: every user who clones it runs them.',
   proof: (session, folder, atMs) => ({
     event: 'TaskStart',
     payload: {

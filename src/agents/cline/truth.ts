@@ -1,18 +1,17 @@
-/**
- * What is known of its sessions, and how well. Checked 2026-11-18 against what the readers beside it were checked
- * against.
- */
+/** The knowledge about its sessions. Checked 2026-11-18 against the sources of the readers in this folder. */
 import { derived, exact, type Truth, unknown } from '../shared/truth.ts';
 
 export const truth: Truth = {
-  input: exact('of each response, in the files of its task'),
-  cacheRead: exact('of each response, in the files of its task'),
-  cacheWrite: exact('of each response, in the files of its task'),
-  output: exact('of each response, in the files of its task'),
-  reasoning: exact('of each response of the SDK, where its provider says so; the extension does not count it apart'),
-  cost: exact('of each response, as it reckons itself'),
+  input: exact('for each response, in the files of its task'),
+  cacheRead: exact('for each response, in the files of its task'),
+  cacheWrite: exact('for each response, in the files of its task'),
+  output: exact('for each response, in the files of its task'),
+  reasoning: exact(
+    'for each response of the SDK, if its provider states it; the extension does not count it separately',
+  ),
+  cost: exact('for each response, as Cline computes it'),
   latency: unknown('only one end of a response has a time'),
-  decisions: unknown('no hook tells of questions or answers'),
-  subagents: derived('the SDK names parent and child, but not the call: it is the open one'),
-  context: exact('before a compaction of the extension: what the last request held'),
+  decisions: unknown('no hook reports questions or answers'),
+  subagents: derived('the SDK names parent and child, but not the call: the open call is taken'),
+  context: exact('before a compaction of the extension: the size of the last request'),
 };

@@ -47,7 +47,7 @@ export const settings: Settings = {
     return inToml ? [{ ...json, add: undefined }, toml] : [json, { ...toml, add: undefined }];
   },
   afterwards:
-    'Codex runs new hooks only after you have looked at them: start it, open /hooks and approve them, once. It asks again when a command changes. Hooks of a project need the folder to be trusted.',
+    'Codex runs new hooks only after you approve them: start it, open /hooks and approve them once. It asks again when a command changes. Hooks of a project require a trusted folder.',
   obstacles,
   proof: (session, cwd) => ({
     event: 'SessionStart',

@@ -33,7 +33,7 @@ export const settings: Settings = {
     ),
   ],
   afterwards:
-    'Start a new session. Hooks of a project run only in folders that you trust; the cloud agent runs those of the default branch alone, and only where its image has otel-hooks.',
+    'Start a new session. Hooks of a project run only in trusted folders. The cloud agent runs only the hooks of the default branch, and only if its image contains otel-hooks.',
   obstacles,
   runsToo(places, _, names) {
     const hooks = join(userFolder(places), 'hooks');

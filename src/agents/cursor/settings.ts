@@ -23,7 +23,7 @@ export const settings: Settings = {
     jsonHooks(join(scope === 'global' ? home : project, '.cursor', 'hooks.json'), shape),
   ],
   afterwards:
-    'Cursor reads the file again by itself. Hooks of a project run only in a workspace that you trust; cloud agents run these alone.',
+    'Cursor reloads the file automatically. Hooks of a project run only in a trusted workspace; cloud agents run only the hooks of a project.',
   proof: (session, folder) => ({
     event: 'sessionStart',
     payload: {

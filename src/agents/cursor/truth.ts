@@ -1,20 +1,19 @@
-/**
- * What is known of its sessions, and how well. Checked 2026-11-18 against what the readers beside it were checked
- * against.
- */
+/** The knowledge about its sessions. Checked 2026-11-18 against the sources of the readers in this folder. */
 import { derived, exact, type Truth, unknown } from '../shared/truth.ts';
 
 export const truth: Truth = {
-  input: exact('of a turn as a whole; not in headless runs, nor of turns that were stopped'),
-  cacheRead: exact('of a turn as a whole, as above'),
-  cacheWrite: exact('of a turn as a whole, as above'),
-  output: exact('of a turn as a whole, as above'),
-  reasoning: unknown('it does not count it'),
-  cost: unknown('neither hooks nor transcripts name a price'),
-  latency: unknown('no hook tells of single responses'),
-  decisions: derived('that a call was refused is told, but not by whom; that a person was asked is not'),
-  subagents: derived(
-    'their beginning names the call; their end names kind and task alone, and their own hooks a conversation',
+  input: exact('for a turn as a whole; not in headless runs and not for stopped turns'),
+  cacheRead: exact('for a turn as a whole, as above'),
+  cacheWrite: exact('for a turn as a whole, as above'),
+  output: exact('for a turn as a whole, as above'),
+  reasoning: unknown('not counted'),
+  cost: unknown('neither hooks nor transcripts state a price'),
+  latency: unknown('no hook reports single responses'),
+  decisions: derived(
+    'hooks report that a call was refused, but not who refused it, and they report no questions; a call that ran in the sandbox was allowed by the sandbox',
   ),
-  context: exact('before a compaction; nothing in between'),
+  subagents: derived(
+    'their start names the call; their end names kind and task only, and their own hooks name a conversation',
+  ),
+  context: exact('before a compaction, and at no other time'),
 };

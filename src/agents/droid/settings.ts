@@ -28,7 +28,7 @@ export const settings: Settings = {
     return isShared ? [{ ...own, add: undefined }, shared] : [own, { ...shared, add: undefined }];
   },
   afterwards:
-    'Restart Droid: it takes a snapshot of its hooks at the start; /hooks lists them. An organization can allow its own hooks only.',
+    'Restart Droid: it reads its hooks when it starts; /hooks lists them. An organization can allow only its own hooks.',
   proof: (session, cwd) => ({
     event: 'SessionStart',
     payload: {

@@ -24,7 +24,7 @@ export const settings: Settings = {
   runs: { posix: 'sh', windows: 'powershell' },
   files: (scope, places) => [jsonHooks(fileOf(scope, places), shape)],
   afterwards:
-    'Start a new session; /hooks lists what runs. In a folder that you do not trust no hook runs; hooks of a project are shown as new there once, to be looked at. Releases before spring 2026 need "tools": { "enableHooks": true }.',
+    'Start a new session; /hooks lists the hooks that run. No hook runs in an untrusted folder. Hooks of a project are shown once, for review. Releases before spring 2026 need "tools": { "enableHooks": true }.',
   obstacles,
   runsToo(places, _, names) {
     const extensions = join(userFolder(places), 'extensions');

@@ -1,20 +1,17 @@
-/**
- * What is known of its sessions, and how well. Checked 2026-11-18 against what the readers beside it were checked
- * against.
- */
+/** The knowledge about its sessions. Checked 2026-11-18 against the sources of the readers in this folder. */
 import { derived, exact, type Truth, unknown } from '../shared/truth.ts';
 
 export const truth: Truth = {
-  input: exact('of each answer, in its chat'),
-  cacheRead: exact('of each answer, in its chat'),
-  cacheWrite: unknown('it does not count them'),
-  output: exact('of each answer, in its chat'),
-  reasoning: exact('of each answer, in its chat'),
-  cost: unknown('its chats name no price'),
-  latency: derived('from the message that an answer follows to the answer'),
+  input: exact('in its chat, for each answer'),
+  cacheRead: exact('in its chat, for each answer'),
+  cacheWrite: unknown('not counted'),
+  output: exact('in its chat, for each answer'),
+  reasoning: exact('in its chat, for each answer'),
+  cost: unknown('its chats state no price'),
+  latency: derived('from the message before an answer to the answer'),
   decisions: derived(
-    'that a dialog opens is told, its answer is not; a call without an end was refused, cancelled or blocked',
+    'hooks report questions, but not their answers; a call that ran after a question was allowed by the user; a call without an end was refused, cancelled or blocked',
   ),
-  subagents: derived('each has a chat of its own; beside hooks its call is found by kind and time'),
-  context: unknown('that it is compressed is told, but not by how much'),
+  subagents: derived('each has a chat of its own; in a session with hooks, its call is found by kind and time'),
+  context: unknown('a compression is reported without its size'),
 };

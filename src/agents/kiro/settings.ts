@@ -44,7 +44,7 @@ export const settings: Settings = {
     ];
   },
   afterwards:
-    'Start a new session. Kiro CLI 2 runs the hooks of the agent in use alone: after you have made an agent, run enable again.',
+    'Start a new session. Kiro CLI 2 runs only the hooks of the active agent: run enable again after you create an agent.',
   proof: (session, cwd) => ({
     event: 'SessionStart',
     payload: { hook_event_name: 'SessionStart', session_id: `sess_${session}`, cwd },

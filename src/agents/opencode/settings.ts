@@ -19,7 +19,7 @@ export const settings: Settings = {
     }),
   ],
   afterwards:
-    'Restart OpenCode, its background server too. Plugins of a project are run for whoever opens it with OpenCode.',
+    'Restart OpenCode and its background server. Every user who opens a project with OpenCode runs the plugins of the project.',
   proof: (session, directory) => ({
     event: 'session.created',
     payload: {

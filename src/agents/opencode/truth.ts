@@ -1,20 +1,19 @@
-/**
- * What is known of its sessions, and how well. Checked 2026-11-18 against what the readers beside it were checked
- * against.
- */
+/** The knowledge about its sessions. Checked 2026-11-18 against the sources of the readers in this folder. */
 import { exact, type Truth, unknown } from '../shared/truth.ts';
 
 export const truth: Truth = {
-  input: exact('of each response'),
-  cacheRead: exact('of each response'),
-  cacheWrite: exact('of each response'),
-  output: exact('of each response'),
-  reasoning: exact('of each response'),
-  cost: exact('of each response, as it reckons itself'),
+  input: exact('for each response'),
+  cacheRead: exact('for each response'),
+  cacheWrite: exact('for each response'),
+  output: exact('for each response'),
+  reasoning: exact('for each response'),
+  cost: exact('for each response, as OpenCode computes it'),
   latency: exact(
-    'in V2, from the request to the end of its stream; V1 tells no more than when a message and its calls were done',
+    'in V2, from the request to the end of its stream; V1 reports only when a message and its calls were done',
   ),
-  decisions: exact('question and answer are events'),
-  subagents: exact('a child session names its parent, and the call of it names the child'),
-  context: unknown('that it is compacted is told, but not by how much'),
+  decisions: exact(
+    'question and answer are events; a call that succeeded without a question was allowed by the configuration',
+  ),
+  subagents: exact('a child session names its parent, and its call names the child'),
+  context: unknown('a compaction is reported without its size'),
 };

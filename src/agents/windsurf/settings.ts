@@ -26,7 +26,7 @@ export const settings: Settings = {
     return read(plugin) === undefined ? [editor] : [editor, jsonHooks(plugin, shape)];
   },
   afterwards:
-    'Restart Windsurf. It keeps transcripts from now on, in ~/.windsurf/transcripts, because a hook asks for them.',
+    'Restart Windsurf. From now on it keeps transcripts in ~/.windsurf/transcripts, because a hook requests them.',
   proof: (session, folder, atMs) => ({
     event: 'post_run_command',
     payload: {

@@ -1,20 +1,17 @@
-/**
- * What is known of its sessions, and how well. Checked 2026-11-18 against what the readers beside it were checked
- * against.
- */
+/** The knowledge about its sessions. Checked 2026-11-18 against the sources of the readers in this folder. */
 import { type Truth, unknown } from '../shared/truth.ts';
 
 export const truth: Truth = {
-  input: unknown('it counts no tokens anywhere'),
-  cacheRead: unknown('it counts no tokens anywhere'),
-  cacheWrite: unknown('it counts no tokens anywhere'),
-  output: unknown('it counts no tokens anywhere'),
-  reasoning: unknown('it counts no tokens anywhere'),
-  cost: unknown('neither hooks nor transcripts name a price'),
-  latency: unknown('no hook tells of single responses'),
+  input: unknown('no tokens are counted'),
+  cacheRead: unknown('no tokens are counted'),
+  cacheWrite: unknown('no tokens are counted'),
+  output: unknown('no tokens are counted'),
+  reasoning: unknown('no tokens are counted'),
+  cost: unknown('neither hooks nor transcripts state a price'),
+  latency: unknown('no hook reports single responses'),
   decisions: unknown(
-    'a call without an end was refused, cancelled or failed; only a transcript without hooks tells which',
+    'a call without an end was refused, cancelled or failed; only the transcript of a session without hooks reports a refusal by a user',
   ),
-  subagents: unknown('it tells of none'),
-  context: unknown('it tells nothing of it'),
+  subagents: unknown('none are reported'),
+  context: unknown('not reported'),
 };
