@@ -104,7 +104,15 @@ async function tryOut(agent, tarball) {
   mkdirSync(project, { recursive: true });
   const prefix = join(home, '.npm-global');
   const path = [join(prefix, 'bin'), dirname(process.execPath), '/usr/bin', '/bin'].join(':');
-  const env = { HOME: home, PATH: path, NO_COLOR: '1', TZ: 'UTC', LANG: 'C.UTF-8', TERM: 'xterm', OTEL_HOOKS_LINGER: '1s' };
+  const env = {
+    HOME: home,
+    PATH: path,
+    NO_COLOR: '1',
+    TZ: 'UTC',
+    LANG: 'C.UTF-8',
+    TERM: 'xterm',
+    OTEL_HOOKS_LINGER: '1s',
+  };
   const places = { home, project, env };
   const [folder] = agent.settings.installed.folders(places);
   mkdirSync(folder, { recursive: true });
