@@ -3,6 +3,7 @@
  * none.
  */
 import { holdsSecret } from '../secrets.ts';
+import { SECRET_NAME } from './subject.ts';
 
 /** What kinds of secrets a text holds, in the words that rules use. */
 export function secretsIn(text: string): string[] {
@@ -68,3 +69,7 @@ function isSecretive(value: string, isQuoted: boolean): boolean {
   const isMarked = /[a-z]/i.test(value) && /[!@#%^&*+]/.test(value);
   return isMixed || isLong || isMarked;
 }
+
+const secretName = new RegExp(SECRET_NAME, 'i');
+/** The name of a variable says that it holds a secret. */
+export const isSecretName = (name: string): boolean => secretName.test(name);

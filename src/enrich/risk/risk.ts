@@ -7,10 +7,12 @@ import type { Field, SubjectKind } from '../../event/risk-words.ts';
 import { fitted } from '../../lib/fitted.ts';
 import { isFields, own } from '../../lib/read.ts';
 import { pathFields } from '../action-facts.ts';
+import { urlFields } from './address.ts';
 import { secretsIn } from './named.ts';
 import { placesOf, plainPath } from './places.ts';
+import { statementsOf } from './programs/sql.ts';
 import { type Rule, rules, type Want } from './rules.ts';
-import { statementsOf, subjectsOfShell, urlFields } from './runs.ts';
+import { subjectsOfShell } from './runs.ts';
 import type { Subject } from './subject.ts';
 import { newWork, paid, paidOwnPattern, type Work } from './work.ts';
 
