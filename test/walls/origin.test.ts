@@ -35,7 +35,7 @@ it('no sentence is taken over from the shared materials', context => {
 });
 
 /** The users of examples, samples and tests. Every home that a file names belongs to one of them. */
-const exampleUsers = 'ada alice ana dev jo kim me mira o ops test u user you'.split(' ');
+const exampleUsers = 'ada alice ana ci dev jo kim me mira o ops test u user you'.split(' ');
 
 it('every home in a file is that of an example user', () => {
   const strangers = own.flatMap(file =>
