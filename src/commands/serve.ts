@@ -6,7 +6,7 @@ import { FileRefused, readRegularFile } from '../lib/regular-file.ts';
 import type { Problem } from '../problems/problem.ts';
 import { startDelivery } from '../serve/delivery.ts';
 import { isLoopback } from '../serve/door.ts';
-import { openBridge, type Tls } from '../serve/server.ts';
+import { openEventServer, type Tls } from '../serve/server.ts';
 import { openToken, rotateToken, tokenFile } from '../serve/token.ts';
 import { units } from '../serve/unit.ts';
 import { openStore } from '../store/store.ts';
@@ -68,7 +68,7 @@ async function serve({ host, port, rate, tls, file, isJson }: Serving, words: Wo
   });
   const isNamed = flagText(words, '--config') !== undefined;
   const env = isNamed ? { ...io.env, OTEL_HOOKS_CONFIG: config.globalFile } : io.env;
-  const bridge = await openBridge({
+  const server = await openEventServer({
     host,
     port,
     tls,
@@ -88,13 +88,13 @@ async function serve({ host, port, rate, tls, file, isJson }: Serving, words: Wo
   });
   io.out(
     isJson
-      ? `${JSON.stringify({ v: 1, url: bridge.url, token: file, state })}\n`
-      : `Listening at ${bridge.url}; senders show the token that lies in ${file}.\n`,
+      ? `${JSON.stringify({ v: 1, url: server.url, token: file, state })}\n`
+      : `Listening at ${server.url}; senders show the token that lies in ${file}.\n`,
   );
   for (const problem of config.problems) io.err(problemText(problem));
   await stopped;
-  await Promise.all([bridge.drain(ANSWERS_MS), delivery.stop(ROUND_MS)]);
-  await bridge.close();
+  await Promise.all([server.drain(ANSWERS_MS), delivery.stop(ROUND_MS)]);
+  await server.close();
   return 0;
 }
 

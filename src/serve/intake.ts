@@ -47,7 +47,7 @@ export interface Intake {
 export type Form = 'any' | 'one' | 'list' | 'lines' | 'hook';
 
 /** What a request says beside its body. */
-export interface Said {
+export interface RequestFacts {
   form: Form;
   /** The type of the body is one of Agent Hooks' own. */
   isAgentHooks?: boolean | undefined;
@@ -103,37 +103,41 @@ export function attributesOf(
 
 const faultOf = (rule: string, why: string): Fault => ({ rule, line: 1, column: 1, why });
 
-export function intakeOf(body: Uint8Array, said: Said): Intake {
+export function intakeOf(body: Uint8Array, request: RequestFacts): Intake {
   if (!isUtf8(body)) return refused(faultOf('json/utf-8', 'the body is no UTF-8'));
   const marked = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString();
   const text = marked.charCodeAt(0) === BOM ? marked.slice(1) : marked;
   const limit = limitOver(body);
   if (limit !== undefined) return refused(limit);
-  const { attributes } = said;
-  if (attributes !== undefined) return wrapped(text, attributes, said);
+  const { attributes } = request;
+  if (attributes !== undefined) return wrapped(text, attributes, request);
   const value = parsed(text);
-  if (value === undefined) return several(text, said);
-  if (Array.isArray(value)) return listed(value, text, body, said);
-  if (said.form === 'list') return refused(faultOf('body/list', 'the body is no list'));
-  const verdict = verdictOn(value, wholeOf(text), said);
+  if (value === undefined) return several(text, request);
+  if (Array.isArray(value)) return listed(value, text, body, request);
+  if (request.form === 'list') return refused(faultOf('body/list', 'the body is no list'));
+  const verdict = verdictOn(value, wholeOf(text), request);
   if (verdict !== undefined) return refused(verdict);
-  return { payload: body, isLine: said.form !== 'hook' && text === marked && !body.includes(NEWLINE), verdicts: taken };
+  return {
+    payload: body,
+    isLine: request.form !== 'hook' && text === marked && !body.includes(NEWLINE),
+    verdicts: taken,
+  };
 }
 
 const taken: Intake['verdicts'] = [undefined];
 const refused = (why: Fault): Intake => ({ payload: undefined, verdicts: [why] });
 
-function listed(values: readonly unknown[], text: string, body: Uint8Array, said: Said): Intake {
-  if (said.form === 'one' || said.form === 'hook' || said.form === 'lines')
+function listed(values: readonly unknown[], text: string, body: Uint8Array, request: RequestFacts): Intake {
+  if (request.form === 'one' || request.form === 'hook' || request.form === 'lines')
     return refused(faultOf('body/one', 'a list stands where an event is expected'));
   // A batch of CloudEvents may be empty.
   if (values.length === 0)
-    return said.form === 'list'
+    return request.form === 'list'
       ? { payload: undefined, verdicts: [] }
       : refused(faultOf('body/empty', 'the list is empty'));
   if (values.length > MOST_EVENTS) return refused(tooMany);
   // Whole and valid, as nearly all are.
-  if (values.every(value => verdictOn(value, undefined, said) === undefined))
+  if (values.every(value => verdictOn(value, undefined, request) === undefined))
     return { payload: body, verdicts: values.map(() => undefined) };
   const parts: Part[] = [];
   const position = positionsIn(text);
@@ -145,19 +149,19 @@ function listed(values: readonly unknown[], text: string, body: Uint8Array, said
   }
   return sifted(
     parts,
-    values.map((value, i) => verdictOn(value, parts[i], said)),
+    values.map((value, i) => verdictOn(value, parts[i], request)),
   );
 }
 
 /** No JSON text as a whole: one event to a line, or broken. */
-function several(text: string, said: Said): Intake {
+function several(text: string, request: RequestFacts): Intake {
   if (text.trim() === '') return refused(faultOf('body/empty', 'the body is empty'));
-  const isStream = said.form === 'lines' || (said.form === 'any' && /^\s*\{[^\n]*\r?\n\s*\{/.test(text));
+  const isStream = request.form === 'lines' || (request.form === 'any' && /^\s*\{[^\n]*\r?\n\s*\{/.test(text));
   const parts = isStream ? linesOf(text) : [wholeOf(text)];
   if (parts.length > MOST_EVENTS) return refused(tooMany);
   return sifted(
     parts,
-    parts.map(part => verdictOn(parsed(part.text.slice(part.from, part.end)), part, said)),
+    parts.map(part => verdictOn(parsed(part.text.slice(part.from, part.end)), part, request)),
   );
 }
 
@@ -195,17 +199,17 @@ function sifted(parts: readonly Part[], verdicts: (Fault | undefined)[]): Intake
 }
 
 /** An envelope around the body, for there is no other place for what the headers say. */
-function wrapped(text: string, attributes: Readonly<Record<string, string>>, said: Said): Intake {
-  const { form } = said;
+function wrapped(text: string, attributes: Readonly<Record<string, string>>, request: RequestFacts): Intake {
+  const { form } = request;
   const data = form === 'lines' ? JSON.stringify(text) : text;
   const inside = parsed(data);
-  if (inside === undefined) return several(text, { ...said, form: 'one' });
+  if (inside === undefined) return several(text, { ...request, form: 'one' });
   const envelope = `${JSON.stringify(attributes).slice(0, -1)},"data":${data}}`;
-  const verdict = verdictOn({ ...attributes, data: inside }, undefined, said);
+  const verdict = verdictOn({ ...attributes, data: inside }, undefined, request);
   return { payload: verdict === undefined ? Buffer.from(envelope) : undefined, verdicts: [verdict] };
 }
 
-function verdictOn(value: unknown, part: Part | undefined, said: Said): Fault | undefined {
+function verdictOn(value: unknown, part: Part | undefined, request: RequestFacts): Fault | undefined {
   if (value === undefined) return part && unparsed(part);
   const blame = (rule: string, why: string): Fault => ({ rule, ...placeOf(part), why });
   if (!isFields(value)) return blame('event/object', 'an event is an object');
@@ -214,19 +218,19 @@ function verdictOn(value: unknown, part: Part | undefined, said: Said): Fault | 
     const limit = limitOver(inner);
     if (limit !== undefined) return blame(limit.rule, limit.why);
   }
-  const read = itemOf(value, said.form === 'hook' ? undefined : 'listed');
-  if (typeof read === 'string') return unreadFault(value, part, said) ?? blame(...reasons[read]);
+  const read = itemOf(value, request.form === 'hook' ? undefined : 'listed');
+  if (typeof read === 'string') return unreadFault(value, part, request) ?? blame(...reasons[read]);
   for (const item of Array.isArray(read) ? read : [read]) {
-    const refusal = refusalOf(item, { header: said.header }, agents);
+    const refusal = refusalOf(item, { header: request.header }, agents);
     if (refusal !== undefined) return blame(...reasons[refusal]);
-    const found = breachOf(item, part, said);
+    const found = breachOf(item, part, request);
     if (found !== undefined) return found;
   }
   return undefined;
 }
 
 /** What a reader would take, and its standard does not allow: here the sender can still be told. */
-function breachOf(item: Item, part: Part | undefined, { form }: Said): Fault | undefined {
+function breachOf(item: Item, part: Part | undefined, { form }: RequestFacts): Fault | undefined {
   const { event, fields } = item;
   if (event?.standard === 'agent-hooks') return isValid(fields) ? undefined : breachIn(agentHooks, item, part);
   if (event === undefined || form === 'hook') return undefined;
@@ -289,7 +293,7 @@ function isValid(fields: Fields): boolean {
 }
 
 /** What no reader takes, in the words of the standard that it means to keep. */
-function unreadFault(fields: Fields, part: Part | undefined, said: Said): Fault | undefined {
+function unreadFault(fields: Fields, part: Part | undefined, request: RequestFacts): Fault | undefined {
   const isWrapper = isCloudEvent(fields);
   const wrapped = isWrapper ? unwrap(fields) : undefined;
   if (isWrapper && wrapped === undefined) {
@@ -302,12 +306,12 @@ function unreadFault(fields: Fields, part: Part | undefined, said: Said): Fault 
     };
   }
   const inside = wrapped === undefined ? fields : wrapped.inside;
-  if (said.form === 'hook' || !isFields(inside)) return undefined;
-  const standard = standardMeant(inside, said);
+  if (request.form === 'hook' || !isFields(inside)) return undefined;
+  const standard = standardMeant(inside, request);
   return standard && breachIn(standard, { fields: inside, wrapped }, part);
 }
 
-function standardMeant(fields: Fields, { isAgentHooks = false }: Said): Standard | undefined {
+function standardMeant(fields: Fields, { isAgentHooks = false }: RequestFacts): Standard | undefined {
   if (isOpenHook(fields)) return openHook;
   if (isAgentHooks || 'spec_version' in fields || 'event_type' in fields) return agentHooks;
   return 'hook' in fields && 'sessionId' in fields ? baseCoat : undefined;

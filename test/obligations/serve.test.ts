@@ -10,7 +10,7 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { rotateToken } from '../../src/serve/token.ts';
-import { agentHooks, baseCoat, cloudEvent, drained, openHook, raw, type Standing, stand } from '../serve/bridge.ts';
+import { agentHooks, baseCoat, cloudEvent, drained, openHook, raw, type Standing, stand } from '../serve/standing.ts';
 import { status, until } from '../wire/house.ts';
 import { memoryOf, startDeliver } from './drive.ts';
 import { type Random, randomOf } from './load.ts';
@@ -44,9 +44,9 @@ function ask(url: string, { method = 'POST', path = '/v1/events', headers, body 
 it(`S4 hosts, origins, methods, types and tokens (seed ${seed})`, { timeout: TIMEOUT_MS }, async () => {
   const at = await stand();
   try {
-    const { bridge, welcome } = at;
+    const { server, welcome } = at;
     const token = String(welcome.authorization).slice('Bearer '.length);
-    const { port } = new URL(bridge.url);
+    const { port } = new URL(server.url);
     const tokens: [shown: string | undefined, isRight: boolean][] = [
       [`Bearer ${token}`, true],
       [`bearer ${token}`, true],
@@ -82,7 +82,7 @@ it(`S4 hosts, origins, methods, types and tokens (seed ${seed})`, { timeout: TIM
       [{ 'sec-fetch-site': 'none' }, true],
       [{ origin: 'https://evil.example' }, false],
       [{ origin: 'null' }, false],
-      [{ origin: bridge.url }, false],
+      [{ origin: server.url }, false],
       [{ 'sec-fetch-site': 'cross-site' }, false],
       [{ 'sec-fetch-site': 'same-site' }, false],
       [{ 'sec-fetch-site': 'same-origin' }, false],
@@ -122,7 +122,7 @@ it(`S4 hosts, origins, methods, types and tokens (seed ${seed})`, { timeout: TIM
         const [t = 0, h = 0, b = 0, m = 0, c = 0] = choice.split(',').map(Number);
         const [shown, host, browser, method, type] = [tokens[t], hosts[h], browsers[b], methods[m], types[c]];
         const isRight = [shown, host, browser, method, type].every(each => each?.[1]);
-        const answer = await ask(bridge.url, {
+        const answer = await ask(server.url, {
           method: method?.[0] ?? '',
           headers: {
             host: host?.[0],
@@ -140,11 +140,11 @@ it(`S4 hosts, origins, methods, types and tokens (seed ${seed})`, { timeout: TIM
     agent.destroy();
     // Of the endpoints that need no token a page learns nothing either.
     for (const path of ['/healthz', '/readyz']) {
-      expect(await ask(bridge.url, { method: 'GET', path, headers: {} })).toBe(200);
-      expect(await ask(bridge.url, { method: 'GET', path, headers: { origin: 'https://evil.example' } })).toBe(403);
-      expect(await ask(bridge.url, { method: 'GET', path, headers: { host: 'evil.example' } })).toBe(421);
+      expect(await ask(server.url, { method: 'GET', path, headers: {} })).toBe(200);
+      expect(await ask(server.url, { method: 'GET', path, headers: { origin: 'https://evil.example' } })).toBe(403);
+      expect(await ask(server.url, { method: 'GET', path, headers: { host: 'evil.example' } })).toBe(421);
     }
-    expect(await ask(bridge.url, { method: 'GET', path: '/metrics', headers: {} })).toBe(401);
+    expect(await ask(server.url, { method: 'GET', path: '/metrics', headers: {} })).toBe(401);
     const kept = drained(at);
     row('S4', 'every wrong host, origin, method, type and token, and each pair of them', {
       faults: choices.size - letIn,
@@ -157,22 +157,22 @@ it(`S4 hosts, origins, methods, types and tokens (seed ${seed})`, { timeout: TIM
 
     // A token that was rotated, taken away or laid open is none.
     const good: Asked = { headers: welcome, body: JSON.stringify(agentHooks(1)) };
-    expect(await ask(bridge.url, good)).toBe(200);
+    expect(await ask(server.url, good)).toBe(200);
     rotateToken(at.tokenFile);
     at.token.refresh();
-    expect(await ask(bridge.url, good)).toBe(401);
+    expect(await ask(server.url, good)).toBe(401);
     const fresh = readFileSync(at.tokenFile, 'utf8').trim();
     expect(fresh).not.toBe(token);
     const now: Asked = { ...good, headers: { ...welcome, authorization: `Bearer ${fresh}` } };
-    expect(await ask(bridge.url, now)).toBe(200);
+    expect(await ask(server.url, now)).toBe(200);
     chmodSync(at.tokenFile, 0o644);
     at.token.refresh();
-    expect([await ask(bridge.url, now), at.token.problem()?.code]).toEqual([401, 'token-unsafe']);
+    expect([await ask(server.url, now), at.token.problem()?.code]).toEqual([401, 'token-unsafe']);
     rmSync(at.tokenFile);
     writeFileSync(join(at.folder, 'elsewhere'), `${fresh}\n`, { mode: 0o600 });
     symlinkSync(join(at.folder, 'elsewhere'), at.tokenFile);
     at.token.refresh();
-    expect([await ask(bridge.url, now), at.token.problem()?.code]).toEqual([401, 'token-unsafe']);
+    expect([await ask(server.url, now), at.token.problem()?.code]).toEqual([401, 'token-unsafe']);
   } finally {
     await at.leave();
   }
@@ -185,9 +185,9 @@ it(`S4 another user of the machine (seed ${seed})`, { timeout: TIMEOUT_MS }, asy
   try {
     // The way there is open: what keeps the other one out are the rights of what is ours.
     for (const open of [at.folder, join(at.folder, 'config')]) chmodSync(open, 0o755);
-    expect(await ask(at.bridge.url, { headers: at.welcome, body: JSON.stringify(agentHooks(1)) })).toBe(200);
+    expect(await ask(at.server.url, { headers: at.welcome, body: JSON.stringify(agentHooks(1)) })).toBe(200);
     const files = [at.tokenFile, join(at.state, 'inbox')];
-    const tried = await asNobody(stranger, [at.bridge.url, ...files]);
+    const tried = await asNobody(stranger, [at.server.url, ...files]);
     expect(tried).toEqual({ token: 'EACCES', inbox: 'EACCES', planted: 'EACCES', posted: [401, 401, 401] });
     expect(at.fragments()).toHaveLength(1);
     row('S4', fault, {
@@ -238,15 +238,15 @@ it(`S5 ${crowd.slow} slow and ${crowd.idle} idle connections, and worse (seed ${
   const sockets: Socket[] = [];
   const ends: Promise<number>[] = [];
   try {
-    const { bridge, welcome } = at;
-    const { hostname, port } = new URL(bridge.url);
+    const { server, welcome } = at;
+    const { hostname, port } = new URL(server.url);
     const good: Asked = { headers: welcome, body: JSON.stringify(agentHooks(1)) };
     const latencies = async (count: number): Promise<number[]> => {
       const found: number[] = [];
       for (let n = 0; n < count; n += 1) {
         const beginMs = performance.now();
         // A new connection each time, which has to find room among all the others.
-        expect(await ask(bridge.url, good)).toBe(200);
+        expect(await ask(server.url, good)).toBe(200);
         found.push(performance.now() - beginMs);
       }
       return found.sort((a, b) => a - b);
@@ -327,9 +327,9 @@ it(`S4 ${fuzzed} requests at random, by HTTP and by bare connections (seed ${see
       while (left > 0) {
         left -= 1;
         const made = madeUp(at, random);
-        if (random() < 0.7) count(await ask(at.bridge.url, { ...made, agent }));
+        if (random() < 0.7) count(await ask(at.server.url, { ...made, agent }));
         else
-          for (const [, code] of (await raw(at.bridge.url, asBytes(made, random))).matchAll(/HTTP\/1\.1 (\d{3})/g))
+          for (const [, code] of (await raw(at.server.url, asBytes(made, random))).matchAll(/HTTP\/1\.1 (\d{3})/g))
             count(Number(code));
       }
     };
@@ -345,7 +345,7 @@ it(`S4 ${fuzzed} requests at random, by HTTP and by bare connections (seed ${see
         .map(([code, times]) => `${times}x ${code || 'cut off'}`)
         .join(', '),
     });
-    expect(await ask(at.bridge.url, { headers: at.welcome, body: JSON.stringify(agentHooks(1)) })).toBe(200);
+    expect(await ask(at.server.url, { headers: at.welcome, body: JSON.stringify(agentHooks(1)) })).toBe(200);
     expect(kept.bad).toEqual([]);
     expect(kept.types.length).toBeGreaterThan(0);
     const known = [0, 100, 200, 207, 400, 401, 403, 404, 405, 408, 413, 415, 417, 421, 431];

@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bySize } from '../obligations/size.ts';
-import { agentHooks, raw, type Standing, stand } from './bridge.ts';
+import { agentHooks, raw, type Standing, stand } from './standing.ts';
 
 let at: Standing;
 /** Bodies that never end are given up soon. */
@@ -36,7 +36,7 @@ const whole = (): string[] => [HOST, right, JSON_TYPE, length(), 'Connection: cl
 
 const statusesIn = (answer: string): number[] =>
   [...answer.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, code]) => Number(code));
-const send = async (bytes: Buffer): Promise<number[]> => statusesIn(await raw(at.bridge.url, bytes, 5_000));
+const send = async (bytes: Buffer): Promise<number[]> => statusesIn(await raw(at.server.url, bytes, 5_000));
 
 /** Each is the whole good request with something else in it. */
 type Attack = [what: string, bytes: () => Buffer, answers: number[]];
@@ -285,7 +285,7 @@ describe.each(Object.entries(attacks))('%s', (_, all) => {
 
 it('no answer lets a page of another origin read it', async () => {
   for (const [, bytes] of Object.values(attacks).flat().slice(0, 25))
-    expect(await raw(at.bridge.url, bytes(), 5_000)).not.toMatch(/access-control-|set-cookie/i);
+    expect(await raw(at.server.url, bytes(), 5_000)).not.toMatch(/access-control-|set-cookie/i);
 });
 
 describe('several requests on one connection', () => {
@@ -319,7 +319,7 @@ describe('several requests on one connection', () => {
 });
 
 it('600 senders that connect at the same moment are all heard', { timeout: 60_000 }, async () => {
-  const { hostname, port } = new URL(at.bridge.url);
+  const { hostname, port } = new URL(at.server.url);
   const one = (): Promise<string> =>
     new Promise(resolve => {
       let answer = '';
@@ -334,6 +334,20 @@ it('600 senders that connect at the same moment are all heard', { timeout: 60_00
     });
   const answers = await Promise.all(Array.from({ length: 600 }, one));
   expect(answers.filter(answer => answer !== '200')).toEqual([]);
+});
+
+it('takes no request behind one whose answer closes the connection', async () => {
+  const before = hurried.fragments().length;
+  const refused: Parts = { ...good, credential: 'Authorization: Bearer x', body: '' };
+  const found = statusesIn(
+    await raw(
+      hurried.server.url,
+      Buffer.concat([asBytes(refused, false), asBytes(good, false), asBytes(good, true)]),
+      5_000,
+    ),
+  );
+  expect(found).toEqual([401]);
+  expect(hurried.fragments().length).toBe(before);
 });
 
 it('requests at random are kept exactly when they are answered with 200', {
@@ -375,14 +389,14 @@ it('requests at random are kept exactly when they are answered with 200', {
     fc.asyncProperty(fc.array(parts, { minLength: 1, maxLength: 3 }), async all => {
       const before = hurried.fragments().length;
       const found = statusesIn(
-        await raw(hurried.bridge.url, Buffer.concat(all.map((each, i) => asBytes(each, i === all.length - 1))), 5_000),
+        await raw(hurried.server.url, Buffer.concat(all.map((each, i) => asBytes(each, i === all.length - 1))), 5_000),
       );
       for (const status of found)
         expect([100, 200, 207, 400, 401, 403, 404, 405, 408, 413, 415, 417, 421, 431]).toContain(status);
       const isKept = hurried.fragments().length > before;
       if (isKept) expect(found.some(status => status === 200 || status === 207)).toBe(true);
       if (all.every(({ credential }) => credential !== 'right')) expect(isKept).toBe(false);
-      expect(statusesIn(await raw(hurried.bridge.url, asBytes(good, true), 5_000))).toEqual([200]);
+      expect(statusesIn(await raw(hurried.server.url, asBytes(good, true), 5_000))).toEqual([200]);
     }),
     { numRuns: bySize({ quick: 60, ci: 400, full: 20_000 }) },
   );

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { main } from '../../src/cli.ts';
 import { selfSigned } from '../certificates.ts';
-import { agentHooks, stand } from './bridge.ts';
+import { agentHooks, stand } from './standing.ts';
 
 let folder: string;
 beforeAll(() => {
@@ -104,7 +104,7 @@ it('with TLS it is called by the names of its certificate, and may ask for one o
   const caller = await certified('caller.example');
   const at = await stand({ host: '0.0.0.0', tls: { cert: own.cert, key: own.key, clientCa: caller.cert } });
   try {
-    const { port } = new URL(at.bridge.url);
+    const { port } = new URL(at.server.url);
     const post = (host: string, as: { cert?: Buffer; key?: Buffer }): Promise<number> =>
       new Promise(resolve => {
         const asked = request(

@@ -4,7 +4,7 @@ import { request } from 'node:http';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
-import { agentHooks, baseCoat, cloudEvent, drained, openHook, raw, type Standing, stand } from './bridge.ts';
+import { agentHooks, baseCoat, cloudEvent, drained, openHook, raw, type Standing, stand } from './standing.ts';
 
 let standing: Standing | undefined;
 afterEach(async () => {
@@ -20,7 +20,7 @@ interface Answer {
 }
 
 async function post(at: Standing, path: string, body: unknown, headers: Record<string, string> = {}): Promise<Answer> {
-  const answer = await fetch(`${at.bridge.url}${path}`, {
+  const answer = await fetch(`${at.server.url}${path}`, {
     method: 'POST',
     headers: { ...at.welcome, ...headers },
     body: typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body),
@@ -148,7 +148,7 @@ it.each(sent.map(each => [each.name, each] as const))('takes %s', async (_, { ty
 
 it('a request that names two servers is answered for neither', async () => {
   standing = await stand();
-  const { welcome, bridge } = standing;
+  const { welcome, server } = standing;
   const body = JSON.stringify(agentHooks(1));
   const head = {
     host: '127.0.0.1',
@@ -158,7 +158,7 @@ it('a request that names two servers is answered for neither', async () => {
     connection: 'close',
   };
   const lines = Object.entries(head).map(([name, value]) => `${name}: ${value}\r\n`);
-  const answer = await raw(bridge.url, `POST /v1/events HTTP/1.1\r\n${lines.join('')}\r\n${body}`);
+  const answer = await raw(server.url, `POST /v1/events HTTP/1.1\r\n${lines.join('')}\r\n${body}`);
   expect(answer.split('\r\n')[0]).toBe('HTTP/1.1 421 Misdirected Request');
   expect(standing.fragments()).toEqual([]);
 });
@@ -438,22 +438,22 @@ it('while it goes away it sends new senders off, and answers those that it has b
   const at = await stand();
   standing = at;
   const body = JSON.stringify(agentHooks(1));
-  const slow = request(`${at.bridge.url}/v1/events`, {
+  const slow = request(`${at.server.url}/v1/events`, {
     method: 'POST',
     headers: { ...at.welcome, 'content-length': String(body.length), expect: '100-continue' },
   });
   slow.flushHeaders();
   await new Promise(resolve => slow.once('continue', resolve));
   slow.write(body.slice(0, 10));
-  const gone = at.bridge.drain(10_000);
+  const gone = at.server.drain(10_000);
   const other = await post(at, '/v1/events', agentHooks(2));
   expect([other.status, other.headers.get('retry-after'), other.headers.get('connection')]).toEqual([
     503,
     '2',
     'close',
   ]);
-  expect((await fetch(`${at.bridge.url}/readyz`)).status).toBe(503);
-  expect((await fetch(`${at.bridge.url}/healthz`)).status).toBe(200);
+  expect((await fetch(`${at.server.url}/readyz`)).status).toBe(503);
+  expect((await fetch(`${at.server.url}/healthz`)).status).toBe(200);
   const answered = new Promise<number>(resolve =>
     slow.once('response', response => resolve(response.resume().statusCode ?? 0)),
   );
@@ -490,8 +490,8 @@ it('tells of itself in the words of Prometheus, and nothing that a sender said',
   standing = await stand();
   await post(standing, '/v1/events', [agentHooks(1), { secret: 'canary' }]);
   await post(standing, '/hooks/canary?event=canary', {});
-  const { welcome, bridge } = standing;
-  const text = await (await fetch(`${bridge.url}/metrics`, { headers: welcome })).text();
+  const { welcome, server } = standing;
+  const text = await (await fetch(`${server.url}/metrics`, { headers: welcome })).text();
   expect(text).toContain('otel_hooks_serve_requests_total{route="events",code="207"} 1\n');
   expect(text).toContain('otel_hooks_serve_events_total{outcome="rejected"} 1\n');
   expect(text).not.toContain('canary');

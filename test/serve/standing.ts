@@ -4,12 +4,12 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decodeFragment, type Fragment } from '../../src/hook/fragment.ts';
-import { type Bridge, type BridgeOptions, openBridge } from '../../src/serve/server.ts';
+import { type EventServer, type EventServerOptions, openEventServer } from '../../src/serve/server.ts';
 import { openToken, type Token } from '../../src/serve/token.ts';
 import { eventsFrom, playerOf } from '../play.ts';
 
 export interface Standing {
-  bridge: Bridge;
+  server: EventServer;
   folder: string;
   state: string;
   tokenFile: string;
@@ -21,13 +21,13 @@ export interface Standing {
   leave(): Promise<void>;
 }
 
-export async function stand(options: Partial<BridgeOptions> = {}): Promise<Standing> {
+export async function stand(options: Partial<EventServerOptions> = {}): Promise<Standing> {
   const folder = mkdtempSync(join(tmpdir(), 'otel-hooks-serve-'));
   const state = join(folder, 'state');
   mkdirSync(join(state, 'inbox'), { recursive: true, mode: 0o700 });
   const tokenFile = join(folder, 'config', 'token');
   const token = openToken(tokenFile);
-  const bridge = await openBridge({
+  const server = await openEventServer({
     host: '127.0.0.1',
     port: 0,
     stateFolder: state,
@@ -39,7 +39,7 @@ export async function stand(options: Partial<BridgeOptions> = {}): Promise<Stand
     ...options,
   });
   return {
-    bridge,
+    server,
     folder,
     state,
     tokenFile,
@@ -57,7 +57,7 @@ export async function stand(options: Partial<BridgeOptions> = {}): Promise<Stand
           return decoded.fragment;
         }),
     async leave() {
-      await bridge.close();
+      await server.close();
       rmSync(folder, { recursive: true, force: true });
     },
   };

@@ -1,0 +1,104 @@
+/** The answers of the server: their texts, and how one is sent. */
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { Fault, Intake } from './intake.ts';
+import type { Route } from './metrics.ts';
+
+export interface Answer {
+  status: number;
+  body?: string;
+  headers?: OutgoingHttpHeaders;
+}
+
+/** How long a sender whose request was refused may go on sending, so that it has time to read the answer. */
+export const LINGER_MS = 500;
+
+/** A hook's payload is parsed once; events are also checked against the rules of their standard. */
+const MOST_BODY_BYTES = { hooks: 16 * 1024 * 1024, events: 4 * 1024 * 1024 } as const;
+export const mostBytesOf = (route: Route): number =>
+  route === 'hooks' ? MOST_BODY_BYTES.hooks : MOST_BODY_BYTES.events;
+
+const json = { 'content-type': 'application/json' };
+export const plainText = { 'content-type': 'text/plain; charset=utf-8' };
+export const prometheusText = { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' };
+
+export const refusal = (status: number, rule: string, why: string, headers: OutgoingHttpHeaders = {}): Answer => ({
+  status,
+  body: JSON.stringify({ accepted: 0, rule, why }),
+  headers: { ...json, ...headers },
+});
+
+export const tooMuch = (rule: string, why: string, waitSeconds: number): Answer =>
+  refusal(429, `limit/${rule}`, why, { 'retry-after': String(waitSeconds) });
+
+export const refusals = {
+  browser: refusal(403, 'door/browser', 'browsers are not answered'),
+  host: refusal(421, 'door/host', 'the Host header names another server'),
+  token: refusal(401, 'door/token', 'Authorization: Bearer with the token is needed', { 'www-authenticate': 'Bearer' }),
+  protocol: refusal(400, 'door/protocol', 'only HTTP/1.0 and HTTP/1.1 are answered'),
+  path: refusal(404, 'path', 'there are /v1/events, /hooks/<agent>, /metrics, /healthz and /readyz'),
+  stopping: refusal(503, 'stopping', 'this server is going away', { 'retry-after': '2', connection: 'close' }),
+  encoding: refusal(415, 'type/encoding', 'bodies are read as they are', { 'accept-encoding': 'identity' }),
+  type: refusal(415, 'type', 'application/json in UTF-8, or a type that docs/serve.md lists, is needed'),
+  bodies: tooMuch('held', 'too many bodies are on their way', 1),
+};
+
+export const tooLarge = (route: Route): Answer =>
+  refusal(413, 'limit/body', `a body has at most ${mostBytesOf(route)} bytes here`);
+
+export const faulty = (fault: Fault): Answer => ({ status: 400, body: resultOf([fault]) });
+
+/** The most frequent answer is encoded once. */
+const oneAccepted = JSON.stringify({ accepted: 1, rejected: 0 });
+const oneAcceptedHeaders = { ...json, 'content-length': oneAccepted.length };
+
+/** The body of an answer: how many events were accepted, and the fault of each one that was not. */
+export function resultOf(verdicts: Intake['verdicts']): string {
+  const accepted = verdicts.filter(verdict => verdict === undefined).length;
+  if (accepted === verdicts.length) return accepted === 1 ? oneAccepted : JSON.stringify({ accepted, rejected: 0 });
+  const items = verdicts.map(verdict =>
+    verdict === undefined ? { status: 'accepted' } : { status: 'rejected', ...verdict },
+  );
+  return JSON.stringify({ accepted, rejected: verdicts.length - accepted, items });
+}
+
+export function notWritten(error: unknown): Answer {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+  return refusal(503, 'disk', `it could not be written (${code})`, { 'retry-after': '5' });
+}
+
+/**
+ * Sends an answer. The rest of a request that was refused is read for LINGER_MS at most. Returns true where the connection
+ * is closed after this answer.
+ */
+export function send(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { status, body = '', headers }: Answer,
+): boolean {
+  const isRead = request.complete || request.method === 'GET' || request.method === 'HEAD';
+  if (body === oneAccepted) {
+    response.writeHead(status, oneAcceptedHeaders).end(body);
+    return false;
+  }
+  response.writeHead(status, {
+    ...(headers ?? (body === '' ? {} : json)),
+    'content-length': Buffer.byteLength(body),
+    ...(isRead ? {} : { connection: 'close' }),
+  });
+  if (isRead) {
+    response.end(body);
+    return false;
+  }
+  // The whole answer is sent now; the connection ends when the sender has stopped, or when its time is up.
+  response.write(body);
+  const end = (): void => {
+    clearTimeout(late);
+    response.end();
+    request.socket.destroySoon();
+  };
+  const late = setTimeout(end, LINGER_MS);
+  request.once('end', end);
+  request.once('close', end);
+  request.resume();
+  return true;
+}
