@@ -1,12 +1,11 @@
 /**
- * For applications with an OpenTelemetry SDK of their own: what hooks say becomes the same spans, records and measurements
- * that otel-hooks sends, and goes into that SDK over its public interfaces. Nothing touches a disk or a network here.
+ * The bridge into an application's own OpenTelemetry SDK. It makes the same spans, records and measurements of hooks that
+ * otel-hooks sends, and gives them to that SDK through its public interfaces. It uses no disk and no network.
  *
- * The interfaces are described by what is called on them, so that SDKs of any version fit and none has to be installed.
+ * The interfaces list only the methods that the bridge calls, so that SDKs of any version fit and none has to be installed.
  */
 import { randomBytes } from 'node:crypto';
 import { ROOT_CONTEXT, type SpanContext, trace } from '@opentelemetry/api';
-import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import { agentNamed, agents } from '../agents/index.ts';
 import { isOpen } from '../assemble/assemble.ts';
 import { limitsOf } from '../config/config.ts';
@@ -34,8 +33,9 @@ import { type MetricId, type MetricName, metrics, SCOPE } from '../telemetry/nam
 import { resourceAttributes, versioned } from '../telemetry/resource.ts';
 import { readableRecord, readableSpan } from '../telemetry/sdk-values.ts';
 import { mapSpan, spansToSend } from '../telemetry/spans.ts';
+import { SpanOutlet, type SpanTargets } from './span-outlet.ts';
 
-/** What is handed over: a finished span as SDKs have them. */
+/** A finished span, in the form of an SDK. */
 export interface BridgeSpan {
   readonly name: string;
   readonly kind: number;
@@ -71,9 +71,7 @@ export interface BridgeMeterProvider {
   };
 }
 
-export interface BridgeOptions {
-  spanProcessors?: readonly BridgeSpanProcessor[] | undefined;
-  spanExporters?: readonly BridgeSpanExporter[] | undefined;
+export interface BridgeOptions extends SpanTargets {
   /** Records and measurements carry the resource of their providers. */
   loggerProvider?: BridgeLoggerProvider | undefined;
   meterProvider?: BridgeMeterProvider | undefined;
@@ -81,11 +79,11 @@ export interface BridgeOptions {
   serviceName?: string | undefined;
   /** Further attributes of the resource of spans. */
   attributes?: { readonly [name: string]: string } | undefined;
-  /** Who we are, for `service.instance.id`; without it another one with each bridge. */
+  /** Identifies the installation, for `service.instance.id`. By default each bridge makes one. */
   installation?: string | undefined;
-  /** Content is hashed under this key; without it another one with each bridge. */
+  /** The key under which content is hashed. By default each bridge makes one. */
   hashKey?: string | undefined;
-  /** What one trace holds; a session where nothing is said. */
+  /** What one trace holds: a session (the default) or a turn. */
   shape?: 'session' | 'turn' | undefined;
   /** `off`: turns have no spans. */
   turns?: 'on' | 'off' | undefined;
@@ -94,16 +92,16 @@ export interface BridgeOptions {
   semconv?: 'latest' | 'v1.36' | 'both' | undefined;
 }
 
-/** What is known of a payload beside itself. */
+/** Facts about a payload that the payload itself may lack. */
 export interface About {
-  /** The agent that it comes from; without it the payload is recognized. */
+  /** The agent that sent the payload; without it the payload is recognized by its fields. */
   tool?: string | undefined;
-  /** The name of the event, where the payload does not say it. */
+  /** The name of the event, where the payload has none. */
   event?: string | undefined;
   cwd?: string | undefined;
-  /** When it was told, in Unix ms; without it now. */
+  /** When the event happened, in Unix ms; now by default. */
   atMs?: number | undefined;
-  /** A W3C traceparent with the first event of a session: its root links there, or, as `parent`, hangs there. */
+  /** A W3C traceparent with the first event of a session. The root span links to it or, with `parent`, becomes its child. */
   traceparent?: string | undefined;
   traceparentIs?: 'link' | 'parent' | undefined;
 }
@@ -114,7 +112,7 @@ export interface Handled {
   reason?: string;
 }
 
-/** Counted where it happens. */
+/** Each number is counted where the thing happens. */
 export interface BridgeBooks {
   /** Payloads and lines of journals. */
   received: number;
@@ -131,30 +129,30 @@ export interface BridgeBooks {
 export interface Bridge {
   /** One payload of an agent's hook, or one event of an open standard, as an object or as its text. */
   handle(payload: object | string, about?: About): Handled;
-  /** Lines of a journal of otel-hooks: the very spans that were, or would be, sent for it. */
+  /** Lines of a journal of otel-hooks. They become the spans that otel-hooks sends for that journal. */
   journal(lines: string): void;
-  /** Resolves when processors and exporters have all that is finished. Open sessions stay open. */
+  /** Resolves when processors and exporters have all finished spans. Open sessions stay open. */
   flush(): Promise<void>;
-  /** Ends what is open, as abandoned, and flushes. Processors, exporters and providers stay the application's. */
+  /** Ends open sessions as abandoned, and flushes. It does not shut down processors, exporters or providers. */
   shutdown(): Promise<void>;
   books(): BridgeBooks;
 }
 
-/** At most so many sessions that are over are remembered, for what comes late. */
+/** The bridge remembers at most this many ended sessions, for events that come late. */
 const MOST_ENDED = 1_000;
 const SWEEP_MS = 60_000;
 
-export function createBridge(options: BridgeOptions = {}): Bridge {
-  const {
-    installation = randomBytes(16).toString('hex'),
-    hashKey = randomBytes(32).toString('hex'),
-    semconv = 'latest',
-    loggerProvider,
-    meterProvider,
-  } = options;
-  const limits = limitsOf({});
-  const sessions = new Map<string, SessionInRound>();
-  const books: BridgeBooks = {
+export const createBridge = (options: BridgeOptions = {}): Bridge => new SessionsBridge(options);
+
+class SessionsBridge implements Bridge {
+  readonly #options: BridgeOptions;
+  readonly #installation: string;
+  readonly #context: RoundContext;
+  readonly #outlet: SpanOutlet;
+  readonly #logger: ReturnType<BridgeLoggerProvider['getLogger']> | undefined;
+  readonly #measure: Measure | undefined;
+  readonly #sessions = new Map<string, SessionInRound>();
+  readonly #books: BridgeBooks = {
     received: 0,
     journaled: 0,
     duplicate: 0,
@@ -164,149 +162,162 @@ export function createBridge(options: BridgeOptions = {}): Bridge {
     failed: 0,
     dropped: 0,
   };
-  const outlet = outletOver(options, books);
-  const logger = loggerProvider?.getLogger(SCOPE, VERSION);
-  const measure = meterProvider && instrumentsOf(meterProvider);
-  let sweptMs = Date.now();
+  #sweptMs = Date.now();
 
-  const pinnedFor = (agent: string, about: About): Pinned => ({
-    destinations: [],
-    resource: resourceAttributes({
-      agent,
-      serviceName: options.serviceName,
-      attributes: options.attributes ?? {},
-      installation,
-    }),
-    denyAsError: options.denyAsError ?? false,
-    shape: options.shape === 'turn' ? 'turn' : undefined,
-    turns: options.turns === 'off' && options.shape !== 'turn' ? 'off' : undefined,
-    caller: callerOf(about.traceparent, about.traceparentIs),
-    sampler: { kind: 'always_on', ratio: 1 },
-    limits,
-    semconv: semconv === 'latest' ? undefined : semconv,
-  });
-
-  const counts = noCounts();
-  const context: RoundContext = {
-    hash: content => keyedHash(hashKey, content),
-    risk: judgeRisk,
-    price: priceOf,
-    nowMs: 0,
-    counts,
-    settles: 'never waiting',
-  };
-
-  function sessionOf(agent: Parameters<typeof newSession>[0]['agent'], session: string, about: About): SessionInRound {
-    const key = sessionKey(agent.id, session);
-    const known = sessions.get(key);
-    if (known) return known;
-    const state = newSession({ agent, session, key }, pinnedFor(agent.id, about));
-    const made = new SessionInRound(state, context);
-    sessions.set(key, made);
-    return made;
+  constructor(options: BridgeOptions) {
+    const { hashKey = randomBytes(32).toString('hex'), loggerProvider, meterProvider } = options;
+    this.#options = options;
+    this.#installation = options.installation ?? randomBytes(16).toString('hex');
+    this.#outlet = new SpanOutlet(options, this.#books);
+    this.#logger = loggerProvider?.getLogger(SCOPE, VERSION);
+    this.#measure = meterProvider && instrumentsOf(meterProvider);
+    this.#context = {
+      hash: content => keyedHash(hashKey, content),
+      risk: judgeRisk,
+      price: priceOf,
+      nowMs: 0,
+      counts: noCounts(),
+      settles: 'never waiting',
+    };
   }
 
-  function yieldAll(output: SessionOutput): void {
-    const { state, spans, records } = output;
-    const resource = versioned(state.pinned.resource);
-    const facts = spanFactsOf(state);
-    if (measure) for (const { metric, attributes, value } of incrementsIn(output)) measure(metric, value, attributes);
-    const left = spansToSend(spans, facts);
-    books.spans += left.length;
-    outlet.put(left.map(span => readableSpan(mapSpan(span, facts, resource(span.version)))));
-    for (const record of logger ? records : []) {
-      const { hrTime, hrTimeObserved, spanContext, ...said } = readableRecord(
-        mapRecord(record, facts, resource(record.event.source.version)),
-      );
-      const { severityNumber, severityText, eventName, body, attributes } = said;
-      logger?.emit({
-        ...{ eventName, severityNumber, severityText, body, attributes },
-        timestamp: hrTime,
-        observedTimestamp: hrTimeObserved,
-        context: trace.setSpanContext(ROOT_CONTEXT, spanContext as SpanContext),
-      });
-      books.records += 1;
+  handle(payload: object | string, about: About = {}): Handled {
+    this.#books.received += 1;
+    try {
+      return this.#take(payload, about);
+    } catch {
+      // An application must not fail because of an agent's payload. A payload that cannot be processed is counted.
+      this.#books.rejected += 1;
+      return { fate: 'rejected', reason: 'failed' };
     }
-    Object.assign(output, noOutput());
   }
 
-  function end(session: SessionInRound): void {
-    session.abort(Math.max(session.state.fold.lastMs, 0));
-    yieldAll(session);
-  }
-
-  /** Sessions that nothing was heard of for long are over; the oldest of these are forgotten. */
-  function sweep(nowMs: number): void {
-    if (nowMs - sweptMs < SWEEP_MS) return;
-    sweptMs = nowMs;
-    for (const session of sessions.values()) {
-      const { state } = session;
-      if (isOpen(state.fold) && nowMs - state.arrivedMs > SILENCE_MS) end(session);
+  journal(lines: string): void {
+    for (const line of lines.split('\n')) {
+      if (line === '') continue;
+      this.#books.received += 1;
+      this.#books[this.#replayLine(line)] += 1;
     }
-    const ended = [...sessions].filter(([, { state }]) => !isOpen(state.fold));
-    for (const [key] of ended.slice(0, Math.max(0, ended.length - MOST_ENDED))) sessions.delete(key);
   }
 
-  function handled(payload: object | string, about: About): Handled {
+  flush(): Promise<void> {
+    return this.#outlet.flush();
+  }
+
+  async shutdown(): Promise<void> {
+    for (const session of this.#sessions.values()) if (isOpen(session.state.fold)) this.#end(session);
+    await this.#outlet.flush();
+  }
+
+  books(): BridgeBooks {
+    return { ...this.#books };
+  }
+
+  #take(payload: object | string, about: About): Handled {
     const nowMs = Date.now();
-    context.nowMs = nowMs;
+    this.#context.nowMs = nowMs;
     const taken = takeFragment(fragmentOf(payload, about, nowMs), agents, ({ agent, session }) =>
-      sessionOf(agent, session, about),
+      this.#sessionOf(agent, session, about),
     );
     if (taken.fate === 'rejected') {
-      books.rejected += 1;
+      this.#books.rejected += 1;
       return { fate: 'rejected', reason: taken.reason };
     }
     for (const session of taken.sessions) {
       session.state.arrivedMs = Math.max(session.state.arrivedMs, nowMs);
-      yieldAll(session);
+      this.#send(session);
     }
-    sweep(nowMs);
-    books[taken.fate] += 1;
+    this.#sweep(nowMs);
+    this.#books[taken.fate] += 1;
     return { fate: taken.fate };
   }
 
-  return {
-    handle(payload, about = {}) {
-      books.received += 1;
-      try {
-        return handled(payload, about);
-      } catch {
-        // An application must not fail because of what an agent said. What cannot be processed is counted.
-        books.rejected += 1;
-        return { fate: 'rejected', reason: 'failed' };
-      }
-    },
-    journal(lines) {
-      for (const line of lines.split('\n')) {
-        if (line === '') continue;
-        books.received += 1;
-        const event = eventIn(line);
-        if (event === undefined) {
-          books.rejected += 1;
-          continue;
-        }
-        const id = event.source.tool;
-        const settles = agentNamed(id)?.settles ?? { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' };
-        const session = sessionOf({ id, settles }, rootSessionOf(event), {});
-        session.state.arrivedMs = Date.now();
-        try {
-          session.replay(event);
-          yieldAll(session);
-          books.journaled += 1;
-        } catch {
-          // A line that looks like an event and is none: it is counted, and the lines behind it are read.
-          books.rejected += 1;
-        }
-      }
-    },
-    flush: outlet.flush,
-    async shutdown() {
-      for (const session of sessions.values()) if (isOpen(session.state.fold)) end(session);
-      await outlet.flush();
-    },
-    books: () => ({ ...books }),
-  };
+  #replayLine(line: string): 'journaled' | 'rejected' {
+    const event = eventIn(line);
+    if (event === undefined) return 'rejected';
+    const id = event.source.tool;
+    const settles = agentNamed(id)?.settles ?? { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' };
+    const session = this.#sessionOf({ id, settles }, rootSessionOf(event), {});
+    session.state.arrivedMs = Date.now();
+    try {
+      session.replay(event);
+      this.#send(session);
+      return 'journaled';
+    } catch {
+      // The line looks like an event and is not one. The lines after it are read.
+      return 'rejected';
+    }
+  }
+
+  #sessionOf(agent: Parameters<typeof newSession>[0]['agent'], session: string, about: About): SessionInRound {
+    const key = sessionKey(agent.id, session);
+    const known = this.#sessions.get(key);
+    if (known) return known;
+    const state = newSession({ agent, session, key }, this.#pinnedFor(agent.id, about));
+    const made = new SessionInRound(state, this.#context);
+    this.#sessions.set(key, made);
+    return made;
+  }
+
+  #pinnedFor(agent: string, about: About): Pinned {
+    const { serviceName, attributes = {}, denyAsError = false, shape, turns, semconv = 'latest' } = this.#options;
+    return {
+      destinations: [],
+      resource: resourceAttributes({ agent, serviceName, attributes, installation: this.#installation }),
+      denyAsError,
+      shape: shape === 'turn' ? 'turn' : undefined,
+      turns: turns === 'off' && shape !== 'turn' ? 'off' : undefined,
+      caller: callerOf(about.traceparent, about.traceparentIs),
+      sampler: { kind: 'always_on', ratio: 1 },
+      limits: limitsOf({}),
+      semconv: semconv === 'latest' ? undefined : semconv,
+    };
+  }
+
+  /** Hands the output of a session over to the application's SDK. */
+  #send(output: SessionOutput): void {
+    const { state, spans, records } = output;
+    const resource = versioned(state.pinned.resource);
+    const facts = spanFactsOf(state);
+    if (this.#measure)
+      for (const { metric, attributes, value } of incrementsIn(output)) this.#measure(metric, value, attributes);
+    const finished = spansToSend(spans, facts);
+    this.#books.spans += finished.length;
+    this.#outlet.put(finished.map(span => readableSpan(mapSpan(span, facts, resource(span.version)))));
+    for (const record of this.#logger ? records : []) {
+      this.#emit(mapRecord(record, facts, resource(record.event.source.version)));
+      this.#books.records += 1;
+    }
+    Object.assign(output, noOutput());
+  }
+
+  #emit(record: ReturnType<typeof mapRecord>): void {
+    const { hrTime, hrTimeObserved, spanContext, eventName, severityNumber, severityText, body, attributes } =
+      readableRecord(record);
+    this.#logger?.emit({
+      ...{ eventName, severityNumber, severityText, body, attributes },
+      timestamp: hrTime,
+      observedTimestamp: hrTimeObserved,
+      context: trace.setSpanContext(ROOT_CONTEXT, spanContext as SpanContext),
+    });
+  }
+
+  #end(session: SessionInRound): void {
+    session.abort(Math.max(session.state.fold.lastMs, 0));
+    this.#send(session);
+  }
+
+  /** Ends sessions that were silent for long, and forgets the oldest of the ended ones. */
+  #sweep(nowMs: number): void {
+    if (nowMs - this.#sweptMs < SWEEP_MS) return;
+    this.#sweptMs = nowMs;
+    for (const session of this.#sessions.values()) {
+      const { state } = session;
+      if (isOpen(state.fold) && nowMs - state.arrivedMs > SILENCE_MS) this.#end(session);
+    }
+    const ended = [...this.#sessions].filter(([, { state }]) => !isOpen(state.fold));
+    for (const [key] of ended.slice(0, Math.max(0, ended.length - MOST_ENDED))) this.#sessions.delete(key);
+  }
 }
 
 function fragmentOf(payload: object | string, about: About, nowMs: number): Fragment {
@@ -334,93 +345,15 @@ function eventIn(line: string): Event | undefined {
       isFields(value.data);
     return isEvent ? (value as unknown as Event) : undefined;
   } catch {
-    // No JSON: it is counted as rejected.
+    // Not JSON.
     return undefined;
   }
 }
 
-/**
- * An SDK's own queue holds 2,048 spans and drops what comes beyond, so it is emptied before it is given more than that.
- */
-const SLICE = 512;
-const MOST_WAITING = 65_536;
+type Measure = (metric: MetricId, value: number, attributes: object) => void;
 
-function outletOver(
-  { spanProcessors = [], spanExporters = [] }: BridgeOptions,
-  books: BridgeBooks,
-): { put(spans: readonly ReadableSpan[]): void; flush(): Promise<void> } {
-  let waiting: ReadableSpan[] = [];
-  let given = 0;
-  let errors: Error[] = [];
-  let running: Promise<void> | undefined;
-
-  const emptied = (): Promise<unknown> =>
-    Promise.all(spanProcessors.map(processor => processor.forceFlush().catch((error: Error) => errors.push(error))));
-
-  async function pump(): Promise<void> {
-    while (waiting.length > 0) {
-      const slice = waiting.slice(0, SLICE);
-      waiting = waiting.slice(SLICE);
-      for (const processor of spanProcessors) for (const span of slice) ended(processor, span);
-      given += slice.length;
-      await Promise.all(spanExporters.map(exporter => exported(exporter, slice)));
-      if (given >= SLICE && spanProcessors.length > 0) {
-        given = 0;
-        await emptied();
-      }
-    }
-  }
-
-  /** A processor that throws fails for this span alone; `flush` tells of it. */
-  const ended = (processor: BridgeSpanProcessor, span: ReadableSpan): void => {
-    try {
-      processor.onEnd(span as BridgeSpan);
-    } catch (error) {
-      errors.push(error instanceof Error ? error : new Error(String(error)));
-    }
-  };
-
-  const exported = (exporter: BridgeSpanExporter, spans: ReadableSpan[]): Promise<void> =>
-    new Promise(done => {
-      exporter.export(spans as BridgeSpan[], ({ code, error }) => {
-        if (code !== 0) {
-          books.failed += spans.length;
-          errors.push(error ?? new Error('an exporter refused spans'));
-        }
-        done();
-      });
-    });
-
-  const run = (): void => {
-    running ??= pump().finally(() => {
-      running = undefined;
-    });
-  };
-
-  return {
-    put(spans) {
-      const room = Math.max(0, MOST_WAITING - waiting.length);
-      books.dropped += Math.max(0, spans.length - room);
-      waiting.push(...spans.slice(0, room));
-      if (waiting.length > 0) run();
-    },
-    async flush() {
-      while (running) await running;
-      given = 0;
-      await emptied();
-      for (const exporter of spanExporters)
-        await exporter.forceFlush?.().catch((error: Error) => {
-          errors.push(error);
-        });
-      const met = errors;
-      errors = [];
-      if (met.length > 0) throw new AggregateError(met, `otel-hooks: ${met[0]?.message}`);
-    },
-  };
-}
-
-/** One instrument for each of our metrics, made when it is first needed. */
-function instrumentsOf(provider: BridgeMeterProvider): (metric: MetricId, value: number, attributes: object) => void {
+/** One instrument for each of our metrics, made at its first measurement. */
+function instrumentsOf(provider: BridgeMeterProvider): Measure {
   const meter = provider.getMeter(SCOPE, VERSION);
   const made = new Map<MetricId, (value: number, attributes: object) => void>();
   const make = (metric: MetricId): ((value: number, attributes: object) => void) => {
