@@ -33,7 +33,7 @@ import { type MetricId, type MetricName, metrics, SCOPE } from '../telemetry/nam
 import { resourceAttributes, versioned } from '../telemetry/resource.ts';
 import { readableRecord, readableSpan } from '../telemetry/sdk-values.ts';
 import { mapSpan, spansToSend } from '../telemetry/spans.ts';
-import { SpanOutlet, type SpanTargets } from './span-outlet.ts';
+import { SpanOutlet } from './span-outlet.ts';
 
 /** A finished span, in the form of an SDK. */
 export interface BridgeSpan {
@@ -71,7 +71,9 @@ export interface BridgeMeterProvider {
   };
 }
 
-export interface BridgeOptions extends SpanTargets {
+export interface BridgeOptions {
+  spanProcessors?: readonly BridgeSpanProcessor[] | undefined;
+  spanExporters?: readonly BridgeSpanExporter[] | undefined;
   /** Records and measurements carry the resource of their providers. */
   loggerProvider?: BridgeLoggerProvider | undefined;
   meterProvider?: BridgeMeterProvider | undefined;

@@ -1,15 +1,12 @@
 /** Gives finished spans to the span processors and exporters of an application's SDK. */
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
-import type { BridgeBooks, BridgeSpan, BridgeSpanExporter, BridgeSpanProcessor } from './bridge.ts';
+import type { BridgeBooks, BridgeOptions, BridgeSpan, BridgeSpanExporter, BridgeSpanProcessor } from './bridge.ts';
 
 /** The queue of an SDK's processor holds 2,048 spans and drops further ones, so it is flushed before it gets that many. */
 const SLICE = 512;
 const MOST_WAITING = 65_536;
 
-export interface SpanTargets {
-  spanProcessors?: readonly BridgeSpanProcessor[] | undefined;
-  spanExporters?: readonly BridgeSpanExporter[] | undefined;
-}
+type SpanTargets = Pick<BridgeOptions, 'spanProcessors' | 'spanExporters'>;
 
 export class SpanOutlet {
   readonly #processors: readonly BridgeSpanProcessor[];
