@@ -50,10 +50,10 @@ function linesOf(page: string): { text: string; fixed: boolean }[] {
 function filled({ first, others, text }: Block): string[] {
   const lines: string[] = [];
   let line = first;
-  for (const word of wordsOf(text)) {
+  for (const word of unbreakable(wordsOf(text))) {
     const isEmpty = line === first || line === others;
     if (isEmpty) line += word;
-    else if (`${line} ${word}`.length <= WIDTH || startsBlock(word)) line += ` ${word}`;
+    else if (`${line} ${word}`.length <= WIDTH) line += ` ${word}`;
     else {
       lines.push(line);
       line = others + word;
@@ -64,6 +64,16 @@ function filled({ first, others, text }: Block): string[] {
 
 /** A piece of code is one word, because the checks of commands read it from one line. */
 const wordsOf = (text: string): string[] => text.match(/(?:`[^`]*`|[^\s`])+/g) ?? [];
+
+/** Joins a word that must not start a line with the word before it. */
+function unbreakable(words: string[]): string[] {
+  const joined: string[] = [];
+  for (const word of words) {
+    if (joined.length > 0 && startsBlock(word)) joined.push(`${joined.pop()} ${word}`);
+    else joined.push(word);
+  }
+  return joined;
+}
 
 /** At the start of a line such a word would begin a list, a heading, a quotation or a table. */
 const startsBlock = (word: string): boolean => /^([*+-]|\d+[.)]|#{1,6}|>.*|\|.*)$/.test(word);
