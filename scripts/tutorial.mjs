@@ -271,7 +271,7 @@ script that CI runs, each time in an empty home with nothing but a folder such a
 that were made up.
 
 \`\`\`sh
-npm install -g otel-hooks
+npm install && npm run build && npm i -g .   # in a clone of otel-hooks
 otel-hooks enable      # finds your agents, asks for the destination, shows the change, tries it
 \`\`\`
 

@@ -13,6 +13,7 @@ import { delimiter } from 'node:path';
 import { isAbsent } from '../agents/contract/contract.ts';
 import type { Fields } from '../event/event.ts';
 import { replay } from '../journal/replay.ts';
+import { INSTALL_COMMAND } from '../problems/install.ts';
 import { sessionKey } from '../session/session-state.ts';
 import { startedAs } from '../setup/commands.ts';
 import { searchPath } from '../setup/search-path.ts';
@@ -52,7 +53,7 @@ export function hookRunOf(setup: Setup, cwd: string, env: NodeJS.ProcessEnv, now
   const safe = { ...env, PATH: searchPath(env.PATH, places).join(delimiter) };
   if (scope === 'project' && !isInPath('otel-hooks', { env: safe }, platform)) {
     const why = 'otel-hooks is not in PATH outside of this project, where a file that is shared looks for it';
-    return { ...failed(why, 'npm i -g otel-hooks'), isTried: false };
+    return { ...failed(why, `in a clone of otel-hooks: ${INSTALL_COMMAND}`), isTried: false };
   }
   const { event, payload } = settings.proof(trialSession(nowMs, randomBytes(3).toString('hex')), cwd, nowMs);
   const standing = standingOf(setup);

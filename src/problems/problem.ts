@@ -1,4 +1,5 @@
 import { own } from '../lib/read.ts';
+import { INSTALL_COMMAND, UPDATE } from './install.ts';
 
 /**
  * Something a person should know, as data: tests compare codes, people read the sentences of `explain`.
@@ -264,7 +265,7 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   }),
   'state-newer': ({ folder, found, known }) => ({
     what: `${folder} has the format ${found} of a later otel-hooks (this one knows ${known}); it was left alone.`,
-    next: 'update otel-hooks: npm install -g otel-hooks',
+    next: UPDATE,
   }),
   'state-foreign': ({ folder, owner }) => ({
     what: `${folder} belongs to another user (uid ${owner}); nothing is read from it or written to it.`,
@@ -291,15 +292,15 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
       why === 'failed'
         ? `otel-hooks could not process a hook event; the event lies in ${folder}/quarantine for 24 hours and is not sent.`
         : `two deliveries ended abruptly while they processed the same hook event; the event lies in ${folder}/quarantine for 24 hours and is not sent.`,
-    next: 'update otel-hooks (npm install -g otel-hooks); if it happens again, report it with the output of `otel-hooks status --json`.',
+    next: `${UPDATE}; if it happens again, report it with the output of \`otel-hooks status --json\`.`,
   }),
   'enrichment-failed': ({ enrichment }) => ({
     what: `computing ${own(enrichmentWords, enrichment) ?? enrichment} of an event failed; the event was recorded without it.`,
-    next: 'update otel-hooks (npm install -g otel-hooks); if it happens again, report it with the output of `otel-hooks status --json`.',
+    next: `${UPDATE}; if it happens again, report it with the output of \`otel-hooks status --json\`.`,
   }),
   'transcript-failed': ({ agent, why }) => ({
     what: `${transcriptWords[why](agent)}.`,
-    next: 'update otel-hooks (npm install -g otel-hooks); if it happens again, report it with the output of `otel-hooks status --json`.',
+    next: `${UPDATE}; if it happens again, report it with the output of \`otel-hooks status --json\`.`,
   }),
   'program-missing': ({ hooks, lastMs }) => ({
     what: `${hooks === undefined ? 'hooks' : hooks === 1 ? '1 hook' : `${hooks} hooks`} ran while the package was missing (last at ${new Date(lastMs).toISOString()}); ${hooks === 1 ? 'its event was' : 'their events were'} not recorded.`,
@@ -321,7 +322,7 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   }),
   'program-temporary': ({ path, why }) => ({
     what: `the program lies in ${why} (${path}); hooks name that path, and record nothing once it is removed.`,
-    next: 'install it for good, from a clone that stays (npm install && npm run build && npm i -g .), then run `otel-hooks enable` again.',
+    next: `install it for good, from a clone that stays (${INSTALL_COMMAND}), then run \`otel-hooks enable\` again.`,
   }),
   'mode-open': ({ path, mode, wanted }) => ({
     what: `${path} has the mode ${mode}; it should be ${wanted}, so that you can use it and others on this machine cannot.`,
