@@ -1,3 +1,4 @@
+import { keepsFromDestinations } from '../config/destinations.ts';
 import { deliver, type Progress } from '../deliver/deliver.ts';
 import { keepOf } from '../deliver/state-limits.ts';
 import { waitingIn } from '../deliver/status-books.ts';
@@ -51,7 +52,8 @@ export async function run(words: Words, io: Io): Promise<number> {
     );
     for (const problem of merged(problems)) io.err(problemText(problem));
   }
-  return waiting > 0 ? 1 : 0;
+  // A mistake in an address keeps data from leaving, even when nothing waits for it.
+  return waiting > 0 || problems.some(keepsFromDestinations) ? 1 : 0;
 }
 
 /** What takes less time needs no progress. */

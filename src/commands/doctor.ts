@@ -10,6 +10,7 @@ import { readBack } from '../doctor/read-back.ts';
 import { synthetic } from '../doctor/synthetic.ts';
 import { asShown } from '../lib/shown.ts';
 import { LINE_CLEARED, styled } from '../lib/terminal.ts';
+import { merged } from '../problems/problem.ts';
 import { type Found, filesText, providersNamed } from '../setup/standing.ts';
 import { StateRefused } from '../store/folder.ts';
 import { openStore } from '../store/store.ts';
@@ -66,8 +67,12 @@ export async function run(words: Words, io: Io): Promise<number> {
     busy('');
     show([...proofs, ...unasked]);
   }
-  show(deliveryFindings(folders, io));
-  if (words.flags['--offline'] === undefined) show(await wireFindings(folders, standings, io, busy));
+  const delivery = deliveryFindings(folders, io);
+  const wire = words.flags['--offline'] === undefined ? await wireFindings(folders, standings, io, busy) : [];
+  const unreachable = new Set(wire.flatMap(each => failureOf(each) ?? []));
+  // An endpoint that cannot be reached now is one problem, however many deliveries failed for the same reason before.
+  show(delivery.filter(each => !unreachable.has(failureOf(each) ?? '')));
+  show(wire);
 
   const problems = findings.filter(each => each.state === 'problem').length;
   if (json) {
@@ -180,7 +185,7 @@ function deliveryFindings({ state, config }: Folders, io: Io): Finding[] {
       const books = readStatusBooks(store);
       const known = config.problems.map(each => JSON.stringify(each));
       const told = problemsIn(store, destinationsIn(store), config.problems, state, io.now());
-      const findings = told
+      const findings = merged(told)
         .filter(each => !known.includes(JSON.stringify(each)))
         .map(each => problem('delivery', undefined, each));
       for (const account of imbalances(books)) {
@@ -196,6 +201,18 @@ function deliveryFindings({ state, config }: Folders, io: Io): Finding[] {
     if (!(error instanceof StateRefused)) throw error;
     return error.problem.code === 'state-missing' ? [] : [problem('delivery', undefined, error.problem)];
   }
+}
+
+/** Which endpoint cannot be reached, and why. */
+function failureOf(finding: Finding): string | undefined {
+  if (finding.state !== 'problem') return undefined;
+  const { problem: found } = finding;
+  const isFailure =
+    found.code === 'delivery-failing' ||
+    found.code === 'endpoint-unreachable' ||
+    found.code === 'endpoint-tls' ||
+    found.code === 'endpoint-protocol';
+  return isFailure ? `${found.endpoint} ${found.why}` : undefined;
 }
 
 async function wireFindings(

@@ -1,5 +1,5 @@
 import { closeSync, existsSync, lstatSync, openSync, renameSync, rmSync, writeSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { isAbsent } from '../agents/contract/contract.ts';
 import { agentNamed } from '../agents/index.ts';
 import { eventsOf, lastMsOf, type Recorded, recorded } from '../journal/journal-events.ts';
@@ -163,6 +163,8 @@ async function writeTo(
   const file = resolve(io.cwd, output);
   const facts = lstatSync(file, { throwIfNoEntry: false });
   if (facts !== undefined && !facts.isFile()) throw new UsageError(`${output} is no plain file; use > or a pipe`);
+  if (!existsSync(dirname(file)))
+    throw new UsageError(`${dirname(output)} does not exist, so ${output} was not written; make the folder first`);
   const beside = `${file}.${process.pid}`;
   try {
     const fd = openSync(beside, 'wx', 0o600);

@@ -323,7 +323,7 @@ function scopeNamed(words: Words): Scope | undefined {
 
 /** By name; else those that are installed, or those that have our hooks. Undefined: the person wants none of them. */
 async function chosenAgents(order: Order): Promise<readonly Agent[] | undefined> {
-  const { action, words, io, asks, isJson } = order;
+  const { action, words, io, scope, asks, isJson } = order;
   const named = flagText(words, '--tool');
   if (named === undefined && words.flags['--openhook']) return [];
   if (named === 'all') return agents;
@@ -334,13 +334,18 @@ async function chosenAgents(order: Order): Promise<readonly Agent[] | undefined>
       ? isInstalled(agent, common.places, common.platform)
       : standingOf({ ...common, agent }) !== undefined;
   const found = agents.filter(isFound);
-  if (found.length === 0) {
+  if (found.length === 0 && action === 'enable') {
     const ids = agents.map(agent => agent.id).join(', ');
-    throw new UsageError(
-      action === 'enable'
-        ? `no agent was found here; name one with --tool: ${ids}`
-        : 'no hooks of ours were found in this scope; see --global, --project and --local',
-    );
+    throw new UsageError(`no agent was found here; name one with --tool: ${ids}`);
+  }
+  if (found.length === 0) {
+    if (!isJson) {
+      const scopes = (['global', 'project', 'local'] as const).filter(each => each !== scope).map(each => `--${each}`);
+      io.out(
+        `Nothing to disable: no agent calls otel-hooks in the scope ${scope}. See also ${scopes.join(' and ')}.\n`,
+      );
+    }
+    return [];
   }
   if (asks && action === 'enable' && found.length > 1) {
     const isSetUp = (agent: Agent): boolean => standingOf({ ...common, agent }) !== undefined;

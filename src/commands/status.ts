@@ -82,10 +82,9 @@ export function run(words: Words, io: Io): number {
   }
 }
 
+/** Without an agent that is set up, the step before has been named already. */
 const newText = (state: string, isSetUp: boolean): string =>
-  `\nNothing has been received yet: there is no ${state}.\n  next: ${
-    isSetUp ? 'start a session of the agent' : 'otel-hooks enable'
-  }\n`;
+  `\nNothing has been received yet: there is no ${state}.\n${isSetUp ? '  next: start a session of the agent\n' : ''}`;
 
 interface AgentRow {
   agent: string;

@@ -203,6 +203,16 @@ describe('export', () => {
   });
 });
 
+it('into a folder that does not exist says which one, and writes nothing', async () => {
+  record({ a: late });
+  expect(await exported('--output', 'none/events.jsonl')).toMatchObject({
+    code: 2,
+    out: '',
+    err: expect.stringMatching(/none does not exist, so none\/events\.jsonl was not written; make the folder first/),
+  });
+  expect(fs.existsSync(join(home, 'none'))).toBe(false);
+});
+
 describe('tail', () => {
   const tailed = async (...words: string[]) => {
     let seen = '';
@@ -213,6 +223,26 @@ describe('tail', () => {
     const { code } = await ranIn(home, ['tail', ...words], { out });
     return { code, lines: linesOf(seen) };
   };
+
+  it.each([
+    ['before the first hook', [], /^otel-hooks: no hook has run yet; waiting for the first\. Ctrl-C ends\.\n$/],
+    ['after the last events', late, /^otel-hooks: waiting for events\. Ctrl-C ends\.\n$/],
+  ])('says on standard error that it waits, %s', async (_when, events, says) => {
+    if (events.length > 0) record({ 'key-1': events });
+    const waits = setInterval(() => {
+      if (told !== '') process.emit('SIGINT');
+    }, 20);
+    let told = '';
+    const err = (text: string): void => {
+      told += text;
+    };
+    try {
+      expect((await ranIn(home, ['tail', '--lines', '0'], { err })).code).toBe(0);
+    } finally {
+      clearInterval(waits);
+    }
+    expect(told).toMatch(says);
+  });
 
   it('gives the same lines as they come', async () => {
     record({ 'key-1': late, 'key-2': early });

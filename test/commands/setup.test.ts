@@ -213,10 +213,17 @@ describe('at a terminal', () => {
       code: 2,
       err: expect.stringContaining('no agent was found here'),
     });
+  });
+
+  it('has nothing to disable where no agent calls otel-hooks, and that is no failure', async () => {
     expect(await run(['disable'], 'y')).toMatchObject({
-      code: 2,
-      err: expect.stringContaining('no hooks of ours were found'),
+      code: 0,
+      err: '',
+      out: expect.stringContaining('Nothing to disable: no agent calls otel-hooks in the scope global.'),
     });
+    const { code, out } = await run(['disable', '--project', '--json'], 'y');
+    expect([code, JSON.parse(out).plans]).toEqual([0, []]);
+    expect(fs.readdirSync(home)).toEqual([]);
   });
 
   it('says that entries of an older make are replaced', async () => {

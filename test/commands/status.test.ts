@@ -55,7 +55,21 @@ it('lists agents with their scopes, and providers with their secrets masked', as
 it.each(['status', 'config', 'deliver'])('%s says what is wrong with where data is to go', async command => {
   const { code, err } = await ranIn(home, [command], { env: { PATH: '', OTEL_HOOKS_PROVIDER: 'zipkin' } });
   expect(err).toMatch(/^otel-hooks: .*zipkin.*\n {2}next: /);
-  expect(code).toBe(command === 'deliver' ? 0 : 1);
+  expect(code).toBe(1);
+});
+
+it('deliver fails for an endpoint that is no address, and names it', async () => {
+  const env = { PATH: '', OTEL_EXPORTER_OTLP_ENDPOINT: 'not an address' };
+  const { code, err } = await ranIn(home, ['deliver'], { env });
+  expect(err).toMatch(/^otel-hooks: .*OTEL_EXPORTER_OTLP_ENDPOINT.*\n {2}next: /);
+  expect(code).toBe(1);
+});
+
+it('names the first step once where nothing is set up', async () => {
+  const { code, out } = await run('status');
+  expect(code).toBe(0);
+  expect(out.match(/next: otel-hooks enable/g)).toHaveLength(1);
+  expect(out).toContain('Nothing has been received yet');
 });
 
 it('says what is stale and what cannot be read', async () => {

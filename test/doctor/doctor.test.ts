@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Io } from '../../src/commands/command.ts';
+import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
 import { type Collector, type Reply, startCollector } from '../collector.ts';
 import { type Ran, ranIn } from '../commands/ran.ts';
 
@@ -153,6 +154,22 @@ describe('an endpoint', () => {
     expect([ran.code, codes(ran)]).toEqual([1, expect.arrayContaining([code])]);
     expect(found?.says).toMatch(says);
     expect(found?.next).toBeTruthy();
+  });
+
+  it('that is dead is one row, though deliveries of each signal failed there', async () => {
+    configured({ provider: 'otlp', otlp: { endpoint: 'http://127.0.0.1:1' } });
+    const inbox = join(home, '.local/state/otel-hooks/inbox');
+    fs.mkdirSync(inbox, { recursive: true, mode: 0o700 });
+    const unique = '00000000-0000-4000-8000-000000000001';
+    const payload = { session_id: 's', hook_event_name: 'SessionEnd', reason: 'other', cwd: home };
+    const bytes = encodeFragment(unique, { tool: 'claude-code', cwd: home }, Buffer.from(JSON.stringify(payload)));
+    fs.writeFileSync(join(inbox, fragmentName('0', '0', 1, unique)), bytes, { mode: 0o600 });
+    await ranIn(home, ['deliver', '--wait', '1s'], { now: Date.now });
+    const ofEndpoint = ({ rows }: Checked) => rows.filter(({ says }) => says.includes('ECONNREFUSED'));
+    expect(ofEndpoint(await doctor(['--json']))).toMatchObject([{ code: 'endpoint-unreachable' }]);
+    expect(ofEndpoint(await doctor(['--json', '--offline']))).toMatchObject([
+      { code: 'delivery-failing', says: expect.stringMatching(/has not taken \w+(, \w+)* and \w+ in/) },
+    ]);
   });
 
   it('whose clock is another says so', async () => {
