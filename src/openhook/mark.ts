@@ -1,4 +1,4 @@
-/** How far a session's journal was dispatched: a document, made in the round that opens the session. */
+/** The document of a dispatched session: how much of its journal is done. The round that opens the session creates it. */
 import { noOpenHook, type OpenHookState } from '../standards/openhook/to-openhook.ts';
 
 export const PREFIX = 'openhook-';
@@ -7,19 +7,19 @@ export const openHookDocument = (key: string): string => `${PREFIX}${key}`;
 export interface Mark {
   v: 1;
   cwd: string;
-  /** The configuration file that its hooks or the delivery named. */
+  /** The configuration file that the session's hooks or the delivery use. */
   config?: string | undefined;
-  /** When its first hook arrived. */
+  /** Arrival time of the session's first hook. */
   sinceMs: number;
-  /** Bytes of its journal that are done. */
+  /** Bytes of the journal that are done. */
   at: number;
   state: OpenHookState;
-  /** What a delivery had taken on and gave back, because another one was to deliver: it comes first. */
+  /** Jobs that a delivery gave back when it handed over to another one. They run first. */
   left?: Left[] | undefined;
 }
 
 export interface Left {
-  /** Of the file that was agreed to, and the place of the hook in it. */
+  /** Hash of the file that the user agreed to, and number of the hook in it. */
   hash: string;
   hook: number;
   input: string;

@@ -1,6 +1,6 @@
 /**
- * The discovery file of the project that an agent works in, and what its user said to it. It comes with a clone, so its author
- * is a stranger: its commands are nothing but text until the user has said yes to this very text at this very place.
+ * The discovery file of the project that an agent works in, and the user's answer to it. The file comes with a clone, so its
+ * author is untrusted: no command runs until the user has agreed to exactly this text at exactly this path.
  */
 import { realpathSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
@@ -16,7 +16,7 @@ import { diskEyes } from '../transcripts/eyes.ts';
 
 const DISCOVERY_FILE = '.openhook.json';
 
-/** new: nobody was asked yet. changed: the yes was to another text. */
+/** `new`: the user has not answered. `changed`: the user agreed to another text. */
 export type Answer = 'yes' | 'no' | 'new' | 'changed';
 
 export type Discovery = { root: string; file: string } & (
@@ -25,10 +25,7 @@ export type Discovery = { root: string; file: string } & (
   | { found: true; why?: undefined; hooks: Subscription[]; hash: string; answer: Answer; ci: boolean }
 );
 
-/**
- * At the top of the working tree, or in the folder itself where it is in none; nowhere else. Undefined: there is no
- * such folder.
- */
+/** Looks only at the top of the working tree, or in the folder itself outside of one. Undefined: the folder does not exist. */
 export function discover(cwd: string, place: Place): Discovery | undefined {
   const root = isAbsolute(cwd) ? realFolder(topOf(cwd, diskEyes()) ?? cwd) : undefined;
   if (root === undefined) return undefined;
@@ -37,33 +34,37 @@ export function discover(cwd: string, place: Place): Discovery | undefined {
   const read = readSmallFile(file, { refuse });
   if (read === undefined) return { root, file, found: false };
   if ('why' in read) return { root, file, found: true, why: read.why };
-  // From here on the text is what was hashed; the file is not read again.
+  // The commands come from the text that is hashed; a second read could return another text.
   const subscriptions = subscriptionsIn(read.text);
   if ('why' in subscriptions) return { root, file, found: true, why: subscriptions.why };
   const hash = contentHash(read.text);
-  const said = commandsConsents(place).get(file);
-  const answer =
-    said === undefined ? 'new' : said.hash === hash ? said.answer : said.answer === 'yes' ? 'changed' : 'new';
-  const ci = said?.hash === hash && said.ci === true;
+  const consent = commandsConsents(place).get(file);
+  const answer = consent === undefined ? 'new' : answerTo(consent, hash);
+  const ci = consent?.hash === hash && consent.ci === true;
   return { root, file, found: true, hooks: subscriptions.hooks, hash, answer, ci };
+}
+
+function answerTo(consent: { hash: string; answer: 'yes' | 'no' }, hash: string): Answer {
+  if (consent.hash === hash) return consent.answer;
+  return consent.answer === 'yes' ? 'changed' : 'new';
 }
 
 function realFolder(folder: string): string | undefined {
   try {
     return realpathSync(folder);
   } catch {
-    // Gone, or never on this machine: nothing can be discovered there.
+    // The folder was deleted, or it is on another machine.
     return undefined;
   }
 }
 
-/** What keeps commands of these folders' files from being run, each file once. */
+/** Returns the problems that keep the commands of these folders' files from running, one per file. */
 export function unansweredIn(folders: Iterable<string>, place: Place): Problem[] {
   const found = new Map<string, Problem>();
   for (const folder of new Set(folders)) {
     const project = discover(folder, place);
     if (project === undefined || !project.found) continue;
-    // Both come with an event, and what is printed here is pasted.
+    // Both paths come from an event, and users paste the printed command into a shell.
     const root = pasted(asShown(project.root));
     const file = asShown(project.file);
     if (project.why !== undefined) found.set(file, { code: 'openhook-invalid', file, why: project.why });
@@ -75,7 +76,7 @@ export function unansweredIn(folders: Iterable<string>, place: Place): Problem[]
   return [...found.values()];
 }
 
-/** Nobody watches there, and a branch of anybody may be checked out. */
+/** In CI, no person watches, and the branch that is checked out may come from an untrusted author. */
 export function isInCi(env: Readonly<Record<string, string | undefined>>): boolean {
   const { CI } = env;
   if (CI !== undefined && !['', '0', 'false'].includes(CI.toLowerCase())) return true;

@@ -1,10 +1,10 @@
 /**
- * One command of a discovery file, run for one envelope: by the platform's shell, word for word as it stands in the file that was
- * agreed to, in the project's folder. Nothing of the envelope is ever part of what the shell reads; it comes on standard input.
+ * Runs one command of a discovery file for one envelope. The platform's shell gets the command exactly as the file has it, in
+ * the project's folder. The envelope goes to standard input and is never part of the text that the shell reads.
  *
- * A process group of its own, so that all of it ends when its time is over or when it has ended itself: nothing that it left
- * behind in there outlives it. What it prints goes nowhere. Its variables are few: those of whichever project's hook happened
- * to start the delivery are none of its business.
+ * The command has its own process group, so that its child processes end with it or with its time limit. Its output is
+ * discarded. It gets few environment variables, because the environment belongs to the project whose hook started the
+ * delivery.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { isAbsolute, sep } from 'node:path';
@@ -14,7 +14,7 @@ export type How = 'done' | 'failed' | 'timeout' | 'unstarted' | 'stopped';
 
 export interface Outcome {
   how: How;
-  /** As a person reads it after "it". */
+  /** The rest of a sentence that begins with "it". */
   why?: string | undefined;
 }
 
@@ -29,11 +29,11 @@ export interface RunOptions {
 
 export interface Running {
   ended: Promise<Outcome>;
-  /** At once, and all of it. */
+  /** Ends the whole process group at once. */
   stop(): void;
 }
 
-/** So long a command may take to end itself when it is asked to. */
+/** Time between SIGTERM and SIGKILL. */
 const GRACE_MS = 2_000;
 
 export function runCommand({ command, folder, env, platform, input, limitMs }: RunOptions): Running {
@@ -70,13 +70,13 @@ export function runCommand({ command, folder, env, platform, input, limitMs }: R
     };
     child.once('error', error => settle({ how: 'unstarted', why: codeOf(error) }));
     child.once('exit', (code, signal) => {
-      // Its number is still ours while one of its group lives; with none left there is nobody to end.
+      // The system does not reuse the group's number while a process of the group lives.
       if (child.pid !== undefined && !isWindows) endAll(child.pid, 'SIGKILL', false);
       if (code === 0) settle({ how: 'done' });
       else settle({ how: 'failed', why: signal === null ? `exited with ${code}` : `was ended by ${signal}` });
     });
   });
-  // One that does not read it closes the pipe, which is its right.
+  // A command may close its standard input without reading it.
   child.stdin?.on('error', () => undefined);
   child.stdin?.end(input);
   return {
@@ -93,7 +93,7 @@ function endAll(pid: number, signal: 'SIGTERM' | 'SIGKILL', isWindows: boolean):
     if (isWindows) spawn('taskkill', ['/pid', String(pid), '/T', '/F'], { stdio: 'ignore', windowsHide: true });
     else process.kill(-pid, signal);
   } catch {
-    // All of it has ended.
+    // The process group has ended already.
   }
 }
 
@@ -103,7 +103,7 @@ const PASSED =
 function environmentOf(env: RunOptions['env'], folder: string, platform: NodeJS.Platform): Record<string, string> {
   const isWindows = platform === 'win32';
   const separator = isWindows ? ';' : ':';
-  // What lies in the project came with it, and a clone could put any program there.
+  // Programs inside the project are untrusted: they come with the clone.
   const isOutside = (place: string): boolean => isAbsolute(place) && !`${place}${sep}`.startsWith(`${folder}${sep}`);
   const passed: Record<string, string> = { BAGGAGE: DISPATCHED };
   for (const [name, value] of Object.entries(env)) {

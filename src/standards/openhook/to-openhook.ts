@@ -1,12 +1,14 @@
 /**
- * OpenHook 0.1 as output: events of Agent Hooks, in the order of a root session's journal, become envelopes. A fold, since
- * the end of a session carries what the session added up to.
+ * Converts events of Agent Hooks, in the order of a root session's journal, to envelopes of OpenHook 0.1. The conversion is
+ * a fold, because the end of a session carries the session's totals.
  *
- * A subagent is no session there: what its agent does carries the session's id, and `agent_id` beside it. `session.end` goes
- * out when the session's transcript was read to its end: only then its tokens are known, and the file is whole for whoever reads it.
- * What has no place in an envelope stands under `extensions["otel-hooks"]`; what is unknown is left out.
+ * OpenHook has no subagent sessions: an envelope about a subagent carries the root session's id, and the subagent's id as
+ * `agent_id`. `session.end` is returned after the session's transcript was read to its end: only then the tokens are known
+ * and the transcript file is complete. Facts without a field in an envelope go to `extensions["otel-hooks"]`; unknown values
+ * are left out.
  */
 import {
+  type DataOf,
   type EndReason,
   type Event,
   type Facts,
@@ -42,7 +44,7 @@ export interface Envelope {
   extensions?: { 'otel-hooks': Additions };
 }
 
-/** docs/openhook.md says what each is. */
+/** docs/openhook.md describes the fields. */
 interface Additions {
   seq?: number | undefined;
   native_event?: string | undefined;
@@ -58,17 +60,17 @@ interface Additions {
   transcript?: 'none' | undefined;
 }
 
-/** What the journal does not hold, as far as the caller knows it and may tell it. */
+/** Facts that the journal does not hold. The caller adds those that it knows and may disclose. */
 export interface Beyond {
   /** The folder that the agent works in. */
   cwd?: string | undefined;
   /** The path of the session's transcript. */
   transcript?: string | undefined;
-  /** The caller looked for the transcript, and there is none: `session.end` says so. */
+  /** The caller found no transcript; `session.end` then carries `transcript: none`. */
   hasNoTranscript?: boolean | undefined;
 }
 
-/** What must be known of the events before. JSON, and bounded. */
+/** The facts of earlier events. JSON of bounded size. */
 export interface OpenHookState {
   v: 1;
   cwd?: string | undefined;
@@ -79,7 +81,7 @@ export interface OpenHookState {
   output?: number | undefined;
   /** Calls that have begun, oldest first. */
   open: { [call: string]: OpenCall };
-  /** The end that waits until all is told. */
+  /** The end of the session, which waits until the transcript is read. */
   ended?: Ended | undefined;
 }
 
@@ -107,119 +109,153 @@ const MOST_OPEN = 1_024;
 
 export const noOpenHook = (): OpenHookState => ({ v: 1, open: {} });
 
-/** The envelopes that this event makes, and those that waited for it. Changes `state`, which the caller owns. */
+/**
+ * Returns the envelopes of this event, and those that waited for it. `facts.over` ends calls that have no event of their
+ * own. Changes `state`, which the caller owns.
+ */
 export function toOpenHook(state: OpenHookState, event: Event, beyond: Beyond = {}): Envelope[] {
-  const facts: Partial<Facts> = factsOf(event) ?? {};
-  const isRoot = event.parent_session_id === undefined || event.parent_session_id === event.session_id;
   if (event.event_type === SETTLED) {
     const isWhole = event.data.reason !== 'timeout';
     return String(event.data.of).startsWith('session:') ? endOf(state, beyond, isWhole) : [];
   }
-  const out: Envelope[] = [];
-  const say = (type: OpenHookType, data: Envelope['data'], more: Additions = {}, part?: string): void => {
-    const id = part === undefined ? event.event_id : uuidOf(TAG, event.event_id, part);
-    const from = { id, source: sourceOf(event), time: event.timestamp, session: rootSessionOf(event) };
-    out.push(envelope(state, from, type, data, { ...additionsOf(event, facts, isRoot), ...more }, beyond));
-  };
+  const facts: Partial<Facts> = factsOf(event) ?? {};
+  const isRoot = event.parent_session_id === undefined || event.parent_session_id === event.session_id;
+  const step: Step = { state, event, facts, isRoot, beyond, out: [] };
   for (const call of facts.over ?? []) {
     const open = take(state, call);
     if (open)
-      say('tool.end', { tool_name: open.tool, tool_call_id: call }, { ...agentOf(open), outcome: 'unknown' }, call);
+      add(
+        step,
+        'tool.end',
+        { tool_name: open.tool, tool_call_id: call },
+        { ...agentOf(open), outcome: 'unknown' },
+        call,
+      );
   }
+  addEnvelopesOf(step, event);
+  return step.out;
+}
+
+/** One event on its way to envelopes. */
+interface Step {
+  state: OpenHookState;
+  event: Event;
+  facts: Partial<Facts>;
+  isRoot: boolean;
+  beyond: Beyond;
+  out: Envelope[];
+}
+
+function addEnvelopesOf(step: Step, event: Event): void {
+  const { state, facts, isRoot } = step;
+  if (event.event_type === 'Model.Responded') addTokens(step, event.data);
+  else if (event.event_type === 'Action.Before') startCall(step, event.data);
+  else if (event.event_type === 'Action.After') endCall(step, event.data);
+  if (!isRoot) return;
   switch (event.event_type) {
     case 'Session.Start':
-      if (!isRoot) break;
-      out.push(...endOf(state, beyond));
+      step.out.push(...endOf(state, step.beyond));
       state.cwd = facts.cwd ?? state.cwd;
       state.start ??= { ms: Date.parse(event.timestamp), by: facts.time ?? 'native' };
       noteModel(state, facts.model, facts.provider);
-      say('session.start', { model: facts.model });
+      add(step, 'session.start', { model: facts.model });
       break;
     case 'Session.End':
-    case 'Session.Abort': {
-      if (!isRoot) break;
+    case 'Session.Abort':
       noteModel(state, facts.model, facts.provider);
-      const { end_reason: reason, usage } = event.data;
-      const { totals } = facts;
-      out.push(...endOf(state, beyond));
-      state.ended = {
-        id: event.event_id,
-        source: sourceOf(event),
-        time: event.timestamp,
-        session: rootSessionOf(event),
-        reason: reason && own(reasons, reason),
-        duration: whole(usage?.duration_ms) ?? sinceStart(state, event, facts),
-        totals: totals && { input: totals.input_tokens, output: totals.output_tokens },
-        more: additionsOf(event, facts, isRoot),
-      };
+      step.out.push(...endOf(state, step.beyond));
+      state.ended = endedBy(step, event.data);
       break;
-    }
-    case 'Prompt.Submitted':
-      if (!isRoot) break;
-      out.push(...endOf(state, beyond));
-      // As characters are counted there, where the text itself was kept; else as it was journaled.
-      say('prompt.submit', {
-        prompt_length: event.data.prompt === undefined ? event.data.prompt_length : [...event.data.prompt].length,
-      });
-      break;
-    case 'Model.Responded': {
-      const { model_id: model, input_tokens: input, output_tokens: output } = event.data;
-      if (isRoot) noteModel(state, model ?? facts.model, facts.provider);
-      if (input !== undefined) state.input = (state.input ?? 0) + input;
-      if (output !== undefined) state.output = (state.output ?? 0) + output;
-      break;
-    }
-    case 'Action.Before': {
-      const tool = toolOf(event.data.action.name, facts);
-      const call = facts.call ?? uuidOf(TAG, event.event_id, 'call');
-      open(state, call, {
-        tool,
-        ms: Date.parse(event.timestamp),
-        by: facts.time,
-        path: facts.path,
-        agent: isRoot ? undefined : event.session_id,
-        type: facts.agent,
-      });
-      say('tool.start', { tool_name: tool, tool_call_id: call }, syntheticOf(facts));
-      break;
-    }
-    case 'Action.After': {
-      const { action, decision } = event.data;
-      const named = toolOf(action.name, facts);
-      const call = facts.call ?? oldest(state, named) ?? uuidOf(TAG, event.event_id, 'call');
-      const before = take(state, call);
-      const tool = named ?? before?.tool;
-      const isDenied = decision?.outcome === 'deny';
-      const success = isDenied ? false : action.result?.success;
-      const between = betweenOf(before, event, facts);
-      say(
-        'tool.end',
-        {
-          tool_name: tool,
-          tool_call_id: call,
-          status: success === undefined ? undefined : success ? 'success' : 'error',
-          duration_ms: whole(facts.duration_ms) ?? between,
-        },
-        {
-          ...syntheticOf(facts),
-          duration_source: whole(facts.duration_ms) === undefined && between !== undefined ? 'events' : undefined,
-        },
-      );
-      const path = facts.path ?? before?.path;
-      if (success && path !== undefined && Object.hasOwn(writes, action.name ?? ''))
-        say(
-          'file.write',
-          { path, operation: writes[action.name ?? ''], model: modelOf(state), tool_call_id: call },
-          {},
-          'file.write',
-        );
+    case 'Prompt.Submitted': {
+      const { prompt, prompt_length: length } = event.data;
+      step.out.push(...endOf(state, step.beyond));
+      // OpenHook counts characters. Without the text, the journaled length is the only one that is known.
+      add(step, 'prompt.submit', { prompt_length: prompt === undefined ? length : [...prompt].length });
       break;
     }
   }
-  return out;
 }
 
-/** What waits still, when nothing more comes: the end of a session whose transcript nobody will read. */
+/** Adds an envelope. An envelope with a `part` gets an id of its own, because the event's id is used up. */
+function add(step: Step, type: OpenHookType, data: Envelope['data'], more: Additions = {}, part?: string): void {
+  const { state, event, facts, isRoot, beyond } = step;
+  const id = part === undefined ? event.event_id : uuidOf(TAG, event.event_id, part);
+  const from = { id, source: sourceOf(event), time: event.timestamp, session: rootSessionOf(event) };
+  step.out.push(envelope(state, { ...from, type, data }, { ...additionsOf(event, facts, isRoot), ...more }, beyond));
+}
+
+function endedBy({ state, event, facts, isRoot }: Step, data: DataOf<'Session.End'>): Ended {
+  const { end_reason: reason, usage } = data;
+  const { totals } = facts;
+  return {
+    id: event.event_id,
+    source: sourceOf(event),
+    time: event.timestamp,
+    session: rootSessionOf(event),
+    reason: reason && own(reasons, reason),
+    duration: whole(usage?.duration_ms) ?? sinceStart(state, event, facts),
+    totals: totals && { input: totals.input_tokens, output: totals.output_tokens },
+    more: additionsOf(event, facts, isRoot),
+  };
+}
+
+function addTokens({ state, facts, isRoot }: Step, data: DataOf<'Model.Responded'>): void {
+  const { model_id: model, input_tokens: input, output_tokens: output } = data;
+  if (isRoot) noteModel(state, model ?? facts.model, facts.provider);
+  if (input !== undefined) state.input = (state.input ?? 0) + input;
+  if (output !== undefined) state.output = (state.output ?? 0) + output;
+}
+
+function startCall(step: Step, data: DataOf<'Action.Before'>): void {
+  const { state, event, facts, isRoot } = step;
+  const tool = toolOf(data.action.name, facts);
+  const call = facts.call ?? uuidOf(TAG, event.event_id, 'call');
+  open(state, call, {
+    tool,
+    ms: Date.parse(event.timestamp),
+    by: facts.time,
+    path: facts.path,
+    agent: isRoot ? undefined : event.session_id,
+    type: facts.agent,
+  });
+  add(step, 'tool.start', { tool_name: tool, tool_call_id: call }, syntheticOf(facts));
+}
+
+function endCall(step: Step, { action, decision }: DataOf<'Action.After'>): void {
+  const { state, event, facts } = step;
+  const named = toolOf(action.name, facts);
+  const call = facts.call ?? oldest(state, named) ?? uuidOf(TAG, event.event_id, 'call');
+  const before = take(state, call);
+  const success = decision?.outcome === 'deny' ? false : action.result?.success;
+  const nativeMs = whole(facts.duration_ms);
+  const between = betweenOf(before, event, facts);
+  add(
+    step,
+    'tool.end',
+    {
+      tool_name: named ?? before?.tool,
+      tool_call_id: call,
+      status: statusOf(success),
+      duration_ms: nativeMs ?? between,
+    },
+    {
+      ...syntheticOf(facts),
+      duration_source: nativeMs === undefined && between !== undefined ? 'events' : undefined,
+    },
+  );
+  const path = facts.path ?? before?.path;
+  if (success && path !== undefined && Object.hasOwn(writes, action.name ?? '')) {
+    const operation = writes[action.name ?? ''];
+    add(step, 'file.write', { path, operation, model: modelOf(state), tool_call_id: call }, {}, 'file.write');
+  }
+}
+
+function statusOf(success: boolean | undefined): 'success' | 'error' | undefined {
+  if (success === undefined) return undefined;
+  return success ? 'success' : 'error';
+}
+
+/** Returns the envelopes that still wait when no more events come: the end of a session whose transcript stays unread. */
 export const restOfOpenHook = (state: OpenHookState, beyond: Beyond = {}): Envelope[] => endOf(state, beyond);
 
 const TAG = 'otel-hooks/openhook/1';
@@ -232,7 +268,7 @@ const reasons: Readonly<Record<EndReason, string>> = {
   idle_timeout: 'timeout',
 };
 
-/** Actions that change a file, and how; whether one that writes or edits makes the file nobody says. */
+/** Actions that change a file, with the operation. Agents do not report whether a write creates the file. */
 export const writes: Readonly<Record<string, 'delete' | undefined>> = {
   write_file: undefined,
   code_edit: undefined,
@@ -243,10 +279,10 @@ function endOf(state: OpenHookState, beyond: Beyond, isWhole = true): Envelope[]
   const { ended } = state;
   if (ended === undefined) return [];
   state.ended = undefined;
-  const say = (type: OpenHookType, data: Envelope['data'], more: Additions, id = ended.id): Envelope =>
-    envelope(state, { ...ended, id }, type, data, more, beyond);
+  const build = (type: OpenHookType, data: Envelope['data'], more: Additions, id = ended.id): Envelope =>
+    envelope(state, { ...ended, id, type, data }, more, beyond);
   const out = Object.entries(state.open).map(([call, open]) =>
-    say(
+    build(
       'tool.end',
       { tool_name: open.tool, tool_call_id: call },
       { native_event: ended.more.native_event, ...agentOf(open), outcome: 'unknown' },
@@ -254,10 +290,10 @@ function endOf(state: OpenHookState, beyond: Beyond, isWhole = true): Envelope[]
     ),
   );
   state.open = {};
-  const isTold = state.input !== undefined || state.output !== undefined;
-  const { input, output } = isTold ? state : (ended.totals ?? {});
+  const hasTokens = state.input !== undefined || state.output !== undefined;
+  const { input, output } = hasTokens ? state : (ended.totals ?? {});
   out.push(
-    say(
+    build(
       'session.end',
       {
         transcript_path: beyond.transcript,
@@ -272,12 +308,17 @@ function endOf(state: OpenHookState, beyond: Beyond, isWhole = true): Envelope[]
   return out;
 }
 
-/** In the order of the standard's own writers; empty parts are left out. */
+/** Writes the fields in the order of the standard's own writers, and leaves out empty parts. */
 function envelope(
   state: OpenHookState,
-  { id, source, time, session }: { id: string; source: string; time: string; session: string },
-  type: OpenHookType,
-  data: Envelope['data'],
+  {
+    id,
+    source,
+    time,
+    session,
+    type,
+    data,
+  }: Pick<Envelope, 'id' | 'source' | 'time' | 'type' | 'data'> & { session: string },
   additions: Additions,
   { cwd = state.cwd }: Beyond,
 ): Envelope {
@@ -309,11 +350,11 @@ const additionsOf = (event: Event, facts: Partial<Facts>, isRoot: boolean): Addi
 
 const agentOf = ({ agent, type }: OpenCall): Additions => ({ agent_id: agent, agent_type: type });
 
-/** Numbers that pairing gave to calls without ids are no ids of the agent's either. */
+/** `call-<number>` is an id that pairing made for a call without an id. */
 const syntheticOf = ({ call }: Partial<Facts>): Additions =>
   call === undefined || /^call-\d+$/.test(call) ? { id_synthetic: true } : {};
 
-/** As agents themselves name what a server of the Model Context Protocol offers. */
+/** Tools of a Model Context Protocol server get the name that agents use: `mcp__<server>__<tool>`. */
 const toolOf = (name: string | undefined, { tool, mcp }: Partial<Facts>): string | undefined =>
   mcp === undefined || tool === undefined ? (tool ?? name) : `mcp__${mcp.server}__${tool}`;
 
@@ -328,7 +369,7 @@ function noteModel(state: OpenHookState, model: string | undefined, provider: st
 const modelOf = ({ model, provider }: OpenHookState): string | undefined =>
   model === undefined || provider === undefined ? model : `${provider}/${model}`;
 
-/** Both ends are of one clock, or nobody knows. */
+/** The time since the session's start; undefined if start and end were not measured with the same clock. */
 function sinceStart({ start }: OpenHookState, event: Event, { time }: Partial<Facts>): number | undefined {
   const ms = Date.parse(event.timestamp) - (start?.ms ?? Number.NaN);
   return start?.by === (time ?? 'native') && ms >= 0 ? ms : undefined;
@@ -354,7 +395,7 @@ function take(state: OpenHookState, call: string): OpenCall | undefined {
 const oldest = ({ open }: OpenHookState, tool: string | undefined): string | undefined =>
   Object.entries(open).find(([, each]) => each.tool === tool)?.[0];
 
-/** A path as a URI: of a drive, of a server, or as it is. Whatever is no plain character of a path is encoded. */
+/** Returns a path as a `file:` URI: a path with a drive letter, of a server, or of POSIX. Special characters are encoded. */
 function uriOf(folder: string): string {
   const isWindows = /^(?:[A-Za-z]:|\\\\)/.test(folder);
   const path = (isWindows ? folder.replaceAll('\\', '/') : folder)
