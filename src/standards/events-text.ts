@@ -1,9 +1,9 @@
 /**
  * Reads a text of events for a validator: one event, an array of events, or a stream of one event per line.
  *
- * Made for texts from strangers, of any length. A text comes in pieces and is judged as it comes: what was judged is
- * dropped, so that memory holds one piece, one event of at most MAX_EVENT_CHARACTERS, the first MAX_FINDINGS findings, and
- * what a standard's judge remembers, which it bounds itself. Nothing recurses with the depth of the text.
+ * The texts are untrusted and of any length. The validator judges each piece as it arrives and then drops it, so that memory
+ * holds one piece, one event of at most MAX_EVENT_CHARACTERS, the first MAX_FINDINGS findings, and the bounded state of the
+ * standard's judge. No function recurses with the depth of the text.
  */
 import {
   BOM,
@@ -30,7 +30,7 @@ import { plain, shown } from './wording.ts';
 const MAX_DEPTH = 512;
 const MAX_EVENT_CHARACTERS = 16 * 1024 * 1024;
 
-/** The rules of texts themselves: every standard of events has them. */
+/** The rules of JSON texts and streams, which all standards of events share. */
 export const textRules = {
   'json/syntax': {
     level: 'error',
@@ -68,198 +68,218 @@ export interface Remark<Id extends string = string> {
 
 /** Judges the events of one text, one after the other. */
 export interface EventJudge<Id extends string> {
-  /** What is wrong with one value, in no order. One that is the whole text is an example and stands in no stream. */
+  /** Returns remarks about one value, in any order. `inStream` is false if the value is the whole text. */
   event(value: unknown, at: Position, inStream: boolean): Remark<Id>[];
-  /** The text is one value, whatever it looks like. */
+  /** The judge reads the whole text as one value. */
   isOneValue?: boolean;
-  /** What only the whole text shows. */
+  /** Returns findings that need all events of the text. */
   end?(): {
     found: readonly (Remark<Id> & { at: Position })[];
     levels?: Report['levels'];
-    /** Where the judge knows better what the text is. */
+    /** Replaces the format that the validator detected. */
     format?: Report['format'];
   };
 }
 
 type About = Pick<Standard, 'version' | 'rules'> & { readonly id: string };
 
-export function eventsValidation(about: About, name: string, asked: Asked, judge: EventJudge<string>): Validation {
-  const report: Omit<Report, 'format' | 'ok'> = {
-    standard: about.id,
-    version: about.version,
-    name,
-    events: 0,
-    valid: 0,
-    errors: 0,
-    warnings: 0,
-    notes: 0,
-    findings: [],
-    omitted: 0,
-  };
-  let format: Report['format'] | undefined = /\.(jsonl|ndjson)$/i.test(name)
-    ? 'jsonl'
-    : judge.isOneValue
-      ? 'json'
-      : undefined;
-  let isFirst = true;
-  /** What is not judged yet, where it stands in the text, and how long it must get before it is worth another look. */
-  let text = '';
-  let base: Position = { line: 1, column: 1 };
-  let wait = 0;
-  let inWindow = positionsIn(text);
-  /** Of an array: what comes next. Of a line: nothing more of it is read. `over`: nothing of the text. */
-  let next: 'start' | 'first' | 'element' | 'comma' | 'after' | 'rest of line' | 'over' = 'start';
+export const eventsValidation = (about: About, name: string, asked: Asked, judge: EventJudge<string>): Validation =>
+  new EventsValidation(about, name, asked, judge);
 
-  return {
-    write(piece) {
-      text += piece;
-      if (text.length >= wait) look(false);
-    },
-    end() {
-      look(true);
-      if (report.events === 0 && report.errors === 0)
-        finding('stream/empty', { line: 1, column: 1 }, [], 'holds no event');
-      const whole = judge.end?.();
-      for (const { rule, at, path, why } of whole?.found ?? []) finding(rule, at, path, why);
-      report.findings.sort((a, b) => a.line - b.line || a.column - b.column);
-      const { levels } = whole ?? {};
-      return {
-        ...report,
-        format: whole?.format ?? format ?? 'json',
-        ok: report.errors === 0,
-        ...(levels && { levels }),
-      };
-    },
-  };
+/**
+ * What the validator expects at the current place. Of an array: `start` to `after`. Of a line that is too long: `rest of
+ * line` skips to its end. `over`: the validator skips the rest of the text.
+ */
+type Expected = 'start' | 'first' | 'element' | 'comma' | 'after' | 'rest of line' | 'over';
 
-  function look(isWhole: boolean): void {
-    if (isFirst && (text.length > 0 || isWhole)) {
-      isFirst = false;
-      if (text.charCodeAt(0) === BOM) {
-        finding('json/bom', base, [], 'starts with a byte order mark; it was skipped');
-        text = text.slice(1);
+class EventsValidation implements Validation {
+  readonly #about: About;
+  readonly #asked: Asked;
+  readonly #judge: EventJudge<string>;
+  readonly #report: Omit<Report, 'format' | 'ok'>;
+  #format: Report['format'] | undefined;
+  #isFirst = true;
+  /** The part of the text that is not judged yet, and its position in the text. */
+  #text = '';
+  #base: Position = { line: 1, column: 1 };
+  #positionInWindow = positionsIn('');
+  /** The length that `#text` must reach before the validator looks at it again. */
+  #wait = 0;
+  #expected: Expected = 'start';
+
+  constructor(about: About, name: string, asked: Asked, judge: EventJudge<string>) {
+    this.#about = about;
+    this.#asked = asked;
+    this.#judge = judge;
+    this.#report = {
+      standard: about.id,
+      version: about.version,
+      name,
+      events: 0,
+      valid: 0,
+      errors: 0,
+      warnings: 0,
+      notes: 0,
+      findings: [],
+      omitted: 0,
+    };
+    if (/\.(jsonl|ndjson)$/i.test(name)) this.#format = 'jsonl';
+    else if (judge.isOneValue) this.#format = 'json';
+  }
+
+  write(piece: string): void {
+    this.#text += piece;
+    if (this.#text.length >= this.#wait) this.#look(false);
+  }
+
+  end(): Report {
+    this.#look(true);
+    const report = this.#report;
+    if (report.events === 0 && report.errors === 0)
+      this.#add('stream/empty', { line: 1, column: 1 }, [], 'holds no event');
+    const whole = this.#judge.end?.();
+    for (const { rule, at, path, why } of whole?.found ?? []) this.#add(rule, at, path, why);
+    report.findings.sort((a, b) => a.line - b.line || a.column - b.column);
+    const { levels } = whole ?? {};
+    return {
+      ...report,
+      format: whole?.format ?? this.#format ?? 'json',
+      ok: report.errors === 0,
+      ...(levels && { levels }),
+    };
+  }
+
+  #look(isWhole: boolean): void {
+    if (this.#isFirst && (this.#text.length > 0 || isWhole)) {
+      this.#isFirst = false;
+      if (this.#text.charCodeAt(0) === BOM) {
+        this.#add('json/bom', this.#base, [], 'starts with a byte order mark; it was skipped');
+        this.#text = this.#text.slice(1);
       }
     }
-    inWindow = positionsIn(text);
-    format ??= formatOf(text, isWhole);
-    if (format === undefined) wait = text.length * 2;
-    else if (format === 'jsonl') judgeLines(isWhole);
-    else if (format === 'json-array') judgeArray(isWhole);
-    else judgeDocument(isWhole);
+    this.#positionInWindow = positionsIn(this.#text);
+    this.#format ??= formatOf(this.#text, isWhole);
+    if (this.#format === undefined) this.#wait = this.#text.length * 2;
+    else if (this.#format === 'jsonl') this.#judgeLines(isWhole);
+    else if (this.#format === 'json-array') this.#judgeArray(isWhole);
+    else this.#judgeDocument(isWhole);
   }
 
-  function drop(upTo: number): void {
-    base = position(upTo);
-    text = text.slice(upTo);
-    inWindow = positionsIn(text);
+  /** Drops the text up to this offset, and waits until the rest has doubled. */
+  #drop(upTo: number): void {
+    this.#base = this.#position(upTo);
+    this.#text = this.#text.slice(upTo);
+    this.#positionInWindow = positionsIn(this.#text);
+    this.#wait = this.#text.length * 2;
   }
 
-  function judgeLines(isWhole: boolean): void {
+  #judgeLines(isWhole: boolean): void {
+    const text = this.#text;
     let start = 0;
     while (start < text.length) {
       const newline = text.indexOf('\n', start);
       const isCut = newline === -1 && !isWhole;
-      if (next === 'rest of line') {
+      if (this.#expected === 'rest of line') {
         if (newline === -1) start = text.length;
-        else next = 'start';
+        else this.#expected = 'start';
       } else if (isCut && text.length - start <= MAX_EVENT_CHARACTERS) break;
       else {
-        judgeLine(start, newline === -1 ? text.length : newline);
-        if (isCut) next = 'rest of line';
+        this.#judgeLine(start, newline === -1 ? text.length : newline);
+        if (isCut) this.#expected = 'rest of line';
       }
       start = newline === -1 ? text.length : newline + 1;
     }
-    drop(start);
-    wait = text.length * 2;
+    this.#drop(start);
   }
 
-  function judgeLine(start: number, lineEnd: number): void {
-    const from = skipBlank(text, start, lineEnd);
+  #judgeLine(start: number, lineEnd: number): void {
+    const from = skipBlank(this.#text, start, lineEnd);
     if (from === lineEnd) return;
-    const end = event(from, lineEnd);
-    const rest = typeof end === 'number' ? skipBlank(text, end, lineEnd) : lineEnd;
-    if (rest < lineEnd) finding('json/syntax', position(rest), [], 'more text after the event of this line');
+    const end = this.#judgeEvent(from, lineEnd);
+    const rest = typeof end === 'number' ? skipBlank(this.#text, end, lineEnd) : lineEnd;
+    if (rest < lineEnd) this.#add('json/syntax', this.#position(rest), [], 'more text after the event of this line');
   }
 
-  function judgeArray(isWhole: boolean): void {
+  #judgeArray(isWhole: boolean): void {
     let at = 0;
     for (;;) {
-      at = next === 'over' ? text.length : skipBlank(text, at);
-      const found = text[at];
-      if (found === undefined && !(isWhole && next !== 'over' && next !== 'after')) break;
-      if (next === 'start') {
-        next = 'first';
-        at += 1;
-      } else if ((next === 'first' || next === 'comma') && found === ']') {
-        next = 'after';
-        at += 1;
-      } else if (next === 'comma' && found === ',') {
-        next = 'element';
-        at += 1;
-      } else if (next === 'comma') {
-        const what = found === undefined ? 'the end of the text' : 'something else';
-        finding('json/syntax', position(at), [], `${what} where ',' or ']' is expected`);
-        next = 'over';
-      } else if (next === 'after') {
-        finding('json/syntax', position(at), [], 'more text after the array');
-        next = 'over';
-      } else {
-        const end = event(at, text.length, !isWhole);
-        if (end === 'cut') break;
-        // Without its end an element cannot be told from the next one.
-        next = end === undefined ? 'over' : 'comma';
-        at = end ?? text.length;
-      }
+      at = this.#expected === 'over' ? this.#text.length : skipBlank(this.#text, at);
+      const isOpen = this.#expected !== 'over' && this.#expected !== 'after';
+      if (at >= this.#text.length && !(isWhole && isOpen)) break;
+      const end = this.#judgeArrayPart(at, isWhole);
+      if (end === 'cut') break;
+      at = end;
     }
-    drop(at);
-    wait = text.length * 2;
+    this.#drop(at);
   }
 
-  function judgeDocument(isWhole: boolean): void {
-    if (next === 'over') {
-      text = '';
+  /** Judges one bracket, comma or element of an array, and returns its end. */
+  #judgeArrayPart(at: number, isWhole: boolean): number | 'cut' {
+    const expected = this.#expected;
+    const found = this.#text[at];
+    if (expected === 'after' || (expected === 'comma' && found !== ',' && found !== ']')) {
+      const what = found === undefined ? 'the end of the text' : 'something else';
+      const why = expected === 'after' ? 'more text after the array' : `${what} where ',' or ']' is expected`;
+      this.#add('json/syntax', this.#position(at), [], why);
+      this.#expected = 'over';
+      return at;
+    }
+    if (expected === 'start') this.#expected = 'first';
+    else if (found === ']' && expected !== 'element') this.#expected = 'after';
+    else if (expected === 'comma') this.#expected = 'element';
+    else {
+      const end = this.#judgeEvent(at, this.#text.length, !isWhole);
+      // Without the end of an element, the start of the next element is unknown.
+      if (end !== 'cut') this.#expected = end === undefined ? 'over' : 'comma';
+      return end ?? this.#text.length;
+    }
+    return at + 1;
+  }
+
+  #judgeDocument(isWhole: boolean): void {
+    const text = this.#text;
+    if (this.#expected === 'over') {
+      this.#text = '';
       return;
     }
     if (!isWhole && text.length <= MAX_EVENT_CHARACTERS) {
-      wait = MAX_EVENT_CHARACTERS + 1;
+      this.#wait = MAX_EVENT_CHARACTERS + 1;
       return;
     }
-    next = 'over';
-    const end = event(0, text.length);
+    this.#expected = 'over';
+    const end = this.#judgeEvent(0, text.length);
     if (typeof end !== 'number') return;
     const rest = skipBlank(text, end);
     if (rest < text.length)
-      finding('json/syntax', position(rest), [], 'more text after the event; a stream has one event per line');
+      this.#add('json/syntax', this.#position(rest), [], 'more text after the event; a stream has one event per line');
   }
 
-  /**
-   * Where the event that starts at `from` ends; undefined when that cannot be known, `cut` when more of it is to come.
-   */
-  function event(from: number, end: number, mayGoOn = false): number | 'cut' | undefined {
+  /** Returns the end of the event that starts at `from`; undefined if it has no end, `cut` if its rest is still to come. */
+  #judgeEvent(from: number, end: number, mayContinue = false): number | 'cut' | undefined {
     const limit = Math.min(end, from + MAX_EVENT_CHARACTERS);
-    const parsed = parseJson(text, { start: from, end: limit, maxDepth: MAX_DEPTH });
+    const parsed = parseJson(this.#text, { start: from, end: limit, maxDepth: MAX_DEPTH });
     const isCut = parsed.ok ? parsed.end === end : parsed.kind === 'end' && limit === end;
-    if (mayGoOn && isCut) return 'cut';
-    report.events++;
+    if (mayContinue && isCut) return 'cut';
+    this.#report.events++;
     if (!parsed.ok) {
-      if (parsed.kind === 'depth') finding('limit/depth', position(parsed.offset), [], parsed.why);
+      if (parsed.kind === 'depth') this.#add('limit/depth', this.#position(parsed.offset), [], parsed.why);
       else if (parsed.kind === 'end' && limit < end)
-        finding('limit/size', position(from), [], `longer than ${MAX_EVENT_CHARACTERS} characters`);
-      else finding('json/syntax', position(parsed.offset), [], parsed.why);
+        this.#add('limit/size', this.#position(from), [], `longer than ${MAX_EVENT_CHARACTERS} characters`);
+      else this.#add('json/syntax', this.#position(parsed.offset), [], parsed.why);
       return undefined;
     }
-    const remarks = judge.event(parsed.value, position(parsed.start), format !== 'json');
-    if (!remarks.some(({ rule }) => levelOf(rule) === 'error')) report.valid++;
-    place(parsed, remarks, from, limit);
+    const remarks = this.#judge.event(parsed.value, this.#position(parsed.start), this.#format !== 'json');
+    if (!remarks.some(({ rule }) => this.#levelOf(rule) === 'error')) this.#report.valid++;
+    this.#addRemarks(parsed, remarks, from, limit);
     return parsed.end;
   }
 
-  /** Only an event that gave cause is read again for its places. */
-  function place(parsed: Parsed & { ok: true }, remarks: Remark[], start: number, end: number): void {
+  /** Parses an event a second time only if it has findings, because positions make parsing slow. */
+  #addRemarks(parsed: Parsed & { ok: true }, remarks: Remark[], start: number, end: number): void {
     if (remarks.length === 0 && parsed.duplicates.length === 0) return;
     const placed =
-      report.findings.length < MAX_FINDINGS
-        ? parseJson(text, { start, end, maxDepth: MAX_DEPTH, places: true })
+      this.#report.findings.length < MAX_FINDINGS
+        ? parseJson(this.#text, { start, end, maxDepth: MAX_DEPTH, places: true })
         : parsed;
     const offsetOf = (path: Path) => (placed.ok ? placeOf(placed, path) : start);
     const found = [
@@ -272,35 +292,36 @@ export function eventsValidation(about: About, name: string, asked: Asked, judge
       })),
     ];
     found.sort((a, b) => a.offset - b.offset);
-    for (const { rule, offset, path, why } of found) finding(rule, position(offset), path, why);
+    for (const { rule, offset, path, why } of found) this.#add(rule, this.#position(offset), path, why);
   }
 
-  function position(offset: number): Position {
-    const { line, column } = inWindow(offset);
-    return { line: base.line + line - 1, column: line === 1 ? base.column + column - 1 : column };
+  #position(offset: number): Position {
+    const { line, column } = this.#positionInWindow(offset);
+    return { line: this.#base.line + line - 1, column: line === 1 ? this.#base.column + column - 1 : column };
   }
 
-  function levelOf(rule: string): Level {
-    const level = about.rules[rule]?.level ?? 'error';
-    return asked.strict && level === 'warning' ? 'error' : level;
+  #levelOf(rule: string): Level {
+    const level = this.#about.rules[rule]?.level ?? 'error';
+    return this.#asked.strict && level === 'warning' ? 'error' : level;
   }
 
-  function finding(rule: string, { line, column }: Position, path: Path, why: string): void {
-    const level = levelOf(rule);
-    if (level === 'error') report.errors++;
-    else if (level === 'warning') report.warnings++;
-    else report.notes++;
-    if (report.findings.length >= MAX_FINDINGS) {
-      report.omitted++;
+  #add(rule: string, { line, column }: Position, path: Path, why: string): void {
+    const level = this.#levelOf(rule);
+    if (level === 'error') this.#report.errors++;
+    else if (level === 'warning') this.#report.warnings++;
+    else this.#report.notes++;
+    if (this.#report.findings.length >= MAX_FINDINGS) {
+      this.#report.omitted++;
       return;
     }
-    report.findings.push({ level, rule, line, column, field: plain(jsonPointer(path), 200), why } satisfies Finding);
+    const field = plain(jsonPointer(path), 200);
+    this.#report.findings.push({ level, rule, line, column, field, why } satisfies Finding);
   }
 }
 
 /**
- * Two lines that both begin with a brace in the first column can be no single JSON text, so they are a stream. Undefined
- * while the beginning does not show it yet.
+ * Detects the format. Two lines that both begin with a brace in the first column cannot be one JSON text, so they are a
+ * stream. Undefined if the text is still too short to decide.
  */
 function formatOf(text: string, isWhole: boolean): Report['format'] | undefined {
   const start = skipBlank(text, 0);
