@@ -1,15 +1,15 @@
 /**
- * Values of strangers made to fit: as JSON text within so many bytes, never deeper or with more fields than a back end
- * takes, without numbers and halves of characters that no encoding has.
+ * Cuts untrusted values to a size: to a number of bytes as JSON text, and to a depth and number of fields that back ends
+ * accept. Numbers and halves of characters that cannot be encoded are replaced.
  */
 
 export interface Frame {
   bytes: number;
-  /** Leaves, those of all objects and lists together. */
+  /** The most leaves, in all objects and lists together. */
   leaves?: number;
   /**
-   * What each text and each name becomes first. A text of a field comes with the field's name; one behind an option in a list
-   * with the option's, and a `value` beside a `name` or a `key` with what that says.
+   * Replaces each text and each name before the value is cut. `name` is the name of the text's field. For a text after a
+   * command-line option it is the option, and for a `value` beside a `name` or `key` it is their value.
    */
   text?: (text: string, name?: string) => string;
 }
@@ -17,14 +17,14 @@ export interface Frame {
 const DEEPEST = 8;
 const MOST_LEAVES = 256;
 const LONGEST_NAME = 128;
-/** Each text of the value is at most so long, in the first of these rounds that fits. */
+/** The longest text in each try; the first try that fits is used. */
 const LENGTHS = [Number.POSITIVE_INFINITY, 16_384, 4_096, 1_024, 256, 64, 16];
 
 export type Json = string | number | boolean | null | Json[] | { [name: string]: Json };
 
-/** Undefined: nothing of it fits. */
+/** Returns the value cut to the frame; undefined if no part of it fits. */
 export function fitted(value: unknown, { bytes, leaves = MOST_LEAVES, text = plain }: Frame): Json | undefined {
-  const whole = copied(value, { left: leaves }, 0, text);
+  const whole = copied(value, { leavesLeft: leaves, text }, 0);
   for (const length of LENGTHS) {
     const cut = length >= bytes ? whole : shortened(whole, length);
     if (sizeOf(cut) <= bytes) return cut;
@@ -33,14 +33,14 @@ export function fitted(value: unknown, { bytes, leaves = MOST_LEAVES, text = pla
   return undefined;
 }
 
-/** At most so many characters, whole ones; what was cut ends in an ellipsis. */
+/** Cuts a text to a number of characters without splitting a surrogate pair. A text that was cut ends in an ellipsis. */
 export function cutText(text: string, length: number): string {
   if (text.length <= length) return text;
   const end = length < 1 ? 0 : isHigh(text.charCodeAt(length - 2)) ? length - 2 : length - 1;
   return length < 1 ? '' : `${text.slice(0, end)}…`;
 }
 
-/** Halves of characters have no encoding. */
+/** Replaces lone surrogates, which UTF-8 cannot encode. */
 export const wellFormed = (text: string): string =>
   SURROGATE.test(text) ? text.replace(LONE_SURROGATES, '\uFFFD') : text;
 
@@ -62,38 +62,45 @@ function fittedText(text: string, bytes: number): string {
   return cutText(text, low);
 }
 
-function copied(
-  value: unknown,
-  room: { left: number },
-  depth: number,
-  text: NonNullable<Frame['text']>,
-  of?: string,
-): Json {
-  if (typeof value === 'string') return wellFormed(text(value, of));
+/** What a copy may still hold, and how its texts change. */
+interface Copying {
+  leavesLeft: number;
+  text: NonNullable<Frame['text']>;
+}
+
+function copied(value: unknown, copying: Copying, depth: number, fieldName?: string): Json {
+  if (typeof value === 'string') return wellFormed(copying.text(value, fieldName));
   if (typeof value === 'boolean') return value;
   if (typeof value === 'number') return Number.isFinite(value) ? value : null;
   if (typeof value !== 'object' || value === null) return null;
   if (depth >= DEEPEST) return '…';
-  if (Array.isArray(value)) {
-    const items: Json[] = [];
-    let before: unknown;
-    for (const item of value) {
-      if (room.left <= 0) break;
-      if (!isGroup(item)) room.left -= 1;
-      const isOptions = typeof before === 'string' && OPTION.test(before);
-      items.push(copied(item, room, depth + 1, text, isOptions ? String(before).replace(DASHES, '') : of));
-      before = item;
-    }
-    return items;
+  return Array.isArray(value)
+    ? copiedList(value, copying, depth, fieldName)
+    : copiedFields(value as { readonly [name: string]: unknown }, copying, depth);
+}
+
+/** A text after a command-line option gets the option's name. */
+function copiedList(list: readonly unknown[], copying: Copying, depth: number, fieldName?: string): Json[] {
+  const items: Json[] = [];
+  let before: unknown;
+  for (const item of list) {
+    if (copying.leavesLeft <= 0) break;
+    if (!isGroup(item)) copying.leavesLeft -= 1;
+    const isAfterOption = typeof before === 'string' && OPTION.test(before);
+    items.push(copied(item, copying, depth + 1, isAfterOption ? String(before).replace(DASHES, '') : fieldName));
+    before = item;
   }
+  return items;
+}
+
+function copiedFields(value: { readonly [name: string]: unknown }, copying: Copying, depth: number): Json {
   const fields: { [name: string]: Json } = {};
-  const { name: called, key } = value as { name?: unknown; key?: unknown };
-  const label = typeof called === 'string' ? called : typeof key === 'string' ? key : undefined;
+  const label = [value.name, value.key].find(each => typeof each === 'string');
   for (const [name, item] of Object.entries(value)) {
-    if (room.left <= 0) break;
-    if (!isGroup(item)) room.left -= 1;
-    const as = wellFormed(cutText(text(name), LONGEST_NAME));
-    if (as !== '__proto__') fields[as] = copied(item, room, depth + 1, text, name === 'value' ? (label ?? name) : name);
+    if (copying.leavesLeft <= 0) break;
+    if (!isGroup(item)) copying.leavesLeft -= 1;
+    const key = wellFormed(cutText(copying.text(name), LONGEST_NAME));
+    if (key !== '__proto__') fields[key] = copied(item, copying, depth + 1, name === 'value' ? (label ?? name) : name);
   }
   return fields;
 }
@@ -101,7 +108,7 @@ function copied(
 const OPTION = /^--?[A-Za-z][\w-]{0,64}$/;
 const DASHES = /^-+/;
 
-/** Empty ones count, or there could be any number of them. */
+/** An empty object or list counts as a leaf, so that their number is limited as well. */
 const isGroup = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && Object.keys(value).length > 0;
 

@@ -1,30 +1,30 @@
 /**
- * Strict JSON (RFC 8259) with places: where each value stands, which keys come twice, and where the text breaks.
- * One loop with its own stack, so that a text a million levels deep is a finding and no stack overflow.
+ * Parses strict JSON (RFC 8259) with positions: the place of each value, duplicate keys, and the place of an error. The
+ * parser keeps a stack of its own, so that a text with a million levels is a finding instead of a stack overflow.
  */
 
 export interface Position {
   /** From 1. */
   line: number;
-  /** From 1, in UTF-16 units, as editors count; a byte order mark has no column. */
+  /** From 1, in UTF-16 units as in editors; a byte order mark has no column. */
   column: number;
 }
 
 export interface ParseOptions {
   start?: number;
-  /** Values are read up to here. */
+  /** The end of the text to read. */
   end?: number;
   maxDepth?: number;
-  /** Remember where members stand, for `placeOf`. Costs about as much again. */
+  /** Records the place of each member for `placeOf`. Doubles the time. */
   places?: boolean;
 }
 
-/** `kind` of a failure: `end` means that the text is over before the value is. */
+/** The `kind` `end` of a failure means that the text ends before the value. */
 export type Parsed =
   | { ok: true; value: unknown; start: number; end: number; duplicates: Duplicate[]; places: Places | undefined }
   | { ok: false; offset: number; why: string; kind: 'syntax' | 'depth' | 'end' };
 
-/** A key that its object already has. `path` is that of the second member, whose value wins. */
+/** A key that its object already has. `path` is the path of the second member; the parser keeps the second value. */
 export interface Duplicate {
   offset: number;
   path: Path;
@@ -42,102 +42,132 @@ interface Open {
 }
 
 /**
- * Reads one value from `start`; what follows it is the caller's. Objects have no prototype, so `__proto__` is a key
- * like any other.
+ * Reads one value from `start` and ignores the text after it. Objects have no prototype, so that `__proto__` is an ordinary
+ * key.
  */
-export function parseJson(text: string, options: ParseOptions = {}): Parsed {
-  const { maxDepth = 512, end = text.length } = options;
-  const places = options.places ? new Map<object, Map<string | number, number>>() : undefined;
-  const duplicates: Duplicate[] = [];
-  const stack: Open[] = [];
-  const start = skipBlank(text, options.start ?? 0, end);
-  let at = start;
-  let value: unknown;
+export const parseJson = (text: string, options: ParseOptions = {}): Parsed => new Parser(text, options).parse();
 
-  const stop = (offset: number, why: string, kind: 'syntax' | 'depth' | 'end' = 'syntax'): Parsed => ({
-    ok: false,
-    offset,
-    why,
-    kind: offset >= end ? 'end' : kind,
-  });
+class Parser {
+  readonly #text: string;
+  readonly #start: number;
+  readonly #end: number;
+  readonly #maxDepth: number;
+  readonly #places: Map<object, Map<string | number, number>> | undefined;
+  readonly #duplicates: Duplicate[] = [];
+  readonly #stack: Open[] = [];
+  #at: number;
+  /** The value that was read last. */
+  #value: unknown;
+  #failure: Parsed | undefined;
 
-  for (;;) {
-    // At the start of a value.
-    const code = at < end ? text.charCodeAt(at) : -1;
-    if (code === OPEN_BRACE || code === OPEN_BRACKET) {
-      if (stack.length >= maxDepth) return stop(at, `nested deeper than ${maxDepth} levels`, 'depth');
-      const container = code === OPEN_BRACE ? Object.create(null) : [];
-      const open: Open = { container, key: '', places: places && new Map() };
-      if (places && open.places) places.set(container, open.places);
-      stack.push(open);
-      at = skipBlank(text, at + 1, end);
-      if (text.charCodeAt(at) === closing(open) && at < end) {
-        value = container;
-        stack.pop();
-        at++;
-      } else {
-        if (code === OPEN_BRACE) {
-          const failed = readKey(open);
-          if (failed) return failed;
-        }
-        open.places?.set(placeKey(open), at);
-        continue;
-      }
-    } else if (code === QUOTE) {
-      const read = readString(text, at, end);
-      if (!read.ok) return stop(read.offset, read.why, read.kind);
-      value = read.value;
-      at = read.end;
-    } else {
-      const read = readWord(text, at, end);
-      if (!read.ok) return stop(read.offset, read.why, read.kind);
-      value = read.value;
-      at = read.end;
-    }
-
-    // After a value: give it to its container, close what closes.
-    for (;;) {
-      const open = stack.at(-1);
-      if (!open) return { ok: true, value, start, end: at, duplicates, places };
-      if (Array.isArray(open.container)) open.container.push(value);
-      else open.container[open.key] = value;
-
-      at = skipBlank(text, at, end);
-      const next = at < end ? text.charCodeAt(at) : -1;
-      if (next === closing(open)) {
-        value = open.container;
-        stack.pop();
-        at++;
-        continue;
-      }
-      const isArray = Array.isArray(open.container);
-      if (next !== COMMA) return stop(at, `${found(text, at, end)} where ',' or '${isArray ? ']' : '}'}' is expected`);
-      at = skipBlank(text, at + 1, end);
-      if (text.charCodeAt(at) === closing(open) && at < end) return stop(at, 'a comma before the closing bracket');
-      if (!isArray) {
-        const failed = readKey(open);
-        if (failed) return failed;
-      }
-      open.places?.set(placeKey(open), at);
-      break;
-    }
+  constructor(text: string, { maxDepth = 512, start = 0, end = text.length, places }: ParseOptions) {
+    this.#text = text;
+    this.#end = end;
+    this.#maxDepth = maxDepth;
+    this.#places = places ? new Map() : undefined;
+    this.#start = skipBlank(text, start, end);
+    this.#at = this.#start;
   }
 
-  /** Reads `"key":` and leaves `at` at the value. */
-  function readKey(open: Open): Parsed | undefined {
-    if (at >= end || text.charCodeAt(at) !== QUOTE) {
-      return stop(at, `${found(text, at, end)} where a key in double quotes is expected`);
+  parse(): Parsed {
+    while (this.#failure === undefined) {
+      if (this.#readValue() && this.#closeContainers()) {
+        const [start, end, duplicates, places] = [this.#start, this.#at, this.#duplicates, this.#places];
+        return { ok: true, value: this.#value, start, end, duplicates, places };
+      }
     }
-    const read = readString(text, at, end);
-    if (!read.ok) return stop(read.offset, read.why, read.kind);
-    open.key = read.value;
-    if (read.value in open.container && duplicates.length < MAX_DUPLICATES) {
-      duplicates.push({ offset: at, path: stack.map(placeKey) });
+    return this.#failure;
+  }
+
+  /** Reads a scalar or an empty container, or opens a container. Returns whether a whole value was read. */
+  #readValue(): boolean {
+    const code = this.#code();
+    if (code === OPEN_BRACE || code === OPEN_BRACKET) return this.#openContainer(code);
+    const read = (code === QUOTE ? readString : readWord)(this.#text, this.#at, this.#end);
+    if (!read.ok) return this.#fail(read.offset, read.why, read.kind);
+    this.#value = read.value;
+    this.#at = read.end;
+    return true;
+  }
+
+  #openContainer(code: number): boolean {
+    if (this.#stack.length >= this.#maxDepth)
+      return this.#fail(this.#at, `nested deeper than ${this.#maxDepth} levels`, 'depth');
+    const container = code === OPEN_BRACE ? Object.create(null) : [];
+    const open: Open = { container, key: '', places: this.#places && new Map() };
+    if (open.places) this.#places?.set(container, open.places);
+    this.#stack.push(open);
+    this.#skip(1);
+    if (this.#code() === closing(open)) return this.#close(open);
+    return this.#startMember(open);
+  }
+
+  /**
+   * Adds the value to its container. Closes each container that ends here, and otherwise starts the next member. Returns
+   * whether the outermost value is complete.
+   */
+  #closeContainers(): boolean {
+    for (let open = this.#stack.at(-1); open !== undefined; open = this.#stack.at(-1)) {
+      if (Array.isArray(open.container)) open.container.push(this.#value);
+      else open.container[open.key] = this.#value;
+      this.#skip(0);
+      const next = this.#code();
+      if (next === closing(open)) {
+        this.#close(open);
+        continue;
+      }
+      if (next !== COMMA) {
+        const bracket = Array.isArray(open.container) ? ']' : '}';
+        return this.#failHere(`where ',' or '${bracket}' is expected`);
+      }
+      this.#skip(1);
+      if (this.#code() === closing(open)) return this.#fail(this.#at, 'a comma before the closing bracket');
+      return this.#startMember(open);
     }
-    at = skipBlank(text, read.end, end);
-    if (at >= end || text.charCodeAt(at) !== COLON) return stop(at, `${found(text, at, end)} where ':' is expected`);
-    at = skipBlank(text, at + 1, end);
-    return undefined;
+    return true;
+  }
+
+  #close({ container }: Open): true {
+    this.#value = container;
+    this.#stack.pop();
+    this.#at++;
+    return true;
+  }
+
+  /** Reads the `"key":` of a member of an object, and moves to the value. Always returns false. */
+  #startMember(open: Open): false {
+    if (!Array.isArray(open.container)) {
+      if (this.#code() !== QUOTE) return this.#failHere('where a key in double quotes is expected');
+      const read = readString(this.#text, this.#at, this.#end);
+      if (!read.ok) return this.#fail(read.offset, read.why, read.kind);
+      open.key = read.value;
+      if (read.value in open.container && this.#duplicates.length < MAX_DUPLICATES)
+        this.#duplicates.push({ offset: this.#at, path: this.#stack.map(placeKey) });
+      this.#at = read.end;
+      this.#skip(0);
+      if (this.#code() !== COLON) return this.#failHere("where ':' is expected");
+      this.#skip(1);
+    }
+    open.places?.set(placeKey(open), this.#at);
+    return false;
+  }
+
+  /** The character at the current place; -1 at the end. */
+  #code(): number {
+    return this.#at < this.#end ? this.#text.charCodeAt(this.#at) : -1;
+  }
+
+  #skip(characters: number): void {
+    this.#at = skipBlank(this.#text, this.#at + characters, this.#end);
+  }
+
+  #failHere(why: string): false {
+    return this.#fail(this.#at, `${found(this.#text, this.#at, this.#end)} ${why}`);
+  }
+
+  #fail(offset: number, why: string, kind: 'syntax' | 'depth' | 'end' = 'syntax'): false {
+    this.#failure = { ok: false, offset, why, kind: offset >= this.#end ? 'end' : kind };
+    return false;
   }
 }
 
@@ -155,7 +185,10 @@ export function placeOf(parsed: Parsed & { ok: true }, path: Path): number {
   return offset;
 }
 
-/** Lines and columns of a text's offsets; `\n` ends a line. Costs one pass in all as long as the offsets ascend. */
+/**
+ * Returns a function from offsets to lines and columns; `\n` ends a line. For ascending offsets, all calls together read the
+ * text once.
+ */
 export function positionsIn(text: string): (offset: number) => Position {
   let line = 1;
   let lineStart = 0;
@@ -175,12 +208,12 @@ export function positionsIn(text: string): (offset: number) => Position {
   };
 }
 
-/** RFC 6901. */
+/** Returns a JSON Pointer (RFC 6901). */
 export function jsonPointer(path: Path): string {
   return path.map(key => `/${String(key).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
-/** A character that is no blank, or `end`. */
+/** Returns the offset of the next character that is not blank, or `end`. */
 export function skipBlank(text: string, from: number, end = text.length): number {
   let at = from;
   while (at < end) {
@@ -262,7 +295,7 @@ function found(text: string, at: number, end: number): string {
   return at >= end ? 'the end of the text' : shown(text, at);
 }
 
-/** One character, safe for a terminal. */
+/** Returns one character as text that is safe on a terminal. */
 function shown(text: string, at: number): string {
   const code = text.codePointAt(at) ?? 0;
   const isPlain = code > 32 && code < 127;

@@ -1,7 +1,7 @@
 /**
- * A line too long to be parsed whole, with its long texts left out: images, files and dumps go, ids and numbers stay.
- * It is walked once, from quote to quote; what is kept is parsed as JSON. `beginnings` does the like for lines of common
- * length, whose results nobody reads to the end.
+ * Shortens lines that are too long to parse: long texts such as images, files and dumps are left out, ids and numbers stay.
+ * The line is read once, from quote to quote, and only the kept part is parsed as JSON. `beginnings` keeps the beginnings of
+ * long texts and is for lines of usual length.
  */
 import { hexDigestOf } from './hash.ts';
 import { isFields } from './read.ts';
@@ -19,15 +19,15 @@ const CLOSE_LIST = 0x5d;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
-/** How much of a long text is left of it, or less: up to its first escape. */
+/** Bytes that stay of a long text; fewer if an escape comes earlier. */
 const BEGINNING = 256;
 
 /**
- * A line with its long texts cut to their beginnings, each with a hash of the whole behind it, so that two that differ further on
- * are not taken for the same. Undefined where it is no object, or torn.
+ * Returns the object of a line with its long texts cut to their beginnings. A hash of the whole text follows each beginning,
+ * so that texts that differ later stay different. Undefined if the line is not an object or is incomplete.
  */
 export function beginnings(line: Buffer): { readonly [key: string]: unknown } | undefined {
-  // One character for each byte: places stay the same, and a text is searched faster than bytes are.
+  // Latin-1 has one character per byte, so offsets stay the same; searching a string is faster than searching bytes.
   const all = line.toString('latin1');
   let kept = '';
   let from = 0;
@@ -41,13 +41,7 @@ export function beginnings(line: Buffer): { readonly [key: string]: unknown } | 
     from = end;
   }
   kept += all.slice(from);
-  try {
-    const value: unknown = JSON.parse(/[\x80-\xff]/.test(kept) ? Buffer.from(kept, 'latin1').toString() : kept);
-    return isFields(value) ? value : undefined;
-  } catch {
-    // What is no JSON short is none long.
-    return undefined;
-  }
+  return objectIn(/[\x80-\xff]/.test(kept) ? Buffer.from(kept, 'latin1').toString() : kept);
 }
 
 function isEscaped(text: string, at: number): boolean {
@@ -56,7 +50,7 @@ function isEscaped(text: string, at: number): boolean {
   return slashes % 2 === 1;
 }
 
-/** No escape and no character of several bytes is cut in two. */
+/** Returns an end that splits no escape and no character of several bytes. */
 function endOfBeginning(text: string, start: number): number {
   let end = start + BEGINNING;
   const backslash = text.slice(start, end).indexOf('\\');
@@ -65,57 +59,85 @@ function endOfBeginning(text: string, start: number): number {
   return end;
 }
 
-/** Undefined where it is no object. */
-export function prune(line: Buffer): { readonly [key: string]: unknown } | undefined {
-  const kept: string[] = [];
-  let keptLength = 0;
-  let from = 0;
-  const keepUpTo = (end: number): void => {
-    if (end > from) {
-      kept.push(line.toString('utf8', from, end));
-      keptLength += end - from;
-    }
-  };
-  /** Items of the lists around this place; an object counts none. */
-  const counts: number[] = [];
-  let muted: number | undefined;
-  for (let i = 0; i < line.length; i += 1) {
-    const byte = line[i];
-    if (byte === QUOTE) {
-      const end = endOfText(line, i);
-      if (end === undefined) return undefined;
-      if (muted === undefined && end - i > LONGEST_TEXT) {
-        keepUpTo(i);
-        kept.push('""');
-        from = end + 1;
-      }
-      i = end;
-    } else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
-      counts.push(byte === OPEN_LIST ? 0 : Number.NEGATIVE_INFINITY);
-      if (counts.length > DEEPEST) return undefined;
-    } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) {
-      if (muted === counts.length) {
-        muted = undefined;
-        from = i;
-      }
-      counts.pop();
-    } else if (byte === COMMA && muted === undefined && counts.length > 0) {
-      const count = (counts[counts.length - 1] ?? 0) + 1;
-      counts[counts.length - 1] = count;
-      if (count < LONGEST_LIST) continue;
-      keepUpTo(i);
-      muted = counts.length;
-    }
-    if (keptLength > MOST_KEPT) return undefined;
+/**
+ * Returns the object of a line, with long texts replaced by empty ones and with long lists cut. Undefined if the line is not
+ * a JSON object or holds too much besides.
+ */
+export const pruned = (line: Buffer): { readonly [key: string]: unknown } | undefined => new Pruning(line).result();
+
+class Pruning {
+  readonly #line: Buffer;
+  readonly #kept: string[] = [];
+  #keptLength = 0;
+  /** The start of the part that is neither kept nor left out yet. */
+  #from = 0;
+  /** The number of items in each open list; an object counts none. */
+  readonly #counts: number[] = [];
+  /** The depth of the list whose further items are left out. */
+  #cutDepth: number | undefined;
+
+  constructor(line: Buffer) {
+    this.#line = line;
   }
-  if (muted !== undefined) return undefined;
-  keepUpTo(line.length);
-  if (keptLength > MOST_KEPT) return undefined;
+
+  result(): { readonly [key: string]: unknown } | undefined {
+    const { length } = this.#line;
+    for (let i = 0; i < length; i += 1) {
+      const byte = this.#line[i];
+      if (byte === QUOTE) {
+        const end = endOfText(this.#line, i);
+        if (end === undefined) return undefined;
+        if (end - i > LONGEST_TEXT && this.#cutDepth === undefined) this.#leaveOutText(i, end);
+        i = end;
+      } else if (byte === OPEN_LIST || byte === OPEN_OBJECT) this.#open(byte);
+      else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) this.#close(i);
+      else if (byte === COMMA && this.#cutDepth === undefined && this.#counts.length > 0) this.#nextItem(i);
+      if (this.#keptLength > MOST_KEPT || this.#counts.length > DEEPEST) return undefined;
+    }
+    if (this.#cutDepth !== undefined) return undefined;
+    this.#keepUpTo(length);
+    return this.#keptLength > MOST_KEPT ? undefined : objectIn(this.#kept.join(''));
+  }
+
+  #leaveOutText(start: number, end: number): void {
+    this.#keepUpTo(start);
+    this.#kept.push('""');
+    this.#from = end + 1;
+  }
+
+  #open(byte: number): void {
+    this.#counts.push(byte === OPEN_LIST ? 0 : Number.NEGATIVE_INFINITY);
+  }
+
+  #close(at: number): void {
+    if (this.#cutDepth === this.#counts.length) {
+      this.#cutDepth = undefined;
+      this.#from = at;
+    }
+    this.#counts.pop();
+  }
+
+  #nextItem(at: number): void {
+    const count = (this.#counts[this.#counts.length - 1] ?? 0) + 1;
+    this.#counts[this.#counts.length - 1] = count;
+    if (count < LONGEST_LIST) return;
+    this.#keepUpTo(at);
+    this.#cutDepth = this.#counts.length;
+  }
+
+  #keepUpTo(end: number): void {
+    if (end <= this.#from) return;
+    this.#kept.push(this.#line.toString('utf8', this.#from, end));
+    this.#keptLength += end - this.#from;
+  }
+}
+
+/** A line that is not JSON even when it is shortened is not JSON: undefined. */
+function objectIn(text: string): { readonly [key: string]: unknown } | undefined {
   try {
-    const value: unknown = JSON.parse(kept.join(''));
+    const value: unknown = JSON.parse(text);
     return isFields(value) ? value : undefined;
   } catch {
-    // What is no JSON short is none long.
     return undefined;
   }
 }

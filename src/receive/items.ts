@@ -9,7 +9,7 @@
 import type { Fields } from '../event/event.ts';
 import { hasMoreValues } from '../lib/json-values.ts';
 import { isFields } from '../lib/read.ts';
-import { prune } from '../lib/shorten-json.ts';
+import { pruned } from '../lib/shorten-json.ts';
 import { isAgentHooks, readAgentHooks } from '../standards/agent-hooks/agent-hooks.ts';
 import { isBaseCoat, readBaseCoat } from '../standards/base-coat/base-coat.ts';
 import { isCloudEvent, unwrap, type Wrapped } from '../standards/cloudevents/cloudevents.ts';
@@ -67,7 +67,7 @@ export function itemsIn(payload: Buffer): Items {
 /** Cuts one object. A list is refused, since no list of events has so many values. */
 function itemsOfMany(text: string, payload: Buffer): Items {
   if (text.trimStart().startsWith('[')) return { reason: 'too-many-events' };
-  const kept = prune(payload);
+  const kept = pruned(payload);
   if (kept === undefined) return { reason: text.includes('\n') ? 'too-many-events' : 'too-many-values' };
   const items = itemsOf(kept);
   return 'reason' in items ? items : { ...items, isCut: true };

@@ -2,7 +2,7 @@
 import type { Fields } from '../event/event.ts';
 import { hasMoreValues } from '../lib/json-values.ts';
 import { isFields } from '../lib/read.ts';
-import { beginnings, prune } from '../lib/shorten-json.ts';
+import { beginnings, pruned } from '../lib/shorten-json.ts';
 import type { Eyes } from './eyes.ts';
 
 /** A longer line is scanned, not parsed. */
@@ -132,7 +132,7 @@ function rowOf(
   if (bytes.length < 2) return undefined;
   if (bytes.length > LONGEST_PARSED) {
     odd('giant_line');
-    return prune(bytes);
+    return pruned(bytes);
   }
   if (isBrief !== undefined && bytes.length > LONG) {
     const row = beginnings(bytes);
@@ -141,7 +141,7 @@ function rowOf(
   const text = bytes.toString('utf8');
   if (hasMoreValues(text, MOST_VALUES)) {
     odd('giant_line');
-    return prune(bytes);
+    return pruned(bytes);
   }
   try {
     const value: unknown = JSON.parse(text);
@@ -163,9 +163,9 @@ function isBriefFor(isBrief: (row: Fields) => boolean, row: Fields): boolean {
 }
 
 function isWhole(bytes: Buffer): boolean {
-  if (bytes.length > LONGEST_PARSED) return prune(bytes) !== undefined;
+  if (bytes.length > LONGEST_PARSED) return pruned(bytes) !== undefined;
   const text = bytes.toString('utf8');
-  if (hasMoreValues(text, MOST_VALUES)) return prune(bytes) !== undefined;
+  if (hasMoreValues(text, MOST_VALUES)) return pruned(bytes) !== undefined;
   try {
     JSON.parse(text);
     return true;

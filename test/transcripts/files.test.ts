@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
 import { factsOf } from '../../src/event/event.ts';
 import { hexDigest } from '../../src/lib/hash.ts';
-import { beginnings, prune } from '../../src/lib/shorten-json.ts';
+import { beginnings, pruned } from '../../src/lib/shorten-json.ts';
 import { dueSessions } from '../../src/pipeline/due-sessions.ts';
 import { findSessions } from '../../src/pipeline/find-transcripts.ts';
 import { diskEyes } from '../../src/transcripts/eyes.ts';
@@ -51,8 +51,8 @@ describe('lines too long to parse', () => {
   test('texts go, ids, numbers and structure stay', () => {
     const long = `${'x'.repeat(3_000)}\\"${'y'.repeat(3_000)}`;
     const line = `{"a":"short \\"quoted\\"","b":{"text":"${long}","n":[1,2,{"id":"i"}]},"c":[${Array.from({ length: 5_000 }, (_, i) => i).join()}],"d":true,"é":"ü"}`;
-    const pruned = prune(Buffer.from(line));
-    expect(pruned).toEqual({
+    const kept = pruned(Buffer.from(line));
+    expect(kept).toEqual({
       a: 'short "quoted"',
       b: { text: '', n: [1, 2, { id: 'i' }] },
       c: Array.from({ length: 1_000 }, (_, i) => i),
@@ -158,7 +158,7 @@ describe('lines too long to parse', () => {
   test.each(['', '[1]', '{"a":', '{"a":"x', '{"a":[1,2}', `${'['.repeat(5_000)}`])(
     'what is no object is none: %j',
     line => {
-      expect(prune(Buffer.from(line))).toBeUndefined();
+      expect(pruned(Buffer.from(line))).toBeUndefined();
     },
   );
 });
