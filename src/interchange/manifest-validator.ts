@@ -1,4 +1,4 @@
-/** Holds a text against the Hook Interchange Format: manifests in JSON and in YAML. */
+/** Validates texts against the Hook Interchange Format: manifests in JSON and in YAML. */
 import type { Position } from '../lib/json-position.ts';
 import { eventsValidation } from '../standards/events-text.ts';
 import type { Asked, Standard, Validation } from '../standards/validation.ts';
@@ -58,7 +58,7 @@ function judged(text: string, name: string, asked: Asked): Validation {
     event: () => [],
     end: () => ({ found, format: 'file' }),
   });
-  // What was judged is no JSON: an empty object stands for it.
+  // The judged text is not JSON; an empty object takes its place.
   validation.write('{}');
   return validation;
 }
@@ -69,7 +69,7 @@ function judgeYaml(text: string, known: Known | undefined): (Remark & { at: Posi
   return judgeManifest(source.value, known).map(remark => ({ ...remark, at: source.at(remark.path) }));
 }
 
-/** What is wrong with a manifest. Without what is known outside of it, names and patterns are not judged. */
+/** Returns the remarks about a manifest. Without `known`, names and patterns are not judged. */
 export function judgeManifest(value: unknown, known?: Known): Remark[] {
   if (!isObject(value))
     return [
@@ -96,63 +96,81 @@ function judgeVersion(spec: string): Remark[] {
 function issueRemark(issue: Issue, value: Values): Remark {
   const path = pathOf(issue);
   const actual = valueAt(value, path);
+  return path.length < 2 || path[0] !== 'hooks'
+    ? manifestRemark(issue, path, actual)
+    : hookRemark(issue, path as ['hooks', number, ...(string | number)[]], actual);
+}
+
+function manifestRemark(issue: Issue, path: (string | number)[], actual: unknown): Remark {
+  const field = path.slice(2).join('.') || path.join('.');
+  if (actual === undefined) return { rule: 'manifest/required', path, why: `${field} is missing` };
+  if (field === 'hooks' && Array.isArray(actual)) return { rule: 'manifest/required', path, why: 'hooks is empty' };
+  if (field === 'spec' && typeof actual === 'string')
+    return { rule: 'manifest/spec', path, why: `spec is ${shown(actual)}, not hooks/1.0 or hooks/0.1` };
+  return { rule: 'manifest/required', path, why: mistyped(issue, field, actual) };
+}
+
+function hookRemark(issue: Issue, path: ['hooks', number, ...(string | number)[]], actual: unknown): Remark {
   const [, , place] = path;
   const field = path.slice(2).join('.') || path.join('.');
-  if (path.length < 2 || path[0] !== 'hooks') {
-    if (actual === undefined) return { rule: 'manifest/required', path, why: `${field} is missing` };
-    if (field === 'hooks' && Array.isArray(actual)) return { rule: 'manifest/required', path, why: 'hooks is empty' };
-    if (field === 'spec' && typeof actual === 'string')
-      return { rule: 'manifest/spec', path, why: `spec is ${shown(actual)}, not hooks/1.0 or hooks/0.1` };
-    return { rule: 'manifest/required', path, why: mistyped(issue, field, actual) };
-  }
   if (place === undefined) return { rule: 'hook/type', path, why: `a hook is ${kindOf(actual)}, not an object` };
   const isHandler = place === 'handler' && path.length > 3;
   if (actual === undefined)
     return { rule: isHandler ? 'handler/required' : 'hook/required', path, why: `${field} is missing` };
+  const ofType = isHandler ? 'handler/type' : 'hook/type';
+  const rule = place === 'degradation' ? 'hook/degradation' : ofType;
   if (issue.code === 'invalid_value' && typeof actual === 'string')
-    return {
-      rule: place === 'degradation' ? 'hook/degradation' : isHandler ? 'handler/type' : 'hook/type',
-      path,
-      why: `${field}: ${notOneOf(actual, issue.values)}`,
-    };
+    return { rule, path, why: `${field}: ${notOneOf(actual, issue.values)}` };
   if (issue.code === 'too_small' && typeof actual === 'number')
     return { rule: 'handler/type', path, why: `${field} is negative` };
   const why =
     issue.code === 'invalid_value' ? `${field} is ${kindOf(actual)}, not a string` : mistyped(issue, field, actual);
-  return { rule: place === 'degradation' ? 'hook/degradation' : isHandler ? 'handler/type' : 'hook/type', path, why };
+  return { rule, path, why };
 }
 
+type Add = (rule: RuleId, at: readonly (string | number)[], why: string) => void;
+
 function judgeHook(hook: Values, path: (string | number)[], spec: unknown, known: Known | undefined): Remark[] {
-  const { event, blocking, degradation, provider_data: data, capabilities } = hook;
+  const { blocking, handler, matcher } = hook;
   const remarks: Remark[] = [];
-  const add = (rule: RuleId, at: readonly (string | number)[], why: string): void =>
-    void remarks.push({ rule, path: [...path, ...at], why });
+  const add: Add = (rule, at, why) => void remarks.push({ rule, path: [...path, ...at], why });
+  judgeNames(hook, known, add);
+  judgeEvent(hook, known, add);
+  if (blocking === true && isObject(handler) && handler.async === true)
+    add('handler/async', ['handler', 'async'], 'async stands beside blocking');
+  if (isObject(handler)) remarks.push(...judgeHandler(handler, [...path, 'handler'], spec));
+  const odds = misshapen(matcher);
+  for (const odd of odds) add('matcher/shape', odd.path, `matcher: ${odd.why}`);
+  if (odds.length === 0) remarks.push(...judgeMatcher(hook, path, known));
+  return remarks;
+}
+
+/** Judges the names of capabilities and providers. */
+function judgeNames(
+  { degradation, provider_data: data, capabilities }: Values,
+  known: Known | undefined,
+  add: Add,
+): void {
   const words = isObject(degradation) ? Object.keys(degradation) : [];
   const listed = Array.isArray(capabilities) ? capabilities.filter(each => typeof each === 'string') : [];
   for (const word of words)
     if (!isCapability(word)) add('hook/capability', ['degradation', word], `${shown(word)} is no capability`);
   for (const [i, word] of listed.entries())
     if (!isCapability(word)) add('hook/capability', ['capabilities', i], `${shown(word)} is no capability`);
-  if (known)
-    for (const slug of isObject(data) ? Object.keys(data) : [])
-      if (!known.providers.has(slug)) add('hook/provider', ['provider_data', slug], `${shown(slug)} is no provider`);
-  if (typeof event === 'string' && event !== '') {
-    if (known && ![coreEvents, extendedEvents].some(table => Object.hasOwn(table, event)) && !known.events.has(event))
-      add('hook/event', ['event'], `${shown(event)} is an event of no registry`);
-    if (blocking === true && observed.includes(event))
-      add('hook/blocking', ['blocking'], `${event} can only be watched`);
-    if (hook.matcher !== undefined && hook.matcher !== null && !isToolEvent(event))
-      add('matcher/idle', ['matcher'], `${event} is no event of a tool`);
-  }
-  if (blocking === true && isObject(hook.handler) && hook.handler.async === true)
-    add('handler/async', ['handler', 'async'], 'async stands beside blocking');
-  if (isObject(hook.handler)) remarks.push(...judgeHandler(hook.handler, [...path, 'handler'], spec));
-  for (const odd of misshapen(hook.matcher)) add('matcher/shape', odd.path, `matcher: ${odd.why}`);
-  if (misshapen(hook.matcher).length === 0) remarks.push(...judgeMatcher(hook, path, known));
-  return remarks;
+  for (const slug of known && isObject(data) ? Object.keys(data) : [])
+    if (!known?.providers.has(slug)) add('hook/provider', ['provider_data', slug], `${shown(slug)} is no provider`);
 }
 
-/** By the meaning of the events: nobody has them stopped. */
+function judgeEvent({ event, blocking, matcher }: Values, known: Known | undefined, add: Add): void {
+  if (typeof event !== 'string' || event === '') return;
+  if (known && ![coreEvents, extendedEvents].some(table => Object.hasOwn(table, event)) && !known.events.has(event))
+    add('hook/event', ['event'], `${shown(event)} is an event of no registry`);
+  if (blocking === true && observed.includes(event)) add('hook/blocking', ['blocking'], `${event} can only be watched`);
+  if (matcher !== undefined && matcher !== null && !isToolEvent(event))
+    add('matcher/idle', ['matcher'], `${event} is no event of a tool`);
+}
+
+/** Events that no hook can stop, because they report something that has happened. */
 const observed = [
   'after_tool_execute',
   'session_end',
@@ -183,40 +201,29 @@ function judgeMatcher({ matcher, event }: Values, path: (string | number)[], kno
 }
 
 function judgeHandler(handler: Values, path: (string | number)[], spec: unknown): Remark[] {
-  const { type, command, url, prompt, platform, cwd, headers } = handler;
+  const { type, command, url, prompt, platform, cwd } = handler;
   const remarks: Remark[] = [];
-  if (type === 'command' && command === undefined)
-    remarks.push({ rule: 'handler/required', path, why: 'command is missing' });
-  if (type === 'http' && url === undefined) remarks.push({ rule: 'handler/expected', path, why: 'http without url' });
+  const add: Add = (rule, at, why) => void remarks.push({ rule, path: [...path, ...at], why });
+  if (type === 'command' && command === undefined) add('handler/required', [], 'command is missing');
+  if (type === 'http' && url === undefined) add('handler/expected', [], 'http without url');
   if (type === 'http' && typeof url === 'string' && !/^https:\/\//i.test(url))
-    remarks.push({ rule: 'handler/https', path: [...path, 'url'], why: `${shown(url)} is no address of https` });
-  if (type === 'prompt' && prompt === undefined)
-    remarks.push({ rule: 'handler/expected', path, why: 'prompt without a prompt' });
+    add('handler/https', ['url'], `${shown(url)} is no address of https`);
+  if (type === 'prompt' && prompt === undefined) add('handler/expected', [], 'prompt without a prompt');
   if (typeof type === 'string' && type !== '' && !['command', 'http', 'prompt', 'agent'].includes(type))
-    remarks.push({ rule: 'handler/unknown', path: [...path, 'type'], why: `${shown(type)} is no type of handler` });
+    add('handler/unknown', ['type'], `${shown(type)} is no type of handler`);
   if (typeof cwd === 'string' && /^([/\\~]|[A-Za-z]:|\.\.([/\\]|$))/.test(cwd))
-    remarks.push({
-      rule: 'handler/folder',
-      path: [...path, 'cwd'],
-      why: `cwd is ${shown(cwd)}, outside of the project`,
-    });
-  if (type === 'http' && isObject(headers))
-    for (const [name, value] of Object.entries(headers))
-      if (typeof value === 'string' && /\$\{?[A-Za-z_]/.test(value))
-        remarks.push({
-          rule: 'handler/variables',
-          path: [...path, 'headers', name],
-          why: `${shown(name)} takes a variable`,
-        });
-  if (type === 'prompt' || type === 'agent')
-    remarks.push({ rule: 'handler/model', path: [...path, 'type'], why: `${shown(type)} asks a model` });
+    add('handler/folder', ['cwd'], `cwd is ${shown(cwd)}, outside of the project`);
+  if (type === 'http') judgeHeaders(handler.headers, add);
+  if (type === 'prompt' || type === 'agent') add('handler/model', ['type'], `${shown(type)} asks a model`);
   const mac = spec === 'hooks/1.0' ? ['osx', 'darwin'] : ['darwin', 'osx'];
   for (const system of isObject(platform) ? Object.keys(platform) : [])
     if (!['windows', 'linux', ...mac].includes(system))
-      remarks.push({
-        rule: 'handler/platform',
-        path: [...path, 'platform', system],
-        why: `${shown(system)} is no system`,
-      });
+      add('handler/platform', ['platform', system], `${shown(system)} is no system`);
   return remarks;
+}
+
+function judgeHeaders(headers: unknown, add: Add): void {
+  for (const [name, value] of Object.entries(isObject(headers) ? headers : {}))
+    if (typeof value === 'string' && /\$\{?[A-Za-z_]/.test(value))
+      add('handler/variables', ['headers', name], `${shown(name)} takes a variable`);
 }

@@ -1,26 +1,26 @@
 /**
- * Events of the model as envelopes of Base Coat: the way back of `base-coat.ts`. An envelope has no place for a subagent's own
- * session, so what a subagent does is told of its root's session under the subagent's name. Nothing of an action's input or
- * output has a place there either.
+ * Converts events of the model to envelopes of Base Coat; `base-coat.ts` is the other direction. An envelope has no field for
+ * a subagent's session, so the envelope about a subagent carries the root session and the subagent's name. Base Coat has no
+ * fields for the input or output of an action either.
  *
- * What an envelope holds beside the event itself (the repository, how full the context is) was told by earlier events of its
- * session: `known` remembers it.
+ * Envelopes also carry facts of earlier events of the session, such as the repository and the use of the context. `known`
+ * holds them.
  */
-import { type Event, factsOf, rootSessionOf } from '../../event/event.ts';
+import { type DataOf, type Event, type Facts, factsOf, rootSessionOf } from '../../event/event.ts';
 import type { BaseCoatEvent, Budget } from './envelope.ts';
 
-/** Of open sessions and subagents, by their ids. */
+/** The facts of open sessions and subagents, by id. */
 export type Known = Map<string, Beside>;
 type Beside = Pick<BaseCoatEvent, 'repository' | 'branch' | 'budget'>;
 
-/** What never ends is forgotten when so many others began after it. */
+/** Sessions without an end are removed after so many later sessions. */
 const MOST_KNOWN = 1_000;
 
-/** None for what Base Coat has no hook point for. */
+/** Returns no envelopes for events without a hook point in Base Coat. */
 export function toBaseCoat(event: Event, known: Known): BaseCoatEvent[] {
   const session = rootSessionOf(event);
   const isChild = session !== event.session_id;
-  const beside = { ...known.get(event.session_id), ...learned(event) };
+  const beside = { ...known.get(event.session_id), ...factsFor(event) };
   const { repository, branch } = (isChild ? known.get(session) : undefined) ?? beside;
   const envelopes = pointsOf(event, isChild).map(({ hook, budget, ...of }) => ({
     hook,
@@ -32,7 +32,7 @@ export function toBaseCoat(event: Event, known: Known): BaseCoatEvent[] {
     budget: budget ? { ...beside.budget, ...budget } : beside.budget,
     ...of,
   }));
-  // The context holds less from now on: how much, what is told after it says, or nobody does.
+  // A compaction makes the earlier use of the context obsolete; its new use may be unknown.
   if (event.event_type === 'Context.Compaction') {
     const { effectiveLimit } = beside.budget ?? {};
     const after = envelopes.find(({ hook }) => hook === 'PostCompact')?.budget;
@@ -45,8 +45,8 @@ export function toBaseCoat(event: Event, known: Known): BaseCoatEvent[] {
   return envelopes;
 }
 
-/** What later envelopes say as well. */
-function learned(event: Event): Beside {
+/** Returns the facts that later envelopes repeat. */
+function factsFor(event: Event): Beside {
   if (event.event_type === 'Context.UntilCompaction') {
     const { tokens_used, tokens_limit } = event.data;
     return { budget: budgetOf(tokens_used, tokens_limit) };
@@ -75,39 +75,48 @@ function pointsOf(event: Event, isChild: boolean): Point[] {
     case 'Session.Abort':
       return [{ hook: isChild ? 'SubagentStop' : 'SessionEnd' }];
     case 'Prompt.Submitted':
-      // What a subagent is told no user has submitted.
+      // The prompt of a subagent comes from its parent agent and not from the user.
       return isChild ? [] : [{ hook: 'UserPromptSubmitted' }];
-    case 'Action.Before': {
-      const name = facts?.tool ?? event.data.action.name;
-      const isBlocked = event.data.decision?.outcome === 'deny' && facts?.decision?.source === 'hook';
-      const response = isBlocked ? { response: { action: 'block', reason: event.data.decision?.reason } as const } : {};
-      return name === undefined ? [] : [{ hook: 'PreToolUse', tool: { name }, ...response }];
-    }
-    case 'Action.After': {
-      const { action, decision } = event.data;
-      const name = facts?.tool ?? action.name;
-      // What was denied never ran: neither hook fires.
-      if (name === undefined || decision?.outcome === 'deny') return [];
-      const tool = { name, success: action.result?.success, durationMs: facts?.duration_ms };
-      const after: Point = { hook: 'PostToolUse', tool };
-      return tool.success === false ? [after, { hook: 'OnError', tool }] : [after];
-    }
-    case 'Context.Compaction': {
-      const { tokens_before, tokens_after } = event.data;
-      const before: Point = { hook: 'PreCompact', budget: budgetOf(tokens_before) };
-      const after: Point = { hook: 'PostCompact', budget: budgetOf(tokens_after) };
-      if (facts?.phase !== undefined) return [facts.phase === 'before' ? before : after];
-      return tokens_after === undefined ? [before] : [before, after];
-    }
-    case 'Policy.Violation': {
-      if (event.data.policy_name !== 'budget') return [];
-      const { unit, state, used, limit } = facts?.budget ?? {};
-      const isOther = unit === 'usd' || state === 'warning';
-      return isOther ? [] : [{ hook: 'OnBudgetExceeded', budget: budgetOf(used, limit) }];
-    }
+    case 'Action.Before':
+      return beforeAction(event.data, facts);
+    case 'Action.After':
+      return afterAction(event.data, facts);
+    case 'Context.Compaction':
+      return compaction(event.data, facts);
+    case 'Policy.Violation':
+      return event.data.policy_name === 'budget' ? exceededBudget(facts) : [];
     case 'Agent.Error':
       return [{ hook: 'OnError' }];
     default:
       return [];
   }
+}
+
+function beforeAction({ action, decision }: DataOf<'Action.Before'>, facts: Facts | undefined): Point[] {
+  const name = facts?.tool ?? action.name;
+  const isBlocked = decision?.outcome === 'deny' && facts?.decision?.source === 'hook';
+  const response = isBlocked ? { response: { action: 'block', reason: decision?.reason } as const } : {};
+  return name === undefined ? [] : [{ hook: 'PreToolUse', tool: { name }, ...response }];
+}
+
+function afterAction({ action, decision }: DataOf<'Action.After'>, facts: Facts | undefined): Point[] {
+  const name = facts?.tool ?? action.name;
+  // A denied action never ran, so neither of its hooks fires.
+  if (name === undefined || decision?.outcome === 'deny') return [];
+  const tool = { name, success: action.result?.success, durationMs: facts?.duration_ms };
+  const after: Point = { hook: 'PostToolUse', tool };
+  return tool.success === false ? [after, { hook: 'OnError', tool }] : [after];
+}
+
+function compaction(data: DataOf<'Context.Compaction'>, facts: Facts | undefined): Point[] {
+  const before: Point = { hook: 'PreCompact', budget: budgetOf(data.tokens_before) };
+  const after: Point = { hook: 'PostCompact', budget: budgetOf(data.tokens_after) };
+  if (facts?.phase !== undefined) return [facts.phase === 'before' ? before : after];
+  return data.tokens_after === undefined ? [before] : [before, after];
+}
+
+/** Base Coat knows only budgets in tokens that are used up. */
+function exceededBudget(facts: Facts | undefined): Point[] {
+  const { unit, state, used, limit } = facts?.budget ?? {};
+  return unit === 'usd' || state === 'warning' ? [] : [{ hook: 'OnBudgetExceeded', budget: budgetOf(used, limit) }];
 }

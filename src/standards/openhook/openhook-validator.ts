@@ -1,10 +1,10 @@
 /**
- * Holds a text against OpenHook 0.1: each envelope and its data, what the envelopes of a session say together, which level
- * each source reaches, and discovery files. Two of the standard's texts disagree about the fields at the top; docs/conformance.md
- * says what was decided.
+ * Validates texts against OpenHook 0.1: each envelope and its data, the order of a session's envelopes, the level that each
+ * source reaches, and discovery files. Two texts of the standard disagree about the fields at the top; docs/conformance.md
+ * describes which one the validator follows.
  *
- * What a stream is remembered by is bounded: MAX_IDS ids, MAX_SESSIONS sessions of MAX_CALLS calls each. What is beyond is
- * judged for itself, and no more.
+ * The state of a stream is bounded: MAX_IDS ids, and MAX_SESSIONS sessions of MAX_CALLS calls each. Envelopes beyond these
+ * limits are judged alone.
  */
 import { canonicalJson, hexDigest } from '../../lib/hash.ts';
 import type { Position } from '../../lib/json-position.ts';
@@ -16,6 +16,7 @@ import { isDiscovery, judgeDiscovery } from './discovery.ts';
 import { type RuleId, rules } from './rules.ts';
 import { dataSchemas, envelopeSchema, OPENHOOK_VERSION, reservedTypes, types } from './schema.ts';
 import { zonedTime } from './time.ts';
+import type { OpenHookType } from './to-openhook.ts';
 
 export const openHook: Standard = {
   title: 'OpenHook',
@@ -37,19 +38,19 @@ interface Session {
   first: Position;
   isStarted: boolean;
   isEnded: boolean;
-  /** So that a fault of the whole session is told once. */
-  told: Set<RuleId>;
+  /** The rules of whole sessions that were reported, so that each is reported once. */
+  reported: Set<RuleId>;
   newestMs: number;
-  /** Calls that have begun, by id or by the tool's name, with how many of it are open. */
+  /** Calls that have begun, by id or by the tool's name, and how many of them are open. */
   open: Map<string, { at: Position; count: number }>;
   calls: Set<string>;
 }
 
-/** What a source has shown. */
+/** The facts that decide which level a source reaches. */
 interface Emitter {
   first: Position;
   seen: Set<string>;
-  /** What keeps it from level 1, and from level 2. */
+  /** Errors keep a source from level 1; unpaired calls and a missing transcript keep it from level 2. */
   faults: number;
   unpaired: boolean;
   withoutTranscript: boolean;
@@ -68,7 +69,7 @@ function judge(name: string, asked: Asked): EventJudge<RuleId> {
       return judgeDiscovery(value);
     }
     const remarks = judgeOpenHook(value);
-    // Whoever asks for a level asks it of what one envelope shows, too.
+    // The rules of streams apply to a single envelope as well if the caller requires a level.
     if (!isObject(value) || !(inStream || asked.level !== undefined)) return remarks;
     remarks.push(...judgeRepetition(value));
     const session = sessionOf(value, at);
@@ -105,7 +106,7 @@ function judge(name: string, asked: Asked): EventJudge<RuleId> {
       first: at,
       isStarted: false,
       isEnded: false,
-      told: new Set(),
+      reported: new Set(),
       newestMs: Number.NEGATIVE_INFINITY,
       open: new Map(),
       calls: new Set(),
@@ -125,7 +126,7 @@ function judge(name: string, asked: Asked): EventJudge<RuleId> {
 
   return {
     event,
-    // A list of discovery files is none.
+    // A list of discovery files is not a discovery file.
     isOneValue: isNamedDiscovery,
     end() {
       if (isFile) return { found: [], format: 'file' };
@@ -155,10 +156,10 @@ function judge(name: string, asked: Asked): EventJudge<RuleId> {
   };
 }
 
-/** The types beside session.end that level 2 asks for. */
+/** The types that level 2 requires besides session.end. */
 const observable = ['session.start', 'prompt.submit', 'tool.start', 'tool.end'];
 
-/** A stream shows at most level 2: whether discovery files are read, no stream can show. */
+/** A stream can prove at most level 2: it does not show whether discovery files are read. */
 function reached(source: string, { seen, faults, unpaired, withoutTranscript }: Emitter): Reached {
   const first = [
     ...(seen.has('session.end') ? [] : ['session.end']),
@@ -175,7 +176,7 @@ function reached(source: string, { seen, faults, unpaired, withoutTranscript }: 
     : { source, level: 2, missing: ['.openhook.json, which no stream can show'] };
 }
 
-/** One envelope, by itself. */
+/** Judges one envelope without its stream. */
 export function judgeOpenHook(value: unknown): Remark[] {
   if (!isObject(value) || !Object.hasOwn(value, 'openhook')) {
     const why = isObject(value) ? 'the key openhook is missing' : `an envelope is an object, not ${kindOf(value)}`;
@@ -200,7 +201,11 @@ export function judgeOpenHook(value: unknown): Remark[] {
   }
   const { type, data = {} } = value;
   const schema = own(dataSchemas, text(type) ?? '');
-  if (schema === undefined || !isObject(data)) return remarks;
+  return schema === undefined || !isObject(data) ? remarks : [...remarks, ...judgeData(text(type), data, schema)];
+}
+
+function judgeData(type: string | undefined, data: Values, schema: (typeof dataSchemas)[OpenHookType]): Remark[] {
+  const remarks: Remark[] = [];
   const judged = schema.safeParse(data);
   if (!judged.success) for (const issue of judged.error.issues) remarks.push(dataRemark(issue, data));
   const { path: written, start_line: start, end_line: end, transcript_path: transcript } = data;
@@ -229,7 +234,7 @@ function envelopeRemark(issue: Issue, value: Values): Remark {
   return { rule: 'envelope/type', path, why: `${field} is ${kindOf(actual)}, not ${wanted(issue)}` };
 }
 
-/** What a required string must look like; of one that is missing or no string the schema has told. */
+/** Judges the format of required strings. The schema reports those that are missing or of another type. */
 function judgeStrings(value: Values, remarks: Remark[]): void {
   for (const field of required) {
     if (value[field] === '') remarks.push({ rule: 'envelope/empty', path: [field], why: `${field} is empty` });
@@ -268,7 +273,7 @@ function judgeStrings(value: Values, remarks: Remark[]): void {
   }
 }
 
-/** With a scheme and none of the characters that stand in no URI; one letter before the colon is a drive. */
+/** A scheme, and no characters that a URI cannot hold. A single letter before the colon is a drive, not a scheme. */
 const URI = /^[a-z][a-z0-9+.-]+:[^\s<>"{}|\\^`]+$/i;
 
 function dataRemark(issue: Issue, data: Values): Remark {
@@ -284,7 +289,7 @@ function dataRemark(issue: Issue, data: Values): Remark {
   return { rule: 'data/type', path, why: `${field} is ${kindOf(actual)}, not ${wanted(issue)}` };
 }
 
-/** Names under which agents' payloads carry what people and models said, and what tools took and gave. */
+/** Field names under which payloads of agents carry prompts, answers, and the inputs and outputs of tools. */
 const contents = new Set(
   `prompt prompt_text user_prompt content message text thought reasoning response last_assistant_message input tool_input
   arguments args command output tool_output tool_response tool_result result stdout stderr diff patch old_string new_string`.split(
@@ -293,7 +298,7 @@ const contents = new Set(
 );
 const MAX_CONTENTS = 10;
 
-/** Where content stands: the outermost field of such a name that holds text or more. */
+/** Returns the paths of content: the outermost fields with such a name and a value. */
 function contentIn(
   value: unknown,
   path: readonly (string | number)[],
@@ -316,8 +321,8 @@ function judgeInSession(value: Values, session: Session, at: Position, emitter: 
   const { type, source, time } = value;
   const data = isObject(value.data) ? value.data : {};
   const once = (rule: RuleId, field: string, why: string): void => {
-    if (session.told.has(rule)) return;
-    session.told.add(rule);
+    if (session.reported.has(rule)) return;
+    session.reported.add(rule);
     remarks.push({ rule, path: [field], why });
   };
   if (source !== session.source) {
@@ -338,9 +343,19 @@ function judgeInSession(value: Values, session: Session, at: Position, emitter: 
     once('session/end-last', 'type', `${shown(type)} after the session.end of this session`);
   }
   remarks.push(...judgeCalls(value, data, session, at, emitter));
-  if (type !== 'session.end') return remarks;
+  if (type === 'session.end') endSession(value, data, session, emitter, once);
+  return remarks;
+}
+
+function endSession(
+  value: Values,
+  data: Values,
+  session: Session,
+  emitter: Emitter | undefined,
+  once: (rule: RuleId, field: string, why: string) => void,
+): void {
   session.isEnded = true;
-  if (data.transcript_path === undefined && !saysNoTranscript(value)) {
+  if (data.transcript_path === undefined && !hasNoTranscript(value)) {
     if (emitter) emitter.withoutTranscript = true;
     once('session/transcript', 'data', 'session.end without transcript_path');
   }
@@ -350,11 +365,10 @@ function judgeInSession(value: Values, session: Session, at: Position, emitter: 
     once('tool/unfinished', 'type', `${shown(call)} has a tool.start and no tool.end${many}`);
   }
   session.open.clear();
-  return remarks;
 }
 
-/** How a stream says that its agent keeps none: the standard has no word for it. */
-const saysNoTranscript = ({ extensions }: Values): boolean =>
+/** The standard has no field that states that an agent keeps no transcript. */
+const hasNoTranscript = ({ extensions }: Values): boolean =>
   isObject(extensions) && isObject(extensions['otel-hooks']) && extensions['otel-hooks'].transcript === 'none';
 
 function judgeCalls(
