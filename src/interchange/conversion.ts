@@ -1,17 +1,18 @@
 /**
- * Between manifests and native files: decode, fit, encode, and verify that what was written is read as what was meant. Pure: texts and
- * values in, texts, values and losses out.
+ * Converts between manifests and native files. `encode` fits a manifest and writes native files, and then verifies that
+ * reading these files returns the same hooks. `decode` reads a native file. All functions are pure.
  */
 import { isObject, type Values } from '../standards/wording.ts';
 import { type Fit, type Fitted, fittedTo, rendered } from './fit.ts';
 import { has } from './hook-capabilities.ts';
-import { type Loss, type Tell, teller } from './losses.ts';
+import { type AddLoss, type Loss, lossAdder } from './losses.ts';
 import {
   type Element,
   elementsOf,
   type Handler,
   type Hook,
   type Manifest,
+  type Matcher,
   matcherOf,
   nameOf,
   SPEC,
@@ -23,7 +24,7 @@ import { ANY_MCP, isTool, isToolEvent } from './vocabulary.ts';
 
 export type Encoded =
   | { ok: true; files: readonly NativeFile[]; losses: readonly Loss[]; fit: Fit }
-  /** Nothing could be written, or what was written is not what was meant. */
+  /** No hook could be written, or reading the written files returned other hooks. */
   | { ok: false; why: string; losses: readonly Loss[]; fit: Fit };
 
 export function encode(manifest: Manifest, target: Target): Encoded {
@@ -34,8 +35,8 @@ export function encode(manifest: Manifest, target: Target): Encoded {
     return { ok: false, why: `${provider.title} can carry no hook of it`, losses, fit: fitted };
   const file: Record<string, unknown> = {};
   const entries = fitted.hooks.flatMap(each => {
-    const tell = teller(losses, each.index + 1, nameOf(each.hook, each.index));
-    const data = rendered(each.hook, target, tell);
+    const addLoss = lossAdder(losses, each.index + 1, nameOf(each.hook, each.index));
+    const data = rendered(each.hook, target, addLoss);
     Object.assign(file, data.file);
     return entriesOf(each, data, target);
   });
@@ -65,7 +66,7 @@ function nativeHandler({ handler, provider_data: data }: Hook, { provider, layou
     if (name !== undefined && value !== undefined) written[name] = value;
   };
   const ofType = fields.types && Object.hasOwn(fields.types, handler.type) ? fields.types[handler.type] : undefined;
-  // Some files say the type of commands although they need not.
+  // Some native files state the type of commands although it is the default.
   if (fields.type || handler.type !== 'command' || own?.type === 'command') written.type = handler.type;
   if (handler.type === 'command')
     put(typeof only === 'string' && fields.otherCommands?.includes(only) ? only : fields.command, handler.command);
@@ -88,7 +89,7 @@ export type Decoded =
 
 export const ONLY_LEFT_OUT = 'it registers no hook but those that are left out';
 
-/** A native file in the words of the format, without the handlers that `isLeftOut` names. */
+/** Converts a native file to a manifest, without the handlers for which `isLeftOut` is true. */
 export function decode(
   text: string,
   name: string,
@@ -106,7 +107,7 @@ export function decode(
   const entries = read.entries.filter(({ handler }) => !isLeftOut(handler));
   const leftOut = read.entries.length - entries.length;
   for (const entry of entries) {
-    const hook = decodeEntry(entry, target, teller(losses, hooks.length + 1, `Hook ${hooks.length + 1}`));
+    const hook = decodeEntry(entry, target, lossAdder(losses, hooks.length + 1, `Hook ${hooks.length + 1}`));
     if (hook !== undefined) hooks.push(hook);
   }
   const file = Object.fromEntries(Object.entries(read.file).filter(([key]) => layout.fileKeys?.includes(key)));
@@ -128,64 +129,79 @@ export function decode(
   return { ok: true, manifest, losses, leftOut };
 }
 
-function decodeEntry(
-  { event: native, matcher, handler, group, blocking }: Entry,
-  target: Target,
-  tell: Tell,
-): Hook | undefined {
-  const { provider, layout } = target;
+function decodeEntry(entry: Entry, target: Target, addLoss: AddLoss): Hook | undefined {
+  const { event: native, matcher, handler, blocking } = entry;
   const split = decodeSplit(native, matcher, target);
   const event = split?.event ?? decodeEvent(native, target) ?? native;
   const own: Record<string, unknown> = {};
   if (split === undefined && encodeEvent(event, target)[0] !== native) own.event = native;
   if (own.event !== undefined && event === native)
-    tell({
+    addLoss({
       kind: 'event_unknown',
       severity: 'warning',
-      message: `${native} is an event of ${provider.title} that no registry knows: passed on under its own name`,
+      message: `${native} is an event of ${target.provider.title} that no registry knows: passed on under its own name`,
     });
   const read = decodeHandler(handler, target, own);
   if (read === undefined) {
-    tell({ kind: 'field_dropped', severity: 'warning', message: `an entry of ${native} runs nothing: left out` });
+    addLoss({ kind: 'field_dropped', severity: 'warning', message: `an entry of ${native} runs nothing: left out` });
     return undefined;
   }
-  const isOfTool = isToolEvent(event) && !provider.otherMatchers?.includes(native) && layout.matching.how !== 'none';
-  let found = split === undefined ? undefined : matcherOf(split.elements);
-  if (matcher !== undefined && split === undefined && isOfTool) {
-    found = decodeMatcher(matcher, target);
-    for (const element of elementsOf(found) ?? []) tellOfName(element, provider.title, tell);
-    // Of something else than a tool, or of nothing that the product looks at.
-  } else if (matcher !== undefined && !isEverything(matcher) && !split?.elements.every(isMcp)) own.matcher = matcher;
-  const rest = Object.fromEntries(Object.entries(group ?? {}).filter(([key]) => !layout.groupKeys?.includes(key)));
-  for (const key of layout.groupKeys ?? []) if (group && key in group) own[key] = group[key];
-  if (Object.keys(rest).length > 0) own.group = rest;
+  const isSplit = split !== undefined;
+  const found = isSplit ? matcherOf(split.elements) : matcherOfEntry(entry, event, own, target, addLoss);
+  if (isSplit && matcher !== undefined && !isEverything(matcher) && !split.elements.every(isMcp)) own.matcher = matcher;
+  keepGroup(entry, own, target);
   const hook: Hook = {
     event,
     ...(found === undefined ? {} : { matcher: found }),
     handler: read,
     blocking: blocking ?? (read.async !== true && isLikelyToBlock(event, target)),
   };
-  if (matcher !== undefined && own.matcher === undefined && split === undefined)
-    keepSpelling(hook, matcher, own, target);
+  if (matcher !== undefined && own.matcher === undefined && !isSplit) keepSpelling(hook, matcher, own, target);
   return Object.keys(own).length === 0 ? hook : withOwn(hook, own, target);
 }
 
-/** A file says nothing of it as a rule; where a hook can stop something, it is likely to. */
+/** Returns the matcher of a tool event. A matcher of another event is kept in `own` for the provider. */
+function matcherOfEntry(
+  { event: native, matcher }: Entry,
+  event: string,
+  own: Record<string, unknown>,
+  target: Target,
+  addLoss: AddLoss,
+): Matcher | undefined {
+  const { provider, layout } = target;
+  if (matcher === undefined) return undefined;
+  if (isToolEvent(event) && !provider.otherMatchers?.includes(native) && layout.matching.how !== 'none') {
+    const found = decodeMatcher(matcher, target);
+    for (const element of elementsOf(found) ?? []) addNameLoss(element, provider.title, addLoss);
+    return found;
+  }
+  if (!isEverything(matcher)) own.matcher = matcher;
+  return undefined;
+}
+
+/** Keeps the group's keys that the format has no fields for. */
+function keepGroup({ group = {} }: Entry, own: Record<string, unknown>, { layout }: Target): void {
+  const rest = Object.fromEntries(Object.entries(group).filter(([key]) => !layout.groupKeys?.includes(key)));
+  for (const key of layout.groupKeys ?? []) if (key in group) own[key] = group[key];
+  if (Object.keys(rest).length > 0) own.group = rest;
+}
+
+/** Most native files do not state whether a hook blocks. If it can block, it probably does. */
 const isLikelyToBlock = (event: string, { facts }: Target): boolean =>
   ['before_tool_execute', 'before_prompt'].includes(event) && effectOf(event, facts.blocks) === 'prevent';
 
 const isMcp = (element: Element): boolean => typeof element === 'object' && 'mcp' in element;
 
-function tellOfName(element: Element, title: string, tell: Tell): void {
+function addNameLoss(element: Element, title: string, addLoss: AddLoss): void {
   if (typeof element !== 'string' || isTool(element)) return;
-  tell({
+  addLoss({
     kind: 'unknown_matcher_name',
     severity: 'warning',
     message: `${element} is a tool of ${title} that the vocabulary has no word for: passed on as it is`,
   });
 }
 
-/** Kept where ours would be another one. */
+/** Keeps the native matcher if `encode` would write another one. */
 function keepSpelling(hook: Hook, matcher: string, own: Record<string, unknown>, target: Target): void {
   if (matcher === '') return;
   const [one, ...others] = placesOf(withOwn(hook, own, target), target, () => {});
@@ -197,53 +213,70 @@ const withOwn = (hook: Hook, own: Values, { provider }: Target): Hook => ({
   provider_data: { [provider.slug]: { ...hook.provider_data?.[provider.slug], ...own } },
 });
 
-/** Fields with a place of their own are taken; the rest is kept under the provider's name. */
+/** Returns the handler with the fields that the format knows. The other fields are kept in `own`. */
 function decodeHandler(native: Values, target: Target, own: Record<string, unknown>): Handler | undefined {
   const { fields } = target.layout;
   const type = typeof native.type === 'string' ? native.type : 'command';
-  const read: Record<string, unknown> = { type };
-  const taken = new Set<string>(['type']);
-  const take = (field: string, name: string | undefined, is: (value: unknown) => boolean): void => {
-    if (name === undefined || taken.has(name) || !is(native[name])) return;
-    read[field] = native[name];
-    taken.add(name);
-  };
-  if (type === 'command') {
-    if (native.type === type && !fields.type) own.type = type;
-    const name = [fields.command, ...(fields.otherCommands ?? [])].find(
-      each => isText(native[each]) && native[each] !== '',
-    );
-    if (name === undefined) return undefined;
-    take('command', name, isText);
-    if (name !== fields.command) own.only = name;
-  } else {
-    const ofType = fields.types && Object.hasOwn(fields.types, type) ? fields.types[type] : undefined;
-    for (const [field, name] of Object.entries(ofType ?? {})) take(field, name, value => value !== undefined);
-    // The registry says that there is no such handler, and here is one: it is written as it was.
-    if (ofType === undefined || !has(type === 'http' ? 'http_handler' : 'llm_evaluated', target)) own.type = type;
-  }
-  if (has('platform_commands', target)) {
-    const systems = Object.entries(fields.platform ?? {}).filter(
-      ([, name]) => !taken.has(name) && isText(native[name]),
-    );
-    for (const [, name] of systems) taken.add(name);
-    if (systems.length > 0) read.platform = Object.fromEntries(systems.map(([system, name]) => [system, native[name]]));
-  }
-  if (has('configurable_cwd', target)) take('cwd', fields.cwd, isText);
-  if (has('custom_env', target)) take('env', fields.env, isTexts);
-  if (has('async_execution', target)) take('async', fields.async, value => typeof value === 'boolean');
-  take('status_message', fields.status_message, isText);
-  takeTimeout(native, fields, read, taken);
-  for (const [key, value] of Object.entries(native)) if (!taken.has(key) && !key.startsWith('_')) own[key] = value;
-  return read as unknown as Handler;
+  const decoding: Decoding = { native, read: { type }, taken: new Set(['type']) };
+  if (type !== 'command') takeTyped(decoding, type, target, own);
+  else if (!takeCommand(decoding, fields, own)) return undefined;
+  if (has('platform_commands', target)) takePlatforms(decoding, fields);
+  if (has('configurable_cwd', target)) take(decoding, 'cwd', fields.cwd, isText);
+  if (has('custom_env', target)) take(decoding, 'env', fields.env, isTexts);
+  if (has('async_execution', target)) take(decoding, 'async', fields.async, value => typeof value === 'boolean');
+  take(decoding, 'status_message', fields.status_message, isText);
+  takeTimeout(decoding, fields);
+  for (const [key, value] of Object.entries(native))
+    if (!decoding.taken.has(key) && !key.startsWith('_')) own[key] = value;
+  return decoding.read as unknown as Handler;
 }
 
-function takeTimeout(
-  native: Values,
-  { timeout }: HandlerFields,
-  read: Record<string, unknown>,
-  taken: Set<string>,
+interface Decoding {
+  native: Values;
+  /** The handler so far. */
+  read: Record<string, unknown>;
+  /** Native fields that the handler holds. */
+  taken: Set<string>;
+}
+
+function take(
+  { native, read, taken }: Decoding,
+  field: string,
+  name: string | undefined,
+  is: (value: unknown) => boolean,
 ): void {
+  if (name === undefined || taken.has(name) || !is(native[name])) return;
+  read[field] = native[name];
+  taken.add(name);
+}
+
+/** Returns false if the native handler has no command. */
+function takeCommand(decoding: Decoding, fields: HandlerFields, own: Record<string, unknown>): boolean {
+  const { native } = decoding;
+  if (native.type === 'command' && !fields.type) own.type = native.type;
+  const names = [fields.command, ...(fields.otherCommands ?? [])];
+  const name = names.find(each => isText(native[each]) && native[each] !== '');
+  if (name === undefined) return false;
+  take(decoding, 'command', name, isText);
+  if (name !== fields.command) own.only = name;
+  return true;
+}
+
+function takeTyped(decoding: Decoding, type: string, target: Target, own: Record<string, unknown>): void {
+  const { types } = target.layout.fields;
+  const ofType = types && Object.hasOwn(types, type) ? types[type] : undefined;
+  for (const [field, name] of Object.entries(ofType ?? {})) take(decoding, field, name, value => value !== undefined);
+  // The provider's table lacks this type of handler, but its file has one: `encode` writes it unchanged.
+  if (ofType === undefined || !has(type === 'http' ? 'http_handler' : 'llm_evaluated', target)) own.type = type;
+}
+
+function takePlatforms({ native, read, taken }: Decoding, fields: HandlerFields): void {
+  const systems = Object.entries(fields.platform ?? {}).filter(([, name]) => !taken.has(name) && isText(native[name]));
+  for (const [, name] of systems) taken.add(name);
+  if (systems.length > 0) read.platform = Object.fromEntries(systems.map(([system, name]) => [system, native[name]]));
+}
+
+function takeTimeout({ native, read, taken }: Decoding, { timeout }: HandlerFields): void {
   const value = timeout === undefined ? undefined : native[timeout.name];
   if (timeout === undefined || typeof value !== 'number' || !(value > 0)) return;
   read.timeout = timeout.unit === 'ms' ? value / 1000 : value;
@@ -253,7 +286,7 @@ function takeTimeout(
 const isText = (value: unknown): boolean => typeof value === 'string';
 const isTexts = (value: unknown): boolean => isObject(value) && Object.values(value).every(isText);
 
-/** The same command at all events that one event was split into is one hook for every tool. */
+/** Joins hooks with the same command on all native events of a split event into one hook for every tool. */
 function foldedSplits(hooks: readonly Hook[], target: Target): Hook[] {
   const dropped = new Set<Hook>();
   const changed = new Map<Hook, Hook>();
@@ -274,7 +307,7 @@ function foldedSplits(hooks: readonly Hook[], target: Target): Hook[] {
   return hooks.filter(hook => !dropped.has(hook)).map(hook => changed.get(hook) ?? hook);
 }
 
-/** Hooks that differ in their matchers alone. */
+/** Returns groups of hooks that differ only in their matchers. */
 function alike(hooks: readonly Hook[]): Hook[][] {
   const groups = new Map<string, Hook[]>();
   for (const hook of hooks) {
@@ -287,7 +320,7 @@ function alike(hooks: readonly Hook[]): Hook[][] {
   return [...groups.values()];
 }
 
-/** Why native files are not what was meant; undefined where they are. */
+/** Returns the difference between the files' hooks and the intended hooks; undefined if they are equal. */
 export function verify(
   { hooks }: Pick<Fit, 'hooks'>,
   files: readonly NativeFile[],
@@ -303,15 +336,15 @@ export function verify(
   const meant = hooks.flatMap(({ hook, places }) =>
     places.map(({ native, event, matcher, elements }): Meant => {
       const read = readAs(native, event, target);
-      // A pattern is passed on untouched; as a text it may be a list of names.
+      // A pattern is written unchanged, and reading it may return a list of names.
       const isPattern = matcher !== undefined && elements?.some(each => typeof each === 'object' && 'pattern' in each);
-      const told = isPattern ? elementsOf(decodeMatcher(matcher, target)) : elements;
-      return { event: read, handler: handlerKey(hook.handler), names: namesOf(read, told, target, native) };
+      const meant = isPattern ? elementsOf(decodeMatcher(matcher, target)) : elements;
+      return { event: read, handler: handlerKey(hook.handler), names: namesOf(read, meant, target, native) };
     }),
   );
-  const isHeard = layout.matching.how !== 'none' || provider.split !== undefined;
+  const hasMatchers = layout.matching.how !== 'none' || provider.split !== undefined;
   const found = read.map(({ event, handler, matcher }): Meant => {
-    const elements = isHeard ? elementsOf(matcher) : undefined;
+    const elements = hasMatchers ? elementsOf(matcher) : undefined;
     return { event, handler: handlerKey(handler), names: namesOf(event, elements, target) };
   });
   const wanted = atoms(meant);
@@ -325,7 +358,7 @@ export function verify(
   return more === undefined ? undefined : `hooks of ${more} are read again that were not meant`;
 }
 
-/** A native name may stand for two events, of which one is read. */
+/** A native name can stand for two events, and `decode` reads one of them. */
 function readAs(native: string, event: string, target: Target): string {
   const read = decodeSplit(native, undefined, target)?.event ?? decodeEvent(native, target) ?? native;
   return read !== event && encodeEvent(event, target).includes(native) ? read : event === native ? native : event;
@@ -340,10 +373,7 @@ interface Meant {
   readonly names: string[];
 }
 
-/**
- * By event, what runs for which tool, in the order of the handlers. Entries that differ in their matchers alone are
- * one.
- */
+/** Returns, by event, the handlers and their tools in order. Entries that differ only in their matchers are joined. */
 function atoms(hooks: readonly Meant[]): Map<string, string[]> {
   const found = new Map<string, Map<string, string[]>>();
   for (const { event, handler, names } of hooks) {
@@ -361,10 +391,7 @@ function atoms(hooks: readonly Meant[]): Map<string, string[]> {
   );
 }
 
-/**
- * What is listened to, by native names: every tool is what all events of a split are, and tools that share a name are
- * one.
- */
+/** Returns the native names of a hook's tools. For a split event, the names of its native events stand for every tool. */
 function namesOf(
   event: string,
   elements: readonly Element[] | undefined,
@@ -384,14 +411,14 @@ function namesOf(
     if (element === ANY_MCP) return split?.mcp ?? ANY_MCP;
     return isTool(element) ? (split?.tools[element] ?? facts.tools[element] ?? element) : element;
   };
-  // A word that is passed on as it is may be the provider's own for something that the format has a word for.
+  // A name that the vocabulary lacks can be the provider's own name for a tool of the vocabulary.
   const isForeign = (element: Element): element is string =>
     typeof element === 'string' && element !== ANY_MCP && !isTool(element);
   const names = elements.flatMap(element => (isForeign(element) ? decodeName(element, target) : [element]).map(named));
   return [...new Set(names)];
 }
 
-/** Where a server's name may hold what stands between it and its tool, only the whole is the same. */
+/** Compares the joined name, because a server's name may contain the separator. */
 const mcpName = (
   { server, tool = '*' }: { server: string; tool?: string | undefined },
   form: McpForm | undefined,

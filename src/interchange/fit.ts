@@ -1,20 +1,20 @@
 /**
- * A manifest as a target can carry it: what each hook needs is held against what there is, and what its author, or the safe
- * default, wants done about a gap is done. What comes out is what is written; nothing is lost without being told.
+ * Fits a manifest to a target. For each capability that a hook needs and the target lacks, the strategy of the hook's author
+ * (or the safe default) is applied. The result is written without further changes, and each difference is a loss.
  */
 import { isObject, shown, type Values } from '../standards/wording.ts';
 import { capabilitiesOf, has, onlyBlocks, supportOf } from './hook-capabilities.ts';
-import { type Loss, type Tell, teller } from './losses.ts';
+import { type AddLoss, type Loss, lossAdder, type NewLoss } from './losses.ts';
 import { type Handler, type Hook, type Manifest, nameOf } from './manifest.ts';
 import { ownData, type Place, placesOf } from './native-places.ts';
-import type { Target } from './provider.ts';
+import type { Provider, Target } from './provider.ts';
 import { blocking as blockingCommand, request, softened } from './replacement-commands.ts';
 import { type Capability, capabilities, capabilityNames, defaultStrategy, type Strategy } from './vocabulary.ts';
 
 export interface Fitted {
-  /** Its place in the manifest. */
+  /** The hook's place in the manifest. */
   readonly index: number;
-  /** As it is written there. */
+  /** The hook that is written. */
   readonly hook: Hook;
   readonly outcome: 'keep' | 'block';
   readonly places: readonly Place[];
@@ -30,7 +30,7 @@ export interface Fit {
 export function fittedTo(manifest: Manifest, target: Target): Fit {
   const losses: Loss[] = [];
   const hooks = manifest.hooks.flatMap((hook, index): Fitted[] => {
-    const fitted = fitHook(hook, target, teller(losses, index + 1, nameOf(hook, index)));
+    const fitted = fitHook(hook, target, lossAdder(losses, index + 1, nameOf(hook, index)));
     return fitted === undefined ? [] : [{ index, ...fitted }];
   });
   const path = pathLoss(hooks, target);
@@ -38,7 +38,7 @@ export function fittedTo(manifest: Manifest, target: Target): Fit {
   return { hooks, losses, isConvertible: hooks.length > 0 };
 }
 
-/** A script beside the manifest has to be found from where the target runs it: that is for whoever installs it. */
+/** A relative path of a script depends on the folder in which the target runs commands, so the user must replace it. */
 function pathLoss(hooks: readonly Fitted[], { provider }: Target): Loss | undefined {
   const scripts = hooks.flatMap(({ hook: { handler } }) =>
     handler.command !== undefined && /^\.{1,2}\/\S*$/.test(handler.command) ? [handler.command] : [],
@@ -49,16 +49,16 @@ function pathLoss(hooks: readonly Fitted[], { provider }: Target): Loss | undefi
   return { kind: 'semantic_approximation', severity: 'info', field: 'handler.command', message, suggestion };
 }
 
-function fitHook(hook: Hook, target: Target, tell: Tell): Omit<Fitted, 'index'> | undefined {
-  const places = placesOf(hook, target, tell);
+function fitHook(hook: Hook, target: Target, addLoss: AddLoss): Omit<Fitted, 'index'> | undefined {
+  const places = placesOf(hook, target, addLoss);
   if (places.length === 0) return undefined;
-  const strategy = strategyFor(hook, target, tell);
-  tellOthers(hook, target, tell);
+  const strategy = strategyFor(hook, target, addLoss);
+  addFieldLosses(hook, target, addLoss);
   if (strategy === 'exclude') return undefined;
-  if (strategy === 'block') return blocked(hook, places, target, tell);
-  tellOfBlocking(hook, places, target, tell);
-  tellOfAnswers(hook, target, tell);
-  const carried = fittedHandler(hook, target, tell);
+  if (strategy === 'block') return blocked(hook, places, target, addLoss);
+  addBlockingLosses(hook, places, target, addLoss);
+  addAnswerLoss(hook, target, addLoss);
+  const carried = fittedHandler(hook, target, addLoss);
   if (carried === undefined) return undefined;
   const mayBlock = hook.blocking !== true && places.some(({ effect }) => effect === 'prevent');
   const handler = mayBlock && target.softens ? withSoft(carried) : carried;
@@ -68,7 +68,7 @@ function fitHook(hook: Hook, target: Target, tell: Tell): Omit<Fitted, 'index'> 
 function withSoft(handler: Handler): Handler {
   const { command, platform } = handler;
   if (command === undefined) return handler;
-  // Windows has no such shell.
+  // The softened command needs a POSIX shell.
   const systems = Object.entries(platform ?? {}).map(([system, each]) => [
     system,
     system === 'windows' ? each : softened(each),
@@ -78,11 +78,11 @@ function withSoft(handler: Handler): Handler {
 
 const strictest: readonly Strategy[] = ['block', 'exclude', 'warn'];
 
-/** Every gap is told; the strictest word about one is done. Undefined: there is nothing to be done. */
-function strategyFor(hook: Hook, target: Target, tell: Tell): Strategy | undefined {
+/** Adds a loss for each gap and returns the strictest strategy; undefined if there is no gap. */
+function strategyFor(hook: Hook, target: Target, addLoss: AddLoss): Strategy | undefined {
   const { title } = target.provider;
   if (isNative(hook, target)) return undefined;
-  const words: Strategy[] = [];
+  const strategies: Strategy[] = [];
   for (const capability of capabilitiesOf(hook)) {
     const support = supportOf(capability, target);
     const strategy = hook.degradation?.[capability] ?? defaultStrategy(capability);
@@ -90,14 +90,14 @@ function strategyFor(hook: Hook, target: Target, tell: Tell): Strategy | undefin
     const { what } = capabilities[capability];
     const isHint = capability === 'structured_output' && onlyBlocks(hook);
     if (support === 'partly' && capability === 'structured_output')
-      tell({ ...about, severity: 'info', message: `${title} takes a part of ${what} only (${capability})` });
+      addLoss({ ...about, severity: 'info', message: `${title} takes a part of ${what} only (${capability})` });
     if (has(capability, target)) continue;
     if (isHint) {
-      tell({ ...about, severity: 'info', message: `${title} reads exit codes, and not ${what} (${capability})` });
+      addLoss({ ...about, severity: 'info', message: `${title} reads exit codes, and not ${what} (${capability})` });
       continue;
     }
-    words.push(strategy);
-    tell({
+    strategies.push(strategy);
+    addLoss({
       ...about,
       severity: isGuardLost(capability, strategy, hook) ? 'error' : 'warning',
       message: gapMessage(capability, strategy, title, what, hook),
@@ -105,24 +105,24 @@ function strategyFor(hook: Hook, target: Target, tell: Tell): Strategy | undefin
   }
   if (isUnknownType(hook.handler.type)) {
     const message = `${title} has no handler of type ${hook.handler.type}: left out`;
-    tell({ kind: 'field_dropped', severity: hook.blocking ? 'error' : 'warning', field: 'handler.type', message });
+    addLoss({ kind: 'field_dropped', severity: hook.blocking ? 'error' : 'warning', field: 'handler.type', message });
     return 'exclude';
   }
-  return strictest.find(each => words.includes(each));
+  return strictest.find(each => strategies.includes(each));
 }
 
 const isGuardLost = (capability: Capability, strategy: Strategy, { blocking }: Hook): boolean =>
   (capability === 'input_rewrite' && strategy === 'warn') || (blocking === true && strategy === 'exclude');
 
-/** A conversion moves what is run; what that prints stays what it is. */
-function tellOfAnswers(hook: Hook, target: Target, tell: Tell): void {
+/** A conversion moves the command but not the format of its output. */
+function addAnswerLoss(hook: Hook, target: Target, addLoss: AddLoss): void {
   const { provider } = target;
   if (provider.answers === undefined || onlyBlocks(hook) || !has('structured_output', target)) return;
   const message = `what the hook prints is read by ${provider.title} in its own words: ${provider.answers}`;
-  tell({ kind: 'semantic_approximation', severity: 'warning', field: 'handler.command', message });
+  addLoss({ kind: 'semantic_approximation', severity: 'warning', field: 'handler.command', message });
 }
 
-/** A type of handler that was read off the target's own file is known there. */
+/** A handler type that was read from the target's own file is valid there. */
 const isNative = (hook: Hook, target: Target): boolean =>
   hook.handler.type !== 'command' && ownData(hook, target).type === hook.handler.type;
 
@@ -147,13 +147,18 @@ function gapMessage(capability: Capability, strategy: Strategy, title: string, w
   return `${lacks}: ${isLost ? 'the hook is left out' : gaps[capability]}`;
 }
 
-/** In its place stands a command that stops the action, and says why. */
-function blocked(hook: Hook, places: readonly Place[], target: Target, tell: Tell): Omit<Fitted, 'index'> | undefined {
+/** Replaces the hook by a command that blocks the action and prints the reason. */
+function blocked(
+  hook: Hook,
+  places: readonly Place[],
+  target: Target,
+  addLoss: AddLoss,
+): Omit<Fitted, 'index'> | undefined {
   const { provider } = target;
   const stopping = places.filter(({ effect }) => effect === 'prevent');
   for (const { native, effect } of places)
     if (effect !== 'prevent')
-      tell({
+      addLoss({
         kind: 'blocking_not_honoured',
         severity: 'error',
         message: `${native} of ${provider.title} cannot be stopped, so that the hook cannot be replaced there by one that blocks: left out`,
@@ -163,7 +168,7 @@ function blocked(hook: Hook, places: readonly Place[], target: Target, tell: Tel
     each => !has(each, target) && (hook.degradation?.[each] ?? defaultStrategy(each)) === 'block',
   );
   const { command = hook.handler.url ?? hook.handler.prompt ?? hook.handler.type } = hook.handler;
-  const timeout = fittedTimeout(hook.handler, target, tell);
+  const timeout = fittedTimeout(hook.handler, target, addLoss);
   const reason = `BLOCKED: this hook needs ${lacking.join(', ')}, which ${provider.title} does not have. Instead of it nothing is let through; it would have run: ${command}`;
   const stub = provider.stub?.(reason) ?? { command: blockingCommand(reason) };
   const { windows } = stub;
@@ -176,92 +181,105 @@ function blocked(hook: Hook, places: readonly Place[], target: Target, tell: Tel
   return { hook: { ...hook, handler, blocking: true }, outcome: 'block', places: stopping };
 }
 
-function tellOfBlocking(hook: Hook, places: readonly Place[], target: Target, tell: Tell): void {
+function addBlockingLosses(hook: Hook, places: readonly Place[], target: Target, addLoss: AddLoss): void {
   const { provider } = target;
   const { event } = hook;
   const remark = provider.remarks && Object.hasOwn(provider.remarks, event) ? provider.remarks[event] : undefined;
-  if (remark?.kind === 'semantic_approximation') tell({ ...remark, severity: 'warning' });
-  for (const { native, effect, event: told } of places) {
+  if (remark?.kind === 'semantic_approximation') addLoss({ ...remark, severity: 'warning' });
+  for (const { native, effect, event: placed } of places) {
     if (hook.blocking !== true && effect === 'prevent' && !target.softens)
-      tell({
+      addLoss({
         kind: 'semantic_approximation',
         severity: 'info',
         message: `${native} of ${provider.title} is stopped by exit code 2, though the hook is not to block`,
         suggestion: 'otel-hooks convert --soften makes an error of that code.',
       });
-    // Of one that comes too late more was said.
-    if (hook.blocking !== true || effect !== 'observe' || told !== event) continue;
-    tell({
+    // For a hook that runs too late, `placesOf` has added a loss already.
+    if (hook.blocking !== true || effect !== 'observe' || placed !== event) continue;
+    addLoss({
       kind: 'blocking_not_honoured',
       severity: 'warning',
       message: `${native} of ${provider.title} can only be watched: the hook stops nothing there`,
     });
   }
-  if (hook.blocking === true && remark?.kind === 'blocking_may_not_work') tell({ ...remark, severity: 'warning' });
+  if (hook.blocking === true && remark?.kind === 'blocking_may_not_work') addLoss({ ...remark, severity: 'warning' });
 }
 
-/** The handler with what the target has a place for. */
-function fittedHandler(hook: Hook, target: Target, tell: Tell): Handler | undefined {
+/** Returns the handler with the fields that the target can hold; undefined if the target cannot run it. */
+function fittedHandler(hook: Hook, target: Target, addLoss: AddLoss): Handler | undefined {
   const { provider, layout } = target;
   const { handler } = hook;
   const { fields } = layout;
-  const severity = hook.blocking === true ? 'error' : 'warning';
   if (isNative(hook, target)) return handler;
-  if (handler.type === 'http' && !(typeof handler.url === 'string' && /^https:\/\//i.test(handler.url))) {
-    const message = `a request to ${handler.url ?? 'no address'} is not made: only https is; left out`;
-    tell({ kind: 'field_dropped', severity: 'error', field: 'handler.url', message });
-    return undefined;
-  }
-  if (handler.type === 'prompt' && handler.prompt === undefined) {
-    tell({
-      kind: 'field_dropped',
-      severity,
-      field: 'handler.prompt',
-      message: 'there is nothing to ask a model: left out',
-    });
-    return undefined;
-  }
   const isCommand = handler.type === 'command';
   const ofType = fields.types && Object.hasOwn(fields.types, handler.type) ? fields.types[handler.type] : undefined;
   const isCarried =
     ofType !== undefined && has(isCommand || handler.type === 'http' ? 'http_handler' : 'llm_evaluated', target);
-  if (!isCommand && !isCarried && handler.type !== 'http') {
-    const message = `${provider.title} runs no handler of type ${handler.type}: left out`;
-    tell({ kind: 'field_dropped', severity, field: 'handler.type', message });
+  const loss = handlerLoss(hook, target, isCarried);
+  if (loss !== undefined) {
+    addLoss(loss);
     return undefined;
   }
   const kept: Record<string, unknown> = { type: isCommand || isCarried ? handler.type : 'command' };
   if (isCommand) kept.command = handler.command;
-  else if (isCarried)
-    for (const field of Object.keys(ofType)) if (handler[field] !== undefined) kept[field] = handler[field];
-  if (!isCommand && !isCarried) kept.command = request(handler);
+  else if (!isCarried) kept.command = request(handler);
+  else for (const field of Object.keys(ofType)) if (handler[field] !== undefined) kept[field] = handler[field];
 
-  const timeout = fittedTimeout(handler, target, tell);
+  const timeout = fittedTimeout(handler, target, addLoss);
   if (timeout !== undefined) kept.timeout = timeout;
   if (handler.timeout_action === 'block')
-    tell({
+    addLoss({
       kind: 'field_dropped',
       severity: 'warning',
       field: 'handler.timeout_action',
       message: `${provider.title} lets an action go on when its hook takes too long: timeout_action is not carried over`,
     });
   if (handler.status_message !== undefined && fields.status_message) kept.status_message = handler.status_message;
-  if (isCommand || !isCarried) {
-    if (handler.cwd !== undefined && has('configurable_cwd', target)) kept.cwd = handler.cwd;
-    if (handler.env !== undefined && has('custom_env', target)) kept.env = handler.env;
-    if (handler.async === true && has('async_execution', target)) kept.async = true;
-    if (handler.platform !== undefined && has('platform_commands', target))
-      Object.assign(kept, platformThere(handler, target, tell));
-  }
+  if (isCommand || !isCarried) Object.assign(kept, commandFields(handler, target, addLoss));
+  addUnknownFields(handler, addLoss);
+  return kept as unknown as Handler;
+}
+
+function addUnknownFields(handler: Handler, addLoss: AddLoss): void {
   for (const field of Object.keys(handler))
     if (!known.includes(field))
-      tell({
+      addLoss({
         kind: 'field_dropped',
         severity: 'info',
         field: `handler.${field}`,
         message: `${field} of the handler is no field of the format: not carried over`,
       });
-  return kept as unknown as Handler;
+}
+
+/** Returns the loss of a handler that the target cannot run; undefined if the target can run it. */
+function handlerLoss({ handler, blocking }: Hook, { provider }: Target, isCarried: boolean): NewLoss | undefined {
+  const { type } = handler;
+  const severity = blocking === true ? 'error' : 'warning';
+  const kind = 'field_dropped';
+  if (type === 'http' && !(typeof handler.url === 'string' && /^https:\/\//i.test(handler.url))) {
+    const message = `a request to ${handler.url ?? 'no address'} is not made: only https is; left out`;
+    return { kind, severity: 'error', field: 'handler.url', message };
+  }
+  if (type === 'prompt' && handler.prompt === undefined)
+    return { kind, severity, field: 'handler.prompt', message: 'there is nothing to ask a model: left out' };
+  if (type === 'command' || type === 'http' || isCarried) return undefined;
+  return {
+    kind,
+    severity,
+    field: 'handler.type',
+    message: `${provider.title} runs no handler of type ${type}: left out`,
+  };
+}
+
+/** Returns the fields of commands that the target can hold. */
+function commandFields(handler: Handler, target: Target, addLoss: AddLoss): Record<string, unknown> {
+  const kept: Record<string, unknown> = {};
+  if (handler.cwd !== undefined && has('configurable_cwd', target)) kept.cwd = handler.cwd;
+  if (handler.env !== undefined && has('custom_env', target)) kept.env = handler.env;
+  if (handler.async === true && has('async_execution', target)) kept.async = true;
+  if (handler.platform !== undefined && has('platform_commands', target))
+    Object.assign(kept, platformThere(handler, target, addLoss));
+  return kept;
 }
 
 const known = [
@@ -269,22 +287,26 @@ const known = [
   ...['url', 'headers', 'allowed_env_vars', 'prompt', 'model', 'agent'],
 ];
 
-function fittedTimeout({ timeout: seconds }: Handler, { provider, layout }: Target, tell: Tell): number | undefined {
+function fittedTimeout(
+  { timeout: seconds }: Handler,
+  { provider, layout }: Target,
+  addLoss: AddLoss,
+): number | undefined {
   const { timeout } = layout.fields;
   if (seconds === undefined || seconds === 0) return undefined;
   if (timeout === undefined) {
     const message = `${provider.title} has no timeout for a hook: ${seconds} s are not carried over`;
-    tell({ kind: 'field_dropped', severity: 'warning', field: 'handler.timeout', message });
+    addLoss({ kind: 'field_dropped', severity: 'warning', field: 'handler.timeout', message });
     return undefined;
   }
   const { unit } = timeout;
   if (unit === 's' && !timeout.isWhole) return seconds;
   const scale = unit === 'ms' ? 1000 : 1;
   const exact = Number((seconds * scale).toFixed(6));
-  // None would be no limit at all.
+  // A timeout of 0 would mean no limit.
   const whole = Math.max(1, Math.ceil(exact));
   if (whole !== exact)
-    tell({
+    addLoss({
       kind: 'semantic_approximation',
       severity: 'warning',
       field: 'handler.timeout',
@@ -293,8 +315,8 @@ function fittedTimeout({ timeout: seconds }: Handler, { provider, layout }: Targ
   return whole / scale;
 }
 
-/** Systems that have a place of their own there; two that share one must agree. */
-function platformThere({ command, platform = {} }: Handler, target: Target, tell: Tell): Partial<Handler> {
+/** Returns the commands of systems that the target has fields for. Systems that share a field must have the same command. */
+function platformThere({ command, platform = {} }: Handler, target: Target, addLoss: AddLoss): Partial<Handler> {
   const { provider, layout } = target;
   const places = layout.fields.platform ?? {};
   const kept = Object.fromEntries(
@@ -302,12 +324,12 @@ function platformThere({ command, platform = {} }: Handler, target: Target, tell
   ) as Record<string, string>;
   const others = Object.keys(platform).filter(system => !Object.hasOwn(kept, system));
   const { linux, darwin } = platform;
-  // All that is not Windows runs the command itself there.
+  // On this target, all systems except Windows run the general command.
   const isShared = others.length === 2 && linux !== undefined && linux === darwin && 'windows' in places;
   if (!isShared)
     for (const system of others)
       if (platform[system] !== command)
-        tell({
+        addLoss({
           kind: 'capability:platform_commands',
           severity: 'warning',
           capability: 'platform_commands',
@@ -320,22 +342,22 @@ function platformThere({ command, platform = {} }: Handler, target: Target, tell
   };
 }
 
-/** What stands beside the handler and has no place in a native file. */
-function tellOthers(hook: Hook, target: Target, tell: Tell): void {
+/** Adds losses for the fields beside the handler that a native file cannot hold. */
+function addFieldLosses(hook: Hook, target: Target, addLoss: AddLoss): void {
   const { slug, title } = target.provider;
   for (const [other, data] of Object.entries(hook.provider_data ?? {}))
     if (other !== slug && Object.keys(data).some(key => !['event', 'spelling'].includes(key)))
-      tell({
+      addLoss({
         kind: 'field_dropped',
         severity: 'info',
         field: `provider_data.${other}`,
         message: `provider_data.${other} is not for ${title}`,
       });
   for (const [other, data] of Object.entries(hook.provider_data ?? {}))
-    if (other !== slug) tellOfOthers(hook, other, data, title, tell);
+    if (other !== slug) addProviderDataLosses(hook, other, data, title, addLoss);
   for (const field of Object.keys(hook))
     if (!hookFields.includes(field))
-      tell({
+      addLoss({
         kind: 'field_dropped',
         severity: 'info',
         field,
@@ -343,7 +365,7 @@ function tellOthers(hook: Hook, target: Target, tell: Tell): void {
       });
   for (const word of Object.keys(hook.degradation ?? {}))
     if (!(capabilityNames as readonly string[]).includes(word))
-      tell({
+      addLoss({
         kind: 'field_dropped',
         severity: 'info',
         field: `degradation.${word}`,
@@ -351,22 +373,22 @@ function tellOthers(hook: Hook, target: Target, tell: Tell): void {
       });
 }
 
-/** Own words of providers that say when a hook runs: for another one it runs without them. */
+/** Keys of `provider_data` that limit when a hook runs. On another target, the hook runs without these limits. */
 const narrowing = ['matcher', 'patterns', 'toolTypes', 'if', 'commandRegex'];
 
-/** What of another provider's own words changes when the hook runs, and what. */
-function tellOfOthers({ handler }: Hook, other: string, data: Values, title: string, tell: Tell): void {
+/** Adds losses for data of another provider that changes when the hook runs. */
+function addProviderDataLosses({ handler }: Hook, other: string, data: Values, title: string, addLoss: AddLoss): void {
   const { only } = data;
   for (const key of narrowing)
     if (data[key] !== undefined && data[key] !== '')
-      tell({
+      addLoss({
         kind: 'matcher_not_honoured',
         severity: 'warning',
         field: `provider_data.${other}.${key}`,
         message: `its ${key} at ${other} (${shown(data[key])}) is about no tool: for ${title} the hook runs without it`,
       });
   if (typeof only === 'string' && only !== 'command')
-    tell({
+    addLoss({
       kind: 'semantic_approximation',
       severity: 'warning',
       field: `provider_data.${other}.only`,
@@ -378,8 +400,12 @@ const hookFields = [
   ...['name', 'event', 'matcher', 'handler', 'blocking', 'degradation', 'provider_data', 'capabilities'],
 ];
 
-/** Whether keys of `provider_data` may be written there, and the rest of what is said of them. */
-export function rendered(hook: Hook, target: Target, tell: Tell): { handler: Values; group: Values; file: Values } {
+/** Returns the provider's own keys that may be written. Adds a loss for each key that is left out or suspicious. */
+export function rendered(
+  hook: Hook,
+  target: Target,
+  addLoss: AddLoss,
+): { handler: Values; group: Values; file: Values } {
   const { provider, layout } = target;
   const own = ownData(hook, target);
   const native = isNative(hook, target);
@@ -387,24 +413,18 @@ export function rendered(hook: Hook, target: Target, tell: Tell): { handler: Val
   const group: Record<string, unknown> = isObject(own.group) ? { ...own.group } : {};
   for (const [key, value] of Object.entries(own)) {
     if (ours.includes(key) || key.startsWith('_') || value === undefined) continue;
+    const field = `provider_data.${provider.slug}.${key}`;
     const wanted = provider.data && Object.hasOwn(provider.data, key) ? provider.data[key] : undefined;
-    const type = wanted === 'path' || wanted === 'command' ? 'string' : wanted;
-    const why =
-      wanted === undefined && !native && guarded.test(key)
-        ? 'it would change what is run or allowed'
-        : type !== undefined && value !== null && typeof value !== type
-          ? `it is no ${type}`
-          : undefined;
+    const why = whyUnwritten(key, value, wanted, native);
     if (why !== undefined) {
-      const message = `provider_data.${provider.slug}.${key} is not written: ${why}`;
-      tell({ kind: 'field_dropped', severity: 'warning', field: `provider_data.${provider.slug}.${key}`, message });
+      addLoss({ kind: 'field_dropped', severity: 'warning', field, message: `${field} is not written: ${why}` });
       continue;
     }
     if (wanted === 'path' && /^([/\\]|[A-Za-z]:|~)/.test(String(value)))
-      tell({
+      addLoss({
         kind: 'semantic_approximation',
         severity: 'warning',
-        field: `provider_data.${provider.slug}.${key}`,
+        field,
         message: `${key} is ${String(value)}, a folder outside of the project`,
       });
     if (layout.groupKeys?.includes(key)) group[key] = value;
@@ -415,6 +435,19 @@ export function rendered(hook: Hook, target: Target, tell: Tell): { handler: Val
   return { handler, group, file: Object.fromEntries(known) };
 }
 
-/** What is kept there of how a file spelled something. */
+/** Returns the reason why a key of `provider_data` is left out. */
+function whyUnwritten(
+  key: string,
+  value: unknown,
+  wanted: NonNullable<Provider['data']>[string] | undefined,
+  isNativeType: boolean,
+): string | undefined {
+  if (wanted === undefined)
+    return !isNativeType && guarded.test(key) ? 'it would change what is run or allowed' : undefined;
+  const type = wanted === 'path' || wanted === 'command' ? 'string' : wanted;
+  return value !== null && typeof value !== type ? `it is no ${type}` : undefined;
+}
+
+/** Keys in which `decode` keeps the spelling of a native file. */
 const ours = ['event', 'matcher', 'spelling', 'type', 'only', 'group', 'file', 'timeout_behavior'];
 const guarded = /^(command|hooks|url|headers|permissions?.*|.*allow.*|trust.*)$/i;

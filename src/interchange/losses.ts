@@ -1,12 +1,12 @@
 import type { Strategy } from './vocabulary.ts';
 
-/** What a conversion could not carry over, or not as it was. The kinds are stable: scripts may compare them. */
+/** Something that a conversion could not carry over, or changed. The kinds are stable, so that scripts can compare them. */
 export interface Loss {
-  /** From 1; none for what is true of a whole file. */
+  /** Number of the hook, from 1; undefined for a loss of the whole file. */
   readonly hook?: number | undefined;
   readonly name?: string | undefined;
   readonly kind: LossKind;
-  /** `error`: something that was guarded is no longer. `info`: nothing that anybody would miss. */
+  /** `error`: a guard no longer works. `info`: the loss does not change when or how the hook runs. */
   readonly severity: 'info' | 'warning' | 'error';
   readonly capability?: string | undefined;
   readonly field?: string | undefined;
@@ -29,15 +29,17 @@ export type LossKind =
   | 'field_dropped'
   | 'semantic_approximation';
 
-export type Tell = (loss: Omit<Loss, 'hook' | 'name'>) => void;
+/** A loss before it belongs to a hook. */
+export type NewLoss = Omit<Loss, 'hook' | 'name'>;
+export type AddLoss = (loss: NewLoss) => void;
 
-/** Said once for each hook, however many entries it becomes. */
-export function teller(losses: Loss[], hook: number, name: string): Tell {
-  const said = new Set<string>();
+/** Adds the same loss once per hook, also if the hook becomes several entries. */
+export function lossAdder(losses: Loss[], hook: number, name: string): AddLoss {
+  const added = new Set<string>();
   return loss => {
     const key = `${loss.kind} ${loss.message}`;
-    if (said.has(key)) return;
-    said.add(key);
+    if (added.has(key)) return;
+    added.add(key);
     losses.push({ hook, name, ...loss });
   };
 }

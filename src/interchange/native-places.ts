@@ -1,8 +1,6 @@
-/**
- * Where a hook goes at a target: the native events with their matchers, and what of event and matcher is lost there.
- */
+/** Finds the native events and matchers of a hook, and the losses of its event and matcher. */
 import { isObject, type Values } from '../standards/wording.ts';
-import type { Tell } from './losses.ts';
+import type { AddLoss } from './losses.ts';
 import { type Element, elementsOf, type Hook } from './manifest.ts';
 import {
   decodeEvent,
@@ -18,21 +16,21 @@ import { ANY_MCP, isTool, isToolEvent } from './vocabulary.ts';
 
 export interface Place {
   readonly native: string;
-  /** The event that it is read as: another one than the hook's where it comes too late. */
+  /** The event that `decode` reads. It differs from the hook's event if the native event comes too late. */
   readonly event: string;
   readonly matcher: string | undefined;
-  /** What it still listens to; undefined for every tool. */
+  /** The tools that the hook still runs for; undefined for every tool. */
   readonly elements: readonly Element[] | undefined;
   readonly effect: Effect;
 }
 
-/** What the manifest says for this provider alone. */
+/** Returns the manifest's `provider_data` for this provider. */
 export function ownData({ provider_data: data }: Hook, { provider }: Target): Values {
   const own = data && Object.hasOwn(data, provider.slug) ? data[provider.slug] : undefined;
   return isObject(own) ? own : {};
 }
 
-export function placesOf(hook: Hook, target: Target, tell: Tell): Place[] {
+export function placesOf(hook: Hook, target: Target, addLoss: AddLoss): Place[] {
   const { provider, facts } = target;
   const { event } = hook;
   const own = ownData(hook, target);
@@ -42,17 +40,17 @@ export function placesOf(hook: Hook, target: Target, tell: Tell): Place[] {
   const native = spelled ?? natives[0];
   const severity = hook.blocking === true ? 'error' : 'warning';
   if (native === undefined) {
-    tell({ kind: 'event_unsupported', severity, message: `${provider.title} has no event ${event}: left out` });
+    addLoss({ kind: 'event_unsupported', severity, message: `${provider.title} has no event ${event}: left out` });
     return [];
   }
   if (split !== undefined && spelled === undefined)
-    return splitPlaces(hook, split, natives, target, tell).map(place => withOwnMatcher(place, own, split, target));
+    return splitPlaces(hook, split, natives, target, addLoss).map(place => withOwnMatcher(place, own, split, target));
   const effect = effectOf(event, facts.blocks);
-  const matchers = nativeMatchers(hook, native, own, target, tell);
+  const matchers = nativeMatchers(hook, native, own, target, addLoss);
   if (matchers.length === 0)
-    tell({ kind: 'matcher_not_honoured', severity, message: 'nothing is left that it would listen to: left out' });
+    addLoss({ kind: 'matcher_not_honoured', severity, message: 'nothing is left that it would listen to: left out' });
   if (matchers.length > 1 && target.layout.matching.how === 'each')
-    tell({
+    addLoss({
       kind: 'matcher_split',
       severity: 'info',
       message: `becomes ${matchers.length} entries, one for each matcher`,
@@ -60,13 +58,13 @@ export function placesOf(hook: Hook, target: Target, tell: Tell): Place[] {
   return matchers.map(matcher => ({ native, event, effect, ...matcher }));
 }
 
-/** Nothing is what a matcher of everything says. */
+/** Whether a native matcher matches every tool. */
 export const isEverything = (matcher: string): boolean => matcher === '' || matcher === '*';
 
 const ownMatcher = ({ matcher }: Values): string | undefined =>
   typeof matcher === 'string' && !isEverything(matcher) ? matcher : undefined;
 
-/** What a file's own matcher is about there is no tool, or one that the format has no word for. */
+/** Adds the file's own matcher, which is about no tool, or about a tool that the vocabulary lacks. */
 function withOwnMatcher(place: Place, own: Values, split: Split, { provider }: Target): Place {
   const matcher = place.matcher ?? ownMatcher(own);
   const takes = provider.otherMatchers?.includes(place.native) || (split.namesMcp && place.native === split.mcp);
@@ -76,7 +74,7 @@ function withOwnMatcher(place: Place, own: Values, split: Split, { provider }: T
 export const effectOf = (event: string, blocks: Readonly<Record<string, Effect>>): Effect =>
   (Object.hasOwn(blocks, event) ? blocks[event] : undefined) ?? 'observe';
 
-/** A file's own spelling of an event is used as long as it means the same. */
+/** Returns the file's own name of the event if it still means the same event. */
 function spelledEvent(event: string, own: Values, target: Target, split: Split | undefined): string | undefined {
   if (typeof own.event !== 'string') return undefined;
   if (split && encodeEvent(event, target).includes(own.event)) return undefined;
@@ -85,14 +83,14 @@ function spelledEvent(event: string, own: Values, target: Target, split: Split |
 
 type Matched = Pick<Place, 'matcher' | 'elements'>;
 
-function nativeMatchers(hook: Hook, native: string, own: Values, target: Target, tell: Tell): Matched[] {
+function nativeMatchers(hook: Hook, native: string, own: Values, target: Target, addLoss: AddLoss): Matched[] {
   const { provider, layout } = target;
   const spelled = ownMatcher(own);
   const { spelling } = own;
   if (!isToolEvent(hook.event) || provider.otherMatchers?.includes(native)) {
     const filter = provider.fileFilters?.includes(hook.event) ? filterOf(hook) : undefined;
     if (hook.matcher !== undefined && filter === undefined && !isToolEvent(hook.event))
-      tell({
+      addLoss({
         kind: 'matcher_not_honoured',
         severity: 'info',
         message: `${hook.event} is no event of a tool: its matcher says nothing`,
@@ -103,21 +101,23 @@ function nativeMatchers(hook: Hook, native: string, own: Values, target: Target,
   const elements = elementsOf(hook.matcher);
   if (typeof spelling === 'string' && isSame(elementsOf(decodeMatcher(spelling, target)), elements))
     return [{ matcher: spelling, elements: layout.matching.how === 'none' ? undefined : elements }];
-  const isHeard = layout.matching.how !== 'none';
-  const { matchers, losses } = isHeard ? encodeMatcher(hook.matcher, target) : withoutMatchers(hook.matcher, target);
+  const hasMatchers = layout.matching.how !== 'none';
+  const { matchers, losses } = hasMatchers
+    ? encodeMatcher(hook.matcher, target)
+    : withoutMatchers(hook.matcher, target);
   for (const { kind, message, isLost } of losses)
-    tell({
+    addLoss({
       kind,
       severity: kind === 'semantic_approximation' ? 'info' : isLost && hook.blocking ? 'error' : 'warning',
       message,
     });
-  return matchers.map(({ text, elements: told }) => ({
-    matcher: isHeard ? text : spelled,
-    elements: told,
+  return matchers.map(({ text, elements: meant }) => ({
+    matcher: hasMatchers ? text : spelled,
+    elements: meant,
   }));
 }
 
-/** Of a file's event the text is a pattern of files. */
+/** For events of files, the matcher is a pattern of file names. */
 function filterOf({ matcher }: Hook): string | undefined {
   if (typeof matcher === 'string') return matcher || undefined;
   return isObject(matcher) && 'pattern' in matcher ? String(matcher.pattern) || undefined : undefined;
@@ -134,8 +134,8 @@ export function isSame(some: readonly Element[] | undefined, others: readonly El
   return (some === undefined) === (others === undefined) && keys(some) === keys(others);
 }
 
-/** The event itself says which tool it is about. */
-function splitPlaces(hook: Hook, split: Split, natives: readonly string[], target: Target, tell: Tell): Place[] {
+/** Returns the places of an event that the provider splits into one native event per tool. */
+function splitPlaces(hook: Hook, split: Split, natives: readonly string[], target: Target, addLoss: AddLoss): Place[] {
   const { provider, facts } = target;
   const { event } = hook;
   const effect = effectOf(event, facts.blocks);
@@ -144,7 +144,7 @@ function splitPlaces(hook: Hook, split: Split, natives: readonly string[], targe
   const found = new Map<string, { native: string; matcher: string | undefined; elements: Element[] }>();
   const every = (): Place[] => {
     if (split.gap !== undefined)
-      tell({ kind: 'semantic_approximation', severity: 'warning', message: `${provider.title} ${split.gap}` });
+      addLoss({ kind: 'semantic_approximation', severity: 'warning', message: `${provider.title} ${split.gap}` });
     return natives.map(native => ({ native, event, matcher: undefined, elements: undefined, effect }));
   };
   const put = (native: string, element: Element, matcher?: string): void => {
@@ -160,7 +160,7 @@ function splitPlaces(hook: Hook, split: Split, natives: readonly string[], targe
     if (typeof element === 'string' && isTool(element)) {
       const native = split.tools[element];
       if (native === undefined || !known.has(native))
-        tell({
+        addLoss({
           kind: 'tool_unsupported',
           severity,
           message: `${provider.title} has no event for ${element} (${event}): it is not listened to`,
@@ -169,14 +169,14 @@ function splitPlaces(hook: Hook, split: Split, natives: readonly string[], targe
     } else if (element === ANY_MCP || (typeof element === 'object' && 'mcp' in element)) {
       putMcp(element);
     } else if (hook.blocking === true) {
-      tell({
+      addLoss({
         kind: 'matcher_not_honoured',
         severity: 'warning',
         message: `${provider.title} has no matcher for ${shownElement(element)}: the hook runs for every tool there, rather too often than too seldom`,
       });
       isForEvery = true;
     } else {
-      tell({
+      addLoss({
         kind: typeof element === 'string' ? 'unknown_matcher_name' : 'matcher_not_honoured',
         severity: 'warning',
         message: `${provider.title} has no matcher for ${shownElement(element)}: it is not listened to`,
@@ -184,17 +184,17 @@ function splitPlaces(hook: Hook, split: Split, natives: readonly string[], targe
     }
   }
   if (found.size === 0 && !isForEvery)
-    tell({ kind: 'matcher_not_honoured', severity, message: 'nothing is left that it would listen to: left out' });
+    addLoss({ kind: 'matcher_not_honoured', severity, message: 'nothing is left that it would listen to: left out' });
   if (found.size > 1 && !isForEvery)
-    tell({ kind: 'matcher_split', severity: 'info', message: `becomes ${found.size} entries, one for each event` });
-  const places = [...found.values()].map(place => late(place));
+    addLoss({ kind: 'matcher_split', severity: 'info', message: `becomes ${found.size} entries, one for each event` });
+  const places = [...found.values()].map(placeOf);
   return isForEvery ? [...every(), ...places.filter(({ native }) => !natives.includes(native))] : places;
 
   function putMcp(element: Element): void {
     const native = split.mcp;
     if (native === undefined || !known.has(native)) {
       const message = `${provider.title} has no event for MCP tools (${event}): they are not listened to`;
-      tell({ kind: 'tool_unsupported', severity, message });
+      addLoss({ kind: 'tool_unsupported', severity, message });
       return;
     }
     const mcp = typeof element === 'object' && 'mcp' in element ? element.mcp : undefined;
@@ -203,7 +203,7 @@ function splitPlaces(hook: Hook, split: Split, natives: readonly string[], targe
       return;
     }
     if (mcp !== undefined)
-      tell({
+      addLoss({
         kind: 'matcher_not_honoured',
         severity: 'warning',
         message: `${native} of ${provider.title} is for all MCP tools, not only for ${shownElement(element)}`,
@@ -211,19 +211,19 @@ function splitPlaces(hook: Hook, split: Split, natives: readonly string[], targe
     put(native, ANY_MCP);
   }
 
-  function late({
+  function placeOf({
     native,
     matcher,
-    elements: told,
+    elements: late,
   }: {
     native: string;
     matcher: string | undefined;
     elements: Element[];
   }): Place {
-    const named = { native, matcher, elements: unique(told) };
+    const named = { native, matcher, elements: unique(late) };
     if (!split.late?.includes(native)) return { ...named, event, effect };
-    for (const element of told)
-      tell({
+    for (const element of late)
+      addLoss({
         kind: 'timing_shift',
         severity: 'warning',
         message: `${provider.title} has no event before ${shownElement(element)}: ${native} comes after it, so that the hook can only watch`,

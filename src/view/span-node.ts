@@ -1,4 +1,4 @@
-/** A span's attributes, read back into what a person wants to see of it. */
+/** Turns a span into a node of the drawn tree, with short notes from its attributes. */
 import { development, ours, stable } from '../telemetry/names.ts';
 import type { Node } from './tree.ts';
 
@@ -13,52 +13,62 @@ export interface SpanLike {
 }
 
 export function nodeOf(span: SpanLike): Node {
-  const { attributes } = span;
-  const said = (name: string): string | undefined =>
-    attributes[name] === undefined ? undefined : String(attributes[name]);
-  const notes: string[] = [];
-  const outcome = said(ours.actionOutcome) ?? said(ours.turnOutcome) ?? said(ours.subagentOutcome);
-  const decision = said(ours.decisionOutcome);
-  // What passes unasked is no news.
-  const isUsual = decision === 'allow' && said(ours.decisionSource) === 'config';
-  if (decision !== undefined && !isUsual) {
-    const basis = said(ours.decisionBasis) === 'inferred' ? ', inferred' : '';
-    notes.push(
-      `${decision === 'allow' ? 'allowed' : decision === 'deny' ? 'denied' : 'asked'} (${said(ours.decisionSource)}${basis})`,
-    );
-  }
-  if (
-    outcome !== undefined &&
-    outcome !== 'success' &&
-    outcome !== 'completed' &&
-    outcome !== 'failure' &&
-    decision !== 'deny' &&
-    !span.isError
-  )
-    notes.push(outcome);
-  if (said(ours.endReason) !== undefined) notes.push(said(ours.endReason) ?? '');
-  const exit = said(development.processExitCode);
-  if (exit !== undefined && exit !== '0') notes.push(`exit ${exit}`);
-  const wait = Number(attributes[ours.actionWaitMs] ?? 0);
-  if (wait > 0) notes.push(`waited ${Math.round(wait)}ms`);
-  const attempt = said(ours.retryAttempt);
-  if (attempt !== undefined) notes.push(`attempt ${attempt}`);
-  if (said(ours.loopDetected) !== undefined)
-    notes.push(said(ours.loopAborted) === undefined ? 'loop' : 'loop, aborted');
-  const budget = said(ours.budgetState);
-  if (budget !== undefined) notes.push(`budget ${budget}`);
-  const level = said(ours.riskLevel);
-  if (level !== undefined && level !== 'low') notes.push(`risk ${level}`);
-  const source = said(ours.durationSource);
-  if (source === 'none' || source === 'clamped') notes.push(`length ${source === 'none' ? 'unknown' : 'clamped'}`);
-  const program = said(development.processExecutableName);
+  const text = textsOf(span);
+  const program = text(development.processExecutableName);
   return {
     id: span.spanId,
     parent: span.parentSpanId,
     name: program === undefined ? span.name : `${span.name} (${program})`,
     startMs: span.startMs,
     endMs: span.endMs,
-    error: span.isError ? (said(stable.errorType) ?? 'error') : undefined,
-    notes,
+    error: span.isError ? (text(stable.errorType) ?? 'error') : undefined,
+    notes: [...outcomeNotes(span), ...detailNotes(span)],
   };
+}
+
+const textsOf =
+  ({ attributes }: SpanLike) =>
+  (name: string): string | undefined =>
+    attributes[name] === undefined ? undefined : String(attributes[name]);
+
+/** Outcomes that the drawing does not mention: the usual ones, and `failure`, which is drawn as an error. */
+const usualOutcomes = ['success', 'completed', 'failure'];
+
+/** Notes about decision, outcome and end. A default allow is not noted, because most actions have one. */
+function outcomeNotes(span: SpanLike): string[] {
+  const text = textsOf(span);
+  const notes: string[] = [];
+  const decision = text(ours.decisionOutcome);
+  const source = text(ours.decisionSource);
+  if (decision !== undefined && !(decision === 'allow' && source === 'config')) {
+    const words: Readonly<Record<string, string>> = { allow: 'allowed', deny: 'denied' };
+    const basis = text(ours.decisionBasis) === 'inferred' ? ', inferred' : '';
+    notes.push(`${words[decision] ?? 'asked'} (${source}${basis})`);
+  }
+  const outcome = text(ours.actionOutcome) ?? text(ours.turnOutcome) ?? text(ours.subagentOutcome);
+  if (outcome !== undefined && !usualOutcomes.includes(outcome) && decision !== 'deny' && !span.isError)
+    notes.push(outcome);
+  const end = text(ours.endReason);
+  if (end !== undefined) notes.push(end);
+  return notes;
+}
+
+function detailNotes(span: SpanLike): string[] {
+  const text = textsOf(span);
+  const notes: string[] = [];
+  const exit = text(development.processExitCode);
+  if (exit !== undefined && exit !== '0') notes.push(`exit ${exit}`);
+  const wait = Number(span.attributes[ours.actionWaitMs] ?? 0);
+  if (wait > 0) notes.push(`waited ${Math.round(wait)}ms`);
+  const attempt = text(ours.retryAttempt);
+  if (attempt !== undefined) notes.push(`attempt ${attempt}`);
+  if (text(ours.loopDetected) !== undefined)
+    notes.push(text(ours.loopAborted) === undefined ? 'loop' : 'loop, aborted');
+  const budget = text(ours.budgetState);
+  if (budget !== undefined) notes.push(`budget ${budget}`);
+  const level = text(ours.riskLevel);
+  if (level !== undefined && level !== 'low') notes.push(`risk ${level}`);
+  const source = text(ours.durationSource);
+  if (source === 'none' || source === 'clamped') notes.push(`length ${source === 'none' ? 'unknown' : 'clamped'}`);
+  return notes;
 }

@@ -1,5 +1,4 @@
-/** A trace as an indented tree, for terminals and for tests. */
-
+/** Draws a trace as an indented tree. */
 import { asShown } from '../lib/shown.ts';
 import { styled } from '../lib/terminal.ts';
 
@@ -10,7 +9,7 @@ export interface Node {
   startMs: number;
   endMs: number;
   error: string | undefined;
-  /** Short words that stand behind the times: outcome, decision, wait. */
+  /** Short texts after the times, such as outcome, decision and wait. */
   notes: string[];
 }
 
@@ -20,45 +19,20 @@ export interface Drawing {
   unicode: boolean;
 }
 
-/** A line as a terminal of this width has room for it. */
+/** Cuts a line to the width of the terminal. */
 export const cutTo = (text: string, { columns, unicode }: Pick<Drawing, 'columns' | 'unicode'>): string =>
   text.length > columns ? `${text.slice(0, Math.max(0, columns - 1))}${unicode ? '…' : '~'}` : text;
 
-/** Narrower terminals do without the time since the beginning. */
+/** Narrower terminals do not show the time since the start of the trace. */
 const WIDE = 64;
 const DURATION = 8;
 const OFFSET = 9;
-/** Room that is left for words behind the times. */
+/** Columns that are reserved for the notes. */
 const WORDS = { wide: 14, narrow: 8 };
 
 export function drawTree(nodes: readonly Node[], drawing: Drawing): string {
-  const known = new Set(nodes.map(node => node.id));
-  const children = new Map<string, Node[]>();
-  const roots: Node[] = [];
-  for (const node of [...nodes].sort((a, b) => a.startMs - b.startMs || a.endMs - b.endMs || (a.id < b.id ? -1 : 1))) {
-    if (node.parent === undefined || !known.has(node.parent)) roots.push(node);
-    else if (!children.get(node.parent)?.push(node)) children.set(node.parent, [node]);
-  }
+  const rows = rowsOf(nodes, drawing);
   const beginMs = nodes.reduce((first, node) => Math.min(first, node.startMs), Number.POSITIVE_INFINITY);
-  const rows: { tree: string; node: Node }[] = [];
-  const lines = drawing.unicode
-    ? { branch: '├─ ', last: '└─ ', through: '│  ', gap: '   ' }
-    : { branch: '+- ', last: '+- ', through: '|  ', gap: '   ' };
-  // Without recursion: a trace may be deep, and it may come from a stranger's file.
-  const stack = roots.map(node => ({ node, lead: '', mark: '' })).reverse();
-  const drawn = new Set<string>();
-  while (stack.length > 0) {
-    const next = stack.pop();
-    if (next === undefined || drawn.has(next.node.id)) continue;
-    drawn.add(next.node.id);
-    rows.push({ tree: `${next.lead}${next.mark}${asShown(next.node.name)}`, node: next.node });
-    const below = children.get(next.node.id) ?? [];
-    const lead = next.mark === '' ? '' : next.lead + (next.mark === lines.last ? lines.gap : lines.through);
-    for (let i = below.length - 1; i >= 0; i -= 1) {
-      const node = below[i];
-      if (node) stack.push({ node, lead, mark: i === below.length - 1 ? lines.last : lines.branch });
-    }
-  }
   const isWide = drawing.columns >= WIDE;
   const timesWidth = isWide ? OFFSET + 1 + DURATION : DURATION;
   const room = Math.max(12, drawing.columns - timesWidth - 3 - (isWide ? WORDS.wide : WORDS.narrow));
@@ -68,19 +42,62 @@ export function drawTree(nodes: readonly Node[], drawing: Drawing): string {
   );
   return rows.map(row => `${draw(row)}\n`).join('');
 
-  function draw({ tree, node }: { tree: string; node: Node }): string {
+  function draw({ tree, node }: Row): string {
     const name = cutTo(tree, { ...drawing, columns: widest }).padEnd(widest);
     const length = duration(node.endMs - node.startMs).padStart(DURATION);
     const times = isWide ? `${`+${duration(node.startMs - beginMs)}`.padStart(OFFSET)} ${length}` : length;
-    const said = [...(node.error === undefined ? [] : [`ERROR ${node.error}`]), ...node.notes].join(', ');
-    const words = cutTo(asShown(said), { ...drawing, columns: drawing.columns - widest - timesWidth - 3 });
+    const notes = [...(node.error === undefined ? [] : [`ERROR ${node.error}`]), ...node.notes].join(', ');
+    const words = cutTo(asShown(notes), { ...drawing, columns: drawing.columns - widest - timesWidth - 3 });
     const line = `${name} ${times}  ${words}`.trimEnd();
     if (!drawing.color) return line;
     return node.error === undefined ? `${name} ${styled('dim', times)}  ${words}`.trimEnd() : styled('red', line);
   }
 }
 
-/** 7 ms, 4.2 s, 3:05 min, 2:05 h: as long as it takes, never longer. */
+interface Row {
+  /** The lines of the tree and the node's name. */
+  tree: string;
+  node: Node;
+}
+
+/** Returns the nodes in drawing order. Without recursion, because a trace of a file can be deep. */
+function rowsOf(nodes: readonly Node[], { unicode }: Drawing): Row[] {
+  const { roots, children } = familyOf(nodes);
+  const lines = unicode
+    ? { branch: '├─ ', last: '└─ ', through: '│  ', gap: '   ' }
+    : { branch: '+- ', last: '+- ', through: '|  ', gap: '   ' };
+  const rows: Row[] = [];
+  const stack = roots.map(node => ({ node, lead: '', mark: '' })).reverse();
+  const drawn = new Set<string>();
+  for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
+    const { node, lead, mark } = next;
+    if (drawn.has(node.id)) continue;
+    drawn.add(node.id);
+    rows.push({ tree: `${lead}${mark}${asShown(node.name)}`, node });
+    const inner = mark === '' ? '' : lead + (mark === lines.last ? lines.gap : lines.through);
+    const below = (children.get(node.id) ?? []).map((child, i, all) => ({
+      node: child,
+      lead: inner,
+      mark: i === all.length - 1 ? lines.last : lines.branch,
+    }));
+    stack.push(...below.reverse());
+  }
+  return rows;
+}
+
+/** Nodes whose parent is unknown are roots. Siblings are in order of time. */
+function familyOf(nodes: readonly Node[]): { roots: Node[]; children: Map<string, Node[]> } {
+  const known = new Set(nodes.map(node => node.id));
+  const children = new Map<string, Node[]>();
+  const roots: Node[] = [];
+  for (const node of [...nodes].sort((a, b) => a.startMs - b.startMs || a.endMs - b.endMs || (a.id < b.id ? -1 : 1))) {
+    if (node.parent === undefined || !known.has(node.parent)) roots.push(node);
+    else if (!children.get(node.parent)?.push(node)) children.set(node.parent, [node]);
+  }
+  return { roots, children };
+}
+
+/** Returns a duration as `7ms`, `4.20s`, `3m05s` or `2h05m`. */
 export function duration(ms: number): string {
   if (ms < 1_000) return `${Math.round(ms)}ms`;
   if (ms < 60_000) return `${(ms / 1_000).toFixed(ms < 10_000 ? 2 : 1)}s`;

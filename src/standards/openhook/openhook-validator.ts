@@ -371,6 +371,12 @@ function endSession(
 const hasNoTranscript = ({ extensions }: Values): boolean =>
   isObject(extensions) && isObject(extensions['otel-hooks']) && extensions['otel-hooks'].transcript === 'none';
 
+const noCall = (call: string): Remark => ({
+  rule: 'file/no-call',
+  path: ['data', 'tool_call_id'],
+  why: `no tool event before has ${shown(call)}`,
+});
+
 function judgeCalls(
   { type }: Values,
   { tool_call_id: id, tool_name: tool }: Values,
@@ -381,18 +387,18 @@ function judgeCalls(
   const call = typeof id === 'string' && id !== '' ? id : undefined;
   const key = call ?? (typeof tool === 'string' ? tool : '');
   if (key.length > 1_024) return [];
-  if (type === 'file.write') {
-    if (call === undefined || calls.has(call)) return [];
-    return [{ rule: 'file/no-call', path: ['data', 'tool_call_id'], why: `no tool event before has ${shown(call)}` }];
-  }
+  if (type === 'file.write') return call === undefined || calls.has(call) ? [] : [noCall(call)];
   if (type !== 'tool.start' && type !== 'tool.end') return [];
   if (call !== undefined && calls.size < MAX_CALLS * 16) calls.add(call);
   const known = open.get(key);
-  if (type === 'tool.start') {
-    if (known) known.count += 1;
-    else if (open.size < MAX_CALLS) open.set(key, { at, count: 1 });
-    return [];
-  }
+  if (type === 'tool.end') return endCall(call, key, open, emitter);
+  if (known) known.count += 1;
+  else if (open.size < MAX_CALLS) open.set(key, { at, count: 1 });
+  return [];
+}
+
+function endCall(call: string | undefined, key: string, open: Session['open'], emitter: Emitter | undefined): Remark[] {
+  const known = open.get(key);
   if (known === undefined) {
     if (emitter) emitter.unpaired = true;
     const why = `no tool.start before it ${call === undefined ? 'is of this tool' : `has ${shown(call)}`}`;
