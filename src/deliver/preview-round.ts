@@ -1,6 +1,6 @@
 /**
- * Computes the requests that delivery would send, and changes nothing. It runs the same rounds, fold, encoding and joining
- * as delivery, so the bytes are those that delivery sends, unless more hooks arrive in between.
+ * Computes the requests that delivery would send, and changes nothing. It runs the same rounds, fold, encoding and
+ * joining as delivery, so the bytes are those that delivery sends, unless more hooks arrive in between.
  */
 import type { Destination } from '../config/destinations.ts';
 import { replay } from '../journal/replay.ts';

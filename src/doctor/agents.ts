@@ -71,8 +71,8 @@ function scriptDiff(path: string, text: string): string {
 }
 
 /**
- * An agent adds up its scopes and its plugins, so each event comes as often as it is registered. Only places that share an
- * event count: two scopes may well divide the events between them.
+ * An agent adds up its scopes and its plugins, so each event comes as often as it is registered. Only places that share
+ * an event count: two scopes may well divide the events between them.
  */
 function twice(agent: Agent, own: readonly Found[], common: Omit<Setup, 'agent' | 'scope' | 'action'>): Finding[] {
   const set = own.filter(each => 'standing' in each && each.standing.events.length > 0);

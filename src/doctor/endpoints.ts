@@ -55,8 +55,8 @@ export async function sendTo(destination: Destination, synthetic: Synthetic, now
 }
 
 /**
- * Sends one request without content to the first signal that goes over the network. Returns what keeps the destination from
- * taking data, or `not asked` when it is on this machine.
+ * Sends one request without content to the first signal that goes over the network. Returns what keeps the destination
+ * from taking data, or `not asked` when it is on this machine.
  */
 export async function tryEndpoint(
   destination: Destination,

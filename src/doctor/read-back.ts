@@ -1,6 +1,6 @@
 /**
- * What was sent is read back where it is stored: the trace by its id, the record by its trace, the metric by its value. How
- * each back end is asked, and how it says that it has nothing, is a row of the table.
+ * What was sent is read back where it is stored: the trace by its id, the record by its trace, the metric by its value.
+ * How each back end is asked, and how it says that it has nothing, is a row of the table.
  */
 import { shownEndpoint } from '../config/config.ts';
 import type { Key, OtlpSignal, Values } from '../config/schema.ts';

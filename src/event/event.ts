@@ -2,7 +2,8 @@
  * The model: Agent Hooks 0.1 as one discriminated union.
  *
  * A journal line is one of these, so the journal is itself a valid Agent Hooks stream. What the standard has no place
- * for stands under `metadata["dev.otel-hooks"]` (see Facts). Unknown event types and vendor types are kept, never guessed.
+ * for stands under `metadata["dev.otel-hooks"]` (see Facts). Unknown event types and vendor types are kept, never
+ * guessed.
  */
 import { put } from '../lib/read.ts';
 
@@ -191,8 +192,8 @@ export type Body =
 export type TimeSource = 'native' | 'transcript' | 'arrival';
 
 /**
- * What we know beyond the standard, at `metadata["dev.otel-hooks"]`. Closed facts; content only where its class was asked for.
- * `v` is the version of this object; a reader that does not know it ignores the object.
+ * What we know beyond the standard, at `metadata["dev.otel-hooks"]`. Closed facts; content only where its class was
+ * asked for. `v` is the version of this object; a reader that does not know it ignores the object.
  */
 export interface Facts {
   v: 1;

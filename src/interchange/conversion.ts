@@ -391,7 +391,9 @@ function atoms(hooks: readonly Meant[]): Map<string, string[]> {
   );
 }
 
-/** Returns the native names of a hook's tools. For a split event, the names of its native events stand for every tool. */
+/**
+ * Returns the native names of a hook's tools. For a split event, the names of its native events stand for every tool.
+ */
 function namesOf(
   event: string,
   elements: readonly Element[] | undefined,

@@ -1,6 +1,7 @@
 /**
- * Fits a manifest to a target. For each capability that a hook needs and the target lacks, the strategy of the hook's author
- * (or the safe default) is applied. The result is written without further changes, and each difference is a loss.
+ * Fits a manifest to a target. For each capability that a hook needs and the target lacks, the strategy of the hook's
+ * author (or the safe default) is applied. The result is written without further changes, and each difference is a
+ * loss.
  */
 import { isObject, shown, type Values } from '../standards/wording.ts';
 import { capabilitiesOf, has, onlyBlocks, supportOf } from './hook-capabilities.ts';
@@ -315,7 +316,10 @@ function fittedTimeout(
   return whole / scale;
 }
 
-/** Returns the commands of systems that the target has fields for. Systems that share a field must have the same command. */
+/**
+ * Returns the commands of systems that the target has fields for. Systems that share a field must have the same
+ * command.
+ */
 function platformThere({ command, platform = {} }: Handler, target: Target, addLoss: AddLoss): Partial<Handler> {
   const { provider, layout } = target;
   const places = layout.fields.platform ?? {};

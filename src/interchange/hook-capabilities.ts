@@ -4,9 +4,9 @@ import type { Support, Target } from './provider.ts';
 import { type Capability, capabilityNames } from './vocabulary.ts';
 
 /**
- * Capabilities that a hook uses. Of the two that only its output would show, what its author lists counts as a sign, because
- * that is the safe side: nothing that is listed takes another one away. What is to become of a lacking `input_rewrite` is
- * no sign that it is used.
+ * Capabilities that a hook uses. Of the two that only its output would show, what its author lists counts as a sign,
+ * because that is the safe side: nothing that is listed takes another one away. What is to become of a lacking
+ * `input_rewrite` is no sign that it is used.
  */
 export function capabilitiesOf({ handler, blocking, degradation, capabilities }: Hook): Capability[] {
   const isListed = (capability: Capability): boolean => capabilities?.includes(capability) === true;

@@ -1,6 +1,6 @@
 /**
- * A manifest of hooks as the Hook Interchange Format has it (1.0.0-draft and 0.1; the newer text has the lower number). Fields that nobody
- * named are kept as they came, at every level, so that reading and writing loses nothing.
+ * A manifest of hooks as the Hook Interchange Format has it (1.0.0-draft and 0.1; the newer text has the lower number).
+ * Fields that nobody named are kept as they came, at every level, so that reading and writing loses nothing.
  */
 import * as z from 'zod';
 import { isObject, type Values } from '../standards/wording.ts';
@@ -136,8 +136,8 @@ export const matcherOf = (elements: readonly Element[] | undefined): Matcher | u
   elements?.length === 1 ? elements[0] : elements;
 
 /**
- * A valid manifest in one spelling: the system of a Mac is `darwin`, a matcher that is null is none, and what older drafts had
- * elsewhere stands where it is now. Only the order and what `_` marks as remarks is not kept.
+ * A valid manifest in one spelling: the system of a Mac is `darwin`, a matcher that is null is none, and what older
+ * drafts had elsewhere stands where it is now. Only the order and what `_` marks as remarks is not kept.
  */
 export function normalized(value: Values): Manifest {
   const spec = String(value.spec);

@@ -1,6 +1,6 @@
 /**
- * What a provider says of itself, as tables: the names it has for events and tools, what it can carry, and in which files and which
- * shape its hooks lie. Whose provider it is, the format does not care: the tables come from outside.
+ * What a provider says of itself, as tables: the names it has for events and tools, what it can carry, and in which
+ * files and which shape its hooks lie. Whose provider it is, the format does not care: the tables come from outside.
  */
 import type { Values } from '../standards/wording.ts';
 import type { Hook } from './manifest.ts';
@@ -119,8 +119,8 @@ export interface HandlerFields {
 }
 
 /**
- * `expression`: one regular expression for all elements. `each`: an entry for each element. `none`: there is none, or it is
- * passed over.
+ * `expression`: one regular expression for all elements. `each`: an entry for each element. `none`: there is none, or
+ * it is passed over.
  */
 export interface Matching {
   readonly how: 'expression' | 'each' | 'none';

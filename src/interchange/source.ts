@@ -1,6 +1,6 @@
 /**
- * A manifest as a text: JSON, or the YAML that it may be written in. YAML is read by its core schema, in which `no` and `on` are
- * words; a key that comes twice, a second document and aliases that multiply are refused.
+ * A manifest as a text: JSON, or the YAML that it may be written in. YAML is read by its core schema, in which `no` and
+ * `on` are words; a key that comes twice, a second document and aliases that multiply are refused.
  */
 import { LineCounter, parseDocument, stringify } from 'yaml';
 import {

@@ -1,6 +1,6 @@
 /**
- * The words of the Hook Interchange Format: events, tools and capabilities. They live in registries with a date for a version,
- * which grow without the format; what providers make of the words is in their own tables (`provider.ts`).
+ * The words of the Hook Interchange Format: events, tools and capabilities. They live in registries with a date for a
+ * version, which grow without the format; what providers make of the words is in their own tables (`provider.ts`).
  */
 export const registryVersions = ['2026.03', '2026.04'] as const;
 export type RegistryVersion = (typeof registryVersions)[number];

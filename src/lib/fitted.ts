@@ -1,6 +1,6 @@
 /**
- * Cuts untrusted values to a size: to a number of bytes as JSON text, and to a depth and number of fields that back ends
- * accept. Numbers and halves of characters that cannot be encoded are replaced.
+ * Cuts untrusted values to a size: to a number of bytes as JSON text, and to a depth and number of fields that back
+ * ends accept. Numbers and halves of characters that cannot be encoded are replaced.
  */
 
 export interface Frame {
@@ -8,8 +8,8 @@ export interface Frame {
   /** The most leaves, in all objects and lists together. */
   leaves?: number;
   /**
-   * Replaces each text and each name before the value is cut. `name` is the name of the text's field. For a text after a
-   * command-line option it is the option, and for a `value` beside a `name` or `key` it is their value.
+   * Replaces each text and each name before the value is cut. `name` is the name of the text's field. For a text after
+   * a command-line option it is the option, and for a `value` beside a `name` or `key` it is their value.
    */
   text?: (text: string, name?: string) => string;
 }
@@ -33,7 +33,9 @@ export function fitted(value: unknown, { bytes, leaves = MOST_LEAVES, text = pla
   return undefined;
 }
 
-/** Cuts a text to a number of characters without splitting a surrogate pair. A text that was cut ends in an ellipsis. */
+/**
+ * Cuts a text to a number of characters without splitting a surrogate pair. A text that was cut ends in an ellipsis.
+ */
 export function cutText(text: string, length: number): string {
   if (text.length <= length) return text;
   const end = length < 1 ? 0 : isHigh(text.charCodeAt(length - 2)) ? length - 2 : length - 1;

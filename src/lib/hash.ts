@@ -26,8 +26,8 @@ export function keyedHash(key: string, content: string): string {
 }
 
 /**
- * As RFC 2104 has it, of two hashes in one call each, for the same reason as above: each action needs two of these. Long
- * content is fed to an object, so that no copy of it is made.
+ * As RFC 2104 has it, of two hashes in one call each, for the same reason as above: each action needs two of these.
+ * Long content is fed to an object, so that no copy of it is made.
  */
 function hmac(key: string, content: string): string {
   if (crypto.hash === undefined || content.length > MOST_CHARACTERS) {

@@ -1,7 +1,7 @@
 /**
- * Bounds of a JSON text, checked in one linear scan before a parser reads it. Parsers recurse: a text of brackets alone ends
- * them with a stack overflow, and millions of members cost seconds. The scan reads comments, as parsers of JSON with comments
- * do; for a parser of strict JSON a comment is an error anyway.
+ * Bounds of a JSON text, checked in one linear scan before a parser reads it. Parsers recurse: a text of brackets alone
+ * ends them with a stack overflow, and millions of members cost seconds. The scan reads comments, as parsers of JSON
+ * with comments do; for a parser of strict JSON a comment is an error anyway.
  */
 export interface Bounds {
   depth: number;

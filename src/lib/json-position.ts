@@ -42,8 +42,8 @@ interface Open {
 }
 
 /**
- * Reads one value from `start` and ignores the text after it. Objects have no prototype, so that `__proto__` is an ordinary
- * key.
+ * Reads one value from `start` and ignores the text after it. Objects have no prototype, so that `__proto__` is an
+ * ordinary key.
  */
 export const parseJson = (text: string, options: ParseOptions = {}): Parsed => new Parser(text, options).parse();
 
@@ -103,8 +103,8 @@ class Parser {
   }
 
   /**
-   * Adds the value to its container. Closes each container that ends here, and otherwise starts the next member. Returns
-   * whether the outermost value is complete.
+   * Adds the value to its container. Closes each container that ends here, and otherwise starts the next member.
+   * Returns whether the outermost value is complete.
    */
   #closeContainers(): boolean {
     for (let open = this.#stack.at(-1); open !== undefined; open = this.#stack.at(-1)) {
@@ -186,8 +186,8 @@ export function placeOf(parsed: Parsed & { ok: true }, path: Path): number {
 }
 
 /**
- * Returns a function from offsets to lines and columns; `\n` ends a line. For ascending offsets, all calls together read the
- * text once.
+ * Returns a function from offsets to lines and columns; `\n` ends a line. For ascending offsets, all calls together
+ * read the text once.
  */
 export function positionsIn(text: string): (offset: number) => Position {
   let line = 1;

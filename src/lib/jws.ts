@@ -1,6 +1,6 @@
 /**
- * Detached signatures: JWS (RFC 7515, appendix F) over bytes as they stand (RFC 7797), with Ed25519. The payload travels
- * beside the signature, so a body stays what it is, and who does not check it need not know.
+ * Detached signatures: JWS (RFC 7515, appendix F) over bytes as they stand (RFC 7797), with Ed25519. The payload
+ * travels beside the signature, so a body stays what it is, and who does not check it need not know.
  */
 import {
   createHash,

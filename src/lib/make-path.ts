@@ -2,8 +2,8 @@ import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * As `mkdir -p`, for us alone where nothing else is said. Node's own never ends below a folder that is there and takes none, as /proc. Throws like it
- * where it cannot.
+ * As `mkdir -p`, for us alone where nothing else is said. Node's own never ends below a folder that is there and takes
+ * none, as /proc. Throws like it where it cannot.
  */
 export function makePath(path: string, mode = 0o700): void {
   if (isFolder(path)) return;
@@ -18,8 +18,9 @@ export function makePath(path: string, mode = 0o700): void {
 }
 
 /**
- * Where root would leave folders that a user cannot write to, whose own hooks then fail without a word: the nearest folder
- * on the way to a path that belongs to a user other than root. Undefined where another user than root is at work.
+ * Where root would leave folders that a user cannot write to, whose own hooks then fail without a word: the nearest
+ * folder on the way to a path that belongs to a user other than root. Undefined where another user than root is at
+ * work.
  */
 export function foreignAbove(path: string): { folder: string; owner: number } | undefined {
   if (process.geteuid?.() !== 0) return undefined;

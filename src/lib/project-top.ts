@@ -3,8 +3,8 @@ import { isInside, realPathOf } from './real-path.ts';
 import { hasTrustedOwner } from './trusted-owner.ts';
 
 /**
- * The real folder of the working tree that a folder is in, or the folder itself where it is in none. Undefined where that
- * holds the home folder: what lies there is the person's own and no clone.
+ * The real folder of the working tree that a folder is in, or the folder itself where it is in none. Undefined where
+ * that holds the home folder: what lies there is the person's own and no clone.
  */
 export function projectTop(folder: string, home: string): string | undefined {
   const ownHome = realPathOf(home);

@@ -1,9 +1,10 @@
 /**
  * Opens files that other people may have made: a project's files, agents' settings, transcripts.
  *
- * Constraints: opening never waits (a FIFO without a writer would), a device or a folder is never read, and a file that is
- * larger than the limit, or that grows while it is read, is never held in memory. The type is checked before opening,
- * because opening a device can have effects, and again on the open file, because the path may name another file by then.
+ * Constraints: opening never waits (a FIFO without a writer would), a device or a folder is never read, and a file that
+ * is larger than the limit, or that grows while it is read, is never held in memory. The type is checked before
+ * opening, because opening a device can have effects, and again on the open file, because the path may name another
+ * file by then.
  */
 import { type BigIntStats, closeSync, constants, fstatSync, lstatSync, openSync, readSync, statSync } from 'node:fs';
 

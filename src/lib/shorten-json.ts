@@ -1,7 +1,7 @@
 /**
- * Shortens lines that are too long to parse: long texts such as images, files and dumps are left out, ids and numbers stay.
- * The line is read once, from quote to quote, and only the kept part is parsed as JSON. `beginnings` keeps the beginnings of
- * long texts and is for lines of usual length.
+ * Shortens lines that are too long to parse: long texts such as images, files and dumps are left out, ids and numbers
+ * stay. The line is read once, from quote to quote, and only the kept part is parsed as JSON. `beginnings` keeps the
+ * beginnings of long texts and is for lines of usual length.
  */
 import { hexDigestOf } from './hash.ts';
 import { isFields } from './read.ts';
@@ -23,8 +23,8 @@ const CLOSE_OBJECT = 0x7d;
 const BEGINNING = 256;
 
 /**
- * Returns the object of a line with its long texts cut to their beginnings. A hash of the whole text follows each beginning,
- * so that texts that differ later stay different. Undefined if the line is not an object or is incomplete.
+ * Returns the object of a line with its long texts cut to their beginnings. A hash of the whole text follows each
+ * beginning, so that texts that differ later stay different. Undefined if the line is not an object or is incomplete.
  */
 export function beginnings(line: Buffer): { readonly [key: string]: unknown } | undefined {
   // Latin-1 has one character per byte, so offsets stay the same; searching a string is faster than searching bytes.
@@ -60,8 +60,8 @@ function endOfBeginning(text: string, start: number): number {
 }
 
 /**
- * Returns the object of a line, with long texts replaced by empty ones and with long lists cut. Undefined if the line is not
- * a JSON object or holds too much besides.
+ * Returns the object of a line, with long texts replaced by empty ones and with long lists cut. Undefined if the line
+ * is not a JSON object or holds too much besides.
  */
 export const pruned = (line: Buffer): { readonly [key: string]: unknown } | undefined => new Pruning(line).result();
 

@@ -1,13 +1,13 @@
 /**
- * Reads tables of an SQLite database by its pages, without a lock and without the library: for files that another program
- * keeps, of which a few rows are wanted. Format: https://sqlite.org/fileformat2.html.
+ * Reads tables of an SQLite database by its pages, without a lock and without the library: for files that another
+ * program keeps, of which a few rows are wanted. Format: https://sqlite.org/fileformat2.html.
  *
  *   file     pages of one size, the first with a header of 100 bytes; b-trees of tables (by row id) and of indices
  *   log      a write-ahead log beside it holds newer pages; they count up to its last commit
  *   record   a header of types, then the values; what does not fit a page goes on in a chain of others
  *
- * Not read: tables without row ids, and text that is not UTF-8. A page that makes no sense ends the reading of its tree:
- * rows are missing then, never wrong ones added by going in circles, since each page of a tree is entered once.
+ * Not read: tables without row ids, and text that is not UTF-8. A page that makes no sense ends the reading of its
+ * tree: rows are missing then, never wrong ones added by going in circles, since each page of a tree is entered once.
  */
 export interface Bytes {
   readonly sizeBytes: number;

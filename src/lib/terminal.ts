@@ -1,9 +1,10 @@
 /**
  * What commands print, made safe for a terminal. Session ids, branches, file names and answers of servers come from
- * strangers, and a terminal obeys control characters: it renames its window, wipes lines, or shows letters in another order.
+ * strangers, and a terminal obeys control characters: it renames its window, wipes lines, or shows letters in another
+ * order.
  *
- * Only our own styles become control sequences. They are written with a mark that is random in each process, so that no text
- * from outside can contain one.
+ * Only our own styles become control sequences. They are written with a mark that is random in each process, so that no
+ * text from outside can contain one.
  */
 import { randomBytes } from 'node:crypto';
 
@@ -22,7 +23,8 @@ export const LINE_CLEARED = marked('[K');
 /**
  * - C0, DEL and C1, but for tabs and line ends.
  * - Line and paragraph separators, and annotation marks.
- * - Bidirectional controls and all that has no shape: zero-width characters, fillers, tags. Variation selectors stay, because
+ * - Bidirectional controls and all that has no shape: zero-width characters, fillers, tags. Variation selectors stay,
+ *   because
  *   symbols and emoji use them.
  */
 const OBEYED =

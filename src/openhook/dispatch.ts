@@ -1,16 +1,16 @@
 /**
- * Dispatches envelopes to the commands of `.openhook.json`. Dispatch runs beside rounds and sending, and no hook waits for
- * it.
+ * Dispatches envelopes to the commands of `.openhook.json`. Dispatch runs beside rounds and sending, and no hook waits
+ * for it.
  *
- * The journal is the queue. Each dispatched session has a document that records how many bytes of its journal are done; the
- * round that opens the session creates it. The dispatcher reads on from there, makes envelopes, and commits the document
- * *before* it starts their commands. A kill in between loses these envelopes, and no envelope is dispatched twice. Events
- * that are journaled while the user has not agreed to the commands are skipped, also after the user agrees. A delivery that
- * hands over to another one writes its jobs that did not start back into the documents.
+ * The journal is the queue. Each dispatched session has a document that records how many bytes of its journal are done;
+ * the round that opens the session creates it. The dispatcher reads on from there, makes envelopes, and commits the
+ * document *before* it starts their commands. A kill in between loses these envelopes, and no envelope is dispatched
+ * twice. Events that are journaled while the user has not agreed to the commands are skipped, also after the user
+ * agrees. A delivery that hands over to another one writes its jobs that did not start back into the documents.
  *
- * A session has one batch at a time: its commands run in the order of its events, and each is awaited unless it is `async`.
- * A few sessions run in parallel. A command that times out repeatedly is skipped until the next delivery, so that it delays
- * no other command.
+ * A session has one batch at a time: its commands run in the order of its events, and each is awaited unless it is
+ * `async`. A few sessions run in parallel. A command that times out repeatedly is skipped until the next delivery, so
+ * that it delays no other command.
  */
 import type { Problem } from '../problems/problem.ts';
 import type { SessionState } from '../session/session-state.ts';
@@ -36,7 +36,10 @@ export interface Dispatcher {
   /** Starts the jobs that can start now; never waits. */
   pass(): void;
   isBusy(): boolean;
-  /** Starts no more jobs, waits at most this long for awaited commands, and gives back the other jobs. Commands continue. */
+  /**
+   * Starts no more jobs, waits at most this long for awaited commands, and gives back the other jobs. Commands
+   * continue.
+   */
   handOver(withinMs: number): Promise<void>;
   /** After `handOver`: resolves when all commands have ended. Another process may deliver meanwhile. */
   finish(): Promise<void>;

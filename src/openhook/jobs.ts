@@ -1,4 +1,7 @@
-/** Jobs: the commands of a discovery file that the user agreed to, each with the envelope that it gets on standard input. */
+/**
+ * Jobs: the commands of a discovery file that the user agreed to, each with the envelope that it gets on standard
+ * input.
+ */
 import { loadConfig, type Place } from '../config/files.ts';
 import { own } from '../lib/read.ts';
 import { type Subscription, wants } from '../standards/openhook/subscriptions.ts';

@@ -1,4 +1,6 @@
-/** The document of a dispatched session: how much of its journal is done. The round that opens the session creates it. */
+/**
+ * The document of a dispatched session: how much of its journal is done. The round that opens the session creates it.
+ */
 import { noOpenHook, type OpenHookState } from '../standards/openhook/to-openhook.ts';
 
 export const PREFIX = 'openhook-';

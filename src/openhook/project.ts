@@ -1,6 +1,6 @@
 /**
- * The discovery file of the project that an agent works in, and the user's answer to it. The file comes with a clone, so its
- * author is untrusted: no command runs until the user has agreed to exactly this text at exactly this path.
+ * The discovery file of the project that an agent works in, and the user's answer to it. The file comes with a clone,
+ * so its author is untrusted: no command runs until the user has agreed to exactly this text at exactly this path.
  */
 import { realpathSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
@@ -25,7 +25,10 @@ export type Discovery = { root: string; file: string } & (
   | { found: true; why?: undefined; hooks: Subscription[]; hash: string; answer: Answer; ci: boolean }
 );
 
-/** Looks only at the top of the working tree, or in the folder itself outside of one. Undefined: the folder does not exist. */
+/**
+ * Looks only at the top of the working tree, or in the folder itself outside of one. Undefined: the folder does not
+ * exist.
+ */
 export function discover(cwd: string, place: Place): Discovery | undefined {
   const root = isAbsolute(cwd) ? realFolder(topOf(cwd, diskEyes()) ?? cwd) : undefined;
   if (root === undefined) return undefined;

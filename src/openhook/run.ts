@@ -1,6 +1,6 @@
 /**
- * Runs one command of a discovery file for one envelope. The platform's shell gets the command exactly as the file has it, in
- * the project's folder. The envelope goes to standard input and is never part of the text that the shell reads.
+ * Runs one command of a discovery file for one envelope. The platform's shell gets the command exactly as the file has
+ * it, in the project's folder. The envelope goes to standard input and is never part of the text that the shell reads.
  *
  * The command has its own process group, so that its child processes end with it or with its time limit. Its output is
  * discarded. It gets few environment variables, because the environment belongs to the project whose hook started the

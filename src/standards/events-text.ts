@@ -1,9 +1,9 @@
 /**
  * Reads a text of events for a validator: one event, an array of events, or a stream of one event per line.
  *
- * The texts are untrusted and of any length. The validator judges each piece as it arrives and then drops it, so that memory
- * holds one piece, one event of at most MAX_EVENT_CHARACTERS, the first MAX_FINDINGS findings, and the bounded state of the
- * standard's judge. No function recurses with the depth of the text.
+ * The texts are untrusted and of any length. The validator judges each piece as it arrives and then drops it, so that
+ * memory holds one piece, one event of at most MAX_EVENT_CHARACTERS, the first MAX_FINDINGS findings, and the bounded
+ * state of the standard's judge. No function recurses with the depth of the text.
  */
 import {
   BOM,
@@ -87,8 +87,8 @@ export const eventsValidation = (about: About, name: string, asked: Asked, judge
   new EventsValidation(about, name, asked, judge);
 
 /**
- * What the validator expects at the current place. Of an array: `start` to `after`. Of a line that is too long: `rest of
- * line` skips to its end. `over`: the validator skips the rest of the text.
+ * What the validator expects at the current place. Of an array: `start` to `after`. Of a line that is too long: `rest
+ * of line` skips to its end. `over`: the validator skips the rest of the text.
  */
 type Expected = 'start' | 'first' | 'element' | 'comma' | 'after' | 'rest of line' | 'over';
 
@@ -254,7 +254,9 @@ class EventsValidation implements Validation {
       this.#add('json/syntax', this.#position(rest), [], 'more text after the event; a stream has one event per line');
   }
 
-  /** Returns the end of the event that starts at `from`; undefined if it has no end, `cut` if its rest is still to come. */
+  /**
+   * Returns the end of the event that starts at `from`; undefined if it has no end, `cut` if its rest is still to come.
+   */
   #judgeEvent(from: number, end: number, mayContinue = false): number | 'cut' | undefined {
     const limit = Math.min(end, from + MAX_EVENT_CHARACTERS);
     const parsed = parseJson(this.#text, { start: from, end: limit, maxDepth: MAX_DEPTH });

@@ -1,6 +1,6 @@
 /**
- * What an event of an open standard says, in the model's words. The drain finds its session and pairs calls without ids;
- * which agent it is about, it says itself.
+ * What an event of an open standard says, in the model's words. The drain finds its session and pairs calls without
+ * ids; which agent it is about, it says itself.
  */
 import type { AgentMode, Body, Facts, Fields, Risk } from '../event/event.ts';
 

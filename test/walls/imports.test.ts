@@ -1,7 +1,7 @@
 /**
- * The import rules between the folders of `src`. The table shows the data flow: a folder cannot use a folder that its row
- * does not list. `lib <- event <- agents, standards`; `event <- enrich, assemble <- telemetry <- ship`; the store sees only
- * lines and bytes.
+ * The import rules between the folders of `src`. The table shows the data flow: a folder cannot use a folder that its
+ * row does not list. `lib <- event <- agents, standards`; `event <- enrich, assemble <- telemetry <- ship`; the store
+ * sees only lines and bytes.
  */
 import { describe, expect, it } from 'vitest';
 import { nodes, type Source, sources, textOf, wordOf } from './sources.ts';

@@ -1,7 +1,7 @@
 /**
  * An Agent Hooks event from somebody else, as input. The envelope must say which type of event it is and whose; in the
- * data, what breaks the schema is left out and the rest stays. An event that otel-hooks wrote keeps its id and the facts
- * beside the standard, so that a journal that is read again adds nothing.
+ * data, what breaks the schema is left out and the rest stays. An event that otel-hooks wrote keeps its id and the
+ * facts beside the standard, so that a journal that is read again adds nothing.
  */
 import * as z from 'zod';
 import { type Body, type EventType, eventTypes, FACTS, type Fields } from '../../event/event.ts';

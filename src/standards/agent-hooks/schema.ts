@@ -1,6 +1,7 @@
 /**
- * Agent Hooks 0.1 as zod schemas: the envelope of clause 6.1 and the data of all 23 types. Unknown fields pass, as clause
- * 10.3 asks. Where the standard's text, schema and examples disagree, docs/agent-hooks.md says what was decided and why.
+ * Agent Hooks 0.1 as zod schemas: the envelope of clause 6.1 and the data of all 23 types. Unknown fields pass, as
+ * clause 10.3 asks. Where the standard's text, schema and examples disagree, docs/agent-hooks.md says what was decided
+ * and why.
  *
  * A check of ours says in `params.wants` what it looks for; the validator maps issues to rules.
  */

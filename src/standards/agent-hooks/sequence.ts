@@ -1,8 +1,10 @@
 /**
- * What the events of a stream say together. A stream may be a piece of a longer one, so that what is missing before it or
- * after it is no fault: of a session whose Session.Start the stream does not hold, an end without a beginning is a note.
+ * What the events of a stream say together. A stream may be a piece of a longer one, so that what is missing before it
+ * or after it is no fault: of a session whose Session.Start the stream does not hold, an end without a beginning is a
+ * note.
  *
- * What is remembered is bounded: MAX_SESSIONS sessions with MAX_OPEN things each. What is beyond is judged for itself alone.
+ * What is remembered is bounded: MAX_SESSIONS sessions with MAX_OPEN things each. What is beyond is judged for itself
+ * alone.
  */
 import { FACTS } from '../../event/event.ts';
 import type { Position } from '../../lib/json-position.ts';

@@ -1,10 +1,10 @@
 /**
- * Base Coat's event envelope as input: `{hook, timestamp, sessionId, agent, repository, branch, budget, tool}`. It has no ids: calls
- * and subagents are paired by name, in order. `agent` is the name of an agent definition, not of the product; repository
- * and branch stay out. A failed tool is told by `PostToolUse` and by `OnError`, and is one failure.
+ * Base Coat's event envelope as input: `{hook, timestamp, sessionId, agent, repository, branch, budget, tool}`. It has
+ * no ids: calls and subagents are paired by name, in order. `agent` is the name of an agent definition, not of the
+ * product; repository and branch stay out. A failed tool is told by `PostToolUse` and by `OnError`, and is one failure.
  *
- * Beside the event may stand, as `response`, what hooks answered to it: our runner tells it so. Of that stay what it does, by
- * whom, and how many warnings and failures there were.
+ * Beside the event may stand, as `response`, what hooks answered to it: our runner tells it so. Of that stay what it
+ * does, by whom, and how many warnings and failures there were.
  */
 import * as z from 'zod';
 import type { Fields } from '../../event/event.ts';

@@ -1,8 +1,9 @@
 /**
- * The eleven hook points of Base Coat (its hooks document of 2026, checked 2026-11-18) and what platforms call them. `hooksFile`
- * is the name in `.github/hooks/*.json`, `settingsFile` the one in a settings file of PascalCase events; `also` are other
- * spellings that platforms send. The document holds `Stop` for the end of the session; the platforms fire it at the end of
- * each turn, so as a native event it is that, and an envelope that says `SessionEnd` is the end of the session.
+ * The eleven hook points of Base Coat (its hooks document of 2026, checked 2026-11-18) and what platforms call them.
+ * `hooksFile` is the name in `.github/hooks/*.json`, `settingsFile` the one in a settings file of PascalCase events;
+ * `also` are other spellings that platforms send. The document holds `Stop` for the end of the session; the platforms
+ * fire it at the end of each turn, so as a native event it is that, and an envelope that says `SessionEnd` is the end
+ * of the session.
  */
 export const hookPoints = [
   'SessionStart',

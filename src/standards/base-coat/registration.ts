@@ -1,6 +1,6 @@
 /**
- * Where hooks are registered: `mcp.json` under the names of Base Coat, files of a platform (`.github/hooks/*.json`, the head of
- * an agent's page) under that platform's. What else these files hold is not ours to judge.
+ * Where hooks are registered: `mcp.json` under the names of Base Coat, files of a platform (`.github/hooks/*.json`, the
+ * head of an agent's page) under that platform's. What else these files hold is not ours to judge.
  */
 import * as z from 'zod';
 import { isObject, kindOf, mistyped, pathOf, shown, type Values, valueAt } from '../wording.ts';

@@ -1,10 +1,10 @@
 /**
- * Converts events of the model to envelopes of Base Coat; `base-coat.ts` is the other direction. An envelope has no field for
- * a subagent's session, so the envelope about a subagent carries the root session and the subagent's name. Base Coat has no
- * fields for the input or output of an action either.
+ * Converts events of the model to envelopes of Base Coat; `base-coat.ts` is the other direction. An envelope has no
+ * field for a subagent's session, so the envelope about a subagent carries the root session and the subagent's name.
+ * Base Coat has no fields for the input or output of an action either.
  *
- * Envelopes also carry facts of earlier events of the session, such as the repository and the use of the context. `known`
- * holds them.
+ * Envelopes also carry facts of earlier events of the session, such as the repository and the use of the context.
+ * `known` holds them.
  */
 import { type DataOf, type Event, type Facts, factsOf, rootSessionOf } from '../../event/event.ts';
 import type { BaseCoatEvent, Budget } from './envelope.ts';

@@ -1,7 +1,7 @@
 /**
- * CloudEvents 1.0 in structured mode (JSON format): an envelope around any event. Binary mode is HTTP headers and has no
- * envelope of its own. Read for what is inside; the envelope adds an id and a time where the inside has none. Written
- * around an event of Agent Hooks, as that standard proposes.
+ * CloudEvents 1.0 in structured mode (JSON format): an envelope around any event. Binary mode is HTTP headers and has
+ * no envelope of its own. Read for what is inside; the envelope adds an id and a time where the inside has none.
+ * Written around an event of Agent Hooks, as that standard proposes.
  */
 import * as z from 'zod';
 import { type Event, type Fields, rootSessionOf } from '../../event/event.ts';

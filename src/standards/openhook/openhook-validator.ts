@@ -1,10 +1,10 @@
 /**
- * Validates texts against OpenHook 0.1: each envelope and its data, the order of a session's envelopes, the level that each
- * source reaches, and discovery files. Two texts of the standard disagree about the fields at the top; docs/conformance.md
- * describes which one the validator follows.
+ * Validates texts against OpenHook 0.1: each envelope and its data, the order of a session's envelopes, the level that
+ * each source reaches, and discovery files. Two texts of the standard disagree about the fields at the top;
+ * docs/conformance.md describes which one the validator follows.
  *
- * The state of a stream is bounded: MAX_IDS ids, and MAX_SESSIONS sessions of MAX_CALLS calls each. Envelopes beyond these
- * limits are judged alone.
+ * The state of a stream is bounded: MAX_IDS ids, and MAX_SESSIONS sessions of MAX_CALLS calls each. Envelopes beyond
+ * these limits are judged alone.
  */
 import { canonicalJson, hexDigest } from '../../lib/hash.ts';
 import type { Position } from '../../lib/json-position.ts';

@@ -1,8 +1,9 @@
 /**
- * OpenHook 0.1 as input. The key `openhook` alone makes an object an envelope; the published schema is held against it as
- * far as a consumer must: what is not stated or not of its type is unknown, and costs itself.
+ * OpenHook 0.1 as input. The key `openhook` alone makes an object an envelope; the published schema is held against it
+ * as far as a consumer must: what is not stated or not of its type is unknown, and costs itself.
  *
- * `id` makes a repetition recognizable. `session.end` may be all that an agent ever sends, so it carries a whole session.
+ * `id` makes a repetition recognizable. `session.end` may be all that an agent ever sends, so it carries a whole
+ * session.
  */
 import * as z from 'zod';
 import { type EndReason, FILE_WRITE, type Fields } from '../../event/event.ts';

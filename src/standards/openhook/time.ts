@@ -1,6 +1,6 @@
 /**
- * A time of an envelope as RFC 3339 has it. ISO 8601 lets the colon and the minutes of a zone go and takes a comma before the fraction
- * as well; the T of the published pattern is a large one.
+ * A time of an envelope as RFC 3339 has it. ISO 8601 lets the colon and the minutes of a zone go and takes a comma
+ * before the fraction as well; the T of the published pattern is a large one.
  */
 import { isDateTime } from '../agent-hooks/schema.ts';
 

@@ -1,11 +1,11 @@
 /**
- * Converts events of Agent Hooks, in the order of a root session's journal, to envelopes of OpenHook 0.1. The conversion is
- * a fold, because the end of a session carries the session's totals.
+ * Converts events of Agent Hooks, in the order of a root session's journal, to envelopes of OpenHook 0.1. The
+ * conversion is a fold, because the end of a session carries the session's totals.
  *
- * OpenHook has no subagent sessions: an envelope about a subagent carries the root session's id, and the subagent's id as
- * `agent_id`. `session.end` is returned after the session's transcript was read to its end: only then the tokens are known
- * and the transcript file is complete. Facts without a field in an envelope go to `extensions["otel-hooks"]`; unknown values
- * are left out.
+ * OpenHook has no subagent sessions: an envelope about a subagent carries the root session's id, and the subagent's id
+ * as `agent_id`. `session.end` is returned after the session's transcript was read to its end: only then the tokens are
+ * known and the transcript file is complete. Facts without a field in an envelope go to `extensions["otel-hooks"]`;
+ * unknown values are left out.
  */
 import {
   type DataOf,
@@ -110,8 +110,8 @@ const MOST_OPEN = 1_024;
 export const noOpenHook = (): OpenHookState => ({ v: 1, open: {} });
 
 /**
- * Returns the envelopes of this event, and those that waited for it. `facts.over` ends calls that have no event of their
- * own. Changes `state`, which the caller owns.
+ * Returns the envelopes of this event, and those that waited for it. `facts.over` ends calls that have no event of
+ * their own. Changes `state`, which the caller owns.
  */
 export function toOpenHook(state: OpenHookState, event: Event, beyond: Beyond = {}): Envelope[] {
   if (event.event_type === SETTLED) {
@@ -255,7 +255,9 @@ function statusOf(success: boolean | undefined): 'success' | 'error' | undefined
   return success ? 'success' : 'error';
 }
 
-/** Returns the envelopes that still wait when no more events come: the end of a session whose transcript stays unread. */
+/**
+ * Returns the envelopes that still wait when no more events come: the end of a session whose transcript stays unread.
+ */
 export const restOfOpenHook = (state: OpenHookState, beyond: Beyond = {}): Envelope[] => endOf(state, beyond);
 
 const TAG = 'otel-hooks/openhook/1';
@@ -395,7 +397,10 @@ function take(state: OpenHookState, call: string): OpenCall | undefined {
 const oldest = ({ open }: OpenHookState, tool: string | undefined): string | undefined =>
   Object.entries(open).find(([, each]) => each.tool === tool)?.[0];
 
-/** Returns a path as a `file:` URI: a path with a drive letter, of a server, or of POSIX. Special characters are encoded. */
+/**
+ * Returns a path as a `file:` URI: a path with a drive letter, of a server, or of POSIX. Special characters are
+ * encoded.
+ */
 function uriOf(folder: string): string {
   const isWindows = /^(?:[A-Za-z]:|\\\\)/.test(folder);
   const path = (isWindows ? folder.replaceAll('\\', '/') : folder)
