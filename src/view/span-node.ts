@@ -1,4 +1,5 @@
 /** Turns a span into a node of the drawn tree, with short notes from its attributes. */
+import { own } from '../lib/read.ts';
 import { development, ours, stable } from '../telemetry/names.ts';
 import type { Node } from './tree.ts';
 
@@ -34,6 +35,8 @@ const textsOf =
 /** Outcomes that the drawing does not mention: the usual ones, and `failure`, which is drawn as an error. */
 const usualOutcomes = ['success', 'completed', 'failure'];
 
+const decisionWords: Readonly<Record<string, string>> = { allow: 'allowed', deny: 'denied' };
+
 /** Notes about decision, outcome and end. A default allow is not noted, because most actions have one. */
 function outcomeNotes(span: SpanLike): string[] {
   const text = textsOf(span);
@@ -41,9 +44,8 @@ function outcomeNotes(span: SpanLike): string[] {
   const decision = text(ours.decisionOutcome);
   const source = text(ours.decisionSource);
   if (decision !== undefined && !(decision === 'allow' && source === 'config')) {
-    const words: Readonly<Record<string, string>> = { allow: 'allowed', deny: 'denied' };
     const basis = text(ours.decisionBasis) === 'inferred' ? ', inferred' : '';
-    notes.push(`${words[decision] ?? 'asked'} (${source}${basis})`);
+    notes.push(`${own(decisionWords, decision) ?? 'asked'} (${source}${basis})`);
   }
   const outcome = text(ours.actionOutcome) ?? text(ours.turnOutcome) ?? text(ours.subagentOutcome);
   if (outcome !== undefined && !usualOutcomes.includes(outcome) && decision !== 'deny' && !span.isError)
