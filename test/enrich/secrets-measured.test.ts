@@ -33,11 +33,11 @@ it.each(Object.entries(forms))('recall and precision in docs/secrets.md are thos
   expect(docs).toContain(`| ${title} | otel-hooks | ${figures.join(' | ')} |`);
 });
 
-it('docs/secrets.md says how many kinds and looks there are', () => {
+it('docs/secrets.md says how many kinds and patterns there are', () => {
   const looks = toldKinds.reduce((sum, { likes }) => sum + likes.length, 0);
   expect(secretKinds.length).toBeGreaterThanOrEqual(60);
   expect(docs).toContain(`${secretKinds.length} kinds`);
-  expect(docs).toContain(`${looks} looks`);
+  expect(docs).toContain(`${looks} patterns`);
 });
 
 it('more than one in ten of what looks like a secret would go, were there no more than long strings that look drawn', () => {
