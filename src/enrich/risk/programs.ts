@@ -429,7 +429,7 @@ const PROGRAMS: { readonly [name: string]: Program } = {
   wgetpaste: { sends: pasted },
   wormhole: { sends: mailed },
   wrangler: queryTool,
-  wsl: starter(['-d', '-u', '--distribution', '--user', '--cd'], { unless: /^--unregister$/ }),
+  wsl: starter(['-d', '-u', '--distribution', '--user', '--cd']),
   xargs: starter(['-n', '-P', '-I', '-L', '-d', '-s', '-a', '-E', '--max-args', '--max-procs', '--delimiter'], {
     addsInput: true,
   }),

@@ -1,31 +1,27 @@
 /**
- * A shell's text as words: what is quoted, what is piped, what is put in by a substitution, what a heredoc holds. Neither a grammar
- * nor a search for substrings: enough to know which word is a program's name and which is only text.
+ * Reads the text of a shell as words: quotes, pipes, substitutions, redirections and heredocs. It is less than a grammar and more than
+ * a search for substrings: enough to know which word is the name of a program, and which word is only text.
  *
- * Reads each character once for each level of nesting, and nesting is bounded, so the time is linear; what is torn or
- * no shell at all still gives words. Never throws.
+ * The reader looks at each character once per level of nesting, and the levels are limited, so the time is linear. An incomplete text,
+ * or a text in another language, still gives words. The reader never throws.
  */
-
 import { own } from '../../lib/read.ts';
 
 export interface Word {
-  /**
-   * As the program gets it, as far as that can be known: quotes are gone, `$NAME` is a variable, `~` a home, `$()` an
-   * output.
-   */
+  /** The argument that the program gets, as far as known: without quotes, variables as `$NAME`, a home as `~`, an output as `$()`. */
   text: string;
-  /** Names of the variables that stand in it. */
+  /** Names of the variables in it. */
   variables: string[];
-  /** Commands whose output stands in it. */
+  /** Commands whose output is in it. */
   inner: Script[];
   quoted: boolean;
 }
 
 export interface Redirection {
-  /** `<`, `>`, `>>`, `>&`, `<<` (the target is the text that follows), `<<<` ... */
+  /** `<`, `>`, `>>`, `>&`, `<<` (the target is the text of the heredoc), `<<<` ... */
   operator: string;
   target: Word;
-  /** The number before it, where one is: `2>`. */
+  /** The number before the operator: 2 in `2>`. */
   from: string;
 }
 
@@ -33,7 +29,7 @@ export interface Command {
   assignments: Word[];
   words: Word[];
   redirections: Redirection[];
-  /** What stands in parentheses or braces instead of words. */
+  /** Commands in parentheses or braces; such a command has no words. */
   group?: Script | undefined;
 }
 
@@ -43,7 +39,7 @@ export interface Script {
   functions: string[];
 }
 
-/** What is longer is read up to here: an agent's command is no data file. */
+/** The reader ignores the rest of a longer text. */
 export const LONGEST_SCRIPT = 65_536;
 const DEEPEST = 16;
 
@@ -54,7 +50,7 @@ export function readShell(text: string): Script {
 interface Cursor {
   readonly text: string;
   at: number;
-  /** Heredocs whose text begins at the next line. */
+  /** Heredocs whose text begins on the next line. */
   pending: { word: Word; delimiter: string; isLiteral: boolean; isIndented: boolean }[];
 }
 
@@ -79,81 +75,116 @@ const KEYWORDS = new Set([
 const ASSIGNMENT = /^[A-Za-z_][A-Za-z0-9_]*(?:\[[^\]]*\])?\+?=/;
 const OPERATORS = ['<<<', '<<-', '&>>', '<<', '<&', '<>', '>>', '>&', '>|', '&>', '<', '>'];
 
-function readScript(from: Cursor, closing: ')' | '}' | '', depth: number): Script {
+/** A script while it is read. */
+interface Draft {
+  readonly script: Script;
+  pipeline: Command[];
+  command: Command;
+}
+
+function endCommand(draft: Draft): void {
+  const { words, assignments, redirections, group } = draft.command;
+  if (words.length + assignments.length + redirections.length > 0 || group) draft.pipeline.push(draft.command);
+  draft.command = blank();
+}
+
+function endPipeline(draft: Draft): void {
+  endCommand(draft);
+  if (draft.pipeline.length > 0) draft.script.pipelines.push(draft.pipeline);
+  draft.pipeline = [];
+}
+
+type Closing = ')' | '}' | '';
+
+function readScript(from: Cursor, closing: Closing, depth: number): Script {
+  const draft: Draft = { script: { pipelines: [], functions: [] }, pipeline: [], command: blank() };
+  let isClosed = false;
+  while (!isClosed && from.at < from.text.length) isClosed = readPart(from, draft, closing, depth);
+  endPipeline(draft);
+  return draft.script;
+}
+
+/** Reads a separator, a group or a word. Returns true at the closing mark of the script. */
+function readPart(from: Cursor, draft: Draft, closing: Closing, depth: number): boolean {
   const { text } = from;
-  const script: Script = { pipelines: [], functions: [] };
-  let pipeline: Command[] = [];
-  let command = blank();
-  const endCommand = (): void => {
-    const { words, assignments, redirections, group } = command;
-    if (words.length + assignments.length + redirections.length > 0 || group) pipeline.push(command);
-    command = blank();
-  };
-  const endPipeline = (): void => {
-    endCommand();
-    if (pipeline.length > 0) script.pipelines.push(pipeline);
-    pipeline = [];
-  };
-  while (from.at < text.length) {
-    const char = text[from.at] ?? '';
-    const next = text[from.at + 1];
-    if (char === ' ' || char === '\t' || char === '\r') from.at += 1;
-    else if (char === '\\' && next === '\n') from.at += 2;
-    else if (char === '\n') {
+  const next = text[from.at + 1];
+  switch (text[from.at]) {
+    case ' ':
+    case '\t':
+    case '\r':
       from.at += 1;
-      endPipeline();
+      return false;
+    case '\n':
+      from.at += 1;
+      endPipeline(draft);
       readBodies(from, depth);
-    } else if (char === '#') {
+      return false;
+    case '#': {
       const end = text.indexOf('\n', from.at);
       from.at = end < 0 ? text.length : end;
-    } else if (char === ';') {
-      from.at += 1;
-      endPipeline();
-    } else if (char === '&' && next !== '>') {
-      from.at += next === '&' ? 2 : 1;
-      endPipeline();
-    } else if (char === '|') {
-      from.at += next === '|' || next === '&' ? 2 : 1;
-      if (next === '|') endPipeline();
-      else endCommand();
-    } else if (char === '(') {
-      from.at += 1;
-      const name = command.words.at(-1);
-      const isDefinition = name !== undefined && text[skipBlanks(text, from.at)] === ')';
-      if (isDefinition) {
-        from.at = skipBlanks(text, from.at) + 1;
-        script.functions.push(name.text);
-        command = blank();
-      } else if (command.words.length === 0 && depth < DEEPEST) command.group = readScript(from, ')', depth + 1);
-    } else if (char === ')') {
-      from.at += 1;
-      endPipeline();
-      if (closing === ')') return script;
-    } else {
-      const redirection = readRedirection(from, depth);
-      if (redirection) {
-        command.redirections.push(redirection);
-        continue;
-      }
-      const word = readWord(from, depth);
-      const isFirst = command.words.length === 0;
-      if (isFirst && !word.quoted) {
-        if (word.text === '}' && closing === '}') {
-          endPipeline();
-          return script;
-        }
-        if (word.text === '{' && depth < DEEPEST) {
-          command.group = readScript(from, '}', depth + 1);
-          continue;
-        }
-        if (KEYWORDS.has(word.text)) continue;
-      }
-      if (isFirst && ASSIGNMENT.test(word.text)) command.assignments.push(word);
-      else command.words.push(word);
+      return false;
     }
+    case ';':
+      from.at += 1;
+      endPipeline(draft);
+      return false;
+    case '|':
+      from.at += next === '|' || next === '&' ? 2 : 1;
+      if (next === '|') endPipeline(draft);
+      else endCommand(draft);
+      return false;
+    case '(':
+      readParenthesis(from, draft, depth);
+      return false;
+    case ')':
+      from.at += 1;
+      endPipeline(draft);
+      return closing === ')';
+    case '&':
+      if (next === '>') break;
+      from.at += next === '&' ? 2 : 1;
+      endPipeline(draft);
+      return false;
+    case '\\':
+      if (next !== '\n') break;
+      from.at += 2;
+      return false;
   }
-  endPipeline();
-  return script;
+  return readWordOrRedirection(from, draft, closing, depth);
+}
+
+/** Behind a word it defines a function; else it begins a group. */
+function readParenthesis(from: Cursor, draft: Draft, depth: number): void {
+  from.at += 1;
+  const name = draft.command.words.at(-1);
+  if (name !== undefined && from.text[skipBlanks(from.text, from.at)] === ')') {
+    from.at = skipBlanks(from.text, from.at) + 1;
+    draft.script.functions.push(name.text);
+    draft.command = blank();
+  } else if (draft.command.words.length === 0 && depth < DEEPEST)
+    draft.command.group = readScript(from, ')', depth + 1);
+}
+
+function readWordOrRedirection(from: Cursor, draft: Draft, closing: Closing, depth: number): boolean {
+  const { command } = draft;
+  const redirection = readRedirection(from, depth);
+  if (redirection) {
+    command.redirections.push(redirection);
+    return false;
+  }
+  const word = readWord(from, depth);
+  const isFirst = command.words.length === 0;
+  if (isFirst && !word.quoted) {
+    if (word.text === '}' && closing === '}') return true;
+    if (word.text === '{' && depth < DEEPEST) {
+      command.group = readScript(from, '}', depth + 1);
+      return false;
+    }
+    if (KEYWORDS.has(word.text)) return false;
+  }
+  if (isFirst && ASSIGNMENT.test(word.text)) command.assignments.push(word);
+  else command.words.push(word);
+  return false;
 }
 
 function skipBlanks(text: string, at: number): number {
@@ -177,7 +208,7 @@ function readRedirection(from: Cursor, depth: number): Redirection | undefined {
   return { operator: '<<', target: word, from: number };
 }
 
-/** The texts of heredocs stand below the line that names them. */
+/** Reads the texts of heredocs, which follow the line with their operators. */
 function readBodies(from: Cursor, depth: number): void {
   for (const { word, delimiter, isLiteral, isIndented } of from.pending.splice(0)) {
     const start = from.at;
@@ -204,54 +235,75 @@ const PLAIN = /[^\s'"\\$`;&|<>()]+/y;
 
 /** Reads at least one character. */
 function readWord(from: Cursor, depth: number): Word {
-  const { text } = from;
   const word = emptyWord();
   const start = from.at;
-  while (from.at < text.length) {
-    const char = text[from.at] ?? '';
-    const next = text[from.at + 1];
-    if (char === "'") {
-      const end = text.indexOf("'", from.at + 1);
-      word.text += text.slice(from.at + 1, end < 0 ? text.length : end);
-      word.quoted = true;
-      from.at = end < 0 ? text.length : end + 1;
-    } else if (char === '"') {
-      from.at += 1;
-      word.quoted = true;
-      readExpanded(from, word, '"', depth);
-    } else if (char === '\\' && WINDOWS_PATH.test(word.text)) {
-      // Behind a drive's letter and what else a path of Windows begins with, it is a folder's mark.
-      word.text += char;
-      from.at += 1;
-    } else if (char === '\\') {
-      if (next !== '\n') word.text += next ?? '';
-      from.at += 2;
-    } else if (char === '$' && next === "'") readEscaped(from, word);
-    else if (char === '$' && next === '"') from.at += 1;
-    else if (char === '$' || char === '`') readSubstitution(from, word, depth);
-    else if ((char === '<' || char === '>') && next === '(') {
-      if (depth >= DEEPEST) {
-        from.at += 2;
-        continue;
-      }
-      from.at += 2;
-      word.inner.push(readScript(from, ')', depth + 1));
-      word.text += '$()';
-    } else {
-      PLAIN.lastIndex = from.at;
-      const plain = PLAIN.exec(text)?.[0];
-      if (plain === undefined) break;
-      word.text += plain;
-      from.at += plain.length;
-    }
-  }
+  while (from.at < from.text.length && readWordPart(from, word, depth));
   if (from.at === start) from.at += 1;
   return word;
 }
 
+/** Reads a quoted text, a substitution or plain characters. Returns false at the end of the word. */
+function readWordPart(from: Cursor, word: Word, depth: number): boolean {
+  const next = from.text[from.at + 1];
+  switch (from.text[from.at]) {
+    case "'":
+      readLiteral(from, word);
+      return true;
+    case '"':
+      from.at += 1;
+      word.quoted = true;
+      readExpanded(from, word, '"', depth);
+      return true;
+    case '\\':
+      readBackslash(from, word);
+      return true;
+    case '`':
+      readBackticks(from, word, depth);
+      return true;
+    case '$':
+      if (next === "'") readEscaped(from, word);
+      else if (next === '"') from.at += 1;
+      else readSubstitution(from, word, depth);
+      return true;
+    case '<':
+    case '>':
+      if (next !== '(') return false;
+      from.at += 2;
+      if (depth >= DEEPEST) return true;
+      word.inner.push(readScript(from, ')', depth + 1));
+      word.text += '$()';
+      return true;
+  }
+  PLAIN.lastIndex = from.at;
+  const plain = PLAIN.exec(from.text)?.[0];
+  if (plain === undefined) return false;
+  word.text += plain;
+  from.at += plain.length;
+  return true;
+}
+
+function readLiteral(from: Cursor, word: Word): void {
+  const end = from.text.indexOf("'", from.at + 1);
+  word.text += from.text.slice(from.at + 1, end < 0 ? from.text.length : end);
+  word.quoted = true;
+  from.at = end < 0 ? from.text.length : end + 1;
+}
+
+/** In a path of Windows a backslash separates folders; elsewhere it escapes the next character. */
+function readBackslash(from: Cursor, word: Word): void {
+  if (WINDOWS_PATH.test(word.text)) {
+    word.text += '\\';
+    from.at += 1;
+    return;
+  }
+  const next = from.text[from.at + 1];
+  if (next !== '\n') word.text += next ?? '';
+  from.at += 2;
+}
+
 const INSIDE = /[^"\\$`}]+/y;
 
-/** Text in which variables and outputs are put in: up to the closing mark, or to the end. */
+/** Reads text with variables and substitutions, up to the closing mark or to the end. */
 function readExpanded(from: Cursor, word: Word, closing: '"' | '}' | '', depth: number): void {
   const { text } = from;
   while (from.at < text.length) {
@@ -278,39 +330,15 @@ const NAME = /[A-Za-z_][A-Za-z0-9_]*|[0-9@*#?$!-]/y;
 
 function readSubstitution(from: Cursor, word: Word, depth: number): void {
   const { text } = from;
-  if (text[from.at] === '`') {
-    readBackticks(from, word, depth);
-    return;
-  }
   const next = text[from.at + 1];
-  if (next === '(' && text[from.at + 2] === '(') {
-    from.at += 3;
-    for (let open = 2; open > 0 && from.at < text.length; from.at += 1) {
-      if (text[from.at] === '(') open += 1;
-      else if (text[from.at] === ')') open -= 1;
-    }
-    word.text += '$()';
-  } else if (next === '(' && depth < DEEPEST) {
+  if (text[from.at] === '`') readBackticks(from, word, depth);
+  else if (next === '(' && text[from.at + 2] === '(') readArithmetic(from, word);
+  else if (next === '(' && depth < DEEPEST) {
     from.at += 2;
     word.inner.push(readScript(from, ')', depth + 1));
     word.text += '$()';
-  } else if (next === '{' && depth < DEEPEST) {
-    const mark = text[from.at + 2];
-    NAME.lastIndex = mark === '!' || mark === '#' ? from.at + 3 : from.at + 2;
-    const name = NAME.exec(text)?.[0];
-    from.at = name === undefined ? from.at + 2 : NAME.lastIndex;
-    const named = name === undefined ? undefined : ofEnvironment(from, name);
-    // Its length, or another word where it is set: the value does not stand there.
-    const isLength = mark === '#' && named !== undefined;
-    const isOther = named !== undefined && /^:?\+/.test(text.slice(from.at, from.at + 2));
-    const rest = emptyWord();
-    readExpanded(from, rest, '}', depth + 1);
-    if (isLength) word.text += '0';
-    else if (isOther) word.text += rest.text.replace(/^:?\+/, '');
-    else if (named !== undefined) put(word, named);
-    word.variables.push(...rest.variables);
-    word.inner.push(...rest.inner);
-  } else {
+  } else if (next === '{' && depth < DEEPEST) readParameter(from, word, depth);
+  else {
     NAME.lastIndex = from.at + 1;
     const name = NAME.exec(text)?.[0];
     from.at += 1 + (name?.length ?? 0);
@@ -319,9 +347,39 @@ function readSubstitution(from: Cursor, word: Word, depth: number): void {
   }
 }
 
+/** `$((1 + 2))` */
+function readArithmetic(from: Cursor, word: Word): void {
+  from.at += 3;
+  for (let open = 2; open > 0 && from.at < from.text.length; from.at += 1) {
+    if (from.text[from.at] === '(') open += 1;
+    else if (from.text[from.at] === ')') open -= 1;
+  }
+  word.text += '$()';
+}
+
+/** `${NAME}`, `${NAME:-other}`, `${#NAME}` */
+function readParameter(from: Cursor, word: Word, depth: number): void {
+  const { text } = from;
+  const mark = text[from.at + 2];
+  NAME.lastIndex = mark === '!' || mark === '#' ? from.at + 3 : from.at + 2;
+  const name = NAME.exec(text)?.[0];
+  from.at = name === undefined ? from.at + 2 : NAME.lastIndex;
+  const named = name === undefined ? undefined : ofEnvironment(from, name);
+  // These two forms give the length of the value, or another word if there is a value: not the value itself.
+  const isLength = mark === '#' && named !== undefined;
+  const isOther = named !== undefined && /^:?\+/.test(text.slice(from.at, from.at + 2));
+  const rest = emptyWord();
+  readExpanded(from, rest, '}', depth + 1);
+  if (isLength) word.text += '0';
+  else if (isOther) word.text += rest.text.replace(/^:?\+/, '');
+  else if (named !== undefined) put(word, named);
+  word.variables.push(...rest.variables);
+  word.inner.push(...rest.inner);
+}
+
 const OF_ENVIRONMENT = /:([A-Za-z_][A-Za-z0-9_]*)/y;
 
-/** `$env:NAME` is the variable NAME. */
+/** `$env:NAME` of PowerShell is the variable NAME. */
 function ofEnvironment(from: Cursor, name: string): string {
   if (name.toLowerCase() !== 'env') return name;
   OF_ENVIRONMENT.lastIndex = from.at;
@@ -347,7 +405,7 @@ function readBackticks(from: Cursor, word: Word, depth: number): void {
 
 const ESCAPES: { readonly [letter: string]: string } = { n: '\n', t: '\t', r: '\r', a: '\u0007', e: '\u001b', 0: '\0' };
 
-/** `$'...'`: letters may be written as numbers, and a program's name with them. */
+/** `$'...'`: escapes may hide the name of a program. */
 function readEscaped(from: Cursor, word: Word): void {
   const { text } = from;
   from.at += 2;

@@ -12,7 +12,8 @@ export function startedBy({ valued, operands, hasAssignments, unless }: Starter,
   let at = 0;
   for (; at < words.length; at += 1) {
     const text = words[at]?.text ?? '';
-    if (unless?.test(text)) return [];
+    // `wsl --unregister` deletes a system; no other starter has this option.
+    if (unless?.test(text) || text === '--unregister') return [];
     if (valued.includes(text)) at += 1;
     else if (!text.startsWith('-') && !(hasAssignments && /^[A-Za-z_]\w*=/.test(text))) break;
   }
