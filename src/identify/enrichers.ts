@@ -1,7 +1,7 @@
 import type { Reading } from '../agents/contract/contract.ts';
 import type { Keeper } from '../enrich/content.ts';
 import type { Used } from '../enrich/cost.ts';
-import type { Looked } from '../enrich/risk/risk.ts';
+import type { JudgedAction } from '../enrich/risk/subjects.ts';
 import { type Body, type Cost, type DataOf, type Facts, modelOf, type Risk } from '../event/event.ts';
 import { isFields } from '../lib/read.ts';
 import type { SessionState } from '../session/session-state.ts';
@@ -9,7 +9,7 @@ import type { SessionState } from '../session/session-state.ts';
 /** Counts an oddity by its name. */
 export type Odd = (kind: string) => void;
 
-export type Judge = (state: SessionState, looked: Looked, odd?: Odd) => Risk | undefined;
+export type Judge = (state: SessionState, looked: JudgedAction, odd?: Odd) => Risk | undefined;
 
 /** Additions to an event. A fault in one of them costs the event this addition only. */
 export const enrichments = ['risk', 'cost', 'content', 'watch'] as const;

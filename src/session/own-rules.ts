@@ -1,7 +1,8 @@
 /** Judges risk by the settings of each session: the default rules, with changed scores, and the user's own rules. */
 import type { Config } from '../config/config.ts';
-import { builtInWith, type Looked, type Pattern, type RuleSet, riskOf, ruleSet } from '../enrich/risk/risk.ts';
+import { builtInWith, type Pattern, type RuleSet, riskOf, ruleSet } from '../enrich/risk/risk.ts';
 import { type Rule, rules } from '../enrich/risk/rules.ts';
+import type { JudgedAction } from '../enrich/risk/subjects.ts';
 import { newWork } from '../enrich/risk/work.ts';
 import type { Risk } from '../event/event.ts';
 import type { Judge } from '../identify/enrichers.ts';
@@ -38,7 +39,7 @@ const MOST_JUDGED = 500;
 /** The default rules, compiled at first use. */
 const shipped: readonly RuleSet[] = [];
 
-function likeness({ action: { name, input }, cwd, mode, server }: Looked): string | undefined {
+function likeness({ action: { name, input }, cwd, mode, server }: JudgedAction): string | undefined {
   if (!isBrief(input)) return undefined;
   const key = JSON.stringify([name, input, cwd, mode, server]);
   return key.length > 8_000 ? undefined : key;
