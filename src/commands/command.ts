@@ -74,7 +74,7 @@ export function parseWords(command: Command, args: readonly string[]): Parsed {
   const known = [...command.flags, ...globalFlags];
   const flags: Record<string, string | true> = {};
   const rest: string[] = [];
-  for (let i = 0; i < args.length; i += 1) {
+  for (let i = 0; i < args.length; ) {
     const arg = args[i] ?? '';
     if (arg === '--') {
       rest.push(...args.slice(i + 1));
@@ -82,33 +82,45 @@ export function parseWords(command: Command, args: readonly string[]): Parsed {
     }
     if (!arg.startsWith('-') || arg === '-') {
       rest.push(arg);
+      i += 1;
       continue;
     }
-    const [name = '', ...values] = arg.split('=');
-    const flag = known.find(each => each.name === name || each.short === name);
-    if (flag === undefined) {
-      const meant = nearest(
-        name,
-        known.map(each => each.name),
-      );
-      return { ok: false, message: `unknown flag ${name}${meant === undefined ? '' : `; did you mean ${meant}?`}` };
-    }
-    if (flag.value === undefined) {
-      if (values.length > 0) return { ok: false, message: `${flag.name} takes no value` };
-      flags[flag.name] = true;
-      continue;
-    }
-    const value = values.length > 0 ? values.join('=') : args[++i];
-    if (value === undefined) return { ok: false, message: `${flag.name} needs a value: ${flag.name} ${flag.value}` };
-    const all = [value];
-    while (flag.takesSeveral && i + 1 < args.length && !args[i + 1]?.startsWith('-')) all.push(args[++i] ?? '');
-    // Several of one flag are one list, as the words for several providers.
-    const before = flags[flag.name];
-    flags[flag.name] = [...(typeof before === 'string' ? [before] : []), ...all].join(',');
+    const read = readFlag(known, args.slice(i));
+    if ('message' in read) return { ok: false, message: read.message };
+    const { name, value } = read;
+    const before = flags[name];
+    // A flag that is repeated makes one list.
+    flags[name] = typeof value === 'string' && typeof before === 'string' ? `${before},${value}` : value;
+    i += read.used;
   }
   const odd = rest[command.mostWords ?? 0];
   if (odd !== undefined) return { ok: false, message: `does not know what to do with ${JSON.stringify(odd)}` };
   return { ok: true, words: { flags, rest } };
+}
+
+type ReadFlag = { name: string; value: string | true; used: number } | { message: string };
+
+/** Reads the flag at the beginning of `args`. `used` counts its words. */
+function readFlag(known: readonly Flag[], [arg = '', ...following]: readonly string[]): ReadFlag {
+  const at = arg.indexOf('=');
+  const name = at < 0 ? arg : arg.slice(0, at);
+  const given = at < 0 ? undefined : arg.slice(at + 1);
+  const flag = known.find(each => each.name === name || each.short === name);
+  if (flag === undefined) {
+    const meant = nearest(
+      name,
+      known.map(each => each.name),
+    );
+    return { message: `unknown flag ${name}${meant === undefined ? '' : `; did you mean ${meant}?`}` };
+  }
+  if (flag.value === undefined)
+    return given === undefined ? { name: flag.name, value: true, used: 1 } : { message: `${flag.name} takes no value` };
+  const own = given ?? following[0];
+  if (own === undefined) return { message: `${flag.name} needs a value: ${flag.name} ${flag.value}` };
+  const words = given === undefined ? following.slice(1) : following;
+  const end = flag.takesSeveral ? words.findIndex(word => word.startsWith('-')) : 0;
+  const more = words.slice(0, end < 0 ? words.length : end);
+  return { name: flag.name, value: [own, ...more].join(','), used: (given === undefined ? 2 : 1) + more.length };
 }
 
 export function helpOf(command: Command): string {

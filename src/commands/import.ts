@@ -30,12 +30,12 @@ import { problemText, table } from './text.ts';
 
 /** Back ends refuse older log records (Loki takes a week). */
 const LOGS_MS = 7 * 24 * 3_600_000;
-/** Between two looks at Ctrl-C, and what a kill can cost of work. */
+/** Between two looks at Ctrl-C, and what a kill can cost of order. */
 const ROUND_BYTES = 4 * 1024 * 1024;
-/** A number, not infinity: the bytes that were read are the difference between the limit and what is left of it. */
+/** Not infinity, because the bytes that a round has read are computed as limit minus rest. */
 const NO_LIMIT_BYTES = Number.MAX_SAFE_INTEGER;
 
-/** What became of one session. */
+/** The result of one session. */
 interface Line {
   agent: string;
   session: string;
@@ -50,75 +50,105 @@ interface Line {
 }
 
 export async function run(words: Words, io: Io): Promise<number> {
-  const json = words.flags['--json'] !== undefined;
+  const order = orderOf(words, io);
+  const { isJson, isDry, found, unread, config, more } = order;
+  if (!isJson)
+    io.out(partsText(more.parts) + announcement(found, isDry, order.which.metrics) + passedText(more.passed_over));
+  if (found.length === 0 && (isDry || unread.length === 0)) {
+    if (isJson) io.out(`${JSON.stringify({ v: 1, ...more, sessions: [], interrupted: false }, null, 2)}\n`);
+    for (const problem of unread) io.err(problemText(problem));
+    return order.isLess ? 1 : 0;
+  }
+  if (isDry) return showDryRun(order);
+  const mistakes = mistakesIn(config);
+  if (mistakes.length > 0) {
+    // Each event is imported only once, so an import without a destination would never send them.
+    for (const problem of mistakes) io.err(problemText(problem));
+    io.err('otel-hooks: no destination could be read off the configuration; nothing was imported.\n');
+    return 1;
+  }
+  return await importAndDeliver(order);
+}
+
+/** The sessions that were found, and how they are imported. */
+interface Order {
+  io: Io;
+  isJson: boolean;
+  isDry: boolean;
+  waitMs: number;
+  state: string;
+  config: LoadedConfig;
+  surroundings: ReturnType<typeof surroundingsOf>;
+  eyes: Eyes;
+  found: readonly Found[];
+  /** The problems of files that could not be read, for `status`. */
+  unread: readonly Problem[];
+  which: { metrics: boolean; logsSinceMs: number };
+  /** A path was named that could not be imported. */
+  isLess: boolean;
+  /** Further members of the output of `--json`. */
+  more: { dry_run: boolean; passed_over: readonly PassedOver[]; parts: readonly Part[] };
+}
+
+function orderOf(words: Words, io: Io): Order {
   const isDry = words.flags['--dry-run'] !== undefined;
-  const metrics = words.flags['--metrics'] !== undefined;
   const waitMs = waitOf(words);
   const eyes = diskEyes();
   const { found, without, parts, passed } = findSessions({ ...whichOf(words, io), eyes, places: placesOf(io) });
   const { state, config } = foldersOf(words, io);
   for (const path of without)
     io.err(`otel-hooks: ${path} holds no transcript of a session that an agent here knows; it was left out.\n`);
-  if (!json) io.out(partsText(parts) + announcement(found, isDry, metrics) + passedText(passed));
-  const unread = unreadProblems(eyes);
-  // A path that was named was meant to be read.
-  const isLess = without.length > 0 || (words.rest.length > 0 && passed.length > 0);
-  const more = { dry_run: isDry, passed_over: passed, parts };
-  if (found.length === 0 && (isDry || unread.length === 0)) {
-    if (json) io.out(`${JSON.stringify({ v: 1, ...more, sessions: [], interrupted: false }, null, 2)}\n`);
-    for (const problem of unread) io.err(problemText(problem));
-    return isLess ? 1 : 0;
-  }
-  const kept = isDry ? [] : mistakesIn(config);
-  if (kept.length > 0) {
-    // Each event is imported once, and would have gone nowhere.
-    for (const problem of kept) io.err(problemText(problem));
-    io.err('otel-hooks: no destination could be read off the configuration; nothing was imported.\n');
-    return 1;
-  }
-  const surroundings = surroundingsOf(words, io, config);
+  return {
+    io,
+    isJson: words.flags['--json'] !== undefined,
+    isDry,
+    waitMs,
+    state,
+    config,
+    surroundings: surroundingsOf(words, io, config),
+    eyes,
+    found,
+    unread: unreadProblems(eyes),
+    which: { metrics: words.flags['--metrics'] !== undefined, logsSinceMs: io.now() - LOGS_MS },
+    isLess: without.length > 0 || (words.rest.length > 0 && passed.length > 0),
+    more: { dry_run: isDry, passed_over: passed, parts },
+  };
+}
+
+function showDryRun(order: Order): number {
+  const { io, isJson, unread, isLess, more } = order;
+  const progress = progressOf(io, isJson, order.found);
+  const done = dryRun(order, progress);
+  progress.end();
+  io.out(isJson ? jsonOf(done, more) : linesOf(done));
+  for (const problem of unread) io.err(problemText(problem));
+  return isLess ? 1 : 0;
+}
+
+async function importAndDeliver(order: Order): Promise<number> {
+  const { io, isJson, state, config, surroundings, unread, more } = order;
   const delivery = {
     stateFolder: state,
     byHand: true,
     surroundings,
     fsync: config.values.fsync,
     keep: keepOf(config.values),
-    print: json ? undefined : io.out,
+    print: isJson ? undefined : io.out,
     now: io.now,
   };
-  const progress = progressOf(io, json, found);
-  const which = { metrics, logsSinceMs: io.now() - LOGS_MS };
-  const work = { io, surroundings, eyes, found, unread, progress, which };
-  if (isDry) {
-    const done = dryRun(work, state);
-    progress.end();
-    io.out(json ? jsonOf(done, more) : linesOf(done));
-    for (const problem of unread) io.err(problemText(problem));
-    return isLess ? 1 : 0;
-  }
-  // What hooks told of these sessions comes first: then the transcripts add only what nobody told.
+  const progress = progressOf(io, isJson, order.found);
+  // Events of hooks come first. The transcripts then add only events that no hook reported.
   await deliver({ ...delivery, waitMs: 1_000 });
-  const lock = await takeLock({ folder: state, version: VERSION, byHand: true, waitMs: 10_000 });
-  if (lock === undefined) {
+  const done = await importAlone(order, progress);
+  if (done === undefined) {
     io.err(
       'otel-hooks: another delivery is at work and did not hand over in time; nothing was done.\n  next: otel-hooks status\n',
     );
     return 1;
   }
-  const store = openStore({ folder: state, access: 'own', fsync: config.values.fsync ?? false });
-  const stop = interruptible();
-  let done: Done;
-  try {
-    done = await committed(work, store, () => stop.isAsked() || lock.wanted() || !lock.touch());
-  } finally {
-    stop.end();
-    store.close();
-    lock.release();
-    progress.end();
-  }
-  const delivered = await deliver({ ...delivery, waitMs: done.isInterrupted ? 1_000 : waitMs });
+  const delivered = await deliver({ ...delivery, waitMs: done.isInterrupted ? 1_000 : order.waitMs });
   const waiting = delivered.books === undefined ? 0 : waitingIn(delivered.books);
-  if (json) io.out(jsonOf(done, { ...more, sent: delivered.sent, waiting }));
+  if (isJson) io.out(jsonOf(done, { ...more, sent: delivered.sent, waiting }));
   else
     io.out(
       linesOf(done) +
@@ -127,36 +157,41 @@ export async function run(words: Words, io: Io): Promise<number> {
           ['waiting', String(waiting)],
         ]),
     );
-  const said = [...unread, ...done.problems, ...delivered.problems].map(problemText);
-  // Each session may meet the same one.
-  for (const each of new Set(said)) io.err(each);
+  // Several sessions may have the same problem.
+  const texts = new Set([...unread, ...done.problems, ...delivered.problems].map(problemText));
+  for (const text of texts) io.err(text);
   if (done.isInterrupted)
     io.err('otel-hooks: stopped; what was read is kept.\n  next: the same command goes on from here\n');
-  return done.isInterrupted || waiting > 0 || isLess ? 1 : 0;
+  return done.isInterrupted || waiting > 0 || order.isLess ? 1 : 0;
 }
 
-/** Why there is no destination, where that is a mistake. */
+/** Imports under the lock. Undefined: another process has it. */
+async function importAlone(order: Order, progress: Progress): Promise<Done | undefined> {
+  const { state, config } = order;
+  const lock = await takeLock({ folder: state, version: VERSION, byHand: true, waitMs: 10_000 });
+  if (lock === undefined) return undefined;
+  const store = openStore({ folder: state, access: 'own', fsync: config.values.fsync ?? false });
+  const stop = interruptible();
+  try {
+    return await committed(order, store, progress, () => stop.isAsked() || lock.wanted() || !lock.touch());
+  } finally {
+    stop.end();
+    store.close();
+    lock.release();
+    progress.end();
+  }
+}
+
+/** The mistakes in the configuration because of which there is no destination. */
 function mistakesIn(config: LoadedConfig): Problem[] {
   const { destinations, problems } = destinationsOf(config);
   if (destinations.length > 0 || config.values.enabled === false) return [];
   return [...config.problems, ...problems].filter(keepsFromDestinations);
 }
 
-interface Work {
-  io: Io;
-  surroundings: {
-    env: Io['env'];
-    home: string;
-    platform: NodeJS.Platform;
-    ownVariables: boolean;
-    configFile: string | undefined;
-  };
-  eyes: Eyes;
-  found: readonly Found[];
-  /** What status is to say of files that could not be read. */
-  unread: readonly Problem[];
-  progress: { add(bytes: number, sessions: number): void; end(): void };
-  which: { metrics: boolean; logsSinceMs: number };
+interface Progress {
+  add(bytes: number, sessions: number): void;
+  end(): void;
 }
 
 interface Done {
@@ -167,41 +202,41 @@ interface Done {
   isInterrupted: boolean;
 }
 
-/** Round after round, each kept when it is done. */
-async function committed(work: Work, store: Store, isAsked: () => boolean): Promise<Done> {
+/** Imports round by round and commits each, until `isAsked`. */
+async function committed(order: Order, store: Store, progress: Progress, isAsked: () => boolean): Promise<Done> {
   const done = nothing();
   const installation = (store.document('installation') ?? made()) as { id: string; key: string };
   const documents = [
     ...(store.document('installation') ? [] : [{ name: 'installation', value: installation }]),
-    ...noted(store, work.unread, work.io.now()),
+    ...noted(store, order.unread, order.io.now()),
   ];
-  let left = work.found;
+  let left = order.found;
   if (left.length === 0) store.commit({ epoch: store.epoch, documents });
   while (left.length > 0) {
     if (isAsked()) return { ...done, isInterrupted: true };
-    const told = importRound(store, left, worldOf(work, installation), ROUND_BYTES, work.which);
-    const { round } = told;
+    const imported = importRound(store, left, worldOf(order, installation), ROUND_BYTES, order.which);
+    const { round } = imported;
     if (store.commit({ ...round, documents: [...(round.documents ?? []), ...documents] }) !== 'committed') continue;
-    note(done, told, left);
-    left = left.slice(told.done);
-    work.progress.add(told.bytes, told.done);
-    // A breath, in which Ctrl-C is heard.
+    note(done, imported, left);
+    left = left.slice(imported.done);
+    progress.add(imported.bytes, imported.done);
+    // The event loop runs, so that Ctrl-C is noticed.
     await new Promise(resolve => setImmediate(resolve));
   }
   return done;
 }
 
-/** The same rounds over the same state, which nobody keeps. */
-function dryRun(work: Work, folder: string): Done {
+/** Computes the same rounds over the same state, and commits none. */
+function dryRun(order: Order, progress: Progress): Done {
   const done = nothing();
-  const store = existsSync(folder) ? openStore({ folder, access: 'read' }) : undefined;
+  const store = existsSync(order.state) ? openStore({ folder: order.state, access: 'read' }) : undefined;
   const from = store ?? emptyStore;
   try {
     const installation = (from.document('installation') ?? made()) as { id: string; key: string };
-    for (const each of work.found) {
-      const told = importRound(from, [each], worldOf(work, installation), NO_LIMIT_BYTES, work.which);
-      note(done, told, [each]);
-      work.progress.add(told.bytes, 1);
+    for (const each of order.found) {
+      const imported = importRound(from, [each], worldOf(order, installation), NO_LIMIT_BYTES, order.which);
+      note(done, imported, [each]);
+      progress.add(imported.bytes, 1);
     }
   } finally {
     store?.close();
@@ -213,7 +248,7 @@ const nothing = (): Done => ({ lines: [], read: 0, duplicate: 0, problems: [], i
 
 const made = () => ({ id: randomBytes(16).toString('hex'), key: randomBytes(32).toString('hex') });
 
-const worldOf = ({ io, surroundings, eyes }: Work, { id, key }: { id: string; key: string }) => ({
+const worldOf = ({ io, surroundings, eyes }: Order, { id, key }: { id: string; key: string }) => ({
   ...surroundings,
   installation: id,
   hashKey: key,
@@ -221,12 +256,12 @@ const worldOf = ({ io, surroundings, eyes }: Work, { id, key }: { id: string; ke
   eyes,
 });
 
-/** A long session takes several rounds: its numbers are added up. */
-function note(done: Done, told: ImportRound, found: readonly Found[]): void {
-  done.read += told.counts.read;
-  done.duplicate += told.counts.duplicate;
-  done.problems.push(...told.problems);
-  for (const { state, count, spans } of told.outputs) {
+/** Adds a round to the result. A long session takes several rounds. */
+function note(done: Done, imported: ImportRound, found: readonly Found[]): void {
+  done.read += imported.counts.read;
+  done.duplicate += imported.counts.duplicate;
+  done.problems.push(...imported.problems);
+  for (const { state, count, spans } of imported.outputs) {
     const path = found.find(each => each.agent.id === state.agent && each.session === state.session)?.file.path ?? '';
     let line = done.lines.find(each => each.agent === state.agent && each.session === state.session);
     if (line === undefined) {
@@ -257,7 +292,7 @@ function note(done: Done, told: ImportRound, found: readonly Found[]): void {
   }
 }
 
-/** What nobody told stays unknown. */
+/** What nobody imported stays unknown. */
 const plus = (sum: number | undefined, more: number | undefined): number | undefined =>
   more === undefined ? sum : (sum ?? 0) + more;
 
@@ -337,7 +372,7 @@ const sizeText = (bytes: number): string =>
 
 // ---------------------------------------------------------------- the bar, and Ctrl-C
 
-function progressOf(io: Io, json: boolean, found: readonly Found[]): Work['progress'] {
+function progressOf(io: Io, json: boolean, found: readonly Found[]): Progress {
   const total = found.reduce((sum, each) => sum + each.sizeBytes, 0);
   const startMs = performance.now();
   let bytes = 0;

@@ -10,7 +10,7 @@ import { destinationsIn } from '../deliver/known-destinations.ts';
 import { imbalances, readStatusBooks, type StatusBooks } from '../deliver/status-books.ts';
 import { type Mark, PREFIX } from '../openhook/mark.ts';
 import { unansweredIn } from '../openhook/project.ts';
-import { isNote, merged, type Problem } from '../problems/problem.ts';
+import { isNote, merged, type Problem, type StateProblem } from '../problems/problem.ts';
 import { type Found, filesText, providersNamed } from '../setup/standing.ts';
 import { SHIP_DOCUMENT, shipProblems, takenIn } from '../ship/ship.ts';
 import type { Books } from '../store/books.ts';
@@ -24,62 +24,89 @@ import { standingsNamed } from './setup.ts';
 import { problemText, table } from './text.ts';
 
 export function run(words: Words, io: Io): number {
-  const folders = foldersOf(words, io);
-  const { state, config } = folders;
-  const json = words.flags['--json'] !== undefined;
-  const found = standingsNamed(words, folders, io);
-  const inUse = destinationsInUse(config, providersNamed(found));
-  const set = { agents: found.map(rowOf), providers: inUse.destinations.map(each => providerRow(each, config)) };
-  const unreadable = found.flatMap(each => ('problem' in each ? [each.problem] : []));
-  const configured = [...config.problems, ...inUse.problems, ...unreadable];
+  const isJson = words.flags['--json'] !== undefined;
+  const setUp = setUpOf(words, io);
   let store: Store;
   try {
-    store = openStore({ folder: state, access: 'read' });
+    store = openStore({ folder: setUp.folders.state, access: 'read' });
   } catch (error) {
     if (!(error instanceof StateRefused)) throw error;
-    // Nobody has been here yet.
-    const isNew = error.problem.code === 'state-missing';
-    const problems = isNew ? configured : [...configured, error.problem];
-    if (json)
-      io.out(
-        `${JSON.stringify({ v: 1, state, ...set, ...nothing, ...(isNew ? { balanced: true, delivering: false } : {}), problems }, null, 2)}\n`,
-      );
-    else {
-      io.out(setText(found, set.providers));
-      io.out(formerContentText(folders, io));
-      if (isNew) io.out(newText(state, found.length > 0));
-      for (const each of problems) io.err(problemText(each));
-    }
-    return problems.every(isNote) ? 0 : 1;
+    return withoutState(setUp, error.problem, isJson, io);
   }
   try {
-    const books = readStatusBooks(store);
-    const destinations = destinationsIn(store);
-    const place = { env: io.env, home: io.home, platform: io.platform, cwd: io.cwd };
-    const unanswered = config.values['openhook.enabled'] ? unansweredIn(dispatchedIn(store), place) : [];
-    const problems = [...problemsIn(store, destinations, configured, state, io.now()), ...unanswered];
-    const unbalanced = imbalances(books);
-    const delivering = isDelivering(state);
-    const last = lastsIn(store);
-    if (json) {
-      const { quarantine, counters } = store.books();
-      io.out(
-        `${JSON.stringify({ v: 1, state, ...set, ...books, quarantine, counters, balanced: unbalanced.length === 0, delivering, ...last, problems }, null, 2)}\n`,
-      );
-    } else {
-      io.out(`${setText(found, set.providers)}${formerContentText(folders, io)}\n`);
-      io.out(textOf(books, state, delivering, last, io.now(), set.providers.length > 0));
-      io.out(quarantineText(store.books()));
-      io.out(limitsText(store.books()));
-      io.out(silencedText(store.books()));
-      io.out(openHookText(store.books()));
-      for (const line of unbalanced) io.err(`otel-hooks: the books do not balance: ${line}\n`);
-      for (const problem of merged(problems)) io.err(problemText(problem));
-    }
-    return problems.every(isNote) && unbalanced.length === 0 ? 0 : 1;
+    return withState(setUp, store, isJson, io);
   } finally {
     store.close();
   }
+}
+
+/** The agents that call otel-hooks, the destinations, and the problems of the configuration. */
+interface SetUp {
+  folders: Folders;
+  found: readonly Found[];
+  agents: AgentRow[];
+  providers: ProviderRow[];
+  problems: readonly Problem[];
+}
+
+function setUpOf(words: Words, io: Io): SetUp {
+  const folders = foldersOf(words, io);
+  const { config } = folders;
+  const found = standingsNamed(words, folders, io);
+  const inUse = destinationsInUse(config, providersNamed(found));
+  const unreadable = found.flatMap(each => ('problem' in each ? [each.problem] : []));
+  return {
+    folders,
+    found,
+    agents: found.map(rowOf),
+    providers: inUse.destinations.map(each => providerRow(each, config)),
+    problems: [...config.problems, ...inUse.problems, ...unreadable],
+  };
+}
+
+function withoutState(setUp: SetUp, refused: StateProblem, isJson: boolean, io: Io): number {
+  const { folders, found, agents, providers } = setUp;
+  const { state } = folders;
+  // No hook has run yet.
+  const isNew = refused.code === 'state-missing';
+  const problems = isNew ? setUp.problems : [...setUp.problems, refused];
+  if (isJson) {
+    const quiet = isNew ? { balanced: true, delivering: false } : {};
+    io.out(`${JSON.stringify({ v: 1, state, agents, providers, ...emptyBooks, ...quiet, problems }, null, 2)}\n`);
+  } else {
+    io.out(setText(found, providers));
+    io.out(formerContentText(folders, io));
+    if (isNew) io.out(newText(state, found.length > 0));
+    for (const each of problems) io.err(problemText(each));
+  }
+  return problems.every(isNote) ? 0 : 1;
+}
+
+function withState(setUp: SetUp, store: Store, isJson: boolean, io: Io): number {
+  const { folders, found, agents, providers } = setUp;
+  const { state, config } = folders;
+  const books = readStatusBooks(store);
+  const place = { env: io.env, home: io.home, platform: io.platform, cwd: io.cwd };
+  const unanswered = config.values['openhook.enabled'] ? unansweredIn(dispatchedIn(store), place) : [];
+  const problems = [...problemsIn(store, destinationsIn(store), setUp.problems, state, io.now()), ...unanswered];
+  const unbalanced = imbalances(books);
+  const delivering = isDelivering(state);
+  const last = lastsIn(store);
+  if (isJson) {
+    const { quarantine, counters } = store.books();
+    const facts = { ...books, quarantine, counters, balanced: unbalanced.length === 0, delivering, ...last, problems };
+    io.out(`${JSON.stringify({ v: 1, state, agents, providers, ...facts }, null, 2)}\n`);
+  } else {
+    io.out(`${setText(found, providers)}${formerContentText(folders, io)}\n`);
+    io.out(textOf({ books, state, delivering, last, nowMs: io.now(), hasProvider: providers.length > 0 }));
+    io.out(quarantineText(store.books()));
+    io.out(limitsText(store.books()));
+    io.out(silencedText(store.books()));
+    io.out(openHookText(store.books()));
+    for (const line of unbalanced) io.err(`otel-hooks: the books do not balance: ${line}\n`);
+    for (const problem of merged(problems)) io.err(problemText(problem));
+  }
+  return problems.every(isNote) && unbalanced.length === 0 ? 0 : 1;
 }
 
 /** Without an agent that is set up, the step before has been named already. */
@@ -184,7 +211,7 @@ function lastsIn(store: Store): Lasts {
   };
 }
 
-const nothing: StatusBooks = {
+const emptyBooks: StatusBooks = {
   fragments: { received: 0, waiting: 0, journaled: 0, quarantined: 0, dropped: {} },
   transcripts: { read: 0, journaled: 0, duplicate: 0 },
   destinations: [],
@@ -236,61 +263,62 @@ function isDiskFull(folder: string): boolean {
   return bavail * bsize < LEAST_BYTES;
 }
 
-function textOf(
-  books: StatusBooks,
-  state: string,
-  atWork: boolean,
-  last: Lasts,
-  nowMs: number,
-  hasProvider: boolean,
-): string {
+interface Shown {
+  books: StatusBooks;
+  state: string;
+  delivering: boolean;
+  last: Lasts;
+  nowMs: number;
+  hasProvider: boolean;
+}
+
+function textOf({ books, state, delivering, last, nowMs, hasProvider }: Shown): string {
   const { fragments, transcripts, destinations } = books;
-  const reasons = (counts: Readonly<Record<string, number>>): string => {
-    const said = Object.entries(counts).map(([reason, count]) => `${count} ${reason}`);
-    return said.length > 0 ? said.join(', ') : '0';
-  };
-  const rows = [['', 'received', 'journaled', 'waiting', 'quarantined', 'dropped']];
-  rows.push([
-    'hooks',
-    String(fragments.received),
-    String(fragments.journaled),
-    String(fragments.waiting),
-    String(fragments.quarantined),
-    reasons(fragments.dropped),
-  ]);
+  const { received, journaled, waiting, quarantined, dropped } = fragments;
+  const counts = [received, journaled, waiting, quarantined].map(String);
   const lines = [
-    `${table([
+    table([
       ['state folder', state],
-      ['delivery', atWork ? 'at work' : 'not running (a hook starts it)'],
+      ['delivery', delivering ? 'at work' : 'not running (a hook starts it)'],
       ...(last.lastProblem
         ? [['last problem', `${last.lastProblem.problem.code}, ${agoOf(last.lastProblem.at, nowMs)}`]]
         : []),
-    ])}`,
-    table(rows),
-    ...(transcripts.read === 0
-      ? []
-      : [
-          table([
-            ['', 'read', 'journaled', 'known already'],
-            ['transcripts', String(transcripts.read), String(transcripts.journaled), String(transcripts.duplicate)],
-          ]),
-        ]),
+    ]),
+    table([
+      ['', 'received', 'journaled', 'waiting', 'quarantined', 'dropped'],
+      ['hooks', ...counts, reasonsText(dropped)],
+    ]),
   ];
+  if (transcripts.read > 0)
+    lines.push(
+      table([
+        ['', 'read', 'journaled', 'known already'],
+        ['transcripts', ...[transcripts.read, transcripts.journaled, transcripts.duplicate].map(String)],
+      ]),
+    );
   if (destinations.length === 0 && !hasProvider)
     lines.push('No destination: sessions are kept in the journal only.\n  next: otel-hooks config\n');
-  for (const destination of destinations) {
-    const kinds = (['spans', 'logs', 'metrics', 'events'] as const).filter(kind => destination[kind].produced > 0);
-    lines.push(
-      `${destination.provider} ${destination.endpoint}${tookText(last.lastDelivery[destination.id], nowMs)}\n${table([
-        ['', 'produced', 'accepted', 'waiting', 'rejected', 'dropped'],
-        ...kinds.map(kind => {
-          const { produced, accepted, waiting, rejected, dropped } = destination[kind];
-          return [kind, String(produced), String(accepted), String(waiting), reasons(rejected), reasons(dropped)];
-        }),
-      ])}`,
-    );
-  }
+  for (const each of destinations) lines.push(destinationText(each, last.lastDelivery[each.id], nowMs));
   return lines.join('\n');
+}
+
+function destinationText(
+  destination: StatusBooks['destinations'][number],
+  at: string | undefined,
+  nowMs: number,
+): string {
+  const kinds = (['spans', 'logs', 'metrics', 'events'] as const).filter(kind => destination[kind].produced > 0);
+  const rows = kinds.map(kind => {
+    const { produced, accepted, waiting, rejected, dropped } = destination[kind];
+    return [kind, String(produced), String(accepted), String(waiting), reasonsText(rejected), reasonsText(dropped)];
+  });
+  const head = `${destination.provider} ${destination.endpoint}${tookText(at, nowMs)}`;
+  return `${head}\n${table([['', 'produced', 'accepted', 'waiting', 'rejected', 'dropped'], ...rows])}`;
+}
+
+function reasonsText(counts: Readonly<Record<string, number>>): string {
+  const reasons = Object.entries(counts).map(([reason, count]) => `${count} ${reason}`);
+  return reasons.length > 0 ? reasons.join(', ') : '0';
 }
 
 const tookText = (at: string | undefined, nowMs: number): string =>

@@ -73,18 +73,9 @@ export async function run(words: Words, io: Io): Promise<number> {
   const has = (flag: string): boolean => words.flags[flag] !== undefined;
   const isJson = has('--json');
   const whole = lookAt(words, io, has('--purge'));
-  const isEmpty =
-    whole.settings.planned.length === 0 &&
-    whole.settings.refused.length === 0 &&
-    whole.scripts.length === 0 &&
-    (!whole.isPurge || whole.folders.length === 0);
+  const isEmpty = isNothingToDo(whole);
   if (!isJson) io.out(pageOf(whole, has('--diff'), isEmpty));
-  const refused = whole.settings.refused.map(({ problem }) => problem);
-  if (has('--dry-run') || isEmpty) {
-    if (isJson) io.out(jsonOf(whole, true, []));
-    else for (const problem of refused) io.err(problemText(problem));
-    return refused.length > 0 ? 1 : 0;
-  }
+  if (has('--dry-run') || isEmpty) return endUnchanged(whole, isJson);
   if (!has('--yes')) {
     if (isJson || !io.isTerminal) {
       if (isJson) io.out(jsonOf(whole, true, []));
@@ -102,6 +93,19 @@ export async function run(words: Words, io: Io): Promise<number> {
     io.out(doneText(whole, left));
   }
   return left.length > 0 ? 1 : 0;
+}
+
+const isNothingToDo = ({ settings, scripts, isPurge, folders }: Uninstallation): boolean =>
+  settings.planned.length === 0 &&
+  settings.refused.length === 0 &&
+  scripts.length === 0 &&
+  (!isPurge || folders.length === 0);
+
+function endUnchanged(whole: Uninstallation, isJson: boolean): number {
+  const { io, settings } = whole;
+  if (isJson) io.out(jsonOf(whole, true, []));
+  else for (const { problem } of settings.refused) io.err(problemText(problem));
+  return settings.refused.length > 0 ? 1 : 0;
 }
 
 function lookAt(words: Words, io: Io, isPurge: boolean): Uninstallation {

@@ -68,47 +68,15 @@ export interface Limits {
 
 export function resolve(input: ConfigInput): Config {
   const problems: Problem[] = [];
-  const bad: BadValue[] = [];
-  const values: { [key: string]: unknown } = {};
-  const origins: { [K in Key]?: Origin } = {};
-  const bound: { [K in Key]?: readonly string[] } = {};
-  const attributes: Record<string, string> = {};
-  const hosts = new Map<string, Set<string>>();
-
-  for (const key of keys) {
-    const value = factsOf(key).default;
-    if (value === undefined) continue;
-    values[key] = value;
-    origins[key] = 'default';
-  }
-
   const beyond: Beyond[] = [];
-  for (const layer of layersOf(input, problems, beyond)) {
-    const taken: Key[] = [];
-    for (const entry of layer.entries) {
-      const accepted = accept(entry, layer, input.home);
-      if ('why' in accepted) {
-        bad.push({ ...entry, why: accepted.why });
-        continue;
-      }
-      if (entry.key === 'attributes') Object.assign(attributes, accepted.value);
-      values[entry.key] = accepted.value;
-      origins[entry.key] = originOf(layer, entry);
-      taken.push(entry.key);
-    }
-    for (const key of taken) {
-      const value = values[key];
-      if (!isAddress(key) || typeof value !== 'string') continue;
-      hosts.set(groupOf(key), (hosts.get(groupOf(key)) ?? new Set()).add(new URL(value).origin));
-    }
-    for (const key of taken) if (isCredential(key)) bound[key] = [...(hosts.get(groupOf(key)) ?? [])];
-  }
-
-  // Each value went through its own schema above.
+  const taken = new TakenValues(input.home);
+  for (const layer of layersOf(input, problems, beyond)) taken.take(layer);
+  const { values, origins, attributes, bound } = taken;
+  // Each value went through its own schema.
   const resolved = values as Values;
   if (wordsOf(resolved.provider).includes('datadog')) labelForDatadog(resolved, origins, attributes);
   if (Object.keys(attributes).length > 0) resolved.attributes = attributes;
-  problems.push(...bad.map(each => badValue(each, values)));
+  problems.push(...taken.bad.map(each => badValue(each, values)));
   const sampler = samplerOf(resolved);
   return {
     values: resolved,
@@ -121,6 +89,51 @@ export function resolve(input: ConfigInput): Config {
     bound,
     problems,
   };
+}
+
+/** The values of the layers that were taken so far, over the defaults. */
+class TakenValues {
+  readonly values: { [key: string]: unknown } = {};
+  readonly origins: { [K in Key]?: Origin } = {};
+  readonly bound: { [K in Key]?: readonly string[] } = {};
+  readonly attributes: Record<string, string> = {};
+  readonly bad: BadValue[] = [];
+  readonly #hosts = new Map<string, Set<string>>();
+  readonly #home: string;
+
+  constructor(home: string) {
+    this.#home = home;
+    for (const key of keys) {
+      const value = factsOf(key).default;
+      if (value === undefined) continue;
+      this.values[key] = value;
+      this.origins[key] = 'default';
+    }
+  }
+
+  take(layer: Layer): void {
+    const accepted = layer.entries.flatMap(entry => this.#takeEntry(entry, layer));
+    for (const key of accepted) {
+      const value = this.values[key];
+      if (!isAddress(key) || typeof value !== 'string') continue;
+      const group = groupOf(key);
+      this.#hosts.set(group, (this.#hosts.get(group) ?? new Set()).add(new URL(value).origin));
+    }
+    for (const key of accepted) if (isCredential(key)) this.bound[key] = [...(this.#hosts.get(groupOf(key)) ?? [])];
+  }
+
+  /** Returns the key, unless the value is bad. */
+  #takeEntry(entry: Entry, layer: Layer): Key[] {
+    const accepted = accept(entry, layer, this.#home);
+    if ('why' in accepted) {
+      this.bad.push({ ...entry, why: accepted.why });
+      return [];
+    }
+    if (entry.key === 'attributes') Object.assign(this.attributes, accepted.value);
+    this.values[entry.key] = accepted.value;
+    this.origins[entry.key] = originOf(layer, entry);
+    return [entry.key];
+  }
 }
 
 /** Datadog's names for what OpenTelemetry calls otherwise; what is said in OpenTelemetry's words wins. */
