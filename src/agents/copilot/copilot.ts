@@ -307,6 +307,33 @@ const events: Record<string, HookEvent> = {
   Notification: notified,
 };
 
+function signs(fields: Fields): number {
+  const isOwn =
+    isLog(text(fields.transcriptPath)) ||
+    isLog(text(fields.transcript_path)) ||
+    text(fields.sessionId)?.startsWith(CHAT_URI) === true ||
+    text(fields.tool_use_id)?.includes(VSCODE_ID) === true;
+  if (isOwn) return 1;
+  if (timeOf(fields) === undefined) return 0;
+  const name = eventName(fields);
+  if (name === undefined) return signsOfShape(fields);
+  const known = Object.hasOwn(events, name);
+  if (word(fields.sessionId) !== undefined) return known ? 0.8 : 0.3;
+  if (word(fields.session_id) === undefined) return 0;
+  // Claude Code's names and fields, with a time. A transcript at another place than above is a sign of other agents that
+  // send a time, too.
+  if ('transcript_path' in fields) return known && !shared.has(name) ? 0.6 : 0;
+  return known ? 0.7 : 0.3;
+}
+
+/** Payloads of the CLI that do not name their event: the time is a number, and the fields are those of an event. */
+function signsOfShape(fields: Fields): number {
+  const shape = typeof fields.timestamp === 'number' ? eventByShape(fields) : undefined;
+  if (shape === undefined || text(fields.cwd) === undefined) return 0;
+  const telling = ['toolArgs', 'toolResult', 'stopReason', 'errorContext', 'transformedPrompt', 'agentName'];
+  return telling.some(key => key in fields) ? 0.9 : 'sessionId' in fields ? 0.7 : 0.5;
+}
+
 export const copilot: Agent = {
   id: 'copilot',
   title: 'GitHub Copilot',
@@ -317,27 +344,7 @@ export const copilot: Agent = {
     checked: '2026-11-18',
   },
 
-  signs(fields) {
-    if (isLog(text(fields.transcriptPath)) || isLog(text(fields.transcript_path))) return 1;
-    if (text(fields.sessionId)?.startsWith(CHAT_URI)) return 1;
-    if (text(fields.tool_use_id)?.includes(VSCODE_ID)) return 1;
-    if (timeOf(fields) === undefined) return 0;
-    const name = eventName(fields);
-    const known = name !== undefined && Object.hasOwn(events, name);
-    if (name === undefined) {
-      // The CLI's own dialect: a number as time, and a shape that is one of its events.
-      const shape = typeof fields.timestamp === 'number' ? eventByShape(fields) : undefined;
-      if (shape === undefined || text(fields.cwd) === undefined) return 0;
-      const telling = ['toolArgs', 'toolResult', 'stopReason', 'errorContext', 'transformedPrompt', 'agentName'];
-      return telling.some(key => key in fields) ? 0.9 : 'sessionId' in fields ? 0.7 : 0.5;
-    }
-    if (word(fields.sessionId) !== undefined) return known ? 0.8 : 0.3;
-    if (word(fields.session_id) === undefined) return 0;
-    // Claude Code's names and fields, but a time. A transcript at another place than above is a sign of others that
-    // send one, too.
-    if ('transcript_path' in fields) return known && !shared.has(name) ? 0.6 : 0;
-    return known ? 0.7 : 0.3;
-  },
+  signs,
   eventName,
   eventByShape,
   session(fields, sender) {

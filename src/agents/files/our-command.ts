@@ -11,6 +11,7 @@
 import type { Fields } from '../../event/event.ts';
 import { isFields } from '../../lib/read.ts';
 import type { HookCommand } from '../contract/contract.ts';
+import { simpleCommands } from './shell-words.ts';
 
 /** `args`: the exec form, where each argument is one element. */
 export function isOurCommand(command: unknown, args?: unknown): boolean {
@@ -168,49 +169,3 @@ function assignments(words: string[]): string[] {
 }
 
 const baseName = (path: string): string => path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1);
-
-/**
- * A shell command as lists of words, one for each simple command; undefined when it holds what only a shell can read.
- * A backslash counts as a character unless it protects one that a shell treats specially: paths of Windows have many.
- */
-function simpleCommands(text: string): string[][] | undefined {
-  const commands: string[][] = [[]];
-  let word: string | undefined;
-  const endWord = () => {
-    if (word !== undefined) commands.at(-1)?.push(word);
-    word = undefined;
-  };
-  for (let at = 0; at < text.length; at++) {
-    const char = text[at] ?? '';
-    if (char === "'") {
-      const close = text.indexOf("'", at + 1);
-      if (close === -1) return undefined;
-      word = (word ?? '') + text.slice(at + 1, close);
-      at = close;
-    } else if (char === '"') {
-      word ??= '';
-      for (at++; text[at] !== '"'; at++) {
-        if (at >= text.length || text[at] === '`' || (text[at] === '$' && text[at + 1] === '(')) return undefined;
-        if (text[at] === '\\' && /["$`]/.test(text[at + 1] ?? '')) at++;
-        word += text[at];
-      }
-    } else if (char === '\\' && /[\s'"$&;|]/.test(text[at + 1] ?? '')) {
-      word = (word ?? '') + text[++at];
-    } else if (char === '`' || char === '(' || char === ')' || char === '{' || char === '}') {
-      return undefined;
-    } else if (char === '&' && word?.endsWith('>')) {
-      word += char;
-    } else if (/[;&|\n]/.test(char)) {
-      endWord();
-      commands.push([]);
-    } else if (/\s/.test(char)) {
-      endWord();
-    } else {
-      word = (word ?? '') + char;
-    }
-  }
-  endWord();
-  // Ours write to no file.
-  if (commands.flat().some(each => /^\d?[<>]/.test(each) && !/^\d?>(?:\/dev\/null|&\d)$/.test(each))) return undefined;
-  return commands.map(words => words.filter(each => !/^\d?[<>]/.test(each)));
-}

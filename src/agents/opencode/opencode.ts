@@ -8,24 +8,30 @@
  * Sessions, messages and calls have ids, and a child session is a session of its own that names its parent. In V1 an answer names
  * its prompt; in V2 a turn is what runs between two words of an execution, and has the id of the prompt that began it.
  */
-import type { ActionResult, Fields } from '../../event/event.ts';
+import type { Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, number, own, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract/contract.ts';
-import { permitted } from '../shared/permitted.ts';
-import { actionName, actions, actionsOf, launchOf, responded, responseOf, servedBy, written } from './messages.ts';
+import { askedAbout, called, callOf, metadataOf, questioned, toolOf, waitedMs } from './calls.ts';
+import { actionName, actions, actionsOf, launchOf, responseOf, servedBy, written } from './messages.ts';
 import { settings } from './settings.ts';
 import { transcript } from './transcript.ts';
 import { truth } from './truth.ts';
-
-/** An event, as far as both versions have it in common. */
-interface Happened {
-  data: Fields;
-  /** The session that it is about, which may be a child. */
-  session: string;
-  isChild: boolean;
-  atMs: number | undefined;
-  memory: Memory;
-}
+import {
+  answered,
+  began,
+  chosen,
+  errorKind,
+  failed,
+  type Happened,
+  inboxId,
+  inputOf,
+  interrupted,
+  listed,
+  over,
+  prompted,
+  stepped,
+  taken,
+} from './turns.ts';
 
 const readers: Record<string, (happened: Happened) => Reading[]> = {
   'session.created': ({ data, session, memory }) => {
@@ -401,115 +407,6 @@ function shared(fields: Fields, memory: Memory, read: (happened: Happened) => Re
 const withoutUnknown = (facts: NonNullable<Reading['facts']>): NonNullable<Reading['facts']> =>
   Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined));
 
-/** V1 says a message of a person again and again, its hook comes before. */
-function prompted({ session, memory, isChild }: Happened, id: string | undefined): Reading[] {
-  if (id === undefined || memory.recall('prompt', id) !== undefined) return [];
-  memory.remember('prompt', id, '1');
-  memory.remember('turn', session, id);
-  return [{ event_type: 'Prompt.Submitted', key: id, data: {}, actor: isChild ? 'ai_agent' : 'user' }];
-}
-
-function began({ data, atMs, memory }: Happened): Reading[] {
-  const call = callOf(data);
-  const tool = text(data.tool);
-  const input = fieldsOf(data.args ?? data.input);
-  if (call !== undefined && atMs !== undefined) memory.remember('called', call, String(atMs));
-  if (call !== undefined && tool !== undefined) memory.remember('tool', call, tool);
-  const facts = { call, tool, launches: launchOf(tool, input, {}) };
-  return [{ event_type: 'Action.Before', key: call, data: { action: { name: actionName(tool), input } }, facts }];
-}
-
-function over(happened: Happened): Reading[] {
-  const { data, memory } = happened;
-  const call = callOf(data);
-  if (call !== undefined && text(data.tool) !== undefined) memory.remember('tool', call, text(data.tool) ?? '');
-  const result = fieldsOf(data.result);
-  const exitCode = number(fieldsOf(data.metadata ?? result.metadata).exit);
-  const error = data.error ?? undefined;
-  const failed = error !== undefined || data.status === 'error' || data.isError === true || (exitCode ?? 0) !== 0;
-  const message = text(error) ?? text(fieldsOf(error).message);
-  const kind = error === undefined && exitCode !== undefined ? 'exit_code' : 'tool_error';
-  return [
-    called(
-      happened,
-      { success: !failed, exit_code: exitCode, error_message: failed ? message : undefined },
-      { error_type: failed ? kind : undefined },
-    ),
-  ];
-}
-
-/** A person is asked about a call. */
-function askedAbout({ data, atMs, memory }: Happened): Reading[] {
-  const request = word(data.id);
-  const call = word(fieldsOf(data.tool).callID) ?? callOf(fieldsOf(data.source)) ?? word(data.callID);
-  if (request !== undefined) memory.remember('request', request, JSON.stringify([call, atMs]));
-  const facts = { call, tool: toolOf(call, memory), decision: { source: 'unknown', basis: 'observed' } as const };
-  return [
-    { event_type: 'Agent.Notification', key: request, data: { type: 'ToolPermission' }, actor: 'system', facts },
-    {
-      event_type: 'Agent.Decision',
-      key: request && `asked:${request}`,
-      data: { decision: { outcome: 'ask' }, action_name: actionName(facts.tool) },
-      facts,
-    },
-  ];
-}
-
-/** A turn that came to its answer. A child is over with it. */
-function answered({ session, memory, isChild }: Happened): Reading[] {
-  const length = memory.recall('answer', session);
-  endTurn(session, memory);
-  const answer: Reading = {
-    event_type: 'Agent.Response',
-    data: { final: true, response_length: length === undefined ? undefined : Number(length) },
-  };
-  return isChild ? [answer, { event_type: 'Session.End', data: { end_reason: 'completed' } }] : [answer];
-}
-
-function interrupted({ session, memory, isChild }: Happened): Reading[] {
-  endTurn(session, memory);
-  if (isChild) return [{ event_type: 'Session.Abort', data: {}, facts: { interrupted: true } }];
-  return [{ event_type: 'Agent.Response', data: { final: true }, facts: { interrupted: true } }];
-}
-
-function failed({ session, memory, isChild }: Happened, kind: string | undefined, message: unknown): Reading[] {
-  const [model, provider] = listed(memory.recall('failed', session));
-  endTurn(session, memory);
-  const facts = { error_type: errorKind(kind) };
-  const readings: Reading[] = [
-    {
-      event_type: 'Model.Failed',
-      data: { model_id: word(model), error_type: facts.error_type, error_message: text(message) },
-      facts: { ...facts, model: word(model), provider: servedBy(provider) },
-    },
-    {
-      event_type: 'Agent.Error',
-      data: { error_type: 'ModelError', error_message: text(message), origin_event: 'Model.Failed' },
-      facts,
-    },
-  ];
-  return isChild ? [...readings, { event_type: 'Session.End', data: { end_reason: 'error' } }] : readings;
-}
-
-function endTurn(session: string, memory: Memory): void {
-  for (const kind of ['turn', 'running', 'answer', 'failed']) memory.forget(kind, session);
-}
-
-function taken({ data, memory }: Happened): Reading[] {
-  memory.forget('queued', inboxId(data) ?? '');
-  return [];
-}
-
-const inboxId = (data: Fields): string | undefined => word(data.inboxID) ?? word(data.inputID);
-
-/** What was put in: `item` since 2.0, `input` or `prompt` in betas. */
-function inputOf(data: Fields): { type: string | undefined; prompt: string | undefined } {
-  if (data.item === undefined && data.input === undefined)
-    return { type: 'user', prompt: text(fieldsOf(data.prompt).text) };
-  const item = fieldsOf(data.item ?? data.input);
-  return { type: text(item.type) ?? 'user', prompt: text(fieldsOf(item.payload ?? item.data).text) };
-}
-
 const thought = (key: string | undefined, said: unknown, atMs?: number): Reading => ({
   event_type: 'Agent.Decision',
   key: key && `thought:${key}`,
@@ -517,107 +414,13 @@ const thought = (key: string | undefined, said: unknown, atMs?: number): Reading
   atMs,
 });
 
-/** Betas of V2 said `structured`. */
-const metadataOf = (data: Fields): Fields => fieldsOf(data.metadata ?? data.structured);
-
-/** Another agent goes on: from then on it is planning, or no longer. */
-function chosen({ data, session, memory }: Happened): Reading[] {
-  const agent = word(data.agent);
-  const former = memory.recall('agent', session);
-  if (agent === undefined || agent === former) return [];
-  memory.remember('agent', session, agent);
-  if (agent === 'plan') return [{ event_type: 'Agent.Plan.Start', data: { plan_type: 'plan' } }];
-  return former === 'plan' ? [{ event_type: 'Agent.Plan.End', data: { plan_type: 'plan' } }] : [];
-}
-
-/** A step is one response. It ends when its calls have run; what the model took ended with the stream. */
-function stepped({ data, atMs, memory }: Happened): Reading[] {
-  const step = word(data.assistantMessageID);
-  if (step === undefined) return [];
-  const [model, provider, startedMs] = listed(memory.recall('step', step));
-  const streamed = memory.recall('streamed', step);
-  const endMs = streamed === undefined ? atMs : Number(streamed);
-  memory.forget('step', step);
-  memory.forget('streamed', step);
-  return [
-    responded(
-      {
-        id: step,
-        model: word(model) ?? word(fieldsOf(data.model).id),
-        provider: servedBy(provider ?? fieldsOf(data.model).providerID),
-        finish: word(data.finish) ?? word(data.rawFinish),
-        latencyMs: streamed !== undefined && typeof startedMs === 'number' ? Number(streamed) - startedMs : undefined,
-      },
-      data,
-      endMs,
-    ),
-  ];
-}
-
-function called({ data, atMs, memory }: Happened, result: ActionResult, facts: NonNullable<Reading['facts']>): Reading {
-  const call = callOf(data);
-  const tool = toolOf(call, memory);
-  const calledMs = Number((call && memory.recall('called', call)) ?? Number.NaN);
-  const durationMs = atMs === undefined ? Number.NaN : atMs - calledMs - waitedMs(call, memory);
-  // What failed may not have run; whoever was asked has answered, and that was told.
-  const isUnasked =
-    call !== undefined && result.error_message === undefined && memory.recall('waited', call) === undefined;
-  if (call !== undefined) for (const kind of ['called', 'waited', 'tool']) memory.forget(kind, call);
-  return {
-    event_type: 'Action.After',
-    key: call,
-    data: { action: { name: actionName(tool), result }, decision: isUnasked ? { outcome: 'allow' } : undefined },
-    facts: {
-      call,
-      tool,
-      decision: isUnasked ? permitted(false, false) : undefined,
-      launches: launchOf(tool, {}, metadataOf(data)),
-      duration_ms: Number.isNaN(durationMs) ? undefined : Math.max(0, durationMs),
-      ...facts,
-    },
-  };
-}
-
 const retried = (attempt: unknown, reason: unknown): Reading => ({
   event_type: 'Retry.Triggered',
   data: { attempt: number(attempt), reason: text(reason) },
   actor: 'system',
 });
 
-const questioned = (key: string | undefined, call: string | undefined): Reading => ({
-  event_type: 'Agent.Notification',
-  key,
-  data: { type: 'Question' },
-  actor: 'system',
-  facts: { call },
-});
-
 function compaction(data: Fields, phase: 'before' | 'after'): Reading {
   const trigger = data.reason === 'auto' || data.reason === 'manual' ? data.reason : undefined;
   return { event_type: 'Context.Compaction', data: { trigger }, actor: 'system', facts: { phase } };
-}
-
-/** Betas of V2 said `callID`. */
-const callOf = (data: Fields): string | undefined => word(data.id) ?? word(data.callID);
-
-const toolOf = (call: string | undefined, memory: Memory): string | undefined =>
-  call === undefined ? undefined : word(memory.recall('tool', call));
-
-/** How long people were asked about a call. */
-const waitedMs = (call: string | undefined, memory: Memory): number =>
-  Number((call && memory.recall('waited', call)) ?? '0');
-
-function listed(remembered: string | undefined): unknown[] {
-  const list: unknown = remembered ? JSON.parse(remembered) : [];
-  return Array.isArray(list) ? list : [];
-}
-
-/** `APIError` and `provider.invalid-request` alike as a short word of a closed set. */
-function errorKind(kind: string | undefined): string {
-  const snake = (kind ?? '')
-    .replace(/Error$/, '')
-    .replace(/([a-z])([A-Z])/g, '$1_$2')
-    .replace(/[.-]/g, '_')
-    .toLowerCase();
-  return /^[a-z][a-z0-9_]{0,63}$/.test(snake) ? snake : 'unknown';
 }

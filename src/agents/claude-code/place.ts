@@ -1,0 +1,94 @@
+/** The place of a row in a transcript: its agent, its turn and its time, and what every reading of the row shares. */
+
+import type { Fields } from '../../event/event.ts';
+import { fieldsOf, text, word } from '../../lib/read.ts';
+import type { Memory, ReadFile, Told, TranscriptReading } from '../contract/contract.ts';
+
+/**
+ * Agents that it runs for itself (compaction, suggestions): their names have a word before the number; no hook tells of
+ * them.
+ */
+export const isInternal = (id: string): boolean => /^a[a-z_]+-[0-9a-f]+$/.test(id);
+
+export interface Place {
+  memory: Memory;
+  file: ReadFile;
+  atMs: number | undefined;
+  /** Whose row it is; the main agent's without. */
+  subagent: string | undefined;
+  /** Of an agent that it runs for itself: it costs, and says nothing of turns. */
+  aside: boolean;
+  turn: string | undefined;
+  /** The session that it was forked from, of a row that came with it. */
+  copyOf: string | undefined;
+}
+
+export function placeOf(row: Fields, memory: Memory, file: ReadFile): Place {
+  const time = text(row.timestamp);
+  const atMs = time === undefined ? Number.NaN : Date.parse(time);
+  const turn = memory.recall('place', 'turn');
+  // An interrupt is of the turn that runs, also where a prompt that waited has given it its id.
+  const isLater = row.isSidechain === true || (turn !== undefined && row.type === 'user' && isInterrupt(wordsOf(row)));
+  const prompt = isLater ? undefined : word(row.promptId);
+  if (prompt !== undefined && prompt !== turn) memory.remember('place', 'turn', prompt);
+  // Old versions wrote subagents' rows into the main file; where they have ids, they are their own files' rows again.
+  const agent = word(row.agentId);
+  const side = row.isSidechain === true && agent !== undefined && !isInternal(agent) ? agent : undefined;
+  return {
+    memory,
+    file,
+    atMs: Number.isNaN(atMs) ? undefined : atMs,
+    subagent: file.subagent ?? side,
+    aside: row.isSidechain === true && file.subagent === undefined && side === undefined,
+    turn: prompt ?? turn,
+    copyOf: word(fieldsOf(row.forkedFrom).sessionId),
+  };
+}
+
+export function saying(at: Place, reading: TranscriptReading): TranscriptReading {
+  return {
+    actor: 'ai_agent',
+    ...reading,
+    subagent: reading.subagent ?? at.subagent,
+    atMs: reading.atMs ?? at.atMs,
+    copyOf: at.copyOf,
+    facts: { turn: at.turn, agent: kindOf(at), ...reading.facts },
+  };
+}
+
+function kindOf({ subagent, memory, file }: Place): string | undefined {
+  if (subagent === undefined) return undefined;
+  const known = memory.recall('place', 'kind');
+  if (known !== undefined) return known === '' ? undefined : known;
+  const kind = word(cardOf(file).agentType);
+  memory.remember('place', 'kind', kind ?? '');
+  return kind;
+}
+
+export function cardOf(file: ReadFile): Fields {
+  const [card] = file.companions;
+  if (card === undefined) return {};
+  try {
+    return fieldsOf(JSON.parse(card.toString('utf8')));
+  } catch {
+    // Half written: the kind stays unknown.
+    return {};
+  }
+}
+
+export function wordsOf(row: Fields): string | undefined {
+  const { content } = fieldsOf(row.message);
+  if (!Array.isArray(content)) return text(content);
+  return text(content.map(fieldsOf).find(block => block.type === 'text')?.text);
+}
+
+export const isInterrupt = (said: string | undefined): boolean =>
+  said?.startsWith('[Request interrupted by user') === true;
+
+export const ended = (at: Place, subagent: string): Told =>
+  saying(at, { event_type: 'Session.End', key: 'end', unless: 'hooked', subagent, data: { end_reason: 'completed' } });
+
+export const overOf = (at: Place): Told =>
+  at.subagent === undefined
+    ? { over: 'turn', id: at.turn, atMs: at.atMs }
+    : { over: 'subagent', id: at.subagent, atMs: at.atMs };

@@ -1,0 +1,207 @@
+/** Responses: rows of one response are grouped until the next response of the same speaker begins. */
+import type { Fields } from '../../event/event.ts';
+import { hexDigest } from '../../lib/hash.ts';
+import { fieldsOf, number, text, word } from '../../lib/read.ts';
+import type { Memory, Told } from '../contract/contract.ts';
+import { calls } from './calls.ts';
+import { ended, overOf, type Place, saying } from './place.ts';
+
+/** A response as far as its rows were read; small enough to wait in the memory. */
+interface Pending {
+  id: string;
+  response?: string | undefined;
+  request?: string | undefined;
+  model?: string | undefined;
+  finish?: string | undefined;
+  usage: number[];
+  startedMs?: number | undefined;
+  atMs?: number | undefined;
+  subagent?: string | undefined;
+  turn?: string | undefined;
+  copyOf?: string | undefined;
+}
+
+const classes = ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens', 'output_tokens'] as const;
+
+const UNKNOWN = -1;
+
+export function assistant(row: Fields, at: Place): Told[] {
+  const message = fieldsOf(row.message);
+  // A canned reply or a rendered error is no response of a model.
+  if (message.model === '<synthetic>' || row.isApiErrorMessage === true) {
+    return [...closeResponses(at), ...(row.isApiErrorMessage === true ? failed(row, at) : [])];
+  }
+  const id = responseId(row, message);
+  if (id === undefined) return [];
+  const isCopy = at.memory.recall('told', id) !== undefined;
+  // A copy of a response that was read before ends no turn again.
+  if (!isCopy && at.memory.recall('place', 'answered') !== id) at.memory.forget('place', 'answered');
+  const speaker = speakerOf(row, id, at);
+  const waiting = pendingIn(at.memory, speaker);
+  const isContinued = waiting?.id === id;
+  // The next response of the main agent proves that the subagents it launched are over.
+  const told = isContinued ? [] : speaker === MAIN ? closeResponses(at) : waiting ? closeResponse(at, speaker) : [];
+  const pending = withRow(isContinued ? waiting : begunAt(at, id), row, message, at);
+  const blocks = Array.isArray(message.content) ? message.content.map(fieldsOf) : [];
+  for (const block of blocks) {
+    const call = word(block.id);
+    if (block.type === 'tool_use' && call !== undefined) told.push(...calls(block, call, at));
+  }
+  if (isCopy) return told;
+  told.push(...keep(at, speaker, pending));
+  const answer = blocks.findLast(block => block.type === 'text');
+  if (!isFinal(pending.finish) || answer === undefined) return told;
+  // The answer ends the response: rows of it that still follow repeat it.
+  return [...told, ...closeResponse(at, speaker), ...answered(at, id, text(answer.text))];
+}
+
+const responseId = (row: Fields, message: Fields): string | undefined =>
+  [message.id, row.requestId].flatMap(id => shortened(id) ?? []).join('/') || shortened(row.uuid);
+
+/** A response begins when the model was asked. */
+function begunAt(at: Place, id: string): Pending {
+  const asked = Number(at.memory.recall('place', 'asked') ?? Number.NaN);
+  const isKnown = !Number.isNaN(asked) && (at.atMs === undefined || asked <= at.atMs);
+  return { id, usage: [], startedMs: isKnown ? asked : undefined };
+}
+
+/** Early rows of a response hold placeholders, so the largest output counts. */
+function withRow(pending: Pending, row: Fields, message: Fields, at: Place): Pending {
+  const usage = usageOf(fieldsOf(message.usage));
+  return {
+    ...pending,
+    usage: (usage[3] ?? UNKNOWN) >= (pending.usage[3] ?? UNKNOWN) ? usage : pending.usage,
+    response: shortened(message.id),
+    model: word(message.model) ?? pending.model,
+    request: shortened(row.requestId) ?? pending.request,
+    finish: word(message.stop_reason) ?? pending.finish,
+    atMs: at.atMs ?? pending.atMs,
+    subagent: at.subagent,
+    turn: at.turn,
+    copyOf: at.copyOf,
+  };
+}
+
+const MAIN = 'main';
+
+/**
+ * Old versions wrote what subagents said into the main file, and did not say which of them: each response stands alone.
+ */
+function speakerOf(row: Fields, id: string, { aside, subagent }: Place): string {
+  if (subagent !== undefined) return subagent;
+  return aside ? (shortened(row.agentId) ?? `side ${id}`) : MAIN;
+}
+
+/** Ids of gateways may hold a whole message; a memory holds short texts only. */
+function shortened(id: unknown): string | undefined {
+  const known = word(id);
+  return known === undefined || known.length <= 128 ? known : `hash-${hexDigest(known).slice(0, 32)}`;
+}
+
+/** Every reason to stop except a call or a pause ends the turn. */
+const isFinal = (finish: string | undefined): boolean =>
+  finish !== undefined && finish !== 'tool_use' && finish !== 'pause_turn';
+
+function answered(at: Place, id: string, response: string | undefined): Told[] {
+  if (at.aside) return [];
+  at.memory.remember('place', 'answered', id);
+  return [
+    saying(at, { event_type: 'Agent.Response', key: id, unless: 'hooked', data: { response, final: true } }),
+    ...(at.subagent === undefined ? [] : [ended(at, at.subagent)]),
+    overOf(at),
+  ];
+}
+
+function usageOf(usage: Fields): number[] {
+  const kept = classes.map(name => number(usage[name]) ?? UNKNOWN);
+  kept.push(number(fieldsOf(usage.cache_creation).ephemeral_1h_input_tokens) ?? UNKNOWN);
+  kept.push(number(fieldsOf(usage.output_tokens_details).thinking_tokens) ?? UNKNOWN);
+  return kept;
+}
+
+export const known = (count: number | undefined): number | undefined =>
+  count === undefined || count < 0 ? undefined : count;
+
+/** Closes the responses of all speakers. */
+export const closeResponses = (at: Place): Told[] =>
+  at.memory.list(WAITING).flatMap(([speaker]) => closeResponse(at, speaker));
+
+function closeResponse(at: Place, speaker: string): Told[] {
+  const pending = pendingIn(at.memory, speaker);
+  if (pending === undefined) return [];
+  at.memory.forget(WAITING, speaker);
+  at.memory.remember('told', pending.id, '1');
+  const [input, written, read, output, hour, reasoning] = pending.usage.map(known);
+  const parts = [input, written, read].filter(count => count !== undefined);
+  return [
+    saying(
+      { ...at, subagent: pending.subagent, turn: pending.turn, atMs: pending.atMs, copyOf: pending.copyOf },
+      {
+        event_type: 'Model.Responded',
+        key: pending.id,
+        data: {
+          model_id: pending.model,
+          input_tokens: parts.length === 0 ? undefined : parts.reduce((sum, count) => sum + count, 0),
+          output_tokens: output,
+        },
+        facts: {
+          turn: pending.turn,
+          usage: {
+            cache_read_tokens: read,
+            cache_write_tokens: written,
+            cache_write_1h_tokens: hour,
+            reasoning_tokens: reasoning,
+          },
+          finish: pending.finish,
+          response: pending.response,
+          request: pending.request,
+          started_ms: pending.startedMs,
+        },
+      },
+    ),
+  ];
+}
+
+/**
+ * The response that was kept last, as a value. The next row mostly belongs to it, and a memory holds texts only: without
+ * this cache every row would parse it again. It changes no result, because it is used only if the text is equal.
+ */
+let last: { kept: string; pending: Pending } | undefined;
+
+function pendingIn(memory: Memory, speaker: string): Pending | undefined {
+  const kept = memory.recall(WAITING, speaker);
+  if (kept === undefined) return undefined;
+  return last?.kept === kept ? { ...last.pending } : (JSON.parse(kept) as Pending);
+}
+
+/** Keeps a response for its next row. If too many wait, the oldest is closed. */
+function keep(at: Place, speaker: string, pending: Pending): Told[] {
+  const kept = JSON.stringify(pending);
+  last = { kept, pending: { ...pending } };
+  at.memory.remember(WAITING, speaker, kept);
+  const waiting = at.memory.list(WAITING);
+  const oldest = waiting.length > MOST_WAITING ? waiting[0]?.[0] : undefined;
+  return oldest === undefined ? [] : closeResponse(at, oldest);
+}
+
+/** Responses as far as their rows were read, by speaker. */
+const WAITING = 'responses';
+
+const MOST_WAITING = 64;
+
+function failed(row: Fields, at: Place): Told[] {
+  const kind = /^[a-z][a-z0-9_]{0,63}$/.test(text(row.error) ?? '') ? String(row.error) : 'unknown';
+  const key = word(row.uuid);
+  if (key === undefined || at.aside) return [];
+  at.memory.remember('place', 'answered', key);
+  return [
+    saying(at, {
+      event_type: 'Model.Failed',
+      key,
+      unless: 'hooked',
+      data: { error_type: kind },
+      facts: { error_type: kind },
+    }),
+    overOf(at),
+  ];
+}

@@ -1,0 +1,59 @@
+import type { Fields } from '../../event/event.ts';
+import { isFields, number, text, word } from '../../lib/read.ts';
+import type { Memory, ReadFile, TranscriptReading } from '../contract/contract.ts';
+
+export interface Place {
+  type: string;
+  payload: Fields;
+  ordinal: number | undefined;
+  memory: Memory;
+  file: ReadFile;
+  atMs: number | undefined;
+  turn: string | undefined;
+}
+
+const bareItems = new Set(['message', 'reasoning', 'function_call', 'function_call_output']);
+
+export function placeOf(row: Fields, memory: Memory, file: ReadFile): Place {
+  const time = Date.parse(text(row.timestamp) ?? '');
+  const bare = isOldHeader(row) ? 'session_meta' : bareItems.has(String(row.type)) ? 'response_item' : '';
+  return {
+    type: isFields(row.payload) ? (text(row.type) ?? '') : bare,
+    payload: isFields(row.payload) ? row.payload : row,
+    ordinal: number(row.ordinal),
+    memory,
+    file,
+    atMs: Number.isNaN(time) ? undefined : time,
+    turn: memory.recall('place', 'turn'),
+  };
+}
+
+export const recalled = (place: Place, key: string): number | undefined => {
+  const known = place.memory.recall('place', key);
+  return known === undefined ? undefined : Number(known);
+};
+
+export const note = (place: Place, key: string, value: number | string | undefined): void => {
+  if (value === undefined) place.memory.forget('place', key);
+  else place.memory.remember('place', key, String(value));
+};
+
+export function saying(place: Place, reading: TranscriptReading): TranscriptReading {
+  return {
+    actor: 'ai_agent',
+    ...reading,
+    atMs: reading.atMs ?? place.atMs,
+    facts: {
+      turn: place.turn,
+      agent: place.file.subagent === undefined ? undefined : (place.memory.recall('place', 'kind') ?? 'default'),
+      ...reading.facts,
+    },
+  };
+}
+
+/** It costs what it costs, and says nothing of the session's turns. */
+export const isAside = ({ memory }: Place): boolean => memory.recall('place', 'aside') !== undefined;
+
+/** Versions before the envelope: a first line with the id, then bare items. */
+export const isOldHeader = (row: Fields): boolean =>
+  row.type === undefined && word(row.id) !== undefined && word(row.timestamp) !== undefined && 'instructions' in row;

@@ -1,0 +1,127 @@
+/** Responses and their tokens: a rollout states the totals of a thread, from which each response is computed. */
+import type { Fields } from '../../event/event.ts';
+import { count, fieldsOf, isFields, number, word } from '../../lib/read.ts';
+import type { Told } from '../contract/contract.ts';
+import { isAside, note, type Place, recalled, saying } from './place.ts';
+
+const classes = [
+  'input_tokens',
+  'output_tokens',
+  'cached_input_tokens',
+  'cache_write_input_tokens',
+  'reasoning_output_tokens',
+  'total_tokens',
+] as const;
+
+type Total = { [name in (typeof classes)[number]]?: number };
+
+const usageOf = (usage: unknown): Total | undefined => {
+  if (!isFields(usage)) return undefined;
+  const known = classes.flatMap(name => {
+    const known = count(usage[name]);
+    return known === undefined ? [] : [[name, known] as const];
+  });
+  return known.length === 0 ? undefined : Object.fromEntries(known);
+};
+
+export const totalOf = (payload: Fields): Total | undefined => usageOf(fieldsOf(payload.info).total_token_usage);
+
+/** The thread's total after a response, or the old one once more. */
+export function counted(place: Place): Told[] {
+  const { payload, memory, file } = place;
+  const total = totalOf(payload);
+  if (total === undefined || memory.recall('place', 'records') !== undefined) return [];
+  const known = memory.recall('place', 'total');
+  const last = usageOf(fieldsOf(payload.info).last_token_usage);
+  const before: Total = JSON.parse(known ?? '{}');
+  note(place, 'total', JSON.stringify(total));
+  const used: Total = {};
+  for (const name of classes) {
+    const count = total[name];
+    if (count !== undefined) used[name] = count - (before[name] ?? 0);
+  }
+  const counts = Object.values(used);
+  if (counts.every(count => count === 0)) return [];
+  // A total that went down is the beginning of another count; a fork without its parent's rows, and a part of a
+  // rollout, go
+  // on from an unknown one.
+  const thread = memory.recall('place', 'thread');
+  const isLater = recalled(place, 'forked') !== undefined || thread === undefined;
+  const isOther = counts.some(count => count < 0) || (known === undefined && isLater);
+  const response = isOther ? last : used;
+  if (response === undefined) return [];
+  note(place, 'counted', JSON.stringify(response));
+  return responded(place, `${thread ?? file.subagent ?? file.root}:${sizeOf(total)}`, undefined, response);
+}
+
+/** A response's own record: from the first one on, totals say nothing more. */
+export function record(place: Place): Told[] {
+  const { payload } = place;
+  const usage = usageOf(payload.usage);
+  const response = word(payload.response_id);
+  if (usage === undefined || response === undefined) return [];
+  // The first record may come after the total that it is a part of.
+  const isCounted = recalled(place, 'records') === undefined && isSame(usage, place.memory.recall('place', 'counted'));
+  note(place, 'records', 1);
+  if (isCounted) return [];
+  return responded({ ...place, turn: word(payload.turn_id) ?? place.turn }, response, response, usage);
+}
+
+/** The classes of a total that were not told are no part of it. */
+export const isSame = (usage: Total, counted: string | undefined): boolean => {
+  const known = JSON.parse(counted ?? '{}') as Total;
+  return counted !== undefined && classes.every(name => (usage[name] ?? 0) === (known[name] ?? 0));
+};
+
+const sizeOf = (total: Total): number => total.total_tokens ?? (total.input_tokens ?? 0) + (total.output_tokens ?? 0);
+
+function responded(place: Place, key: string, response: string | undefined, used: Total): Told[] {
+  const { memory } = place;
+  const asked = recalled(place, 'asked');
+  const atMs = recalled(place, 'said') ?? place.atMs;
+  const reading = saying(place, {
+    event_type: 'Model.Responded',
+    key,
+    data: {
+      model_id: memory.recall('place', 'model'),
+      input_tokens: used.input_tokens,
+      output_tokens: used.output_tokens,
+    },
+    facts: {
+      model: memory.recall('place', 'model'),
+      provider: memory.recall('place', 'provider'),
+      response,
+      started_ms: asked !== undefined && atMs !== undefined && asked <= atMs ? asked : undefined,
+      usage: {
+        cache_read_tokens: used.cached_input_tokens,
+        cache_write_tokens: used.cache_write_input_tokens,
+        reasoning_tokens: used.reasoning_output_tokens,
+      },
+    },
+    atMs,
+  });
+  note(place, 'asked', recalled(place, 'heard') ?? asked);
+  note(place, 'said', undefined);
+  note(place, 'heard', undefined);
+  return [reading, ...filled(place, key)];
+}
+
+/** How full the context is. */
+function filled(place: Place, key: string): Told[] {
+  const info = fieldsOf(place.payload.info);
+  const used = number(fieldsOf(info.last_token_usage).total_tokens);
+  const limit = number(info.model_context_window);
+  if (used === undefined || limit === undefined || limit <= 0 || used > limit || isAside(place)) return [];
+  return [
+    saying(place, {
+      event_type: 'Context.UntilCompaction',
+      key,
+      data: {
+        tokens_used: used,
+        tokens_limit: limit,
+        percentage_used: Math.round((used / limit) * 1_000) / 10,
+        tokens_remaining: limit - used,
+      },
+    }),
+  ];
+}

@@ -1,0 +1,114 @@
+/** Turns of a rollout: their start, prompts, end and interruption, and compactions. */
+import { fieldsOf, text, word } from '../../lib/read.ts';
+import type { Told } from '../contract/contract.ts';
+import { isAside, note, type Place, recalled, saying } from './place.ts';
+import { answerKey, endKey, startKey } from './tools.ts';
+
+export function turnBegan(place: Place): Told[] {
+  const turns = (recalled(place, 'turns') ?? 0) + 1;
+  note(place, 'turns', turns);
+  const turn = word(place.payload.turn_id) ?? `turn-${turns}`;
+  note(place, 'turn', turn);
+  note(place, 'prompts', 0);
+  note(place, 'asked', place.atMs);
+  if (place.file.subagent === undefined) return [];
+  return [
+    saying({ ...place, turn }, { event_type: 'Session.Start', key: startKey(turn), data: { start_reason: 'new' } }),
+  ];
+}
+
+export function prompted(place: Place, id: string | undefined, prompt: string | undefined): Told[] {
+  if (isAside(place)) return [];
+  const prompts = (recalled(place, 'prompts') ?? 0) + 1;
+  note(place, 'prompts', prompts);
+  return [
+    saying(place, {
+      event_type: 'Prompt.Submitted',
+      key: id ?? `prompt:${place.turn ?? ''}:${prompts}`,
+      unless: 'hooked',
+      data: { prompt },
+      actor: place.file.subagent === undefined ? 'user' : 'ai_agent',
+    }),
+  ];
+}
+
+export function turnEnded(place: Place): Told[] {
+  const { payload } = place;
+  const turn = word(payload.turn_id) ?? place.turn ?? 'turn-0';
+  const at = { ...place, turn };
+  if (isAside(place)) return [];
+  const error = payload.error === undefined || payload.error === null ? undefined : payload.error;
+  if (error === undefined) {
+    const answer = saying(at, {
+      event_type: 'Agent.Response',
+      key: answerKey(turn),
+      data: { response: text(payload.last_agent_message), final: true },
+      facts: { over: running(place) },
+    });
+    return [answer, ...overs(at, 'completed')];
+  }
+  const message = text(error) ?? text(fieldsOf(error).message);
+  const facts = { error_type: 'model_error' };
+  return [
+    saying(at, {
+      event_type: 'Model.Failed',
+      key: `failed:${turn}`,
+      data: { error_type: facts.error_type, error_message: message },
+      facts,
+    }),
+    saying(at, {
+      event_type: 'Agent.Error',
+      key: `failed:${turn}`,
+      data: { error_type: 'ModelError', error_message: message, origin_event: 'Model.Failed' },
+      facts,
+    }),
+    ...overs(at, 'error'),
+  ];
+}
+
+export function turnAborted(place: Place): Told[] {
+  const turn = word(place.payload.turn_id) ?? place.turn ?? 'turn-0';
+  const at = { ...place, turn };
+  if (isAside(place)) return [];
+  return [
+    saying(at, {
+      event_type: 'Agent.Response',
+      key: answerKey(turn),
+      data: { final: true },
+      facts: { interrupted: true, over: running(place) },
+    }),
+    ...overs(at, 'error'),
+  ];
+}
+
+/** Commands that went on in the background: nobody cut them off, and nobody knows how they will end. */
+export function running({ memory }: Place): string[] | undefined {
+  const calls = memory.list('process').map(([, call]) => call);
+  return calls.length === 0 ? undefined : calls.slice(-128);
+}
+
+function overs(place: Place, reason: 'completed' | 'error'): Told[] {
+  const { file, turn, atMs } = place;
+  if (file.subagent === undefined) return [{ over: 'turn', id: turn, atMs }];
+  return [
+    saying(place, {
+      event_type: 'Session.End',
+      key: endKey(turn ?? ''),
+      data: { end_reason: reason },
+    }),
+    { over: 'subagent', id: file.subagent, atMs },
+  ];
+}
+
+export function compacted(place: Place): Told[] {
+  if (isAside(place)) return [];
+  return [
+    saying(place, {
+      event_type: 'Context.Compaction',
+      key: `compacted:${place.turn ?? ''}:${place.atMs ?? ''}`,
+      unless: 'hooked',
+      data: {},
+      actor: 'system',
+    }),
+  ];
+}

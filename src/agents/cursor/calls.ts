@@ -1,0 +1,200 @@
+/** Calls. General hooks cover all actions; special hooks cover one kind each and report the same call again. */
+import type { Facts, Fields } from '../../event/event.ts';
+import { canonicalJson } from '../../lib/hash.ts';
+import { number, text, word } from '../../lib/read.ts';
+import type { HookEvent, Memory, Reading } from '../contract/contract.ts';
+import { nextNumber } from '../shared/numbers.ts';
+import { eventName, ofNoTurn, reading, turnOf } from './reading.ts';
+import { inputOf, launchedBy, mcpToolOf, toolFacts } from './tools.ts';
+
+/** What the call's special hooks and its subagent's told before is added. */
+export const callFacts = (fields: Fields, call: string, memory: Memory): NonNullable<Reading['facts']> => ({
+  ...turnOf(fields),
+  ...toolFacts(fields, memory.recall('servers', call)),
+  launches: launchedBy(fields, memory.recall('launched', call)),
+});
+
+interface Described {
+  kind: string;
+  subject: string;
+}
+
+/** What a general hook's call does, in words that the special hooks share. */
+export function toolCall(fields: Fields): Described {
+  const tool = text(fields.tool_name) ?? 'unknown';
+  const input = inputOf(fields.tool_input);
+  const path = text(input.path) ?? text(input.file_path) ?? '';
+  const mcp = mcpToolOf(fields);
+  if (mcp !== undefined) return { kind: `mcp ${mcp}`, subject: canonicalJson(input) };
+  if (tool === 'Shell') return { kind: 'shell', subject: text(input.command) ?? '' };
+  if (tool === 'Read') return { kind: 'read', subject: path };
+  if (tool === 'Write') return { kind: 'write', subject: path };
+  return { kind: tool, subject: canonicalJson(input) };
+}
+
+/** Which hooks spoke of a call: general before (B) and after (A), special before (b) and after (a). */
+type Telling = 'B' | 'A' | 'b' | 'a';
+
+interface KnownCall {
+  id: string;
+  /** The tellings so far, this one included. */
+  told: string;
+}
+
+/** The call that a hook speaks of: by its id, else the oldest one alike that this hook has not spoken of. */
+export function callOf(fields: Fields, { kind, subject }: Described, telling: Telling, memory: Memory): KnownCall {
+  const turn = [text(fields.conversation_id) ?? '', text(fields.generation_id) ?? ''];
+  const like = memory.likeness([...turn, kind, subject].join('\0'));
+  const id = word(fields.tool_use_id);
+  const known = memory.list('calls').map(([call, entry]) => {
+    const [told = '', alike] = entry.split(' ');
+    return { id: call, told, alike: alike === like };
+  });
+  const native = id === undefined ? undefined : (memory.recall('also', id) ?? id);
+  const fits = known.filter(each => each.alike && !each.told.includes(telling) && maySpeakOf(each.told, telling));
+  // A special end belongs to a special start, where there is one.
+  const begun = telling === 'a' ? fits.find(each => each.told.includes('b')) : undefined;
+  const call = known.find(each => each.id === native) ?? begun ?? fits[0];
+  const found = call?.id ?? native ?? `call-${nextNumber('calls', memory)}`;
+  if (id !== undefined && id !== found) memory.remember('also', id, found);
+  const told = `${call?.told ?? ''}${telling}`;
+  memory.remember('calls', found, `${told} ${like}`);
+  return { id: found, told };
+}
+
+/** A general hook has its own id for what general hooks told; the start of a call is not told after its end. */
+function maySpeakOf(told: string, telling: Telling): boolean {
+  const over = told.includes('A') || told.includes('a');
+  switch (telling) {
+    case 'B':
+      return !over;
+    case 'A':
+      return !told.includes('B');
+    case 'b':
+      return !over;
+    case 'a':
+      return true;
+  }
+}
+
+/** The start of the call was told, and its end was not. */
+export function isRunning(call: string, memory: Memory): boolean {
+  const told = memory.recall('calls', call)?.split(' ', 1)[0] ?? '';
+  return told.includes('B') && !told.includes('A');
+}
+
+interface Special extends Described {
+  name: string;
+  tool: string;
+  input: Fields;
+  server?: string | undefined;
+  success?: boolean | undefined;
+}
+
+/** The hooks for all actions tell the same; builds before they were there need these instead. */
+export function covered(event: HookEvent): HookEvent {
+  return { ...event, register: false };
+}
+
+/** What runs in the sandbox runs without a question: it can do no harm outside. */
+export const heldBySandbox = (call: string, memory: Memory): NonNullable<Facts['decision']> | undefined =>
+  memory.recall('sandboxed', call) === undefined ? undefined : { source: 'sandbox', basis: 'inferred' };
+
+export function special(moment: 'before' | 'after', describe: (fields: Fields) => Special): HookEvent {
+  return {
+    plain: ['duration', 'sandbox'],
+    read(fields, memory) {
+      const { name, tool, input, server, success, ...described } = describe(fields);
+      const { id: call, told } = callOf(fields, described, moment === 'before' ? 'b' : 'a', memory);
+      if (server !== undefined) memory.remember('servers', call, server);
+      if (fields.sandbox === true) memory.remember('sandboxed', call, '1');
+      const known = server ?? memory.recall('servers', call);
+      const facts = {
+        ...turnOf(fields),
+        tool,
+        call,
+        mcp: name.startsWith('mcp:') ? { server: known ?? 'unknown' } : undefined,
+      };
+      if (moment === 'before') {
+        return [
+          reading(fields, { event_type: 'Action.Before', key: call, data: { action: { name, input } }, facts }, memory),
+        ];
+      }
+      if (told.includes('B') && !told.includes('A')) {
+        // The general hook is still to come and says how it ended; should it not come, the call is known to be over.
+        const { call: _call, ...rest } = facts;
+        return [
+          reading(
+            fields,
+            {
+              event_type: `vendor.cursor.${eventName(fields)}`,
+              data: { duration: fields.duration, sandbox: fields.sandbox },
+              facts: { ...rest, over: [call], fields: ['duration', 'sandbox'] },
+            },
+            memory,
+          ),
+        ];
+      }
+      return [
+        reading(
+          fields,
+          {
+            event_type: 'Action.After',
+            key: call,
+            data: {
+              action: { name, input, result: success === undefined ? {} : { success } },
+              decision: heldBySandbox(call, memory) && { outcome: 'allow' },
+            },
+
+            output: fields.output ?? fields.result_json,
+            facts: { ...facts, duration_ms: number(fields.duration), decision: heldBySandbox(call, memory) },
+          },
+          memory,
+        ),
+      ];
+    },
+  };
+}
+
+export function mcpCall(fields: Fields): Special {
+  const tool = text(fields.tool_name) ?? 'unknown';
+  const input = inputOf(fields.tool_input);
+  const failed = inputOf(fields.result_json).isError;
+  return {
+    kind: `mcp ${tool}`,
+    subject: canonicalJson(input),
+    name: `mcp:${tool}`,
+    tool,
+    input,
+    server: serverOf(fields),
+    success: typeof failed === 'boolean' ? !failed : undefined,
+  };
+}
+
+const PLAIN_WORD = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
+/** An MCP server is known by its host, or by the program that runs it; never by the rest of an address or a command. */
+function serverOf(fields: Fields): string | undefined {
+  const host = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/@]*@)?([A-Za-z0-9.-]{1,253})/.exec(text(fields.url) ?? '')?.[1];
+  if (host !== undefined) return host;
+  const program = text(fields.command)
+    ?.trim()
+    .split(/\s+/, 1)[0]
+    ?.replace(/^.*[\\/]/s, '');
+  return program !== undefined && PLAIN_WORD.test(program) ? program : undefined;
+}
+
+/** Inline completion: of no turn, and very frequent. */
+export function tab(name: string, tool: string): HookEvent {
+  return {
+    register: false,
+    read: fields => [
+      reading(fields, {
+        event_type: 'Action.After',
+        data: { action: { name, input: { path: fields.file_path }, result: {} } },
+        facts: { ...ofNoTurn, tool },
+        mode: 'edit',
+      }),
+    ],
+  };
+}
