@@ -83,8 +83,8 @@ export function saidAs(mode: ContentMode, text: string | undefined, keeper: Keep
 }
 
 /**
- * The beginning of a text without its secrets. Of a text that was cut, the last characters stay out, since half of a secret looks
- * like none; what stands before the last secret that went is whole.
+ * The beginning of a text without its secrets. Of a text that was cut, the last characters stay out, since half of a
+ * secret looks like none; what stands before the last secret that went is whole.
  */
 function cleanHead(text: string, longest: number, clean: Keeper['clean'], field?: string): string {
   const near = text.slice(0, longest + OVERHANG);
@@ -96,8 +96,8 @@ function cleanHead(text: string, longest: number, clean: Keeper['clean'], field?
 }
 
 /**
- * Cleans each text of a value before the value becomes JSON text, where the texts are not read as what they are. All of them
- * together are read up to a number of characters.
+ * Cleans each text of a value before the value becomes JSON text, where the texts are not read as what they are. All of
+ * them together are read up to a number of characters.
  */
 function cleanTexts({ longest, clean }: Keeper, most: number): (said: string, field?: string) => string {
   let left = most;

@@ -1,6 +1,6 @@
 /**
- * What a response cost, from what its tokens cost. Pure: rates are handed in, and an amount that cannot be known for sure
- * is none. Amounts are decimal fractions of a dollar, so that a sum is the same in whatever order it is drawn.
+ * What a response cost, from what its tokens cost. Pure: rates are handed in, and an amount that cannot be known for
+ * sure is none. Amounts are decimal fractions of a dollar, so that a sum is the same in whatever order it is drawn.
  */
 import type { Usage } from '../event/event.ts';
 import { dollars } from '../lib/dollars.ts';
@@ -25,7 +25,8 @@ export interface Used extends Usage {
 
 /**
  * Undefined where it is not known. Input that nobody split into classes counts as new: an agent that says nothing of a
- * cache had none, as far as anybody knows. A sum of several requests has a price while none of them can have reached a tier.
+ * cache had none, as far as anybody knows. A sum of several requests has a price while none of them can have reached a
+ * tier.
  */
 export function costOf(used: Used, rates: Rates, isSum: boolean): number | undefined {
   const { input_tokens: input, output_tokens: output } = used;

@@ -32,8 +32,8 @@ export interface Redacted {
 const LONGEST_NAME = 256;
 
 /**
- * What agents fill from a closed set that grows: one word. No sentence, address, path or assignment passes for one, should
- * an agent put there what nobody foresaw.
+ * What agents fill from a closed set that grows: one word. No sentence, address, path or assignment passes for one,
+ * should an agent put there what nobody foresaw.
  */
 const WORD = /^[^\s@=\\/][^\s@=\\]{0,63}$/;
 

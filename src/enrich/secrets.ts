@@ -1,6 +1,6 @@
 /**
- * Secrets in texts: a text without them, and whether it holds one. One table for both that look for secrets: risk, which
- * reports that an action holds one, and redaction, which takes it out of what may stay.
+ * Secrets in texts: a text without them, and whether it holds one. One table for both that look for secrets: risk,
+ * which reports that an action holds one, and redaction, which takes it out of what may stay.
  */
 import { hintsIn } from './secrets/hints.ts';
 import { isStart, START, secretKinds } from './secrets/kinds.ts';
@@ -85,8 +85,8 @@ export const secretRules: readonly { id: string; pattern: RegExp }[] = [
 ];
 
 /**
- * The text without secrets, e-mail addresses and names of home folders. What went says of which kind it was. An encoded text is
- * read as it is and as each layer of its encoding says.
+ * The text without secrets, e-mail addresses and names of home folders. What went says of which kind it was. An encoded
+ * text is read as it is and as each layer of its encoding says.
  */
 export function withoutSecrets(text: string, own?: OwnSecrets): string {
   const found: Found[] = [];
@@ -111,8 +111,8 @@ export function withoutSecrets(text: string, own?: OwnSecrets): string {
 const MOST_LAYERS = 4;
 
 /**
- * No half of an escape goes, so that a quoted text stays one. What has no look but its length, and began with the letter of an
- * escape, is left to the next layer, which reads it without that letter.
+ * No half of an escape goes, so that a quoted text stays one. What has no look but its length, and began with the
+ * letter of an escape, is left to the next layer, which reads it without that letter.
  */
 function isWhole(found: Found, text: string, inner: Layer): boolean {
   const from = inner.after(found.from);

@@ -1,10 +1,11 @@
 /**
  * What shows only over several events: that something is tried again, that it goes in circles, how full the context is,
- * that a budget is nearly used up. Told as events of their own, so that they are journaled, exported and replayed like all
- * others. docs/loops-and-budgets.md has the rules for people.
+ * that a budget is nearly used up. Told as events of their own, so that they are journaled, exported and replayed like
+ * all others. docs/loops-and-budgets.md has the rules for people.
  *
- * Pure: an event and what was remembered go in, what is concluded comes out; the memory is bounded and changed in place. Each event
- * comes by once, whoever told it first, so nothing here is told twice and the size of a round changes nothing.
+ * Pure: an event and what was remembered go in, what is concluded comes out; the memory is bounded and changed in
+ * place. Each event comes by once, whoever told it first, so nothing here is told twice and the size of a round changes
+ * nothing.
  */
 import {
   type ActionResult,

@@ -1,13 +1,26 @@
 /**
- * Reads tables of an SQLite database by its pages, without a lock and without the library: for files that another
- * program keeps, of which a few rows are wanted. Format: https://sqlite.org/fileformat2.html.
+ * Reads rows of an SQLite database that another program writes: page by page, without a lock and without SQLite itself.
+ * Format: https://sqlite.org/fileformat2.html.
  *
- *   file     pages of one size, the first with a header of 100 bytes; b-trees of tables (by row id) and of indices
- *   log      a write-ahead log beside it holds newer pages; they count up to its last commit
- *   record   a header of types, then the values; what does not fit a page goes on in a chain of others
+ * Why not a library such as `sql.js`? Measured with sql.js 1.16 on Node 20, on a database of 215 MB with 60,000 rows
+ * that another process keeps open in WAL mode, to read one session of 310 rows:
  *
- * Not read: tables without row ids, and text that is not UTF-8. A page that makes no sense ends the reading of its
- * tree: rows are missing then, never wrong ones added by going in circles, since each page of a tree is entered once.
+ *                                       this file    sql.js
+ *   minified size                       5 KB         736 KB (48 KB JavaScript, 688 KB WebAssembly)
+ *   time to load                        < 1 ms       32 to 55 ms
+ *   time to read the session            24 to 35 ms  139 to 191 ms
+ *   bytes read                          3.8 MB       215 MB: it takes the whole file
+ *   memory above that of an empty Node  12 MB        225 to 241 MB
+ *   rows of the write-ahead log         10 of 10     0 of 10: it takes no log beside the file
+ *
+ * Without the log, the newest messages of a running agent are missing, and no error says so.
+ *
+ *   file     pages of one size, the first one with a header of 100 bytes; b-trees of tables (by row id) and of indices
+ *   log      the write-ahead log beside the file has newer pages, which count up to its last commit
+ *   record   a header of types, then the values; a long record goes on in a chain of overflow pages
+ *
+ * Not supported: tables without row ids, and text in another encoding than UTF-8. At an invalid page the reading of its
+ * tree ends: rows are missing then. Each page of a tree is entered once, so a cycle adds no wrong rows.
  */
 export interface Bytes {
   readonly sizeBytes: number;
@@ -18,16 +31,16 @@ export type Value = string | number | Buffer | undefined;
 export type Row = Readonly<Record<string, Value>>;
 
 export interface Database {
-  /** Columns of a table; none where there is no such table. */
+  /** Columns of a table; empty without such a table. */
   columns(table: string): readonly string[];
-  /** Rows of a table, or those with one value in one column: found through an index where there is one. */
+  /** Rows of a table, or those with one value in one column. It uses an index of that column if there is one. */
   rows(table: string, where?: { column: string; equals: string }): Iterable<Row>;
 }
 
 interface Table {
   root: number;
   columns: string[];
-  /** The column that is the row's id, kept outside of the record. */
+  /** The column that is the row id; its value is not in the record. */
   idColumn: string | undefined;
   indices: { root: number; column: string }[];
 }
@@ -79,7 +92,7 @@ function pagesOf(bytes: Bytes, log: Buffer | undefined): Pages | undefined {
   };
 }
 
-/** Pages of the log up to its last commit. Frames of an older log have other salts than its header. */
+/** Pages of the log up to its last commit. Frames that an older log left have other salts than the header. */
 function loggedPages(log: Buffer, size: number): Map<number, Buffer> {
   const committed = new Map<number, Buffer>();
   if (log.length < 32 || log.readUInt32BE(8) !== size) return committed;
@@ -95,7 +108,7 @@ function loggedPages(log: Buffer, size: number): Map<number, Buffer> {
   return committed;
 }
 
-// ---------------------------------------------------------------- what tables there are
+// ---------------------------------------------------------------- schema
 
 const SCHEMA: Table = {
   root: 1,
@@ -152,7 +165,7 @@ const INDEX_INNER = 2;
 interface Node {
   kind: number;
   page: Buffer;
-  /** Where its cells lie. */
+  /** Offsets of its cells. */
   cells: number[];
   /** The last child of an inner page. */
   right: number;
@@ -221,7 +234,7 @@ function* idsIn(pages: Pages, root: number, text: Buffer, entered = new Set<numb
     const most = Math.floor(((pages.usable - 12) * 64) / 255) - 23;
     const values = valuesOf(payloadAt(pages, node.page, from, length, most));
     const order = orderOf(values[0], text);
-    // Left of an inner cell lies what is smaller, or equal to it.
+    // The left child of an inner cell has smaller and equal values.
     if (skip > 0 && order >= 0) yield* idsIn(pages, node.page.readUInt32BE(at), text, entered);
     const id = values.at(-1);
     if (order === 0 && typeof id === 'number') yield id;
@@ -230,7 +243,7 @@ function* idsIn(pages: Pages, root: number, text: Buffer, entered = new Set<numb
   if (skip > 0) yield* idsIn(pages, node.right, text, entered);
 }
 
-/** As an index has it: nothing, numbers, texts by their bytes, bytes. */
+/** The order of an index: NULL, numbers, texts by their bytes, blobs. */
 function orderOf(value: Value, text: Buffer): number {
   if (value === undefined || typeof value === 'number') return -1;
   return typeof value === 'string' ? Buffer.compare(Buffer.from(value), text) : 1;
@@ -238,7 +251,7 @@ function orderOf(value: Value, text: Buffer): number {
 
 // ---------------------------------------------------------------- records
 
-/** What fits the page, and the rest from the chain of pages that goes on from it. */
+/** The part of a record in its page, and the rest from the chain of overflow pages. */
 function payloadAt(pages: Pages, page: Buffer, from: number, length: number, most: number): Buffer {
   if (length <= most) return page.subarray(from, from + length);
   const { usable } = pages;

@@ -1,6 +1,7 @@
 /**
- * The risk of an action, from rules alone: without a clock, a model or the network. It is computed before redaction; only score, level
- * and factors are kept. Without a matching rule the risk is unknown, so the result is undefined and not 0.
+ * The risk of an action, from rules alone: without a clock, a model or the network. It is computed before redaction;
+ * only score, level and factors are kept. Without a matching rule the risk is unknown, so the result is undefined and
+ * not 0.
  */
 import type { Risk, RiskLevel } from '../../event/event.ts';
 import type { Field, SubjectKind } from '../../event/risk-words.ts';

@@ -1,6 +1,7 @@
 /**
- * What is risky, as data. A rule holds when each field under `when` has a value that one of the words there says, and none under
- * `unless` has. A word in slashes is a pattern. Scores are opinions, written down: change them here, or by `risk.overrides`.
+ * What is risky, as data. A rule holds when each field under `when` has a value that one of the words there says, and
+ * none under `unless` has. A word in slashes is a pattern. Scores are opinions, written down: change them here, or by
+ * `risk.overrides`.
  */
 import type { Field, SubjectKind } from '../../event/risk-words.ts';
 import { SECRET_NAME } from './subject.ts';

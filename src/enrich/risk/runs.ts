@@ -1,6 +1,6 @@
 /**
- * Walks the text of a shell and notes the subjects of the rules: each program that it starts with its arguments, and the files, hosts
- * and code that the program works on. The table in programs.ts says what each program does.
+ * Walks the text of a shell and notes the subjects of the rules: each program that it starts with its arguments, and
+ * the files, hosts and code that the program works on. The table in programs.ts says what each program does.
  */
 import { isLocal, urlFields } from './address.ts';
 import { expanded, MOST_EXPANDED } from './expand.ts';

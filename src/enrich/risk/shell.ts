@@ -1,14 +1,18 @@
 /**
- * Reads the text of a shell as words: quotes, pipes, substitutions, redirections and heredocs. It is less than a grammar and more than
- * a search for substrings: enough to know which word is the name of a program, and which word is only text.
+ * Reads the text of a shell as words: quotes, pipes, substitutions, redirections and heredocs. It is less than a
+ * grammar and more than a search for substrings: enough to know which word is the name of a program, and which word is
+ * only text.
  *
- * The reader looks at each character once per level of nesting, and the levels are limited, so the time is linear. An incomplete text,
- * or a text in another language, still gives words. The reader never throws.
+ * The reader looks at each character once per level of nesting, and the levels are limited, so the time is linear. An
+ * incomplete text, or a text in another language, still gives words. The reader never throws.
  */
 import { own } from '../../lib/read.ts';
 
 export interface Word {
-  /** The argument that the program gets, as far as known: without quotes, variables as `$NAME`, a home as `~`, an output as `$()`. */
+  /**
+   * The argument that the program gets, as far as known: without quotes, variables as `$NAME`, a home as `~`, an output
+   * as `$()`.
+   */
   text: string;
   /** Names of the variables in it. */
   variables: string[];

@@ -1,4 +1,6 @@
-/** The subjects of one action: its command line, its files, addresses, statements and texts, and the mode of the agent. */
+/**
+ * The subjects of one action: its command line, its files, addresses, statements and texts, and the mode of the agent.
+ */
 import type { Action, Fields } from '../../event/event.ts';
 import { fitted } from '../../lib/fitted.ts';
 import { isFields, own } from '../../lib/read.ts';

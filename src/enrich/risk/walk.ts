@@ -1,4 +1,7 @@
-/** The state of one walk over the text of a shell: subjects noted so far, variables, fetched files, and the flow between programs. */
+/**
+ * The state of one walk over the text of a shell: subjects noted so far, variables, fetched files, and the flow between
+ * programs.
+ */
 import { type Place, placesOf, plainPath } from './places.ts';
 import { LONGEST_SCRIPT } from './shell.ts';
 import type { Subject } from './subject.ts';

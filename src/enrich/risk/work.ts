@@ -1,8 +1,8 @@
 /**
- * How much text one action may make the rules look at. A command of some KB can expand to gigabytes: variables that hold
- * variables, loops over them, text that is given to a shell again. Each character that is read, expanded, joined or matched
- * again is paid for from one account. The account is counted in characters and not in time, so the same action always has the same
- * risk.
+ * How much text one action may make the rules look at. A command of some KB can expand to gigabytes: variables that
+ * hold variables, loops over them, text that is given to a shell again. Each character that is read, expanded, joined
+ * or matched again is paid for from one account. The account is counted in characters and not in time, so the same
+ * action always has the same risk.
  */
 export interface Work {
   left: number;

@@ -1,6 +1,6 @@
 /**
- * Which of many short strings stand in a text, in one pass over it: one search for each of them costs more than all the rest of
- * looking for secrets. The first three characters of each string are looked up at each place.
+ * Which of many short strings stand in a text, in one pass over it: one search for each of them costs more than all the
+ * rest of looking for secrets. The first three characters of each string are looked up at each place.
  */
 
 /** Numbers of the entries of which at least one string stands in the text, ascending; undefined: of none. */

@@ -1,6 +1,7 @@
 /**
- * What an encoded text says: a text inside JSON, an address or a terminal's output has other characters before and in its
- * secrets than the bare one. Each layer of encoding is undone by itself, and every character still knows where it came from.
+ * What an encoded text says: a text inside JSON, an address or a terminal's output has other characters before and in
+ * its secrets than the bare one. Each layer of encoding is undone by itself, and every character still knows where it
+ * came from.
  */
 
 export interface Layer {

@@ -1,6 +1,6 @@
 /**
- * Secrets that a name, a header, a command or a place gives away rather than their look. What gives one away stays. Each
- * quantifier is bounded, so that no text makes a rule slow.
+ * Secrets that a name, a header, a command or a place gives away rather than their look. What gives one away stays.
+ * Each quantifier is bounded, so that no text makes a rule slow.
  */
 import { START } from './kinds.ts';
 

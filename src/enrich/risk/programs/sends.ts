@@ -74,7 +74,9 @@ function hostOfSsh(args: readonly string[]): string {
 const UPLOADS =
   /(?:^| )(?:s3 (?:cp|mv|sync)|s3api put-object|put|cp|rsync|storage cp|blob upload(?:-batch)?|copy|copyto|sync|move|moveto|gist create|release upload)(?: |$)/;
 
-/** Uploads with the program of a provider. Personal files count if everybody can see them: a private upload is a backup. */
+/**
+ * Uploads with the program of a provider. Personal files count if everybody can see them: a private upload is a backup.
+ */
 export const uploaded =
   (isPublic: (line: string) => boolean = line => /gist create|public/.test(line)) =>
   ({ program, args, walk }: Invocation): Sent | undefined => {
