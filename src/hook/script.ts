@@ -18,7 +18,7 @@ import { KICK_STEP_S, NOT_FOR_DELIVERY, ROOM } from './kick.ts';
 
 export interface ShellHook {
   stateFolder: string;
-  /** Absolute path of Node. One that is gone later (a version manager) is looked for in PATH. */
+  /** Absolute path of Node. One that is gone later (a version manager) is looked for in PATH, outside of the project. */
   node: string;
   /** The Node front end, otel-hooks.cjs. */
   bin: string;
@@ -63,7 +63,7 @@ export function shellHook({ stateFolder, node, bin, deliver, cat, setsid }: Shel
     .join('');
   return `# The otel-hooks front end for shells. Written by \`otel-hooks enable\`; changes are overwritten. The command in the
 # agent's settings says whose event this is and sources this file. Where none does any more, it may go.
-unset -f trap exec unset set umask exit eval [ printf read kill cd rm date 2>/dev/null || :
+unset -f trap exec unset set umask exit eval break continue [ printf read kill cd rm date 2>/dev/null || :
 trap 'exit 0' 0
 trap '' XFSZ
 exec 2>/dev/null
@@ -86,10 +86,44 @@ esac
 # With a slash behind it a link would be its target.
 while case $oh_state in ?*/) ;; *) ! : ;; esac do oh_state=\${oh_state%/}; done
 oh_inbox=$oh_state/inbox
+
+# Looks for a program that is gone from its place, as Node is after an upgrade by a version manager. Folders of PATH that
+# are relative or in the project of the working folder are passed over: the project's author would choose what runs.
+# The project is found as lib/project-top.ts finds it. No process is started.
+oh_search() {
+  oh_found=/bin/$1
+  oh_top=$PWD oh_at=$PWD
+  while case $oh_at in /?*) ;; *) ! : ;; esac do
+    case \${HOME:-/}/ in "$oh_at"/*) break ;; esac
+    if [ "$oh_at" -ef "\${HOME:-/}" ]; then break; fi
+    if [ -e "$oh_at/.git" ]; then oh_top=$oh_at; fi
+    oh_at=\${oh_at%/*}
+  done
+  # A project that holds the home folder holds the user's own programs.
+  case \${HOME:-/}/ in "$oh_top"/*) oh_top= ;; esac
+  if [ "$oh_top" -ef "\${HOME:-/}" ]; then oh_top=; fi
+  set -f
+  IFS=:
+  for oh_folder in \${PATH-} /usr/local/bin /usr/bin; do
+    IFS=' '
+    oh_at=
+    case $oh_folder in
+    /*) if [ -f "$oh_folder/$1" ] && [ -x "$oh_folder/$1" ]; then oh_at=$oh_folder; fi ;;
+    esac
+    case $oh_at in '') continue ;; esac
+    while case $oh_at in /?*) ;; *) ! : ;; esac do
+      if [ -n "$oh_top" ] && [ "$oh_at" -ef "$oh_top" ]; then continue 2; fi
+      oh_at=\${oh_at%/*}
+    done
+    oh_found=$oh_folder/$1
+    break
+  done
+  IFS=' '
+}
 oh_node=${quote(node)}
-[ -x "$oh_node" ] || oh_node=node
+[ -x "$oh_node" ] || { oh_search node; oh_node=$oh_found; }
 oh_cat=${quote(cat)}
-[ -x "$oh_cat" ] || oh_cat=cat
+[ -x "$oh_cat" ] || { oh_search cat; oh_cat=$oh_found; }
 oh_deliver=${quote(deliver)}
 
 # Leaves a sign in the folder problems; its time is the file's, its text the number of times. Whatever lies in its place

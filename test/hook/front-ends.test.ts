@@ -405,6 +405,41 @@ describe('a shell', () => {
     }
   });
 
+  test.each(shells.filter(each => each.missing === undefined))(
+    '$name runs no program of a project when Node and cat are gone',
+    async shell => {
+      const at = house();
+      const text = readFileSync(at.script, 'utf8')
+        .replaceAll(process.execPath, '/nonexistent/node')
+        .replaceAll('/bin/cat', '/nonexistent/cat');
+      writeFileSync(at.script, text);
+      const clone = join(at.folder, 'clone');
+      const sub = join(clone, 'sub');
+      const bins = [clone, sub, join(clone, 'node_modules', '.bin')];
+      for (const folder of [join(clone, '.git'), ...bins]) mkdirSync(folder, { recursive: true });
+      const ran = join(at.folder, 'ran');
+      for (const folder of bins)
+        for (const name of ['node', 'cat'])
+          writeFileSync(join(folder, name), `#!/bin/sh\n: >${ran}\n`, { mode: 0o755 });
+      const link = join(at.folder, 'link');
+      symlinkSync(clone, link);
+      const cases: [cwd: string, path: string][] = [
+        [sub, bins.join(':')],
+        [sub, '.::..:../node_modules/.bin'],
+        [clone, join(link, 'node_modules', '.bin')],
+        [join(link, 'sub'), bins.join(':')],
+        [join(link, 'sub'), `${clone}/sub/../node_modules/.bin`],
+      ];
+      for (const [done, [cwd, path]] of cases.entries()) {
+        const env = { PATH: `${path}:${join(process.execPath, '..')}`, PWD: cwd };
+        expect(await run(shell.command(at, { edge: true }), payload, { env, cwd })).toEqual(harmless);
+        expect([cwd, path, existsSync(ran)]).toEqual([cwd, path, false]);
+        expect(fragments(at)).toHaveLength(done + 1);
+      }
+      expect((await kicks(at, 1)).length).toBeGreaterThan(0);
+    },
+  );
+
   test('is given words only', () => {
     expect(shellCommand({ script: '/d/hook.sh', tool: 'a', event: 'B', edge: true, provider: 'otlp,file' })).toBe(
       `trap 'exit 0' 0; otel_hooks='a B edge otlp,file'; [ ! -r '/d/hook.sh' ] || . '/d/hook.sh' 2>/dev/null`,
