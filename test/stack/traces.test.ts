@@ -18,11 +18,11 @@ afterAll(() => {
   for (const machine of machines) machine.remove();
 });
 
-/** The traces that `show` prints, by id. */
+/** The trees that `show` prints, by trace id, without the line that states when the trace began. */
 async function shown(machine: Machine, session: string): Promise<Map<string, string>> {
   const { out } = await machine.cli('show', session);
   const traces = out.split(/^trace /m).slice(1);
-  return new Map(traces.map(text => [text.slice(0, 32), text.slice(33).trimEnd()]));
+  return new Map(traces.map(text => [text.slice(0, 32), text.slice(33).replace(/^start .*\n/, '').trimEnd()]));
 }
 
 const drawn = (spans: readonly StoredSpan[]): string =>
