@@ -19,7 +19,7 @@ import { hexDigest, keyedHash } from '../lib/hash.ts';
 import { isFields } from '../lib/read.ts';
 import { turnNamed } from '../receive/foreign.ts';
 import type { SessionState } from '../session/session-state.ts';
-import type { ToldReading } from '../standards/foreign-event.ts';
+import type { ForeignReading } from '../standards/foreign-event.ts';
 import { enriched, type Odd, type PriceOf, priced } from './enrichers.ts';
 import { boundId, eventId, isId, numberedId, remember, seenBy, shortOf } from './event-ids.ts';
 
@@ -89,7 +89,7 @@ export interface Circumstances {
 }
 
 /** Parts of a reading that only standards have. */
-type Addition = Pick<ToldReading, 'actorId' | 'metadata'>;
+type Addition = Pick<ForeignReading, 'actorId' | 'metadata'>;
 
 /** Gives a reading its envelope and its id. Undefined when the session has the event already. */
 export function identify(state: SessionState, reading: Reading & Addition, at: Circumstances): Event | undefined {

@@ -1,7 +1,7 @@
 import { type Remark as RemarkOf, textRules } from '../standards/events-text.ts';
 import type { Rule } from '../standards/validation.ts';
 
-/** Every rule that the validator can name. The ids are stable: scripts may compare them. */
+/** All rules of this validator. The ids are stable, so that scripts can compare them. */
 export const rules = {
   ...textRules,
   'json/duplicate-key': {

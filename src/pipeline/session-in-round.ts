@@ -30,7 +30,7 @@ import type { Pin } from '../session/pin.ts';
 import { movedSince, repositoryAt } from '../session/repository.ts';
 import { noTranscripts, SEEN_IDS, type SessionState, sessionKey } from '../session/session-state.ts';
 import { UUID } from '../standards/agent-hooks/schema.ts';
-import type { ToldReading } from '../standards/foreign-event.ts';
+import type { ForeignReading } from '../standards/foreign-event.ts';
 import { increase } from '../store/ledger.ts';
 import type { Eyes } from '../transcripts/eyes.ts';
 import {
@@ -164,7 +164,7 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
   }
 
   /** False when the session has the event already, from this source or from another one. */
-  private takeReading(reading: ToldReading, source: EventSource, fragment: Fragment, atMs: number): boolean {
+  private takeReading(reading: ForeignReading, source: EventSource, fragment: Fragment, atMs: number): boolean {
     const { state } = this;
     const { teller } = source;
     if (!reading.ours && isToldByAnother(state, reading, teller)) {
@@ -196,7 +196,7 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
 
   /** Undefined when the session has the event already. `fragment`: the hook that it comes from. */
   private record(
-    reading: ToldReading | TranscriptReading,
+    reading: ForeignReading | TranscriptReading,
     at: Omit<Circumstances, 'seen' | 'hash' | 'risk' | 'odd' | 'price' | 'keep'>,
     fragment?: Fragment,
   ): Event | undefined {
@@ -518,7 +518,7 @@ const isMilestone = ({ event_type: type, parent_session_id: parent }: Event): bo
   parent === undefined && (type === 'Agent.Response' || type === 'Session.End' || type === 'Session.Abort');
 
 /** An agent's hook outside of an envelope says all there is itself, and hooks are many: they are not copied. */
-function withEnvelope(reading: ToldReading, { teller, atMs }: EventSource, id: string | undefined): ToldReading {
+function withEnvelope(reading: ForeignReading, { teller, atMs }: EventSource, id: string | undefined): ForeignReading {
   if (id === undefined && atMs === undefined) return reading;
   const key = reading.key ?? (id === undefined ? undefined : `${teller}:${id}`);
   return { ...reading, atMs: reading.atMs ?? atMs, key };

@@ -8,7 +8,7 @@ import { closeCall, openCall } from '../agents/shared/pairing.ts';
 import type { Fields } from '../event/event.ts';
 import { own } from '../lib/read.ts';
 import type { SessionState } from '../session/session-state.ts';
-import type { ToldEvent, ToldReading } from '../standards/foreign-event.ts';
+import type { ForeignEvent, ForeignReading } from '../standards/foreign-event.ts';
 import { find, recognize, SURE } from './recognize.ts';
 
 /** An unknown agent has hooks only. */
@@ -17,7 +17,7 @@ export type Who = Pick<Agent, 'id' | 'settles'> & { readonly agent?: Agent | und
 const unknownAgents: Agent['settles'] = { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' };
 
 /** The agent that an event names, else the agent that the hook was registered for. */
-export function whoTold(event: ToldEvent, named: string | undefined, agents: readonly Agent[]): Who {
+export function whoTold(event: ForeignEvent, named: string | undefined, agents: readonly Agent[]): Who {
   const source = event.source === undefined || event.source === 'unknown' ? undefined : idOf(event.source);
   const agent = find(source ?? '', agents) ?? (source === undefined && named ? find(named, agents) : undefined);
   if (agent) return { id: agent.id, settles: agent.settles, agent };
@@ -36,7 +36,7 @@ function idOf(source: string): string | undefined {
 }
 
 /** The agent's own payload inside an envelope, if it is certain and of the same session. */
-export function insideOf(event: ToldEvent, agents: readonly Agent[]): { agent: Agent; fields: Fields } | undefined {
+export function insideOf(event: ForeignEvent, agents: readonly Agent[]): { agent: Agent; fields: Fields } | undefined {
   const { payload } = event;
   if (payload === undefined) return undefined;
   const known = recognize(payload, {}, agents);
@@ -47,9 +47,14 @@ export function insideOf(event: ToldEvent, agents: readonly Agent[]): { agent: A
 const MCP = /^mcp__(.+?)__(.+)$/s;
 
 /** The readings of an event of a standard, with names of actions and ids of calls and subagents. */
-export function readingsOf(event: ToldEvent, who: Who, state: SessionState, memory: Memory): (Reading & ToldReading)[] {
+export function readingsOf(
+  event: ForeignEvent,
+  who: Who,
+  state: SessionState,
+  memory: Memory,
+): (Reading & ForeignReading)[] {
   const isNew = state.seq === 0;
-  return event.says.flatMap(said => {
+  return event.readings.flatMap(said => {
     if (said.onlyFirst && !isNew) return [];
     const named = event.standard === 'agent-hooks' ? said : withNames(said, who.agent);
     if (said.event_type === 'Action.Before' || said.event_type === 'Action.After') return [withCall(named, memory)];
@@ -59,7 +64,7 @@ export function readingsOf(event: ToldEvent, who: Who, state: SessionState, memo
 }
 
 /** Splits `provider/model`. */
-function withProvider(said: ToldReading): ToldReading {
+function withProvider(said: ForeignReading): ForeignReading {
   const { event_type: type, facts } = said;
   if (type !== 'Model.Requested' && type !== 'Model.Responded' && type !== 'Model.Failed') return said;
   const [, provider, model] = /^([\w.-]{1,64})\/(.+)$/s.exec(said.data.model_id ?? '') ?? [];
@@ -68,7 +73,7 @@ function withProvider(said: ToldReading): ToldReading {
 }
 
 /** Maps the native tool names of the other standards. */
-function withNames(said: ToldReading, agent: Agent | undefined): ToldReading {
+function withNames(said: ForeignReading, agent: Agent | undefined): ForeignReading {
   const tool = said.facts?.tool;
   if (tool === undefined || (said.event_type !== 'Action.Before' && said.event_type !== 'Action.After')) return said;
   const mcp = MCP.exec(tool);
@@ -81,7 +86,7 @@ function withNames(said: ToldReading, agent: Agent | undefined): ToldReading {
 }
 
 /** A call without an id is paired with the oldest open call that is alike. */
-function withCall(said: ToldReading, memory: Memory): ToldReading {
+function withCall(said: ForeignReading, memory: Memory): ForeignReading {
   if (said.event_type !== 'Action.Before' && said.event_type !== 'Action.After') return said;
   const { action } = said.data;
   const tool = said.facts?.tool ?? action.name ?? 'unknown';
@@ -105,7 +110,7 @@ function withCall(said: ToldReading, memory: Memory): ToldReading {
   return { ...said, key: said.key ?? call, facts: { ...said.facts, call } };
 }
 
-function withSubagent(said: ToldReading, event: ToldEvent, memory: Memory): ToldReading {
+function withSubagent(said: ForeignReading, event: ForeignEvent, memory: Memory): ForeignReading {
   const told = { tool: `subagent ${said.facts?.agent ?? ''}`, input: undefined };
   const number = said.pairs === 'opens' ? openCall(told, memory) : closeCall(told, memory);
   // The end of a subagent without a known start must not end the session.
@@ -117,11 +122,14 @@ function withSubagent(said: ToldReading, event: ToldEvent, memory: Memory): Told
 export const HOOKS = 'hook';
 
 /** Starts and ends of subagents and of the session are separate kinds: a source may report only one of them. */
-const happening = ({ event_type: type, subagent }: Pick<ToldReading, 'event_type' | 'subagent'>): string =>
+const happening = ({ event_type: type, subagent }: Pick<ForeignReading, 'event_type' | 'subagent'>): string =>
   subagent !== undefined && type.startsWith('Session.') ? `${type} of a subagent` : type;
 
 /** Whether a standard reports this type without ids that a transcript could share. */
-export function isToldByStandard(state: SessionState, reading: Pick<ToldReading, 'event_type' | 'subagent'>): boolean {
+export function isToldByStandard(
+  state: SessionState,
+  reading: Pick<ForeignReading, 'event_type' | 'subagent'>,
+): boolean {
   const first = own(state.tellers ?? {}, happening(reading));
   return first !== undefined && first.by !== HOOKS && !first.keyed;
 }
@@ -130,7 +138,7 @@ export function isToldByStandard(state: SessionState, reading: Pick<ToldReading,
  * Whether another source reports this type of event in this session. With native ids in both sources the answer is no,
  * because equal ids make one event.
  */
-export function isToldByAnother(state: SessionState, reading: ToldReading, teller: string): boolean {
+export function isToldByAnother(state: SessionState, reading: ForeignReading, teller: string): boolean {
   const { event_type: type, key } = reading;
   if (type.startsWith('vendor.')) return false;
   state.tellers ??= {};

@@ -13,7 +13,7 @@ import { pruned } from '../lib/shorten-json.ts';
 import { isAgentHooks, readAgentHooks } from '../standards/agent-hooks/agent-hooks.ts';
 import { isBaseCoat, readBaseCoat } from '../standards/base-coat/base-coat.ts';
 import { isCloudEvent, unwrap, type Wrapped } from '../standards/cloudevents/cloudevents.ts';
-import { isUnreadable, type ToldEvent, type Unreadable } from '../standards/foreign-event.ts';
+import { type ForeignEvent, isUnreadable, type Unreadable } from '../standards/foreign-event.ts';
 import { isOpenHook, readOpenHook } from '../standards/openhook/openhook.ts';
 
 export type Unread =
@@ -29,7 +29,7 @@ export type Unread =
 export interface Item {
   readonly fields: Fields;
   /** Set for an event of a standard. Otherwise the item is an agent's own payload. */
-  readonly event?: ToldEvent | undefined;
+  readonly event?: ForeignEvent | undefined;
   readonly wrapped?: Wrapped | undefined;
 }
 
@@ -109,7 +109,7 @@ function several(parts: readonly Part[]): Items {
 
 const timeOf = ({ event, wrapped }: Item): number | undefined => event?.atMs ?? wrapped?.atMs;
 
-const isOurs = ({ event }: Item): boolean => event?.says.some(said => said.ours) === true;
+const isOurs = ({ event }: Item): boolean => event?.readings.some(reading => reading.ours) === true;
 
 /** Orders the events of a list by their times. A journal keeps its own order. */
 const inTime = (items: Item[]): Item[] =>
@@ -168,7 +168,7 @@ export function itemOf(fields: Fields, listed?: 'listed', wrapped?: Wrapped): It
   return listed === undefined ? { fields, wrapped } : 'unknown-agent';
 }
 
-function eventOf(fields: Fields, event: ToldEvent | Unreadable, wrapped: Wrapped | undefined): Item | Unread {
+function eventOf(fields: Fields, event: ForeignEvent | Unreadable, wrapped: Wrapped | undefined): Item | Unread {
   return isUnreadable(event) ? event.unreadable : { fields, event, wrapped };
 }
 

@@ -8,7 +8,7 @@ import { isId } from '../identify/event-ids.ts';
 import { plainName } from '../identify/identify.ts';
 import { own } from '../lib/read.ts';
 import type { SessionState } from '../session/session-state.ts';
-import type { ToldReading } from '../standards/foreign-event.ts';
+import type { ForeignReading } from '../standards/foreign-event.ts';
 import { HOOKS, insideOf, readingsOf, type Who, whoTold } from './foreign.ts';
 import { type Bad, type Item, itemsIn, textOf, type Unread } from './items.ts';
 import { recognize, SURE } from './recognize.ts';
@@ -45,7 +45,7 @@ export interface EventSource {
   /** Paths of transcripts that the payload names. */
   files: ToldFiles | undefined;
   isEdge: boolean;
-  read(state: SessionState, hash: Hash): ToldReading[];
+  read(state: SessionState, hash: Hash): ForeignReading[];
 }
 
 export type Received =
@@ -115,7 +115,7 @@ export function sourceOf(
       user: event.user,
       version: event.version ?? inside?.agent.version?.(inside.fields),
       files: event.transcript === undefined ? undefined : { main: event.transcript },
-      isEdge: event.says.some(said => said.event_type === 'Session.End'),
+      isEdge: event.readings.some(reading => reading.event_type === 'Session.End'),
       read: (state, hash) =>
         inside && native !== undefined
           ? normalize(inside.agent, native, inside.fields, state, hash)

@@ -19,7 +19,7 @@ import { agentHooks } from '../standards/agent-hooks/agent-hooks-validator.ts';
 import { dataSchemas, envelopeSchema } from '../standards/agent-hooks/schema.ts';
 import { baseCoat, judgeBaseCoat } from '../standards/base-coat/base-coat-validator.ts';
 import { isCloudEvent, lackIn, unwrap } from '../standards/cloudevents/cloudevents.ts';
-import type { ToldEvent } from '../standards/foreign-event.ts';
+import type { ForeignEvent } from '../standards/foreign-event.ts';
 import { isOpenHook } from '../standards/openhook/openhook.ts';
 import { judgeOpenHook, openHook } from '../standards/openhook/openhook-validator.ts';
 import type { Standard } from '../standards/validation.ts';
@@ -241,9 +241,9 @@ function breachOf(item: Item, part: Part | undefined, { form }: RequestFacts): F
 }
 
 /** A time without a zone is one of UTC, and what platforms call a hook point is known. */
-const isUnderstood = (rule: string, { atMs, says }: ToldEvent): boolean =>
+const isUnderstood = (rule: string, { atMs, readings }: ForeignEvent): boolean =>
   (rule === 'envelope/time' && atMs !== undefined) ||
-  (rule === 'event/hook' && says.every(({ event_type: type }) => !type.startsWith('vendor.')));
+  (rule === 'event/hook' && readings.every(({ event_type: type }) => !type.startsWith('vendor.')));
 
 function unparsed({ text, from, end, position }: Part): Fault {
   const read = parseJson(text, { start: from, end });

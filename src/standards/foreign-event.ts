@@ -1,55 +1,52 @@
-/**
- * What an event of an open standard says, in the model's words. The drain finds its session and pairs calls without
- * ids; which agent it is about, it says itself.
- */
+/** An event of an open standard in the terms of the model. `receive` finds its session and pairs calls without ids. */
 import type { AgentMode, Body, Facts, Fields, Risk } from '../event/event.ts';
 
-export interface ToldEvent {
+export interface ForeignEvent {
   readonly standard: 'agent-hooks' | 'openhook' | 'base-coat';
-  /** The agent as the event spells it; absent where the standard has no word for it. */
+  /** The agent as the event spells it; undefined if the standard has no field for it. */
   readonly source: string | undefined;
   readonly session: string;
-  /** Its type there. */
+  /** The type in the standard. */
   readonly native: string;
   readonly cwd: string | undefined;
-  /** Where the agent works, if that is no folder: the address of a page, a mailbox. */
+  /** The place where the agent works if it is not a folder: the address of a page, a mailbox. */
   readonly address?: string | undefined;
   readonly atMs: number | undefined;
-  /** The session's transcript, where the event names one. */
+  /** The path of the transcript, if the event has it. */
   readonly transcript?: string | undefined;
-  /** The agent's own payload, where the event carries it: it knows more than the event. */
+  /** The agent's own payload, if the event carries it. It has more details than the event. */
   readonly payload?: Fields | undefined;
-  readonly says: readonly ToldReading[];
-  /** Who works with the agent, as the event says it. */
+  readonly readings: readonly ForeignReading[];
+  /** The user of the agent, as the event spells it. */
   readonly user?: string | undefined;
   readonly version?: string | undefined;
-  /** Oddities that cost nothing, for the books. */
+  /** Names of harmless deviations, which the books count. */
   readonly odd?: readonly string[] | undefined;
 }
 
-export type ToldReading = Body & {
-  /** The native id that it shares with the agent's own hooks. */
+export type ForeignReading = Body & {
+  /** The native id that the reading shares with the hook of the agent. */
   key?: string | undefined;
-  /** The event's id in its standard: repeated, it is the same event. */
+  /** The event's id in its standard. An event with the same id is a repetition. */
   id?: string | undefined;
   facts?: Partial<Omit<Facts, 'v' | 'seq' | 'time'>> | undefined;
   actor?: 'user' | 'ai_agent' | 'system' | undefined;
   actorId?: string | undefined;
-  /** What its vendor adds to the event, of which nothing passes that was not asked for. */
+  /** Fields that the vendor adds to the event. Only fields that the configuration names are kept. */
   metadata?: Fields | undefined;
   mode?: AgentMode | undefined;
   risk?: Risk | undefined;
   subagent?: string | undefined;
   atMs?: number | undefined;
-  /** Written by otel-hooks: its id is the one that the agent's own hook would give. */
+  /** otel-hooks wrote the event, so its id is the id that the agent's own hook would give. */
   ours?: true | undefined;
-  /** A subagent without an id: the oldest open one of its kind is meant. */
+  /** The event has no id of its subagent; it belongs to the oldest open subagent of the same kind. */
   pairs?: 'opens' | 'closes' | undefined;
-  /** Counts only as the first sign of its session. */
+  /** The reading is ignored unless it is the first one of its session. */
   onlyFirst?: true | undefined;
 };
 
-/** What cannot be read, and why: it costs itself. */
+/** An event that cannot be read, and the reason. It is skipped. */
 export interface Unreadable {
   readonly unreadable: 'invalid-event' | 'no-session-id';
 }

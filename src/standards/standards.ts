@@ -1,4 +1,4 @@
-/** The standards that `validate` knows. */
+/** The standards that `validate` supports. */
 
 import { hookInterchange } from '../interchange/manifest-validator.ts';
 import { agentHooks } from './agent-hooks/agent-hooks-validator.ts';

@@ -1,27 +1,27 @@
 import type { Known } from '../interchange/vocabulary.ts';
 
-/** What a validator says about a text: one shape for every standard. */
+/** The report of a validator about a text; all standards share its shape. */
 export interface Report {
   standard: string;
-  /** The version of the standard that the text was held against. */
+  /** The version of the standard. */
   version: string;
-  /** The file's name as the caller knows it. */
+  /** The name of the text, from the caller. */
   name: string;
-  /** `file`: no events but a file that the standard describes, such as a registration. */
+  /** `file`: the text holds no events; it is a file that the standard defines, such as a registration. */
   format: 'json' | 'json-array' | 'jsonl' | 'file';
   /** No finding is an error. */
   ok: boolean;
-  /** Events seen, and those of them without an error. */
+  /** The numbers of events, and of events without an error. */
   events: number;
   valid: number;
   errors: number;
   warnings: number;
   notes: number;
-  /** In the order of the text; the first MAX_FINDINGS of them. */
+  /** The first MAX_FINDINGS findings, in the order of the text. */
   findings: Finding[];
-  /** Findings that were counted and left out. */
+  /** The number of findings beyond MAX_FINDINGS. */
   omitted: number;
-  /** Where the standard has levels: the one that each emitter in the stream reaches. */
+  /** For standards with levels: the level that each emitter in the stream reaches. */
   levels?: Reached[] | undefined;
 }
 
@@ -33,50 +33,50 @@ export interface Finding {
   column: number;
   /** JSON pointer into the event; empty for the event itself. */
   field: string;
-  /** What is wrong here. Safe for a terminal, at most a line. */
+  /** The problem in one line, safe for a terminal. */
   why: string;
 }
 
 export interface Reached {
   source: string;
   level: number;
-  /** What the next level asks for and the stream does not show. */
+  /** The requirements of the next level that the stream does not show. */
   missing: string[];
 }
 
-/** An error breaks the standard, a warning what it recommends; a note is worth knowing. */
+/** An error breaks a requirement of the standard, a warning a recommendation. A note is information. */
 export type Level = 'error' | 'warning' | 'note';
 
-/** A rule of a standard: what it asks for, in one line, and where the standard says so. */
+/** A rule of a standard: its requirement in one line, and the clause that defines it. */
 export interface Rule {
   level: Level;
   asks: string;
   clause: string;
 }
 
-/** A standard that texts can be held against. */
+/** A standard that texts can be validated against. */
 export interface Standard {
   readonly title: string;
   readonly version: string;
-  /** Every rule that its reports can name. The ids are stable: scripts may compare them. */
+  /** All rules of its reports. The ids are stable, so that scripts can compare them. */
   readonly rules: Readonly<Record<string, Rule>>;
-  /** `name` is only shown, except where it tells what the text is. */
+  /** `name` is shown in the report. Some standards also derive the format from it. */
   validation(name: string, asked: Asked): Validation;
 }
 
-/** What whoever asks wants beyond the standard's own word. */
+/** Requirements of the caller beyond those of the standard. */
 export interface Asked {
   /** Warnings are errors. */
   readonly strict?: boolean | undefined;
-  /** The level that every emitter is to reach. */
+  /** The level that every emitter must reach. */
   readonly level?: number | undefined;
-  /** More of the stream is to come: what has not ended yet is no fault. */
+  /** The stream continues later, so items that have not ended are not errors. */
   readonly open?: boolean | undefined;
-  /** What the Hook Interchange Format does not say itself. */
+  /** Names of events and providers that the Hook Interchange Format does not define. */
   readonly interchange?: Known | undefined;
 }
 
-/** One text being judged. It comes in pieces, so that its size does not matter. */
+/** The validation of one text. The text arrives in pieces, so that its size is not limited by memory. */
 export interface Validation {
   write(piece: string): void;
   end(): Report;

@@ -1,4 +1,4 @@
-/** How a finding speaks of values: short, and harmless to a terminal. */
+/** Words for values in findings: short, and safe for a terminal. */
 import type { core } from 'zod';
 import type { Path } from '../lib/json-position.ts';
 
@@ -20,14 +20,14 @@ export function valueAt(value: unknown, path: Path): unknown {
   return at;
 }
 
-/** What a schema looks for: a check of ours says it in `params.wants`. */
+/** Returns the value that a schema expects; custom checks put it into `params.wants`. */
 export function wanted(issue: Issue): string {
   const expected =
     issue.code === 'invalid_type' ? issue.expected : issue.code === 'custom' ? issue.params?.wants : undefined;
   return article(typeof expected === 'string' ? expected : 'what the schema asks for');
 }
 
-/** For what is neither missing nor of a list. */
+/** For values that are neither missing nor from a list. */
 export function mistyped(issue: Issue, field: string, actual: unknown): string {
   if (issue.code === 'too_small') return `${field} is ${actual === '' ? 'empty' : shown(actual)}`;
   return `${field} is ${kindOf(actual)}, not ${wanted(issue)}`;

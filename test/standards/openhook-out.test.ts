@@ -242,7 +242,7 @@ test.each(told)('%s: each envelope is one of the standard, with an id of its own
     const read = readOpenHook({ ...each });
     expect(isUnreadable(read)).toBe(false);
     const isVendorThere = each.type === 'file.write' || each.extensions?.['otel-hooks'].outcome === 'unknown';
-    expect('says' in read && read.says.some(said => said.event_type.startsWith('vendor.'))).toBe(isVendorThere);
+    expect('readings' in read && read.readings.some(said => said.event_type.startsWith('vendor.'))).toBe(isVendorThere);
   }
   expect(new Set(out.map(({ id }) => id)).size).toBe(out.length);
 });

@@ -1,6 +1,5 @@
 /**
- * Holds a text against Agent Hooks 0.1: the envelope, the data of each type, and what the events of a stream say
- * together.
+ * Validates texts against Agent Hooks 0.1: the envelope, the data of each type, and the order of events in a stream.
  */
 import { type EventType, eventTypes, SPEC_VERSION } from '../../event/event.ts';
 import { type EventJudge, eventsValidation, type Remark as RemarkOf } from '../events-text.ts';
@@ -18,7 +17,7 @@ export const agentHooks: Standard = {
   validation: (name, asked) => eventsValidation({ id: 'agent-hooks', ...agentHooks }, name, asked, judge()),
 };
 
-/** `name` is only shown, except that `.jsonl` and `.ndjson` say how the text is cut into events. */
+/** `name` is shown in the report. The endings `.jsonl` and `.ndjson` set the format to one event per line. */
 export function validateAgentHooks(text: string, name: string): Report {
   const validation = agentHooks.validation(name, {});
   validation.write(text);
@@ -50,7 +49,7 @@ function judge(): EventJudge<RuleId> {
   };
 }
 
-/** What is wrong with one value, in no order. */
+/** Returns the remarks about one value, in any order. */
 function judgeEvent(value: unknown): Remark[] {
   if (!isObject(value))
     return [{ rule: 'envelope/type', path: [], why: `an event is an object, not ${kindOf(value)}` }];
@@ -161,7 +160,7 @@ function adviseEnvelope(value: Values, remarks: Remark[]): void {
   }
 }
 
-/** Fields whose word comes from a list that is only an example. */
+/** Fields whose values the standard lists only as examples. */
 const listed: { readonly [T in EventType]?: readonly [field: string, words: readonly string[]] } = {
   'Agent.Plan.Start': ['plan_type', planTypes],
   'Agent.Plan.End': ['plan_type', planTypes],
@@ -206,16 +205,16 @@ function adviseData(type: EventType, data: Values, remarks: Remark[]): void {
 function adviseContext(data: Values, remarks: Remark[]): void {
   const number = (key: string) => (typeof data[key] === 'number' ? data[key] : Number.NaN);
   const [used, limit, share] = [number('tokens_used'), number('tokens_limit'), number('percentage_used')];
-  // A comparison with an absent number is false, so that only what is there is held against each other.
-  const says = (key: string, why: string) => remarks.push({ rule: 'data/consistent', path: ['data', key], why });
+  // A comparison with an absent number is false, so only present numbers are compared.
+  const differs = (key: string, why: string) => remarks.push({ rule: 'data/consistent', path: ['data', key], why });
   if (limit > 0 && share <= 100 && Math.abs((used / limit) * 100 - share) > 1) {
-    says('percentage_used', `${share} is not tokens_used / tokens_limit * 100`);
+    differs('percentage_used', `${share} is not tokens_used / tokens_limit * 100`);
   }
   if (Math.abs(limit - used - number('tokens_remaining')) > 0 && used <= limit) {
-    says('tokens_remaining', 'is not tokens_limit - tokens_used');
+    differs('tokens_remaining', 'is not tokens_limit - tokens_used');
   }
   if (Math.abs(number('tokens_before') - number('tokens_after') - number('tokens_removed')) > 0) {
-    says('tokens_removed', 'is not tokens_before - tokens_after');
+    differs('tokens_removed', 'is not tokens_before - tokens_after');
   }
 }
 

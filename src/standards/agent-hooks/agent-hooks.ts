@@ -1,12 +1,12 @@
 /**
- * An Agent Hooks event from somebody else, as input. The envelope must say which type of event it is and whose; in the
- * data, what breaks the schema is left out and the rest stays. An event that otel-hooks wrote keeps its id and the
- * facts beside the standard, so that a journal that is read again adds nothing.
+ * Reads an event of Agent Hooks. The envelope must have a type and a session. Data fields that break the schema are
+ * left out and the others stay. An event that otel-hooks wrote keeps its id and its facts, so that importing a journal
+ * twice adds nothing.
  */
 import * as z from 'zod';
 import { type Body, type EventType, eventTypes, FACTS, type Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, own, text, word } from '../../lib/read.ts';
-import type { ToldEvent, ToldReading, Unreadable } from '../foreign-event.ts';
+import type { ForeignEvent, ForeignReading, Unreadable } from '../foreign-event.ts';
 import { actorTypes, agentModes, dataSchemas, envelopeSchema, isDateTime, riskLevels } from './schema.ts';
 
 export const isAgentHooks = (fields: Fields): boolean =>
@@ -40,7 +40,7 @@ const parts = {
   reasoning_tokens: count,
 };
 
-/** What stands at `metadata["dev.otel-hooks"]`, field by field: whoever wrote it, nothing else passes. */
+/** The facts at `metadata["dev.otel-hooks"]`. Any program can write this field, so only these fields are read. */
 const ownFacts = z.object({
   native: name,
   root: name,
@@ -77,27 +77,27 @@ const ownFacts = z.object({
   trace_record: name,
 });
 
-export function readAgentHooks(fields: Fields): ToldEvent | Unreadable {
+export function readAgentHooks(fields: Fields): ForeignEvent | Unreadable {
   const read = envelope.safeParse(fields);
   if (!read.success) return { unreadable: 'invalid-event' };
   const { event_type, event_id, session_id, parent_session_id, timestamp, agent_mode, risk, trace_record_id } =
     read.data;
   if (session_id === '') return { unreadable: 'no-session-id' };
-  const told = fieldsOf(fieldsOf(fields.metadata)[FACTS]);
-  const { root, native, ...facts } = told.v === 1 ? ownFacts.parse(told) : ownFacts.parse({});
+  const written = fieldsOf(fieldsOf(fields.metadata)[FACTS]);
+  const { root, native, ...facts } = written.v === 1 ? ownFacts.parse(written) : ownFacts.parse({});
   const parent = root ?? (parent_session_id === session_id ? undefined : parent_session_id);
   const atMs = timestamp === undefined ? Number.NaN : Date.parse(timestamp);
   const body = bodyOf(event_type, fields.data);
   const actor = actorOf(fields.actor);
-  const says: ToldReading = {
+  const reading: ForeignReading = {
     ...body,
     id: event_id,
     facts: trace_record_id === undefined ? facts : { ...facts, trace_record: trace_record_id },
-    ours: told.v === 1 ? true : undefined,
+    ours: written.v === 1 ? true : undefined,
     risk: risk && { ...risk, factors: risk.factors?.filter(factor => /^[\w.:-]{1,64}$/.test(factor)).slice(0, 16) },
     mode: agent_mode,
     actor,
-    // Whose it is, nobody knows, where its type is none: it may be a person's name.
+    // Without a known type, the id could be the name of a person.
     actorId: actor && text(fieldsOf(fields.actor).id),
     metadata: fieldsOf(fields.metadata),
     subagent: parent === undefined ? undefined : session_id,
@@ -111,8 +111,8 @@ export function readAgentHooks(fields: Fields): ToldEvent | Unreadable {
     native: native ?? event_type,
     cwd: undefined,
     atMs: Number.isNaN(atMs) ? undefined : atMs,
-    // What otel-hooks concluded for itself it concludes anew.
-    says: body.event_type.startsWith('vendor.otel-hooks.') ? [] : [says],
+    // Events that otel-hooks concludes are left out, because this run concludes them again.
+    readings: body.event_type.startsWith('vendor.otel-hooks.') ? [] : [reading],
   };
 }
 
@@ -122,7 +122,7 @@ function bodyOf(type: string, data: unknown): Body {
   if (isEventType(type)) return { event_type: type, data: conforming(type, fieldsOf(data)) } as Body;
   const vendor = /^vendor\.[A-Za-z0-9_-]{1,64}\.[A-Za-z0-9_.:-]{1,64}$/.test(type);
   const plain = /^[A-Za-z0-9_.:-]{1,64}$/.test(type);
-  // Short texts may be content: of a stranger's own events numbers and truth values stay.
+  // Short texts can be content, so only numbers and truth values of unknown events are kept.
   const kept = Object.entries(fieldsOf(data)).filter(([, value]) => ['number', 'boolean'].includes(typeof value));
   return {
     event_type: vendor ? (type as `vendor.${string}`) : `vendor.agent-hooks.${plain ? type : 'unnamed'}`,
@@ -130,13 +130,13 @@ function bodyOf(type: string, data: unknown): Body {
   };
 }
 
-/** As deep as a breach may stand: `action.result.exit_code`. */
+/** The depth of the deepest field that can break the schema: `action.result.exit_code`. */
 const MOST_BREACHES = 64;
 
-/** The data without the fields that break the schema. */
+/** Returns the data without the fields that break the schema. */
 function conforming(type: EventType, data: Fields): Fields {
   const schema: z.ZodType = dataSchemas[type];
-  // The model's action events always hold an action, of which nothing may be known.
+  // Action events of the model always have an action, which can be empty.
   const actionless = (type === 'Action.Before' || type === 'Action.After') && !isFields(data.action);
   const copy = structuredClone(actionless ? { ...data, action: {} } : data);
   for (let look = 0; look < MOST_BREACHES; look += 1) {
@@ -147,7 +147,7 @@ function conforming(type: EventType, data: Fields): Fields {
   return actionless ? { action: {} } : {};
 }
 
-/** What is missing cannot be taken away: then what it is missing in goes. */
+/** A missing field cannot be removed, so the object that lacks it is removed. */
 function remove(from: Fields, path: readonly PropertyKey[]): void {
   let at: unknown = from;
   for (const part of path.slice(0, -1)) at = isFields(at) ? own(at, String(part)) : undefined;
@@ -156,13 +156,13 @@ function remove(from: Fields, path: readonly PropertyKey[]): void {
   else if (path.length > 1) remove(from, path.slice(0, -1));
 }
 
-/** `agent` stands in the standard's table of actors, `ai_agent` in its schema. */
-function actorOf(actor: unknown): ToldReading['actor'] {
+/** The standard writes `agent` in its table of actors and `ai_agent` in its schema. */
+function actorOf(actor: unknown): ForeignReading['actor'] {
   const type = text(fieldsOf(actor).type);
   return type === 'agent' ? 'ai_agent' : actorTypes.find(known => known === type);
 }
 
-/** A field of another type than expected says nothing. */
+/** A field of an unexpected type is ignored. */
 function lenient<T extends z.ZodType>(type: T): z.ZodCatch<z.ZodOptional<T>> {
   return type.optional().catch(undefined);
 }

@@ -1,6 +1,6 @@
 /**
- * What clause 9 asks of an event: no personal data, no prompts, no full outputs, no credentials, unless somebody wants
- * them.
+ * Checks clause 9: events hold no personal data, no prompts, no full outputs and no credentials unless the user asks
+ * for them.
  */
 
 import { holdsSecret } from '../../enrich/secrets.ts';
@@ -14,7 +14,7 @@ const MAX_OUTPUT = 1_024;
 const MAX_FOUND = 10;
 const MAX_LEVELS = 16;
 
-/** By type, or by its category: fields in which implementations put the text itself. */
+/** Fields in which implementations write texts, by event type or category. */
 const contents: Readonly<Record<string, readonly [rule: RuleId, fields: readonly string[]]>> = {
   Prompt: ['privacy/prompt', ['prompt', 'prompt_text', 'pprompt_text', 'text', 'content', 'message']],
   Agent: ['privacy/reasoning', ['response', 'text', 'content', 'thought', 'thinking', 'reasoning', 'chain_of_thought']],
@@ -30,10 +30,10 @@ export function judgePrivacy(value: Values, remarks: Remark<RuleId>[]): void {
   if (typeof id === 'string' && /^[^@\s]+@[^@\s]+$/.test(id)) {
     remarks.push({ rule: 'privacy/user', path: ['user', 'id'], why: 'user.id looks like an e-mail address' });
   }
-  if (isObject(user) && says(user.name)) {
+  if (isObject(user) && hasText(user.name)) {
     remarks.push({ rule: 'privacy/name', path: ['user', 'name'], why: 'user.name is the name of a person' });
   }
-  if (isObject(actor) && actor.type === 'user' && says(actor.name)) {
+  if (isObject(actor) && actor.type === 'user' && hasText(actor.name)) {
     remarks.push({ rule: 'privacy/name', path: ['actor', 'name'], why: 'actor.name is the name of a person' });
   }
   if (isObject(data)) judgeContent(typeof type === 'string' ? type : '', data, remarks);
@@ -50,10 +50,10 @@ export function judgePrivacy(value: Values, remarks: Remark<RuleId>[]): void {
 
 function judgeContent(type: string, data: Values, remarks: Remark<RuleId>[]): void {
   const [rule, fields] = own(contents, type.split('.')[0] ?? '') ?? [];
-  // A notification's message is what the person was shown, and its place in the standard.
+  // The message of a notification is what the agent showed to the person, and the standard has a field for it.
   for (const field of type === 'Agent.Notification' || type === 'Agent.Error' ? [] : (fields ?? [])) {
     const value = data[field];
-    if (rule === undefined || !(says(value) || (Array.isArray(value) && value.length > 0))) continue;
+    if (rule === undefined || !(hasText(value) || (Array.isArray(value) && value.length > 0))) continue;
     remarks.push({ rule, path: ['data', field], why: `data.${field} holds the text itself` });
   }
   const result = isObject(data.action) && isObject(data.action.result) ? data.action.result : {};
@@ -63,7 +63,7 @@ function judgeContent(type: string, data: Values, remarks: Remark<RuleId>[]): vo
     remarks.push({ rule: 'privacy/output', path, why: `output of ${output.length} characters` });
   }
   for (const field of ['stdout', 'stderr']) {
-    if (!says(result[field])) continue;
+    if (!hasText(result[field])) continue;
     remarks.push({
       rule: 'privacy/output',
       path: ['data', 'action', 'result', field],
@@ -72,9 +72,9 @@ function judgeContent(type: string, data: Values, remarks: Remark<RuleId>[]): vo
   }
 }
 
-const says = (value: unknown): boolean => typeof value === 'string' && value.trim() !== '';
+const hasText = (value: unknown): boolean => typeof value === 'string' && value.trim() !== '';
 
-/** `git@host:path` is an address of a repository. */
+/** `git@host:path` is an address of a repository and not an e-mail address. */
 const EMAIL = /(?<![\w.%+-])(?!git@)[\w.%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,6}[A-Za-z]{2,24}\b/;
 
 function texts(value: unknown, path: Path, see: (text: string, path: Path) => void): void {

@@ -1,7 +1,7 @@
 import { textRules } from '../events-text.ts';
 import type { Rule } from '../validation.ts';
 
-/** Every rule that the validator can name. The ids are stable: scripts may compare them. */
+/** All rules of this validator. The ids are stable, so that scripts can compare them. */
 export const rules = {
   ...textRules,
   'stream/duplicate-event-id': { level: 'warning', asks: 'each event has an id of its own', clause: '6.1 event_id' },

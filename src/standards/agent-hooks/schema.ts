@@ -1,14 +1,14 @@
 /**
- * Agent Hooks 0.1 as zod schemas: the envelope of clause 6.1 and the data of all 23 types. Unknown fields pass, as
- * clause 10.3 asks. Where the standard's text, schema and examples disagree, docs/agent-hooks.md says what was decided
- * and why.
+ * Agent Hooks 0.1 as zod schemas: the envelope of clause 6.1 and the data of all 23 types. Unknown fields are allowed,
+ * as clause 10.3 requires. docs/agent-hooks.md lists the places where text, schema and examples of the standard
+ * disagree, and which one otel-hooks follows.
  *
- * A check of ours says in `params.wants` what it looks for; the validator maps issues to rules.
+ * A custom check puts the expected value into `params.wants`; the validator maps issues to rules.
  */
 import * as z from 'zod';
 import type { DataOf, EventType, Fields } from '../../event/event.ts';
 
-/** Lists that stand in the standard's schema, or under the heading "fields": anything else breaks it. */
+/** Lists of the standard's schema, or under the heading "fields". Other values break the standard. */
 export const startReasons = ['new', 'resume', 'restart'] as const;
 export const endReasons = ['exit', 'completed', 'error', 'manual_reset', 'idle_timeout'] as const;
 export const agentModes = ['agent', 'plan', 'execute', 'chat', 'edit'] as const;
@@ -17,7 +17,7 @@ export const riskLevels = ['low', 'medium', 'high', 'critical'] as const;
 export const outcomes = ['allow', 'deny', 'ask'] as const;
 export const triggers = ['auto', 'manual', 'system'] as const;
 
-/** Lists that stand only in an example: other values pass with a warning. */
+/** Lists that the standard shows only as examples. Other values are warnings. */
 export const planTypes = ['plan', 'explore', 'default'] as const;
 export const notificationTypes = ['ToolPermission', 'IdleTimeout', 'ErrorAlert'] as const;
 export const errorTypes = ['ToolFailed', 'ModelError', 'HookError', 'UnhandledException'] as const;
@@ -26,7 +26,7 @@ const fields = z.custom<Fields>(value => typeof value === 'object' && value !== 
   params: { wants: 'object' },
 });
 const text = z.string();
-/** One issue for the whole list, however many members are no strings. */
+/** Reports one issue for the whole list, however many members are not strings. */
 const texts = z.custom<string[]>(value => Array.isArray(value) && value.every(item => typeof item === 'string'), {
   params: { wants: 'array of strings' },
 });
@@ -35,7 +35,7 @@ const truth = z.boolean();
 const integer = z.number().refine(Number.isInteger, { params: { wants: 'integer' } });
 
 /**
- * The shape of a UUID and no more: of the standard's own six full examples three carry version or variant digits that
+ * Checks only the shape of a UUID: three of the six full examples of the standard have version or variant digits that
  * RFC 9562 does not define.
  */
 export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
@@ -96,7 +96,7 @@ const policy = z.looseObject({
   action: action.optional(),
 });
 
-/** One definition for both types, and what their examples add. */
+/** The definition for both types, with the fields of their examples. */
 const context = z.looseObject({
   trigger: z.enum(triggers).optional(),
   tokens_used: integer.optional(),
@@ -109,7 +109,7 @@ const context = z.looseObject({
   strategy: text.optional(),
 });
 
-/** The data of each type. The compiler holds them against the model. */
+/** The data of each type. The compiler compares these schemas with the model. */
 export const dataSchemas = {
   'Session.Start': z.looseObject({ start_reason: z.enum(startReasons).optional() }),
   'Session.End': sessionEnd,
@@ -155,7 +155,7 @@ export const dataSchemas = {
   }),
 } as const satisfies { [T in EventType]: z.ZodType<DataOf<T>> };
 
-/** The envelope of clause 6.1. `data` is any object here; `dataSchemas` knows more. */
+/** The envelope of clause 6.1. Here `data` can be any object; `dataSchemas` checks its fields. */
 export const envelopeSchema = z.looseObject({
   spec_version: z.string().regex(/^[0-9]+\.[0-9]+\.[0-9]+$/),
   event_id: z.string().regex(UUID),
@@ -180,7 +180,9 @@ export const envelopeSchema = z.looseObject({
 
 const DATE_TIME = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[Zz]|[+-](\d\d):(\d\d))$/;
 
-/** RFC 3339 date-time: with zone, any number of digits of a second, a day that the month has, a leap second. */
+/**
+ * An RFC 3339 date-time: with a zone, any number of fraction digits, an existing day of the month, and leap seconds.
+ */
 export function isDateTime(value: string): boolean {
   const parts = DATE_TIME.exec(value);
   if (!parts) return false;
@@ -194,8 +196,8 @@ export function isDateTime(value: string): boolean {
 }
 
 /**
- * Fields that this project uses where the standard leaves the data of a type open. Another type of value in them is
- * no breach of the standard.
+ * Fields that otel-hooks uses in types whose data the standard leaves open. A value of another type does not break the
+ * standard.
  */
 export const conventionFields: { readonly [T in EventType]?: readonly (keyof DataOf<T>)[] } = {
   'Prompt.Submitted': ['prompt'],

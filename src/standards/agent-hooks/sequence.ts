@@ -1,9 +1,8 @@
 /**
- * What the events of a stream say together. A stream may be a piece of a longer one, so that what is missing before it
- * or after it is no fault: of a session whose Session.Start the stream does not hold, an end without a beginning is a
- * note.
+ * Judges the order of events in a stream. A stream can be a part of a longer one, so missing events before or after it
+ * are not errors: an end without a beginning is a note if the stream has no Session.Start of this session.
  *
- * What is remembered is bounded: MAX_SESSIONS sessions with MAX_OPEN things each. What is beyond is judged for itself
+ * The state is bounded: MAX_SESSIONS sessions with MAX_OPEN open items each. Events beyond these limits are judged
  * alone.
  */
 import { FACTS } from '../../event/event.ts';
@@ -27,21 +26,21 @@ interface Session {
   isStarted: boolean;
   endMs: number | undefined;
   newestMs: number;
-  told: Set<RuleId>;
-  /** What has begun, by kind and name: how often, and how many of these must end. */
+  reported: Set<RuleId>;
+  /** Open items by kind and name: how many are open, and how many of them must end. */
   open: Map<string, { count: number; owed: number }>;
 }
 
-/** What ends something, and what began it. */
+/** Types that end an item, with the types that begin it. */
 const pairs: Readonly<Record<string, string>> = {
   'Action.After': 'Action.Before',
   'Agent.Plan.End': 'Agent.Plan.Start',
 };
 const begins: ReadonlySet<string> = new Set(Object.values(pairs));
-/** A plan may stay open: it ends with its turn. */
+/** A plan can stay open, because it ends with its turn. */
 const mayStayOpen: ReadonlySet<string> = new Set(['Agent.Plan.Start']);
 
-/** Names of the table of 7.5. */
+/** The names in the table of clause 7.5. */
 const actionNames: ReadonlySet<string> = new Set(['shell', 'read_file', 'write_file', 'web_search', 'code_edit']);
 
 export function judgeSequences(): {
@@ -68,7 +67,7 @@ export function judgeSequences(): {
       const isFirst = !sessions.has(id);
       const session = sessions.get(id) ?? fresh(value);
       if (isFirst && sessions.size < MAX_SESSIONS) sessions.set(id, session);
-      // What is not of the taxonomy follows rules of its own.
+      // Types outside of the taxonomy have rules of their own.
       if (type.startsWith('vendor.')) return remarks;
       return [...remarks, ...judgeIn(session, type, value, isFirst)];
     },
@@ -87,7 +86,7 @@ export function judgeSequences(): {
     },
   };
 
-  /** Each name once: it is the same choice everywhere. */
+  /** Reports each name once, because the same implementation writes it everywhere. */
   function judgeNames(type: string, { data }: Values): Remark[] {
     if (!isObject(data)) return [];
     const isNew = (name: string): boolean => !named.has(name) && named.size < MAX_NAMES && named.add(name) === named;
@@ -109,7 +108,7 @@ const fresh = ({ source }: Values): Session => ({
   isStarted: false,
   endMs: undefined,
   newestMs: Number.NEGATIVE_INFINITY,
-  told: new Set(),
+  reported: new Set(),
   open: new Map(),
 });
 
@@ -117,8 +116,8 @@ function judgeIn(session: Session, type: string, value: Values, isFirst: boolean
   const remarks: Remark[] = [];
   const data = isObject(value.data) ? value.data : {};
   const once = (rule: RuleId, field: string, why: string): void => {
-    if (session.told.has(rule)) return;
-    session.told.add(rule);
+    if (session.reported.has(rule)) return;
+    session.reported.add(rule);
     remarks.push({ rule, path: [field], why });
   };
   const tool = isObject(value.source) ? text(value.source.tool) : undefined;
@@ -154,7 +153,7 @@ function judgeIn(session: Session, type: string, value: Values, isFirst: boolean
   return remarks;
 }
 
-/** Notes what begins; true for what ends and did not begin. */
+/** Records items that begin. Returns true if the event ends an item that did not begin. */
 function isUnpaired({ open }: Session, type: string, value: Values, data: Values): boolean {
   const began = begins.has(type) ? type : own(pairs, type);
   if (began === undefined) return false;
@@ -167,14 +166,14 @@ function isUnpaired({ open }: Session, type: string, value: Values, data: Values
     else if (open.size < MAX_OPEN) open.set(key, { count: 1, owed: owes });
     return false;
   }
-  // Who may refuse an action before it is told tells only that.
+  // A denial may arrive without its Action.Before.
   if (known === undefined || known.count === 0) return !isDenied && open.size < MAX_OPEN;
   known.count -= 1;
   known.owed = Math.min(known.owed, known.count);
   return false;
 }
 
-/** The standard has no id of an action; where our own fact has one, it is surer than the name. */
+/** The standard has no id of an action. The id in our own facts is more reliable than the name. */
 function nameOf({ metadata }: Values, data: Values): string {
   const facts = isObject(metadata) ? metadata[FACTS] : undefined;
   const call = isObject(facts) ? text(facts.call) : undefined;

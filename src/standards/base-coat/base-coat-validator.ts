@@ -1,4 +1,4 @@
-/** Holds a text against Base Coat: envelopes of events and responses, and the files in which hooks are registered. */
+/** Validates texts against Base Coat: envelopes of events and responses, and files that register hooks. */
 import { type EventJudge, eventsValidation } from '../events-text.ts';
 import type { Standard } from '../validation.ts';
 import { type Issue, isObject, kindOf, mistyped, notOneOf, pathOf, shown, type Values, valueAt } from '../wording.ts';
@@ -10,7 +10,7 @@ import { eventSchema, responseSchema } from './schema.ts';
 
 export const baseCoat: Standard = {
   title: 'Base Coat',
-  // The document has none; it names the issue that it is tracked by.
+  // The document has no version; it names the issue that tracks it.
   version: '#145',
   rules,
   validation(name, asked) {
@@ -24,7 +24,7 @@ export const baseCoat: Standard = {
     return {
       write: page.write,
       end() {
-        // What is judged is no JSON: an empty object stands for it.
+        // The judged text is not JSON; an empty object takes its place.
         file.write('{}');
         return file.end();
       },
@@ -44,7 +44,7 @@ function judge(name: string): EventJudge<RuleId> {
   };
 }
 
-/** One envelope, of an event or of a response. */
+/** Judges one envelope of an event or of a response. */
 export function judgeBaseCoat(value: unknown): Remark[] {
   if (!isObject(value))
     return [{ rule: 'value/unknown', path: [], why: `an envelope is an object, not ${kindOf(value)}` }];
@@ -102,7 +102,7 @@ function eventRemark(issue: Issue, value: Values): Remark {
   return { rule: 'event/type', path, why: mistyped(issue, field, actual) };
 }
 
-/** `at` is where it stands beside an event. */
+/** `at` is the path of a response beside an event. */
 function judgeResponse(value: Values, at: readonly string[]): Remark[] {
   const remarks = (responseSchema.safeParse(value).error?.issues ?? []).map((issue): Remark => {
     const inner = pathOf(issue);

@@ -1,15 +1,16 @@
 /**
- * Base Coat's event envelope as input: `{hook, timestamp, sessionId, agent, repository, branch, budget, tool}`. It has
- * no ids: calls and subagents are paired by name, in order. `agent` is the name of an agent definition, not of the
- * product; repository and branch stay out. A failed tool is told by `PostToolUse` and by `OnError`, and is one failure.
+ * Reads event envelopes of Base Coat: `{hook, timestamp, sessionId, agent, repository, branch, budget, tool}`. Base
+ * Coat has no ids, so calls and subagents are paired by name, in order. `agent` is the name of an agent definition and
+ * not of the product; repository and branch are not read. `PostToolUse` and `OnError` both report a failed tool, which
+ * is one failure.
  *
- * Beside the event may stand, as `response`, what hooks answered to it: our runner tells it so. Of that stay what it
- * does, by whom, and how many warnings and failures there were.
+ * Our hook runner adds the answer of the hooks as `response`. The reader keeps its action, the hook's id, and the
+ * numbers of warnings and failures.
  */
 import * as z from 'zod';
 import type { Fields } from '../../event/event.ts';
 import { text } from '../../lib/read.ts';
-import type { ToldEvent, ToldReading, Unreadable } from '../foreign-event.ts';
+import type { ForeignEvent, ForeignReading, Unreadable } from '../foreign-event.ts';
 import { endsTurn, type HookPoint, hookPointOf } from './hook-points.ts';
 import { responseSchema } from './schema.ts';
 
@@ -56,18 +57,18 @@ const envelope = z.looseObject({
 });
 type Envelope = z.infer<typeof envelope>;
 
-/** `hook` is nobody else's name for the event, and `sessionId` with a text as time goes with it. */
+/** No other format has both `hook` and `sessionId` with a text as timestamp. */
 export const isBaseCoat = (fields: Fields): boolean =>
   text(fields.hook) !== undefined && text(fields.sessionId) !== undefined && text(fields.timestamp) !== undefined;
 
-export function readBaseCoat(fields: Fields): ToldEvent | Unreadable {
+export function readBaseCoat(fields: Fields): ForeignEvent | Unreadable {
   const read = envelope.safeParse(fields);
   if (!read.success) return { unreadable: 'invalid-event' };
   const { hook, sessionId, timestamp } = read.data;
   if (sessionId === '') return { unreadable: 'no-session-id' };
   const point = hookPointOf(hook);
   const atMs = Date.parse(timestamp ?? '');
-  const says: ToldReading[] = endsTurn(hook)
+  const readings: ForeignReading[] = endsTurn(hook)
     ? [{ event_type: 'Agent.Response', data: { final: true } }]
     : point === undefined
       ? [{ event_type: `vendor.base-coat.${/^[A-Za-z]{1,64}$/.test(hook) ? hook : 'unnamed'}`, data: {} }]
@@ -79,7 +80,7 @@ export function readBaseCoat(fields: Fields): ToldEvent | Unreadable {
     native: hook,
     cwd: undefined,
     atMs: Number.isNaN(atMs) ? undefined : atMs,
-    says: [...says.map(said => (isBlocked(read.data) ? denied(said) : said)), ...answered(read.data)],
+    readings: [...readings.map(each => (isBlocked(read.data) ? denied(each) : each)), ...answered(read.data)],
   };
 }
 
@@ -87,37 +88,37 @@ const isBlocked = ({ response }: Envelope): boolean => response?.action === 'blo
 
 const byHook = { source: 'hook', basis: 'observed' } as const;
 
-/** What was stopped before it ran is over. */
-function denied(said: ToldReading): ToldReading {
-  if (said.event_type !== 'Action.Before') return said;
+/** A blocked action never runs, so its Action.Before is also its end. */
+function denied(reading: ForeignReading): ForeignReading {
+  if (reading.event_type !== 'Action.Before') return reading;
   return {
-    ...said,
-    data: { ...said.data, decision: { outcome: 'deny' } },
-    facts: { ...said.facts, decision: byHook },
+    ...reading,
+    data: { ...reading.data, decision: { outcome: 'deny' } },
+    facts: { ...reading.facts, decision: byHook },
   };
 }
 
-/** What the chain of hooks did, where it did anything. */
-function answered({ response, tool }: Envelope): ToldReading[] {
+/** Returns readings of the hooks' answer, if the hooks did anything. */
+function answered({ response, tool }: Envelope): ForeignReading[] {
   if (response === undefined) return [];
   const { action, reason, metadata, warnings, additionalContext } = response;
   const counts = { contexts: additionalContext.length, warnings: warnings.length, failed: metadata.failures.length };
-  const blocked: ToldReading = {
+  const blocked: ForeignReading = {
     event_type: 'Policy.Blocked',
     data: { policy_name: metadata.hookId ?? 'hook', reason, action: tool && { name: tool.name } },
     actor: 'system',
     facts: { tool: tool?.name, decision: byHook },
   };
-  const told: ToldReading = {
+  const answer: ForeignReading = {
     event_type: 'vendor.base-coat.response',
     data: { action, ...counts },
     facts: { fields: ['action', ...Object.keys(counts)] },
   };
   const isSilent = action === 'passThrough' && warnings.length === 0;
-  return [...(action === 'block' ? [blocked] : []), ...(isSilent ? [] : [told])];
+  return [...(action === 'block' ? [blocked] : []), ...(isSilent ? [] : [answer])];
 }
 
-const readers: Readonly<Record<HookPoint, (event: Envelope) => ToldReading[]>> = {
+const readers: Readonly<Record<HookPoint, (event: Envelope) => ForeignReading[]>> = {
   SessionStart: () => [{ event_type: 'Session.Start', data: { start_reason: 'new' } }],
   SessionEnd: () => [{ event_type: 'Session.End', data: { end_reason: 'completed' } }],
   UserPromptSubmitted: () => [{ event_type: 'Prompt.Submitted', data: {}, actor: 'user' }],
@@ -174,7 +175,7 @@ const readers: Readonly<Record<HookPoint, (event: Envelope) => ToldReading[]>> =
   },
 };
 
-const outcome = ({ tool }: Envelope, success: boolean | undefined): ToldReading => ({
+const outcome = ({ tool }: Envelope, success: boolean | undefined): ForeignReading => ({
   event_type: 'Action.After',
   data: { action: { name: tool?.name, result: success === undefined ? undefined : { success } } },
   facts: {

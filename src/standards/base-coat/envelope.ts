@@ -1,5 +1,5 @@
 /**
- * The two envelopes of Base Coat: what a hook is told, and what it answers. `schema.ts` holds a stranger's against
+ * The two envelopes of Base Coat: the event that a hook receives, and the response of the hook. `schema.ts` validates
  * them.
  */
 import type { HookPoint } from './hook-points.ts';
@@ -9,15 +9,15 @@ export interface BaseCoatEvent {
   /** ISO 8601. */
   timestamp: string;
   sessionId: string;
-  /** The definition that the agent follows, not the product. */
+  /** The name of the agent definition, not of the product. */
   agent?: string | undefined;
   /** `owner/name` */
   repository?: string | undefined;
   branch?: string | undefined;
   budget?: Budget | undefined;
-  /** Of `PreToolUse`, `PostToolUse` and the `OnError` of a tool. */
+  /** For `PreToolUse`, `PostToolUse`, and the `OnError` of a tool. */
   tool?: CoatTool | undefined;
-  /** What hooks answered to it: an addition of ours. */
+  /** The answer of the hooks, which otel-hooks adds. */
   response?: BaseCoatResponse | undefined;
 }
 
@@ -36,15 +36,15 @@ export type ResponseAction = 'passThrough' | 'injectContext' | 'block' | 'modify
 
 export interface BaseCoatResponse {
   action: ResponseAction;
-  /** Where it stands among the answers to one event; a runner goes by what a handler was registered with. */
+  /** The order among the answers to one event. The runner uses the order in which handlers are registered. */
   priority?: number | undefined;
   /** For the next step of reasoning. */
   additionalContext?: string[] | undefined;
   /** For the runtime. */
   warnings?: string[] | undefined;
-  /** Of `block`. */
+  /** For `block`. */
   reason?: string | undefined;
-  /** Of `modify`. */
+  /** For `modify`. */
   modifiedInput?: unknown;
   modifiedOutput?: unknown;
   /** For diagnosis. */

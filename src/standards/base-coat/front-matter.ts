@@ -1,6 +1,6 @@
 /**
- * The head of an agent's page: YAML between two lines of dashes, in which hooks stand that run while this agent is
- * active.
+ * Reads the front matter of an agent's page: YAML between two lines of dashes. It registers the hooks that run while
+ * this agent is active.
  */
 import { LineCounter, parseDocument } from 'yaml';
 import type { Position } from '../../lib/json-position.ts';
@@ -8,9 +8,9 @@ import { isObject, kindOf, plain } from '../wording.ts';
 import { judgeHooks } from './registration.ts';
 import type { Remark } from './rules.ts';
 
-/** Nobody writes such a head; reading it would cost as long as somebody likes. */
+/** Real front matter is shorter. Without a limit, parsing a hostile one would take very long. */
 const MOST_CHARACTERS = 256 * 1024;
-/** The parser quotes the text. */
+/** The message of the parser quotes the text, so it is shortened. */
 const LONGEST_WHY = 200;
 
 type Found = Remark & { at: Position };
@@ -40,7 +40,7 @@ function judgePage(text: string): Found[] {
 
 function judgeYaml(yaml: string): Found[] {
   const lines = new LineCounter();
-  // The head begins on the second line.
+  // The front matter begins on the second line.
   const at = (offset: number): Position => {
     const { line, col } = lines.linePos(offset);
     return { line: line + 1, column: col };
@@ -65,7 +65,7 @@ function judgeYaml(yaml: string): Found[] {
     if (!('hooks' in value)) return [{ rule: 'file/empty', path: [], why: 'registers no hooks', at: at(0) }];
     return judgeHooks(value.hooks, 'agent page').map(remark => ({ ...remark, at: placed(remark.path) }));
   } catch (error) {
-    // Nested beyond what it can follow, or made of aliases.
+    // The YAML is nested too deeply or made of aliases.
     const why = error instanceof Error ? plain(error.message, LONGEST_WHY) : 'cannot be read';
     return [{ rule: 'file/yaml', path: [], why, at: at(0) }];
   }

@@ -1,9 +1,9 @@
 /**
- * The eleven hook points of Base Coat (its hooks document of 2026, checked 2026-11-18) and what platforms call them.
- * `hooksFile` is the name in `.github/hooks/*.json`, `settingsFile` the one in a settings file of PascalCase events;
- * `also` are other spellings that platforms send. The document holds `Stop` for the end of the session; the platforms
- * fire it at the end of each turn, so as a native event it is that, and an envelope that says `SessionEnd` is the end
- * of the session.
+ * The eleven hook points of Base Coat (its hooks document of 2026, checked 2026-11-18) and their names on platforms.
+ * `hooksFile` is the name in `.github/hooks/*.json`, `settingsFile` the name in settings files with PascalCase events,
+ * and `also` lists other spellings of platforms. The document uses `Stop` for the end of the session, but platforms
+ * fire it at the end of each turn. As a native event it is therefore the end of a turn, and an envelope with
+ * `SessionEnd` is the end of the session.
  */
 export const hookPoints = [
   'SessionStart',
@@ -24,7 +24,7 @@ export type HookPoint = (typeof hookPoints)[number];
 export type Platform = 'hooksFile' | 'settingsFile';
 
 interface Names {
-  /** Undefined: the platform has no such event; its own logic or a middleware must tell it. */
+  /** Undefined: the platform has no such event, so its own logic or a middleware must send it. */
   readonly hooksFile: string | undefined;
   readonly settingsFile: string | undefined;
   readonly also: readonly string[];
@@ -52,10 +52,10 @@ const names: Readonly<Record<HookPoint, Names>> = {
   OnBudgetExceeded: { hooksFile: undefined, settingsFile: undefined, also: [] },
 };
 
-/** What a platform calls a hook point. */
+/** Returns the name of a hook point on a platform. */
 export const platformName = (point: HookPoint, platform: Platform): string | undefined => names[point][platform];
 
-/** The hook point of a name, in whichever spelling. */
+/** Returns the hook point of a name in any spelling. */
 export const hookPointOf = (name: string): HookPoint | undefined => points.get(name);
 
 const points: ReadonlyMap<string, HookPoint> = new Map(
@@ -65,5 +65,5 @@ const points: ReadonlyMap<string, HookPoint> = new Map(
   }),
 );
 
-/** Names under which platforms tell the end of a turn, whatever the document calls them. */
+/** Names that platforms use for the end of a turn, whatever the document calls them. */
 export const endsTurn = (name: string): boolean => ['Stop', 'stop', 'agentStop'].includes(name);

@@ -1,6 +1,7 @@
 /**
- * Where hooks are registered: `mcp.json` under the names of Base Coat, files of a platform (`.github/hooks/*.json`, the
- * head of an agent's page) under that platform's. What else these files hold is not ours to judge.
+ * Validates registrations of hooks: `mcp.json` uses the names of Base Coat, and files of a platform
+ * (`.github/hooks/*.json`, the front matter of an agent's page) use the names of the platform. The other content of
+ * these files is not judged.
  */
 import * as z from 'zod';
 import { isObject, kindOf, mistyped, pathOf, shown, type Values, valueAt } from '../wording.ts';
@@ -10,11 +11,11 @@ import type { Remark } from './rules.ts';
 type Kind = 'mcp.json' | 'hooks file' | 'agent page';
 type Where = readonly (string | number)[];
 
-/** A key that an envelope has not; or what stands under it, alone. */
+/** A key that no envelope has; or only its value. */
 export const isRegistration = (value: unknown): value is Values =>
   isObject(value) && (('hooks' in value && !('hook' in value) && !('action' in value)) || isPart(value));
 
-/** What a file has under `hooks`, as it is shown where a file is spoken of. */
+/** The path of the hooks in a file, for messages. */
 function isPart(value: Values): boolean {
   const members = Object.entries(value);
   return members.length > 0 && members.every(([name, entries]) => hookPointOf(name) && Array.isArray(entries));
@@ -40,7 +41,7 @@ export function judgeRegistration(value: Values, name: string): Remark[] {
   return remarks;
 }
 
-/** Its entries tell, where its name does not. */
+/** Without a telling file name, the entries show the kind of the file. */
 function kindOfFile(value: Values, name: string): Kind {
   if (/(^|[\\/.])mcp\.json$/i.test(name)) return 'mcp.json';
   if ('version' in value) return 'hooks file';
@@ -85,7 +86,7 @@ function judgeName(name: string, kind: Kind, path: Where): Remark[] {
   const native = platformName(point, 'hooksFile');
   if (native === undefined) return [{ rule: 'file/extension', path, why: `no platform tells ${point}` }];
   if (endsTurn(name)) return [{ rule: 'file/turn-end', path, why: `${shown(name)} is the end of a turn` }];
-  // Pages of agents are written in the PascalCase of settings files.
+  // Pages of agents use the PascalCase names of settings files.
   const known = [native, 'sessionEnd', ...(kind === 'agent page' ? [platformName(point, 'settingsFile')] : [])];
   return known.includes(name) ? [] : [{ rule: 'file/platform-name', path, why: `${point} is ${native} there` }];
 }
@@ -103,7 +104,7 @@ const commandEntry = z.looseObject({
 
 function judgeEntry(entry: unknown, kind: Kind, path: Where): Remark[] {
   if (!isObject(entry)) return [{ rule: 'file/type', path, why: `an entry is ${kindOf(entry)}, not an object` }];
-  // Groups of handlers, as settings files have them.
+  // Settings files have groups of handlers.
   if (kind !== 'mcp.json' && Array.isArray(entry.hooks) && !('type' in entry))
     return entry.hooks
       .slice(0, 1_000)

@@ -1,4 +1,4 @@
-/** The envelopes of `envelope.ts` as a stranger's are held against them. Fields that nobody named are anybody's. */
+/** Zod schemas of the envelopes of `envelope.ts`. Unknown fields are allowed. */
 import * as z from 'zod';
 import type { BaseCoatEvent, BaseCoatResponse } from './envelope.ts';
 import { hookPoints } from './hook-points.ts';

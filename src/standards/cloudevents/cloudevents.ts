@@ -1,7 +1,7 @@
 /**
- * CloudEvents 1.0 in structured mode (JSON format): an envelope around any event. Binary mode is HTTP headers and has
- * no envelope of its own. Read for what is inside; the envelope adds an id and a time where the inside has none.
- * Written around an event of Agent Hooks, as that standard proposes.
+ * Reads and writes CloudEvents 1.0 in structured mode (JSON format): an envelope around any event. Binary mode uses
+ * HTTP headers and has no envelope. The reader returns the inner event and adds the envelope's id and time if the inner
+ * event has none. The writer wraps events of Agent Hooks, as that standard proposes.
  */
 import * as z from 'zod';
 import { type Event, type Fields, rootSessionOf } from '../../event/event.ts';
@@ -17,14 +17,14 @@ const envelope = z.looseObject({
 });
 
 export interface Wrapped {
-  /** Unique together with its source, as the standard asks. */
+  /** The id is unique together with its source, as the standard requires. */
   readonly id: string;
   readonly atMs: number | undefined;
-  /** The JSON value inside, or the text that is to be read as one; undefined where there is none. */
+  /** The inner JSON value, or a text to parse as one; undefined if the envelope has no data. */
   readonly inside: unknown;
 }
 
-/** `specversion` with `type` is what all its senders must write, and nothing else in this field does. */
+/** All senders must write `specversion` and `type`, and no other format of otel-hooks has both. */
 export const isCloudEvent = (fields: Fields): boolean =>
   typeof fields.specversion === 'string' && typeof fields.type === 'string' && fields.openhook === undefined;
 
@@ -40,7 +40,7 @@ export function unwrap(fields: Fields): Wrapped | undefined {
   };
 }
 
-/** The attribute for whose sake an envelope cannot be opened. */
+/** Returns the attribute that prevents the envelope from being opened. */
 export const lackIn = (fields: Fields): string =>
   String(envelope.safeParse(fields).error?.issues[0]?.path[0] ?? 'specversion');
 
@@ -58,12 +58,12 @@ export interface CloudEvent {
   data: Event;
 }
 
-/** Source and id together are unique, and the same whenever it is wrapped. */
+/** Source and id together are unique, and stay the same when the event is wrapped again. */
 export const wrap = (event: Event): CloudEvent => ({
   specversion: '1.0',
   id: event.event_id,
   source: `urn:otel-hooks:${encodeURIComponent(event.source.tool)}`,
-  // The prefix names who says what the type means: agent-hooks.dev.
+  // The prefix names the organization that defines the type: agent-hooks.dev.
   type: `dev.agent-hooks.${event.event_type}`,
   subject: rootSessionOf(event),
   time: event.timestamp,

@@ -1,10 +1,10 @@
-/** Holds a discovery file, `.openhook.json`, against what the standard says of it. */
+/** Validates a discovery file, `.openhook.json`. */
 import { text } from '../../lib/read.ts';
 import { isObject, kindOf, notOneOf, shown, type Values } from '../wording.ts';
 import type { Remark } from './openhook-validator.ts';
 import { types } from './schema.ts';
 
-/** An object with hooks and no type: what else would it be. */
+/** An object with `hooks` and without `type` is taken for a discovery file. */
 export const isDiscovery = (value: unknown): value is Values =>
   isObject(value) && Object.hasOwn(value, 'hooks') && !Object.hasOwn(value, 'type');
 

@@ -1,14 +1,14 @@
 /**
- * OpenHook 0.1 as input. The key `openhook` alone makes an object an envelope; the published schema is held against it
- * as far as a consumer must: what is not stated or not of its type is unknown, and costs itself.
+ * Reads envelopes of OpenHook 0.1. The key `openhook` alone makes an object an envelope. The reader applies the
+ * published schema only as far as a consumer must: a field that is missing or of another type is unknown, and the other
+ * fields stay.
  *
- * `id` makes a repetition recognizable. `session.end` may be all that an agent ever sends, so it carries a whole
- * session.
+ * The `id` makes a repetition recognizable. An agent may send only `session.end`, so its reading holds a whole session.
  */
 import * as z from 'zod';
 import { type EndReason, FILE_WRITE, type Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, own, word } from '../../lib/read.ts';
-import type { ToldEvent, ToldReading, Unreadable } from '../foreign-event.ts';
+import type { ForeignEvent, ForeignReading, Unreadable } from '../foreign-event.ts';
 import { zonedTime } from './time.ts';
 
 export const isOpenHook = (fields: Fields): boolean => Object.hasOwn(fields, 'openhook');
@@ -23,7 +23,7 @@ const envelope = z.looseObject({
   source: lenient(z.string().regex(/^[a-z][a-z0-9-]*$/)),
   time: lenient(z.string()),
   context: lenient(z.string()),
-  // What the first text of this version had in the place of `context`.
+  // The first text of this version had `cwd` in the place of `context`.
   cwd: lenient(z.string()),
 });
 
@@ -51,7 +51,7 @@ const fileWrite = z.object({
   tool_call_id: text,
 });
 
-/** What otel-hooks itself adds when it emits. */
+/** The fields that otel-hooks adds when it writes envelopes. */
 const additions = z.object({
   parent_session_id: text,
   agent_id: text,
@@ -68,15 +68,15 @@ const endReasons: Readonly<Record<string, EndReason>> = {
   completed: 'completed',
 };
 
-export function readOpenHook(fields: Fields): ToldEvent | Unreadable {
+export function readOpenHook(fields: Fields): ForeignEvent | Unreadable {
   const read = envelope.safeParse(fields);
   if (!read.success) return { unreadable: 'invalid-event' };
   const { openhook, id, source, type, session_id, time, context, cwd } = read.data;
   if (session_id === '') return { unreadable: 'no-session-id' };
   const extensions = fieldsOf(fields.extensions);
   const added = additions.parse(fieldsOf(extensions['otel-hooks']));
-  const says = reader(type)(fieldsOf(fields.data), added);
-  if (says === undefined) return { unreadable: 'invalid-event' };
+  const readings = reader(type)(fieldsOf(fields.data), added);
+  if (readings === undefined) return { unreadable: 'invalid-event' };
   const { time: atMs, zoned } = timeOf(time);
   const child = added.parent_session_id !== undefined && added.parent_session_id !== session_id;
   const subagent = child ? session_id : added.agent_id;
@@ -95,19 +95,19 @@ export function readOpenHook(fields: Fields): ToldEvent | Unreadable {
       ...(cwd === undefined ? [] : ['openhook_cwd']),
       ...(zoned ? [] : ['openhook_time']),
     ],
-    says: says.map(said => ({
-      ...said,
-      // A reading that stands for several events of ours keeps them apart by its type.
+    readings: readings.map(reading => ({
+      ...reading,
+      // Several readings of one envelope share its id and differ in their type.
       id,
       metadata: extensions,
-      atMs: said.atMs === undefined || atMs === undefined ? atMs : atMs + said.atMs,
+      atMs: reading.atMs === undefined || atMs === undefined ? atMs : atMs + reading.atMs,
       subagent,
-      facts: { turn: added.turn_id, agent: subagent === undefined ? undefined : added.agent_type, ...said.facts },
+      facts: { turn: added.turn_id, agent: subagent === undefined ? undefined : added.agent_type, ...reading.facts },
     })),
   };
 }
 
-type Read = (data: Fields, added: z.infer<typeof additions>) => ToldReading[] | undefined;
+type Read = (data: Fields, added: z.infer<typeof additions>) => ForeignReading[] | undefined;
 
 const readers: Readonly<Record<string, Read>> = {
   'session.start': data => [
@@ -119,7 +119,7 @@ const readers: Readonly<Record<string, Read>> = {
       input_tokens === undefined && output_tokens === undefined
         ? undefined
         : (input_tokens ?? 0) + (output_tokens ?? 0);
-    const end: ToldReading = {
+    const end: ForeignReading = {
       event_type: 'Session.End',
       data: {
         end_reason: own(endReasons, reason ?? ''),
@@ -128,7 +128,7 @@ const readers: Readonly<Record<string, Read>> = {
       facts: { ...modelOf(model), totals: total === undefined ? undefined : { input_tokens, output_tokens } },
     };
     if (duration_ms === undefined) return [end];
-    const start: ToldReading = {
+    const start: ForeignReading = {
       event_type: 'Session.Start',
       data: { start_reason: 'new' },
       facts: modelOf(model),
@@ -157,7 +157,7 @@ const readers: Readonly<Record<string, Read>> = {
   },
   'tool.end': (data, { decision, outcome }) => {
     const { tool_name, tool_call_id, status, duration_ms } = tool.parse(data);
-    // That it is over is concluded; no end of it was seen.
+    // The end of the call is concluded from the end of the session; no event reported it.
     if (outcome === 'unknown' && tool_call_id !== undefined)
       return [{ event_type: 'vendor.openhook.tool.end', data: {}, facts: { over: [tool_call_id] } }];
     const denied = decision === 'deny';
@@ -186,7 +186,7 @@ const readers: Readonly<Record<string, Read>> = {
     return [
       {
         event_type: FILE_WRITE,
-        // The path as an action has it: content, which goes unless it was asked for.
+        // The path of an action is content, which is left out unless the configuration asks for it.
         data: { operation, start_line, end_line, action: { input: { path } } },
         facts: { ...modelOf(model), call: tool_call_id, fields: ['operation', 'start_line', 'end_line'] },
       },
@@ -194,37 +194,39 @@ const readers: Readonly<Record<string, Read>> = {
   },
 };
 
-/** A type of a later version is kept under its name, without what it holds. */
+/** A type of a later version keeps its name and loses its data. */
 const reader = (type: string): Read =>
   own(readers, type) ??
   (() => [{ event_type: `vendor.openhook.${/^[a-z0-9_.]{1,64}$/.test(type) ? type : 'unnamed'}`, data: {} }]);
 
-/** `anthropic/claude-x` in file.write, bare elsewhere: the provider is what stands before the first slash. */
+/**
+ * `file.write` has `provider/model`, other types have the bare model. The provider is the part before the first slash.
+ */
 function modelOf(model: string | undefined): { model?: string | undefined; provider?: string | undefined } {
   const [, provider, name] = /^([a-z][a-z0-9_.-]{1,40})\/(.+)$/s.exec(model ?? '') ?? [];
   return name === undefined ? { model } : { model: name, provider };
 }
 
-/** Without a zone UTC is meant, most likely. */
+/** A time without a zone is probably UTC. */
 function timeOf(time: string | undefined): { time: number | undefined; zoned: boolean } {
-  const told = zonedTime(time ?? '');
-  const zoned = time === undefined || told !== undefined || /[Zz]$|[+-]\d\d(:?\d\d)?$/.test(time.slice(10));
-  const atMs = Date.parse(told ?? (zoned ? (time ?? '') : `${time}Z`));
+  const read = zonedTime(time ?? '');
+  const zoned = time === undefined || read !== undefined || /[Zz]$|[+-]\d\d(:?\d\d)?$/.test(time.slice(10));
+  const atMs = Date.parse(read ?? (zoned ? (time ?? '') : `${time}Z`));
   return { time: Number.isNaN(atMs) ? undefined : atMs, zoned };
 }
 
-/** The folder of a `file:` URI; what else an agent works in is no folder. */
+/** Returns the folder of a `file:` URI; other URIs are not folders. */
 function folderOf(context: string | undefined): string | undefined {
   if (context === undefined || !context.startsWith('file://')) return undefined;
   try {
     return word(decodeURIComponent(context.slice('file://'.length)));
   } catch {
-    // A stray percent sign: then it was never encoded.
+    // The path was never percent-encoded, because it holds a lone percent sign.
     return context.slice('file://'.length);
   }
 }
 
-/** A field of another type than the standard's says nothing. */
+/** A field of an unexpected type is ignored. */
 function lenient<T extends z.ZodType>(type: T): z.ZodCatch<z.ZodOptional<T>> {
   return type.optional().catch(undefined);
 }

@@ -1,12 +1,13 @@
 /**
- * OpenHook 0.1 as zod schemas: the envelope, and the data of each type, which the published envelope does not refer to.
+ * OpenHook 0.1 as zod schemas: the envelope, and the data of each type, which the published schema of the envelope does
+ * not include.
  */
 import * as z from 'zod';
 import { type OpenHookType, openHookTypes } from './to-openhook.ts';
 
 export const OPENHOOK_VERSION = '0.1';
 
-/** Types that a later version is to define: no one may use them yet. */
+/** Types that the standard reserves for a later version. */
 export const reservedTypes: readonly string[] = ['doc.write', 'message.send', 'record.update'];
 
 const fields = z.custom<object>(value => typeof value === 'object' && value !== null && !Array.isArray(value), {
@@ -20,7 +21,7 @@ const from = (least: number) =>
     .min(least)
     .optional();
 
-/** What stands at the top. Strings are judged by rules of their own. */
+/** The fields at the top. `judgeStrings` checks the format of strings. */
 export const envelopeSchema = z.looseObject({
   openhook: z.string(),
   id: z.string(),

@@ -1,15 +1,15 @@
 /**
- * The hooks of a discovery file, `.openhook.json`, as they are run. Whoever agrees to it agrees to all of it: a file
- * with a part that nobody can read has no hooks.
+ * Reads the hooks of a discovery file, `.openhook.json`. The user agrees to the whole file, so a file with an
+ * unreadable part has no hooks.
  */
 import { boundPassed } from '../../lib/json-bounds.ts';
 import { isFields } from '../../lib/read.ts';
 
 export interface Subscription {
-  /** Its place in the file, from 1: what is said of it never repeats the command, which may hold a key. */
+  /** The number of the hook in the file, from 1. Messages use it instead of the command, which may hold a key. */
   number: number;
   command: string;
-  /** Types, or `*` for all; what is no type is subscribed to nothing. */
+  /** Types, or `*` for all types. An unknown type subscribes to no event. */
   events: readonly string[];
   isAsync: boolean;
 }

@@ -1,10 +1,10 @@
 /**
- * A time of an envelope as RFC 3339 has it. ISO 8601 lets the colon and the minutes of a zone go and takes a comma
- * before the fraction as well; the T of the published pattern is a large one.
+ * Converts the time of an envelope to RFC 3339. ISO 8601 also allows zones without colon or minutes, and a comma before
+ * the fraction; the published pattern requires an uppercase T.
  */
 import { isDateTime } from '../agent-hooks/schema.ts';
 
-/** Undefined for what is no ISO 8601 time with a zone. */
+/** Returns undefined if the text is not an ISO 8601 time with a zone. */
 export function zonedTime(time: string): string | undefined {
   const plain = time
     .replace(/^(.{19}),(?=\d)/, '$1.')
