@@ -18,10 +18,9 @@ test('the port of gRPC is told as such, and all arrives once the port is right',
 
   machine.configure({ provider: 'otlp', otlp: { endpoint: stack.collector } });
   await machine.deliver();
-  const { out } = await machine.cli('show', session);
-  const [tree = ''] = out.split(/^trace /m).slice(1);
+  const [trace = ''] = (await machine.trees(session)).keys();
   await eventually(
-    () => tempoSpans(stack, tree.slice(0, 32)),
+    () => tempoSpans(stack, trace),
     spans => spans.length === wrong?.spans.produced,
   );
 });

@@ -137,11 +137,10 @@ test('two gateways ask for their token, keep whole traces of what somebody will 
   await Promise.all([halved.deliver(), machine.deliver()]);
   /** Its spans in Tempo once they are as many as `show` prints. */
   const whole = async (of: string, from = machine): Promise<StoredSpan[]> => {
-    const { out } = await from.cli('show', of);
-    const [tree = ''] = out.split(/^trace /m).slice(1);
+    const [[trace, tree] = ['', '']] = await from.trees(of);
     return eventually(
-      () => tempoSpans(stack, tree.slice(0, 32)),
-      spans => spans.length === tree.trimEnd().split('\n').length - 1,
+      () => tempoSpans(stack, trace),
+      spans => spans.length === tree.split('\n').length,
       60_000,
     );
   };

@@ -75,6 +75,21 @@ export class Machine {
     }
   }
 
+  /** The trees that `show` prints of a session, by trace id. Each row is a span. */
+  async trees(session: string): Promise<Map<string, string>> {
+    const { out } = await this.cli('show', session);
+    const traces = out.split(/^trace /m).slice(1);
+    return new Map(
+      traces.map(text => [
+        text.slice(0, 32),
+        text
+          .slice(33)
+          .replace(/^start .*\n/, '')
+          .trimEnd(),
+      ]),
+    );
+  }
+
   async deliver(wait = '30s'): Promise<void> {
     const { code, out, err } = await this.cli('deliver', '--wait', wait);
     if (code !== 0) throw new Error(`deliver ended with ${code}:\n${out}${err}`);

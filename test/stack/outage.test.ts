@@ -20,11 +20,10 @@ const collectorIsBack = (): Promise<unknown> => ready(stack.collectorHealth, '/'
 /** Every span, every record and every count of them. */
 async function isAllThere(sessions: readonly string[]): Promise<void> {
   for (const session of sessions) {
-    const { out } = await machine.cli('show', session);
-    for (const text of out.split(/^trace /m).slice(1)) {
-      const rows = text.trimEnd().split('\n').length - 1;
+    for (const [trace, tree] of await machine.trees(session)) {
+      const rows = tree.split('\n').length;
       const stored = await eventually(
-        () => tempoSpans(stack, text.slice(0, 32)),
+        () => tempoSpans(stack, trace),
         // What was on its way when the collector was killed comes again.
         spans => new Set(spans.map(each => each.spanId)).size === rows,
       );

@@ -18,13 +18,6 @@ afterAll(() => {
   for (const machine of machines) machine.remove();
 });
 
-/** The trees that `show` prints, by trace id, without the line that states when the trace began. */
-async function shown(machine: Machine, session: string): Promise<Map<string, string>> {
-  const { out } = await machine.cli('show', session);
-  const traces = out.split(/^trace /m).slice(1);
-  return new Map(traces.map(text => [text.slice(0, 32), text.slice(33).replace(/^start .*\n/, '').trimEnd()]));
-}
-
 const drawn = (spans: readonly StoredSpan[]): string =>
   drawTree(spans.map(nodeOf), { color: false, columns: 100, unicode: false }).trimEnd();
 
@@ -45,7 +38,7 @@ test.each(journeys)('Tempo holds the tree that `show` prints: %s', async file =>
   const machine = newMachine();
   const session = machine.journey(file);
   await machine.deliver();
-  const traces = await shown(machine, session);
+  const traces = await machine.trees(session);
   expect(traces.size).toBeGreaterThan(0);
   for (const [trace, tree] of traces) {
     const rows = tree.split('\n').length;
@@ -68,7 +61,7 @@ test('the searches of the documentation find a session', async () => {
   const denied = machine.journey('denied-by-classifier.journey');
   await machine.deliver();
   const finds = async (query: string, session: string): Promise<void> => {
-    const [trace = ''] = [...(await shown(machine, session)).keys()];
+    const [trace = ''] = [...(await machine.trees(session)).keys()];
     await eventually(
       () => search(stack, query),
       traces => traces.includes(trace),
@@ -95,7 +88,7 @@ test('a session of many hours is several traces, found by their links and by `se
   }
   hook('SessionEnd', 1_000, { reason: 'other' });
   await machine.deliver();
-  const ids = [...(await shown(machine, session)).keys()];
+  const ids = [...(await machine.trees(session)).keys()];
   expect(ids).toHaveLength(2);
   const parts = await Promise.all(
     ids.map(trace =>
@@ -130,7 +123,7 @@ test('a session that is sent twice, from a restored backup, stays one', async ()
     cpSync(machine.state, backup.state, { recursive: true });
     await machine.deliver();
     await backup.deliver();
-    for (const [trace, tree] of await shown(machine, session)) {
+    for (const [trace, tree] of await machine.trees(session)) {
       const rows = tree.split('\n').length;
       if (endpoint === stack.jaegerOtlp) {
         const { data } = await jaegerTrace(trace, rows);
@@ -169,7 +162,7 @@ test('Jaeger holds the same trace, without warnings', async () => {
   const machine = newMachine({ provider: 'otlp', otlp: { endpoint: stack.jaegerOtlp }, ...only });
   const session = machine.journey('subagents.journey');
   await machine.deliver();
-  for (const [trace, tree] of await shown(machine, session)) {
+  for (const [trace, tree] of await machine.trees(session)) {
     const rows = tree.split('\n').length;
     const { data } = await jaegerTrace(trace, rows);
     const spans = data[0]?.spans ?? [];
@@ -195,7 +188,7 @@ test('spans are not longer than what Tempo takes, however long a name or value i
   hook('PostToolUse', 3_000, { ...tool, tool_response: {} });
   hook('SessionEnd', 2_000, { reason: 'other' });
   await machine.deliver();
-  const [trace = ''] = (await shown(machine, session)).keys();
+  const [trace = ''] = (await machine.trees(session)).keys();
   await eventually(
     () => tempoSpans(stack, trace),
     spans => spans.some(({ attributes }) => attributes['gen_ai.tool.call.id'] === 'long'),
