@@ -1,13 +1,19 @@
 /**
- * A session as the agent plays it: what its hooks say, and when, and the rows of its transcript. Two turns, parallel actions, a
- * plan, a subagent, a denied action, one that fails again and again, and a compaction. As in real transcripts, each response
- * stands before the actions that it asks for, and each result before the next response: responses begin where the model was asked.
+ * A session of Claude Code for the demonstration: its hooks with their times, and the rows of its transcript. It has two
+ * turns, parallel actions, a plan, a subagent, a denied action, an action that fails repeatedly, and a compaction. As in
+ * real transcripts, a response stands before the actions that it requests, and a result before the next response.
  */
 
 import type { Fields } from '../../event/event.ts';
 import { type DemoHook, SINCE_BEFORE } from '../contract/contract.ts';
 
 export function demoSession(session: string, folder: string): DemoHook[] {
+  const stage = stageOf(session, folder);
+  return [...planning(stage), ...scoutingBySubagent(stage), ...editingAndTesting(stage), ...secondTurn(stage)];
+}
+
+/** The calls, prompts and places of the session, which its parts share. */
+function stageOf(session: string, folder: string) {
   const base = {
     session_id: session,
     transcript_path: `${folder}/.claude/projects/shop/${session}.jsonl`,
@@ -57,6 +63,39 @@ export function demoSession(session: string, folder: string): DemoHook[] {
     tool_input: { command: 'git push --force origin main' },
     tool_use_id: 'toolu_demo08',
   };
+  return {
+    session,
+    folder,
+    base,
+    first,
+    second,
+    scout,
+    aside,
+    rowsIn,
+    scene,
+    later,
+    enter,
+    leave,
+    hook,
+    start,
+    read,
+    scouting,
+    scouted,
+    edit,
+    test,
+    again,
+    broken,
+    refusal,
+    stopped,
+    fixed,
+    push,
+  };
+}
+
+type Stage = ReturnType<typeof stageOf>;
+
+/** The first prompt, a plan, and two actions at once. */
+function planning({ first, scene, enter, hook, start, read }: Stage): DemoHook[] {
   return [
     hook(0, 'SessionStart', { source: 'startup', model: 'claude-sonnet-4-5' }),
     {
@@ -84,6 +123,12 @@ export function demoSession(session: string, folder: string): DemoHook[] {
       ...hook(15, 'PostToolUse', { ...first, ...read, tool_response: { type: 'text' }, duration_ms: 22 }),
       rowsAfter: [resulted(scene, read)],
     },
+  ];
+}
+
+/** A subagent with an action of its own. */
+function scoutingBySubagent({ first, scout, aside, rowsIn, scene, hook, scouting, scouted }: Stage): DemoHook[] {
+  return [
     { ...hook(70, 'PreToolUse', { ...first, ...scouting }), rows: answered(scene, 3, [1_450, 16_400, 180], scouting) },
     { ...hook(15, 'SubagentStart', { ...first, ...scout }), rows: [{ ...prompted(scene, 20), ...aside }], rowsIn },
     {
@@ -110,6 +155,24 @@ export function demoSession(session: string, folder: string): DemoHook[] {
       }),
       rowsAfter: [resulted(scene, scouting, { agentId: scout.agent_id })],
     },
+  ];
+}
+
+/** An edit that the user allows, tests that fail again and again until the user stops them, and the answer. */
+function editingAndTesting({
+  folder,
+  base,
+  first,
+  scene,
+  leave,
+  hook,
+  edit,
+  test,
+  again,
+  broken,
+  stopped,
+}: Stage): DemoHook[] {
+  return [
     { ...hook(60, 'PreToolUse', { ...first, ...leave }), rows: answered(scene, 4, [620, 18_000, 310], leave) },
     {
       ...hook(10, 'PostToolUse', { ...first, ...leave, tool_response: {}, duration_ms: 6 }),
@@ -141,7 +204,7 @@ export function demoSession(session: string, folder: string): DemoHook[] {
         rowsAfter: [failed(scene, run, broken.error)],
       },
     ]),
-    // The person has seen enough of it.
+    // The user stops the tests.
     { ...hook(60, 'PreToolUse', { ...first, ...stopped }), rows: answered(scene, 9, [390, 20_800, 40], stopped) },
     {
       ...hook(60, 'PostToolUseFailure', {
@@ -162,6 +225,12 @@ export function demoSession(session: string, folder: string): DemoHook[] {
       }),
       rows: answered(scene, 10, [900, 21_400, 38]),
     },
+  ];
+}
+
+/** A compaction, then a second turn in another mode: a test that passes and a push that is denied. */
+function secondTurn({ session, second, later, hook, refusal, fixed, push }: Stage): DemoHook[] {
+  return [
     hook(60, 'PreCompact', { trigger: 'manual', custom_instructions: null }),
     {
       ...hook(70, 'PostCompact', { trigger: 'manual', compact_summary: 'The rounding was wrong.' }),
@@ -195,7 +264,7 @@ interface Scene {
   prompt: string;
 }
 
-/** Rows of the transcript; whoever writes them says when. */
+/** Rows of the transcript, without times: the writer of the rows adds them. */
 const prompted = ({ session, prompt }: Scene, number: number): Fields => ({
   type: 'user',
   uuid: `${session}-${number}`,
@@ -244,7 +313,7 @@ const answered = (
   }));
 };
 
-/** What the model is given of an action: with this row it is asked again. */
+/** The result of an action; the agent sends it to the model. */
 const resulted = (
   { session, prompt }: Scene,
   { tool_use_id }: Call,
@@ -277,7 +346,7 @@ const compacted = (session: string, preTokens: number, postTokens: number): Fiel
   compactMetadata: { trigger: 'manual', preTokens, postTokens },
 });
 
-/** What the status line is given, handed on to the command of a hook: it says itself what it is. */
+/** The input of the status line command, forwarded to a hook. */
 const statusLine = (afterMs: number, base: Fields): DemoHook => ({
   afterMs,
   event: 'Notification',
