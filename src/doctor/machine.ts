@@ -96,6 +96,33 @@ function factsOfPath(path: string): fs.Stats | undefined {
   }
 }
 
+function openMode(path: string, mode: number, wanted: number): Finding {
+  const found: Problem = { code: 'mode-open', path, mode: octal(mode), wanted: octal(wanted) };
+  return problem('folders', path, found, {
+    diffs: [`${path}: mode ${octal(mode)} -> ${octal(wanted)}\n`],
+    apply: () => {
+      try {
+        fs.chmodSync(path, wanted);
+        return undefined;
+      } catch (error) {
+        return { code: 'settings-file', file: path, why: error instanceof Error ? error.message : String(error) };
+      }
+    },
+  });
+}
+
+/** A private key may belong to a group of the user, as in /etc/ssl/private, but other users of the machine must not read it. */
+function keyFindings({ values }: Machine['config'], platform: string): Finding[] {
+  if (platform === 'win32') return [];
+  const files = keys.flatMap(key => (key.endsWith('client_key') ? [values[key]] : []));
+  return [...new Set(files)].flatMap(path => {
+    const facts = typeof path === 'string' ? factsOfPath(path) : undefined;
+    if (typeof path !== 'string' || facts === undefined || facts.isSymbolicLink() || (facts.mode & 0o007) === 0)
+      return [];
+    return [openMode(path, facts.mode & 0o777, 0o600)];
+  });
+}
+
 /** Ours alone: nobody else on this machine may read what agents say. */
 function folderFindings({ state, data, config, platform }: Machine): Finding[] {
   const findings: Finding[] = [];
@@ -119,21 +146,9 @@ function folderFindings({ state, data, config, platform }: Machine): Finding[] {
     const mode = facts.mode & 0o777;
     const isUnusable = facts.isDirectory() && (mode & 0o700) !== 0o700;
     if (facts.isSymbolicLink() || ((mode & 0o077) === 0 && !isUnusable)) continue;
-    const found: Problem = { code: 'mode-open', path, mode: octal(mode), wanted: octal(wanted) };
-    findings.push(
-      problem('folders', path, found, {
-        diffs: [`${path}: mode ${octal(mode)} -> ${octal(wanted)}\n`],
-        apply: () => {
-          try {
-            fs.chmodSync(path, wanted);
-            return undefined;
-          } catch (error) {
-            return { code: 'settings-file', file: path, why: error instanceof Error ? error.message : String(error) };
-          }
-        },
-      }),
-    );
+    findings.push(openMode(path, mode, wanted));
   }
+  findings.push(...keyFindings(config, platform));
   if (findings.length > 0) return findings;
   return [fine('folders', undefined, there.length === 0 ? 'nothing was received yet' : there.join(', '))];
 }

@@ -5,11 +5,12 @@
  * A place is listed before its settings are written, and leaves the list after they were restored: a kill in between leaves
  * a place on the list that holds no hooks, which costs nothing.
  */
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isAbsent, type Places, type Scope } from '../agents/contract/contract.ts';
 import { makeOwnPath } from '../lib/make-path.ts';
 import { fieldsOf, isFields, text } from '../lib/read.ts';
+import { readRegularFile } from '../lib/regular-file.ts';
 import { filesIn, type Setup } from './setup.ts';
 
 export interface KnownPlace {
@@ -24,11 +25,13 @@ export interface KnownPlace {
 
 export const placesFile = (data: string): string => join(data, 'places.json');
 
+const LARGEST_BYTES = 16 * 1024 * 1024;
+
 /** Empty when there is no list, or none that can be read. */
 export function knownPlaces(data: string): KnownPlace[] {
   let read: unknown;
   try {
-    read = JSON.parse(readFileSync(placesFile(data), 'utf8'));
+    read = JSON.parse(readRegularFile(placesFile(data), LARGEST_BYTES).toString('utf8'));
   } catch {
     // No place was noted. The usual places are looked at in any case.
     return [];

@@ -493,7 +493,8 @@ function syncFolder(folder: string): void {
 
 function readIfThere(path: string): string | undefined {
   try {
-    return fs.readFileSync(path, 'utf8');
+    // What was just written is longer than what was read.
+    return readRegularFile(path, 2 * MAX_SETTINGS_BYTES).toString('utf8');
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined;
     throw error;

@@ -7,6 +7,7 @@ import { type Agent, isAbsent, type Places, type Scope } from '../agents/contrac
 import { jsonValue } from '../agents/files/json-edit.ts';
 import { holdsOurs, providersOf } from '../agents/files/our-command.ts';
 import { fieldsOf, text } from '../lib/read.ts';
+import { readRegularFile } from '../lib/regular-file.ts';
 import { readSmallFile } from '../lib/small-file.ts';
 import type { SetupProblem } from '../problems/problem.ts';
 import { entriesOf, filesIn, namesIn, type Plan, planSetup, type Setup } from './setup.ts';
@@ -122,7 +123,7 @@ const refused = (files: string[], problem: SetupProblem) => ({ files, problem })
 function scriptsAreThere({ scripts }: Plan): boolean {
   return scripts.every(({ path, text }) => {
     try {
-      return fs.readFileSync(path, 'utf8') === text;
+      return readRegularFile(path, Buffer.byteLength(text)).toString('utf8') === text;
     } catch {
       return false;
     }

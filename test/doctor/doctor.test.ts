@@ -192,6 +192,27 @@ describe('on this machine', () => {
   const script = () => join(home, '.local/share/otel-hooks/hook.sh');
   const settings = () => join(home, '.claude/settings.json');
 
+  it.skipIf(process.platform === 'win32')('finds and mends credentials that others could read', async () => {
+    const key = join(home, 'client.key');
+    fs.writeFileSync(key, 'x', { mode: 0o600 });
+    const file = join(home, '.config/otel-hooks/config.json');
+    const client = { client_certificate: key, client_key: key };
+    configured({
+      provider: 'otlp',
+      otlp: { endpoint: 'http://127.0.0.1:9', headers: 'authorization=Bearer x', ...client },
+    });
+    for (const mode of [0o644, 0o640, 0o604]) {
+      fs.chmodSync(file, mode);
+      fs.chmodSync(key, mode);
+      const before = await doctor(['--offline', '--no-proof', '--json']);
+      // A group may have a key, as in /etc/ssl/private.
+      expect(codes(before)).toEqual(mode === 0o640 ? ['mode-open'] : ['mode-open', 'mode-open']);
+      await doctor(['--offline', '--no-proof', '--fix', '--yes']);
+      expect(fs.statSync(file).mode & 0o777).toBe(0o600);
+      expect(fs.statSync(key).mode & 0o777).toBe(mode === 0o640 ? 0o640 : 0o600);
+    }
+  });
+
   it('finds and mends what is stale and what others could read, after showing it', async () => {
     await enable();
     fs.writeFileSync(script(), '# of a Node that has moved\n');

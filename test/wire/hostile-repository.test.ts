@@ -141,6 +141,26 @@ describe.skipIf(process.platform === 'win32')('a settings file of the project', 
 });
 
 describe.skipIf(process.platform === 'win32')('files and folders of ours', () => {
+  it.each([
+    ['settings', ['.config/otel-hooks/config.json', '.claude/settings.json']],
+    ['notes', ['trusted.json', 'token'].map(name => `.config/otel-hooks/${name}`)],
+    ['scripts', ['hook.sh', 'places.json', 'folders.json'].map(name => `.local/share/otel-hooks/${name}`)],
+  ])('keep no command waiting where pipes lie in the place of %s', (_, paths) => {
+    for (const path of paths) {
+      const pipe = join(house.home, path);
+      fs.mkdirSync(join(pipe, '..'), { recursive: true, mode: 0o700 });
+      execFileSync('mkfifo', [pipe]);
+    }
+    for (const words of [
+      ['enable', '--tool', AGENT, '--global', '--yes', '--no-proof'],
+      ['doctor', '--offline', '--no-proof'],
+      ['config', '--trust', '--yes'],
+      ['status'],
+      ['uninstall', '--yes'],
+    ])
+      expect(otelHooks(house, words).status, words.join(' ')).not.toBe(null);
+  });
+
   it.each(['000', '077', '777'])('belong to the user alone under umask %s', async mask => {
     await session({}, `umask ${mask}`);
     const found = fs.readdirSync(house.state, { recursive: true, withFileTypes: true });

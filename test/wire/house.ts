@@ -109,6 +109,8 @@ export function otelHooks(house: House, words: readonly string[], env: Record<st
     env: { ...house.env, ...env },
     encoding: 'utf8',
     timeout: 60_000,
+    // A command that waits for a file in a system call handles no signal.
+    killSignal: 'SIGKILL',
   });
   return { status, stdout, stderr };
 }
