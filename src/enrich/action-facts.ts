@@ -1,17 +1,19 @@
-/** Closed facts about an action's input: names, never arguments. */
+/**
+ * Facts about the input of an action from closed sets: names, never arguments.
+ */
 import type { Action } from '../event/event.ts';
 
-/** Shell words that do nothing visible by themselves but change what the next word means. */
+/** An assignment before the name of a program. */
 const PREFIXED = /^[A-Za-z_][A-Za-z0-9_]*=/;
 const SIMPLE_NAME = /^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$/;
-/** As keys, tokens and numbers of cards look, which somebody may have pasted in a command's place. */
+/** Looks like a key, a token or the number of a card that was pasted instead of a command. */
 const SECRETIVE = /[A-Z].*[0-9]|[0-9].*[A-Z]|[0-9](?:.*[0-9]){4}/;
-/** Anything that makes more than one command of a line, or hides one. */
+/** Characters that separate commands, or hide one. */
 const COMPOUND = /[;&|<>`\n(){}$\\"'*?[\]!#~]/;
 
 /**
- * The program that a shell command runs, when it is one simple command and its name is nothing but a name. A path gives
- * its last part. Everything else has none: no guess, and no way for an argument to pass as a name.
+ * The program of a shell command, if the line is one simple command with a plain name. Of a path only the last part
+ * stays. For all other lines the result is undefined: no guess, so that no argument can pass as a name.
  */
 export function executableOf(action: Action): string | undefined {
   if (action.name !== 'shell') return undefined;
@@ -26,14 +28,14 @@ export function executableOf(action: Action): string | undefined {
 
 const SKILL_NAME = /^[\w:./-]{1,128}$/;
 
-/** The skill that an action loads; people choose its name. */
+/** The name of the skill that an action loads; users choose these names. */
 export function skillOf({ name, input }: Action): string | undefined {
   if (name !== 'skill') return undefined;
   const said = input?.skill ?? input?.skill_name ?? input?.name ?? input?.command;
   return typeof said === 'string' && SKILL_NAME.test(said) ? said : 'unnamed';
 }
 
-/** Where actions name the file that they are about, the likeliest first. */
+/** Fields of an input that name the file of an action, the most likely first. */
 export const pathFields: readonly string[] = [
   'file_path',
   'filePath',

@@ -1,6 +1,6 @@
 /**
- * Content that was asked for: what of an event stays beyond what redaction lets through, by class and mode. Nothing by
- * default. It is added after the event has its id, so that no id depends on it.
+ * The content that the user asked for: the fields that stay beyond redaction, by class and mode. The default is none. It
+ * is added after the event has its id, so that no id depends on it.
  */
 import type { ContentClass, ContentMode, Modes } from '../event/content-classes.ts';
 import { type Action, type Body, type Decision, FACTS, type Facts, FILE_WRITE, type Fields } from '../event/event.ts';
@@ -11,18 +11,18 @@ import type { Hash } from './redact.ts';
 
 export interface Keeper {
   modes: Modes;
-  /** Names of vendors' metadata that stay, as paths with points. */
+  /** Names of vendors' metadata that stay, as paths with dots. */
   metadata?: readonly string[] | undefined;
   /** Longest text, in characters. */
   longest: number;
-  /** A text without secrets; of a field, its name may say that all of it is one. */
+  /** Removes secrets. The name of a field may tell that the whole text is a secret. */
   clean(text: string, name?: string): string;
 }
 
-/** Beyond the longest text a secret may begin that is cut in its middle: so much more is looked at. */
+/** So many more characters are searched, since the cut may go through a secret. */
 const OVERHANG = 4_096;
 
-/** All fields of what an action is given, as JSON. */
+/** The limit of an action's input in bytes of JSON, per character of the longest text. */
 const BYTES_PER_CHARACTER = 3;
 
 export interface Kept {
@@ -35,12 +35,12 @@ export interface Kept {
   };
 }
 
-/** `redacted` with what of `from` was asked for. */
+/** Adds to the redacted event the content of `from` that the user asked for. */
 export function withContent(redacted: Body, from: Body, keeper: Keeper, hash: Hash): Kept {
   const { modes } = keeper;
   const facts: Kept['facts'] = { content: {} };
   const body = { ...redacted, data: { ...redacted.data } } as Body;
-  const say = (of: ContentClass, text: string | undefined): string | undefined => saidAs(modes[of], text, keeper);
+  const say = (of: ContentClass, text: string | undefined): string | undefined => textInMode(modes[of], text, keeper);
   if (isVendorBody(from) || isVendorBody(body)) {
     if (from.event_type === FILE_WRITE)
       note('path', 'paths', firstText(fieldsOf(fieldsOf(from.data).action).input as Action['input'], pathFields));
@@ -76,15 +76,15 @@ export function withContent(redacted: Body, from: Body, keeper: Keeper, hash: Ha
   }
 }
 
-/** A text in a mode; undefined where it does not stay. */
-export function saidAs(mode: ContentMode, text: string | undefined, keeper: Keeper): string | undefined {
+/** A text in a mode; undefined if the mode removes it. */
+export function textInMode(mode: ContentMode, text: string | undefined, keeper: Keeper): string | undefined {
   if (text === undefined || mode === 'off' || mode === 'hash') return undefined;
   return wellFormed(mode === 'full' ? cutText(text, keeper.longest) : cleanHead(text, keeper.longest, keeper.clean));
 }
 
 /**
- * The beginning of a text without its secrets. Of a text that was cut, the last characters stay out, since half of a
- * secret looks like none; what stands before the last secret that went is whole.
+ * The beginning of a text, without secrets. The last characters of a cut text are removed, since half of a secret does
+ * not look like one. The text before the last removed secret is complete.
  */
 function cleanHead(text: string, longest: number, clean: Keeper['clean'], field?: string): string {
   const near = text.slice(0, longest + OVERHANG);
@@ -96,8 +96,8 @@ function cleanHead(text: string, longest: number, clean: Keeper['clean'], field?
 }
 
 /**
- * Cleans each text of a value before the value becomes JSON text, where the texts are not read as what they are. All of
- * them together are read up to a number of characters.
+ * Cleans each text of a value before the value becomes JSON, whose escapes would hide secrets. All texts together are
+ * limited to a number of characters.
  */
 function cleanTexts({ longest, clean }: Keeper, most: number): (said: string, field?: string) => string {
   let left = most;
@@ -108,7 +108,7 @@ function cleanTexts({ longest, clean }: Keeper, most: number): (said: string, fi
   };
 }
 
-/** A result as the text that Agent Hooks has a place for. */
+/** A result as text, as Agent Hooks demands. */
 export function outputText(output: unknown, keeper: Keeper): string {
   if (typeof output === 'string') return output;
   const text =
@@ -118,12 +118,12 @@ export function outputText(output: unknown, keeper: Keeper): string {
 
 const LONGEST_OUTPUT = 262_144;
 
-/** Of a vendor's metadata: one value is a label, no document. */
+/** A value of a vendor's metadata is a label and not a document. */
 const LONGEST_LABEL = 256;
 
 const MOST_LABELS = 16;
 
-/** Of what a vendor adds to an event, what was asked for by its name, without secrets, where it stood. */
+/** The vendor's metadata that the user named, without secrets, under the same path. */
 export function chosenOf(said: Fields, { metadata = [], clean }: Pick<Keeper, 'metadata' | 'clean'>): Fields {
   let kept: Fields = {};
   for (const name of metadata) {
@@ -145,14 +145,14 @@ function labelOf(value: unknown, name: string, clean: Keeper['clean']): unknown 
 
 const isText = (value: unknown): value is string => typeof value === 'string';
 
-/** `table` with the value there. */
+/** A copy of the table with the value at this path. */
 function withAt(table: Fields, [first = '', ...rest]: readonly string[], value: unknown): Fields {
   const changed = { ...table };
   put(changed, first, rest.length === 0 ? value : withAt(fieldsOf(own(table, first)), rest, value));
   return changed;
 }
 
-/** Keys hold points themselves: which of them lead to what the name names? */
+/** The keys that lead to a name with dots; keys may contain dots themselves. */
 function pathTo(fields: Fields, name: string): string[] | undefined {
   if (name.startsWith(FACTS)) return undefined;
   if (Object.hasOwn(fields, name)) return [name];
@@ -181,8 +181,8 @@ function actionWith(redacted: Action, from: Action, keeper: Keeper): Action {
   const most = longest * BYTES_PER_CHARACTER;
   const text = mode === 'full' ? (said: string) => cutText(said, longest) : cleanTexts(keeper, most);
   const input = isKept ? fitted(from.input, { bytes: most, text }) : undefined;
-  const output = saidAs(modes.results, result?.output, keeper);
-  const message = saidAs(modes.results, result?.error_message, keeper);
+  const output = textInMode(modes.results, result?.output, keeper);
+  const message = textInMode(modes.results, result?.error_message, keeper);
   return {
     ...redacted,
     ...(isFields(input) ? { input } : {}),

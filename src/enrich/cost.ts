@@ -1,14 +1,14 @@
 /**
- * What a response cost, from what its tokens cost. Pure: rates are handed in, and an amount that cannot be known for
- * sure is none. Amounts are decimal fractions of a dollar, so that a sum is the same in whatever order it is drawn.
+ * The cost of a response, from its tokens and their rates. Without certainty there is no amount. Amounts are decimal
+ * fractions of a dollar, so that a sum does not depend on the order.
  */
 import type { Usage } from '../event/event.ts';
 import { dollars } from '../lib/dollars.ts';
 
-/** Dollars for a million tokens; by the size of the request's input, where that matters. */
+/** Dollars for a million tokens; some rates depend on the size of the input. */
 export type Rate = number | { base: number; tiers: readonly { start: number; price: number }[] };
 
-/** By the names of the price table. A class without a rate costs what the class costs that it is part of. */
+/** Rates under the names of the price table. A class without a rate has the rate of the class that contains it. */
 export interface Rates {
   input_mtok?: Rate | undefined;
   cache_read_mtok?: Rate | undefined;
@@ -24,9 +24,8 @@ export interface Used extends Usage {
 }
 
 /**
- * Undefined where it is not known. Input that nobody split into classes counts as new: an agent that says nothing of a
- * cache had none, as far as anybody knows. A sum of several requests has a price while none of them can have reached a
- * tier.
+ * Undefined if the cost is unknown. Input without classes counts as new: an agent that reports no cache has none. A sum
+ * of several requests has a cost only if none of them can have reached a tier.
  */
 export function costOf(used: Used, rates: Rates, isSum: boolean): number | undefined {
   const { input_tokens: input, output_tokens: output } = used;
@@ -54,7 +53,7 @@ export function costOf(used: Used, rates: Rates, isSum: boolean): number | undef
     if (rate === undefined) return undefined;
     millionths += tokens * rateAt(rate, input);
   }
-  // Less than any single token costs is cut off.
+  // The rest is less than the cost of one token.
   return dollars(millionths / 1e6);
 }
 

@@ -1,20 +1,20 @@
 /**
- * Secrets in texts: a text without them, and whether it holds one. One table for both that look for secrets: risk,
- * which reports that an action holds one, and redaction, which takes it out of what may stay.
+ * Finds secrets in texts. One table serves risk, which reports that an action holds a secret, and redaction, which
+ * removes it.
  */
 import { hintsIn } from './secrets/hints.ts';
 import { isStart, START, secretKinds } from './secrets/kinds.ts';
 import { type Layer, layerOf } from './secrets/layers.ts';
 import { HARMLESS, isPlace, toldKinds } from './secrets/told.ts';
 
-/** What people add: more that goes, and what stays although it looks like a secret. */
+/** The user's settings: further secrets, and texts that look like secrets but are not. */
 export interface OwnSecrets {
-  /** Places of what else is to go. */
+  /** Positions of further secrets. */
   find(text: string): readonly (readonly [from: number, to: number])[];
   isAllowed(secret: string): boolean;
 }
 
-/** What of a text is to go; the lowest rank names what several found. */
+/** A part of a text to remove. If parts overlap, the one with the lowest rank gives the name. */
 interface Found {
   from: number;
   to: number;
@@ -22,7 +22,7 @@ interface Found {
   rank: number;
 }
 
-/** Where a pattern begins with `START` and then with fixed letters, the place is asked about when it was found. */
+/** An anchored pattern begins with `START` and fixed letters: the start is checked after a match, which is faster. */
 interface Rule {
   readonly id: string;
   readonly pattern: RegExp;
@@ -41,22 +41,19 @@ const kinds = secretKinds.map(({ id, pattern }) =>
 );
 const told = toldKinds.map(kind => ({ ...kind, ...ruleOf(kind.id, kind.pattern) }));
 
-/** Kinds of which a fixed string stands in the text. */
+/** Kinds of secrets with a fixed string that the text contains. */
 const hinted = hintsIn(secretKinds);
 
-/**
- * Versions of packages (`left-pad@1.3.0`), images (`logo@2x.png`) and accounts that every service has are no addresses
- * of people.
- */
+/** Versions of packages (`left-pad@1.3.0`), images (`logo@2x.png`) and common accounts are not e-mail addresses. */
 const EMAIL = new RegExp(
   `${START}(?!(?:git|hg|svn|noreply)@)[A-Za-z0-9._%+-]{1,64}@(?![1-4]x\\.|[vV=^~]?\\d{1,9}\\.(?:\\d|x\\b))[A-Za-z0-9-]{1,63}(?:\\.[A-Za-z0-9-]{1,63}){0,5}\\.[A-Za-z][A-Za-z0-9-]{1,62}(?![A-Za-z0-9_])`,
   'g',
 );
 const HOME = /(?:\/(?:home|Users)\/|\b[A-Za-z]:\\{1,2}Users\\{1,2})[^/\\\s"'`:;,<>|]{1,64}/g;
 const LONG = /[A-Za-z0-9+_=-]{24,}/g;
-/** As long as a secret key of AWS, in whose alphabet a slash is a digit. */
+/** The length of a secret key of AWS, whose alphabet contains the slash. */
 const WITH_SLASHES = /(?<![A-Za-z0-9+/=_.-])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=_.-])/g;
-/** Digests of packages, images, public keys and certificates look as if drawn by lot as well, and open nothing. */
+/** Digests of packages, images, public keys and certificates look random but are not secret. */
 const NO_RANDOM = new RegExp(
   `${START}(?:${[
     'sha(?:1|256|384|512)-[A-Za-z0-9+/]{27,88}={0,2}',
@@ -76,7 +73,7 @@ const long = ruleOf('random', LONG);
 const withSlashes = ruleOf('random', WITH_SLASHES);
 const digest = ruleOf('digest', NO_RANDOM);
 
-/** Every pattern that a text meets, for whoever has to know that all of them are fast. */
+/** All patterns, for the test that each is fast. */
 export const secretRules: readonly { id: string; pattern: RegExp }[] = [
   ...kinds,
   ...told,
@@ -85,8 +82,8 @@ export const secretRules: readonly { id: string; pattern: RegExp }[] = [
 ];
 
 /**
- * The text without secrets, e-mail addresses and names of home folders. What went says of which kind it was. An encoded
- * text is read as it is and as each layer of its encoding says.
+ * Replaces secrets, e-mail addresses and names of home folders; the replacement names the kind. An encoded text is
+ * searched as it is, and after each layer of decoding.
  */
 export function withoutSecrets(text: string, own?: OwnSecrets): string {
   const found: Found[] = [];
@@ -107,12 +104,12 @@ export function withoutSecrets(text: string, own?: OwnSecrets): string {
   return found.length === 0 ? text : cut(text, found);
 }
 
-/** JSON in JSON in JSON, and an address in it. */
+/** Enough for JSON in JSON in JSON with an address in it. */
 const MOST_LAYERS = 4;
 
 /**
- * No half of an escape goes, so that a quoted text stays one. What has no look but its length, and began with the
- * letter of an escape, is left to the next layer, which reads it without that letter.
+ * Widens a found part to whole escapes, so that a quoted text stays valid. A part that is known only by its length or
+ * its sign `@` may begin with the letter of an escape: the next layer, without that letter, decides.
  */
 function isWhole(found: Found, text: string, inner: Layer): boolean {
   const from = inner.after(found.from);
@@ -124,8 +121,7 @@ function isWhole(found: Found, text: string, inner: Layer): boolean {
 }
 
 function cut(text: string, all: Found[]): string {
-  // A text without its colours joins words: what only looks as if drawn by lot does not take along what stands before a
-  // token.
+  // Removed color codes join words: a random-looking part must not swallow the text before a known secret.
   const known = all.filter(each => each.id !== 'random');
   const found = all.filter(
     each => each.id !== 'random' || known.every(({ from, to }) => to <= each.from || from >= each.to),
@@ -148,10 +144,10 @@ function cut(text: string, all: Found[]): string {
   return left + text.slice(at);
 }
 
-/** Stands where something was found, so that nothing else is found there: part of no word, and no blank. */
+/** Replaces found characters, so that later rules find nothing there. It is neither a word character nor a blank. */
 const MASK = '\uE000';
 
-/** The text with as many signs in place of what was found, which is in order. */
+/** Replaces the found parts, which are in order, by masks of the same length. */
 function maskedIn(text: string, found: readonly Found[]): string {
   let masked = '';
   for (const { from, to } of found) {
@@ -174,7 +170,7 @@ function secretsIn(text: string, own: OwnSecrets | undefined): Found[] {
   let left = text;
   let rank = 0;
   const add = (from: number, to: number, id: string): void => {
-    // Found before: by a rule that knows better what it is.
+    // An earlier rule, which is more specific, has found it.
     if (to <= from || left.charCodeAt(from) !== text.charCodeAt(from)) return;
     if (own?.isAllowed(text.slice(from, to))) return;
     found.push({ from, to, id, rank });
@@ -201,7 +197,7 @@ function secretsIn(text: string, own: OwnSecrets | undefined): Found[] {
   let isThere = false;
   for (const rule of told) {
     const { id, isNear, within, isNone } = rule;
-    // Neighbours have one in common, which is looked for once.
+    // Neighbours in the table share this pattern: it is tested once for them.
     if (isNear !== near) isThere = isNear.test(left);
     near = isNear;
     if (!isThere) continue;
@@ -237,7 +233,7 @@ function secretsIn(text: string, own: OwnSecrets | undefined): Found[] {
   }
 }
 
-/** Of a field: its name may say that all of it is a secret. */
+/** Cleans the text of a field. The name of the field may tell that the whole text is a secret. */
 export const withoutSecretsOf = (name: string | undefined, text: string, own?: OwnSecrets): string =>
   name !== undefined && SECRET_FIELD.test(name) && text.length >= 4 && !isNoSecret(name, text) && !own?.isAllowed(text)
     ? '[redacted:secret]'
@@ -248,7 +244,7 @@ const isNoSecret = (name: string, text: string): boolean => HARMLESS.test(text) 
 const SECRET_FIELD =
   /(?:secret|token|passw(?:or[dt]|d)|passphrase|passcode|(?:^|_)(?:pass|pwd|pw)|api[_-]?key|(?:private|access|secret|encryption|master|signing|session|service|auth|hmac)[_-]?key|credentials?|authorization|cookie)$/i;
 
-/** Whether one of a known kind stands in it. Most texts are short, and need no look. */
+/** Returns true if the text holds a secret of a known kind. Most texts are too short for one. */
 export const holdsSecret = (text: string): boolean =>
   text.length >= SHORTEST && (hinted(text)?.some(i => isIn(kinds[i] as Rule, text)) ?? false);
 
@@ -268,36 +264,51 @@ const SMALL = 0;
 const LARGE = 1;
 const DIGIT = 2;
 const OTHER = 3;
-/** Digests, commits and UUIDs name things; they open nothing. */
-const NAMES_A_THING =
+/** Digests, commits and UUIDs are names, not secrets. */
+const IDENTIFIER =
   /^(?:[a-f0-9]{24,40}|[a-f0-9]{56}|[a-f0-9]{64}|[a-f0-9]{96}|[a-f0-9]{128}|[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12})$/i;
 
-/** What a name is put together of: words, numbers and digests. */
+/** A part of a name: a word, a number or a digest. */
 const PART = /^(?:[A-Za-z]*\d{0,4}|(?:0x)?[a-f0-9]{1,64})$/;
-/** A hash of a few characters in a name is none that opens something. */
-const SHORTEST_DRAWN = 12;
+/** A shorter random part of a name is a hash and not a secret. */
+const SHORTEST_RANDOM = 12;
 
-/** Words go over to digits and to large letters now and then; what was drawn by lot does so all the time. */
+/** In words, letters change to digits or capital letters sometimes; in a random text they do so all the time. */
 function isRandom(token: string): boolean {
-  if (NAMES_A_THING.test(token)) return false;
-  const drawn = token.split(/[-_]/).reduce((sum, part) => (PART.test(part) ? sum : sum + part.length), 0);
-  if (drawn < SHORTEST_DRAWN) return false;
-  const length = Math.min(token.length, LONGEST_MEASURED);
-  const counts = new Map<number, number>();
+  if (IDENTIFIER.test(token)) return false;
+  const random = token.split(/[-_]/).reduce((sum, part) => (PART.test(part) ? sum : sum + part.length), 0);
+  if (random < SHORTEST_RANDOM) return false;
+  const measured = token.slice(0, LONGEST_MEASURED);
+  return hasDigit.test(measured) && changesIn(measured) / measured.length >= 0.3 && entropyOf(measured) >= 3.6;
+}
+
+const hasDigit = /[0-9]/;
+
+const kindOf = (code: number): number =>
+  code >= 97 ? SMALL : code >= 65 && code <= 90 ? LARGE : code >= 48 && code <= 57 ? DIGIT : OTHER;
+
+/** Changes between small letters, capital letters and digits; a capital letter before small ones begins a word. */
+function changesIn(token: string): number {
   let changes = 0;
-  let digits = 0;
   let before = OTHER;
-  for (let at = 0; at < length; at += 1) {
+  for (let at = 0; at < token.length; at += 1) {
+    const kind = kindOf(token.charCodeAt(at));
+    if (kind === OTHER) continue;
+    const isWordStart = before === LARGE && kind === SMALL;
+    if (before !== OTHER && kind !== before && !isWordStart) changes += 1;
+    before = kind;
+  }
+  return changes;
+}
+
+/** Bits per character. */
+function entropyOf(token: string): number {
+  const counts = new Map<number, number>();
+  for (let at = 0; at < token.length; at += 1) {
     const code = token.charCodeAt(at);
-    const kind = code >= 97 ? SMALL : code >= 65 && code <= 90 ? LARGE : code >= 48 && code <= 57 ? DIGIT : OTHER;
-    if (kind === DIGIT) digits += 1;
-    const isHump = before === LARGE && kind === SMALL;
-    if (kind !== OTHER && before !== OTHER && kind !== before && !isHump) changes += 1;
-    if (kind !== OTHER) before = kind;
     counts.set(code, (counts.get(code) ?? 0) + 1);
   }
-  if (digits === 0 || changes / length < 0.3) return false;
   let bits = 0;
-  for (const count of counts.values()) bits -= (count / length) * Math.log2(count / length);
-  return bits >= 3.6;
+  for (const count of counts.values()) bits -= (count / token.length) * Math.log2(count / token.length);
+  return bits;
 }

@@ -1,7 +1,7 @@
 import type { Reading, TranscriptReading } from '../agents/contract/contract.ts';
 import { providerNamed } from '../agents/shared/providers.ts';
 import { executableOf, skillOf } from '../enrich/action-facts.ts';
-import { chosenOf, type Keeper, outputText, saidAs, withContent } from '../enrich/content.ts';
+import { chosenOf, type Keeper, outputText, textInMode, withContent } from '../enrich/content.ts';
 import { type Hash, keyed, redact, token, word } from '../enrich/redact.ts';
 import { holdsSecret } from '../enrich/secrets.ts';
 import { defaultModes } from '../event/content-classes.ts';
@@ -187,7 +187,7 @@ export function versionOf(said: string | undefined): string | undefined {
 function actorId(actor: Actor['type'], id: string, { keep, hash }: Circumstances): string | undefined {
   if (actor !== 'user') return token(id);
   const { modes } = keep ?? { modes: defaultModes };
-  return modes.user === 'hash' ? keyed(id, hash) : keep && saidAs(modes.user, id, keep);
+  return modes.user === 'hash' ? keyed(id, hash) : keep && textInMode(modes.user, id, keep);
 }
 
 function keepContent(
@@ -202,8 +202,8 @@ function keepContent(
   facts.command = kept.facts.command;
   facts.skill = kept.facts.skill ?? facts.skill;
   if (redacted.event_type === 'Session.Start') {
-    facts.cwd = saidAs(keep.modes.paths, cwd, keep);
-    facts.context_uri = saidAs(keep.modes.paths, address, keep);
+    facts.cwd = textInMode(keep.modes.paths, cwd, keep);
+    facts.context_uri = textInMode(keep.modes.paths, address, keep);
   }
   if (Object.keys(kept.facts.content).length > 0) facts.content = { ...facts.content, ...kept.facts.content };
   return kept.body;

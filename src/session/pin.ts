@@ -4,7 +4,7 @@ import type { Config } from '../config/config.ts';
 import type { Destination } from '../config/destinations.ts';
 import { addressKeys, destinationsFor, keepsFromDestinations } from '../config/destinations.ts';
 import { type LoadedConfig, loadConfig } from '../config/files.ts';
-import { saidAs } from '../enrich/content.ts';
+import { textInMode } from '../enrich/content.ts';
 import { keyed } from '../enrich/redact.ts';
 import type { ContentMode } from '../event/content-classes.ts';
 import { usualLoops } from '../event/loop-limits.ts';
@@ -195,7 +195,7 @@ function whoIn(
   if (content === undefined || keeper === undefined) return {};
   const { modes, hashKey = key } = content;
   const said = (mode: ContentMode, text: string): string | undefined =>
-    mode === 'hash' ? keyed(text, each => keyedHash(hashKey, each)) : saidAs(mode, text, keeper);
+    mode === 'hash' ? keyed(text, each => keyedHash(hashKey, each)) : textInMode(mode, text, keeper);
   const name = toldUser ?? userName();
   return { user: name === '' ? undefined : said(modes.user, name), host: said(modes.host, hostname()) };
 }

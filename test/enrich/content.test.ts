@@ -1,6 +1,6 @@
 /** What stays of content in the mode `redacted`: each text is cleaned as what it is, before it becomes JSON. */
 import { describe, expect, it } from 'vitest';
-import { type Keeper, outputText, saidAs } from '../../src/enrich/content.ts';
+import { type Keeper, outputText, textInMode } from '../../src/enrich/content.ts';
 import { withoutSecretsOf } from '../../src/enrich/secrets.ts';
 import { contentClasses, type Modes } from '../../src/event/content-classes.ts';
 import { secretsOf } from './secret-samples.ts';
@@ -65,7 +65,7 @@ describe('a text that is cut', () => {
     for (const shift of [0, 10, 20, 30]) {
       const filler = 'x '.repeat(shift);
       const text = `${filler}${`${secret} `.repeat(400)}`;
-      const left = saidAs('redacted', text, keeper(10_000)) ?? '';
+      const left = textInMode('redacted', text, keeper(10_000)) ?? '';
       expect(left.length).toBeLessThanOrEqual(10_000);
       expect(left).not.toMatch(/ghp_/);
     }
@@ -73,6 +73,6 @@ describe('a text that is cut', () => {
 
   it('says that all of it was a secret', () => {
     const key = `-----BEGIN PRIVATE KEY-----\n${'MIIEvQIBADANBgkq'.repeat(2_000)}`;
-    expect(saidAs('redacted', key, keeper(1_000))).toContain('[redacted:private-key]');
+    expect(textInMode('redacted', key, keeper(1_000))).toContain('[redacted:private-key]');
   });
 });
