@@ -20,6 +20,8 @@ export const PROJECT_FILE = '.otel-hooks.json';
 export interface Place extends Surroundings {
   /** Where the session runs; the project's file is the nearest from here upwards. */
   cwd: string;
+  /** Where its hook ran. It may be another folder than the one that the session names. */
+  hookCwd?: string | undefined;
   flags?: ConfigInput['flags'];
   /** False: the project's file is not read. */
   project?: boolean | undefined;
@@ -82,7 +84,7 @@ function globalFileOf(place: Place, problems: Problem[]): string {
  * Settings of agents that come with a clone can set variables. So OTEL_HOOKS_CONFIG counts as the user's only where it names
  * a file by an absolute path, and one that is not in the project of the session.
  */
-function fileOfVariable({ env, cwd, home }: Place, problems: Problem[]): string | undefined {
+function fileOfVariable({ env, cwd, hookCwd, home }: Place, problems: Problem[]): string | undefined {
   const named = env.OTEL_HOOKS_CONFIG;
   if (!named) return undefined;
   const file = named.startsWith('~/') ? join(home, named.slice(2)) : named;
@@ -94,8 +96,9 @@ function fileOfVariable({ env, cwd, home }: Place, problems: Problem[]): string 
     });
     return undefined;
   }
-  const top = isAbsolute(cwd) ? projectTop(cwd, home) : undefined;
-  if (top === undefined || !isInside(realPathOf(file), top)) return file;
+  const tops = [cwd, hookCwd ?? cwd].map(folder => (isAbsolute(folder) ? projectTop(folder, home) : undefined));
+  const top = tops.find(each => each !== undefined && isInside(realPathOf(file), each));
+  if (top === undefined) return file;
   problems.push({ code: 'config-place', file, why: `it is in the project ${top}, whose author is not the user` });
   return undefined;
 }

@@ -71,9 +71,13 @@ function isUsers(file: string, at: Surroundings): boolean {
     folder !== '' && !isInside(home, folder);
     folder = folder.slice(0, Math.max(0, folder.lastIndexOf('/')))
   )
-    if (statSync(`${folder}/.git`, { throwIfNoEntry: false })) top = folder;
+    if (isTrusted(statSync(`${folder}/.git`, { throwIfNoEntry: false })?.uid)) top = folder;
   return isInside(home, top) || !isInside(real(file), top);
 }
+
+/** As for the configuration: a `.git` of another user makes no project. */
+const isTrusted = (uid: number | undefined): boolean =>
+  uid !== undefined && (uid === 0 || uid === (process.geteuid?.() ?? uid));
 
 const customs = {
   state: { xdg: 'XDG_STATE_HOME', posix: '.local/state', windows: 'LOCALAPPDATA', appData: 'Local' },

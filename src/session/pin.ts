@@ -102,7 +102,7 @@ function configFor(
   const { config: flag, OTEL_HOOKS_CONFIG: variable } = header;
   const file = where.ownVariables ? (where.configFile ?? flag) : (flag ?? (variable ? undefined : where.configFile));
   const { home, platform } = where;
-  return { config: loadConfig({ env, home, platform, cwd: cwd ?? home, file }), file, env };
+  return { config: loadConfig({ env, home, platform, cwd: cwd ?? home, hookCwd: header.cwd, file }), file, env };
 }
 
 /** What a session keeps of the configuration. A usual setting is left out, so that states stay small. */

@@ -1,5 +1,5 @@
 /** What the front ends know by themselves, because they may load nothing, must be what the rest of the program knows. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, normalize } from 'node:path';
 import { expect, test } from 'vitest';
@@ -9,6 +9,7 @@ import { configFolder, stateFolder } from '../../src/config/folders.ts';
 import { factsOf, keys } from '../../src/config/schema.ts';
 import { travelling, travellingFrom } from '../../src/hook/environment.ts';
 import { defaultFolder, locateStateFolder } from '../../src/hook/state-folder.ts';
+import { needsRoot } from '../needs.ts';
 
 const nothing = (): string => {
   throw new Error('no such file');
@@ -103,6 +104,31 @@ test.each(files)('both read the same folder from a file: %s', text => {
     const io = { env, home: '/home/u', platform: 'linux', cwd: '/work dir' } as unknown as Io;
     const { state } = foldersOf({ flags: {}, rest: [] }, io);
     expect(normalize(locate(env, 'linux', path => readFileSync(path, 'utf8')))).toBe(state);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('both pass over a .git of another user when they look for the project that a file is in', context => {
+  needsRoot(context);
+  const folder = mkdtempSync(join(tmpdir(), 'otel-hooks-agreement-'));
+  try {
+    const file = join(folder, 'config.json');
+    const cwd = join(folder, 'sub');
+    writeFileSync(file, '{ "state_dir": "/s" }');
+    mkdirSync(join(folder, '.git'));
+    mkdirSync(cwd);
+    const env = { OTEL_HOOKS_CONFIG: file };
+    const io = { env, home: '/home/u', platform: 'linux', cwd } as unknown as Io;
+    const both = () => [
+      foldersOf({ flags: {}, rest: [] }, io).state,
+      locateStateFolder(undefined, { ...io, home: () => '/home/u', cwd: () => cwd }, path =>
+        readFileSync(path, 'utf8'),
+      ),
+    ];
+    expect(both()).toEqual(['/home/u/.local/state/otel-hooks', '/home/u/.local/state/otel-hooks']);
+    chownSync(join(folder, '.git'), 4321, 4321);
+    expect(both()).toEqual(['/s', '/s']);
   } finally {
     rmSync(folder, { recursive: true });
   }

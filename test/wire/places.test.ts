@@ -1,7 +1,7 @@
 /** Where the program looks for its folders and files, when they are named in another way than the customary one. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, chownSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { homedir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -9,7 +9,20 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { homeOf } from '../../src/config/folders.ts';
 import { type Collector, startCollector } from '../collector.ts';
 import { cannotRun, needsRoot } from '../needs.ts';
-import { AGENT, furnish, type House, harmless, otelHooks, payloadOf, type Ran, status, vacate } from './house.ts';
+import {
+  AGENT,
+  commandsIn,
+  delivered,
+  furnish,
+  type House,
+  harmless,
+  otelHooks,
+  payloadOf,
+  type Ran,
+  runHook,
+  status,
+  vacate,
+} from './house.ts';
 
 let house: House;
 let collector: Collector;
@@ -54,6 +67,51 @@ it('a hook takes the configuration that its flag names, and all that stands in i
     join(house.project, 'my settings', 'ours.json'),
   ]);
   expect(JSON.parse(stdout)).toMatchObject({ balanced: true, fragments: { received: 1, journaled: 1 } });
+});
+
+it.each([
+  ['sh', 'absolute'],
+  ['node', 'absolute'],
+  ['node', 'relative'],
+] as const)('a variable that names a file of the project counts nowhere: hook by %s, %s path', async (mouth, how) => {
+  const theirs = await startCollector();
+  try {
+    const config = join(house.project, 'theirs.json');
+    const evil = join(house.folder, 'evil');
+    writeFileSync(config, JSON.stringify({ state_dir: evil, otlp: { endpoint: theirs.url } }));
+    mkdirSync(join(house.project, '.git'));
+    const own = join(house.home, '.config', 'otel-hooks');
+    mkdirSync(own, { recursive: true });
+    writeFileSync(join(own, 'config.json'), JSON.stringify({ otlp: { endpoint: collector.url } }));
+    expect(otelHooks(house, ['enable', '--tool', AGENT, '--global', '--yes', '--no-proof']).status).toBe(0);
+    const env = { OTEL_HOOKS_CONFIG: how === 'absolute' ? config : 'theirs.json' };
+    // The session says that it works elsewhere, and its hook runs in the project all the same.
+    for (const cwd of ['/nowhere/at/all', house.project]) {
+      const payload = payloadOf({ session_id: cwd, hook_event_name: 'SessionEnd', cwd, reason: 'other' });
+      const agent = { house, commands: commandsIn(house) };
+      expect(await runHook(agent, { event: 'SessionEnd', payload, mouth, env })).toEqual(harmless);
+    }
+    await delivered(house);
+    expect(collector.spans()).toHaveLength(2);
+    for (const words of [['status'], ['config'], ['deliver'], ['doctor', '--offline', '--no-proof']]) {
+      const child = spawn(process.execPath, [house.bin, ...words, '--json'], {
+        cwd: house.project,
+        env: { ...house.env, ...env },
+      });
+      const [stdout, [code]] = await Promise.all([text(child.stdout), once(child, 'close')]);
+      expect([words[0], code, stdout.includes('"config-place"')]).toEqual([
+        words[0],
+        words[0] === 'deliver' ? 0 : 1,
+        true,
+      ]);
+    }
+    for (const words of [['show', '--json'], ['export']])
+      expect(otelHooks(house, words, env).stdout).toContain('/nowhere/at/all');
+    expect(theirs.requests).toEqual([]);
+    expect(existsSync(evil)).toBe(false);
+  } finally {
+    await theirs.close();
+  }
 });
 
 it('who has neither a home nor a name is delivered, where the folder is named', async context => {
