@@ -31,12 +31,15 @@ import { BatchSpanProcessor, NodeTracerProvider } from '@opentelemetry/sdk-trace
 import { agentNamed } from '../src/agents/index.ts';
 import { step } from '../src/assemble/assemble.ts';
 import type { Destination } from '../src/config/destinations.ts';
+import { ChangedDocuments } from '../src/documents/changed-documents.ts';
+import { documents } from '../src/documents/documents.ts';
 import { type Event, rootSessionOf } from '../src/event/event.ts';
 import { collectAlone } from '../src/lib/garbage.ts';
 import { outgoingOf } from '../src/pipeline/outgoing.ts';
 import { roundOf } from '../src/pipeline/round.ts';
 import type { SessionOutput } from '../src/pipeline/session-in-round.ts';
 import { newSession, type SessionState } from '../src/session/session-state.ts';
+import { changeOf } from '../src/store/document.ts';
 import { openStore } from '../src/store/store.ts';
 import { resourceOf } from '../src/telemetry/resource.ts';
 import { readableRecordOf, readableSpanOf } from '../test/otlp.ts';
@@ -283,16 +286,16 @@ function valuesOf(texts: readonly string[]): Values {
 /** As deliver does it, but from events that are journaled already: nothing is written to a journal again. */
 async function deliverJournals(texts: readonly string[], destination: Destination): Promise<Counted> {
   const store = openStore({ folder: join(folder, 'way'), access: 'own' });
-  store.commit({ documents: [{ name: `destination-${destination.id}`, value: destination }] });
+  store.commit({ documents: [changeOf(documents.destinations.of(destination.id), destination)] });
   const { ship, flush, close } = shipping(store, [destination]);
   let gains: SessionOutput[] = [];
   let room = ROUND.fragments;
   const commit = async (): Promise<void> => {
-    const documents = new Map<string, unknown>();
-    const { bodies, tallies } = outgoingOf(store, gains, documents, START_MS);
+    const changed = new ChangedDocuments(store);
+    const { bodies, tallies } = outgoingOf(gains, changed, START_MS);
     store.commit({
       sessions: gains.map(({ state }) => ({ key: state.key, state })),
-      documents: [...documents].map(([name, value]) => ({ name, value })),
+      documents: changed.changes(),
       bodies,
       tally: ledger => {
         for (const tally of tallies) tally(ledger);

@@ -9,6 +9,7 @@ import type { Destination } from '../src/config/destinations.ts';
 import { loadConfig } from '../src/config/files.ts';
 import { type Delivered, deliver } from '../src/deliver/deliver.ts';
 import { imbalances, waitingIn } from '../src/deliver/status-books.ts';
+import { documents as stored } from '../src/documents/documents.ts';
 import { encodeFragment, fragmentName } from '../src/hook/fragment.ts';
 import { configuredIn } from '../src/session/pin.ts';
 import { openStore } from '../src/store/store.ts';
@@ -721,7 +722,7 @@ test('destinations are bounded, and a session that found no room leaves once the
     expect(collector.spans()).toEqual([]);
     expect(books?.fragments).toMatchObject({ journaled: 2 });
     const again = openStore({ folder: state, access: 'own' });
-    expect(JSON.stringify(again.document('problems'))).toContain('destinations-full');
+    expect(JSON.stringify(again.read(stored.problems))).toContain('destinations-full');
     again.commit({ documents: documents.slice(0, 10).map(({ name }) => ({ name, value: undefined })) });
     again.close();
     await run();

@@ -2,8 +2,10 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Destination } from '../../src/config/destinations.ts';
-import { roundOf as roundOfAnswer } from '../../src/ship/settlement.ts';
+import { roundOfOutcome } from '../../src/deliver/settlement.ts';
+import { documents } from '../../src/documents/documents.ts';
 import { createShipper } from '../../src/ship/ship.ts';
+import { noStanding } from '../../src/ship/standing.ts';
 import { createHttpTransport } from '../../src/ship/transport.ts';
 import type { Store } from '../../src/store/store.ts';
 
@@ -27,10 +29,14 @@ export interface Shipping {
 export function shipping(store: Store, destinations: readonly Destination[]): Shipping {
   const http = createHttpTransport();
   const shipper = createShipper({
-    store,
+    store: {
+      next: id => store.next(id),
+      body: (id, name) => store.body(id, name),
+      standing: () => store.read(documents.ship) ?? noStanding,
+    },
     destinations: () => destinations,
     transports: { otlp: http.send },
-    commit: outcome => store.commit(roundOfAnswer(outcome)),
+    commit: outcome => store.commit(roundOfOutcome(outcome)),
     clock: Date.now,
     random: Math.random,
   });

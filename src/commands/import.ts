@@ -1,13 +1,14 @@
-import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { isAbsent } from '../agents/contract/contract.ts';
 import { agents } from '../agents/index.ts';
 import { destinationsOf, keepsFromDestinations } from '../config/destinations.ts';
 import type { LoadedConfig } from '../config/files.ts';
-import { deliver, noted } from '../deliver/deliver.ts';
+import { deliver } from '../deliver/deliver.ts';
 import { keepOf } from '../deliver/state-limits.ts';
 import { waitingIn } from '../deliver/status-books.ts';
+import { installationOf } from '../documents/installation.ts';
+import { noted } from '../documents/problem-notes.ts';
 import { durationMs } from '../lib/duration.ts';
 import { LINE_CLEARED, LINE_START } from '../lib/terminal.ts';
 import { VERSION } from '../lib/version.ts';
@@ -205,11 +206,8 @@ interface Done {
 /** Imports round by round and commits each, until `isAsked`. */
 async function committed(order: Order, store: Store, progress: Progress, isAsked: () => boolean): Promise<Done> {
   const done = nothing();
-  const installation = (store.document('installation') ?? made()) as { id: string; key: string };
-  const documents = [
-    ...(store.document('installation') ? [] : [{ name: 'installation', value: installation }]),
-    ...noted(store, order.unread, order.io.now()),
-  ];
+  const { installation, changes } = installationOf(store);
+  const documents = [...changes, ...noted(store, order.unread, order.io.now())];
   let left = order.found;
   if (left.length === 0) store.commit({ epoch: store.epoch, documents });
   while (left.length > 0) {
@@ -232,7 +230,7 @@ function dryRun(order: Order, progress: Progress): Done {
   const store = existsSync(order.state) ? openStore({ folder: order.state, access: 'read' }) : undefined;
   const from = store ?? emptyStore;
   try {
-    const installation = (from.document('installation') ?? made()) as { id: string; key: string };
+    const { installation } = installationOf(from);
     for (const each of order.found) {
       const imported = importRound(from, [each], worldOf(order, installation), NO_LIMIT_BYTES, order.which);
       note(done, imported, [each]);
@@ -245,8 +243,6 @@ function dryRun(order: Order, progress: Progress): Done {
 }
 
 const nothing = (): Done => ({ lines: [], read: 0, duplicate: 0, problems: [], isInterrupted: false });
-
-const made = () => ({ id: randomBytes(16).toString('hex'), key: randomBytes(32).toString('hex') });
 
 const worldOf = ({ io, surroundings, eyes }: Order, { id, key }: { id: string; key: string }) => ({
   ...surroundings,

@@ -5,17 +5,15 @@ import { addressKeys, type Destination, destinationsInUse, type Provider } from 
 import { type LoadedConfig, replaceConfig } from '../config/files.ts';
 import { configFolder } from '../config/folders.ts';
 import { type Key, keys } from '../config/schema.ts';
-import type { NotedProblem } from '../deliver/deliver.ts';
 import { destinationsIn } from '../deliver/known-destinations.ts';
 import { imbalances, readStatusBooks, type StatusBooks } from '../deliver/status-books.ts';
-import { type Mark, PREFIX } from '../openhook/mark.ts';
+import { documents } from '../documents/documents.ts';
 import { unansweredIn } from '../openhook/project.ts';
 import { isNote, merged, type Problem, type StateProblem } from '../problems/problem.ts';
 import { type Found, filesText, providersNamed } from '../setup/standing.ts';
-import { SHIP_DOCUMENT, shipProblems, takenIn } from '../ship/ship.ts';
+import { noStanding, shipProblems } from '../ship/standing.ts';
 import type { Books } from '../store/books.ts';
 import { StateRefused } from '../store/folder.ts';
-import { LEFT_ALONE_DOCUMENT } from '../store/limits.ts';
 import { isDelivering } from '../store/lock.ts';
 import { openStore, type Store } from '../store/store.ts';
 import type { Io, Words } from './command.ts';
@@ -202,8 +200,8 @@ interface Lasts {
 }
 
 function lastsIn(store: Store): Lasts {
-  const times = Object.entries(takenIn(store.document(SHIP_DOCUMENT)));
-  const noted = Object.values((store.document('problems') ?? {}) as { [key: string]: NotedProblem });
+  const times = Object.entries(store.read(documents.ship)?.taken ?? {});
+  const noted = Object.values(store.read(documents.problems) ?? {});
   const last = noted.sort((a, b) => a.lastMs - b.lastMs).at(-1);
   return {
     lastDelivery: Object.fromEntries(times.map(([id, atMs]) => [id, new Date(atMs).toISOString()])),
@@ -233,12 +231,12 @@ export function problemsIn(
   state: string,
   nowMs: number,
 ): Problem[] {
-  const noted = Object.values((store.document('problems') ?? {}) as { [key: string]: NotedProblem });
+  const noted = Object.values(store.read(documents.problems) ?? {});
   const recent = noted.filter(({ lastMs }) => nowMs - lastMs < NEWS_MS);
   const all: Problem[] = [
     ...now,
     ...recent.map(each => each.problem),
-    ...shipProblems(store.document(SHIP_DOCUMENT), destinations),
+    ...shipProblems(store.read(documents.ship) ?? noStanding, destinations),
     ...store
       .hookProblems()
       .filter(({ code, atMs }) => code !== PROGRAM_MISSING || nowMs - atMs < NEWS_MS)
@@ -249,7 +247,7 @@ export function problemsIn(
             : { code: 'hook-failed', folder: state, why: code, lastMs: atMs },
       ),
   ];
-  const newer = Number(store.document(LEFT_ALONE_DOCUMENT) ?? 0);
+  const newer = store.read(documents.leftAlone) ?? 0;
   if (newer > 0) all.push({ code: 'fragments-newer', folder: state, fragments: newer });
   if (isDiskFull(state)) all.push({ code: 'state-unusable', folder: state, error: 'ENOSPC' });
   return [...new Map(all.map(problem => [JSON.stringify(problem), problem])).values()];
@@ -365,10 +363,7 @@ function silencedText({ counters }: Books): string {
 
 /** The folders of sessions whose events go to commands of their projects. */
 const dispatchedIn = (store: Store): string[] =>
-  store
-    .documents()
-    .flatMap(name => (name.startsWith(PREFIX) ? [(store.document(name) as Mark | undefined)?.cwd ?? []] : []))
-    .flat();
+  store.idsOf(documents.openhook).flatMap(key => store.read(documents.openhook.of(key))?.cwd ?? []);
 
 /**
  * What became of envelopes for commands of projects; what was started and is not said to have ended runs, or was cut

@@ -15,10 +15,6 @@ export type Way = 'otlp' | 'console' | 'file' | 'agent-hooks-log' | 'agent-hooks
 export type Provider = Way | PresetName;
 export const wayOf = (provider: Provider): Way => (isPreset(provider) ? 'otlp' : provider);
 
-/** The name of the store's document that describes a destination. */
-export const DESTINATION_PREFIX = 'destination-';
-export const destinationDocument = (id: string): string => `${DESTINATION_PREFIX}${id}`;
-
 /** Each costs a folder, metrics and a line of every account, which each request writes again. */
 export const MOST_DESTINATIONS = 256;
 

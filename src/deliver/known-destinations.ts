@@ -2,35 +2,40 @@
  * Destinations as the state folder remembers them: one document each, and one for its metrics. A corrected key or address makes
  * a new destination; here is what the former one leaves to it, and when one is forgotten.
  */
-import { type Destination, destinationDocument, DESTINATION_PREFIX as PREFIX } from '../config/destinations.ts';
+import type { Destination } from '../config/destinations.ts';
+import { ChangedDocuments } from '../documents/changed-documents.ts';
+import { documents } from '../documents/documents.ts';
 import type { SessionState } from '../session/session-state.ts';
-import { heirsIn, SHIP_DOCUMENT, stuckIn, withoutStanding } from '../ship/ship.ts';
+import { heirsIn, noStanding, type Standing, stuckIn, withoutDestinations } from '../ship/standing.ts';
 import { accountsOf, increase, type Ledger } from '../store/ledger.ts';
 import type { Store } from '../store/store.ts';
-import { handOver, type MetricState, metricsDocument, noMetrics } from '../telemetry/metric-state.ts';
+import { handOver, noMetrics } from '../telemetry/metric-state.ts';
 
 /** As long as sessions that have ended. */
 const REMEMBERED_MS = 7 * 24 * 3_600_000;
 
-export function destinationsIn(store: Pick<Store, 'document' | 'documents'>): Destination[] {
-  return store
-    .documents()
-    .filter(name => name.startsWith(PREFIX))
-    .flatMap(name => (store.document(name) as Destination | undefined) ?? []);
+export const destinationsIn = (store: Pick<Store, 'read' | 'idsOf'>): Destination[] =>
+  store.idsOf(documents.destinations).flatMap(id => store.read(documents.destinations.of(id)) ?? []);
+
+const standingIn = (store: Pick<Store, 'read'>): Standing => store.read(documents.ship) ?? noStanding;
+
+/** Destinations that get metrics. One that has an heir has left its metrics to it. */
+export function meteredIn(store: Pick<Store, 'read' | 'idsOf'>): Destination[] {
+  const all = destinationsIn(store);
+  const former = new Set(heirsIn(standingIn(store), all).map(([of]) => of.id));
+  return all.filter(({ id, signals }) => signals.metrics && !former.has(id));
 }
 
 /** A person who corrected a key or an address runs `deliver`, and no session has begun with the new one yet. */
 export function noteCorrections(store: Store, configured: readonly Destination[], nowMs: number): void {
-  const stuck = stuckIn(store.document(SHIP_DOCUMENT), destinationsIn(store));
+  const stuck = stuckIn(standingIn(store), destinationsIn(store));
   const corrections = configured.filter(({ id, source }) =>
     stuck.some(each => each.source === source && each.id !== id),
   );
   if (corrections.length === 0) return;
-  const documents = corrections.map(each => ({
-    name: destinationDocument(each.id),
-    value: { ...each, pinnedMs: nowMs },
-  }));
-  store.commit({ documents });
+  const changed = new ChangedDocuments(store);
+  for (const each of corrections) changed.write(documents.destinations.of(each.id), { ...each, pinnedMs: nowMs });
+  store.commit({ documents: changed.changes() });
 }
 
 /**
@@ -38,17 +43,17 @@ export function noteCorrections(store: Store, configured: readonly Destination[]
  * send the same series would read as counters that fall: what was not accepted of the one is added to the other.
  */
 export function handOverMetrics(store: Store, nowMs: number): void {
-  const documents = new Map<string, unknown>();
-  const stateOf = (id: string): MetricState | undefined =>
-    (documents.get(metricsDocument(id)) ?? store.document(metricsDocument(id))) as MetricState | undefined;
+  const changed = new ChangedDocuments(store);
   const tallies: ((ledger: Ledger) => void)[] = [];
-  for (const [of, heir] of heirsIn(store.document(SHIP_DOCUMENT), destinationsIn(store))) {
-    const from = stateOf(of.id);
+  for (const [of, heir] of heirsIn(standingIn(store), destinationsIn(store))) {
+    const [left, taking] = [documents.metrics.of(of.id), documents.metrics.of(heir.id)];
+    const from = changed.own(left);
     if (from === undefined || from.accepted >= from.version) continue;
-    const to = stateOf(heir.id) ?? noMetrics();
+    const to = changed.own(taking) ?? noMetrics();
     const superseded = from.version - from.accepted;
     handOver(from, to, nowMs);
-    documents.set(metricsDocument(of.id), from).set(metricsDocument(heir.id), to);
+    changed.write(left, from);
+    changed.write(taking, to);
     tallies.push(ledger => {
       increase(accountsOf(ledger, of.id, of).metrics.dropped, 'superseded', superseded);
       accountsOf(ledger, heir.id, heir).metrics.produced += 1;
@@ -56,7 +61,7 @@ export function handOverMetrics(store: Store, nowMs: number): void {
   }
   if (tallies.length === 0) return;
   store.commit({
-    documents: [...documents].map(([name, value]) => ({ name, value })),
+    documents: changed.changes(),
     tally: ledger => {
       for (const tally of tallies) tally(ledger);
     },
@@ -74,7 +79,8 @@ export function forgetDestinations(store: Store, nowMs: number): void {
       .flatMap(key => (store.session(key)?.state as SessionState | undefined)?.pinned?.destinations ?? []),
   );
   const known = destinationsIn(store);
-  const heirs = heirsIn(store.document(SHIP_DOCUMENT), known);
+  const standing = standingIn(store);
+  const heirs = heirsIn(standing, known);
   const isNeeded = ({ id, pinnedMs = 0 }: Destination): boolean =>
     nowMs - pinnedMs < REMEMBERED_MS ||
     pinned.has(id) ||
@@ -83,22 +89,19 @@ export function forgetDestinations(store: Store, nowMs: number): void {
   const gone = known.filter(each => !isNeeded(each));
   if (gone.length === 0) return;
   const untaken = gone.flatMap(destination => {
-    const state = store.document(metricsDocument(destination.id)) as MetricState | undefined;
+    const state = store.read(documents.metrics.of(destination.id));
     const versions = state === undefined ? 0 : state.version - state.accepted;
     return versions > 0 ? [{ destination, versions }] : [];
   });
-  const standing = withoutStanding(
-    store.document(SHIP_DOCUMENT),
-    gone.map(({ id }) => id),
-  );
+  const changed = new ChangedDocuments(store);
+  for (const { id } of gone) {
+    changed.write(documents.destinations.of(id), undefined);
+    changed.write(documents.metrics.of(id), undefined);
+  }
+  const ids = gone.map(({ id }) => id);
+  changed.write(documents.ship, withoutDestinations(standing, ids));
   store.commit({
-    documents: [
-      ...gone.flatMap(({ id }) => [
-        { name: destinationDocument(id), value: undefined },
-        { name: metricsDocument(id), value: undefined },
-      ]),
-      { name: SHIP_DOCUMENT, value: standing },
-    ],
+    documents: changed.changes(),
     tally(ledger) {
       for (const { destination, versions } of untaken)
         increase(accountsOf(ledger, destination.id, destination).metrics.dropped, 'over-age', versions);

@@ -3,21 +3,23 @@
  * joining as delivery, so the bytes are those that delivery sends, unless more hooks arrive in between.
  */
 import type { Destination } from '../config/destinations.ts';
+import { ChangedDocuments } from '../documents/changed-documents.ts';
+import { documents } from '../documents/documents.ts';
 import { replay } from '../journal/replay.ts';
 import { dueSessions } from '../pipeline/due-sessions.ts';
 import { outgoingOf } from '../pipeline/outgoing.ts';
-import { type PreviewWorld, pinnedNow, worldOver } from '../pipeline/pin-now.ts';
+import { type PreviewWorld, pinnedNow, withoutMetrics, worldOver } from '../pipeline/pin-now.ts';
 import { recalled } from '../pipeline/rebuild.ts';
 import { roundOf } from '../pipeline/round.ts';
 import type { SessionOutput } from '../pipeline/session-in-round.ts';
 import type { RoundWorld } from '../pipeline/sessions-of-round.ts';
 import { newSession } from '../session/session-state.ts';
-import { joinable, joinedBytes } from '../ship/ship.ts';
+import { joinable, joinedBytes } from '../ship/lanes.ts';
 import { jsonOf } from '../ship/transport.ts';
+import type { Document } from '../store/document.ts';
 import type { Signal } from '../store/ledger.ts';
 import type { Round, Store } from '../store/store.ts';
 import { encodeMetrics } from '../telemetry/metric-points.ts';
-import { type MetricState, metricsDocument } from '../telemetry/metric-state.ts';
 
 export interface Request {
   signal: Signal;
@@ -65,10 +67,9 @@ export function previewOf(store: Store, wanted: string, world: PreviewWorld): Pr
       spans: told.finished,
       records: told.records,
     };
-    const documents = new Map<string, unknown>(now.destinations.map(each => [`destination-${each.id}`, each]));
-    // Of the counters only what this session adds.
-    const others = { document: (name: string) => (name.startsWith('metrics-') ? undefined : view.document(name)) };
-    const { bodies } = outgoingOf(others, [output], documents, world.nowMs);
+    const added = new ChangedDocuments(withoutMetrics(view));
+    for (const each of now.destinations) added.write(documents.destinations.of(each.id), each);
+    const { bodies } = outgoingOf([output], added, world.nowMs);
     return {
       session: told.session,
       agent: told.agent,
@@ -76,12 +77,10 @@ export function previewOf(store: Store, wanted: string, world: PreviewWorld): Pr
       events: told.events.length,
       waiting: changed.get(key)?.length ?? 0,
       leaving: ids.flatMap(id => {
-        const destination = (documents.get(`destination-${id}`) ?? view.document(`destination-${id}`)) as
-          | Destination
-          | undefined;
+        const destination = added.read(documents.destinations.of(id));
         if (destination === undefined) return [];
         const here = bodies.filter(body => body.destination === id);
-        return { destination, isSupposed, requests: requestsOf(destination, here, documents, world.nowMs) };
+        return { destination, isSupposed, requests: requestsOf(destination, here, added, world.nowMs) };
       }),
     };
   });
@@ -89,30 +88,24 @@ export function previewOf(store: Store, wanted: string, world: PreviewWorld): Pr
 
 /** All that waits, of all sessions: what a delivery by hand would send now. */
 export function previewOfAll(store: Store, world: PreviewWorld): Leaving[] {
-  const { view, bodies, documents } = upcoming(store, world);
-  return view
-    .documents()
-    .concat([...documents.keys()])
-    .filter((name, at, all) => name.startsWith('destination-') && all.indexOf(name) === at)
-    .flatMap(name => {
-      const destination = view.document(name) as Destination | undefined;
-      if (destination === undefined) return [];
-      const { id } = destination;
-      const before = store.next(id).flatMap(({ name: body, signal, items }) => {
-        const bytes = store.body(id, body);
-        return bytes === undefined ? [] : [{ signal, items, bytes }];
-      });
-      const here = [...before, ...bodies.filter(body => body.destination === id)];
-      const requests = requestsOf(destination, here, { get: each => view.document(each) }, world.nowMs);
-      return requests.length === 0 ? [] : [{ destination, isSupposed: false, requests }];
+  const { view, bodies } = upcoming(store, world);
+  return view.idsOf(documents.destinations).flatMap(id => {
+    const destination = view.read(documents.destinations.of(id));
+    if (destination === undefined) return [];
+    const before = store.next(id).flatMap(({ name: body, signal, items }) => {
+      const bytes = store.body(id, body);
+      return bytes === undefined ? [] : [{ signal, items, bytes }];
     });
+    const here = [...before, ...bodies.filter(body => body.destination === id)];
+    const requests = requestsOf(destination, here, view, world.nowMs);
+    return requests.length === 0 ? [] : [{ destination, isSupposed: false, requests }];
+  });
 }
 
 interface Upcoming {
   /** The store as it would be afterwards. */
   view: Store;
   bodies: NonNullable<Round['bodies']>;
-  documents: ReadonlyMap<string, unknown>;
   /** Lines that would be journaled. */
   changed: ReadonlyMap<string, readonly string[]>;
   whole: RoundWorld;
@@ -121,7 +114,7 @@ interface Upcoming {
 /** What is waiting in the inbox, taken as a delivery by hand would take it. */
 function upcoming(store: Store, world: PreviewWorld): Upcoming {
   const sessions = new Map<string, string | undefined>();
-  const documents = new Map<string, unknown>();
+  const written = new Map<string, unknown>();
   const changed = new Map<string, string[]>();
   const bodies: NonNullable<Round['bodies']> = [];
   const view: Store = {
@@ -131,7 +124,13 @@ function upcoming(store: Store, world: PreviewWorld): Upcoming {
       if (!sessions.has(key)) return store.session(key);
       return text === undefined ? undefined : { state: JSON.parse(text), journalBytes: 0 };
     },
-    document: name => (documents.has(name) ? structuredClone(documents.get(name)) : store.document(name)),
+    read<T>(document: Document<T>) {
+      const { name } = document;
+      return written.has(name) ? (structuredClone(written.get(name)) as T | undefined) : store.read(document);
+    },
+    idsOf: family => [
+      ...new Set([...store.idsOf(family), ...[...written.keys()].flatMap(name => family.idOf(name) ?? [])]),
+    ],
     journal(key) {
       const lines = changed.get(key)?.map(line => `${line}\n`) ?? [];
       const kept = store.journal(key);
@@ -149,9 +148,9 @@ function upcoming(store: Store, world: PreviewWorld): Upcoming {
     }
     for (const { key, state } of round.sessions ?? [])
       sessions.set(key, state === undefined ? undefined : JSON.stringify(state));
-    for (const { name, value } of round.documents ?? []) documents.set(name, value);
+    for (const { name, value } of round.documents ?? []) written.set(name, value);
     bodies.push(...(round.bodies ?? []));
-    if (taken.fragments.length === 0 && !isMore) return { view, bodies, documents, changed, whole };
+    if (taken.fragments.length === 0 && !isMore) return { view, bodies, changed, whole };
   }
 }
 
@@ -159,7 +158,7 @@ function upcoming(store: Store, world: PreviewWorld): Upcoming {
 function requestsOf(
   destination: Destination,
   bodies: readonly { signal: Signal; items: number; bytes: Uint8Array }[],
-  documents: { get(name: string): unknown },
+  stored: Pick<Store, 'read'>,
   nowMs: number,
 ): Request[] {
   const requests: Request[] = [];
@@ -179,7 +178,7 @@ function requestsOf(
       left = left.filter(body => !names.has(body.name));
     }
   }
-  const state = documents.get(metricsDocument(destination.id)) as MetricState | undefined;
+  const state = stored.read(documents.metrics.of(destination.id));
   const metrics = destination.signals.metrics && state && encodeMetrics(state, nowMs, destination.temporality);
   for (const { bytes, items } of metrics ? metrics.bodies : []) requests.push({ signal: 'metrics', items, bytes });
   return requests.map(request => ({ ...request, bytes: asSent(destination, request) }));

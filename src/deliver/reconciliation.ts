@@ -5,13 +5,13 @@
  * find our errors; here alone it is a difference of others, for what nobody was there to count. A test that expects no
  * loss sees it: it is dropped as `damaged`.
  */
+import { documents } from '../documents/documents.ts';
 import { accountsOf, increase, signals } from '../store/ledger.ts';
 import type { Round, Store } from '../store/store.ts';
-import { type MetricState, metricsDocument } from '../telemetry/metric-state.ts';
 
-export function reconciliation(store: Pick<Store, 'books' | 'document'>): Round | undefined {
+export function reconciliation(store: Pick<Store, 'books' | 'read'>): Round | undefined {
   const gaps = Object.entries(store.books().destinations).flatMap(([id, accounts]) => {
-    const state = store.document(metricsDocument(id)) as MetricState | undefined;
+    const state = store.read(documents.metrics.of(id));
     return signals.flatMap(signal => {
       const { produced, accepted, rejected, dropped } = accounts[signal];
       const unsent = state ? state.version - state.accepted : 0;

@@ -1,21 +1,17 @@
 /** What the state folder may hold, as the settings say it, and what destinations are told of all that was lost. */
 import type { Destination } from '../config/destinations.ts';
 import { factsOf, type Key, type Values } from '../config/schema.ts';
+import { ChangedDocuments } from '../documents/changed-documents.ts';
+import { documents } from '../documents/documents.ts';
 import { type SessionLimits, sessionLimits } from '../pipeline/session-limits.ts';
 import { type Account, accountsOf, increase, type Ledger } from '../store/ledger.ts';
 import type { IsUnderWay, Limits, PlaceLimits } from '../store/limits.ts';
 import type { QuarantineLimits } from '../store/quarantine.ts';
+import { isFull } from '../store/reserve.ts';
 import type { Store } from '../store/store.ts';
 import { OTHER } from '../telemetry/cardinality.ts';
 import type { Increment } from '../telemetry/increments.ts';
-import {
-  histogramTo,
-  type MetricState,
-  metricsDocument,
-  noMetrics,
-  raiseTo,
-  type Sum,
-} from '../telemetry/metric-state.ts';
+import { histogramTo, noMetrics, raiseTo, type Sum } from '../telemetry/metric-state.ts';
 import { ours } from '../telemetry/names.ts';
 import { resourceAttributes } from '../telemetry/resource.ts';
 
@@ -47,10 +43,34 @@ export function keepOf(values: Values = {}): Keep {
   };
 }
 
-/** Brings the folder within its limits. Lost to another owner, it is nothing: that one does it. */
-export function keepWithin(store: Store, { places }: Keep, isUnderWay?: IsUnderWay): void {
-  const over = store.within(places, isUnderWay);
-  if (over !== undefined) store.commit(over.round);
+const KEEP_CHECK_MS = 600_000;
+
+/** Brings the folder within its limits: after each round, which may have added files, and now and then for old files. */
+export class KeepLimits {
+  private readonly store: Store;
+  private readonly places: Limits;
+  private readonly isUnderWay: IsUnderWay;
+  private keptMs = Number.NEGATIVE_INFINITY;
+
+  constructor(store: Store, { places }: Keep, isUnderWay: IsUnderWay) {
+    this.store = store;
+    this.places = places;
+    this.isUnderWay = isUnderWay;
+  }
+
+  /** Returns the error when the disk is full. When the commit is lost, the other owner keeps the limits. */
+  keep(isAfterRound: boolean): Error | undefined {
+    if (!isAfterRound && performance.now() - this.keptMs <= KEEP_CHECK_MS) return undefined;
+    this.keptMs = performance.now();
+    try {
+      const over = this.store.within(this.places, this.isUnderWay);
+      if (over !== undefined) this.store.commit(over.round);
+      return undefined;
+    } catch (error) {
+      if (!isFull(error)) throw error;
+      return error as Error;
+    }
+  }
 }
 
 /** A destination that took no metrics for so long may be nobody's any more: it hears of its own losses only. */
@@ -74,12 +94,12 @@ export function tellPipeline(
     attributes: {},
     installation,
   });
-  const documents: { name: string; value: unknown }[] = [];
+  const changed = new ChangedDocuments(store);
   const told: [destination: Destination, versions: number][] = [];
   for (const destination of metered) {
     const { id } = destination;
-    const name = metricsDocument(id);
-    const state = (store.document(name) as MetricState | undefined) ?? noMetrics();
+    const document = documents.metrics.of(id);
+    const state = changed.own(document) ?? noMetrics();
     const before = state.version;
     const isAlive = nowMs - state.lastMs < HEARS_FOR_MS;
     const said = isAlive ? [...lossesOf(ledger, id), ...left] : ownLosses(ledger, id);
@@ -88,12 +108,12 @@ export function tellPipeline(
       for (const { attributes, total } of requestTimes(ledger, id))
         histogramTo(state, resource, { metric: 'pipelineExport', attributes }, total, nowMs);
     if (state.version === before) continue;
-    documents.push({ name, value: state });
+    changed.write(document, state);
     told.push([destination, state.version - before]);
   }
   if (told.length === 0) return;
   store.commit({
-    documents,
+    documents: changed.changes(),
     tally(next) {
       // One that was only just corrected has no account yet.
       for (const [destination, versions] of told)

@@ -1,8 +1,8 @@
 /** The books as `status` shows them. */
+import { documents } from '../documents/documents.ts';
 import type { AccountWithWaiting, Books } from '../store/books.ts';
 import { type Signal, signals } from '../store/ledger.ts';
 import type { Store } from '../store/store.ts';
-import { type MetricState, metricsDocument } from '../telemetry/metric-state.ts';
 
 export interface StatusBooks {
   fragments: Books['fragments'];
@@ -15,7 +15,7 @@ const names = { traces: 'spans', logs: 'logs', metrics: 'metrics', events: 'even
 type Names = typeof names;
 
 /** The books, and of metrics the versions that a destination has not accepted. */
-export function readStatusBooks(store: Pick<Store, 'books' | 'document'>): StatusBooks {
+export function readStatusBooks(store: Pick<Store, 'books' | 'read'>): StatusBooks {
   // Books and states are two readings: when a round came between them, we look again.
   for (let look = 0; ; look += 1) {
     const { fragments, transcripts, destinations } = store.books();
@@ -23,7 +23,7 @@ export function readStatusBooks(store: Pick<Store, 'books' | 'document'>): Statu
       fragments,
       transcripts,
       destinations: Object.entries(destinations).map(([id, account]) => {
-        const state = store.document(metricsDocument(id)) as MetricState | undefined;
+        const state = store.read(documents.metrics.of(id));
         return {
           id,
           provider: account.provider,

@@ -12,13 +12,14 @@
  * `async`. A few sessions run in parallel. A command that times out repeatedly is skipped until the next delivery, so
  * that it delays no other command.
  */
+import { documents as stored } from '../documents/documents.ts';
 import type { Problem } from '../problems/problem.ts';
 import type { SessionState } from '../session/session-state.ts';
+import { changeOf, type DocumentChange } from '../store/document.ts';
 import type { Round, Store } from '../store/store.ts';
 import { CommandBooks } from './command-books.ts';
 import { type CommandLimits, CommandRunner } from './command-runner.ts';
 import type { Job } from './jobs.ts';
-import { type Mark, openHookDocument, PREFIX } from './mark.ts';
 import { type BatchWorld, nextBatch, type SessionBatch } from './next-batch.ts';
 
 export interface DispatchWorld {
@@ -78,16 +79,16 @@ class JournalDispatcher implements Dispatcher {
     this.#books = new CommandBooks(store, noted);
     this.#world = { env, home, platform, recalled, count: name => this.#books.count(name) };
     this.#runner = new CommandRunner(this.#world, this.#books, limits);
-    const names = store.documents().filter(name => name.startsWith(PREFIX));
-    this.#known = new Set(names.map(name => name.slice(PREFIX.length)));
+    this.#known = new Set(store.idsOf(stored.openhook));
     this.#due = new Set(this.#known);
   }
 
   look(keys: readonly string[], documents: NonNullable<Round['documents']>): void {
     for (const { name, value } of documents) {
-      if (!name.startsWith(PREFIX)) continue;
-      if (value === undefined) this.#known.delete(name.slice(PREFIX.length));
-      else this.#known.add(name.slice(PREFIX.length));
+      const key = stored.openhook.idOf(name);
+      if (key === undefined) continue;
+      if (value === undefined) this.#known.delete(key);
+      else this.#known.add(key);
     }
     for (const key of keys) if (this.#known.has(key)) this.#due.add(key);
   }
@@ -135,7 +136,7 @@ class JournalDispatcher implements Dispatcher {
     const claimed = this.#claim();
     const hasNews = this.#books.hasCounters() && this.#lanes.size === 0;
     if (claimed.length === 0 && !hasNews) return;
-    const documents = claimed.map(({ key, document }) => ({ name: openHookDocument(key), value: document }));
+    const documents = claimed.map(({ key, document }) => changeOf(stored.openhook.of(key), document));
     if (!this.#books.commit(documents, claimed.flatMap(({ jobs }) => jobs).length)) {
       // The next try reads the same events and increments their counters again.
       this.#books.restore(before);
@@ -187,12 +188,12 @@ class JournalDispatcher implements Dispatcher {
   }
 
   /** Returns the session's document with these jobs in front of those that it already holds. */
-  #documentWith(key: string, jobs: readonly Job[]): { name: string; value: Mark }[] {
-    const name = openHookDocument(key);
-    const document = this.#store.document(name) as Mark | undefined;
+  #documentWith(key: string, jobs: readonly Job[]): DocumentChange[] {
+    const mark = stored.openhook.of(key);
+    const document = this.#store.read(mark);
     if (document === undefined) return [];
     const left = jobs.map(({ hash, hook, input }) => ({ hash, hook: hook.number, input }));
-    return [{ name, value: { ...document, left: [...left, ...(document.left ?? [])] } }];
+    return [changeOf(mark, { ...document, left: [...left, ...(document.left ?? [])] })];
   }
 
   #commitOutcomes(): void {

@@ -1,10 +1,8 @@
 /**
  * The document of a dispatched session: how much of its journal is done. The round that opens the session creates it.
  */
+import { isFields, number, text } from '../lib/read.ts';
 import { noOpenHook, type OpenHookState } from '../standards/openhook/to-openhook.ts';
-
-export const PREFIX = 'openhook-';
-export const openHookDocument = (key: string): string => `${PREFIX}${key}`;
 
 export interface Mark {
   v: 1;
@@ -26,6 +24,15 @@ export interface Left {
   hook: number;
   input: string;
 }
+
+export const parseMark = (value: unknown): Mark | undefined =>
+  isFields(value) &&
+  value.v === 1 &&
+  text(value.cwd) !== undefined &&
+  number(value.at) !== undefined &&
+  isFields(value.state)
+    ? (value as unknown as Mark)
+    : undefined;
 
 export const newMark = (cwd: string, config: string | undefined, sinceMs: number): Mark => ({
   v: 1,

@@ -1,5 +1,8 @@
 /** Reads the next part of a session's journal and turns it into jobs. */
+
 import { awaited } from '../assemble/assemble.ts';
+import { ChangedDocuments } from '../documents/changed-documents.ts';
+import { documents } from '../documents/documents.ts';
 import type { Event } from '../event/event.ts';
 import { type SessionState, transcriptOf } from '../session/session-state.ts';
 import {
@@ -11,7 +14,7 @@ import {
 } from '../standards/openhook/to-openhook.ts';
 import type { Store } from '../store/store.ts';
 import { type Job, type JobWorld, jobsIn, jobsLeft } from './jobs.ts';
-import { type Mark, openHookDocument } from './mark.ts';
+import type { Mark } from './mark.ts';
 
 export interface BatchWorld extends JobWorld {
   recalled(key: string): SessionState | undefined;
@@ -32,8 +35,9 @@ const PAST_MS = 3_600_000;
 
 /** Returns the next jobs of a session; undefined if its journal has no new events. */
 export function nextBatch(store: Store, key: string, world: BatchWorld): SessionBatch | undefined {
-  const document = store.document(openHookDocument(key)) as Mark | undefined;
-  if (document?.v !== 1) return undefined;
+  // The batch changes the state in place.
+  const document = new ChangedDocuments(store).own(documents.openhook.of(key));
+  if (document === undefined) return undefined;
   const { state, left = [] } = document;
   if (left.length > 0) return { jobs: jobsLeft(document, left, world), document: { ...document, left: undefined } };
   const session = world.recalled(key);

@@ -4,14 +4,14 @@
  */
 import { agentNamed } from '../agents/index.ts';
 import { awaited } from '../assemble/assemble.ts';
-import { destinationDocument } from '../config/destinations.ts';
+import { ChangedDocuments } from '../documents/changed-documents.ts';
+import { documents } from '../documents/documents.ts';
 import { isDiskError } from '../lib/disk-error.ts';
 import type { Problem } from '../problems/problem.ts';
 import { pin } from '../session/pin.ts';
 import { newSession, noTranscripts, type SessionState, sessionKey } from '../session/session-state.ts';
 import type { Round, Store } from '../store/store.ts';
 import type { Eyes } from '../transcripts/eyes.ts';
-import { originsIn } from '../transcripts/origins.ts';
 import { impatient } from '../transcripts/settlement.ts';
 import type { FoundTranscript } from './find-transcripts.ts';
 import { outgoingOf, type Selection } from './outgoing.ts';
@@ -27,16 +27,16 @@ import {
   type SessionOutput,
   SILENCE_MS,
 } from './session-in-round.ts';
-import { enrichersOf, type RoundWorld } from './sessions-of-round.ts';
+import { enrichersOf, ownerIn, type RoundWorld } from './sessions-of-round.ts';
 
-export type ImportStore = Pick<Store, 'epoch' | 'session' | 'journal' | 'document'>;
+export type ImportStore = Pick<Store, 'epoch' | 'session' | 'journal' | 'read'>;
 
 /** A state folder that does not exist yet, for a look at what an import would give. */
 export const emptyStore: ImportStore = {
   epoch: 0,
   session: () => undefined,
   journal: () => undefined,
-  document: () => undefined,
+  read: () => undefined,
 };
 
 /** The effect of one round of an import. */
@@ -66,7 +66,7 @@ export function importRound(
     done += 1;
   }
   const { counts, sessions } = round;
-  const { bodies, tallies } = outgoingOf(store, sessions, round.documents, world.nowMs, selection);
+  const { bodies, tallies } = outgoingOf(sessions, round.documents, world.nowMs, selection);
   return {
     problems: [...round.problems, ...failureProblems(counts.oddities, counts.failing)],
     outputs: sessions,
@@ -77,7 +77,7 @@ export function importRound(
       epoch: store.epoch,
       journal: journalLines(sessions),
       sessions: sessions.map(({ state }) => ({ key: state.key, state })),
-      documents: [...[...round.documents].map(([name, value]) => ({ name, value })), ...round.origins.documents()],
+      documents: round.documents.changes(),
       bodies,
       tally(ledger) {
         countRound(ledger, counts);
@@ -90,10 +90,9 @@ export function importRound(
 class ImportedSessions {
   readonly sessions: SessionInRound[] = [];
   readonly problems: Problem[] = [];
-  readonly documents = new Map<string, unknown>();
+  readonly documents: ChangedDocuments;
   readonly counts = noCounts();
   readonly budget: { bytes: number };
-  readonly origins: ReturnType<typeof originsIn>;
   private readonly store: ImportStore;
   private readonly world: RoundWorld;
   private readonly context: RoundContext;
@@ -108,7 +107,7 @@ class ImportedSessions {
     this.store = store;
     this.world = world;
     this.budget = { bytes };
-    this.origins = originsIn(name => store.document(name));
+    this.documents = new ChangedDocuments(store);
     const wanted = new Set(found.map(each => sessionKey(each.agent.id, each.session)));
     const { eyes, home, env, nowMs } = world;
     this.context = {
@@ -122,7 +121,7 @@ class ImportedSessions {
         waits: impatient,
         budget: this.budget,
         journal: key => this.journal(key),
-        owner: this.origins.owner,
+        owner: (agent, origin, session) => ownerIn(this.documents, agent, origin, session),
         knows: key => wanted.has(key) || this.journal(key) !== undefined,
       },
     };
@@ -187,7 +186,7 @@ class ImportedSessions {
     const { pinned, destinations, problems } = made;
     this.problems.push(...problems);
     for (const destination of destinations)
-      this.documents.set(destinationDocument(destination.id), { ...destination, pinnedMs: this.world.nowMs });
+      this.documents.write(documents.destinations.of(destination.id), { ...destination, pinnedMs: this.world.nowMs });
     // A correction of the configuration would send the past as of the day of the correction.
     delete pinned.undecided;
     countSilenced(this.counts, made);

@@ -2,17 +2,17 @@
 import { step } from '../assemble/assemble.ts';
 import type { FinishedRecord, FinishedSpan } from '../assemble/finished.ts';
 import type { Destination } from '../config/destinations.ts';
-import { destinationDocument } from '../config/destinations.ts';
 import { type OtlpSignal, signals } from '../config/schema.ts';
+import { ChangedDocuments } from '../documents/changed-documents.ts';
+import { documents } from '../documents/documents.ts';
 import type { Event } from '../event/event.ts';
 import { eventsOf, foldFrom } from '../journal/journal-events.ts';
 import { newSession, type SessionState } from '../session/session-state.ts';
 import type { Store } from '../store/store.ts';
 import { encodeMetrics } from '../telemetry/metric-points.ts';
-import { type MetricState, metricsDocument } from '../telemetry/metric-state.ts';
 import { decodeRequest, type JsonObject } from '../telemetry/otlp-decode.ts';
 import { outgoingOf } from './outgoing.ts';
-import { type PreviewWorld, pinnedNow, worldOver } from './pin-now.ts';
+import { type PreviewWorld, pinnedNow, withoutMetrics, worldOver } from './pin-now.ts';
 import { recalled } from './rebuild.ts';
 import type { RoundWorld } from './sessions-of-round.ts';
 
@@ -28,18 +28,14 @@ export interface Part {
  */
 export function* otlpOf(store: Store, keys: readonly string[], world: PreviewWorld): Generator<Part> {
   const whole = worldOver(store, world);
-  const documents = new Map<string, unknown>();
+  const changed = new ChangedDocuments(withoutMetrics(store));
   const metered = new Map<string, Destination>();
-  // Counters hold only what these sessions add.
-  const view = {
-    document: (name: string) => documents.get(name) ?? (name.startsWith('metrics-') ? undefined : store.document(name)),
-  };
   for (const key of keys) {
     let open: Opened | undefined;
     for (const events of eventsOf(store, key)) {
       const [first] = events;
       if (first === undefined) continue;
-      open ??= opened(store, key, first, documents, whole);
+      open ??= opened(store, key, first, changed, whole);
       const { state, fold, takers } = open;
       if (takers.metrics) metered.set(takers.metrics.id, takers.metrics);
       const spans: FinishedSpan[] = [];
@@ -50,7 +46,7 @@ export function* otlpOf(store: Store, keys: readonly string[], world: PreviewWor
         records.push(...told.records);
       }
       const output = { state, lines: '', count: 0, events, spans, records };
-      const { bodies } = outgoingOf(view, [output], documents, world.nowMs);
+      const { bodies } = outgoingOf([output], changed, world.nowMs);
       yield { events: events.length, requests: [] };
       for (const { destination, signal, bytes } of bodies) {
         if (signal === 'events' || takers[signal]?.id !== destination) continue;
@@ -59,7 +55,7 @@ export function* otlpOf(store: Store, keys: readonly string[], world: PreviewWor
     }
   }
   for (const { id, temporality } of metered.values()) {
-    const metrics = documents.get(metricsDocument(id)) as MetricState | undefined;
+    const metrics = changed.read(documents.metrics.of(id));
     const bodies = metrics && encodeMetrics(metrics, world.nowMs, temporality)?.bodies;
     yield { events: 0, requests: (bodies ?? []).flatMap(({ bytes }) => decoded('metrics', bytes)) };
   }
@@ -76,21 +72,18 @@ interface Opened {
   takers: { [signal in OtlpSignal]?: Destination };
 }
 
-function opened(store: Store, key: string, first: Event, documents: Map<string, unknown>, world: RoundWorld): Opened {
+function opened(store: Store, key: string, first: Event, changed: ChangedDocuments, world: RoundWorld): Opened {
   const known = recalled(store, key);
   const { agent, session, fold } = foldFrom(first, known?.pinned.shape);
   let ids = known?.pinned.destinations ?? [];
   let state = known;
   if (state === undefined || ids.length === 0) {
     const now = pinnedNow({ agent, session }, key, world);
-    for (const each of now.destinations) documents.set(destinationDocument(each.id), each);
+    for (const each of now.destinations) changed.write(documents.destinations.of(each.id), each);
     ids = now.pinned.destinations;
     state ??= newSession(now.opening, now.pinned);
   }
-  const places = ids.flatMap(id => {
-    const name = destinationDocument(id);
-    return (documents.get(name) ?? store.document(name) ?? []) as Destination | [];
-  });
+  const places = ids.flatMap(id => changed.read(documents.destinations.of(id)) ?? []);
   const takers: Opened['takers'] = {};
   for (const signal of signals) takers[signal] = places.find(each => each.signals[signal] !== undefined);
   const destinations = [...new Set(Object.values(takers).flatMap(each => each?.id ?? []))];

@@ -3,15 +3,16 @@ import { agentNamed, formerNameOf } from '../agents/index.ts';
 import { providerOfModel } from '../agents/shared/providers.ts';
 import type { FinishedRecord } from '../assemble/finished.ts';
 import type { Destination, Target } from '../config/destinations.ts';
-import { destinationDocument } from '../config/destinations.ts';
+import type { ChangedDocuments } from '../documents/changed-documents.ts';
+import { documents } from '../documents/documents.ts';
 import { wildcards } from '../lib/wildcard.ts';
 import type { SessionState } from '../session/session-state.ts';
 import { accountsOf, type DestinationAccounts, increase, type Ledger } from '../store/ledger.ts';
-import type { Round, Store } from '../store/store.ts';
+import type { Round } from '../store/store.ts';
 import { encode, locator, sliced, type Yield } from '../telemetry/batch.ts';
 import { type Increment, incrementsOf } from '../telemetry/increments.ts';
 import { isOfWeight } from '../telemetry/logs.ts';
-import { addTo, type MetricState, metricsDocument, noMetrics } from '../telemetry/metric-state.ts';
+import { addTo, type MetricState, noMetrics } from '../telemetry/metric-state.ts';
 import { type SpanContextFacts, spansToSend } from '../telemetry/spans.ts';
 import type { SessionOutput } from './session-in-round.ts';
 
@@ -28,23 +29,22 @@ export interface Outgoing {
 
 /** The bodies, metric states and counts of what the sessions gained, for each of their destinations. */
 export function outgoingOf(
-  store: Pick<Store, 'document'>,
   outputs: readonly SessionOutput[],
-  documents: Map<string, unknown>,
+  changed: ChangedDocuments,
   nowMs: number,
   selection: Selection = { metrics: true, logsSinceMs: Number.NEGATIVE_INFINITY },
 ): Outgoing {
   const outgoing: Outgoing = { bodies: [], tallies: [] };
-  const documentOf = (name: string): unknown => documents.get(name) ?? store.document(name);
   for (const id of new Set(outputs.flatMap(output => output.state.pinned.destinations))) {
-    const destination = documentOf(destinationDocument(id)) as Destination | undefined;
+    const destination = changed.read(documents.destinations.of(id));
     if (destination === undefined) continue;
     const here = outputs.filter(output => output.state.pinned.destinations.includes(id));
     addLines(outgoing, here, destination);
     addBatches(outgoing, here, destination, selection.logsSinceMs);
     if (!destination.signals.metrics || !selection.metrics) continue;
-    const state = (documentOf(metricsDocument(id)) as MetricState | undefined) ?? noMetrics();
-    if (addMetrics(outgoing, here, destination, state, nowMs)) documents.set(metricsDocument(id), state);
+    const document = documents.metrics.of(id);
+    const state = changed.own(document) ?? noMetrics();
+    if (addMetrics(outgoing, here, destination, state, nowMs)) changed.write(document, state);
   }
   return outgoing;
 }

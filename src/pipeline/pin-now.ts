@@ -1,5 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import { agentNamed } from '../agents/index.ts';
+import { documents } from '../documents/documents.ts';
+import { installationOf } from '../documents/installation.ts';
 import type { Replay } from '../journal/replay.ts';
 import type { Opening } from '../receive/receive.ts';
 import { type Pin, pin } from '../session/pin.ts';
@@ -32,9 +33,11 @@ export function pinnedNow(
  * random.
  */
 export function worldOver(store: Store, world: PreviewWorld): RoundWorld {
-  const { id, key } = (store.document('installation') as { id: string; key: string } | undefined) ?? {
-    id: randomBytes(16).toString('hex'),
-    key: randomBytes(32).toString('hex'),
-  };
+  const { id, key } = installationOf(store).installation;
   return { ...world, installation: id, hashKey: key };
 }
+
+/** A store without counters, so that those of a session are the only ones. */
+export const withoutMetrics = (store: Pick<Store, 'read'>): Pick<Store, 'read'> => ({
+  read: document => (documents.metrics.idOf(document.name) === undefined ? store.read(document) : undefined),
+});

@@ -4,8 +4,8 @@
  */
 import { agents } from '../agents/index.ts';
 import { awaited, isOpen } from '../assemble/assemble.ts';
+import { documents } from '../documents/documents.ts';
 import type { Fragment } from '../hook/fragment.ts';
-import { openHookDocument } from '../openhook/mark.ts';
 import type { Problem } from '../problems/problem.ts';
 import type { Bad } from '../receive/items.ts';
 import { increase, type Ledger } from '../store/ledger.ts';
@@ -50,7 +50,7 @@ export function roundOf(store: Store, taken: TakenFromInbox, due: Due, world: Ro
   settleWaiting(sessions.all(), due.waiting ?? []);
 
   const all = sessions.all();
-  const { bodies, tallies } = outgoingOf(store, all, sessions.documents, world.nowMs);
+  const { bodies, tallies } = outgoingOf(all, sessions.documents, world.nowMs);
   const { counts, earlier } = sessions;
   return {
     problems: [
@@ -171,11 +171,14 @@ function keptStates(
   const all = sessions.all().map(({ state }) => state);
   const forgotten = new Set(gone);
   for (const state of all) if (isForgotten(state, nowMs)) forgotten.add(state.key);
-  const marks = [...forgotten].map(openHookDocument).filter(mark => store.document(mark) !== undefined);
+  for (const key of forgotten) {
+    const mark = documents.openhook.of(key);
+    if (store.read(mark) !== undefined) sessions.documents.write(mark, undefined);
+  }
   const kept = all.filter(({ key }) => !forgotten.has(key)).map(state => ({ key: state.key, state }));
   return {
     sessions: [...kept, ...[...forgotten].map(key => ({ key, state: undefined }))],
-    documents: [...sessions.changedDocuments(), ...marks.map(name => ({ name, value: undefined }))],
+    documents: sessions.documents.changes(),
   };
 }
 

@@ -1,8 +1,10 @@
 /** The sessions that one round works on: found in the store, rebuilt from their journals, or begun and pinned. */
-import { DESTINATION_PREFIX, destinationDocument, MOST_DESTINATIONS } from '../config/destinations.ts';
+import { MOST_DESTINATIONS } from '../config/destinations.ts';
+import { ChangedDocuments } from '../documents/changed-documents.ts';
+import { documents } from '../documents/documents.ts';
 import type { Fragment } from '../hook/fragment.ts';
 import { keyedHash } from '../lib/hash.ts';
-import { newMark, openHookDocument } from '../openhook/mark.ts';
+import { newMark } from '../openhook/mark.ts';
 import type { Problem } from '../problems/problem.ts';
 import type { Opening } from '../receive/receive.ts';
 import { keeperOf } from '../session/own-content.ts';
@@ -12,7 +14,7 @@ import { priceOf } from '../session/prices.ts';
 import { newSession, type Pinned, type SessionState } from '../session/session-state.ts';
 import type { Store } from '../store/store.ts';
 import type { Eyes } from '../transcripts/eyes.ts';
-import { originsIn } from '../transcripts/origins.ts';
+import { type Kin, ownerOf } from '../transcripts/origins.ts';
 import { patient, type Waits } from '../transcripts/settlement.ts';
 import { type Outgoing, outgoingOf } from './outgoing.ts';
 import { PreviousSessions } from './previous-sessions.ts';
@@ -40,11 +42,18 @@ export const enrichersOf = ({ hashKey }: Pick<RoundWorld, 'hashKey'>) => ({
 /** One round reads on at most so much of transcripts; the next round reads the rest. */
 const TRANSCRIPT_BYTES = 16 * 1024 * 1024;
 
+/** The session that a transcript's origin belongs to: the given one where no other session has the origin. */
+export function ownerIn(changed: ChangedDocuments, agent: string, origin: string, session: Kin): Kin {
+  const document = documents.origins.of(agent);
+  const { owner, changed: owners } = ownerOf(changed.read(document) ?? {}, origin, session);
+  if (owners !== undefined) changed.write(document, owners);
+  return owner;
+}
+
 export class SessionsOfRound {
   readonly counts = noCounts();
   readonly problems: Problem[] = [];
-  /** Documents that the round changes. */
-  readonly documents = new Map<string, unknown>();
+  readonly documents: ChangedDocuments;
   /** What sessions journaled before they had their present destinations, for those destinations alone. */
   readonly earlier: Outgoing = { bodies: [], tallies: [] };
   /** A session that a broken configuration kept from all destinations has some now. */
@@ -52,7 +61,6 @@ export class SessionsOfRound {
   private readonly store: Store;
   private readonly world: RoundWorld;
   private readonly context: RoundContext;
-  private readonly origins: ReturnType<typeof originsIn>;
   private readonly previous: PreviousSessions;
   private readonly sessions = new Map<string, SessionInRound>();
   /** Ids of destinations, those of this round included. Listed when the first session is pinned. */
@@ -61,11 +69,8 @@ export class SessionsOfRound {
   constructor(store: Store, world: RoundWorld) {
     this.store = store;
     this.world = world;
-    this.origins = originsIn(name => store.document(name));
-    this.previous = new PreviousSessions(
-      name => store.document(name),
-      key => this.stateOf(key),
-    );
+    this.documents = new ChangedDocuments(store);
+    this.previous = new PreviousSessions(this.documents, key => this.stateOf(key));
     const { eyes, nowMs } = world;
     const transcripts = eyes && this.transcriptAccess(eyes);
     this.context = { ...enrichersOf(world), nowMs, counts: this.counts, transcripts, eyes, previous: this.previous };
@@ -77,7 +82,7 @@ export class SessionsOfRound {
       ...{ eyes, home, env, nowMs, waits, formerStates },
       budget: { bytes: TRANSCRIPT_BYTES },
       journal: key => this.store.journal(key),
-      owner: this.origins.owner,
+      owner: (agent, origin, session) => ownerIn(this.documents, agent, origin, session),
       knows: key => this.stateOf(key) !== undefined || this.store.journal(key) !== undefined,
     };
   }
@@ -101,13 +106,13 @@ export class SessionsOfRound {
     const made = this.pinned(opening, fragment);
     const { pinned, isDispatched, named } = made;
     countSilenced(this.counts, made);
-    const mark = openHookDocument(opening.key);
+    const mark = documents.openhook.of(opening.key);
     const journal = this.store.journal(opening.key);
     // A session whose state was damaged begins again. What its journal has was dispatched before, with its mark or
     // without.
-    if (isDispatched && opening.cwd !== undefined && this.store.document(mark) === undefined) {
+    if (isDispatched && opening.cwd !== undefined && this.store.read(mark) === undefined) {
       const at = Buffer.byteLength(journal ?? '');
-      this.documents.set(mark, { ...newMark(opening.cwd, named, fragment.atMs), at });
+      this.documents.write(mark, { ...newMark(opening.cwd, named, fragment.atMs), at });
     }
     const state = newSession(opening, pinned);
     rebuild(state, journal);
@@ -133,12 +138,6 @@ export class SessionsOfRound {
     this.catchUp(state, added);
   }
 
-  /** Documents of the round, those of the parts included. */
-  changedDocuments(): { name: string; value: unknown }[] {
-    const own = [...this.documents].map(([name, value]) => ({ name, value }));
-    return [...own, ...this.previous.documents(), ...this.origins.documents()];
-  }
-
   private stateOf(key: string): SessionState | undefined {
     return this.sessions.get(key)?.state ?? recalled(this.store, key);
   }
@@ -155,7 +154,7 @@ export class SessionsOfRound {
     this.problems.push(...made.problems);
     for (const destination of made.destinations) {
       if (this.admits(destination.id))
-        this.documents.set(destinationDocument(destination.id), { ...destination, pinnedMs: this.world.nowMs });
+        this.documents.write(documents.destinations.of(destination.id), { ...destination, pinnedMs: this.world.nowMs });
       else this.problems.push({ code: 'destinations-full', endpoint: destination.endpoint, most: MOST_DESTINATIONS });
     }
     const { pinned } = made;
@@ -168,11 +167,7 @@ export class SessionsOfRound {
   }
 
   private admits(id: string): boolean {
-    this.remembered ??= new Set(
-      this.store
-        .documents()
-        .flatMap(name => (name.startsWith(DESTINATION_PREFIX) ? [name.slice(DESTINATION_PREFIX.length)] : [])),
-    );
+    this.remembered ??= new Set(this.store.idsOf(documents.destinations));
     if (this.remembered.size < MOST_DESTINATIONS) this.remembered.add(id);
     return this.remembered.has(id);
   }
@@ -197,7 +192,7 @@ export class SessionsOfRound {
 
   private catchUp(state: SessionState, destinations: string[]): void {
     for (const output of outputOfJournal(this.store, state, destinations)) {
-      const { bodies, tallies } = outgoingOf(this.store, [output], this.documents, this.world.nowMs);
+      const { bodies, tallies } = outgoingOf([output], this.documents, this.world.nowMs);
       this.earlier.bodies.push(...bodies);
       this.earlier.tallies.push(...tallies);
     }

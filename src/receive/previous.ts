@@ -2,7 +2,6 @@
 import { type Event, FACTS, factsOf } from '../event/event.ts';
 import type { Fragment } from '../hook/fragment.ts';
 
-export const PROCESSES_DOCUMENT = 'processes';
 /** Newest last. */
 export type Processes = readonly (readonly [process: string, agent: string, session: string])[];
 

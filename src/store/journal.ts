@@ -113,3 +113,24 @@ export function lstat(disk: Disk, path: string) {
     throw error;
   }
 }
+
+interface JournalChange {
+  lines: readonly { path: string; offset: number; bytes: Uint8Array }[];
+  files: readonly { path: string; bytes: Uint8Array }[];
+  gone: readonly string[];
+}
+
+/** Brings a listing of journals up to date with a round. */
+export function updateJournals(journals: Map<string, JournalFile>, change: JournalChange, nowMs: number): void {
+  const grown = change.lines.map(({ path, offset, bytes }) => ({ path, sizeBytes: offset + bytes.length }));
+  const anew = change.files.map(({ path, bytes }) => ({ path, sizeBytes: bytes.length }));
+  for (const { path, sizeBytes } of [...grown, ...anew]) {
+    const key = journalKey(path);
+    if (key !== undefined) journals.set(key, { key, sizeBytes, writtenMs: nowMs });
+  }
+  for (const path of change.gone) journals.delete(journalKey(path) ?? '');
+}
+
+/** Bytes of each journal's file. */
+export const sizesOf = (journals: ReadonlyMap<string, JournalFile>): Map<string, number> =>
+  new Map([...journals.values()].map(({ key, sizeBytes }) => [key, sizeBytes]));

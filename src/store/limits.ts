@@ -16,6 +16,8 @@
  *   A body is as old as the days since its round; a file without a round as the days since its time.
  */
 
+import { number } from '../lib/read.ts';
+import { documentNamed } from './document.ts';
 import type { LeftAlone } from './inbox.ts';
 import type { JournalFile } from './journal.ts';
 import { increase, type Ledger, type Signal } from './ledger.ts';
@@ -56,9 +58,11 @@ export type IsUnderWay = (destination: string, name: string) => boolean;
 /** The round that was the last, and the time, when a day began. */
 export type Calendar = readonly (readonly [round: number, atMs: number])[];
 
-export const CALENDAR_DOCUMENT = 'calendar';
-/** How many fragments of a later version were seen, for whoever reads without taking. */
-export const LEFT_ALONE_DOCUMENT = 'left-alone';
+export const calendarDocument = documentNamed<Calendar>('calendar', 1, value =>
+  Array.isArray(value) ? value : undefined,
+);
+/** The number of fragments of a later version, for `status`, which takes none. */
+export const leftAloneDocument = documentNamed('left-alone', 1, number);
 
 const DAY_MS = 24 * 3_600_000;
 /** No setting asks for more. */
@@ -71,10 +75,6 @@ export function turnPage(calendar: Calendar, round: number, nowMs: number): Cale
   // Set back: what came from the future is as late as now, and the day begins once more.
   if (nowMs < last[1]) return calendar.map(([n, atMs]) => [n, Math.min(atMs, nowMs)]);
   return nowMs - last[1] < DAY_MS ? undefined : [...calendar, [round, nowMs] as const].slice(-MOST_DAYS);
-}
-
-export function readCalendar(document: unknown): Calendar {
-  return Array.isArray(document) ? (document as Calendar) : [];
 }
 
 export function excessOf(limits: Limits, held: Holdings): Excess {

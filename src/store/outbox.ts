@@ -1,4 +1,5 @@
-import { type Disk, eachEntry } from './files.ts';
+import { type Disk, eachEntry, readBytes } from './files.ts';
+import { checkName } from './folder.ts';
 import type { Signal } from './ledger.ts';
 
 /** One body that waits. Its name says all that is known of it, so that a backlog is listed without opening a file. */
@@ -71,3 +72,33 @@ export function bodyFile(name: string): BodyFile | undefined {
 
 export const byName = (a: { name: string }, b: { name: string }): number =>
   a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
+
+/** Undefined when the name is not one of a body. */
+export function bodyPath(destination: string, name: string): string | undefined {
+  return parseBodyName(name) === undefined ? undefined : `outbox/${checkName(destination)}/${name}`;
+}
+
+/** Undefined when the body is gone or damaged. */
+export function readBody(disk: Disk, destination: string, name: string): Buffer | undefined {
+  const path = bodyPath(destination, name);
+  const bytes = path === undefined ? undefined : readBytes(disk, path);
+  return bytes?.length === parseBodyName(name)?.sizeBytes ? bytes : undefined;
+}
+
+interface OutboxChange {
+  settled: readonly string[];
+  files: readonly { path: string }[];
+}
+
+/** Brings the listings of outboxes up to date with a round, so that no folder is listed again. */
+export function updateOutbox(outbox: Map<string, BodyFile[]>, change: OutboxChange): void {
+  const settled = new Set(change.settled);
+  for (const [id, bodies] of outbox) {
+    const folder = `outbox/${id}/`;
+    const paths = change.files.filter(({ path }) => path.startsWith(folder)).map(({ path }) => path);
+    if (paths.length === 0 && !change.settled.some(path => path.startsWith(folder))) continue;
+    const added = paths.flatMap(path => bodyFile(path.slice(folder.length)) ?? []);
+    const kept = bodies.filter(({ name }) => !settled.has(`${folder}${name}`));
+    outbox.set(id, [...kept, ...added].sort(byName));
+  }
+}

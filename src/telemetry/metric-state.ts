@@ -40,8 +40,6 @@ export interface Sum {
   buckets?: number[];
 }
 
-export const metricsDocument = (destination: string): string => `metrics-${destination}`;
-
 export const noMetrics = (): MetricState => ({ v: 1, version: 0, accepted: 0, lastMs: 0, resources: {} });
 
 /** The ids of the span of a count. Undefined when its trace is not sent. */

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { imbalances, type StatusBooks } from '../../src/deliver/status-books.ts';
+import { documents } from '../../src/documents/documents.ts';
 import { countItems } from '../../src/ship/otlp-body.ts';
 import { openStore } from '../../src/store/store.ts';
 import { type Collector, type Received as Post, type Reply, startCollector } from '../collector.ts';
@@ -345,7 +346,7 @@ it(`R7 a partial success is counted and never sent again (seed ${seed})`, { time
     );
     // Where nobody read what the delivery printed, status has it.
     const store = openStore({ folder: state, access: 'read' });
-    expect(JSON.stringify(store.document('problems'))).toContain('too old');
+    expect(JSON.stringify(store.read(documents.problems))).toContain('too old');
   } finally {
     await close();
   }

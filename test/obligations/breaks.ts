@@ -68,7 +68,7 @@ export const breaks: Break[] = [
   {
     promise: 'P6',
     breaks: 'what was accepted is counted by request',
-    file: 'src/ship/settlement.ts',
+    file: 'src/deliver/settlement.ts',
     edits: [['account.accepted += outcome.accepted;', 'account.accepted += Math.min(1, outcome.accepted);']],
     test: 'test/obligations/answers.test.ts',
     named: 'R6 202',

@@ -4,9 +4,11 @@ import { chmodSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { imbalances } from '../../src/deliver/status-books.ts';
+import { documents } from '../../src/documents/documents.ts';
 import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
 import { openStore } from '../../src/store/store.ts';
 import { MOST_SERIES } from '../../src/telemetry/cardinality.ts';
+import { noMetrics } from '../../src/telemetry/metric-state.ts';
 import { startCollector } from '../collector.ts';
 import { cannotRun } from '../needs.ts';
 import { rowsOf } from '../transcripts/house.ts';
@@ -167,9 +169,9 @@ it('S2 many sessions with names of their own make no more series than are let in
     expect(books && imbalances(books)).toEqual([]);
     expect(books?.fragments).toMatchObject({ journaled: 1_000, quarantined: 0 });
     const store = openStore({ folder: state, access: 'read' });
-    const metrics = store.documents().filter(name => name.startsWith('metrics'));
-    const series = metrics.flatMap(name => {
-      const { resources } = store.document(name) as { resources: { [key: string]: { series: object } } };
+    const metrics = store.idsOf(documents.metrics);
+    const series = metrics.flatMap(id => {
+      const { resources } = store.read(documents.metrics.of(id)) ?? noMetrics();
       return Object.values(resources).map(each => Object.keys(each.series).length);
     });
     store.close();

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { type Delivered, type DeliverOptions, deliver } from '../../src/deliver/deliver.ts';
 import { readStatusBooks, type StatusBooks } from '../../src/deliver/status-books.ts';
+import { documents } from '../../src/documents/documents.ts';
 import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
 import { openStore } from '../../src/store/store.ts';
 import { type Collector, type CollectorOptions, startCollector } from '../collector.ts';
@@ -79,7 +80,7 @@ export function founded(folder: string, installation: unknown = someInstallation
 export function installationIn(folder: string): unknown {
   const store = openStore({ folder, access: 'read' });
   try {
-    return store.document('installation');
+    return store.read(documents.installation);
   } finally {
     store.close();
   }

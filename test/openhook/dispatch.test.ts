@@ -16,6 +16,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { consentToCommands, type Place } from '../../src/config/files.ts';
 import { type Delivered, deliver } from '../../src/deliver/deliver.ts';
 import { imbalances } from '../../src/deliver/status-books.ts';
+import { documents } from '../../src/documents/documents.ts';
 import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
 import { discover } from '../../src/openhook/project.ts';
 import { runCommand } from '../../src/openhook/run.ts';
@@ -361,7 +362,7 @@ test('one that fails is a problem once, by its number and not by its text', asyn
   await run();
   expect(counters()).toEqual({ 'openhook.started': 3, 'openhook.failed': 3 });
   const store = openStore({ folder: state, access: 'read' });
-  const noted = Object.values(store.document('problems') as { [key: string]: { problem: object } });
+  const noted = Object.values(store.read(documents.problems) ?? {});
   store.close();
   expect(noted.map(({ problem }) => problem)).toEqual([
     { code: 'openhook-failed', file: join(work, '.openhook.json'), hook: 1, why: 'exited with 3' },

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type Delivered, deliver } from '../../src/deliver/deliver.ts';
 import { keepOf } from '../../src/deliver/state-limits.ts';
 import { imbalances } from '../../src/deliver/status-books.ts';
+import { documents } from '../../src/documents/documents.ts';
 import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
 import { type SessionLimits, sessionLimits } from '../../src/pipeline/session-limits.ts';
 import { type SessionState, sessionKey } from '../../src/session/session-state.ts';
@@ -92,7 +93,7 @@ const typesOf = (session: string): string[] =>
     .split('\n')
     .filter(line => line !== '')
     .map(line => (JSON.parse(line) as { event_type: string }).event_type);
-const problems = (): string => JSON.stringify(inStore(store => store.document('problems') ?? {}));
+const problems = (): string => JSON.stringify(inStore(store => store.read(documents.problems) ?? {}));
 const counters = (): Record<string, number> => inStore(store => store.ledger().counters);
 
 /** Copies of an ended session, each a file of its own, the first one being the one that ended first. */

@@ -1,6 +1,8 @@
 /** The store as far as the shipper sees it, in memory, with books that must balance after every commit. */
 import type { Destination, Signal } from '../../src/config/destinations.ts';
-import type { Outcome, ShipStore, WaitingBody } from '../../src/ship/ship.ts';
+import type { Outcome, WaitingBody } from '../../src/ship/lanes.ts';
+import type { ShipStore } from '../../src/ship/ship.ts';
+import { noStanding, parseStanding, type Standing } from '../../src/ship/standing.ts';
 
 export interface Account {
   produced: number;
@@ -17,12 +19,15 @@ export interface MemoryStore extends ShipStore {
   /** Another owner took over: commits are lost. */
   isLost: boolean;
   commits: number;
+  document(name: string): unknown;
   damage(name: string): void;
 }
 
 export function memoryStore(): MemoryStore {
   const bodies = new Map<string, { body: WaitingBody; bytes: Uint8Array | undefined }[]>();
   const documents = new Map<string, string>();
+  /** As JSON: the next process reads no more than that. */
+  let standing = JSON.stringify(noStanding);
   const accounts = new Map<string, Account>();
   let number = 0;
 
@@ -49,6 +54,7 @@ export function memoryStore(): MemoryStore {
     commits: 0,
     next: id => listOf(id).map(({ body }) => body),
     body: (id, name) => listOf(id).find(({ body }) => body.name === name)?.bytes,
+    standing: (): Standing => parseStanding(JSON.parse(standing)),
     document: name => JSON.parse(documents.get(name) ?? 'null') ?? undefined,
     produce(destination, signal, items, bytes) {
       listOf(destination.id).push(made(signal, items, bytes));
@@ -67,6 +73,7 @@ export function memoryStore(): MemoryStore {
         id,
         list.filter(({ body }) => !outcome.settled.includes(body.name)),
       );
+      if (outcome.standing !== undefined) standing = JSON.stringify(outcome.standing);
       for (const { name, value } of outcome.documents) documents.set(name, JSON.stringify(value));
       store.quarantine.push(...outcome.quarantine.map(each => ({ ...each, bytes: Buffer.from(each.bytes) })));
       const account = accountOf(id, outcome.signal);

@@ -2,11 +2,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { roundOfOutcome } from '../../src/deliver/settlement.ts';
+import { documents } from '../../src/documents/documents.ts';
 import { appendToFile } from '../../src/ship/local.ts';
-import { createShipper, type Outcome, type Shipper } from '../../src/ship/ship.ts';
+import { createShipper, type Shipper } from '../../src/ship/ship.ts';
+import { noStanding } from '../../src/ship/standing.ts';
 import { createHttpTransport } from '../../src/ship/transport.ts';
-import { accountsOf, increase } from '../../src/store/ledger.ts';
-import { openStore, type Round, type Store } from '../../src/store/store.ts';
+import { accountsOf } from '../../src/store/ledger.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
 import { startCollector } from '../collector.ts';
 import { destinationAt } from './memory-store.ts';
 import { namedSpans, traces } from './samples.ts';
@@ -17,26 +20,6 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-function roundOf(outcome: Outcome): Round {
-  const { destination, signal } = outcome;
-  return {
-    documents: outcome.documents,
-    settled: outcome.settled.map(name => ({ destination: destination.id, name })),
-    bodies: outcome.parts.map(part => ({
-      destination: destination.id,
-      signal,
-      ...part,
-      inPlaceOf: outcome.settled[0],
-    })),
-    quarantine: outcome.quarantine,
-    tally: ledger => {
-      const account = accountsOf(ledger, destination.id, destination)[signal];
-      account.accepted += outcome.accepted;
-      for (const [reason, items] of Object.entries(outcome.rejected)) increase(account.rejected, reason, items);
-    },
-  };
-}
-
 it('ships from the real store to a real receiver, poison included, and the books balance', async () => {
   const collector = await startCollector({
     answer: ({ body }) => ({ status: body.includes('n77') ? 400 : 200 }),
@@ -46,10 +29,14 @@ it('ships from the real store to a real receiver, poison included, and the books
   const open = (): { store: Store; shipper: Shipper } => {
     const store = openStore({ folder, access: 'own' });
     const shipper = createShipper({
-      store,
+      store: {
+        next: id => store.next(id),
+        body: (id, name) => store.body(id, name),
+        standing: () => store.read(documents.ship) ?? noStanding,
+      },
       destinations: () => [destination],
       transports: { otlp: http.send, file: appendToFile() },
-      commit: outcome => store.commit(roundOf(outcome)),
+      commit: outcome => store.commit(roundOfOutcome(outcome)),
       clock: () => Date.now(),
       random: Math.random,
     });

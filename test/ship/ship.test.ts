@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Destination, Signal } from '../../src/config/destinations.ts';
 import { countItems, joinBodies } from '../../src/ship/otlp-body.ts';
-import { createShipper, type MetricBodies, type Passed, type PassOptions, shipProblems } from '../../src/ship/ship.ts';
+import { createShipper, type MetricSource, type Passed, type PassOptions } from '../../src/ship/ship.ts';
+import { shipProblems } from '../../src/ship/standing.ts';
 import type { Answer } from '../../src/ship/transport.ts';
 import { decodeRequest } from '../../src/telemetry/otlp-decode.ts';
 import { balances, destinationAt, type MemoryStore, memoryStore } from './memory-store.ts';
@@ -13,7 +14,7 @@ const ok: Answer = { status: 200, body: new Uint8Array() };
 const status = (code: number, retryAfter?: string): Answer => ({ status: code, retryAfter, body: new Uint8Array() });
 
 /** A shipper, its store, and a server that is a function. */
-function shipping(serve: Server, more: { destination?: Destination; metrics?: () => MetricBodies | undefined } = {}) {
+function shipping(serve: Server, more: { destination?: Destination; metrics?: MetricSource } = {}) {
   const store = memoryStore();
   const destination = more.destination ?? destinationAt('http://collector:4318');
   const sent: { signal: Signal; items: number; body: Buffer }[] = [];
@@ -332,7 +333,7 @@ describe('a destination that will not have us', () => {
     expect(passed.problems).toEqual([
       { code: 'delivery-endpoint', endpoint: destination.endpoint, signal: 'logs', status: code },
     ]);
-    expect(shipProblems(store.document('ship'), [destination])).toEqual(passed.problems);
+    expect(shipProblems(store.standing(), [destination])).toEqual(passed.problems);
     await pass();
     expect(sent.filter(({ signal }) => signal === 'logs')).toHaveLength(1);
   });
@@ -433,33 +434,37 @@ it('repeats one request at most for each kill, and loses nothing', async () => {
 describe('metrics', () => {
   function meter() {
     const state = { version: 0, accepted: 0 };
-    const source = (): MetricBodies | undefined =>
-      state.version === state.accepted
-        ? undefined
-        : {
-            bodies: [
-              metrics(
-                sums([
-                  ['zero', 0],
-                  ['zero2', 0],
-                ]),
-              ),
-              metrics(
-                sums([
-                  ['a', state.version],
-                  ['b', state.version],
-                ]),
-              ),
-            ],
-            superseded: state.version - state.accepted - 1,
-            settled: (() => {
-              const encoded = state.version;
-              return () => {
-                state.accepted = encoded;
-                return [{ name: 'metrics-x', value: encoded }];
-              };
-            })(),
-          };
+    const isWaiting = (): boolean => state.accepted < state.version;
+    const source: MetricSource = {
+      isWaiting,
+      encoded: () =>
+        !isWaiting()
+          ? undefined
+          : {
+              bodies: [
+                metrics(
+                  sums([
+                    ['zero', 0],
+                    ['zero2', 0],
+                  ]),
+                ),
+                metrics(
+                  sums([
+                    ['a', state.version],
+                    ['b', state.version],
+                  ]),
+                ),
+              ],
+              superseded: state.version - state.accepted - 1,
+              settled: (() => {
+                const encoded = state.version;
+                return () => {
+                  state.accepted = encoded;
+                  return [{ name: 'metrics-x', value: encoded }];
+                };
+              })(),
+            },
+    };
     return { state, source };
   }
 

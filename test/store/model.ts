@@ -11,10 +11,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
+import { number } from '../../src/lib/read.ts';
+import { documentNamed } from '../../src/store/document.ts';
 import { accountsOf, increase } from '../../src/store/ledger.ts';
 import type { Excess, Limits } from '../../src/store/limits.ts';
 import type { openStore, Round, Store } from '../../src/store/store.ts';
 import { type Breakage, breakableFs, Crash } from './breakable-fs.ts';
+
+const sumDocument = documentNamed('sum', 1, number);
 
 export type Step =
   | { do: 'write'; count: number; session: number }
@@ -251,7 +255,7 @@ class World {
       meant.forgets = { what: 'document' };
       round.documents?.push({ name: 'sum', value: undefined });
     } else {
-      const sum = (store.document('sum') as number | undefined) ?? 0;
+      const sum = store.read(sumDocument) ?? 0;
       round.documents?.push({ name: 'sum', value: sum + journaled.length });
       const session = SESSIONS.find(key => !meant.lines.some(line => line.session === key));
       if (forget !== undefined && session !== undefined) {
@@ -400,7 +404,7 @@ class World {
         forgets?.what === 'document' ? undefined : (sum ?? 0) + lines.flatMap(({ ids }) => ids).length,
       undefined,
     );
-    same('document', store.document('sum'), total);
+    same('document', store.read(sumDocument), total);
 
     const settled = new Set(
       committed.flatMap(round => [...round.settled, ...round.excess.bodies].map(({ name }) => name)),

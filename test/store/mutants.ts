@@ -158,7 +158,7 @@ export const mutants: Mutant[] = [
   },
   {
     without: 'the books of what a limit takes',
-    file: 'store.ts',
+    file: 'own-store.ts',
     edits: [['tally: next => bookExcess(next, excess),', 'tally: next => bookExcess(structuredClone(next), excess),']],
     steps: [{ do: 'write newer' }, { do: 'write newer' }, round(0), limit(0)],
   },
@@ -180,13 +180,8 @@ export const mutants: Mutant[] = [
   },
   {
     without: 'a view that lasts from taking to committing',
-    file: 'store.ts',
-    edits: [
-      [
-        '    const ledger = view();\n    const isStale',
-        '    base = adoptLedger(disk, false);\n    const ledger = view();\n    const isStale',
-      ],
-    ],
+    file: 'own-store.ts',
+    edits: [['    const view: View = {', '    this.base = adoptLedger(this.disk, false);\n    const view: View = {']],
     steps: [write(0), start(1), round(0, [{ atCall: /^openSync sessions/, what: [round(1)] }])],
   },
 ];

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
+import { documentFamily } from '../../src/store/document.ts';
 import { StateRefused } from '../../src/store/folder.ts';
 import { createInbox } from '../../src/store/inbox.ts';
 import { accountsOf, type Ledger } from '../../src/store/ledger.ts';
@@ -24,6 +25,8 @@ beforeEach(() => {
 afterEach(() => fs.rmSync(root, { recursive: true }));
 
 const open = (more: Partial<StoreOptions> = {}): Store => openStore({ folder, access: 'own', clock, ...more });
+const family = documentFamily<unknown>('d', 1, value => value);
+const document = family.of;
 const put = (name: string, bytes: string | Buffer): string => {
   fs.writeFileSync(join(folder, 'inbox', name), bytes, { mode: 0o600 });
   return name;
@@ -347,17 +350,17 @@ describe('a round', () => {
         { key: 'k1', lines: 'two\n' },
       ],
       sessions: [{ key: 'k1', state: { open: 1 } }],
-      documents: [{ name: 'd1', value: [1] }],
+      documents: [{ name: 'd-1', value: [1] }],
     });
     for (const store of [open(), open({ access: 'read' })]) {
       expect(store.session('k1')).toEqual({ state: { open: 1 }, journalBytes: 8 });
-      expect([store.sessions(), store.documents(), store.journals()]).toEqual([['k1'], ['d1'], ['k1']]);
-      expect([store.document('d1'), store.journal('k1'), store.journalTail('k1', 1)]).toEqual([
+      expect([store.sessions(), store.idsOf(family), store.journals()]).toEqual([['k1'], ['1'], ['k1']]);
+      expect([store.read(document('1')), store.journal('k1'), store.journalTail('k1', 1)]).toEqual([
         [1],
         'one\ntwo\n',
         'two\n',
       ]);
-      expect([store.session('k2'), store.document('d2'), store.journal('k2')]).toEqual([
+      expect([store.session('k2'), store.read(document('2')), store.journal('k2')]).toEqual([
         undefined,
         undefined,
         undefined,
@@ -393,13 +396,13 @@ describe('a round', () => {
 
   it('sets a folder aside that somebody made in the place of a file', () => {
     const store = open();
-    store.commit({ documents: [{ name: 'd1', value: 1 }] });
-    for (const name of ['ledger.json', 'documents/d1.json']) {
+    store.commit({ documents: [{ name: 'd-1', value: 1 }] });
+    for (const name of ['ledger.json', 'documents/d-1.json']) {
       fs.unlinkSync(join(folder, name));
       fs.mkdirSync(join(folder, name, 'mine'), { recursive: true });
     }
-    expect(open().commit({ documents: [{ name: 'd1', value: 2 }] })).toBe('committed');
-    expect(open().document('d1')).toBe(2);
+    expect(open().commit({ documents: [{ name: 'd-1', value: 2 }] })).toBe('committed');
+    expect(open().read(document('1'))).toBe(2);
     expect(listed('quarantine').filter(name => name.startsWith('not-a-file.'))).toHaveLength(2);
   });
 
@@ -536,11 +539,11 @@ describe('a full disk', () => {
 
 describe('damage by a power cut', () => {
   it('to a session or a document costs it alone, and is counted', () => {
-    open().commit({ sessions: [{ key: 'k1', state: 1 }], documents: [{ name: 'd1', value: 1 }] });
+    open().commit({ sessions: [{ key: 'k1', state: 1 }], documents: [{ name: 'd-1', value: 1 }] });
     fs.writeFileSync(join(folder, 'sessions/k1.json'), '');
-    fs.writeFileSync(join(folder, 'documents/d1.json'), '{"v":1');
+    fs.writeFileSync(join(folder, 'documents/d-1.json'), '{"v":1');
     const store = open();
-    expect([store.session('k1'), store.document('d1')]).toEqual([undefined, undefined]);
+    expect([store.session('k1'), store.read(document('1'))]).toEqual([undefined, undefined]);
     store.commit({});
     expect(store.ledger().counters).toEqual({ 'damaged.sessions': 1, 'damaged.documents': 1 });
   });
@@ -559,7 +562,7 @@ describe('damage by a power cut', () => {
     ['removed', () => fs.rmSync(join(folder, 'ledger.json'))],
   ])('to the ledger (%s) lets numbers go on and counts what waits', (_, spoil) => {
     const store = open();
-    for (let i = 0; i < 3; i++) store.commit({ documents: [{ name: 'd1', value: i }] });
+    for (let i = 0; i < 3; i++) store.commit({ documents: [{ name: 'd-1', value: i }] });
     store.commit({
       bodies: [{ destination: 'd1', signal: 'logs', items: 5, bytes: Buffer.from('x') }],
       tally: ledger => {
@@ -578,12 +581,12 @@ describe('damage by a power cut', () => {
 
   it('to a committed round makes it an empty one', () => {
     const store = open();
-    store.commit({ documents: [{ name: 'd1', value: 1 }] });
+    store.commit({ documents: [{ name: 'd-1', value: 1 }] });
     fs.mkdirSync(join(folder, 'rounds/2'));
     fs.writeFileSync(join(folder, 'rounds/2/manifest.json'), '');
     const next = open();
     expect(next.ledger()).toMatchObject({ n: 2, counters: { 'damaged.round': 1 } });
-    expect(next.document('d1')).toBe(1);
+    expect(next.read(document('1'))).toBe(1);
     expect(listed('rounds')).toEqual([]);
     expect(store.commit({})).toBe('lost');
     expect(store.commit({})).toBe('committed');

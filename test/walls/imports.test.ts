@@ -79,17 +79,45 @@ const rooms: Readonly<Record<string, Room>> = {
   view: { sees: ['lib', 'event', 'standards', 'assemble', 'journal', 'telemetry', 'store'], packages: [] },
   // Runs commands that a person agreed to; the project names them, the journal supplies their events.
   openhook: {
-    sees: ['lib', 'event', 'standards', 'config', 'problems', 'session', 'assemble', 'store', 'setup', 'transcripts'],
+    sees: [
+      'lib',
+      'event',
+      'standards',
+      'config',
+      'problems',
+      'documents',
+      'session',
+      'assemble',
+      'store',
+      'setup',
+      'transcripts',
+    ],
     packages: [/^node:(fs|path|child_process)$/],
   },
   serve: {
     sees: ['lib', 'event', 'agents', 'standards', 'config', 'problems', 'identify', 'receive', 'hook'],
     packages: 'all',
   },
+  // The table of the documents in the state folder. Each document's owner defines its type and its parse function.
+  documents: {
+    sees: [
+      'lib',
+      'config',
+      'problems',
+      'receive',
+      'transcripts',
+      'telemetry',
+      'ship/standing.ts',
+      'openhook/mark.ts',
+      'store',
+    ],
+    packages: [/^node:crypto$/],
+  },
   // The one composition of the stages, and its uses.
   pipeline: {
     sees: [
       'lib',
+      'documents',
       'event',
       'agents',
       'standards',
@@ -110,7 +138,7 @@ const rooms: Readonly<Record<string, Room>> = {
     packages: [/^node:(fs|path|crypto)$/],
   },
   // Delivery runs in a process of its own, or in a worker thread of `serve`.
-  deliver: { sees: 'all', packages: [/^node:(fs|path|crypto|os|worker_threads)$/] },
+  deliver: { sees: 'all', packages: [/^node:(fs|path|os|timers\/promises|worker_threads)$/] },
   library: { sees: 'all', packages: [/^node:(crypto|async_hooks)$/, openTelemetry] },
   demo: { sees: ['lib', 'agents', 'setup', 'deliver', 'telemetry'], packages: [node] },
   doctor: {

@@ -1,14 +1,16 @@
-/** What an answer changes, as a round of the store. */
+import { documents } from '../documents/documents.ts';
+import type { Outcome } from '../ship/lanes.ts';
+import { changeOf } from '../store/document.ts';
 import { accountsOf, increase } from '../store/ledger.ts';
 import type { Round } from '../store/store.ts';
 import { measuredOnce } from '../telemetry/metric-state.ts';
-import type { Outcome } from './ship.ts';
 
-export function roundOf(outcome: Outcome): Round {
-  const { destination, signal } = outcome;
+/** The round that commits an outcome of the shipper. */
+export function roundOfOutcome(outcome: Outcome): Round {
+  const { destination, signal, standing } = outcome;
   const { id, provider, endpoint } = destination;
   return {
-    documents: outcome.documents,
+    documents: [...outcome.documents, ...(standing === undefined ? [] : [changeOf(documents.ship, standing)])],
     settled: outcome.settled.map(name => ({ destination: id, name })),
     bodies: outcome.parts.map(part => ({ destination: id, signal, ...part, inPlaceOf: outcome.settled[0] })),
     quarantine: outcome.quarantine,

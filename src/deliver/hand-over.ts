@@ -1,0 +1,60 @@
+/** The ends of a delivery: commands of projects, problems to report, and fragments that came at the last moment. */
+import { noted } from '../documents/problem-notes.ts';
+import { createDispatcher, type Dispatcher } from '../openhook/dispatch.ts';
+import { recalled } from '../pipeline/rebuild.ts';
+import type { Problem } from '../problems/problem.ts';
+import { openStore, type Store } from '../store/store.ts';
+import type { DeliverOptions } from './options.ts';
+import type { Sender } from './sender.ts';
+
+/** How long commands of a project may still take to end when the time of a delivery by hand is up. */
+const DISPATCH_GRACE_MS = 1_000;
+/** How long a hand-over waits for them: the commands of a session come in the order of its events. */
+const DISPATCH_ORDER_MS = 3_000;
+
+export const dispatcherOver = (
+  store: Store,
+  { surroundings, dispatchLimits }: DeliverOptions,
+  now: () => number,
+): Dispatcher =>
+  createDispatcher(store, {
+    ...surroundings,
+    limits: dispatchLimits,
+    recalled: key => recalled(store, key),
+    noted: problems => noted(store, problems, now()),
+  });
+
+/** Returns true when commands go on beside the next delivery, and this process has to stay for them. */
+export async function endDispatch(
+  dispatcher: Dispatcher,
+  { dispatchLimits, staysForCommands, byHand }: DeliverOptions,
+  isHandedOver: boolean,
+): Promise<boolean> {
+  const orderMs = dispatchLimits?.orderMs ?? DISPATCH_ORDER_MS;
+  if (isHandedOver && staysForCommands === true) {
+    await dispatcher.handOver(orderMs);
+    return true;
+  }
+  const graceMs = byHand ? DISPATCH_GRACE_MS : 0;
+  await dispatcher.stop(isHandedOver ? orderMs : graceMs);
+  return false;
+}
+
+/** Problems of single answers count once; those of the last pass last. */
+export function problemsOf(store: Store, { incidents, passed }: Sender): Problem[] {
+  const all = [...incidents, ...passed.problems];
+  const problems = [...new Map(all.map(problem => [JSON.stringify(problem), problem])).values()];
+  return store.canSettle()
+    ? problems
+    : [...problems, { code: 'state-unusable', folder: store.folder, error: 'ENOSPC' }];
+}
+
+/** Fragments that are still being written, and those of a later version, do not count. */
+export function hasCompleteFragment(stateFolder: string): boolean {
+  const store = openStore({ folder: stateFolder, access: 'read' });
+  try {
+    return store.take({ fragments: 1_000, bytes: 0 }).fragments.length > 0;
+  } finally {
+    store.close();
+  }
+}

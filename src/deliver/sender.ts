@@ -1,0 +1,187 @@
+/** From the outboxes to the destinations, beside the rounds that take fragments. */
+
+import type { Destination } from '../config/destinations.ts';
+import { documents } from '../documents/documents.ts';
+import { noted } from '../documents/problem-notes.ts';
+import { MOST_PROBLEMS } from '../problems/noted-problems.ts';
+import type { Problem } from '../problems/problem.ts';
+import type { Outcome } from '../ship/lanes.ts';
+import { appendToFile, printTo } from '../ship/local.ts';
+import { createShipper, type MetricBodies, type Passed, type Shipper } from '../ship/ship.ts';
+import { noStanding } from '../ship/standing.ts';
+import { createHttpTransport } from '../ship/transport.ts';
+import { changeOf } from '../store/document.ts';
+import type { Store } from '../store/store.ts';
+import type { Increment } from '../telemetry/increments.ts';
+import { encodeMetrics, settleMetrics } from '../telemetry/metric-points.ts';
+import { destinationsIn, handOverMetrics, meteredIn } from './known-destinations.ts';
+import type { DeliverOptions } from './options.ts';
+import { LOOK_MS, type Schedule } from './schedule.ts';
+import { roundOfOutcome } from './settlement.ts';
+import { spoolOf, tellPipeline } from './state-limits.ts';
+
+const TELL_MS = 15_000;
+const LONGEST_PAUSE_MS = 60_000;
+
+export class Sender {
+  /** Items that destinations accepted. */
+  sent = 0;
+  /** Of the last pass. */
+  passed: Passed = { sent: 0, waiting: 0, nextTryMs: undefined, problems: [] };
+  /** Problems of single answers. */
+  incidents: Problem[] = [];
+  private readonly store: Store;
+  private readonly schedule: Schedule;
+  private readonly options: DeliverOptions;
+  private readonly now: () => number;
+  private readonly http = createHttpTransport();
+  private readonly shipper: Shipper;
+  /** Names of bodies that were read for a request whose outcome is not committed yet, by destination. */
+  private readonly underWay = new Map<string, Set<string>>();
+  /** The pass that is under way. */
+  private passing: Promise<void> | undefined;
+  private isFirst = true;
+  private tryMs = 0;
+  private toldMs = Number.NEGATIVE_INFINITY;
+  /** Sizes of the outboxes after a pass. Bodies that are only on their way through an outbox are no backlog. */
+  private spool: Increment[] = [];
+  private failure: Error | undefined;
+
+  constructor(store: Store, schedule: Schedule, options: DeliverOptions, now: () => number) {
+    this.store = store;
+    this.schedule = schedule;
+    this.options = options;
+    this.now = now;
+    this.shipper = this.newShipper();
+  }
+
+  isSending(): boolean {
+    return this.passing !== undefined;
+  }
+
+  readonly isUnderWay = (destination: string, name: string): boolean =>
+    this.underWay.get(destination)?.has(name) ?? false;
+
+  /** The next start sends at once, since a round has filled the outboxes. */
+  hurry(): void {
+    this.tryMs = 0;
+  }
+
+  /** Starts a pass when one is due. Throws what an earlier pass threw. */
+  start(): void {
+    this.throwFailure();
+    if (this.passing !== undefined || performance.now() < this.tryMs || !this.store.canSettle()) return;
+    if (this.options.byHand || performance.now() - this.toldMs > TELL_MS) this.tell();
+    handOverMetrics(this.store, this.now());
+    this.passing = this.pass();
+  }
+
+  /** Waits for the pass that is under way. Returns the number of items that were accepted meanwhile. */
+  async settled(): Promise<number> {
+    const before = this.sent;
+    await this.passing;
+    return this.sent - before;
+  }
+
+  throwFailure(): void {
+    if (this.failure !== undefined) throw this.failure;
+  }
+
+  /** The last pass of a delivery: metrics are sent, whenever they were sent last. */
+  async finish(): Promise<void> {
+    if (this.store.canSettle()) this.tell();
+    this.note(await this.shipper.pass({ final: true, leave: () => this.mustLeave() }));
+  }
+
+  close(): void {
+    this.http.close();
+  }
+
+  private async pass(): Promise<void> {
+    const { byHand } = this.options;
+    try {
+      const leave = (): boolean => this.mustLeave();
+      this.note(await this.shipper.pass({ byHand: byHand && this.isFirst, final: byHand, leave }));
+      this.spool = spoolOf(this.store);
+      const inMs = Math.min(this.passed.nextTryMs ?? 1_000, LONGEST_PAUSE_MS);
+      this.tryMs = performance.now() + Math.max(LOOK_MS, inMs);
+    } catch (error) {
+      this.failure = error instanceof Error ? error : new Error(String(error));
+    } finally {
+      this.isFirst = false;
+      this.passing = undefined;
+    }
+  }
+
+  private mustLeave(): boolean {
+    return this.schedule.isOver() || !this.store.canSettle();
+  }
+
+  private note(passed: Passed): void {
+    this.sent += passed.sent;
+    this.passed = passed;
+  }
+
+  /** Losses and backlogs become metrics of the destinations. */
+  private tell(): void {
+    this.toldMs = performance.now();
+    const installation = this.store.read(documents.installation);
+    if (installation === undefined) return;
+    tellPipeline(this.store, meteredIn(this.store), installation.id, this.spool, this.now());
+  }
+
+  private newShipper(): Shipper {
+    const { store, options, http, underWay } = this;
+    return createShipper({
+      store: {
+        next: destination => store.next(destination),
+        standing: () => store.read(documents.ship) ?? noStanding,
+        body(destination, name) {
+          underWay.set(destination, (underWay.get(destination) ?? new Set()).add(name));
+          return store.body(destination, name);
+        },
+      },
+      destinations: () => destinationsIn(store),
+      transports: {
+        otlp: http.send,
+        file: appendToFile(options.fsync),
+        'agent-hooks-log': appendToFile(options.fsync),
+        'agent-hooks-http': http.send,
+        ...(options.print ? { console: printTo(options.print) } : {}),
+      },
+      commit: outcome => this.commit(outcome),
+      metrics: {
+        isWaiting({ id }) {
+          const state = store.read(documents.metrics.of(id));
+          return state !== undefined && state.accepted < state.version;
+        },
+        encoded: (destination, nowMs) => metricBodies(store, destination, nowMs),
+      },
+      clock: this.now,
+      random: Math.random,
+    });
+  }
+
+  /** The changes of an answer are a round of their own, before the next request of that destination. */
+  private commit(outcome: Outcome): 'committed' | 'lost' {
+    this.underWay.delete(outcome.destination.id);
+    const round = roundOfOutcome(outcome);
+    const changes = [...(round.documents ?? []), ...noted(this.store, outcome.problems, this.now())];
+    const committed = this.store.commit({ ...round, documents: changes, isUrgent: true });
+    // Bounded, since a delivery may last for months.
+    if (committed === 'committed') this.incidents = [...this.incidents, ...outcome.problems].slice(-MOST_PROBLEMS);
+    return committed;
+  }
+}
+
+function metricBodies(store: Store, destination: Destination, nowMs: number): MetricBodies | undefined {
+  const document = documents.metrics.of(destination.id);
+  const state = store.read(document);
+  const encoded = state && encodeMetrics(state, nowMs, destination.temporality);
+  if (state === undefined || encoded === undefined) return undefined;
+  return {
+    bodies: encoded.bodies.map(body => body.bytes),
+    superseded: state.version - state.accepted - 1,
+    settled: () => [changeOf(document, settleMetrics(store.read(document) ?? encoded.settled, encoded.settled))],
+  };
+}

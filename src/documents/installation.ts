@@ -1,0 +1,20 @@
+/** The identity of this installation, made by its first round. */
+import { randomBytes } from 'node:crypto';
+import { changeOf, type DocumentChange } from '../store/document.ts';
+import type { Store } from '../store/store.ts';
+import { documents } from './documents.ts';
+
+export interface Installation {
+  /** For resources. */
+  id: string;
+  /** Key of the hashes of content. */
+  key: string;
+}
+
+/** The stored installation, or a new one and the change that stores it. */
+export function installationOf(store: Pick<Store, 'read'>): { installation: Installation; changes: DocumentChange[] } {
+  const stored = store.read(documents.installation);
+  if (stored !== undefined) return { installation: stored, changes: [] };
+  const installation = { id: randomBytes(16).toString('hex'), key: randomBytes(32).toString('hex') };
+  return { installation, changes: [changeOf(documents.installation, installation)] };
+}

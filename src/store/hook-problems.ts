@@ -1,0 +1,10 @@
+/** Signs that hooks leave of what they could not do: one file for each code. */
+import { at, type Disk, names, readBytes } from './files.ts';
+
+export function readHookProblems(disk: Disk): { code: string; atMs: number; times?: number }[] {
+  return names(disk, 'problems').map(code => {
+    const { mtimeMs } = disk.fs.lstatSync(at(disk, `problems/${code}`));
+    const [, times] = /^(\d{1,9})\n$/.exec(readBytes(disk, `problems/${code}`)?.toString('latin1', 0, 16) ?? '') ?? [];
+    return { code, atMs: mtimeMs, ...(times === undefined ? {} : { times: Number(times) }) };
+  });
+}
