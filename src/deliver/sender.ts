@@ -14,11 +14,12 @@ import { changeOf } from '../store/document.ts';
 import type { Store } from '../store/store.ts';
 import type { Increment } from '../telemetry/increments.ts';
 import { encodeMetrics, settleMetrics } from '../telemetry/metric-points.ts';
+import type { Plain } from '../telemetry/resource.ts';
 import { destinationsIn, handOverMetrics, meteredIn } from './known-destinations.ts';
 import type { DeliverOptions } from './options.ts';
 import { LOOK_MS, type Schedule } from './schedule.ts';
 import { roundOfOutcome } from './settlement.ts';
-import { spoolOf, tellPipeline } from './state-limits.ts';
+import { pipelineResource, spoolOf, tellPipeline } from './state-limits.ts';
 
 const TELL_MS = 15_000;
 const LONGEST_PAUSE_MS = 60_000;
@@ -45,6 +46,7 @@ export class Sender {
   private toldMs = Number.NEGATIVE_INFINITY;
   /** Sizes of the outboxes after a pass. Bodies that are only on their way through an outbox are no backlog. */
   private spool: Increment[] = [];
+  private resource: Plain | undefined;
   private failure: Error | undefined;
 
   constructor(store: Store, schedule: Schedule, options: DeliverOptions, now: () => number) {
@@ -127,7 +129,8 @@ export class Sender {
     this.toldMs = performance.now();
     const installation = this.store.read(documents.installation);
     if (installation === undefined) return;
-    tellPipeline(this.store, meteredIn(this.store), installation.id, this.spool, this.now());
+    this.resource ??= pipelineResource(installation.id);
+    tellPipeline(this.store, meteredIn(this.store), this.resource, this.spool, this.now());
   }
 
   private newShipper(): Shipper {

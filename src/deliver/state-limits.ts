@@ -13,7 +13,7 @@ import { OTHER } from '../telemetry/cardinality.ts';
 import type { Increment } from '../telemetry/increments.ts';
 import { histogramTo, noMetrics, raiseTo, type Sum } from '../telemetry/metric-state.ts';
 import { ours } from '../telemetry/names.ts';
-import { resourceAttributes } from '../telemetry/resource.ts';
+import { type Plain, resourceAttributes } from '../telemetry/resource.ts';
 
 export interface Keep {
   places: Limits;
@@ -73,6 +73,10 @@ export class KeepLimits {
   }
 }
 
+/** The resource of the metrics about the pipeline itself. */
+export const pipelineResource = (installation: string): Plain =>
+  resourceAttributes({ agent: 'otel-hooks', serviceName: undefined, attributes: {}, installation });
+
 /** A destination that took no metrics for so long may be nobody's any more: it hears of its own losses only. */
 const HEARS_FOR_MS = 24 * 3_600_000;
 
@@ -83,17 +87,11 @@ const HEARS_FOR_MS = 24 * 3_600_000;
 export function tellPipeline(
   store: Store,
   metered: readonly Destination[],
-  installation: string,
+  resource: Plain,
   left: readonly Increment[],
   nowMs: number,
 ): void {
   const ledger = store.ledger();
-  const resource = resourceAttributes({
-    agent: 'otel-hooks',
-    serviceName: undefined,
-    attributes: {},
-    installation,
-  });
   const changed = new ChangedDocuments(store);
   const told: [destination: Destination, versions: number][] = [];
   for (const destination of metered) {

@@ -70,7 +70,7 @@ export function createHttpTransport(): HttpTransport {
   }
 
   function agentFor(url: URL, tls: Target['tls']): http.Agent {
-    const key = JSON.stringify([url.protocol, tls]);
+    const key = [url.protocol, tls.ca, tls.cert, tls.key].join('\0');
     const known = agents.get(key);
     if (known) return known;
     const kept = { keepAlive: true, maxSockets: 4, maxFreeSockets: 2 };

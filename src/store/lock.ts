@@ -206,7 +206,8 @@ function heldLock(disk: Disk, own: Owner, system: LockSystem): Lock {
       return true;
     },
     wanted() {
-      const wanted = parse<Wanted>(readBytes(disk, 'lock.wanted')?.toString());
+      const text = readBytes(disk, 'lock.wanted')?.toString();
+      const wanted = text === undefined ? undefined : parse<Wanted>(text);
       if (wanted === undefined || !isEntitled(wanted, own.version)) return false;
       // One that was killed while it asked would not come.
       return !canSee(own, wanted) || system.isAlive(wanted);

@@ -6,6 +6,7 @@
  * appears; its zero is sent before its first value. After a gap, the previous value is sent again before the new one.
  */
 import { dollars } from '../lib/dollars.ts';
+import { quoted } from '../lib/quoted.ts';
 import { admit, bounded, type Census, censusOf, MOST_SERIES } from './cardinality.ts';
 import { type Increment, one, type Place } from './increments.ts';
 import { type MetricId, type MetricName, metrics, ours } from './names.ts';
@@ -206,11 +207,14 @@ function seriesKey({ metric, attributes }: Pick<Increment, 'metric' | 'attribute
   for (const name in attributes) said += `\0${name}\0${attributes[name]}`;
   const known = seriesKeys.get(said);
   if (known !== undefined) return known;
-  const key = `${metric} ${JSON.stringify(Object.entries(attributes).sort(([a], [b]) => (a < b ? -1 : 1)))}`;
+  const sorted = Object.entries(attributes).sort(([a], [b]) => (a < b ? -1 : 1));
+  const key = `${metric} [${sorted.map(([name, value]) => `[${quoted(name)},${jsonOf(value)}]`).join(',')}]`;
   if (seriesKeys.size >= MOST_SERIES) seriesKeys.clear();
   seriesKeys.set(said, key);
   return key;
 }
+
+const jsonOf = (value: unknown): string => (typeof value === 'string' ? quoted(value) : JSON.stringify(value));
 
 /**
  * Keys by unsorted attributes. The same few series repeat, and sorting costs more than counting. A cache, so that it
