@@ -1,12 +1,12 @@
 /**
- * What an agent's folder says about its agent. Everything is a table or a pure function: payload in, events out.
- * Nothing here knows OpenTelemetry, the disk or the clock.
+ * The contract between an agent's folder and the rest. An adapter consists of tables and pure functions: payloads in,
+ * events out. It knows nothing of OpenTelemetry, the disk or the clock.
  */
 import type { AgentMode, Body, Facts, Fields } from '../../event/event.ts';
 import type { Provider } from '../../interchange/provider.ts';
 import type { Truth } from '../shared/truth.ts';
 
-/** What an agent lacks, and why: nothing is silently missing. */
+/** A part that an agent lacks, with the reason, so that nothing is silently missing. */
 export interface Absent {
   readonly absent: string;
 }
@@ -15,11 +15,15 @@ export const isAbsent = (value: unknown): value is Absent =>
   typeof value === 'object' && value !== null && 'absent' in value;
 
 /**
- * What a reader must remember between the events of one session. It is handed in and kept by the caller, as JSON, with
- * the session's state. `remember` drops the oldest entry of its kind beyond the limit, so it stays small by construction.
+ * Values that a reader keeps between the events of one session. The caller passes the memory in and stores it as JSON
+ * with the state of the session. `remember` drops the oldest entry of a kind beyond the limit, so the memory stays
+ * small.
  */
 export interface Memory {
-  /** A short hash of content under the installation's key: tells what is alike, and nobody else what it was. */
+  /**
+   * Returns a short hash of content under the installation's key: equal contents have equal hashes, and no reader of
+   * the hash learns the content.
+   */
   likeness(content: string): string;
   recall(kind: string, key: string): string | undefined;
   remember(kind: string, key: string, value: string): void;
@@ -28,21 +32,24 @@ export interface Memory {
   list(kind: string): [key: string, value: string][];
 }
 
-/** One event as an agent's reader yields it; identity, times and redaction are added by the drain. */
+/** One event as an agent's reader returns it. Later stages add identity and times and redact it. */
 export type Reading = Body & {
-  /** The native id that makes this event one, whichever source tells it. None: payload hash and ordinal. */
+  /**
+   * The native id of the event, equal in hook and transcript. Without it, the hash of the payload and an ordinal
+   * identify the event.
+   */
   key?: string | undefined;
   facts?: Partial<Omit<Facts, 'v' | 'seq' | 'time'>> | undefined;
   actor?: 'user' | 'ai_agent' | 'system' | undefined;
   mode?: AgentMode | undefined;
   /**
-   * What an action gave back, as the agent has it: kept only where results were asked for; whether two are equal is
-   * asked always.
+   * The result of an action in the agent's own form. It is kept only if the user asked for results; equal results are
+   * always detected.
    */
   output?: unknown;
-  /** Set when the event is a subagent's: its native id. */
+  /** The native id of the subagent that the event belongs to. */
   subagent?: string | undefined;
-  /** The agent's own time of the event, where it states one (Unix ms). */
+  /** The agent's own time of the event (Unix ms). */
   atMs?: number | undefined;
 };
 
@@ -50,37 +57,37 @@ export type Reading = Body & {
 export type Settling = 'action' | 'turn' | 'subagent' | 'session';
 
 export interface HookEvent {
-  /** Deliver is worth starting at once: sessions, prompts, ends of turns and subagents. */
+  /** An event after which delivery starts at once: starts of sessions, prompts, ends of turns and subagents. */
   readonly edge?: true;
-  /** Fields that hold closed sets or numbers, never content; they may be kept on vendor events. */
+  /** Fields that hold closed sets or numbers, never content. A vendor event may keep them. */
   readonly plain?: readonly string[];
   /**
-   * `false`: `enable` does not register it, because it tells us nothing or because a silent hook would change what the
-   * agent does.
+   * `false`: `enable` does not register the event, because it adds nothing or because a silent hook would change the
+   * agent's behaviour.
    */
   readonly register?: false;
   read(fields: Fields, memory: Memory): Reading[];
 }
 
-/** Who ran the hook, as its front end saw it: for payloads that do not name their session. */
+/** The process that ran the hook, as its front end saw it. It identifies the session if the payload does not. */
 export interface Sender {
   readonly cwd?: string | undefined;
-  /** Its parent process, and the boot that this id belongs to. */
+  /** The parent process, and the boot in which its id is valid. */
   readonly ppid?: string | undefined;
   readonly boot?: string | undefined;
 }
 
 /**
- * How an agent is set up: where its hooks are registered and in which shape, what runs them, and what it asks of a
- * person.
+ * How hooks are registered with an agent: files and their shapes, the shell that runs the commands, and the steps left
+ * to the user.
  */
 export interface Settings {
   readonly scopes: readonly Scope[];
-  /** What shows that it is installed: programs in PATH, and folders that it makes. */
+  /** Evidence that the agent is installed: programs in PATH, and folders that it creates. */
   readonly installed: { readonly programs: readonly string[]; folders(places: Places): readonly string[] };
   readonly runs: { readonly posix: PosixRunner; readonly windows: WindowsRunner };
   /**
-   * Every file of a scope that may hold entries of ours. `read`: a file's text, where it can be read; `names`: what is
+   * Every file of a scope that may hold entries of ours. `read` returns the text of a readable file, `names` the names
    * in a folder.
    */
   files(
@@ -89,54 +96,54 @@ export interface Settings {
     read: (path: string) => string | undefined,
     names: Look['names'],
   ): readonly SettingsFile[];
-  /** What a person still has to do there, or should know, once it is written. */
+  /** Steps and facts for the user after the file was written. */
   readonly afterwards: string;
-  /** What in a person's settings keeps its hooks from running. */
+  /** Settings of the user that keep hooks from running. */
   obstacles?(places: SettingsPlaces, read: (path: string) => string | undefined): readonly Obstacle[];
   /**
-   * Files outside of `files` whose hooks the agent runs as well: of plugins, extensions and organizations. Commands of ours
-   * there come in addition to those of the settings.
+   * Further files whose hooks the agent runs: files of plugins, extensions and organizations. Our commands there run in
+   * addition to the ones in the settings.
    */
   runsToo?(places: SettingsPlaces, read: (path: string) => string | undefined, names: Look['names']): readonly string[];
-  /** The payload of a first event, as the agent would send it: what the written command is tried with. */
+  /** The payload of a first event, as the agent would send it. `enable` tries the written command with it. */
   proof(session: string, folder: string, atMs: number): { readonly event: string; readonly payload: Fields };
 }
 
 export interface Obstacle {
   readonly file: string;
-  /** Goes on after "hooks are registered, but". */
+  /** Continues the sentence "hooks are registered, but". */
   readonly why: string;
   readonly next: string;
 }
 
 /**
- * `sh`: a POSIX shell gets the command. `any shell`: whichever the person uses. `program`: it may be started without a shell.
- * `itself`: the file is run as it lies there.
+ * `sh`: a POSIX shell runs the command. `any shell`: the user's shell runs it. `program`: it may be started without a
+ * shell. `itself`: the agent runs the file itself.
  */
 export type PosixRunner = 'sh' | 'any shell' | 'program' | 'itself';
-/** `either`: which of the two is not documented. */
+/** `either`: the shell is not documented. */
 export type WindowsRunner = 'cmd' | 'powershell' | 'either';
 
-/** What an agent is to run for an event: for this machine one of the two, for a file that machines share both. */
+/** The command for an event: one of the two for this machine, both in a file that machines share. */
 export interface HookCommand {
   readonly posix?: string | undefined;
   readonly windows?: string | undefined;
 }
 
-/** One file that runs commands of ours, and the text edits that add or remove them. */
+/** A file that runs our commands, and the text edits that add or remove them. */
 export interface SettingsFile {
   readonly path: string;
-  /** It is a program: made executable where it is new. */
+  /** The file is a program: a new one is made executable. */
   readonly isExecutable?: true;
   /**
-   * `text` undefined: there is no file yet. Throws nothing: an unexpected file is a refusal with its place. Without this
-   * function, ours are not written here any more, only looked for.
+   * `text` is undefined if there is no file yet. The function never throws: an unexpected file gives a refusal with its
+   * place. Without this function, our entries are only looked for in the file, and no longer written.
    */
   add?(text: string | undefined, commands: ReadonlyMap<string, HookCommand>): Edit;
   remove(text: string): Edit;
-  /** Our entries as they stand there; none where it cannot be read. */
+  /** Our entries in the file; none if it cannot be parsed. */
   entries(text: string): readonly Entry[];
-  /** The number of hooks of other programs in the file. Absent: such a file never holds any beside ours. */
+  /** The number of hooks of other programs in the file. Absent if such a file never holds any. */
   others?(text: string): number;
 }
 
@@ -154,61 +161,64 @@ export interface Places {
 export interface SettingsPlaces extends Places {
   readonly platform: string;
 }
-/** `text` undefined after a removal: the file held nothing but ours and goes. */
+/** `text` is undefined after a removal if the file held only our entries: it is deleted. */
 export type Edit =
   | { ok: true; text: string | undefined; changed: boolean; events: string[] }
   | { ok: false; line: number; column: number; why: string };
 
-/** One hook of a session that is played to show what comes of it. */
+/** One hook of the session that the demonstration plays. */
 export interface DemoHook {
-  /** Pause before it. */
+  /** The pause before the hook. */
   afterMs: number;
   event: string;
-  /** The agent's id of the action that it is about. */
+  /** The agent's id of the action that the hook is about. */
   call: string | undefined;
   payload: Fields;
-  /** Starts with the former one, as hooks of parallel calls do. */
+  /** The hook starts together with the previous one, as hooks of parallel calls do. */
   together?: true;
-  /** What its transcript has by then, without times; a subagent's own in a file of its own. */
+  /**
+   * The rows that the transcript has before the hook, without times. `rowsIn` names another file, such as a subagent's.
+   */
   rows?: Fields[];
-  /** Rows that follow once the hook has ended: what came of an action. */
+  /** Rows that are written after the hook: the result of an action. */
   rowsAfter?: Fields[];
   rowsIn?: string;
 }
 
-/** As a duration: the time since the action began. Real processes take as long as they take. */
+/** As a duration: the time since the action began, because real processes vary. */
 export const SINCE_BEFORE = -1;
 
 /**
- * What an agent writes down of its sessions, and how it is read.
+ * The transcripts of an agent, and how they are read.
  *
- * The host (src/transcripts) owns the disk: it opens files, remembers how far each was read, waits for tails that are not
- * written yet, and limits everything. The reader says where files lie and what a row means. It is pure and total: a row in,
- * readings out, whatever the row is; it never throws, and what it does not know it leaves out.
+ * The host (src/transcripts) owns the disk: it opens files, stores how far each was read, waits for incomplete tails,
+ * and enforces limits. The reader knows where files are and what a row means. It is pure and total: it takes any row,
+ * returns readings, never throws, and omits whatever it does not know.
  *
- * A session's files are read up to the moment of each edge hook *before* that hook's own events, so that what happened
- * first is told first; rows without a time go with the row before them. Then, once the session is quiet, to the end.
+ * Before the events of an edge hook are recorded, the files are read up to the time of that hook, so that events keep
+ * their order. A row without a time has the time of the row before it. When the session is quiet, the files are read to
+ * the end.
  */
 export interface Transcript {
-  /** What the session's hook says of its files; the host keeps the first word of each. */
+  /** The transcript files that a hook names. The host keeps the first statement about each. */
   told?(fields: Fields): ToldFiles;
   /**
-   * The files of one session, the main one first: asked anew at each reading, since files appear late and in between.
-   * No path leaves the folders that the session or the person's home names; the host checks that each is a plain file.
+   * The files of one session, the main file first. The host calls this at each reading, because files appear late.
+   * Every path lies in folders that the session or the user's home names; the host checks that each is a plain file.
    */
   files(session: SessionPlace, look: Look): TranscriptFile[];
   /** For import: all main files of the agent on this machine. */
   installed(places: Places, look: Look): TranscriptFile[];
   /**
-   * For import: whose file it is, by its name and beginning: 64 rows, more of them where nobody knows it by these, or the
-   * document. More than one where a store holds many sessions; each then comes back as `session` of the file. None: not
-   * a main file of this agent.
+   * For import: the sessions of a file, by its name and its beginning (64 rows, more if these do not suffice, or the
+   * document). A store can hold many sessions; each of them then comes back as `session` of the file. None if it is no
+   * main file of this agent.
    */
   sessions(file: TranscriptFile, start: Start, look?: Look): FoundSession[];
   readonly read: Reader;
-  /** Files of another form, as other versions keep them; known by their names. */
+  /** Files of other versions in another form, recognized by their names. */
   readonly others?: readonly { readonly fits: (path: string) => boolean; readonly read: Reader }[];
-  /** Forms in which it keeps sessions too, and which are not read: an import counts them and says why. */
+  /** Forms of transcripts that are not read: an import counts the files and states the reason. */
   readonly unread?: readonly UnreadForm[];
 }
 
@@ -225,81 +235,86 @@ export interface UnreadForm {
 
 export interface ToldFiles {
   main?: string | undefined;
-  /** The own file of the subagent that the hook is about. */
+  /** The file of the subagent that the hook is about. */
   subagent?: { id: string; path: string } | undefined;
 }
 
 export interface SessionPlace extends Pick<Places, 'home' | 'env'> {
   readonly session: string;
   readonly cwd: string | undefined;
-  /** What hooks told, or what import was given. */
+  /** The path that hooks named, or that import was given. */
   readonly main: string | undefined;
   readonly subagents: readonly { readonly id: string; readonly path: string }[];
 }
 
-/** The host's eyes, bounded. Paths are absolute. */
+/** Access to the disk, limited by the host. Paths are absolute. */
 export interface Look {
-  /** Names in a folder in sorted order; none where there is no folder. */
+  /** Returns the names in a folder, sorted; none if there is no folder. */
   names(folder: string): readonly string[];
-  /** The first 4 KB of a plain file as text; empty where there is none. */
+  /** Returns the first 4 KB of a plain file as text; empty if there is none. */
   head(path: string): string;
 }
 
 export interface TranscriptFile {
   readonly path: string;
-  /** The subagent whose own file this is: its readings carry the id unless they say another. */
+  /** The subagent that the file belongs to. Its readings carry this id unless they name another. */
   readonly subagent?: string | undefined;
-  /** Which session of a store that holds many. */
+  /** The session, if the file is a store of many sessions. */
   readonly session?: string | undefined;
-  /** Small files that belong to it (a subagent's card, a database's log): read whole, where they are there. */
+  /**
+   * Small files that belong to it (the card of a subagent, the log of a database). They are read as a whole if they
+   * exist.
+   */
   readonly beside?: readonly string[] | undefined;
 }
 
 export interface FoundSession {
   readonly session: string;
   readonly cwd?: string | undefined;
-  /** The newest time it knows (Unix ms); without one the file's. */
+  /** The newest time in the file (Unix ms). Without it, the time of the file counts. */
   readonly atMs?: number | undefined;
 }
 
-/** The beginning of a file: rows of a line file, or the document. */
+/** The beginning of a file: the first rows of a line file, or the document. */
 export interface Start {
   readonly rows: readonly Fields[];
   readonly document: Document | undefined;
 }
 
-/** One JSON object per line, appended. Read from a remembered offset; each row once. */
+/** A file of one JSON object per line, which the agent appends to. It is read from a stored offset, each row once. */
 export interface LineReader {
   readonly format: 'lines';
-  /**
-   * The row's own time (Unix ms). Without this function `timestamp` is asked: a text as ISO 8601 has it, or Unix ms.
-   */
+  /** Returns the row's own time (Unix ms). Without this function, `timestamp` is read: ISO 8601 text or Unix ms. */
   at?(row: Fields): number | undefined;
   /**
-   * The row's own id, where a session that goes on from another one begins with copies of its rows. The first one of a file
-   * says whose copy it is; what the other session has told is not told again.
+   * Returns the row's own id. A session that continues another one begins with copies of its rows; the id of the first
+   * row identifies the other session, and rows that were read there are skipped.
    */
   origin?(row: Fields): string | undefined;
-  /** The agent's version that the row states; `known`: that of the rows before it. */
+  /** Returns the agent's version that the row states; `known` is the version of the rows before it. */
   version?(row: Fields, known: string | undefined): string | undefined;
   /**
-   * Of a long row, with its long texts cut to some 200 characters or less and a hash of the whole: does `row` say the same of it
-   * as of the whole one, `output` apart? Not asked where results are kept.
-   * Results of calls are half of what a transcript holds, and nobody asks more of them than how they begin.
+   * Returns true if a shortened form of a long row gives the same readings as the whole row, except for `output`. In
+   * the shortened form, long texts are cut to about 200 characters and hashed. It is not asked where results are kept.
+   * Half of a transcript are results of calls, of which only the beginning is read.
    */
   readonly isBrief?: (row: Fields) => boolean;
   /**
-   * `memory` belongs to this file alone and lives as long as its offset: a rewritten file begins with an empty one. What
-   * is grouped over rows (blocks of one response) waits in it. A line above 8 MB comes pruned: long texts are `''`, long
-   * lists cut, everything else is there.
+   * `memory` belongs to this file and lives as long as its offset: a rewritten file begins with an empty one. Groups of
+   * rows (blocks of one response) wait in it. A line above 8 MB comes pruned: long texts are `''`, long lists are cut,
+   * the rest is complete.
    */
   row(row: Fields, memory: Memory, file: ReadFile): Told[];
-  /** What still waits in `memory`, asked when nothing more comes: the turn, the subagent or the session has settled. */
+  /**
+   * Returns the readings that still wait in `memory`. It is called when no more rows follow: the turn, the subagent or
+   * the session has settled.
+   */
   rest?(memory: Memory, file: ReadFile): Told[];
 }
 
 /**
- * A file that is rewritten, or a database: read whole whenever it changed; what was told before is known by its keys.
+ * A file that the agent rewrites, or a database. It is read as a whole after each change; keys identify readings that
+ * were recorded before.
  */
 export interface DocumentReader {
   readonly format: 'document';
@@ -309,39 +324,39 @@ export interface DocumentReader {
 export interface ReadFile extends TranscriptFile {
   /** The root session's id. */
   readonly root: string;
-  /** Contents of `beside`, in its order; undefined where there is none (yet), or where it is too large. */
+  /** The contents of `beside`, in its order; undefined for a file that is missing or too large. */
   readonly companions: readonly (Buffer | undefined)[];
 }
 
 export interface Document {
   readonly sizeBytes: number;
-  /** Bytes at a place, for what is read by pages; fewer where the file ends. */
+  /** Returns the bytes at an offset, for formats that are read by pages; fewer at the end of the file. */
   slice(at: number, length: number): Buffer;
-  /** Parsed as JSON; undefined where it is none (half written, say) or above 64 MB. */
+  /** Returns the parsed JSON; undefined if it is not JSON (half written, for example) or above 64 MB. */
   json(): unknown;
 }
 
-/** What a row says: events, and that something is over. */
+/** The yield of a row: readings, and evidence that something is over. */
 export type Told = TranscriptReading | Over;
 
 /**
- * An event from a transcript. Its key is the native id: the same one that the hook's event of that type has, so that both
- * are one event whichever comes first. `atMs` is the row's own time.
+ * An event from a transcript. Its key is the native id that the hook of this event has too, so both are one event in
+ * either order. `atMs` is the row's own time.
  */
 export type TranscriptReading = Reading & {
   key: string;
   /**
-   * Set where hooks tell the same without an id that both share (types of event have one teller each): such a reading
-   * counts only in a session that no hook tells of.
+   * Set if hooks report the same event without an id that both share. Such a reading counts only in a session without
+   * hooks.
    */
   unless?: 'hooked' | undefined;
-  /** The session whose row this repeats, where the row says so: that one tells it, if it is known here. */
+  /** The session whose row this one copies, if the row states it. If that session is known here, it reports the row. */
   copyOf?: string | undefined;
 };
 
 /**
- * Evidence that a turn, a subagent or the session is told to its end; a held span settles by it. Where `id` is missing,
- * the turn that runs, or the file's own subagent. `atMs`: the row's time; it settles only what began before.
+ * Evidence that a turn, a subagent or the session is over. It settles a held span. Without `id`, it is the running turn
+ * or the file's own subagent. `atMs` is the row's time; only spans that began before it settle.
  */
 export interface Over {
   over: 'turn' | 'subagent' | 'session';
@@ -354,36 +369,34 @@ export interface Agent {
   readonly id: string;
   readonly aliases?: readonly string[];
   readonly title: string;
-  /** Provider of the agent's models where its payloads do not say (`gen_ai.provider.name`). */
+  /** The provider of the agent's models (`gen_ai.provider.name`), if its payloads do not state it. */
   readonly provider?: string;
-  /** What the facts here were verified against. */
+  /** The documentation and the version that the facts were verified against. */
   readonly source: { readonly docs: string; readonly version: string; readonly checked: string };
-  /** How surely is this payload this agent's? 0 to 1. */
+  /** Returns the certainty, 0 to 1, that a payload is from this agent. */
   signs(fields: Fields): number;
   eventName(fields: Fields): string | undefined;
   /**
-   * For payloads that do not say which event they are: what their fields show, should the command not name it either.
+   * Returns the event that the fields show, for payloads that do not name their event and commands that do not either.
    */
   eventByShape?(fields: Fields): string | undefined;
   session(fields: Fields, sender: Sender): string | undefined;
   cwd(fields: Fields): string | undefined;
-  /** The agent's version, where its hooks state it. */
+  /** Returns the agent's version, if its hooks state it. */
   version?(fields: Fields): string | undefined;
-  /** Every native event that is known. An unknown one is kept as `vendor.<id>.<native name>`. */
+  /** Every known native event. An unknown one is kept as `vendor.<id>.<native name>`. */
   readonly events: Readonly<Record<string, HookEvent>>;
-  /** Names of built-in tools that may stand on metrics, with their Agent Hooks action name. */
+  /** Names of built-in tools, which metrics may carry, with their Agent Hooks action names. */
   readonly actions: Readonly<Record<string, string>>;
-  /**
-   * Kinds of subagents that come with it, and may stand on metrics: whatever else people name theirs is `custom` there.
-   */
+  /** Built-in kinds of subagents, which metrics may carry. Kinds that users define are `custom` there. */
   readonly subagents?: readonly string[];
-  /** What is known of its sessions, and how well. */
+  /** How well each fact about its sessions is known. */
   readonly truth: Truth;
-  /** What closes each kind of span for good: the closing hook, or the transcript read past it. */
+  /** The source that closes each kind of span: the closing hook, or the transcript read past it. */
   readonly settles: Readonly<Record<Settling, 'hook' | 'transcript'>>;
-  /** How what it writes down of a session is read. */
+  /** How its transcripts are read. */
   readonly transcript: Transcript | Absent;
-  /** What its hooks must print, if anything; never a decision. */
+  /** The output that its hooks must print, if any; never a decision. */
   readonly reply: { readonly stdout: string };
   readonly settings: Settings | Absent;
   /**
@@ -391,6 +404,6 @@ export interface Agent {
    * hooks load these tables; the process that each hook may start does not contain them.
    */
   readonly interchange: (() => Promise<readonly Provider[]>) | Absent;
-  /** A believable session of it. */
+  /** A realistic session for the demonstration. */
   readonly demo: ((session: string, folder: string) => DemoHook[]) | Absent;
 }

@@ -1,26 +1,26 @@
 /**
- * What entries of the Python package of this name (0.15.0, checked 2026-11-18) add to payloads, or send in their place. They
- * stand in people's settings and go on working.
+ * Fields that hooks of the Python package of the same name (0.15.0, checked 2026-11-18) add to payloads, or send
+ * instead of them. Entries of that package in users' settings keep working.
  */
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, own, word } from '../../lib/read.ts';
 import type { Agent, Memory, Reading } from '../contract/contract.ts';
 import { closeCall, openCall } from './pairing.ts';
 
-/** The agent by name, where the sender knew it. */
+/** Returns the agent that the sender named. */
 export const toldAgent = (fields: Fields): string | undefined => word(fields.source_tool);
 
-/** The event by name, in payloads that point to a transcript and say nothing else. */
+/** Returns the event that the sender named, for payloads that only point to a transcript. */
 export const toldEvent = (fields: Fields): string | undefined => word(fields.opencode_event_type);
 
 export interface ToldMetric {
   readonly session: string | undefined;
   readonly native: string;
-  /** Undefined for a name that has no place here. */
+  /** Undefined for an unknown metric. */
   readonly read: ((actions: Agent['actions'], memory: Memory) => Reading) | undefined;
 }
 
-/** `kind: "metric"`: one step of a session, counted; there it became a span without length. */
+/** Reads a payload with `kind: "metric"`: one step of a session, which the package sent as a span without duration. */
 export function toldMetric(fields: Fields): ToldMetric | undefined {
   const native = word(fields.metric_name);
   if (fields.kind !== 'metric' || native === undefined) return undefined;

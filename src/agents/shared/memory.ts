@@ -1,13 +1,16 @@
 import type { Memory } from '../contract/contract.ts';
 
-/** What a session's state keeps of it: kind, then entries in order of age. */
+/** The stored form of a memory: for each kind, its entries by age. */
 export type Remembered = { [kind: string]: Entry[] };
 type Entry = [key: string, value: string];
 
 const MOST_ENTRIES = 256;
 const MOST_CHARACTERS = 1_024;
 
-/** The entries of a list by their keys, for as long as the list lives: rows of transcripts ask often. */
+/**
+ * The entries of a list by key. Module state, because rows look up keys often and a memory over the same list is
+ * created for each row; an index lives as long as its list and never changes a result.
+ */
 const indices = new WeakMap<Entry[], Map<string, Entry>>();
 
 function indexOf(list: Entry[]): Map<string, Entry> {
@@ -18,7 +21,7 @@ function indexOf(list: Entry[]): Map<string, Entry> {
   return index;
 }
 
-/** A memory over plain data, which it changes in place. */
+/** Returns a memory over plain data, which it changes in place. */
 export function memoryOver(remembered: Remembered, hash: (content: string) => string): Memory {
   const take = (list: Entry[], key: string): Entry | undefined => {
     const index = indexOf(list);

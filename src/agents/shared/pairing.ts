@@ -1,7 +1,7 @@
 /**
- * Which call does a hook speak of? By its native id where the agent sends one. Else calls that look alike (same subagent,
- * tool and input) are taken first in, first out, and get numbers as ids; an agent may lengthen or reorder its input between
- * two hooks, so a caller may settle for the oldest open call of the same tool.
+ * Finds the call that a hook is about: by its native id if the agent sends one. Otherwise, calls that look alike (same
+ * subagent, tool and input) are paired first in, first out, and get numbers as ids. An agent may extend or reorder the
+ * input between two hooks, so a caller can fall back to the oldest open call of the same tool.
  */
 import { canonicalJson } from '../../lib/hash.ts';
 import type { Memory } from '../contract/contract.ts';
@@ -14,17 +14,20 @@ export interface Call {
   input: unknown;
 }
 
-/** An id that was given here. */
+/** An id that `openCall` created. */
 const NUMBERED = /^call-\d+$/;
 
-/** Remembers a call that starts. */
+/** Remembers a call that starts, and returns its id. */
 export function openCall(call: Call, memory: Memory): string {
   const id = call.id ?? `call-${nextNumber('calls', memory)}`;
   memory.remember('open', id, entryOf(call, memory));
   return id;
 }
 
-/** The call that ends here, which is open no longer. One with an id of its own will be ended by it. */
+/**
+ * Returns the call that ends here, and forgets it. Calls without a native id come first: a call with one is ended by a
+ * hook that carries it.
+ */
 export function closeCall(call: Call, memory: Memory, otherwise?: 'oldest of its tool'): string | undefined {
   const entry = entryOf(call, memory);
   const alike = (known: string): boolean => known === entry;
@@ -35,7 +38,7 @@ export function closeCall(call: Call, memory: Memory, otherwise?: 'oldest of its
   return id;
 }
 
-/** Was a person asked about the call that ends here? */
+/** Returns whether the user was asked about the call that ends here. */
 export function wasAsked(call: string | undefined, memory: Memory): boolean {
   if (call === undefined || memory.recall('asked', call) === undefined) return false;
   memory.forget('asked', call);
@@ -43,7 +46,8 @@ export function wasAsked(call: string | undefined, memory: Memory): boolean {
 }
 
 /**
- * The open call that a person is asked about, each once: the one that looks like this, or the oldest of these tools.
+ * Returns the open call that the user is asked about, each call once: the call that looks like this one, or the oldest
+ * call of these tools.
  */
 export function askedCall(call: Call | { tools: readonly string[] }, memory: Memory): string | undefined {
   const unasked = (fits: (entry: string) => boolean): string | undefined =>
@@ -58,7 +62,7 @@ export function askedCall(call: Call | { tools: readonly string[] }, memory: Mem
 
 const LONGEST_TOOL = 128;
 
-/** A short hash, then the tool's name. */
+/** The stored form of a call: a short hash, then the name of the tool. */
 function entryOf(call: Call, memory: Memory): string {
   const like = memory.likeness([call.subagent ?? '', call.tool, canonicalJson(call.input ?? {})].join('\0'));
   return `${like} ${call.tool.slice(0, LONGEST_TOOL)}`;

@@ -1,7 +1,7 @@
 /**
- * Who let a call run that ran, where the agent tells of its questions and not of this. docs/who-decided.md has the rules: a person
- * was asked, so it was the person; the agent was in a mode that does not ask, so it was the mode; else what is configured let
- * it pass: a rule, a hook, the agent's own list.
+ * Returns the source that allowed a call which ran, for agents that report questions but not this. The rules are in
+ * docs/who-decided.md: if the user was asked, the user; if the agent was in a mode that does not ask, the mode;
+ * otherwise the configuration (a rule, a hook, the agent's own list).
  */
 import type { Facts } from '../../event/event.ts';
 

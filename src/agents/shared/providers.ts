@@ -1,11 +1,12 @@
 /**
- * Who serves a model: agents have words of their own, the semantic conventions (1.45) have the names that back ends and
- * price tables know (`gen_ai.provider.name`). What is not here stays as the agent says it, in lower case: the conventions' list is open.
+ * The providers of models. Agents use names of their own; the semantic conventions (1.45) define the names that back
+ * ends and price tables know (`gen_ai.provider.name`). A name without an entry stays as the agent states it, in lower
+ * case: the list of the conventions is open.
  */
 import { own } from '../../lib/read.ts';
 
 /**
- * By the agents' words in lower case. Ids of models.dev (OpenCode), of Cline, of Codex' `model_provider`; 2026-11-18.
+ * By the agents' names in lower case: ids of models.dev (OpenCode), of Cline, of Codex' `model_provider`; 2026-11-18.
  */
 const names: Readonly<Record<string, string>> = {
   claude: 'anthropic',
@@ -17,7 +18,7 @@ const names: Readonly<Record<string, string>> = {
   chatgpt: 'openai',
   gemini: 'gcp.gemini',
   'gemini-cli': 'gcp.gemini',
-  // Which of its doors it is, the word alone does not say.
+  // The name alone does not tell Google's services apart.
   google: 'gcp.gen_ai',
   vertex: 'gcp.vertex_ai',
   vertexai: 'gcp.vertex_ai',
@@ -52,7 +53,7 @@ export function providerNamed(said: string): string {
   return own(names, lower) ?? lower;
 }
 
-/** How names of models begin that one provider alone makes. */
+/** Prefixes of model names that only one provider uses. */
 const families: readonly (readonly [begins: RegExp, provider: string])[] = [
   [/^claude-/, 'anthropic'],
   [/^(gpt|chatgpt|codex)-|^o[134](-|$)/, 'openai'],
@@ -66,16 +67,13 @@ const families: readonly (readonly [begins: RegExp, provider: string])[] = [
 ];
 
 /**
- * Where neither the event nor the agent says who serves a model: the conventions take the best knowledge there is for
- * it.
+ * Returns the provider of a model by its name, if neither the event nor the agent states one. The conventions ask for
+ * the best knowledge.
  */
 export const providerOfModel = (model: string): string | undefined =>
   families.find(([begins]) => begins.test(model))?.[1];
 
-/**
- * By the conventions' names: what the table of prices (genai-prices 0.1.8) calls who serves a model, where that is
- * another word.
- */
+/** Names of the table of prices (genai-prices 0.1.8) where they differ from the names of the conventions. */
 const listed: Readonly<Record<string, string>> = {
   'gcp.gemini': 'google',
   'gcp.vertex_ai': 'google',

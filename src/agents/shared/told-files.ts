@@ -1,6 +1,6 @@
 /**
- * What hooks of a kind that several agents share say of transcripts: the session's, and that of the subagent they are
- * about.
+ * Reads the transcript files that hooks name in fields which several agents share: the file of the session, and the
+ * file of the subagent that the hook is about.
  */
 import type { Fields } from '../../event/event.ts';
 import { word } from '../../lib/read.ts';

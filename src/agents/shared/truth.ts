@@ -1,6 +1,6 @@
 /**
- * What the numbers about an agent's sessions rest on. Each agent fills the whole table, so nothing is silently missing, and
- * docs/agents.md is written from it.
+ * How well each fact about an agent's sessions is known. Each agent fills in the whole table, so nothing is silently
+ * missing. docs/agents.md is generated from it.
  */
 export const facts = {
   input: 'input tokens',
@@ -17,7 +17,9 @@ export const facts = {
 
 export type Fact = keyof typeof facts;
 
-/** The agent says so itself; it is concluded from what the agent says; nobody says. */
+/**
+ * `exact`: the agent states it. `derived`: it is concluded from what the agent states. `unknown`: nothing states it.
+ */
 export interface Knowledge {
   readonly known: 'exact' | 'derived' | 'unknown';
   readonly how: string;
