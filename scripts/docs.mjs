@@ -54,17 +54,17 @@ function page() {
 
 # Configuration
 
-Settings come in layers; a later one overrides the earlier ones:
+Settings have layers. A later layer overrides the earlier ones:
 
 1. defaults
-2. the global file: \`$XDG_CONFIG_HOME/otel-hooks/config.json\` (usually \`~/.config/otel-hooks/config.json\`), or what
+2. the global file: \`$XDG_CONFIG_HOME/otel-hooks/config.json\` (usually \`~/.config/otel-hooks/config.json\`), or the file that
    \`OTEL_HOOKS_CONFIG\` or \`--config\` names
 3. the project's file: the nearest \`.otel-hooks.json\` from the session's folder upwards, below the home folder
-4. the environment: the variables of the OpenTelemetry specification, then those of otel-hooks; empty means unset
+4. the environment: the variables of the OpenTelemetry specification, then those of otel-hooks; an empty value means unset
 5. flags
 
-\`otel-hooks config\` shows what is in force and where each value comes from. A session keeps the configuration of its
-first event. A kicked delivery does not read the environment that it happens to run in.
+\`otel-hooks config\` shows each value and its origin. A session keeps the configuration of its first event. A delivery that
+a hook started does not use its own environment.
 
 The smallest useful file:
 
@@ -74,24 +74,34 @@ The smallest useful file:
 
 A dot in a key below is one level of the file: \`otlp.endpoint\` is \`{ "otlp": { "endpoint": ... } }\`. Comments and trailing
 commas are allowed. \`otel-hooks config --schema\` prints the JSON Schema, which editors use to complete and check the file.
-Relative paths are seen from the file they stand in, in variables from the session's folder; \`OTEL_HOOKS_CONFIG\` from the folder of the hook or command.
+A relative path starts at the folder of its file; in a variable it starts at the session's folder, and in \`OTEL_HOOKS_CONFIG\` at the folder of the hook or command.
 
-A bad value costs that value alone: the one of the layer below is used, and the problem names file, line and key.
-A session that begins while a mistake (a file that is not JSON, an unknown provider, a setting that is missing) leaves no destination
-at all is kept on the machine, and leaves as a whole once that is corrected: with its next hook, or with \`otel-hooks deliver\`.
+A bad value is ignored alone: the value of the layer below is used, and the problem names file, line and key.
+When a mistake (a file that is not JSON, an unknown provider, a missing setting) leaves a session without any destination,
+the session is kept on the machine. It is sent completely after the correction: with its next hook, or with \`otel-hooks deliver\`.
 
 ## What a project's file may do
 
-It comes with a clone, so it may narrow what leaves and label it: the keys that say *project* below, and \`enabled\` only as
-\`false\`. Everything else in it waits for \`otel-hooks config --trust\`, which accepts the file as it stands; when it
-changes, it must be accepted again.
+A project's file comes with a clone. It may reduce what leaves and add labels: the keys marked *project* below, and \`enabled\` only as
+\`false\`. Everything else in it needs \`otel-hooks config --trust\`, which accepts the current text; a change
+must be accepted again.
 
-Headers, client certificates and their keys go to the hosts that the same layer or a lower one named. An endpoint that a
-higher layer sets does not get them, unless that layer brings its own.
+Headers, client certificates and their keys are sent only to hosts that the same layer or a lower one named. An endpoint of a
+higher layer does not get them; it gets the credentials of its own layer.
+
+## Which source is trusted
+
+| source | may set | reason |
+| --- | --- | --- |
+| flags and the global file | every key | they belong to the user |
+| the file that \`OTEL_HOOKS_CONFIG\` names | every key, if the path is absolute and outside the project | the settings of an agent in a clone can set variables |
+| the variables of a hook | keys with a variable, for the session of that hook only | the settings of a project can set some of them |
+| a project's \`.otel-hooks.json\` | the keys marked *project*; every key after \`otel-hooks config --trust\` | the author of a clone is a stranger |
+| a file of another user, except root | nothing | any user may write to a shared folder |
 
 ## Recipes
 
-A collector that wants a key, with the key in a file that only you can read:
+A collector with a key, in a file that only you can read:
 
 \`\`\`json
 { "provider": "otlp", "otlp": { "endpoint": "https://collector.example:4318", "headers": "authorization=Bearer abc" } }
@@ -107,13 +117,13 @@ Two destinations at once, each with its own backlog; docs/providers.md has the o
 }
 \`\`\`
 
-Prompts and commands without secrets, the rest as it is; a project may take that back for its own sessions, never add to it:
+Prompts and commands without secrets, everything else by default. A project may reduce this for its own sessions, but not extend it:
 
 \`\`\`json
 { "content": { "prompt": "redacted", "commands": "redacted" } }
 \`\`\`
 
-What a team commits as \`.otel-hooks.json\`: whose sessions these are, nothing of prompts, and a warning when one grows dear:
+A file that a team commits as \`.otel-hooks.json\`: labels, no content of prompts, and a warning for an expensive session:
 
 \`\`\`json
 {
@@ -124,14 +134,14 @@ What a team commits as \`.otel-hooks.json\`: whose sessions these are, nothing o
 }
 \`\`\`
 
-One project that is not to be told of at all, in its own \`.otel-hooks.json\`:
+No data of one project, in its own \`.otel-hooks.json\`:
 
 \`\`\`json
 { "enabled": false }
 \`\`\`
 
-A CI job, without a file: \`OTEL_EXPORTER_OTLP_ENDPOINT\`, \`OTEL_EXPORTER_OTLP_HEADERS\` and \`OTEL_RESOURCE_ATTRIBUTES\` in the job's environment, and
-\`otel-hooks deliver --wait 30s\` as its last step, since the machine ends with it.
+A CI job without a file: \`OTEL_EXPORTER_OTLP_ENDPOINT\`, \`OTEL_EXPORTER_OTLP_HEADERS\` and \`OTEL_RESOURCE_ATTRIBUTES\` in the job's environment, and
+\`otel-hooks deliver --wait 30s\` as its last step, because the machine ends with the job ([CI](ci.md)).
 
 A tenth of the traces, and all metrics and logs:
 
@@ -139,7 +149,7 @@ A tenth of the traces, and all metrics and logs:
 { "trace": { "sampler": "traceidratio", "sampler_arg": 0.1 } }
 \`\`\`
 
-Hashes of content that can be compared over the machines of a team:
+Hashes of content that are equal on all machines of a team:
 
 \`\`\`json
 { "content": { "hash_key": "a long text that only your team knows" } }
@@ -147,30 +157,30 @@ Hashes of content that can be compared over the machines of a team:
 
 ## Settings
 
-*Set by* says which layers may: \`file\` is the global one, \`project\` that of a project without consent, \`project, less\` only to let
-less out. What is in force came from one of them: \`otel-hooks config\` names it as the value's origin.
+*Set by* lists the layers that may set a key: \`file\` is the global file, \`project\` a project's file without consent, \`project, less\` a
+project's file that only reduces what leaves. \`otel-hooks config\` shows the layer of each value as its origin.
 
 | key | variable | flag | default | set by | meaning |
 | --- | --- | --- | --- | --- | --- |
 ${keys.map(row).join('\n')}
 
 If only some signals have an endpoint of their own and there is no \`otlp.endpoint\`, the other signals are not sent, and a
-problem says so. The specification would send them to \`http://localhost:4318\`; name the exporter
-(\`OTEL_LOGS_EXPORTER=otlp\`) to have that.
+problem says so. The specification would send them to \`http://localhost:4318\`; to get this behaviour, name the exporter
+(\`OTEL_LOGS_EXPORTER=otlp\`).
 
-Variables that name places are read before any file: \`OTEL_HOOKS_CONFIG\`, \`OTEL_HOOKS_STATE_DIR\`, and
+These variables name places and are read before any file: \`OTEL_HOOKS_CONFIG\`, \`OTEL_HOOKS_STATE_DIR\`, and
 \`XDG_CONFIG_HOME\`, \`XDG_STATE_HOME\`, \`XDG_DATA_HOME\`.
 
-## Variables that are not honoured
+## Variables without effect
 
-They are answered by a problem that names them and says what to use.
+A problem names each of these variables and says what to use.
 
 | variable | why | instead |
 | --- | --- | --- |
 ${answeredVariables.map(answeredRow).join('\n')}
 
-\`OTEL_EXPORTER_OTLP_PROTOCOL=grpc\`, samplers that ask a server (\`jaeger_remote\`, \`xray\`), the exporters \`prometheus\`, \`zipkin\` and
-\`jaeger\`, and propagators other than \`tracecontext\` are answered likewise; the value of the layer below is used.
+\`OTEL_EXPORTER_OTLP_PROTOCOL=grpc\`, samplers that query a server (\`jaeger_remote\`, \`xray\`), the exporters \`prometheus\`, \`zipkin\` and
+\`jaeger\`, and propagators other than \`tracecontext\` have no effect either; the value of the layer below is used.
 `;
 }
 

@@ -266,16 +266,15 @@ function page(tried) {
 
 # Tutorial
 
-From installing otel-hooks to seeing a session of your agent, for each agent. Everything below was typed into a terminal by a
-script that CI runs, each time in an empty home with nothing but a folder such as the agent makes; the sessions are short ones
-that were made up.
+This page shows, for each agent, the way from the installation to the trace of a session. A script that CI runs typed every command
+into a terminal, in an empty home with only the folder that the agent makes. The sessions are short and invented.
 
 \`\`\`sh
 npm install && npm run build && npm i -g .   # in a clone of otel-hooks
 otel-hooks enable      # finds your agents, asks for the destination, shows the change, tries it
 \`\`\`
 
-Then work with the agent as ever, and look:
+Then work with the agent as usual, and look at its sessions:
 
 \`\`\`sh
 otel-hooks show        # the sessions; \`show\` and the first letters of one: its tree
@@ -283,8 +282,8 @@ otel-hooks tail        # what happens now
 otel-hooks report      # tokens, cost and decisions, added up
 \`\`\`
 
-All of that stays on your machine. To see it in Grafana, Jaeger or wherever your traces are, say where they go:
-\`otel-hooks enable --endpoint http://127.0.0.1:4318\`, or one of docs/providers.md. \`otel-hooks doctor\` checks the whole way.
+All of this stays on your machine. To see it in Grafana, Jaeger or another back end, add a destination:
+\`otel-hooks enable --endpoint http://127.0.0.1:4318\`, or one of docs/providers.md. \`otel-hooks doctor\` checks every step.
 
 ${tried.map(({ agent }) => `* [${agent.title}](#${agent.title.toLowerCase().replaceAll(' ', '-')})`).join('\n')}
 
@@ -296,13 +295,13 @@ function sectionOf({ agent, folder, said }) {
   const fenced = text => `\`\`\`\n${text}\n\`\`\`\n`;
   return `## ${agent.title}
 
-Its folder \`~/${folder}\` is there, so it is found:
+\`enable\` finds the agent by its folder \`~/${folder}\`:
 
 ${fenced(enable)}
-After a session, which hooks told of:
+After a session:
 
 ${fenced(`${list}\n${tree}`)}
-And back, byte for byte:
+\`disable\` restores the files byte for byte:
 
 ${fenced(disable)}`;
 }
