@@ -73,7 +73,7 @@ export function result(block: Fields, call: string, row: Fields, at: Place): Tol
   if (tool === 'ExitPlanMode' && !failure) {
     told.push(saying(at, { event_type: 'Agent.Plan.End', key: call, data: { plan_type: 'plan' } }));
   }
-  // The result of a call that waited for its subagent: that one is over, whatever its own file shows.
+  // The result of a call that waited for its subagent proves that the subagent is over, whatever its own file shows.
   if (subagent !== undefined && response.status === 'completed') {
     told.push(ended(at, subagent), { over: 'subagent', id: subagent, atMs: at.atMs });
   }

@@ -1,9 +1,11 @@
 /**
- * Claude Code. Facts: official hook documentation and changelog up to 2.1.240, captures of 2.1.215 to 2.1.289; checked 2026-11-18.
+ * Claude Code. Facts: official hook documentation and changelog up to 2.1.240, captures of 2.1.215 to 2.1.289; checked
+ * 2026-11-18.
  *
- * Every hook of a subagent carries the parent's session id; `agent_id` alone tells them apart. `prompt_id` names the
- * turn; a queued prompt is announced under the id of the turn that runs, and its own turn comes without announcement.
- * Fields that early documents call otherwise (`subagent_type`, `error_type`, `tool_use_ids`) are read under both names.
+ * Every hook of a subagent carries the session id of the parent; only `agent_id` tells them apart. `prompt_id` names
+ * the turn. A queued prompt is announced under the id of the running turn, and its own turn starts without
+ * announcement. Fields that early documents name differently (`subagent_type`, `error_type`, `tool_use_ids`) are read
+ * under both names.
  */
 import type { AgentMode, EndReason, Fields, StartReason } from '../../event/event.ts';
 import { fieldsOf, isFields, number, own, text, word } from '../../lib/read.ts';
@@ -18,19 +20,19 @@ import { transcript } from './transcript.ts';
 import { truth } from './truth.ts';
 
 const startReasons: Record<string, StartReason> = { startup: 'new', clear: 'new', fork: 'new', resume: 'resume' };
-/** Another session ran before it in the same process. */
+/** The process ran another session before this one. */
 const isAnew = ({ source }: Fields): boolean => source === 'clear' || source === 'fork';
 
-/** `other` is said of a run that is through and of one that was broken off, `resume` of one that goes on elsewhere. */
+/** `other` covers completed and aborted runs, `resume` a session that continues elsewhere. */
 const endReasons: Record<string, EndReason> = { clear: 'manual_reset', logout: 'exit', prompt_input_exit: 'exit' };
 
 const events: Record<string, HookEvent> = {
   SessionStart: {
     edge: true,
     read(fields) {
-      // `compact` goes on with the running session: nothing starts.
+      // `compact` continues the running session: nothing starts.
       if (fields.source === 'compact') return [];
-      // A source that nobody knows yet is a start all the same; why it started stays open.
+      // An unknown source is a start as well, with an unknown reason.
       const reason = own(startReasons, text(fields.source) ?? 'startup');
       return [
         reading(fields, {
@@ -135,7 +137,7 @@ const events: Record<string, HookEvent> = {
     },
   },
   PostToolBatch: {
-    // After a batch of parallel calls: proof that each of them is over, and of nothing else.
+    // Sent after a batch of parallel calls: it proves that each of them is over, and nothing else.
     read(fields, memory) {
       const calls = Array.isArray(fields.tool_calls) ? fields.tool_calls : [];
       const ids = Array.isArray(fields.tool_use_ids) ? fields.tool_use_ids : [];
@@ -153,8 +155,8 @@ const events: Record<string, HookEvent> = {
     },
   },
   PermissionRequest: {
-    // Carries no id of the call: it is the oldest open one of the same agent, tool and input that was not asked about
-    // yet.
+    // The hook carries no id of the call: it is the oldest open call of the same agent, tool and input that the user
+    // was not asked about yet.
     read(fields, memory) {
       const call = askedCall(callOf(fields), memory);
       const facts = {
@@ -173,7 +175,7 @@ const events: Record<string, HookEvent> = {
     },
   },
   PermissionDenied: {
-    // The classifier of auto mode said no. Denials by a person, a rule or a hook fire nothing.
+    // Denied by the classifier of auto mode. Denials by the user, a rule or a hook send no hook.
     read(fields, memory) {
       const call = closeCall(callOf(fields), memory);
       const reason = text(fields.reason);
@@ -264,7 +266,7 @@ const events: Record<string, HookEvent> = {
   PreCompact: {
     read: fields => [compaction(fields)],
   },
-  // The transcript tells that it is over, and by how much; no id would say that both are one.
+  // The transcript reports the end of the compaction and its size. No id relates the two.
   PostCompact: { plain: ['trigger'], read: vendor('trigger').read },
   UserPromptExpansion: vendor('expansion_type', 'command_source'),
   PreModelSwitch: vendor('from_model', 'to_model', 'requested_model', 'source', 'context_tokens', 'prompt_cache_warm'),
@@ -279,21 +281,20 @@ const events: Record<string, HookEvent> = {
   DirectoryAdded: vendor('source'),
   Elicitation: vendor('mode'),
   ElicitationResult: vendor('mode', 'action'),
-  // A removal waits for its hooks, and one that fails keeps the worktree.
+  // A removal waits for its hooks, and a failing hook keeps the worktree.
   WorktreeRemove: vendor(),
   // A hook on WorktreeCreate replaces the built-in step and must print a path: a silent one makes every creation fail.
   WorktreeCreate: vendor(),
-  // The matcher of a FileChanged hook is what builds the list of watched files.
+  // The matcher of a FileChanged hook defines the list of watched files.
   FileChanged: vendor('event'),
-  // No hook, but a command of the settings: what it prints is the status line, and ours would print none. Whoever has
-  // one
-  // may hand the same payload on to us.
+  // Not a hook, but a command of the settings whose output is the status line; ours would print none. A user's own
+  // status line command can forward its input to us.
   StatusLine: {
     plain: ['total_cost_usd', 'five_hour_used_percentage', 'seven_day_used_percentage'],
     register: false,
     read: fields => [...contextOf(fields), ...limitsOf(fields)],
   },
-  // Runs on the way to the screen, for each piece of text.
+  // Runs before each piece of text is shown.
   MessageDisplay: vendor('index', 'final'),
 };
 
@@ -312,11 +313,11 @@ export const claudeCode: Agent = {
     const known = Object.hasOwn(events, name);
     const path = text(fields.transcript_path) ?? '';
     if (/[\\/]\.claude[\\/]/.test(path)) return known ? 1 : 0.9;
-    // Its folder may have another name; the file's is the session's.
+    // The configuration folder may have another name; the file is named after the session.
     if (OWN_FILE.exec(path)?.[1] === fields.session_id) return known ? 0.95 : 0.8;
-    // It has another name for turns; only what is on its way to the screen has one of these.
+    // `turn_id` belongs to other agents, except in MessageDisplay.
     if ('turn_id' in fields && name !== 'MessageDisplay') return 0.1;
-    // Other agents use these event names too; what only this one sends decides.
+    // Other agents use these event names too; fields that only Claude Code sends decide.
     const own = ['prompt_id', 'permission_mode', 'effort', 'agent_id', 'stop_hook_active'].filter(key => key in fields);
     return known ? Math.min(0.8, 0.4 + own.length * 0.15) : 0.1;
   },
@@ -337,14 +338,14 @@ export const claudeCode: Agent = {
 
 const OWN_FILE = /[\\/]projects[\\/][^\\/]+[\\/]([^\\/]+)\.jsonl$/;
 
-/** The payload of the status line has no name, or `Status`, and what no hook has: window and cost. */
+/** The payload of the status line has no name, or `Status`, and two members that no hook has: window and cost. */
 function nativeName(fields: Fields): string | undefined {
   const name = word(fields.hook_event_name);
   if (name !== undefined && name !== 'Status') return name;
   return isFields(fields.context_window) && isFields(fields.cost) && isFields(fields.model) ? 'StatusLine' : name;
 }
 
-/** How full the model's window is, by the program's own count. */
+/** Returns how full the model's context window is, by the program's own count. */
 function contextOf(fields: Fields): Reading[] {
   const { context_window_size, used_percentage, current_usage } = fieldsOf(fields.context_window);
   const limit = number(context_window_size);
@@ -370,7 +371,7 @@ function contextOf(fields: Fields): Reading[] {
   ];
 }
 
-/** What the session has cost so far, and how much of the plan's limits is used. */
+/** Returns the cost of the session so far, and the used share of the plan's limits. */
 function limitsOf(fields: Fields): Reading[] {
   const rates = fieldsOf(fields.rate_limits);
   const plain = {
@@ -388,7 +389,7 @@ function limitsOf(fields: Fields): Reading[] {
   ];
 }
 
-/** The kinds are a closed set that grows; whatever is no such word is none. */
+/** The kinds are a closed set that grows; any other text is `unknown`. */
 const errorKind = (error: unknown): string =>
   /^[a-z][a-z0-9_]{0,63}$/.test(text(error) ?? '') ? String(error) : 'unknown';
 
@@ -407,8 +408,8 @@ function factsOf(fields: Fields): NonNullable<Reading['facts']> {
 }
 
 /**
- * The first prompt of an id is the transcript's, too; further ones were queued, and the transcript has them under other
- * ids.
+ * The transcript has the first prompt of an id too. Further prompts of it were queued, and the transcript has them
+ * under other ids.
  */
 function promptKey(fields: Fields, memory: Memory): string | undefined {
   const prompt = word(fields.prompt_id);
@@ -433,7 +434,7 @@ function compaction(fields: Fields): Reading {
   });
 }
 
-/** Kept under its own name, with the fields that hold closed sets and numbers. */
+/** An event that is kept under its own name, with its fields that hold closed sets and numbers. */
 function vendor(...plain: string[]): HookEvent {
   return {
     plain,
@@ -455,7 +456,7 @@ const callOf = (fields: Fields): Call => ({
   input: fields.tool_input,
 });
 
-/** The mode itself lets it pass: all, what its classifier does not object to, or edits. */
+/** Returns true if the mode allows the call: every call, calls without objection of its classifier, or edits. */
 function isLetPass({ permission_mode: mode, tool_name: tool }: Fields): boolean {
   const isEdit = ['Edit', 'MultiEdit', 'NotebookEdit', 'Write'].includes(text(tool) ?? '');
   return mode === 'bypassPermissions' || mode === 'auto' || (mode === 'acceptEdits' && isEdit);

@@ -5,8 +5,8 @@ import { fieldsOf, text, word } from '../../lib/read.ts';
 import type { Memory, ReadFile, Told, TranscriptReading } from '../contract/contract.ts';
 
 /**
- * Agents that it runs for itself (compaction, suggestions): their names have a word before the number; no hook tells of
- * them.
+ * Returns true for agents that the program starts for its own work (compaction, suggestions): their names have a word
+ * before the number, and no hook reports them.
  */
 export const isInternal = (id: string): boolean => /^a[a-z_]+-[0-9a-f]+$/.test(id);
 
@@ -14,12 +14,12 @@ export interface Place {
   memory: Memory;
   file: ReadFile;
   atMs: number | undefined;
-  /** Whose row it is; the main agent's without. */
+  /** The agent of the row; undefined for the main agent. */
   subagent: string | undefined;
-  /** Of an agent that it runs for itself: it costs, and says nothing of turns. */
+  /** The row belongs to an internal agent: its tokens count, but it says nothing of turns. */
   aside: boolean;
   turn: string | undefined;
-  /** The session that it was forked from, of a row that came with it. */
+  /** The session of the original, if the row was copied by a fork. */
   copyOf: string | undefined;
 }
 
@@ -27,11 +27,11 @@ export function placeOf(row: Fields, memory: Memory, file: ReadFile): Place {
   const time = text(row.timestamp);
   const atMs = time === undefined ? Number.NaN : Date.parse(time);
   const turn = memory.recall('place', 'turn');
-  // An interrupt is of the turn that runs, also where a prompt that waited has given it its id.
+  // An interrupt belongs to the running turn, even if a queued prompt has given it its id.
   const isLater = row.isSidechain === true || (turn !== undefined && row.type === 'user' && isInterrupt(wordsOf(row)));
   const prompt = isLater ? undefined : word(row.promptId);
   if (prompt !== undefined && prompt !== turn) memory.remember('place', 'turn', prompt);
-  // Old versions wrote subagents' rows into the main file; where they have ids, they are their own files' rows again.
+  // Old versions wrote rows of subagents into the main file. Rows with ids are repeated in the subagents' own files.
   const agent = word(row.agentId);
   const side = row.isSidechain === true && agent !== undefined && !isInternal(agent) ? agent : undefined;
   return {
@@ -71,7 +71,7 @@ export function cardOf(file: ReadFile): Fields {
   try {
     return fieldsOf(JSON.parse(card.toString('utf8')));
   } catch {
-    // Half written: the kind stays unknown.
+    // The file is incomplete: the kind stays unknown.
     return {};
   }
 }

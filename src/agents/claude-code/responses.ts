@@ -6,7 +6,7 @@ import type { Memory, Told } from '../contract/contract.ts';
 import { calls } from './calls.ts';
 import { ended, overOf, type Place, saying } from './place.ts';
 
-/** A response as far as its rows were read; small enough to wait in the memory. */
+/** A response with the rows read so far; small enough for the memory. */
 interface Pending {
   id: string;
   response?: string | undefined;
@@ -84,9 +84,7 @@ function withRow(pending: Pending, row: Fields, message: Fields, at: Place): Pen
 
 const MAIN = 'main';
 
-/**
- * Old versions wrote what subagents said into the main file, and did not say which of them: each response stands alone.
- */
+/** Old versions wrote rows of subagents into the main file without their ids: each response stands alone. */
 function speakerOf(row: Fields, id: string, { aside, subagent }: Place): string {
   if (subagent !== undefined) return subagent;
   return aside ? (shortened(row.agentId) ?? `side ${id}`) : MAIN;
@@ -184,7 +182,7 @@ function keep(at: Place, speaker: string, pending: Pending): Told[] {
   return oldest === undefined ? [] : closeResponse(at, oldest);
 }
 
-/** Responses as far as their rows were read, by speaker. */
+/** The responses that wait for further rows, by speaker. */
 const WAITING = 'responses';
 
 const MOST_WAITING = 64;

@@ -46,7 +46,7 @@ function fileOf(scope: Scope, places: Places): string {
   return join(places.project, '.claude', scope === 'project' ? 'settings.json' : 'settings.local.json');
 }
 
-/** Where an organization puts its settings. */
+/** The folder of an organization's settings. */
 const managed: Readonly<Record<string, string>> = {
   linux: '/etc/claude-code/managed-settings.json',
   darwin: '/Library/Application Support/ClaudeCode/managed-settings.json',
@@ -79,7 +79,7 @@ function runsToo(places: SettingsPlaces, read: (path: string) => string | undefi
   const installed = fieldsOf(values(join(userFolder(places), 'plugins', 'installed_plugins.json')).plugins);
   const plugins = Object.entries(installed).flatMap(([name, installations]) => {
     if (isOn[name] !== true) return [];
-    // Older versions know one installation of each plugin.
+    // Older versions have one installation of each plugin.
     const all = Array.isArray(installations) ? installations : [installations];
     return all.flatMap(each => text(fieldsOf(each).installPath) ?? []);
   });

@@ -1,14 +1,14 @@
 /**
- * Claude Code's tools: what Agent Hooks calls them, and what a hook or a row says of a call. Both have `tool_name` and
- * `tool_input`.
+ * The tools of Claude Code with their Agent Hooks names, and the facts of a call. Hooks and rows both have `tool_name`
+ * and `tool_input`.
  */
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, own, text, word } from '../../lib/read.ts';
 import type { Reading } from '../contract/contract.ts';
 
 /**
- * Built-in tools and what Agent Hooks calls them; the five standard names where they fit, else the tool's own in snake
- * case.
+ * Built-in tools with their Agent Hooks names: one of the five standard names if it fits, otherwise the tool's own name
+ * in snake case.
  */
 export const actions = {
   Agent: 'agent',

@@ -1,13 +1,15 @@
 /**
- * Claude Code's transcripts: `<config>/projects/<folder>/<session>.jsonl`, subagents in `<session>/subagents/agent-<id>.jsonl` with
- * a card `agent-<id>.meta.json`; versions before 2.1.3x kept `agent-<id>.jsonl` beside the main file. The format is
- * internal to it: unknown rows say nothing. Facts: recordings of 2.0.76 to 2.1.289; checked 2026-11-18.
+ * Claude Code's transcripts: `<config>/projects/<folder>/<session>.jsonl`, subagents in
+ * `<session>/subagents/agent-<id>.jsonl` with a card `agent-<id>.meta.json`; versions before 2.1.3x kept
+ * `agent-<id>.jsonl` beside the main file. The format is internal: unknown rows are skipped. Facts: recordings of
+ * 2.0.76 to 2.1.289; checked 2026-11-18.
  *
- * A response is written as one row for each block, all with its id. Since 2.1.97 each of them holds the final usage;
- * before that, early ones are placeholders. So rows are grouped until the next response of the same speaker begins, and the
- * largest output counts: rows of subagents that run side by side in one file are mixed.
- * Ids of responses, of calls and of prompts are those of the hooks and of the provider: copies that a resumed session, a
- * compaction or another file repeats are known by them.
+ * A response is written as one row per block, all with its id. Since 2.1.97 each of them holds the final usage; before,
+ * early rows are placeholders. Rows are therefore grouped until the next response of the same speaker begins, and the
+ * largest output counts: rows of parallel subagents in one file are mixed.
+ *
+ * Ids of responses, calls and prompts equal those of the hooks and the provider, so copies in a resumed session, after
+ * a compaction or in another file are recognized.
  */
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, number, word } from '../../lib/read.ts';
@@ -22,7 +24,7 @@ const rows: LineReader = {
   format: 'lines',
   version: row => word(row.version),
   origin: row => (isConversation(row) && row.isSidechain !== true ? word(row.uuid) : undefined),
-  // A prompt or an answer is hashed whole, an input too; of a result its beginning is looked at.
+  // Prompts, answers and inputs are hashed as a whole; of a result only the beginning is read.
   isBrief(row) {
     const { content } = fieldsOf(row.message);
     return (
@@ -32,7 +34,7 @@ const rows: LineReader = {
     );
   },
   row(row, memory, file) {
-    // What another session wrote and this file repeats is told by that session.
+    // A row that another session wrote is read with that session.
     const session = word(row.sessionId);
     if (session !== undefined && session !== file.root) return [];
     const at = placeOf(row, memory, file);
@@ -44,7 +46,7 @@ const rows: LineReader = {
           : row.type === 'system'
             ? system(row, at)
             : [];
-    // A response answers what stood before it: a prompt, or the results of calls.
+    // A response answers the row before it: a prompt, or the results of calls.
     if (at.atMs !== undefined && row.type === 'user') memory.remember('place', 'asked', String(at.atMs));
     return told.length === 0 ? told : [...firstSign(at), ...told];
   },
@@ -59,7 +61,7 @@ export const transcript: Transcript = {
   read: rows,
 };
 
-/** A subagent's first row is its start; its card says of what kind it is, and which call launched it. */
+/** The first row of a subagent is its start. Its card names its kind and the call that launched it. */
 function firstSign(at: Place): Told[] {
   const { memory, file, subagent } = at;
   if (subagent === undefined || file.subagent === undefined || memory.recall('place', 'begun') !== undefined) return [];
@@ -91,7 +93,7 @@ function user(row: Fields, at: Place): Told[] {
   return [...told, ...prompt(row, said, at)];
 }
 
-/** Nothing else tells of an interrupt: the turn ends here. */
+/** The only evidence of an interrupt: the turn ends here. */
 function interruption(row: Fields, at: Place): Told[] {
   const key = word(row.uuid);
   if (key === undefined || at.aside) return closeResponses(at);
@@ -108,7 +110,7 @@ function interruption(row: Fields, at: Place): Told[] {
   ];
 }
 
-/** Records of local commands and what the agent puts into the conversation itself are no prompts. */
+/** Records of local commands, and texts that the program inserts, are no prompts. */
 export function prompt(row: Fields, said: string, at: Place): Told[] {
   if (row.isMeta === true || row.isCompactSummary === true || row.isVisibleInTranscriptOnly === true) return [];
   if (at.subagent !== undefined || at.file.subagent !== undefined || row.isSidechain === true) return [];
@@ -135,7 +137,7 @@ function system(row: Fields, at: Place): Told[] {
   switch (row.subtype) {
     case 'turn_duration':
     case 'stop_hook_summary':
-      // Written after the last row of a turn, in versions whose rows have no reason to stop.
+      // Written after the last row of a turn, in versions whose rows state no stop reason.
       return [...closeResponses(at), ...(at.subagent === undefined ? turnEnd(key, at) : [])];
     case 'compact_boundary': {
       const meta = fieldsOf(row.compactMetadata);

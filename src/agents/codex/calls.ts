@@ -32,12 +32,15 @@ export function item(place: Place): Told[] {
   return [];
 }
 
-/** What the next response answers. One that is still being written may have calls that return already. */
+/**
+ * Notes the time that the next response answers. A response that is still being written may have calls that already
+ * return.
+ */
 function heard(place: Place): void {
   note(place, recalled(place, 'said') === undefined ? 'asked' : 'heard', place.atMs);
 }
 
-/** Old files have no other sign of a prompt than the message; what the program put in is marked. */
+/** Old files mark a prompt only by its message; texts that the program inserted are marked. */
 function barePrompt(place: Place): Told[] {
   const { payload, atMs, turn } = place;
   if (payload.role !== 'user' || atMs !== undefined || turn !== undefined) return [];
@@ -64,7 +67,7 @@ function called(place: Place): Told[] {
   ];
 }
 
-/** As the hook has it: a shell's command as one text, a patch as the command that it is. */
+/** Returns the input as the hook has it: the command of a shell as one text, a patch as a command. */
 function inputOf(payload: Fields, tool: string): Fields {
   const written = text(payload.arguments) ?? text(payload.input);
   const given = payload.type === 'local_shell_call' ? fieldsOf(payload.action) : parsed(written);
@@ -81,13 +84,13 @@ function parsed(json: string | undefined): Fields | undefined {
   try {
     return fieldsOf(JSON.parse(json));
   } catch {
-    // A long line comes without its long texts: what was asked stays unknown.
+    // A long line comes without its long texts: the input stays unknown.
     return undefined;
   }
 }
 
 interface Ending {
-  /** What it gave back, as far as the row has it. */
+  /** The output, as far as the row has it. */
   output?: unknown;
   success?: boolean | undefined;
   exitCode?: number | undefined;
@@ -97,7 +100,7 @@ interface Ending {
   launched?: string | undefined;
 }
 
-/** What a call gave back. Of the text only what the program itself put before it is looked at. */
+/** Reads the end of a call. Of its text only the lines that the program itself put before the output are read. */
 function returned(place: Place): Told[] {
   const { payload, memory } = place;
   const call = word(payload.call_id);
@@ -108,7 +111,7 @@ function returned(place: Place): Told[] {
   const stdin = memory.recall('stdin', call);
   if (stdin !== undefined) {
     memory.forget('stdin', call);
-    // Input for a command that runs already: when that has ended, it is the command's end.
+    // Input for a running command: the end of that command is the end of this call.
     const original = memory.recall('process', stdin);
     const told = closed(place, call, {});
     if (process !== undefined || original === undefined) return told;
@@ -158,7 +161,7 @@ export const exited = (exitCode: number | undefined, durationMs: number | undefi
 });
 
 export function closed(place: Place, call: string | undefined, ending: Ending): Told[] {
-  // Some versions tell the end of a call more than once: first what knows more.
+  // Some versions report the end of a call several times: the most detailed report comes first.
   if (call === undefined || isAside(place) || place.memory.recall('done', call) !== undefined) return [];
   place.memory.remember('done', call, '1');
   const tool = place.memory.recall('call', call) ?? 'unknown';
@@ -189,7 +192,7 @@ export function closed(place: Place, call: string | undefined, ending: Ending): 
   ];
 }
 
-/** The provider searched by itself: no hook tells of it, and the rollout only when it is done. */
+/** A search by the provider: no hook reports it, and the rollout only reports its end. */
 export function searched(place: Place, call: string | undefined): Told[] {
   if (call === undefined || isAside(place)) return [];
   place.memory.remember('call', call, 'web_search');
@@ -204,7 +207,7 @@ export function searched(place: Place, call: string | undefined): Told[] {
   ];
 }
 
-/** Items of the paginated mode: prompts, and how calls ended, by the calls' ids. */
+/** Items of the paginated mode: prompts, and the ends of calls by their ids. */
 export function itemCompleted(place: Place): Told[] {
   const { payload, memory } = place;
   const done = fieldsOf(payload.item);
@@ -220,7 +223,7 @@ export function itemCompleted(place: Place): Told[] {
     done.type === 'CommandExecution'
       ? { ...exited(number(done.exit_code), durationMs), output: done.aggregated_output }
       : { success: done.status === 'completed', durationMs, output: done.result };
-  // Nested in a script: hooks tell of it under an id that no rollout has.
+  // A call nested in a script: hooks report it under an id that no rollout has.
   const nested = memory.recall('call', id) === undefined;
   if (nested) memory.remember('call', id, tool);
   const at = { ...place, atMs: doneMs };
@@ -249,7 +252,7 @@ export function spanMs(duration: unknown): number | undefined {
   return seconds === undefined ? undefined : Math.round(seconds * 1_000 + (number(nanos) ?? 0) / 1_000_000);
 }
 
-/** A text, or the texts of a list of blocks. */
+/** Returns a text, or the texts of a list of blocks. */
 function textOf(content: unknown): string {
   if (typeof content === 'string') return content;
   if (isFields(content)) return textOf(content.content ?? content.output ?? content.body);

@@ -1,10 +1,11 @@
 /**
- * Codex CLI. Facts: the hook layer's source of August 2026 (0.149) and the published input schemas of 0.159.2, with captures of
- * 0.147.0, 0.154.0 and 0.160.0; checked 2026-11-18.
+ * Codex CLI. Facts: the hook layer's source of August 2026 (0.149) and the published input schemas of 0.159.2, with
+ * captures of 0.147.0, 0.154.0 and 0.160.0; checked 2026-11-18.
  *
- * A subagent's hooks carry the root's session id and its own thread id as `agent_id`; `turn_id` names the turn. A shell command
- * counts as done whatever it returned, and a call that failed, was refused or was cut off has no closing hook: how a call ended
- * is in the rollout. In code mode a hook's call id (`exec-…`) is in no rollout, which knows the script alone.
+ * A subagent's hooks carry the session id of the root and its own thread id as `agent_id`; `turn_id` names the turn. A
+ * shell command counts as completed whatever it returned, and a call that failed, was refused or was aborted has no
+ * closing hook: the rollout states how a call ended. In code mode a hook's call id (`exec-…`) is in no rollout, which
+ * has only the script.
  */
 import type { AgentMode, Fields, StartReason } from '../../event/event.ts';
 import { fieldsOf, own, text, word } from '../../lib/read.ts';
@@ -21,10 +22,10 @@ const startReasons: Record<string, StartReason> = { startup: 'new', clear: 'new'
 
 const events: Record<string, HookEvent> = {
   SessionStart: {
-    // Comes with the first prompt of the thread, not when the program starts.
+    // Sent with the first prompt of the thread, not at the start of the program.
     edge: true,
     read(fields) {
-      // `compact` goes on with the running session: nothing starts.
+      // `compact` continues the running session: nothing starts.
       if (fields.source === 'compact') return [];
       return [
         reading(fields, {
@@ -39,12 +40,12 @@ const events: Record<string, HookEvent> = {
   },
   SessionEnd: {
     edge: true,
-    // The reason is always `other`: why it ended stays open.
+    // The reason is always `other`: it stays unknown.
     read: fields => [reading(fields, { event_type: 'Session.End', data: {} })],
   },
   UserPromptSubmit: {
     edge: true,
-    // Input that steers the running turn comes under its id and opens nothing.
+    // Input that steers the running turn has the id of that turn and opens nothing.
     read: fields => [
       reading(fields, { event_type: 'Prompt.Submitted', data: { prompt: text(fields.prompt) }, actor: 'user' }),
     ],
@@ -69,7 +70,7 @@ const events: Record<string, HookEvent> = {
   PostToolUse: {
     read(fields, memory) {
       const call = closeCall(callOf(fields), memory);
-      // A shell command that returned an error comes here too, and nothing in the payload tells.
+      // Also sent for a shell command that returned an error; the payload does not show it.
       const result = fields.tool_name === 'Bash' ? undefined : { success: true };
       return [
         reading(fields, {
@@ -91,7 +92,7 @@ const events: Record<string, HookEvent> = {
     },
   },
   PermissionRequest: {
-    // Carries no id of the call, and adds the command's justification to its input.
+    // The hook carries no id of the call, and adds the command's justification to the input.
     read(fields, memory) {
       const call = askedCall(callOf(fields), memory);
       const facts = {
@@ -127,7 +128,7 @@ const events: Record<string, HookEvent> = {
     read: fields => [answer(fields, text(fields.last_assistant_message))],
   },
   Interrupt: {
-    // In place of Stop, when a person stops the running turn; the session goes on.
+    // Sent instead of Stop when the user stops the running turn; the session continues.
     edge: true,
     read: fields => [
       reading(fields, {
@@ -141,8 +142,7 @@ const events: Record<string, HookEvent> = {
   PreCompact: { read: fields => [compaction(fields, 'before')] },
   PostCompact: { read: fields => [compaction(fields, 'after')] },
   'agent-turn-complete': {
-    // What `notify` passes. It tells what Stop tells, for helper threads too, and nothing of turns that were
-    // interrupted.
+    // The payload of `notify`. It reports what Stop reports, for helper threads too, but no interrupted turns.
     edge: true,
     register: false,
     read: fields => {
@@ -159,7 +159,7 @@ const events: Record<string, HookEvent> = {
   },
 };
 
-/** `rollout-<local time>-<thread>.jsonl`, below the day, or in the archive. */
+/** `rollout-<local time>-<thread>.jsonl`, in the folder of the day or in the archive. */
 const ROLLOUT = /[\\/](?:sessions[\\/].*|archived_sessions[\\/])rollout-[^\\/]+\.jsonl(?:\.zst)?$/;
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-/;
 
@@ -176,7 +176,7 @@ export const codex: Agent = {
     if (name === undefined || session === undefined) return 0;
     const known = Object.hasOwn(events, name);
     if (ROLLOUT.test(text(fields.transcript_path) ?? '')) return known ? 1 : 0.9;
-    // Its inputs are closed: a field of another agent means another agent.
+    // Its inputs are closed: a field of another agent proves another agent.
     if (!Object.keys(fields).every(key => inputs.has(key))) return 0;
     const isOwnId = UUID_V7.test(session);
     const hasModel = word(fields.model) !== undefined;
@@ -229,7 +229,8 @@ const inputs = new Set([
 ]);
 
 /**
- * A background thread that writes memories, where that feature is on: nobody's session. Seen in captures of 0.160.0.
+ * A background thread that writes memories, if that feature is on; it belongs to no session. Seen in captures of
+ * 0.160.0.
  */
 const isMemoryWriter = (fields: Fields): boolean =>
   fields.transcript_path === null && /[\\/]\.codex[\\/]memories[\\/]?$/.test(text(fields.cwd) ?? '');
@@ -262,8 +263,8 @@ const answer = (fields: Fields, response: string | undefined): Reading =>
   });
 
 /**
- * Hooks, `notify` and the rollout tell the same of a turn; an end that a hook made it go on from comes again under its
- * id.
+ * Hooks, `notify` and the rollout report the same of a turn. If a hook makes the turn continue, its end comes again
+ * under its id.
  */
 function turnKey(fields: Fields, keyOf: (turn: string) => string): string | undefined {
   const turn = word(fields.turn_id);
@@ -282,7 +283,7 @@ function callOf(fields: Fields): Call {
   };
 }
 
-/** The thread that a call spawned. */
+/** Returns the thread that a call spawned. */
 function spawned(fields: Fields): string | undefined {
   const response = text(fields.tool_response);
   return response === undefined ? word(fieldsOf(fields.tool_response).agent_id) : spawnedThread(response);

@@ -44,7 +44,7 @@ export const interchange: Provider = {
       permission_request: ['PermissionRequest'],
     },
     mcp: { before: 'mcp__', between: '__' },
-    // Handlers that ask a model are read and never run.
+    // Handlers that ask a model are parsed but never run.
     supports: { ...nothing, structured_output: 'yes', input_rewrite: 'yes', async_execution: 'yes' },
   },
   answers: 'hookSpecificOutput with permissionDecision, updatedInput and additionalContext',
@@ -73,7 +73,7 @@ export const interchange: Provider = {
       isFile: /(^|[\\/])\.codex[\\/](hooks\.json|config\.toml)$/,
       ...hooks,
       read: (text, name) => (/\.toml$/i.test(name) ? readToml(text, name) : hooks.read(text, name)),
-      // Of any other the file is refused as a whole.
+      // A file with any other type is refused as a whole.
       fileKeys: ['description'],
       matching: { how: 'expression', listsNames: true },
       fields: {

@@ -51,7 +51,7 @@ export function saying(place: Place, reading: TranscriptReading): TranscriptRead
   };
 }
 
-/** It costs what it costs, and says nothing of the session's turns. */
+/** Returns true for a thread whose tokens count, but which says nothing of the session's turns. */
 export const isAside = ({ memory }: Place): boolean => memory.recall('place', 'aside') !== undefined;
 
 /** Versions before the envelope: a first line with the id, then bare items. */

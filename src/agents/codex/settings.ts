@@ -123,7 +123,7 @@ function removeOurs(toml: string): string | undefined {
   for (let edited = toml; ; ) {
     const read = readToml(edited);
     if (!read.ok) return edited;
-    // From the end, so that the first of a file that was made for ours is the last to go.
+    // From the end, so that the first entry of a file that was created for ours goes last.
     const goes = read.tables.findLast(isOurTable) ?? read.tables.findLast(isOfThePythonPackage(read.value));
     if (!goes) return edited;
     const rest = cutTable(edited, goes);
@@ -132,7 +132,7 @@ function removeOurs(toml: string): string | undefined {
   }
 }
 
-/** A group that holds nothing but handlers of ours. */
+/** A group that holds only handlers of ours. */
 function isOurTable(table: Table): boolean {
   const { path, isArray, value } = table;
   const handlers = handlersOf(table);
@@ -148,7 +148,7 @@ function isOurTable(table: Table): boolean {
 
 const handlersOf = ({ value }: Table): Fields[] => (Array.isArray(value.hooks) ? value.hooks.map(fieldsOf) : []);
 
-/** It has written its exporter as one line, and as a table with another one for headers. */
+/** The package wrote its exporter as one line, or as a table with another one for headers. */
 function isOfThePythonPackage({ otel }: Fields): (table: Table) => boolean {
   const { exporter, ...others } = fieldsOf(otel);
   const { 'otlp-http': http, ...otherExporters } = fieldsOf(exporter);
@@ -165,7 +165,7 @@ const inline = (value: Readonly<Record<string, unknown>>): string =>
     .map(([key, each]) => `${key} = ${JSON.stringify(each)}`)
     .join(', ')} }`;
 
-/** Its switch for all hooks, and the list of hooks that a person has looked at. */
+/** The switch for all hooks, and the list of hooks that the user approved. */
 function obstacles(places: SettingsPlaces, read: (path: string) => string | undefined): Obstacle[] {
   const file = join(folderOf('global', places), 'config.toml');
   const toml = readToml(read(file) ?? '');
@@ -188,7 +188,7 @@ function obstacles(places: SettingsPlaces, read: (path: string) => string | unde
   const waiting = events.filter(event => looked(event).length === 0);
   const off = events.filter(event => looked(event).some(({ value }) => fieldsOf(value).enabled === false));
   const found: Obstacle[] = [];
-  // Which hash it keeps of a command is Codex' own affair: one that changed since is asked for in /hooks.
+  // The hash that Codex keeps of a command is internal: a changed command must be approved in /hooks.
   if (waiting.length > 0) {
     const which =
       waiting.length === events.length ? 'nobody has approved them yet' : `${waiting.join(', ')} wait for approval`;

@@ -26,7 +26,7 @@ const usageOf = (usage: unknown): Total | undefined => {
 
 export const totalOf = (payload: Fields): Total | undefined => usageOf(fieldsOf(payload.info).total_token_usage);
 
-/** The thread's total after a response, or the old one once more. */
+/** The total of the thread after a response, or the previous total again. */
 export function counted(place: Place): Told[] {
   const { payload, memory, file } = place;
   const total = totalOf(payload);
@@ -42,9 +42,8 @@ export function counted(place: Place): Told[] {
   }
   const counts = Object.values(used);
   if (counts.every(count => count === 0)) return [];
-  // A total that went down is the beginning of another count; a fork without its parent's rows, and a part of a
-  // rollout, go
-  // on from an unknown one.
+  // A smaller total begins a new count. A fork without its parent's rows, and a part of a rollout, continue from an
+  // unknown total.
   const thread = memory.recall('place', 'thread');
   const isLater = recalled(place, 'forked') !== undefined || thread === undefined;
   const isOther = counts.some(count => count < 0) || (known === undefined && isLater);
@@ -54,20 +53,20 @@ export function counted(place: Place): Told[] {
   return responded(place, `${thread ?? file.subagent ?? file.root}:${sizeOf(total)}`, undefined, response);
 }
 
-/** A response's own record: from the first one on, totals say nothing more. */
+/** The record of one response: from the first record on, totals add nothing. */
 export function record(place: Place): Told[] {
   const { payload } = place;
   const usage = usageOf(payload.usage);
   const response = word(payload.response_id);
   if (usage === undefined || response === undefined) return [];
-  // The first record may come after the total that it is a part of.
+  // The first record may follow the total that contains it.
   const isCounted = recalled(place, 'records') === undefined && isSame(usage, place.memory.recall('place', 'counted'));
   note(place, 'records', 1);
   if (isCounted) return [];
   return responded({ ...place, turn: word(payload.turn_id) ?? place.turn }, response, response, usage);
 }
 
-/** The classes of a total that were not told are no part of it. */
+/** Classes that are not stated are no part of the total. */
 export const isSame = (usage: Total, counted: string | undefined): boolean => {
   const known = JSON.parse(counted ?? '{}') as Total;
   return counted !== undefined && classes.every(name => (usage[name] ?? 0) === (known[name] ?? 0));
@@ -106,7 +105,7 @@ function responded(place: Place, key: string, response: string | undefined, used
   return [reading, ...filled(place, key)];
 }
 
-/** How full the context is. */
+/** Returns how full the context is. */
 function filled(place: Place, key: string): Told[] {
   const info = fieldsOf(place.payload.info);
   const used = number(fieldsOf(info.last_token_usage).total_tokens);

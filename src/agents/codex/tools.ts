@@ -1,9 +1,9 @@
-/** Tools of Codex by the names that its hooks use, and what they are called in its rollouts. */
+/** The tools of Codex by the names in hooks, with their names in rollouts. */
 import type { Fields } from '../../event/event.ts';
 import { own, word } from '../../lib/read.ts';
 import type { Reading } from '../contract/contract.ts';
 
-/** All of them may stand on metrics. */
+/** Metrics may carry all of them. */
 export const actions = {
   Bash: 'shell',
   apply_patch: 'write_file',
@@ -29,10 +29,10 @@ export const actions = {
 
 const actionNames: Readonly<Record<string, string>> = actions;
 
-/** What the model calls a shell, over the versions; hooks call all of them Bash. */
+/** The model's names for a shell, over the versions; hooks name all of them Bash. */
 const shells = new Set(['exec_command', 'shell', 'shell_command', 'local_shell', 'container.exec']);
 
-/** The name that a hook has for a tool of the rollout. */
+/** Returns the name in hooks for a tool of the rollout. */
 export function hookName(call: Fields): string {
   const name = word(call.name) ?? 'unknown';
   const namespace = word(call.namespace);
@@ -59,11 +59,11 @@ export function launchedBy(tool: string, input: Fields, id?: string): NonNullabl
   return { id, agent: word(input.agent_type) ?? word(input.agent_role) ?? 'default' };
 }
 
-/** The id of the thread that a call spawned, from its answer; nothing else of that is looked at. */
+/** Returns the id of the thread that a call spawned, from its answer; nothing else of the answer is read. */
 export const spawnedThread = (answer: string): string | undefined =>
   /"agent_id"\s*:\s*"([0-9a-zA-Z-]{1,64})"/.exec(answer.slice(0, 4_096))?.[1];
 
-/** What hooks, the notifier and the rollout tell of one turn: its answer, and where it is a subagent's, its run. */
+/** Keys that hooks, `notify` and the rollout share for one turn: its answer, and the run of a subagent. */
 export const answerKey = (turn: string): string => `answer:${turn}`;
 export const startKey = (turn: string): string => `start:${turn}`;
 export const endKey = (turn: string): string => `end:${turn}`;

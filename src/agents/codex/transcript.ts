@@ -1,14 +1,16 @@
 /**
- * Codex' rollouts: `$CODEX_HOME/sessions/YYYY/MM/DD/rollout-<local time>-<thread>.jsonl`, one file for each thread; a subagent is a
- * thread that names the one that spawned it. Facts: source of August 2026 and rollouts of 0.118 to 0.154; checked 2026-11-18.
+ * Codex' rollouts: `$CODEX_HOME/sessions/YYYY/MM/DD/rollout-<local time>-<thread>.jsonl`, one file per thread. A
+ * subagent is a thread that names the thread which spawned it. Facts: source of August 2026 and rollouts of 0.118 to
+ * 0.154; checked 2026-11-18.
  *
- * Tokens: a thread counts up, and the same total is written again and again, so a response is the difference of two totals.
+ * Tokens: a thread adds up, and the same total is written repeatedly, so a response is the difference of two totals.
  * Since 0.154 each response has a record of its own, which then counts alone.
  *
- * A forked thread begins with a copy of what its parent wrote, under new times: that is skipped up to its own first turn, and the
- * total reached there is what it starts from.
+ * A forked thread begins with a copy of its parent's rows under new times. The copy is skipped up to the first own
+ * turn, and the total there is the base.
  *
- * Calls have the ids of the hooks. In code mode the rollout knows the script, and hooks the commands in it, by other ids.
+ * Calls have the ids of the hooks. In code mode the rollout has the script, and hooks report the commands in it under
+ * other ids.
  */
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
@@ -21,7 +23,7 @@ import { compacted, prompted, turnAborted, turnBegan, turnEnded } from './turns.
 
 const reader: LineReader = {
   format: 'lines',
-  // Those of forks begin with rows of the other session, headers too.
+  // Forks begin with rows of the other session, including headers.
   version: (row, known) => known ?? word((isOldHeader(row) ? row : fieldsOf(row.payload)).cli_version),
   row(row, memory, file) {
     const place = placeOf(row, memory, file);
@@ -38,7 +40,7 @@ const reader: LineReader = {
   },
 };
 
-/** What the thread's own events say, by their type. */
+/** The events of the thread itself, by their type. */
 const messages: Readonly<Record<string, (place: Place) => Told[]>> = {
   task_started: turnBegan,
   task_complete: turnEnded,
@@ -67,18 +69,18 @@ const messages: Readonly<Record<string, (place: Place) => Told[]>> = {
   web_search_end: place => searched(place, word(place.payload.call_id)),
 };
 
-/** The time is the person's own. */
+/** The time is the user's local time. */
 const DATED = /^rollout-\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}-([0-9a-zA-Z-]{36})(?:_[0-9a-zA-Z-]+)?\.jsonl$/;
 
 export const transcript: Transcript = {
   told: toldFiles,
   files({ main, session, subagents }, look) {
-    // None is kept, or it was packed away.
+    // No rollout is kept, or it was archived.
     if (main === undefined || !main.endsWith('.jsonl')) return [];
     const [folder, name] = splitPath(main);
     const files = new Map<string, TranscriptFile>([[main, { path: main }]]);
     for (const { id, path } of subagents) files.set(path, { path, subagent: id });
-    // Threads lie side by side, those of a day in one folder; a thread is younger than the one that spawned it.
+    // Threads of one day are in one folder; a thread is younger than the thread that spawned it.
     const family = new Set([session]);
     for (const day of daysFrom(folder)) {
       for (const sibling of look.names(day)) {
@@ -112,7 +114,7 @@ export const transcript: Transcript = {
   sessions({ path }, { rows }) {
     const [first = {}] = rows;
     const meta = first.type === 'session_meta' ? fieldsOf(first.payload) : isOldHeader(first) ? first : {};
-    // A part of a rollout is known by its rows, and its thread by the file's name.
+    // A part of a rollout is recognized by its rows, and its thread by the file name.
     const [, name] = splitPath(path);
     const named = rows.some(isPart) ? (DATED.exec(name)?.[1] ?? word(name.replace(/\.jsonl$/, ''))) : undefined;
     const thread = word(meta.id) ?? named;
@@ -123,8 +125,7 @@ export const transcript: Transcript = {
 };
 
 /**
- * A session that runs past midnight, or is taken up again, spawns threads in later days' folders; a week's are looked
- * through.
+ * A session that runs past midnight or is resumed spawns threads in the folders of later days; seven days are searched.
  */
 function daysFrom(folder: string): string[] {
   const [, sessions, year, month, day] = /^(.*)\/(\d{4})\/(\d{2})\/(\d{2})$/.exec(folder) ?? [];
@@ -142,8 +143,7 @@ function splitPath(path: string): [folder: string, name: string] {
 }
 
 /**
- * A thread that the program runs for itself beside a session (a guardian, a review): it costs, and does nothing of its
- * own.
+ * A thread that the program runs beside a session (a guardian, a review): its tokens count, but it takes no actions.
  */
 const internal = (head: string, session: string): boolean =>
   /"session_id"\s*:\s*"([^"]{1,64})"/.exec(head)?.[1] === session && /"source"\s*:\s*\{\s*"subagent"\s*:/.test(head);
@@ -153,14 +153,14 @@ const isPart = ({ type, payload, timestamp }: Fields): boolean =>
   word(fieldsOf(payload).type) !== undefined &&
   word(timestamp) !== undefined;
 
-/** What a spawned thread says of its origin. */
+/** Returns what a spawned thread states of its origin. */
 function spawnOf(meta: Fields): { parent: string; kind: string | undefined } | undefined {
   const spawn = fieldsOf(fieldsOf(fieldsOf(meta.source).subagent).thread_spawn);
   const parent = word(spawn.parent_thread_id) ?? word(meta.parent_thread_id);
   return parent === undefined ? undefined : { parent, kind: word(spawn.agent_role) ?? word(meta.agent_role) };
 }
 
-/** Spawned by the program itself, not by a call. */
+/** Returns true for a thread that the program spawned, not a call. */
 const isInternal = (meta: Fields): boolean =>
   fieldsOf(meta.source).subagent !== undefined && spawnOf(meta) === undefined;
 
@@ -169,7 +169,7 @@ function began(place: Place): Told[] {
   const thread = word(payload.id);
   const own = memory.recall('place', 'thread');
   if (own !== undefined) {
-    // Another thread's header: what follows is a copy. The own one again: the thread was taken up once more.
+    // The header of another thread begins a copy; the own header again means that the thread was resumed.
     if (thread !== own) {
       if (recalled(place, 'turns') === undefined) note(place, 'copied', 1);
       return [];
@@ -198,7 +198,7 @@ function began(place: Place): Told[] {
     note(place, 'copied', 1);
     note(place, 'forked', 1);
   }
-  // A subagent runs from the beginning to the end of a turn of its own.
+  // A subagent runs from the start to the end of a turn of its own.
   if (isAside(place) || file.subagent !== undefined) return [];
   return [
     saying(place, {
@@ -212,7 +212,9 @@ function began(place: Place): Told[] {
   ];
 }
 
-/** Still in what was copied from the parent? The first turn that began after the thread itself is its own. */
+/**
+ * Returns true in rows that were copied from the parent. The first turn that began after the thread itself is its own.
+ */
 function isCopied(place: Place): boolean {
   const { payload, ordinal } = place;
   if (recalled(place, 'copied') === undefined) return false;
@@ -224,13 +226,13 @@ function isCopied(place: Place): boolean {
       ? ordinal >= history
       : payload.type === 'task_started' &&
         createdMs !== undefined &&
-        // Whole seconds against milliseconds.
+        // Whole seconds are compared with milliseconds.
         (startedAt === undefined ? (place.atMs ?? 0) > createdMs + 2_000 : startedAt >= Math.floor(createdMs / 1_000));
   if (isOwn) note(place, 'copied', undefined);
   return !isOwn;
 }
 
-/** Of a copy only the state counts that it left behind. */
+/** Of a copy only the state at its end counts. */
 function copied(place: Place): Told[] {
   const { type, payload } = place;
   if (type === 'turn_context') context(place);

@@ -81,7 +81,7 @@ export function turnAborted(place: Place): Told[] {
   ];
 }
 
-/** Commands that went on in the background: nobody cut them off, and nobody knows how they will end. */
+/** Commands that continue in the background: they were not aborted, and their end is unknown. */
 export function running({ memory }: Place): string[] | undefined {
   const calls = memory.list('process').map(([, call]) => call);
   return calls.length === 0 ? undefined : calls.slice(-128);

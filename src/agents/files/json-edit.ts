@@ -1,17 +1,17 @@
 /**
- * Text edits of a person's JSON or JSONC file: members are appended and cut, and nothing else moves. Comments, order,
+ * Text edits of a user's JSON or JSONC file: members are appended and removed, and nothing else moves. Comments, order,
  * indentation, line ends, trailing commas and a byte order mark stay.
  *
- * What one edit appends another cuts, byte for byte, with nothing to remember beside the file. The one thing that a
- * cut cannot see is whether an emptied container was there before, so that is written into the layout:
+ * A removal restores the text before the addition byte for byte, without any record beside the file. Only one fact must
+ * be stored, in the layout: whether a container existed before, empty.
  *
- *   A container that we make is empty but for our member and closes as a formatter would close it.
- *   A container that was there, empty, gets our member and *one space behind it*: `{}` becomes `{ "a": 1 }` with a space
- *   before the brace, whatever stood inside before stays behind that space. A blank file gets its space behind
- *   the document.
+ *   A container that we create holds only our member and closes as a formatter would close it.
+ *   An empty container that existed gets our member and *one space behind it*: `{}` becomes `{ "a": 1 }` with a space
+ *   before the brace; its former content stays behind that space. A blank file gets its space behind the document.
  *
- * So a cut that empties a container looks behind the member: a space means that the container stays (the space goes),
- * none means that the container goes as well. A formatter that ran in between blurs this: then an empty container goes.
+ * A removal that empties a container therefore looks behind the member: with a space, the container stays and the space
+ * goes; without one, the container goes too. A formatter that ran in between removes this mark: then an empty container
+ * goes.
  */
 import {
   applyEdits,
@@ -35,10 +35,10 @@ export interface Refusal {
   why: string;
 }
 
-/** `root` undefined: the file is blank. */
+/** `root` is undefined for a blank file. */
 export type JsonText = { ok: true; root: Node | undefined } | Refusal;
 
-// jsonc-parser recurses, and a project's file comes with a clone. A person's settings never come near these bounds.
+// jsonc-parser recurses, and a project's file comes with a clone. Settings of users stay far below these limits.
 const BOUNDS = { depth: 200, parts: 20_000 };
 
 const MARK = ' \t';
@@ -46,10 +46,10 @@ const MARK = ' \t';
 // The parser's const enums cannot be imported under isolatedModules.
 const token = { comma: 5, lineComment: 12, comment: 13, end: 17 };
 
-/** An edit asks about the same text several times in a row. */
+/** Module state as a cache: an edit parses the same text several times in a row. It changes no result. */
 let latest: { text: string; read: JsonText } | undefined;
 
-/** Reads without changing: is this a JSON object, with comments and trailing commas as editors allow them? */
+/** Parses a text as a JSON object, with comments and trailing commas as editors allow them. */
 export function readJson(text: string): JsonText {
   if (latest?.text !== text) latest = { text, read: parsed(text) };
   return latest.read;
@@ -68,20 +68,20 @@ function parsed(text: string): JsonText {
   return { ok: true, root };
 }
 
-/** What a text says; undefined where it cannot be read surely. */
+/** Returns the value of a text; undefined if it cannot be parsed safely. */
 export function jsonValue(text: string): unknown {
   const read = readJson(text);
   return read.ok && read.root !== undefined ? getNodeValue(read.root) : undefined;
 }
 
-/** A refusal at an offset of the text without its byte order mark, as nodes have it. */
+/** A refusal at an offset of the text without its byte order mark, which is how nodes count. */
 export function refusal(text: string, offset: number, why: string): Refusal {
   const before = withoutBom(text).slice(0, offset);
   const lineStart = before.lastIndexOf('\n') + 1;
   return { ok: false, line: before.split('\n').length, column: offset - lineStart + 1, why };
 }
 
-/** The second of two members with one key. */
+/** Returns the second of two members with one key. */
 export function duplicateKey(object: Node): Node | undefined {
   const seen = new Set<unknown>();
   return object.children?.find(property => {
@@ -106,8 +106,9 @@ export function kindOf(node: Node | undefined): string {
 }
 
 /**
- * Appends `value` to the array at `path`, whose keys lead through objects; what is missing on the way is made.
- * `text` undefined or blank: there is no document yet. The caller has checked what is there: objects, then an array.
+ * Appends `value` to the array at `path`, whose keys lead through objects; missing containers are created. `text` is
+ * undefined or blank if there is no document yet. The caller has checked that the path leads through objects to an
+ * array.
  */
 export function appendTo(text: string | undefined, path: readonly string[], value: unknown): string {
   if (text === undefined) return `${canonical(nested(path, [value]))}\n`;
@@ -126,8 +127,8 @@ export function appendTo(text: string | undefined, path: readonly string[], valu
 }
 
 /**
- * Adds a member to the object of the file. A blank and a tab before its value say that it came with our entries, and may go
- * with them (`isMarked`): nothing else in the text could tell it from a person's.
+ * Adds a member to the object of the file. A space and a tab before its value mark it as ours (`isMarked`), so that a
+ * removal of our entries may take it too. Nothing else in the text tells it from a member of the user.
  */
 export function addMarked(text: string | undefined, key: string, value: string | number): string {
   if (text === undefined) return `{\n  ${JSON.stringify(key)}:${MARK}${JSON.stringify(value)}\n}\n`;
@@ -145,7 +146,7 @@ export function isMarked(text: string, key: string): boolean {
   return name !== undefined && value !== undefined && withoutBom(text).slice(endOf(name), value.offset) === `:${MARK}`;
 }
 
-/** Members of the file's object, and of objects in it, get these values. */
+/** Sets the values of members of the file's object and of objects in it. */
 export function setValues(
   text: string | undefined,
   values: readonly (readonly [path: string[], value: unknown])[],
@@ -173,7 +174,7 @@ export function setValues(
   return { ok: true, text: bom + edited, changed: bom + edited !== text };
 }
 
-/** Cuts the member at `path` and, above it, containers below the root that were made for it. */
+/** Removes the member at `path`, and containers above it that were created for it. */
 export function cut(text: string, path: JsonPath): string {
   const bom = text.slice(0, text.length - withoutBom(text).length);
   let body = withoutBom(text);
@@ -186,8 +187,8 @@ export function cut(text: string, path: JsonPath): string {
 }
 
 /**
- * What stays of a file whose last member is to be cut: `undefined` when the file was made for it, the blank text when
- * it was blank. Any other file keeps its object.
+ * Returns the text that remains after the last member is removed: undefined if the file was created for it, the blank
+ * text if it was blank. Any other file keeps its object.
  */
 export function cutLast(text: string, path: JsonPath): string | undefined {
   const root = rootOf(text);
@@ -253,11 +254,11 @@ function cutMember(body: string, path: JsonPath): { body: string; emptied: boole
   const next = container.children?.[index + 1];
   const previous = container.children?.[index - 1];
   const lead = gapOf(body, previous ? endOf(previous) : container.offset + 1, member.offset);
-  // Blanks at the end of a comment are the comment's.
+  // Blanks at the end of a comment belong to the comment.
   const start = Math.max(runBefore(body, member.offset), lead.end);
   const gap = gapOf(body, end, next?.offset ?? container.offset + container.length - 1);
   const stays = { emptied: false, wasThere: true };
-  // What comes up behind a comment must not become a part of it.
+  // Text that moves up behind a comment must not become a part of it.
   const joined = (before: string, after: string): string =>
     before +
     (lead.endsInLineComment && !/^\r?\n/.test(after) ? (/\r?\n/.exec(body.slice(start))?.[0] ?? '') : '') +
@@ -266,7 +267,7 @@ function cutMember(body: string, path: JsonPath): { body: string; emptied: boole
   if (gap.comma !== undefined) {
     const between = body.slice(end, gap.comma);
     const kept = isBlank(between) ? '' : between;
-    // A comma that was there behind an only member is a person's: their comments may be all that is left.
+    // A comma behind a single member is the user's: their comments may follow it.
     return { body: joined(body.slice(0, start), kept + body.slice(gap.comma + 1)), ...stays };
   }
   if (previous) {
@@ -320,7 +321,7 @@ function oneLine(value: unknown, style: Style): string {
   return `{${inner.join(style.comma)}}`;
 }
 
-/** What lies between two members, or between the last and the bracket: blanks, comments, a comma at most. */
+/** The text between two members, or between the last one and the bracket: blanks, comments, at most one comma. */
 function gapOf(body: string, from: number, to: number): { comma?: number; end: number; endsInLineComment: boolean } {
   const scanner = createScanner(body.slice(from, to), false);
   const gap: { comma?: number; end: number; endsInLineComment: boolean } = { end: from, endsInLineComment: false };
@@ -348,7 +349,7 @@ function rootOf(text: string): Node | undefined {
 
 const insert = (body: string, at: number, text: string): string => body.slice(0, at) + text + body.slice(at);
 const endOf = (node: Node): number => node.offset + node.length;
-/** To JSON; `trim` takes more for a blank, a second byte order mark for one. */
+/** Blanks of JSON only: `trim` removes more, such as a second byte order mark. */
 const isBlank = (text: string): boolean => /^[ \t\r\n]*$/.test(text);
 const withoutBom = (text: string): string => (text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
 

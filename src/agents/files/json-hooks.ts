@@ -1,6 +1,7 @@
 /**
- * Hooks in a JSON or JSONC file, as nearly all agents have them: an object of events, each with an array of handlers or of
- * groups of handlers; or one array of handlers that each name their event. What differs between agents is a `Shape`.
+ * Hooks in a JSON or JSONC file, as almost all agents have them: an object of events, each with an array of handlers or
+ * of groups of handlers; or one array of handlers that each name their event. A `Shape` holds the differences between
+ * agents.
  */
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, word } from '../../lib/read.ts';
@@ -24,20 +25,21 @@ import {
 import { commandOf, isOurHandler } from './our-command.ts';
 
 export interface Shape {
-  /** The member that holds the events; the file's own object has nothing else of hooks. */
+  /** The member that holds the events; no other member of the file has hooks. */
   readonly root: string;
-  /** What we append for an event. */
+  /** Returns our entry for an event. */
   entry(command: HookCommand, event: string): Fields;
-  /** The events that this file knows; all where it is left out. */
+  /** The events that this file supports; all if omitted. */
   readonly events?: readonly string[];
-  /** What the agent demands beside the hooks. */
+  /** Members that the agent requires beside the hooks. */
   readonly version?: string | number;
   /** The hooks are one array; the event is a field of each entry. */
   readonly eventField?: string;
 }
 
 /**
- * Removing one reads the file again, so many thousands in a clone's file would take minutes. No set-up writes so many.
+ * Each removal parses the file again, so thousands of entries in a clone's file would take minutes. No real set-up has
+ * so many.
  */
 const MOST_OURS = 128;
 
@@ -89,15 +91,15 @@ function remove(shape: Shape, text: string): Edit {
 const pathOf = ({ root, eventField }: Shape, event: string): string[] =>
   eventField === undefined ? [root, event] : [root];
 
-/** A handler of ours, where it stands, and the path of what goes with it. */
+/** A handler of ours with its place, and the path of what is removed with it. */
 interface Ours {
   event: string;
   command: HookCommand;
-  /** The array of the event, the group's place in it, and the handler's place in the group. */
+  /** The array of the event, the index of the group in it, and the index of the handler in the group. */
   list: JsonPath;
   index: number;
   path: JsonPath;
-  /** Nothing of anybody else is in its group. */
+  /** Its group holds only handlers of ours. */
   isAlone: boolean;
   value: unknown;
 }
@@ -110,7 +112,7 @@ function readHooks(shape: Shape, text: string, events: readonly string[]): Hooks
   return refusal(text, 0, `more than ${MOST_OURS} entries of otel-hooks`);
 }
 
-/** Refuses what we could not edit without guessing; what is not on our way is not looked at. */
+/** Refuses a file that cannot be edited without guessing. Parts that no edit touches are not checked. */
 function hooksIn(shape: Shape, text: string, events: readonly string[]): Hooks {
   const read = readJson(text);
   if (!read.ok) return read;
@@ -179,13 +181,13 @@ function oursIn(item: Node, list: JsonPath, index: number, field: string | undef
   );
 }
 
-/** The handlers of a group; undefined where the item is a handler itself. */
+/** Returns the handlers of a group; undefined if the item is a handler itself. */
 function groupOf(item: Node): Node[] | undefined {
   const handlers = members(item).find(([key]) => key === 'hooks')?.[1];
   return handlers?.type === 'array' ? (handlers.children ?? []) : undefined;
 }
 
-/** The number of all handlers in a file that `readHooks` accepts. */
+/** Returns the number of all handlers in a file that `readHooks` accepts. */
 function handlersInFile({ root: name }: Shape, text: string): number {
   const read = readJson(text);
   const root = read.ok ? members(read.root).find(([key]) => key === name)?.[1] : undefined;
@@ -194,7 +196,7 @@ function handlersInFile({ root: name }: Shape, text: string): number {
   return items.reduce((sum, item) => sum + (groupOf(item)?.length ?? 1), 0);
 }
 
-/** One handler for each event, as we write it, and none elsewhere. */
+/** Returns true if there is one handler for each event, as we write it, and no other of ours. */
 function isComplete(shape: Shape, text: string, handlers: Ours[], commands: Commands): boolean {
   if (handlers.length !== commands.size || (shape.version !== undefined && needsVersion(shape, text))) return false;
   return [...commands].every(([event, command]) => {
@@ -203,7 +205,7 @@ function isComplete(shape: Shape, text: string, handlers: Ours[], commands: Comm
   });
 }
 
-/** Without hooks of others a missing version is ours to add; with them the agent does without. */
+/** A missing version is added only if the file has no hooks of others; with them, the agent works without it. */
 function needsVersion(shape: Shape, text: string | undefined): boolean {
   const read = readJson(text ?? '');
   if (!read.ok || !read.root) return true;
@@ -217,14 +219,15 @@ function hasOthers({ root: name }: Shape, text: string): boolean {
   return members(root).some(([, list]) => list.type !== 'array' || list.children?.length !== 0);
 }
 
-/** Undefined: the file was made for our entries and goes with them. */
+/** Returns undefined if the file was created for our entries: it is deleted with them. */
 function removeOurs(shape: Shape, text: string): string | undefined {
   let edited = text;
   for (;;) {
     const read = readHooks(shape, edited, []);
     const [ours, ...others] = read.ok ? read.handlers : [];
     if (!ours) return edited;
-    // A group without handlers does nothing, so ours go with their group, unless a person's handler is in it.
+    // A group without handlers does nothing, so our handlers go with their group, unless it holds a handler of the
+    // user.
     const path = ours.isAlone ? [...ours.list, ours.index] : ours.path;
     const together = others.filter(
       other => other.isAlone && other.index === ours.index && other.list.join('\0') === ours.list.join('\0'),

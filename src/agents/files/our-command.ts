@@ -1,19 +1,20 @@
 /**
- * Is a command in somebody's settings ours, so that it may be replaced and removed? The answer depends on what the command
- * runs, not on words that occur in it: a person's `echo "otel-hooks hook"` is theirs, and so is `lint && otel-hooks hook`,
- * which they put together.
+ * Decides whether a command in a user's settings is ours, so that it may be replaced and removed. The decision depends
+ * on what the command runs, not on words in it: the user's `echo "otel-hooks hook"` is not ours, and neither is `lint
+ * && otel-hooks hook`, which the user composed.
  *
- * Ours are the sourced script of `enable` and the programs that it writes beside it, `otel-hooks hook …` as npm installs it
- * or Windows needs it, and what the Python package of the same name wrote, behind uvx or pipx and with its old variable in
- * front. Older versions and other installations count. Therefore a command that is recognized here is never run for that
- * reason: a clone can bring one that looks like ours (`src/commands/proof.ts` compares with what this version would write).
+ * Ours are the sourced script of `enable` and the programs that it writes beside it, `otel-hooks hook …` in the forms
+ * of npm and of Windows, and the commands of the Python package of the same name, behind uvx or pipx and with its old
+ * variable in front. Commands of older versions and other installations count too. A command is therefore never run
+ * because it is recognized here: a clone can contain a command that looks like ours (`src/commands/proof.ts` compares
+ * with the command that this version would write).
  */
 import type { Fields } from '../../event/event.ts';
 import { isFields } from '../../lib/read.ts';
 import type { HookCommand } from '../contract/contract.ts';
 import { simpleCommands } from './shell-words.ts';
 
-/** `args`: the exec form, where each argument is one element. */
+/** `args` is the exec form, where each argument is one element. */
 export function isOurCommand(command: unknown, args?: unknown): boolean {
   if (typeof command !== 'string' || command.length > MAX_LENGTH) return false;
   if (Array.isArray(args)) return args.every(arg => typeof arg === 'string') && runsHook([command, ...args]);
@@ -35,7 +36,7 @@ export function isOurCommand(command: unknown, args?: unknown): boolean {
 }
 
 /**
- * A handler as agents have it: `{ "type": "command", "command": … }`, some with a command for each system, one with an
+ * A handler in the form of agents: `{ "type": "command", "command": … }`. Some have a command per system, one has an
  * action.
  */
 export function isOurHandler(handler: Fields): boolean {
@@ -44,7 +45,7 @@ export function isOurHandler(handler: Fields): boolean {
   return commands.length > 0 && commands.every(command => isOurCommand(command, handler.args));
 }
 
-/** Whether a value from a file of hooks holds a handler of ours, in whichever shape the file lists its hooks. */
+/** Returns true if a value of a hooks file contains a handler of ours, whatever the shape of the file is. */
 export function holdsOurs(value: unknown, depth = 0): boolean {
   if (depth > DEEPEST) return false;
   if (Array.isArray(value)) return value.some(each => holdsOurs(each, depth + 1));
@@ -61,13 +62,13 @@ function commandsIn(handler: Fields): unknown[] {
   return commandKeys.flatMap(key => (at[key] === undefined ? [] : [at[key]]));
 }
 
-/** What one of ours runs, for each kind of system. */
+/** Returns the command of a handler for each kind of system. */
 export function commandOf(handler: Fields): HookCommand {
   const commands = commandsIn(handler).filter(command => typeof command === 'string');
   return { posix: commands.find(command => !isForWindows(command)), windows: commands.find(isForWindows) };
 }
 
-/** The providers that commands of ours narrow sessions to; the Python package wrote a command for each. */
+/** Returns the providers that our commands name; the Python package wrote a command for each provider. */
 export function providersOf(commands: readonly HookCommand[]): string | undefined {
   const named = commands.map(providerOf);
   const all = new Set(named.flatMap(each => each?.split(',') ?? []));
@@ -84,8 +85,8 @@ function providerOf({ posix, windows }: HookCommand): string | undefined {
 }
 
 /**
- * What `enable` writes for the shells of Windows, whole: these are not read word by word, because cmd and PowerShell have
- * words that sh has not.
+ * The commands that `enable` writes for the shells of Windows, matched as a whole: cmd and PowerShell have syntax that
+ * sh does not have.
  */
 function isForWindows(command: string): boolean {
   return windowsForms.some(form => form.test(command));
@@ -100,12 +101,12 @@ const windowsForms = [
   ),
 ];
 
-/** For agents that run whatever shell a person uses. */
+/** For agents that run the user's shell. */
 const handedToShell = /^\/bin\/sh -c '((?:[^']|'\\'')*)'$/;
 
 const MAX_LENGTH = 8192;
 
-/** `enable` writes its scripts into a folder of our name, and names them by absolute paths. */
+/** `enable` writes its scripts into a folder of our name and uses absolute paths. */
 const ownScript = /^\/(?:.*\/)?otel-hooks\/(?:data\/)?[^/]+$/;
 
 function sourcesHook([dot, path = '', ...rest]: string[]): boolean {
@@ -115,7 +116,7 @@ function sourcesHook([dot, path = '', ...rest]: string[]): boolean {
 const isOwnScript = (path: string): boolean => ownScript.test(path) && isFixed(path);
 
 const program = /^otel-hooks(@[\w.^~*-]+)?(\.cjs|\.js|\.exe|\.cmd|\.ps1)?$/i;
-/** What people put before a program: interpreters, package runners with their words, and flags that name no file. */
+/** Words that users put before a program: interpreters, package runners, and flags that name no file. */
 const runner = /^(node|nodejs|bun|bunx|npx|npm|pnpm|yarn|uvx|uv|pipx|exec|run|dlx|x|tool|env)(\.exe|\.cmd)?$/i;
 const runnerFlag = /^(&|--|-[ypqs]|--(yes|quiet|silent|from|package|spec)(=otel-hooks(@[\w.^~*-]+)?)?)$/;
 
@@ -125,7 +126,7 @@ function runsHook(words: string[]): boolean {
     return isOwnScript(first) && words.slice(1).every(word => /^[\w.:,/-]+$/.test(word));
   const at = words.findIndex(word => program.test(baseName(word)));
   if (at === -1 || !isSearchedOrAbsolute(words[at] ?? '') || !words.slice(0, at).every(mayStandBefore)) return false;
-  // `npx -p otel-hooks otel-hooks hook` names the package and then the program.
+  // `npx -p otel-hooks otel-hooks hook` names the package, then the program.
   const next = program.test(words[at + 1] ?? '') ? at + 2 : at + 1;
   return words[next] === 'hook';
 }
@@ -135,22 +136,19 @@ const mayStandBefore = (word: string): boolean =>
   runnerFlag.test(word) ||
   (isAssignment(word) && isOurAssignment(word));
 
-/** Of this machine, and not of the folder that somebody works in: found by PATH, or named by an absolute path. */
+/** A program of this machine, not of the working folder: found in PATH or named by an absolute path. */
 const isSearchedOrAbsolute = (word: string): boolean =>
   isFixed(word) && (baseName(word) === word || /^(?:\/|\\|[A-Za-z]:[\\/])/.test(word));
 
-/** Nothing in it that a shell replaces, and no step upwards. */
+/** A text without anything that a shell expands, and without `..`. */
 const isFixed = (word: string): boolean =>
   !/[$`~*?[]|(?:^|[\\/])\.\.(?:[\\/]|$)/.test(word.replace(/@[\w.^~*-]+$/, ''));
 
-/**
- * Commands of ours set what names the event, clear what an agent has set for Node, or set the Python package's
- * variable.
- */
+/** Assignments in our commands: the name of the event, an empty NODE_OPTIONS, or the variable of the Python package. */
 const isOurAssignment = (word: string): boolean =>
   /^(otel_hooks=.*|NODE_OPTIONS=|OTEL_HOOKS_SOURCE_TOOL=[\w-]*)$/.test(word);
 
-/** What our own commands contain besides: tests, guards, and the neutral answer that an agent wants. */
+/** Further parts of our own commands: tests, guards, and the neutral answer that an agent requires. */
 function isIdle(words: string[]): boolean {
   const [name, second, third] = words[0] === '!' ? words.slice(1) : words;
   if (name === undefined || name === ':' || name === 'true' || name === 'printf') return true;

@@ -1,26 +1,26 @@
 /**
- * Text edits of a person's TOML file: tables are appended at its end and cut again, and nothing else moves.
+ * Text edits of a user's TOML file: tables are appended at the end and removed, and nothing else moves.
  *
- * What we append is a line end and then the table, always. After a file that ends with a line end this leaves a blank line;
- * after one that does not, none: so a cut that takes the line end before the table gives back the former bytes of both.
- * A file that begins with our table was made for it.
+ * An addition is always a line end and then the table. This leaves a blank line after a file that ends with a line end,
+ * and none after another file. A removal takes the line end before the table, so it restores both byte for byte. A file
+ * that begins with our table was created for it.
  */
 import { parse, TomlError } from 'smol-toml';
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf } from '../../lib/read.ts';
 import type { Refusal } from './json-edit.ts';
 
-/** A table as it stands in the text, from its header to its last value. */
+/** A table in the text, from its header to its last value. */
 export interface Table {
   path: string[];
   isArray: boolean;
   start: number;
   end: number;
-  /** What it holds, without tables below it. */
+  /** Its values, without the tables below it. */
   value: Fields;
 }
 
-/** `value`: what the whole of it says. */
+/** `value` is the parsed file. */
 export type TomlText = { ok: true; value: Fields; tables: Table[] } | Refusal;
 
 export function readToml(text: string): TomlText {
@@ -41,14 +41,14 @@ export function appendTable(text: string | undefined, lines: readonly string[]):
   return text === undefined ? table : text + eol + table;
 }
 
-/** Undefined: nothing is left of a file that was made for it. */
+/** Returns undefined if nothing is left of a file that was created for it. */
 export function cutTable(text: string, { start, end }: Table): string | undefined {
   const before = text.slice(0, start).replace(/\r?\n$/, '');
   const rest = before + text.slice(end);
   return rest === '' && start === 0 ? undefined : rest;
 }
 
-/** Headers and where the values below them end. Only called for what a parser has accepted. */
+/** Returns headers and the ends of their values. It is called only for text that a parser has accepted. */
 function tablesIn(text: string): Table[] {
   const found: Pick<Table, 'start' | 'end'>[] = [];
   let at = text.length - withoutBom(text).length;
@@ -71,7 +71,7 @@ function tablesIn(text: string): Table[] {
 }
 
 /**
- * The offset behind the line end that ends the expression at `from`: values go over lines inside brackets and strings.
+ * Returns the offset behind the line end of the expression at `from`: values span lines inside brackets and strings.
  */
 function endOfLine(text: string, from: number, isHeader: boolean): number {
   let depth = 0;
@@ -106,7 +106,7 @@ function endOfString(text: string, from: number, quote: string): number {
   return at;
 }
 
-/** A header alone, parsed, is its path: one key in each level. */
+/** Parses a header; its path has one key per level. */
 function pathOf(header: unknown): string[] {
   const value = Array.isArray(header) ? header[0] : header;
   const [key] = Object.keys(fieldsOf(value));

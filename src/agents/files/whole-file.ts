@@ -1,6 +1,6 @@
 /**
- * A file that is ours from its first line to its last, in a folder where each file is a hook or a plugin. It is told by what
- * it holds; one of somebody else under the same name is left alone.
+ * A file that is entirely ours, in a folder where each file is a hook or a plugin. It is recognized by its content; a
+ * file of another program under the same name is left alone.
  */
 import type { Edit, Entry, HookCommand, SettingsFile } from '../contract/contract.ts';
 

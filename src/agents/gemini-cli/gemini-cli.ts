@@ -1,11 +1,11 @@
 /**
  * Gemini CLI. Facts: its source of August 2026 (0.56, 0.57 preview) and recordings of June 2026; checked 2026-11-18.
  *
- * Every hook states its time, and none an id: neither of the turn nor of the call. Calls pair by tool and input, in order, or
- * else by tool, since another hook may have changed the input in between. What runs inside a subagent looks like the session's
- * own work; the subagents' own files alone tell it apart. A call that was refused, cancelled or blocked has no closing hook.
- * After a lasting change to another model the session id changes without a word: two sessions then, of which the first keeps
- * the transcript.
+ * Every hook states its time, and none an id of the turn or the call. Calls pair by tool and input in order, or by tool
+ * alone, because another hook may have changed the input. Actions of a subagent look like actions of the session; only
+ * the subagents' own files tell them apart. A call that was refused, cancelled or blocked has no closing hook. A
+ * lasting change of the model changes the session id silently: this gives two sessions, of which the first keeps the
+ * transcript.
  */
 import type { EndReason, Fields, StartReason } from '../../event/event.ts';
 import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
@@ -48,7 +48,8 @@ const events: Record<string, HookEvent> = {
     ],
   },
   BeforeAgent: {
-    // A hook that forces the agent to go on comes here too, with its reason as the prompt; nothing tells them apart.
+    // Also sent when a hook forces the agent to continue, with its reason as the prompt; the payload does not show the
+    // difference.
     edge: true,
     read: fields => [
       reading(fields, { event_type: 'Prompt.Submitted', data: { prompt: text(fields.prompt) }, actor: 'user' }),
@@ -108,7 +109,7 @@ const events: Record<string, HookEvent> = {
   },
   Notification: {
     plain: ['notification_type'],
-    // A person is asked. What they answer is not told; which call it is about shows in the kind of the dialog alone.
+    // The user is asked. The answer is not reported, and only the kind of the dialog shows which call it is about.
     read(fields, memory) {
       const kind = text(fieldsOf(fields.details).type) ?? '';
       const call = askedCall({ tools: own(askedTools, kind) ?? [] }, memory);
@@ -128,7 +129,7 @@ const events: Record<string, HookEvent> = {
     },
   },
   PreCompress: {
-    // Nothing tells of its end.
+    // Its end is not reported.
     read(fields) {
       const trigger = text(fields.trigger);
       return [
@@ -141,7 +142,8 @@ const events: Record<string, HookEvent> = {
       ];
     },
   },
-  // Each of the following is waited for on the way to the model, AfterModel with every piece of a streamed answer.
+  // The agent waits for each of the following hooks before it asks the model; AfterModel runs for every piece of a
+  // streamed answer.
   BeforeModel: {
     register: false,
     read: fields => [
@@ -149,7 +151,7 @@ const events: Record<string, HookEvent> = {
     ],
   },
   AfterModel: { register: false, read: answered },
-  // The same request as BeforeModel, once more.
+  // The same request as in BeforeModel.
   BeforeToolSelection: { register: false, read: () => [] },
 };
 
@@ -174,7 +176,7 @@ export const geminiCli: Agent = {
   signs(fields) {
     const name = text(fields.hook_event_name);
     const path = text(fields.transcript_path);
-    // The base of every hook; `transcript_path` is empty while there is none.
+    // The base of every hook; `transcript_path` is empty while there is no transcript.
     if (name === undefined || word(fields.session_id) === undefined || path === undefined) return 0;
     if (!Number.isFinite(Date.parse(text(fields.timestamp) ?? ''))) return 0;
     const known = Object.hasOwn(events, name);
@@ -190,14 +192,14 @@ export const geminiCli: Agent = {
   truth,
   settles: { action: 'hook', turn: 'transcript', subagent: 'transcript', session: 'transcript' },
   transcript,
-  // Anything else, on the standard error too, would be shown to the person.
+  // Any other output, on stderr too, would be shown to the user.
   reply: { stdout: '' },
   settings,
   interchange: async () => [(await import('./interchange.ts')).interchange],
   demo: absent('one agent is enough to show what comes of a session'),
 };
 
-/** What was made of it keeps its chats alike, in a folder of another name. */
+/** Forks keep their chats in the same form, in a folder of another name. */
 const OWN = /[\\/]\.gemini[\\/]/;
 const CHAT = /[\\/]chats[\\/](?:[^\\/]+[\\/])?[^\\/]+\.jsonl?$/;
 
@@ -222,7 +224,7 @@ function launchedBy(fields: Fields): NonNullable<Reading['facts']>['launches'] {
   return { agent: word(fieldsOf(fields.tool_input).agent_name) };
 }
 
-/** An error of the tool itself; else a command may have returned one. */
+/** An error of the tool itself; otherwise a command may have returned one. */
 function outcome(fields: Fields): { error: Fields | undefined; exitCode: number | undefined } {
   const response = fieldsOf(fields.tool_response);
   const error = response.error === undefined || response.error === null ? undefined : fieldsOf(response.error);
@@ -230,13 +232,13 @@ function outcome(fields: Fields): { error: Fields | undefined; exitCode: number 
   return { error, exitCode: isCommand ? exitCodeOf(text(response.llmContent)) : undefined };
 }
 
-/** The kinds are a closed set of the program; whatever is no such word is none. */
+/** The kinds are a closed set of the program; any other text is none. */
 const errorKind = (kind: unknown): string =>
   /^[a-z][a-z0-9_]{0,63}$/.test(text(kind) ?? '') ? String(kind) : 'tool_error';
 
 /**
- * The piece of an answer that ends it. Its counts leave out what was cached and thought, and it has no id, so it stands for
- * the response only in a session that keeps no transcript.
+ * The piece of an answer that ends it. Its counts leave out cached and reasoning tokens, and it has no id, so it stands
+ * for the response only in a session without a transcript.
  */
 function answered(fields: Fields): Reading[] {
   const response = fieldsOf(fields.llm_response);

@@ -30,14 +30,14 @@ const draft: Facts = {
     web_search: 'google_web_search',
     web_fetch: 'web_fetch',
   },
-  // Older documents have two underscores; a server's name with one cannot be told from its tool.
+  // Older documents have two underscores; a server name with one cannot be told from its tool.
   mcp: { before: 'mcp_', between: '_', also: [{ before: 'mcp__', between: '__' }] },
   supports: { ...nothing, structured_output: 'partly' },
   blocks: {
     before_tool_execute: 'prevent',
     before_prompt: 'prevent',
     agent_stop: 'retry',
-    // In no matrix; the product asks these hooks.
+    // In no matrix of the format; the product asks these hooks.
     before_model: 'prevent',
     before_tool_selection: 'prevent',
   },
@@ -69,7 +69,7 @@ export const interchange: Provider = {
       matching: { how: 'expression', anyMcp: 'mcp_.*' },
       fields: { type: true, command: 'command', timeout: { name: 'timeout', unit: 'ms' }, env: 'env' },
     },
-    // What the format's published examples show; the product does not read it.
+    // As in the published examples of the format; the product does not read it.
     published: {
       title: 'list of the published examples',
       file: '.gemini/hooks.json',

@@ -1,6 +1,7 @@
 /**
- * Gemini CLI's settings files (source of 0.57, checked 2026-11-18). Scopes are added up; every hook is waited for, and equal
- * handlers run once by name and command. The timeout is in milliseconds. Without a matcher a group is for everything.
+ * Gemini CLI's settings files (source of 0.57, checked 2026-11-18). Scopes are merged, the agent waits for every hook,
+ * and handlers with the same name and command run once. The timeout is in milliseconds. A group without a matcher
+ * matches everything.
  */
 import { join } from 'node:path';
 import { fieldsOf } from '../../lib/read.ts';
@@ -19,7 +20,7 @@ const userFolder = ({ home, env }: Places): string => join(env.GEMINI_CLI_HOME |
 
 export const settings: Settings = {
   scopes: ['global', 'project'],
-  // The folder alone shows nothing: a successor keeps its own things in it.
+  // The folder alone proves nothing: a successor keeps its own files in it.
   installed: { programs: ['gemini'], folders: places => [join(userFolder(places), 'tmp')] },
   runs: { posix: 'sh', windows: 'powershell' },
   files: (scope, places) => [jsonHooks(fileOf(scope, places), shape)],

@@ -1,4 +1,4 @@
-/** Tools of Gemini CLI, and what is read of their answers. */
+/** The tools of Gemini CLI, and the parts of their answers that are read. */
 import { own, word } from '../../lib/read.ts';
 
 export const actions = {
@@ -32,7 +32,7 @@ const actionNames: Readonly<Record<string, string>> = actions;
 export const actionName = (tool: unknown): string =>
   own(actionNames, word(tool) ?? 'unknown') ?? word(tool) ?? 'unknown';
 
-/** How a command ended: its output names the code only when that is not 0. */
+/** Reads how a command ended: the output names the exit code only if it is not 0. */
 export function exitCodeOf(output: string | undefined): number | undefined {
   const code = /^Exit Code: (\d{1,3})$/m.exec(output ?? '')?.[1];
   return code === undefined ? undefined : Number(code);

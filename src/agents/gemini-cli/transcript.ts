@@ -1,13 +1,13 @@
 /**
  * Gemini CLI's chats: `~/.gemini/tmp/<project>/chats/session-<time>-<first of the id>.jsonl`, subagents in
- * `chats/<session>/<agent>.jsonl`. Facts: source of August 2026 and recordings of June 2026; checked 2026-11-18. Older versions
- * wrote one JSON object with the header's fields and the list of messages, `session-*.json`, anew with each change; a chat that is
- * taken up again lies in both forms.
+ * `chats/<session>/<agent>.jsonl`. Facts: source of August 2026 and recordings of June 2026; checked 2026-11-18. Older
+ * versions rewrote one JSON object with the header's fields and the list of messages, `session-*.json`; a resumed chat
+ * exists in both forms.
  *
- * A message comes again under its id: an answer with calls once as it was given and once with their results. What it cost
- * counts when it is first said, since a compression, a cleared or rewound chat drops messages that were paid for. Only what
- * follows shows whether an answer was the last word of its turn. Hooks have no ids: prompts, calls and answers are told by them
- * alone where there are any.
+ * A message is repeated under its id: an answer with calls is written as given, and again with their results. Its
+ * tokens count when they are first stated, because a compression, a cleared or a rewound chat drops messages that were
+ * paid for. Only the following rows show whether an answer ended its turn. Hooks have no ids: in a session with hooks,
+ * only the hooks report prompts, calls and answers.
  */
 import type { Fields } from '../../event/event.ts';
 import { count, fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
@@ -19,14 +19,14 @@ import { actionName, exitCodeOf } from './tools.ts';
 
 const reader: LineReader = {
   format: 'lines',
-  // A header, and a change of what stands in it, have the time of the change.
+  // A header and its changes have the time of the change.
   at: row => timeOf(row.timestamp ?? row.lastUpdated ?? fieldsOf(row.$set).lastUpdated),
   row(row, memory, file) {
     if (word(row.sessionId) !== undefined) return began(row, memory, file);
     if (word(row.id) !== undefined) return message(row, memory, file);
     const { messages } = fieldsOf(row.$set);
     if (!Array.isArray(messages)) return [];
-    // The whole list anew: what it had before the chat began is another file's, the rest is known by its ids.
+    // The whole list again. Messages from before the chat belong to another file; the rest is recognized by ids.
     if (memory.recall('place', 'listed') !== undefined) memory.remember('place', 'replaced', '1');
     memory.remember('place', 'listed', '1');
     const startMs = Number(memory.recall('place', 'start') ?? '0');
@@ -55,7 +55,7 @@ function rest(memory: Memory, file: ReadFile): Told[] {
   return [...answered(memory, file), ...ended(memory, file)];
 }
 
-/** Its name ends with the first letters of the session's id. */
+/** The file name ends with the first letters of the session's id. */
 const CHAT = /^session-.+-([0-9a-f]{8})\.jsonl?$/;
 const isWhole = (path: string): boolean => path.endsWith('.json');
 
@@ -65,13 +65,13 @@ export const transcript: Transcript = {
     if (main === undefined) return [];
     const plain = main.replaceAll('\\', '/');
     const cut = plain.lastIndexOf('/');
-    // After a lasting change of the model the id is another, and the chat still the former session's.
+    // After a lasting change of the model the id differs, but the chat is still that of the former session.
     const id = CHAT.exec(plain.slice(cut + 1))?.[1];
     if (id !== undefined && !session.startsWith(id)) return [];
     const folder = plain.slice(0, cut);
     const own = `${folder}/${session}`;
     const agents = look.names(own).filter(name => name.endsWith('.jsonl'));
-    // A chat that was taken up again goes on in a file of its own; the former one knows what the new one left out.
+    // A resumed chat continues in a file of its own; the former file has the messages that the new one omits.
     const parts = look
       .names(folder)
       .filter(name => id !== undefined && CHAT.exec(name)?.[1] === id && `${folder}/${name}` !== plain)
@@ -95,7 +95,7 @@ export const transcript: Transcript = {
   sessions({ path }, { rows, document }) {
     const header = document === undefined ? (rows[0] ?? {}) : fieldsOf(document.json());
     const session = word(header.sessionId);
-    // A chat that has lost its header: its rows show whose it is, and the file's name stands for the session's.
+    // A chat without its header: its rows prove the format, and the file name stands for the session.
     const named = session === undefined && rows.some(isAnswer) ? OWN_NAME.exec(path)?.[1] : undefined;
     if (named !== undefined) return [{ session: named }];
     if (session === undefined || word(header.projectHash) === undefined || header.kind === 'subagent') return [];
@@ -114,13 +114,13 @@ function began(header: Fields, memory: Memory, file: ReadFile): Told[] {
   const again = memory.recall('place', 'start') !== undefined;
   const atMs = timeOf(again ? header.lastUpdated : header.startTime);
   if (!again) memory.remember('place', 'start', String(atMs ?? 0));
-  // Written once more when the session is taken up again.
+  // Written again when the session is resumed.
   if (again && (file.subagent !== undefined || header.lastUpdated === header.startTime)) return [];
   return [
     byAgent({
       event_type: 'Session.Start',
       key: again ? `resume:${text(header.lastUpdated) ?? ''}` : 'start',
-      // No hook tells of a subagent's beginning.
+      // No hook reports the start of a subagent.
       unless: file.subagent === undefined ? 'hooked' : undefined,
       data: { start_reason: again ? 'resume' : 'new' },
       atMs,
@@ -150,7 +150,7 @@ function message(row: Fields, memory: Memory, file: ReadFile): Told[] {
   ];
 }
 
-/** A prompt, or what calls gave back; the first one of a chat is the program's own. */
+/** A prompt, or the results of calls. The first prompt of a chat is the program's own. */
 function asked(row: Fields, atMs: number | undefined, memory: Memory, file: ReadFile): Told[] {
   const parts = Array.isArray(row.content) ? row.content.map(fieldsOf) : [];
   const texts = typeof row.content === 'string' ? [row.content] : parts.flatMap(part => text(part.text) ?? []);
@@ -158,7 +158,7 @@ function asked(row: Fields, atMs: number | undefined, memory: Memory, file: Read
   if (prompt.startsWith('<session_context>')) return [];
   if (atMs !== undefined) memory.remember('place', 'asked', String(atMs));
   if (texts.length === 0) {
-    // The results of calls: the answer before them was not the last word.
+    // Results of calls: the answer before them did not end the turn.
     memory.forget('place', 'answer');
     return [];
   }
@@ -185,14 +185,14 @@ function response(row: Fields, atMs: number | undefined, memory: Memory, file: R
   for (const call of calls) told.push(...called(call, atMs, memory, file));
   if (calls.length > 0) {
     memory.forget('place', 'answer');
-    // Said too early, of the answer as it was first written: a turn that began at any time is not over.
+    // Time 0 settles no turn: this is the answer as it was first written, and its turn may go on.
     return file.subagent === undefined ? [...told, { over: 'turn', atMs: 0 }] : told;
   }
   memory.remember('place', 'answer', JSON.stringify([id, text(row.content)?.length ?? 0, atMs]));
   return file.subagent === undefined ? [...told, { over: 'turn', atMs }] : told;
 }
 
-/** What an answer cost, told once. */
+/** The tokens of an answer, once. */
 function paid(row: Fields, atMs: number | undefined, memory: Memory): Told[] {
   const id = word(row.id);
   if (id === undefined || !isFields(row.tokens) || memory.recall('paid', id) !== undefined) return [];
@@ -219,14 +219,14 @@ function paid(row: Fields, atMs: number | undefined, memory: Memory): Told[] {
   ];
 }
 
-/** An answer that may be the last word of its turn: its length, not its text, waits. */
+/** Keeps an answer that may end its turn: its length, not its text. */
 function pending(memory: Memory): [id?: string, length?: number, atMs?: number] {
   const kept: unknown = JSON.parse(memory.recall('place', 'answer') ?? '[]');
   if (!Array.isArray(kept)) return [];
   return [word(kept[0]), number(kept[1]), number(kept[2])];
 }
 
-/** Something else follows: it was the last word. */
+/** Another row follows: the kept answer ended the turn. */
 function answered(memory: Memory, file: ReadFile): Told[] {
   const [id, length, atMs] = pending(memory);
   memory.forget('place', 'answer');
@@ -243,7 +243,7 @@ function answered(memory: Memory, file: ReadFile): Told[] {
   ];
 }
 
-/** A subagent's chat has no last row: where no call says that it is done, it ends with its last word. */
+/** The chat of a subagent has no last row: unless a call reports its end, it ends with its last answer. */
 function ended(memory: Memory, { subagent }: ReadFile): Told[] {
   const last = memory.recall('place', 'ended');
   memory.forget('place', 'ended');
@@ -282,7 +282,7 @@ function failed(row: Fields, atMs: number | undefined, file: ReadFile): Told[] {
 const overOf = ({ subagent }: ReadFile, atMs: number | undefined): Told =>
   subagent === undefined ? { over: 'turn', atMs } : { over: 'subagent', id: subagent, atMs };
 
-/** No hook fires after it. */
+/** No hook follows it. */
 const cancelled = (row: Fields, atMs: number | undefined, file: ReadFile): Told[] => [
   byAgent({
     event_type: 'Agent.Response',
