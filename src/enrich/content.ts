@@ -1,6 +1,6 @@
 /**
- * The content that the user asked for: the fields that stay beyond redaction, by class and mode. The default is none. It
- * is added after the event has its id, so that no id depends on it.
+ * The content that the user asked for: the fields that stay beyond redaction, by class and mode. The default is none.
+ * It is added after the event has its id, so that no id depends on it.
  */
 import type { ContentClass, ContentMode, Modes } from '../event/content-classes.ts';
 import { type Action, type Body, type Decision, FACTS, type Facts, FILE_WRITE, type Fields } from '../event/event.ts';

@@ -33,8 +33,8 @@ export interface Redacted {
 const LONGEST_NAME = 256;
 
 /**
- * One word of a closed set to which agents may add words. A sentence, an address, a path or an assignment never matches,
- * so that an agent cannot put content into such a field.
+ * One word of a closed set to which agents may add words. A sentence, an address, a path or an assignment never
+ * matches, so that an agent cannot put content into such a field.
  */
 const WORD = /^[^\s@=\\/][^\s@=\\]{0,63}$/;
 

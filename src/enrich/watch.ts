@@ -1,11 +1,11 @@
 /**
- * What shows only over several events: that something is tried again, that it goes in circles, how full the context is,
- * that a budget is nearly used up. Told as events of their own, so that they are journaled, exported and replayed like
- * all others. docs/loops-and-budgets.md has the rules for people.
+ * Finds what only several events together show: retries, loops, how full the context is, and budgets that are nearly
+ * used up. The results are events, so that they are journaled, exported and replayed like all others.
+ * docs/loops-and-budgets.md has the rules for users.
  *
- * Pure: an event and what was remembered go in, what is concluded comes out; the memory is bounded and changed in
- * place. Each event comes by once, whoever told it first, so nothing here is told twice and the size of a round changes
- * nothing.
+ * The functions are deterministic: they take an event and the memory, change the memory in place and return the new
+ * events. The memory is bounded. Each event arrives once, whichever source reported it first, so no result is repeated,
+ * and the size of a round has no effect.
  */
 import {
   type ActionResult,
@@ -20,10 +20,10 @@ import {
 } from '../event/event.ts';
 import { levelOf } from './risk/risk.ts';
 
-/** What makes two actions the same, and two of their results; hashes, since content may be left out of the event. */
+/** Hashes by which two actions, and their results, are equal; the event itself may have no content. */
 export interface Alike {
   input?: string | undefined;
-  /** Of what failed its words, of what succeeded its output. None: nobody knows whether two are the same. */
+  /** The error of a failed action, else its output. Undefined: unknown whether two results are equal. */
   result?: string | undefined;
 }
 
@@ -39,20 +39,20 @@ export interface Budget {
   turnUsd?: number | undefined;
 }
 
-/** Remembered between the events of one session. JSON; absent parts are empty. */
+/** The memory of one session, as JSON. Absent parts are empty. */
 export interface Watch {
   runs: Run[];
-  /** Calls that run, and what they do. */
+  /** Running calls, and the action of each. */
   open: [call: string, like: string, begun?: Begun][];
   circling: Circle[];
   spent: Spent;
-  /** What the last responses cost, oldest first. */
+  /** Costs of the last responses, oldest first. */
   costs?: number[] | undefined;
   turn?: string | undefined;
   turns: [turn: string, spent: Spent][];
-  /** Compactions one after the other that freed next to nothing. */
+  /** The number of compactions in sequence that freed next to nothing. */
   idle: number;
-  /** Types of events that others tell of this session themselves. */
+  /** Types of events that the agent itself reports for this session. */
   others?: string[] | undefined;
   window?: { limit: number; model?: string | undefined; atMs: number; isFresh: boolean } | undefined;
 }
@@ -61,7 +61,7 @@ interface Begun {
   ms: number;
   id: string;
   turn?: string | undefined;
-  /** It was told that it is tried again. */
+  /** It was already reported as a retry. */
   isAgain?: true | undefined;
 }
 
@@ -69,12 +69,12 @@ type End = 'ok' | 'failed' | 'denied';
 
 interface Run {
   like: string;
-  /** How it ended last, and how often one after the other it ended so. */
+  /** Its last result, and how often in sequence it had this result. */
   result?: string | undefined;
   times: number;
-  /** Ends without success, one after the other, before those of `ends`. */
+  /** Failures in sequence before those in `ends`. */
   failures: number;
-  /** How it ended lately, oldest first. */
+  /** Its last results, oldest first. */
   ends?: [ms: number, how: End][] | undefined;
   firstMs: number;
   lastMs: number;
@@ -82,7 +82,7 @@ interface Run {
   isTold?: true | undefined;
 }
 
-/** Somebody who goes in circles: the main agent or a subagent. */
+/** The loop of the main agent or of a subagent. */
 interface Circle {
   who: string;
   like: string;
@@ -98,14 +98,14 @@ interface Spent {
   told: { [budget: string]: 'warning' | 'exceeded' };
 }
 
-/** An event to be told: it happened where and when the one did that it follows from. */
+/** A new event; it has the time and place of the event that caused it. */
 export interface Noted {
   body: Body;
-  /** What makes it another one than what else follows from the same event. */
+  /** Distinguishes several new events with the same cause. */
   key: string;
   facts?: Partial<Facts> | undefined;
   risk?: Risk | undefined;
-  /** The event that it follows from, where that is a former one. */
+  /** The cause, if it is an earlier event. */
   from?: { id: string; timestamp: string } | undefined;
 }
 
@@ -121,12 +121,12 @@ const MOST_TURNS = 16;
 
 const MINUTE_MS = 60_000;
 
-/** Shares of a budget; Base Coat warns at about the first and rotates the session by the second. */
+/** Shares of a budget; Base Coat warns at about the first and rotates the session at the second. */
 export const WARNING = 0.7;
 
 export const EXCEEDED = 0.8;
 
-/** What a compaction must leave less than, or it freed next to nothing. */
+/** A compaction that leaves more than this share freed next to nothing. */
 const COMPACTED = 0.9;
 
 const IDLE_COMPACTIONS = 2;
@@ -157,7 +157,7 @@ function concluded(memory: Watch, event: Event, alike: Alike, settings: WatchSet
       return [];
     case 'Action.Before': {
       const noted = begun(at, event.data.action.name);
-      // Refused before it ran, it is over.
+      // A denied action never runs: it has ended.
       return event.data.decision?.outcome === 'deny' ? [...noted, ...ended(at, event.data)] : noted;
     }
     case 'Action.After':
@@ -172,7 +172,7 @@ function concluded(memory: Watch, event: Event, alike: Alike, settings: WatchSet
     case 'Model.Responded':
       return [...(isMain ? filled(at, event.data) : []), ...unusual(at), ...spend(at, event.data)];
     case 'Retry.Triggered':
-      // Without an action a request to the model was tried again: that shows nowhere else.
+      // Without an action it is a retry of a request to the model, which no other event shows.
       if (event.data.action_name !== undefined) noteOther(memory, event.event_type);
       return [];
     case 'Retry.Loop.Detected':
@@ -184,7 +184,7 @@ function concluded(memory: Watch, event: Event, alike: Alike, settings: WatchSet
   }
 }
 
-/** Whoever tells of loops itself knows them better. */
+/** The agent's own report of a loop is better than a computed one. */
 function noteOther(memory: Watch, type: string): void {
   if (!memory.others?.includes(type)) memory.others = [...(memory.others ?? []), type];
 }
@@ -199,16 +199,16 @@ interface At {
   settings: WatchSettings;
 }
 
-/** What somebody does: the same tool with the same input. */
+/** The key of an action: agent, tool and input. */
 const likeOf = ({ who, facts, alike }: At, name: string | undefined): string | undefined =>
   alike.input === undefined ? undefined : [who, facts.tool ?? name ?? '', alike.input].join(' ');
 
-/** An action begins; where the same has not succeeded before, it is tried again. */
+/** Remembers the start of an action. If the same action failed last, this is a retry. */
 function begun(at: At, name: string | undefined): Noted[] {
   const { memory, facts, event } = at;
   const like = likeOf(at, name);
   if (like === undefined || at.settings.loops === undefined) return [];
-  // One beside it may have failed before, and its end be told after: its end decides.
+  // A parallel call of the same action may have failed already; its end, which is reported later, decides.
   const isBeside = memory.open.some(([, other, begun]) => other === like && begun?.turn === facts.turn);
   const noted = isBeside ? [] : again(at, like, name, at.atMs);
   const begun = { ms: at.atMs, id: event.event_id, turn: facts.turn, isAgain: noted.length > 0 || undefined };
@@ -217,7 +217,7 @@ function begun(at: At, name: string | undefined): Noted[] {
   return noted;
 }
 
-/** Did it not succeed when it ended last before that time? */
+/** Returns a retry if the same action failed or was denied when it last ended before that time. */
 function again(at: At, like: string, name: string | undefined, beganMs: number): Noted[] {
   const run = runOf(at, like);
   const ends = run?.ends?.filter(([ms]) => ms < beganMs) ?? [];
@@ -229,9 +229,7 @@ function again(at: At, like: string, name: string | undefined, beganMs: number):
   return [{ body: { event_type: 'Retry.Triggered', data }, key: 'again' }];
 }
 
-/**
- * Hooks of calls that run at once overtake each other: what this end makes another try may have been told before it.
- */
+/** Hooks of parallel calls overtake each other: this end may show that a call that was reported before is a retry. */
 function overtaken(at: At, like: string, name: string | undefined): Noted[] {
   return at.memory.open.flatMap(([call, other, begun]) =>
     other === like ? againLate(at, call, like, name, begun) : [],
@@ -247,7 +245,7 @@ function againLate(at: At, call: string, like: string, name: string | undefined,
   return noted.map(each => ({ ...each, from, facts: { call, turn } }));
 }
 
-/** Notes an end in its place in time, whenever it is told. */
+/** Remembers an end in the order of time, not in the order of the reports. */
 function noteEnd(run: Run, atMs: number, how: End): void {
   const ends = [...(run.ends ?? []), [atMs, how] as [number, End]].sort(([a], [b]) => a - b);
   const oldest = ends.length > MOST_ENDS ? ends.shift() : undefined;
@@ -282,14 +280,14 @@ function ended(at: At, { action, decision }: DataOf<'Action.After'>): Noted[] {
   else Object.assign(run, { result, times: 1, firstMs: atMs, tokens: memory.spent.tokens, isTold: undefined });
   run.lastMs = Math.max(run.lastMs, atMs);
   const circle = circleOf(at);
-  // Something new was done, or the same with another result: that is no circle.
+  // Another action, or the same one with another result, ends the loop.
   if (!isUnchanged) memory.circling = memory.circling.filter(each => each !== circle);
   else if (circle?.like === like) circle.times = run.times;
 
   const enough = isFailing ? loops.failing : loops.unchanged;
   if (!isUnchanged || enough === 0 || run.times < enough || run.isTold) return noted;
   run.isTold = true;
-  // Of several that take turns one is enough.
+  // Of several actions that alternate, one is reported.
   if (circle !== undefined) return noted;
   const { times, firstMs, tokens } = run;
   const found = { who: at.who, like, action: action.name, times, firstMs, tokens };
@@ -297,7 +295,7 @@ function ended(at: At, { action, decision }: DataOf<'Action.After'>): Noted[] {
   return [...noted, circles(at, 'Retry.Loop.Detected', found, isFailing ? 65 : 40)];
 }
 
-/** What two ends of the same are compared by; of a success without its output nobody knows. */
+/** The text by which two results are compared; undefined for a success with unknown output. */
 function resultOf({ facts, alike }: At, result: ActionResult | undefined, isDenied: boolean): string | undefined {
   if (isDenied) return DENIED;
   if (result?.success !== false) return alike.result === undefined ? undefined : `ended ${alike.result}`;
@@ -307,7 +305,7 @@ function resultOf({ facts, alike }: At, result: ActionResult | undefined, isDeni
 
 const circleOf = ({ memory, who }: At): Circle | undefined => memory.circling.find(each => each.who === who);
 
-/** Somebody stopped what went in circles. */
+/** An interrupt or a denial stopped the loop. */
 function aborted(at: At): Noted[] {
   const circle = circleOf(at);
   if (circle === undefined || at.atMs < circle.firstMs) return [];
@@ -326,7 +324,7 @@ function circles(
   const data = {
     iteration_count: circle.times,
     action_name: circle.action,
-    // Responses are told late as a rule: of those that nobody told of yet nothing is claimed.
+    // Responses are often reported late: those that are missing are not counted.
     tokens_consumed: consumed > 0 ? consumed : undefined,
     elapsed_ms: atMs > circle.firstMs ? atMs - circle.firstMs : undefined,
   };
@@ -335,7 +333,7 @@ function circles(
 
 const riskOf = (score: number, factor: string): Risk => ({ score, level: levelOf(score), factors: [factor] });
 
-/** The run of the same, unless it is too long ago to be one. */
+/** The run of the same action, unless it is too old. */
 const runOf = ({ memory, atMs, settings }: At, like: string): Run | undefined =>
   memory.runs.find(run => run.like === like && atMs - run.lastMs <= (settings.loops?.minutes ?? 0) * MINUTE_MS);
 
@@ -356,7 +354,7 @@ function told({ memory, facts, atMs }: At, limit: number | undefined): void {
   memory.window = { limit: known, model: facts.model ?? memory.window?.model, atMs, isFresh: true };
 }
 
-/** Where the agent has said how large the window is, each response says how much of it is used. */
+/** Returns how full the context is after a response, if the agent has reported its size. */
 function filled({ memory, facts, atMs }: At, { model_id, input_tokens: used }: ModelCall): Noted[] {
   const { window } = memory;
   if (window === undefined || used === undefined || facts.sum !== undefined) return [];
@@ -390,7 +388,7 @@ function compacted(at: At, { tokens_before: before, tokens_after: after }: DataO
   return [circles(at, 'Retry.Loop.Detected', circle, 40)];
 }
 
-/** What a response used is used of the session's budget and of its turn's. */
+/** Adds the use of a response to the budgets of its session and its turn. */
 function spend({ memory, facts, settings }: At, { input_tokens: input, output_tokens: output }: ModelCall): Noted[] {
   const tokens = atLeastNone(input) + atLeastNone(output);
   const usd = atLeastNone(facts.cost_usd ?? facts.cost?.usd);
@@ -411,7 +409,7 @@ function spend({ memory, facts, settings }: At, { input_tokens: input, output_to
   return noted;
 }
 
-/** One response may be out of the ordinary: so many times what the last ones cost, and no small sum. */
+/** An unusual response costs this many times the usual, and at least this amount. */
 const UNUSUAL_TIMES = 10;
 
 const UNUSUAL_USD = 1;
@@ -442,7 +440,7 @@ function spentIn(memory: Watch, turn: string): Spent {
   return spent;
 }
 
-/** The higher threshold alone, where one response passes both. */
+/** If one response passes both thresholds, only the higher one. */
 function crossed(of: 'session' | 'turn', unit: 'tokens' | 'usd', spent: Spent, limit: number | undefined): Noted[] {
   if (limit === undefined) return [];
   const used = unit === 'usd' ? Math.round(spent.usd * 1e6) / 1e6 : spent.tokens;

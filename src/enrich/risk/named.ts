@@ -1,11 +1,10 @@
 /**
- * Secrets that stand in a text: of a known kind, or given the name of one. What only stands in a secret's place is
- * none.
+ * Finds secrets in a text: of a known kind, or marked by a name. Placeholders are not secrets.
  */
 import { holdsSecret } from '../secrets.ts';
 import { SECRET_NAME } from './subject.ts';
 
-/** What kinds of secrets a text holds, in the words that rules use. */
+/** The kinds of secrets in a text, as rules name them. */
 export function secretsIn(text: string): string[] {
   const found: string[] = [];
   if (holdsSecret(text) && holdsSecret(text.replace(IN_ITS_PLACE, ''))) found.push('secret');
@@ -13,7 +12,7 @@ export function secretsIn(text: string): string[] {
   return found;
 }
 
-/** The same letter over and over, the alphabet, and words that say that something else is to stand there. */
+/** Placeholders: one repeated letter, the alphabet, and words such as `your_key`. */
 const IN_ITS_PLACE =
   /([A-Za-z0-9*.])\1{7,}|(?:0?123456789|abcdefgh|ABCDEFGH)\w{0,64}|(?:your[-_]|placeholder|changeme|redacted|dummy|insert[-_])[\w-]{0,64}/gi;
 
@@ -21,8 +20,8 @@ const NAME =
   '(?:passw(?:or)?d|passphrase|passwort|(?<![a-z])pass|pwd|secret|(?:api|access|secret|private|auth|signing|encryption|master)[_-]?key|secret[_-]?key[_-]?base|(?<!page[_-]?|next[_-]?|continuation[_-]?|csrf[_-]?|xsrf[_-]?|sync[_-]?|resume[_-]?)token)';
 const NEAR = /pass|pwd|secret|key|token|bearer|basic |:\/\//i;
 /**
- * Behind its name: quoted; joined to it by one sign; at the end of a line, or of a header; said of it. Or in an
- * address, or a header.
+ * A value after its name: quoted, joined by one character, at the end of a line or of a header, or in a sentence. Or a
+ * password in an address, or a token in a header.
  */
 const NAMED = new RegExp(
   [
@@ -36,7 +35,7 @@ const NAMED = new RegExp(
   'gi',
 );
 const MOST_NAMED = 64;
-/** Longer texts are looked at up to here: a secret with a name stands in settings, and those are short. */
+/** The rest of a longer text is ignored: named secrets are in settings, which are short. */
 const LONGEST_TEXT = 16_384;
 
 function holdsNamed(text: string): boolean {
@@ -51,7 +50,7 @@ function holdsNamed(text: string): boolean {
   return false;
 }
 
-/** What an example has in a secret's place, what is looked up elsewhere, and words of programs. */
+/** Values of examples, references to a value elsewhere, and words of programs. */
 const NO_SECRET =
   /your|example|test|demo|1234|qwerty|letmein|hunter|abc1|s3cr|admin|guest|foobar|change.?(?:me|it)|dummy|placeholder|redacted|fake|sample|xxx|\*\*|\.\.\.|^[$%{<[/~.]|:\/\/|process\.|os\.|env\.|config\.|this\.|self\.|req\.|token|secret|pass|p@ss|p4ss|key|field|label|header|param|string|number|^sha\d|^v?\d+(?:\.\d+)+/i;
 /** `authV2`, `Base64Of`. */

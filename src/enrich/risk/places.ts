@@ -1,7 +1,7 @@
-/** What kind of place a path is: rules speak of homes, system folders and files of credentials, not of spellings. */
+/** The kinds of places that a path belongs to: rules name homes, system folders and credential files, not paths. */
 
 export type Place =
-  /** The root of all, or all that is directly in it. */
+  /** The root of the file system, or everything directly in it. */
   | 'root'
   /** A whole home, or all homes. */
   | 'home'
@@ -10,30 +10,30 @@ export type Place =
   /** Another absolute path. */
   | 'elsewhere'
   | 'temporary'
-  /** Below where the agent works. */
+  /** Below the working folder of the agent. */
   | 'workspace'
-  /** All of where the agent works, or above it. */
+  /** The whole working folder of the agent, or a folder above it. */
   | 'all'
-  /** What is built, downloaded or cached, and comes again. */
+  /** Build results, downloads and caches, which can be made again. */
   | 'rebuilt'
   | 'repository'
   | 'disk'
   | 'harmless-device'
   | 'secret'
-  /** Runs by itself, later: a shell's start, schedules, services, hooks. */
+  /** Runs automatically later: startup files of shells, schedules, services, hooks. */
   | 'startup'
   | 'sudoers'
   | 'history'
-  /** Who may do what, as the system has it. */
+  /** Accounts and permissions of the system. */
   | 'accounts'
-  /** What the system, its services and its guards have written down. */
+  /** Logs of the system, its services and its security software. */
   | 'log'
-  /** Where services have what they show or write down while they run. */
+  /** Data that services publish or write while they run. */
   | 'served'
-  /** What is somebody's alone: files of a home, dumps, databases. */
+  /** Private data: files of a home, dumps, databases. */
   | 'personal'
   | 'agent-settings'
-  /** Begins with what only the shell knows. */
+  /** Begins with a variable whose value is unknown. */
   | 'unknown';
 
 const HOME = /^(?:\/home\/[^/]+|\/Users\/[^/]+|\/root|[A-Za-z]:\/Users\/[^/]+)(?=\/|$)/;
@@ -51,7 +51,7 @@ const SECRET = anyOf([
   /(?:^|\/)\.envrc$/,
   /(?:^|\/)id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?$/,
   /(?:^|\/)\.ssh(?:\/\*?)?$/,
-  // Whatever else lies there is a key.
+  // All other files in this folder are keys.
   /(?:^|\/)\.ssh\/(?!(?:config|known_hosts|authorized_keys2?|allowed_signers|environment|rc|config\.d|sockets?)(?:\.|$))[\w.*@-]+$/,
   /(?:^|\/)\.aws(?:\/(?:credentials|\*|sso\/cache\/.*)?)?$/,
   /(?:^|\/)\.azure\/(?:accessTokens\.json|msal_token_cache\.\w+|service_principal_entries\.\w+)$/,
@@ -109,12 +109,12 @@ const PERSONAL =
   /^~\/(?!\.)(?:Documents|Desktop|Pictures|Downloads|Movies|Music|Library|Mail)(?:\/|$)|^~(?:\/?\*?)$|^~\/\.(?:config|local\/share)\/?$|^~\/\.(?:mozilla|thunderbird|config\/(?:google-chrome|chromium|BraveSoftware))(?:\/|$)|\.(?:sql|dump|pgdump|bak|db|sqlite3?|mdb|pst|wallet)(?:\.(?:gz|xz|zst|bz2|zip|enc))?$|(?:^|\/)(?:customers?|users?|patients?|invoices?|payments?|salaries|employees)[\w.-]*\.(?:csv|xlsx?|jsonl?|parquet)(?:\.gz)?$/i;
 const AGENT_SETTINGS = /(?:^|\/)\.(?!vscode\/|idea\/)[a-z][\w-]*\/(?:settings(?:\.local)?|hooks|permissions)\.json$/;
 
-/** No system has longer ones. */
+/** Longer than the paths of any system. */
 const LONGEST_PATH = 1_024;
 
-/** One spelling of a path: absolute where that is known, homes as `~`, no `.` and `..`. */
+/** Normalizes a path: absolute if possible, homes as `~`, without `.` and `..`. */
 export function plainPath(path: string, cwd: string | undefined): string {
-  const said = homed(
+  const given = homed(
     path
       .slice(0, LONGEST_PATH)
       .trim()
@@ -122,7 +122,7 @@ export function plainPath(path: string, cwd: string | undefined): string {
       .replaceAll('\\', '/'),
   );
   const whole =
-    isAbsolute(said) || cwd === undefined || cwd === '' ? said : `${homed(cwd.replaceAll('\\', '/'))}/${said}`;
+    isAbsolute(given) || cwd === undefined || cwd === '' ? given : `${homed(cwd.replaceAll('\\', '/'))}/${given}`;
   if (!UNSETTLED.test(whole)) return whole.slice(0, LONGEST_PATH);
   const parts: string[] = [];
   for (const part of whole.split('/')) {
@@ -134,13 +134,13 @@ export function plainPath(path: string, cwd: string | undefined): string {
   return ((whole.startsWith('/') ? '/' : '') + parts.join('/')).slice(0, LONGEST_PATH);
 }
 
-/** Has parts that lead nowhere, or back. */
+/** Has parts such as `.`, `..` or `//`. */
 const UNSETTLED = /^$|(?:^|\/)\.{1,2}(?:\/|$)|\/\/|\/$/;
 
 const homed = (path: string): string => path.replace(HOME, '~').replace(/^\$(?:HOME|USERPROFILE)(?=\/|$)/, '~');
 const isAbsolute = (path: string): boolean => /^(?:[/~$]|[A-Za-z]:)/.test(path);
 
-/** `workspace` is the folder where the agent works, `cwd` the one in which the path was said. */
+/** `workspace` is the working folder of the agent; a relative path starts at `cwd`. */
 export function placesOf(path: string, cwd: string | undefined, workspace?: string | undefined): Place[] {
   const plain = plainPath(path, cwd);
   const home = workspace === undefined ? undefined : plainPath(workspace, undefined);
@@ -179,7 +179,7 @@ function whereabouts(path: string, below: string | undefined): Place {
 const relativeTo = (folder: string, path: string): string | undefined =>
   path === folder ? '' : path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : undefined;
 
-/** One pattern goes over a path faster than many do. */
+/** One merged pattern is faster than many. */
 function anyOf(patterns: readonly RegExp[]): (path: string) => boolean {
   const merged = ['', 'i'].map(flags => {
     const here = patterns.filter(pattern => pattern.flags === flags);

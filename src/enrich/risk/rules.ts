@@ -1,12 +1,11 @@
 /**
- * What is risky, as data. A rule holds when each field under `when` has a value that one of the words there says, and
- * none under `unless` has. A word in slashes is a pattern. Scores are opinions, written down: change them here, or by
- * `risk.overrides`.
+ * The rules of risk, as data. A rule holds if each field under `when` has a matching value, and no field under `unless`
+ * has one. A word between slashes is a pattern. The scores are judgements: change them here, or by `risk.overrides`.
  */
 import type { Field, SubjectKind } from '../../event/risk-words.ts';
 import { SECRET_NAME } from './subject.ts';
 
-/** Says which rules gave a score. Another rule, score or factor is another version. */
+/** Identifies the rules that gave a score. Each change of a rule, a score or a factor is a new version. */
 export const RULES_VERSION = 3;
 
 export type Want = string | readonly string[];
@@ -24,12 +23,12 @@ export interface Rule {
 }
 
 const secretName = `/${SECRET_NAME}/i`;
-/** Those, and addresses of databases, which hold a password mostly. */
+/** Names of secrets, and of addresses of databases, which usually contain a password. */
 const shownName = [
   secretName,
   '/^(?:\\w+_)?(?:DATABASE|DB|MONGO(?:DB)?|REDIS|POSTGRES|MYSQL|AMQP|RABBITMQ)_(?:URL|URI|DSN)$/',
 ];
-/** No secrets: what an example has in a secret's place. */
+/** Placeholders, which are not secrets. */
 const placeholder =
   '/^$|[$<]|^\\**$|your|example|change.?(?:me|it)|dummy|placeholder|redacted|fake|sample|^(?:test|secret|password|postgres|mysql|mariadb|root|admin|guest|rabbitmq|minio(?:admin)?|redis|docker|vagrant|local(?:host)?|dev(?:elopment)?|token|none|null|undefined|true|false|xxx+|\\.\\.\\.)/i';
 
@@ -45,14 +44,14 @@ const noSecretOfRing =
   '/^pass (?:ls|list|find|search|git|init|insert|generate|edit|rm|mv|cp|help|version|-\\S+)(?: |$)|^pass$/';
 
 export const rules: readonly Rule[] = [
-  // What is gone stays gone.
+  // Data loss.
   {
     id: 'delete.everything',
     on: 'delete',
     when: { place: ['root', 'home', 'disk'] },
     score: 95,
     factor: 'DESTRUCTIVE_OP',
-    why: 'deletes all there is, a whole home, or a disk',
+    why: 'deletes everything, a whole home, or a disk',
   },
   {
     id: 'delete.system',
@@ -93,7 +92,7 @@ export const rules: readonly Rule[] = [
     when: { place: ['in-home', 'elsewhere'], how: 'single', program: ['shred', 'srm'] },
     score: 70,
     factor: 'DESTRUCTIVE_OP',
-    why: 'overwrites a file so that it cannot come back',
+    why: 'overwrites a file so that it cannot be recovered',
   },
   {
     id: 'delete.unknown',
@@ -101,7 +100,7 @@ export const rules: readonly Rule[] = [
     when: { place: 'unknown', how: 'recursive' },
     score: 40,
     factor: 'DESTRUCTIVE_OP',
-    why: 'deletes a folder that only a variable names: an empty one makes it another folder',
+    why: 'deletes a folder that begins with a variable: if the variable is empty, another folder is deleted',
   },
   {
     id: 'delete.project-folder',
@@ -110,7 +109,7 @@ export const rules: readonly Rule[] = [
     unless: { place: 'rebuilt' },
     score: 30,
     factor: 'DESTRUCTIVE_OP',
-    why: 'deletes a folder of the project that no build makes',
+    why: 'deletes a folder of the project that is not a build result',
   },
   {
     id: 'delete.history',
@@ -118,7 +117,7 @@ export const rules: readonly Rule[] = [
     when: { place: 'history' },
     score: 70,
     factor: 'DEFENSE_EVASION',
-    why: 'removes the record of what was run',
+    why: 'removes the history of commands',
   },
   {
     id: 'delete.log',
@@ -126,7 +125,7 @@ export const rules: readonly Rule[] = [
     when: { place: 'log' },
     score: 75,
     factor: 'DEFENSE_EVASION',
-    why: 'removes what the system and its guards wrote down',
+    why: 'removes logs of the system or of its security software',
   },
   {
     id: 'defense.log-emptied',
@@ -134,7 +133,7 @@ export const rules: readonly Rule[] = [
     when: { place: 'log', how: 'replace' },
     score: 75,
     factor: 'DEFENSE_EVASION',
-    why: 'removes what the system and its guards wrote down',
+    why: 'removes logs of the system or of its security software',
   },
   {
     id: 'delete.keys',
@@ -151,7 +150,7 @@ export const rules: readonly Rule[] = [
     when: { place: 'log', program: ['sed', 'perl', 'ruby', 'vi', 'vim', 'nano', 'sponge'] },
     score: 75,
     factor: 'DEFENSE_EVASION',
-    why: 'changes what the system and its guards wrote down',
+    why: 'changes logs of the system or of its security software',
   },
   {
     id: 'disk.overwritten',
@@ -213,7 +212,7 @@ export const rules: readonly Rule[] = [
     when: { line: '/^(?:update-alternatives|alternatives) (?:.* )?--(?:install|set|remove)(?: |$)/' },
     score: 60,
     factor: 'SYSTEM_PATH',
-    why: 'changes which program the system means',
+    why: 'changes which program a name of the system starts',
   },
   {
     id: 'system.fork-bomb',
@@ -221,7 +220,7 @@ export const rules: readonly Rule[] = [
     when: { program: 'fork-bomb' },
     score: 95,
     factor: 'DESTRUCTIVE_OP',
-    why: 'starts itself without end, until the machine stands still',
+    why: 'starts itself endlessly until the machine is overloaded',
   },
   {
     id: 'system.off',
@@ -251,7 +250,7 @@ export const rules: readonly Rule[] = [
     },
     score: 65,
     factor: 'DESTRUCTIVE_OP',
-    why: 'takes a service or the system itself away',
+    why: 'removes a service or a part of the system',
   },
   {
     id: 'permissions.of-much',
@@ -268,7 +267,7 @@ export const rules: readonly Rule[] = [
     when: { program: 'chmod', flag: ['R', 'recursive'], operand: '/^(?:0?777|a\\+rwx|ugo\\+rwx|o\\+w|a\\+w|0?666)$/' },
     score: 65,
     factor: 'PRIVILEGE',
-    why: 'lets everybody write, folder by folder',
+    why: 'makes folders writable for everybody',
   },
   {
     id: 'permissions.for-all-of-system',
@@ -281,7 +280,7 @@ export const rules: readonly Rule[] = [
     unless: { place: 'temporary', word: '/^\\/dev\\/(?:tty|video|dri|kvm|snd|uinput|bus|input)/' },
     score: 70,
     factor: 'PRIVILEGE',
-    why: 'lets everybody write what is of the system',
+    why: 'makes files of the system writable for everybody',
   },
   {
     id: 'permissions.for-all-once',
@@ -289,7 +288,7 @@ export const rules: readonly Rule[] = [
     when: { program: 'chmod', operand: '/^(?:0?777|a\\+rwx|0?666)$/' },
     score: 40,
     factor: 'PRIVILEGE',
-    why: 'lets everybody write',
+    why: 'makes a file writable for everybody',
   },
   {
     id: 'git.force-main',
@@ -421,7 +420,7 @@ export const rules: readonly Rule[] = [
     unless: { stage: 'test' },
     score: 75,
     factor: 'DESTRUCTIVE_OP',
-    why: 'a program in the line deletes every row',
+    why: 'code in the command line deletes every row',
   },
   {
     id: 'database.dropped-by-request',
@@ -457,7 +456,7 @@ export const rules: readonly Rule[] = [
     unless: { flag: ['help', 'dry-run', 'dryrun'], stage: 'test' },
     score: 90,
     factor: 'DESTRUCTIVE_OP',
-    why: 'takes infrastructure down',
+    why: 'destroys infrastructure',
   },
   {
     id: 'cluster.deleted',
@@ -556,7 +555,7 @@ export const rules: readonly Rule[] = [
     },
     score: 80,
     factor: 'DESTRUCTIVE_OP',
-    why: 'a program in the line deletes folders outside the project',
+    why: 'code in the command line deletes folders outside the project',
   },
   {
     id: 'code.shells-out',
@@ -567,7 +566,7 @@ export const rules: readonly Rule[] = [
     },
     score: 80,
     factor: 'DESTRUCTIVE_OP',
-    why: 'a program in the line has a shell delete folders outside the project',
+    why: 'code in the command line starts a shell that deletes folders outside the project',
   },
   {
     id: 'package.unpublished',
@@ -575,7 +574,7 @@ export const rules: readonly Rule[] = [
     when: { line: '/^(?:npm|pnpm|yarn npm|cargo|gem) (?:unpublish|yank)(?: |$)/' },
     score: 75,
     factor: 'DESTRUCTIVE_OP',
-    why: 'takes a published version away from its users',
+    why: 'removes a published version',
   },
   {
     id: 'package.published',
@@ -595,7 +594,7 @@ export const rules: readonly Rule[] = [
     unless: { stage: 'test' },
     score: 75,
     factor: 'DESTRUCTIVE_OP',
-    why: 'a tool of a server deletes what holds much else',
+    why: 'an MCP tool deletes a whole container of data',
   },
   {
     id: 'mcp.deletes-all-of-them',
@@ -606,7 +605,7 @@ export const rules: readonly Rule[] = [
     },
     score: 75,
     factor: 'DESTRUCTIVE_OP',
-    why: 'a tool of a server deletes all that it finds',
+    why: 'an MCP tool deletes everything that it finds',
   },
   {
     id: 'mcp.deletes',
@@ -614,7 +613,7 @@ export const rules: readonly Rule[] = [
     when: { tool: '/(?:^|_)(?:delete|drop|destroy|purge|wipe|truncate|remove|terminate)(?:_|$)/' },
     score: 45,
     factor: 'DESTRUCTIVE_OP',
-    why: 'a tool of a server deletes something',
+    why: 'an MCP tool deletes data',
   },
 
   {
@@ -625,7 +624,7 @@ export const rules: readonly Rule[] = [
     },
     score: 70,
     factor: 'SECRET_EXPOSED',
-    why: 'a tool of a server shows a secret',
+    why: 'an MCP tool shows a secret',
   },
   {
     id: 'mcp.gives-rights',
@@ -635,7 +634,7 @@ export const rules: readonly Rule[] = [
     },
     score: 65,
     factor: 'PRIVILEGE',
-    why: 'a tool of a server gives somebody more rights',
+    why: 'an MCP tool grants privileges',
   },
   {
     id: 'mcp.guard-removed',
@@ -646,17 +645,17 @@ export const rules: readonly Rule[] = [
     unless: { tool: '/(?:^|_)update_/' },
     score: 75,
     factor: 'DEFENSE_EVASION',
-    why: 'a tool of a server takes a guard away',
+    why: 'an MCP tool removes a protection',
   },
 
-  // Code that nobody here has seen.
+  // Unknown code.
   {
     id: 'remote-code.run',
     on: 'command',
     when: { executes: 'download' },
     score: 85,
     factor: 'REMOTE_CODE',
-    why: 'runs what was just downloaded',
+    why: 'executes code that was just downloaded',
   },
   {
     id: 'remote-code.by-address',
@@ -688,7 +687,7 @@ export const rules: readonly Rule[] = [
     },
     score: 85,
     factor: 'REMOTE_CODE',
-    why: 'runs what was just downloaded',
+    why: 'executes code that was just downloaded',
   },
   {
     id: 'remote-code.started',
@@ -699,7 +698,7 @@ export const rules: readonly Rule[] = [
     },
     score: 85,
     factor: 'REMOTE_CODE',
-    why: 'runs what was just downloaded',
+    why: 'executes code that was just downloaded',
   },
   {
     id: 'remote-code.powershell',
@@ -709,7 +708,7 @@ export const rules: readonly Rule[] = [
     },
     score: 85,
     factor: 'REMOTE_CODE',
-    why: 'runs what was just downloaded',
+    why: 'executes code that was just downloaded',
   },
   {
     id: 'remote-code.block',
@@ -718,7 +717,7 @@ export const rules: readonly Rule[] = [
     unless: { operand: '/^$/' },
     score: 70,
     factor: 'REMOTE_CODE',
-    why: 'makes a program of a text, which hardly anything but a download needs',
+    why: 'makes a program of a text, which is rarely needed except for downloads',
   },
   {
     id: 'remote-code.package',
@@ -736,7 +735,7 @@ export const rules: readonly Rule[] = [
     when: { executes: 'decoded' },
     score: 85,
     factor: 'OBFUSCATION',
-    why: 'runs what was just decoded: nobody could read it before',
+    why: 'executes code that was just decoded and was unreadable before',
   },
   {
     id: 'obfuscation.code',
@@ -750,7 +749,7 @@ export const rules: readonly Rule[] = [
     },
     score: 85,
     factor: 'OBFUSCATION',
-    why: 'runs what was just decoded: nobody could read it before',
+    why: 'executes code that was just decoded and was unreadable before',
   },
   {
     id: 'obfuscation.powershell',
@@ -770,10 +769,10 @@ export const rules: readonly Rule[] = [
     unless: { program: ['echo', 'printf', 'grep', 'rg', 'git'] },
     score: 80,
     factor: 'OBFUSCATION',
-    why: 'runs what was just decoded: nobody could read it before',
+    why: 'executes code that was just decoded and was unreadable before',
   },
 
-  // Shells for others.
+  // Shells for other machines.
   {
     id: 'shell.dev-tcp',
     on: 'command',
@@ -781,7 +780,7 @@ export const rules: readonly Rule[] = [
     unless: { line: '/^\\/dev\\/(?:tcp|udp)\\/(?:localhost|127\\.0\\.0\\.1)\\//' },
     score: 85,
     factor: 'REVERSE_SHELL',
-    why: 'the shell itself opens a connection, which hardly anything but a shell for others needs',
+    why: 'the shell itself opens a connection, which is rarely needed except for a remote shell',
   },
   {
     id: 'shell.netcat',
@@ -820,7 +819,7 @@ export const rules: readonly Rule[] = [
     },
     score: 95,
     factor: 'REVERSE_SHELL',
-    why: 'runs what another machine says',
+    why: 'executes commands that another machine sends',
   },
   {
     id: 'shell.code',
@@ -864,7 +863,7 @@ export const rules: readonly Rule[] = [
     unless: { flag: ['help', 'version', 'h', 'V'], operand: '/^(?:show-messages|display|ls|list|kill-session)$/' },
     score: 75,
     factor: 'REVERSE_SHELL',
-    why: 'lets others have a shell here',
+    why: 'gives other machines a shell on this machine',
   },
   {
     id: 'shell.ztcp',
@@ -872,7 +871,7 @@ export const rules: readonly Rule[] = [
     when: { program: 'ztcp' },
     score: 85,
     factor: 'REVERSE_SHELL',
-    why: 'the shell itself opens a connection, which hardly anything but a shell for others needs',
+    why: 'the shell itself opens a connection, which is rarely needed except for a remote shell',
   },
   {
     id: 'shell.awk',
@@ -880,7 +879,7 @@ export const rules: readonly Rule[] = [
     when: { program: ['awk', 'gawk', 'mawk'], word: '/\\/inet[46]?\\/(?:tcp|udp)\\//' },
     score: 85,
     factor: 'REVERSE_SHELL',
-    why: 'opens a connection, which hardly anything but a shell for others needs there',
+    why: 'opens a connection, which is rarely needed there except for a remote shell',
   },
 
   // Secrets.
@@ -916,7 +915,7 @@ export const rules: readonly Rule[] = [
     unless: { line: noSecretOfRing, by: 'variable' },
     score: 70,
     factor: 'SECRET_EXPOSED',
-    why: 'has a key ring show a secret',
+    why: 'makes a key ring show a secret',
   },
   {
     id: 'secret.variable-shown',
@@ -929,7 +928,7 @@ export const rules: readonly Rule[] = [
     },
     score: 65,
     factor: 'SECRET_EXPOSED',
-    why: 'shows a variable that holds a secret by its name',
+    why: 'shows a variable whose name is that of a secret',
   },
   {
     id: 'secret.variable-printed',
@@ -941,7 +940,7 @@ export const rules: readonly Rule[] = [
     },
     score: 65,
     factor: 'SECRET_EXPOSED',
-    why: 'shows a variable that holds a secret by its name',
+    why: 'shows a variable whose name is that of a secret',
   },
   {
     id: 'secret.variable-declared',
@@ -955,7 +954,7 @@ export const rules: readonly Rule[] = [
     unless: { line: '/^(?:declare|typeset|export) (?!-p)/', by: ['variable', 'file'] },
     score: 65,
     factor: 'SECRET_EXPOSED',
-    why: 'shows a variable that holds a secret by its name',
+    why: 'shows a variable whose name is that of a secret',
   },
   {
     id: 'secret.variables-in-code',
@@ -976,7 +975,7 @@ export const rules: readonly Rule[] = [
     unless: { by: ['variable', 'file'] },
     score: 65,
     factor: 'SECRET_EXPOSED',
-    why: 'shows variables that hold secrets by their names',
+    why: 'shows variables whose names are those of secrets',
   },
   {
     id: 'secret.variable-alone',
@@ -988,7 +987,7 @@ export const rules: readonly Rule[] = [
     unless: { operand: '/./', by: ['variable', 'file'] },
     score: 65,
     factor: 'SECRET_EXPOSED',
-    why: 'shows a variable that holds a secret by its name',
+    why: 'shows a variable whose name is that of a secret',
   },
   {
     id: 'secret.variable-of-windows',
@@ -999,7 +998,7 @@ export const rules: readonly Rule[] = [
     unless: { by: ['variable', 'file'] },
     score: 65,
     factor: 'SECRET_EXPOSED',
-    why: 'shows a variable that holds a secret by its name',
+    why: 'shows a variable whose name is that of a secret',
   },
   {
     id: 'secret.variable-in-code',
@@ -1012,13 +1011,13 @@ export const rules: readonly Rule[] = [
       ],
     },
     unless: {
-      // That it is there, how long it is, or what it hashes to.
+      // Tests whether it is set, its length or its hash.
       word: '/(?:!!|[bB]ool(?:ean)?\\(|\\blen\\(|typeof |\\.length\\b|\\bhash|sha\\d|\\bin (?:os\\.environ|process\\.env)|\\bis (?:not )?None|[!=]==? ?(?:null|undefined|None|nil|[\'"]{2})|\\.nil\\?|\\.present\\?|\\.empty\\?|\\bisset\\(|\\bempty\\(|\\bdefined|\\? ?[\'"`]|\\.(?:slice|substring|substr)\\(|\\bif os\\.environ|\\bkey\\?)/',
       by: ['variable', 'file'],
     },
     score: 65,
     factor: 'SECRET_EXPOSED',
-    why: 'shows a variable that holds a secret by its name',
+    why: 'shows a variable whose name is that of a secret',
   },
   {
     id: 'secret.environment-searched',
@@ -1080,7 +1079,7 @@ export const rules: readonly Rule[] = [
     },
     score: 70,
     factor: 'SECRET_EXPOSED',
-    why: 'has a vault, a cluster or a provider show a secret',
+    why: 'makes a vault, a cluster or a provider show a secret',
   },
   {
     id: 'secret.environment-of-container',
@@ -1097,7 +1096,7 @@ export const rules: readonly Rule[] = [
     unless: { text: '/EXAMPLE/' },
     score: 70,
     factor: 'SECRET_PATTERN',
-    why: 'a credential stands in the action itself',
+    why: 'the action itself contains a credential',
   },
   {
     id: 'secret.named-in-text',
@@ -1109,7 +1108,7 @@ export const rules: readonly Rule[] = [
     },
     score: 65,
     factor: 'SECRET_PATTERN',
-    why: 'a value that looks like a secret is given a name of one',
+    why: 'a value that looks like a secret has the name of one',
   },
   {
     id: 'secret.in-address',
@@ -1117,7 +1116,7 @@ export const rules: readonly Rule[] = [
     when: { url: '/^[a-z][a-z0-9+.-]*:\\/\\/[^/:@\\s]*:[^/@\\s$<]{4,}@/i', where: 'remote' },
     score: 70,
     factor: 'SECRET_PATTERN',
-    why: 'an address holds a password',
+    why: 'an address contains a password',
   },
   {
     id: 'secret.assigned',
@@ -1126,7 +1125,7 @@ export const rules: readonly Rule[] = [
     unless: { value: placeholder },
     score: 65,
     factor: 'SECRET_PATTERN',
-    why: 'a variable is given a secret in clear',
+    why: 'a variable gets a secret in clear text',
   },
   {
     id: 'secret.as-option',
@@ -1160,7 +1159,7 @@ export const rules: readonly Rule[] = [
     },
     score: 65,
     factor: 'SECRET_PATTERN',
-    why: 'a password is given in clear',
+    why: 'an argument is a password in clear text',
   },
   {
     id: 'secret.configured',
@@ -1170,7 +1169,7 @@ export const rules: readonly Rule[] = [
     },
     score: 65,
     factor: 'SECRET_PATTERN',
-    why: 'a secret is written into a configuration in clear',
+    why: 'a secret is written into a configuration in clear text',
   },
 
   {
@@ -1183,7 +1182,7 @@ export const rules: readonly Rule[] = [
     unless: { line: '/(?:your[-_]|dummy|changeme|placeholder|xxxx)/i' },
     score: 65,
     factor: 'SECRET_PATTERN',
-    why: 'a password is given in clear',
+    why: 'an argument is a password in clear text',
   },
   {
     id: 'secret.piped',
@@ -1197,10 +1196,10 @@ export const rules: readonly Rule[] = [
     unless: { operand: '/your|example|change.?me|dummy|placeholder|xxxx/i' },
     score: 65,
     factor: 'SECRET_PATTERN',
-    why: 'a password is given in clear',
+    why: 'an argument is a password in clear text',
   },
 
-  // What goes away.
+  // Data that leaves the machine.
   {
     id: 'sent.secret',
     on: 'send',
@@ -1233,7 +1232,7 @@ export const rules: readonly Rule[] = [
     when: { what: 'personal', where: 'remote' },
     score: 75,
     factor: 'EXFILTRATION',
-    why: "sends what is somebody's alone, a dump or a home, to another machine",
+    why: 'sends private data, a dump or a home, to another machine',
   },
   {
     id: 'sent.published',
@@ -1248,7 +1247,7 @@ export const rules: readonly Rule[] = [
     },
     score: 70,
     factor: 'EXFILTRATION',
-    why: 'shows everybody what was closed',
+    why: 'makes private data public',
   },
   {
     id: 'sent.by-name',
@@ -1256,7 +1255,7 @@ export const rules: readonly Rule[] = [
     when: { program: ['dig', 'nslookup', 'host', 'ping', 'drill'], argument: ['secret', 'file'] },
     score: 90,
     factor: 'EXFILTRATION',
-    why: 'sends a file away in the names that it asks for',
+    why: 'sends a file in the names of DNS queries',
   },
   {
     id: 'sent.repository',
@@ -1269,7 +1268,7 @@ export const rules: readonly Rule[] = [
     },
     score: 65,
     factor: 'EXFILTRATION',
-    why: 'pushes to an address that is none of the named remotes',
+    why: 'pushes to an address that is not a configured remote',
   },
   {
     id: 'sent.to-drop',
@@ -1279,7 +1278,7 @@ export const rules: readonly Rule[] = [
     },
     score: 60,
     factor: 'EXFILTRATION',
-    why: 'speaks to a place where anybody may drop anything',
+    why: 'connects to a service where anybody can drop data',
   },
   {
     id: 'network.metadata',
@@ -1306,7 +1305,7 @@ export const rules: readonly Rule[] = [
     },
     score: 85,
     factor: 'METADATA_SERVICE',
-    why: "asks a cloud's service that gives credentials to whoever asks",
+    why: 'asks the metadata service of a cloud, which gives credentials to every program',
   },
   {
     id: 'network.metadata-word',
@@ -1318,7 +1317,7 @@ export const rules: readonly Rule[] = [
     },
     score: 85,
     factor: 'METADATA_SERVICE',
-    why: "asks a cloud's service that gives credentials to whoever asks",
+    why: 'asks the metadata service of a cloud, which gives credentials to every program',
   },
 
   {
@@ -1332,7 +1331,7 @@ export const rules: readonly Rule[] = [
     unless: { program: ['echo', 'printenv'] },
     score: 85,
     factor: 'METADATA_SERVICE',
-    why: "asks a cloud's service that gives credentials to whoever asks",
+    why: 'asks the metadata service of a cloud, which gives credentials to every program',
   },
   {
     id: 'network.metadata-tool',
@@ -1342,17 +1341,17 @@ export const rules: readonly Rule[] = [
     },
     score: 75,
     factor: 'METADATA_SERVICE',
-    why: "asks a cloud's service that gives credentials to whoever asks",
+    why: 'asks the metadata service of a cloud, which gives credentials to every program',
   },
 
-  // More rights.
+  // Privileges.
   {
     id: 'privilege.sudoers',
     on: 'write',
     when: { place: 'sudoers' },
     score: 90,
     factor: 'PRIVILEGE',
-    why: 'changes who may become root',
+    why: 'changes which users can become root',
   },
   {
     id: 'privilege.accounts-written',
@@ -1360,7 +1359,7 @@ export const rules: readonly Rule[] = [
     when: { place: 'accounts' },
     score: 85,
     factor: 'PRIVILEGE',
-    why: 'changes who may come in, and as whom',
+    why: 'changes the accounts of the system',
   },
   {
     id: 'privilege.shell',
@@ -1376,7 +1375,7 @@ export const rules: readonly Rule[] = [
     },
     score: 70,
     factor: 'PRIVILEGE',
-    why: 'becomes root for longer than one command',
+    why: 'becomes root for more than one command',
   },
   {
     id: 'privilege.root-shell',
@@ -1385,7 +1384,7 @@ export const rules: readonly Rule[] = [
     unless: { operand: '/[^-]/' },
     score: 70,
     factor: 'PRIVILEGE',
-    why: 'becomes root for longer than one command',
+    why: 'becomes root for more than one command',
   },
   {
     id: 'privilege.set-user-id',
@@ -1422,7 +1421,7 @@ export const rules: readonly Rule[] = [
     unless: { flag: ['D', 'help', 'defaults'] },
     score: 65,
     factor: 'PERSISTENCE',
-    why: 'makes an account that stays',
+    why: 'creates a permanent account',
   },
   {
     id: 'privilege.container',
@@ -1438,7 +1437,7 @@ export const rules: readonly Rule[] = [
     unless: { line: '/^(?:docker|podman|nerdctl) run (?:--?[a-z-]+ )*[a-z][a-z0-9._/:-]* [a-z]+ .*--privileged$/' },
     score: 75,
     factor: 'PRIVILEGE',
-    why: 'a container that holds the whole machine',
+    why: 'a container with access to the whole machine',
   },
   {
     id: 'privilege.cloud',
@@ -1458,7 +1457,7 @@ export const rules: readonly Rule[] = [
     },
     score: 75,
     factor: 'PRIVILEGE',
-    why: 'gives somebody more rights in a cloud or a cluster',
+    why: 'grants privileges in a cloud or a cluster',
   },
   {
     id: 'privilege.manifest',
@@ -1469,7 +1468,7 @@ export const rules: readonly Rule[] = [
     },
     score: 75,
     factor: 'PRIVILEGE',
-    why: 'gives somebody more rights in a cluster',
+    why: 'grants privileges in a cluster',
   },
   {
     id: 'privilege.database',
@@ -1481,7 +1480,7 @@ export const rules: readonly Rule[] = [
     unless: { stage: 'test' },
     score: 70,
     factor: 'PRIVILEGE',
-    why: 'gives somebody more rights in a database',
+    why: 'grants privileges in a database',
   },
   {
     id: 'privilege.sudo',
@@ -1492,14 +1491,14 @@ export const rules: readonly Rule[] = [
     why: 'runs one command as root',
   },
 
-  // What stays after the session.
+  // Persistence after the session.
   {
     id: 'persistence.written',
     on: 'write',
     when: { place: 'startup' },
     score: 70,
     factor: 'PERSISTENCE',
-    why: 'what is written there runs later by itself, or lets somebody in',
+    why: 'code in this file runs automatically later, or the file opens an access',
   },
   {
     id: 'persistence.key-copied',
@@ -1507,7 +1506,7 @@ export const rules: readonly Rule[] = [
     when: { program: 'ssh-copy-id' },
     score: 65,
     factor: 'PERSISTENCE',
-    why: 'lets somebody into another machine from now on',
+    why: 'opens a permanent access to another machine',
   },
   {
     id: 'persistence.schedule',
@@ -1516,7 +1515,7 @@ export const rules: readonly Rule[] = [
     unless: { flag: ['l', 'r'] },
     score: 70,
     factor: 'PERSISTENCE',
-    why: 'changes what runs by schedule',
+    why: 'changes the scheduled commands',
   },
   {
     id: 'persistence.service',
@@ -1532,7 +1531,7 @@ export const rules: readonly Rule[] = [
     unless: { flag: ['help'], line: '/^at -[lrdc]\\b/' },
     score: 65,
     factor: 'PERSISTENCE',
-    why: 'starts a service now and at every start',
+    why: 'starts a service now and at every boot',
   },
   {
     id: 'persistence.login-item',
@@ -1541,7 +1540,7 @@ export const rules: readonly Rule[] = [
     unless: { operand: 'read' },
     score: 65,
     factor: 'PERSISTENCE',
-    why: 'starts at every login',
+    why: 'starts a program at every login',
   },
   {
     id: 'persistence.git-hooks',
@@ -1560,7 +1559,7 @@ export const rules: readonly Rule[] = [
     },
     score: 60,
     factor: 'PERSISTENCE',
-    why: 'Git will run it later, by itself',
+    why: 'Git will run it automatically later',
   },
   {
     id: 'persistence.git-program',
@@ -1573,7 +1572,7 @@ export const rules: readonly Rule[] = [
     unless: { word: '/^!(?:git |gitk|tig|gh auth git-credential|aws codecommit|f\\(\\) \\{ git )/' },
     score: 60,
     factor: 'PERSISTENCE',
-    why: 'Git will run it later, by itself',
+    why: 'Git will run it automatically later',
   },
   {
     id: 'persistence.agent-settings',
@@ -1581,10 +1580,10 @@ export const rules: readonly Rule[] = [
     when: { place: 'agent-settings' },
     score: 60,
     factor: 'PERSISTENCE',
-    why: 'settings of an agent say what it runs and what it may do',
+    why: 'the settings of an agent define what it runs and what it is allowed to do',
   },
 
-  // Guards.
+  // Security software and settings.
   {
     id: 'defense.firewall',
     on: 'command',
@@ -1599,7 +1598,7 @@ export const rules: readonly Rule[] = [
     },
     score: 80,
     factor: 'DEFENSE_EVASION',
-    why: 'turns a firewall or a guard off',
+    why: 'turns off a firewall or security software',
   },
   {
     id: 'defense.system',
@@ -1617,7 +1616,7 @@ export const rules: readonly Rule[] = [
     unless: { line: '/^setsebool .*(?: off| 0)$/' },
     score: 80,
     factor: 'DEFENSE_EVASION',
-    why: 'turns a guard of the system off',
+    why: 'turns off a protection of the system',
   },
   {
     id: 'defense.killed',
@@ -1627,7 +1626,7 @@ export const rules: readonly Rule[] = [
     },
     score: 80,
     factor: 'DEFENSE_EVASION',
-    why: 'ends a guard',
+    why: 'stops security software',
   },
   {
     id: 'defense.history',
@@ -1637,7 +1636,7 @@ export const rules: readonly Rule[] = [
     },
     score: 70,
     factor: 'DEFENSE_EVASION',
-    why: 'removes the record of what was run',
+    why: 'removes the history of commands',
   },
   {
     id: 'defense.history-of-windows',
@@ -1645,7 +1644,7 @@ export const rules: readonly Rule[] = [
     when: { program: ['rm', 'clear-content', 'set-content'], operand: '/get-psreadlineoption/i' },
     score: 70,
     factor: 'DEFENSE_EVASION',
-    why: 'removes the record of what was run',
+    why: 'removes the history of commands',
   },
   {
     id: 'defense.history-file',
@@ -1653,7 +1652,7 @@ export const rules: readonly Rule[] = [
     when: { place: 'history', how: 'replace' },
     score: 70,
     factor: 'DEFENSE_EVASION',
-    why: 'removes the record of what was run',
+    why: 'removes the history of commands',
   },
   {
     id: 'defense.history-variable',
@@ -1661,7 +1660,7 @@ export const rules: readonly Rule[] = [
     when: { name: ['HISTFILE', 'HISTSIZE', 'HISTFILESIZE', 'SAVEHIST'], value: ['/dev/null', '0', ''] },
     score: 70,
     factor: 'DEFENSE_EVASION',
-    why: 'what is run leaves no record',
+    why: 'commands leave no history',
   },
   {
     id: 'defense.certificates',
@@ -1671,7 +1670,7 @@ export const rules: readonly Rule[] = [
     },
     score: 65,
     factor: 'DEFENSE_EVASION',
-    why: 'from now on nobody looks who answers',
+    why: 'turns off the verification of servers permanently',
   },
   {
     id: 'defense.certificates-variable',
@@ -1682,7 +1681,7 @@ export const rules: readonly Rule[] = [
     },
     score: 60,
     factor: 'DEFENSE_EVASION',
-    why: 'nobody looks who answers',
+    why: 'turns off the verification of the server',
   },
   {
     id: 'defense.certificates-unverified',
@@ -1693,7 +1692,7 @@ export const rules: readonly Rule[] = [
     },
     score: 60,
     factor: 'DEFENSE_EVASION',
-    why: 'nobody looks who answers',
+    why: 'turns off the verification of the server',
   },
   {
     id: 'defense.cloud',
@@ -1712,7 +1711,7 @@ export const rules: readonly Rule[] = [
     unless: { flag: ['dry-run', 'help'] },
     score: 80,
     factor: 'DEFENSE_EVASION',
-    why: "turns off what watches or guards a provider's account, or opens it to all",
+    why: "turns off monitoring or protection of a provider's account, or opens the account to everybody",
   },
   {
     id: 'defense.repository',
@@ -1730,7 +1729,7 @@ export const rules: readonly Rule[] = [
     },
     score: 70,
     factor: 'DEFENSE_EVASION',
-    why: 'takes a guard of the project away, or goes past it',
+    why: 'removes or bypasses a protection of the project',
   },
   {
     id: 'defense.hosts-unknown',
@@ -1741,7 +1740,7 @@ export const rules: readonly Rule[] = [
     },
     score: 65,
     factor: 'DEFENSE_EVASION',
-    why: 'from now on nobody looks who answers',
+    why: 'turns off the verification of servers permanently',
   },
   {
     id: 'defense.system-file',
@@ -1751,7 +1750,7 @@ export const rules: readonly Rule[] = [
     },
     score: 60,
     factor: 'DEFENSE_EVASION',
-    why: "changes a guard's settings",
+    why: 'changes settings of a protection',
   },
   {
     id: 'defense.certificates-once',
@@ -1760,7 +1759,7 @@ export const rules: readonly Rule[] = [
     unless: { word: '/^https?:\\/\\/(?:localhost|127\\.)/' },
     score: 35,
     factor: 'DEFENSE_EVASION',
-    why: 'nobody looks who answers',
+    why: 'turns off the verification of the server',
   },
   {
     id: 'defense.git-hooks-skipped',
@@ -1804,7 +1803,7 @@ export const rules: readonly Rule[] = [
     },
     score: 75,
     factor: 'BYPASS_MODE',
-    why: 'starts an agent without its guards',
+    why: 'starts an agent without its permission checks',
   },
   {
     id: 'bypass.option',
@@ -1812,9 +1811,9 @@ export const rules: readonly Rule[] = [
     when: {
       line: [
         '/ (?:--permission-mode bypass\\w*|--approval-mode (?:yolo|never)|(?:--sandbox|-s) danger-full-access|(?:--ask-for-approval|-a) never|--auto high|--trust-tools \\*)(?: |$)/i',
-        // An answer to all questions, and what is to be done in a sentence.
+        // A consent to all questions, together with a task as a sentence.
         '/^(?!npx |npm |apt)[a-z]\\S* (?=(?:.* )?-y(?: |$))(?:.* )?(?:-p|--prompt) …/',
-        // What calls itself an agent, and is told to ask nobody.
+        // A program whose name ends with `-agent`, with an option against questions.
         '/^\\S+-agent (?=(?:.* )?(?:-p|--print|--prompt|…)(?: |$))(?:.* )?(?:-f|--force|-y|--yes)(?: |$)/',
       ],
     },
@@ -1823,7 +1822,7 @@ export const rules: readonly Rule[] = [
     },
     score: 75,
     factor: 'BYPASS_MODE',
-    why: 'starts an agent without its guards',
+    why: 'starts an agent without its permission checks',
   },
   {
     id: 'bypass.alias',
@@ -1834,7 +1833,7 @@ export const rules: readonly Rule[] = [
     },
     score: 65,
     factor: 'BYPASS_MODE',
-    why: 'an agent will start without its guards',
+    why: 'an agent will start without its permission checks',
   },
   {
     id: 'bypass.variable',
@@ -1845,7 +1844,7 @@ export const rules: readonly Rule[] = [
     },
     score: 65,
     factor: 'BYPASS_MODE',
-    why: 'an agent will run without its guards',
+    why: 'an agent will run without its permission checks',
   },
   {
     id: 'bypass.settings-by-shell',
@@ -1859,7 +1858,7 @@ export const rules: readonly Rule[] = [
     },
     score: 75,
     factor: 'BYPASS_MODE',
-    why: 'an agent will run without its guards',
+    why: 'an agent will run without its permission checks',
   },
   {
     id: 'bypass.settings',
@@ -1870,7 +1869,7 @@ export const rules: readonly Rule[] = [
     },
     score: 75,
     factor: 'BYPASS_MODE',
-    why: 'an agent will run without its guards',
+    why: 'an agent will run without its permission checks',
   },
   {
     id: 'bypass.mode',
@@ -1878,6 +1877,6 @@ export const rules: readonly Rule[] = [
     when: { mode: '/bypass|yolo|danger|full.?access|^never$/i' },
     score: 20,
     factor: 'BYPASS_MODE',
-    why: 'nobody was asked: the agent runs without its guards',
+    why: 'the agent runs without its permission checks',
   },
 ];

@@ -1,12 +1,12 @@
 import type { Field, SubjectKind } from '../../event/risk-words.ts';
 
-/** One thing that an action does, in the words that rules use. */
+/** One effect of an action, in the fields that rules match. */
 export interface Subject {
   on: SubjectKind;
   fields: { readonly [field in Field]?: readonly string[] };
-  /** What kinds of places a command names, where that is asked: few rules do. */
+  /** The kinds of places that a command names. Computed on demand, since few rules ask for it. */
   places?: (() => readonly string[]) | undefined;
-  /** What a text holds, likewise. */
+  /** The kinds of secrets in a text, computed on demand. */
   holds?: (() => readonly string[]) | undefined;
 }
 

@@ -1,34 +1,34 @@
 /**
- * How much text one action may make the rules look at. A command of some KB can expand to gigabytes: variables that
- * hold variables, loops over them, text that is given to a shell again. Each character that is read, expanded, joined
- * or matched again is paid for from one account. The account is counted in characters and not in time, so the same
- * action always has the same risk.
+ * Limits the text that the rules process for one action. A command of a few KB can expand to gigabytes: by variables in
+ * variables, by loops over them, by text that a shell executes again. Each character that is read, expanded, joined or
+ * matched again is paid from one account. The account counts characters and not time, so that the same action always
+ * has the same risk.
  */
 export interface Work {
   left: number;
-  /** For the patterns of a person's own rules, whose engine is slower by far. */
+  /** The account for patterns of the user's own rules, whose engine is much slower. */
   ownPatterns: number;
-  /** The account was empty before everything had been looked at: the risk is that of what was. */
+  /** The account was empty before the end: the risk is that of the part that was processed. */
   isCut: boolean;
 }
 
-/** Twice what the longest command costs that holds nothing but itself, and is read again once. */
+/** Twice the cost of the longest command that expands nothing and is read once more. */
 const WHOLE = 524_288;
-/** Each word costs about so much beside its characters. */
+/** The approximate cost of a word, besides its characters. */
 const PER_WORD = 16;
 
 const OWN_PATTERNS = 4_194_304;
 
 export const newWork = (): Work => ({ left: WHOLE, ownPatterns: OWN_PATTERNS, isCut: false });
 
-/** Pays for one own pattern that goes over so many characters. */
+/** Pays for one match of the user's own pattern; false if the account is empty. */
 export function paidOwnPattern(work: Work, characters: number): boolean {
   work.ownPatterns -= characters + PER_WORD;
   if (work.ownPatterns < 0) work.isCut = true;
   return work.ownPatterns >= 0;
 }
 
-/** Pays for so many characters in so many words; false when the account does not hold that much. */
+/** Pays for characters and words; false if the account is empty. */
 export function paid(work: Work, characters: number, words = 1): boolean {
   work.left -= characters + words * PER_WORD;
   if (work.left < 0) work.isCut = true;

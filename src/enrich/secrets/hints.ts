@@ -1,9 +1,9 @@
 /**
- * Which of many short strings stand in a text, in one pass over it: one search for each of them costs more than all the
- * rest of looking for secrets. The first three characters of each string are looked up at each place.
+ * Finds which of many short strings a text contains, in one pass: a search for each string would cost more than all
+ * other work of redaction. At each position, the first three characters are looked up.
  */
 
-/** Numbers of the entries of which at least one string stands in the text, ascending; undefined: of none. */
+/** The numbers of the entries with at least one string in the text, ascending; undefined without any. */
 export function hintsIn(
   entries: readonly { readonly hints: readonly string[] }[],
 ): (text: string) => number[] | undefined {
@@ -11,7 +11,7 @@ export function hintsIn(
   const beginning = new Map<number, [number, string][]>();
   for (const [entry, { hints }] of entries.entries()) {
     for (const hint of hints) {
-      // Of two characters any third one.
+      // A string of two characters matches with any third one.
       const thirds = hint.length > 2 ? [hint.charCodeAt(2)] : Array.from({ length: 128 }, (_, code) => code);
       for (const third of thirds) {
         const key = (hint.charCodeAt(0) << 14) | (hint.charCodeAt(1) << 7) | third;
@@ -23,7 +23,7 @@ export function hintsIn(
   return text => {
     let found: Set<number> | undefined;
     let key = 0;
-    // Two more places, where nothing stands: a string of two characters may be the end of the text.
+    // One more position: the text may end with a string of two characters.
     for (let at = 0; at < text.length + 1; at += 1) {
       const code = at < text.length ? text.charCodeAt(at) : 0;
       key = ((key << 7) | (code < 128 ? code : 0)) & KEY;
@@ -40,5 +40,5 @@ export function hintsIn(
 
 const KEY = (1 << 21) - 1;
 const SIZE = 1 << 15;
-/** Keys of texts are far from even: a product spreads them. */
+/** The keys of texts are unevenly distributed: the multiplication spreads them. */
 const slotOf = (key: number): number => Math.imul(key, 0x9e3779b1) >>> 17;

@@ -1,15 +1,13 @@
-/** The kinds of secrets that have a look of their own. `told.ts` has those that a name or a place gives away. */
+/** Kinds of secrets with a form of their own. `told.ts` has secrets that a name or a position marks. */
 
-/** Escapes, whose last letter or digit is no part of the word behind: `\n`, `\u001b`, `%0A`, the end of a colour. */
+/** Escapes, whose last character does not belong to the next word: `\n`, `\u001b`, `%0A`, the end of a color code. */
 const ESCAPES = '\\\\[abefnrtv0]|\\\\x[0-9a-fA-F]{2}|\\\\u[0-9a-fA-F]{4}|%[0-9A-Fa-f]{2}|\\[[0-9;]{0,16}[mK]';
-/** Where a secret may begin: behind what is no part of a word, or behind an escape. */
+/** The start of a secret: after a character that is not part of a word, or after an escape. */
 export const START = `(?:(?<![A-Za-z0-9_])|(?<=${ESCAPES}))`;
 const ENDS_IN_ESCAPE = new RegExp(`(?:${ESCAPES})$`);
 const LONGEST_ESCAPE = 20;
 
-/**
- * The same as `START`, of a place that was found: a pattern that begins with fixed letters is found faster without it.
- */
+/** `START` as a function of a found position: a pattern that begins with fixed letters is faster without `START`. */
 export function isStart(text: string, at: number): boolean {
   const code = text.charCodeAt(at - 1);
   const isWord = (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || (code >= 48 && code <= 57) || code === 95;
@@ -19,19 +17,19 @@ export function isStart(text: string, at: number): boolean {
 export interface SecretKind {
   readonly id: string;
   readonly what: string;
-  /** A text without all of these holds none: looked for first, since they are found faster than a pattern. */
+  /** A text without any of these strings holds no such secret. They are found faster than a pattern. */
   readonly hints: readonly string[];
-  /** What is taken out. Bounded, so that no text makes it slow. A leading `\b` stands for `START`. */
+  /** The part to remove. Quantifiers are bounded, so that no text makes it slow. A leading `\b` means `START`. */
   readonly pattern: string;
   /**
-   * How one looks: `{X16}` stands for 16 characters of a class (samplesOf). No whole one stands in the source, or
-   * scanners cry.
+   * Samples: `{X16}` stands for 16 characters of a class (samplesOf). The source has no complete secret, since secret
+   * scanners would report it.
    */
   readonly like: string;
 }
 
 export const secretKinds: readonly SecretKind[] = [
-  // Before all that could be part of it.
+  // First, since other kinds may match a part of it.
   {
     id: 'private-key',
     what: 'private key (PEM, OpenSSH, PGP)',

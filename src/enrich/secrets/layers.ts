@@ -1,22 +1,21 @@
 /**
- * What an encoded text says: a text inside JSON, an address or a terminal's output has other characters before and in
- * its secrets than the bare one. Each layer of encoding is undone by itself, and every character still knows where it
- * came from.
+ * Decodes texts: inside JSON, an address or the output of a terminal, a secret and the characters before it look
+ * different. Each layer of encoding is undone separately, and every position is mapped back to the outer text.
  */
 
 export interface Layer {
   readonly text: string;
-  /** The place in the outer text of a place in this one; of the end of a secret, the place after its last character. */
+  /**
+   * Maps a position to the outer text: `from` maps the start of a secret, `to` the position after its last character.
+   */
   from(at: number): number;
   to(at: number): number;
-  /** A place in the outer text that lies inside an escape, moved behind it or before it. */
+  /** Move a position of the outer text that lies inside an escape to the end or the start of that escape. */
   after(at: number): number;
   before(at: number): number;
 }
 
-/**
- * Escapes of JSON and of shells, of addresses, of HTML, and what colours a terminal. Each is short, so this is linear.
- */
+/** Escapes of JSON, shells, addresses and HTML, and color codes of terminals. Each is short, so this is linear. */
 const ESCAPE =
   /\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(033)|([abefnrtv0"'`\\/]))|%([0-7][0-9A-Fa-f])|(\u001b(?:\[[0-9;?]{0,32}[A-Za-z]|\][^\u0007\u001b\n]{0,256}(?:\u0007|\u001b\\)))|&(quot|amp|lt|gt|apos|#39|#34|#61|#x27|#x3[dD]);/g;
 const LOOKS_ESCAPED = /[\\%\u001b&]/;
@@ -46,10 +45,10 @@ const entities = new Map<string, string>([
   ['#x3D', '='],
 ]);
 
-/** The text one layer further in; undefined: nothing in it is encoded. */
+/** The text after one layer of decoding; undefined for a text without escapes. */
 export function layerOf(text: string): Layer | undefined {
   if (!LOOKS_ESCAPED.test(text)) return undefined;
-  // Of each escape: where it is in the outer text, how long, and where what it says is in the inner one.
+  // For each escape: its start and end in the outer text, and its position and length in the inner text.
   const outer: number[] = [];
   const ends: number[] = [];
   const inner: number[] = [];
@@ -70,7 +69,7 @@ export function layerOf(text: string): Layer | undefined {
   if (outer.length === 0) return undefined;
   said += text.slice(at);
 
-  /** Of the escapes that begin before or at the place, the last. */
+  /** The last escape that begins at or before the position. */
   const last = (of: readonly number[], place: number): number => {
     let low = -1;
     let high = of.length - 1;

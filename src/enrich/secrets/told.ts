@@ -1,24 +1,24 @@
 /**
- * Secrets that a name, a header, a command or a place gives away rather than their look. What gives one away stays.
- * Each quantifier is bounded, so that no text makes a rule slow.
+ * Secrets that a name, a header, a command or a position marks. The mark stays in the text. Each quantifier is bounded,
+ * so that no text makes a rule slow.
  */
 import { START } from './kinds.ts';
 
 export interface ToldKind {
   readonly id: string;
-  /** A text without it holds none: looked for first. Neighbours with the same one share the look. */
+  /** A fast test: a text without a match holds no such secret. Neighbours with the same pattern share the test. */
   readonly isNear: RegExp;
-  /** The first group stays, the last one is the secret. */
+  /** The first group stays; the last group is the secret. */
   readonly pattern: RegExp;
-  /** Where group 2 holds several values: group 1 of this stays, group 2 is a secret. */
+  /** For several values in the last group: group 1 of this pattern stays, group 2 is a secret. */
   readonly within?: RegExp;
-  /** Whether it is none after all. */
+  /** Returns true for a match that is not a secret. */
   isNone?(secret: string, next: string): boolean;
-  /** How one looks, as in the table of kinds; what stands in the first braces is the secret. */
+  /** Samples in the form of kinds.ts; the first braces are the secret. */
   readonly likes: readonly string[];
 }
 
-/** Names that say of a value that it is a secret. */
+/** Names whose value is a secret. */
 const NAMED =
   '(?:secret|token|passw(?:or[dt]|d)|passphrase|passcode|(?<![a-z])(?:pass|pwd|pw)|_pass|_pwd|api[_-]?key|' +
   '(?:private|access|secret|encryption|master|signing|session|service|auth|hmac|license|storage|shared|preshared|' +
@@ -27,9 +27,11 @@ const GIVEN = '\\s{0,3}(?:=>|:=|[:=])\\s{0,3}';
 /** A command up to an option, within its line. */
 const WORDS = '(?:[ \\t]{1,40}[^\\s|;&]{1,200}){0,20}?';
 const NEAR = /secret|token|passw|passphrase|passcode|pass|pwd|\bpw|api.?key|[a-z].?key|credential/i;
-/** Between the words of a file, also of one that is quoted or compared. */
+/** The gap between words of a file, also in a quoted file or a diff. */
 const GAP = '[\\s+>|-]{1,40}';
-/** Of a value without quotes: an escape ends it, since what is behind it is another line or the end of a text. */
+/**
+ * Characters of a value without quotes. An escape ends the value, since another line or the end of the text follows.
+ */
 const bare = (without: string): string => `(?:[^\\s\\\\${without}]|\\\\(?![nrtu"'\`\\\\/]))`;
 const LOOSE = bare('"\'`,;&<>(){}');
 const WORD = bare('"\'`$<');
@@ -157,7 +159,7 @@ export const toldKinds: readonly ToldKind[] = [
     pattern: new RegExp(`(<[\\w:.-]{0,40}${NAMED}>|${NAMED}["'] value=["'])([^<>"'\\n]{4,256})(?=["']|<\\/)`, 'gi'),
     likes: ['<password>{w12}</password>', '<add key="ApiSecret" value="{w12}"/>'],
   },
-  // The second argument of a call whose first one is a name: `define("DB_PASSWORD", "...")`.
+  // The second argument of a call whose first argument is a name: `define("DB_PASSWORD", "...")`.
   {
     id: 'secret',
     isNear: NEAR,
@@ -167,7 +169,7 @@ export const toldKinds: readonly ToldKind[] = [
     ),
     likes: ['define("DB_PASSWORD", "{w12}");', "define( 'AUTH_KEY', '{w40}' );", 'os.putenv("API_TOKEN", "{w20}")'],
   },
-  // A name and a value in two fields: environments of containers.
+  // A name and a value in two fields, as in environments of containers.
   {
     id: 'secret',
     isNear: NEAR,
@@ -200,7 +202,7 @@ export const toldKinds: readonly ToldKind[] = [
     isNone: secret => /^(?:\d+\w{0,2}|[a-z]+-\w{1,4})[.?!:]?$/.test(secret),
     likes: ['The password is {w9}7 for now.'],
   },
-  // Of an option any word, and of a variable all up to the next blank.
+  // The value of an option is any word; the value of a variable ends at the next blank.
   {
     id: 'secret',
     isNear: /--/,
@@ -225,7 +227,7 @@ export const toldKinds: readonly ToldKind[] = [
     pattern: /(APP_KEY=["']?base64:)([A-Za-z0-9+/]{22,88}={0,2})/g,
     likes: ['APP_KEY=base64:{w43}='],
   },
-  // `.pgpass`, `.netrc`, and what container registries and npm call `auth`.
+  // `.pgpass`, `.netrc`, and `auth` of container registries and npm.
   {
     id: 'password',
     isNear: /:\d{4,5}:|:\*:/,
@@ -251,14 +253,14 @@ export const toldKinds: readonly ToldKind[] = [
     pattern: /((?:["']auth["']\s{0,3}:\s{0,3}["']|\b_auth\s{0,3}=\s{0,3}["']?))([A-Za-z0-9+/]{12,512}={0,2})/g,
     likes: ['{"auths":{"r.example":{"auth":"{w24}"}}}', '//r.example.com/:_auth={w24}'],
   },
-  // Of X: it begins with letters that stand for something else in other texts.
+  // A token of X. Other texts may begin with the same letters, so it needs a context.
   {
     id: 'twitter',
     isNear: /A{21}/,
     pattern: new RegExp(`(${START})(A{21}[A-Za-z0-9%]{70,130})`, 'g'),
     likes: ['AAAAAAAAAAAAAAAAAAAAA{w80}'],
   },
-  // Values of a Secret of Kubernetes have names of their own choice: all of them go.
+  // The names in a Secret of Kubernetes are free: all values are secrets.
   {
     id: 'kubernetes-secret',
     isNear: /kind["']?\s{0,3}:\s{0,3}["']?(?:Sealed)?Secret\b/,
@@ -279,10 +281,10 @@ export const toldKinds: readonly ToldKind[] = [
 
 const NOT_THE_COOKIE = /^(?:[A-Z][a-z]{2}$|Strict$|Lax$|None$|Secure$|HttpOnly$|example\.com$)/;
 
-/** What stands where a secret would: nothing is lost by showing it. */
+/** Harmless text in the position of a secret, such as a placeholder or a variable. */
 export const HARMLESS =
   /^(?:[$*[%<{]|\d{1,12}(?::\d{1,5})?$|[\w.]{0,40}(?:env|config|settings|options|args|self|this|req|request)\.|(?:string|number|boolean|null|undefined|true|false|none|nil|str|bytes|optional|required|your|my|example|changeme|placeholder|dummy|fake|xxx)\b|\.\.\.|(?:~|\.{1,2})?\/(?:(?:home|Users|usr|var|etc|opt|run|tmp|srv|root|mnt|proc|dev|app|workspace|work|src|secrets?|path)(?:[/\s]|$)|$)|(?:~|\.{1,2})\/)/i;
 
-/** `PWD=/srv/shop` says where, not with what. */
+/** `PWD=/srv/shop` is a folder and not a password. */
 export const isPlace = (before: string, secret: string): boolean =>
   /(?:^|[^a-z])(?:old)?pwd["']?\W{0,8}$/i.test(before) && /^(?:[~.]{0,2}[\\/]|[A-Za-z]:[\\/])/.test(secret);
