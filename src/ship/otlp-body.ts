@@ -88,36 +88,58 @@ const framed = (part: Uint8Array | Frame): Piece =>
 
 /** Items [from, to) of a request, as a request. `bytes` must be one, as `countItems` tells. */
 export function cutBody(bytes: Uint8Array, from: number, to: number): Buffer {
-  let passed = 0;
+  const cut: Cut = { bytes, from, to, passed: 0 };
   const resources: Piece[] = [];
   for (const resource of fieldsIn(bytes, 0, bytes.length)) {
     if (resource.number !== RESOURCE || resource.wire !== 2) continue;
-    let hasItems = false;
-    const inside: Piece[] = [];
-    for (const scope of fieldsIn(bytes, resource.from, resource.end)) {
-      if (scope.number !== SCOPE || scope.wire !== 2) {
-        inside.push(bytes.subarray(scope.start, scope.end));
-        continue;
-      }
-      const before = passed;
-      const pieces: Piece[] = [];
-      let chosen = 0;
-      for (const item of fieldsIn(bytes, scope.from, scope.end)) {
-        const isItem = item.number === ITEM && item.wire === 2;
-        const isChosen = !isItem || (passed >= from && passed < to);
-        if (isItem) passed += 1;
-        if (!isChosen) continue;
-        if (isItem) chosen += 1;
-        pieces.push(bytes.subarray(item.start, item.end));
-      }
-      // A scope without items keeps its place when all is chosen, so that the whole is the bytes it was.
-      if (chosen === 0 && !(passed === before && from <= before && before < to)) continue;
-      hasItems ||= chosen > 0;
-      inside.push(wrap(SCOPE, pieces));
-    }
-    if (hasItems) resources.push(wrap(RESOURCE, inside));
+    const inside = scopesOf(cut, resource);
+    if (inside !== undefined) resources.push(wrap(RESOURCE, inside));
   }
   return Buffer.concat(resources.flatMap(flat));
+}
+
+interface Cut {
+  bytes: Uint8Array;
+  from: number;
+  to: number;
+  /** Items that were passed so far. */
+  passed: number;
+}
+
+/** A resource with the chosen items of its scopes. Undefined when none of its items is chosen. */
+function scopesOf(cut: Cut, resource: Field): Piece[] | undefined {
+  const { bytes, from, to } = cut;
+  const inside: Piece[] = [];
+  let hasItems = false;
+  for (const scope of fieldsIn(bytes, resource.from, resource.end)) {
+    if (scope.number !== SCOPE || scope.wire !== 2) {
+      inside.push(bytes.subarray(scope.start, scope.end));
+      continue;
+    }
+    const before = cut.passed;
+    const { pieces, chosen } = chosenIn(cut, scope);
+    // A scope without items keeps its place when all is chosen, so that the whole is the bytes it was.
+    if (chosen === 0 && !(cut.passed === before && from <= before && before < to)) continue;
+    hasItems ||= chosen > 0;
+    inside.push(wrap(SCOPE, pieces));
+  }
+  return hasItems ? inside : undefined;
+}
+
+/** The chosen items of a scope, and all of its fields that are no items. */
+function chosenIn(cut: Cut, scope: Field): { pieces: Piece[]; chosen: number } {
+  const { bytes, from, to } = cut;
+  const pieces: Piece[] = [];
+  let chosen = 0;
+  for (const item of fieldsIn(bytes, scope.from, scope.end)) {
+    const isItem = item.number === ITEM && item.wire === 2;
+    const isChosen = !isItem || (cut.passed >= from && cut.passed < to);
+    if (isItem) cut.passed += 1;
+    if (!isChosen) continue;
+    if (isItem) chosen += 1;
+    pieces.push(bytes.subarray(item.start, item.end));
+  }
+  return { pieces, chosen };
 }
 
 type Piece = Uint8Array | { bytes: number; pieces: Piece[] };

@@ -41,18 +41,6 @@ export interface Place {
   isOdd: boolean;
 }
 
-export interface Inbox {
-  take(limit: { fragments: number; bytes: number }): Taken;
-  /** Undefined for what was not taken, or not since the last restart. */
-  placeOf(name: string): Place | undefined;
-  /** A round was committed with these. */
-  settle(names: readonly string[]): void;
-  /** Written by a later version: they lie here until that version runs, or a limit takes them. */
-  leftAlone(): LeftAlone[];
-  /** What was taken and not settled is there again. */
-  restart(): void;
-}
-
 export interface LeftAlone {
   name: string;
   sizeBytes: number;
@@ -68,119 +56,165 @@ const LOOK_AGAIN_MS = 10_000;
 const UNREADABLE_AFTER_MS = 10_000;
 const HELD = 25_000;
 
-export function createInbox(disk: Disk, held = HELD, processing?: Pick<Processing, 'isCrashed' | 'fits'>): Inbox {
-  let listing: Listing = { odd: [], fragments: [], isCut: false };
-  let special: (Place & { name: string })[] = [];
-  let next = 0;
-  let lookedAgainMs = Number.NEGATIVE_INFINITY;
-  const taken = new Map<string, Place>();
-  /** Torn when last read, and as long as nothing was written since. */
-  const torn = new Map<string, string>();
-  /** Since when. */
-  const unreadable = new Map<string, number>();
-  /** A fragment never changes its version, so these are not opened again. */
-  const newer = new Map<string, LeftAlone>();
-  /** Odd things that were quarantined once; what still lies here could not be moved. */
-  const stuck = new Set<string>();
-
-  const list = (result: Taken): void => {
-    listing = listInbox(disk, held, name => {
-      if (newer.has(name)) result.newer++;
-      return newer.has(name) || taken.has(name) || stuck.has(name);
-    });
-    special = listing.odd.map(name => ({ name, path: `inbox/${name}`, isQuarantined: false, isOdd: true }));
-    next = 0;
-    const nowMs = disk.clock.monotonicMs();
-    if (nowMs - lookedAgainMs < LOOK_AGAIN_MS) return;
-    lookedAgainMs = nowMs;
-    eachTorn(disk, (name, path) => {
-      if (!taken.has(name)) special.push({ name, path, isQuarantined: true, isOdd: false });
-    });
-  };
-
-  /** The next in line, and how to step over it. */
-  const first = (): (Place & { name: string }) | undefined => {
-    if (special[0] !== undefined) return special[0];
-    const name = listing.fragments[next];
-    return name === undefined ? undefined : { name, path: `inbox/${name}`, isQuarantined: false, isOdd: false };
-  };
-  const step = (): void => {
-    if (special.length > 0) special.shift();
-    else next++;
-  };
-
-  return {
-    take(limit) {
-      const result: Taken = { fragments: [], rejects: [], more: false, young: 0, newer: 0 };
-      if (first() === undefined) list(result);
-      let bytesLeft = limit.bytes;
-      for (let candidate = first(); candidate !== undefined; candidate = first()) {
-        if (result.fragments.length + result.rejects.length >= limit.fragments) break;
-        const { name, ...place } = candidate;
-        if (processing?.isCrashed(name)) {
-          step();
-          taken.set(name, place);
-          result.rejects.push({ name, reason: 'crashed' });
-          continue;
-        }
-        const { fragments } = result;
-        if (processing?.fits(name, fragments[0]?.name, fragments.length) === false) break;
-        // The first one is taken whatever its size, or it would bar the way for ever.
-        const mostBytes = result.fragments.length === 0 ? Number.POSITIVE_INFINITY : bytesLeft;
-        const found = look(disk, candidate, mostBytes, torn.get(place.path));
-        if (found === 'over') break;
-        step();
-        const firstMs = unreadable.get(place.path) ?? disk.clock.monotonicMs();
-        unreadable.delete(place.path);
-        if (found === 'gone') torn.delete(place.path);
-        else if (found === 'unreadable' && disk.clock.monotonicMs() - firstMs < UNREADABLE_AFTER_MS) {
-          unreadable.set(place.path, firstMs);
-          if (!place.isQuarantined) result.young++;
-        } else if (found === 'unreadable') {
-          taken.set(name, { ...place, isOdd: true });
-          result.rejects.push({ name, reason: 'unreadable' });
-        } else if ('writtenMs' in found) {
-          newer.set(name, found);
-          result.newer++;
-        } else if ('tornAt' in found) {
-          torn.set(place.path, found.tornAt);
-          if (!place.isQuarantined) result.young++;
-        } else {
-          torn.delete(place.path);
-          taken.set(name, 'reason' in found ? { ...place, isOdd: found.isOdd } : place);
-          if ('reason' in found) result.rejects.push({ name, reason: found.reason });
-          else {
-            result.fragments.push(found);
-            bytesLeft -= found.sizeBytes;
-          }
-        }
-      }
-      result.more = first() !== undefined || listing.isCut;
-      return result;
-    },
-    placeOf: name =>
-      taken.get(name) ?? (newer.has(name) ? { path: `inbox/${name}`, isQuarantined: false, isOdd: false } : undefined),
-    leftAlone: () => [...newer.values()],
-    settle(names) {
-      for (const name of names) {
-        if (taken.get(name)?.isOdd) stuck.add(name);
-        taken.delete(name);
-        newer.delete(name);
-      }
-    },
-    restart() {
-      listing = { odd: [], fragments: [], isCut: false };
-      special = [];
-      next = 0;
-      lookedAgainMs = Number.NEGATIVE_INFINITY;
-      taken.clear();
-      // Another owner may have thrown them out.
-      newer.clear();
-    },
-  };
+interface Candidate extends Place {
+  name: string;
 }
 
-/** How many wait; what another owner could take, too. */
+export class Inbox {
+  private readonly disk: Disk;
+  private readonly held: number;
+  private readonly processing: Pick<Processing, 'isCrashed' | 'fits'> | undefined;
+  private listing: Listing = { odd: [], fragments: [], isCut: false };
+  /** Odd files and quarantined fragments. They come before the fragments of the listing. */
+  private special: Candidate[] = [];
+  /** Index of the next fragment of the listing. */
+  private next = 0;
+  private lookedAgainMs = Number.NEGATIVE_INFINITY;
+  private readonly taken = new Map<string, Place>();
+  /** State of each file that was torn when it was read last. */
+  private readonly torn = new Map<string, string>();
+  /** When each file was first unreadable. */
+  private readonly unreadable = new Map<string, number>();
+  /** Fragments of a later version are not opened again, since a fragment never changes its version. */
+  private readonly newer = new Map<string, LeftAlone>();
+  /** Odd files that were quarantined once and could not be moved. */
+  private readonly stuck = new Set<string>();
+
+  constructor(disk: Disk, held = HELD, processing?: Pick<Processing, 'isCrashed' | 'fits'>) {
+    this.disk = disk;
+    this.held = held;
+    this.processing = processing;
+  }
+
+  take(limit: { fragments: number; bytes: number }): Taken {
+    const taken: Taken = { fragments: [], rejects: [], more: false, young: 0, newer: 0 };
+    if (this.first() === undefined) this.list(taken);
+    let bytesLeft = limit.bytes;
+    for (let candidate = this.first(); candidate !== undefined; candidate = this.first()) {
+      const { fragments, rejects } = taken;
+      if (fragments.length + rejects.length >= limit.fragments) break;
+      if (this.processing?.isCrashed(candidate.name)) {
+        this.step();
+        this.reject(taken, candidate, 'crashed');
+        continue;
+      }
+      if (this.processing?.fits(candidate.name, fragments[0]?.name, fragments.length) === false) break;
+      // The first fragment is taken whatever its size. Otherwise it would stop the inbox for ever.
+      const mostBytes = fragments.length === 0 ? Number.POSITIVE_INFINITY : bytesLeft;
+      const found = look(this.disk, candidate, mostBytes, this.torn.get(candidate.path));
+      if (found === 'over') break;
+      this.step();
+      bytesLeft -= this.note(taken, candidate, found);
+    }
+    taken.more = this.first() !== undefined || this.listing.isCut;
+    return taken;
+  }
+
+  /** Undefined for a file that was not taken, or not since the last restart. */
+  placeOf(name: string): Place | undefined {
+    const left = this.newer.has(name) ? { path: `inbox/${name}`, isQuarantined: false, isOdd: false } : undefined;
+    return this.taken.get(name) ?? left;
+  }
+
+  /** Fragments of a later version. They stay until that version runs, or a limit removes them. */
+  leftAlone(): LeftAlone[] {
+    return [...this.newer.values()];
+  }
+
+  /** A round was committed with these. */
+  settle(names: readonly string[]): void {
+    for (const name of names) {
+      if (this.taken.get(name)?.isOdd) this.stuck.add(name);
+      this.taken.delete(name);
+      this.newer.delete(name);
+    }
+  }
+
+  /** Files that were taken and not settled are offered again. */
+  restart(): void {
+    this.listing = { odd: [], fragments: [], isCut: false };
+    this.special = [];
+    this.next = 0;
+    this.lookedAgainMs = Number.NEGATIVE_INFINITY;
+    this.taken.clear();
+    // Another owner may have removed them.
+    this.newer.clear();
+  }
+
+  private list(result: Taken): void {
+    this.listing = listInbox(this.disk, this.held, name => {
+      if (this.newer.has(name)) result.newer++;
+      return this.newer.has(name) || this.taken.has(name) || this.stuck.has(name);
+    });
+    this.special = this.listing.odd.map(name => ({ name, path: `inbox/${name}`, isQuarantined: false, isOdd: true }));
+    this.next = 0;
+    const nowMs = this.disk.clock.monotonicMs();
+    if (nowMs - this.lookedAgainMs < LOOK_AGAIN_MS) return;
+    this.lookedAgainMs = nowMs;
+    eachTorn(this.disk, (name, path) => {
+      if (!this.taken.has(name)) this.special.push({ name, path, isQuarantined: true, isOdd: false });
+    });
+  }
+
+  private first(): Candidate | undefined {
+    if (this.special[0] !== undefined) return this.special[0];
+    const name = this.listing.fragments[this.next];
+    return name === undefined ? undefined : { name, path: `inbox/${name}`, isQuarantined: false, isOdd: false };
+  }
+
+  private step(): void {
+    if (this.special.length > 0) this.special.shift();
+    else this.next++;
+  }
+
+  /** Returns the bytes of a fragment that was taken. */
+  private note(result: Taken, candidate: Candidate, found: Exclude<Look, 'over'>): number {
+    const { name, ...place } = candidate;
+    const { path, isQuarantined } = place;
+    if (found === 'unreadable') {
+      this.noteUnreadable(result, candidate);
+      return 0;
+    }
+    this.unreadable.delete(path);
+    if (found === 'gone') this.torn.delete(path);
+    else if ('writtenMs' in found) {
+      this.newer.set(name, found);
+      result.newer++;
+    } else if ('tornAt' in found) {
+      this.torn.set(path, found.tornAt);
+      if (!isQuarantined) result.young++;
+    } else {
+      this.torn.delete(path);
+      if ('reason' in found) this.reject(result, { ...candidate, isOdd: found.isOdd }, found.reason);
+      else {
+        this.taken.set(name, place);
+        result.fragments.push(found);
+        return found.sizeBytes;
+      }
+    }
+    return 0;
+  }
+
+  private noteUnreadable(result: Taken, candidate: Candidate): void {
+    const { path, isQuarantined } = candidate;
+    const nowMs = this.disk.clock.monotonicMs();
+    const firstMs = this.unreadable.get(path) ?? nowMs;
+    if (nowMs - firstMs < UNREADABLE_AFTER_MS) {
+      this.unreadable.set(path, firstMs);
+      if (!isQuarantined) result.young++;
+    } else {
+      this.unreadable.delete(path);
+      this.reject(result, { ...candidate, isOdd: true }, 'unreadable');
+    }
+  }
+
+  private reject(result: Taken, { name, ...place }: Candidate, reason: Reject['reason']): void {
+    this.taken.set(name, place);
+    result.rejects.push({ name, reason });
+  }
+}
+
+/** The number of files that wait, those included that another owner took. */
 export function countWaiting(disk: Disk, isTaken: (name: string) => boolean): number {
   let count = 0;
   eachEntry(disk, 'inbox', name => {
@@ -267,26 +301,17 @@ type Look =
 
 const rejected = (reason: Reject['reason'], isOdd = false): Look => ({ reason, isOdd });
 
-function look(disk: Disk, candidate: Place & { name: string }, mostBytes: number, tornAt: string | undefined): Look {
-  const { name, path, isQuarantined, isOdd } = candidate;
+function look(disk: Disk, candidate: Candidate, mostBytes: number, tornAt: string | undefined): Look {
+  const { name, path, isOdd } = candidate;
   if (isOdd) return rejected(readFragmentName(name) === undefined ? 'name' : 'not-a-file', true);
   let file: number | undefined;
   try {
-    // Neither follows a link nor waits for the other end of a pipe.
+    // This neither follows a link nor waits for the other end of a pipe.
     file = disk.fs.openSync(at(disk, path), READ);
     const stats = disk.fs.fstatSync(file);
     if (stats.nlink === 0) return 'gone';
     if (!stats.isFile() || stats.nlink > 1) return rejected('not-a-file', true);
-    if (stats.size > maxFragmentBytes) return isQuarantined ? { tornAt: stateOf(stats) } : rejected('too-large');
-    if (tornAt !== stateOf(stats)) {
-      if (stats.size > mostBytes) return 'over';
-      const decoded = decodeFragment(name, readAll(disk, file, 0, stats.size), stats.mtimeMs);
-      if (decoded.ok) return decoded.fragment;
-      if (decoded.why === 'newer') return { name, sizeBytes: stats.size, writtenMs: stats.mtimeMs };
-      if (decoded.why === 'header') return rejected('header');
-    }
-    const isYoung = Math.abs(disk.clock.nowMs() - stats.mtimeMs) < TORN_AFTER_MS || isJustBegun(disk, name);
-    return isYoung || isQuarantined ? { tornAt: stateOf(stats) } : rejected('torn');
+    return lookInto(disk, candidate, { file, stats, mostBytes, tornAt });
   } catch (error) {
     const code = codeOf(error) ?? '';
     if (code === 'ENOENT') return 'gone';
@@ -296,6 +321,28 @@ function look(disk: Disk, candidate: Place & { name: string }, mostBytes: number
   } finally {
     if (file !== undefined) disk.fs.closeSync(file);
   }
+}
+
+interface OpenFile {
+  file: number;
+  stats: Stats;
+  mostBytes: number;
+  tornAt: string | undefined;
+}
+
+function lookInto(disk: Disk, { name, isQuarantined }: Candidate, open: OpenFile): Look {
+  const { file, stats, mostBytes, tornAt } = open;
+  const tornNow = { tornAt: stateOf(stats) };
+  if (stats.size > maxFragmentBytes) return isQuarantined ? tornNow : rejected('too-large');
+  if (tornAt !== tornNow.tornAt) {
+    if (stats.size > mostBytes) return 'over';
+    const decoded = decodeFragment(name, readAll(disk, file, 0, stats.size), stats.mtimeMs);
+    if (decoded.ok) return decoded.fragment;
+    if (decoded.why === 'newer') return { name, sizeBytes: stats.size, writtenMs: stats.mtimeMs };
+    if (decoded.why === 'header') return rejected('header');
+  }
+  const isYoung = Math.abs(disk.clock.nowMs() - stats.mtimeMs) < TORN_AFTER_MS || isJustBegun(disk, name);
+  return isYoung || isQuarantined ? tornNow : rejected('torn');
 }
 
 /** By the kernel's clock, which does not jump with the other one. */

@@ -147,40 +147,44 @@ function over<T extends { sizeBytes: number }>(
 
 function overOutbox(limits: PlaceLimits, { outbox, isUnderWay, calendar }: Holdings, excess: Excess): void {
   const madeBy = endOfDay(calendar, limits.days)?.[0] ?? -1;
-  const lines: Line[] = [];
-  for (const [destination, bodies] of outbox) {
-    const line: Line = { destination, files: 0, sizeBytes: 0, inOrder: [] };
-    const content: BodyFile[] = [];
-    const skeleton: BodyFile[] = [];
-    for (const body of bodies) {
-      const isFree = !isUnderWay(destination, body.name);
-      if (isFree && madeBy >= 0 && (parseBodyName(body.name)?.born ?? 0) <= madeBy) {
-        note(excess, destination, body, 'over-age');
-        continue;
-      }
-      line.files += 1;
-      line.sizeBytes += body.sizeBytes;
-      if (isFree) (body.isSkeleton ? skeleton : content).push(body);
-    }
-    line.inOrder = [...content, ...skeleton].reverse();
-    lines.push(line);
-  }
-  for (const [reason, limit, measure] of [
-    ['over-size', limits.sizeBytes, 'sizeBytes'],
-    ['over-files', limits.files, 'files'],
-  ] as const) {
-    for (let total = lines.reduce((sum, line) => sum + line[measure], 0); total > limit; ) {
-      const giving = lines.filter(line => line.inOrder.length > 0);
-      const [first] = giving;
-      if (first === undefined) break;
-      const line = giving.reduce((most, each) => (each[measure] > most[measure] ? each : most), first);
-      const body = line.inOrder.pop();
-      if (body === undefined) break;
-      note(excess, line.destination, body, reason);
-      line.files -= 1;
-      line.sizeBytes -= body.sizeBytes;
-      total -= measure === 'files' ? 1 : body.sizeBytes;
-    }
+  const lines = [...outbox].map(([destination, bodies]): Line => {
+    const isFree = ({ name }: BodyFile): boolean => !isUnderWay(destination, name);
+    const isOld = ({ name }: BodyFile): boolean => madeBy >= 0 && (parseBodyName(name)?.born ?? 0) <= madeBy;
+    const kept = bodies.filter(body => !(isFree(body) && isOld(body)));
+    for (const body of bodies) if (isFree(body) && isOld(body)) note(excess, destination, body, 'over-age');
+    const content = kept.filter(body => isFree(body) && !body.isSkeleton);
+    const skeleton = kept.filter(body => isFree(body) && body.isSkeleton);
+    return {
+      destination,
+      files: kept.length,
+      sizeBytes: kept.reduce((sum, body) => sum + body.sizeBytes, 0),
+      inOrder: [...content, ...skeleton].reverse(),
+    };
+  });
+  takeLargest(lines, 'sizeBytes', limits.sizeBytes, (destination, body) =>
+    note(excess, destination, body, 'over-size'),
+  );
+  takeLargest(lines, 'files', limits.files, (destination, body) => note(excess, destination, body, 'over-files'));
+}
+
+/** The destination with the largest backlog gives its next body, until all backlogs together are within the limit. */
+function takeLargest(
+  lines: readonly Line[],
+  measure: 'files' | 'sizeBytes',
+  limit: number,
+  take: (destination: string, body: BodyFile) => void,
+): void {
+  for (let total = lines.reduce((sum, line) => sum + line[measure], 0); total > limit; ) {
+    const giving = lines.filter(line => line.inOrder.length > 0);
+    const [first] = giving;
+    if (first === undefined) return;
+    const line = giving.reduce((most, each) => (each[measure] > most[measure] ? each : most), first);
+    const body = line.inOrder.pop();
+    if (body === undefined) return;
+    take(line.destination, body);
+    line.files -= 1;
+    line.sizeBytes -= body.sizeBytes;
+    total -= measure === 'files' ? 1 : body.sizeBytes;
   }
 }
 
@@ -188,7 +192,7 @@ interface Line {
   destination: string;
   files: number;
   sizeBytes: number;
-  /** The last one goes first. */
+  /** The last body goes first. */
   inOrder: BodyFile[];
 }
 

@@ -90,67 +90,103 @@ const LOOK_MS = 100;
 /** An owner that is asked leaves after its round, and after the request that is under way. */
 const HANDOVER_MS = 15_000;
 
-/** Undefined when another has it and keeps it. Throws StateRefused where the folder is not ours. */
+/** Undefined when another process keeps the lock. Throws StateRefused when the folder belongs to another user. */
 export async function takeLock(options: LockOptions): Promise<Lock | undefined> {
-  const { folder, version, byHand, waitMs, system = thisSystem() } = options;
+  const { folder, version, system = thisSystem() } = options;
   const { clock, self } = system;
   const disk: Disk = { fs: system.fs, folder, fsync: false, clock, nonce: system.nonce };
   openFolder(disk, 'own');
-  const own: Owner = { v: 1, ...self, nonce: system.nonce(), version };
-  const startMs = clock.monotonicMs();
-  let seen: Seen | undefined;
-  let seenSinceMs = startMs;
-  let isAsking = false;
-  let isWatching = false;
-  let isLastTry = false;
+  const attempt = new Attempt(disk, system, { v: 1, ...self, nonce: system.nonce(), version }, options);
   try {
-    for (;;) {
-      if (createLock(disk, own)) {
-        unlinkIfThere(disk, 'lock.wanted');
-        removeKickMarkers(disk);
-        return heldLock(disk, own, system);
-      }
-      const now = readLock(disk) ?? (isNoFile(disk, 'lock') ? noLock : undefined);
-      if (now === undefined) continue;
-      if (now.text !== seen?.text || now.mtimeMs !== seen.mtimeMs) seenSinceMs = clock.monotonicMs();
-      seen = now;
-      const isVisible = now.owner !== undefined && canSee(self, now.owner);
-      const isDead = now === noLock || (isVisible && now.owner !== undefined && !system.isAlive(now.owner));
-      if (isDead || clock.monotonicMs() - seenSinceMs >= STALE_MS) {
-        removeStale(disk, now);
-        continue;
-      }
-      if (!isVisible && !isWatching && waitMs < STALE_MS) {
-        isWatching = startWatch(disk, system, own);
-        if (!isWatching) {
-          if (isLastTry) return undefined;
-          isLastTry = true;
-          removeKickMarkers(disk);
-          continue;
-        }
-      }
-      const isNext = isEntitled({ byHand, version }, now.owner?.version);
-      const patienceMs =
-        isWatching && !isVisible
-          ? Math.max(waitMs, STALE_MS + 2 * LOOK_MS)
-          : isNext && !byHand
-            ? Math.max(waitMs, HANDOVER_MS)
-            : waitMs;
-      if (clock.monotonicMs() - startMs >= patienceMs) {
-        if (isLastTry) return undefined;
-        isLastTry = true;
-        removeKickMarkers(disk);
-        continue;
-      }
-      if (isNext && !(isAsking && exists(disk, 'lock.wanted'))) {
-        isAsking = true;
-        ask(disk, { ...own, byHand });
-      }
-      await system.sleep(LOOK_MS);
+    for (let result = attempt.next(); ; result = attempt.next()) {
+      if (typeof result === 'object') return result;
+      if (result === 'kept') return undefined;
+      if (result === 'wait') await system.sleep(LOOK_MS);
     }
   } finally {
-    if (isAsking) withdraw(disk, own.nonce);
-    if (isWatching) unlinkIfThere(disk, 'lock.watch');
+    attempt.end();
+  }
+}
+
+/** The tries of one process to take the lock. */
+class Attempt {
+  private readonly disk: Disk;
+  private readonly system: LockSystem;
+  private readonly own: Owner;
+  private readonly options: LockOptions;
+  private readonly startMs: number;
+  private seen: Seen | undefined;
+  private seenSinceMs: number;
+  private isAsking = false;
+  private isWatching = false;
+  private isLastTry = false;
+
+  constructor(disk: Disk, system: LockSystem, own: Owner, options: LockOptions) {
+    this.disk = disk;
+    this.system = system;
+    this.own = own;
+    this.options = options;
+    this.startMs = system.clock.monotonicMs();
+    this.seenSinceMs = this.startMs;
+  }
+
+  /** The lock; `kept`: another process keeps it; `again`: try at once; `wait`: try after a pause. */
+  next(): Lock | 'kept' | 'again' | 'wait' {
+    const { disk, own, system } = this;
+    if (createLock(disk, own)) {
+      unlinkIfThere(disk, 'lock.wanted');
+      removeKickMarkers(disk);
+      return heldLock(disk, own, system);
+    }
+    const now = readLock(disk) ?? (isNoFile(disk, 'lock') ? noLock : undefined);
+    if (now === undefined) return 'again';
+    this.look(now);
+    const isVisible = now.owner !== undefined && canSee(system.self, now.owner);
+    if (this.isStale(now, isVisible)) {
+      removeStale(disk, now);
+      return 'again';
+    }
+    if (!isVisible && !this.isWatching && this.options.waitMs < STALE_MS) {
+      this.isWatching = startWatch(disk, system, own);
+      if (!this.isWatching) return this.tryLast();
+    }
+    const isNext = isEntitled(this.options, now.owner?.version);
+    if (system.clock.monotonicMs() - this.startMs >= this.patienceMs(isVisible, isNext)) return this.tryLast();
+    if (isNext && !(this.isAsking && exists(disk, 'lock.wanted'))) {
+      this.isAsking = true;
+      ask(disk, { ...own, byHand: this.options.byHand });
+    }
+    return 'wait';
+  }
+
+  end(): void {
+    if (this.isAsking) withdraw(this.disk, this.own.nonce);
+    if (this.isWatching) unlinkIfThere(this.disk, 'lock.watch');
+  }
+
+  private look(now: Seen): void {
+    if (now.text !== this.seen?.text || now.mtimeMs !== this.seen.mtimeMs)
+      this.seenSinceMs = this.system.clock.monotonicMs();
+    this.seen = now;
+  }
+
+  private isStale(now: Seen, isVisible: boolean): boolean {
+    if (now === noLock || this.system.clock.monotonicMs() - this.seenSinceMs >= STALE_MS) return true;
+    return isVisible && now.owner !== undefined && !this.system.isAlive(now.owner);
+  }
+
+  private patienceMs(isVisible: boolean, isNext: boolean): number {
+    const { waitMs, byHand } = this.options;
+    if (this.isWatching && !isVisible) return Math.max(waitMs, STALE_MS + 2 * LOOK_MS);
+    return isNext && !byHand ? Math.max(waitMs, HANDOVER_MS) : waitMs;
+  }
+
+  /** The markers go first: a hook that comes after the last try then starts a process of its own (src/hook/kick.ts). */
+  private tryLast(): 'kept' | 'again' {
+    if (this.isLastTry) return 'kept';
+    this.isLastTry = true;
+    removeKickMarkers(this.disk);
+    return 'again';
   }
 }
 

@@ -11,7 +11,7 @@ import { FileCache } from './file-cache.ts';
 import { type Disk, names, readBytes } from './files.ts';
 import { checkName } from './folder.ts';
 import { readHookProblems } from './hook-problems.ts';
-import { createInbox, type Inbox, type Taken } from './inbox.ts';
+import { Inbox, type Taken } from './inbox.ts';
 import {
   type JournalFile,
   listJournals,
@@ -84,7 +84,7 @@ export class OwnStore implements Store {
     this.disk = disk;
     this.limits = quarantine;
     this.processing = createProcessing(disk);
-    this.inbox = createInbox(disk, undefined, this.processing);
+    this.inbox = new Inbox(disk, undefined, this.processing);
     this.reserve = createReserve(disk, reserveBytes);
     this.cache = new FileCache(path => readBytes(disk, path)?.toString());
     this.base = this.reserve.spend(() => adoptLedger(disk, true));

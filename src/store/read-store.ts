@@ -3,7 +3,7 @@ import { readBooks } from './books.ts';
 import { type Disk, names, readBytes } from './files.ts';
 import { checkName } from './folder.ts';
 import { readHookProblems } from './hook-problems.ts';
-import { createInbox } from './inbox.ts';
+import { Inbox } from './inbox.ts';
 import { journalPath, listJournals, readJournal, readJournalFrom, readJournalTail, sizesOf } from './journal.ts';
 import { readLedger } from './ledger.ts';
 import { listBodies, readBody } from './outbox.ts';
@@ -20,7 +20,7 @@ import {
 import type { Store } from './store.ts';
 
 export function readStore(disk: Disk): Store {
-  const inbox = createInbox(disk);
+  const inbox = new Inbox(disk);
   const refuse = (): never => {
     throw new TypeError('the store was opened for reading');
   };

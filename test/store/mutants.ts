@@ -165,7 +165,7 @@ export const mutants: Mutant[] = [
   {
     without: 'forgetting what was left alone when another owner came between',
     file: 'inbox.ts',
-    edits: [['      newer.clear();\n', '']],
+    edits: [['    this.newer.clear();\n', '']],
     steps: [
       start(1),
       { do: 'write newer' },

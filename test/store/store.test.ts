@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
 import { documentFamily } from '../../src/store/document.ts';
 import { StateRefused } from '../../src/store/folder.ts';
-import { createInbox } from '../../src/store/inbox.ts';
+import { Inbox } from '../../src/store/inbox.ts';
 import { accountsOf, type Ledger } from '../../src/store/ledger.ts';
 import { openStore, type Store, type StoreOptions } from '../../src/store/store.ts';
 import { needsRoot } from '../needs.ts';
@@ -151,7 +151,7 @@ describe('the inbox', () => {
         return { readSync, closeSync() {} };
       };
       const opendirSync = entries as unknown as typeof fs.opendirSync;
-      const inbox = createInbox({ fs: { ...fs, opendirSync }, folder, fsync: false, clock, nonce: () => '' }, 7);
+      const inbox = new Inbox({ fs: { ...fs, opendirSync }, folder, fsync: false, clock, nonce: () => '' }, 7);
       const taken: string[] = [];
       for (let more = true; more; ) {
         const found = inbox.take({ ...all, fragments: 3 });
