@@ -1,9 +1,11 @@
 /**
- * Google Antigravity (`agy`, IDE). Facts: the documents shipped with the CLI, issues of google-antigravity/antigravity-cli up
- * to 1.2.7 (2026-09), and transcripts of 1.0 recorded in June 2026; checked 2026-11-18.
+ * Google Antigravity (`agy`, IDE). Facts: the documents shipped with the CLI, issues of
+ * google-antigravity/antigravity-cli up to 1.2.7 (2026-09), and transcripts of 1.0 recorded in June 2026; checked
+ * 2026-11-18.
  *
- * Payloads are protojson: camelCase, and what is 0, empty or false is left out, so no `stepIdx` means step 0. The event's
- * name may be missing too; then the registration passes it. No payload has a prompt, a result, a model or a time.
+ * Payloads are protojson: camelCase, without members that are 0, empty or false, so a missing `stepIdx` is step 0. The
+ * event's name may be missing too; then the registration passes it. No payload has a prompt, a result, a model or a
+ * time.
  */
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, number, text, word } from '../../lib/read.ts';
@@ -20,7 +22,7 @@ const events: Record<string, HookEvent> = {
     read: () => [byAgent({ event_type: 'Session.Start', data: { start_reason: 'new' } })],
   },
   PreInvocation: {
-    // Before each request to the model. Nothing announces a prompt: the first request after a stop answers one.
+    // Sent before each request to the model. No hook announces a prompt: the first request after a stop answers one.
     edge: true,
     read(_fields, memory) {
       const requested = byAgent({ event_type: 'Model.Requested', data: {} });
@@ -33,7 +35,7 @@ const events: Record<string, HookEvent> = {
     read: () => [byAgent({ event_type: 'Model.Responded', data: {} })],
   },
   PreToolUse: {
-    // A silent hook denies: the answer must be a decision, which is not ours to take.
+    // A silent hook denies the call: the answer must be a decision, and otel-hooks takes none.
     register: false,
     read(fields, memory) {
       const call = callOf(fields);
@@ -51,7 +53,7 @@ const events: Record<string, HookEvent> = {
     },
   },
   PostToolUse: {
-    // Newer builds repeat the call; older ones send its step alone.
+    // Newer builds repeat the call; older ones send only its step.
     read(fields, memory) {
       const call = callOf(fields);
       const { name, args } = fieldsOf(fields.toolCall);
@@ -119,7 +121,7 @@ export const antigravity: Agent = {
     if (word(fields.conversationId) === undefined) return 0;
     const path = text(fields.transcriptPath) ?? text(fields.artifactDirectoryPath) ?? '';
     if (/[\\/]\.gemini[\\/]antigravity/.test(path)) return 1;
-    // camelCase, and an artifact folder of its own for each conversation: nobody else has it.
+    // camelCase and an artifact folder per conversation: no other agent has both.
     const own = ['artifactDirectoryPath', 'workspacePaths', 'transcriptPath'].filter(key => key in fields);
     return own.length === 0 ? 0.1 : 0.5 + own.length * 0.15;
   },
@@ -131,16 +133,16 @@ export const antigravity: Agent = {
   truth,
   settles: { action: 'transcript', turn: 'transcript', subagent: 'transcript', session: 'transcript' },
   transcript,
-  // Empty output is taken as well by these events; PreToolUse alone would read it as a refusal, and is not registered.
+  // These events accept empty output too; only PreToolUse would read it as a refusal, and it is not registered.
   reply: { stdout: '{}' },
   settings,
   interchange: absent('no registry of the format knows it'),
   demo: absent('the demonstration plays one agent, and it is another'),
 };
 
-/** Only Stop says why it stopped. Whatever else comes without a name stays without one. */
+/** Only Stop states a reason. Any other payload without a name stays without one. */
 const impliedEvent = (fields: Fields): string | undefined =>
   word(fields.terminationReason) === undefined ? undefined : 'Stop';
 
-/** A call has no id, but a step of its own, which the transcript numbers alike. */
+/** A call has no id, but a step, which the transcript numbers alike. */
 const callOf = (fields: Fields): string => `step-${number(fields.stepIdx) ?? 0}`;

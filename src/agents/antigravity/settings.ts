@@ -1,7 +1,8 @@
 /**
- * Antigravity's hooks file (documents that the CLI ships, issues up to 1.2.7; checked 2026-11-18). Hooks stand below a name. Those of
- * actions are groups, the others are not: one in the wrong form, or a timeout that is no whole number of seconds, drops the
- * whole file without a word. 1.0 starts the command without a shell, so it is a program and plain words.
+ * Antigravity's hooks file (documents that the CLI ships, issues up to 1.2.7; checked 2026-11-18). Hooks are below a
+ * name. Hooks of actions are groups, the others are not: a wrong form, or a timeout that is not a whole number of
+ * seconds, silently drops the whole file. 1.0 starts the command without a shell, so it is a program with plain
+ * arguments.
  */
 import { join } from 'node:path';
 import type { Settings } from '../contract/contract.ts';

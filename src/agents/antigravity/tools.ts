@@ -1,9 +1,9 @@
-/** What Antigravity executes, as hooks and transcripts name it alike. */
+/** The tools of Antigravity, by the names that hooks and transcripts share. */
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, own, word } from '../../lib/read.ts';
 import type { Reading } from '../contract/contract.ts';
 
-/** Built-in tools and what Agent Hooks calls them. */
+/** Built-in tools with their Agent Hooks names. */
 export const actions = {
   ask_permission: 'ask_permission',
   ask_question: 'ask_user_question',
@@ -25,7 +25,7 @@ export const actions = {
 
 const actionNames: Readonly<Record<string, string>> = actions;
 
-/** How the prefix of an MCP server is written is not documented; this form was seen. */
+/** The prefix of an MCP server is not documented; this form was seen. */
 const MCP = /^mcp_([^_]+)_(.+)$/s;
 
 export function actionName(tool: string): string {
@@ -44,7 +44,7 @@ export function inputOf(args: unknown): Fields {
   return command === undefined ? input : { ...input, command };
 }
 
-/** The kind of the subagent that a call launches; of several no kind is told. */
+/** Returns the kind of the subagent that a call launches; several subagents have no common kind. */
 export function launchedBy(tool: string, args: unknown): { id?: string; agent?: string | undefined } | undefined {
   if (tool !== 'invoke_subagent') return undefined;
   const { Subagents: told } = fieldsOf(args);
@@ -57,7 +57,7 @@ function parsed(json: string): unknown {
   try {
     return JSON.parse(json);
   } catch {
-    // A list that cannot be read tells of no kind.
+    // A list that cannot be parsed states no kind.
     return undefined;
   }
 }

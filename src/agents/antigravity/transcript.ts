@@ -1,11 +1,11 @@
 /**
- * `<data>/brain/<conversation>/.system_generated/logs/transcript.jsonl`: one row per step. Facts: transcripts of CLI 1.0
- * recorded in June 2026; checked 2026-11-18.
+ * `<data>/brain/<conversation>/.system_generated/logs/transcript.jsonl`: one row per step. Facts: transcripts of CLI
+ * 1.0 recorded in June 2026; checked 2026-11-18.
  *
- * A response of the model names the calls that it makes; each call then is a row of its own, with the step that its hooks
- * carry. Times have whole seconds. There are no tokens. A subagent is a conversation of its own, in a folder of its own;
- * the row that launches it names it. A checkpoint follows the first response of every conversation, however short, so it
- * says nothing about compaction.
+ * A response of the model names its calls. Each call is a row of its own, with the step that its hooks carry. Times are
+ * whole seconds. There are no tokens. A subagent is a conversation of its own, in a folder of its own; the row that
+ * launches it names it. A checkpoint follows the first response of every conversation, however short, so it does not
+ * prove a compaction.
  */
 import { join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
@@ -42,7 +42,7 @@ export const transcript: Transcript = {
   read: { format: 'lines', at: fields => timeOf(fields.created_at), row },
 };
 
-/** A copy, wherever it lies, is told by its rows. */
+/** A copy in any folder is recognized by its rows. */
 const isStep = ({ step_index: step, source, type }: Fields): boolean =>
   number(step) !== undefined && /^(USER_EXPLICIT|MODEL|SYSTEM)$/.test(text(source) ?? '') && word(type) !== undefined;
 
@@ -105,7 +105,7 @@ function response(fields: Fields, content: string, key: string, atMs: number | u
     actor: 'ai_agent',
     data: { model_id: memory.recall('model', 'selected') },
   };
-  // Nothing said and nothing called is an error of the model, which is asked again.
+  // A response without text and calls is an error of the model, which is asked again.
   if (calls.length > 0 || content === '') return [responded];
   return [
     responded,
@@ -121,10 +121,10 @@ function response(fields: Fields, content: string, key: string, atMs: number | u
   ];
 }
 
-/** Two of them fit into one entry of the memory, however they are escaped. */
+/** Two of them fit into one entry of the memory in any escaping. */
 const LONGEST_NAME = 64;
 
-/** How a row about a call begins, and how a command's goes on. What the call gave comes after that. */
+/** The beginning of a row about a call, and the continuation for a command. The output of the call follows it. */
 const TIMES = /^Created At: (\S{20,35})\nCompleted At: (\S{20,35})\n/;
 const EXIT = /^Created At: \S+\nCompleted At: \S+\n\s{0,16}The command failed with exit code: (\d{1,3})\n/;
 const CHILD = /^\s*"conversationId":\s*"([0-9a-f-]{36})"/m;
@@ -169,7 +169,7 @@ function action(fields: Fields, content: string, key: string, atMs: number | und
   ];
 }
 
-/** Rows of calls come in the order in which the response named them; a row that is written again is the same call. */
+/** Rows of calls are in the order in which the response named the calls; a repeated row is the same call. */
 function calledAt(key: string, memory: Memory): { tool: string; agent: string | undefined } {
   const known = memory.recall('step', key);
   const [next] = memory.list('called');

@@ -1,14 +1,16 @@
 /**
- * GitHub Copilot: CLI, cloud agent, app, and VS Code. Facts: the vendor's hook reference of autumn 2026, VS Code's hook pages
- * of 2026-10, measurements of CLI 1.0.41 to 1.0.78, recordings of VS Code of 2026-02 and 2026-05; checked 2026-11-18.
+ * GitHub Copilot: CLI, cloud agent, app, and VS Code. Facts: the vendor's hook reference of autumn 2026, VS Code's hook
+ * pages of 2026-10, measurements of CLI 1.0.41 to 1.0.78, recordings of VS Code of 2026-02 and 2026-05; checked
+ * 2026-11-18.
  *
- * How a hook is spelled in the settings decides what it is sent: under camelCase names a payload in camelCase that does not
- * say which event it is, under PascalCase names one in snake_case that does. VS Code's own chat agent sends a third kind,
- * whose calls have ids; elsewhere calls pair by tool and arguments, in order. No hook names a turn, a model or tokens.
- * In the cloud a payload may lack the session's id: a job is one session then, known by who runs its hooks.
+ * The spelling of a hook in the settings decides its payload: a camelCase name gives a camelCase payload that does not
+ * name its event, a PascalCase name gives a snake_case payload that does. VS Code's own chat agent sends a third kind,
+ * in which calls have ids; elsewhere calls pair by tool and arguments, in order. No hook names a turn, a model or
+ * tokens. In the cloud a payload may lack the session's id: then a job is one session, identified by the process that
+ * runs its hooks.
  *
- * What a subagent calls comes under the parent's id, so its actions stand beside the parent's. Hooks of the CLI do not say
- * which subagent begins; its event log does.
+ * Calls of a subagent carry the parent's id, so its actions are beside the parent's. Hooks of the CLI do not name the
+ * subagent that starts; its event log does.
  */
 import type { EndReason, Facts, Fields, StartReason } from '../../event/event.ts';
 import { hexDigest } from '../../lib/hash.ts';
@@ -31,7 +33,7 @@ const notificationTypes: Record<string, string> = { permission_prompt: 'ToolPerm
 
 const sessionStart: HookEvent = {
   edge: true,
-  // The first prompt, where it is told here, comes again as an event of its own.
+  // The first prompt, if it is stated here, is repeated by an event of its own.
   read: fields => [
     reading(fields, {
       event_type: 'Session.Start',
@@ -84,7 +86,7 @@ const afterAction: HookEvent = {
     const judged = letThrough(call, memory);
     const result = fieldsOf(fields.toolResult ?? fields.tool_result);
     const kind = text(result.resultType) ?? text(result.result_type) ?? 'success';
-    // Older builds told failures and refusals here too.
+    // Older builds reported failures and refusals here too.
     const denied = kind === 'denied';
     const success = denied ? undefined : kind === 'success';
     const exitCode = exitCodeOf(action, result.textResultForLlm ?? result.text_result_for_llm ?? fields.tool_response);
@@ -128,10 +130,7 @@ const failedAction: HookEvent = {
   },
 };
 
-/**
- * The question goes to the rules first, and only where they do not know to a person: that it ran does not say who let
- * it.
- */
+/** Rules apply before the user is asked: that a call ran does not show which of them allowed it. */
 const letThrough = (call: string | undefined, memory: Memory): NonNullable<Facts['decision']> | undefined =>
   wasAsked(call, memory) ? { source: 'unknown', basis: 'inferred' } : undefined;
 
@@ -151,7 +150,7 @@ const permissionRequest: HookEvent = {
   },
 };
 
-/** In the CLI what the agent answered is in its event log alone. */
+/** The CLI writes the answer of the agent only to its event log. */
 const stopped: HookEvent = {
   edge: true,
   read: fields => [
@@ -186,7 +185,7 @@ const subagentStopped: HookEvent = {
   plain: ['agentName'],
   read(fields) {
     const id = word(fields.agent_id);
-    // The CLI's own has the name of an instance, and what runs is told by the event log under another id.
+    // The CLI names an instance here, and its event log reports the subagent under another id.
     if (id === undefined || EVENT_LOG.test(text(fields.transcript_path) ?? '')) return [aboutSubagent(fields)];
     const facts = { agent: agentOf(fields) };
     return [
@@ -215,7 +214,7 @@ const errorOccurred: HookEvent = {
     const context = text(fields.errorContext) ?? text(fields.error_context);
     const facts = { error_type: kind };
     if (context === 'model_call') {
-      // The turn goes on; only a failure that lasts ends it.
+      // The turn continues; only a permanent failure ends it.
       if (fields.recoverable === true) {
         return [reading(fields, { event_type: 'Retry.Triggered', data: { reason: message }, actor: 'system', facts })];
       }
@@ -269,10 +268,10 @@ const notified: HookEvent = {
   },
 };
 
-/** The prompt once more, as it is sent. */
+/** The prompt again, as it is sent. */
 const transformed: HookEvent = { register: false, read: () => [] };
 
-/** Under camelCase names the payload does not name its event, so these are registered under the other spelling. */
+/** A payload under a camelCase name does not name its event, so hooks are registered under the other spelling. */
 const unnamed = (event: HookEvent): HookEvent => ({ ...event, register: false });
 
 const events: Record<string, HookEvent> = {
@@ -284,10 +283,10 @@ const events: Record<string, HookEvent> = {
   permissionRequest: unnamed(permissionRequest),
   postToolUse: unnamed(afterAction),
   postToolUseFailure: unnamed(failedAction),
-  // Of older write-ups.
+  // From older descriptions.
   preToolUseFailure: unnamed(failedAction),
   agentStop: unnamed(stopped),
-  // Exists under this name alone.
+  // It has only this name.
   subagentStart: subagentStarted,
   subagentStop: unnamed(subagentStopped),
   errorOccurred: unnamed(errorOccurred),
@@ -353,7 +352,7 @@ export const copilot: Agent = {
     if (sender.ppid === undefined) return undefined;
     return `job-${hexDigest(sender.boot ?? '', sender.ppid, text(fields.cwd) ?? sender.cwd ?? '').slice(0, 24)}`;
   },
-  // VS Code once told the folder of the hook's own file.
+  // An old VS Code sent the folder of the hook file.
   cwd: fields => word(text(fields.cwd)?.replace(/[\\/]\.github[\\/]hooks[\\/]?$/, '')),
   events,
   actions,
@@ -361,7 +360,7 @@ export const copilot: Agent = {
   truth,
   settles: { action: 'hook', turn: 'transcript', subagent: 'transcript', session: 'transcript' },
   transcript,
-  // `{}` would do as well; anything that decides would skip the question that a person gets.
+  // `{}` would work too. Any decision would skip the question to the user.
   reply: { stdout: '' },
   settings,
   interchange: async () => {
@@ -371,7 +370,7 @@ export const copilot: Agent = {
   demo: absent('one agent is enough to show what comes of a session'),
 };
 
-/** What others that state their time call their events, too. */
+/** Names of events that other agents with a time use too. */
 const shared = new Set(['SessionStart', 'SessionEnd', 'Notification', 'PreCompact']);
 
 const CHAT_URI = 'vscode-chat-session://local/';
@@ -384,7 +383,7 @@ function eventName(fields: Fields): string | undefined {
   return word(fields.hook_event_name) ?? word(fields.hookEventName);
 }
 
-/** Which event of the camelCase dialect a payload without a name is: each has fields that no other has. */
+/** Returns the event of a camelCase payload, which does not name it: each event has fields of its own. */
 function eventByShape(fields: Fields): string | undefined {
   const has = (key: string): boolean => fields[key] !== undefined;
   if (has('errorContext')) return 'errorOccurred';
@@ -402,14 +401,14 @@ function eventByShape(fields: Fields): string | undefined {
   return undefined;
 }
 
-/** VS Code once named the session by an address that holds its id. */
+/** An old VS Code named the session by an address that contains its id. */
 function conversationOf(id: string): string {
   if (!id.startsWith(CHAT_URI)) return id;
   try {
     const decoded = atob(id.slice(CHAT_URI.length));
     return /^[\w-]{1,64}$/.test(decoded) ? decoded : id;
   } catch {
-    // Not what it was: the address itself is an id too.
+    // Another address: the address itself is the id.
     return id;
   }
 }
@@ -420,7 +419,6 @@ function timeOf(fields: Fields): number | undefined {
   return atMs === undefined || Number.isNaN(atMs) ? undefined : atMs;
 }
 
-/** What every reading of a hook shares. */
 const reading = readingsWith(fields => ({ atMs: timeOf(fields) }));
 
 interface ToolUse extends Tool {
@@ -432,7 +430,7 @@ const toolUse = (fields: Fields): ToolUse => ({
   input: inputOf(fields.toolArgs ?? fields.tool_input ?? fields.toolInput),
 });
 
-/** Two hooks of one call may name the tool in two spellings, so the action stands for it. */
+/** Two hooks of one call may spell the tool differently, so the action identifies it. */
 function callOf(fields: Fields): Call {
   const { action, input } = toolUse(fields);
   return { id: word(text(fields.tool_use_id)?.split(VSCODE_ID, 1)[0]), tool: action, input };
@@ -450,5 +448,5 @@ function aboutSubagent(fields: Fields): Reading {
   });
 }
 
-/** Names of classes of errors, as far as they are names. */
+/** Returns the name of a class of errors, if it is a name. */
 const errorKind = (name: unknown): string => (/^[A-Za-z][\w.]{0,63}$/.test(text(name) ?? '') ? String(name) : '_OTHER');

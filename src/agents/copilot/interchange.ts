@@ -50,7 +50,7 @@ export const copilotCli: Provider = {
     },
     blocks: { agent_stop: 'retry', subagent_stop: 'retry' },
     supports: { ...cliDraft.supports, custom_env: 'yes' },
-    // Compared with the whole of a name.
+    // Compared with the whole name.
     matching: { how: 'expression' },
   },
   also: {
@@ -73,7 +73,7 @@ export const copilotCli: Provider = {
         'releases of Copilot CLI differ in whether a hook that exits with 2 stops a tool: one that prints permissionDecision does in all of them',
     },
   },
-  // Whatever code it ends with, a hook that fails is passed over: it has to say no.
+  // A failing hook is ignored whatever its exit code is: it must deny explicitly.
   stub(reason) {
     const answer = JSON.stringify({ permissionDecision: 'deny', permissionDecisionReason: reason });
     return {
@@ -142,7 +142,7 @@ export const vsCodeCopilot: Provider = {
     native: {
       title: 'hooks file',
       file: '.github/hooks/hooks.json',
-      // The other Copilot reads the same folder, and is asked first.
+      // The other Copilot reads the same folder, and it is asked first.
       isFile: /(?!)/,
       ...flat('.github/hooks/hooks.json'),
       matching: { how: 'none' },

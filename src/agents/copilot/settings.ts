@@ -1,7 +1,7 @@
 /**
- * Copilot's hook files (vendor's hook reference of autumn 2026, checked 2026-11-18): one of our own in a folder that is read
- * whole. Commands are named by shell. A command of `PreToolUse` that ends with another code than 0 denies the call, so ours cannot.
- * There is no asynchronous form; the timeout is in seconds.
+ * Copilot's hook files (vendor's hook reference of autumn 2026, checked 2026-11-18): a file of our own in a folder of
+ * hook files. Commands are named by shell. A `PreToolUse` command with another exit code than 0 denies the call; our
+ * command never has one. There is no asynchronous form; the timeout is in seconds.
  */
 import { join } from 'node:path';
 import { fieldsOf } from '../../lib/read.ts';
@@ -61,7 +61,7 @@ export const settings: Settings = {
   }),
 };
 
-/** A switch for all hooks, which each settings file and each file of hooks may have. */
+/** A switch for all hooks, in each settings file and each hook file. */
 function obstacles(places: SettingsPlaces, read: (path: string) => string | undefined): Obstacle[] {
   const project = join(places.project, '.github');
   const files = [

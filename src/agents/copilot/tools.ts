@@ -1,6 +1,6 @@
 /**
- * The names of tools, in three spellings: the runtime's own, Claude Code's (in hooks configured under its event names), and
- * those of the chat agent in VS Code. Sets are open.
+ * The names of tools in three spellings: the runtime's own, Claude Code's (in hooks configured under its event names),
+ * and those of the chat agent in VS Code. The sets are open.
  */
 import type { Facts, Fields } from '../../event/event.ts';
 import { isFields, own, text, word } from '../../lib/read.ts';
@@ -68,7 +68,7 @@ const actionNames: Readonly<Record<string, string>> = actions;
 const MCP = /^mcp_([^_]{1,13})_(.+)$/s;
 
 export interface Tool {
-  /** Agent Hooks' name of the action. */
+  /** The Agent Hooks name of the action. */
   action: string;
   facts: Pick<Facts, 'tool' | 'mcp'>;
 }
@@ -88,7 +88,7 @@ export function inputOf(value: unknown): Fields {
     const parsed: unknown = JSON.parse(value);
     return isFields(parsed) ? parsed : { raw: value };
   } catch {
-    // No JSON: the text itself is the input.
+    // Not JSON: the text itself is the input.
     return { raw: value };
   }
 }
@@ -97,7 +97,7 @@ export function launchedBy(action: string, input: Fields): Facts['launches'] {
   return action === 'agent' ? { agent: word(input.agent_type) ?? word(input.subagent_type) } : undefined;
 }
 
-/** A shell's result ends with the code of the command; the rest of it is never looked at. */
+/** The result of a shell ends with the exit code; the rest of it is never read. */
 export function exitCodeOf(action: string, result: unknown): number | undefined {
   if (action !== 'shell') return undefined;
   const code = /<(?:exited|shellId: [\w-]{1,40} completed) with exit code (\d{1,3})>\s*$/.exec(

@@ -1,13 +1,13 @@
 /**
- * `~/.copilot/session-state/<session>/events.jsonl`, the event log of the CLI and of all that runs on it, and the transcript of
- * the chat agent in VS Code, which has the same envelope and fewer rows. Facts: the vendor's published event types of
- * 2026-08, recordings of CLI 1.0.45, 1.0.77 and 1.0.78 and of VS Code 1.109; checked 2026-11-18.
+ * `~/.copilot/session-state/<session>/events.jsonl`, the event log of the CLI and of everything that runs on it, and
+ * the transcript of the chat agent in VS Code, with the same envelope and fewer rows. Facts: the vendor's published
+ * event types of 2026-08, recordings of CLI 1.0.45, 1.0.77 and 1.0.78 and of VS Code 1.109; checked 2026-11-18.
  *
- * Of a response the log knows the model and what came out of it; what went in is told when the program ends, as the sum of
- * the whole session for each model. So that sum, less what is known of it, is told as one; a session that is resumed goes on
- * adding. A compaction is a response of its own, which that sum leaves out. A session that was killed has no sum.
+ * For a response, the log states the model and the output tokens. The input tokens come at the end of the program, as
+ * the sum of the whole session for each model. That sum, less the known part, is reported as one; a resumed session
+ * continues it. A compaction is a response of its own, which the sum leaves out. A killed session has no sum.
  *
- * Hooks name neither turns nor calls. In a session that they tell of, prompts, calls and answers are theirs.
+ * Hooks name neither turns nor calls. In a session with hooks, only the hooks report prompts, calls and answers.
  */
 import { join } from 'node:path';
 import type { DecisionSource, Fields } from '../../event/event.ts';
@@ -24,7 +24,7 @@ import type {
 } from '../contract/contract.ts';
 import { exitCodeOf, inputOf, launchedBy, toolOf } from './tools.ts';
 
-/** The CLI's, and that of the chat agent in VS Code. */
+/** The file of the CLI, and that of the chat agent in VS Code. */
 export const EVENT_LOG = /[\\/]session-state[\\/]([^\\/]+)[\\/]events\.jsonl$/;
 export const CHAT_LOG = /[\\/]GitHub\.copilot-chat[\\/]transcripts[\\/]([^\\/]+)\.jsonl$/;
 
@@ -45,7 +45,7 @@ export const transcript: Transcript = {
   sessions({ path }, { rows }) {
     const data = fieldsOf(rows.find(row => row.type === 'session.start')?.data);
     const isIts = text(data.producer)?.startsWith('copilot') || word(data.copilotVersion) !== undefined;
-    // Where the first row is lost, the place says whose the rest is, or else the file's name.
+    // Without the first row, the folder or the file name identifies the session.
     const isRest = rows.some(
       row => own(tellers, text(row.type) ?? '') !== undefined && word(row.id) && 'parentId' in row,
     );
@@ -99,9 +99,9 @@ interface Row {
   id: string;
   atMs: number | undefined;
   data: Fields;
-  /** The subagent whose row it is: the call that launched it. */
+  /** The subagent of the row: the call that launched it. */
   subagent: string | undefined;
-  /** Of the chat agent in VS Code. */
+  /** A row of the chat agent in VS Code. */
   isChat: boolean;
   memory: Memory;
 }
@@ -164,7 +164,7 @@ function started(row: Row, reason: 'new' | 'resume'): Told[] {
   ];
 }
 
-/** `auto` is no model; which one it became is told later. */
+/** `auto` is no model; the chosen model follows later. */
 function chosen(name: unknown, memory: Memory): Told[] {
   const model = word(name);
   if (model !== undefined && model !== 'auto') memory.remember('model', 'chosen', model);
@@ -174,14 +174,14 @@ function chosen(name: unknown, memory: Memory): Told[] {
 function prompted(row: Row): Told[] {
   asked(row);
   if (row.subagent !== undefined) return [];
-  // What somebody else than the person put into the conversation has a source.
+  // A text that the user did not write has a source.
   const actor = word(row.data.source) === undefined ? 'user' : 'system';
   return [
     says(row, { event_type: 'Prompt.Submitted', unless: 'hooked', actor, data: { prompt: text(row.data.content) } }),
   ];
 }
 
-/** The model is asked now, for the main agent or a subagent. */
+/** Notes that the model is asked now, for the main agent or a subagent. */
 function asked({ memory, subagent, atMs }: Row): Told[] {
   if (atMs !== undefined) memory.remember('asked', subagent ?? '', String(atMs));
   return [];
@@ -193,11 +193,11 @@ function responded(row: Row): Told[] {
   memory.forget('asked', subagent ?? '');
   const model = word(data.model) ?? memory.recall('model', 'chosen');
   const output = count(data.outputTokens);
-  // A long response may come in pieces, each with the tokens of all of them.
+  // A long response may come in pieces, each with the tokens of the whole.
   const isPiece = (number(data.chunkCount) ?? 1) > 1;
   const key = (isPiece ? word(data.apiCallId) : undefined) ?? word(data.messageId) ?? row.id;
   const told: Told[] = [];
-  // A row that a log repeats is no second one.
+  // A repeated row is not a second response.
   if (memory.recall('responses', key) === undefined) {
     memory.remember('responses', key, '1');
     if (model !== undefined && output !== undefined) addOutput(model, output, memory);
@@ -241,7 +241,7 @@ function callStarted(row: Row): Told[] {
       key: call,
       unless: 'hooked',
       data: { action: { name: action, input } },
-      // A subagent's id is that of the call.
+      // The id of a subagent is that of its call.
       facts: { ...facts, call, launches: launches && { ...launches, id: call } },
     }),
   ];
@@ -252,7 +252,7 @@ function mcpOf(data: Fields): { server: string | undefined; tool: string | undef
   return tool === undefined ? undefined : { server: word(data.mcpServerName), tool };
 }
 
-/** A command that a person typed between prompts is no action of the agent. */
+/** A command that the user typed between prompts is no action of the agent. */
 function typedByPerson({ data, memory }: Row): Told[] {
   const call = word(data.toolCallId);
   if (call !== undefined) memory.remember('typed', call, '1');
@@ -297,7 +297,7 @@ function callEnded(row: Row): Told[] {
   ];
 }
 
-/** No hook of VS Code tells of a call that failed; where hooks know the call by this id, it is over at least. */
+/** No hook of VS Code reports a failed call; if hooks know the call by this id, it is at least over. */
 const failedInChat = (row: Row, call: string): Told =>
   says(row, {
     event_type: 'vendor.copilot.tool_failed',
@@ -308,7 +308,7 @@ const failedInChat = (row: Row, call: string): Told =>
 
 // ---------------------------------------------------------------- permissions
 
-/** Kinds of refusals, who refused, and the policy where it was one. */
+/** The kinds of refusals, with the source of the refusal and its policy. */
 const denials: Readonly<Record<string, { source: DecisionSource; policy?: string }>> = {
   'denied-by-rules': { source: 'config', policy: 'rules' },
   'denied-by-content-exclusion-policy': { source: 'policy', policy: 'content-exclusion' },
@@ -348,7 +348,7 @@ function permissionGiven(row: Row): Told[] {
   if (denial.policy === undefined) return [decided];
   return [
     decided,
-    // No hook tells of it; without the call, which hooks know by another name.
+    // No hook reports it; without the call, which hooks know under another name.
     says(row, {
       event_type: 'Policy.Blocked',
       actor: 'system',
@@ -443,7 +443,7 @@ function compacted(row: Row): Told[] {
         trigger: triggerOf(data),
         tokens_before: count(data.preCompactionTokens),
         tokens_after: count(data.postCompactionTokens),
-        // A short conversation's summary is longer than what it stands for.
+        // The summary of a short conversation is longer than the conversation.
         tokens_removed: removed === undefined ? undefined : Math.max(0, removed),
       },
       facts: { phase: 'after' },
@@ -477,7 +477,7 @@ function aborted(row: Row): Told[] {
 
 const CLASSES = ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheWriteTokens', 'reasoningTokens'] as const;
 
-/** The log's sums by model, less what was told of them before. */
+/** The sums of the log by model, less the part that was reported before. */
 function shutDown(row: Row): Told[] {
   const { data, memory } = row;
   const sums = Object.entries(fieldsOf(data.modelMetrics)).flatMap(([model, metrics]) =>
@@ -498,12 +498,12 @@ function shutDown(row: Row): Told[] {
 
 function sumOf(row: Row, model: string, usage: Fields): Told[] {
   const { memory } = row;
-  // What the memory cannot hold could not be told less what was told before.
+  // A sum that the memory cannot hold could not be reduced later.
   if (model.length > 256) return [];
   const now = CLASSES.map(name => count(usage[name]));
   const before = JSON.parse(memory.recall('sums', model) ?? '[]') as (number | null)[];
   memory.remember('sums', model, JSON.stringify(now));
-  // Some builds begin anew after a compaction: then nothing of it was told before.
+  // Some builds restart the sum after a compaction: then no part of it was reported before.
   const again = now.some((tokens, i) => (tokens ?? 0) < (before[i] ?? 0));
   const [input, output, read, written, reasoning] = now.map((tokens, i) =>
     tokens === undefined ? undefined : tokens - (again ? 0 : (before[i] ?? 0)),

@@ -7,7 +7,7 @@ import { nextNumber } from '../shared/numbers.ts';
 import { eventName, ofNoTurn, reading, turnOf } from './reading.ts';
 import { inputOf, launchedBy, mcpToolOf, toolFacts } from './tools.ts';
 
-/** What the call's special hooks and its subagent's told before is added. */
+/** The facts of a call, completed by facts that its special hooks and its subagent reported before. */
 export const callFacts = (fields: Fields, call: string, memory: Memory): NonNullable<Reading['facts']> => ({
   ...turnOf(fields),
   ...toolFacts(fields, memory.recall('servers', call)),
@@ -19,7 +19,7 @@ interface Described {
   subject: string;
 }
 
-/** What a general hook's call does, in words that the special hooks share. */
+/** Describes the call of a general hook in the terms that special hooks share. */
 export function toolCall(fields: Fields): Described {
   const tool = text(fields.tool_name) ?? 'unknown';
   const input = inputOf(fields.tool_input);
@@ -32,16 +32,19 @@ export function toolCall(fields: Fields): Described {
   return { kind: tool, subject: canonicalJson(input) };
 }
 
-/** Which hooks spoke of a call: general before (B) and after (A), special before (b) and after (a). */
+/** The hooks that reported a call: general before (B) and after (A), special before (b) and after (a). */
 type Telling = 'B' | 'A' | 'b' | 'a';
 
 interface KnownCall {
   id: string;
-  /** The tellings so far, this one included. */
+  /** The reports so far, including this one. */
   told: string;
 }
 
-/** The call that a hook speaks of: by its id, else the oldest one alike that this hook has not spoken of. */
+/**
+ * Returns the call that a hook is about: by its id, otherwise the oldest call alike that this kind of hook has not
+ * reported.
+ */
 export function callOf(fields: Fields, { kind, subject }: Described, telling: Telling, memory: Memory): KnownCall {
   const turn = [text(fields.conversation_id) ?? '', text(fields.generation_id) ?? ''];
   const like = memory.likeness([...turn, kind, subject].join('\0'));
@@ -52,7 +55,7 @@ export function callOf(fields: Fields, { kind, subject }: Described, telling: Te
   });
   const native = id === undefined ? undefined : (memory.recall('also', id) ?? id);
   const fits = known.filter(each => each.alike && !each.told.includes(telling) && maySpeakOf(each.told, telling));
-  // A special end belongs to a special start, where there is one.
+  // A special end belongs to a special start, if there is one.
   const begun = telling === 'a' ? fits.find(each => each.told.includes('b')) : undefined;
   const call = known.find(each => each.id === native) ?? begun ?? fits[0];
   const found = call?.id ?? native ?? `call-${nextNumber('calls', memory)}`;
@@ -62,7 +65,7 @@ export function callOf(fields: Fields, { kind, subject }: Described, telling: Te
   return { id: found, told };
 }
 
-/** A general hook has its own id for what general hooks told; the start of a call is not told after its end. */
+/** Calls that general hooks reported have an id of their own; the start of a call never follows its end. */
 function maySpeakOf(told: string, telling: Telling): boolean {
   const over = told.includes('A') || told.includes('a');
   switch (telling) {
@@ -77,7 +80,7 @@ function maySpeakOf(told: string, telling: Telling): boolean {
   }
 }
 
-/** The start of the call was told, and its end was not. */
+/** Returns true if the start of the call was reported and its end was not. */
 export function isRunning(call: string, memory: Memory): boolean {
   const told = memory.recall('calls', call)?.split(' ', 1)[0] ?? '';
   return told.includes('B') && !told.includes('A');
@@ -91,12 +94,12 @@ interface Special extends Described {
   success?: boolean | undefined;
 }
 
-/** The hooks for all actions tell the same; builds before they were there need these instead. */
+/** The general hooks report the same; builds without them need these hooks. */
 export function covered(event: HookEvent): HookEvent {
   return { ...event, register: false };
 }
 
-/** What runs in the sandbox runs without a question: it can do no harm outside. */
+/** A call in the sandbox runs without a question, because it can do no harm outside. */
 export const heldBySandbox = (call: string, memory: Memory): NonNullable<Facts['decision']> | undefined =>
   memory.recall('sandboxed', call) === undefined ? undefined : { source: 'sandbox', basis: 'inferred' };
 
@@ -121,7 +124,7 @@ export function special(moment: 'before' | 'after', describe: (fields: Fields) =
         ];
       }
       if (told.includes('B') && !told.includes('A')) {
-        // The general hook is still to come and says how it ended; should it not come, the call is known to be over.
+        // The general hook follows and states the result. If it does not come, the call is at least known to be over.
         const { call: _call, ...rest } = facts;
         return [
           reading(
@@ -173,7 +176,7 @@ export function mcpCall(fields: Fields): Special {
 
 const PLAIN_WORD = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
-/** An MCP server is known by its host, or by the program that runs it; never by the rest of an address or a command. */
+/** Returns the host of an MCP server, or the program that runs it; never another part of the address or the command. */
 function serverOf(fields: Fields): string | undefined {
   const host = /^[a-z][a-z0-9+.-]*:\/\/(?:[^/@]*@)?([A-Za-z0-9.-]{1,253})/.exec(text(fields.url) ?? '')?.[1];
   if (host !== undefined) return host;
@@ -184,7 +187,7 @@ function serverOf(fields: Fields): string | undefined {
   return program !== undefined && PLAIN_WORD.test(program) ? program : undefined;
 }
 
-/** Inline completion: of no turn, and very frequent. */
+/** Inline completion: it belongs to no turn, and it is very frequent. */
 export function tab(name: string, tool: string): HookEvent {
   return {
     register: false,

@@ -1,14 +1,14 @@
 /**
- * Cursor: IDE, CLI (`cursor-agent`) and cloud agents. Facts: the vendor's hook documentation of 2026-06, captures of IDE
- * 3.18.25 and CLI 2026.06.24 to 2026.09.10; checked 2026-11-18.
+ * Cursor: IDE, CLI (`cursor-agent`) and cloud agents. Facts: the vendor's hook documentation of 2026-06, captures of
+ * IDE 3.18.25 and CLI 2026.06.24 to 2026.09.10; checked 2026-11-18.
  *
- * One call is told by two families of hooks. The general ones (preToolUse, postToolUse, postToolUseFailure) carry its id;
- * the special ones (shell, MCP, file) do not, and some surfaces send only them. Both find the same call by what it does,
- * and tell it under the same id, so that it is one action whichever family speaks, and whichever first. How it ended is
- * the general family's to say.
+ * Two families of hooks report one call. The general ones (preToolUse, postToolUse, postToolUseFailure) carry its id.
+ * The special ones (shell, MCP, file) do not, and some surfaces send only them. Both find the same call by what it does
+ * and report it under the same id, so it is one action whichever family reports it, in any order. The general family
+ * states how it ended.
  *
- * `generation_id` names the turn. Hooks of a subagent carry its own conversation id; the place of its transcript tells
- * whose it is, and where no transcript is named such a conversation is a session of its own.
+ * `generation_id` names the turn. Hooks of a subagent carry its own conversation id; the path of its transcript shows
+ * its root. Without a transcript path, such a conversation is a session of its own.
  */
 import type { AgentMode, Fields } from '../../event/event.ts';
 import { number, own, text, word } from '../../lib/read.ts';
@@ -175,7 +175,7 @@ const events: Record<string, HookEvent> = {
       input: { command: fields.command },
     })),
   ),
-  // Says neither whether the command succeeded nor with which code it ended.
+  // States neither the success of the command nor its exit code.
   afterShellExecution: covered(
     special('after', fields => ({
       kind: 'shell',
@@ -185,10 +185,10 @@ const events: Record<string, HookEvent> = {
       input: { command: fields.command },
     })),
   ),
-  // The hooks for all actions do not name the server.
+  // The general hooks do not name the server.
   beforeMCPExecution: special('before', mcpCall),
   afterMCPExecution: covered(special('after', mcpCall)),
-  // The content is read by now; no hook follows that says so. Without the general family this is all there is of a
+  // The content was read before; no hook reports the end. Without the general family, this is the only report of a
   // read.
   beforeReadFile: {
     register: false,
@@ -215,7 +215,7 @@ const events: Record<string, HookEvent> = {
   ),
   beforeTabFileRead: tab('read_file', 'TabRead'),
   afterTabFileEdit: tab('code_edit', 'TabWrite'),
-  // Very frequent, and all that is left of it is that it happened, and how much it was.
+  // Very frequent; only the fact and the length are kept.
   afterAgentThought: {
     register: false,
     read: (fields, memory) => [
@@ -231,8 +231,8 @@ const events: Record<string, HookEvent> = {
     ],
   },
   afterAgentResponse: {
-    // Several in a turn; its tokens are the turn's so far, and `stop` repeats them: they are told once, at the turn's
-    // end.
+    // Several in a turn. Its tokens are those of the turn so far, and `stop` repeats them: they are recorded once, at
+    // the end of the turn.
     read(fields, memory) {
       const generation = word(fields.generation_id);
       const earlier = usageOver(fields, memory, isEarlierTurn(fields));
@@ -271,7 +271,7 @@ const events: Record<string, HookEvent> = {
   subagentStop: {
     edge: true,
     plain: ['duration_ms', 'tool_call_count', 'message_count', 'status'],
-    // Names no id: it is the oldest open subagent of that kind and task.
+    // The hook carries no id: it is the oldest open subagent of that kind and task.
     read(fields, memory) {
       const id = endedSubagent(fields, memory);
       const facts = { agent: word(fields.subagent_type) };
@@ -371,7 +371,7 @@ const events: Record<string, HookEvent> = {
       ];
     },
   },
-  // No conversation, so nothing to tell.
+  // It belongs to no conversation, so there is nothing to record.
   workspaceOpen: { register: false, read: () => [] },
 };
 
@@ -383,7 +383,7 @@ export const cursor: Agent = {
   signs(fields) {
     const name = eventName(fields);
     const known = name !== undefined && Object.hasOwn(events, name);
-    // Sent with every event, also where hooks of another agent's settings are run, and by nobody else.
+    // Sent with every event, even if hooks of another agent's settings run, and by no other agent.
     if (word(fields.cursor_version) !== undefined) return known ? 1 : 0.95;
     if (word(fields.conversation_id) === undefined || name === undefined) return 0;
     const own = ['generation_id', 'workspace_roots', 'user_email'].filter(key => key in fields).length;
@@ -405,7 +405,7 @@ export const cursor: Agent = {
   truth,
   settles: { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' },
   transcript,
-  // An empty answer fails where a person set failClosed; this object decides nothing.
+  // An empty answer fails if the user set failClosed; this object decides nothing.
   reply: { stdout: '{}' },
   settings: { ...settings, obstacles: obstaclesOf(Object.keys(events)) },
   interchange: async () => [(await import('./interchange.ts')).interchange],

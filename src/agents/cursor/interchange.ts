@@ -28,7 +28,7 @@ const draft: Facts = {
 
 const shape: Pick<Layout, 'title' | 'fields' | 'matching'> = {
   title: 'hooks file',
-  // Of a command's text at events of the shell, of a tool at those of MCP.
+  // Matches the text of a command at shell events, and the tool at MCP events.
   matching: { how: 'expression' },
   fields: {
     command: 'command',
@@ -109,7 +109,7 @@ export const interchange: Provider = {
       file: '.cursor/hooks.json',
       isFile: /(^|[\\/])\.cursor[\\/]hooks\.json$/,
     },
-    // What the format's published examples show; the product does not read it.
+    // As in the published examples of the format; the product does not read it.
     published: {
       ...shape,
       ...loose('.cursor/hooks.json'),

@@ -5,14 +5,14 @@ import { readingsWith } from '../shared/readings.ts';
 
 const FAMILY = /[\\/]agent-transcripts[\\/]([^\\/]+)[\\/]subagents[\\/][^\\/]+$/;
 
-/** A subagent's transcript lies in its root conversation's folder. */
+/** The transcript of a subagent is in the folder of its root conversation. */
 export function familyOf(fields: Fields): { root: string; child: string } | undefined {
   const root = FAMILY.exec(text(fields.transcript_path) ?? '')?.[1];
   const child = word(fields.conversation_id);
   return root === undefined || child === undefined || child === root ? undefined : { root, child };
 }
 
-/** The subagent whose conversation this is: the one that runs, if it is the only one without a conversation. */
+/** Returns the subagent of this conversation: the running one, if it is the only one without a conversation. */
 export function childOf(fields: Fields, memory: Memory): string | undefined {
   const child = familyOf(fields)?.child;
   if (child === undefined) return undefined;
@@ -39,7 +39,7 @@ export function eventName(fields: Fields): string | undefined {
   return word(fields.hook_event_name) ?? word(fields.hookEventName);
 }
 
-/** `default` and `auto` stand for whatever the service picks. */
+/** `default` and `auto` leave the choice of the model to the service. */
 export function modelOf(name: unknown): string | undefined {
   const model = word(name);
   return model === 'default' || model === 'auto' ? undefined : model;

@@ -1,7 +1,7 @@
 /**
- * Cursor's hooks file (hook documentation of June 2026, the CLI 2026.09.10 measured; checked 2026-11-18). One unknown event,
- * or an unknown member in an entry, silently disables the whole file: so nothing stands in ours but what is documented.
- * Every hook is waited for; the timeout is in seconds.
+ * Cursor's hooks file (hook documentation of June 2026, the CLI 2026.09.10 measured; checked 2026-11-18). One unknown
+ * event, or an unknown member in an entry, silently disables the whole file: our entries contain only documented
+ * members. The agent waits for every hook; the timeout is in seconds.
  */
 import { join } from 'node:path';
 import { fieldsOf } from '../../lib/read.ts';
@@ -41,7 +41,7 @@ export const settings: Settings = {
   }),
 };
 
-/** `known`: one event that Cursor does not know puts the whole file out of force, and Cursor says nothing of it. */
+/** `known`: one event that Cursor does not know silently disables the whole file. */
 export const obstaclesOf =
   (known: readonly string[]) =>
   ({ home, project }: SettingsPlaces, read: (path: string) => string | undefined): Obstacle[] =>

@@ -1,4 +1,4 @@
-/** What Cursor calls its tools. The set is open: these are the names that were seen. */
+/** Cursor's names of its tools. The set is open: these names were seen. */
 import type { Facts, Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, own, text, word } from '../../lib/read.ts';
 
@@ -17,7 +17,7 @@ const actionNames: Readonly<Record<string, string>> = actions;
 
 const MCP = /^MCP:(.+)$/s;
 
-/** The tool of an MCP server, where the name says so; which server it does not say. */
+/** Returns the tool of an MCP server if the name shows it; the name does not show the server. */
 export const mcpToolOf = (fields: Fields): string | undefined => MCP.exec(text(fields.tool_name) ?? '')?.[1];
 
 export function actionName(fields: Fields): string {
@@ -44,7 +44,7 @@ export function inputOf(value: unknown): Fields {
     const parsed: unknown = JSON.parse(value);
     return isFields(parsed) ? parsed : { raw: value };
   } catch {
-    // Not JSON after all: the text itself is the input.
+    // Not JSON: the text itself is the input.
     return value === '' ? {} : { raw: value };
   }
 }

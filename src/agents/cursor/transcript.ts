@@ -1,10 +1,10 @@
 /**
- * `~/.cursor/projects/<folder>/agent-transcripts/<conversation>/<conversation>.jsonl`, subagents' in `subagents/` beside it. Facts: a
- * transcript of 2026-08, third parties' notes on the format; checked 2026-11-18.
+ * `~/.cursor/projects/<folder>/agent-transcripts/<conversation>/<conversation>.jsonl`, subagents in `subagents/` beside
+ * it. Facts: a transcript of 2026-08, third parties' notes on the format; checked 2026-11-18.
  *
- * A row is a message: what a person asked, what the agent said and called. Rows have neither ids nor times; results, models and
- * tokens stand nowhere, thinking is left out. So a session that hooks tell of learns nothing here; of one without hooks this
- * is all there is: its prompts, and what it called, in order.
+ * A row is a message: a prompt of the user, or a text and calls of the agent. Rows have neither ids nor times, and no
+ * results, models or tokens; reasoning is omitted. A session with hooks therefore learns nothing here. For a session
+ * without hooks, the prompts and the calls in their order are all there is.
  */
 import { join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
@@ -15,7 +15,7 @@ import { unlessHooked } from '../shared/readings.ts';
 import { actionName, launchedBy, toolFacts } from './tools.ts';
 
 const MAIN = /[\\/]agent-transcripts[\\/]([\w-]{1,128})[\\/]\1\.jsonl$/;
-/** A copy of one, but no subagent's. */
+/** A copy of a transcript, except a subagent's. */
 const OWN_NAME = /(?<![\\/]subagents)[\\/]([\w.-]{1,128})\.jsonl$/;
 const CHILD = /^([\w-]{1,128})\.jsonl$/;
 
@@ -44,7 +44,7 @@ export const transcript: Transcript = {
     });
   },
   sessions({ path }, { rows }) {
-    // Rows do not say whose they are: the file's name does, wherever it lies.
+    // Rows do not name their session: the file name does, in any folder.
     const named = MAIN.exec(path)?.[1] ?? (rows.length > 0 && rows.every(isRow) ? OWN_NAME.exec(path)?.[1] : undefined);
     return named === undefined ? [] : [{ session: named }];
   },
@@ -74,7 +74,7 @@ export const transcript: Transcript = {
 
 const DATABASE = /[\\/](?:\.cursor[\\/]chats[\\/].+[\\/]store\.db|Cursor[\\/]User[\\/]globalStorage[\\/]state\.vscdb)$/;
 
-/** A message and who said it, and nothing else. */
+/** A row has a message and its role, and nothing else. */
 const isRow = (row: Fields): boolean =>
   row.type === 'turn_ended' ||
   ((row.role === 'user' || row.role === 'assistant') &&
@@ -106,14 +106,14 @@ function prompt(key: string, said: string | undefined, memory: Memory, file: Rea
   ];
 }
 
-/** A subagent's first row is its start. */
+/** The first row of a subagent is its start. */
 function begun(memory: Memory): Told[] {
   if (memory.recall('turn', 'begun') !== undefined) return [];
   memory.remember('turn', 'begun', '1');
   return [unlessHooked({ key: 'start', event_type: 'Session.Start', data: { start_reason: 'new' } })];
 }
 
-/** That it was called is all there is to a call: whether it went well is not written down. */
+/** A row reports only that a call was made: its result is not recorded. */
 function called(key: string, { name, input }: Fields): Told[] {
   const fields = { tool_name: name, tool_input: input };
   const action = { name: actionName(fields), input: fieldsOf(input) };

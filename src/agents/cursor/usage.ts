@@ -4,7 +4,7 @@ import { count, text, word } from '../../lib/read.ts';
 import type { Memory, Reading } from '../contract/contract.ts';
 import { childOf, modelOf, reading } from './reading.ts';
 
-/** The tokens of a turn so far, until it is over. Numbers that were not told are null. */
+/** The tokens of a turn until it is over. Unknown numbers are null. */
 interface TurnUsage {
   turn: string;
   conversation: string;
@@ -13,10 +13,10 @@ interface TurnUsage {
   counters: readonly (number | null)[];
 }
 
-/** `input_tokens` holds both cache parts. */
+/** `input_tokens` contains both cache parts. */
 const COUNTERS = ['input_tokens', 'output_tokens', 'cache_read_tokens', 'cache_write_tokens'] as const;
 
-/** Later numbers of a turn replace earlier ones: each holds the whole turn. */
+/** Later numbers of a turn replace earlier ones: each covers the whole turn. */
 export function keepUsage(fields: Fields, memory: Memory): void {
   const turn = word(fields.generation_id);
   const counters = COUNTERS.map(name => count(fields[name]) ?? null);

@@ -1,9 +1,9 @@
 /**
- * Factory Droid. Facts: Factory's hooks reference and telemetry documentation of 2026-07-24, a session file and its side file of
- * January 2026; checked 2026-11-18.
+ * Factory Droid. Facts: Factory's hooks reference and telemetry documentation of 2026-07-24, a session file and its
+ * side file of January 2026; checked 2026-11-18.
  *
- * Its hooks are shaped like those of Claude Code, but calls have no ids, so that they are paired first in, first out. Of a
- * subagent only the end is told: it began with the `Task` call that launched it.
+ * Its hooks have the form of Claude Code's, but calls have no ids, so they pair first in, first out. Only the end of a
+ * subagent is reported: it began with the `Task` call that launched it.
  */
 import type { EndReason, Fields, StartReason } from '../../event/event.ts';
 import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
@@ -23,7 +23,7 @@ const events: Record<string, HookEvent> = {
   SessionStart: {
     edge: true,
     read(fields) {
-      // `compact` goes on with the running session: nothing starts.
+      // `compact` continues the running session: nothing starts.
       if (fields.source === 'compact') return [];
       const reason = own(startReasons, text(fields.source) ?? 'startup');
       const facts = fields.source === 'clear' ? { previous: {} } : {};
@@ -69,7 +69,7 @@ const events: Record<string, HookEvent> = {
       const call = closeCall({ id: word(fields.tool_use_id), tool, input }, memory, 'oldest of its tool');
       const response = fieldsOf(fields.tool_response);
       const exitCode = number(response.exitCode);
-      // Runs when a tool has completed; what failed all the same says so in its response.
+      // Sent when a tool has completed; a failure shows in its response.
       const success = response.success !== false && (exitCode ?? 0) === 0;
       const child = tool === 'Task' && call !== undefined ? childOf(fields, call) : undefined;
       const after = reading(fields, {
@@ -120,7 +120,7 @@ const events: Record<string, HookEvent> = {
   },
 };
 
-/** How much it may do by itself; nobody else has these words. */
+/** Its levels of autonomy; no other agent has these words. */
 const modes = ['off', 'spec', 'auto-low', 'auto-medium', 'auto-high'];
 
 export const droid: Agent = {
@@ -144,7 +144,7 @@ export const droid: Agent = {
   truth,
   settles: { action: 'hook', turn: 'transcript', subagent: 'hook', session: 'transcript' },
   transcript,
-  // What SessionStart and UserPromptSubmit print goes to the model.
+  // The output of SessionStart and UserPromptSubmit is sent to the model.
   reply: { stdout: '' },
   settings,
   interchange: async () => [(await import('./interchange.ts')).interchange],
@@ -161,7 +161,7 @@ const reading = readingsWith(({ permission_mode }) => {
 
 const toolOf = (fields: Fields): string => text(fields.tool_name) ?? 'unknown';
 
-/** A subagent has no id that a hook tells; it is known by the call that launched it. */
+/** A subagent has no id in hooks; the call that launched it identifies it. */
 const childOf = (fields: Fields, call: string): string => `${word(fields.session_id) ?? ''}.${call}`;
 
 const ofChild = (
@@ -179,7 +179,7 @@ const ofChild = (
   subagent: child,
 });
 
-/** Once: by its own hook, or by the end of the call where that comes first. */
+/** The end of a subagent, once: by its own hook, or by the end of the call if that comes first. */
 function endChild(fields: Fields, child: string, memory: Memory): Reading[] {
   const agent = memory.recall('children', child);
   if (agent === undefined) return [];

@@ -1,7 +1,7 @@
 /**
- * Droid's hooks (hooks reference of July 2026, checked 2026-11-18): `hooks.json`, or where that is missing the member `hooks`
- * of `settings.json`. A new `hooks.json` would put a person's hooks in the other file out of force, so ours join these.
- * Handlers run in parallel; the timeout is in seconds.
+ * Droid's hooks (hooks reference of July 2026, checked 2026-11-18): `hooks.json`, or without it the member `hooks` of
+ * `settings.json`. A new `hooks.json` would disable the user's hooks in the other file, so our hooks are added to that
+ * one. Handlers run in parallel; the timeout is in seconds.
  */
 import { join } from 'node:path';
 import type { Settings } from '../contract/contract.ts';

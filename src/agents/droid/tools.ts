@@ -1,8 +1,8 @@
-/** What Droid executes, as hooks and transcripts name it alike. */
+/** The tools of Droid, by the names that hooks and transcripts share. */
 import { own } from '../../lib/read.ts';
 import type { Reading } from '../contract/contract.ts';
 
-/** Built-in tools and what Agent Hooks calls them. */
+/** Built-in tools with their Agent Hooks names. */
 export const actions = {
   ApplyPatch: 'code_edit',
   Create: 'write_file',

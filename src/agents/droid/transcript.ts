@@ -1,9 +1,11 @@
 /**
- * `~/.factory/sessions/<folder>/<session>.jsonl`: one row per message, with blocks as Anthropic's API has them, and beside it
- * `<session>.settings.json` with the model and the tokens of the whole session. Facts: files of January 2026; checked 2026-11-18.
+ * `~/.factory/sessions/<folder>/<session>.jsonl`: one row per message, with blocks in the form of Anthropic's API, and
+ * beside it `<session>.settings.json` with the model and the tokens of the whole session. Facts: files of January 2026;
+ * checked 2026-11-18.
  *
- * Hooks and rows share no id of a call, so what both tell is told by the hooks. Tokens are known of the session as a whole
- * alone; each time they are looked at, what was added since is told. Input is counted there without the cache.
+ * Hooks and rows share no id of a call, so hooks alone report what both contain. Tokens are known only for the session
+ * as a whole; each reading reports the tokens that were added since the previous one. Input tokens are counted without
+ * the cache.
  */
 import { join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
@@ -29,7 +31,7 @@ export const transcript: Transcript = {
   installed: ({ home }, look) => filesIn(home, look),
   sessions({ path }, { rows }) {
     const first = rows.find(({ type }) => type === 'session_start');
-    // The row of the start may be gone, or damaged: then the place says whose it is.
+    // The row of the start may be missing or damaged: then the path identifies the session.
     if (first === undefined && !/[\\/]\.factory[\\/]/.test(path)) return [];
     const session = word(first?.id) ?? sessionIn(path);
     return session === undefined ? [] : [{ session, cwd: word(first?.cwd) }];
@@ -41,7 +43,7 @@ const fileAt = (path: string): TranscriptFile => ({ path, beside: [path.replace(
 
 const sessionIn = (path: string): string | undefined => /([^\\/]+)\.jsonl$/.exec(path)?.[1];
 
-/** In one folder for each working folder; earlier versions wrote all into one. */
+/** One folder for each working folder; earlier versions wrote all sessions into one. */
 function filesIn(home: string, look: Look): TranscriptFile[] {
   const root = join(home, '.factory', 'sessions');
   const names = look.names(root);
@@ -67,7 +69,7 @@ function row(fields: Fields, memory: Memory, file: ReadFile): Told[] {
   return [...started(atMs, memory), ...told];
 }
 
-/** The row of the start has no time; the first message has. */
+/** The row of the start has no time; the first message has one. */
 function started(atMs: number | undefined, memory: Memory): Told[] {
   if (memory.recall('session', 'start') === undefined) return [];
   memory.forget('session', 'start');
@@ -79,7 +81,7 @@ function started(atMs: number | undefined, memory: Memory): Told[] {
 function asked(blocks: readonly Fields[], key: string, atMs: number | undefined, memory: Memory): Told[] {
   const results = blocks.filter(({ type }) => type === 'tool_result');
   if (results.length > 0) return results.flatMap(block => result(block, atMs, memory));
-  // What follows the first text was added by the program: contents of files that were named.
+  // The program added everything after the first text: contents of named files.
   const prompt = blocks.find(({ type }) => type === 'text');
   return [
     {
@@ -152,7 +154,7 @@ function answered(
   }
   const said = blocks.flatMap(({ type, text: each }) => (type === 'text' ? (text(each) ?? []) : [])).join('\n');
   if (calls > 0 || said === '') return told;
-  // A response that calls nothing is the answer.
+  // A response without calls is the answer.
   return [
     ...told,
     {
@@ -167,7 +169,7 @@ function answered(
   ];
 }
 
-/** What was used since this was asked last. */
+/** Returns the tokens that were added since the previous reading. */
 function rest(memory: Memory, file: ReadFile): Told[] {
   const { model, provider, used } = settingsIn(file);
   if (used === undefined) return [];
@@ -203,7 +205,7 @@ type Part = 'input' | 'output' | 'cacheRead' | 'cacheWrite' | 'reasoning';
 
 const parts: readonly Part[] = ['input', 'output', 'cacheRead', 'cacheWrite', 'reasoning'];
 
-/** What a file does not say stays unknown. */
+/** Values that a file does not state stay unknown. */
 const noTokens: Record<Part, number | undefined> = {
   input: undefined,
   output: undefined,
@@ -236,7 +238,7 @@ function parsed(json: string): Fields {
   try {
     return fieldsOf(JSON.parse(json));
   } catch {
-    // Not there, or half written: it is read again with the next rows.
+    // The file is missing or incomplete: it is read again with the next rows.
     return {};
   }
 }

@@ -54,10 +54,10 @@ const now: Facts = {
   },
 };
 
-/** The part of an agent's file, which may hold nothing but these. */
+/** The hooks part of an agent's file, which may hold only these members. */
 const agentFile = flat('.kiro/agents/hooks.json');
 
-/** Later releases have a file of their own, in which what is run is one field. */
+/** Later releases have a separate file, in which one field holds the action. */
 const later = listed('.kiro/hooks/hooks.json', { event: 'trigger', matcher: 'matcher' });
 
 const matching: Layout['matching'] = {
@@ -216,14 +216,14 @@ export const interchange: Provider = {
   },
 };
 
-/** What is run stands in a field of its own there, under the type that a command has. */
+/** There, a field of its own holds the command, under the type `command`. */
 function handlerIn({ type, ...what }: Fields, command: string): Fields {
   return { ...(type === command ? {} : { type: type === 'askAgent' ? 'agent' : type }), ...what };
 }
 
 const fileName = (name: string): string => name.replace(/[^\w-]+/g, '-');
 
-/** Names of their own, which two hooks may not share, even as files. */
+/** Each hook has a name of its own, which also names its file. */
 function unique(entries: readonly Entry[]): string[] {
   const taken = new Set<string>();
   return entries.map(({ handler, hook }, i) => {

@@ -1,13 +1,14 @@
 /**
- * Kiro. Three contracts, told apart by the payload; facts from its documentation, issues and measurements up to CLI 2.19 and 3.0,
- * IDE 1.0; checked 2026-11-18:
+ * Kiro. Three contracts, told apart by the payload; facts from its documentation, issues and measurements up to CLI
+ * 2.19 and 3.0, IDE 1.0; checked 2026-11-18:
  *
  *   A  CLI 2.x: camelCase names, hooks embedded in an agent's file. Headless runs have no session id.
  *   B  CLI 3.x and IDE 1.x: PascalCase names, ids that begin with `sess_`.
- *   C  IDE 0.x: passes nothing on stdin, an environment variable at best. What arrives here is what the command beside the hook
- *      makes of it, marked `"kiro": "ide-0"`: the length of a prompt, and what the variable says of a tool.
+ *   C  IDE 0.x: passes nothing on stdin, at most an environment variable. The payload is the output of the command
+ *      beside the hook, marked `"kiro": "ide-0"`: the length of a prompt, and what the variable states about a tool.
  *
- * None has ids of turns or calls, times, tokens, or an event for the end of a session; calls come one after the other.
+ * None of them has ids of turns or calls, times, tokens, or an event for the end of a session. Calls run one after the
+ * other.
  */
 import type { Fields } from '../../event/event.ts';
 import { hexDigest } from '../../lib/hash.ts';
@@ -41,7 +42,7 @@ const stopped: HookEvent = {
 
 const before: HookEvent = {
   read(fields, memory) {
-    // Contract C does not say what will run.
+    // Contract C does not state which tool will run.
     if (fields.tool_name === undefined) return [];
     const call = openCall(callOf(fields), memory);
     return [
@@ -84,7 +85,7 @@ const after: HookEvent = {
 const events: Record<string, HookEvent> = {
   // Contract A.
   agentSpawn: {
-    // Comes again whenever another agent is chosen.
+    // Sent again whenever the user selects another agent.
     edge: true,
     read: () => [byAgent({ event_type: 'Session.Start', key: 'start', data: {} })],
   },
@@ -94,7 +95,7 @@ const events: Record<string, HookEvent> = {
   stop: stopped,
   // Contract B.
   SessionStart: {
-    // At the beginning and when a session is taken up again, without a word of which.
+    // Sent at the start and when a session is resumed, without telling the two apart.
     edge: true,
     read: (_, memory) => [
       byAgent({ event_type: 'Session.Start', data: { start_reason: isFirst('start', memory) ? undefined : 'resume' } }),
@@ -121,7 +122,7 @@ const events: Record<string, HookEvent> = {
 
 const camelCase = new Set(['agentSpawn', 'userPromptSubmit', 'preToolUse', 'postToolUse', 'stop']);
 
-/** All that hooks of the contracts A and B send. */
+/** All fields of hooks of contracts A and B. */
 const inputs = new Set([
   'hook_event_name',
   'cwd',
@@ -133,7 +134,7 @@ const inputs = new Set([
   'assistant_response',
 ]);
 
-/** What others send who write names of events alike. */
+/** Fields of other agents with equal event names. */
 const others = [
   'conversation_id',
   'generation_id',
@@ -158,7 +159,7 @@ export const kiro: Agent = {
     if (!camelCase.has(name) || others.some(key => key in fields)) return 0;
     const isSure =
       name === 'agentSpawn' || 'assistant_response' in fields || '__tool_use_purpose' in fieldsOf(fields.tool_input);
-    // A later version may send more.
+    // A later version may send further fields.
     if (!closed) return isSure ? 0.8 : word(fields.session_id) === undefined ? 0 : 0.45;
     return isSure ? 0.95 : word(fields.session_id) === undefined ? 0.5 : 0.6;
   },
@@ -166,7 +167,8 @@ export const kiro: Agent = {
   session(fields, sender) {
     const cwd = text(fields.cwd) ?? sender.cwd;
     if (word(fields.session_id) !== undefined) return word(fields.session_id);
-    // Headless runs and the old IDE: who ran it, and where, is all that holds their hooks together.
+    // Headless runs and the old IDE have no session id: the process that ran the hook, and its folder, identify the
+    // session.
     if (sender.ppid === undefined || cwd === undefined) return undefined;
     return `local-${hexDigest(sender.boot ?? '', sender.ppid, cwd).slice(0, 24)}`;
   },
@@ -174,17 +176,17 @@ export const kiro: Agent = {
   events,
   actions,
   truth,
-  // A turn's own record is written some time after its end, and holds no tokens: nothing waits for it.
+  // The record of a turn is written some time after its end and holds no tokens: nothing waits for it.
   settles: { action: 'hook', turn: 'hook', subagent: 'hook', session: 'transcript' },
   transcript,
-  // Some hooks' output becomes part of what the model reads.
+  // The output of some hooks is sent to the model.
   reply: { stdout: '' },
   settings,
   interchange: async () => [(await import('./interchange.ts')).interchange],
   demo: absent('one agent is enough to show what comes of a session'),
 };
 
-/** A file changed: by the agent, or by the person beside it. */
+/** A file changed, by the agent or by the user. */
 function changed(name: 'FileCreated' | 'FileSaved' | 'FileDeleted'): HookEvent {
   return { register: false, read: () => [byAgent({ event_type: `vendor.kiro.${name}`, data: {}, actor: 'system' })] };
 }
@@ -195,14 +197,14 @@ function isFirst(what: string, memory: Memory): boolean {
   return first;
 }
 
-/** What the IDE's variable said of a tool. */
+/** Reads what the variable of the IDE states about a tool. */
 const reported = (fields: Fields): Fields => fieldsOf(fields.reported);
 
 const toolName = (fields: Fields): string => word(fields.tool_name) ?? word(reported(fields).toolName) ?? 'unknown';
 
 const callOf = (fields: Fields): Call => ({ tool: toolName(fields), input: fields.tool_input });
 
-/** A command that ran is a success to its tool, whatever it returned: its exit status decides, and that is text. */
+/** The tool of a completed command succeeds whatever the command returned: the exit status in its text decides. */
 function outcome(fields: Fields): { success?: boolean; exitCode?: number } {
   const told = reported(fields).toolSuccess;
   if (typeof told === 'boolean') return { success: told };

@@ -1,10 +1,11 @@
 /**
- * Sessions of Kiro's CLI 3 and IDE 1: `~/.kiro/sessions/<workspace>/sess_<id>/messages.jsonl`, rows `{id, timestamp, payload{type}}`.
- * Facts: that form from the vendor's users; types and fields of payloads from five independent readers of June to October 2026, no
- * vendor's word and no recording; checked 2026-11-18. What a payload lacks is left out.
+ * Sessions of Kiro's CLI 3 and IDE 1: `~/.kiro/sessions/<workspace>/sess_<id>/messages.jsonl`, rows `{id, timestamp,
+ * payload{type}}`. Facts: this form from the vendor's users; types and fields of payloads from five independent readers
+ * of June to October 2026, without a statement of the vendor or a recording; checked 2026-11-18. Missing fields are
+ * omitted.
  *
- * It counts in credits and names no tokens and no responses: none are told. Hooks have no ids, so calls, prompts and answers are
- * theirs where there are any.
+ * Kiro counts credits and states no tokens and no responses, so none are reported. Hooks have no ids: in a session with
+ * hooks, only the hooks report calls, prompts and answers.
  */
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
@@ -94,7 +95,7 @@ const payloads: Readonly<Record<string, (payload: Fields, id: string, memory: Me
   },
 };
 
-/** A text, or the texts of a list of blocks. */
+/** Returns a text, or the texts of a list of blocks. */
 function textOf(content: unknown): string | undefined {
   if (!Array.isArray(content)) return text(content);
   return content.flatMap(block => text(fieldsOf(block).text) ?? []).join('\n');

@@ -1,8 +1,8 @@
 /**
- * Kiro's hooks (CLI 2.19 and 3.0, IDE 1.0; checked 2026-11-18). CLI 3 and the IDE read every file in `hooks`; CLI 2 knows only
- * the hooks of the agent in use, each in its own file. So ours are a file of their own, and a part of every agent that is there; an
- * agent is not made, since a person would have to choose it. CLI 2 counts in milliseconds, the others in seconds. A time to
- * cache is never set: the hook would not run.
+ * Kiro's hooks (CLI 2.19 and 3.0, IDE 1.0; checked 2026-11-18). CLI 3 and the IDE read every file in `hooks`. CLI 2
+ * reads only the hooks of the active agent, each in its own file. Our hooks are therefore a file of their own, and a
+ * part of every existing agent; no agent is created, because the user would have to select it. CLI 2 counts in
+ * milliseconds, the others in seconds. A cache time is never set: it would keep the hook from running.
  */
 import { join } from 'node:path';
 import type { Settings } from '../contract/contract.ts';

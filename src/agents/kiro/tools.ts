@@ -1,4 +1,4 @@
-/** Tools of Kiro over its contracts, and what is read of their answers. */
+/** The tools of Kiro over its contracts, and the parts of their answers that are read. */
 import { own } from '../../lib/read.ts';
 import type { Reading } from '../contract/contract.ts';
 
@@ -40,11 +40,11 @@ export function toolFacts(tool: string): NonNullable<Reading['facts']> {
   return mcp ? { tool: mcp[2], mcp: { server: mcp[1] ?? 'unknown' } } : { tool };
 }
 
-/** How a command ended is said in words, the last of which that is a number counts. */
+/** Returns the exit code in the words of a status: its last number. */
 export function exitCodeOf(status: unknown): number | undefined {
   const [code] = /-?\d{1,10}(?!.*\d)/s.exec(String(status ?? '')) ?? [];
   return code === undefined ? undefined : Number(code);
 }
 
-/** All that some answers are; in any other text a number is not one of these. */
+/** Returns true for an answer that is only an exit status. Numbers in any other text are no exit codes. */
 export const isExitStatus = (text: string): boolean => /^exit (?:code|status):? -?\d{1,10}$/.test(text);

@@ -1,11 +1,11 @@
 /**
- * Sessions of Kiro CLI 2.x: `~/.kiro/sessions/cli/<session>.jsonl`, with a card `<session>.json` beside it that is written anew after
- * each turn. Facts: sessions of June to August 2026; checked 2026-11-18. Those of CLI 3 and IDE 1 have
- * rows of their own: later.ts.
+ * Sessions of Kiro CLI 2.x: `~/.kiro/sessions/cli/<session>.jsonl`, with a card `<session>.json` beside it that is
+ * rewritten after each turn. Facts: sessions of June to August 2026; checked 2026-11-18. Sessions of CLI 3 and IDE 1
+ * have rows of their own: later.ts.
  *
- * Only prompts have times. The card has the end of each turn, the model, credits, and counts of tokens that are 0 in all but
- * one of the sessions seen: 0 is taken for unknown, and a count is that of a whole turn, said with its last response. A rewound
- * session repeats its messages, under their ids.
+ * Only prompts have times. The card has the end of each turn, the model, credits, and counts of tokens that are 0 in
+ * all but one of the sessions seen: 0 counts as unknown, and a count covers a whole turn and is reported with its last
+ * response. A rewound session repeats its messages under their ids.
  */
 import { join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
@@ -75,7 +75,7 @@ function laterIn(home: string, look: Look): string[] {
     .filter(path => LATER.test(path) && look.head(path) !== '');
 }
 
-/** Whole seconds, on prompts alone. */
+/** Returns the time in whole seconds; only prompts have one. */
 function timeOf(row: Fields): number | undefined {
   const seconds = number(fieldsOf(fieldsOf(row.data).meta).timestamp);
   return seconds === undefined ? undefined : seconds * 1_000;
@@ -121,7 +121,7 @@ function answered(id: string, blocks: readonly Fields[], memory: Memory, file: R
       key: id,
       unless: 'hooked',
       data: { response: textsOf(blocks), final: true },
-      // Its row has no time; the card has the end of its turn, where that is written by now.
+      // The row has no time; the card has the end of its turn, if it is written already.
       atMs: endOf(turnOf(turnsIn(cardOf(file)), id, memory)),
     }),
   ];
@@ -168,7 +168,7 @@ function compacted(id: string | undefined, memory: Memory): Told {
   });
 }
 
-/** A turn is over: its responses, and what the card says of it, as far as it says something yet. */
+/** A turn is over: its responses, and what the card states about it so far. */
 function responded(memory: Memory, file: ReadFile): Told[] {
   const card = cardOf(file);
   const turns = turnsIn(card);
@@ -178,10 +178,10 @@ function responded(memory: Memory, file: ReadFile): Told[] {
   const last = answers.at(-1);
   const turn = turnOf(turns, last, memory);
   if (last !== undefined) memory.remember('count', 'turns', String(turnsBefore(memory) + 1));
-  // The card has the model of now: that of its last turn, and former ones may have had another.
+  // The card states the current model, which is that of the last turn; earlier turns may have had another.
   const model = turn !== undefined && turn === turns.at(-1) ? word(info.model_id) : undefined;
   const atMs = endOf(turn);
-  // A response without a time goes with the prompt, as all rows of its turn do.
+  // A response without a time has the time of the prompt, as all rows of its turn.
   const asked = memory.recall('turn', 'asked');
   const askedMs = asked === undefined ? undefined : Number(asked);
   const told: Told[] = answers.map(id =>
@@ -207,7 +207,7 @@ function turnsIn(card: Fields): Fields[] {
 
 const turnsBefore = (memory: Memory): number => Number(memory.recall('count', 'turns') ?? '0');
 
-/** The turn that ended with this message; older cards do not name messages, and have turns in their order. */
+/** Returns the turn that ended with this message. Older cards do not name messages; their turns are in order. */
 function turnOf(turns: readonly Fields[], last: string | undefined, memory: Memory): Fields | undefined {
   if (last === undefined) return undefined;
   const named = turns.find(turn => Array.isArray(turn.message_ids) && turn.message_ids.includes(last));
@@ -221,7 +221,7 @@ function endOf(turn: Fields | undefined): number | undefined {
 
 const counted = (tokens: unknown): number | undefined => (tokens === 0 ? undefined : count(tokens));
 
-/** Credits are what it costs; they are no tokens and no money. */
+/** Credits state the cost; they are neither tokens nor a currency. */
 function metered(turn: Fields, info: Fields, key: string, atMs: number | undefined): Told[] {
   const credits = (Array.isArray(turn.metering_usage) ? turn.metering_usage : [])
     .map(fieldsOf)
@@ -256,7 +256,7 @@ function cardOf({ companions }: ReadFile): Fields {
   try {
     return fieldsOf(JSON.parse(card.toString('utf8')));
   } catch {
-    // Half written: what it says comes with the next turn.
+    // The file is incomplete: its content is read with the next turn.
     return {};
   }
 }

@@ -12,7 +12,7 @@ const draft: Facts = {
     before_prompt: ['pre_user_prompt'],
     agent_stop: ['post_cascade_response'],
   },
-  // Its events are the tools.
+  // Its events name the tools.
   tools: {},
   mcp: { before: '', between: '__' },
   supports: { ...nothing, configurable_cwd: 'yes' },

@@ -1,10 +1,10 @@
 /**
- * `~/.windsurf/transcripts/<trajectory>.jsonl`, kept where a hook with the transcript is registered. Facts: the vendor's pages
- * of 2026, a transcript in a third party's tests of 2026-08; checked 2026-11-18.
+ * `~/.windsurf/transcripts/<trajectory>.jsonl`, written if a hook with the transcript is registered. Facts: the
+ * vendor's pages of 2026, a transcript in a third party's tests of 2026-08; checked 2026-11-18.
  *
- * A row is one step, done or failed: `{status, type, <type>: {…}}`. Rows have neither ids nor times, and there are no tokens
- * anywhere. Here alone stands how a command ended and that a person refused it, but nothing ties a row to a hook's call, and
- * equal commands would be mixed up: so all this is told of sessions without hooks, in the order of the rows.
+ * A row is one step, done or failed: `{status, type, <type>: {…}}`. Rows have neither ids nor times, and there are no
+ * tokens. Only rows state how a command ended and that a user refused it, but nothing relates a row to the call of a
+ * hook, and equal commands would be confused. Rows therefore count only in sessions without hooks, in their order.
  */
 import { join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
@@ -14,7 +14,7 @@ import { nextNumber } from '../shared/numbers.ts';
 import { unlessHooked } from '../shared/readings.ts';
 
 const FILE = /[\\/]\.windsurf[\\/]transcripts[\\/]([\w-]{1,128})\.jsonl$/;
-/** A copy, wherever it lies, is told by its rows: what happened stands under the name of its kind. */
+/** A copy in any folder is recognized by its rows: the member named after the type holds the step. */
 const NAME = /([^\\/]{1,128})\.jsonl$/;
 const isStep = (row: Fields): boolean => word(row.status) !== undefined && isFields(row[word(row.type) ?? '']);
 
@@ -58,7 +58,7 @@ function row(fields: Fields, memory: Memory): Told[] {
       ];
     case 'planner_response': {
       const response = text(step.response) ?? '';
-      // The last one before the next prompt is the answer.
+      // The last text before the next prompt is the answer.
       memory.remember(
         'turn',
         'answer',
@@ -86,7 +86,7 @@ function answered(memory: Memory): Told[] {
   ];
 }
 
-/** Steps under the names that hooks give them, where they have any; else under the step's own. */
+/** Steps under the names of hooks if there are any, otherwise under their own. */
 const actions: Readonly<Record<string, { name: string; tool: string }>> = {
   view_file: { name: 'read_file', tool: 'read_code' },
   code_action: { name: 'write_file', tool: 'write_code' },

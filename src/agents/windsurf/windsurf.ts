@@ -1,10 +1,11 @@
 /**
- * Windsurf's Cascade, now also sold as Devin Desktop. Facts: the vendor's hook pages of 2026 and third parties' tests of
- * 2026-08; no recording of a payload was to be had; checked 2026-11-18.
+ * Windsurf's Cascade, now also sold as Devin Desktop. Facts: the vendor's hook pages of 2026 and third parties' tests
+ * of 2026-08; no recorded payload was available; checked 2026-11-18.
  *
- * Four families of actions are told, each before and after: reading, writing, commands, MCP. Calls have no ids, so they pair by
- * what they do, in order, within an execution (the turn). A command's end says nothing of how it ended: that stands in the
- * transcript alone. A `pre_` hook without its `post_` was refused, cancelled or failed. Sessions neither start nor end.
+ * Hooks report four families of actions, each before and after: reading, writing, commands, MCP. Calls have no ids, so
+ * they pair by what they do, in order, within an execution (the turn). The end of a command does not state its result:
+ * only the transcript does. A `pre_` hook without its `post_` was refused, cancelled or failed. Sessions have no start
+ * and no end.
  */
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, text, word } from '../../lib/read.ts';
@@ -16,7 +17,7 @@ import { settings } from './settings.ts';
 import { transcript } from './transcript.ts';
 import { truth } from './truth.ts';
 
-/** Tools have no names here: the families stand for them. */
+/** Tools have no names here: the families replace them. */
 const actions = {
   read_code: 'read_file',
   run_command: 'shell',
@@ -64,7 +65,7 @@ const after = (family: Family, success: (info: Fields) => boolean | undefined): 
   },
 });
 
-/** Both hooks of a turn's end tell it; the one with the transcript has no answer in it. */
+/** Two hooks report the end of a turn; the one with the transcript has no answer. */
 const responded: HookEvent = {
   edge: true,
   read: fields => [
@@ -99,7 +100,7 @@ const told: Record<string, HookEvent> = {
   post_cascade_response_with_transcript: responded,
   post_setup_worktree: {
     register: false,
-    // A worktree for a trajectory that begins with it; one that runs may get another.
+    // A worktree for a trajectory that starts with it, or another one for a running trajectory.
     read: (fields, memory) => [
       memory.recall('trajectory', 'began') === undefined
         ? reading(fields, { event_type: 'Session.Start', data: { start_reason: 'new' } })
@@ -130,7 +131,7 @@ export const windsurf: Agent = {
   signs(fields) {
     const name = eventName(fields);
     if (name === undefined || word(fields.trajectory_id) === undefined) return 0;
-    // Nobody else sends either of them.
+    // No other agent sends either of them.
     return Object.hasOwn(events, name) ? 1 : 0.9;
   },
   eventName,
@@ -144,14 +145,14 @@ export const windsurf: Agent = {
   truth,
   settles: { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' },
   transcript,
-  // Never read by it; a person may see it.
+  // Windsurf never reads it; it may show it to the user.
   reply: { stdout: '' },
   settings,
   interchange: async () => [(await import('./interchange.ts')).interchange],
   demo: absent('one agent is enough to show what comes of a session'),
 };
 
-/** Some write the names in PascalCase. */
+/** Some builds write the names in PascalCase. */
 function eventName(fields: Fields): string | undefined {
   const name = word(fields.agent_action_name);
   if (name === undefined || !/^[A-Z]/.test(name)) return name;
@@ -186,11 +187,11 @@ function performed(family: Family, fields: Fields): Performed {
   }
 }
 
-/** An edit that takes something away found a file. */
+/** An edit that removes text found a file. */
 const replaces = (edits: unknown): boolean =>
   Array.isArray(edits) && edits.some(edit => word(fieldsOf(edit).old_string) !== undefined);
 
-/** What both hooks of one call have in common; edits may be left out of one of them. */
+/** The values that both hooks of one call share; one of them may omit the edits. */
 function callOf(family: Family, fields: Fields): Call {
   const info = infoOf(fields);
   const { input, mcp } = performed(family, fields);
@@ -205,7 +206,7 @@ function isMcpError(result: unknown): boolean {
     const parsed: unknown = JSON.parse(result);
     return isFields(parsed) && (parsed.isError === true || 'error' in parsed);
   } catch {
-    // Most results are plain text, which says nothing of success.
+    // Most results are plain text, which does not show success.
     return false;
   }
 }
@@ -215,7 +216,7 @@ const reading = readingsWith(fields => ({
   atMs: timeOf(fields.timestamp),
 }));
 
-/** A name for people ("Claude Sonnet 4"), as close to an id as it gets. */
+/** Turns a display name ("Claude Sonnet 4") into the likely id. */
 function modelOf(name: unknown): string | undefined {
   const model = word(name);
   return model === undefined || model === 'Unknown' ? undefined : model.toLowerCase().replaceAll(' ', '-');
