@@ -1,15 +1,14 @@
-import { existsSync, statfsSync } from 'node:fs';
-import { join } from 'node:path';
+import { statfsSync } from 'node:fs';
 import { shownValue } from '../config/config.ts';
 import { addressKeys, type Destination, destinationsInUse, type Provider } from '../config/destinations.ts';
-import { type LoadedConfig, replaceConfig } from '../config/files.ts';
-import { configFolder } from '../config/folders.ts';
-import { type Key, keys } from '../config/schema.ts';
+import type { LoadedConfig } from '../config/files.ts';
+import type { Key } from '../config/schema.ts';
 import { destinationsIn } from '../deliver/known-destinations.ts';
 import { imbalances, readStatusBooks, type StatusBooks } from '../deliver/status-books.ts';
 import { documents } from '../documents/documents.ts';
 import { unansweredIn } from '../openhook/project.ts';
 import { isNote, merged, type Problem, type StateProblem } from '../problems/problem.ts';
+import { contentNotice } from '../python/content-notice.ts';
 import { type Found, filesText, providersNamed } from '../setup/standing.ts';
 import { noStanding, shipProblems } from '../ship/standing.ts';
 import type { Books } from '../store/books.ts';
@@ -73,7 +72,7 @@ function withoutState(setUp: SetUp, refused: StateProblem, isJson: boolean, io: 
     io.out(`${JSON.stringify({ v: 1, state, agents, providers, ...emptyBooks, ...quiet, problems }, null, 2)}\n`);
   } else {
     io.out(setText(found, providers));
-    io.out(formerContentText(folders, io));
+    io.out(contentNotice(folders, io));
     if (isNew) io.out(newText(state, found.length > 0));
     for (const each of problems) io.err(problemText(each));
   }
@@ -95,7 +94,7 @@ function withState(setUp: SetUp, store: Store, isJson: boolean, io: Io): number 
     const facts = { ...books, quarantine, counters, balanced: unbalanced.length === 0, delivering, ...last, problems };
     io.out(`${JSON.stringify({ v: 1, state, agents, providers, ...facts }, null, 2)}\n`);
   } else {
-    io.out(`${setText(found, providers)}${formerContentText(folders, io)}\n`);
+    io.out(`${setText(found, providers)}${contentNotice(folders, io)}\n`);
     io.out(textOf({ books, state, delivering, last, nowMs: io.now(), hasProvider: providers.length > 0 }));
     io.out(quarantineText(store.books()));
     io.out(limitsText(store.books()));
@@ -170,23 +169,6 @@ function setText(found: readonly Found[], providers: readonly ProviderRow[]): st
   return `${rows.length === 0 ? 'No agent calls otel-hooks here.\n  next: otel-hooks enable\n' : table([['agent', 'scope', 'hooks', 'file'], ...rows])}${
     places.length === 0 ? '' : `\n${table([['provider', 'endpoint', ''], ...places])}`
   }`;
-}
-
-/**
- * The Python package of this name sent all content. That this one does not is said once to whoever comes from there.
- */
-function formerContentText({ state, config }: Folders, io: Io): string {
-  const told = join(configFolder(io), 'told.json');
-  const formerStates = [state, join(io.home, '.config', 'otel-hooks', 'state')];
-  const isFormer = formerStates.some(folder => existsSync(join(folder, 'otel_hook_state.json')));
-  const isChosen = keys.some(key => key.startsWith('content.') && (config.origins[key] ?? 'default') !== 'default');
-  if (!isFormer || isChosen || existsSync(told)) return '';
-  try {
-    replaceConfig(told, `${JSON.stringify({ v: 1, content: true })}\n`);
-  } catch {
-    // Then it is said again.
-  }
-  return '\nThe Python package sent prompts, answers and arguments in full; here none of it leaves unless content.* asks for it: docs/privacy.md\n';
 }
 
 const eventsText = (events: number): string => (events === 1 ? '1 event' : `${events} events`);

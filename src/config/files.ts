@@ -12,6 +12,7 @@ import { readRegularFile } from '../lib/regular-file.ts';
 import { readSmallFile } from '../lib/small-file.ts';
 import { hasTrustedOwner } from '../lib/trusted-owner.ts';
 import type { Problem } from '../problems/problem.ts';
+import { pythonFolder } from '../python/folder.ts';
 import { type Config, type ConfigInput, resolve } from './config.ts';
 import { configFolder, type Surroundings } from './folders.ts';
 
@@ -71,8 +72,7 @@ function globalFileOf(place: Place, problems: Problem[]): string {
   const named = place.file ?? fileOfVariable(place, problems);
   if (named === undefined) {
     const usual = join(configFolder(place), 'config.json');
-    const former = join(place.home, '.config', 'otel-hooks', 'config.json');
-    // The Python package of this name has one place on all systems.
+    const former = join(pythonFolder(place.home), 'config.json');
     const hasOther = !place.env.XDG_CONFIG_HOME && (place.platform === 'darwin' || place.platform === 'win32');
     return hasOther && !isFile(usual) && isFile(former) ? former : usual;
   }

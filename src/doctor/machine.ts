@@ -9,6 +9,7 @@ import { factsOf, keys } from '../config/schema.ts';
 import { withRegularFile } from '../lib/regular-file.ts';
 import { VERSION } from '../lib/version.ts';
 import type { Problem } from '../problems/problem.ts';
+import { isPythonProgram } from '../python/program.ts';
 import { type Finding, fine, problem } from './finding.ts';
 
 export interface Machine {
@@ -40,13 +41,12 @@ function programFindings({ env, bin, platform }: Machine): Finding[] {
     const real = realOf(path);
     if (real === undefined || seen.has(real)) continue;
     seen.add(real);
-    findings.push(problem('program', path, { code: 'program-twice', path, isPython: isPython(real), own: bin }));
+    findings.push(
+      problem('program', path, { code: 'program-twice', path, isPython: isPythonProgram(beginningOf(real)), own: bin }),
+    );
   }
   return findings;
 }
-
-/** The package of the same name for Python begins with its interpreter. */
-const isPython = (path: string): boolean => /^#!.*python|^#!.*\n'''exec'/.test(beginningOf(path));
 
 function beginningOf(path: string): string {
   try {

@@ -22,6 +22,7 @@ import { type Enrichers, judged } from '../identify/enrichers.ts';
 import { boundId, eventId, idElsewhere, idsIn, seenBy, shortOf } from '../identify/event-ids.ts';
 import { amend, type Circumstances, conclude, hashOf, identify } from '../identify/identify.ts';
 import { watched } from '../identify/watch-notes.ts';
+import { sentBefore } from '../python/sent-before.ts';
 import { HOOKS, isToldByAnother, isToldByStandard, nameTurn } from '../receive/foreign.ts';
 import type { EventSource } from '../receive/receive.ts';
 import { noteFiles, settleClock } from '../session/arrival.ts';
@@ -41,7 +42,6 @@ import {
   type TranscriptListener,
   tellRest,
 } from '../transcripts/read-on.ts';
-import { sentBefore } from '../transcripts/sent-before.ts';
 import { noteOver, patient, type TranscriptAccess, verdictsOn } from '../transcripts/settlement.ts';
 import type { PreviousSessions } from './previous-sessions.ts';
 

@@ -1,5 +1,4 @@
 import { type Agent, isAbsent, type Reading, type ToldFiles } from '../agents/contract/contract.ts';
-import { toldEvent, toldMetric } from '../agents/shared/extras.ts';
 import { memoryOver } from '../agents/shared/memory.ts';
 import type { Hash } from '../enrich/redact.ts';
 import type { Fields } from '../event/event.ts';
@@ -7,6 +6,7 @@ import type { Fragment } from '../hook/fragment.ts';
 import { isId } from '../identify/event-ids.ts';
 import { plainName } from '../identify/identify.ts';
 import { own } from '../lib/read.ts';
+import { statedEvent, statedMetric } from '../python/payload-fields.ts';
 import type { SessionState } from '../session/session-state.ts';
 import type { ForeignReading } from '../standards/foreign-event.ts';
 import { HOOKS, insideOf, readingsOf, type Who, whoTold } from './foreign.ts';
@@ -125,12 +125,12 @@ export function sourceOf(
   const recognized = recognize(fields, word, agents);
   if (recognized === undefined) return 'unknown-agent';
   const { agent, certainty } = recognized;
-  const metric = toldMetric(fields);
+  const metric = statedMetric(fields);
   const session = metric?.session ?? agent.session(fields, { cwd: header.cwd, ppid: header.ppid, boot: fragment.boot });
   if (session === undefined) return 'no-session-id';
   if (!isId(session)) return 'bad-session-id';
   const native =
-    metric?.native ?? agent.eventName(fields) ?? header.event ?? toldEvent(fields) ?? agent.eventByShape?.(fields);
+    metric?.native ?? agent.eventName(fields) ?? header.event ?? statedEvent(fields) ?? agent.eventByShape?.(fields);
   if (native === undefined) return 'no-event-name';
   return {
     who: { id: agent.id, settles: agent.settles, agent },

@@ -7,8 +7,8 @@
  * and below a minimum there is no result. A guess would be worse than an unknown agent.
  */
 import type { Agent } from '../agents/contract/contract.ts';
-import { toldAgent } from '../agents/shared/extras.ts';
 import type { Fields } from '../event/event.ts';
+import { statedAgent } from '../python/payload-fields.ts';
 
 export interface Recognized {
   agent: Agent;
@@ -55,7 +55,7 @@ function agentNamedBy(
   agents: readonly Agent[],
 ): Agent | 'unknown' | undefined {
   if (flag !== undefined) return find(flag, agents) ?? 'unknown';
-  const told = toldAgent(fields);
+  const told = statedAgent(fields);
   return (told === undefined ? undefined : find(told, agents)) ?? (variable ? find(variable, agents) : undefined);
 }
 

@@ -1,14 +1,14 @@
 /**
- * How far the Python package otel-hooks (0.15.0) had read a transcript: turns that it sent are not sent again. Stays until
- * 1.0.
+ * How far the Python package (0.15.0) had read a transcript. Turns that it sent are not sent again.
  *
- * Its file `otel_hook_state.json` holds the bytes read so far and the text of an incomplete row, by a SHA-256 of session
- * and path. This code reads the file and never writes it, because the Python package may still run elsewhere.
+ * Its file `otel_hook_state.json` holds, for each session and path (as one SHA-256), the number of bytes read and the text
+ * of an incomplete row. otel-hooks never writes that file, because the package may still run elsewhere.
  */
 import { join } from 'node:path';
 import { hexDigestOf } from '../lib/hash.ts';
 import { count, fieldsOf, text } from '../lib/read.ts';
-import type { Eyes } from './eyes.ts';
+import type { Eyes } from '../transcripts/eyes.ts';
+import { PYTHON_STATE_FILE } from './folder.ts';
 
 const LARGEST_STATE = 16 * 1024 * 1024;
 const LONGEST_ROW = 1024 * 1024;
@@ -17,7 +17,7 @@ const LONGEST_ROW = 1024 * 1024;
 export function sentBefore(eyes: Eyes, folders: readonly string[], session: string, path: string): number {
   const key = hexDigestOf(Buffer.from(`${session}::${path}`));
   for (const folder of folders) {
-    const { offset, buffer } = fieldsOf(stateIn(eyes, join(folder, 'otel_hook_state.json'))[key]);
+    const { offset, buffer } = fieldsOf(stateIn(eyes, join(folder, PYTHON_STATE_FILE))[key]);
     const readBytes = (count(offset) ?? 0) - Buffer.byteLength(text(buffer) ?? '');
     if (readBytes > 0 && readBytes <= (eyes.stat(path)?.sizeBytes ?? 0)) return rowBefore(eyes, path, readBytes);
   }

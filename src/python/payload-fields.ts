@@ -1,27 +1,29 @@
 /**
- * Fields that hooks of the Python package of the same name (0.15.0, checked 2026-11-18) add to payloads, or send
- * instead of them. Entries of that package in users' settings keep working.
+ * Fields that hook entries of the Python package (0.15.0, checked 2026-11-18) add to payloads, or send in their place. Such
+ * entries stand in users' settings and keep working.
  */
-import type { Fields } from '../../event/event.ts';
-import { fieldsOf, own, word } from '../../lib/read.ts';
-import type { Agent, Memory, Reading } from '../contract/contract.ts';
-import { closeCall, openCall } from './pairing.ts';
 
-/** Returns the agent that the sender named. */
-export const toldAgent = (fields: Fields): string | undefined => word(fields.source_tool);
+import type { Agent, Memory, Reading } from '../agents/contract/contract.ts';
+import { closeCall, openCall } from '../agents/shared/pairing.ts';
+import { PYTHON_EVENT_FIELD } from '../agents/shared/python-fields.ts';
+import type { Fields } from '../event/event.ts';
+import { fieldsOf, own, word } from '../lib/read.ts';
 
-/** Returns the event that the sender named, for payloads that only point to a transcript. */
-export const toldEvent = (fields: Fields): string | undefined => word(fields.opencode_event_type);
+/** The agent, where the payload names it. */
+export const statedAgent = (fields: Fields): string | undefined => word(fields.source_tool);
 
-export interface ToldMetric {
+/** The event, in payloads that name only a transcript beside it. */
+export const statedEvent = (fields: Fields): string | undefined => word(fields[PYTHON_EVENT_FIELD]);
+
+export interface StatedMetric {
   readonly session: string | undefined;
   readonly native: string;
-  /** Undefined for an unknown metric. */
+  /** Undefined for a step that has no event here. */
   readonly read: ((actions: Agent['actions'], memory: Memory) => Reading) | undefined;
 }
 
-/** Reads a payload with `kind: "metric"`: one step of a session, which the package sent as a span without duration. */
-export function toldMetric(fields: Fields): ToldMetric | undefined {
+/** `kind: "metric"`: one step of a session. The package made a span without length of it. */
+export function statedMetric(fields: Fields): StatedMetric | undefined {
   const native = word(fields.metric_name);
   if (fields.kind !== 'metric' || native === undefined) return undefined;
   const attributes = fieldsOf(fields.metric_attributes);

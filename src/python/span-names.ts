@@ -1,10 +1,7 @@
-/**
- * Names of spans as the Python package otel-hooks 0.15.0 wrote them, for existing queries and dashboards. Stays until
- * 1.0.
- */
+/** Names and attributes of spans as the Python package (0.15.0) had them, for users whose queries and dashboards expect them. */
 import type { Attributes } from '@opentelemetry/api';
 import type { FinishedSpan } from '../assemble/finished.ts';
-import { development, former, SCOPE } from './names.ts';
+import { development, former, SCOPE } from '../telemetry/names.ts';
 
 /** Undefined for spans that the Python package did not have: sessions, subagents, plans. */
 export function formerSpanName(span: FinishedSpan, agent: string): string | undefined {
