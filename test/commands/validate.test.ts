@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -45,7 +45,9 @@ describe('what docs/conformance.md shows is what is printed', () => {
 
   it('of an agent', async () => {
     const folder = join(root, 'test', 'agents', 'kiro');
-    const said = await ran('conformance', '--agent', 'kiro', folder);
+    // The folder also holds files that are neither hooks nor transcripts.
+    const samples = readdirSync(folder).filter(name => /\.(sample|transcript)$/.test(name));
+    const said = await ran('conformance', '--agent', 'kiro', ...samples.map(name => join(folder, name)));
     expect(said).toEqual({ code: 0, out: shown('conformance --agent kiro'), err: '' });
   });
 });
