@@ -1,4 +1,4 @@
-/** What stays of content in the mode `redacted`: each text is cleaned as what it is, before it becomes JSON. */
+/** Content in the mode `redacted`: each text is cleaned before it becomes JSON. */
 import { describe, expect, it } from 'vitest';
 import { type Keeper, outputText, textInMode } from '../../src/enrich/content.ts';
 import { withoutSecretsOf } from '../../src/enrich/secrets.ts';
@@ -12,7 +12,7 @@ const keeper = (longest = 20_000): Keeper => ({
 });
 
 describe('a result with a structure', () => {
-  it('loses its secrets text by text, with the names that tell of them', () => {
+  it('is cleaned text by text; the name of a field can mark a secret', () => {
     const output = {
       stdout: 'db:\nDB_PASSWORD=correct\nPORT=80',
       argv: ['tool', '--token', 'correcthorse', '--depth', 'all'],
@@ -33,7 +33,7 @@ describe('a result with a structure', () => {
     });
   });
 
-  it('is JSON without any kind of secret, wherever one stands in its texts', () => {
+  it('becomes JSON without any kind of secret, at any position of its texts', () => {
     for (const { id, secret } of secretsOf(61)) {
       const text = outputText({ out: `a\n${secret}\tb`, list: [`\u001b[31m${secret}\u001b[0m`] }, keeper());
       expect(() => JSON.parse(text), id).not.toThrow();
@@ -42,7 +42,7 @@ describe('a result with a structure', () => {
     }
   });
 
-  it('is as long as it may be, and no more of it is read', () => {
+  it('is at most as long as the limit, and the rest is not read', () => {
     let read = 0;
     const { modes, longest } = keeper(1_000);
     const clean = (text: string): string => {
@@ -57,11 +57,11 @@ describe('a result with a structure', () => {
   });
 });
 
-describe('a text that is cut', () => {
+describe('a cut text', () => {
   const secret = secretsOf(62).find(({ id }) => id === 'github')?.secret ?? '';
 
-  it('does not end in half of a secret, although what stood before became shorter', () => {
-    // So many secrets that their marks make room for what stands at the very end of what is read.
+  it('does not end in half of a secret, even if the text before became shorter', () => {
+    // The replacements of so many secrets make room for the last characters that are read.
     for (const shift of [0, 10, 20, 30]) {
       const filler = 'x '.repeat(shift);
       const text = `${filler}${`${secret} `.repeat(400)}`;
@@ -71,7 +71,7 @@ describe('a text that is cut', () => {
     }
   });
 
-  it('says that all of it was a secret', () => {
+  it('states that the whole text was a secret', () => {
     const key = `-----BEGIN PRIVATE KEY-----\n${'MIIEvQIBADANBgkq'.repeat(2_000)}`;
     expect(textInMode('redacted', key, keeper(1_000))).toContain('[redacted:private-key]');
   });

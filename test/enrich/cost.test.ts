@@ -13,7 +13,7 @@ const rates: Rates = {
 };
 
 describe('the cost of a response', () => {
-  it('is that of its classes of tokens', () => {
+  it('is the sum of the costs of its classes of tokens', () => {
     const used = {
       input_tokens: 100_000,
       cache_read_tokens: 80_000,
@@ -25,36 +25,36 @@ describe('the cost of a response', () => {
     expect(costOf(used, rates, false)).toBe(0.03 + 0.024 + 0.0225 + 0.024 + 0.03);
   });
 
-  it('follows the tier that all of the input reaches', () => {
+  it('uses the tier that the whole input reaches', () => {
     expect(costOf({ input_tokens: 200_000, output_tokens: 0 }, rates, false)).toBe(0.6);
     expect(costOf({ input_tokens: 200_001, output_tokens: 0 }, rates, false)).toBe(1.200006);
   });
 
-  it('is unknown where a part of the tokens is, or has no rate', () => {
+  it('is unknown if a part of the tokens is unknown or has no rate', () => {
     expect(costOf({ output_tokens: 5 }, rates, false)).toBeUndefined();
     expect(costOf({ input_tokens: 5 }, rates, false)).toBeUndefined();
     expect(costOf({ input_tokens: 5, output_tokens: 5 }, { input_mtok: 3 }, false)).toBeUndefined();
     expect(costOf({ input_tokens: 5, output_tokens: 5 }, {}, false)).toBeUndefined();
   });
 
-  it('is unknown where the parts are more than the whole, or no numbers', () => {
+  it('is unknown if the parts exceed the whole or are not numbers', () => {
     expect(costOf({ input_tokens: 5, output_tokens: 1, cache_read_tokens: 6 }, rates, false)).toBeUndefined();
     expect(costOf({ input_tokens: 5, output_tokens: 1, reasoning_tokens: 2 }, rates, false)).toBeUndefined();
     expect(costOf({ input_tokens: -1, output_tokens: 1 }, rates, false)).toBeUndefined();
     expect(costOf({ input_tokens: Number.NaN, output_tokens: 1 }, rates, false)).toBeUndefined();
   });
 
-  it('is nothing where the model costs nothing', () => {
+  it('is 0 for a free model', () => {
     expect(costOf({ input_tokens: 5, output_tokens: 5 }, { input_mtok: 0, output_mtok: 0 }, false)).toBe(0);
   });
 
-  it('is known of a sum of requests while none of them can have reached a tier', () => {
+  it('is known for a sum of requests if none of them can have reached a tier', () => {
     expect(costOf({ input_tokens: 200_000, output_tokens: 10 }, rates, true)).toBe(0.60015);
     expect(costOf({ input_tokens: 200_001, output_tokens: 10 }, rates, true)).toBeUndefined();
     expect(costOf({ input_tokens: 900_000, output_tokens: 0 }, { input_mtok: 1, output_mtok: 1 }, true)).toBe(0.9);
   });
 
-  it('sums up to the same in whatever order', () => {
+  it('has the same sum in any order', () => {
     const costs = fc.array(
       fc.nat(10_000_000).map(n => dollars(n / 1e9)),
       { maxLength: 60 },

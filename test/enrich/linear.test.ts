@@ -1,9 +1,10 @@
 /**
- * Every pattern that reads what an agent said takes time in proportion to the length of the text, also for texts that are made
- * to keep it busy. Growth is measured, not time: four times the text may cost four times as much. A pattern that goes over
- * its text again for each character costs sixteen times as much.
+ * Every pattern that reads the text of an agent takes time in proportion to its length, also for hostile texts. The
+ * test measures growth and not time: four times the text may cost four times as much. A pattern that backtracks over
+ * its text for each character costs sixteen times as much.
  *
- * `npm run fuzz` measures with a megabyte; without it texts are shorter, and whole actions are made of one rule in sixteen.
+ * `npm run fuzz` measures with a megabyte; without it the texts are shorter, and one rule in sixteen becomes a whole
+ * action.
  */
 import { describe, expect, it } from 'vitest';
 import { builtIn, riskOf } from '../../src/enrich/risk/risk.ts';
@@ -15,10 +16,10 @@ import { re2 } from '../../src/session/re2.ts';
 const isLong = process.env.OTEL_HOOKS_FUZZ === 'long';
 const seed = Number(process.env.OTEL_HOOKS_SEED ?? Math.floor(Math.random() * 100_000));
 
-/** Linear is 4, quadratic 16; the rest is for a machine that does other things as well. */
+/** Linear is 4, quadratic is 16; the margin is for a busy machine. */
 const GROWTH = 4;
 const MOST_GROWTH = 10;
-/** What takes less is over before it can be measured. */
+/** Shorter times cannot be measured. */
 const LEAST_MS = 4;
 
 function cpuMs(work: () => void): number {
@@ -28,7 +29,7 @@ function cpuMs(work: () => void): number {
   return (user + system) / 1_000;
 }
 
-/** How much more the long text costs than a quarter of it; a measurement that looks bad is repeated. */
+/** The cost of the long text divided by the cost of a quarter of it; a bad measurement is repeated. */
 function growth(textOf: (length: number) => string, length: number, look: (text: string) => unknown): number {
   const [short, long] = [textOf(length / GROWTH), textOf(length)];
   const measured = (): number => {
@@ -46,7 +47,7 @@ function growth(textOf: (length: number) => string, length: number, look: (text:
   return best;
 }
 
-/** Parts of a pattern that stand for themselves, which a text repeats so that a match begins everywhere and ends nowhere. */
+/** Literal parts of a pattern. A text that repeats them begins a match everywhere and completes none. */
 const partsOf = (source: string): string[] => [
   ...new Set(
     source
@@ -70,7 +71,7 @@ const textsFor = (source: string, most: number): ((length: number) => string)[] 
   );
 };
 
-/** As much as a rule gets to see of a field. */
+/** The part of a field that a rule looks at. */
 const seen: { readonly [field in Field]?: number } = {
   line: 512,
   word: 4_096,
@@ -102,7 +103,7 @@ const patternsOf = (rule: Rule): Looking[] =>
 const length = isLong ? 1_048_576 : 32_768;
 
 describe(`time grows with the length of the text (seed ${seed})`, () => {
-  it('of each pattern of a secret', { timeout: 600_000 }, () => {
+  it('for each pattern of a secret', { timeout: 600_000 }, () => {
     const slow: string[] = [];
     for (const { id, pattern } of secretRules) {
       for (const textOf of textsFor(pattern.source, isLong ? 8 : 2)) {
@@ -113,7 +114,7 @@ describe(`time grows with the length of the text (seed ${seed})`, () => {
     expect(slow).toEqual([]);
   });
 
-  it('of each pattern of a rule, as far as it gets to see a text', { timeout: 600_000 }, () => {
+  it('for each pattern of a rule, within the limits of a field', { timeout: 600_000 }, () => {
     const slow: string[] = [];
     for (const { name, pattern, length: most } of rules.flatMap(patternsOf)) {
       for (const textOf of textsFor(pattern.source, isLong ? 16 : 4)) {
@@ -124,7 +125,7 @@ describe(`time grows with the length of the text (seed ${seed})`, () => {
     expect(slow).toEqual([]);
   });
 
-  it('of an action as a whole, and of cleaning it', { timeout: 1_200_000 }, () => {
+  it('for the risk of a whole action, and for cleaning it', { timeout: 1_200_000 }, () => {
     builtIn();
     const slow: string[] = [];
     const chosen = isLong ? rules : rules.filter((_, i) => (i + seed) % 16 === 0);
@@ -139,7 +140,7 @@ describe(`time grows with the length of the text (seed ${seed})`, () => {
     expect(slow).toEqual([]);
   });
 
-  it("of a person's own patterns, which may be any", { timeout: 600_000 }, () => {
+  it("for any pattern of the user's own rules", { timeout: 600_000 }, () => {
     const patterns = ['(a+)+$', '(a|aa)+$', '(.*)*x', '([a-z]+)*!', '(?:a?){32}a{32}', '.*.*.*=.*', '(\\w+\\s?)*:'];
     for (const source of patterns) {
       const compiled = re2(source, '');
@@ -153,7 +154,7 @@ describe(`time grows with the length of the text (seed ${seed})`, () => {
   });
 });
 
-it('the measure finds a pattern that goes over its text again and again', () => {
+it('the measurement detects a pattern that backtracks', () => {
   const pattern = /a*b/;
   expect(
     growth(

@@ -1,6 +1,6 @@
 /**
- * What looks like a secret and is none, drawn when a test runs like the secrets themselves. `{w20}` stands for 20 characters of a
- * class, as in the table of kinds.
+ * Harmless texts that look like secrets, generated during the test. `{w20}` stands for 20 characters of a class, as in
+ * the table of kinds.
  */
 import { randomFrom, secretLike } from './secret-samples.ts';
 
@@ -161,7 +161,7 @@ export const negativeKinds: { readonly [kind: string]: readonly string[] } = {
   ],
 };
 
-/** Of each look so many, the same in each run. */
+/** Texts of each form, the same in each run. */
 export function negativesOf(seed: number, each = 3): { kind: string; text: string }[] {
   const random = randomFrom(seed);
   return Object.entries(negativeKinds).flatMap(([kind, likes]) =>

@@ -1,4 +1,4 @@
-/** Secrets made when a test runs, so that none stands in the repository. */
+/** Secrets that are generated during the test, so that the repository contains none. */
 import { secretKinds } from '../../src/enrich/secrets/kinds.ts';
 import { toldKinds } from '../../src/enrich/secrets/told.ts';
 
@@ -14,10 +14,10 @@ const classes: { readonly [name: string]: string } = {
   A: 'ABCDEFGHIJKLMNOPQRSTUVWXYZ',
 };
 
-/** One secret of a kind; `random` gives a whole number below its argument. */
+/** One secret of a kind; `random` returns a whole number below its argument. */
 export const secretLike = (like: string, random: (below: number) => number): string => sampleLike(like, random).text;
 
-/** The same, with what was drawn for it: what must not be left of it. */
+/** The same with its random parts, which must not stay in a cleaned text. */
 function sampleLike(like: string, random: (below: number) => number): { text: string; drawn: string[] } {
   const drawn: string[] = [];
   const text = like.replace(/\{([XwhdaAbB])(\d+)\}/g, (_, name: string, count: string) => {
@@ -38,7 +38,7 @@ export function randomFrom(seed: number): (below: number) => number {
   };
 }
 
-/** Of each kind one, the same in each run. */
+/** One secret of each kind, the same in each run. */
 export function secretsOf(seed: number): { id: string; secret: string }[] {
   const random = randomFrom(seed);
   return secretKinds.map(({ id, like }) => ({ id, secret: secretLike(like, random) }));
@@ -48,11 +48,11 @@ export interface Sample {
   id: string;
   like: string;
   text: string;
-  /** What of the text is secret. */
+  /** The secret parts of the text. */
   parts: string[];
 }
 
-/** Of each look of each kind one, those that a name or a place gives away included. */
+/** One secret of each form of each kind, including secrets that a name or a position marks. */
 export function samplesOf(seed: number): Sample[] {
   const random = randomFrom(seed);
   const likes = [
@@ -65,5 +65,5 @@ export function samplesOf(seed: number): Sample[] {
   });
 }
 
-/** Shorter ones stand in other texts by chance. */
+/** Shorter texts may occur elsewhere by chance. */
 const SHORTEST = 6;

@@ -1,4 +1,4 @@
-/** Each look of each kind of secret, in each place where one stands in what agents read and write. */
+/** Each form of each kind of secret, in each position in which agents read and write secrets. */
 import { describe, expect, it } from 'vitest';
 import { withoutSecrets } from '../../src/enrich/secrets.ts';
 import { samplesOf } from './secret-samples.ts';
@@ -12,11 +12,11 @@ const isPlain = (text: string): boolean => /^[\w.~!*+/=:-]+$/.test(text);
 interface Place {
   name: string;
   of(text: string): string;
-  /** How often it parses as JSON, and still does without its secret. */
+  /** The levels of JSON in the text, which must stay valid without the secret. */
   json?: number;
 }
 
-/** `qqbefore` and `qqafter` have to stay. */
+/** `qqbefore` and `qqafter` must stay. */
 const places: Place[] = [
   { name: 'alone', of: text => text },
   { name: 'at the start', of: text => `${text}\nqqafter` },

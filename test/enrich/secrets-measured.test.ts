@@ -1,4 +1,4 @@
-/** How much of the table is found and how much beside it: the figures of docs/secrets.md are those of this test. */
+/** Recall and precision of the table of secrets: the figures of docs/secrets.md are those of this test. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -33,15 +33,15 @@ it.each(Object.entries(forms))('recall and precision in docs/secrets.md are thos
   expect(docs).toContain(`| ${title} | otel-hooks | ${figures.join(' | ')} |`);
 });
 
-it('docs/secrets.md says how many kinds and patterns there are', () => {
+it('docs/secrets.md states the number of kinds and patterns', () => {
   const looks = toldKinds.reduce((sum, { likes }) => sum + likes.length, 0);
   expect(secretKinds.length).toBeGreaterThanOrEqual(60);
   expect(docs).toContain(`${secretKinds.length} kinds`);
   expect(docs).toContain(`${looks} patterns`);
 });
 
-it('more than one in ten of what looks like a secret would go, were there no more than long strings that look drawn', () => {
-  // The negatives are hard: a rule for strings of mixed characters alone takes many of them.
+it('a rule for long random strings alone would remove more than one in ten harmless strings', () => {
+  // This shows that the negatives are hard.
   const drawn = /(?=[A-Za-z\d+/=_-]{0,40}\d)(?=[A-Za-z\d+/=_-]{0,40}[a-zA-Z])[A-Za-z\d+/=_-]{24,}/;
   expect(others.filter(({ text }) => drawn.test(text)).length / others.length).toBeGreaterThan(0.1);
 });

@@ -15,7 +15,7 @@ const ways: ((secret: string) => string)[] = [
 ];
 
 describe('secrets in texts', () => {
-  it('are of more than forty kinds, each with its own name', () => {
+  it('have more than forty kinds, each with its own name', () => {
     expect(secretKinds.length).toBeGreaterThanOrEqual(40);
     expect(new Set(secretKinds.map(kind => kind.id)).size).toBe(secretKinds.length);
     for (const { id, like, hints } of secretKinds) {
@@ -24,11 +24,11 @@ describe('secrets in texts', () => {
     }
   });
 
-  it.each(secretKinds.map(kind => [kind.id, kind] as const))('%s: found wherever it stands', (id, { like }) => {
+  it.each(secretKinds.map(kind => [kind.id, kind] as const))('%s: found at any position', (id, { like }) => {
     fc.assert(
       fc.property(fc.infiniteStream(fc.nat(1_000_000)), fc.nat(ways.length - 1), (numbers, way) => {
         const secret = secretLike(like, below => (numbers.next().value ?? 0) % below);
-        // What is left over by chance of so few characters says nothing.
+        // A text with so few characters may contain them by chance.
         const text = (ways[way] ?? String)(secret);
         const left = withoutSecrets(text);
         const body = secret.split('\n').find(line => line.length > 15 && !line.startsWith('-----')) ?? secret;
@@ -43,7 +43,7 @@ describe('secrets in texts', () => {
     );
   });
 
-  it('are what risk finds too', () => {
+  it('are also found by risk', () => {
     const missed = secretsOf(3).filter(({ secret }) => {
       const risk = riskOf({
         action: { name: 'write_file', input: { file_path: 'a.txt', content: `x = "${secret}"` } },
@@ -148,14 +148,14 @@ describe('secrets in texts', () => {
     expect(withoutSecrets(text)).toBe(text);
   });
 
-  it('are the same once and twice over', () => {
+  it('are removed by the first pass: a second one changes nothing', () => {
     for (const { secret } of secretsOf(5)) {
       const once = withoutSecrets(`a ${secret} b`);
       expect(withoutSecrets(once)).toBe(once);
     }
   });
 
-  it('go by what people add, and stay where people allow it', () => {
+  it('include the patterns of the user, and exclude what the user allows', () => {
     const own = {
       find: (text: string) => [...text.matchAll(/ACME-\d+/g)].map(m => [m.index, m.index + m[0].length] as const),
       isAllowed: (secret: string) => secret.endsWith('@example.org') || secret === 'ACME-7',
@@ -165,7 +165,7 @@ describe('secrets in texts', () => {
     );
   });
 
-  it('are seen in names too', () => {
+  it('are also found in names', () => {
     for (const { id, secret } of secretsOf(9)) if (!secret.includes('\n')) expect(holdsSecret(secret), id).toBe(true);
     for (const name of ['Bash', 'mcp__github__create_issue', 'toolu_01A09q90qw90lq917835lq9', 'claude-sonnet-4-5'])
       expect(holdsSecret(name), name).toBe(false);
@@ -173,7 +173,7 @@ describe('secrets in texts', () => {
 });
 
 describe('the rules of secrets', () => {
-  /** Beginnings of secrets over and over, which is where a rule that backtracks is slow. */
+  /** Repeated beginnings of secrets: a rule that backtracks is slow on them. */
   const seeds = [
     ...[
       'a',
@@ -223,7 +223,7 @@ describe('the rules of secrets', () => {
       );
       for (const seed of [...seeds, ...own]) {
         const [short = '', long = ''] = [8, 64].map(kb => seed.repeat(Math.ceil((kb * 1_024) / seed.length)));
-        // Twice: a pattern is compiled, and a machine is busy.
+        // The first run compiles the pattern; the better of two counts on a busy machine.
         const before = Math.min(timed(pattern, short), timed(pattern, short));
         if (before < 1) continue;
         const ratio = Math.min(timed(pattern, long), timed(pattern, long)) / before;

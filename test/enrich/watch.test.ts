@@ -1,4 +1,4 @@
-/** Each rule of docs/loops-and-budgets.md: a session's events in short form in, what is told of them out. */
+/** Each rule of docs/loops-and-budgets.md: the events of a session in short form go in, new events come out. */
 import { expect, test } from 'vitest';
 import { noWatch, type WatchSettings, watch } from '../../src/enrich/watch.ts';
 import { type Event, FACTS, type Facts, SPEC_VERSION } from '../../src/event/event.ts';
@@ -16,7 +16,7 @@ interface Step {
 
 const START_MS = Date.parse('2026-03-02T09:00:00.000Z');
 
-/** What is told, each with the number of the step that it follows from. */
+/** The new events, each with the number of the step that caused it. */
 function told(steps: readonly Step[], settings: WatchSettings = { loops: usualLoops }): string[] {
   let memory = noWatch();
   return steps.flatMap(({ type, atS, data = {}, facts, session = 's', input, result }, i) => {
@@ -31,7 +31,7 @@ function told(steps: readonly Step[], settings: WatchSettings = { loops: usualLo
       data,
       metadata: { [FACTS]: { v: 1, seq: i, time: 'arrival', ...facts } },
     } as Event;
-    // The state goes through JSON between any two rounds.
+    // The state is stored as JSON between two rounds.
     memory = JSON.parse(JSON.stringify(memory)) as typeof memory;
     return watch(memory, event, { input, result }, settings).map(({ body, risk, facts: more }) => {
       const level = risk?.level === undefined ? '' : ` ${risk.level} ${risk.factors?.join()}`;
@@ -41,7 +41,7 @@ function told(steps: readonly Step[], settings: WatchSettings = { loops: usualLo
   });
 }
 
-/** A call from its beginning to its end. */
+/** A call from start to end. */
 const call = (
   input: string,
   end: 'ok' | 'failed' | 'denied' | 'interrupted',
@@ -68,13 +68,13 @@ const responded = (tokens: number, more: Partial<Facts> = {}, session?: string):
   ...(session === undefined ? {} : { session }),
 });
 
-test('what failed and is done again is tried again; what succeeded and is done again is not', () => {
+test('an action that failed and is repeated is a retry; after a success it is not', () => {
   expect(told([...call('test', 'failed'), ...call('test', 'ok'), ...call('test', 'ok')])).toEqual([
     '2 Retry.Triggered {"attempt":2,"action_name":"shell","reason":"failed"}',
   ]);
 });
 
-/** Every order of the steps of two calls that keeps each call's own. */
+/** All orders of the steps of two calls in which each call keeps its own order. */
 const mixed = ([one, ...ones]: Step[], [two, ...twos]: Step[]): Step[][] =>
   one === undefined || two === undefined
     ? [[one, ...ones, two, ...twos].flatMap(step => step ?? [])]
@@ -108,47 +108,47 @@ test.each([
   expect(new Set(tellings.map(lines => lines.join('\n'))).size).toBe(1);
 });
 
-test('what was refused and is done again is tried again', () => {
+test('a denied action that is repeated is a retry', () => {
   expect(told([...call('push', 'denied'), ...call('push', 'denied')])).toEqual([
     '2 Retry.Triggered {"attempt":2,"action_name":"shell","reason":"denied"}',
   ]);
 });
 
-test('the third equal failure is a loop, told once', () => {
+test('the third equal failure is a loop, reported once', () => {
   const three = ['one', 'two', 'three', 'four'].flatMap(() => call('test', 'failed', 'off by a cent'));
   expect(told(three).filter(line => line.includes('Loop'))).toEqual([
     '5 Retry.Loop.Detected {"iteration_count":3,"action_name":"shell","elapsed_ms":4000} high RETRY_LOOP',
   ]);
 });
 
-test('a loop tells the tokens of the responses that are known by then', () => {
+test('a loop reports the tokens of the responses that are known so far', () => {
   const one = () => [...call('test', 'failed', 'x'), responded(1_000)];
   expect(told([...one(), ...one(), ...one()]).filter(line => line.includes('Loop'))).toEqual([
     '7 Retry.Loop.Detected {"iteration_count":3,"action_name":"shell","tokens_consumed":2000,"elapsed_ms":6000} high RETRY_LOOP',
   ]);
 });
 
-test('other words of the failure are another failure', () => {
+test('another error message is another failure', () => {
   const steps = ['a', 'b', 'a', 'b', 'c', 'd'].flatMap(words => call('test', 'failed', words));
   expect(told(steps).filter(line => line.includes('Loop'))).toEqual([]);
 });
 
-test('without its words a failure is known by its exit code', () => {
+test('a failure without a message is identified by its exit code', () => {
   const steps = [1, 2, 3].flatMap(() => call('test', 'failed'));
   expect(told(steps).filter(line => line.includes('Loop'))).toHaveLength(1);
 });
 
-test('what else is done in between does not hide a loop', () => {
+test('other actions in between do not hide a loop', () => {
   const steps = [1, 2, 3].flatMap(edit => [...call('test', 'failed', 'x'), ...call(`edit ${edit}`, 'ok', 'done')]);
   expect(told(steps).filter(line => line.includes('Loop'))).toHaveLength(1);
 });
 
-test('two that take turns without progress are one loop', () => {
+test('two actions that alternate without progress are one loop', () => {
   const steps = [1, 2, 3, 4].flatMap(() => [...call('a', 'failed', 'x'), ...call('b', 'failed', 'y')]);
   expect(told(steps).filter(line => line.includes('Loop'))).toHaveLength(1);
 });
 
-test('a subagent and its parent do not loop together', () => {
+test('actions of a subagent and of its parent are not one loop', () => {
   const steps = [
     ...call('test', 'failed', 'x'),
     ...call('test', 'failed', 'x', 'child'),
@@ -157,7 +157,7 @@ test('a subagent and its parent do not loop together', () => {
   expect(told(steps).filter(line => line.includes('Loop'))).toEqual([]);
 });
 
-test('five equal successes are a loop; where nobody knows the output, none are', () => {
+test('five equal successes are a loop; with unknown outputs they are not', () => {
   const same = [1, 2, 3, 4, 5].flatMap(() => call('status', 'ok', 'nothing new'));
   expect(told(same)).toEqual([
     '9 Retry.Loop.Detected {"iteration_count":5,"action_name":"shell","elapsed_ms":8000} medium RETRY_LOOP',
@@ -168,12 +168,12 @@ test('five equal successes are a loop; where nobody knows the output, none are',
   expect(told(changing)).toEqual([]);
 });
 
-test('equal failures a long time apart have nothing to do with each other', () => {
+test('equal failures a long time apart are not a loop', () => {
   const steps = [0, 1, 2].flatMap(i => call('test', 'failed', 'x').map(step => ({ ...step, atS: i * 1_000 })));
   expect(told(steps)).toEqual([]);
 });
 
-test('a loop that somebody stops is aborted: by a refusal, by an interruption of the call or of the turn', () => {
+test('a denial, or an interruption of the call or the turn, aborts a loop', () => {
   const loop = [1, 2, 3].flatMap(() => call('test', 'failed', 'x'));
   const stopped = [
     call('test', 'denied'),
@@ -187,7 +187,7 @@ test('a loop that somebody stops is aborted: by a refusal, by an interruption of
   }
 });
 
-test('a loop that ends by itself is not aborted', () => {
+test('a loop that ends without an intervention is not aborted', () => {
   const steps = [
     ...[1, 2, 3].flatMap(() => call('test', 'failed', 'x')),
     ...call('test', 'ok', 'y'),
@@ -207,7 +207,7 @@ test('compactions that free next to nothing are a loop', () => {
   ]);
 });
 
-test('whoever tells of loops itself is not told of them', () => {
+test('loops that the agent itself reports are not reported again', () => {
   const loop = [1, 2, 3].flatMap(() => call('test', 'failed', 'x'));
   const own: Step = { type: 'Retry.Loop.Detected', data: { iteration_count: 2 } };
   expect(told([own, ...loop]).filter(line => line.includes('Loop'))).toEqual([]);
@@ -224,13 +224,13 @@ const window = (used: number, limit: number | undefined, facts?: Partial<Facts>)
   ...(facts ? { facts } : {}),
 });
 
-test('a window that was stated once gives the share that each later response uses', () => {
+test('after the window was reported, each response gives the used share', () => {
   expect(told([responded(500), window(1_000, 8_000, { model: 'm' }), responded(1_000), responded(6_000)])).toEqual([
     '3 Context.UntilCompaction {"tokens_used":6000,"tokens_limit":8000,"percentage_used":75,"tokens_remaining":2000}',
   ]);
 });
 
-test('no window is guessed: none was stated, it is of another model, a subagent has its own, it is told anyway', () => {
+test('the window is not guessed: without a report, for another model, for a subagent, or if the agent reports the share', () => {
   expect(told([responded(500), responded(600)])).toEqual([]);
   const other = window(1, 8_000, { model: 'other' });
   expect(told([other, responded(500), responded(600)])).toEqual([]);
@@ -239,7 +239,7 @@ test('no window is guessed: none was stated, it is of another model, a subagent 
   expect(told([window(1, undefined), responded(1), responded(2)])).toEqual([]);
 });
 
-test('a budget of tokens is told at 70 % and at 80 %, of the session once, of each turn anew', () => {
+test('a budget of tokens is reported at 70 % and at 80 %, once for the session and once for each turn', () => {
   const prompt = (turn: string): Step => ({ type: 'Prompt.Submitted', facts: { turn } });
   const settings = { budget: { sessionTokens: 1_000, turnTokens: 500 } };
   expect(
@@ -257,7 +257,7 @@ test('a budget of tokens is told at 70 % and at 80 %, of the session once, of ea
   ]);
 });
 
-test('a budget of dollars counts what is known of the cost', () => {
+test('a budget of dollars counts the known costs', () => {
   const settings = { budget: { sessionUsd: 1 } };
   expect(told([responded(10, { cost_usd: 0.75 }), responded(10), responded(10, { cost_usd: 0.1 })], settings)).toEqual([
     '0 Policy.Violation {"policy_name":"budget","rule":"session_usd.warning"} 0.75/1',
@@ -265,7 +265,7 @@ test('a budget of dollars counts what is known of the cost', () => {
   ]);
 });
 
-test('one response that costs ten times what the last ones did, and a dollar or more, is told', () => {
+test('a response of at least a dollar that costs ten times as much as the last ones is reported', () => {
   const cost = (usd: number): Step => responded(10, { cost: { usd, prices: 'a list' } });
   const usual = Array.from({ length: 8 }, () => cost(0.1));
   const said = '{"policy_name":"cost","rule":"response.unusual"} medium COST_ANOMALY';
@@ -273,11 +273,11 @@ test('one response that costs ten times what the last ones did, and a dollar or 
   expect(told([...usual, cost(0.9)])).toEqual([]);
   expect(told([...usual.slice(1), cost(5)])).toEqual([]);
   expect(told([...usual, responded(10, { cost_usd: 5, sum: 'turn' })])).toEqual([]);
-  // What has become usual is none any more.
+  // A usual cost is no longer reported.
   expect(told([...usual, ...Array.from({ length: 10 }, () => cost(2)), cost(2)])).toHaveLength(8);
 });
 
-test('without a budget nothing is told, however much is used', () => {
+test('without a budget nothing is reported', () => {
   expect(told([responded(1e12), responded(Number.MAX_VALUE)])).toEqual([]);
 });
 

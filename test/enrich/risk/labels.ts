@@ -1,4 +1,4 @@
-/** The labelled actions; how they are written stands in labels/README.md. */
+/** Reads the labelled actions; labels/README.md explains their form. */
 import { readFileSync } from 'node:fs';
 import type { Action } from '../../../src/event/event.ts';
 

@@ -29,10 +29,10 @@ const cases: [line: string, drawn: string][] = [
   [`echo "a; b | c" 'd && e'`, 'echo_a; b | c_d && e'],
   [`r''m -r"f" \\/x`, 'rm_-rf_/x'],
   [`$'\\x72\\155' $'a\\tb'`, 'rm_a\\tb'],
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the shell's.
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: syntax of the shell.
   ['echo $HOME "${HOME}/x" $A "${B:-$(c d)}"', 'echo_~_~/x_$A_$B{c_d}'],
   ["echo '$HOME' \\$A", 'echo_$HOME_$A'],
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the shell's.
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: syntax of the shell.
   ['echo ${#A} ${A:+set} ${A+$B} $env:C ${env:C}', 'echo_0_set_$B_$C_$C'],
   ['rm .\\bin ~\\a $env:HOME\\b C:\\c\\d a\\ b', 'rm_.\\\\bin_~\\\\a_~\\\\b_C:\\\\c\\\\d_a b'],
   ['echo "$(a "$(b)" | c)" x', 'echo_$(){a_$(){b} | c}_x'],
@@ -62,23 +62,23 @@ const cases: [line: string, drawn: string][] = [
   ['', ''],
 ];
 
-describe('a shell line is read as words', () => {
+describe('the reader of shell texts', () => {
   it.each(cases)('%s', (line, drawn) => expect(draw(readShell(line))).toBe(drawn));
 
-  it('knows which of its outputs a program writes to a file', () => {
+  it('keeps the number of the output that goes to a file', () => {
     const [[command] = []] = readShell('a > b 2> c 2>> d').pipelines;
     expect(command?.redirections.map(({ from, operator }) => from + operator)).toEqual(['>', '2>', '2>>']);
   });
 
-  it('does not show the value where only its length or another word is put in', () => {
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the shell's.
+  it('lists no variable of which only the length or another word is inserted', () => {
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: syntax of the shell.
     const [[command] = []] = readShell('echo ${#A} ${B:+set} ${C:-x} $env:D').pipelines;
     expect(command?.words.flatMap(word => word.variables)).toEqual(['C', 'D']);
   });
 
-  it('notes the functions that it defines', () => expect(readShell(':(){ :|:& };:').functions).toEqual([':']));
+  it('lists the defined functions', () => expect(readShell(':(){ :|:& };:').functions).toEqual([':']));
 
-  it('gives words for any text at all', () => {
+  it('returns words for any text', () => {
     const bits = fc.constantFrom(
       '"',
       "'",
@@ -134,7 +134,7 @@ describe('a shell line is read as words', () => {
     '|',
     '$(`',
   ])('looks at each character a bounded number of times: %s, over and over', bit => {
-    // A text that costs its square would take minutes here, and the run would end with its own time limit.
+    // With quadratic cost this would take minutes and fail by the time limit.
     for (let i = 0; i < 2; i += 1) readShell(bit.repeat(60_000 / bit.length));
     expect(readShell(bit.repeat(30_000)).functions.length).toBeLessThan(30_000);
   });

@@ -1,4 +1,4 @@
-/** What one action may cost: text that is expanded, joined and read again is paid for from one account. */
+/** The limits of one action: text that is expanded, joined and read again is paid from one account. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { riskOf } from '../../../src/enrich/risk/risk.ts';
@@ -8,7 +8,7 @@ const LENGTH = 53_000;
 const x = 'x'.repeat(3_900);
 const loop = `a=${x};for b in ${'$a '.repeat(16)};`;
 
-/** The beginning once, then the part again and again. */
+/** The beginning once, then the repeated part. */
 const filled = (beginning: string, part: string): string =>
   beginning + part.repeat(Math.ceil((LENGTH - beginning.length) / part.length));
 
@@ -41,7 +41,7 @@ function cpuMs(work: () => unknown): number {
   const { user, system } = process.cpuUsage(from);
   return (user + system) / 1_000;
 }
-/** The first look compiles the rules; of the others the best one counts, since the machine does other things too. */
+/** The first run compiles the rules; of the other runs the fastest counts, since the machine may be busy. */
 const best = (work: () => unknown): number => Math.min(...Array.from({ length: 3 }, () => cpuMs(work)));
 
 describe('a command of 53 KB', () => {
@@ -58,7 +58,7 @@ describe('a command of 53 KB', () => {
   });
 });
 
-it('what was looked at before the account was empty is judged, and that it was cut is said', () => {
+it('the part before the account was empty is judged, and the result states that it was cut', () => {
   const work = newWork();
   const risk = riskOf(
     { action: { name: 'shell', input: { command: `rm -rf /; ${commands['loops in loops']}` } } },
