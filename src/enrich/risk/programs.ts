@@ -125,11 +125,11 @@ const EXECUTES = /^(?:-x|-X|--exec(?:-batch)?)$/;
 /** `fd PATTERN -x cat` reads what it finds. */
 function readBySearch({ args, operands }: Invocation): readonly string[] {
   const at = args.findIndex(arg => EXECUTES.test(arg));
-  const isReader = at >= 0 && own(PROGRAMS, args[at + 1] ?? '')?.showsOperands;
+  const isReader = at >= 0 && own(programs, args[at + 1] ?? '')?.showsOperands;
   return isReader ? [soughtPath(operands[0] ?? '')] : [];
 }
 
-const PROGRAMS: { readonly [name: string]: Program } = {
+export const programs: { readonly [name: string]: Program } = {
   '.': { executes: executedByInterpreter },
   '7z': { ...reader, adds: rememberUnpacked },
   adb: { executes: lineOfAdb },
@@ -453,9 +453,9 @@ const FAMILIES: readonly (readonly [name: RegExp, row: Program])[] = [
 const UNKNOWN: Program = {};
 
 export function rowOf(program: string): Program {
-  const row = own(PROGRAMS, program);
+  const row = own(programs, program);
   if (row !== undefined) return row;
-  const small = own(PROGRAMS, program.toLowerCase());
+  const small = own(programs, program.toLowerCase());
   if (small?.isAnyCase) return { executes: small.executes, queries: small.queries };
   return FAMILIES.find(([name]) => name.test(program))?.[1] ?? UNKNOWN;
 }
