@@ -49,7 +49,7 @@ for (const agent of agents) {
     });
 
     test.each(samples.map(sample => [sample.file, sample] as const))(
-      'knows %s as its own, before all others',
+      'recognizes %s with the highest certainty of all agents',
       (_, { payload }) => {
         const mine = agent.signs(payload);
         expect(mine).toBeGreaterThanOrEqual(0.4);
@@ -76,7 +76,7 @@ for (const agent of agents) {
       }
     });
 
-    test('of what a call gave back nothing stays but ids and names, whatever its fields are called', () => {
+    test('only ids and names of the result of a call reach an event, in fields of any name', () => {
       for (const { payload, file } of samples) {
         const canaries = new Map<string, string>();
         const planted = withTexts(payload, (said, path) => {
@@ -95,7 +95,7 @@ for (const agent of agents) {
       }
     });
 
-    test('the canaries are seen when redaction is left out', () => {
+    test('the canaries appear without redaction', () => {
       const seen = samples.some(({ payload, file }) => {
         const planted = plant(payload, file, closedFields);
         const name = nameOf(agent, payload) ?? '';
@@ -124,18 +124,18 @@ for (const agent of agents) {
       expect(events[0]?.metadata?.[FACTS]?.native).toBe('NobodyKnowsThis');
     });
 
-    test('the neutral answer takes no decision', () => {
+    test('the neutral answer contains no decision', () => {
       expect(agent.reply.stdout).not.toMatch(/allow|deny|block|approve|decision|continue/i);
     });
 
-    test('its page says what it was verified against, how it is set up, and what is known', () => {
+    test('its page states the verified versions, the set-up and the known facts', () => {
       const page = readFileSync(join(import.meta.dirname, `../../docs/agents/${agent.id}.md`), 'utf8');
       expect(page).toContain(`# ${agent.title}\n\nVerified against `);
       expect(page).toContain(`otel-hooks enable --tool ${agent.id}\n`);
       expect(page).toMatch(/^## What is known\n\n\* /m);
     });
 
-    test('what is missing says why', () => {
+    test('a missing part states its reason', () => {
       for (const part of [agent.transcript, agent.settings])
         if (isAbsent(part)) expect(part.absent.length).toBeGreaterThan(10);
     });

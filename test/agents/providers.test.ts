@@ -17,7 +17,7 @@ it.each([
   expect(providerNamed(said)).toBe(name);
 });
 
-it('leaves what the conventions have no name for', () => {
+it('keeps a name that the conventions do not have', () => {
   expect(['openrouter', 'My-Gateway', 'constructor'].map(providerNamed)).toEqual([
     'openrouter',
     'my-gateway',

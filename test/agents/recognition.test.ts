@@ -19,12 +19,12 @@ const idOf = (payload: Payload, word = {}): string | undefined => recognize(payl
 describe.each(agents.map(agent => [agent.id, agent] as const))('%s', (id, agent) => {
   const samples = samplesOf(id);
 
-  test('is recognized by every sample of it', () => {
+  test('every sample is recognized', () => {
     const wrong = samples.filter(({ payload }) => idOf(payload) !== id);
     expect(wrong.map(({ file, payload }) => `${file} is taken for ${idOf(payload)}`)).toEqual([]);
   });
 
-  test("a payload of which half is missing is its own, unsurely somebody's, or nobody's", () => {
+  test("a payload without half of its fields is recognized, uncertain or unknown, and never surely another agent's", () => {
     const wrong = samples.flatMap(({ file, payload }) =>
       cuttings(payload).flatMap(cut => {
         const found = recognize(cut, {}, agents);
@@ -36,7 +36,7 @@ describe.each(agents.map(agent => [agent.id, agent] as const))('%s', (id, agent)
     expect(wrong).toEqual([]);
   });
 
-  test('its name in the flag, or in the variable, is believed', () => {
+  test('the name in the flag or the variable counts', () => {
     for (const { payload } of samples) {
       for (const word of [{ flag: id }, { variable: id }, ...(agent.aliases ?? []).map(flag => ({ flag }))]) {
         expect(recognize(payload, word, agents)).toEqual({ agent, certainty: 1 });
@@ -46,7 +46,7 @@ describe.each(agents.map(agent => [agent.id, agent] as const))('%s', (id, agent)
   });
 });
 
-test("a flag in settings that another program runs too does not make its payloads somebody else's", () => {
+test('a payload that clearly matches another agent overrides the flag', () => {
   // Two agents read the settings file of a third, and run the command that is written there.
   const shared = ['cursor', 'copilot'].flatMap(id =>
     samplesOf(id).filter(({ payload }) => certaintyOf(payload) >= 0.9),
@@ -57,7 +57,7 @@ test("a flag in settings that another program runs too does not make its payload
 
 const certaintyOf = (payload: Payload): number => recognize(payload, {}, agents)?.certainty ?? 0;
 
-test('a flag that names nobody is a mistake and not a hint; a variable that names nobody counts for nothing', () => {
+test('an unknown name in the flag is a mistake, an unknown name in the variable is ignored', () => {
   const payload = samplesOf('claude-code')[0]?.payload ?? {};
   expect(idOf(payload, { flag: 'nobody' })).toBeUndefined();
   expect(idOf(payload, { variable: 'nobody' })).toBe('claude-code');
@@ -96,13 +96,13 @@ test.each([
   expect(certaintyOf(payload)).toBeGreaterThanOrEqual(SURE);
 });
 
-test("what nobody sends is nobody's", () => {
+test('a payload that no agent sends is not recognized', () => {
   for (const payload of [{}, { hello: 1 }, { session_id: 's' }, { hook_event_name: 'Stop' }, { type: 'x', id: 'y' }]) {
     expect(idOf(payload)).toBeUndefined();
   }
 });
 
-test('who keeps files as another one does, in a folder of its own, is not surely that one', () => {
+test('files in the form of another agent, in an unknown folder, give no certainty', () => {
   const like = { session_id: 's', transcript_path: '/h/.another/tmp/w/chats/session-1.jsonl', cwd: '/w' };
   for (const name of ['SessionStart', 'PreToolUse', 'BeforeTool']) {
     const payload = { ...like, timestamp: '2026-11-01T10:00:00Z', hook_event_name: name };
@@ -110,7 +110,7 @@ test('who keeps files as another one does, in a folder of its own, is not surely
   }
 });
 
-test('equally good signs make the answer unsure', () => {
+test('equal signs of two agents give no certainty', () => {
   const twin = (id: string): Agent => ({ ...(agents[0] as Agent), id, signs: () => 0.9 });
   expect(recognize({}, {}, [twin('a'), twin('b')])?.certainty).toBeLessThan(SURE);
 });
@@ -120,7 +120,7 @@ test('equally good signs make the answer unsure', () => {
 overShared('fixtures', 'recorded payloads', () => {
   const recorded = agents.map(agent => [agent.id, payloadsOf(agent.id)] as const);
 
-  test.each(recorded)('of %s are its own, each of them', (id, payloads) => {
+  test.each(recorded)('every payload of %s is recognized', (id, payloads) => {
     expect(payloads.length, 'payloads that were found').toBeGreaterThan(0);
     const wrong = payloads.filter(({ payload }) => idOf(payload) !== id);
     expect(wrong.map(({ from, payload }) => `${from}: ${idOf(payload)} (${Object.keys(payload)})`)).toEqual([]);

@@ -219,7 +219,7 @@ for (const agent of agents) {
   const folder = join(import.meta.dirname, agent.id);
   const files = readdirSync(folder).filter(file => file.endsWith('.session'));
 
-  test(`${agent.id}: there is a session of it`, () => expect(files).not.toEqual([]));
+  test(`${agent.id} has a sample session`, () => expect(files).not.toEqual([]));
 
   describe.each(files)(`${agent.id}/%s`, file => {
     const path = join(folder, file);
@@ -249,7 +249,7 @@ for (const agent of agents) {
       else expect(actual).toBe(script.expected);
     });
 
-    test('whoever tells first, it is the same, and once', () => {
+    test('any order of hooks and files gives the same events, each once', () => {
       const wanted = wholeGist();
       for (const type of script.shares) expect(wanted.shared.join('\n')).toContain(type);
       for (const [name, way] of Object.entries(ways)) {
@@ -263,7 +263,7 @@ for (const agent of agents) {
       }
     });
 
-    test('cut anywhere and gone on with, it adds nothing wrong', () => {
+    test('a cut at any place adds no wrong event', () => {
       const wanted = wholeGist();
       for (let number = 1; number <= CUTS; number += 1) {
         const share = (number * 0.618_034) % 1;

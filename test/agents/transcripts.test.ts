@@ -36,23 +36,23 @@ for (const agent of agents) {
     const of = { path: /^# path: (.*)$/m.exec(head)?.[1] ?? '' };
     const lines = head.split('\n').filter(line => line.startsWith('{'));
 
-    test('says what it says', () => {
+    test('has the expected readings', () => {
       const actual = `${readRows(transcript, lines.join('\n'), root, of).told.map(lineOfTold).join('\n')}\n`;
       if (process.env.UPDATE) writeFileSync(path, `${head}---- told\n${actual}`);
       else expect(actual).toBe(expected);
     });
 
-    test('is known by its beginning', () => {
+    test('is recognized by its first rows', () => {
       const rows = lines.slice(0, 64).map(line => JSON.parse(line) as Record<string, unknown>);
       expect(transcript.sessions(of, { rows, document: undefined }).map(found => found.session)).toEqual([root]);
     });
 
-    test('says the same whenever it is read', () => {
+    test('has the same readings when the memory goes through JSON between rows', () => {
       const whole = readRows(transcript, lines.join('\n'), root, of).told;
       expect(readRows(transcript, lines.join('\n'), root, of, true).told).toEqual(whole);
     });
 
-    test('bears any damage: nothing is thrown, no number is less than none', () => {
+    test('damaged copies throw nothing and give no negative number', () => {
       const copies = Math.ceil((DAMAGED_COPIES < 10_000 ? DAMAGED_COPIES / 5 : DAMAGED_COPIES) / files.length);
       for (const text of mutated(lines.join('\n'), copies)) {
         const { readings } = readRows(transcript, text, root, of);
@@ -60,7 +60,7 @@ for (const agent of agents) {
       }
     }, 600_000);
 
-    test('no text of it reaches an event', () => {
+    test('no text of the rows reaches an event', () => {
       const told = planted(lines, () => CANARY);
       const state = newSession({ agent, session: root, key: sessionKey(id, root) }, pinned);
       const said = readRows(transcript, told, root, of).readings.map(reading =>
@@ -72,7 +72,7 @@ for (const agent of agents) {
 
     // Two equal rows without ids are two.
     if (head.includes('# its rows have no ids\n')) return;
-    test('says nothing new when it is written once more', () => {
+    test('repeated rows add no reading', () => {
       const once = readRows(transcript, lines.join('\n'), root, of).readings;
       const twice = readRows(transcript, [...lines, ...lines].join('\n'), root, of).readings;
       expect(twice).toEqual(once);

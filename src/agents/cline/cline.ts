@@ -1,9 +1,10 @@
 /**
- * Cline. Facts: cline/cline sources of 2026-08-22 (extension 4.1.x, CLI 3.0.5x, SDK) and docs.cline.bot; checked 2026-11-18.
+ * Cline. Facts: cline/cline sources of 2026-08-22 (extension 4.1.x, CLI 3.0.5x, SDK) and docs.cline.bot; checked
+ * 2026-11-18.
  *
- * Two generations share the names of hook files and differ in `hookName`: the extension says `PreToolUse` and wraps what
- * it tells in an object of that name, the SDK and the CLI say `tool_call`. The extension gives calls no id; the SDK does.
- * A session is a task; the SDK brackets each of its runs with agent_start and agent_end, which is a turn.
+ * Two generations share the names of hook files and differ in `hookName`: the extension uses `PreToolUse` and wraps the
+ * values in an object of that name, the SDK and the CLI use `tool_call`. Calls of the extension have no id, calls of
+ * the SDK do. A session is a task; the SDK encloses each of its runs in agent_start and agent_end, which is a turn.
  */
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, text, word } from '../../lib/read.ts';
@@ -18,7 +19,7 @@ import { truth } from './truth.ts';
 const start: HookEvent = {
   edge: true,
   read(fields, memory) {
-    // The SDK tells of every run; the first one of a task begins the session, and each of a subagent its own.
+    // The SDK reports every run; the first run of a task starts the session, and each run of a subagent starts its own.
     if (subagentOf(fields) === undefined) {
       if (memory.recall('session', 'started') !== undefined) return [];
       memory.remember('session', 'started', '1');
@@ -146,7 +147,7 @@ const events: Record<string, HookEvent> = {
       ];
     },
   },
-  // The SDK and the CLI: in payloads; their files have the names above, and two of their own.
+  // Events of the SDK and the CLI in payloads; their files have the names above, and two of their own.
   agent_start: sent(start),
   session_start: sent(start),
   agent_resume: sent(resume),
@@ -208,7 +209,7 @@ export const cline: Agent = {
   title: 'Cline',
   source: { docs: 'https://github.com/cline/cline', version: 'extension 4.1, CLI 3.0', checked: '2026-11-18' },
 
-  // Nobody else sends `hookName` or `clineVersion`.
+  // No other agent sends `hookName` or `clineVersion`.
   signs(fields) {
     const name = text(fields.hookName);
     if (name === undefined || sessionOf(fields) === undefined) return 0;
@@ -228,7 +229,7 @@ export const cline: Agent = {
   truth,
   settles: { action: 'hook', turn: 'transcript', subagent: 'transcript', session: 'transcript' },
   transcript,
-  // Empty output lets everything pass, in both generations.
+  // Empty output allows everything, in both generations.
   reply: { stdout: '' },
   settings,
   interchange: async () => [(await import('./interchange.ts')).interchange],
@@ -239,7 +240,7 @@ function sessionOf(fields: Fields): string | undefined {
   return word(fieldsOf(fields.sessionContext).rootSessionId) ?? word(fields.taskId);
 }
 
-/** A root agent has an id too; only one with a parent is a subagent. */
+/** A root agent has an id too; only an agent with a parent is a subagent. */
 const subagentOf = (fields: Fields): string | undefined =>
   word(fields.parent_agent_id) === undefined ? undefined : word(fields.agent_id);
 
@@ -258,7 +259,7 @@ interface Use {
   told: Parameters<typeof openCall>[0];
 }
 
-/** Which tool is used, and how: the SDK's own fields before the ones it keeps for old hooks. */
+/** Returns the tool and its input: the SDK's own fields first, then the fields it keeps for old hooks. */
 function useOf(fields: Fields): Use {
   const current = fieldsOf(fields.tool_call ?? fields.tool_result);
   const legacy = fieldsOf(fields.preToolUse ?? fields.postToolUse);
@@ -271,7 +272,7 @@ function useOf(fields: Fields): Use {
   };
 }
 
-/** Several commands, searches and files in one call each have a result; a command that failed throws nothing. */
+/** Each of several commands, searches and files in one call has a result; a failed command throws nothing. */
 const hasFailed = (output: unknown): boolean =>
   Array.isArray(output) && output.some(each => fieldsOf(each).success === false);
 

@@ -78,14 +78,14 @@ cancel() {
 function run({ handler, hook }: Entry): string {
   const command = String(handler.command);
   const kept = JSON.stringify({ ...handler, ...(hook?.blocking === true ? { blocking: true } : {}) });
-  // On a line of its own: what a newline would begin is no remark any more.
+  // On a line of its own: text after a line break would not be in the comment.
   const mark = `${MARK}${kept.replace(/[\u2028\u2029]/g, each => `\\u${each.charCodeAt(0).toString(16)}`)}\n`;
   const called = `printf '%s' "$event" | sh -c ${quoted(command)}`;
   if (hook?.blocking !== true) return `${mark}${called} >/dev/null\n`;
   return `${mark}reason=$(${called} 2>&1 >/dev/null)\n[ $? -eq 2 ] && cancel "$reason"\n`;
 }
 
-/** Our own programs say what they run; any other is itself what is run. */
+/** Our own programs name the command that they run; any other program is itself the command. */
 function read(text: string, name: string): Read {
   const file = name.split(/[\\/]/).at(-1) ?? '';
   const event = file.replace(/\.ps1$/, '');
@@ -106,7 +106,7 @@ function parsed(json: string): unknown {
   try {
     return JSON.parse(json);
   } catch {
-    // Somebody's edit: such a line says nothing.
+    // A line that a user edited: it states nothing.
     return undefined;
   }
 }

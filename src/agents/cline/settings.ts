@@ -1,14 +1,15 @@
 /**
- * Cline's hooks (extension 4.1, CLI 3.0 and its SDK; checked 2026-11-18): a hook is a program that is named after its event, `.ps1` on
- * Windows. Each folder has one of a name, and all folders run; so where a person's own is in the one, ours goes into the other.
- * The extension waits 30 seconds for a hook, the SDK 120; neither can be set.
+ * Cline's hooks (extension 4.1, CLI 3.0 and its SDK; checked 2026-11-18): a hook is a program that is named after its
+ * event, `.ps1` on Windows. A folder holds one file of a name, and the files of all folders run: if the user's own file
+ * is in one folder, ours is written into the other. The extension waits 30 seconds for a hook, the SDK 120; neither can
+ * be changed.
  */
 import { join } from 'node:path';
 import type { HookCommand, Places, Scope, Settings, SettingsFile } from '../contract/contract.ts';
 import { commandOf, isOurCommand } from '../files/our-command.ts';
 import { wholeFile } from '../files/whole-file.ts';
 
-/** Names of files, with the event that the command names: the SDK has names of its own in its payloads. */
+/** Names of files, with the event in the command: the SDK uses names of its own in its payloads. */
 const programs: Readonly<Record<string, string>> = {
   TaskStart: 'TaskStart',
   TaskResume: 'TaskResume',
@@ -88,12 +89,11 @@ function program(path: string, event: string): SettingsFile {
   };
 }
 
-/** What the Python package of this name wrote behind a person's own program. */
+/** The text that the Python package of this name appended to the user's own program. */
 const ITS_LAST_LINE = /\n(?:uvx |pipx run )?otel-hooks hook(?: --(?:provider|tool)[ =]\w+)*\n?$/;
 
 /**
- * A program that does nothing but run a command of ours; those of the Python package of this name are shell scripts
- * too.
+ * A program that only runs a command of ours; the programs of the Python package of this name are shell scripts too.
  */
 const isOurs = (text: string): boolean => isOurCommand(commandIn(text));
 

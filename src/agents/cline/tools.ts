@@ -1,8 +1,8 @@
-/** What Cline executes, as hooks and its files name it alike. */
+/** The tools of Cline, by the names that hooks and files share. */
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, own, text, word } from '../../lib/read.ts';
 
-/** Built-in tools of both generations and what Agent Hooks calls them. */
+/** Built-in tools of both generations with their Agent Hooks names. */
 export const actions = {
   access_mcp_resource: 'access_mcp_resource',
   act_mode_respond: 'act_mode_respond',
@@ -49,7 +49,7 @@ export interface ToolUse {
 
 const MCP = /^(.+?)__(.+)$/s;
 
-/** The extension's tools of MCP servers hide behind one name; the SDK's are `<server>__<tool>`. */
+/** The extension uses one name for all tools of MCP servers; the SDK uses `<server>__<tool>`. */
 export function useOfTool(name: string, input: Fields): ToolUse {
   const [, server, tool] =
     name === 'use_mcp_tool' ? [name, word(input.server_name), word(input.tool_name)] : (MCP.exec(name) ?? []);
@@ -57,7 +57,7 @@ export function useOfTool(name: string, input: Fields): ToolUse {
   return { tool: tool ?? 'unknown', action: `mcp:${tool ?? 'unknown'}`, mcp: { server } };
 }
 
-/** `run_commands` takes a list, of texts or of programs with their arguments; one command in it is that command. */
+/** `run_commands` takes a list of texts or of programs with arguments; a list of one command is that command. */
 export function oneCommand(input: Fields): Fields {
   const [first, ...more] = Array.isArray(input.commands) ? input.commands : [input.commands];
   const { command, args } = fieldsOf(first);

@@ -42,7 +42,7 @@ export const transcript: Transcript = {
       /[\\/]([^\\/]+)[\\/]\1\.messages\.json$/.exec(path)?.[1] ??
       /[\\/]([^\\/]+)[\\/]ui_messages\.json$/.exec(path)?.[1] ??
       (path.endsWith(MESSAGES) ? leadIn(fieldsOf(document?.json())) : undefined);
-    // A subagent in a folder of its own comes with the session that began it.
+    // A subagent in a folder of its own is read with the session that began it.
     return session === undefined || session.includes(OF_SUBAGENT) ? [] : [{ session }];
   },
   read: {
@@ -56,11 +56,11 @@ export const transcript: Transcript = {
   },
 };
 
-/** Whose messages they are, where those are not of a subagent. */
+/** Returns the session of the messages, unless they belong to a subagent. */
 const leadIn = ({ agent, sessionId, messages }: Fields): string | undefined =>
   agent === 'lead' && Array.isArray(messages) ? word(sessionId) : undefined;
 
-/** Between the id of a session and that of its subagent. */
+/** The separator between the id of a session and that of its subagent. */
 const OF_SUBAGENT = '__';
 const MESSAGES = '.messages.json';
 const MOST_SUBAGENTS = 256;
@@ -89,7 +89,7 @@ const tasksIn = (folder: string, look: Look): string[] =>
 
 const editors = ['Code', 'Code - Insiders', 'VSCodium', 'Cursor', 'Windsurf'];
 
-/** Where editors keep what extensions store, and where it is kept without an editor. */
+/** The storage of extensions in editors, and the storage without an editor. */
 function storages({ home, env }: Pick<Places, 'home' | 'env'>): string[] {
   const roots = [
     env.XDG_CONFIG_HOME || join(home, '.config'),
@@ -120,20 +120,18 @@ function sessionMessages(messages: readonly unknown[], name = 'message'): Told[]
 }
 
 /**
- * A session counts in one way: where one count is too small for what the caches gave and took, none of them holds it.
+ * The counts of a session have one form: if one input count is smaller than its cached tokens, none of them includes
+ * the cache.
  */
 const holdsCaches = ({ inputTokens, cacheReadTokens, cacheWriteTokens }: Fields): boolean =>
   (count(inputTokens) ?? 0) >= (count(cacheReadTokens) ?? 0) + (count(cacheWriteTokens) ?? 0);
 
-/**
- * What subagents wrote into files of their own. They have the ids that hooks know them by; a task of a team adds its
- * own.
- */
+/** The files of subagents. They carry the ids that hooks use; a task of a team adds its own. */
 function subagentsOf({ path, beside = [], companions }: ReadFile): Told[] {
   const root = basename(path, MESSAGES);
   return beside.flatMap((file, i) => {
     const { messages, agent } = parsed(companions[i]?.toString('utf8') ?? '');
-    // Another session's, in a folder of many.
+    // A file of another session, in a folder of many.
     if (agent === 'lead') return [];
     const name = basename(file, MESSAGES)
       .replace(root + OF_SUBAGENT, '')
@@ -161,7 +159,7 @@ function subagent(id: string, name: string, messages: readonly unknown[]): Told[
   };
   const last = told.at(-1);
   if (last === undefined || !('over' in last)) return [starts, ...told];
-  // Its answer is its end.
+  // The answer of a subagent is its end.
   const ends: Told = {
     ...both,
     event_type: 'Session.End',
@@ -172,7 +170,7 @@ function subagent(id: string, name: string, messages: readonly unknown[]): Told[
   return [starts, ...told, ends];
 }
 
-/** By time; what has none stays behind what it followed. */
+/** Sorts by time; a reading without a time stays behind its predecessor. */
 function inOrder(told: readonly Told[]): Told[] {
   let lastMs = 0;
   const timed = told.map(each => {
@@ -271,7 +269,7 @@ function answered(
     });
   }
   if (uses.length > 0) return told;
-  // A response that calls nothing ends the run.
+  // A response without calls ends the run.
   return [
     ...told,
     {
@@ -304,10 +302,10 @@ function taskRows(rows: readonly unknown[], models: readonly Model[]): Told[] {
     const used = parsed(text(said) ?? '');
     const input = count(used.tokensIn);
     const output = count(used.tokensOut);
-    // Not filled yet: the response is still to come, or never came.
+    // Not filled yet: the response follows or never came.
     if (input === undefined && output === undefined) return [];
     const ofThen = models.findLast(({ fromMs }) => fromMs <= (atMs ?? Number.POSITIVE_INFINITY));
-    // Which models a sum is of, nobody says.
+    // The models of a sum are unknown.
     const { model, provider } = (of === 'request' ? ofThen : undefined) ?? {};
     const tokens = {
       input,
@@ -320,12 +318,12 @@ function taskRows(rows: readonly unknown[], models: readonly Model[]): Told[] {
     };
     const told = responded(`${of}-${atMs ?? count(ts)}`, atMs, { model, provider }, tokens);
     if (of === 'request') return [told];
-    // Requests whose rows a person took back were told by then, where hooks tell of the session.
+    // Requests whose rows the user removed were reported before, if the session has hooks.
     return [{ ...told, facts: { ...told.facts, sum: 'turn' }, unless: of === 'deleted' ? 'hooked' : undefined }];
   });
 }
 
-/** Rows that say what was used: a request, requests whose rows are gone, and those of subagents. */
+/** Rows with tokens: a request, requests whose rows are gone, and requests of subagents. */
 const usedBy = {
   api_req_started: 'request',
   deleted_api_reqs: 'deleted',
@@ -354,7 +352,7 @@ interface Tokens {
   write: number | undefined;
   reasoning: number | undefined;
   cost: number | undefined;
-  /** What the caches gave and took is in the input. */
+  /** The input includes the cached tokens. */
   isWhole: boolean;
 }
 
@@ -387,12 +385,12 @@ function parsed(json: string): Fields {
   try {
     return fieldsOf(JSON.parse(json));
   } catch {
-    // Half written, or not what it is taken for: nothing is known.
+    // The file is incomplete or something else: nothing is known.
     return {};
   }
 }
 
-/** 64-bit numbers arrive as text from the extension. */
+/** The extension writes 64-bit numbers as text. */
 export function count(value: unknown): number | undefined {
   const told = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value;
   return typeof told === 'number' && Number.isFinite(told) && told >= 0 ? told : undefined;

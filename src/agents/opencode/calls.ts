@@ -6,7 +6,7 @@ import { permitted } from '../shared/permitted.ts';
 import { actionName, launchOf } from './messages.ts';
 import type { Happened } from './turns.ts';
 
-/** A person is asked about a call. */
+/** The user is asked about a call. */
 export function askedAbout({ data, atMs, memory }: Happened): Reading[] {
   const request = word(data.id);
   const call = word(fieldsOf(data.tool).callID) ?? callOf(fieldsOf(data.source)) ?? word(data.callID);
@@ -23,7 +23,7 @@ export function askedAbout({ data, atMs, memory }: Happened): Reading[] {
   ];
 }
 
-/** Betas of V2 said `structured`. */
+/** Betas of V2 use the name `structured`. */
 export const metadataOf = (data: Fields): Fields => fieldsOf(data.metadata ?? data.structured);
 
 export function called(
@@ -35,7 +35,7 @@ export function called(
   const tool = toolOf(call, memory);
   const calledMs = Number((call && memory.recall('called', call)) ?? Number.NaN);
   const durationMs = atMs === undefined ? Number.NaN : atMs - calledMs - waitedMs(call, memory);
-  // What failed may not have run; whoever was asked has answered, and that was told.
+  // A failed call may not have run; the answer of the user was reported before.
   const isUnasked =
     call !== undefined && result.error_message === undefined && memory.recall('waited', call) === undefined;
   if (call !== undefined) for (const kind of ['called', 'waited', 'tool']) memory.forget(kind, call);
@@ -62,12 +62,12 @@ export const questioned = (key: string | undefined, call: string | undefined): R
   facts: { call },
 });
 
-/** Betas of V2 said `callID`. */
+/** Betas of V2 use the name `callID`. */
 export const callOf = (data: Fields): string | undefined => word(data.id) ?? word(data.callID);
 
 export const toolOf = (call: string | undefined, memory: Memory): string | undefined =>
   call === undefined ? undefined : word(memory.recall('tool', call));
 
-/** How long people were asked about a call. */
+/** Returns how long the user was asked about a call. */
 export const waitedMs = (call: string | undefined, memory: Memory): number =>
   Number((call && memory.recall('waited', call)) ?? '0');

@@ -100,7 +100,7 @@ function parsed(json: string): unknown {
   try {
     return JSON.parse(json);
   } catch {
-    // Somebody's edit: such a line runs nothing that could be told.
+    // A line that a user edited: it runs nothing that could be reported.
     return undefined;
   }
 }
@@ -109,7 +109,7 @@ const BODY = `
 const DEFAULT_TIMEOUT_S = 30;
 
 /**
- * Names with | between them are a list; anything else is a regular expression. One that cannot be read hits everything.
+ * Names separated by | are a list; any other text is a regular expression. An invalid expression matches everything.
  */
 function hits(matcher, tool) {
   if (matcher === undefined) return true;
@@ -150,7 +150,7 @@ function answerIn(out) {
   }
 }
 
-/** Nobody can be asked here, so that a question is a no. */
+/** Plugins cannot ask the user, so a question denies the call. */
 async function fire(event, input, output, directory) {
   for (const hook of hooks) {
     if (hook.event !== event || !hits(hook.matcher, input.tool ?? '')) continue;

@@ -1,4 +1,4 @@
-/** Messages and their parts as V1 says them on its bus and keeps them in its store, and the tools of both versions. */
+/** Messages and their parts, as V1 sends them on its bus and stores them, and the tools of both versions. */
 import type { Fields } from '../../event/event.ts';
 import { count, fieldsOf, number, own, text, word } from '../../lib/read.ts';
 import type { Reading } from '../contract/contract.ts';
@@ -30,17 +30,17 @@ export const actions = {
 
 const actionNames: Readonly<Record<string, string>> = actions;
 
-/** Its ids of providers are those of models.dev, where this one is Google's API for developers. */
+/** Its provider ids are those of models.dev, where this one is Google's API for developers. */
 export function servedBy(id: unknown): string | undefined {
   const said = word(id);
   return said === 'google' ? 'gemini' : said;
 }
 
-/** A tool of an MCP server is `<server>_<tool>`, and where to cut is not to be seen: it keeps its name. */
+/** A tool of an MCP server is `<server>_<tool>`. The separator is ambiguous, so the tool keeps its whole name. */
 export const actionName = (tool: string | undefined): string =>
   tool === undefined ? 'unknown' : (own(actionNames, tool) ?? tool);
 
-/** What a call of a tool launches; the child's id shows once it runs. */
+/** Returns the subagent that a call launches; the id of the child is known once it runs. */
 export function launchOf(
   tool: string | undefined,
   input: Fields,
@@ -53,7 +53,7 @@ export function launchOf(
   };
 }
 
-/** A tool part, which comes again with each change of its state, as the events that it stands for so far. */
+/** Returns the events of a tool part so far. A part is sent again with each change of its state. */
 export function actionsOf(part: Fields, waitedMs: number): Reading[] {
   const call = word(part.callID);
   const state = fieldsOf(part.state);
@@ -94,7 +94,7 @@ export function actionsOf(part: Fields, waitedMs: number): Reading[] {
   return readings;
 }
 
-/** An assistant's message, once it is complete. It comes again and again while it grows. */
+/** A complete message of the assistant. It is sent repeatedly while it grows. */
 export function responseOf(info: Fields): Reading | undefined {
   const id = word(info.id);
   const time = fieldsOf(info.time);
@@ -122,7 +122,7 @@ export interface Response {
   latencyMs?: number | undefined;
 }
 
-/** What a response cost: `input` leaves out what caches gave and took, `output` the reasoning. */
+/** The tokens of a response: `input` leaves out the cached tokens, `output` the reasoning tokens. */
 export function responded(response: Response, paid: Fields, atMs: number | undefined): Reading {
   const tokens = fieldsOf(paid.tokens);
   const cache = fieldsOf(tokens.cache);
@@ -157,7 +157,7 @@ export function responded(response: Response, paid: Fields, atMs: number | undef
   };
 }
 
-/** What the person wrote: parts that the program added say so. */
+/** The text of the user: parts that the program added are marked. */
 export function written(parts: unknown): string | undefined {
   if (!Array.isArray(parts)) return undefined;
   const texts = parts.map(fieldsOf).flatMap(part => (part.synthetic === true ? [] : (text(part.text) ?? [])));

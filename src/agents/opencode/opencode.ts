@@ -1,12 +1,14 @@
 /**
- * OpenCode, V1 (1.x) and V2 (2.x). Facts: V1 source at 1.18.18, V2 schemas up to 2.0.32 and recordings of 2.0.16; checked 2026-11-18.
+ * OpenCode, V1 (1.x) and V2 (2.x). Facts: V1 source at 1.18.18, V2 schemas up to 2.0.32 and recordings of 2.0.16;
+ * checked 2026-11-18.
  *
- * It runs no commands: a plugin in its process passes on what its event bus says, as it says it, `{type, properties}` from V1
- * and `{type, created, data}` from V2, and adds `session_id` (the root of the session's family), `event_time`, `directory` and
- * `opencode_version`. What V1 has as a hook and not as an event comes in the same form, under the hook's name.
+ * OpenCode runs no commands. A plugin in its process forwards the events of its bus unchanged, `{type, properties}`
+ * from V1 and `{type, created, data}` from V2, and adds `session_id` (the root of the session's family), `event_time`,
+ * `directory` and `opencode_version`. Hooks of V1 that are no events have the same form, under the hook's name.
  *
- * Sessions, messages and calls have ids, and a child session is a session of its own that names its parent. In V1 an answer names
- * its prompt; in V2 a turn is what runs between two words of an execution, and has the id of the prompt that began it.
+ * Sessions, messages and calls have ids, and a child session is a session of its own that names its parent. In V1 an
+ * answer names its prompt. In V2 a turn is an execution from its start to its end, with the id of the prompt that began
+ * it.
  */
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, number, own, text, word } from '../../lib/read.ts';
@@ -41,7 +43,7 @@ const readers: Record<string, (happened: Happened) => Reading[]> = {
   },
   'session.forked': () => [{ event_type: 'Session.Start', key: 'start', data: { start_reason: 'new' } }],
   'session.deleted': () => [{ event_type: 'Session.End', data: { end_reason: 'exit' } }],
-  // V1's process ends.
+  // The process of V1 ends.
   dispose: () => [{ event_type: 'Session.End', data: { end_reason: 'exit' } }],
 
   // ---- V1: prompts, messages and their parts
@@ -75,14 +77,14 @@ const readers: Record<string, (happened: Happened) => Reading[]> = {
     const time = fieldsOf(part.time);
     if (part.type === 'reasoning' && number(time.end) !== undefined)
       return [thought(word(part.id), part.text, number(time.end))];
-    // Texts of people have no end.
+    // Texts of the user have no end.
     if (part.type === 'text' && number(time.end) !== undefined)
       memory.remember('answer', session, String(text(part.text)?.length ?? 0));
     const call = word(part.callID);
     if (call !== undefined) memory.remember('tool', call, text(part.tool) ?? '');
     return actionsOf(part, waitedMs(call, memory));
   },
-  // Hooks of both versions, in the process itself: whoever hands them on tells the same calls.
+  // Hooks of both versions, in the process itself: a plugin that forwards them reports the same calls.
   'tool.execute.before': began,
   'tool.execute.after': over,
   'execute.before': began,
@@ -91,7 +93,7 @@ const readers: Record<string, (happened: Happened) => Reading[]> = {
     const status = fieldsOf(data.status);
     return status.type === 'retry' ? [retried(status.attempt, status.message)] : [];
   },
-  // Comes after an abort and after an error too, which have ended the turn already.
+  // Also sent after an abort and after an error, which have ended the turn already.
   'session.idle': happened =>
     happened.memory.recall('turn', happened.session) === undefined ? [] : answered(happened),
   'session.error': happened => {
@@ -108,7 +110,7 @@ const readers: Record<string, (happened: Happened) => Reading[]> = {
     const { type, prompt } = inputOf(data);
     if (type !== 'user' || id === undefined) return [];
     memory.remember('queued', id, session);
-    // What comes while an execution runs steers it; if it has to wait, the next execution is its turn.
+    // Input during an execution steers it; if it has to wait, the next execution is its turn.
     if (memory.recall('running', session) === undefined) memory.remember('turn', session, id);
     return [
       {
@@ -128,7 +130,7 @@ const readers: Record<string, (happened: Happened) => Reading[]> = {
     return [];
   },
   'session.step.started': ({ data, atMs, memory }) => {
-    // `started` is the request, the event itself the first byte of the answer.
+    // `started` is the time of the request, the event's own time that of the first byte of the answer.
     const startedMs = number(data.started) ?? atMs;
     const model = fieldsOf(data.model);
     const step = word(data.assistantMessageID);
@@ -149,7 +151,7 @@ const readers: Record<string, (happened: Happened) => Reading[]> = {
     return [];
   },
   'session.step.ended': stepped,
-  // That it failed is said by its execution; what it cost, here.
+  // The execution reports the failure; this event reports the tokens.
   'session.step.failed': happened => {
     const { data, session, memory } = happened;
     const asked = memory.recall('step', word(data.assistantMessageID) ?? '');
@@ -207,7 +209,7 @@ const readers: Record<string, (happened: Happened) => Reading[]> = {
     const error = fieldsOf(happened.data.error);
     return failed(happened, text(error.type), error.message);
   },
-  // The reason is `shutdown` even where a person refused a call.
+  // The reason is `shutdown` even if the user refused a call.
   'session.execution.interrupted': interrupted,
   'session.compaction.started': ({ data }) => [compaction(data, 'before')],
   'session.compaction.ended': ({ data }) => [compaction(data, 'after')],
@@ -215,7 +217,7 @@ const readers: Record<string, (happened: Happened) => Reading[]> = {
 
   // ---- a person is asked, and answers
   'permission.asked': askedAbout,
-  // What V1 said up to 1.0.
+  // Events of V1 up to 1.0.
   'permission.updated': askedAbout,
   'permission.replied': ({ data, atMs, memory }) => {
     const request = word(data.requestID) ?? word(data.permissionID);
@@ -245,7 +247,7 @@ const readers: Record<string, (happened: Happened) => Reading[]> = {
       facts,
     };
     if (call === undefined) return [blocked];
-    // The failure that follows says no more than this.
+    // The failure that follows adds nothing to this.
     return [
       blocked,
       {
@@ -277,7 +279,7 @@ const edges = new Set([
   'session.execution.interrupted',
 ]);
 
-/** What the plugin does not pass on: it is told otherwise, or so often that a process for each is too much. */
+/** Events that the plugin does not forward: other events report them, or they are too frequent for a process each. */
 const unasked = new Set([
   'session.reasoning.ended',
   'tool.execute.before',
@@ -297,7 +299,7 @@ const events: Record<string, HookEvent> = Object.fromEntries(
   ]),
 );
 
-/** What betas of V2 called events that have other names since. */
+/** Names of events in betas of V2, with their final names. */
 const formerNames: Readonly<Record<string, string>> = {
   'session.input.admitted': 'session.inbox.enqueued',
   'session.input.promoted': 'session.inbox.delivered',
@@ -329,7 +331,7 @@ function dataOf(fields: Fields): Fields {
   };
 }
 
-/** All in one object, as other plugins hand it to the command that they run for hooks. */
+/** All values in one object, as other plugins pass it to the commands of hooks. */
 const isFlat = (fields: Fields): boolean =>
   fields.type === undefined && fields.data === undefined && word(fields.hook_event_name) !== undefined;
 
@@ -359,7 +361,7 @@ export const openCode: Agent = {
     const session = sessionOf(fields);
     if (isFlat(fields) && word(fields.opencode_version) === undefined) return known && session !== undefined ? 0.7 : 0;
     if (word(fields.opencode_version) !== undefined && session !== undefined) return known ? 1 : 0.9;
-    // The bare event, as the bus says it; some are of the whole program and of no session.
+    // The unchanged event of the bus; some events belong to the program and to no session.
     const ofBus = /^evt_/.test(text(fields.id) ?? '') || /^ses_/.test(session ?? '');
     const bare = ofBus && /^[a-z]+(\.[a-z]+)+$/.test(name) && ('data' in fields || 'properties' in fields);
     return bare ? (known ? 0.95 : 0.7) : 0;
@@ -381,12 +383,12 @@ export const openCode: Agent = {
   demo: absent('one agent is enough to show what comes of a session'),
 };
 
-/** The readings of an event, with what all of them share. */
+/** Returns the readings of an event, with the values that all of them share. */
 function shared(fields: Fields, memory: Memory, read: (happened: Happened) => Reading[]): Reading[] {
   const session = sessionOf(fields) ?? '';
   const isChild = session !== (openCode.session(fields, {}) ?? session);
   const atMs = number(fields.created) ?? number(fields.event_time);
-  // Asked before the event is read, which may end it.
+  // Read before the event, which may end the turn.
   const turn = memory.recall('turn', session);
   const readings = read({ data: dataOf(fields), session, isChild, atMs, memory });
   const agent = memory.recall('agent', session);

@@ -8,7 +8,7 @@ import { commandsIn, isPlugin, pluginText } from './plugin.ts';
 export const settings: Settings = {
   scopes: ['global', 'project'],
   installed: { programs: ['opencode'], folders: places => [userFolder(places)] },
-  // The plugin starts them, as Node does: by sh, and by cmd on Windows.
+  // The plugin starts the commands as Node does: with sh, and with cmd on Windows.
   runs: { posix: 'sh', windows: 'cmd' },
   files: (scope, places) => [
     wholeFile({

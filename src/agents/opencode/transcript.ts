@@ -1,10 +1,11 @@
 /**
- * OpenCode's database, `<data>/opencode/opencode.db`: what sessions from before the plugin were. V1 keeps sessions, messages and
- * parts in tables of these names, messages and parts as JSON of the form in which its bus says them, without their ids. Versions
- * before 1.1 kept each as a file, `storage/session/<project>/<id>.json`, `message/<session>/<id>.json`, `part/<message>/<id>.json`:
- * they are read as such tables. Facts: V1 source at 1.18.18 and a database of that form; checked 2026-11-19. What V2 keeps is not read.
+ * OpenCode's database, `<data>/opencode/opencode.db`, for sessions from before the plugin. V1 keeps sessions, messages
+ * and parts in tables of these names, messages and parts as JSON in the form of its bus, without their ids. Versions
+ * before 1.1 kept each as a file, `storage/session/<project>/<id>.json`, `message/<session>/<id>.json`,
+ * `part/<message>/<id>.json`: they are read as such tables. Facts: V1 source at 1.18.18 and a database of that form;
+ * checked 2026-11-19. The storage of V2 is not read.
  *
- * It is read for an import alone: a session with the plugin has told all of it already, under the same ids.
+ * Only an import reads it: a session with the plugin has reported all of it already, under the same ids.
  */
 import { dirname, join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
@@ -61,7 +62,7 @@ export const transcript: Transcript = {
     {
       why: 'it holds no session of V1; of those of V2 the plugin tells',
       fits: path => DATABASE.test(path),
-      // What `installed` finds without a session is passed over by its name.
+      // A path of `installed` without a session is skipped by its name.
       installed: () => [],
     },
   ],
@@ -71,7 +72,7 @@ const DATABASE = /[\\/]opencode(?:-[\w.]+)?\.db$/;
 const SINGLE = /[\\/]session[\\/][^\\/]+[\\/]([^\\/]+)\.json$/;
 const MESSAGE = /[\\/]message[\\/]([^\\/]+)[\\/]([^\\/]+)\.json$/;
 const PART = /[\\/]part[\\/]([^\\/]+)[\\/]([^\\/]+)\.json$/;
-/** Of a session and of those that it began. */
+/** The rows of a session and of its child sessions. */
 const MOST_SINGLE = 20_000;
 
 const folderOf = ({ home, env }: Places): string =>
@@ -91,19 +92,19 @@ function singleSession({ path }: TranscriptFile, document: Document | undefined,
   const session = word(id);
   const parent = word(parentID);
   if (session === undefined || session !== SINGLE.exec(path)?.[1]) return [];
-  // Comes with the one that began it, as long as that is there.
+  // Read with the session that began it, as long as that exists.
   if (parent !== undefined && (look?.head(join(dirname(path), `${parent}.json`)) ?? '') !== '') return [];
   return [{ session, cwd: word(directory), atMs: number(fieldsOf(time).updated) }];
 }
 
-/** All that belongs to a session: those that it began, their messages, and what these are made of. */
+/** Everything of a session: its child sessions, their messages, and the parts of these. */
 function singleFiles(main: string, session: string, look: Look): string[] {
   const storage = dirname(dirname(dirname(main)));
   const children = begunIn(dirname(main), look);
   const family = [session];
   const files: string[] = [];
   const taken = new Set<string>();
-  // Grows while it is gone through.
+  // The list grows while it is iterated.
   for (const id of family) {
     const begun = (children.get(id) ?? []).filter(path => path !== main && !taken.has(path));
     for (const path of begun) taken.add(path);
@@ -116,10 +117,7 @@ function singleFiles(main: string, session: string, look: Look): string[] {
   return files.slice(0, MOST_SINGLE);
 }
 
-/**
- * Sessions of a folder by the one that began them. All of its files say it, and each session asks: they are looked at
- * once.
- */
+/** The sessions of a folder by the session that began them. Every session asks for this, so the files are read once. */
 const families = new WeakMap<Look, Map<string, Map<string, string[]>>>();
 
 function begunIn(folder: string, look: Look): Map<string, string[]> {
@@ -143,7 +141,7 @@ interface Tables {
   rows(table: string, where?: { column: string; equals: string }): Iterable<Fields>;
 }
 
-/** The files as tables of the database. */
+/** The files in the form of database tables. */
 function singleTables(document: Document, { beside = [], companions }: ReadFile): Tables {
   const session: Fields[] = [sessionRow(fieldsOf(document.json()))];
   const message: Fields[] = [];
@@ -172,7 +170,7 @@ const sessionRow = ({ id, parentID, directory, time }: Fields): Fields => ({
   time_created: fieldsOf(time).created,
 });
 
-/** None where it is something else, or of another form. */
+/** Undefined if it is something else, or has another form. */
 function databaseIn(document: Document, log?: Buffer): Database | undefined {
   const database = openDatabase(document, log);
   const has = (table: string, ...columns: string[]): boolean =>
@@ -185,7 +183,8 @@ function databaseIn(document: Document, log?: Buffer): Database | undefined {
 }
 
 /**
- * Sessions that no other one began; where that one is gone, it stands for itself. One without a message is one of V2.
+ * Sessions without a parent; a session whose parent is gone stands for itself. A session without messages belongs to
+ * V2.
  */
 function sessionsIn(database: Database | undefined): FoundSession[] {
   const rows = [...(database?.rows('session') ?? [])];
@@ -221,7 +220,7 @@ function sessionOf(database: Tables, id: string, file: ReadFile, depth = 0): Tol
   const messages = [...database.rows('message', { column: 'session_id', equals: id })]
     .map(each => ({ ...parsed(each.data), id: word(each.id) }))
     .sort((one, other) => createdMs(one) - createdMs(other));
-  // The last one that answers a prompt is the answer.
+  // The last message that answers a prompt is the answer.
   const answers = new Set(new Map(messages.map(message => [word((message as Fields).parentID), message.id])).values());
   let endMs: number | undefined;
   for (const message of messages) {
@@ -302,7 +301,7 @@ function parsed(json: unknown): Fields {
   try {
     return fieldsOf(JSON.parse(text(json) ?? ''));
   } catch {
-    // Not written by the program.
+    // The program did not write it.
     return {};
   }
 }

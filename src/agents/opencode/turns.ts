@@ -5,17 +5,17 @@ import type { Memory, Reading } from '../contract/contract.ts';
 import { called, callOf } from './calls.ts';
 import { actionName, launchOf, responded, servedBy } from './messages.ts';
 
-/** An event, as far as both versions have it in common. */
+/** An event in the form that both versions share. */
 export interface Happened {
   data: Fields;
-  /** The session that it is about, which may be a child. */
+  /** The session of the event, which may be a child. */
   session: string;
   isChild: boolean;
   atMs: number | undefined;
   memory: Memory;
 }
 
-/** V1 says a message of a person again and again, its hook comes before. */
+/** V1 sends a message of the user repeatedly; its hook comes first. */
 export function prompted({ session, memory, isChild }: Happened, id: string | undefined): Reading[] {
   if (id === undefined || memory.recall('prompt', id) !== undefined) return [];
   memory.remember('prompt', id, '1');
@@ -52,7 +52,7 @@ export function over(happened: Happened): Reading[] {
   ];
 }
 
-/** A turn that came to its answer. A child is over with it. */
+/** A turn that reached its answer. It ends a child session too. */
 export function answered({ session, memory, isChild }: Happened): Reading[] {
   const length = memory.recall('answer', session);
   endTurn(session, memory);
@@ -99,7 +99,7 @@ export function taken({ data, memory }: Happened): Reading[] {
 
 export const inboxId = (data: Fields): string | undefined => word(data.inboxID) ?? word(data.inputID);
 
-/** What was put in: `item` since 2.0, `input` or `prompt` in betas. */
+/** Returns the input: `item` since 2.0, `input` or `prompt` in betas. */
 export function inputOf(data: Fields): { type: string | undefined; prompt: string | undefined } {
   if (data.item === undefined && data.input === undefined)
     return { type: 'user', prompt: text(fieldsOf(data.prompt).text) };
@@ -107,7 +107,7 @@ export function inputOf(data: Fields): { type: string | undefined; prompt: strin
   return { type: text(item.type) ?? 'user', prompt: text(fieldsOf(item.payload ?? item.data).text) };
 }
 
-/** Another agent goes on: from then on it is planning, or no longer. */
+/** Another agent continues: planning begins or ends. */
 export function chosen({ data, session, memory }: Happened): Reading[] {
   const agent = word(data.agent);
   const former = memory.recall('agent', session);
@@ -117,7 +117,7 @@ export function chosen({ data, session, memory }: Happened): Reading[] {
   return former === 'plan' ? [{ event_type: 'Agent.Plan.End', data: { plan_type: 'plan' } }] : [];
 }
 
-/** A step is one response. It ends when its calls have run; what the model took ended with the stream. */
+/** A step is one response. It ends when its calls have run; its tokens were complete when the stream ended. */
 export function stepped({ data, atMs, memory }: Happened): Reading[] {
   const step = word(data.assistantMessageID);
   if (step === undefined) return [];
@@ -146,7 +146,7 @@ export function listed(remembered: string | undefined): unknown[] {
   return Array.isArray(list) ? list : [];
 }
 
-/** `APIError` and `provider.invalid-request` alike as a short word of a closed set. */
+/** Turns names such as `APIError` and `provider.invalid-request` into a short word of a closed set. */
 export function errorKind(kind: string | undefined): string {
   const snake = (kind ?? '')
     .replace(/Error$/, '')

@@ -14,7 +14,7 @@ const sample = textOf(join(import.meta.dirname, 'commands.transcript'))
   .filter(line => line.startsWith('{'))
   .join('\n');
 
-test('a copy elsewhere is told by its rows', () => {
+test('a copy in another folder is recognized by its rows', () => {
   const rows = sample.split('\n').map(line => JSON.parse(line) as object as Fields);
   expect(transcript.sessions({ path: '/copies/c1.jsonl' }, { rows, document: undefined })).toEqual([{ session: 'c1' }]);
   const others = [{ type: 'USER_INPUT', source: 'startup', step_index: 1 }];
@@ -38,7 +38,7 @@ test('hook and transcript give a call the same id', () => {
   expect(after?.data).toMatchObject({ action: { result: { success: false, exit_code: 101 } } });
 });
 
-test('older builds tell the ends of calls alone: names, beginnings and times come from the transcript', () => {
+test('older builds report only the ends of calls: names, starts and times come from the transcript', () => {
   const session = '5d0c11aa-7e52-4c1b-9a36-0b6f2d8e4c21';
   const house = openHouse('antigravity', session);
   try {
@@ -88,7 +88,7 @@ test('older builds tell the ends of calls alone: names, beginnings and times com
   }
 });
 
-test('files are looked for in both programs, by the conversation', () => {
+test('the files of a conversation are found in both programs', () => {
   const there = '/h/.gemini/antigravity-cli/brain/c-1/.system_generated/logs/transcript.jsonl';
   const look = {
     names: (folder: string) => (folder.includes('-cli') ? ['c-1'] : []),
@@ -150,7 +150,7 @@ overShared(recordings, 'recorded', () => {
     expect(launched?.facts?.launches).toEqual({ agent: 'research', id: expect.stringMatching(/^d635cb50-/) });
   });
 
-  test('its payloads become the events that they are', () => {
+  test('its payloads become the expected events', () => {
     const lines = readFileSync(join(folder, 'hook-payloads', 'constructed.jsonl'), 'utf8')
       .trim()
       .split('\n');

@@ -78,7 +78,7 @@ const metadata = {
 
 const bytes = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
 
-test('a session of the SDK: prompts, responses with their tokens, calls with what became of them', () => {
+test('a session of the SDK has prompts, responses with tokens, and calls with results', () => {
   expect(readDocument(transcript, bytes(session), 's').readings.map(lineOf)).toMatchInlineSnapshot(`
     [
       "Prompt.Submitted [m1, unless hooked, 09:00:00.000] {"prompt":"Prune the tree"} {}",
@@ -93,7 +93,7 @@ test('a session of the SDK: prompts, responses with their tokens, calls with wha
   `);
 });
 
-test('the first versions counted without the caches: where one count is too small for them, all are', () => {
+test('the first versions counted without the caches: one count below its cached tokens proves it for all', () => {
   const messages = session.messages.map(message =>
     message.id === 'm2'
       ? { ...message, ...used(1_000, 80, 0, 900, 0.0042) }
@@ -177,7 +177,7 @@ const child = (first: number, input: number) => ({
   ],
 });
 
-test('subagents of the SDK stand below the calls that launched them, with their tokens', () => {
+test('subagents of the SDK are below the calls that launched them, with their tokens', () => {
   const id = session.sessionId;
   const house = openHouse('cline', id);
   const sessions = join(house.home, '.cline/data/sessions');
@@ -214,7 +214,7 @@ test('subagents of the SDK stand below the calls that launched them, with their 
   }
 });
 
-test('a task of the extension: what each request used, with the model of its time', () => {
+test('a task of the extension has the tokens of each request, with the model of that time', () => {
   const { told, readings } = readDocument(transcript, bytes(task), 's', { companions: [bytes(metadata)] });
   expect(readings.map(lineOf)).toMatchInlineSnapshot(`
     [
@@ -226,7 +226,7 @@ test('a task of the extension: what each request used, with the model of its tim
   expect(total(readings)).toEqual({ responses: 2, input: 167, output: 24, cacheRead: 50, cacheWrite: 7, reasoning: 0 });
 });
 
-test('what subagents of the extension used comes as a sum, and what a person took back was used all the same', () => {
+test('tokens of subagents of the extension are a sum, and tokens of removed requests count', () => {
   const rows = [
     ...task,
     row(
@@ -251,7 +251,7 @@ test('what subagents of the extension used comes as a sum, and what a person too
   `);
 });
 
-test('what a class used is absent where nobody says', () => {
+test('an unknown class of tokens is absent', () => {
   const [, second] = readDocument(transcript, bytes(task), 's').readings;
   expect(second?.facts?.usage).toBeUndefined();
   expect(second?.data).toEqual({ model_id: undefined, input_tokens: 10, output_tokens: 4 });
@@ -283,7 +283,7 @@ test('damaged copies are read without a throw, and no count is negative', () => 
   expect(told).toBeGreaterThan(DAMAGED_COPIES / 2);
 }, 600_000);
 
-test('beside hooks: responses with their tokens stand in their turn, and calls count once', () => {
+test('with hooks, responses are in their turn with their tokens, and calls count once', () => {
   const id = session.sessionId;
   const house = openHouse('cline', id);
   try {
@@ -323,7 +323,7 @@ test('beside hooks: responses with their tokens stand in their turn, and calls c
   }
 });
 
-test('files are looked for by the session, in the home and in the storage of editors', () => {
+test('the files of a session are found in the home and in the storage of editors', () => {
   const sdk = '/h/.cline/data/sessions/a/a.messages.json';
   const extension = '/h/.config/Code/User/globalStorage/saoudrizwan.claude-dev/tasks/b/ui_messages.json';
   const look = {
@@ -362,7 +362,7 @@ overShared(recordings, 'recorded', () => {
     expect(readings.map(each => each.event_type)).toEqual(['Prompt.Submitted', 'Agent.Response']);
   });
 
-  test('its payloads become the events that they are', () => {
+  test('its payloads become the expected events', () => {
     const lines = readFileSync(join(folder, 'hook-payloads', 'extension.constructed.jsonl'), 'utf8')
       .trim()
       .split('\n');

@@ -136,7 +136,7 @@ test('hooks and rollouts make one tree, with the outcomes of the rollout and eve
   expect(JSON.stringify(house.events())).not.toContain('canary');
 });
 
-test('rollouts alone tell the same calls, answers and tokens', () => {
+test('rollouts alone report the same calls, answers and tokens', () => {
   house.write(main, ...mainRows());
   house.write(childs, ...childRows());
   // A hook of another kind opens the session, and says where its rollout is.
@@ -148,7 +148,7 @@ test('rollouts alone tell the same calls, answers and tokens', () => {
   expect(calls.sort()).toEqual(['c1 failure', 'c2 success', 'c3 denied', 'c4 success']);
 });
 
-test.each([2, 3, 5])('a rollout that is written while %i rounds pass tells the same', parts => {
+test.each([2, 3, 5])('a rollout that is written during %i rounds gives the same events', parts => {
   const rows = mainRows();
   hooks();
   let waiting: readonly string[] = [];
@@ -162,7 +162,7 @@ test.each([2, 3, 5])('a rollout that is written while %i rounds pass tells the s
   expect(turns).toMatchObject([{ usage: { calls: 4, input: 38_000 }, failed: 1, denied: 1, complete: true }]);
 });
 
-test('however hooks and rollouts fall into rounds, the whole is the same', () => {
+test('any division of hooks and rollouts into rounds gives the same session', () => {
   const whole = (): string[] => [
     ...house.spans().flatMap(span => (span.kind === 'action' ? [`${span.call} ${span.outcome}`] : [])),
     ...house

@@ -82,7 +82,7 @@ overShared(recordings, 'recorded payloads', () => {
   const payloads = readdirSync(join(folder, 'payloads'));
   test('lie beside the repository', () => expect(payloads.length).toBeGreaterThan(0));
 
-  test.each(payloads)('%s is known without being named, and kept', name => {
+  test.each(payloads)('%s is recognized without a name, and kept', name => {
     const value = JSON.parse(textOf(join(folder, 'payloads', name))) as
       | object
       | { received_at: string; payload: object }[];

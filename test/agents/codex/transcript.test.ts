@@ -64,7 +64,7 @@ const turn = [
 const read = (lines: readonly string[], of = {}) => readRows(transcript, lines.join('\n'), ROOT, of);
 
 describe('a rollout', () => {
-  test('says what a call gave back, in whichever row tells its end', () => {
+  test('has the output of a call, whichever row reports its end', () => {
     const command = { type: 'CommandExecution', id: 'c1', exit_code: 2, aggregated_output: 'canary-item' };
     const done = said(4_900, 'item_completed', { item: command, completed_at_ms: start + 4_900 });
     const old = said(4_900, 'exec_command_end', { call_id: 'c1', exit_code: 2, aggregated_output: 'canary-end' });
@@ -75,7 +75,7 @@ describe('a rollout', () => {
     expect(of([...turn.slice(0, 8), old, ...turn.slice(8)])).toBe('canary-end');
   });
 
-  test('tells a turn', () => {
+  test('reports a turn', () => {
     expect(read(turn).readings.map(lineOf)).toMatchInlineSnapshot(`
       [
         "Session.Start [start, unless hooked, 09:14:02.000] {"start_reason":"new"} {}",
@@ -91,11 +91,11 @@ describe('a rollout', () => {
     `);
   });
 
-  test('says nothing twice when its memory goes through JSON between any two rows', () => {
+  test('repeats nothing when the memory goes through JSON between rows', () => {
     expect(readRows(transcript, turn.join('\n'), ROOT, {}, true)).toEqual(read(turn));
   });
 
-  test('adds nothing for a total that is said again, at the start of a turn or after a compaction', () => {
+  test('adds nothing for a repeated total, at the start of a turn or after a compaction', () => {
     const again = [
       ...turn,
       began(20_000, 't2'),
@@ -108,7 +108,7 @@ describe('a rollout', () => {
     expect(read(again).readings.filter(each => each.event_type === 'Context.Compaction')).toHaveLength(1);
   });
 
-  test('gives each response to the model that was chosen before it', () => {
+  test('assigns each response to the model selected before it', () => {
     const two = [
       ...turn,
       began(9_000, 't2'),
@@ -121,7 +121,7 @@ describe('a rollout', () => {
     ]);
   });
 
-  test('counts records of responses alone, once there are some, and never a copy of one', () => {
+  test('counts only records of responses once there are any, and no copy of one', () => {
     const record = (ms: number, id: string, used: object): string =>
       row(ms, 'token_usage_record', { thread_id: ROOT, turn_id: 't1', response_id: id, usage: used });
     const lines = [
@@ -143,7 +143,7 @@ describe('a rollout', () => {
     ).toEqual(['resp-1', 'resp-2']);
   });
 
-  test('of a fork tells what the fork itself did', () => {
+  test('of a fork reports only the work of the fork', () => {
     const copy = [meta(30_000), ...turn.slice(1)].map(line => {
       const value = JSON.parse(line) as { timestamp: string };
       return JSON.stringify({ ...value, timestamp: at(30_001) });
@@ -164,7 +164,7 @@ describe('a rollout', () => {
     expect(told.filter(each => 'over' in each)).toEqual([{ over: 'turn', id: 't2', atMs: start + 32_000 }]);
   });
 
-  test('of a fork that says where its history ends starts there', () => {
+  test('of a fork that states the end of its history starts there', () => {
     const numbered = (lines: readonly string[]): string[] =>
       lines.map((line, ordinal) => JSON.stringify({ ...(JSON.parse(line) as object), ordinal }));
     const lines = numbered([
@@ -178,7 +178,7 @@ describe('a rollout', () => {
     expect(total(read(lines).readings)).toMatchObject({ responses: 1, input: 50, output: 5, cacheRead: 20 });
   });
 
-  test('of a fork that does not repeat its history counts what the last response used', () => {
+  test('of a fork without its history counts the tokens of the last response', () => {
     const lines = [
       meta(0, { id: CHILD, forked_from_id: ROOT }),
       began(900, 't2'),
@@ -188,12 +188,12 @@ describe('a rollout', () => {
     expect(total(read(lines).readings)).toMatchObject({ responses: 2, input: 150, output: 15, cacheRead: 20 });
   });
 
-  test('whose total begins anew goes on with what the last response used', () => {
+  test('whose total restarts continues with the tokens of the last response', () => {
     const lines = [...turn, began(9_000, 't2'), counted(9_100, usage(70, 0, 7, 0)), counted(9_200, usage(70, 0, 7, 0))];
     expect(total(read(lines).readings)).toMatchObject({ responses: 3, input: 18_570, output: 157 });
   });
 
-  test('tells an interruption, a failed turn and a turn that was taken up again', () => {
+  test('reports an interruption, a failed turn and a resumed turn', () => {
     const lines = [
       meta(0),
       began(1_000, 't1'),
@@ -232,7 +232,7 @@ describe('a rollout', () => {
     expect(how ?? `${result?.success ?? ''} ${result?.exit_code ?? ''}`).toBe(outcome);
   });
 
-  test('a command that goes on in the background ends when its last output says so', () => {
+  test('a background command ends when its last output states it', () => {
     const lines = [
       meta(0),
       began(1_000, 't1'),
@@ -252,7 +252,7 @@ describe('a rollout', () => {
     expect(read([...lines.slice(0, 4), ended(9_000, 't1', 'ok')]).readings.at(-1)?.facts?.over).toEqual(['c1']);
   });
 
-  test('of code mode tells the script always, and what it ran where no hook did', () => {
+  test('of code mode always reports the script, and its commands if no hook reports them', () => {
     const lines = [
       meta(0),
       began(1_000, 't1'),
@@ -291,7 +291,7 @@ describe('a rollout', () => {
     expect(told.at(-1)).toEqual({ over: 'subagent', id: CHILD, atMs: start + 7_000 });
   });
 
-  test('of a thread that the program runs for itself tells the costs alone', () => {
+  test('of an internal thread reports only tokens', () => {
     const lines = [
       meta(0, { id: CHILD, session_id: ROOT, source: { subagent: { other: 'guardian' } } }),
       ...turn.slice(1),
@@ -302,7 +302,7 @@ describe('a rollout', () => {
     ]);
   });
 
-  test('from before the envelope tells prompts and calls', () => {
+  test('from before the envelope reports prompts and calls', () => {
     const lines = [
       { id: ROOT, timestamp: at(0), instructions: null },
       { record_type: 'state' },
@@ -352,7 +352,7 @@ describe('the files of a session', () => {
     ]);
   });
 
-  test('are found in the folder of a later day too, and however they were written down', () => {
+  test('are found in the folder of a later day and in every form', () => {
     const later = day.replace(/20$/, '21');
     const child = `${later}/rollout-2026-10-21T00-03-11-${CHILD}.jsonl`;
     const head = meta(0, { id: CHILD, parent_thread_id: ROOT }).replaceAll('":', '": ');
@@ -391,7 +391,7 @@ describe('the files of a session', () => {
   });
 });
 
-test('a part of a rollout counts from where it begins', () => {
+test('a part of a rollout counts from its beginning', () => {
   const lines = [
     model(0, 'gpt-5.5'),
     counted(1_000, usage(9_000, 6_000, 120, 40), usage(700, 600, 20, 5)),
@@ -400,7 +400,7 @@ test('a part of a rollout counts from where it begins', () => {
   expect(total(read(lines).readings)).toMatchObject({ responses: 2, input: 1_600, output: 30, reasoning: 5 });
 });
 
-test('a part of a rollout and the whole of it tell the same responses', () => {
+test('a part of a rollout has the responses of the whole', () => {
   const lines = [
     counted(1_000, usage(700, 600, 20, 5), usage(700, 600, 20, 5)),
     counted(2_000, usage(1_600, 1_200, 30, 5), usage(900, 600, 10, 0)),
@@ -410,7 +410,7 @@ test('a part of a rollout and the whole of it tell the same responses', () => {
   expect(keys(lines.slice(1))).toEqual(keys([meta(0), ...lines]).slice(1));
 });
 
-test('a record that comes after the total which it is a part of is no second response', () => {
+test('a record after the total that contains it is no second response', () => {
   const record = (ms: number, id: string, used: object): string =>
     row(ms, 'token_usage_record', { response_id: id, turn_id: 't1', usage: used });
   const lines = [
@@ -425,7 +425,7 @@ test('a record that comes after the total which it is a part of is no second res
   expect(total(read(lines).readings)).toMatchObject({ responses: 2, input: 320, output: 25, cacheRead: 180 });
 });
 
-test('any part of a rollout, in any order and however bent, is read to its end', () => {
+test('damaged, reordered or partial rollouts are read to the end', () => {
   const bent = fc.array(
     fc.tuple(fc.nat(turn.length - 1), fc.constantFrom('as it is', 'null', 'number', 'text', 'list'), fc.nat(30)),
     { maxLength: 40 },

@@ -85,7 +85,7 @@ overShared(recordings, 'recorded event logs', () => {
     }
   });
 
-  test('an old log without tokens says of its response only the model', () => {
+  test('an old log without tokens states only the model of its response', () => {
     const { readings } = readRows(
       transcript,
       textOf(join(folder, 'cli-events/git-ai_copilot_cli_session_events.jsonl')),
@@ -104,7 +104,7 @@ overShared(recordings, 'recorded payloads', () => {
   const files = namesIn('hook-payloads');
   test('lie beside the repository', () => expect(files.length).toBeGreaterThan(0));
 
-  test.each(files)('%s are known without being named, and none is lost', file => {
+  test.each(files)('%s are recognized without a name, and none is lost', file => {
     const told: Told[] = textOf(join(folder, 'hook-payloads', file))
       .split('\n')
       .filter(line => line.trim() !== '')

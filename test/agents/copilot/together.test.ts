@@ -29,7 +29,7 @@ const row = (seconds: number, type: string, data: object, agentId?: string): obj
 const hook = (seconds: number, event: string, fields: object = {}): void =>
   house.hook(seconds, event, { timestamp: at(seconds), transcript_path: log, ...fields });
 
-test('what both tell is told once, and the log adds responses, subagents and tokens', () => {
+test('events of both sources count once, and the log adds responses, subagents and tokens', () => {
   const task = { agent_type: 'explore', prompt: 'find clocks' };
   hook(0, 'SessionStart', { source: 'new' });
   hook(1, 'UserPromptSubmit', { prompt: 'mend it' });
@@ -81,7 +81,7 @@ test('what both tell is told once, and the log adds responses, subagents and tok
   expect(house.events().length).toBe(told + 1);
 });
 
-test('the log alone is a session: every subagent hangs under the call that started it', () => {
+test('the log alone is a session: every subagent is below the call that started it', () => {
   const text = readFileSync(join(import.meta.dirname, 'event-log.transcript'), 'utf8').split('---- told')[0] ?? '';
   const rows = text.replace(/^#.*$/gm, '');
   const state = newSession({ agent: copilot, session, key: sessionKey('copilot', session) }, pinned);
@@ -119,7 +119,7 @@ test('the log alone is a session: every subagent hangs under the call that start
   `);
 });
 
-test('the log is found and taken in alone, once', () => {
+test('an import finds the log and reads it once', () => {
   const text = readFileSync(join(import.meta.dirname, 'event-log.transcript'), 'utf8').split('---- told')[0] ?? '';
   house.write(log, text.replace(/^#.*\n/gm, ''));
   house.import();

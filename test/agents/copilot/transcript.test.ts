@@ -28,13 +28,13 @@ const read = (rows: readonly object[]) =>
 const sessions = (at: string, ...rows: object[]) =>
   transcript.sessions({ path: at }, { rows: rows as Record<string, unknown>[], document: undefined });
 
-test('a log that repeats rows before it goes on adds up to what it says at its end', () => {
+test('a log with repeated rows adds up to the sum at its end', () => {
   const first = [asked(), answered('m1', 10)];
   const { readings } = read([...first, ...first, asked(), answered('m2'), shutDown(100, 22)]);
   expect(total(readings)).toMatchObject({ input: 100, output: 22 });
 });
 
-test('a log whose first row is lost is known by its place, one of another build by its first row', () => {
+test('a log without its first row is recognized by its path, one of another build by its first row', () => {
   const start = row('session.start', { sessionId: SESSION, producer: 'copilot-cli', context: { cwd: '/w' } });
   expect(sessions('/elsewhere.jsonl', start)).toEqual([{ session: SESSION, cwd: '/w' }]);
   expect(sessions(path, asked(), answered('m1', 1))).toEqual([{ session: SESSION, cwd: undefined }]);

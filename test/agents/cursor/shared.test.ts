@@ -24,7 +24,7 @@ overShared(recordings, 'payloads', () => {
   const files = readdirSync(payloads);
   test('lie beside the repository', () => expect(files.length).toBeGreaterThan(0));
 
-  test.each(files)('%s are known without being named, and none is lost', file => {
+  test.each(files)('%s are recognized without a name, and none is lost', file => {
     const { fates, events, states } = play(toldIn(file));
     expect(fates.filter(fate => fate !== 'journaled' && fate !== 'duplicate')).toEqual([]);
     expect([...states.values()].map(state => state.agent)).toEqual([...states].map(() => 'cursor'));
@@ -66,7 +66,7 @@ overShared(recordings, 'payloads', () => {
 });
 
 /** Worked out by hand: one question, ten calls in nine messages, the last message is the answer. */
-test('a transcript alone tells its prompt, its calls and its answer', context => {
+test('a transcript alone reports its prompt, its calls and its answer', context => {
   needsShared(context, recordings);
   const text = textOf(join(folder, 'transcripts/agent-transcript-composer2.jsonl'));
   const { readings } = readRows(transcript, text, 'root');

@@ -19,7 +19,7 @@ beforeEach(() => {
 });
 afterEach(() => house.close());
 
-test('hooks tell all; the transcript adds nothing that no id ties to them', () => {
+test('hooks report everything; the transcript adds nothing without a shared id', () => {
   const hook = (seconds: number, name: string, fields: object): void =>
     house.hook(seconds, name, {
       conversation_id: session,
@@ -43,7 +43,7 @@ test('hooks tell all; the transcript adds nothing that no id ties to them', () =
   `);
 });
 
-test('the transcript alone has the order of things and the time of the file', () => {
+test('the transcript alone has the order of actions and the time of the file', () => {
   house.import();
   expect(house.tree()).toMatchInlineSnapshot(`
     "session cursor                       +0ms      0ms  idle_timeout

@@ -24,14 +24,14 @@ const settings = (inputTokens: number, outputTokens: number, more: object = {}):
     }),
   );
 
-test('tokens of the session are what its side file says, with the cache in the input', () => {
+test('the tokens of a session are those of its side file, with the cache in the input', () => {
   const { readings } = readRows(transcript, rows, 's', { companions: [settings(100, 40, { thinkingTokens: 30 })] });
   expect(total(readings)).toMatchObject({ input: 1_000, output: 40, cacheRead: 900, cacheWrite: 0, reasoning: 30 });
   const sum = readings.find(each => each.facts?.sum === 'session');
   expect(sum).toMatchObject({ data: { model_id: 'glm-5' }, facts: { provider: 'zai' } });
 });
 
-test('a file whose first row is gone is known by its place', () => {
+test('a file without its first row is recognized by its path', () => {
   const [, ...others] = rows.split('\n').map(line => JSON.parse(line) as object as Fields);
   const start = { rows: others, document: undefined };
   expect(transcript.sessions({ path: '/h/.factory/sessions/-w/d1.jsonl' }, start)).toEqual([
@@ -40,7 +40,7 @@ test('a file whose first row is gone is known by its place', () => {
   expect(transcript.sessions({ path: '/h/elsewhere/d1.jsonl' }, start)).toEqual([]);
 });
 
-test('what was told is not told again: only what was used since', () => {
+test('a second reading reports only the tokens added since', () => {
   if (transcript.read.format !== 'lines') throw new Error('not read by lines');
   const remembered: Remembered = {};
   const memory = memoryOver(remembered, content => content);
@@ -59,7 +59,7 @@ test('a class that the side file does not name is unknown', () => {
   expect(readings.find(each => each.facts?.sum === 'session')?.facts?.usage?.reasoning_tokens).toBeUndefined();
 });
 
-test('files are looked for in the folders of sessions', () => {
+test('files are found in the folders of sessions', () => {
   const look = {
     names: (folder: string) =>
       folder.endsWith('sessions') ? ['-home-dev-x', 'old.jsonl'] : ['a.jsonl', 'a.settings.json', 'b.jsonl'],
@@ -166,7 +166,7 @@ describe('a session with hooks and files', () => {
     }
   });
 
-  test('without hooks the file is taken in alone', () => {
+  test('without hooks an import reads the file alone', () => {
     const house = openHouse('droid', session);
     try {
       write(house);
@@ -216,7 +216,7 @@ overShared(recordings, 'recorded', () => {
     );
   });
 
-  test('its payloads become the events that they are', () => {
+  test('its payloads become the expected events', () => {
     const lines = readFileSync(join(folder, 'hook-payloads', 'constructed.jsonl'), 'utf8')
       .trim()
       .split('\n');

@@ -72,7 +72,7 @@ test('hooks and a chat make one tree, and every answer counts once', () => {
   expect(tokensOf(house.spans())).toEqual({ calls: 2, input: 220, output: 15 });
 });
 
-test('an answer that is not written yet is waited for', () => {
+test('delivery waits for an answer that is not written yet', () => {
   const all = rows();
   house.write(main, ...all.slice(0, 5));
   hooks();
@@ -84,7 +84,7 @@ test('an answer that is not written yet is waited for', () => {
   expect(house.spans().find(span => span.kind === 'turn')).toMatchObject({ complete: true, usage: { calls: 2 } });
 });
 
-test('a subagent is told by its own file alone, under the call that ran then', () => {
+test('only its own file reports a subagent, under the call that ran then', () => {
   const agents = join(main, '..', ROOT, 'agent-7.jsonl');
   house.write(main, header, said(1, 'u1', 'user', [{ text: 'go' }]), said(9, 'g2', 'gemini', 'done', tokens(120, 3)));
   house.write(

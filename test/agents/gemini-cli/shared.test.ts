@@ -59,7 +59,7 @@ overShared(recordings, 'recorded chats', () => {
     });
   });
 
-  test('tell how turns ended', () => {
+  test('report how turns ended', () => {
     const ends = (name: string): string[] =>
       readRows(transcript, textOf(join(folder, 'transcripts', name)), 'root').readings.flatMap(each =>
         each.event_type === 'Prompt.Submitted'
@@ -90,7 +90,7 @@ overShared(recordings, 'payloads', () => {
   const payloads = readdirSync(join(folder, 'payloads'));
   test('lie beside the repository', () => expect(payloads.length).toBeGreaterThan(0));
 
-  test.each(payloads)('%s is known without being named, and kept', name => {
+  test.each(payloads)('%s is recognized without a name, and kept', name => {
     const value = JSON.parse(textOf(join(folder, 'payloads', name))) as
       | object
       | { payload: { hook_event_name: string } }[];

@@ -61,7 +61,7 @@ const read = (rows: readonly object[], of = {}) =>
   readRows(transcript, rows.map(row => JSON.stringify(row)).join('\n'), ROOT, of);
 
 describe('a chat', () => {
-  test('tells a turn', () => {
+  test('reports a turn', () => {
     expect(read(chat).readings.map(lineOf)).toMatchInlineSnapshot(`
       [
         "Session.Start [start, unless hooked, 08:31:00.000] {"start_reason":"new"} {}",
@@ -75,11 +75,11 @@ describe('a chat', () => {
     `);
   });
 
-  test('says the same when its memory goes through JSON between any two rows', () => {
+  test('has the same readings when the memory goes through JSON between rows', () => {
     expect(readRows(transcript, chat.map(row => JSON.stringify(row)).join('\n'), ROOT, {}, true)).toEqual(read(chat));
   });
 
-  test('keeps what was paid for, though it is dropped, rewound, or listed once more', () => {
+  test('keeps tokens of messages that are dropped, rewound or listed again', () => {
     const rows = [
       ...chat,
       { $rewindTo: 'g1' },
@@ -104,19 +104,19 @@ describe('a chat', () => {
     ).toEqual(['i1']);
   });
 
-  test('leaves what an older chat had to that one', () => {
+  test('leaves the messages of an older chat to that chat', () => {
     const rows = [header, { $set: { messages: [message(-5_000, 'g0', 'gemini', '', tokens(7, 7, 7, 7))] } }];
     expect(total(read(rows).readings).responses).toBe(0);
   });
 
-  test('is over with an answer, and not with one that turns out to have calls', () => {
+  test('is over after an answer, unless the answer gets calls later', () => {
     const { told } = read(chat);
     expect(told.flatMap(each => ('over' in each ? (each.atMs ?? 0) && (each.atMs ?? 0) - start : []))).toEqual([
       4_000, 0, 8_000,
     ]);
   });
 
-  test('tells that a turn was cancelled or failed', () => {
+  test('reports a cancelled or failed turn', () => {
     const rows = [
       header,
       asked(1_000, 'u1', 'canary'),
@@ -156,7 +156,7 @@ describe('a chat', () => {
     expect(after.facts?.launches).toEqual({ id: 'agent-7', agent: 'investigator' });
   });
 
-  test('of a subagent begins with its file and ends with its last word', () => {
+  test('of a subagent begins with its file and ends with its last answer', () => {
     const { readings, told } = read([{ ...header, kind: 'subagent' }, ...chat.slice(2)], { subagent: 'agent-7' });
     expect(readings[0]).toMatchObject({ event_type: 'Session.Start', unless: undefined });
     expect(readings.at(-1)).toMatchObject({ event_type: 'Session.End', atMs: start + 8_000 });
@@ -173,11 +173,11 @@ const older = { path: '/h/.gemini/tmp/shop/chats/session-2026-02-03T08-31-5b8e1f
 const readObject = (text: string) => readDocument(transcript, Buffer.from(text), ROOT, older);
 
 describe('a chat of an older version, one JSON object', () => {
-  test('tells what the same chat tells row by row', () => {
+  test('has the readings of the same chat in rows', () => {
     expect(readObject(JSON.stringify(object, null, 2)).readings).toEqual(read(chat).readings);
   });
 
-  test('is known by its fields, and is no other JSON', () => {
+  test('is recognized by its fields, other JSON is not', () => {
     const start = (text: string) => ({ rows: [], document: documentOf(Buffer.from(text)) });
     expect(transcript.sessions(older, start(JSON.stringify(object)))).toMatchObject([{ session: ROOT }]);
     for (const text of ['', '{', '[]', 'null', JSON.stringify({ ...object, kind: 'subagent' }), '{"sessionId":"x"}'])
@@ -185,7 +185,7 @@ describe('a chat of an older version, one JSON object', () => {
     expect(readObject('{"sessionId":"x"}').told).toEqual([]);
   });
 
-  test('bears any damage', () => {
+  test('throws nothing when it is damaged', () => {
     for (const text of mutated(JSON.stringify(object, null, 1), DAMAGED_COPIES / 5)) {
       for (const each of readObject(text).readings) {
         if (typeof each.key !== 'string') expect(each).toBe('a reading with a key');
@@ -214,7 +214,7 @@ describe('the files of a session', () => {
     ]);
   });
 
-  test('are both, where a chat of the older form was taken up again', () => {
+  test('are both files of a resumed chat of the older form', () => {
     const before = `${chats}/session-2026-02-03T08-31-5b8e1f02.json`;
     const names = ['session-2026-02-03T08-31-5b8e1f02.json', 'session-2026-02-04T08-31-5b8e1f02.json'];
     const both: Look = {
@@ -224,7 +224,7 @@ describe('the files of a session', () => {
     expect(transcript.files({ ...place, session: ROOT }, both)).toEqual([{ path: before }, { path: main }]);
   });
 
-  test('are none where the chat is still that of the session before it', () => {
+  test('are none if the chat still belongs to the previous session', () => {
     expect(transcript.files({ ...place, session: 'ffff0000-aaaa' }, look)).toEqual([]);
   });
 
@@ -244,7 +244,7 @@ describe('the files of a session', () => {
   });
 });
 
-test('any part of a chat, in any order and however bent, is read to its end', () => {
+test('damaged, reordered or partial chats are read to the end', () => {
   const lines = chat.map(row => JSON.stringify(row));
   const picks = fc.array(
     fc.tuple(fc.nat(lines.length - 1), fc.constantFrom('', 'null', '-1e99', '"x"', '[[{}]]'), fc.nat(12)),
@@ -265,7 +265,7 @@ test('any part of a chat, in any order and however bent, is read to its end', ()
   );
 });
 
-test('a chat that was taken up again in a file of its own is read from all its files, whichever is named', () => {
+test('a chat resumed in a new file is read from all its files, whichever is named', () => {
   const folder = '/home/dev/.gemini/tmp/p/chats';
   const id = ROOT.slice(0, 8);
   const names = ['a1b2c3d4', id].map(each => `session-2026-10-21T08-31-${each}.jsonl`);

@@ -68,7 +68,7 @@ const turn = (message_ids: string[] | undefined, seconds: number, tokens: number
 const read = (rows: readonly object[], companion?: Buffer) =>
   readRows(transcript, rows.map(each => JSON.stringify(each)).join('\n'), ROOT, { companions: [companion] }).readings;
 
-test('a turn ends when its card says so, with the response that ended it', () => {
+test('a turn ends when its card states it, with the response that ended it', () => {
   const house = openHouse('kiro', ROOT);
   try {
     const file = join(house.home, '.kiro', 'sessions', 'cli', `${ROOT}.jsonl`);
@@ -95,7 +95,7 @@ test('a turn ends when its card says so, with the response that ended it', () =>
 });
 
 describe('a session', () => {
-  test('tells prompts, calls and responses, and what its card knows of a turn', () => {
+  test('has prompts, calls and responses, and the values of its card', () => {
     expect(read(session, card([turn(['p1', 'a1', 'r1', 'a2'], 9, 0)])).map(lineOf)).toMatchInlineSnapshot(`
       [
         "Prompt.Submitted [p1, unless hooked, 07:00:00.000] {"prompt":"canary"} {}",
@@ -115,7 +115,7 @@ describe('a session', () => {
     `);
   });
 
-  test('without its card says nothing of models and ends: responses go with their prompt', () => {
+  test('without its card has no models and ends: responses have the time of their prompt', () => {
     const responses = read(session).filter(each => each.event_type === 'Model.Responded');
     expect(responses.map(each => [each.key, each.data, each.atMs])).toEqual(
       [
@@ -130,13 +130,13 @@ describe('a session', () => {
     );
   });
 
-  test('gives the model that its card has now to the last turn of the card alone', () => {
+  test('assigns the model of its card only to the last turn', () => {
     const cards = card([turn(['p1', 'a1', 'r1', 'a2'], 9, 0), turn(['p2', 'a3'], 69, 0)]);
     const responses = read(session, cards).filter(each => each.event_type === 'Model.Responded');
     expect(responses.map(each => each.facts?.model)).toEqual([undefined, undefined, 'qwen3-coder-next']);
   });
 
-  test('counts tokens where its card has some, by turns in their order where it names no messages', () => {
+  test('counts the tokens of its card, by the order of turns if it names no messages', () => {
     const responses = read(session, card([turn(undefined, 9, 0), turn(undefined, 69, 1_200)])).filter(
       each => each.event_type === 'Model.Responded',
     );
@@ -147,14 +147,14 @@ describe('a session', () => {
     ]);
   });
 
-  test('says nothing twice when it is rewound and its messages come again', () => {
+  test('repeats nothing when a rewound session repeats its messages', () => {
     const rewound = [...session, ...session.slice(0, 4), prompt('p3', 90), row('AssistantMessage', 'a4', [words('x')])];
     const keys = read(rewound).map(each => `${each.event_type} ${each.key}`);
     expect(new Set(keys).size).toBe(keys.length);
     expect(keys.filter(key => key.startsWith('Model.'))).toHaveLength(4);
   });
 
-  test('in any part and however bent is read to its end', () => {
+  test('is read to the end in damaged or partial form', () => {
     const lines = session.map(each => JSON.stringify(each));
     const picks = fc.array(
       fc.tuple(fc.nat(lines.length - 1), fc.constantFrom('', 'null', '-1e99', '[[{}]]'), fc.nat(9)),
@@ -174,7 +174,7 @@ describe('a session', () => {
   });
 });
 
-test('its files are the session and the card beside it', () => {
+test('its files are the session and its card', () => {
   const folder = '/home/dev/.kiro/sessions/cli';
   const look: Look = {
     names: path => (path === folder ? [`${ROOT}.json`, `${ROOT}.jsonl`] : []),
@@ -192,7 +192,7 @@ test('its files are the session and the card beside it', () => {
   expect(transcript.sessions(file, { rows: [{ id: 'x' }], document: undefined })).toEqual([]);
 });
 
-test('hooks without a session id belong together by who sent them, and where', () => {
+test('hooks without a session id are grouped by process and folder', () => {
   const payload = { hook_event_name: 'userPromptSubmit', cwd: '/home/dev/shop', prompt: 'canary' };
   const sent = (ppid: string, cwd = '/home/dev/shop') => ({
     atMs: START_MS,
@@ -243,7 +243,7 @@ overShared(recordings, 'recordings', () => {
     }
   });
 
-  test('payloads are known without being named, and kept', () => {
+  test('payloads are recognized without a name, and kept', () => {
     const single = readdirSync(join(folder, 'cli2-hook-payloads')).map(name =>
       textOf(join(folder, 'cli2-hook-payloads', name)),
     );

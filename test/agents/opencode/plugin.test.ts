@@ -80,7 +80,7 @@ describe('V1', () => {
       },
     });
 
-  it('passes on what the journal is made of, once, and ends what it began', async () => {
+  it('forwards each event of the journal once, and ends started calls', async () => {
     const plugin = await installed();
     const hooks = await plugin.server({ directory: home });
     const hear = (event: object) => hooks.event?.(event);
@@ -146,7 +146,7 @@ describe('V1', () => {
     ]);
   });
 
-  it('breaks nothing, whatever it is given', async () => {
+  it('throws nothing for any input', async () => {
     const plugin = await installed();
     const hooks = await plugin.server({ directory: home });
     const odd = [
@@ -167,7 +167,7 @@ describe('V1', () => {
 });
 
 describe('V2', () => {
-  it('passes on what happens in its folder, and nothing of others', async () => {
+  it('forwards events of its folder, and none of others', async () => {
     const plugin = await installed();
     const here = { location: { directory: home } };
     const there = { location: { directory: '/other' } };
@@ -241,7 +241,7 @@ describe('V2', () => {
   });
 });
 
-it('knows its own and the Python package’s, and nobody else’s', () => {
+it('recognizes our plugin and that of the Python package, and no other', () => {
   expect(isPlugin('// otel-hooks-opencode-plugin-v1\nexport const x = 1;\n')).toBe(true);
   expect(isPlugin('/*\n * otel-hooks-opencode-plugin-v1\n */\n')).toBe(true);
   expect(isPlugin("const MARKER = 'otel-hooks-opencode-plugin-v1';\n")).toBe(true);

@@ -42,7 +42,7 @@ overShared(recordings, 'recorded events of V2', () => {
     expect(spans.filter(span => span.kind === 'turn')).toMatchObject([{ outcome: 'completed' }]);
   });
 
-  test('a call that a person refused', () => {
+  test('a call that the user refused', () => {
     const { spans, events: told } = events('permission-rejected-tail.jsonl');
     expect(spans.filter(span => span.kind === 'action')).toMatchObject([
       { outcome: 'denied', decision: { outcome: 'deny', source: 'user' } },
@@ -118,7 +118,7 @@ const answer = (seconds: number, sessionID: string, id: string, parentID: string
     },
   });
 
-test('V1: a turn with a question to a person, a failed command and a child session', () => {
+test('V1: a turn with a question to the user, a failed command and a child session', () => {
   const { spans, oddities } = playEvents([
     v1(0, 'session.created', { sessionID: root, info: { id: root } }),
     v1(1, 'chat.message', { sessionID: root, agent: 'build', messageID: 'm1', parts: [{ type: 'text', text: 'go' }] }),
@@ -175,7 +175,7 @@ test('V1: a turn with a question to a person, a failed command and a child sessi
   ).toEqual([1, 2, 3].map(() => [1_150, 15, 1_000, 50, 5, 0.25]));
 });
 
-test('V2: what is written while it works belongs to the running turn, and what waits begins the next one', () => {
+test('V2: input during a turn belongs to it, and waiting input begins the next turn', () => {
   const prompt = (seconds: number, inboxID: string): object =>
     v2(seconds, 'session.inbox.enqueued', { inboxID, item: { type: 'user', payload: { text: 'go' } } });
   const { spans, events } = playEvents([
@@ -199,7 +199,7 @@ test('V2: what is written while it works belongs to the running turn, and what w
   expect(JSON.stringify(events)).not.toContain('canary');
 });
 
-test('a response that failed is said of the model that was asked', () => {
+test('a failed response names the model that was asked', () => {
   const { events: told } = playEvents([
     v2(1, 'session.inbox.enqueued', { inboxID: 'm1', item: { type: 'user', payload: { text: 'go' } } }),
     v2(2, 'session.step.started', { assistantMessageID: 'a1', model: { id: 'gpt-5', providerID: 'openai' } }),

@@ -29,7 +29,7 @@ test('a database names its sessions, and children are part of theirs', () => {
   ]);
 });
 
-test('a session tells what its messages and parts say, in their order', () => {
+test('a session has the readings of its messages and parts, in order', () => {
   expect(read('ses_a').map(lineOf)).toMatchInlineSnapshot(`
     [
       "Session.Start [start, 08:53:20.000] {"start_reason":"new"} {}",
@@ -61,7 +61,7 @@ test('a session tells what its messages and parts say, in their order', () => {
   expect(read('ses_c').map(each => each.event_type)).toEqual(['Session.Start', 'Prompt.Submitted']);
 });
 
-test('a session of V2 keeps its messages elsewhere: it is none for an import, which says so', () => {
+test('an import reports that it does not read sessions of V2', () => {
   const later = readFileSync(join(import.meta.dirname, 'later.db'));
   expect(transcript.sessions({ path: 'x' }, { rows: [], document: documentOf(later) })).toEqual([]);
   const house = openHouse('opencode', 'ses_v2');
@@ -83,7 +83,7 @@ test('a session of V2 keeps its messages elsewhere: it is none for an import, wh
   }
 });
 
-test('another file, and one that is damaged, tell nothing that is not in them', () => {
+test('another file or a damaged one gives no reading that is not in it', () => {
   expect(transcript.sessions({ path: 'x' }, { rows: [], document: documentOf(Buffer.from('{}')) })).toEqual([]);
   expect(read('ses_a', bytes.subarray(0, 700))).toEqual([]);
   const shelf = readFileSync(join(import.meta.dirname, '../../lib/sqlite/shelf.db'));
@@ -106,7 +106,7 @@ test('damaged copies are read without a throw, and no count is negative', () => 
   expect(told).toBeGreaterThan(DAMAGED_COPIES / 5);
 }, 600_000);
 
-test('single files, as versions before 1.1 kept them, tell what the tables tell', () => {
+test('single files of versions before 1.1 give the readings of the tables', () => {
   const house = openHouse('opencode', 'ses_a');
   try {
     const storage = join(house.home, '.local/share/opencode/storage');
@@ -142,7 +142,7 @@ test('single files, as versions before 1.1 kept them, tell what the tables tell'
   }
 });
 
-test('who began whom is looked for once in a folder, however many sessions lie there', () => {
+test('the parents of sessions are read once per folder', () => {
   const folder = '/x/storage/session/p1';
   const names = Array.from({ length: 300 }, (_, i) => `ses_${i}.json`);
   let heads = 0;

@@ -14,7 +14,7 @@ const folder = sharedPath(recordings);
  * Worked out by hand: fourteen payloads of one execution. Two commands run at once and end the other way round; five calls in
  * all, each with its end; the second hook of the turn's end repeats the first.
  */
-test('payloads are known without being named, and none is lost', context => {
+test('payloads are recognized without a name, and none is lost', context => {
   needsShared(context, recordings);
   const lines = textOf(join(folder, 'hook-payloads/constructed-all-events.jsonl')).split('\n');
   const payloads = lines.filter(line => line !== '').map(line => (JSON.parse(line) as { stdin: object }).stdin);
@@ -35,7 +35,7 @@ test('payloads are known without being named, and none is lost', context => {
 });
 
 /** Worked out by hand: three prompts, six steps that are calls (both commands ended with 0), the last word before each prompt. */
-test('a transcript alone tells prompts, calls, exit codes and answers', context => {
+test('a transcript alone reports prompts, calls, exit codes and answers', context => {
   needsShared(context, recordings);
   const { readings } = readRows(transcript, textOf(join(folder, 'transcripts/session-part1.jsonl')), 'root');
   const ends = readings.flatMap(each =>
@@ -54,7 +54,7 @@ test('a transcript alone tells prompts, calls, exit codes and answers', context 
   expect(readings.filter(each => each.unless !== 'hooked')).toEqual([]);
 });
 
-test('a copy elsewhere is told by its rows', () => {
+test('a copy in another folder is recognized by its rows', () => {
   const row = { status: 'done', type: 'grep_search', grep_search: { query: 'q' } };
   const start = (rows: object[]) => ({ rows: rows as Fields[], document: undefined });
   expect(transcript.sessions({ path: '/copies/t1.jsonl' }, start([row]))).toEqual([{ session: 't1' }]);

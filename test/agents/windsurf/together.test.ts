@@ -19,7 +19,7 @@ beforeEach(() => {
 });
 afterEach(() => house.close());
 
-test('hooks tell all; the transcript adds nothing that no id ties to them', () => {
+test('hooks report everything; the transcript adds nothing without a shared id', () => {
   const hook = (seconds: number, name: string, info: object): void =>
     house.hook(seconds, '', {
       agent_action_name: name,
@@ -41,7 +41,7 @@ test('hooks tell all; the transcript adds nothing that no id ties to them', () =
   `);
 });
 
-test('the transcript alone has the order of things, the exit codes, and the time of the file', () => {
+test('the transcript alone has the order of actions, the exit codes, and the time of the file', () => {
   house.import();
   expect(house.tree()).toMatchInlineSnapshot(`
     "session windsurf                          +0ms      0ms  idle_timeout
