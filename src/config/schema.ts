@@ -592,9 +592,9 @@ export const settings = {
     default: usualLoops.minutes,
     project: true,
   }),
-  'budget.session_tokens': budget('Tokens of one session, input and output, subagents among them', z.int().min(1)),
+  'budget.session_tokens': budget('Tokens of one session, input and output, subagents included', z.int().min(1)),
   'budget.turn_tokens': budget('The same of one turn', z.int().min(1)),
-  'budget.session_usd': budget('US dollars of one session, where its cost is known', z.number().positive()),
+  'budget.session_usd': budget('US dollars of one session, if its cost is known', z.number().positive()),
   'budget.turn_usd': budget('The same of one turn', z.number().positive()),
   'limits.attribute_count': limit('Most attributes of a span or record.', ['OTEL_ATTRIBUTE_COUNT_LIMIT'], 128),
   'limits.attribute_value_length': limit('Longest text of an attribute, in characters. Unset: 2,048 bytes.', [
@@ -641,7 +641,7 @@ export const settings = {
   'keep.journal_days': keep(3_650, 90, 'Days for which the journal of a session that is over is kept.'),
   'keep.quarantine_mb': keep(1_000_000, 256, 'Most MB in the quarantine.'),
   'keep.quarantine_files': keep(100_000_000, 10_000, 'Most files in the quarantine.'),
-  'keep.quarantine_hours': keep(87_600, 24, 'Hours for which something lies in the quarantine.'),
+  'keep.quarantine_hours': keep(87_600, 24, 'Hours for which data stays in the quarantine.'),
   max_chars: setting(z.int().min(0).max(10_000_000), {
     about: 'Longest text of content that was asked for, in characters.',
     text: 'number',
