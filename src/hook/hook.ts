@@ -4,8 +4,8 @@
  * Whatever happens, the agent sees a process that printed nothing (or the one answer it was told to print) and ended
  * with 0: a hook that fails must not be able to stop or to steer an agent. What went wrong is noted beside the inbox.
  *
- * This is all that a hook runs, and every event of every session pays for it. A function that is called but once costs
- * more to compile than to run, so the common case stands here in one piece, and what is rare in the files beside it.
+ * This is all that a hook runs, and every event of every session pays for it. A function that is called once costs more
+ * to compile than to run, so the common case has few functions, and rare cases are in the files beside this one.
  */
 import { existsSync, fstatSync, lstatSync, openSync, readFileSync, readSync, statSync, writeSync } from './builtins.ts';
 import { travellingFrom } from './environment.ts';
@@ -25,8 +25,7 @@ export function hook(argv: readonly string[], deliver: string): void {
   try {
     const { tool, event, provider, stateDir, config, reply, flushMs, isEdge } = readFlags(argv);
     if (reply) answer(reply);
-    const { pid, ppid, platform } = process;
-    const { env } = process;
+    const { env, platform } = process;
     // Deliver works in another folder. A relative path in the variable stays as it is, and is refused there.
     const named = config && fileNamed(config, here(), home);
     if (named) env.OTEL_HOOKS_CONFIG = named;
@@ -38,19 +37,9 @@ export function hook(argv: readonly string[], deliver: string): void {
 
     // Modes are narrow by themselves; this is for a umask that would take the owner's own rights.
     process.umask(0o077);
-    // Only folders of this user, and no links: others may lead anywhere.
     step = 'folder';
     const inbox = `${stateFolder}/inbox`;
-    for (const folder of [stateFolder, inbox]) {
-      const found = lstatSync(folder, { throwIfNoEntry: false });
-      if (found === undefined) {
-        if (isOfAnother(stateFolder, home())) leave();
-        makeFolders(stateFolder);
-      }
-      // Looked at again: another user may have been quicker than we.
-      const now = found ?? lstatSync(folder);
-      if (!now.isDirectory() || (process.geteuid !== undefined && now.uid !== process.geteuid())) leave();
-    }
+    if (!areOurs(stateFolder, inbox)) leave();
 
     // An upgrade is replacing the package. Without a program to deliver events they would pile up.
     if (!existsSync(deliver)) {
@@ -58,66 +47,20 @@ export function hook(argv: readonly string[], deliver: string): void {
       leave();
     }
 
-    // A new file under a name that no other process can have.
     step = 'write';
     const boot = firstWord('/proc/sys/kernel/random/boot_id').slice(0, 8);
-    const uptime = firstWord('/proc/uptime');
-    const random = firstWord('/proc/sys/kernel/random/uuid');
-    let unique = '';
-    let fd = -1;
-    for (let attempt = 0; fd < 0; attempt++) {
-      unique = random || `${ppid}.${process.hrtime.bigint()}.${attempt}`;
-      try {
-        fd = openSync(`${inbox}/${fragmentName(boot, uptime, pid, unique)}`, 'wx', 0o600);
-      } catch (error) {
-        if (attempt === 9 || codeOf(error) !== 'EEXIST') throw error;
-      }
-    }
-    const at = Date.now();
+    const { fd, unique } = newFragment(inbox, boot);
     const fields = {
       tool,
       event,
       provider,
       config: named,
       cwd: here(),
-      at: `${at}`,
-      ppid: `${ppid}`,
+      at: `${Date.now()}`,
+      ppid: `${process.ppid}`,
       ...travellingFrom(env),
     };
-    let header = encodeHeader(fields, true);
-    const trailer = encodeTrailer(unique);
-
-    // Header, payload and trailer through one buffer: a common event is one write.
-    // No character of a string takes more than three bytes, and the trailer always fits.
-    const buffer = Buffer.allocUnsafeSlow(Math.max(bufferBytes, header.length * 4) + trailer.length);
-    const limit = buffer.length - trailer.length;
-    let start = buffer.write(header);
-    if (start !== header.length) {
-      header = encodeHeader(fields);
-      start = buffer.write(header);
-    }
-    let filled = start;
-    let input = 0;
-    for (;;) {
-      let size: number;
-      try {
-        size = readSync(input, buffer, filled, limit - filled, null);
-      } catch (error) {
-        size = readPatiently(error, input, buffer.subarray(0, limit), filled);
-      }
-      filled += size;
-      // An agent may write one JSON object and keep the pipe open, and a blocking read has no timer.
-      if (size === 0 || (endsInBrace(buffer, filled) && isJson(buffer, start, filled))) {
-        filled += buffer.write(trailer, filled);
-        writeAll(fd, buffer, filled);
-        break;
-      }
-      if (filled === limit) {
-        copyLarge(fd, buffer.subarray(0, filled), start, trailer);
-        break;
-      }
-      input ||= unblockedStdin();
-    }
+    copyInput(fd, fields, encodeTrailer(unique));
 
     // The event is kept. Is a process there to deliver it?
     step = 'kick';
@@ -132,6 +75,73 @@ export function hook(argv: readonly string[], deliver: string): void {
     if (stateFolder !== undefined) noteProblem(stateFolder, `${step}-${codeOf(error) || 'unknown'}`);
   }
   leave();
+}
+
+/** Makes the folders that are missing. False when one of them is a link or belongs to another user. */
+function areOurs(stateFolder: string, inbox: string): boolean {
+  for (const folder of [stateFolder, inbox]) {
+    const found = lstatSync(folder, { throwIfNoEntry: false });
+    if (found === undefined) {
+      if (isOfAnother(stateFolder, home())) return false;
+      makeFolders(stateFolder);
+    }
+    // Looked at again: another user may have been quicker than we.
+    const now = found ?? lstatSync(folder);
+    if (!now.isDirectory() || (process.geteuid !== undefined && now.uid !== process.geteuid())) return false;
+  }
+  return true;
+}
+
+/** A new file under a name that no other process can have. */
+function newFragment(inbox: string, boot: string): { fd: number; unique: string } {
+  const { pid, ppid } = process;
+  const uptime = firstWord('/proc/uptime');
+  const random = firstWord('/proc/sys/kernel/random/uuid');
+  for (let attempt = 0; ; attempt++) {
+    const unique = random || `${ppid}.${process.hrtime.bigint()}.${attempt}`;
+    try {
+      return { fd: openSync(`${inbox}/${fragmentName(boot, uptime, pid, unique)}`, 'wx', 0o600), unique };
+    } catch (error) {
+      if (attempt === 9 || codeOf(error) !== 'EEXIST') throw error;
+    }
+  }
+}
+
+/**
+ * Header, payload and trailer through one buffer: a common event is one write. No character of a string takes more than
+ * three bytes, and the trailer always fits.
+ */
+function copyInput(fd: number, fields: Parameters<typeof encodeHeader>[0], trailer: string): void {
+  let header = encodeHeader(fields, true);
+  const buffer = Buffer.allocUnsafeSlow(Math.max(bufferBytes, header.length * 4) + trailer.length);
+  const limit = buffer.length - trailer.length;
+  let start = buffer.write(header);
+  if (start !== header.length) {
+    header = encodeHeader(fields);
+    start = buffer.write(header);
+  }
+  let filled = start;
+  let input = 0;
+  for (;;) {
+    let size: number;
+    try {
+      size = readSync(input, buffer, filled, limit - filled, null);
+    } catch (error) {
+      size = readPatiently(error, input, buffer.subarray(0, limit), filled);
+    }
+    filled += size;
+    // An agent may write one JSON object and keep the pipe open, and a blocking read has no timer.
+    if (size === 0 || (endsInBrace(buffer, filled) && isJson(buffer, start, filled))) {
+      filled += buffer.write(trailer, filled);
+      writeAll(fd, buffer, filled);
+      return;
+    }
+    if (filled === limit) {
+      copyLarge(fd, buffer.subarray(0, filled), start, trailer);
+      return;
+    }
+    input ||= unblockedStdin();
+  }
 }
 
 /**
@@ -157,7 +167,7 @@ interface Flags {
   isEdge: boolean;
 }
 
-/** A word that is not known is passed over: an older front end must not fail over a newer setting. */
+/** Unknown flags are ignored: an older front end must not fail over a newer setting. */
 function readFlags(argv: readonly string[]): Flags {
   const flags: Flags = {
     tool: '',
@@ -173,23 +183,24 @@ function readFlags(argv: readonly string[]): Flags {
     const word = argv[at] ?? '';
     const equals = word.indexOf('=');
     const flag = equals < 0 ? word : word.slice(0, equals);
-    if (flag === '--edge') {
-      flags.isEdge = true;
-      continue;
-    }
-    const value = equals < 0 ? (argv[at + 1] ?? '') : word.slice(equals + 1);
-    if (flag === '--tool') flags.tool = value;
-    else if (flag === '--event') flags.event = value;
-    else if (flag === '--state-dir') flags.stateDir = value;
-    else if (flag === '--config') flags.config = value;
-    else if (flag === '--reply') flags.reply = value;
-    else if (flag === '--flush') flags.flushMs = readDurationMs(value);
-    // Several may be named one by one.
-    else if (flag === '--provider') flags.provider = flags.provider ? `${flags.provider},${value}` : value;
-    else continue;
-    if (equals < 0) at += 1;
+    if (flag === '--edge') flags.isEdge = true;
+    else if (setFlag(flags, flag, equals < 0 ? (argv[at + 1] ?? '') : word.slice(equals + 1)) && equals < 0) at += 1;
   }
   return flags;
+}
+
+/** False when the flag is unknown, and its value is a word of its own. */
+function setFlag(flags: Flags, flag: string, value: string): boolean {
+  if (flag === '--tool') flags.tool = value;
+  else if (flag === '--event') flags.event = value;
+  else if (flag === '--state-dir') flags.stateDir = value;
+  else if (flag === '--config') flags.config = value;
+  else if (flag === '--reply') flags.reply = value;
+  else if (flag === '--flush') flags.flushMs = readDurationMs(value);
+  // Several providers may be named one by one.
+  else if (flag === '--provider') flags.provider = flags.provider ? `${flags.provider},${value}` : value;
+  else return false;
+  return true;
 }
 
 /** `5s`, `500ms`, `1m`; a bare number is seconds. What cannot be read is 5 s, and nothing waits longer than 5 min. */

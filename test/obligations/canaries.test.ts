@@ -423,7 +423,7 @@ function transcripts(): { path: string; lines: string[] }[] {
 /** The program as it would be if it forgot to redact. */
 async function withoutRedaction(): Promise<typeof deliver> {
   const entry = fileURLToPath(new URL('../../src/deliver/deliver.ts', import.meta.url));
-  const line = 'const kept = redactBody(body, leave);';
+  const line = 'const kept = redactBody(body, { hash, omit });';
   const bundle = await build({
     entryPoints: [entry],
     bundle: true,
