@@ -139,7 +139,7 @@ function worldOf(): Io {
     home: homeOf(env),
     platform: process.platform,
     color: stdout.isTTY === true && env.NO_COLOR === undefined && env.TERM !== 'dumb',
-    // What is piped is somebody's to cut; a terminal of an unknown width says 0.
+    // Piped output is not cut. A terminal of an unknown width has 0 columns.
     columns: stdout.isTTY ? stdout.columns || 80 : Number.POSITIVE_INFINITY,
     ...(stdout.isTTY && stdout.rows > 0 ? { rows: stdout.rows } : {}),
     unicode: /utf-?8/i.test(env.LC_ALL || env.LC_CTYPE || env.LANG || '') || process.platform === 'darwin',
@@ -167,7 +167,7 @@ function worldOf(): Io {
  */
 export async function start(args: readonly string[]): Promise<void> {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
-  // Nobody can be told: the command goes on with its work.
+  // Errors cannot be printed any more: the command continues.
   process.stderr.on('error', () => undefined);
   try {
     process.exitCode = await main(args, worldOf());

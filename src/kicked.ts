@@ -50,6 +50,6 @@ try {
     lock?.release();
   }
 } catch {
-  // Nobody reads it. `status` reports a state folder that is refused.
+  // This process has no reader. `status` reports a state folder that is refused.
   process.exit(1);
 }

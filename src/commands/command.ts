@@ -1,4 +1,4 @@
-/** What a command is, and how its words are read. */
+/** The type of a command, and the parser of its words. */
 import { nearest } from '../lib/nearest.ts';
 import { own } from '../lib/read.ts';
 
@@ -8,7 +8,7 @@ export interface Flag {
   value?: string;
   short?: string;
   summary: string;
-  /** Words that follow its value are more of them, as the Python package of this name had it. */
+  /** Further words without a dash are further values, as in the Python package. */
   takesSeveral?: true;
 }
 
@@ -16,10 +16,10 @@ export interface Command {
   name: string;
   summary: string;
   usage: string;
-  /** Whatever a person should know that the flags do not say. */
+  /** Further text of the help. */
   notes?: string[];
   flags: Flag[];
-  /** How many words it takes beside its flags; none where it is left out. */
+  /** How many words it takes beside its flags; none by default. */
   mostWords?: number;
   /** Its output is the content of a file, also without `--json` and `--format`. */
   printsDocument?: true;
@@ -32,10 +32,10 @@ export interface Words {
   rest: string[];
 }
 
-/** The world as a command sees it. */
+/** Output, input, environment and clock of a command. */
 export interface Io {
   out(text: string): void;
-  /** Waits for a slow reader of `out`, so that what is much does not pile up. */
+  /** Waits for a slow reader of `out`, so that large output does not fill the memory. */
   drained?(): Promise<void>;
   /** Calls `then` when `out` has lost its reader, as far as that shows without a write. Returns what ends the watch. */
   onReaderGone?(then: () => void): () => void;
@@ -44,16 +44,16 @@ export interface Io {
   cwd: string;
   home: string;
   platform: NodeJS.Platform;
-  /** Colours and drawing: a terminal that wants them. */
+  /** Whether the output is a terminal that supports colors. */
   color: boolean;
   columns: number;
   /** Of a terminal. */
   rows?: number;
   unicode: boolean;
   isTerminal: boolean;
-  /** Whether a person sees what goes to `out`, wherever the input comes from; as `isTerminal` where it is left out. */
+  /** Whether `out` is a terminal; `isTerminal` by default. */
   isOutTerminal?: boolean;
-  /** Whether somebody sees at once what goes to `err`. */
+  /** Whether `err` is a terminal. */
   isErrTerminal?: boolean;
   /** Throws `Interrupted`. */
   ask(question: string): Promise<string>;
@@ -134,13 +134,13 @@ export function helpOf(command: Command): string {
   return lines.join('\n');
 }
 
-/** Ctrl-C or the end of the input where a question waits for its answer: what was asked about is not done. */
+/** Ctrl-C or the end of the input instead of an answer: the change is not made. */
 export class Interrupted extends Error {}
 
 /** A usage error that a command finds only after the words were read. */
 export class UsageError extends Error {}
 
-/** Nobody is there to be asked; scripts know this sentence. */
+/** There is no terminal for a question. Scripts match this sentence. */
 export class NoTerminal extends UsageError {
   constructor(flag: string) {
     super(`No TTY detected. Use ${flag} to run non-interactively.`);
@@ -152,7 +152,7 @@ export const flagText = (words: Words, name: string): string | undefined => {
   return typeof value === 'string' ? value : undefined;
 };
 
-/** The moment that `--since` names. */
+/** The time of `--since`. */
 export function sinceOf(since: string | undefined, nowMs: number): number {
   if (since === undefined) return Number.NEGATIVE_INFINITY;
   const match = /^(\d{1,5})([mhdw])$/.exec(since);
@@ -173,7 +173,7 @@ export interface Interruptible {
   end(): void;
 }
 
-/** The first Ctrl-C asks, and the command ends where it is whole; a second one ends it at once. */
+/** The first Ctrl-C asks the command to end at a safe point; the second one ends it at once. */
 export function interruptible(): Interruptible {
   let isAsked = false;
   let wake: (() => void) | undefined;

@@ -1,4 +1,4 @@
-/** What a project's discovery file would run, shown in full, and the yes or no to it. */
+/** `openhook`: shows the commands of a project's discovery file in full, and records the user's answer. */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { commandsConsents, consentToCommands, type Place } from '../config/files.ts';
@@ -79,7 +79,7 @@ function list(place: Place, isOn: boolean, words: Words, io: Io): number {
 }
 
 function revoke(project: Discovery, place: Place, io: Io): number {
-  // Of a file that is there a no is kept, so that nobody is asked again; of one that is gone nothing.
+  // For an existing file the no is kept, so that the user is not asked again.
   const said = project.found && project.why === undefined ? { hash: project.hash, answer: 'no' as const } : undefined;
   consentToCommands(place, project.file, said);
   io.out(`No command of ${project.file} is run any more.\n`);

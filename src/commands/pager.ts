@@ -1,4 +1,4 @@
-/** What is longer than the screen goes through the user's pager, as with git: `$PAGER`, else `less -FRX`. */
+/** Shows output that is longer than the screen in the user's pager: `$PAGER`, or `less -FRX`. */
 import { spawn } from 'node:child_process';
 import { forTerminal } from '../lib/terminal.ts';
 import { isInPath } from '../setup/standing.ts';
@@ -20,7 +20,7 @@ function pagerOf(text: string, words: Words, io: Io): string | undefined {
   return platform !== 'win32' && isInPath('less', { env }, platform) ? 'less' : undefined;
 }
 
-/** The exit codes with which a shell says that there is no such program. */
+/** The exit codes of a shell when the program does not exist. */
 const noProgram: readonly (number | null)[] = [126, 127];
 
 /** False when the pager did not start. */

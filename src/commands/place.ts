@@ -1,4 +1,4 @@
-/** Where our folders are, as a command's words and the environment say. */
+/** The folders of otel-hooks, from the flags, the environment and the configuration. */
 import { existsSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -19,7 +19,7 @@ export function foldersOf(words: Words, io: Io): Folders {
   return { state: resolve(io.cwd, named || stateFolder(where)), data: dataFolder(where), config };
 }
 
-/** What a command looks at sessions with: the file that it was told of is the same wherever they work. */
+/** The surroundings of all sessions: they share the configuration file of the command, whatever their folder is. */
 export const surroundingsOf = (words: Words, io: Io, { globalFile }: LoadedConfig) => ({
   env: io.env.OTEL_HOOKS_CONFIG ? { ...io.env, OTEL_HOOKS_CONFIG: globalFile } : io.env,
   home: io.home,

@@ -1,4 +1,4 @@
-/** What `enable` asks a person at a terminal. An answer that cannot be understood is asked for again. */
+/** The questions of `enable` and `uninstall` at a terminal. An invalid answer repeats the question. */
 import type { Agent } from '../agents/contract/contract.ts';
 import { agentNamed } from '../agents/index.ts';
 import { type Io, UsageError } from './command.ts';
@@ -40,7 +40,7 @@ export async function askDestination(io: Io): Promise<string | undefined> {
   );
   return await until(io, 'Address [local only]: ', answer => {
     if (answer === '' || answer === 'local' || answer === 'local only') return { value: undefined };
-    // `127.0.0.1:4318` is what people have in mind of an address.
+    // Many users omit the scheme.
     const address = /^[\w.-]+:\d+(\/|$)/.test(answer) ? `http://${answer}` : answer;
     return isEndpoint(address) ? { value: address } : { why: `${answer} is no address such as http://127.0.0.1:4318.` };
   });

@@ -1,8 +1,8 @@
-/** Every command: its words here, its code loaded when it is called. */
+/** Every command: its help text is here, and its code is loaded when it is called. */
 import { exampleAgent } from '../agents/index.ts';
 import type { Command, Flag } from './command.ts';
 
-// The command itself says what it makes of them.
+// The command itself checks how many words it takes.
 const ANY = Number.POSITIVE_INFINITY;
 
 const scopes = (what: string): Flag[] => [
@@ -14,11 +14,11 @@ const scopes = (what: string): Flag[] => [
 export const commands: Command[] = [
   {
     name: 'hook',
-    summary: 'take one hook from standard input; what an agent calls',
+    summary: 'record one hook from standard input; agents call this',
     usage: 'otel-hooks hook [--tool AGENT] [--event NAME] [--provider NAME] [--flush 5s]',
     notes: [
-      'Always exits 0 and prints nothing (or the one neutral answer its agent demands). Without --tool the payload itself',
-      'tells whose it is. It writes one file and leaves; sending happens in a process of its own.',
+      'Always exits 0 and prints nothing (or the one neutral answer that its agent demands). Without --tool otel-hooks recognizes',
+      'the agent by the payload. It writes one file and ends; another process sends the data.',
     ],
     flags: [
       { name: '--tool', value: 'AGENT', summary: `the agent that calls, such as ${exampleAgent.id}` },
@@ -26,30 +26,30 @@ export const commands: Command[] = [
       { name: '--edge', summary: 'start delivery in any case: a session, prompt or turn begins or ends' },
       { name: '--provider', value: 'NAME', summary: 'send this session to these destinations only' },
       { name: '--reply', value: 'TEXT', summary: 'print this, where an agent demands an answer; never a decision' },
-      { name: '--flush', value: 'TIME', summary: 'wait at most so long until everything is delivered (5s, 500ms)' },
+      { name: '--flush', value: 'TIME', summary: 'wait at most this long until everything is delivered (5s, 500ms)' },
     ],
     mostWords: ANY,
     example: `otel-hooks hook --tool ${exampleAgent.id} --flush 5s < payload.json`,
-    // The bin answers before this is ever loaded; whoever comes by another way gets the same front end.
+    // The bin answers `hook` before this table is loaded.
     load: async () => ({ run: () => 0 }),
   },
   {
     name: 'deliver',
-    summary: 'turn what hooks left into traces, logs and metrics, and send them',
+    summary: 'turn recorded hooks into traces, logs and metrics, and send them',
     usage: 'otel-hooks deliver [--wait 10s]',
     notes: [
-      'Hooks start this by themselves. By hand it tries at once whatever waits, also after a refusal, and says what left and',
-      'what still waits. Exits 1 when something waits.',
+      'Hooks start this in the background. By hand it sends all waiting data at once, also after a refusal, and prints how much was',
+      'sent and how much still waits. Exits 1 when data still waits.',
     ],
-    flags: [{ name: '--wait', value: 'TIME', summary: 'give up after so long (default 10s)' }],
+    flags: [{ name: '--wait', value: 'TIME', summary: 'stop after this time (default 10s)' }],
     example: 'otel-hooks deliver --wait 30s',
     load: () => import('./deliver.ts'),
   },
   {
     name: 'status',
-    summary: 'what is set up, and the books: what was received, where it is, what was lost and why',
+    summary: 'show what is set up, and count what was received, where it is, what was lost and why',
     usage: 'otel-hooks status [--tool AGENT] [--global|--project|--local] [--json]',
-    notes: ['The flags narrow the agents that are listed; the books are always those of all.'],
+    notes: ['The flags limit the list of agents. The counts are always those of all agents.'],
     flags: [
       { name: '--tool', value: 'AGENT', summary: `only this agent, such as ${exampleAgent.id}; several with commas` },
       ...scopes('only what is registered'),
@@ -59,7 +59,7 @@ export const commands: Command[] = [
   },
   {
     name: 'doctor',
-    summary: 'check everything from the agents to the back ends, and mend what is ours',
+    summary: 'check everything from the agents to the back ends, and repair the setup',
     usage:
       'otel-hooks doctor [--fix] [--yes] [--offline] [--no-proof] [--tool AGENT] [--global|--project|--local] [--json]',
     notes: [
@@ -68,13 +68,13 @@ export const commands: Command[] = [
       'is shown first and runs after a yes. docs/doctor.md says what is checked. Exits 1 when it finds a problem.',
     ],
     flags: [
-      { name: '--fix', summary: 'show what can be mended as a diff, ask, mend it' },
+      { name: '--fix', summary: 'show what can be repaired as a diff, ask, repair it' },
       {
         name: '--yes',
         short: '-y',
         summary: 'the same without asking; it also agrees to run hooks in files of the project',
       },
-      { name: '--offline', summary: 'send nothing and ask nobody: look at this machine alone' },
+      { name: '--offline', summary: 'send nothing and connect to nothing: check this machine only' },
       { name: '--no-proof', summary: 'do not run the hooks' },
       { name: '--tool', value: 'AGENT', summary: `only this agent, such as ${exampleAgent.id}; several with commas` },
       ...scopes('only what is registered'),
@@ -122,7 +122,7 @@ export const commands: Command[] = [
         summary:
           'give events to the commands of .openhook.json, after your yes to each file; without --tool nothing else',
       },
-      { name: '--attribution', summary: 'of the Python package: accepted, and nothing comes of it' },
+      { name: '--attribution', summary: 'of the Python package: accepted and ignored' },
       { name: '--no-attribution', summary: 'likewise' },
     ],
     example: `otel-hooks enable --tool ${exampleAgent.id} --global --endpoint http://127.0.0.1:4318`,
@@ -188,19 +188,19 @@ export const commands: Command[] = [
   },
   {
     name: 'import',
-    summary: 'take in sessions that agents wrote down before, with their true times',
+    summary: 'import past sessions from transcripts of agents, with their true times',
     usage: 'otel-hooks import PATH... | --all [--tool AGENT] [--since 30d] [--metrics] [--dry-run]',
     notes: [
-      'PATH is the main file of a session, whose subagents are found beside it, or a folder. What was taken in once, or told',
-      'by hooks, adds nothing. Ctrl-C keeps what is done. Log records leave only where they are no older than a week.',
+      'PATH is the main file of a session, whose subagents are found beside it, or a folder. Events that were imported before, or',
+      'reported by hooks, are not recorded again. Ctrl-C keeps the finished part. Log records older than a week are not sent.',
     ],
     flags: [
-      { name: '--all', summary: 'wherever the agents of this machine keep them' },
+      { name: '--all', summary: 'all sessions that the agents keep on this machine' },
       { name: '--tool', value: 'AGENT', summary: `only this agent's, such as ${exampleAgent.id}` },
-      { name: '--since', value: 'TIME', summary: 'only what was written since then (12h, 30d, 4w)' },
-      { name: '--metrics', summary: 'count it into counters and histograms too, as of today' },
+      { name: '--since', value: 'TIME', summary: 'only transcripts written since then (12h, 30d, 4w)' },
+      { name: '--metrics', summary: 'also add to counters and histograms, as of today' },
       { name: '--dry-run', summary: 'list sessions, spans and tokens; keep and send nothing' },
-      { name: '--wait', value: 'TIME', summary: 'how long to send at most (default 30s); the rest is sent later' },
+      { name: '--wait', value: 'TIME', summary: 'send for at most this long (default 30s); the rest is sent later' },
     ],
     mostWords: ANY,
     example: 'otel-hooks import --all --since 30d --dry-run',
@@ -208,12 +208,12 @@ export const commands: Command[] = [
   },
   {
     name: 'serve',
-    summary: 'take events over HTTP and deliver them, until it is told to stop',
+    summary: 'take events over HTTP and deliver them, until Ctrl-C or SIGTERM',
     usage: 'otel-hooks serve [--listen 127.0.0.1:4319] [--cert FILE --key FILE [--client-ca FILE]]',
     notes: [
       'POST /v1/events takes events of Agent Hooks, OpenHook and Base Coat and CloudEvents; POST /hooks/AGENT the hooks that an',
-      'agent sends by itself. Every sender shows the token that lies in the configuration folder: Authorization: Bearer.',
-      'Ctrl-C or SIGTERM ends it; what was answered with 200 is kept. docs/serve.md has examples.',
+      'agent posts itself. Every sender needs the token in the configuration folder: Authorization: Bearer TOKEN.',
+      'Events that were answered with 200 are on the disk. docs/serve.md has examples.',
     ],
     flags: [
       { name: '--listen', value: 'HOST:PORT', summary: 'where to listen (default 127.0.0.1:4319); others need --cert' },
@@ -229,7 +229,7 @@ export const commands: Command[] = [
   },
   {
     name: 'show',
-    summary: 'sessions from the journal, without any back end',
+    summary: 'show sessions from the journal, without any back end',
     usage: 'otel-hooks show [SESSION] [--limit N] [--since 7d] [--all] [--no-pager]',
     notes: [
       'Without a session: the newest sessions, the newest first. With an id or its first letters: the tree of that session, with',
@@ -248,7 +248,7 @@ export const commands: Command[] = [
   },
   {
     name: 'preview',
-    summary: 'what would leave, byte for byte, without sending or changing anything',
+    summary: 'show the data that would be sent, byte for byte, without sending or changing anything',
     usage: 'otel-hooks preview [SESSION] [--raw DIR]',
     notes: [
       'With the first letters of a session: all of it, whether it has left, waits, or has nowhere to go yet. Without: all that',
@@ -261,7 +261,7 @@ export const commands: Command[] = [
   },
   {
     name: 'tail',
-    summary: 'what agents do, as it is recorded, until Ctrl-C',
+    summary: 'show what agents do, as it is recorded, until Ctrl-C',
     usage:
       'otel-hooks tail [--tool AGENT] [--session ID] [--type TYPES] [--level LEVEL] [--lines 10] [--format NAME] [--all]',
     notes: [
@@ -275,14 +275,14 @@ export const commands: Command[] = [
         value: 'ID',
         summary: 'only the session with this id, or whose id begins so; its subagents included',
       },
-      { name: '--type', value: 'TYPES', summary: 'only such events, as in Action.After,Policy.*' },
+      { name: '--type', value: 'TYPES', summary: 'only events of these types, such as Action.After,Policy.*' },
       { name: '--level', value: 'LEVEL', summary: 'only from this level on: debug, info, warn or error' },
       {
         name: '--format',
         value: 'NAME',
         summary: 'JSON lines: agent-hooks (as --json), openhook, base-coat or cloudevents',
       },
-      { name: '--lines', value: 'N', summary: 'so many of the past first (default 10)' },
+      { name: '--lines', value: 'N', summary: 'begin with this many past events (default 10)' },
       { name: '--all', summary: 'also the sessions that the hooks were tried with, and internal events' },
     ],
     example: 'otel-hooks tail --type Action.*,Agent.Decision --level warn',
@@ -290,7 +290,7 @@ export const commands: Command[] = [
   },
   {
     name: 'export',
-    summary: 'what is recorded, as a stream in a public format',
+    summary: 'write recorded sessions as a stream in a public format',
     usage: 'otel-hooks export [--format agent-hooks] [SESSION...] [--since 7d] [--tool AGENT] [--all] [--output FILE]',
     notes: [
       'One JSON object a line, sessions in the order in which they began, each whole. otlp-json is what of them leaves, with',
@@ -319,11 +319,11 @@ export const commands: Command[] = [
   },
   {
     name: 'report',
-    summary: 'what sessions added up to: tokens, cost, decisions, denials, loops',
+    summary: 'sum up sessions: tokens, cost, decisions, denials, loops',
     usage: 'otel-hooks report [--since 7d] [--by day] [--format table]',
     notes: [
-      'Read off the journals of this machine, so it goes back as far as these are kept. Tokens and cost are those of responses;',
-      'what is not known is left empty, and tokens without a price are counted apart. Days are those of your time zone.',
+      'It reads the journals of this machine, so it covers the time for which they are kept. Tokens and cost are those of responses;',
+      'unknown values are empty, and tokens without a price are counted separately. Days are those of your time zone.',
     ],
     flags: [
       { name: '--since', value: 'TIME', summary: 'how far back (12h, 30d, 4w; default 7d)' },
@@ -345,7 +345,7 @@ export const commands: Command[] = [
     flags: [
       { name: '--standard', value: 'NAME', summary: 'agent-hooks, openhook, hook-interchange or base-coat' },
       { name: '--strict', summary: 'warnings are errors' },
-      { name: '--open', summary: 'the stream goes on: what has not ended yet is no fault' },
+      { name: '--open', summary: 'the stream is not complete: sessions and actions that have not ended are no fault' },
       {
         name: '--level',
         value: 'N',
@@ -359,7 +359,7 @@ export const commands: Command[] = [
   },
   {
     name: 'convert',
-    summary: 'hooks of one agent for another, by the Hook Interchange Format, and what was lost on the way',
+    summary: 'convert hooks of one agent for another, by the Hook Interchange Format, and list the losses',
     usage:
       'otel-hooks convert [--from PROVIDER] --to PROVIDER [--out FOLDER [--force]] [--strict] [--soften] [--registry V] [--products] [--layout NAME] [--format json|yaml] FILE',
     notes: [
@@ -393,7 +393,7 @@ export const commands: Command[] = [
   },
   {
     name: 'capabilities',
-    summary: 'what hooks of a manifest need, and which agent can carry them; or what agents have',
+    summary: 'list what the hooks of a manifest need, and which agents support it; or what agents support',
     usage:
       'otel-hooks capabilities [--from PROVIDER] [--to PROVIDER] [--policy FILE [--managed]] [--registry V] [--products] [--layout NAME] [FILE]',
     notes: [
@@ -419,10 +419,10 @@ export const commands: Command[] = [
   },
   {
     name: 'signing-key',
-    summary: 'a key to sign events with, made where there is none, and its public half',
+    summary: 'make a key that signs events, unless there is one, and print its public half',
     usage: 'otel-hooks signing-key [FILE...]',
     notes: [
-      'Prints a JWKS for whoever verifies: of the key that hooks.sign_key names, else of signing-key.pem in the configuration',
+      'Prints a JWKS for the receivers that verify: of the key that hooks.sign_key names, else of signing-key.pem in the configuration',
       'folder, or of those named here. A file that is not there is made (0600). docs/exporting.md says how keys are changed.',
     ],
     flags: [],
@@ -432,7 +432,7 @@ export const commands: Command[] = [
   },
   {
     name: 'verify',
-    summary: 'whether a body of events is what was signed',
+    summary: 'verify the signature of a body of events',
     usage: 'otel-hooks verify --signature JWS --keys FILE BODY',
     notes: ['BODY is the body of a request as it came, - is standard input. Exits 1 when the signature does not hold.'],
     flags: [
@@ -445,7 +445,7 @@ export const commands: Command[] = [
   },
   {
     name: 'conformance',
-    summary: 'how far an agent conforms to OpenHook and Agent Hooks, seen through otel-hooks',
+    summary: 'show how far an agent conforms to OpenHook and Agent Hooks through otel-hooks',
     usage: 'otel-hooks conformance [--agent AGENT [SAMPLES...]] [--level N] [--json]',
     notes: [
       "Replays samples of the agent's payloads through the real way: those that come with otel-hooks, or files and folders of",
@@ -462,7 +462,7 @@ export const commands: Command[] = [
   },
   {
     name: 'config',
-    summary: 'the configuration in force, and where each value comes from',
+    summary: 'show the configuration in force, and where each value comes from',
     usage: 'otel-hooks config [--schema | --trust [--yes]]',
     notes: [
       'A project may narrow and label what leaves. --trust shows each setting of its .otel-hooks.json that needs your consent, with',
@@ -481,7 +481,7 @@ export const commands: Command[] = [
   },
   {
     name: 'openhook',
-    summary: "what a project's .openhook.json would run, and your yes or no to it",
+    summary: "show what a project's .openhook.json would run, and agree to it or not",
     usage: 'otel-hooks openhook [list | trust | revoke] [DIR] [--ci] [--yes] [--json]',
     notes: [
       'Without a word: the commands of the project here, and whether they are run. list: all that you agreed to. trust shows the',
@@ -498,7 +498,7 @@ export const commands: Command[] = [
   },
   {
     name: 'prune',
-    summary: 'bring the state folder within its limits now, or empty the quarantine',
+    summary: 'apply the limits of the state folder now, or empty the quarantine',
     usage: 'otel-hooks prune [--quarantine]',
     notes: [
       'Delivery does this after every round; by hand it is for limits that were just lowered. What goes first stands in',
@@ -510,7 +510,7 @@ export const commands: Command[] = [
   },
   {
     name: 'version',
-    summary: 'the version',
+    summary: 'print the version',
     usage: 'otel-hooks version',
     flags: [],
     example: 'otel-hooks version',

@@ -31,7 +31,7 @@ interface Planned {
   proof?: Proof;
 }
 
-/** What the words ask for, and what they do not leave to a question. */
+/** The choices of the command line. */
 interface Order {
   action: Setup['action'];
   words: Words;
@@ -42,11 +42,11 @@ interface Order {
   provider: string | undefined;
   isJson: boolean;
   isDry: boolean;
-  /** A person is there to answer, and is to be asked. */
+  /** Whether questions are asked. */
   asks: boolean;
 }
 
-/** All that is to be done, before any of it is. */
+/** The complete plan, before any change is made. */
 interface Whole {
   planned: Planned[];
   config: { plan: Plan; says: string } | undefined;

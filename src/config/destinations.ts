@@ -1,4 +1,4 @@
-/** From settings to where data goes. A destination is complete: whoever ships to it needs no settings any more. */
+/** Computes destinations from settings. A destination is complete: sending to it needs no further settings. */
 import { validateHeaderName, validateHeaderValue } from 'node:http';
 import { digest } from '../lib/hash.ts';
 import { nearest } from '../lib/nearest.ts';
@@ -91,7 +91,7 @@ export function destinationsOf(config: Config): { destinations: Destination[]; p
   if (log !== undefined) add('agent-hooks-log', log, { events: { ...local, path: log } });
   const { 'hooks.output': output, 'hooks.endpoint': hook } = values;
   const types = typesOf(values);
-  // Whoever has all of them in this file needs none of them twice.
+  // Events that all go to this file already are not written to it twice.
   if (output !== undefined && output !== log)
     add('agent-hooks-log', output, { events: { ...local, ...types, path: output } });
   if (hook !== undefined)
@@ -134,7 +134,7 @@ export function keepsFromDestinations(problem: Problem): boolean {
   }
 }
 
-/** What says where data goes. */
+/** The settings that decide where data goes. */
 const placeKeys: ReadonlySet<string> = new Set([
   'provider',
   'file.path',
@@ -143,7 +143,7 @@ const placeKeys: ReadonlySet<string> = new Set([
   ...[...providers, 'agent-hooks-http' as const].flatMap(addressKeys),
 ]);
 
-/** The settings that open its door. */
+/** The settings with the credentials of a provider. */
 export function openingKeys(provider: Provider): Key[] {
   if (provider === 'agent-hooks-http') return ['hooks.headers'];
   if (!isPreset(provider)) return ['otlp.headers'];
@@ -153,8 +153,8 @@ export function openingKeys(provider: Provider): Key[] {
 }
 
 /**
- * `--provider`: those of the configured that were named. A configuration that names no provider leaves the choice to the
- * hooks, as that of the Python package of this name does. The events' file is no provider and stays.
+ * `--provider`: those of the configured that were named. A configuration that names no provider leaves the choice to
+ * the hooks, as that of the Python package of this name does. The events' file is no provider and stays.
  */
 export function destinationsFor(
   config: Config,

@@ -81,8 +81,8 @@ function globalFileOf(place: Place, problems: Problem[]): string {
 }
 
 /**
- * Settings of agents that come with a clone can set variables. So OTEL_HOOKS_CONFIG counts as the user's only where it names
- * a file by an absolute path, and one that is not in the project of the session.
+ * Settings of agents that come with a clone can set variables. So OTEL_HOOKS_CONFIG counts as the user's only where it
+ * names a file by an absolute path, and one that is not in the project of the session.
  */
 function fileOfVariable({ env, cwd, hookCwd, home }: Place, problems: Problem[]): string | undefined {
   const named = env.OTEL_HOOKS_CONFIG;
@@ -108,11 +108,11 @@ export function trustProject(place: Place, file: string, text: string): void {
   noteConsent(place, 'projects', file, contentHash(text));
 }
 
-/** What was said to the commands of a discovery file, as it stood then. */
+/** The user's answer to the commands of a discovery file, for one text of that file. */
 export interface CommandsConsent {
   hash: string;
   answer: 'yes' | 'no';
-  /** Where nobody watches, too. */
+  /** The commands also run where CI is set. */
   ci?: true | undefined;
 }
 
@@ -125,7 +125,7 @@ export function commandsConsents(place: Place): Map<string, CommandsConsent> {
   return found;
 }
 
-/** Undefined: nothing was said, and it asks again. */
+/** Undefined removes the answer, so that otel-hooks asks again. */
 export const consentToCommands = (place: Place, file: string, said: CommandsConsent | undefined): void =>
   noteConsent(place, 'openhook', file, said);
 
@@ -156,7 +156,7 @@ function consents(list: string, to: 'projects' | 'openhook'): Readonly<Record<st
   try {
     return fieldsOf(fieldsOf(JSON.parse(readRegularFile(list, LARGEST_LIST_BYTES).toString('utf8')))[to]);
   } catch {
-    // No list, or none that can be read: nobody consented to anything.
+    // No list, or an unreadable one: there is no consent.
     return {};
   }
 }

@@ -38,7 +38,7 @@ const settable: readonly [string, Key][] = keys
   .flatMap(key => (factsOf(key).variables ?? []).map((variable): [string, Key] => [variable, key]))
   .sort(([a], [b]) => Number(isOurs(a)) - Number(isOurs(b)));
 
-/** What else is looked at, and by whom: these set no key. */
+/** Further known variables, which set no key. */
 const elsewhere = ['OTEL_HOOKS_CONFIG', 'OTEL_HOOKS_SOURCE_TOOL', 'OTEL_HOOKS_LINGER'];
 
 function isOurs(variable: string): boolean {
@@ -80,7 +80,7 @@ const special: { [variable: string]: (text: string, key: Key) => Reading } = {
     /^(none|error|warn|info|debug|verbose|all)$/i.test(text)
       ? { value: /^(debug|verbose|all)$/i.test(text) }
       : { bad: 'is not a log level' },
-  // Whatever is measured has a span, so that all of them are those with a trace.
+  // All measurements belong to a trace.
   OTEL_METRICS_EXEMPLAR_FILTER: text =>
     /^(always_on|trace_based|always_off)$/i.test(text)
       ? { value: text.toLowerCase() !== 'always_off' }
@@ -102,7 +102,7 @@ const special: { [variable: string]: (text: string, key: Key) => Reading } = {
   OTEL_LOGS_EXPORTER: exporter,
 };
 
-/** As instrumentations of models read it: a word for yes or no, or where to. What is let out is without secrets. */
+/** Accepts the values of instrumentations of models: true, false or a place. The content is redacted. */
 function messageContent(text: string, key: Key): Reading {
   const places: { [word: string]: string } = { span_only: 'spans', event_only: 'events', span_and_event: 'both' };
   const word = text.toLowerCase();
@@ -129,7 +129,7 @@ function exporter(text: string): Reading {
 interface Answer {
   why: string;
   instead: string;
-  /** Values that ask for what we do anyway. */
+  /** Values that ask for the default behaviour. */
   fine?: readonly string[];
 }
 

@@ -1,8 +1,10 @@
 /**
- * A runner of Base Coat's hooks, for runtimes with a middleware of their own: handlers are registered for the eleven hook points
- * and asked in the order of their priorities, equal ones as they were registered. Whatever a handler does, `run` gives an answer.
+ * A runner of Base Coat's hooks, for runtimes with a middleware of their own: handlers are registered for the eleven
+ * hook points and asked in the order of their priorities, equal ones as they were registered. Whatever a handler does,
+ * `run` gives an answer.
  *
- * Observers see each event and what was answered to it, also after a block, and answer nothing. Our own telemetry is one.
+ * Observers see each event and what was answered to it, also after a block, and answer nothing. Our own telemetry is
+ * one.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { isFields } from '../lib/read.ts';
@@ -10,7 +12,7 @@ import type { BaseCoatEvent, BaseCoatResponse } from '../standards/base-coat/env
 import { type HookPoint, hookPointOf, hookPoints } from '../standards/base-coat/hook-points.ts';
 import { responseSchema } from '../standards/base-coat/schema.ts';
 
-/** What the runtime tells: an envelope, and beside it what `modify` may change. */
+/** An event of the runtime: an envelope, and the values that `modify` may change. */
 export interface HookEvent extends Omit<BaseCoatEvent, 'timestamp'> {
   /** Now, without it. */
   timestamp?: string | undefined;
@@ -23,9 +25,9 @@ export interface HookOutcome extends BaseCoatResponse {
   additionalContext: string[];
   warnings: string[];
   metadata: {
-    /** Who blocked. */
+    /** The handler that blocked. */
     hookId?: string | undefined;
-    /** Who changed input or output, in their order. */
+    /** The handlers that changed input or output, in order. */
     modifiedBy: string[];
     /** Of handlers that were passed over, and of those that called hooks themselves. */
     failures: HookFailure[];
@@ -37,7 +39,7 @@ export interface HookFailure {
   why: 'threw' | 'overran' | 'invalid' | 'recursed';
 }
 
-/** What an observer sees: neither input nor output. */
+/** The event that an observer gets, without input and output. */
 export interface ObservedEvent extends BaseCoatEvent {
   response: Omit<HookOutcome, 'modifiedInput' | 'modifiedOutput'>;
 }
@@ -87,7 +89,7 @@ interface Registered {
 
 type Told = Parameters<HookHandler>[0];
 
-/** One event on its way, and whom it has come to. */
+/** One event that is being processed, and the handler that has it now. */
 interface Chain {
   outcome: HookOutcome;
   asked: string | undefined;
@@ -138,14 +140,14 @@ export function createHookRunner({ timeoutMs: mostMs = 2_000 }: HookRunnerOption
       } else if (!isHookPoint(event.hook)) outcome.warnings.push(strange(event.hook));
       else {
         const told = { ...event, timestamp: event.timestamp ?? new Date().toISOString() };
-        await within.run(chain, () => follow(registered.get(event.hook) ?? [], told, chain));
+        await within.run(chain, () => runAll(registered.get(event.hook) ?? [], told, chain));
       }
       return outcome;
     },
   };
 }
 
-/** What a timer can wait for. */
+/** The longest time of a timer in Node. */
 const LONGEST_MS = 2 ** 31 - 1;
 
 const isHookPoint = (name: string): name is HookPoint => (hookPoints as readonly string[]).includes(name);
@@ -167,15 +169,15 @@ function fail({ metadata, warnings }: HookOutcome, hookId: string, why: HookFail
   warnings.push(`hook ${hookId} ${how}`);
 }
 
-/** One after the other; what they say comes together in the outcome. */
-async function follow(entries: readonly Registered[], told: Told, chain: Chain): Promise<void> {
+/** Runs the handlers one after the other, and merges their responses into the outcome. */
+async function runAll(entries: readonly Registered[], told: Told, chain: Chain): Promise<void> {
   const { outcome } = chain;
   let event = told;
   for (const entry of entries) {
     if (outcome.action === 'block' && !entry.isObserver) continue;
     chain.asked = entry.id;
     const response = await hear(entry, event, outcome);
-    // What it has left behind may call hooks when all have been asked.
+    // Work that the handler left running may call hooks after this point.
     chain.asked = undefined;
     if (!entry.isObserver) event = heed(response, entry.id, event, outcome);
   }
@@ -211,7 +213,7 @@ async function hear(entry: Registered, event: Told, outcome: HookOutcome): Promi
   return { action: 'passThrough' };
 }
 
-/** What a handler does to its event is nobody else's. */
+/** Each handler gets a copy, so that its changes do not reach the others. */
 function copyOf(event: Told): Told {
   try {
     return structuredClone(event);

@@ -5,7 +5,7 @@ import { INSTALL_COMMAND, UPDATE } from './install.ts';
  * Something a person should know, as data: tests compare codes, people read the sentences of `explain`.
  *
  * Every code has a heading in docs/problems.md. No field ever holds a credential: where a bad value might be one,
- * whoever makes the problem leaves the value out.
+ * the code that makes the problem leaves the value out.
  */
 export type Problem =
   | { code: 'config-unreadable'; file: string; why: string }
@@ -84,7 +84,7 @@ export type SetupProblem =
   | { code: 'settings-file'; file: string; why: string }
   | { code: 'settings-outside'; file: string; target: string };
 
-/** For people: what keeps several signals from one destination is one problem, not one for each of them. */
+/** Merges the problems of several signals at one destination with the same cause into one, for people. */
 export function merged(problems: readonly Problem[]): Problem[] {
   const failing = new Map<string, (Problem & { code: 'delivery-failing' })[]>();
   const causeOf = (each: Problem & { code: 'delivery-failing' }): string => `${each.endpoint} ${each.why}`;
@@ -102,7 +102,7 @@ export function merged(problems: readonly Problem[]): Problem[] {
   });
 }
 
-/** What is taken as it is meant, and only told: nobody has to do anything about it. */
+/** Notes need no action by the user. */
 export const isNote = ({ code }: Problem): boolean => code === 'endpoint-signal-path' || code === 'session-silenced';
 
 /** Where a setting stands: a line of a file, a variable or a flag. */
@@ -392,7 +392,7 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
       : `look at it: openssl x509 -in ${file} -noout -text, or openssl pkey -in ${file} -noout`,
   }),
   'token-unsafe': ({ file, why }) => ({
-    what: `${file} cannot be used as the token of \`otel-hooks serve\` (${why}); nobody is let in.`,
+    what: `${file} cannot be used as the token of \`otel-hooks serve\` (${why}); no sender is accepted.`,
     next: 'make a new one: `otel-hooks serve --rotate-token`.',
   }),
   'openhook-unanswered': ({ file, folder, isChanged, hooks }) => ({
@@ -419,11 +419,11 @@ const staleWords: Readonly<Record<string, string>> = {
   twice: 'an event has more than one entry of ours',
 };
 
-/** What keeps a connection from being of use, by the system's word for it. */
+/** Error codes of TLS. */
 const TLS = /^(CERT_|ERR_TLS|ERR_SSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|EPROTO|TLS file )/;
 export const isOfTls = (why: string): boolean => TLS.test(why);
 
-/** A file, and no address. */
+/** For destinations that are files. */
 const mendPlace = (endpoint: string): string | undefined =>
   URL.canParse(endpoint) ? undefined : 'see that a plain file can be written there.';
 

@@ -1,13 +1,13 @@
 /**
- * Delivery within this process: the program that hooks start, as a thread, so that a round never keeps a sender waiting. It
- * has the lock like any other, under our process id: front ends see it and start none. It gives it up to a person or to a newer
- * version, and is started again when they are done.
+ * Delivery within this process: the program that hooks start, as a thread, so that a round never keeps a sender
+ * waiting. It has the lock like any other, under our process id: front ends see it and start none. It gives it up to a
+ * person or to a newer version, and is started again when they are done.
  */
 import { Worker } from 'node:worker_threads';
 
 export interface Delivery {
   isAtWork(): boolean;
-  /** Whatever is not done then is as after a kill: it lies on the disk. */
+  /** Unfinished work stays on the disk, as after a kill. */
   stop(withinMs: number): Promise<void>;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Who may come in, decided by the head of a request alone. A web page in a browser of this machine can send requests here,
- * and by a name that it controls it can even make the browser believe that this is its own server (DNS rebinding). So
- * nothing that a browser sends is taken, and no name that is not surely ours.
+ * Which requests are accepted, by their head alone. A web page in a browser of this machine can send requests here, and
+ * by a name that it controls it can even make the browser believe that this is its own server (DNS rebinding). So the
+ * server refuses all requests of browsers, and all host names that are not surely its own.
  */
 import type { X509Certificate } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
@@ -17,10 +17,10 @@ export function isLoopback(host: string): boolean {
 
 /** Says which rule a head breaks, if any. */
 export function doorFor(names: Names): (headers: IncomingHttpHeaders) => 'browser' | 'host' | undefined {
-  /** Nearly all senders name the same one. */
+  /** The last accepted name: nearly all senders use the same one. */
   let known: string | undefined;
   return headers => {
-    // Browsers add these by themselves, and no page can take them away; `none` is a person who typed the address.
+    // Browsers add these headers, and no page can remove them. `none`: a person typed the address.
     if (headers.origin !== undefined) return 'browser';
     const { host, 'sec-fetch-site': site } = headers;
     if (site !== undefined && site !== 'none') return 'browser';
@@ -36,13 +36,13 @@ function isOurs(header: string | undefined, names: Names): boolean {
   const host = (bracketed ?? bare)?.toLowerCase();
   if (host === undefined) return false;
   if (names.loopback) return isLoopback(host);
-  // An address is nobody's name, so no other can make it mean this machine.
+  // An address is accepted, because no DNS server decides what it means.
   return isIP(host) !== 0 || names.certificate.checkHost(host) !== undefined;
 }
 
 /** Requests per second that a client may send, and as many at once. */
 export interface Rates {
-  /** Undefined: come in. Else after how many seconds there is room again. */
+  /** Undefined: accepted. Otherwise the seconds after which the client may retry. */
   waitFor(client: string, nowMs: number): number | undefined;
 }
 
@@ -54,7 +54,7 @@ export function ratesOf(perSecond: number): Rates {
     waitFor(client, nowMs) {
       const before = known.get(client) ?? { left: perSecond, atMs: nowMs };
       const left = Math.min(perSecond, before.left + ((nowMs - before.atMs) / 1000) * perSecond);
-      // The one that was quiet for the longest is forgotten, and begins anew.
+      // The client that was silent for the longest is evicted, and starts with a full budget.
       known.delete(client);
       known.set(client, { left: left < 1 ? left : left - 1, atMs: nowMs });
       if (known.size > MOST_CLIENTS) known.delete(known.keys().next().value ?? '');
@@ -63,7 +63,7 @@ export function ratesOf(perSecond: number): Rates {
   };
 }
 
-/** Of an IPv6 address the network: a host has 2^64 of them. */
+/** The client of an address: for IPv6 its network, because one host has 2^64 addresses. */
 export function clientOf(address: string | undefined): string {
   if (address === undefined) return '';
   return isIP(address) === 6 && !address.startsWith('::ffff:') ? address.split(':').slice(0, 4).join(':') : address;

@@ -1,10 +1,11 @@
 /**
- * The HTTP mouth's way into the inbox: fragments, as the other front ends write them. A file is made by three calls, at once:
- * going through Node's threads would cost twice that.
+ * Writes fragments of the HTTP server into the inbox. A file takes three synchronous calls: through Node's threads it
+ * would cost twice as much.
  *
- * Making a file is most of what a request costs, so events that come together go into one file, each on a line of its own: it
- * is made once each sender that is connected has something in it, and GATHER_MS after the first at the latest. A sender that is
- * alone waits for nobody. Nobody is answered before the file is whole, and a line that is damaged later costs itself.
+ * Making a file is most of what a request costs, so events that come together go into one file, each on a line of its
+ * own: it is made once each sender that is connected has something in it, and GATHER_MS after the first at the latest.
+ * A sender that is alone waits for nobody. Nobody is answered before the file is whole, and a line that is damaged
+ * later costs itself.
  */
 import * as fs from 'node:fs';
 import { promisify } from 'node:util';
@@ -20,7 +21,7 @@ export interface Entry {
   payload: Uint8Array;
   /** One event in one line, which others under the same header may stand beside. */
   isLine: boolean;
-  /** It lies there; or what the disk says. */
+  /** Called when the fragment is complete, or with the error of the disk. */
   settled(error?: unknown): void;
 }
 
@@ -36,7 +37,7 @@ export interface InboxOptions {
    */
   nonce: string;
   fsync: boolean;
-  /** How many are connected: each waits for its answer before it sends again. */
+  /** The number of connections: each waits for its answer before it sends again. */
   senders(): number;
 }
 
@@ -52,7 +53,7 @@ export function openInbox({ stateFolder, nonce, fsync, senders }: InboxOptions):
       return fs.openSync(path, 'wx', 0o600);
     } catch (error) {
       if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
-      // Somebody emptied the state folder under us.
+      // The state folder was emptied meanwhile.
       makeFolders(stateFolder);
       return fs.openSync(path, 'wx', 0o600);
     }
@@ -105,7 +106,7 @@ export function openInbox({ stateFolder, nonce, fsync, senders }: InboxOptions):
 
   return {
     keep(entry) {
-      // What came first lies first.
+      // Earlier entries are written first.
       if (!entry.isLine) {
         flush();
         settle([entry], entry.payload);
@@ -162,8 +163,8 @@ function groupSync(folder: string): () => Promise<void> {
 }
 
 /**
- * The kernel's clock that fragments are ordered by. Read now and then: in between Node's own goes with it, but for a sleep of
- * the machine. It counts in hundredths, so what is read may lie a little before what was said last.
+ * The kernel's clock that fragments are ordered by. Read now and then: in between Node's own goes with it, but for a
+ * sleep of the machine. It counts in hundredths, so what is read may lie a little before what was said last.
  */
 function bootClock(): { boot: string; now: () => string } {
   const boot = firstWord('/proc/sys/kernel/random/boot_id').slice(0, 8);
@@ -190,7 +191,7 @@ function firstWord(file: string): string {
   try {
     return fs.readFileSync(file, 'utf8').trim().split(' ')[0] ?? '';
   } catch {
-    // Not Linux, or a container without /proc: names do without.
+    // Not Linux, or a container without /proc: names have no boot time.
     return '';
   }
 }

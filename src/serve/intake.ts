@@ -1,8 +1,9 @@
 /**
- * What a body holds, and what is wrong with it. Nothing is kept that the drain would set aside: it is asked here, by the
- * drain's own words, while the sender can still be told. What is right is passed on as the bytes that came.
+ * Parses and checks a body. An event that delivery would put into quarantine is refused here, by the same functions,
+ * while the sender waits for the answer. Valid events are written unchanged, byte for byte.
  *
- * The common case is one valid event, and it is parsed once, by Node. Only what breaks a rule is read again for its place.
+ * The common case is one valid event, and it is parsed once, by Node. Only what breaks a rule is read again for its
+ * place.
  */
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
@@ -35,7 +36,7 @@ export interface Fault {
 }
 
 export interface Intake {
-  /** What is to be kept; undefined when nothing is. */
+  /** The bytes for the inbox; undefined when no event is accepted. */
   payload: Uint8Array | undefined;
   /** It is one event of a standard, in one line. */
   isLine?: boolean | undefined;
@@ -343,8 +344,8 @@ function innerTexts({ data, data_base64 }: Fields): Buffer[] {
 }
 
 /**
- * Asked of the bytes, before any parser: a million levels or names keep even Node's busy for seconds, and whoever walks over
- * so many levels afterwards runs out of stack.
+ * Checks the bytes before any parser reads them: a million levels or names keep Node's parser busy for seconds, and a walk
+ * over so many levels overflows the stack.
  */
 function limitOver(bytes: Uint8Array): Fault | undefined {
   let levels = 0;
@@ -384,7 +385,7 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Whatever the parser dislikes; who wants to know why reads it again.
+    // Not JSON. The caller reads it again to find the position.
     return undefined;
   }
 }

@@ -1,7 +1,4 @@
-/**
- * What the mouth says of itself, as Prometheus reads it. Labels come from closed sets: nothing that a sender says is
- * one.
- */
+/** The metrics of the server, in the text format of Prometheus. Labels come from closed sets, never from senders. */
 import { VERSION } from '../lib/version.ts';
 
 export type Route = 'events' | 'hooks' | 'health' | 'metrics' | 'none';

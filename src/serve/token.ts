@@ -1,6 +1,7 @@
 /**
- * The token that senders show: 32 random bytes in a file that only its owner can read. It is looked at again every second,
- * so that a rotation takes hold, and the former token ends, without a restart. What is no such file lets nobody in.
+ * The token that senders show: 32 random bytes in a file that only its owner can read. It is looked at again every
+ * second, so that a rotation takes hold, and the former token ends, without a restart. Without such a file no sender is
+ * accepted.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import { lstatSync } from 'node:fs';
@@ -25,7 +26,7 @@ export function rotateToken(file: string): void {
   replaceConfig(file, `${randomBytes(32).toString('base64url')}\n`);
 }
 
-/** Made where there is none. */
+/** Opens the token file, and makes it if it does not exist. */
 export function openToken(file: string): Token {
   if (lstatSync(file, { throwIfNoEntry: false }) === undefined) rotateToken(file);
   let seen: string | undefined;

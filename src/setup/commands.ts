@@ -1,11 +1,11 @@
 /**
- * What agents are to run, for each kind of shell: the one place that knows how systems differ. Only Linux has run it; the
- * forms for Windows are tested as text.
+ * The commands that agents run, for each kind of shell. Only this file knows how systems differ. The commands for POSIX
+ * shells were run on Linux; the commands for Windows are tested as text.
  *
- * A POSIX shell sources our script: the cheapest way there is. Windows has no such shell, and a file that is shared with
- * other machines must not name paths of this one: both get the Node front end, found by PATH where the file is shared,
- * and there guarded, because a missing program would be reported to whoever has not installed us. Each form ends with 0,
- * and what an agent's user has set for Node is not for this one: a module that is gone would end it before it began.
+ * A POSIX shell sources our script: the cheapest way there is. Windows has no such shell, and a file that is shared
+ * with other machines must not name paths of this one: both get the Node front end, found by PATH where the file is
+ * shared, and guarded there, because agents report a missing program to users without otel-hooks. Each command ends with
+ * 0 and clears NODE_OPTIONS: a missing module in it would end the program before its start.
  */
 import { posix, win32 } from 'node:path';
 import type { HookCommand, PosixRunner, WindowsRunner } from '../agents/contract/contract.ts';
@@ -20,7 +20,7 @@ export interface Wanted {
   reply: string;
   runs: { readonly posix: PosixRunner; readonly windows: WindowsRunner };
   platform: string;
-  /** The file is shared with other machines. */
+  /** The settings file is shared with other machines. */
   isShared: boolean;
   /** The folder of our scripts. */
   data: string;
@@ -75,7 +75,7 @@ function inWindows(wanted: Wanted, script: Script, cmd: Script): string {
   if (windows === 'cmd') return cmd(wanted);
   return windows === 'powershell'
     ? script(wanted)
-    : // Nothing in it that cmd, or a PowerShell around this one, would read otherwise.
+    : // The script has no character that cmd, or an outer PowerShell, would interpret.
       `powershell -NoProfile -NonInteractive -Command "${script(wanted)}"`;
 }
 

@@ -1,8 +1,8 @@
-/** Whether the program lies where it will still lie tomorrow: hooks name its path. */
+/** Whether the program is in a permanent place. Hooks name its path, so a temporary place would break them. */
 import { realpathSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 
-/** Package runners keep what they run in a cache, and empty it when they like. */
+/** Package runners keep packages in a cache, and may empty it at any time. */
 const caches: readonly { path: RegExp; of: string }[] = [
   { path: /\/_npx\//, of: 'the cache of npx' },
   { path: /\/bunx-[^/]*\//, of: 'the cache of bunx' },
@@ -13,7 +13,7 @@ const caches: readonly { path: RegExp; of: string }[] = [
 
 const temporary = ['/tmp', '/var/tmp', '/private/tmp', '/private/var/tmp', '/var/folders', '/private/var/folders'];
 
-/** Why a path will not last, as "in …"; undefined when nothing speaks against it. */
+/** The temporary place that a path is in; undefined for a permanent path. */
 export function whyNotLasting(path: string, env: Readonly<Record<string, string | undefined>>): string | undefined {
   const shown = slashed(path);
   const cache = caches.find(each => each.path.test(shown));
@@ -31,7 +31,7 @@ function real(folder: string): string {
   try {
     return realpathSync(folder);
   } catch {
-    // There is no such folder, so nothing lies below it.
+    // The folder does not exist.
     return folder;
   }
 }

@@ -58,14 +58,14 @@ export function planRestorations(
   return found;
 }
 
-/** A file that another program broke is none of our business while it names nothing of ours. */
+/** A damaged file matters only if it contains the name otel-hooks. */
 function mayHoldOurs(problem: SetupProblem, isNoted: boolean): boolean {
   if (problem.code === 'settings-absent') return false;
   if (problem.code === 'settings-file') return isNoted || /permission|permitted/.test(problem.why);
   try {
     return /otel[-_]hooks/.test(readRegularFile(problem.file, 16 * 1024 * 1024).toString('utf8'));
   } catch {
-    // It went away meanwhile.
+    // The file was removed meanwhile.
     return false;
   }
 }
@@ -83,8 +83,9 @@ export function scriptsIn(data: string): string[] {
 }
 
 /**
- * Removes the scripts, and the notes about places and folders. Settings that could not be restored still run the program of
- * their agent, and would report an error to their user without it: this program stays, and records nothing without `hook.sh`.
+ * Removes the scripts, and the notes about places and folders. Settings that could not be restored still run the
+ * program of their agent, and would report an error to their user without it: this program stays, and records nothing
+ * without `hook.sh`.
  */
 export function removeScripts(data: string, refused: readonly Agent[]): void {
   const kept = refused.map(({ id }) => `otel-hooks-${id}.sh`);

@@ -1,16 +1,16 @@
 /**
  * Setting an agent up, and taking that back: first a plan that can be shown, then its execution. A plan holds the whole
- * effect, on one file or several; making one writes nothing. Where one of its files cannot be changed, those before it are
- * put back.
+ * effect, on one file or several; making one writes nothing. Where one of its files cannot be changed, those before it
+ * are put back.
  *
  * A person's file is replaced in one rename of a file that was written beside it and synced, so at any moment it is
  * either the former or the new one. It keeps its mode and owner. A link stays a link: its target is changed, and named
- * before. A target outside of the project is refused where the settings are those of a project, because a clone can bring
- * links to any file of the person. A file that is no longer what the plan was made from is left alone.
+ * before. A target outside of the project is refused where the settings are those of a project, because a clone can
+ * bring links to any file of the person. A file that is no longer what the plan was made from is left alone.
  *
- * A copy lies beside the file while the change runs. It is created exclusively under a random name, since a clone can hold
- * a link under any name that can be guessed, and the data folder remembers it: the next change removes a copy that a
- * killed process left, or restores it where the file is gone.
+ * A copy lies beside the file while the change runs. It is created exclusively under a random name, since a clone can
+ * hold a link under any name that can be guessed, and the data folder remembers it: the next change removes a copy that
+ * a killed process left, or restores it where the file is gone.
  */
 import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
@@ -49,7 +49,7 @@ export interface Setup {
   provider?: string | undefined;
 }
 
-/** Absolute paths that are baked into what agents run. */
+/** Absolute paths in the commands that agents run. */
 export interface Program {
   node: string;
   /** otel-hooks.cjs, the Node front end. */
@@ -207,7 +207,7 @@ export function namesIn(folder: string): string[] {
   try {
     return fs.readdirSync(folder).sort();
   } catch {
-    // Not there, or not ours to read: then nothing in it is.
+    // The folder does not exist, or it is not readable.
     return [];
   }
 }
@@ -244,7 +244,7 @@ const diffText = ({ file, before, after }: Change): string =>
     to: after === undefined ? '/dev/null' : file,
   });
 
-/** Does what the plan says, or leaves the settings as they are. Doing it again changes nothing. */
+/** Carries out the plan, or leaves the settings unchanged. It is idempotent. */
 export function applySetup(plan: Plan): Applied {
   const failed = (file: string, why: string): Applied => ({ ok: false, problem: { code: 'settings-file', file, why } });
   const notes = readNotes(plan.notes);
@@ -267,7 +267,7 @@ export function applySetup(plan: Plan): Applied {
     });
     if (why !== undefined) return failed(path, why);
   }
-  // A note that cannot be written costs an empty folder later, or a copy that stays.
+  // If a note cannot be written, an empty folder or a copy may stay later.
   const keepNotes = (): void => void attempt(() => writeNotes(plan.notes, notes));
   let failure: Applied | undefined;
   for (const [at, change] of plan.changes.entries()) {
@@ -344,7 +344,7 @@ function makeFolder(folder: string, made: Set<string>): void {
   made.add(folder);
 }
 
-/** rmdir takes none that holds anything. */
+/** rmdir removes only empty folders. */
 function removeFolder(folder: string, made: Set<string>): void {
   if (!made.has(folder) || attempt(() => fs.rmdirSync(folder)) !== undefined) return;
   made.delete(folder);
@@ -451,7 +451,7 @@ function copyBeside(file: string, text: string, { copies }: Notes, keepNotes: ()
 const randomNameBeside = (file: string): string =>
   join(dirname(file), `.${basename(file)}.otel-hooks-${randomBytes(8).toString('hex')}`);
 
-/** Throws where anything has the name, a link too. */
+/** Throws if the path exists, also as a link. */
 function writeNew(path: string, text: string, mode: number, finish: (handle: number) => void = () => undefined): void {
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW = 0 } = fs.constants;
   const handle = fs.openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
@@ -507,7 +507,7 @@ function findProgram(name: string, path: readonly string[]): string | undefined 
     .find(file => attempt(() => fs.accessSync(file, fs.constants.X_OK)) === undefined);
 }
 
-/** What went wrong, if anything. */
+/** Returns why the work failed; undefined when it succeeded. */
 function attempt(work: () => unknown): string | undefined {
   try {
     work();

@@ -1,6 +1,4 @@
-/**
- * How an agent stands: is it installed here, are ours registered, and are these still what this version would write?
- */
+/** The state of an agent's setup: whether the agent is installed, has our hooks, and whether they are current. */
 import fs from 'node:fs';
 import { basename, delimiter, dirname, isAbsolute, join, resolve } from 'node:path';
 import { type Agent, isAbsent, type Places, type Scope } from '../agents/contract/contract.ts';
@@ -24,8 +22,9 @@ export interface Standing {
 }
 
 /**
- * `entries`: they name another place, or an older version or the Python package of this name wrote them. `script`: what they
- * run is missing, or is another version's or names a Node that has moved. `twice`: an event has more than one of ours.
+ * `entries`: they name another place, or an older version or the Python package of this name wrote them. `script`: what
+ * they run is missing, or is another version's or names a Node that has moved. `twice`: an event has more than one of
+ * ours.
  */
 export type Stale = 'entries' | 'script' | 'twice';
 
@@ -80,8 +79,8 @@ export function foundStandings(agents: readonly Agent[], common: Omit<Setup, 'ag
 }
 
 /**
- * Files beside the settings from which an agent runs commands of ours as well: those that `runsToo` names, and the settings
- * of the repository, where the folder lies below its root.
+ * Files beside the settings from which an agent runs commands of ours as well: those that `runsToo` names, and the
+ * settings of the repository, where the folder lies below its root.
  */
 export function registeredElsewhere(agent: Agent, common: Omit<Setup, 'agent' | 'scope' | 'action'>): string[] {
   if (isAbsent(agent.settings)) return [];
@@ -173,7 +172,7 @@ function versionOf(program: string): string | undefined {
     }
     return [real, ...folders].flatMap(path => /^v?(\d+\.\d+[\w.+-]*)$/.exec(basename(path))?.[1] ?? [])[0];
   } catch {
-    // A link to nowhere, or a package that is none: nobody says.
+    // A broken link or a damaged package: the version is unknown.
     return undefined;
   }
 }
@@ -185,7 +184,7 @@ function lookedAt(path: string): fs.Stats | undefined {
   try {
     return fs.statSync(path);
   } catch {
-    // Not there, or not to be looked at: nobody's trace.
+    // It does not exist, or it is not readable.
     return undefined;
   }
 }
