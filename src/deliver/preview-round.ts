@@ -24,7 +24,7 @@ import { encodeMetrics } from '../telemetry/metric-points.ts';
 export interface Request {
   signal: Signal;
   items: number;
-  /** As the wire has them before compression. */
+  /** The body before compression. */
   bytes: Uint8Array;
 }
 
@@ -37,44 +37,44 @@ export interface Leaving {
 export interface Preview {
   session: string;
   agent: string;
-  /** Whether all of it is over: of what is open nothing leaves yet. */
+  /** The session has open items, which delivery does not send yet. */
   isOpen: boolean;
   events: number;
-  /** Of these, what delivery has not read yet. */
+  /** The number of events that delivery has not read yet. */
   waiting: number;
   leaving: Leaving[];
 }
 
 const MOST_FRAGMENTS = { fragments: 2_000, bytes: 64 * 1024 * 1024 };
 
-/** Returns what the sessions whose ids begin with the word send, including what was sent before. */
+/** Returns the requests of the sessions whose ids begin with the word, including what was sent before. */
 export function previewOf(store: Store, wanted: string, world: PreviewWorld): Preview[] {
   const { view, changed, whole } = upcoming(store, world);
   const keys = new Set([...store.journals(), ...changed.keys()]);
   return [...keys].flatMap(key => {
     const known = recalled(view, key);
-    const told = replay(view.journal(key) ?? '', known?.pinned.shape);
-    if (told === undefined || !told.session.startsWith(wanted)) return [];
-    const now = pinnedNow(told, key, whole);
+    const replayed = replay(view.journal(key) ?? '', known?.pinned.shape);
+    if (replayed === undefined || !replayed.session.startsWith(wanted)) return [];
+    const now = pinnedNow(replayed, key, whole);
     const state = known ?? newSession(now.opening, now.pinned);
     const isSupposed = state.pinned.destinations.length === 0;
     const ids = isSupposed ? now.pinned.destinations : state.pinned.destinations;
     const output: SessionOutput = {
       state: { ...state, pinned: { ...state.pinned, destinations: ids } },
       lines: view.journal(key) ?? '',
-      count: told.events.length,
-      events: told.events,
-      spans: told.finished,
-      records: told.records,
+      count: replayed.events.length,
+      events: replayed.events,
+      spans: replayed.finished,
+      records: replayed.records,
     };
     const added = new ChangedDocuments(withoutMetrics(view));
     for (const each of now.destinations) added.write(documents.destinations.of(each.id), each);
     const { bodies } = outgoingOf([output], added, world.nowMs);
     return {
-      session: told.session,
-      agent: told.agent,
-      isOpen: told.open.length > 0,
-      events: told.events.length,
+      session: replayed.session,
+      agent: replayed.agent,
+      isOpen: replayed.open.length > 0,
+      events: replayed.events.length,
       waiting: changed.get(key)?.length ?? 0,
       leaving: ids.flatMap(id => {
         const destination = added.read(documents.destinations.of(id));
@@ -86,7 +86,7 @@ export function previewOf(store: Store, wanted: string, world: PreviewWorld): Pr
   });
 }
 
-/** All that waits, of all sessions: what a delivery by hand would send now. */
+/** Returns the requests that a delivery by hand would send now for all sessions. */
 export function previewOfAll(store: Store, world: PreviewWorld): Leaving[] {
   const { view, bodies } = upcoming(store, world);
   return view.idsOf(documents.destinations).flatMap(id => {
@@ -103,15 +103,15 @@ export function previewOfAll(store: Store, world: PreviewWorld): Leaving[] {
 }
 
 interface Upcoming {
-  /** The store as it would be afterwards. */
+  /** The store after the rounds. */
   view: Store;
   bodies: NonNullable<Round['bodies']>;
-  /** Lines that would be journaled. */
+  /** The lines that the rounds would journal. */
   changed: ReadonlyMap<string, readonly string[]>;
   whole: RoundWorld;
 }
 
-/** What is waiting in the inbox, taken as a delivery by hand would take it. */
+/** Takes the waiting fragments of the inbox as a delivery by hand would. */
 function upcoming(store: Store, world: PreviewWorld): Upcoming {
   const sessions = new Map<string, string | undefined>();
   const written = new Map<string, unknown>();
@@ -154,7 +154,7 @@ function upcoming(store: Store, world: PreviewWorld): Upcoming {
   }
 }
 
-/** Joined as they are sent: each signal for itself, metrics last. */
+/** Joins bodies as delivery does: each signal separately, metrics last. */
 function requestsOf(
   destination: Destination,
   bodies: readonly { signal: Signal; items: number; bytes: Uint8Array }[],
@@ -184,7 +184,7 @@ function requestsOf(
   return requests.map(request => ({ ...request, bytes: asSent(destination, request) }));
 }
 
-/** Whoever takes JSON gets JSON. */
+/** Converts a body to JSON for destinations that use `http/json`. */
 function asSent({ signals }: Destination, { signal, bytes }: Request): Uint8Array {
   const isJson = signal !== 'events' && signals[signal]?.protocol === 'http/json';
   return (isJson ? jsonOf(signal, bytes) : undefined) ?? bytes;

@@ -1,4 +1,4 @@
-/** The books as `status` shows them. */
+/** The books in the form that `status` shows. */
 import { documents } from '../documents/documents.ts';
 import type { AccountWithWaiting, Books } from '../store/books.ts';
 import { type Signal, signals } from '../store/ledger.ts';
@@ -10,13 +10,13 @@ export interface StatusBooks {
   destinations: ({ id: string; provider: string; endpoint: string } & Record<Names[Signal], AccountWithWaiting>)[];
 }
 
-/** Spans are what travels as traces; lines of an Agent Hooks log are events. */
+/** The signal `traces` carries spans; `events` are lines of an Agent Hooks log. */
 const names = { traces: 'spans', logs: 'logs', metrics: 'metrics', events: 'events' } as const;
 type Names = typeof names;
 
-/** The books, and of metrics the versions that a destination has not accepted. */
+/** Reads the books. For metrics, the versions that a destination has not accepted are added. */
 export function readStatusBooks(store: Pick<Store, 'books' | 'read'>): StatusBooks {
-  // Books and states are two readings: when a round came between them, we look again.
+  // Books and metric states are read separately, so a round in between requires another look.
   for (let look = 0; ; look += 1) {
     const { fragments, transcripts, destinations } = store.books();
     const status = {
@@ -39,7 +39,7 @@ export function readStatusBooks(store: Pick<Store, 'books' | 'read'>): StatusBoo
   }
 }
 
-/** Items and fragments that have not met their fate yet. */
+/** Returns the number of items and fragments that still wait. */
 export function waitingIn({ fragments, destinations }: StatusBooks): number {
   const items = destinations.flatMap(each => signals.map(signal => each[names[signal]].waiting));
   return items.reduce((all, each) => all + each, fragments.waiting);
@@ -48,7 +48,7 @@ export function waitingIn({ fragments, destinations }: StatusBooks): number {
 const sum = (counts: Readonly<Record<string, number>>): number =>
   Object.values(counts).reduce((all, each) => all + each, 0);
 
-/** Every balance that does not hold, as a sentence. Counted apart and compared here, never computed from each other. */
+/** Returns each balance that does not hold, as a sentence. The numbers are counted independently and compared here. */
 export function imbalances({ fragments, transcripts, destinations }: StatusBooks): string[] {
   const found: string[] = [];
   const accounted = fragments.waiting + fragments.journaled + fragments.quarantined + sum(fragments.dropped);

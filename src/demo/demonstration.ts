@@ -1,6 +1,6 @@
 /**
- * A session through the whole real way: the command that `enable` writes is run by a shell for each hook, the process
- * that hooks start delivers, a receiver in this process takes what arrives. All of it in a temporary folder.
+ * Plays a session through the real program: a shell runs the command of `enable` for each hook, the process that hooks
+ * start delivers, and a receiver in this process accepts the data. All files are in a temporary folder.
  */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -20,15 +20,15 @@ export interface Demonstration {
   session: string;
   receiver: Receiver;
   books: StatusBooks;
-  /** Wall time of each hook process, as the agent would have waited for it. */
+  /** Wall time of each hook process, for which the agent would wait. */
   hookMs: number[];
-  /** The same for a Node process that does nothing, in between. */
+  /** Wall time of a Node process that does nothing, for comparison. */
   bareMs: number[];
-  /** Commands that a hook process was started with, by event. */
+  /** The commands of the hook processes, by event. */
   commands: ReadonlyMap<string, HookCommand>;
 }
 
-/** A small one, so that it is nearly used up. */
+/** A small budget, so that the session nearly uses it up. */
 const budget = { session_tokens: 240_000 };
 
 export interface Stage {
@@ -77,7 +77,7 @@ export async function demonstrate({ program, passOn, platform }: Stage): Promise
   }
 }
 
-/** Hooks are written into a settings file of the temporary home, as `enable` does, and read back from there. */
+/** Writes hooks into a settings file of the temporary home, as `enable` does, and reads them back. */
 function setUp(home: string, state: string, program: Program, platform: NodeJS.Platform): Map<string, HookCommand> {
   const setup: Setup = {
     agent: exampleAgent,
@@ -95,7 +95,7 @@ function setUp(home: string, state: string, program: Program, platform: NodeJS.P
   return new Map(entriesOf(setup).map(({ event, command }) => [event, command]));
 }
 
-/** The agent writes on in its transcript. */
+/** Appends lines to the transcript, as the agent does. */
 function tellRows({ payload, rowsIn }: DemoHook, rows: DemoHook['rows'] = []): void {
   const path = rowsIn ?? payload.transcript_path;
   if (typeof path !== 'string' || rows.length === 0) return;
@@ -144,16 +144,17 @@ function timed(program: string, args: string[], input: string, cwd: string, env:
   return new Promise((settled, failed) => {
     const startMs = performance.now();
     const child = spawn(program, args, { cwd, env, stdio: ['pipe', 'pipe', 'inherit'], windowsHide: true });
-    let said = '';
+    let output = '';
     child.stdout.on('data', (text: Buffer) => {
-      said += text.toString();
+      output += text.toString();
     });
     child.on('error', failed);
     child.on('exit', code => {
-      if (code !== 0 || said !== '') failed(new Error(`${program} exited ${code} and printed ${JSON.stringify(said)}`));
+      if (code !== 0 || output !== '')
+        failed(new Error(`${program} exited ${code} and printed ${JSON.stringify(output)}`));
       else settled(performance.now() - startMs);
     });
-    // A hook may be gone before it was told everything: that is its right.
+    // A hook may end before it has read its whole input.
     child.stdin.on('error', () => undefined);
     child.stdin.end(input);
   });

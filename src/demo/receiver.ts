@@ -1,4 +1,4 @@
-/** An OTLP/HTTP receiver in this process: takes protobuf bodies, decodes them, and passes them on where asked to. */
+/** An OTLP/HTTP receiver in this process: decodes protobuf bodies and forwards them if requested. */
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import { gunzipSync } from 'node:zlib';
@@ -31,7 +31,7 @@ export interface Receiver {
   points: Map<string, Point>;
   bodies: number;
   bytes: number;
-  /** What a collector that bodies were passed to answered with, other than success. */
+  /** Status codes other than success from the collector to which bodies are forwarded. */
   refusals: Map<string, string>;
   close(): void;
 }
@@ -112,28 +112,28 @@ function forward(url: string, incoming: IncomingMessage, body: Buffer): Promise<
 const list = (value: Json | undefined): JsonObject[] => (Array.isArray(value) ? (value as JsonObject[]) : []);
 const object = (value: Json | undefined): JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {};
-const said = (value: Json | undefined): string => (value === undefined ? '' : String(value));
+const textOf = (value: Json | undefined): string => (value === undefined ? '' : String(value));
 
-/** The items of a request: resource, then scope, then item, all three signals alike. */
+/** Returns the items of a request. All three signals nest them as resource, scope, item. */
 function itemsOf(request: JsonObject, outer: string, middle: string, inner: string): JsonObject[] {
   return list(request[outer]).flatMap(resource => list(resource[middle]).flatMap(scope => list(scope[inner])));
 }
 
 function attributesOf(item: JsonObject): { [name: string]: string } {
   return Object.fromEntries(
-    list(item.attributes).map(({ key, value }) => [said(key), said(Object.values(object(value))[0])]),
+    list(item.attributes).map(({ key, value }) => [textOf(key), textOf(Object.values(object(value))[0])]),
   );
 }
 
-const msOf = (nanos: Json | undefined): number => Number(BigInt(said(nanos) || '0') / 1000n) / 1000;
+const msOf = (nanos: Json | undefined): number => Number(BigInt(textOf(nanos) || '0') / 1000n) / 1000;
 
 function keepSpans(receiver: Receiver, request: JsonObject): void {
   for (const span of itemsOf(request, 'resourceSpans', 'scopeSpans', 'spans')) {
     receiver.spans.push({
-      traceId: said(span.traceId),
-      spanId: said(span.spanId),
-      parentSpanId: said(span.parentSpanId) || undefined,
-      name: said(span.name),
+      traceId: textOf(span.traceId),
+      spanId: textOf(span.spanId),
+      parentSpanId: textOf(span.parentSpanId) || undefined,
+      name: textOf(span.name),
       startMs: msOf(span.startTimeUnixNano),
       endMs: msOf(span.endTimeUnixNano),
       isError: Number(object(span.status).code ?? 0) === 2,
@@ -145,9 +145,9 @@ function keepSpans(receiver: Receiver, request: JsonObject): void {
 function keepRecords(receiver: Receiver, request: JsonObject): void {
   for (const record of itemsOf(request, 'resourceLogs', 'scopeLogs', 'logRecords')) {
     receiver.records.push({
-      eventName: said(record.eventName),
-      severity: said(record.severityText),
-      body: said(object(record.body).stringValue),
+      eventName: textOf(record.eventName),
+      severity: textOf(record.severityText),
+      body: textOf(object(record.body).stringValue),
     });
   }
 }
@@ -158,9 +158,9 @@ function keepPoints(receiver: Receiver, request: JsonObject): void {
     for (const point of points) {
       const attributes = attributesOf(point);
       const isHistogram = point.count !== undefined;
-      receiver.points.set(`${said(metric.name)} ${JSON.stringify(attributes)}`, {
-        name: said(metric.name),
-        unit: said(metric.unit),
+      receiver.points.set(`${textOf(metric.name)} ${JSON.stringify(attributes)}`, {
+        name: textOf(metric.name),
+        unit: textOf(metric.unit),
         attributes,
         value: Number(point.asInt ?? point.asDouble ?? point.sum ?? 0),
         count: isHistogram ? Number(point.count) : undefined,

@@ -1,4 +1,4 @@
-/** Agents: are ours registered as this version would write them, once, and does anything keep them from running? */
+/** Checks the registrations of our hooks: up to date, registered once, and not disabled by the agent. */
 import { type Agent, isAbsent } from '../agents/contract/contract.ts';
 import { unifiedDiff } from '../lib/diff.ts';
 import { readRegularFile } from '../lib/regular-file.ts';
@@ -7,7 +7,7 @@ import { applySetup, planSetup, type Setup } from '../setup/setup.ts';
 import { type Found, filesText, installedPrograms, isInstalled, registeredElsewhere } from '../setup/standing.ts';
 import { type Finding, fine, type Mend, problem, unknown } from './finding.ts';
 
-/** Which of them are installed as programs, and in which version, as far as that is written beside them. */
+/** Returns the agents whose programs are installed, with the versions that are stored beside them. */
 export const findingsOfPrograms = (
   agents: readonly Agent[],
   { places, platform }: Pick<Setup, 'places' | 'platform'>,
@@ -46,11 +46,11 @@ function ofScope(found: Found): Finding[] {
   if ('problem' in found) return [problem('agents', agent.id, found.problem)];
   const { stale } = found.standing;
   if (stale.length === 0) return [];
-  const told: Problem = { code: 'hooks-stale', agent: agent.title, scope, file: files[0] ?? '', stale: [...stale] };
-  return [problem('agents', agent.id, told, renewal(found.setup, found.standing.provider))];
+  const outdated: Problem = { code: 'hooks-stale', agent: agent.title, scope, file: files[0] ?? '', stale: [...stale] };
+  return [problem('agents', agent.id, outdated, renewal(found.setup, found.standing.provider))];
 }
 
-/** What `enable` would do, with the provider that the entries name. */
+/** Returns the setup that `enable` would apply, with the provider of the entries. */
 function renewal(setup: Setup, provider: string | undefined): Mend | undefined {
   const planned = planSetup({ ...setup, action: 'enable', provider });
   if (!planned.ok) return undefined;
@@ -66,13 +66,13 @@ function renewal(setup: Setup, provider: string | undefined): Mend | undefined {
 
 function scriptDiff(path: string, text: string): string {
   const former = textOf(path);
-  // What is missing comes back whole: nobody needs to read that.
+  // Missing entries are restored completely, so no diff is shown.
   return former === undefined ? `${path}: written anew\n` : unifiedDiff(former, text, { from: path, to: path });
 }
 
 /**
- * An agent adds up its scopes and its plugins, so each event comes as often as it is registered. Only places that share
- * an event count: two scopes may well divide the events between them.
+ * An agent merges its scopes and plugins, so each event fires as often as it is registered. Only places that register
+ * the same event are duplicates: two scopes can divide the events between them.
  */
 function twice(agent: Agent, own: readonly Found[], common: Omit<Setup, 'agent' | 'scope' | 'action'>): Finding[] {
   const set = own.filter(each => 'standing' in each && each.standing.events.length > 0);
@@ -103,7 +103,7 @@ function textOf(path: string): string | undefined {
   try {
     return readRegularFile(path, MOST_BYTES).toString('utf8');
   } catch {
-    // Not there, or not ours to read: then it says nothing.
+    // The file is missing or unreadable, so it has no entries.
     return undefined;
   }
 }

@@ -1,4 +1,4 @@
-/** One GET, for what a server says of itself and for queries. Follows no redirect, waits no longer than it is told. */
+/** Sends one GET request, for server information and for queries. Follows no redirect and has a time limit. */
 import * as http from 'node:http';
 import * as https from 'node:https';
 import { readRegularFile } from '../lib/regular-file.ts';

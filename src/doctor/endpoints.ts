@@ -1,6 +1,4 @@
-/**
- * Sends one of each signal to every destination, through the transport of all that leaves, and says what came of it.
- */
+/** Sends one item of each signal to every destination, with the transport of delivery, and reports the results. */
 import { type Destination, openingKeys } from '../config/destinations.ts';
 import { type OtlpSignal, signals } from '../config/schema.ts';
 import { isOfTls, type Problem } from '../problems/problem.ts';
@@ -11,12 +9,12 @@ import { type Finding, fine, problem, unknown } from './finding.ts';
 import type { Synthetic } from './synthetic.ts';
 
 const PATIENCE_MS = 5_000;
-/** What back ends begin to mind: spans of two minutes hence are not found by time. */
+/** Back ends tolerate smaller differences. Spans two minutes in the future are not found by time. */
 const SKEW_MS = 60_000;
 
 export interface Sent {
   findings: Finding[];
-  /** Signals that were taken. */
+  /** Signals that the destination accepted. */
   taken: OtlpSignal[];
 }
 
@@ -55,8 +53,8 @@ export async function sendTo(destination: Destination, synthetic: Synthetic, now
 }
 
 /**
- * Sends one request without content to the first signal that goes over the network. Returns what keeps the destination
- * from taking data, or `not asked` when it is on this machine.
+ * Sends one empty request to the first signal that uses the network. Returns the problem, or `not asked` if the
+ * destination is on this machine.
  */
 export async function tryEndpoint(
   destination: Destination,
@@ -112,17 +110,17 @@ function problemOf(answer: Answer, { endpoint, url, signal, provider }: Where, n
   return unreachable(verdict.why, endpoint, new URL(url));
 }
 
-/** What a failure to connect most likely means. */
+/** Returns the most likely cause of a failed connection. */
 function unreachable(why: string, endpoint: string, url: URL): Problem {
   if (isOfTls(why)) return { code: 'endpoint-tls', endpoint, why };
-  // A gRPC server answers with frames of HTTP/2 or breaks off.
+  // A gRPC server answers with HTTP/2 frames or closes the connection.
   if (why.startsWith('HPE_') || ((why === 'ECONNRESET' || why === 'EPIPE') && url.port === '4317')) {
     return { code: 'endpoint-protocol', endpoint, why };
   }
   return { code: 'endpoint-unreachable', endpoint, why };
 }
 
-/** Its clock, as the head of an answer says it, beside ours. */
+/** Compares the clock of the server, from the `Date` header, with ours. */
 async function skew(destination: Destination, of: string, now: () => number): Promise<Finding[]> {
   const target = signals.flatMap(signal => destination.signals[signal] ?? []).find(({ url }) => url !== undefined);
   if (target?.url === undefined) return [];

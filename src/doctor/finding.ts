@@ -1,19 +1,19 @@
-/** What a check found, as data. */
+/** The result of a check. */
 import { explain, isNote, type Problem } from '../problems/problem.ts';
 
 export type Check = 'program' | 'configuration' | 'folders' | 'agents' | 'hook' | 'delivery' | 'endpoint' | 'read back';
 
-/** `unknown`: it could not be found out, which is no fault of the set-up. */
+/** `unknown`: the check could not decide, which is not an error of the setup. */
 export type Finding = { check: Check; of?: string | undefined } & (
   | { state: 'fine' | 'unknown'; says: string; next?: string | undefined }
   | { state: 'problem'; problem: Problem; mend?: Mend | undefined }
 );
 
-/** What `--fix` does about it. */
+/** The repair of `--fix`. */
 export interface Mend {
-  /** What would change, for a person to read; several may change the same. */
+  /** The changes as text. Several repairs can make the same change. */
   diffs: readonly string[];
-  /** What went wrong, if anything. */
+  /** Applies the repair and returns the error, if there is one. */
   apply(): Problem | undefined;
 }
 
@@ -35,7 +35,7 @@ export function problem(check: Check, of: string | undefined, found: Problem, me
   return isNote(found) ? unknown(check, of, what, next) : { check, of, state: 'problem', problem: found, mend };
 }
 
-/** The sentence and the next step, whatever the state. */
+/** Returns the sentence and the next step of a finding in any state. */
 export function wordsOfFinding(finding: Finding): { says: string; next?: string | undefined } {
   if (finding.state !== 'problem') return { says: finding.says, next: finding.next };
   const { what, next } = explain(finding.problem);

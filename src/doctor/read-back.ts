@@ -1,6 +1,6 @@
 /**
- * What was sent is read back where it is stored: the trace by its id, the record by its trace, the metric by its value.
- * How each back end is asked, and how it says that it has nothing, is a row of the table.
+ * Reads the sent items back from their back end: the trace by its id, the record by its trace, the metric by its value.
+ * A table row describes each back end.
  */
 import { shownEndpoint } from '../config/config.ts';
 import type { Key, OtlpSignal, Values } from '../config/schema.ts';
@@ -13,7 +13,7 @@ interface BackEnd {
   name: string;
   signal: OtlpSignal;
   key: Extract<Key, `read_back.${string}`>;
-  /** Where the compose file puts it. */
+  /** The address in the compose file. */
   port: number;
   query(synthetic: Synthetic): { path: string; parameters: { [name: string]: string } };
   holds(answer: unknown, synthetic: Synthetic): boolean;
@@ -29,7 +29,7 @@ export const backEnds: readonly BackEnd[] = [
     key: 'read_back.tempo',
     port: 3200,
     query: ({ traceId }) => ({ path: `/api/v2/traces/${traceId}`, parameters: {} }),
-    // A trace that it does not have is an empty one.
+    // An unknown trace is returned as an empty one.
     holds: answer => list(fieldsOf(fieldsOf(answer).trace).resourceSpans).length > 0,
   },
   {
@@ -72,12 +72,12 @@ export const backEnds: readonly BackEnd[] = [
 export interface ReadingBack {
   values: Values;
   taken: readonly OtlpSignal[];
-  /** All destinations are on this machine, so their back ends may be. */
+  /** All destinations are on this machine, so their back ends can be as well. */
   isLocal: boolean;
   synthetic: Synthetic;
   patienceMs: number;
   pause(ms: number): Promise<void>;
-  /** Goes on whatever the clock of the wall does. */
+  /** A monotonic clock. */
   monotonicMs(): number;
 }
 
@@ -94,7 +94,7 @@ export async function readBack(reading: ReadingBack): Promise<Finding[]> {
       return isLocal ? [{ backEnd, address: `http://127.0.0.1:${backEnd.port}`, isNamed: false }] : [];
     });
   const looked = await Promise.all(asked.map(async each => ({ ...each, ...(await look(each, reading)) })));
-  // Whoever answers at a customary port may be somebody else's back end, unless another signal was found so.
+  // A server at a usual port can belong to another project, unless it returned another of our signals.
   const isTheirs = looked.some(each => each.outcome === 'there');
   const findings = looked.flatMap(({ backEnd, address, isNamed, outcome, why }): Finding[] => {
     const { name, signal, key } = backEnd;
@@ -141,7 +141,9 @@ const single = { traces: 'trace', logs: 'log record', metrics: 'metric' } as con
 
 type Outcome = { outcome: 'there' | 'missing'; why?: undefined } | { outcome: 'silent'; why: string };
 
-/** Until it is there, or patience is over. Who does not answer at the first time is not asked again. */
+/**
+ * Polls until the item is found or the time is over. A back end that does not answer the first request is not polled.
+ */
 async function look(
   { backEnd, address }: { backEnd: BackEnd; address: string },
   { synthetic, patienceMs, pause, monotonicMs }: ReadingBack,
@@ -163,13 +165,13 @@ async function look(
   }
 }
 
-/** JSON of an answer with 200; a 404 says that there is no such trace. */
+/** Returns the JSON of a response with status 200. A 404 means that the trace does not exist. */
 function answerOf(asked: Asked): unknown {
   if (!('status' in asked) || asked.status !== 200) return undefined;
   try {
     return JSON.parse(asked.body) as unknown;
   } catch {
-    // Something else listens there.
+    // Another server uses this port.
     return undefined;
   }
 }

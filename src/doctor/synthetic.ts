@@ -1,4 +1,4 @@
-/** One span, one record and one point that say what they are, in the encoding that everything leaves in. */
+/** Creates one span, one record and one point that name doctor as their source, encoded as in delivery. */
 import { SpanKind, SpanStatusCode, ValueType } from '@opentelemetry/api';
 import { SeverityNumber } from '@opentelemetry/api-logs';
 import type { ReadableLogRecord } from '@opentelemetry/sdk-logs';
@@ -14,7 +14,7 @@ export const DOCTOR_SERVICE = 'otel-hooks-doctor';
 
 export interface Synthetic {
   traceId: string;
-  /** The value of the metric: by it a run is known, so that all runs are one series. */
+  /** The value of the metric identifies the run, so that all runs share one series. */
   seconds: number;
   bodies: { readonly [S in OtlpSignal]: Uint8Array };
 }
@@ -60,7 +60,7 @@ export function synthetic(traceId: string, spanId: string, nowMs: number): Synth
   const writer = new OtlpWriter();
   const metrics = writer.metrics([
     {
-      // Of metrics the version is no part: an upgrade would begin another series.
+      // Metrics do not carry the version, because an upgrade would start another series.
       resource: resourceOf({ [stable.serviceName]: DOCTOR_SERVICE }),
       scopeMetrics: [
         {

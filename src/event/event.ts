@@ -1,9 +1,8 @@
 /**
  * The model: Agent Hooks 0.1 as one discriminated union.
  *
- * A journal line is one of these, so the journal is itself a valid Agent Hooks stream. What the standard has no place
- * for stands under `metadata["dev.otel-hooks"]` (see Facts). Unknown event types and vendor types are kept, never
- * guessed.
+ * A journal line is one event, so the journal is itself a valid Agent Hooks stream. Facts for which the standard has no
+ * field are under `metadata["dev.otel-hooks"]` (see Facts). Unknown event types and vendor types are kept unchanged.
  */
 import { put } from '../lib/read.ts';
 
@@ -37,7 +36,7 @@ export const eventTypes = [
 
 export type EventType = (typeof eventTypes)[number];
 
-/** A JSON object whose content we do not vouch for. */
+/** A JSON object of unknown content. */
 export type Fields = { readonly [key: string]: unknown };
 
 export type StartReason = 'new' | 'resume' | 'restart';
@@ -88,7 +87,7 @@ export interface Loop {
   tokens_consumed?: number | undefined;
   elapsed_ms?: number | undefined;
 }
-/** What the agent itself chose, in numbers and single words: the standard leaves open how that is told. */
+/** A choice of the agent, in numbers and single words. The standard leaves these fields open. */
 export interface Choice {
   decision_type?: string | undefined;
   selected?: string | undefined;
@@ -188,93 +187,91 @@ export type Body =
     }
   | { event_type: `vendor.${string}`; data: Fields };
 
-/** Where a time comes from. A duration has both ends from one source. */
+/** The source of a time. A duration is computed only if both ends have the same source. */
 export type TimeSource = 'native' | 'transcript' | 'arrival';
 
 /**
- * What we know beyond the standard, at `metadata["dev.otel-hooks"]`. Closed facts; content only where its class was
- * asked for. `v` is the version of this object; a reader that does not know it ignores the object.
+ * Facts beyond the standard, at `metadata["dev.otel-hooks"]`. The set of fields is closed; content is included only if
+ * the configuration asks for its class. `v` is the version of this object; a reader that does not know the version
+ * ignores the object.
  */
 export interface Facts {
   v: 1;
   /** Position in the journal of the root session, from 1. */
   seq: number;
   time: TimeSource;
-  /** The agent's own name of the event. */
+  /** The native name of the event. */
   native?: string | undefined;
-  /**
-   * The session that this one follows or was forked from: its id, and which part of it ran last, as far as they are
-   * known.
-   */
+  /** The session that this session continues or was forked from: its id, and its last segment, if they are known. */
   previous?: { session?: string | undefined; segment?: number | undefined } | undefined;
-  /** The root session's id, where session_id is a subagent's. */
+  /** The id of the root session, if `session_id` is a subagent. */
   root?: string | undefined;
-  /** The agent's own id of the prompt or turn that this belongs to. */
+  /** The native id of the prompt or turn that the event belongs to. */
   turn?: string | undefined;
-  /** The agent's own id of the action. */
+  /** The native id of the action. */
   call?: string | undefined;
-  /** Ids of actions that are known to be over, without word of how they ended. */
+  /** Ids of actions that have ended with an unknown outcome. */
   over?: string[] | undefined;
-  /** The name the agent gives to what it executes (Bash, Edit). */
+  /** The native name of the action (Bash, Edit). */
   tool?: string | undefined;
   mcp?: { server: string } | undefined;
-  /** Kind of subagent (Explore, code-reviewer): on everything that a subagent does. */
+  /** The kind of the subagent (Explore, code-reviewer), on all events of a subagent. */
   agent?: string | undefined;
-  /** Subagent that this action launched, or will launch: its id when known, its kind. */
+  /** The subagent that this action launches: its id, if known, and its kind. */
   launches?: { id?: string | undefined; agent?: string | undefined } | undefined;
-  /** The call that launched this subagent, where the subagent's own record names it. */
+  /** The call that launched this subagent, if the record of the subagent names it. */
   launched_by?: string | undefined;
-  /** Native duration of the action, without waiting for people. */
+  /** The native duration of the action, without the time in which it waited for people. */
   duration_ms?: number | undefined;
   error_type?: string | undefined;
   exit_code?: number | undefined;
   executable?: string | undefined;
-  /** The skill that an action loads: its name where arguments were asked for, else `custom`. */
+  /** The skill that an action loads: its name if the configuration asks for arguments, otherwise `custom`. */
   skill?: string | undefined;
   interrupted?: boolean | undefined;
-  /** Who decided, and whether the agent said so or we concluded it. */
+  /** The source of the decision. `observed`: the agent reported it. `inferred`: otel-hooks concluded it. */
   decision?: { source: DecisionSource; basis: 'observed' | 'inferred' } | undefined;
   phase?: 'before' | 'after' | undefined;
-  /** The file that an action is about, the line that a shell is given: only where they were asked for. */
+  /** The file of an action and the command line of a shell, only if the configuration asks for them. */
   path?: string | undefined;
   command?: string | undefined;
-  /** Where the agent works, likewise: a folder, or the address of what else it works in. */
+  /** The folder in which the agent works, or the URI of another place, only if the configuration asks for them. */
   cwd?: string | undefined;
   context_uri?: string | undefined;
-  /** Of a budget that is nearly or wholly used up. */
+  /** The budget that is nearly or completely used up. */
   budget?: BudgetFacts | undefined;
-  /** Sizes and keyed hashes of content that was left out, by name of the field. */
+  /** Sizes and keyed hashes of content that was left out, by field name. */
   content?: { [field: string]: { length: number; hash?: string | undefined } } | undefined;
   model?: string | undefined;
   provider?: string | undefined;
   /**
-   * Parts of a response's tokens: `data.input_tokens` holds both cache parts, `data.output_tokens` the reasoning.
-   * Unknown is absent.
+   * Parts of the tokens of a response: `data.input_tokens` includes both cache parts, `data.output_tokens` includes the
+   * reasoning. Unknown parts are undefined.
    */
   usage?: Usage | undefined;
-  /** What is stated of a whole session at its end, where nothing tells of its responses one by one. */
+  /** Totals of a whole session, from its end, for agents that do not report single responses. */
   totals?: (Usage & { input_tokens?: number | undefined; output_tokens?: number | undefined }) | undefined;
   /**
-   * No single response: what all responses of a turn, or of a session's run, used together, where the agent tells no
-   * more.
+   * The event is the sum of all responses of a turn or of a run of the session, because the agent does not report
+   * single responses.
    */
   sum?: 'turn' | 'session' | undefined;
-  /** Why the model stopped, in the provider's words (end_turn, tool_use). */
+  /** The reason why the model stopped, in the words of the provider (end_turn, tool_use). */
   finish?: string | undefined;
-  /** The provider's id of a response, and of the request. */
+  /** The ids that the provider gave to the response and to the request. */
   response?: string | undefined;
   request?: string | undefined;
-  /** When the agent sent what a response answers, by its own record (Unix ms). */
+  /** The time of the request, from the record of the agent (Unix ms). */
   started_ms?: number | undefined;
-  /** What the agent itself says a response cost. */
+  /** The cost of a response that the agent reports. */
   cost_usd?: number | undefined;
-  /** What it costs by a list of prices, and by which; without an amount, the list has no price for it. */
+  /** The cost by a price list. Without `usd`, the list has no price for the model. */
   cost?: Cost | undefined;
   permission_mode?: string | undefined;
-  /** The record of Agent Trace that tells which lines came of this. */
+  /** The id of the Agent Trace record that names the lines which this event wrote. */
   trace_record?: string | undefined;
   traceparent?: string | undefined;
-  /** Raw payload fields of a vendor event that are known to be harmless. */
+  /** Names of payload fields of a vendor event that are known to be harmless. */
   fields?: string[] | undefined;
 }
 
@@ -293,7 +290,7 @@ export interface BudgetFacts {
 
 export interface Usage {
   cache_read_tokens?: number | undefined;
-  /** All that was written to a cache, and of it what lives for an hour. */
+  /** All tokens that were written to a cache, and the part of them that is cached for an hour. */
   cache_write_tokens?: number | undefined;
   cache_write_1h_tokens?: number | undefined;
   reasoning_tokens?: number | undefined;
@@ -303,10 +300,10 @@ export type DecisionSource = 'config' | 'hook' | 'user' | 'classifier' | 'mode' 
 
 export const FACTS = 'dev.otel-hooks';
 
-/** A file was written, as OpenHook tells it. */
+/** The write of a file that OpenHook reports. */
 export const FILE_WRITE = 'vendor.openhook.file.write';
 
-/** All is told of what `data.of` names, or nothing more of it is waited for. */
+/** The transcript of `data.of` is read to its end, or otel-hooks no longer waits for it. */
 export const SETTLED = 'vendor.otel-hooks.Settled';
 
 export interface Envelope {
@@ -325,7 +322,7 @@ export interface Envelope {
 
 export type Event = Envelope & Body;
 
-/** The events of one type, or of several. Some members of the union carry more than one type. */
+/** The events of these types. Some members of the union have more than one type. */
 export type EventOf<T extends EventType, E = Event> = E extends { event_type: infer U }
   ? Extract<U, T> extends never
     ? never
@@ -341,13 +338,13 @@ export type DataOf<T extends EventType> = Body extends infer B
     : never
   : never;
 
-/** Our facts of an event; events that others wrote have none. */
+/** Returns our facts of an event; undefined for events of other writers. */
 export function factsOf(event: Event): Facts | undefined {
   const facts = event.metadata?.[FACTS];
   return facts?.v === 1 ? facts : undefined;
 }
 
-/** What vendors added beside our facts. */
+/** Returns the metadata of vendors beside our facts. */
 export function metadataOf({ metadata }: Pick<Envelope, 'metadata'>): Fields | undefined {
   let others: { [key: string]: unknown } | undefined;
   for (const name in metadata) {
@@ -358,11 +355,11 @@ export function metadataOf({ metadata }: Pick<Envelope, 'metadata'>): Fields | u
   return others;
 }
 
-/** The model that a request or a response names, without who serves it: the standard writes `provider/model`. */
+/** Returns the model of a request or response without its provider. The standard writes `provider/model`. */
 export const modelOf = ({ model_id }: ModelCall, { model }: Partial<Facts>): string | undefined =>
   model_id === undefined || (model !== undefined && model_id.endsWith(`/${model}`)) ? model : model_id;
 
-/** The id of the session that an event's trace belongs to: the root's, also for a subagent's events. */
+/** Returns the id of the session whose trace holds the event: the root session, also for events of subagents. */
 export function rootSessionOf(event: Event): string {
   return factsOf(event)?.root ?? event.parent_session_id ?? event.session_id;
 }

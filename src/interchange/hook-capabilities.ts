@@ -1,12 +1,12 @@
-/** What a hook needs, read off it; and whether a target has that. */
+/** Capabilities that a hook uses, and whether a target supports them. */
 import type { Hook } from './manifest.ts';
 import type { Support, Target } from './provider.ts';
 import { type Capability, capabilityNames } from './vocabulary.ts';
 
 /**
- * Capabilities that a hook uses. Of the two that only its output would show, what its author lists counts as a sign,
- * because that is the safe side: nothing that is listed takes another one away. What is to become of a lacking
- * `input_rewrite` is no sign that it is used.
+ * Returns the capabilities that a hook uses. Two of them show only in the output of the hook, so the list of the author
+ * is trusted: a listed capability never removes another one. A strategy for a lacking `input_rewrite` does not mean
+ * that the hook uses it.
  */
 export function capabilitiesOf({ handler, blocking, degradation, capabilities }: Hook): Capability[] {
   const isListed = (capability: Capability): boolean => capabilities?.includes(capability) === true;
@@ -27,13 +27,16 @@ export function capabilitiesOf({ handler, blocking, degradation, capabilities }:
   return capabilityNames.filter(capability => uses[capability]);
 }
 
-/** Blocking alone needs no more than an exit code where there is one: the answer in JSON is then a possibility. */
+/** A hook that only blocks needs an exit code; a JSON answer is optional. */
 export const onlyBlocks = (hook: Hook): boolean =>
   !capabilitiesOf({ ...hook, blocking: false }).includes('structured_output');
 
-/** What a target makes of a capability: what has no place in its file is not supported, whatever a registry says. */
+/**
+ * Returns the support of a target. A capability without a field in the native file is not supported, whatever the
+ * registry states.
+ */
 export function supportOf(capability: Capability, { facts, layout }: Target): Support {
-  const said = facts.supports[capability];
+  const support = facts.supports[capability];
   const { fields } = layout;
   const types = Object.keys(fields.types ?? {});
   const places: Partial<Record<Capability, boolean>> = {
@@ -46,13 +49,13 @@ export function supportOf(capability: Capability, { facts, layout }: Target): Su
     custom_env: fields.env !== undefined,
     configurable_cwd: fields.cwd !== undefined,
   };
-  return places[capability] === false ? 'no' : said;
+  return places[capability] === false ? 'no' : support;
 }
 
 export const has = (capability: Capability, target: Target): boolean =>
   ['yes', 'partly', 'plugin'].includes(supportOf(capability, target));
 
-/** How much of the format an implementation must know for a hook. */
+/** Returns the level of the format that an implementation needs for a hook. */
 export function levelOf(hook: Hook, isCoreEvent: boolean, isExclusive: boolean): 'core' | 'extended' | 'full' {
   const uses = capabilitiesOf(hook);
   const inferred = ['structured_output', 'input_rewrite', 'platform_commands'];

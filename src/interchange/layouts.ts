@@ -1,4 +1,4 @@
-/** The shapes that hooks lie in: a provider's layout names one of these, and what differs. */
+/** The shapes of native files. The layout of a provider names one of them and its differences. */
 import { stripComments } from 'jsonc-parser';
 import { jsonPointer, parseJson, positionsIn, skipBlank } from '../lib/json-position.ts';
 import { isObject, kindOf, plain, type Values } from '../standards/wording.ts';
@@ -22,7 +22,7 @@ export function grouped(path: string, together: (group: Values) => boolean = () 
         events[event] ??= [];
         const head = { ...(matcher === undefined ? {} : { matcher }), ...group };
         const last = events[event].at(-1);
-        // Only where a group means more than its handlers.
+        // Writes a group only if it has keys beside its handlers.
         if (last && together(group) && same({ ...last, hooks: undefined }, { ...head, hooks: undefined }))
           (last.hooks as Values[]).push(handler);
         else events[event].push({ ...head, hooks: [handler] });
@@ -35,8 +35,8 @@ export function grouped(path: string, together: (group: Values) => boolean = () 
 const same = (some: Values, others: Values): boolean => JSON.stringify(some) === JSON.stringify(others);
 
 /**
- * Files in which events hold handlers: `{version, hooks: {event: [handler]}}`. Groups are read too, as some products
- * do.
+ * Files in which events hold handlers: `{version, hooks: {event: [handler]}}`. Groups are read as well, because some
+ * products write them.
  */
 export function flat(path: string, version?: number): Shape {
   return {
@@ -52,7 +52,10 @@ export function flat(path: string, version?: number): Shape {
   };
 }
 
-/** As published examples have it: an event with one handler holds that, with several a list. */
+/**
+ * As in published examples, an event with one handler holds the handler, and an event with several handlers holds a
+ * list.
+ */
 export function loose(path: string): Shape {
   const { read } = flat(path);
   return {
@@ -101,7 +104,7 @@ export function listed(path: string, keys: { readonly event: string; readonly ma
 
 export const jsonFile = (path: string, value: unknown): NativeFile => ({ path, text: jsonText(value) });
 
-/** `passed`: keys of the file that are written anew whatever stood there. */
+/** Reads a native file. `passed`: keys that are dropped, because `write` always sets them. */
 export function readFile(
   text: string,
   hooksIn: (hooks: unknown) => Hooks | string,
@@ -117,11 +120,11 @@ export function readFile(
   return { ok: true, ...found, file };
 }
 
-/** An object of JSON, in which a person may have left remarks. */
+/** Reads a JSON object with comments. */
 export function readNative(
   text: string,
 ): { ok: true; value: Values } | { ok: false; why: string; line?: number; column?: number } {
-  // What a manifest becomes may be many times as long.
+  // A native file can be many times as long as its manifest.
   const most = 16 * MOST_CHARACTERS;
   if (text.length > most) return { ok: false, why: `longer than ${most} characters` };
   const bare = /\/[/*]/.test(text) ? stripComments(text, ' ') : text;
@@ -145,7 +148,7 @@ export function eventsIn(hooks: unknown, entriesOf: EntriesOf): Hooks | string {
   const odd: string[] = [];
   const entries = Object.entries(hooks).flatMap(([event, list]) => {
     if (event.startsWith('_')) return [];
-    // One handler alone is what published examples have.
+    // Published examples have a single handler instead of a list.
     const items = Array.isArray(list) ? list : [list];
     return items.flatMap((item, i) => {
       const found = isObject(item) ? entriesOf(event, item) : [];

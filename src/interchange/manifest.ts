@@ -1,6 +1,6 @@
 /**
- * A manifest of hooks as the Hook Interchange Format has it (1.0.0-draft and 0.1; the newer text has the lower number).
- * Fields that nobody named are kept as they came, at every level, so that reading and writing loses nothing.
+ * Manifests of the Hook Interchange Format (1.0.0-draft and 0.1; the newer text has the lower number). Unknown fields
+ * are kept at every level, so that reading and writing loses nothing.
  */
 import * as z from 'zod';
 import { isObject, type Values } from '../standards/wording.ts';
@@ -10,7 +10,7 @@ export type Element =
   | string
   | { readonly pattern: string }
   | { readonly mcp: { readonly server: string; readonly tool?: string | undefined } };
-/** What a hook listens to; absent for every tool. */
+/** The tools that a hook runs for; undefined for every tool. */
 export type Matcher = Element | readonly Element[];
 
 export interface Handler {
@@ -19,7 +19,7 @@ export interface Handler {
   readonly platform?: Readonly<Record<string, string>> | undefined;
   readonly cwd?: string | undefined;
   readonly env?: Readonly<Record<string, string>> | undefined;
-  /** Seconds; 0 says nothing. */
+  /** In seconds; 0 means that no timeout is set. */
   readonly timeout?: number | undefined;
   readonly timeout_action?: 'warn' | 'block' | undefined;
   readonly async?: boolean | undefined;
@@ -51,12 +51,12 @@ export interface Manifest {
 }
 
 export const SPEC = 'hooks/0.1';
-/** Major and minor of the versions that are read. */
+/** The supported versions, as major and minor. */
 export const specs = ['hooks/0.1', 'hooks/1.0'];
 
 const texts = z.record(z.string(), z.string());
 
-/** Judged where it stands: what a matcher's shape may be has too many ways to go wrong for a union to say which. */
+/** `misshapen` checks the shape of a matcher, because a zod union would report all its alternatives. */
 const handler = z.looseObject({
   type: z.string().min(1),
   command: z.string().min(1).optional(),
@@ -101,7 +101,7 @@ export interface Misshapen {
   readonly why: string;
 }
 
-/** What is wrong with the shape of a matcher; null, which some write for every tool, is not. */
+/** Returns the errors in the shape of a matcher. Null is allowed, because some authors write it for every tool. */
 export function misshapen(matcher: unknown, path: readonly (string | number)[] = ['matcher']): Misshapen[] {
   if (matcher === undefined || matcher === null || typeof matcher === 'string') return [];
   if (!Array.isArray(matcher)) return oddElement(matcher, path);
@@ -136,8 +136,8 @@ export const matcherOf = (elements: readonly Element[] | undefined): Matcher | u
   elements?.length === 1 ? elements[0] : elements;
 
 /**
- * A valid manifest in one spelling: the system of a Mac is `darwin`, a matcher that is null is none, and what older
- * drafts had elsewhere stands where it is now. Only the order and what `_` marks as remarks is not kept.
+ * Returns a valid manifest in one spelling: the system `darwin` for a Mac, no matcher instead of null, and fields of
+ * older drafts in their current place. Only the order and remarks in `_` fields are lost.
  */
 export function normalized(value: Values): Manifest {
   const spec = String(value.spec);
@@ -174,7 +174,7 @@ function renamed(table: Values, from: string, to: string): Values {
   );
 }
 
-/** As its own version of the format spells it. */
+/** Returns the manifest in the spelling of its own version. */
 export function spelled(manifest: Manifest): Manifest {
   if (manifest.spec !== 'hooks/1.0') return manifest;
   const hooks = manifest.hooks.map(each =>
@@ -185,5 +185,5 @@ export function spelled(manifest: Manifest): Manifest {
   return { ...manifest, hooks } as Manifest;
 }
 
-/** What a hook is called in what is said of it. */
+/** Returns the name of a hook for messages. */
 export const nameOf = ({ name }: Hook, index: number): string => name || `Hook ${index + 1}`;

@@ -1,6 +1,6 @@
 /**
- * Matchers and events, between the words of the format and those of a provider. Nothing here makes a matcher wider than
- * it was.
+ * Converts matchers and events between the vocabulary of the format and that of a provider. No conversion makes a
+ * matcher match more tools.
  */
 import { type Element, elementsOf, type Matcher, matcherOf } from './manifest.ts';
 import type { McpForm, Target } from './provider.ts';
@@ -9,11 +9,11 @@ import { ANY_MCP, aliasOf, isTool, type Tool } from './vocabulary.ts';
 export interface MatcherLoss {
   readonly kind: 'unknown_matcher_name' | 'tool_unsupported' | 'matcher_not_honoured' | 'semantic_approximation';
   readonly message: string;
-  /** What it is about is not listened to any more. */
+  /** The hook no longer runs for the tools of this matcher. */
   readonly isLost: boolean;
 }
 
-/** A matcher of one entry there; both undefined for every tool. */
+/** The matcher of one native entry; both fields are undefined for every tool. */
 export interface NativeMatcher {
   readonly text: string | undefined;
   readonly elements: readonly Element[] | undefined;
@@ -49,11 +49,11 @@ export function encodeMatcher(matcher: Matcher | undefined, target: Target): Enc
   };
 }
 
-/** An empty pattern hits every tool, for which there is no matcher. */
+/** An empty pattern matches every tool, which is written as no matcher. */
 const native = (text: string, elements: readonly Element[]): NativeMatcher =>
   text === '' ? { text: undefined, elements: undefined } : { text, elements };
 
-/** Where matchers are not there, or passed over. */
+/** For targets that have no matchers or ignore them. */
 export function withoutMatchers(matcher: Matcher | undefined, { provider }: Target): EncodedMatcher {
   const elements = elementsOf(matcher);
   const matchers = [{ text: undefined, elements: undefined }];
@@ -114,10 +114,10 @@ function encodeElement(element: Element, { provider, facts, layout }: Target): E
   return { text: `${escaped(`${form.before}${server}${form.between}`)}.*`, isExpression: true };
 }
 
-/** What native files have for every tool. */
+/** The spellings of "every tool" in native files. */
 const everyTool = ['', '*', '.*'];
 
-/** What hits this text alone. */
+/** Returns a pattern that matches only this text. */
 export const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 const isName = (text: string): boolean => /^\w+$/.test(text);
 
@@ -126,21 +126,21 @@ interface Written {
   readonly isExpression: boolean;
 }
 
-/** Where a list of names is none any more, its names are compared as a whole still. */
+/** When a list of names becomes an expression, each name still matches only the whole name. */
 function joined(written: readonly Written[], listsNames: true | undefined): string {
   const [only] = written;
   if (written.length === 1 && only !== undefined) return only.isExpression ? only.text : escaped(only.text);
   const isList = written.every(({ text, isExpression }) => !isExpression && isName(text));
   return written
     .map(({ text, isExpression }) => {
-      // What is a list in itself would end where the next element begins.
+      // A pattern with alternatives gets brackets, because its last alternative would otherwise join the next element.
       if (isExpression) return alternatives(text).length > 1 ? `(?:${text})` : text;
       return isList || !listsNames ? escaped(text) : `^${escaped(text)}$`;
     })
     .join('|');
 }
 
-/** What a native matcher says; undefined for every tool. */
+/** Returns the matcher of a native text; undefined for every tool. */
 export function decodeMatcher(native: string, target: Target): Matcher | undefined {
   if (everyTool.includes(native)) return undefined;
   const { how } = target.layout.matching;
@@ -151,7 +151,7 @@ export function decodeMatcher(native: string, target: Target): Matcher | undefin
   return all === undefined ? { pattern: native } : matcherOf(all);
 }
 
-/** What stands between bars; one behind a backslash is a character like any other. */
+/** Splits at bars. An escaped bar is an ordinary character. */
 function alternatives(expression: string): string[] {
   const parts = [''];
   for (const [piece] of expression.matchAll(/\\[\s\S]|[\s\S]/g)) {
@@ -169,7 +169,7 @@ function decodePart(part: string, target: Target): readonly Element[] | undefine
   return name === undefined ? undefined : decodeName(unescaped(name), target);
 }
 
-/** Every tool of a server: the server's part, and then anything. */
+/** A pattern for every tool of a server: its prefix and any rest. */
 function serverIn(part: string, { facts }: Target): readonly Element[] | undefined {
   const { mcp: form } = facts;
   const text = unescaped(/^\^?((?:[^\\^$.*+?()[\]{}|]|\\\W)+)\.\*\$?$/.exec(part)?.[1] ?? '');
@@ -181,12 +181,12 @@ function serverIn(part: string, { facts }: Target): readonly Element[] | undefin
   return undefined;
 }
 
-/** Of a provider whose names begin with something. */
+/** For providers whose MCP names have a prefix. */
 const isForeign = (name: string, before: string): boolean => before === '' && name.startsWith('mcp__');
 
 const unescaped = (text: string): string => text.replace(/\\(\W)/g, '$1');
 
-/** A native name may be two tools of the format. */
+/** A native name can stand for two tools of the format. */
 export function decodeName(name: string, { provider, facts, layout }: Target): readonly Element[] {
   const named = (Object.entries(facts.tools) as [Tool, string][]).filter(([, native]) => native === name);
   if (named.length > 0) return named.map(([tool]) => tool);
@@ -201,7 +201,7 @@ export function decodeName(name: string, { provider, facts, layout }: Target): r
   return [mcp === undefined ? name : { mcp }];
 }
 
-/** The first separator parts server and tool: a server's name has none of it. */
+/** The first separator divides server and tool, because names of servers do not contain it. */
 function mcpIn(name: string, form: McpForm | undefined): { server: string; tool: string } | undefined {
   if (form === undefined) return undefined;
   for (const { before, between } of [...(form.also ?? []), form]) {
@@ -222,7 +222,7 @@ export const unique = (elements: readonly Element[]): readonly Element[] => {
   });
 };
 
-/** What an event is called there; the first is the one that is written. */
+/** Returns the native names of an event; the first one is written. */
 export function encodeEvent(event: string, { facts }: Target): readonly string[] {
   const alias = aliasOf(event);
   for (const name of [event, alias]) {
@@ -232,7 +232,7 @@ export function encodeEvent(event: string, { facts }: Target): readonly string[]
   return [];
 }
 
-/** The event that a native name stands for; a file's own events may be more than one. */
+/** Returns the event of a native name. A native event can stand for several events. */
 export function decodeEvent(native: string, { provider, facts }: Target): string | undefined {
   const same = provider.spelling ?? (name => name);
   const wanted = same(native);
@@ -242,7 +242,7 @@ export function decodeEvent(native: string, { provider, facts }: Target): string
   return undefined;
 }
 
-/** What a native event of a provider that splits them is about. */
+/** Returns the tools of a native event of a provider that splits events by tool. */
 export function decodeSplit(
   native: string,
   matcher: string | undefined,

@@ -1,22 +1,22 @@
-/** What comes of a hook that has run: its exit code, what it said, and whether it was in time. */
+/** Computes the result of a hook from its exit code, its output, and whether it timed out. */
 import { isObject } from '../standards/wording.ts';
 
 export interface Run {
-  /** Whether the manifest lets it block. */
+  /** The manifest allows the hook to block. */
   readonly blocking: boolean;
-  /** Undefined where it was stopped. */
+  /** Undefined if the process was killed. */
   readonly exitCode?: number | undefined;
   readonly stdout?: string | undefined;
-  /** A person is there who can answer. */
+  /** A person can answer questions. */
   readonly interactive?: boolean | undefined;
   readonly timedOut?: boolean | undefined;
   readonly timeoutAction?: 'warn' | 'block' | undefined;
 }
 
 export interface HookResult {
-  /** `warn_allow`: the hook failed, and the action goes on. */
+  /** `warn_allow`: the hook failed, and the action continues. */
   readonly result: 'allow' | 'block' | 'ask' | 'warn_allow';
-  /** False: the agent is to stop after this. */
+  /** False: the agent must stop after this event. */
   readonly continue: boolean;
   readonly reason?: string | undefined;
   readonly context?: string | undefined;
@@ -32,19 +32,19 @@ export function outcomeOf(run: Run): HookResult {
   const code = run.timedOut === true ? (run.timeoutAction === 'block' ? BLOCKS : 1) : (run.exitCode ?? 1);
   if (code === BLOCKS) return run.blocking ? { result: 'block', continue: true } : failed;
   if (code !== 0) return failed;
-  const said = answerIn(run.stdout ?? '');
-  if (said === undefined) return failed;
-  const { decision = 'allow', reason, context, updated_input: input } = said;
+  const answer = answerIn(run.stdout ?? '');
+  if (answer === undefined) return failed;
+  const { decision = 'allow', reason, context, updated_input: input } = answer;
   if (decision !== 'allow' && decision !== 'deny' && decision !== 'ask') return failed;
   const asks = decision === 'ask' ? (run.interactive === true ? 'ask' : 'block') : undefined;
   return {
     result: asks ?? (decision === 'deny' ? 'block' : 'allow'),
-    continue: said.continue !== false,
+    continue: answer.continue !== false,
     ...(typeof reason === 'string' ? { reason } : {}),
     ...(typeof context === 'string' ? { context } : {}),
     ...(isObject(input) ? { updatedInput: input } : {}),
-    ...(typeof said.suppress_output === 'boolean' ? { suppressOutput: said.suppress_output } : {}),
-    ...(typeof said.system_message === 'string' ? { systemMessage: said.system_message } : {}),
+    ...(typeof answer.suppress_output === 'boolean' ? { suppressOutput: answer.suppress_output } : {}),
+    ...(typeof answer.system_message === 'string' ? { systemMessage: answer.system_message } : {}),
   };
 }
 
@@ -54,7 +54,7 @@ function answerIn(stdout: string): { readonly [key: string]: unknown } | undefin
     const value: unknown = JSON.parse(stdout);
     return isObject(value) ? value : undefined;
   } catch {
-    // Not JSON: an error of the hook, as the caller is told.
+    // Output that is not JSON is an error of the hook.
     return undefined;
   }
 }

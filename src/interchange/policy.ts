@@ -1,4 +1,4 @@
-/** Whether a hook may run, as whoever manages a machine says. */
+/** Decides whether a hook may run under the policy of the administrator of a machine. */
 import * as z from 'zod';
 import { isObject, kindOf } from '../standards/wording.ts';
 import { capabilitiesOf } from './hook-capabilities.ts';
@@ -21,7 +21,7 @@ export interface Policy {
   readonly event_restrictions?: Readonly<Record<string, 'allow' | 'deny' | 'managed_only'>> | undefined;
 }
 
-/** A policy, in JSON or YAML. One that cannot be read allows nothing, so that it is no policy. */
+/** Reads a policy in JSON or YAML. An unreadable policy allows no hook, so it is an error. */
 export function policyIn(text: string, name: string): { policy: Policy } | { why: string } {
   const source = readSource(text, name);
   if (!source.ok) return { why: source.errors.map(({ why, at }) => `line ${at.line}: ${why}`).join('; ') };
@@ -33,11 +33,11 @@ export function policyIn(text: string, name: string): { policy: Policy } | { why
 
 export interface Permission {
   readonly isAllowed: boolean;
-  /** Which line of the policy says no. */
+  /** The line of the policy that denies the hook. */
   readonly why?: string | undefined;
 }
 
-/** The first no ends it. */
+/** The first denial decides. */
 export function permissionOf(hook: Hook, policy: Policy, isManaged: boolean): Permission {
   const no = (why: string): Permission => ({ isAllowed: false, why });
   if (policy.disable_all_hooks === true) return no('disable_all_hooks');
@@ -48,6 +48,6 @@ export function permissionOf(hook: Hook, policy: Policy, isManaged: boolean): Pe
 }
 
 function isRefused(words: Policy['event_restrictions'], key: string, isManaged: boolean): boolean {
-  const said = words && Object.hasOwn(words, key) ? words[key] : 'allow';
-  return said === 'deny' || (said === 'managed_only' && !isManaged);
+  const word = words && Object.hasOwn(words, key) ? words[key] : 'allow';
+  return word === 'deny' || (word === 'managed_only' && !isManaged);
 }

@@ -1,78 +1,78 @@
 /**
- * What a provider says of itself, as tables: the names it has for events and tools, what it can carry, and in which
- * files and which shape its hooks lie. Whose provider it is, the format does not care: the tables come from outside.
+ * The tables of a provider: its names of events and tools, its capabilities, and the places and shapes of its files.
+ * The format does not know the providers; the tables come from the folders of agents.
  */
 import type { Values } from '../standards/wording.ts';
 import type { Hook } from './manifest.ts';
 import { type Capability, LATEST, type RegistryVersion, type Tool } from './vocabulary.ts';
 
 export interface Provider {
-  /** As `provider_data` is keyed by it. */
+  /** The key in `provider_data`. */
   readonly slug: string;
   readonly title: string;
-  /** What the tables rest on beside the registries. */
+  /** The sources of the tables, besides the registries. */
   readonly checked: string;
-  /** What each version of the registries says of it; none where it is not in that one yet. */
+  /** The facts of each version of the registries; missing if that version does not have the provider. */
   readonly registry: Readonly<Partial<Record<RegistryVersion, Facts>>>;
-  /** What the product does beyond the newest registry, or not in spite of it: taken where it is asked for. */
+  /** Differences between the product and the newest registry. They are used only if the caller asks for them. */
   readonly product?: (Partial<Facts> & { readonly matching?: Matching }) | undefined;
-  /** Native names that are understood too. */
+  /** Other native names that are read. */
   readonly also?: {
     readonly events?: Readonly<Record<string, string>> | undefined;
     readonly tools?: Readonly<Record<string, Tool | readonly Tool[]>> | undefined;
   };
-  /** How a spelling of an event is compared; as it stands where it is left out. */
+  /** Normalizes a spelling of an event for comparison; undefined if spellings are compared unchanged. */
   spelling?(event: string): string;
-  /** Events that carry what elsewhere a matcher does. */
+  /** Events whose native names replace matchers. */
   readonly split?: Readonly<Record<string, Split>> | undefined;
-  /** Native events whose matcher is about something else than a tool. */
+  /** Native events whose matcher is not about tools. */
   readonly otherMatchers?: readonly string[] | undefined;
-  /** Canonical events whose matcher is a filter of files. */
+  /** Canonical events whose matcher is a pattern of file names. */
   readonly fileFilters?: readonly string[] | undefined;
-  /** Keys of its own in `provider_data`, with what stands there: of any other only the value is taken as it is. */
+  /** The known keys in `provider_data` with their types. Values of other keys are written unchanged. */
   readonly data?: Readonly<Record<string, 'string' | 'boolean' | 'number' | 'path' | 'command'>> | undefined;
-  /** What is peculiar to an event. */
+  /** Remarks about single events. */
   readonly remarks?: Readonly<Record<string, Remark>> | undefined;
-  /** The words in which what a hook prints has to be said there. */
+  /** The format in which the product reads the output of a hook. */
   readonly answers?: string | undefined;
-  /** A command that blocks whatever it is run for; by default one that exits 2. */
+  /** Returns a command that always blocks; by default one that exits with 2. */
   stub?(reason: string): { readonly command: string; readonly windows?: string | undefined };
-  /** By name; the first is the one that the product reads. */
+  /** The layouts by name; the product reads the first one. */
   readonly layouts: Readonly<Record<string, Layout>>;
 }
 
 export interface Facts {
-  /** By canonical event, the native names; the first is the one that is written. */
+  /** The native names by canonical event; the first one is written. */
   readonly events: Readonly<Record<string, readonly string[]>>;
   readonly tools: Readonly<Partial<Record<Tool, string>>>;
   readonly mcp: McpForm | undefined;
   readonly supports: Readonly<Record<Capability, Support>>;
-  /** What a block does at an event; it is only watched where nothing stands. */
+  /** The effect of a block by event. On other events a hook can only watch. */
   readonly blocks: Readonly<Record<string, Effect>>;
 }
 
-/** `unsaid`: nobody documents it. `plugin`: by a program that is written for it. */
+/** `unsaid`: not documented. `plugin`: only with a program that is written for it. */
 export type Support = 'yes' | 'partly' | 'no' | 'unsaid' | 'plugin';
-/** `retry`: the agent goes on working. */
+/** `retry`: the agent continues to work. */
 export type Effect = 'prevent' | 'retry' | 'observe';
 
 /** A tool of an MCP server: `<before><server><between><tool>`. */
 export interface McpForm {
   readonly before: string;
   readonly between: string;
-  /** Other forms that are understood, tried first. */
+  /** Other forms that are read; they are tried first. */
   readonly also?: readonly { readonly before: string; readonly between: string }[] | undefined;
 }
 
-/** Of one canonical event: by tool the native event, and what of it is lost. */
+/** The split of a canonical event: its native event per tool, and the losses. */
 export interface Split {
   readonly tools: Readonly<Partial<Record<Tool, string>>>;
   readonly mcp: string | undefined;
-  /** Native events that come after what they should come before. */
+  /** Native events that fire after the action, although the canonical event fires before it. */
   readonly late?: readonly string[] | undefined;
-  /** What all of its events together do not cover. */
+  /** The tools that no native event covers. */
   readonly gap?: string | undefined;
-  /** The event of MCP tools says which one in a matcher. */
+  /** The matcher of the event for MCP tools names the tool. */
   readonly namesMcp?: true | undefined;
 }
 
@@ -82,31 +82,31 @@ export interface Remark {
 }
 
 export interface Layout {
-  /** What is said of it in a table. */
+  /** The description in tables. */
   readonly title: string;
-  /** Where it customarily lies, from the folder of a project. */
+  /** The usual path of the file, relative to the project. */
   readonly file: string;
-  /** Whether a path is one of these. */
+  /** Whether a path is the path of such a file. */
   readonly isFile: RegExp;
   readonly fields: HandlerFields;
   readonly matching: Matching;
-  /** Where another release of the product reads it than the one that the registries know: what is true of that one. */
+  /** The path in a release other than that of the registries, with the facts of that release. */
   readonly facts?: Partial<Facts> | undefined;
-  /** Keys of an entry's group and of the whole file that are about hooks. */
+  /** Keys of a group and of the whole file that belong to hooks. */
   readonly groupKeys?: readonly string[] | undefined;
   readonly fileKeys?: readonly string[] | undefined;
   read(text: string, name: string): Read;
   write(entries: readonly Entry[], file: Values): readonly NativeFile[];
 }
 
-/** The native names of a handler's fields; what has none cannot be written. */
+/** The native names of the fields of a handler. A field without a name cannot be written. */
 export interface HandlerFields {
-  /** What is written there passes over what a hook prints. */
+  /** The product ignores the output of a hook with this field. */
   readonly isDeaf?: true;
-  /** Whether a handler says its type. */
+  /** Whether native handlers state their type. */
   readonly type?: true;
   readonly command: string;
-  /** Others that are run where that one is missing. */
+  /** Other fields whose command runs if the first one is missing. */
   readonly otherCommands?: readonly string[] | undefined;
   readonly timeout?: { readonly name: string; readonly unit: 's' | 'ms'; readonly isWhole?: true };
   readonly cwd?: string | undefined;
@@ -114,23 +114,23 @@ export interface HandlerFields {
   readonly async?: string | undefined;
   readonly status_message?: string | undefined;
   readonly platform?: Readonly<Partial<Record<'windows' | 'linux' | 'darwin', string>>> | undefined;
-  /** By type of handler beside commands, its fields. */
+  /** The fields of handlers other than commands, by type. */
   readonly types?: Readonly<Record<string, Readonly<Record<string, string>>>> | undefined;
 }
 
 /**
- * `expression`: one regular expression for all elements. `each`: an entry for each element. `none`: there is none, or
- * it is passed over.
+ * `expression`: one regular expression for all elements. `each`: one entry for each element. `none`: the product has no
+ * matchers or ignores them.
  */
 export interface Matching {
   readonly how: 'expression' | 'each' | 'none';
-  /** Names alone, with `|` between them, are a list and no expression. */
+  /** A list of names joined by `|` is not an expression. */
   readonly listsNames?: true;
-  /** Every tool of a server, where there is a word for that. */
+  /** The word for every tool of a server. */
   server?(server: string): string;
-  /** Every tool of every server. */
+  /** The word for every tool of every server. */
   readonly anyMcp?: string;
-  /** Patterns are no regular expressions there. */
+  /** Patterns are not regular expressions. */
   readonly hasNoPatterns?: true;
 }
 
@@ -139,11 +139,11 @@ export interface Entry {
   readonly event: string;
   readonly matcher?: string | undefined;
   readonly handler: Values;
-  /** What stands beside it in its group. */
+  /** The other keys of the group. */
   readonly group?: Values | undefined;
-  /** Whether it blocks, where the file says so. */
+  /** Whether the hook blocks, if the file states it. */
   readonly blocking?: boolean | undefined;
-  /** What is written, where a layout makes a program of it. */
+  /** The hook, for layouts that write a program. */
   readonly hook?: Hook | undefined;
 }
 
@@ -154,25 +154,25 @@ export type Read =
 export interface NativeFile {
   readonly path: string;
   readonly text: string;
-  /** It is a program. */
+  /** The file is a program. */
   readonly isExecutable?: true;
 }
 
-/** A provider with what is asked of it. */
+/** A provider with the choices of the caller. */
 export interface Target {
   readonly provider: Provider;
   readonly facts: Facts;
   readonly layout: Layout;
-  /** A hook that is not to block cannot. */
+  /** Hooks that must not block are softened. */
   readonly softens: boolean;
 }
 
 export interface Choice {
   readonly registry?: RegistryVersion | undefined;
   readonly layout?: string | undefined;
-  /** What the product does counts beside what the registry says. */
+  /** The behaviour of the product overrides the registry. */
   readonly products?: boolean | undefined;
-  /** Commands of hooks that are not to block are kept from it. */
+  /** The commands of hooks that must not block are softened. */
   readonly softens?: boolean | undefined;
 }
 
@@ -207,7 +207,7 @@ function together(facts: Facts, more: Partial<Facts> = {}): Facts {
   };
 }
 
-/** What a provider lacks where nothing else is said. */
+/** The defaults for missing entries: nothing is supported. */
 export const nothing: Facts['supports'] = {
   structured_output: 'no',
   input_rewrite: 'no',

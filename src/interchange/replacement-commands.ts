@@ -1,19 +1,16 @@
-/**
- * Commands that take the place of what a target cannot run. What a manifest says gets into them as text and as nothing
- * else.
- */
+/** Commands that replace handlers which a target cannot run. Texts of the manifest are always quoted. */
 import type { Handler } from './manifest.ts';
 
-/** A word of a POSIX shell, whatever it holds. */
+/** Quotes any text as one word of a POSIX shell. */
 export const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 export const blocking = (reason: string): string => `printf '%s\\n' ${quoted(reason)} >&2; exit 2`;
 
-/** The same command, of which the code that blocks is an error like any other. */
+/** Returns the command with the blocking exit code replaced by an ordinary error. */
 export const softened = (command: string): string =>
   `sh -c ${quoted(command)}; code=$?; [ "$code" -eq 2 ] && code=1; exit "$code"`;
 
-/** The request that a handler of type `http` makes. A variable is put into headers only where the manifest names it. */
+/** Returns the request of an `http` handler. Only variables that the manifest names are put into headers. */
 export function request({ url = '', headers = {}, allowed_env_vars: allowed = [], timeout }: Handler): string {
   const words = [
     'curl -fsS',

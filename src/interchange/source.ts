@@ -1,6 +1,6 @@
 /**
- * A manifest as a text: JSON, or the YAML that it may be written in. YAML is read by its core schema, in which `no` and
- * `on` are words; a key that comes twice, a second document and aliases that multiply are refused.
+ * Reads and writes the text of a manifest: JSON or YAML. YAML is read with its core schema, in which `no` and `on` are
+ * strings. Duplicate keys, a second document, and aliases that multiply are refused.
  */
 import { LineCounter, parseDocument, stringify } from 'yaml';
 import {
@@ -15,9 +15,9 @@ import {
 } from '../lib/json-position.ts';
 import { plain } from '../standards/wording.ts';
 
-/** Nobody writes such a manifest; reading it would cost as long as somebody likes. */
+/** Real manifests are shorter. Without a limit, parsing a hostile one would take very long. */
 export const MOST_CHARACTERS = 1024 * 1024;
-/** The parser quotes the text. */
+/** The message of the parser quotes the text, so it is shortened. */
 const LONGEST_WHY = 200;
 const MAX_DEPTH = 512;
 
@@ -25,7 +25,9 @@ export type Source =
   | { ok: true; value: unknown; at(path: Path): Position }
   | { ok: false; errors: { rule: 'json/syntax' | 'file/yaml' | 'limit/size'; why: string; at: Position }[] };
 
-/** Its name tells, else its first character: a manifest is an object, and YAML rarely writes one in braces. */
+/**
+ * The name decides, otherwise the first character: a manifest is an object, and YAML rarely writes an object in braces.
+ */
 export function isYaml(text: string, name: string): boolean {
   if (/\.ya?ml$/i.test(name)) return true;
   const first = text[skipBlank(text, text.charCodeAt(0) === BOM ? 1 : 0)];
@@ -89,7 +91,7 @@ export function readYaml(text: string): Source {
       },
     };
   } catch (error) {
-    // Nested beyond what it can follow, or made of aliases.
+    // The YAML is nested too deeply or made of aliases.
     return broken(error instanceof Error ? error.message : 'it cannot be read', at(0));
   }
 }

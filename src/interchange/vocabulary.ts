@@ -1,12 +1,12 @@
 /**
- * The words of the Hook Interchange Format: events, tools and capabilities. They live in registries with a date for a
- * version, which grow without the format; what providers make of the words is in their own tables (`provider.ts`).
+ * The vocabulary of the Hook Interchange Format: events, tools and capabilities. It comes from registries with dates as
+ * versions, which change independently of the format. The tables in `provider.ts` map it to providers.
  */
 export const registryVersions = ['2026.03', '2026.04'] as const;
 export type RegistryVersion = (typeof registryVersions)[number];
 export const LATEST: RegistryVersion = '2026.04';
 
-/** What each core event is about. */
+/** The core events with their descriptions. */
 export const coreEvents = {
   before_tool_execute: 'a tool is going to run',
   after_tool_execute: 'a tool has run',
@@ -16,7 +16,7 @@ export const coreEvents = {
   agent_stop: 'the agent has finished its answer',
 } as const;
 
-/** Events that more than one provider may have. */
+/** Events of more than one provider. */
 export const extendedEvents = {
   before_compact: 'the context is going to be compacted',
   after_compact: 'the context was compacted',
@@ -33,12 +33,12 @@ export const extendedEvents = {
   before_tool_selection: 'a model is going to choose a tool',
 } as const;
 
-/** Names of one event in two registries. */
+/** Events that have different names in two registries. */
 const aliases: Readonly<Record<string, string>> = { file_saved: 'file_changed', file_changed: 'file_saved' };
 export const aliasOf = (event: string): string | undefined =>
   Object.hasOwn(aliases, event) ? aliases[event] : undefined;
 
-/** Only of these a matcher says anything: elsewhere there is no tool to be matched. */
+/** Events of tools. Matchers of other events have no meaning. */
 const toolEvents = [
   'before_tool_execute',
   'after_tool_execute',
@@ -62,12 +62,14 @@ export const tools = [
 export type Tool = (typeof tools)[number];
 export const isTool = (name: string): name is Tool => (tools as readonly string[]).includes(name);
 
-/** Any tool of any MCP server, which the format has no matcher for: what a provider's event for these is read as. */
+/** Any tool of any MCP server. The format has no matcher for it; `decode` needs it for native events of MCP tools. */
 export const ANY_MCP = 'mcp';
 
 export type Strategy = 'block' | 'warn' | 'exclude';
 
-/** What a hook may need beyond a command that is run, and what becomes of it by default where a target lacks that. */
+/**
+ * Capabilities that a hook can need besides running a command, with the default strategy for targets that lack them.
+ */
 export const capabilities = {
   structured_output: { strategy: 'warn', what: 'an answer in JSON' },
   input_rewrite: { strategy: 'block', what: "changing a tool's arguments" },
@@ -84,10 +86,10 @@ export const capabilityNames = Object.keys(capabilities) as Capability[];
 export const defaultStrategy = (capability: string): Strategy =>
   Object.hasOwn(capabilities, capability) ? capabilities[capability as Capability].strategy : 'warn';
 
-/** What lies outside the format: whose events and names there are, and the engine that patterns are written for. */
+/** Facts from outside the format: providers, events, and the regular-expression engine of patterns. */
 export interface Known {
   readonly events: ReadonlySet<string>;
   readonly providers: ReadonlySet<string>;
-  /** Why a text is no pattern. */
+  /** Returns the reason why a text is not a valid pattern. */
   patternError(pattern: string): string | undefined;
 }

@@ -1,4 +1,4 @@
-/** Journals in parts, so that memory holds one part of one session, however long it is. */
+/** Reads journals in parts, so that memory holds one part of one session. */
 import { agentNamed } from '../agents/index.ts';
 import { openFold } from '../assemble/state.ts';
 import { type Event, rootSessionOf } from '../event/event.ts';
@@ -13,7 +13,7 @@ export interface Recorded {
 
 const PART_BYTES = 512 * 1024;
 
-/** The sessions of which something is journaled, the oldest first. */
+/** Returns the sessions that have a journal, the oldest first. */
 export function recorded(store: Store): Recorded[] {
   const found = store.journals().flatMap((key): Recorded[] => {
     const first = firstIn(store, key);
@@ -24,12 +24,12 @@ export function recorded(store: Store): Recorded[] {
   return found.sort((a, b) => a.firstMs - b.firstMs || (a.key < b.key ? -1 : 1));
 }
 
-/** When the last event of a session was. */
+/** Returns the time of the last event of a session. */
 export function lastMsOf(store: Store, key: string): number {
   return Date.parse(eventsIn(store.journalTail(key, 1) ?? '').at(-1)?.timestamp ?? '') || 0;
 }
 
-/** All events of a session in the order of its journal; each part holds some. */
+/** Yields all events of a session in the order of its journal, several at a time. */
 export function* eventsOf(store: Store, key: string): Generator<Event[], undefined> {
   const sizeBytes = store.journalSizes().get(key) ?? 0;
   for (let from = 0; ; ) {
@@ -42,8 +42,8 @@ export function* eventsOf(store: Store, key: string): Generator<Event[], undefin
 }
 
 /**
- * Whole lines of a journal from there on: some of them, or one that is longer. It ends before where it began when the
- * journal began anew.
+ * Returns some whole lines of a journal from this byte on, or one longer line. The end is before the start if the
+ * journal was replaced.
  */
 export function partOf(
   store: Store,
@@ -58,7 +58,7 @@ export function partOf(
 
 const HEAD_BYTES = 4 * 1024;
 
-/** The first event of a journal, as a rule without reading all of it. */
+/** Returns the first event of a journal, usually without reading all of it. */
 export const firstIn = (store: Pick<Store, 'journal' | 'journalHead'>, key: string): Event | undefined =>
   firstEventIn(store.journalHead(key, HEAD_BYTES) || (store.journal(key) ?? ''));
 
@@ -72,7 +72,7 @@ function firstEventIn(lines: string): Event | undefined {
   return undefined;
 }
 
-/** Damaged lines are skipped: a view shows what there is. */
+/** Skips damaged lines, because a view shows the events that can be read. */
 export const eventsIn = (journal: string): Event[] => journal.split('\n').flatMap(line => parseLine(line) ?? []);
 
 function parseLine(line: string): Event | undefined {
@@ -81,12 +81,12 @@ function parseLine(line: string): Event | undefined {
     const value = JSON.parse(line) as Event;
     return typeof value.event_type === 'string' && typeof value.source?.tool === 'string' ? value : undefined;
   } catch {
-    // A line that is none; the books of the store know of damage, a view does not.
+    // The line is damaged. The books of the store count damage; a view does not.
     return undefined;
   }
 }
 
-/** Whose session it is, its first event says. */
+/** Creates the fold of a session from its first event. */
 export function foldFrom(first: Event, shape?: 'turn') {
   const agent = first.source.tool;
   const session = rootSessionOf(first);

@@ -1,4 +1,4 @@
-/** A journal read again: the same fold gives the same spans. An open session is shown as far as it has come. */
+/** Folds a journal again, which returns the same spans. Open spans of an open session are included. */
 import { isOpen, step } from '../assemble/assemble.ts';
 import type { FinishedRecord, FinishedSpan } from '../assemble/finished.ts';
 import { type Event, SPEC_VERSION } from '../event/event.ts';
@@ -10,7 +10,7 @@ export interface Replay {
   events: Event[];
   finished: FinishedSpan[];
   records: FinishedRecord[];
-  /** Closed only for showing them; nothing of it has left. */
+  /** Open spans, closed for display. They are not delivered yet. */
   open: FinishedSpan[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * A unified diff of two texts, as `diff -u` and git print it. Lines keep their ends, so that a change of line ends or a
- * missing last one shows. Where both texts differ over thousands of lines the changed part is one block.
+ * Returns a unified diff of two texts, as `diff -u` and git print it. Lines keep their line ends, so that a changed or
+ * missing line end shows. If the texts differ over thousands of lines, the changed part is one block.
  */
 export interface DiffNames {
   from: string;
@@ -8,10 +8,10 @@ export interface DiffNames {
 }
 
 const CONTEXT = 3;
-/** Lines times lines that are compared with each other; beyond, everything between the equal ends is replaced. */
+/** The limit of compared pairs of lines. Beyond it, all lines between the equal ends are replaced. */
 const MAX_CELLS = 4_000_000;
 
-/** Empty when the texts are equal. */
+/** Returns an empty text if the texts are equal. */
 export function unifiedDiff(before: string, after: string, names: DiffNames): string {
   if (before === after) return '';
   const steps = stepsBetween(linesOf(before), linesOf(after));
@@ -41,7 +41,7 @@ function stepsBetween(before: string[], after: string[]): Step[] {
   ];
 }
 
-/** The longest common sequence of lines stays, the rest goes or comes. */
+/** Keeps the longest common subsequence of lines, and removes or adds the other lines. */
 function middle(before: string[], after: string[]): Step[] {
   const goes = (line: string): Step => ({ sign: '-', line });
   const comes = (line: string): Step => ({ sign: '+', line });
@@ -80,7 +80,7 @@ function middle(before: string[], after: string[]): Step[] {
   return steps;
 }
 
-/** Ranges of steps: each change with its context, joined where they touch. */
+/** Returns ranges of steps: each change with its context, joined if they touch. */
 function hunksOf(steps: Step[]): [start: number, end: number][] {
   const hunks: [number, number][] = [];
   steps.forEach(({ sign }, at) => {

@@ -1,2 +1,2 @@
-/** Whether a system call failed: that says something about the machine, and nothing about the data at hand. */
+/** Whether an error comes from a system call. Such an error is about the machine and not about the data. */
 export const isDiskError = (error: unknown): boolean => error instanceof Error && 'syscall' in error;

@@ -1,7 +1,7 @@
 /**
- * Bounds of a JSON text, checked in one linear scan before a parser reads it. Parsers recurse: a text of brackets alone
- * ends them with a stack overflow, and millions of members cost seconds. The scan reads comments, as parsers of JSON
- * with comments do; for a parser of strict JSON a comment is an error anyway.
+ * Checks bounds of a JSON text in one linear scan before a parser reads it. Parsers recurse: deeply nested brackets
+ * cause a stack overflow, and millions of members cost seconds. The scan skips comments, as parsers of JSON with
+ * comments do; a strict parser rejects comments anyway.
  */
 export interface Bounds {
   depth: number;
@@ -9,7 +9,7 @@ export interface Bounds {
   parts: number;
 }
 
-/** Where the text passes a bound, and which one. Undefined: a parser may read it. */
+/** Returns the place and the name of the exceeded bound; undefined if a parser may read the text. */
 export function boundPassed(
   text: string,
   { depth: deepest, parts: most }: Bounds,
@@ -31,7 +31,7 @@ export function boundPassed(
   return undefined;
 }
 
-/** The closing quote. A string ends at the end of its line at the latest, where parsers give it up. */
+/** Returns the closing quote. A string ends at the end of its line at the latest, as in parsers. */
 function endOfString(text: string, start: number): number {
   for (let at = start + 1; at < text.length; at += 1) {
     const char = text[at];

@@ -171,7 +171,7 @@ class Parser {
   }
 }
 
-/** The offset of the value at `path`, or of the nearest container that exists. */
+/** Returns the offset of the value at `path`, or of the nearest container that exists. */
 export function placeOf(parsed: Parsed & { ok: true }, path: Path): number {
   let offset = parsed.start;
   let value = parsed.value;

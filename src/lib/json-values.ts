@@ -1,5 +1,5 @@
 /**
- * How many values a JSON text holds, told without parsing it: in memory a value can be thirty times as large as its
+ * Counts the values of a JSON text without parsing it, because a value can need thirty times as much memory as its
  * text.
  */
 
@@ -9,8 +9,8 @@ const OPEN_LIST = 0x5b;
 const OPEN_OBJECT = 0x7b;
 
 /**
- * Whether there are more than so many lists, objects and items of them. Reads each character at most once, and no
- * further than needed.
+ * Whether the text has more lists, objects and items than this number. Reads each character at most once and stops as
+ * soon as the answer is known.
  */
 export function hasMoreValues(text: string, most: number): boolean {
   if (text.length <= most) return false;

@@ -1,6 +1,6 @@
 /**
- * Detached signatures: JWS (RFC 7515, appendix F) over bytes as they stand (RFC 7797), with Ed25519. The payload
- * travels beside the signature, so a body stays what it is, and who does not check it need not know.
+ * Detached signatures: JWS (RFC 7515, appendix F) over unencoded bytes (RFC 7797), with Ed25519. The signature travels
+ * beside the body, so receivers that do not verify it read the body unchanged.
  */
 import {
   createHash,
@@ -17,7 +17,7 @@ export interface PublicJwk {
   kty: 'OKP';
   crv: 'Ed25519';
   x: string;
-  /** The key's thumbprint (RFC 7638): it names the key wherever it is copied. */
+  /** The thumbprint of the key (RFC 7638), which identifies the key in every copy. */
   kid: string;
   alg: 'EdDSA';
   use: 'sig';
@@ -38,7 +38,7 @@ export function publicJwk(key: KeyObject): PublicJwk {
   return { kty: 'OKP', crv: 'Ed25519', x, kid, alg: 'EdDSA', use: 'sig' };
 }
 
-/** The same bytes and key give the same signature. */
+/** Signs bytes. The same bytes and key give the same signature. */
 export function signDetached(payload: Uint8Array, key: KeyObject): string {
   const header = { alg: 'EdDSA', kid: publicJwk(key).kid, b64: false, crit: ['b64'] };
   const head = Buffer.from(JSON.stringify(header)).toString('base64url');
@@ -48,7 +48,7 @@ export function signDetached(payload: Uint8Array, key: KeyObject): string {
 const signed = (head: string, payload: Uint8Array | string): Uint8Array =>
   Buffer.concat([Buffer.from(`${head}.`), Buffer.from(payload)]);
 
-/** A JWK, a JWKS, or public keys in PEM; those that are no Ed25519 keys are left out. */
+/** Reads a JWK, a JWKS, or public keys in PEM. Keys other than Ed25519 are left out. */
 export function publicKeys(source: string): KeyObject[] {
   const trimmed = source.trim();
   if (!trimmed.startsWith('{')) {
@@ -79,7 +79,7 @@ export function verifyDetached(payload: Uint8Array, jws: string, keys: readonly 
   const header = read(() => JSON.parse(Buffer.from(head, 'base64url').toString()) as unknown);
   if (!isFields(header)) return no('its header is no JSON object');
   const { alg, b64 = true, crit = [] } = header;
-  // Ed25519 is the later name of the same (RFC 9864).
+  // Ed25519 is the newer name of the same algorithm (RFC 9864).
   if (alg !== 'EdDSA' && alg !== 'Ed25519') return no(`its algorithm is not EdDSA`);
   const understood = Array.isArray(crit) && crit.every(each => each === 'b64');
   if (!understood) return no('its header asks for extensions that are unknown here');
@@ -99,7 +99,7 @@ function read<T>(from: () => T): T | undefined {
   try {
     return from();
   } catch {
-    // Whatever is wrong with it, it is not what was expected; callers say so.
+    // A signature with any defect is not valid; the caller reports it.
     return undefined;
   }
 }

@@ -2,8 +2,8 @@ import { mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 
 /**
- * As `mkdir -p`, for us alone where nothing else is said. Node's own never ends below a folder that is there and takes
- * none, as /proc. Throws like it where it cannot.
+ * Like `mkdir -p`, with mode 0700 unless the caller sets another one. Node's own recursive mkdir never ends below an
+ * existing folder that accepts no files, such as /proc. Throws if a folder cannot be made.
  */
 export function makePath(path: string, mode = 0o700): void {
   if (isFolder(path)) return;
@@ -12,15 +12,14 @@ export function makePath(path: string, mode = 0o700): void {
   try {
     mkdirSync(path, mode);
   } catch (error) {
-    // Another may have been quicker.
+    // Another process may have made the folder.
     if (!isFolder(path)) throw error;
   }
 }
 
 /**
- * Where root would leave folders that a user cannot write to, whose own hooks then fail without a word: the nearest
- * folder on the way to a path that belongs to a user other than root. Undefined where another user than root is at
- * work.
+ * Returns the nearest existing folder on the way to a path if it belongs to a user other than root. Folders that root
+ * makes there would make the hooks of that user fail silently. Undefined if the process does not run as root.
  */
 export function foreignAbove(path: string): { folder: string; owner: number } | undefined {
   if (process.geteuid?.() !== 0) return undefined;
@@ -31,7 +30,7 @@ export function foreignAbove(path: string): { folder: string; owner: number } | 
   }
 }
 
-/** Makes a folder for our own files; throws where that would be in the home of another user. */
+/** Makes a folder for our own files. Throws if root would make it in the home of another user. */
 export function makeOwnPath(path: string): void {
   const foreign = foreignAbove(path);
   if (foreign !== undefined) {

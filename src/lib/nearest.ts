@@ -1,7 +1,7 @@
-/** Longer words are not typing errors, and comparing them would cost much. */
+/** Longer words are rarely typing errors, and comparing them is slow. */
 const LONGEST = 64;
 
-/** The word a person most likely meant, if any is near enough. */
+/** Returns the candidate with the fewest edits, if it is similar enough. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   if (word.length > LONGEST) return undefined;
   let best: string | undefined;
@@ -16,7 +16,10 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   return best;
 }
 
-/** Edits (swaps of neighbours count one) from a to b, or `enough` where there are at least as many. */
+/**
+ * Returns the number of edits from a to b (a swap of neighbours is one edit), or `enough` if there are at least as
+ * many.
+ */
 function distance(a: string, b: string, enough: number): number {
   if (Math.abs(a.length - b.length) >= enough) return enough;
   let before: number[] = [];

@@ -3,8 +3,8 @@ import { isInside, realPathOf } from './real-path.ts';
 import { hasTrustedOwner } from './trusted-owner.ts';
 
 /**
- * The real folder of the working tree that a folder is in, or the folder itself where it is in none. Undefined where
- * that holds the home folder: what lies there is the person's own and no clone.
+ * Returns the real folder of the working tree that contains a folder, or the folder itself outside of a working tree.
+ * Undefined if that folder contains the home folder, because files there are the user's own and not a clone.
  */
 export function projectTop(folder: string, home: string): string | undefined {
   const ownHome = realPathOf(home);

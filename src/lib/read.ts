@@ -1,4 +1,4 @@
-/** Reading fields of values whose shape nobody promised. */
+/** Reads fields of values of unknown shape. */
 type Fields = { readonly [key: string]: unknown };
 
 export const isFields = (value: unknown): value is Fields =>
@@ -6,20 +6,20 @@ export const isFields = (value: unknown): value is Fields =>
 
 export const text = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined);
 
-/** A string that says something; the empty one does not. */
+/** Returns a string that is not empty. */
 export const word = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;
 
 export const number = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isFinite(value) ? value : undefined;
 
-/** A number of things, of which there are never less than none. */
+/** Returns a count, which is never negative. */
 export const count = (value: unknown): number | undefined => {
   const counted = number(value);
   return counted === undefined || counted < 0 ? undefined : counted;
 };
 
-/** A length or a sum as standards have it: whole, and never below none. */
+/** Returns a whole number that is not negative, as standards define lengths and sums. */
 export const whole = (value: number | undefined): number | undefined => {
   const counted = count(value);
   return counted === undefined ? undefined : Math.round(counted);
@@ -27,11 +27,11 @@ export const whole = (value: number | undefined): number | undefined => {
 
 export const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
 
-/** What a table itself holds. Keys are often strangers' words, and every object has a `constructor`. */
+/** Returns an own property of a table. Keys are often untrusted, and every object inherits a `constructor`. */
 export const own = <T>(table: Readonly<Record<string, T>>, key: string): T | undefined =>
   Object.hasOwn(table, key) ? table[key] : undefined;
 
-/** An entry under any key: assigned, `__proto__` would be no entry. */
+/** Sets a property under any key. A plain assignment to `__proto__` would not create a property. */
 export function put<T>(table: Record<string, T>, key: string, value: T): void {
   Object.defineProperty(table, key, { value, enumerable: true, writable: true, configurable: true });
 }

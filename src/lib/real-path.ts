@@ -3,12 +3,12 @@ import { basename, dirname, join, resolve, sep } from 'node:path';
 
 const MOST_LINKS = 40;
 
-/** Where a path really leads: every link of it followed, also where nothing is there yet. */
+/** Returns a path with all links resolved, also if its last parts do not exist. */
 export function realPathOf(path: string, links = MOST_LINKS): string {
   try {
     return realpathSync.native(path);
   } catch {
-    // Nothing is there, or a part of the path cannot be read: what is there of it still counts.
+    // The path does not exist or is unreadable; its existing part is resolved.
   }
   const target = links > 0 ? linkOf(path) : undefined;
   if (target !== undefined) return realPathOf(resolve(dirname(path), target), links - 1);
@@ -16,7 +16,7 @@ export function realPathOf(path: string, links = MOST_LINKS): string {
   return above === path ? path : join(realPathOf(above, links), basename(path));
 }
 
-/** Of two real paths: is the first the second, or below it? */
+/** Whether the first real path is the second one or below it. */
 export const isInside = (path: string, folder: string): boolean =>
   path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
 
@@ -24,7 +24,7 @@ function linkOf(path: string): string | undefined {
   try {
     return readlinkSync(path);
   } catch {
-    // No link.
+    // The path is not a link.
     return undefined;
   }
 }

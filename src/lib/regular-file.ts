@@ -9,13 +9,13 @@
 import { type BigIntStats, closeSync, constants, fstatSync, lstatSync, openSync, readSync, statSync } from 'node:fs';
 
 export interface Opening {
-  /** `false`: a symbolic link in the last part of the path is refused. */
+  /** `false`: refuse a symbolic link in the last part of the path. */
   follow?: boolean;
-  /** Looks at the open file before anything is read; a text says why it is refused. */
+  /** Checks the open file before it is read. A returned text is the reason for refusing it. */
   refuse?: (facts: BigIntStats) => string | undefined;
 }
 
-/** A file that is there and that is not read, with the reason. */
+/** A file that exists and is refused, with the reason. */
 export class FileRefused extends Error {}
 
 /** Calls `use` with the open file; throws `FileRefused`, or the error of the system. */
@@ -38,7 +38,7 @@ export function withRegularFile<T>(
   }
 }
 
-/** The whole file; throws `FileRefused` where it has more than `mostBytes`, or the error of the system. */
+/** Reads the whole file. Throws `FileRefused` if it has more than `mostBytes`, or the error of the system. */
 export const readRegularFile = (path: string, mostBytes: number, opening?: Opening): Buffer =>
   withRegularFile(path, (file, { size }) => readBounded(file, Number(size), mostBytes), opening);
 
@@ -47,7 +47,7 @@ function requireRegular(facts: BigIntStats): void {
   if (!facts.isFile()) throw new FileRefused('it is not a regular file');
 }
 
-/** The stated size is a hint only: files of /proc state 0, and a file may grow. */
+/** The stated size is only a hint: files of /proc state 0, and a file may grow. */
 function readBounded(file: number, size: number, mostBytes: number): Buffer {
   if (size > mostBytes) throw tooLarge(mostBytes);
   const parts: Buffer[] = [];

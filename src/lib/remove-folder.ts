@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 const TRIES = 50;
 const PAUSE_MS = 100;
 
-/** With all that is in it, while a process that is about to end may still put something there. */
+/** Removes a folder with its content, and retries because a process that is ending may still write there. */
 export async function removeFolder(folder: string): Promise<void> {
   for (let tries = 1; ; tries += 1) {
     try {

@@ -1,5 +1,5 @@
-/** Texts of strangers, as a person may look at them. */
+/** Makes untrusted texts safe to display. */
 
-/** One line: letters, digits and signs as they are, whatever could hide or move a part of it as its number. */
+/** Returns one line. Characters that could hide or move text are replaced by their code. */
 export const asShown = (text: string): string =>
   text.replace(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, character => `\\u{${character.codePointAt(0)?.toString(16)}}`);

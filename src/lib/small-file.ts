@@ -2,7 +2,7 @@ import { FileRefused, type Opening, readRegularFile } from './regular-file.ts';
 
 const LARGEST_BYTES = 1024 * 1024;
 
-/** A person's own small file, or why it cannot be read; undefined where there is none. */
+/** Reads a small file of the user, or returns the reason why it cannot be read; undefined if it does not exist. */
 export function readSmallFile(file: string, opening?: Opening): { text: string } | { why: string } | undefined {
   try {
     return { text: readRegularFile(file, LARGEST_BYTES, opening).toString('utf8') };

@@ -33,7 +33,7 @@ export type Row = Readonly<Record<string, Value>>;
 export interface Database {
   /** Columns of a table; empty without such a table. */
   columns(table: string): readonly string[];
-  /** Rows of a table, or those with one value in one column. It uses an index of that column if there is one. */
+  /** Yields the rows of a table, or the rows with one value in one column, using an index if there is one. */
   rows(table: string, where?: { column: string; equals: string }): Iterable<Row>;
 }
 
@@ -92,7 +92,7 @@ function pagesOf(bytes: Bytes, log: Buffer | undefined): Pages | undefined {
   };
 }
 
-/** Pages of the log up to its last commit. Frames that an older log left have other salts than the header. */
+/** Returns the pages of the log up to its last commit. Frames of an older log have other salts than the header. */
 function loggedPages(log: Buffer, size: number): Map<number, Buffer> {
   const committed = new Map<number, Buffer>();
   if (log.length < 32 || log.readUInt32BE(8) !== size) return committed;
@@ -136,7 +136,7 @@ function schemaOf(pages: Pages): Map<string, Table> {
   return tables;
 }
 
-/** Split at commas outside of brackets and quotes. */
+/** Splits at commas outside of brackets and quotes. */
 function parts(list: string): string[] {
   const found = [''];
   let depth = 0;
@@ -203,7 +203,7 @@ function leafCell(pages: Pages, page: Buffer, at: number): Cell {
   return [id, () => payloadAt(pages, page, from, length, pages.usable - 35)];
 }
 
-/** One row of a table by its id. */
+/** Returns one row of a table by its id. */
 function cellOf(pages: Pages, root: number, id: number): Buffer | undefined {
   const entered = new Set<number>();
   for (let number = root; !entered.has(number); ) {
@@ -222,7 +222,7 @@ function cellOf(pages: Pages, root: number, id: number): Buffer | undefined {
   return undefined;
 }
 
-/** Row ids under a text in the first column of an index. */
+/** Yields the row ids of a text in the first column of an index. */
 function* idsIn(pages: Pages, root: number, text: Buffer, entered = new Set<number>()): Generator<number> {
   if (entered.has(root)) return;
   entered.add(root);
@@ -305,7 +305,8 @@ function valueAt(payload: Buffer, at: number, type: number, length: number): Val
 }
 
 /**
- * Seven bits of each byte, the first bit says that more follow; all eight of the ninth, which only ids below 0 have.
+ * Reads a varint: seven bits of each byte, whose first bit states that more bytes follow; all eight bits of the ninth
+ * byte, which only negative ids have.
  */
 function varint(bytes: Buffer, at: number): [value: number, next: number] {
   let value = 0;

@@ -1,7 +1,6 @@
 /**
- * What commands print, made safe for a terminal. Session ids, branches, file names and answers of servers come from
- * strangers, and a terminal obeys control characters: it renames its window, wipes lines, or shows letters in another
- * order.
+ * Makes printed text safe for a terminal. Session ids, branches, file names and answers of servers are untrusted, and a
+ * terminal obeys control characters: it renames its window, wipes lines, or shows letters in another order.
  *
  * Only our own styles become control sequences. They are written with a mark that is random in each process, so that no
  * text from outside can contain one.
@@ -15,22 +14,22 @@ const MARK = `\u0000${randomBytes(12).toString('hex')}`;
 const marked = (sequence: string): string => `${MARK}${sequence};`;
 
 export const styled = (style: Style, text: string): string => `${marked(`[${STYLES[style]}m`)}${text}${marked('[0m')}`;
-/** Back to the start of the line, for progress that is drawn over itself. */
+/** Returns to the start of the line, for progress that is redrawn. */
 export const LINE_START = marked('');
-/** The same, and the line is emptied. */
+/** Returns to the start of the line and clears it. */
 export const LINE_CLEARED = marked('[K');
 
 /**
- * - C0, DEL and C1, but for tabs and line ends.
+ * The escaped characters:
+ * - C0, DEL and C1, except tabs and line ends.
  * - Line and paragraph separators, and annotation marks.
- * - Bidirectional controls and all that has no shape: zero-width characters, fillers, tags. Variation selectors stay,
- *   because
- *   symbols and emoji use them.
+ * - Bidirectional controls and invisible characters: zero-width characters, fillers, tags. Variation selectors stay,
+ *   because symbols and emoji use them.
  */
 const OBEYED =
   /\r(?!\n)|(?![\ufe00-\ufe0f])[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028\u2029\ufff9-\ufffb\p{Bidi_Control}\p{Default_Ignorable_Code_Point}]/gu;
 
-/** Each such character as `\uXXXX`, which means the same in JSON. */
+/** Returns the text with each such character as `\uXXXX`, which means the same in JSON. */
 const escaped = (text: string): string => text.replace(OBEYED, asUnits);
 
 function asUnits(character: string): string {
@@ -40,7 +39,7 @@ function asUnits(character: string): string {
   return units;
 }
 
-/** A page with our styles as control sequences and everything else escaped. */
+/** Returns a page with our styles as control sequences and all other control characters escaped. */
 export function forTerminal(page: string): string {
   const [first = '', ...others] = page.split(MARK);
   return escaped(first) + others.map(afterMark).join('');

@@ -1,18 +1,18 @@
 import { lstatSync, statSync } from 'node:fs';
 
 /**
- * Belongs this to the user that runs this process, or to root? On Windows, which has no such ids, the folder's rights
+ * Whether an owner is root or the user of this process. On Windows, which has no such ids, the rights of the folder
  * decide.
  */
 export const isTrustedOwner = (uid: number | bigint): boolean =>
   process.geteuid === undefined || BigInt(uid) === 0n || BigInt(uid) === BigInt(process.geteuid());
 
-/** The same of what a path names, and of the link where it is one. Nothing there: false. */
+/** Checks the owner of a path, and of the link if the path is one. False if the path does not exist. */
 export function hasTrustedOwner(path: string): boolean {
   try {
     return isTrustedOwner(lstatSync(path).uid) && isTrustedOwner(statSync(path).uid);
   } catch {
-    // Missing, or behind a folder that we may not enter.
+    // The path is missing or inside an unreadable folder.
     return false;
   }
 }

@@ -1,4 +1,4 @@
 declare const __VERSION__: string;
 
-/** The package's version: put in by the build, and by vitest for tests. */
+/** The version of the package, which the build and vitest insert. */
 export const VERSION = __VERSION__;

@@ -1,4 +1,4 @@
-/** Whether one of the patterns is the word, of any case; `*` stands for any letters. */
+/** Whether a word matches one of the patterns, ignoring case; `*` stands for any characters. */
 export function wildcards(patterns: readonly string[]): (word: string) => boolean {
   const made = patterns.map(pattern => new RegExp(`^${pattern.split(/\*+/).map(escaped).join('.*')}$`, 'i'));
   return word => made.some(each => each.test(word));

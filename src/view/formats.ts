@@ -1,4 +1,4 @@
-/** Events in the words of a standard that others read. */
+/** Writes events in the formats of open standards. */
 import { type Event, rootSessionOf } from '../event/event.ts';
 import { type Known, toBaseCoat } from '../standards/base-coat/to-base-coat.ts';
 import { wrap } from '../standards/cloudevents/cloudevents.ts';
@@ -7,11 +7,11 @@ import { type Beyond, noOpenHook, restOfOpenHook, toOpenHook } from '../standard
 export const eventFormats = ['agent-hooks', 'openhook', 'base-coat', 'cloudevents'] as const;
 export type EventFormat = (typeof eventFormats)[number];
 
-/** For one root session: it remembers what the standard asks of a session. */
+/** The writer of one root session. It holds the facts that the standard needs from earlier events. */
 export interface Writer {
-  /** What an event becomes: a JSON object for each line, or none. */
+  /** Returns the JSON objects of an event, one per line. */
   of(event: Event): readonly object[];
-  /** What waited for more, when there is no more. */
+  /** Returns the objects that waited for later events. */
   rest?(): readonly object[];
 }
 
@@ -28,13 +28,13 @@ const writers: { readonly [format in EventFormat]: (beyond: Beyond) => Writer } 
   cloudevents: () => ({ of: event => [wrap(event)] }),
 };
 
-/** `beyond`: what the caller knows of the session that its journal does not hold. */
+/** `beyond`: facts of the session that its journal does not hold. */
 export const writerOf = (format: EventFormat, beyond: Beyond = {}): Writer => writers[format](beyond);
 
-/** So many sessions at once have a writer of their own; then the one that was silent the longest begins anew. */
+/** The most sessions with a writer at the same time. Beyond that, the writer of the least active session is dropped. */
 const MOST_LIVE = 1_000;
 
-/** For events of all sessions as they come. */
+/** Returns a writer for live events of all sessions. */
 export function liveWriter(format: EventFormat): Writer['of'] {
   const live = new Map<string, Writer>();
   return event => {

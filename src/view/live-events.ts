@@ -1,4 +1,4 @@
-/** Events as they are recorded, one line each. */
+/** Shows events while they are recorded, one line each. */
 import { type Event, factsOf, rootSessionOf } from '../event/event.ts';
 import { eventsIn, partOf } from '../journal/journal-events.ts';
 import { asShown } from '../lib/shown.ts';
@@ -16,20 +16,20 @@ export const levels = ['debug', 'info', 'warn', 'error'] as const;
 export interface Wanted {
   agent?: string | undefined;
   session?: string | undefined;
-  /** `session` is an id, not only the beginning of one. */
+  /** `session` is a whole id and not a prefix. */
   isWholeId?: boolean | undefined;
-  /** Names of types, where `*` stands for any letters. */
+  /** Names of types; `*` stands for any characters. */
   types?: readonly string[] | undefined;
   level?: (typeof levels)[number] | undefined;
-  /** Also sessions that only tried the hooks; one that is asked for by its id is meant. */
+  /** Includes trial sessions. A trial session that is requested by its id is always included. */
   trials?: boolean | undefined;
-  /** Leaves out the events with which otel-hooks notes what it did: they say nothing about the agent. */
+  /** Leaves out events that otel-hooks writes about its own work. */
   withoutInternal?: boolean | undefined;
 }
 
 export type Follower = (isWanted: (event: Event) => boolean) => Event[];
 
-/** Each call gives what came since the one before, in the order of time; the first begins at what is there already. */
+/** Each call returns the events since the previous call, in order of time. The first call starts at the current end. */
 export function follow(open: () => Store): Follower {
   const read = new Map<string, number>(sizesIn(open));
   return isWanted => {
@@ -60,14 +60,14 @@ function sizesIn(open: () => Store): Map<string, number> {
   }
 }
 
-/** The last so many of those that are wanted, of all journals. */
+/** Returns the last wanted events of all journals. */
 export function lastOf(store: Store, lines: number, isWanted: (event: Event) => boolean): Event[] {
   if (lines === 0) return [];
   const found = store.journals().flatMap(key => lastOfOne(store, key, lines, isWanted));
   return inTime(found).slice(-lines);
 }
 
-/** More of a journal is read as long as too few of its last events are wanted. */
+/** Reads further back in a journal while it has too few wanted events. */
 function lastOfOne(store: Store, key: string, lines: number, isWanted: (event: Event) => boolean): Event[] {
   for (let most = lines; ; most *= 4) {
     const read = eventsIn(store.journalTail(key, most) ?? '');
@@ -76,7 +76,7 @@ function lastOfOne(store: Store, key: string, lines: number, isWanted: (event: E
   }
 }
 
-/** A session that holds nothing that is wanted is not read to its beginning, however long it is. */
+/** The most events that are read of a journal with too few wanted events. */
 const MOST_READ = 4_096;
 
 const inTime = (events: Event[]): Event[] =>
@@ -108,10 +108,10 @@ export function drawLine(event: Event, { color, columns, unicode }: Drawing): st
   const level = levelOf(event, facts);
   const isNarrow = columns < NARROW;
   const time = localTime(Date.parse(event.timestamp)).slice(0, isNarrow ? 8 : undefined);
-  // Ends in the first digits of the event's id, which only a back end needs.
+  // The line ends with the first digits of the id of the event, which only back ends need.
   const what = asShown(lineOf(event, facts)).replace(/ [0-9a-f]{8}$/, '');
   const session = asShown(rootSessionOf(event).slice(0, 8)).padEnd(8);
-  // What happened is worth more room than who it was, which `--tool` and `--session` say as well.
+  // The event gets more columns than agent and session, which `--tool` and `--session` can select.
   const who = isNarrow ? session : `${asShown(event.source.tool).padEnd(11)} ${session}`;
   const shown = cutTo(what, { columns: Math.max(20, columns - time.length - who.length - 4), unicode });
   if (!color) return `${time}  ${who}  ${shown}`;

@@ -1,8 +1,8 @@
-/** Times for people: in the zone of the machine, with the offset to UTC, so that no reader takes one for the other. */
+/** Formats times in the zone of the machine, with the offset to UTC so that the zone is visible. */
 
 const two = (value: number): string => String(value).padStart(2, '0');
 
-/** `+02:00`, as it was at that moment: summer time counts. */
+/** `+02:00`, the offset at that moment, with daylight saving time. */
 function offsetAt(at: Date): string {
   const minutes = -at.getTimezoneOffset();
   const size = Math.abs(minutes);
@@ -23,7 +23,7 @@ export function localMinute(ms: number): string {
 /** `2026-09-21 14:00:01 +02:00` */
 export const localSecond = (ms: number): string => `${localDay(ms)} ${clock(new Date(ms))} ${offsetAt(new Date(ms))}`;
 
-/** `14:00:01+02:00`: the time of day alone. */
+/** `14:00:01+02:00`: only the time of day. */
 export const localTime = (ms: number): string => `${clock(new Date(ms))}${offsetAt(new Date(ms))}`;
 
 const clock = (at: Date): string => [at.getHours(), at.getMinutes(), at.getSeconds()].map(two).join(':');

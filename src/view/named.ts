@@ -1,13 +1,13 @@
-/** The sessions that a word on the command line names. */
+/** Finds the sessions that a word on the command line names. */
 import { asShown } from '../lib/shown.ts';
 
-/** The session with exactly this id; if there is none, all sessions whose ids begin with the word. */
+/** Returns the session with exactly this id, or all sessions whose ids begin with the word. */
 export function named<T extends { session: string }>(sessions: readonly T[], word: string): T[] {
   const exact = sessions.filter(({ session }) => session === word);
   return exact.length > 0 ? exact : sessions.filter(({ session }) => session.startsWith(word));
 }
 
-/** Why a word does not name one session; undefined when it does. */
+/** Returns the reason why a word does not name exactly one session. */
 export function unnamed(found: readonly { session: string }[], word: string): string | undefined {
   if (found.length === 1) return undefined;
   if (found.length === 0) return `no session begins with ${asShown(word)}`;

@@ -1,4 +1,4 @@
-/** The spans of a replayed journal as nodes of a tree to be drawn. */
+/** Turns the spans of a replayed journal into nodes of a tree. */
 import type { FinishedSpan } from '../assemble/finished.ts';
 import type { Replay } from '../journal/replay.ts';
 import { spanIdOf, traceIdOf } from '../telemetry/ids.ts';

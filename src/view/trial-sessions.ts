@@ -1,11 +1,11 @@
 /**
- * Sessions that `enable` and `doctor` play to show that hooks work. Their ids say so: the end of one follows from its
- * beginning, so a journal tells them from people's sessions without a note beside it.
+ * Trial sessions, which `enable` and `doctor` play to test hooks. The last part of their id is a hash of the rest, so
+ * that a journal needs no mark for trial sessions.
  */
 import { hexDigest } from '../lib/hash.ts';
 
 /**
- * A UUID of version 7: the kind that most agents name sessions with, and one of them is known by. `chance`: six hex
+ * Returns a UUID of version 7, the kind that most agents use and that one of them is recognized by. `chance`: six hex
  * digits.
  */
 export function trialSession(nowMs: number, chance: string): string {
@@ -14,7 +14,7 @@ export function trialSession(nowMs: number, chance: string): string {
   return `${head}-${endOf(head)}`;
 }
 
-/** Agents may put a word of their own before it. */
+/** Agents may add a prefix to the id. */
 export function isTrial(session: string): boolean {
   const [, head = '', end] = /([0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-8[0-9a-f]{3})-([0-9a-f]{12})$/.exec(session) ?? [];
   return end !== undefined && end === endOf(head);

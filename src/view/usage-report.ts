@@ -1,6 +1,4 @@
-/**
- * What sessions added up to, by day, agent, model, project or repository. Read off the same fold as everything else.
- */
+/** Sums up sessions by day, agent, model, project or repository, from the spans of the fold. */
 import type { FinishedSpan } from '../assemble/finished.ts';
 import { factsOf } from '../event/event.ts';
 import type { Replay } from '../journal/replay.ts';
@@ -8,7 +6,7 @@ import type { Replay } from '../journal/replay.ts';
 export const groupings = ['day', 'agent', 'model', 'project', 'repository'] as const;
 export type Grouping = (typeof groupings)[number];
 
-/** What is not known of any of a row's spans is absent. */
+/** A field is undefined if none of the spans of the row has it. */
 export interface Row {
   by: { [grouping in Grouping]?: string };
   sessions: number;
@@ -17,7 +15,7 @@ export interface Row {
   failed: number;
   denied: number;
   asked: number;
-  /** Of high or critical risk. */
+  /** Actions of high or critical risk. */
   risky: number;
   loops: number;
   responses: number;
@@ -26,10 +24,10 @@ export interface Row {
   cache_read_tokens?: number;
   cache_write_tokens?: number;
   reasoning_tokens?: number;
-  /** By lists of prices, and the tokens that none of them has a price for. */
+  /** The cost by price lists, and the tokens without a price. */
   cost_usd?: number;
   unpriced_tokens?: number;
-  /** What the agents themselves say. */
+  /** The cost that the agents report. */
   stated_cost_usd?: number;
 }
 
@@ -70,7 +68,7 @@ export function report(
     const isByModel = by.includes('model');
     for (const span of [...session.finished, ...session.open]) {
       const model = modelOf(span);
-      // A model does not act: only what it answered is its own.
+      // Rows of a model hold only its responses, because actions belong to no model.
       if (isByModel && span.kind !== 'chat' && model === undefined) continue;
       count(span.startMs, model, row => addSpan(row, span));
     }
@@ -124,7 +122,7 @@ function addSpan(row: Row, span: FinishedSpan): void {
     if (span.decision?.outcome === 'ask' || span.waitMs !== undefined) row.asked += 1;
     if (span.risk?.level === 'high' || span.risk?.level === 'critical') row.risky += 1;
   }
-  // What the end of a session stated of all of it counts where nothing told of its responses.
+  // The totals at the end of a session count only if no single responses are known.
   const used = span.kind === 'chat' ? span : span.kind === 'session' ? span.stated?.usage : undefined;
   if (used === undefined) return;
   row.responses += span.kind === 'chat' ? (span.sum === undefined && span.errorType === undefined ? 1 : 0) : 0;
@@ -144,14 +142,14 @@ function add(row: Row, sum: Sum, value: number | undefined): void {
   if (value !== undefined) row[sum] = (row[sum] ?? 0) + value;
 }
 
-/** To a millionth of a dollar: what lies below are binary fractions. */
+/** Rounds to a millionth of a dollar; smaller digits come from binary fractions. */
 function roundCosts(row: Row): void {
   for (const sum of ['cost_usd', 'stated_cost_usd'] as const) {
     if (row[sum] !== undefined) row[sum] = Number(row[sum].toFixed(6));
   }
 }
 
-/** By day in their order, else the dearest first. */
+/** Sorts days by date, and other rows by cost. */
 function inOrder(a: Row, b: Row, by: readonly Grouping[]): number {
   const days = (a.by.day ?? '').localeCompare(b.by.day ?? '');
   const names = by.map(grouping => (a.by[grouping] ?? '').localeCompare(b.by[grouping] ?? '')).find(each => each !== 0);
