@@ -45,7 +45,7 @@ interface Allowed {
   refusedBy?: string | undefined;
 }
 
-/** By hook, what a policy says of it; undefined where the policy cannot be read, which then nobody may pass over. */
+/** The decision of a policy for each hook; undefined if the policy cannot be read, which ends the command. */
 async function permissionsOf(manifest: Manifest, words: Words, io: Io): Promise<Allowed[] | undefined> {
   const file = flagText(words, '--policy');
   if (file === undefined) return manifest.hooks.map(() => ({}));

@@ -288,7 +288,7 @@ function note(done: Done, imported: ImportRound, found: readonly Found[]): void 
   }
 }
 
-/** What nobody imported stays unknown. */
+/** A number that no response states stays unknown. */
 const plus = (sum: number | undefined, more: number | undefined): number | undefined =>
   more === undefined ? sum : (sum ?? 0) + more;
 

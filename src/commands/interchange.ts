@@ -95,7 +95,7 @@ export async function read(file: string, io: Io): Promise<string | undefined> {
   }
 }
 
-/** Whose file it is, where nobody says: a manifest shows itself, a native file by where it lies. */
+/** The format of a file without --from: a manifest is recognized by its content, a native file by its path. */
 function sourceOf(said: string | undefined, text: string, name: string): Provider | typeof CANONICAL {
   if (said === CANONICAL) return CANONICAL;
   if (said !== undefined) return providerOf(said, '--from');

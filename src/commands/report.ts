@@ -110,7 +110,7 @@ function written({ rows, total }: Report, by: readonly Grouping[], format: Forma
     return lines.map(cells => `${cells.map(quoted).join(',')}\r\n`).join('');
   }
   if (rows.length === 0) return 'Nothing happened in that time.\n';
-  // A column that nobody fills says nothing; those that name the row stay.
+  // Empty columns are left out, except those that name the row.
   const filled = all.filter(({ plain }, i) => i < by.length || rows.some(row => (plain(row) ?? 0) !== 0));
   const lines = [...rows, ...(rows.length > 1 ? [total] : [])].map(row => filled.map(({ text }) => text(row)));
   const heads = filled.map(({ head }) => head);

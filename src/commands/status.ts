@@ -197,7 +197,7 @@ const emptyBooks: StatusBooks = {
   destinations: [],
 };
 
-/** What has not come again for a week was mended, or nobody minds. */
+/** A problem that did not occur for a week is not shown any more. */
 const NEWS_MS = 7 * 86_400_000;
 
 /**

@@ -48,7 +48,7 @@ function standardNamed(name: string | undefined): Standard {
 
 async function reportOn(file: string, standard: Standard, asked: Asked): Promise<Report> {
   const validation = standard.validation(file === '-' ? 'standard input' : file, asked);
-  // Not by its descriptor: whoever writes may have made the pipe one that does not wait.
+  // Not through the descriptor, because the writer may have made the pipe non-blocking.
   const stream =
     file === '-'
       ? process.stdin.setEncoding('utf8')

@@ -167,7 +167,7 @@ const LARGEST_LIST_BYTES = 16 * 1024 * 1024;
 
 /**
  * Upwards from the folder; the home folder's own file would be every project's, so the search ends below it. A file of
- * another user is passed over: anybody may put one into a shared folder above, such as /tmp.
+ * another user is skipped: every user can put one into a shared folder above, such as /tmp.
  */
 function findProjectFile({ cwd, home }: Place, globalFile: string, problems: Problem[]): string | undefined {
   if (!isAbsolute(cwd)) return undefined;

@@ -439,7 +439,7 @@ function mendAddress(why: string): string | undefined {
 }
 
 const reachable: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nobody listens there: start the collector, or correct the port (OTLP over HTTP is usually 4318).',
+  ECONNREFUSED: 'no program listens there: start the collector, or correct the port (OTLP over HTTP is usually 4318).',
   ENOTFOUND: 'there is no such host: correct the name.',
   EAI_AGAIN: 'names cannot be looked up just now: see the network.',
   ECONNRESET:

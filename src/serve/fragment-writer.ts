@@ -4,8 +4,8 @@
  *
  * Making a file is most of what a request costs, so events that come together go into one file, each on a line of its
  * own: it is made once each sender that is connected has something in it, and GATHER_MS after the first at the latest.
- * A sender that is alone waits for nobody. Nobody is answered before the file is whole, and a line that is damaged
- * later costs itself.
+ * A single sender does not wait. No request is answered before the file is complete, and a damaged line costs only
+ * itself.
  */
 import * as fs from 'node:fs';
 import { promisify } from 'node:util';
@@ -32,8 +32,8 @@ const GATHER_MS = 1;
 export interface InboxOptions {
   stateFolder: string;
   /**
-   * 32 hex characters that no other process has, and nobody outside learns: a payload that knew it could feign its own
-   * end.
+   * 32 secret hex characters, different in each process: a payload that contained them could fake the end of its
+   * fragment.
    */
   nonce: string;
   fsync: boolean;
