@@ -137,7 +137,7 @@ export const antigravity: Agent = {
   reply: { stdout: '{}' },
   settings,
   interchange: absent('no registry of the format knows it'),
-  demo: absent('the demonstration plays one agent, and it is another'),
+  demo: absent('the demonstration plays another agent'),
 };
 
 /** Only Stop states a reason. Any other payload without a name stays without one. */

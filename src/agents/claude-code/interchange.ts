@@ -1,5 +1,5 @@
 /**
- * Claude Code's hooks in the words of the Hook Interchange Format: its registries of 2026.03 and 2026.04, the vendor's
+ * Claude Code's hooks in terms of the Hook Interchange Format: its registries of 2026.03 and 2026.04, the vendor's
  * hook reference of autumn 2026.
  */
 import { grouped } from '../../interchange/layouts.ts';

@@ -233,7 +233,7 @@ export const cline: Agent = {
   reply: { stdout: '' },
   settings,
   interchange: async () => [(await import('./interchange.ts')).interchange],
-  demo: absent('the demonstration plays one agent, and it is another'),
+  demo: absent('the demonstration plays another agent'),
 };
 
 function sessionOf(fields: Fields): string | undefined {

@@ -1,5 +1,5 @@
 /**
- * Cline's hooks in the words of the Hook Interchange Format: its registry of 2026.04, the vendor's documents of autumn 2026. A hook is a
+ * Cline's hooks in terms of the Hook Interchange Format: its registry of 2026.04, the vendor's documents of autumn 2026. A hook is a
  * program named after its event, which says no in JSON; so what is written is one that runs the hooks and translates their exit code.
  */
 

@@ -1,15 +1,15 @@
 /**
- * What Cline writes down, both rewritten as a whole. Facts: cline/cline sources of 2026-08-22; checked 2026-11-19.
+ * The files of Cline; both programs rewrite them as a whole. Facts: cline/cline sources of 2026-08-22; checked 2026-11-19.
  *
- *   SDK, CLI    `~/.cline/data/sessions/<id>/<id>.messages.json`: messages with blocks of text, tool_use and tool_result, and on a
- *               response its model and what it used. Subagents have files of their own: `<agent>.messages.json` beside it, or a
- *               folder `<id>__<agent>`. They are read with it, in the order of time.
- *   extension   `<global storage of the editor>/saoudrizwan.claude-dev/tasks/<task>/ui_messages.json`, `~/.cline/data/tasks` without
- *               an editor: what the panel shows; an `api_req_started` is filled with what the response used once it is there, and
- *               what subagents used comes as a sum. `task_metadata.json` beside it has the models.
+ *   SDK, CLI    `~/.cline/data/sessions/<id>/<id>.messages.json`: messages with blocks of text, tool_use and
+ *               tool_result; a response has its model and its tokens. Subagents have files of their own:
+ *               `<agent>.messages.json` beside it, or a folder `<id>__<agent>`. They are read with it, in order of time.
+ *   extension   `<global storage of the editor>/saoudrizwan.claude-dev/tasks/<task>/ui_messages.json`,
+ *               `~/.cline/data/tasks` without an editor: the content of the panel. An `api_req_started` gets its tokens
+ *               later; tokens of subagents are a sum. `task_metadata.json` beside it has the models.
  *
- * The panel tells input tokens without what the cache gave or took; all three add up to the input. The SDK's count holds
- * all of it; only its first versions counted as the panel does.
+ * The panel states input tokens without cached tokens; the sum of all three is the input. The SDK's count includes the
+ * cache; only its first versions counted like the panel.
  */
 import { basename, dirname, join } from 'node:path';
 import type { Fields } from '../../event/event.ts';

@@ -202,7 +202,7 @@ export const codex: Agent = {
   reply: { stdout: '' },
   settings,
   interchange: async () => [(await import('./interchange.ts')).interchange],
-  demo: absent('one agent is enough to show what comes of a session'),
+  demo: absent('the demonstration plays another agent'),
 };
 
 const inputs = new Set([

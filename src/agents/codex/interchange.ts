@@ -1,5 +1,5 @@
 /**
- * Codex' hooks in the words of the Hook Interchange Format: its registry of 2026.04, the vendor's documents and schemas
+ * Codex' hooks in terms of the Hook Interchange Format: its registry of 2026.04, the vendor's documents and schemas
  * of autumn 2026.
  */
 import { parse } from 'smol-toml';

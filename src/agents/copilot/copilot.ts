@@ -367,7 +367,7 @@ export const copilot: Agent = {
     const { copilotCli, vsCodeCopilot } = await import('./interchange.ts');
     return [copilotCli, vsCodeCopilot];
   },
-  demo: absent('one agent is enough to show what comes of a session'),
+  demo: absent('the demonstration plays another agent'),
 };
 
 /** Names of events that other agents with a time use too. */

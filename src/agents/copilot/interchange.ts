@@ -1,5 +1,5 @@
 /**
- * Copilot's hooks in the words of the Hook Interchange Format, which knows two of it: the command line and VS Code. Its registries of
+ * Copilot's hooks in terms of the Hook Interchange Format, which knows two of it: the command line and VS Code. Its registries of
  * 2026.03 and 2026.04, the vendors' hook references of autumn 2026.
  */
 

@@ -409,7 +409,7 @@ export const cursor: Agent = {
   reply: { stdout: '{}' },
   settings: { ...settings, obstacles: obstaclesOf(Object.keys(events)) },
   interchange: async () => [(await import('./interchange.ts')).interchange],
-  demo: absent('the demonstration shows another agent'),
+  demo: absent('the demonstration plays another agent'),
 };
 
 const subagentLikeness = (fields: Fields, memory: Memory): string =>

@@ -148,7 +148,7 @@ export const droid: Agent = {
   reply: { stdout: '' },
   settings,
   interchange: async () => [(await import('./interchange.ts')).interchange],
-  demo: absent('the demonstration plays one agent, and it is another'),
+  demo: absent('the demonstration plays another agent'),
 };
 
 const reading = readingsWith(({ permission_mode }) => {

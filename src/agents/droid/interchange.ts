@@ -1,5 +1,5 @@
 /**
- * Factory Droid's hooks in the words of the Hook Interchange Format: its registry of 2026.04, the vendor's documents of
+ * Factory Droid's hooks in terms of the Hook Interchange Format: its registry of 2026.04, the vendor's documents of
  * autumn 2026.
  */
 import { grouped } from '../../interchange/layouts.ts';

@@ -196,7 +196,7 @@ export const geminiCli: Agent = {
   reply: { stdout: '' },
   settings,
   interchange: async () => [(await import('./interchange.ts')).interchange],
-  demo: absent('one agent is enough to show what comes of a session'),
+  demo: absent('the demonstration plays another agent'),
 };
 
 /** Forks keep their chats in the same form, in a folder of another name. */

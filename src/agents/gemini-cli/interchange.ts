@@ -1,5 +1,5 @@
 /**
- * Gemini CLI's hooks in the words of the Hook Interchange Format: its registries of 2026.03 and 2026.04, the product's
+ * Gemini CLI's hooks in terms of the Hook Interchange Format: its registries of 2026.03 and 2026.04, the product's
  * documents of autumn 2026.
  */
 import { grouped, listed } from '../../interchange/layouts.ts';

@@ -1,5 +1,5 @@
 /**
- * Kiro's hooks in the words of the Hook Interchange Format: its registries of 2026.03 and 2026.04, the vendor's documents of autumn 2026.
+ * Kiro's hooks in terms of the Hook Interchange Format: its registries of 2026.03 and 2026.04, the vendor's documents of autumn 2026.
  * The format has the names that its IDE shows (`Agent Stop`); files spell them in three ways.
  */
 

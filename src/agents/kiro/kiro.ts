@@ -183,7 +183,7 @@ export const kiro: Agent = {
   reply: { stdout: '' },
   settings,
   interchange: async () => [(await import('./interchange.ts')).interchange],
-  demo: absent('one agent is enough to show what comes of a session'),
+  demo: absent('the demonstration plays another agent'),
 };
 
 /** A file changed, by the agent or by the user. */

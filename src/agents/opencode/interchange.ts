@@ -1,5 +1,5 @@
 /**
- * OpenCode's hooks in the words of the Hook Interchange Format: its registries of 2026.03 and 2026.04, the product's source of autumn
+ * OpenCode's hooks in terms of the Hook Interchange Format: its registries of 2026.03 and 2026.04, the product's source of autumn
  * 2026. Its hooks are plugins; so what is written is one that runs the commands, and only such a one can be read.
  */
 

@@ -380,7 +380,7 @@ export const openCode: Agent = {
   reply: { stdout: '' },
   settings,
   interchange: async () => [(await import('./interchange.ts')).interchange],
-  demo: absent('one agent is enough to show what comes of a session'),
+  demo: absent('the demonstration plays another agent'),
 };
 
 /** Returns the readings of an event, with the values that all of them share. */

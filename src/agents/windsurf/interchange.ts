@@ -1,5 +1,5 @@
 /**
- * Windsurf's hooks in the words of the Hook Interchange Format: its registries of 2026.03 and 2026.04, the vendor's
+ * Windsurf's hooks in terms of the Hook Interchange Format: its registries of 2026.03 and 2026.04, the vendor's
  * documents of autumn 2026.
  */
 import { flat } from '../../interchange/layouts.ts';

@@ -149,7 +149,7 @@ export const windsurf: Agent = {
   reply: { stdout: '' },
   settings,
   interchange: async () => [(await import('./interchange.ts')).interchange],
-  demo: absent('one agent is enough to show what comes of a session'),
+  demo: absent('the demonstration plays another agent'),
 };
 
 /** Some builds write the names in PascalCase. */
