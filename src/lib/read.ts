@@ -15,14 +15,14 @@ export const number = (value: unknown): number | undefined =>
 
 /** Returns a count, which is never negative. */
 export const count = (value: unknown): number | undefined => {
-  const counted = number(value);
-  return counted === undefined || counted < 0 ? undefined : counted;
+  const found = number(value);
+  return found === undefined || found < 0 ? undefined : found;
 };
 
 /** Returns a whole number that is not negative, as standards define lengths and sums. */
 export const whole = (value: number | undefined): number | undefined => {
-  const counted = count(value);
-  return counted === undefined ? undefined : Math.round(counted);
+  const found = count(value);
+  return found === undefined ? undefined : Math.round(found);
 };
 
 export const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});

@@ -115,7 +115,7 @@ describe('from end to end', () => {
     }
   });
 
-  it('says which back end does not answer queries, without a word of credentials', async () => {
+  it('names the back end that does not answer queries, without its credentials', async () => {
     const took = await collector();
     configured({ provider: 'otlp', otlp: { endpoint: took.url }, read_back: { tempo: 'http://me:word@127.0.0.1:1' } });
     const ran = await doctor(['--json']);
@@ -236,7 +236,7 @@ describe('on this machine', () => {
     expect(mended.out).not.toContain('hooks-stale');
   });
 
-  it('needs --yes where nobody can be asked', async () => {
+  it('needs --yes without a terminal', async () => {
     const ran = await doctor(['--fix']);
     expect([ran.code, ran.err]).toEqual([2, expect.stringContaining('No TTY detected. Use --yes')]);
   });
@@ -320,7 +320,7 @@ describe('on this machine', () => {
     expect(ran.rows.find(each => each.code === 'program-twice')?.says).toContain('Python package');
   });
 
-  it('a hook of Codex that nobody approved', async () => {
+  it('a hook of Codex that the user has not approved', async () => {
     await doctor(['enable', '--tool', 'codex', '--yes', '--no-proof']);
     const waiting = await doctor(['--offline', '--no-proof', '--json']);
     expect(waiting.rows.find(each => each.code === 'hooks-silent')?.next).toContain('/hooks');

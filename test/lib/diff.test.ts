@@ -37,7 +37,7 @@ it('is empty for equal texts alone', () => {
   fc.assert(fc.property(text, text, (before, after) => (diff(before, after) === '') === (before === after)));
 });
 
-it('is what patch needs to make one text of the other', context => {
+it('lets patch turn one text into the other', context => {
   needs(context, 'patch');
   const folder = fs.mkdtempSync(join(tmpdir(), 'otel-hooks-diff-'));
   const file = join(folder, 'file');

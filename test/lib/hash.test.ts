@@ -26,7 +26,7 @@ test('a keyed hash is the HMAC that everybody else computes, for keys and conten
   );
 });
 
-test('canonical JSON says the same value, whatever the order of its keys', () => {
+test('canonical JSON does not depend on the order of keys', () => {
   const value = fc.dictionary(text, fc.jsonValue({ maxDepth: 3 }), { noNullPrototype: true });
   fc.assert(
     fc.property(value, fields => {

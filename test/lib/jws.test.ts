@@ -16,7 +16,7 @@ const body = Buffer.from('{"a":1}\n{"b":"\u00e9"}\n');
 const head = (header: object): string => Buffer.from(JSON.stringify(header)).toString('base64url');
 
 describe('a signature', () => {
-  it('is what the standard says', () => {
+  it('matches the example of the standard', () => {
     const known = createPrivateKey({ key: { kty: 'OKP', crv: 'Ed25519', x, d }, format: 'jwk' });
     expect(publicJwk(known).kid).toBe('kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k');
     const payload = Buffer.from('Example of Ed25519 signing');

@@ -78,7 +78,7 @@ describe('a database', () => {
     ]);
   });
 
-  test('is newer by what its log has committed', () => {
+  test('includes the committed pages of the log', () => {
     const both = open(file, log);
     expect([...both.rows('book', { column: 'id', equals: 'b001' })].map(row => row.note)).toEqual(['from the log']);
     expect([...both.rows('book', { column: 'shelf', equals: 'shelf-9' })].map(row => row.weight)).toEqual([2.5]);

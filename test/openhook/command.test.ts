@@ -73,7 +73,7 @@ test('the commands are shown before the question, and a yes is for this text alo
   expect((await run('openhook')).out).toContain('The file has changed since you agreed to it: they are not run.');
 });
 
-test('who asks for files is told that paths are not kept', async () => {
+test('a file that subscribes to file.write gets a note that paths are not kept', async () => {
   hooks({ command: 'cat', events: ['file.write'] });
   expect((await run('openhook')).out).toContain('paths are not kept');
   mkdirSync(join(home, '.config', 'otel-hooks'), { recursive: true });

@@ -102,7 +102,7 @@ const linesOf = (file: string): { type: string }[] =>
     .split('\n')
     .map(line => JSON.parse(line) as { type: string });
 
-test('whether commands are run is said by the file that the session was pinned to, not by that of whoever started the delivery', async () => {
+test('the configuration that the session was pinned to decides whether commands run, not that of the delivery', async () => {
   hooks({ command: 'cat >> all.jsonl; printf %s "$OTEL_HOOKS_CONFIG" > config' });
   agree();
   configure(false);
@@ -119,7 +119,7 @@ test('whether commands are run is said by the file that the session was pinned t
   expect(existsSync(join(work, 'all.jsonl'))).toBe(false);
 });
 
-test('what was agreed to gets each envelope it asked for once, in order, beside the delivery', async () => {
+test('an agreed command gets each envelope of its types once, in order, beside the delivery', async () => {
   hooks(
     { command: 'cat >> all.jsonl' },
     { command: 'cat >> end.jsonl', events: ['session.end', 'no.such'] },
@@ -336,7 +336,7 @@ test('one that is ended is ended with all that it started', async () => {
   await until(() => !isAlive(child), 30_000);
 });
 
-test('what waits for its turn when the yes is taken back is not run', async () => {
+test('a job that waits when the agreement is withdrawn does not run', async () => {
   const list = join(home, '.config', 'otel-hooks', 'trusted.json');
   hooks({ command: `rm ${list}`, events: ['session.start'] }, { command: 'touch ran' });
   agree();
@@ -346,7 +346,7 @@ test('what waits for its turn when the yes is taken back is not run', async () =
   expect(counters()).toEqual({ 'openhook.started': 4, 'openhook.done': 1, 'openhook.revoked': 3 });
 });
 
-test('what one leaves behind when it ends, ends with it', async () => {
+test('child processes of a command end with it', async () => {
   hooks({ command: 'sleep 600 & echo $! > child', events: ['session.start'] });
   agree();
   hook('SessionStart', { source: 'startup' });
@@ -369,7 +369,7 @@ test('one that fails is a problem once, by its number and not by its text', asyn
   ]);
 });
 
-test('when another is to deliver, what runs is ended, and its envelope is not given again', async () => {
+test('on a hand-over, a running command is ended and its envelope is not dispatched again', async () => {
   hooks({ command: 'echo x >> begun; sleep 600', events: ['session.start'] });
   agree();
   hook('SessionStart', { source: 'startup' });
@@ -408,7 +408,7 @@ test('when a person delivers meanwhile, each envelope is given once: what runs g
   expect(counters()).toEqual({ 'openhook.started': 4, 'openhook.done': 4 });
 });
 
-test('what was given back is not run when the yes was taken back meanwhile', async () => {
+test('jobs that were given back do not run after the agreement is withdrawn', async () => {
   hooks({ command: 'echo x >> begun; sleep 600', events: ['session.start'] }, { command: 'touch ran' });
   agree();
   session();

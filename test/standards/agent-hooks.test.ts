@@ -28,7 +28,7 @@ describe('samples', () => {
   });
 });
 
-describe('what counts as a stream', () => {
+describe('detection of streams', () => {
   const one = readFileSync(new URL('minimal.json', folder), 'utf8');
   const line = JSON.stringify(JSON.parse(one));
   const cases: [string, string, string, Report['format'], number][] = [
@@ -45,7 +45,7 @@ describe('what counts as a stream', () => {
     expect([report.format, report.events]).toEqual([format, events]);
   });
 
-  it('says when there is nothing', () => {
+  it('reports a text without events', () => {
     expect(printed(validateAgentHooks('', 'x.jsonl'))).toContain('warning 1:1 stream/empty');
     expect(printed(validateAgentHooks(' [ ] ', 'x.json'))).toContain('warning 1:1 stream/empty');
     expect(printed(validateAgentHooks('', 'x.json'))).toContain('error 1:1 json/syntax');
@@ -70,7 +70,7 @@ describe('a text that comes in pieces', () => {
     }
   });
 
-  it('need not be told from its name', () => {
+  it('are detected without the name of the file', () => {
     const text = readFileSync(new URL('errors.jsonl', folder), 'utf8');
     const validation = agentHooks.validation('-', {});
     for (const character of text) validation.write(character);
@@ -92,7 +92,7 @@ describe('a text that comes in pieces', () => {
   });
 });
 
-describe('what is asked beyond the standard', () => {
+describe('requirements beyond the standard', () => {
   it('strict: warnings are errors', () => {
     const text = readFileSync(new URL('warnings.jsonl', folder), 'utf8');
     const { warnings } = validateAgentHooks(text, 'x.jsonl');
@@ -137,13 +137,13 @@ describe('hostile texts', () => {
     expect(report.findings.map(({ rule }) => rule)).toEqual(['limit/size']);
   });
 
-  it('says nothing that a terminal would obey', () => {
+  it('prints no control characters', () => {
     const text = line.replace('Session.Start', '\\u001b[31mred\\u202e').replace('"s-1"', '{"\\u001b[2J":1}');
     const report = validateAgentHooks(`${text}\n{\u001b}`, 'x.jsonl');
     expect(report.findings.map(({ why, field }) => why + field).join('')).not.toMatch(/[\u0000-\u001f\u202e]/);
   });
 
-  it('never throws, and agrees with JSON.parse about what JSON is', () => {
+  it('never throws, and accepts the same JSON texts as JSON.parse', () => {
     fc.assert(
       fc.property(
         fc.oneof(fc.json(), fc.string(), fc.string({ unit: fc.constantFrom(...'{}[]",:\\u0e-1. \ntrnul') })),

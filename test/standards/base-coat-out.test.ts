@@ -46,7 +46,7 @@ const event = (event_type: string, data: object, facts: object = {}, more: objec
 const child = { session_id: 'child', parent_session_id: 'root' };
 const plain = { timestamp: time(1), sessionId: 'root' };
 
-test('what a subagent does is told of its root, under its own name and with the repository', () => {
+test('an envelope about a subagent carries the root session, the name of the subagent and the repository', () => {
   const events = [
     event('vendor.otel-hooks.Repository', { owner: 'acme', name: 'shop', branch: 'main', revision: 'f00' }),
     event('Context.UntilCompaction', { tokens_used: 10, tokens_limit: 100 }),
@@ -65,7 +65,7 @@ test('what a subagent does is told of its root, under its own name and with the 
   ]);
 });
 
-test('what has no hook point is not told, nor what never ran, nor a budget of money', () => {
+test('events without a hook point, actions that never ran, and budgets in money have no envelope', () => {
   const spent = { of: 'session', unit: 'usd', state: 'exceeded', used: 3, limit: 2 };
   const events = [
     event('Agent.Response', { final: true }),
@@ -78,7 +78,7 @@ test('what has no hook point is not told, nor what never ran, nor a budget of mo
   expect(written(events)).toEqual([]);
 });
 
-test('a compaction that says both sides is both hooks, and after one that says neither nobody knows what is used', () => {
+test('a compaction with both sizes is both hooks, and after one without sizes the used tokens are unknown', () => {
   const full = event('Context.UntilCompaction', { tokens_used: 90, tokens_limit: 100 });
   const agent = 'my-agent';
   expect(

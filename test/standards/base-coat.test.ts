@@ -76,7 +76,7 @@ it('whatever a text holds, there is a report', () => {
   expect(judged(bomb, 'bomb.md').errors).toBe(1);
 });
 
-it('what otel-hooks makes of a session is without fault', () => {
+it('the envelopes that otel-hooks writes for a session have no findings', () => {
   const session = [
     'SessionStart',
     'UserPromptSubmitted',

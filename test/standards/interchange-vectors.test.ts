@@ -229,7 +229,7 @@ function published(): void {
     path => /^[\w-]+\/[\w-]+\.json$/.test(path) && !/^(canonical|invalid)\/|roundtrip/.test(path),
   );
 
-  it.each(pairs)('%s is what its manifest becomes', path => {
+  it.each(pairs)('the manifest converts to %s', path => {
     const [slug = '', file = ''] = path.split('/');
     const there = target(slug, {
       registry: '2026.03',

@@ -235,7 +235,7 @@ it.each(asItWas)('a file of %s comes back as it was', (slug, native) => {
 });
 
 // One manifest for every provider.
-it('what every field becomes stands in every-field.txt', () => {
+it('every-field.txt shows the conversion of every field', () => {
   const manifest = manifestOf('every-field.yaml');
   const parts = [...targets]
     .filter(([name]) => name.includes('2026.04') && !name.includes('products'))
@@ -297,7 +297,7 @@ it.each(agents.map(({ id }) => id))('%s has at least one provider, or the reason
   else expect(known?.length).toBeGreaterThan(0);
 });
 
-describe('what takes the place of a hook', () => {
+describe('commands that replace a hook', () => {
   const place = mkdtempSync(join(tmpdir(), 'otel-hooks-interchange-'));
   afterAll(() => rmSync(place, { recursive: true, force: true }));
   const ran = (file: string): boolean => readdirSync(place).includes(file);
@@ -382,7 +382,7 @@ describe('what takes the place of a hook', () => {
     ]);
   });
 
-  it('runs the hooks of a plugin: what they refuse is refused, what they rewrite is rewritten', async () => {
+  it('runs the hooks of a plugin and applies their denials and rewritten inputs', async () => {
     const say = (answer: object): string => `printf '%s' '${JSON.stringify(answer)}'`;
     const of = (tool: string, command: string, blocking = false): Hook => ({
       event: 'before_tool_execute',
@@ -482,7 +482,7 @@ it('a policy: the first no ends it', () => {
 });
 
 describe('whatever a manifest holds', () => {
-  it('what is written for a target is read as what was meant, and written again as it was', () => {
+  it('a native file is read as the intended hooks, and written again without a change', () => {
     fc.assert(
       fc.property(manifests, someTarget, (manifest, name) => {
         const there = target(name);
@@ -503,7 +503,7 @@ describe('whatever a manifest holds', () => {
     );
   });
 
-  it('a hook or a field that is not carried over is told', () => {
+  it('each hook or field that is not carried over is a loss', () => {
     fc.assert(
       fc.property(manifests, someTarget, (manifest, name) => {
         const { fit, losses } = encode(manifest, target(name));

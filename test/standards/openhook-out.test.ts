@@ -166,7 +166,7 @@ describe('the end of a session', () => {
   const late = event('Model.Responded', 9, { model_id: 'gpt-5', input_tokens: 50, output_tokens: 3 });
   const end = event('Session.End', 10, { end_reason: 'exit' });
 
-  test('waits for what its transcript tells, and holds the sums of all', () => {
+  test('waits for the transcript, and holds the totals of all responses', () => {
     const state = noOpenHook();
     const before = [...began, end, late].flatMap(each => toOpenHook(state, each));
     expect(before.map(({ type }) => type)).toEqual(['session.start']);
@@ -181,12 +181,12 @@ describe('the end of a session', () => {
     expect(restOfOpenHook(state)).toEqual([]);
   });
 
-  test('says no tokens where the wait was over before all was told', () => {
+  test('has no tokens if the wait ended before the transcript was read', () => {
     const [, ended] = written([...began, end, settled('timeout')]);
     expect(ended?.data).toEqual({ reason: 'user_exit', model: 'gpt-5', duration_ms: 10_000 });
   });
 
-  test('holds what the end itself states where nothing else told of tokens', () => {
+  test('holds the totals of the end if no response had tokens', () => {
     const stated = event('Session.End', 10, { end_reason: 'error' }, { totals: { input_tokens: 9, output_tokens: 2 } });
     expect(written([event('Session.Start', 0), stated]).at(-1)?.data).toMatchObject({
       reason: 'error',
@@ -247,7 +247,7 @@ test.each(told)('%s: each envelope is one of the standard, with an id of its own
   expect(new Set(out.map(({ id }) => id)).size).toBe(out.length);
 });
 
-test('what goes out and comes in again tells the same tree', () => {
+test('envelopes that are read again give the same tree', () => {
   const hooks = session.filter(({ payload }) => !/"t[35]"/.test(JSON.stringify(payload)));
   const first = play(hooks);
   const back = written(first.events, { cwd: '/code/a b' }).map(
@@ -258,7 +258,7 @@ test('what goes out and comes in again tells the same tree', () => {
   expect(bare(treeOf(second.spans))).toBe(bare(treeOf(first.spans)));
 });
 
-test('what comes back to a session that was told by hooks adds nothing', () => {
+test('envelopes add nothing to a session that has its own hooks', () => {
   const first = play(session, false, undefined, keeper);
   const back = written(first.events, { cwd: '/code/a b' }).map(
     (payload): Told => ({ atMs: START_MS + 21_000, payload }),

@@ -74,7 +74,7 @@ describe('a report', () => {
     }
   });
 
-  it('puts each response where and when it was, and what is unknown nowhere', () => {
+  it('counts each response in its project and day, and leaves out unknown values', () => {
     const of = (row: Row | undefined) => [
       row?.sessions,
       row?.responses,
@@ -98,7 +98,7 @@ describe('a report', () => {
     ]);
   });
 
-  it('leaves out what was before', () => {
+  it('leaves out earlier events', () => {
     const { rows, total } = report([twoDays], ['day'], Date.parse('2026-03-02T00:00:00.000Z'), dayOf);
     expect(rows.map(row => row.by.day)).toEqual(['2026-03-02']);
     expect(total.input_tokens).toBe(7);

@@ -8,7 +8,7 @@ import { isNode, type Node, nodes, type Source, sourceOf, sources } from './sour
 
 const all = sources();
 
-it('tables with keys of any kind are only asked for what they hold themselves', () => {
+it('tables with untrusted keys are read only through their own properties', () => {
   expect(all.flatMap(unsafeReads)).toEqual([]);
 });
 

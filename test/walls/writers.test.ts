@@ -31,12 +31,12 @@ const writing =
 
 const found = sources().filter(source => source.room !== 'store' && writes(source).length > 0);
 
-it('nobody else writes files', () => {
+it('no other file of src writes files', () => {
   const strangers = found.filter(source => writers[source.path] === undefined);
   expect(strangers.map(source => `${source.path}: ${writes(source).join(', ')}`)).toEqual([]);
 });
 
-it('the list names nobody who has stopped writing', () => {
+it('each file in the list writes files', () => {
   expect(Object.keys(writers).filter(path => !found.some(source => source.path === path))).toEqual([]);
 });
 
