@@ -31,8 +31,8 @@ const SKILL_NAME = /^[\w:./-]{1,128}$/;
 /** The name of the skill that an action loads; users choose these names. */
 export function skillOf({ name, input }: Action): string | undefined {
   if (name !== 'skill') return undefined;
-  const said = input?.skill ?? input?.skill_name ?? input?.name ?? input?.command;
-  return typeof said === 'string' && SKILL_NAME.test(said) ? said : 'unnamed';
+  const skill = input?.skill ?? input?.skill_name ?? input?.name ?? input?.command;
+  return typeof skill === 'string' && SKILL_NAME.test(skill) ? skill : 'unnamed';
 }
 
 /** Fields of an input that name the file of an action, the most likely first. */

@@ -99,12 +99,12 @@ function cleanHead(text: string, longest: number, clean: Keeper['clean'], field?
  * Cleans each text of a value before the value becomes JSON, whose escapes would hide secrets. All texts together are
  * limited to a number of characters.
  */
-function cleanTexts({ longest, clean }: Keeper, most: number): (said: string, field?: string) => string {
+function cleanTexts({ longest, clean }: Keeper, most: number): (text: string, field?: string) => string {
   let left = most;
-  return (said, field) => {
+  return (text, field) => {
     const room = Math.min(longest, left);
-    left -= Math.min(said.length, room);
-    return room === 0 && said !== '' ? '…' : cleanHead(said, room, clean, field);
+    left -= Math.min(text.length, room);
+    return room === 0 && text !== '' ? '…' : cleanHead(text, room, clean, field);
   };
 }
 
@@ -124,11 +124,11 @@ const LONGEST_LABEL = 256;
 const MOST_LABELS = 16;
 
 /** The vendor's metadata that the user named, without secrets, under the same path. */
-export function chosenOf(said: Fields, { metadata = [], clean }: Pick<Keeper, 'metadata' | 'clean'>): Fields {
+export function chosenOf(fields: Fields, { metadata = [], clean }: Pick<Keeper, 'metadata' | 'clean'>): Fields {
   let kept: Fields = {};
   for (const name of metadata) {
-    const path = pathTo(said, name);
-    const value = path?.reduce<unknown>((at, part) => fieldsOf(at)[part], said);
+    const path = pathTo(fields, name);
+    const value = path?.reduce<unknown>((at, part) => fieldsOf(at)[part], fields);
     const label = labelOf(value, name, clean);
     if (path !== undefined && label !== undefined) kept = withAt(kept, path, label);
   }
@@ -167,9 +167,13 @@ function pathTo(fields: Fields, name: string): string[] | undefined {
 const isVendorBody = (body: Body): body is Extract<Body, { event_type: `vendor.${string}` }> =>
   body.event_type.startsWith('vendor.');
 
-function reasoned(body: Body, said: Decision | undefined, say: (text: string | undefined) => string | undefined): void {
+function reasoned(
+  body: Body,
+  decision: Decision | undefined,
+  say: (text: string | undefined) => string | undefined,
+): void {
   const data = body.data as { decision?: Decision | undefined };
-  const reason = say(said?.reason);
+  const reason = say(decision?.reason);
   if (reason !== undefined && data.decision !== undefined) data.decision = { ...data.decision, reason };
 }
 
@@ -179,7 +183,7 @@ function actionWith(redacted: Action, from: Action, keeper: Keeper): Action {
   const mode = modes.arguments;
   const isKept = (mode === 'redacted' || mode === 'full') && from.input !== undefined;
   const most = longest * BYTES_PER_CHARACTER;
-  const text = mode === 'full' ? (said: string) => cutText(said, longest) : cleanTexts(keeper, most);
+  const text = mode === 'full' ? (each: string) => cutText(each, longest) : cleanTexts(keeper, most);
   const input = isKept ? fitted(from.input, { bytes: most, text }) : undefined;
   const output = textInMode(modes.results, result?.output, keeper);
   const message = textInMode(modes.results, result?.error_message, keeper);
@@ -201,7 +205,7 @@ function firstText(input: Action['input'], names: readonly string[]): string | u
 }
 
 function commandOf(input: Action['input']): string | undefined {
-  const said = input?.command ?? input?.cmd ?? input?.script;
-  if (typeof said === 'string') return said;
-  return Array.isArray(said) ? said.filter(word => typeof word === 'string').join(' ') : undefined;
+  const command = input?.command ?? input?.cmd ?? input?.script;
+  if (typeof command === 'string') return command;
+  return Array.isArray(command) ? command.filter(word => typeof word === 'string').join(' ') : undefined;
 }

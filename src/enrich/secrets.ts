@@ -5,7 +5,7 @@
 import { hintsIn } from './secrets/hints.ts';
 import { isStart, START, secretKinds } from './secrets/kinds.ts';
 import { type Layer, layerOf } from './secrets/layers.ts';
-import { HARMLESS, isPlace, toldKinds } from './secrets/told.ts';
+import { HARMLESS, isPlace, markedKinds } from './secrets/marked.ts';
 
 /** The user's settings: further secrets, and texts that look like secrets but are not. */
 export interface OwnSecrets {
@@ -39,7 +39,7 @@ function ruleOf(id: string, { source, flags }: Pick<RegExp, 'source' | 'flags'>)
 const kinds = secretKinds.map(({ id, pattern }) =>
   ruleOf(id, { source: pattern.startsWith('\\b') ? START + pattern.slice(2) : pattern, flags: 'g' }),
 );
-const told = toldKinds.map(kind => ({ ...kind, ...ruleOf(kind.id, kind.pattern) }));
+const marked = markedKinds.map(kind => ({ ...kind, ...ruleOf(kind.id, kind.pattern) }));
 
 /** Kinds of secrets with a fixed string that the text contains. */
 const hinted = hintsIn(secretKinds);
@@ -76,8 +76,8 @@ const digest = ruleOf('digest', NO_RANDOM);
 /** All patterns, for the test that each is fast. */
 export const secretRules: readonly { id: string; pattern: RegExp }[] = [
   ...kinds,
-  ...told,
-  ...toldKinds.flatMap(({ id, within }) => (within === undefined ? [] : [{ id, pattern: within }])),
+  ...marked,
+  ...markedKinds.flatMap(({ id, within }) => (within === undefined ? [] : [{ id, pattern: within }])),
   ...[email, home, long, withSlashes, digest],
 ];
 
@@ -88,10 +88,10 @@ export const secretRules: readonly { id: string; pattern: RegExp }[] = [
 export function withoutSecrets(text: string, own?: OwnSecrets): string {
   const found: Found[] = [];
   const layers: Layer[] = [];
-  for (let said: string | undefined = text; said !== undefined; ) {
-    const inner: Layer | undefined = layers.length < MOST_LAYERS ? layerOf(said) : undefined;
-    for (const each of secretsIn(said, own)) {
-      if (inner !== undefined && !isWhole(each, said, inner)) continue;
+  for (let current: string | undefined = text; current !== undefined; ) {
+    const inner: Layer | undefined = layers.length < MOST_LAYERS ? layerOf(current) : undefined;
+    for (const each of secretsIn(current, own)) {
+      if (inner !== undefined && !isWhole(each, current, inner)) continue;
       for (const outer of layers) {
         each.from = outer.from(each.from);
         each.to = outer.to(each.to);
@@ -99,7 +99,7 @@ export function withoutSecrets(text: string, own?: OwnSecrets): string {
       found.push(each);
     }
     if (inner !== undefined) layers.unshift(inner);
-    said = inner?.text;
+    current = inner?.text;
   }
   return found.length === 0 ? text : cut(text, found);
 }
@@ -195,7 +195,7 @@ function secretsIn(text: string, own: OwnSecrets | undefined): Found[] {
   rank = kinds.length;
   let near: RegExp | undefined;
   let isThere = false;
-  for (const rule of told) {
+  for (const rule of marked) {
     const { id, isNear, within, isNone } = rule;
     // Neighbours in the table share this pattern: it is tested once for them.
     if (isNear !== near) isThere = isNear.test(left);

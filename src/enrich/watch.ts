@@ -165,7 +165,7 @@ function concluded(memory: Watch, event: Event, alike: Alike, settings: WatchSet
     case 'Agent.Response':
       return facts.interrupted ? aborted(at) : [];
     case 'Context.UntilCompaction':
-      told(at, event.data.tokens_limit);
+      rememberWindow(at, event.data.tokens_limit);
       return [];
     case 'Context.Compaction':
       return compacted(at, event.data);
@@ -299,8 +299,8 @@ function ended(at: At, { action, decision }: DataOf<'Action.After'>): Noted[] {
 function resultOf({ facts, alike }: At, result: ActionResult | undefined, isDenied: boolean): string | undefined {
   if (isDenied) return DENIED;
   if (result?.success !== false) return alike.result === undefined ? undefined : `ended ${alike.result}`;
-  const said = alike.result ?? `${result.exit_code ?? facts.exit_code ?? ''} ${facts.error_type ?? ''}`;
-  return `failed ${said}`;
+  const text = alike.result ?? `${result.exit_code ?? facts.exit_code ?? ''} ${facts.error_type ?? ''}`;
+  return `failed ${text}`;
 }
 
 const circleOf = ({ memory, who }: At): Circle | undefined => memory.circling.find(each => each.who === who);
@@ -348,7 +348,7 @@ function runFor(at: At, like: string): Run {
   return run;
 }
 
-function told({ memory, facts, atMs }: At, limit: number | undefined): void {
+function rememberWindow({ memory, facts, atMs }: At, limit: number | undefined): void {
   const known = limit ?? memory.window?.limit;
   if (known === undefined || !(known > 0)) return;
   memory.window = { limit: known, model: facts.model ?? memory.window?.model, atMs, isFresh: true };

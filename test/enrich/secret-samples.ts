@@ -1,6 +1,6 @@
 /** Secrets that are generated during the test, so that the repository contains none. */
 import { secretKinds } from '../../src/enrich/secrets/kinds.ts';
-import { toldKinds } from '../../src/enrich/secrets/told.ts';
+import { markedKinds } from '../../src/enrich/secrets/marked.ts';
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
 const classes: { readonly [name: string]: string } = {
@@ -57,7 +57,7 @@ export function samplesOf(seed: number): Sample[] {
   const random = randomFrom(seed);
   const likes = [
     ...secretKinds.map(({ id, like }) => ({ id, like })),
-    ...toldKinds.flatMap(({ id, likes }) => likes.map(like => ({ id, like }))),
+    ...markedKinds.flatMap(({ id, likes }) => likes.map(like => ({ id, like }))),
   ];
   return likes.map(({ id, like }) => {
     const { text, drawn } = sampleLike(like, random);

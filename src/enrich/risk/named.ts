@@ -41,8 +41,8 @@ const LONGEST_TEXT = 16_384;
 function holdsNamed(text: string): boolean {
   if (!NEAR.test(text)) return false;
   let left = MOST_NAMED;
-  for (const [, , quoted, joined, ended, said, address, header] of text.slice(0, LONGEST_TEXT).matchAll(NAMED)) {
-    const value = quoted ?? joined ?? ended ?? said ?? address ?? header ?? '';
+  for (const [, , quoted, joined, ended, stated, address, header] of text.slice(0, LONGEST_TEXT).matchAll(NAMED)) {
+    const value = quoted ?? joined ?? ended ?? stated ?? address ?? header ?? '';
     if (isSecretive(value, quoted !== undefined || header !== undefined)) return true;
     left -= 1;
     if (left === 0) return false;

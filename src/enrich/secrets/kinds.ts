@@ -1,4 +1,4 @@
-/** Kinds of secrets with a form of their own. `told.ts` has secrets that a name or a position marks. */
+/** Kinds of secrets with a form of their own. `marked.ts` has secrets that a name or a position marks. */
 
 /** Escapes, whose last character does not belong to the next word: `\n`, `\u001b`, `%0A`, the end of a color code. */
 const ESCAPES = '\\\\[abefnrtv0]|\\\\x[0-9a-fA-F]{2}|\\\\u[0-9a-fA-F]{4}|%[0-9A-Fa-f]{2}|\\[[0-9;]{0,16}[mK]';

@@ -53,21 +53,21 @@ export function layerOf(text: string): Layer | undefined {
   const ends: number[] = [];
   const inner: number[] = [];
   const lengths: number[] = [];
-  let said = '';
+  let decoded = '';
   let at = 0;
   ESCAPE.lastIndex = 0;
   for (let match = ESCAPE.exec(text); match !== null; match = ESCAPE.exec(text)) {
-    said += text.slice(at, match.index);
+    decoded += text.slice(at, match.index);
     const char = charOf(match);
     outer.push(match.index);
     ends.push(ESCAPE.lastIndex);
-    inner.push(said.length);
+    inner.push(decoded.length);
     lengths.push(char.length);
-    said += char;
+    decoded += char;
     at = ESCAPE.lastIndex;
   }
   if (outer.length === 0) return undefined;
-  said += text.slice(at);
+  decoded += text.slice(at);
 
   /** The last escape that begins at or before the position. */
   const last = (of: readonly number[], place: number): number => {
@@ -91,7 +91,7 @@ export function layerOf(text: string): Layer | undefined {
     return i >= 0 && place > (outer[i] ?? 0) && place < (ends[i] ?? 0) ? i : undefined;
   };
   return {
-    text: said,
+    text: decoded,
     from,
     to: place => (place === 0 ? 0 : endOf(place)),
     after: place => ends[around(place) ?? -1] ?? place,

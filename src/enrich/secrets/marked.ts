@@ -4,7 +4,7 @@
  */
 import { START } from './kinds.ts';
 
-export interface ToldKind {
+export interface MarkedKind {
   readonly id: string;
   /** A fast test: a text without a match holds no such secret. Neighbours with the same pattern share the test. */
   readonly isNear: RegExp;
@@ -36,14 +36,14 @@ const bare = (without: string): string => `(?:[^\\s\\\\${without}]|\\\\(?![nrtu"
 const LOOSE = bare('"\'`,;&<>(){}');
 const WORD = bare('"\'`$<');
 
-const option = (commands: string, options: string, like: string): ToldKind => ({
+const option = (commands: string, options: string, like: string): MarkedKind => ({
   id: 'password',
   isNear: new RegExp(commands),
   pattern: new RegExp(`(${START}(?:${commands})${WORDS}[ \\t]+(?:${options})["']?)(?![-$<])(${WORD}{3,256})`, 'g'),
   likes: [like],
 });
 
-export const toldKinds: readonly ToldKind[] = [
+export const markedKinds: readonly MarkedKind[] = [
   {
     id: 'password',
     isNear: /:\/\//,
