@@ -1,7 +1,7 @@
 /**
  * The whole way on one page: fragments are taken from the inbox and become events, the events become spans, records and
- * increments, and these become bodies, all of it in one round (taker.ts). The bodies of the outboxes are sent beside the
- * rounds (sender.ts), so taking never waits for sending. schedule.ts says what is due and when a delivery ends.
+ * increments, and these become bodies, all of it in one round (taker.ts). The bodies of the outboxes are sent beside
+ * the rounds (sender.ts), so taking never waits for sending. schedule.ts says what is due and when a delivery ends.
  */
 import { setTimeout as pause, setImmediate } from 'node:timers/promises';
 import { VERSION } from '../lib/version.ts';

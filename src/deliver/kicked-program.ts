@@ -1,8 +1,9 @@
 /**
- * Delivery in the process that hooks start, and in a thread of `serve`. kicked.ts loads it, with the lock where it has it.
+ * Delivery in the process that hooks start, and in a thread of `serve`. kicked.ts loads it, with the lock where it has
+ * it.
  *
- * Nobody reads what it prints. Its own OTEL_* variables are those of the project whose hook happened to start it, so they
- * count for nothing: every session brings its own.
+ * Its output is not read. Its own OTEL_* variables are those of the project whose hook started it, so they are ignored:
+ * every session has its own.
  */
 import { readlinkSync } from 'node:fs';
 import { setPriority } from 'node:os';
@@ -35,7 +36,7 @@ export interface Kicked {
 export async function deliverKicked({ folder, waitMs, self, lock, from }: Kicked): Promise<never> {
   const { env, platform } = process;
   const home = homeOf(env);
-  /** `serve` was told where to look; a hook that starts delivery speaks for its own sessions only. */
+  /** `serve` names the configuration file. The variable of a hook counts for that hook's sessions only. */
   const configFile = parentPort === null ? undefined : env.OTEL_HOOKS_CONFIG;
   const surroundings = { env, home, platform, ownVariables: false, configFile };
   const stop = new AbortController();
@@ -50,7 +51,7 @@ export async function deliverKicked({ folder, waitMs, self, lock, from }: Kicked
     env: { XDG_CONFIG_HOME, APPDATA, ...(configFile === undefined ? { OTEL_HOOKS_CONFIG } : {}) },
     home,
     platform,
-    // For the variable alone: what a project's file says is not for the state of all.
+    // Only for the variable: the file of one project does not configure the state folder of all.
     cwd: from ?? home,
     project: false,
     file: configFile,

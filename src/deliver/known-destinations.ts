@@ -1,6 +1,6 @@
 /**
- * Destinations as the state folder remembers them: one document each, and one for its metrics. A corrected key or address makes
- * a new destination; here is what the former one leaves to it, and when one is forgotten.
+ * The destinations that the state folder remembers: one document each, and one for its metrics. A corrected key or
+ * address makes a new destination. It takes over the backlog of the former one, which is forgotten later.
  */
 import type { Destination } from '../config/destinations.ts';
 import { ChangedDocuments } from '../documents/changed-documents.ts';
@@ -26,7 +26,7 @@ export function meteredIn(store: Pick<Store, 'read' | 'idsOf'>): Destination[] {
   return all.filter(({ id, signals }) => signals.metrics && !former.has(id));
 }
 
-/** A person who corrected a key or an address runs `deliver`, and no session has begun with the new one yet. */
+/** Stores corrected keys and addresses before a session begins with them, when a person runs `deliver`. */
 export function noteCorrections(store: Store, configured: readonly Destination[], nowMs: number): void {
   const stuck = stuckIn(standingIn(store), destinationsIn(store));
   const corrections = configured.filter(({ id, source }) =>
@@ -39,8 +39,8 @@ export function noteCorrections(store: Store, configured: readonly Destination[]
 }
 
 /**
- * Bodies go to the heir by themselves (ship.ts). Metrics are one state for each destination, and two that
- * send the same series would read as counters that fall: what was not accepted of the one is added to the other.
+ * Adds the metrics that a destination has not accepted to those of its heir. Each destination has one metric state, and
+ * two states that send the same series would look like counters that fall. (ship.ts sends bodies to the heir.)
  */
 export function handOverMetrics(store: Store, nowMs: number): void {
   const changed = new ChangedDocuments(store);
@@ -69,8 +69,8 @@ export function handOverMetrics(store: Store, nowMs: number): void {
 }
 
 /**
- * Those that no session was pinned to for a week, for which nothing lies in the outbox, and who inherit nothing. Metrics
- * that nobody took until then have grown old. The account stays in the books.
+ * Forgets destinations that no session was pinned to for a week, that have no bodies in the outbox, and that are no
+ * heirs. Metrics that they have not accepted are dropped as too old. Their accounts stay in the books.
  */
 export function forgetDestinations(store: Store, nowMs: number): void {
   const pinned = new Set(

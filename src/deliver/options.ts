@@ -28,7 +28,10 @@ export interface DeliverOptions {
   waits?: Waits | undefined;
   /** How long commands of projects may take. Without it the defaults. */
   dispatchLimits?: { syncMs: number; asyncMs: number; orderMs?: number } | undefined;
-  /** A pause after a round that took all fragments. Many small rounds cost more than a large one, and slow the writers of the inbox. */
+  /**
+   * A pause after a round that took all fragments. Many small rounds cost more than a large one, and slow the writers
+   * of the inbox.
+   */
   gatherMs?: number | undefined;
   /** Ends the delivery after the round that is under way. */
   stop?: AbortSignal | undefined;

@@ -4,7 +4,9 @@ import type { Progress } from './options.ts';
 
 const PROGRESS_MS = 200;
 
-/** Reports by the ledger in memory, since the folders may hold many thousand files. Returns the function that ends it. */
+/**
+ * Reports by the ledger in memory, since the folders may hold many thousand files. Returns the function that ends it.
+ */
 export function reportProgress(store: Store, report: ((progress: Progress) => void) | undefined): () => void {
   if (report === undefined) return () => undefined;
   const first = store.ledger();

@@ -1,9 +1,9 @@
 /**
- * What damage at rest or a power cut has torn apart is put together again, and counted, before the first round.
+ * Repairs the books before the first round, after files were damaged at rest or by a power cut.
  *
- * Books, bodies and metric states are files of their own. Each number is counted where it happens, so that a balance can
- * find our errors; here alone it is a difference of others, for what nobody was there to count. A test that expects no
- * loss sees it: it is dropped as `damaged`.
+ * Books, bodies and metric states are separate files. Everywhere else each number is counted where it happens, so that
+ * a balance finds errors of the program. Only here it is computed from other numbers, because the loss was not
+ * observed. A test that expects no loss sees it: it is dropped as `damaged`.
  */
 import { documents } from '../documents/documents.ts';
 import { accountsOf, increase, signals } from '../store/ledger.ts';
@@ -25,7 +25,7 @@ export function reconciliation(store: Pick<Store, 'books' | 'read'>): Round | un
     tally(ledger) {
       for (const { id, signal, gap } of gaps) {
         const account = accountsOf(ledger, id)[signal];
-        // What lies there and no book knows was produced all the same.
+        // A body that no book knows was produced as well.
         if (gap > 0) increase(account.dropped, 'damaged', gap);
         else account.produced -= gap;
       }

@@ -1,4 +1,4 @@
-/** What the state folder may hold, as the settings say it, and what destinations are told of all that was lost. */
+/** The limits of the state folder by the settings, and the metrics about losses and backlogs. */
 import type { Destination } from '../config/destinations.ts';
 import { factsOf, type Key, type Values } from '../config/schema.ts';
 import { ChangedDocuments } from '../documents/changed-documents.ts';
@@ -45,7 +45,9 @@ export function keepOf(values: Values = {}): Keep {
 
 const KEEP_CHECK_MS = 600_000;
 
-/** Brings the folder within its limits: after each round, which may have added files, and now and then for old files. */
+/**
+ * Brings the folder within its limits: after each round, which may have added files, and now and then for old files.
+ */
 export class KeepLimits {
   private readonly store: Store;
   private readonly places: Limits;
@@ -77,12 +79,13 @@ export class KeepLimits {
 export const pipelineResource = (installation: string): Plain =>
   resourceAttributes({ agent: 'otel-hooks', serviceName: undefined, attributes: {}, installation });
 
-/** A destination that took no metrics for so long may be nobody's any more: it hears of its own losses only. */
+/** A destination that accepted no metrics for so long may be abandoned: it gets only its own losses. */
 const HEARS_FOR_MS = 24 * 3_600_000;
 
 /**
- * What the books say of the pipeline goes into the metric states of those destinations that get metrics: what was lost, and what
- * is left to be sent after a pass. How long requests took is no reason for one more: it goes along with other news.
+ * What the books say of the pipeline goes into the metric states of those destinations that get metrics: what was lost,
+ * and what is left to be sent after a pass. How long requests took is no reason for one more: it goes along with other
+ * news.
  */
 export function tellPipeline(
   store: Store,
@@ -93,34 +96,36 @@ export function tellPipeline(
 ): void {
   const ledger = store.ledger();
   const changed = new ChangedDocuments(store);
-  const told: [destination: Destination, versions: number][] = [];
+  const raised: [destination: Destination, versions: number][] = [];
   for (const destination of metered) {
     const { id } = destination;
     const document = documents.metrics.of(id);
     const state = changed.own(document) ?? noMetrics();
     const before = state.version;
     const isAlive = nowMs - state.lastMs < HEARS_FOR_MS;
-    const said = isAlive ? [...lossesOf(ledger, id), ...left] : ownLosses(ledger, id);
-    raiseTo(state, resource, said, nowMs);
+    const values = isAlive ? [...lossesOf(ledger, id), ...left] : ownLosses(ledger, id);
+    raiseTo(state, resource, values, nowMs);
     if (state.version > state.accepted)
       for (const { attributes, total } of requestTimes(ledger, id))
         histogramTo(state, resource, { metric: 'pipelineExport', attributes }, total, nowMs);
     if (state.version === before) continue;
     changed.write(document, state);
-    told.push([destination, state.version - before]);
+    raised.push([destination, state.version - before]);
   }
-  if (told.length === 0) return;
+  if (raised.length === 0) return;
   store.commit({
     documents: changed.changes(),
     tally(next) {
       // One that was only just corrected has no account yet.
-      for (const [destination, versions] of told)
+      for (const [destination, versions] of raised)
         accountsOf(next, destination.id, destination).metrics.produced += versions;
     },
   });
 }
 
-/** As cumulative values: what was dropped, refused, set aside, silenced, and tried in vain, on the way to a destination. */
+/**
+ * As cumulative values: what was dropped, refused, set aside, silenced, and tried in vain, on the way to a destination.
+ */
 export function lossesOf(ledger: Ledger, id: string): Increment[] {
   const { fragments, counters } = ledger;
   return [
@@ -129,7 +134,7 @@ export function lossesOf(ledger: Ledger, id: string): Increment[] {
     ...counted('pipelineQuarantined', 'fragment', ofPrefix(counters, 'quarantined.')),
     ...counted('pipelineDropped', 'journal', ofPrefix(counters, 'dropped.journal.')),
     ...counted('pipelineDropped', 'quarantine', ofPrefix(counters, 'dropped.quarantine.')),
-    // Metrics that could not be sent are told by the next that can.
+    // Metrics that could not be sent are part of the next ones.
     ...bodySignals.flatMap(signal => counted('pipelineFailed', items[signal], ofPrefix(counters, `failed.${signal}.`))),
     ...Object.entries(ofPrefix(counters, 'silenced.')).map(
       ([setting, value]): Increment => ({
@@ -143,7 +148,7 @@ export function lossesOf(ledger: Ledger, id: string): Increment[] {
 }
 
 /**
- * What came in and is no event of a journal: as whole hooks, whose types nobody read, but for the bad items of a list.
+ * Hooks that did not become events of a journal, and bad items of lists. Their event types are not known.
  */
 function notAccepted({ fragments: { dropped }, counters }: Ledger): Increment[] {
   const { duplicate = 0, ...others } = dropped;
@@ -158,7 +163,7 @@ function notAccepted({ fragments: { dropped }, counters }: Ledger): Increment[] 
   );
 }
 
-/** How much lies in all outboxes: who is reached hears of those who are not. */
+/** The sizes of all outboxes: destinations that can be reached get them for those that cannot. */
 export function spoolOf(store: Pick<Store, 'destinations' | 'next'>): Increment[] {
   const sizes = { traces: 0, logs: 0, events: 0 };
   for (const id of store.destinations())

@@ -76,7 +76,9 @@ export class Taker {
     }
   }
 
-  /** Returns true when something was done. A round that fails is processed in parts, down to the one fragment at fault. */
+  /**
+   * Returns true when something was done. A round that fails is processed in parts, down to the one fragment at fault.
+   */
   private process(whole: RoundPart, isUrgent: boolean): boolean {
     const { store } = this.parts;
     const { epoch } = store;

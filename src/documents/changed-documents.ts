@@ -1,8 +1,8 @@
 /**
  * The documents that a round changes, over the documents of the store.
  *
- * A value that `read` of the store returns is shared by all callers and frozen. So a round that fails or is lost has changed
- * nothing: it changed copies, and the copies are dropped with it.
+ * A value that `read` of the store returns is shared by all callers and frozen. So a round that fails or is lost has
+ * changed nothing: it changed copies, and the copies are dropped with it.
  */
 import { changeOf, type Document, type DocumentChange } from '../store/document.ts';
 import type { Store } from '../store/store.ts';

@@ -1,9 +1,9 @@
 /**
- * The table of the documents that the state folder keeps besides sessions and journals: the name of each, the version of its
- * schema, and how its value is parsed. The type of a value is defined in the folder that owns the document.
+ * The table of the documents that the state folder keeps besides sessions and journals: the name of each, the version
+ * of its schema, and how its value is parsed. The type of a value is defined in the folder that owns the document.
  *
  *     document              owner                                value
- *     installation          documents/installation.ts            id of this installation, and the key of its content hashes
+ *     installation          documents/installation.ts            id of this installation, and key of its hashes
  *     destination-<id>      config/destinations.ts               address, credentials and signals of a destination
  *     metrics-<id>          telemetry/metric-state.ts            counters and histograms of a destination
  *     ship                  ship/standing.ts                     waits and failures of destinations

@@ -1,6 +1,6 @@
 /**
- * A lane is a signal of a destination. The functions here decide, as values, which bodies a request joins, how a refused
- * request is halved, and which outcome an answer has. All of them are pure.
+ * A lane is a signal of a destination. The functions here decide, as values, which bodies a request joins, how a
+ * refused request is halved, and which outcome an answer has. All of them are pure.
  */
 import type { Destination, Signal } from '../config/destinations.ts';
 import type { Problem } from '../problems/problem.ts';
@@ -125,7 +125,9 @@ export function cutInHalf(signal: Signal, bytes: Uint8Array, items: number): [Ui
   return [bytes.subarray(0, at), bytes.subarray(at)];
 }
 
-/** The groups with others in place of one of them. A group that is not there was made from the outbox, and comes first. */
+/**
+ * The groups with others in place of one of them. A group that is not there was made from the outbox, and comes first.
+ */
 export function replaced(groups: readonly Group[], group: Group, by: readonly Group[]): Group[] {
   const at = groups.indexOf(group);
   return at < 0 ? [...by, ...groups] : [...groups.slice(0, at), ...by, ...groups.slice(at + 1)];

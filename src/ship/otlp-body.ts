@@ -1,11 +1,11 @@
 /**
  * Cutting serialized OTLP requests without decoding them.
  *
- * The three requests have one shape: resource (1), in it scope (2), in it item (2), where an item is a span, a record or
- * a metric; all else in a resource or scope says whose items they are. So a part of a request is the chosen items' bytes
- * with that frame around them, and requests laid end to end are one request, because repeated fields add up. Where one ends
- * in the frame that the next one begins with, the frame is written once: the same items make the same bytes, in however
- * many rounds they came.
+ * The three requests have one shape: resource (1), in it scope (2), in it item (2), where an item is a span, a record
+ * or a metric; all other fields of a resource or scope describe the origin of the items. So a part of a request is the
+ * chosen items' bytes with that frame around them, and requests laid end to end are one request, because repeated
+ * fields add up. Where one ends in the frame that the next one begins with, the frame is written once: the same items
+ * make the same bytes, in however many rounds they came.
  */
 import { type Field, fieldsIn, NotProtobuf, varint } from '../telemetry/wire.ts';
 
@@ -42,7 +42,7 @@ export function joinBodies(bodies: readonly Uint8Array[]): Buffer {
   return Buffer.concat(resources.map(framed).flatMap(flat));
 }
 
-/** What says whose they are, before and behind what it holds. */
+/** The fields of a resource or scope before and behind its items. */
 interface Frame {
   field: number;
   head: Uint8Array;

@@ -2,15 +2,15 @@
  * From the outbox to the destinations.
  *
  * Constraints
- * - A destination has one request under way at a time, and its outcome is committed before the next one. So a kill between
- *   an answer and its commit repeats at most one request, with the same bytes.
+ * - A destination has one request under way at a time, and its outcome is committed before the next one. So a kill
+ *   between an answer and its commit repeats at most one request, with the same bytes.
  * - A destination that is away costs only its own backlog. A signal that fails does not hold up the others.
  * - One poisonous item costs that item. A server that refuses everything does not empty the outbox into the quarantine.
  *
- * A lane (lanes.ts) sends its oldest bodies joined, since requests laid end to end are one request. A refused request is
- * halved: first between bodies, then within one, down to the item that is refused alone. The first half that is settled puts
- * the other parts into the outbox in the body's place, so that a kill in between repeats no half. Waits and failures are in
- * the document `ship` (standing.ts).
+ * A lane (lanes.ts) sends its oldest bodies joined, since requests laid end to end are one request. A refused request
+ * is halved: first between bodies, then within one, down to the item that is refused alone. The first half that is
+ * settled puts the other parts into the outbox in the body's place, so that a kill in between repeats no half. Waits
+ * and failures are in the document `ship` (standing.ts).
  */
 import { type Destination, type Signal, type Way, wayOf } from '../config/destinations.ts';
 import type { Problem } from '../problems/problem.ts';
@@ -53,8 +53,8 @@ export interface MetricBodies {
   /** Older versions of the state that this one includes. */
   superseded: number;
   /**
-   * The state once the destination has accepted the bodies. Called when that is committed: increments that came while the
-   * bodies were under way are in the state by then, and must stay in it.
+   * The state once the destination has accepted the bodies. Called when that is committed: increments that came while
+   * the bodies were under way are in the state by then, and must stay in it.
    */
   settled(): DocumentChange[];
 }
@@ -280,7 +280,9 @@ class Line {
     return { signal, send: () => this.sendMetrics(turn, of, encoded) };
   }
 
-  /** The newest state includes all older ones, so a refused state is not searched for poison: the next one repeats it. */
+  /**
+   * The newest state includes all older ones, so a refused state is not searched for poison: the next one repeats it.
+   */
   private async sendMetrics(turn: Turn, of: LaneOf, metrics: MetricBodies): Promise<Ended> {
     const { store, clock } = this.parts;
     const { destination, signal } = of;

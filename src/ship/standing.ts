@@ -1,7 +1,8 @@
 /**
- * The document `ship`: waits and failures of destinations, kept so that the next process neither hammers a server nor forgets
- * a failure. Its times are of this machine's clock. A time too far ahead was written before the clock was set back, and counts
- * as over. All functions are pure: a change returns a new standing, or the same object where nothing changes.
+ * The document `ship`: waits and failures of destinations, kept so that the next process neither hammers a server nor
+ * forgets a failure. Its times are of this machine's clock. A time too far ahead was written before the clock was set
+ * back, and counts as over. All functions are pure: a change returns a new standing, or the same object where nothing
+ * changes.
  */
 import { type Destination, openingKeys, type Signal, wayOf } from '../config/destinations.ts';
 import { fieldsOf, isFields, number } from '../lib/read.ts';
@@ -137,11 +138,11 @@ const leftMs = (untilMs: number, nowMs: number): number => (untilMs - nowMs > LO
 // ------------------------------------------------------------ heirs
 
 /**
- * The destination that takes the bodies of one that refuses our credentials or has never accepted anything: one that was read
- * later from the same place of the configuration, and has not refused us. A corrected key takes over the backlog for the same
- * addresses; a corrected address takes over the backlog of a destination that never accepted anything. So no key is sent to
- * a server that its own place of the configuration does not name, no data is sent with the key or to the address of another
- * project, and a destination that once worked keeps its own backlog.
+ * The destination that takes the bodies of one that refuses our credentials or has never accepted anything: one that
+ * was read later from the same place of the configuration, and has not refused us. A corrected key takes over the
+ * backlog for the same addresses; a corrected address takes over the backlog of a destination that never accepted
+ * anything. So no key is sent to a server that its own place of the configuration does not name, no data is sent with
+ * the key or to the address of another project, and a destination that once worked keeps its own backlog.
  */
 export function heirOf(of: Destination, all: readonly Destination[], standing: Standing): Destination | undefined {
   if (of.source === undefined || !isStuck(of, standing)) return undefined;

@@ -1,5 +1,5 @@
 /**
- * One POST of one body: to an OTLP/HTTP receiver, or of events as lines to whoever takes these.
+ * One POST of one body: to an OTLP/HTTP receiver, or of events as lines to an Agent Hooks receiver.
  *
  * What it never does: follow a redirect (credentials go to the configured host alone), believe an answer's size (4 MiB
  * after decompression, as the protocol says), wait longer than the time limit, frame a body in chunks.
@@ -58,14 +58,14 @@ export function createHttpTransport(): HttpTransport {
     }
     const headers: http.OutgoingHttpHeaders = { ...target.headers, 'content-type': typeOf(signal, target) };
     try {
-      // What cannot be signed waits: it never leaves without.
+      // A body that cannot be signed waits: it is never sent without its signature.
       if (target.sign !== undefined) headers[SIGNATURE] = signDetached(plain, signingKey(readPrivate(target.sign)));
     } catch (error) {
       return { failure: `signing key: ${error instanceof Error ? error.message : String(error)}` };
     }
     const payload = target.gzip ? await promisify(gzip)(plain, LEVEL_1) : plain;
     const first = await post(url, target, agent, headers, payload);
-    // A server may close a connection that is kept for later just when we use it, which says nothing about the server.
+    // A server may close an idle connection just when it is used again. That is no failure of the server.
     return first.isStale ? (await post(url, target, agent, headers, payload)).answer : first.answer;
   }
 
@@ -145,7 +145,7 @@ function post(
       if (isSettled) return;
       isSettled = true;
       clearTimeout(timer);
-      // An answer read to its end gives the connection back; in every other case nobody must use it again.
+      // An answer read to its end gives the connection back; in every other case it must not be used again.
       if ('failure' in answer || answer.body === undefined) request?.destroy();
       resolve({ answer, isStale });
     };
@@ -186,8 +186,8 @@ function post(
 }
 
 /**
- * What speaks TLS may say so in plain words, as a 400 that is about the connection and not about the body: servers in Go do, nginx
- * and Apache, balancers and Tomcat.
+ * What speaks TLS may say so in plain words, as a 400 that is about the connection and not about the body: servers in
+ * Go do, nginx and Apache, balancers and Tomcat.
  */
 function wantsTls(answer: Answer): boolean {
   if (!('status' in answer) || answer.status !== 400 || answer.body === undefined) return false;

@@ -21,7 +21,7 @@ export function verdictOf(answer: Answer, nowMs: number): Verdict {
   if ('failure' in answer) return { kind: 'retry', why: answer.failure };
   const { status } = answer;
   if (status >= 200 && status < 300) {
-    // What took the body but says nothing that we understand has taken it: sending it again would double it.
+    // An answer that cannot be understood still accepted the body: sending it again would double it.
     const partial = answer.body === undefined ? undefined : decodeAnswer(answer.body, answer.isJson === true);
     return { kind: 'taken', rejected: partial?.rejected ?? 0, message: partial?.message.slice(0, 200) ?? '' };
   }

@@ -1,6 +1,6 @@
 /**
- * Documents: JSON files of the store that are neither sessions nor journals. The store knows no meaning of a document. Its
- * callers say with each document which name, which version of its schema and which parse function it has;
+ * Documents: JSON files of the store that are neither sessions nor journals. The store knows no meaning of a document.
+ * Its callers say with each document which name, which version of its schema and which parse function it has;
  * src/documents/documents.ts is their table.
  */
 

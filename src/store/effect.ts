@@ -21,9 +21,9 @@ export interface View {
 }
 
 /**
- * Undefined when the round names things that are no longer there. Makes the next ledger out of the given one, because a copy
- * of all accounts for each answer of a destination would cost the square of their number. Unless the round is committed, the
- * caller must read the ledger again.
+ * Undefined when the round names things that are no longer there. Makes the next ledger out of the given one, because a
+ * copy of all accounts for each answer of a destination would cost the square of their number. Unless the round is
+ * committed, the caller must read the ledger again.
  */
 export function effectOf(view: View, round: Round): Effect | undefined {
   const { disk } = view;

@@ -1,7 +1,7 @@
 /**
- * The texts and parsed values of sessions and documents, for as long as the owner's view lasts. Each file is read once and
- * each document parsed once, until a commit replaces it. Values come from the text, never from the objects that callers
- * commit, so they are the values that the next process would read.
+ * The texts and parsed values of sessions and documents, for as long as the owner's view lasts. Each file is read once
+ * and each document parsed once, until a commit replaces it. Values come from the text, never from the objects that
+ * callers commit, so they are the values that the next process would read.
  */
 
 const MOST_FILES = 512;

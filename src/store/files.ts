@@ -52,8 +52,8 @@ export const codeOf = (error: unknown): string | undefined =>
 export const isMissing = (error: unknown): boolean => codeOf(error) === 'ENOENT';
 
 /**
- * Not by way of `join`, which takes a path apart and puts it together again: two are made for each fragment. Nothing ends
- * with a slash, because behind one a link would be followed.
+ * Not by way of `join`, which takes a path apart and puts it together again: two are made for each fragment. Nothing
+ * ends with a slash, because behind one a link would be followed.
  */
 export const at = (disk: Disk, ...path: string[]): string => {
   const within = path.join('/');
@@ -202,7 +202,7 @@ export function readVersioned(disk: Disk, path: string): { [key: string]: unknow
     if (typeof value !== 'object' || value === null || Array.isArray(value) || !('v' in value)) return 'damaged';
     return { ...value };
   } catch {
-    // A file that a power cut left empty or half: whoever asked counts it.
+    // A power cut left the file empty or half written: the caller counts it.
     return 'damaged';
   }
 }

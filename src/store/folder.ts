@@ -39,7 +39,7 @@ export class StateRefused extends Error {
   }
 }
 
-/** Checks who owns the folder and what format it has, then makes what is missing in it. */
+/** Checks the owner and the format of the folder, then makes the missing folders in it. */
 export function openFolder(disk: Disk, access: 'own' | 'read'): void {
   try {
     const stats = checkFolder(disk, '');
@@ -70,7 +70,7 @@ export function openFolder(disk: Disk, access: 'own' | 'read'): void {
   }
 }
 
-/** Nobody has been here yet; or no hook can make the folder, of which nobody else would hear. */
+/** The folder was never made, or no hook can make it: then only this problem shows it. */
 function whyMissing(folder: string): StateProblem {
   let above = dirname(folder);
   while (!existsSync(above) && above !== dirname(above)) above = dirname(above);

@@ -26,9 +26,9 @@ export function listJournals(disk: Disk): Map<string, JournalFile> {
 }
 
 /**
- * `committedBytes` is what the session's file says; without one, all of the file is committed, because only rounds write
- * here. A journal that somebody linked elsewhere or cut short begins anew with what is left of it: what lies
- * at the other end of a link is not ours to write, and behind a torn line the next one would be lost as well.
+ * `committedBytes` is what the session's file says; without one, all of the file is committed, because only rounds
+ * write here. A journal that somebody linked elsewhere or cut short begins anew with what is left of it: what lies at
+ * the other end of a link is not ours to write, and behind a torn line the next one would be lost as well.
  */
 export function placeToAppend(disk: Disk, key: string, committedBytes: number | undefined): Append {
   const path = journalPath(key);

@@ -47,7 +47,7 @@ export function increase(counts: Counts, key: string, by = 1): void {
 
 /** The accounts of a destination, opened when it has none yet. */
 export function accountsOf(ledger: Ledger, id: string, shown = { provider: '', endpoint: '' }): DestinationAccounts {
-  // No more of it than these two: whoever calls may hold a destination with its credentials.
+  // Only these two fields: the caller may pass a destination with its credentials.
   const { provider, endpoint } = shown;
   const known = ledger.destinations[id];
   if (known !== undefined) {
@@ -87,7 +87,7 @@ const SUM = /,"sum":"([0-9a-f]{32})"\}$/;
 
 const checksum = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32);
 
-/** What the disk says. A folder without a ledger is new, unless something in it knows of rounds. */
+/** The ledger on the disk. A folder without a ledger is new, unless a file in it has the number of a round. */
 export function readLedger(disk: Disk): Ledger {
   const bytes = readBytes(disk, 'ledger.json');
   if (bytes !== undefined) return parseLedger(bytes) ?? rebuiltLedger(disk);
@@ -100,7 +100,9 @@ export function readLedger(disk: Disk): Ledger {
 
 type Standing = Pick<Ledger, 'n' | 'nonce'>;
 
-/** The last ledgers that this process staged. A ledger has an account for each destination, so parsing it has a price. */
+/**
+ * The last ledgers that this process staged. A ledger has an account for each destination, so parsing it has a price.
+ */
 const staged = new WeakMap<Disk, { bytes: Buffer; standing: Standing }[]>();
 const MOST_STAGED = 2;
 
@@ -117,9 +119,9 @@ export function readStanding(disk: Disk): Standing {
 }
 
 /**
- * A power cut without the fsync option can leave an empty ledger, bytes change at rest, and people remove files. Deliver must
- * start all the same: the number goes on above every number that a file knows, the counts begin anew with what waits, and a counter says
- * so. Nothing is written: the next round's ledger replaces the damaged one.
+ * A power cut without the fsync option can leave an empty ledger, bytes change at rest, and people remove files.
+ * Deliver must start all the same: the number goes on above every number that a file knows, the counts begin anew with
+ * what waits, and a counter says so. Nothing is written: the next round's ledger replaces the damaged one.
  */
 function rebuiltLedger(disk: Disk): Ledger {
   const ledger = emptyLedger();

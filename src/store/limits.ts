@@ -2,18 +2,18 @@
  * What goes when the state folder holds more than it may, and in which order.
  *
  * Constraints
- * - What was recorded is kept as long as there is a choice. So a fragment that can be drained is never thrown out: draining
- *   it frees its place nearly as fast as deleting it would, and what comes of it is smaller. The inbox's limits concern what
- *   no round of ours can take: fragments of a later version.
- * - The newest is worth most, and a session whose frame is there can still be read. So the oldest content goes first (actions,
- *   records, events), and the frame (sessions, turns, subagents) when nothing else is left.
+ * - What was recorded is kept as long as there is a choice. So a fragment that can be drained is never thrown out:
+ *   draining it frees its place nearly as fast as deleting it would, and what comes of it is smaller. The inbox's
+ *   limits concern what no round of ours can take: fragments of a later version.
+ * - The newest is worth most, and a session whose frame is there can still be read. So the oldest content goes first
+ *   (actions, records, events), and the frame (sessions, turns, subagents) when nothing else is left.
  * - One destination that is away must not cost another its data: the one with the largest backlog gives.
  * - What is just being sent stays, or it would be counted as dropped and arrive all the same.
- * - The journal is a copy for people. Journals of sessions that are over and forgotten go first; of a session that is still
- *   known the journal alone goes, never its state, so that what leaves is the same with it and without it.
+ * - The journal is a copy for people. Journals of sessions that are over and forgotten go first; of a session that is
+ *   still known the journal alone goes, never its state, so that what leaves is the same with it and without it.
  * - A clock that jumps throws nothing out. Age is counted in days that passed while somebody delivered: the document
- *   `calendar` has the round and the time at which each began, and however far the clock jumped, one look begins one day.
- *   A body is as old as the days since its round; a file without a round as the days since its time.
+ *   `calendar` has the round and the time at which each began, and however far the clock jumped, one look begins one
+ *   day. A body is as old as the days since its round; a file without a round as the days since its time.
  */
 
 import { number } from '../lib/read.ts';

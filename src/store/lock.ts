@@ -1,16 +1,18 @@
 /**
- * Who delivers. The lock is economy: two owners would do the work twice, and rounds (rounds.ts) make sure that it counts
- * once. So nothing here has to be exact; it has to end well without a person.
+ * Who delivers. The lock is economy: two owners would do the work twice, and rounds (rounds.ts) make sure that it
+ * counts once. So nothing here has to be exact; it has to end well without a person.
  *
  * Constraints: an owner may be killed; its pid may be given to another process; the folder may be shared by containers
- * that cannot see each other's processes, and by machines whose clocks differ. Clocks of two machines are never compared.
+ * that cannot see each other's processes, and by machines whose clocks differ. Clocks of two machines are never
+ * compared.
  *
- * Format: `lock` is `<pid> <json>\n`, made with O_EXCL, so that a shell reads the pid with `read -r pid rest`. The owner
- * gives it a new time every 2 s. `lock.wanted` is the JSON of one who asks for it. It is for the owner of that moment: the
- * next one removes it, and who waits still asks again, so that nobody leaves for one who was killed while it asked.
- * `lock.watch` belongs to one who waits for an owner that cannot be seen, so that not each of many kicked processes waits.
- * `kick.*` are markers of front ends that started a process (hook/kick.ts). The process that takes the lock removes them, and
- * a process that does not get it removes them before its last try: a hook that a marker held back counts on one of the two.
+ * Format: `lock` is `<pid> <json>\n`, made with O_EXCL, so that a shell reads the pid with `read -r pid rest`. The
+ * owner gives it a new time every 2 s. `lock.wanted` is the JSON of one who asks for it. It is for the owner of that
+ * moment: the next one removes it, and who waits still asks again, so that nobody leaves for one who was killed while
+ * it asked. `lock.watch` belongs to one who waits for an owner that cannot be seen, so that not each of many kicked
+ * processes waits. `kick.*` are markers of front ends that started a process (hook/kick.ts). The process that takes the
+ * lock removes them, and a process that does not get it removes them before its last try: a hook that a marker held
+ * back counts on one of the two.
  *
  * A lock is taken over at once when its owner lived in this boot and pid namespace and is no more; else when it stayed
  * as it is for 30 s of the watcher's own clock.
@@ -55,11 +57,11 @@ export interface Lock {
 export interface LockOptions {
   folder: string;
   version: string;
-  /** A person started us: who has the lock is asked for it. */
+  /** A person started this process: it asks the owner for the lock. */
   byHand: boolean;
   /**
-   * How long an owner that is alive is waited for. One of an older version is asked to leave, and waited for until it can
-   * have done so. One that cannot be seen is watched as long as it takes to know, but by one process at a time.
+   * How long an owner that is alive is waited for. One of an older version is asked to leave, and waited for until it
+   * can have done so. One that cannot be seen is watched as long as it takes to know, but by one process at a time.
    */
   waitMs: number;
   system?: LockSystem;
@@ -254,7 +256,7 @@ function heldLock(disk: Disk, own: Owner, system: LockSystem): Lock {
   };
 }
 
-/** Something lies in the lock's place that is no file. Nobody keeps it fresh, and nobody is waited for. */
+/** Something that is no file lies in the place of the lock. No owner keeps it fresh, so it is not waited for. */
 const noLock: Seen = { text: '', mtimeMs: 0, owner: undefined };
 
 const isEntitled = (asking: { byHand: boolean; version: string }, owner: string | undefined): boolean =>
@@ -301,7 +303,7 @@ function createOnce(disk: Disk, name: string, bytes: Buffer): boolean {
   } catch (error) {
     // An empty lock would keep everybody out for 30 s.
     unlinkIfThere(disk, name);
-    // Only who delivers can make room on a full disk.
+    // Only a delivery can make room on a full disk.
     if (!isFull(error) || !spendReserve(disk)) throw error;
   } finally {
     disk.fs.closeSync(file);
@@ -329,7 +331,7 @@ function parse<T extends { v: 1; nonce: string }>(text: string | undefined): T |
     const isOurs = typeof value === 'object' && value !== null && 'v' in value && value.v === 1 && 'nonce' in value;
     return isOurs ? (value as T) : undefined;
   } catch {
-    // Half written, or by another version: its time alone says whether somebody lives.
+    // Half written, or of another version: only its time shows whether its owner lives.
     return undefined;
   }
 }
@@ -338,7 +340,7 @@ function parse<T extends { v: 1; nonce: string }>(text: string | undefined): T |
 const canSee = (self: ProcessId, owner: ProcessId): boolean =>
   self.boot === owner.boot && self.pidns === owner.pidns && (self.boot !== '' || self.host === owner.host);
 
-/** Moved first and looked at again, so that the lock of somebody who was quicker goes back where it was. */
+/** Moves the lock and reads it again, so that the lock of a quicker process goes back to its place. */
 function removeStale(disk: Disk, stale: Seen): void {
   const moved = `lock.stale.${disk.nonce()}`;
   if (!renameIfThere(disk, 'lock', moved)) return;
@@ -393,7 +395,7 @@ export function isAlive({ pid, start }: ProcessId): boolean {
     if (codeOf(error) === 'ESRCH') return false;
   }
   const stat = statOf(pid);
-  // Killed, and nobody has asked how it ended: it can be signalled, and will never do anything again.
+  // A killed process whose parent has not waited for it: it accepts signals, and never runs again.
   if (stat[0] === 'Z' || stat[0] === 'X') return false;
   // The pid may have been given to another process since.
   const found = stat[19] ?? '';

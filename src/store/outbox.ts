@@ -2,7 +2,7 @@ import { type Disk, eachEntry, readBytes } from './files.ts';
 import { checkName } from './folder.ts';
 import type { Signal } from './ledger.ts';
 
-/** One body that waits. Its name says all that is known of it, so that a backlog is listed without opening a file. */
+/** A body that waits. Its name holds all facts about it, so that a backlog is listed without opening a file. */
 export interface BodyFile {
   name: string;
   signal: Signal;
@@ -15,9 +15,9 @@ export interface BodyFile {
 const NAME = /^(\d{12}-\d{5})(?:\.(\d{12})-\d{5})?-(traces|logs|metrics|events)-(\d{1,12})-(\d{1,12})(-skeleton)?$/;
 
 /**
- * `<round>-<index>-<signal>-<items>-<bytes>`, and `-skeleton` behind it where that is so: sorted by name is oldest first. A
- * part cut from another body keeps that body's place (`<round>-<index>.<round>-<index>-...`) and kind. A round is applied
- * once, so no name ever comes twice.
+ * `<round>-<index>-<signal>-<items>-<bytes>`, and `-skeleton` behind it where that is so: sorted by name is oldest
+ * first. A part cut from another body keeps that body's place (`<round>-<index>.<round>-<index>-...`) and kind. A round
+ * is applied once, so no name ever comes twice.
  */
 export function bodyName(
   body: {

@@ -1,8 +1,8 @@
 /**
  * The store of the process that delivers.
  *
- * Its view begins with a ledger. All that it reads and decides belongs to the number of that ledger until a commit replaces
- * it. When a commit is lost, or throws, the view is dropped, and so must be all that was computed from it.
+ * Its view begins with a ledger. All that it reads and decides belongs to the number of that ledger until a commit
+ * replaces it. When a commit is lost, or throws, the view is dropped, and so must be all that was computed from it.
  */
 import { type Books, readBooks } from './books.ts';
 import { changeOf, type Document, type DocumentChange, type DocumentFamily } from './document.ts';

@@ -1,13 +1,14 @@
 /**
- * Fragments whose processing ends the process: out of memory, or killed because it took too long. No code of ours runs then,
- * so the file `processing` names the fragments before a round is computed from them, and is removed before the round is
- * committed. A file that is still there tells the next owner which fragments were being processed when its predecessor died.
+ * Fragments whose processing ends the process: out of memory, or killed because it took too long. No code of ours runs
+ * then, so the file `processing` names the fragments before a round is computed from them, and is removed before the
+ * round is committed. A file that is still there tells the next owner which fragments were being processed when its
+ * predecessor died.
  *
- * - A death alone proves nothing: any process may be killed at any moment, and a recorded event must survive that. So the
- *   fragments of a death are processed in small groups, at last one by one, in their order.
- * - A fragment is set aside (`crashed`) when it was being processed at two deaths and, at the last one, alone and for longer
- *   than any fragment takes. How long is told by the time of the file, which a thread of its own keeps up to date, because
- *   the main thread is busy. Deaths that come faster have to come more often.
+ * - A death alone proves nothing: any process may be killed at any moment, and a recorded event must survive that. So
+ *   the fragments of a death are processed in small groups, at last one by one, in their order.
+ * - A fragment is set aside (`crashed`) when it was being processed at two deaths and, at the last one, alone and for
+ *   longer than any fragment takes. How long is told by the time of the file, which a thread of its own keeps up to
+ *   date, because the main thread is busy. Deaths that come faster have to come more often.
  * - The file is never synced: it is about processes that die, not about machines. If it cannot be written, or is torn,
  *   everything is as it was without it.
  */
@@ -63,7 +64,7 @@ export function createProcessing(disk: Disk): Processing {
       }
       isWritten = true;
     } catch {
-      // A full disk: then nobody learns of a death, which is how it would be without this file.
+      // On a full disk a death is not noticed, as without this file.
     }
   };
 
@@ -105,17 +106,17 @@ function suspectsIn(disk: Disk): Map<string, Suspect> {
   try {
     const text = readBytes(disk, FILE)?.toString();
     if (text === undefined) return new Map();
-    const said = JSON.parse(text) as { atMs: number; open: string[]; suspects: { [name: string]: Suspect } };
-    const suspects = new Map(Object.entries(said.suspects));
-    const isAlone = said.open.length === 1;
-    const tookMs = disk.fs.lstatSync(at(disk, FILE)).mtimeMs - said.atMs;
-    for (const name of said.open) {
+    const noted = JSON.parse(text) as { atMs: number; open: string[]; suspects: { [name: string]: Suspect } };
+    const suspects = new Map(Object.entries(noted.suspects));
+    const isAlone = noted.open.length === 1;
+    const tookMs = disk.fs.lstatSync(at(disk, FILE)).mtimeMs - noted.atMs;
+    for (const name of noted.open) {
       const { deaths, alone } = suspects.get(name) ?? { deaths: 0, alone: 0 };
       suspects.set(name, {
         deaths: deaths + 1,
         alone: isAlone ? alone + 1 : alone,
         isSlow: isAlone && tookMs >= LONG_MS,
-        group: said.open.length <= ONE_BY_ONE ? 1 : Math.ceil(Math.sqrt(said.open.length)),
+        group: noted.open.length <= ONE_BY_ONE ? 1 : Math.ceil(Math.sqrt(noted.open.length)),
       });
     }
     return suspects;

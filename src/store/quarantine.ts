@@ -107,7 +107,7 @@ function removeEntry(disk: Disk, path: string, stats: Stats): boolean {
     disk.fs.rmdirSync(at(disk, path));
     return true;
   } catch (error) {
-    // Somebody's folder with somebody's files: it stays, since nothing of ours is in it.
+    // A folder with files of other programs stays.
     if (['ENOENT', 'ENOTEMPTY', 'EEXIST', 'EACCES', 'EPERM', 'EBUSY'].includes(codeOf(error) ?? '')) return false;
     throw error;
   }

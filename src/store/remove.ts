@@ -1,6 +1,6 @@
 /**
- * Removing a state folder. The folder may be one that a person named, with other things in it: only what otel-hooks makes is
- * removed, and the folder itself when nothing else is left.
+ * Removing a state folder. The folder may be one that a person named, with other things in it: only what otel-hooks
+ * makes is removed, and the folder itself when nothing else is left.
  */
 import { lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';

@@ -3,8 +3,9 @@ import type { Stats } from 'node:fs';
 import { at, CREATE, codeOf, type Disk, FILE_MODE, isMissing, unlinkIfThere, writeAll } from './files.ts';
 
 /**
- * A little room that is ours even when the disk is full. Nothing is sent without it: what a destination took has to be noted
- * in a round, or it would be sent again. It is spent when a round finds no room, and laid by again as soon as there is some.
+ * A little room that is ours even when the disk is full. Nothing is sent without it: what a destination took has to be
+ * noted in a round, or it would be sent again. It is spent when a round finds no room, and laid by again as soon as
+ * there is some.
  */
 export interface Reserve {
   /** Makes sure of it, as far as the disk has room. */

@@ -14,7 +14,7 @@
  * Format (version 1)
  *
  *     ledger.json                     number n and nonce of the last round, and the books as of it
- *     rounds/<n+1>.<nonce>/           a round being staged; belongs to nobody but its maker
+ *     rounds/<n+1>.<nonce>/           a round being staged; belongs to its maker only
  *     rounds/<n+1>/                   a committed round, until it is applied
  *         manifest.json               first line: `otel-hooks-round 1 <sha256 of the rest>`; then one JSON object
  *         <nonce>.lines               all bytes for journals
@@ -41,10 +41,10 @@
  *   starting owner also sweeps what is being staged.
  *
  * Why every crash is harmless
- * - While staging: nobody reads a staging folder. It is litter.
- * - After the rename: the round is there with all it needs, and whoever adopts next applies it. Applying twice, or the
+ * - While staging: no process reads a staging folder. It is litter.
+ * - After the rename: the round is there with all it needs, and the next adopter applies it. Applying twice, or the
  *   rest after a part, does the same as once: the same bytes at the same offsets, and names that are gone stay gone.
- * - Between ledger and discard: the number has passed, so nobody applies it; whoever adopts discards it.
+ * - Between ledger and discard: the number has passed, so it is not applied again; the next adopter discards it.
  * - In the middle of a journal's bytes: they lie beyond the committed length until the session's file (2) says
  *   otherwise, and the round, still there, writes them again.
  *
@@ -63,7 +63,7 @@
  *   grows only, and one that is pruned or replaced is another file, which this descriptor does not lead to.
  *   (2) and (7) Sources carry our nonce inside rounds/<n+1>, and were renamed before the ledger passed.
  *   (3) The target folder is inside rounds/<n+1> and carries our nonce; it is gone before any later round can exist,
- *   because whoever adopts n+1 discards rounds/<n+1> first. So we cannot carry off a session's newer file.
+ *   because each adopter of n+1 discards rounds/<n+1> first. So we cannot carry off a session's newer file.
  *   (4), (5), (6) Names of fragments and bodies never come twice.
  *   (8) A number that has passed has passed; what we carry off is ours or a round that came too late.
  * - Before a discard or a sweep. Numbers that passed: as (8). A staging folder goes in one rename, so its maker loses the
@@ -296,7 +296,7 @@ function place(disk: Disk, from: string, to: string): void {
   while (!renameOver(disk, from, to) && exists(disk, from)) makeFolder(disk, parent(to));
 }
 
-/** A folder that somebody made in a file's place would keep every round from it: it is set aside. */
+/** A folder in the place of a file would block every round: it is set aside. */
 function renameOver(disk: Disk, from: string, to: string): boolean {
   try {
     return renameIfThere(disk, from, to);

@@ -1,4 +1,7 @@
-/** The files of sessions and documents: `{ v, n, ... }`, where v is the version of the schema and n the round that wrote it. */
+/**
+ * The files of sessions and documents: `{ v, n, ... }`, where v is the version of the schema and n the round that wrote
+ * it.
+ */
 import type { Document } from './document.ts';
 import { type Disk, names } from './files.ts';
 import { checkName } from './folder.ts';

@@ -9,7 +9,7 @@
  *     sessions/<key>.json           { v, n, journalBytes, state }
  *     documents/<name>.json         { v, n, value }: whatever else must survive
  *     outbox/<destination>/         bodies that wait for a collector (outbox.ts)
- *     lock  lock.wanted             who delivers (lock.ts)
+ *     lock  lock.wanted             the process that delivers (lock.ts)
  *     reserve                       room for the next round on a full disk (reserve.ts)
  *     problems/                     signs of the front ends
  *     processing                    fragments that a round is being computed from (processing.ts)
@@ -49,11 +49,13 @@ export interface Store {
   readonly folder: string;
   /** Grows each time the view was dropped. What was computed under another epoch must not be committed. */
   readonly epoch: number;
-  /** Complete fragments in order. Each must be `eaten` or quarantined by a round, or is offered again to the next owner. */
+  /**
+   * Complete fragments in order. Each must be `eaten` or quarantined by a round, or is offered again to the next owner.
+   */
   take(limit: { fragments: number; bytes: number }): Taken;
   /**
-   * These fragments are about to be processed: if the process dies over one of them, the next owner knows. A commit ends it.
-   * True when one of them was processed at a death: then nothing else belongs into that round.
+   * These fragments are about to be processed: if the process dies over one of them, the next owner knows. A commit
+   * ends it. True when one of them was processed at a death: then nothing else belongs into that round.
    */
   process(names: readonly string[]): boolean;
   /** The state is a copy: changing it changes nothing. */
@@ -61,13 +63,13 @@ export interface Store {
   sessions(): string[];
   /** Bytes of each session's file. */
   sessionSizes(): ReadonlyMap<string, number>;
-  /** A value that all callers share and nobody can change; ChangedDocuments gives copies to change. Read once per epoch. */
+  /** A frozen value that all callers share, read once per epoch. ChangedDocuments gives copies to change. */
   read<T>(document: Document<T>): T | undefined;
   /** Ids of the documents of a family. */
   idsOf<T>(family: DocumentFamily<T>): string[];
   journal(key: string): string | undefined;
   journalTail(key: string, lines: number): string | undefined;
-  /** Whole lines from its beginning, also such as are not committed yet: enough to know whose it is, and nothing else is read for it. */
+  /** Whole lines from its beginning, those included that are not committed yet. Reads no session file. */
   journalHead(key: string, mostBytes: number): string | undefined;
   /** What came behind `from`, whole lines, and where the next ones begin. */
   journalFrom(key: string, from: number, mostBytes: number): { lines: string; endBytes: number } | undefined;
@@ -88,8 +90,9 @@ export interface Store {
   books(): Books;
   emptyQuarantine(): QuarantineSize;
   /**
-   * What brings inbox, outbox and journal within their limits, and the round that does it; undefined when there is nothing
-   * to do. What `isUnderWay` stays. The quarantine is kept within its own by each commit that adds to it, and here.
+   * What brings inbox, outbox and journal within their limits, and the round that does it; undefined when there is
+   * nothing to do. What `isUnderWay` stays. The quarantine is kept within its own by each commit that adds to it, and
+   * here.
    */
   within(limits: Limits, isUnderWay?: IsUnderWay): { excess: Excess; round: Round } | undefined;
   /** The page of the calendar that begins a day, for the next round. Empty while the day lasts. */
@@ -118,7 +121,7 @@ export interface Round {
     isSkeleton?: boolean | undefined;
     inPlaceOf?: string | undefined;
   }[];
-  /** Fragments that met their fate; the tally says which. */
+  /** Fragments that the round settles; the tally counts how. */
   eaten?: string[];
   /** Fragments to set aside, and items cut out of a body. */
   quarantine?: ({ name: string; reason: string } | { bytes: Uint8Array; reason: string; label: string })[];
