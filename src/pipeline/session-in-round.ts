@@ -301,9 +301,14 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
     return result;
   }
 
-  /** Reads the transcript to its end and settles what it settles. `isOver`: nothing more will come. */
+  /**
+   * Reads the transcript and settles what it settles. `isOver`: nothing more will come. A delivery that waits for transcripts
+   * reads up to the time of the round only: the hook about a later row may not be in the inbox yet.
+   */
   settle(isOver = false): void {
-    const result = this.upTo(Number.POSITIVE_INFINITY);
+    const { nowMs, transcripts } = this.context;
+    const isPatient = transcripts !== undefined && transcripts.waits.turnMs > 0;
+    const result = this.upTo(isPatient ? nowMs : Number.POSITIVE_INFINITY);
     if (result !== undefined) this.settleBy(result, isOver);
   }
 
