@@ -98,24 +98,24 @@ export function readLedger(disk: Disk): Ledger {
   return rebuilt.n === 0 ? emptyLedger() : rebuilt;
 }
 
-type Standing = Pick<Ledger, 'n' | 'nonce'>;
+type RoundId = Pick<Ledger, 'n' | 'nonce'>;
 
 /**
  * The last ledgers that this process staged. A ledger has an account for each destination, so parsing it has a price.
  */
-const staged = new WeakMap<Disk, { bytes: Buffer; standing: Standing }[]>();
+const staged = new WeakMap<Disk, { bytes: Buffer; roundId: RoundId }[]>();
 const MOST_STAGED = 2;
 
-export function noteStaged(disk: Disk, bytes: Buffer, { n, nonce }: Standing): void {
+export function noteStaged(disk: Disk, bytes: Buffer, { n, nonce }: RoundId): void {
   const before = staged.get(disk) ?? [];
-  staged.set(disk, [...before, { bytes, standing: { n, nonce } }].slice(-MOST_STAGED));
+  staged.set(disk, [...before, { bytes, roundId: { n, nonce } }].slice(-MOST_STAGED));
 }
 
 /** Number and nonce of the ledger on the disk. The bytes of a ledger that this process staged are not parsed again. */
-export function readStanding(disk: Disk): Standing {
+export function readRoundId(disk: Disk): RoundId {
   const bytes = readBytes(disk, 'ledger.json');
   const known = bytes && staged.get(disk)?.find(each => each.bytes.equals(bytes));
-  return known?.standing ?? readLedger(disk);
+  return known?.roundId ?? readLedger(disk);
 }
 
 /**

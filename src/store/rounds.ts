@@ -98,7 +98,7 @@ import {
   writeAll,
 } from './files.ts';
 import { makeFolder } from './folder.ts';
-import { increase, type Ledger, noteStaged, parseLedger, readLedger, readStanding, serializeLedger } from './ledger.ts';
+import { increase, type Ledger, noteStaged, parseLedger, readLedger, readRoundId, serializeLedger } from './ledger.ts';
 import { quarantinePath } from './quarantine.ts';
 
 /** What a round does to the folder; all paths are relative to it. */
@@ -154,10 +154,10 @@ export function commitRound(disk: Disk, effect: Effect): Outcome {
     return 'lost';
   }
   syncFolder(disk, 'rounds');
-  const standing = readStanding(disk);
-  if (standing.n >= n) {
+  const roundId = readRoundId(disk);
+  if (roundId.n >= n) {
     discard(disk, roundFolder(n));
-    return standing.n === n && standing.nonce === nonce ? 'overtaken' : 'lost';
+    return roundId.n === n && roundId.nonce === nonce ? 'overtaken' : 'lost';
   }
   return apply(disk, manifest, Buffer.concat(effect.lines.map(journal => journal.bytes)));
 }
@@ -283,7 +283,7 @@ function apply(disk: Disk, manifest: Manifest, lines: Uint8Array): 'done' | 'ove
 function writeLines(disk: Disk, n: number, path: string, offset: number, bytes: Uint8Array): boolean {
   // Without a file there is nothing to go on with: pruned, and what was committed of it went with it.
   const written = withFile(disk, path, offset === 0 ? UPDATE_OR_CREATE : UPDATE, file => {
-    if (readStanding(disk).n !== n - 1) return false;
+    if (readRoundId(disk).n !== n - 1) return false;
     writeAll(disk, file, bytes, offset);
     if (disk.fsync) disk.fs.fsyncSync(file);
     return true;

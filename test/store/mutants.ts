@@ -26,7 +26,7 @@ export const mutants: Mutant[] = [
   {
     without: 'the look at the ledger after the rename',
     file: 'rounds.ts',
-    edits: [['if (standing.n >= n) {', 'if (standing.n < 0) {']],
+    edits: [['if (roundId.n >= n) {', 'if (roundId.n < 0) {']],
     steps: [start(1), write(0), round(0, [{ atCall: itsCommit, what: [round(1), write(1), round(1)] }])],
   },
   {
@@ -115,7 +115,7 @@ export const mutants: Mutant[] = [
   {
     without: 'reading the ledger between opening a journal and writing to it',
     file: 'rounds.ts',
-    edits: [['if (readStanding(disk).n !== n - 1) return false;', '']],
+    edits: [['if (readRoundId(disk).n !== n - 1) return false;', '']],
     steps: [
       write(0),
       round(0, [
