@@ -19,8 +19,8 @@ it('ARCHITECTURE.md says of every dependency what it is for', () => {
   expect(named.sort()).toEqual(Object.keys(manifest.devDependencies).sort());
 });
 
-it('ARCHITECTURE.md links every decision', () => {
-  const linked = [...read('ARCHITECTURE.md').matchAll(/docs\/decisions\/([\w-]+\.md)/g)].map(match => match[1] ?? '');
+it('docs/README.md links every decision', () => {
+  const linked = [...read('docs/README.md').matchAll(/\(decisions\/([\w-]+\.md)/g)].map(match => match[1] ?? '');
   expect(linked.sort()).toEqual(readdirSync(join(root, 'docs', 'decisions')).sort());
 });
 
