@@ -28,8 +28,9 @@ export const surroundingsOf = (words: Words, io: Io, { globalFile }: LoadedConfi
   configFile: flagText(words, '--config') === undefined ? undefined : globalFile,
 });
 
-/** The folder of the built program: chunks of the command line lie below it. */
+/** The folder of the built program: this file lies in it, in a chunk below it, or among the sources beside it. */
 export function distFolder(): string {
   const here = dirname(fileURLToPath(import.meta.url));
-  return existsSync(`${here}/otel-hooks.cjs`) ? here : dirname(here);
+  const places = [here, dirname(here), resolve(here, '../../dist')];
+  return places.find(place => existsSync(`${place}/otel-hooks.cjs`)) ?? dirname(here);
 }

@@ -137,7 +137,8 @@ describe('doctor runs no command of a clone', () => {
       fs.renameSync(join(clone, 'otel-hooks-copy'), join(clone, 'otel-hooks'));
       for (const first of [folder, join(clone, folder)]) {
         const env = { PATH: [first, bin, '/usr/bin', '/bin'].join(delimiter), HOME: home, OTEL_HOOKS_LINGER: '0s' };
-        await run(['doctor', '--offline'], { env, isTerminal: true, ask: async () => 'y' });
+        // The search for the program is the same for every agent, and each agent's trial waits for its event.
+        await run(['doctor', '--offline', '--tool', 'claude'], { env, isTerminal: true, ask: async () => 'y' });
         await run(['enable', '--tool', 'claude', '--project', '--yes'], { env });
         await run(['enable', '--tool', 'claude', '--yes'], { env });
       }
