@@ -14,6 +14,7 @@ const needed = [
   'test',
   'scripts',
   'package.json',
+  'package-lock.json',
   'tsconfig.json',
   'tsconfig.types.json',
   'vitest.config.ts',
