@@ -1,7 +1,7 @@
 /**
  * A state folder that version 0.1.0 wrote is delivered by this version: an open session, a backlog of bodies that no
  * collector took, and two fragments in the inbox. state-0.1.0.json holds the folder. The ids below are those that 0.1.0
- * itself sent for the same folder and the same last hook: OTEL_HOOKS_UPGRADE_BIN names another build to compare with.
+ * itself sent for the same folder: OTEL_HOOKS_UPGRADE_BIN names another build to compare with.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -35,10 +35,9 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function run(words: readonly string[], input = ''): Promise<{ status: number | null; stdout: string }> {
+async function run(words: readonly string[]): Promise<{ status: number | null; stdout: string }> {
   const env = { HOME: folder, PATH: process.env.PATH, OTEL_HOOKS_STATE_DIR: join(folder, 'state') };
-  const child = spawn(process.execPath, [bin, ...words], { env, cwd: folder, stdio: ['pipe', 'pipe', 'ignore'] });
-  child.stdin.end(input);
+  const child = spawn(process.execPath, [bin, ...words], { env, cwd: folder, stdio: ['ignore', 'pipe', 'ignore'] });
   const [stdout, [status]] = await Promise.all([text(child.stdout), once(child, 'close')]);
   return { status, stdout };
 }
@@ -48,12 +47,9 @@ const idsOf = (items: readonly { [field: string]: unknown }[]) =>
   items.map(({ name, traceId, spanId, parentSpanId = '-' }) => `${traceId} ${spanId} ${parentSpanId} ${name}`);
 
 it('delivers the backlog, the inbox and the rest of an open session once, under the ids of 0.1.0', async () => {
+  // The session has been silent for more than an hour, so the first delivery ends it.
   expect((await deliver()).status).toBe(0);
-  const before = collector.spans().length;
-  const end = { session_id: '5b0f9c1e-7d42-4a86-9c55-0e1f2a3b4c5d', cwd: '/srv/app', hook_event_name: 'SessionEnd' };
-  await run(['hook', '--tool', 'claude-code', '--flush', '20s'], JSON.stringify({ ...end, reason: 'other' }));
   await deliver();
-  expect(before).toBe(2);
   expect(idsOf(collector.spans()).sort()).toMatchInlineSnapshot(`
     [
       "c01bb946e60399c34f88dee2e2553789 012d4ff8118cb6ee bb1a885423a6d4e9 invoke_agent claude-code",
@@ -66,6 +62,6 @@ it('delivers the backlog, the inbox and the rest of an open session once, under 
   expect(new Set(collector.spans().map(({ spanId }) => spanId)).size).toBe(collector.spans().length);
   const { stdout } = await run(['status', '--json']);
   const status = JSON.parse(stdout);
-  expect(status).toMatchObject({ balanced: true, fragments: { received: 8, journaled: 8, waiting: 0 } });
+  expect(status).toMatchObject({ balanced: true, fragments: { received: 7, journaled: 7, waiting: 0 } });
   expect(status.destinations[0].spans).toMatchObject({ produced: 5, accepted: 5, waiting: 0 });
 });
