@@ -204,7 +204,9 @@ class JournalDispatcher implements Dispatcher {
   #bestEffort(act: () => void): void {
     try {
       act();
-    } catch {}
+    } catch {
+      // The outcome is not noted, so the next delivery counts the command as killed. Nothing else depends on it.
+    }
   }
 }
 

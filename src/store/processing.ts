@@ -126,11 +126,14 @@ function suspectsIn(disk: Disk): Map<string, Suspect> {
   }
 }
 
-/** Keeps the file's time up to date until the process ends. */
+/**
+ * Keeps the file's time up to date until the process ends. The thread ignores errors: without the beat, a later process
+ * sees a shorter life of this one and needs more deaths before it sets a fragment aside.
+ */
 function startBeat(path: string): Worker {
   const code = `const { utimesSync } = require('node:fs');
     const { workerData } = require('node:worker_threads');
-    setInterval(() => { try { const now = Date.now() / 1000; utimesSync(workerData, now, now); } catch {} }, ${BEAT_MS});`;
+    setInterval(() => { try { const now = Date.now() / 1000; utimesSync(workerData, now, now); } catch { /* the file is gone: the note was removed */ } }, ${BEAT_MS});`;
   const worker = new Worker(code, { eval: true, workerData: path, execArgv: [], env: {} });
   worker.unref();
   worker.on('error', () => undefined);

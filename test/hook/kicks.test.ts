@@ -38,7 +38,7 @@ import {
   shells,
 } from './front-ends.ts';
 
-const NOBODY = 65_534;
+const UNPRIVILEGED_UID = 65_534;
 const houses: House[] = [];
 afterEach(async () => {
   for (const each of houses.splice(0)) {
@@ -311,9 +311,9 @@ for (const front of frontEnds) {
       const at = house();
       const isRoot = process.geteuid?.() === 0;
       const home = join(at.state, '..');
-      if (isRoot) execFileSync('chown', ['-R', String(NOBODY), home]);
+      if (isRoot) execFileSync('chown', ['-R', String(UNPRIVILEGED_UID), home]);
       chmodSync(at.state, 0o500);
-      const as = isRoot ? { ...around, uid: NOBODY } : around;
+      const as = isRoot ? { ...around, uid: UNPRIVILEGED_UID } : around;
       expect(await run(front.command(at, {}), '{}', as)).toEqual(harmless);
       expect(await run(front.command(at, { edge: true }), '{}', as)).toEqual(harmless);
       await quiet(at);
