@@ -704,7 +704,7 @@ export const rules: readonly Rule[] = [
     id: 'remote-code.powershell',
     on: 'command',
     when: {
-      word: '/(?:iex|invoke-expression|scriptblock\\]::create)\\b.*(?:downloadstring|downloaddata|iwr|irm|invoke-webrequest|invoke-restmethod)|(?:iwr|irm|downloadstring|invoke-webrequest|invoke-restmethod)\\b.*\\|\\s*(?:iex|invoke-expression)/i',
+      word: '/(?:^|[\\n\\r\\u2028\\u2029])(?:(?=(.*?(?:iex|invoke-expression|scriptblock\\]::create)\\b))\\1.*(?:downloadstring|downloaddata|iwr|irm|invoke-webrequest|invoke-restmethod)|(?=(.*?(?:iwr|irm|downloadstring|invoke-webrequest|invoke-restmethod)\\b))\\2.*\\|\\s*(?:iex|invoke-expression))/i',
     },
     score: 85,
     factor: 'REMOTE_CODE',
@@ -764,7 +764,7 @@ export const rules: readonly Rule[] = [
     id: 'obfuscation.powershell-decoded',
     on: 'command',
     when: {
-      word: '/frombase64string[\\s\\S]*\\|\\s*(?:iex|invoke-expression)|(?:iex|invoke-expression)\\b[\\s\\S]*frombase64string/i',
+      word: '/^(?:(?=([\\s\\S]*?frombase64string))\\1[\\s\\S]*\\|\\s*(?:iex|invoke-expression)|(?=([\\s\\S]*?(?:iex|invoke-expression)\\b))\\2[\\s\\S]*frombase64string)/i',
     },
     unless: { program: ['echo', 'printf', 'grep', 'rg', 'git'] },
     score: 80,
@@ -827,9 +827,9 @@ export const rules: readonly Rule[] = [
     when: {
       program: '/^(?:python[0-9.]*|node|deno|bun|perl|ruby|php|lua)$/',
       word: [
-        '/(?:socket|fsockopen|net\\.connect|TCPSocket|net\\.Socket|Socket\\.tcp|IO::Socket)[\\s\\S]*(?:\\/bin\\/(?:ba|z|da|k)?sh|pty\\.spawn|cmd\\.exe|powershell|\\b(?:ba|z|da)?sh (?:-i|<&)|system\\s?\\$_|STDIN->fdopen|IO\\.popen|Open3)/i',
-        '/(?:\\/bin\\/(?:ba|z|da|k)?sh|cmd\\.exe|powershell)[\\s\\S]*(?:require\\(.net.\\)|net\\.(?:connect|Socket|createConnection)|socket\\.socket|TCPSocket|fsockopen|IO::Socket)/i',
-        '/(?:ba|z|da|k)?sh -i\\b[\\s\\S]*\\/dev\\/(?:tcp|udp)\\//',
+        '/^(?=([\\s\\S]*?(?:socket|fsockopen|net\\.connect|TCPSocket|net\\.Socket|Socket\\.tcp|IO::Socket)))\\1[\\s\\S]*(?:\\/bin\\/(?:ba|z|da|k)?sh|pty\\.spawn|cmd\\.exe|powershell|\\b(?:ba|z|da)?sh (?:-i|<&)|system\\s?\\$_|STDIN->fdopen|IO\\.popen|Open3)/i',
+        '/^(?=([\\s\\S]*?(?:\\/bin\\/(?:ba|z|da|k)?sh|cmd\\.exe|powershell)))\\1[\\s\\S]*(?:require\\(.net.\\)|net\\.(?:connect|Socket|createConnection)|socket\\.socket|TCPSocket|fsockopen|IO::Socket)/i',
+        '/^(?=([\\s\\S]*?sh -i\\b))\\1[\\s\\S]*\\/dev\\/(?:tcp|udp)\\//',
       ],
     },
     score: 95,
@@ -1057,7 +1057,7 @@ export const rules: readonly Rule[] = [
         '/^aws (?:\\S+ )*?(?:secretsmanager (?:batch-)?get-secret-value|ssm get-parameters?\\S* (?:.* )?--with-decryption|sts get-session-token|sts assume-role|sts get-federation-token|kms decrypt|ecr get-(?:login-password|authorization-token)|codeartifact get-authorization-token|rds generate-db-auth-token|redshift get-cluster-credentials|iam create-access-key|configure (?:get \\S*(?:secret|token)\\S*|export-credentials)|lambda get-function(?:-configuration)? (?:.* )?--query \\S*Environment|lightsail get-relational-database-master-user-password|ec2 get-password-data)/',
         '/^vault (?:\\S+ )*?(?:kv get|read|token create|print token|unwrap)(?: |$)/',
         '/^gcloud (?:\\S+ )*?(?:auth (?:application-default )?print-(?:access|identity)-token|secrets versions access|iam service-accounts keys create|kms decrypt)/',
-        '/^az (?:\\S+ )*?(?:account get-access-token|keyvault secret (?:show|download)|ad (?:sp|app) (?:create-for-rbac|credential reset)|(?:\\S+ )*(?:keys? list|list-keys|credential show|show-connection-string|connection-string list|list-connection-strings|appsettings list))(?: |$)/',
+        '/^az (?:\\S+ )*?(?:account get-access-token|keyvault secret (?:show|download)|ad (?:sp|app) (?:create-for-rbac|credential reset)|keys? list|list-keys|credential show|show-connection-string|connection-string list|list-connection-strings|appsettings list)(?: |$)/',
         '/^gh auth (?:token|status (?:.* )?(?:-t|--show-token))(?: |$)/',
         '/^glab auth status (?:.* )?(?:-t|--show-token)/',
         '/^(?:op (?:read|item get|document get)|bw (?:get (?:password|item|notes|totp)|list items|export)|lpass (?:show|export)|doppler secrets|doppler configs tokens create|infisical (?:secrets|export)|chamber (?:read|export|env)|sops (?:(?:\\S+ )*?(?:-d|--decrypt)|decrypt)|ansible-vault (?:view|decrypt)|heroku (?:config(?::get)?|auth:token)|(?:fly|flyctl) (?:auth token|tokens create)|railway variables|netlify env:(?:get|list)|vercel env pull|rails credentials:show|stripe config --list|berglas access|teller (?:env|show)|akeyless get-secret-value|conjur variable get|cmdkey \\/list)(?: |$)/',
@@ -1818,7 +1818,7 @@ export const rules: readonly Rule[] = [
       ],
     },
     unless: {
-      line: '/^(?:ssh-agent|gpg-agent|\\S*(?:datadog|monitoring|build|node|log|backup)\\S*-agent) |^\\S+-agent (?:status|stop|start|install|remove) /',
+      line: '/^(?:ssh-agent|gpg-agent|(?=\\S*(?:datadog|monitoring|build|node|log|backup))\\S*-agent) |^\\S+-agent (?:status|stop|start|install|remove) /',
     },
     score: 75,
     factor: 'BYPASS_MODE',
