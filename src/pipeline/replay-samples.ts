@@ -195,8 +195,8 @@ function readingsIn(
   const file = { ...place, companions: [] };
   const remembered: Remembered = {};
   const memory = memoryOver(remembered, content => content.slice(0, 8));
-  const told = [...rows.flatMap(each => row(each, memory, file)), ...(rest?.(memory, file) ?? [])];
-  return told.filter((each): each is TranscriptReading => !('over' in each));
+  const entries = [...rows.flatMap(each => row(each, memory, file)), ...(rest?.(memory, file) ?? [])];
+  return entries.filter((each): each is TranscriptReading => !('over' in each));
 }
 
 function take(played: Played, events: readonly Event[], from: 'hooks' | 'transcript'): void {
@@ -267,7 +267,7 @@ function requirementsOf(agent: Agent, { says }: Played): Requirement[] {
 function transcriptOf({ transcript }: Agent): Requirement {
   const path = { level: 2, asks: 'transcript_path' } as const;
   if (isAbsent(transcript)) return { ...path, state: 'unavailable', how: transcript.absent };
-  return transcript.told === undefined
+  return transcript.namedFiles === undefined
     ? {
         ...path,
         state: 'unavailable',

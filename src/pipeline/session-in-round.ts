@@ -8,8 +8,8 @@
 import {
   type Agent,
   isAbsent,
-  type Told,
   type Transcript,
+  type TranscriptEntry,
   type TranscriptReading,
 } from '../agents/contract/contract.ts';
 import { agentNamed } from '../agents/index.ts';
@@ -375,16 +375,16 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
   }
 
   /** A row is counted when its fate is known: one that fails has none. */
-  tell(told: Told, from: Origin): void {
-    if ('over' in told) {
-      const id = told.id ?? (told.over === 'subagent' ? from.subagent : undefined);
-      noteOver(this.transcriptState(), told.over, id, told.atMs ?? from.atMs);
+  tell(entry: TranscriptEntry, from: Origin): void {
+    if ('over' in entry) {
+      const id = entry.id ?? (entry.over === 'subagent' ? from.subagent : undefined);
+      noteOver(this.transcriptState(), entry.over, id, entry.atMs ?? from.atMs);
       return;
     }
     const { transcripts: counts } = this.context.counts;
-    const { subagent = from.subagent, atMs = from.atMs } = told;
-    const reading = subagent === told.subagent && atMs === told.atMs ? told : { ...told, subagent, atMs };
-    const isNew = !this.isCopy(told, reading) && this.recordRow(reading, from);
+    const { subagent = from.subagent, atMs = from.atMs } = entry;
+    const reading = subagent === entry.subagent && atMs === entry.atMs ? entry : { ...entry, subagent, atMs };
+    const isNew = !this.isCopy(entry, reading) && this.recordRow(reading, from);
     counts.read += 1;
     counts[isNew ? 'journaled' : 'duplicate'] += 1;
   }

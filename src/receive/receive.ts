@@ -1,4 +1,4 @@
-import { type Agent, isAbsent, type Reading, type ToldFiles } from '../agents/contract/contract.ts';
+import { type Agent, isAbsent, type NamedFiles, type Reading } from '../agents/contract/contract.ts';
 import { memoryOver } from '../agents/shared/memory.ts';
 import type { Hash } from '../enrich/redact.ts';
 import type { Fields } from '../event/event.ts';
@@ -43,7 +43,7 @@ export interface EventSource {
   /** The version of the agent. */
   version: string | undefined;
   /** Paths of transcripts that the payload names. */
-  files: ToldFiles | undefined;
+  files: NamedFiles | undefined;
   isEdge: boolean;
   read(state: SessionState, hash: Hash): ForeignReading[];
 }
@@ -143,7 +143,7 @@ export function sourceOf(
     atMs: wrapped?.atMs,
     id: wrapped?.id,
     version: agent.version?.(fields),
-    files: isAbsent(agent.transcript) ? undefined : agent.transcript.told?.(fields),
+    files: isAbsent(agent.transcript) ? undefined : agent.transcript.namedFiles?.(fields),
     isEdge: own(agent.events, native)?.edge === true,
     read: (state, hash) =>
       metric?.read

@@ -1,4 +1,4 @@
-import type { ToldFiles } from '../agents/contract/contract.ts';
+import type { NamedFiles } from '../agents/contract/contract.ts';
 import type { Fragment } from '../hook/fragment.ts';
 import { isId } from '../identify/event-ids.ts';
 import { noTranscripts, RECENT_PAYLOADS, type SessionState } from './session-state.ts';
@@ -7,10 +7,10 @@ import { noTranscripts, RECENT_PAYLOADS, type SessionState } from './session-sta
  * Notes the transcript files that a hook names. The last name counts, as a resumed session may continue in another
  * file.
  */
-export function noteFiles(state: SessionState, told: ToldFiles | undefined, cwd: string | undefined): void {
+export function noteFiles(state: SessionState, named: NamedFiles | undefined, cwd: string | undefined): void {
   state.transcripts ??= noTranscripts();
   const { transcripts } = state;
-  const { main, subagent } = told ?? {};
+  const { main, subagent } = named ?? {};
   if (main !== undefined && main !== '' && main.length <= LONGEST_PATH) transcripts.main = main;
   transcripts.cwd ??= cwd;
   if (subagent === undefined || subagent.path.length > LONGEST_PATH || !isId(subagent.id)) return;

@@ -9,8 +9,8 @@ import {
   type Reader,
   type ReadFile,
   readerFor,
-  type Told,
   type Transcript,
+  type TranscriptEntry,
   type TranscriptFile,
 } from '../agents/contract/contract.ts';
 import { memoryOver } from '../agents/shared/memory.ts';
@@ -45,7 +45,7 @@ export interface ReadingOn {
 
 /** Receives the rows. */
 export interface TranscriptListener {
-  tell(told: Told, from: Origin): void;
+  tell(entry: TranscriptEntry, from: Origin): void;
   /** The id of a main file's first row. */
   origin(id: string): void;
   odd(kind: Oddity | 'reader_failed' | 'row_failed' | 'large_document' | 'large_file'): void;
@@ -120,11 +120,11 @@ export function tellRest(readingOn: ReadingOn): void {
     const known = own(state.files, file.path);
     if (read.format !== 'lines' || read.rest === undefined || known === undefined) continue;
     const atMs = known.lastMs ?? Math.floor(readingOn.eyes.stat(file.path)?.writtenMs ?? 0);
-    const told = guarded(readingOn, () =>
+    const entries = guarded(readingOn, () =>
       read.rest?.(memoryOver(known.memory, readingOn.hash), opened(readingOn, file)),
     );
     const version = known.agentVersion;
-    for (const each of told) tell(readingOn, each, { atMs, subagent: file.subagent, isAgain: false, version });
+    for (const each of entries) tell(readingOn, each, { atMs, subagent: file.subagent, isAgain: false, version });
   }
 }
 
@@ -158,9 +158,9 @@ function safely<T>(read: () => T): T | undefined {
 }
 
 /** A row that fails is counted and skipped, so that the rows behind it are read. */
-function tell(readingOn: ReadingOn, told: Told, from: Origin): void {
+function tell(readingOn: ReadingOn, entry: TranscriptEntry, from: Origin): void {
   try {
-    readingOn.listener.tell(told, from);
+    readingOn.listener.tell(entry, from);
   } catch (error) {
     // Disk errors are temporary: the row is read again later.
     if (isDiskError(error)) throw error;
@@ -169,7 +169,7 @@ function tell(readingOn: ReadingOn, told: Told, from: Origin): void {
 }
 
 /** Readers never throw. If one does, only this row is lost, and it is counted. */
-function guarded(readingOn: ReadingOn, read: () => Told[] | undefined): Told[] {
+function guarded(readingOn: ReadingOn, read: () => TranscriptEntry[] | undefined): TranscriptEntry[] {
   try {
     return read() ?? [];
   } catch {
@@ -271,10 +271,10 @@ function merge(readingOn: ReadingOn, cursors: Cursor[]): boolean {
     known.agentVersion =
       safely(() => versionOf(reader.version?.(row.fields, known.agentVersion))) ?? known.agentVersion;
     const version = known.agentVersion;
-    const told = guarded(readingOn, () => reader.row(row.fields, cursor.memory, file));
+    const entries = guarded(readingOn, () => reader.row(row.fields, cursor.memory, file));
     const isAgain = known.again !== undefined;
     const tellingMs = atMs ?? known.lastMs ?? cursor.writtenMs;
-    for (const each of told) tell(readingOn, each, { atMs: tellingMs, subagent: file.subagent, isAgain, version });
+    for (const each of entries) tell(readingOn, each, { atMs: tellingMs, subagent: file.subagent, isAgain, version });
     known.at = row.end;
     if (known.again !== undefined && known.at >= known.again) known.again = undefined;
     cursor.rows.take();
@@ -325,9 +325,9 @@ function readDocument(
       }
     },
   };
-  const told = guarded(readingOn, () => reader.document(document, opened(readingOn, file)));
+  const entries = guarded(readingOn, () => reader.document(document, opened(readingOn, file)));
   let isWhole = true;
-  for (const each of told) {
+  for (const each of entries) {
     const { atMs } = each;
     if (atMs !== undefined && atMs > untilMs) {
       isWhole = false;

@@ -4,15 +4,15 @@ import {
   type Document,
   type ReadFile,
   readerFor,
-  type Told,
   type Transcript,
+  type TranscriptEntry,
   type TranscriptReading,
 } from '../../src/agents/contract/contract.ts';
 import { memoryOver, type Remembered } from '../../src/agents/shared/memory.ts';
 import { isFields } from '../../src/lib/read.ts';
 
 export interface Read {
-  told: Told[];
+  told: TranscriptEntry[];
   readings: TranscriptReading[];
 }
 
@@ -37,7 +37,7 @@ export function readRows(
   const file: ReadFile = { path, root, companions, ...of };
   let remembered: Remembered = {};
   const memory = () => memoryOver(remembered, content => content.slice(0, 8));
-  const told: Told[] = [];
+  const told: TranscriptEntry[] = [];
   for (const line of text.split('\n')) {
     if (line.trim() === '') continue;
     let value: unknown;
@@ -90,7 +90,7 @@ export const documentOf = (bytes: Buffer): Document => ({
 });
 
 /** One event for each type and key, as the session takes them. */
-function once(told: readonly Told[]): TranscriptReading[] {
+function once(told: readonly TranscriptEntry[]): TranscriptReading[] {
   const seen = new Set<string>();
   return told.filter((each): each is TranscriptReading => {
     if ('over' in each) return false;

@@ -5,14 +5,14 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { isAbsent, type Told, type TranscriptReading } from '../../src/agents/contract/contract.ts';
+import { isAbsent, type TranscriptEntry, type TranscriptReading } from '../../src/agents/contract/contract.ts';
 import { agents } from '../../src/agents/index.ts';
 import { newSession, sessionKey } from '../../src/session/session-state.ts';
 import { eventsOfRow, pinned } from '../play.ts';
 import { DAMAGED_COPIES, mutated } from './mutated.ts';
 import { lineOf, planted, readRows } from './told.ts';
 
-const lineOfTold = (told: Told): string =>
+const lineOfTold = (told: TranscriptEntry): string =>
   'over' in told
     ? `over: ${told.over}${told.id === undefined ? '' : ` ${told.id}`}${told.atMs === undefined ? '' : `, ${new Date(told.atMs).toISOString().slice(11, 23)}`}`
     : lineOf(told);

@@ -47,8 +47,8 @@ export function inputOf(args: unknown): Fields {
 /** Returns the kind of the subagent that a call launches; several subagents have no common kind. */
 export function launchedBy(tool: string, args: unknown): { id?: string; agent?: string | undefined } | undefined {
   if (tool !== 'invoke_subagent') return undefined;
-  const { Subagents: told } = fieldsOf(args);
-  const list = typeof told === 'string' ? parsed(told) : told;
+  const { Subagents: subagents } = fieldsOf(args);
+  const list = typeof subagents === 'string' ? parsed(subagents) : subagents;
   const [only, ...more] = Array.isArray(list) ? list : [];
   return { agent: more.length === 0 ? word(fieldsOf(only).TypeName) : undefined };
 }

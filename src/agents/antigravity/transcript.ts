@@ -10,7 +10,7 @@
 import { join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, number, text, word } from '../../lib/read.ts';
-import type { Memory, Told, Transcript, TranscriptReading } from '../contract/contract.ts';
+import type { Memory, Transcript, TranscriptEntry, TranscriptReading } from '../contract/contract.ts';
 import { timeOf } from '../shared/times.ts';
 import { actionName, launchedBy, toolFacts } from './tools.ts';
 
@@ -20,7 +20,7 @@ const pathOf = (home: string, folder: string, conversation: string): string =>
   join(home, '.gemini', folder, 'brain', conversation, '.system_generated', 'logs', 'transcript.jsonl');
 
 export const transcript: Transcript = {
-  told: fields => ({ main: word(fields.transcriptPath) }),
+  namedFiles: fields => ({ main: word(fields.transcriptPath) }),
   files({ main, home, session }, look) {
     if (main !== undefined) return [{ path: main }];
     const path = folders.map(folder => pathOf(home, folder, session)).find(each => look.head(each) !== '');
@@ -46,7 +46,7 @@ export const transcript: Transcript = {
 const isStep = ({ step_index: step, source, type }: Fields): boolean =>
   number(step) !== undefined && /^(USER_EXPLICIT|MODEL|SYSTEM)$/.test(text(source) ?? '') && word(type) !== undefined;
 
-function row(fields: Fields, memory: Memory): Told[] {
+function row(fields: Fields, memory: Memory): TranscriptEntry[] {
   const step = number(fields.step_index);
   if (step === undefined) return [];
   const key = `step-${step}`;
@@ -73,7 +73,7 @@ function row(fields: Fields, memory: Memory): Told[] {
   return fields.source === 'MODEL' ? action(fields, content, key, atMs, memory) : [];
 }
 
-function prompt(content: string, key: string, atMs: number | undefined, memory: Memory): Told[] {
+function prompt(content: string, key: string, atMs: number | undefined, memory: Memory): TranscriptEntry[] {
   const model = /changed setting `Model Selection` from .{1,80}? to ([\w .()-]{1,64})\. /.exec(content)?.[1];
   if (model !== undefined) memory.remember('model', 'selected', model);
   const asked = /<USER_REQUEST>\n?([\s\S]*?)\n?<\/USER_REQUEST>/.exec(content)?.[1];
@@ -90,7 +90,13 @@ function prompt(content: string, key: string, atMs: number | undefined, memory: 
   ];
 }
 
-function response(fields: Fields, content: string, key: string, atMs: number | undefined, memory: Memory): Told[] {
+function response(
+  fields: Fields,
+  content: string,
+  key: string,
+  atMs: number | undefined,
+  memory: Memory,
+): TranscriptEntry[] {
   const calls = Array.isArray(fields.tool_calls) ? fields.tool_calls.map(fieldsOf) : [];
   for (const [i, { name, args }] of calls.slice(0, 64).entries()) {
     const tool = word(name)?.slice(0, LONGEST_NAME) ?? 'unknown';
@@ -131,7 +137,13 @@ const CHILD = /^\s*"conversationId":\s*"([0-9a-f-]{36})"/m;
 
 const waiting = ['PENDING', 'RUNNING', 'WAITING'];
 
-function action(fields: Fields, content: string, key: string, atMs: number | undefined, memory: Memory): Told[] {
+function action(
+  fields: Fields,
+  content: string,
+  key: string,
+  atMs: number | undefined,
+  memory: Memory,
+): TranscriptEntry[] {
   const { tool, agent } = calledAt(key, memory);
   const [, began, ended] = TIMES.exec(content) ?? [];
   const launches = tool === 'invoke_subagent' ? { agent, id: CHILD.exec(content)?.[1] } : undefined;
@@ -173,13 +185,13 @@ function action(fields: Fields, content: string, key: string, atMs: number | und
 function calledAt(key: string, memory: Memory): { tool: string; agent: string | undefined } {
   const known = memory.recall('step', key);
   const [next] = memory.list('called');
-  const told = known ?? next?.[1];
+  const called = known ?? next?.[1];
   if (known === undefined && next !== undefined) {
     memory.forget('called', next[0]);
     memory.remember('step', key, next[1]);
   }
-  if (told === undefined) return { tool: 'unknown', agent: undefined };
-  const [tool, agent] = JSON.parse(told) as [string, string];
+  if (called === undefined) return { tool: 'unknown', agent: undefined };
+  const [tool, agent] = JSON.parse(called) as [string, string];
   return { tool, agent: agent === '' ? undefined : agent };
 }
 

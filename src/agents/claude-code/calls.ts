@@ -1,11 +1,11 @@
 /** Calls of a transcript and their results. */
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, own, text, word } from '../../lib/read.ts';
-import type { Told } from '../contract/contract.ts';
+import type { TranscriptEntry } from '../contract/contract.ts';
 import { ended, isInterrupt, type Place, saying } from './place.ts';
 import { actionName, launchedBy, toolFacts } from './tools.ts';
 
-export function calls(block: Fields, call: string, at: Place): Told[] {
+export function calls(block: Fields, call: string, at: Place): TranscriptEntry[] {
   const fields = { tool_name: text(block.name) ?? 'unknown', tool_input: fieldsOf(block.input) };
   at.memory.remember('calls', call, fields.tool_name);
   const kind = launchedBy(fields);
@@ -33,19 +33,19 @@ const denials: Readonly<Record<string, 'user' | 'classifier'>> = {
   'automode-unavailable': 'classifier',
 };
 
-export function result(block: Fields, call: string, row: Fields, at: Place): Told[] {
+export function result(block: Fields, call: string, row: Fields, at: Place): TranscriptEntry[] {
   const tool = at.memory.recall('calls', call) ?? 'unknown';
   at.memory.forget('calls', call);
   const fields = { tool_name: tool };
   const response = fieldsOf(row.toolUseResult);
   const failure = block.is_error === true;
-  const said = failure ? resultText(block) : '';
-  const exitCode = failure ? /^(?:Error: )?Exit code (\d{1,3})\b/.exec(said)?.[1] : undefined;
+  const message = failure ? resultText(block) : '';
+  const exitCode = failure ? /^(?:Error: )?Exit code (\d{1,3})\b/.exec(message)?.[1] : undefined;
   const denial =
     word(row.toolDenialKind) ?? (row.toolUseResult === 'User rejected tool use' ? 'user-rejected' : undefined);
-  const interrupted = denial === undefined && (response.interrupted === true || isInterrupt(said));
+  const interrupted = denial === undefined && (response.interrupted === true || isInterrupt(message));
   const subagent = word(response.agentId);
-  const told: Told[] = [
+  const entries: TranscriptEntry[] = [
     saying(at, {
       event_type: 'Action.After',
       key: call,
@@ -71,13 +71,13 @@ export function result(block: Fields, call: string, row: Fields, at: Place): Tol
     }),
   ];
   if (tool === 'ExitPlanMode' && !failure) {
-    told.push(saying(at, { event_type: 'Agent.Plan.End', key: call, data: { plan_type: 'plan' } }));
+    entries.push(saying(at, { event_type: 'Agent.Plan.End', key: call, data: { plan_type: 'plan' } }));
   }
   // The result of a call that waited for its subagent proves that the subagent is over, whatever its own file shows.
   if (subagent !== undefined && response.status === 'completed') {
-    told.push(ended(at, subagent), { over: 'subagent', id: subagent, atMs: at.atMs });
+    entries.push(ended(at, subagent), { over: 'subagent', id: subagent, atMs: at.atMs });
   }
-  return told;
+  return entries;
 }
 
 const errorTypeOf = (interrupted: boolean, exitCode: string | undefined): string =>

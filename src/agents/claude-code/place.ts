@@ -2,7 +2,7 @@
 
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, text, word } from '../../lib/read.ts';
-import type { Memory, ReadFile, Told, TranscriptReading } from '../contract/contract.ts';
+import type { Memory, ReadFile, TranscriptEntry, TranscriptReading } from '../contract/contract.ts';
 
 /**
  * Returns true for agents that the program starts for its own work (compaction, suggestions): their names have a word
@@ -82,13 +82,13 @@ export function wordsOf(row: Fields): string | undefined {
   return text(content.map(fieldsOf).find(block => block.type === 'text')?.text);
 }
 
-export const isInterrupt = (said: string | undefined): boolean =>
-  said?.startsWith('[Request interrupted by user') === true;
+export const isInterrupt = (prompt: string | undefined): boolean =>
+  prompt?.startsWith('[Request interrupted by user') === true;
 
-export const ended = (at: Place, subagent: string): Told =>
+export const ended = (at: Place, subagent: string): TranscriptEntry =>
   saying(at, { event_type: 'Session.End', key: 'end', unless: 'hooked', subagent, data: { end_reason: 'completed' } });
 
-export const overOf = (at: Place): Told =>
+export const overOf = (at: Place): TranscriptEntry =>
   at.subagent === undefined
     ? { over: 'turn', id: at.turn, atMs: at.atMs }
     : { over: 'subagent', id: at.subagent, atMs: at.atMs };

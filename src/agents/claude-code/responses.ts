@@ -2,7 +2,7 @@
 import type { Fields } from '../../event/event.ts';
 import { hexDigest } from '../../lib/hash.ts';
 import { fieldsOf, number, text, word } from '../../lib/read.ts';
-import type { Memory, Told } from '../contract/contract.ts';
+import type { Memory, TranscriptEntry } from '../contract/contract.ts';
 import { calls } from './calls.ts';
 import { ended, overOf, type Place, saying } from './place.ts';
 
@@ -25,7 +25,7 @@ const classes = ['input_tokens', 'cache_creation_input_tokens', 'cache_read_inpu
 
 const UNKNOWN = -1;
 
-export function assistant(row: Fields, at: Place): Told[] {
+export function assistant(row: Fields, at: Place): TranscriptEntry[] {
   const message = fieldsOf(row.message);
   // A canned reply or a rendered error is no response of a model.
   if (message.model === '<synthetic>' || row.isApiErrorMessage === true) {
@@ -40,19 +40,19 @@ export function assistant(row: Fields, at: Place): Told[] {
   const waiting = pendingIn(at.memory, speaker);
   const isContinued = waiting?.id === id;
   // The next response of the main agent proves that the subagents it launched are over.
-  const told = isContinued ? [] : speaker === MAIN ? closeResponses(at) : waiting ? closeResponse(at, speaker) : [];
+  const closed = isContinued ? [] : speaker === MAIN ? closeResponses(at) : waiting ? closeResponse(at, speaker) : [];
   const pending = withRow(isContinued ? waiting : begunAt(at, id), row, message, at);
   const blocks = Array.isArray(message.content) ? message.content.map(fieldsOf) : [];
   for (const block of blocks) {
     const call = word(block.id);
-    if (block.type === 'tool_use' && call !== undefined) told.push(...calls(block, call, at));
+    if (block.type === 'tool_use' && call !== undefined) closed.push(...calls(block, call, at));
   }
-  if (isCopy) return told;
-  told.push(...keep(at, speaker, pending));
+  if (isCopy) return closed;
+  closed.push(...keep(at, speaker, pending));
   const answer = blocks.findLast(block => block.type === 'text');
-  if (!isFinal(pending.finish) || answer === undefined) return told;
+  if (!isFinal(pending.finish) || answer === undefined) return closed;
   // The answer ends the response: rows of it that still follow repeat it.
-  return [...told, ...closeResponse(at, speaker), ...answered(at, id, text(answer.text))];
+  return [...closed, ...closeResponse(at, speaker), ...answered(at, id, text(answer.text))];
 }
 
 const responseId = (row: Fields, message: Fields): string | undefined =>
@@ -100,7 +100,7 @@ function shortened(id: unknown): string | undefined {
 const isFinal = (finish: string | undefined): boolean =>
   finish !== undefined && finish !== 'tool_use' && finish !== 'pause_turn';
 
-function answered(at: Place, id: string, response: string | undefined): Told[] {
+function answered(at: Place, id: string, response: string | undefined): TranscriptEntry[] {
   if (at.aside) return [];
   at.memory.remember('place', 'answered', id);
   return [
@@ -121,10 +121,10 @@ export const known = (count: number | undefined): number | undefined =>
   count === undefined || count < 0 ? undefined : count;
 
 /** Closes the responses of all speakers. */
-export const closeResponses = (at: Place): Told[] =>
+export const closeResponses = (at: Place): TranscriptEntry[] =>
   at.memory.list(WAITING).flatMap(([speaker]) => closeResponse(at, speaker));
 
-function closeResponse(at: Place, speaker: string): Told[] {
+function closeResponse(at: Place, speaker: string): TranscriptEntry[] {
   const pending = pendingIn(at.memory, speaker);
   if (pending === undefined) return [];
   at.memory.forget(WAITING, speaker);
@@ -173,7 +173,7 @@ function pendingIn(memory: Memory, speaker: string): Pending | undefined {
 }
 
 /** Keeps a response for its next row. If too many wait, the oldest is closed. */
-function keep(at: Place, speaker: string, pending: Pending): Told[] {
+function keep(at: Place, speaker: string, pending: Pending): TranscriptEntry[] {
   const kept = JSON.stringify(pending);
   last = { kept, pending: { ...pending } };
   at.memory.remember(WAITING, speaker, kept);
@@ -187,7 +187,7 @@ const WAITING = 'responses';
 
 const MOST_WAITING = 64;
 
-function failed(row: Fields, at: Place): Told[] {
+function failed(row: Fields, at: Place): TranscriptEntry[] {
   const kind = /^[a-z][a-z0-9_]{0,63}$/.test(text(row.error) ?? '') ? String(row.error) : 'unknown';
   const key = word(row.uuid);
   if (key === undefined || at.aside) return [];

@@ -13,8 +13,8 @@
  */
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, number, word } from '../../lib/read.ts';
-import type { LineReader, Told, Transcript } from '../contract/contract.ts';
-import { toldFiles } from '../shared/told-files.ts';
+import type { LineReader, Transcript, TranscriptEntry } from '../contract/contract.ts';
+import { namedFiles } from '../shared/named-files.ts';
 import { result } from './calls.ts';
 import { filesOf, installedFiles, isConversation, sessionsIn } from './files.ts';
 import { cardOf, isInterrupt, overOf, type Place, placeOf, saying, wordsOf } from './place.ts';
@@ -38,7 +38,7 @@ const rows: LineReader = {
     const session = word(row.sessionId);
     if (session !== undefined && session !== file.root) return [];
     const at = placeOf(row, memory, file);
-    const told =
+    const entries =
       row.type === 'assistant'
         ? assistant(row, at)
         : row.type === 'user'
@@ -48,13 +48,13 @@ const rows: LineReader = {
             : [];
     // A response answers the row before it: a prompt, or the results of calls.
     if (at.atMs !== undefined && row.type === 'user') memory.remember('place', 'asked', String(at.atMs));
-    return told.length === 0 ? told : [...firstSign(at), ...told];
+    return entries.length === 0 ? entries : [...firstSign(at), ...entries];
   },
   rest: (memory, file) => closeResponses(placeOf({}, memory, file)),
 };
 
 export const transcript: Transcript = {
-  told: toldFiles,
+  namedFiles,
   files: filesOf,
   installed: installedFiles,
   sessions: sessionsIn,
@@ -62,7 +62,7 @@ export const transcript: Transcript = {
 };
 
 /** The first row of a subagent is its start. Its card names its kind and the call that launched it. */
-function firstSign(at: Place): Told[] {
+function firstSign(at: Place): TranscriptEntry[] {
   const { memory, file, subagent } = at;
   if (subagent === undefined || file.subagent === undefined || memory.recall('place', 'begun') !== undefined) return [];
   memory.remember('place', 'begun', '1');
@@ -79,22 +79,22 @@ function firstSign(at: Place): Told[] {
   ];
 }
 
-function user(row: Fields, at: Place): Told[] {
+function user(row: Fields, at: Place): TranscriptEntry[] {
   const { content } = fieldsOf(row.message);
   const blocks = Array.isArray(content) ? content.map(fieldsOf) : [];
-  const told: Told[] = [];
+  const entries: TranscriptEntry[] = [];
   for (const block of blocks) {
     const call = word(block.tool_use_id);
-    if (block.type === 'tool_result' && call !== undefined) told.push(...result(block, call, row, at));
+    if (block.type === 'tool_result' && call !== undefined) entries.push(...result(block, call, row, at));
   }
-  const said = wordsOf(row);
-  if (said === undefined) return told;
-  if (isInterrupt(said)) return [...told, ...interruption(row, at)];
-  return [...told, ...prompt(row, said, at)];
+  const words = wordsOf(row);
+  if (words === undefined) return entries;
+  if (isInterrupt(words)) return [...entries, ...interruption(row, at)];
+  return [...entries, ...prompt(row, words, at)];
 }
 
 /** The only evidence of an interrupt: the turn ends here. */
-function interruption(row: Fields, at: Place): Told[] {
+function interruption(row: Fields, at: Place): TranscriptEntry[] {
   const key = word(row.uuid);
   if (key === undefined || at.aside) return closeResponses(at);
   at.memory.remember('place', 'answered', key);
@@ -111,10 +111,10 @@ function interruption(row: Fields, at: Place): Told[] {
 }
 
 /** Records of local commands, and texts that the program inserts, are no prompts. */
-export function prompt(row: Fields, said: string, at: Place): Told[] {
+export function prompt(row: Fields, words: string, at: Place): TranscriptEntry[] {
   if (row.isMeta === true || row.isCompactSummary === true || row.isVisibleInTranscriptOnly === true) return [];
   if (at.subagent !== undefined || at.file.subagent !== undefined || row.isSidechain === true) return [];
-  if (/^<(command-name|command-message|local-command-|bash-)/.test(said)) return [];
+  if (/^<(command-name|command-message|local-command-|bash-)/.test(words)) return [];
   const key = word(row.promptId) ?? word(row.uuid);
   if (key === undefined) return [];
   const { kind } = fieldsOf(row.origin);
@@ -125,13 +125,13 @@ export function prompt(row: Fields, said: string, at: Place): Told[] {
       event_type: 'Prompt.Submitted',
       key,
       unless: 'hooked',
-      data: { prompt: said },
+      data: { prompt: words },
       actor: automatic ? 'system' : 'user',
     }),
   ];
 }
 
-function system(row: Fields, at: Place): Told[] {
+function system(row: Fields, at: Place): TranscriptEntry[] {
   const key = word(row.uuid);
   if (key === undefined) return [];
   switch (row.subtype) {
@@ -188,7 +188,7 @@ function system(row: Fields, at: Place): Told[] {
   }
 }
 
-function turnEnd(key: string, at: Place): Told[] {
+function turnEnd(key: string, at: Place): TranscriptEntry[] {
   if (at.aside || at.memory.recall('place', 'answered') !== undefined) return [];
   at.memory.remember('place', 'answered', key);
   return [

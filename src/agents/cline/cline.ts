@@ -51,7 +51,7 @@ const prompt: HookEvent = {
 const before: HookEvent = {
   read(fields, memory) {
     const use = useOf(fields);
-    const call = openCall(use.told, memory);
+    const call = openCall(use.call, memory);
     return [
       reading(fields, {
         event_type: 'Action.Before',
@@ -66,7 +66,7 @@ const before: HookEvent = {
 const after: HookEvent = {
   read(fields, memory) {
     const use = useOf(fields);
-    const call = closeCall(use.told, memory);
+    const call = closeCall(use.call, memory);
     const result = fieldsOf(fields.tool_result);
     const legacy = fieldsOf(fields.postToolUse);
     const threw = result.error !== undefined && result.error !== null;
@@ -119,15 +119,15 @@ const events: Record<string, HookEvent> = {
   PreCompact: {
     // `contextSize` counts messages; the tokens are those of the last request.
     read(fields) {
-      const told = fieldsOf(fields.preCompact);
-      const input = count(told.tokensIn);
-      const cached = count(told.tokensInCache);
+      const compaction = fieldsOf(fields.preCompact);
+      const input = count(compaction.tokensIn);
+      const cached = count(compaction.tokensInCache);
       return [
         reading(fields, {
           event_type: 'Context.Compaction',
           data: {
             tokens_before: input === undefined && cached === undefined ? undefined : (input ?? 0) + (cached ?? 0),
-            strategy: word(told.compactionStrategy),
+            strategy: word(compaction.compactionStrategy),
           },
           actor: 'system',
           facts: { phase: 'before' },
@@ -256,7 +256,7 @@ interface Use {
   action: string;
   input: Fields;
   mcp: { server: string } | undefined;
-  told: Parameters<typeof openCall>[0];
+  call: Parameters<typeof openCall>[0];
 }
 
 /** Returns the tool and its input: the SDK's own fields first, then the fields it keeps for old hooks. */
@@ -264,11 +264,11 @@ function useOf(fields: Fields): Use {
   const current = fieldsOf(fields.tool_call ?? fields.tool_result);
   const legacy = fieldsOf(fields.preToolUse ?? fields.postToolUse);
   const name = word(current.name) ?? word(legacy.toolName) ?? 'unknown';
-  const told = isFields(current.input) ? current.input : fieldsOf(legacy.parameters);
+  const input = isFields(current.input) ? current.input : fieldsOf(legacy.parameters);
   return {
-    ...useOfTool(name, told),
-    input: oneCommand(told),
-    told: { id: word(current.id), subagent: subagentOf(fields), tool: name, input: told },
+    ...useOfTool(name, input),
+    input: oneCommand(input),
+    call: { id: word(current.id), subagent: subagentOf(fields), tool: name, input: input },
   };
 }
 

@@ -18,8 +18,8 @@ import type {
   Look,
   Places,
   ReadFile,
-  Told,
   Transcript,
+  TranscriptEntry,
   TranscriptFile,
   TranscriptReading,
 } from '../contract/contract.ts';
@@ -104,8 +104,8 @@ function storages({ home, env }: Pick<Places, 'home' | 'env'>): string[] {
 
 // ---------------------------------------------------------------- SDK and CLI
 
-function sessionMessages(messages: readonly unknown[], name = 'message'): Told[] {
-  const told: Told[] = [];
+function sessionMessages(messages: readonly unknown[], name = 'message'): TranscriptEntry[] {
+  const entries: TranscriptEntry[] = [];
   const calls = new Map<string, { name: string; input: Fields }>();
   const isWhole = messages.every(message => holdsCaches(fieldsOf(fieldsOf(message).metrics)));
   for (const [i, message] of messages.entries()) {
@@ -113,10 +113,10 @@ function sessionMessages(messages: readonly unknown[], name = 'message'): Told[]
     const key = word(message.id) ?? `${name}-${i}`;
     const atMs = timeOf(message.ts);
     const blocks = Array.isArray(message.content) ? message.content.map(fieldsOf) : [];
-    if (message.role === 'assistant') told.push(...answered(message, blocks, key, atMs, calls, isWhole));
-    else if (message.role === 'user') told.push(...asked(message, blocks, key, atMs, calls));
+    if (message.role === 'assistant') entries.push(...answered(message, blocks, key, atMs, calls, isWhole));
+    else if (message.role === 'user') entries.push(...asked(message, blocks, key, atMs, calls));
   }
-  return told;
+  return entries;
 }
 
 /**
@@ -127,7 +127,7 @@ const holdsCaches = ({ inputTokens, cacheReadTokens, cacheWriteTokens }: Fields)
   (count(inputTokens) ?? 0) >= (count(cacheReadTokens) ?? 0) + (count(cacheWriteTokens) ?? 0);
 
 /** The files of subagents. They carry the ids that hooks use; a task of a team adds its own. */
-function subagentsOf({ path, beside = [], companions }: ReadFile): Told[] {
+function subagentsOf({ path, beside = [], companions }: ReadFile): TranscriptEntry[] {
   const root = basename(path, MESSAGES);
   return beside.flatMap((file, i) => {
     const { messages, agent } = parsed(companions[i]?.toString('utf8') ?? '');
@@ -141,39 +141,39 @@ function subagentsOf({ path, beside = [], companions }: ReadFile): Told[] {
   });
 }
 
-function subagent(id: string, name: string, messages: readonly unknown[]): Told[] {
-  const told: Told[] = [];
+function subagent(id: string, name: string, messages: readonly unknown[]): TranscriptEntry[] {
+  const entries: TranscriptEntry[] = [];
   for (const each of sessionMessages(messages, name)) {
-    if ('over' in each) told.push({ over: 'subagent', id, atMs: each.atMs });
-    else told.push({ ...each, actor: 'ai_agent', subagent: id });
+    if ('over' in each) entries.push({ over: 'subagent', id, atMs: each.atMs });
+    else entries.push({ ...each, actor: 'ai_agent', subagent: id });
   }
-  const [first] = told;
+  const [first] = entries;
   if (first === undefined) return [];
   const both = { unless: 'hooked', actor: 'ai_agent', subagent: id } as const;
-  const starts: Told = {
+  const starts: TranscriptEntry = {
     ...both,
     event_type: 'Session.Start',
     key: `start:${name}`,
     data: { start_reason: 'new' },
     atMs: first.atMs,
   };
-  const last = told.at(-1);
-  if (last === undefined || !('over' in last)) return [starts, ...told];
+  const last = entries.at(-1);
+  if (last === undefined || !('over' in last)) return [starts, ...entries];
   // The answer of a subagent is its end.
-  const ends: Told = {
+  const ends: TranscriptEntry = {
     ...both,
     event_type: 'Session.End',
     key: `end:${name}`,
     data: { end_reason: 'completed' },
     atMs: last.atMs,
   };
-  return [starts, ...told, ends];
+  return [starts, ...entries, ends];
 }
 
 /** Sorts by time; a reading without a time stays behind its predecessor. */
-function inOrder(told: readonly Told[]): Told[] {
+function inOrder(entries: readonly TranscriptEntry[]): TranscriptEntry[] {
   let lastMs = 0;
-  const timed = told.map(each => {
+  const timed = entries.map(each => {
     lastMs = each.atMs ?? lastMs;
     return { each, atMs: lastMs };
   });
@@ -181,7 +181,7 @@ function inOrder(told: readonly Told[]): Told[] {
 }
 
 const textIn = (content: unknown, blocks: readonly Fields[]): string =>
-  text(content) ?? blocks.flatMap(({ type, text: said }) => (type === 'text' ? (text(said) ?? []) : [])).join('\n');
+  text(content) ?? blocks.flatMap(({ type, text: words }) => (type === 'text' ? (text(words) ?? []) : [])).join('\n');
 
 type Calls = Map<string, { name: string; input: Fields }>;
 
@@ -191,7 +191,7 @@ function asked(
   key: string,
   atMs: number | undefined,
   calls: Calls,
-): Told[] {
+): TranscriptEntry[] {
   const results = blocks.filter(({ type }) => type === 'tool_result');
   if (results.length > 0) return results.flatMap(block => result(block, atMs, calls));
   return [
@@ -206,7 +206,7 @@ function asked(
   ];
 }
 
-function result(block: Fields, atMs: number | undefined, calls: Calls): Told[] {
+function result(block: Fields, atMs: number | undefined, calls: Calls): TranscriptEntry[] {
   const call = word(block.tool_use_id);
   if (call === undefined) return [];
   const known = calls.get(call);
@@ -232,13 +232,13 @@ function answered(
   atMs: number | undefined,
   calls: Calls,
   isWhole: boolean,
-): Told[] {
+): TranscriptEntry[] {
   const uses = blocks.filter(({ type, id }) => type === 'tool_use' && word(id) !== undefined);
-  const told: Told[] = [];
+  const entries: TranscriptEntry[] = [];
   const model = fieldsOf(message.modelInfo);
   const used = fieldsOf(message.metrics);
   if (isFields(message.metrics)) {
-    told.push(
+    entries.push(
       responded(
         key,
         atMs,
@@ -259,7 +259,7 @@ function answered(
     const call = word(id) ?? '';
     calls.set(call, { name: word(name) ?? 'unknown', input: fieldsOf(input) });
     const { tool, action, mcp } = useOfTool(word(name) ?? 'unknown', fieldsOf(input));
-    told.push({
+    entries.push({
       event_type: 'Action.Before',
       key: call,
       atMs,
@@ -268,10 +268,10 @@ function answered(
       facts: { call, tool, mcp, launches: action === 'agent' ? {} : undefined },
     });
   }
-  if (uses.length > 0) return told;
+  if (uses.length > 0) return entries;
   // A response without calls ends the run.
   return [
-    ...told,
+    ...entries,
     {
       event_type: 'Agent.Response',
       key,
@@ -292,14 +292,14 @@ interface Model {
   provider: string | undefined;
 }
 
-function taskRows(rows: readonly unknown[], models: readonly Model[]): Told[] {
-  return rows.flatMap((row): Told[] => {
-    const { say, ts, text: said } = fieldsOf(row);
+function taskRows(rows: readonly unknown[], models: readonly Model[]): TranscriptEntry[] {
+  return rows.flatMap((row): TranscriptEntry[] => {
+    const { say, ts, text: words } = fieldsOf(row);
     const atMs = timeOf(ts);
     if (say === 'completion_result' || say === 'plan_completion_result') return [{ over: 'turn', atMs }];
     const of = own(usedBy, text(say) ?? '');
     if (of === undefined) return [];
-    const used = parsed(text(said) ?? '');
+    const used = parsed(text(words) ?? '');
     const input = count(used.tokensIn);
     const output = count(used.tokensOut);
     // Not filled yet: the response follows or never came.
@@ -316,10 +316,12 @@ function taskRows(rows: readonly unknown[], models: readonly Model[]): Told[] {
       cost: number(used.cost),
       isWhole: false,
     };
-    const told = responded(`${of}-${atMs ?? count(ts)}`, atMs, { model, provider }, tokens);
-    if (of === 'request') return [told];
+    const response = responded(`${of}-${atMs ?? count(ts)}`, atMs, { model, provider }, tokens);
+    if (of === 'request') return [response];
     // Requests whose rows the user removed were reported before, if the session has hooks.
-    return [{ ...told, facts: { ...told.facts, sum: 'turn' }, unless: of === 'deleted' ? 'hooked' : undefined }];
+    return [
+      { ...response, facts: { ...response.facts, sum: 'turn' }, unless: of === 'deleted' ? 'hooked' : undefined },
+    ];
   });
 }
 
@@ -392,8 +394,8 @@ function parsed(json: string): Fields {
 
 /** The extension writes 64-bit numbers as text. */
 export function count(value: unknown): number | undefined {
-  const told = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value;
-  return typeof told === 'number' && Number.isFinite(told) && told >= 0 ? told : undefined;
+  const parsed = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value;
+  return typeof parsed === 'number' && Number.isFinite(parsed) && parsed >= 0 ? parsed : undefined;
 }
 
 /** Milliseconds as text from the extension, ISO 8601 from the SDK. */

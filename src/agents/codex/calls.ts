@@ -1,12 +1,12 @@
 /** Calls of a rollout, their results, and rows that hold single items of a response. */
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, number, own, text, word } from '../../lib/read.ts';
-import type { Told } from '../contract/contract.ts';
+import type { TranscriptEntry } from '../contract/contract.ts';
 import { isAside, note, type Place, recalled, saying } from './place.ts';
 import { actionName, hookName, launchedBy, spawnedThread, toolFacts } from './tools.ts';
 import { prompted } from './turns.ts';
 
-export function item(place: Place): Told[] {
+export function item(place: Place): TranscriptEntry[] {
   const { payload, atMs } = place;
   switch (payload.type) {
     case 'function_call':
@@ -41,14 +41,14 @@ function heard(place: Place): void {
 }
 
 /** Old files mark a prompt only by its message; texts that the program inserted are marked. */
-function barePrompt(place: Place): Told[] {
+function barePrompt(place: Place): TranscriptEntry[] {
   const { payload, atMs, turn } = place;
   if (payload.role !== 'user' || atMs !== undefined || turn !== undefined) return [];
-  const said = textOf(payload.content);
-  return /^\s*(?:<|# AGENTS\.md)/.test(said) || said === '' ? [] : prompted(place, undefined, said);
+  const prompt = textOf(payload.content);
+  return /^\s*(?:<|# AGENTS\.md)/.test(prompt) || prompt === '' ? [] : prompted(place, undefined, prompt);
 }
 
-function called(place: Place): Told[] {
+function called(place: Place): TranscriptEntry[] {
   const { payload, memory } = place;
   const call = word(payload.call_id) ?? word(payload.id);
   if (call === undefined || isAside(place)) return [];
@@ -101,7 +101,7 @@ interface Ending {
 }
 
 /** Reads the end of a call. Of its text only the lines that the program itself put before the output are read. */
-function returned(place: Place): Told[] {
+function returned(place: Place): TranscriptEntry[] {
   const { payload, memory } = place;
   const call = word(payload.call_id);
   if (call === undefined) return [];
@@ -113,11 +113,11 @@ function returned(place: Place): Told[] {
     memory.forget('stdin', call);
     // Input for a running command: the end of that command is the end of this call.
     const original = memory.recall('process', stdin);
-    const told = closed(place, call, {});
-    if (process !== undefined || original === undefined) return told;
+    const entries = closed(place, call, {});
+    if (process !== undefined || original === undefined) return entries;
     memory.forget('process', stdin);
     return [
-      ...told,
+      ...entries,
       ...closed(place, original, { ...endingOf(output), output: payload.output, durationMs: undefined }),
     ];
   }
@@ -160,7 +160,7 @@ export const exited = (exitCode: number | undefined, durationMs: number | undefi
   durationMs,
 });
 
-export function closed(place: Place, call: string | undefined, ending: Ending): Told[] {
+export function closed(place: Place, call: string | undefined, ending: Ending): TranscriptEntry[] {
   // Some versions report the end of a call several times: the most detailed report comes first.
   if (call === undefined || isAside(place) || place.memory.recall('done', call) !== undefined) return [];
   place.memory.remember('done', call, '1');
@@ -193,7 +193,7 @@ export function closed(place: Place, call: string | undefined, ending: Ending): 
 }
 
 /** A search by the provider: no hook reports it, and the rollout only reports its end. */
-export function searched(place: Place, call: string | undefined): Told[] {
+export function searched(place: Place, call: string | undefined): TranscriptEntry[] {
   if (call === undefined || isAside(place)) return [];
   place.memory.remember('call', call, 'web_search');
   return [
@@ -208,7 +208,7 @@ export function searched(place: Place, call: string | undefined): Told[] {
 }
 
 /** Items of the paginated mode: prompts, and the ends of calls by their ids. */
-export function itemCompleted(place: Place): Told[] {
+export function itemCompleted(place: Place): TranscriptEntry[] {
   const { payload, memory } = place;
   const done = fieldsOf(payload.item);
   const id = word(done.id);
@@ -237,7 +237,7 @@ export function itemCompleted(place: Place): Told[] {
     facts: { ...toolFacts(tool), call: id },
     atMs: startMs,
   });
-  return [before, ...after].map(told => ('over' in told ? told : { ...told, unless: 'hooked' as const }));
+  return [before, ...after].map(entry => ('over' in entry ? entry : { ...entry, unless: 'hooked' as const }));
 }
 
 const itemTools: Readonly<Record<string, (done: Fields) => string>> = {

@@ -1,7 +1,7 @@
 /** Responses and their tokens: a rollout states the totals of a thread, from which each response is computed. */
 import type { Fields } from '../../event/event.ts';
 import { count, fieldsOf, isFields, number, word } from '../../lib/read.ts';
-import type { Told } from '../contract/contract.ts';
+import type { TranscriptEntry } from '../contract/contract.ts';
 import { isAside, note, type Place, recalled, saying } from './place.ts';
 
 const classes = [
@@ -27,7 +27,7 @@ const usageOf = (usage: unknown): Total | undefined => {
 export const totalOf = (payload: Fields): Total | undefined => usageOf(fieldsOf(payload.info).total_token_usage);
 
 /** The total of the thread after a response, or the previous total again. */
-export function counted(place: Place): Told[] {
+export function counted(place: Place): TranscriptEntry[] {
   const { payload, memory, file } = place;
   const total = totalOf(payload);
   if (total === undefined || memory.recall('place', 'records') !== undefined) return [];
@@ -54,7 +54,7 @@ export function counted(place: Place): Told[] {
 }
 
 /** The record of one response: from the first record on, totals add nothing. */
-export function record(place: Place): Told[] {
+export function record(place: Place): TranscriptEntry[] {
   const { payload } = place;
   const usage = usageOf(payload.usage);
   const response = word(payload.response_id);
@@ -74,7 +74,7 @@ export const isSame = (usage: Total, counted: string | undefined): boolean => {
 
 const sizeOf = (total: Total): number => total.total_tokens ?? (total.input_tokens ?? 0) + (total.output_tokens ?? 0);
 
-function responded(place: Place, key: string, response: string | undefined, used: Total): Told[] {
+function responded(place: Place, key: string, response: string | undefined, used: Total): TranscriptEntry[] {
   const { memory } = place;
   const asked = recalled(place, 'asked');
   const atMs = recalled(place, 'said') ?? place.atMs;
@@ -106,7 +106,7 @@ function responded(place: Place, key: string, response: string | undefined, used
 }
 
 /** Returns how full the context is. */
-function filled(place: Place, key: string): Told[] {
+function filled(place: Place, key: string): TranscriptEntry[] {
   const info = fieldsOf(place.payload.info);
   const used = number(fieldsOf(info.last_token_usage).total_tokens);
   const limit = number(info.model_context_window);

@@ -14,8 +14,8 @@
  */
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
-import type { LineReader, Told, Transcript, TranscriptFile } from '../contract/contract.ts';
-import { toldFiles } from '../shared/told-files.ts';
+import type { LineReader, Transcript, TranscriptEntry, TranscriptFile } from '../contract/contract.ts';
+import { namedFiles } from '../shared/named-files.ts';
 import { closed, exited, item, itemCompleted, searched, spanMs } from './calls.ts';
 import { isAside, isOldHeader, note, type Place, placeOf, recalled, saying } from './place.ts';
 import { counted, record, totalOf } from './tokens.ts';
@@ -41,7 +41,7 @@ const reader: LineReader = {
 };
 
 /** The events of the thread itself, by their type. */
-const messages: Readonly<Record<string, (place: Place) => Told[]>> = {
+const messages: Readonly<Record<string, (place: Place) => TranscriptEntry[]>> = {
   task_started: turnBegan,
   task_complete: turnEnded,
   turn_aborted: turnAborted,
@@ -73,7 +73,7 @@ const messages: Readonly<Record<string, (place: Place) => Told[]>> = {
 const DATED = /^rollout-\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}-([0-9a-zA-Z-]{36})(?:_[0-9a-zA-Z-]+)?\.jsonl$/;
 
 export const transcript: Transcript = {
-  told: toldFiles,
+  namedFiles,
   files({ main, session, subagents }, look) {
     // No rollout is kept, or it was archived.
     if (main === undefined || !main.endsWith('.jsonl')) return [];
@@ -164,7 +164,7 @@ function spawnOf(meta: Fields): { parent: string; kind: string | undefined } | u
 const isInternal = (meta: Fields): boolean =>
   fieldsOf(meta.source).subagent !== undefined && spawnOf(meta) === undefined;
 
-function began(place: Place): Told[] {
+function began(place: Place): TranscriptEntry[] {
   const { payload, memory, file } = place;
   const thread = word(payload.id);
   const own = memory.recall('place', 'thread');
@@ -233,7 +233,7 @@ function isCopied(place: Place): boolean {
 }
 
 /** Of a copy only the state at its end counts. */
-function copied(place: Place): Told[] {
+function copied(place: Place): TranscriptEntry[] {
   const { type, payload } = place;
   if (type === 'turn_context') context(place);
   const total = totalOf(payload);
@@ -241,7 +241,7 @@ function copied(place: Place): Told[] {
   return [];
 }
 
-function context(place: Place): Told[] {
+function context(place: Place): TranscriptEntry[] {
   const model = word(place.payload.model);
   if (model !== undefined) note(place, 'model', model);
   return [];

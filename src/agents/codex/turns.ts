@@ -1,10 +1,10 @@
 /** Turns of a rollout: their start, prompts, end and interruption, and compactions. */
 import { fieldsOf, text, word } from '../../lib/read.ts';
-import type { Told } from '../contract/contract.ts';
+import type { TranscriptEntry } from '../contract/contract.ts';
 import { isAside, note, type Place, recalled, saying } from './place.ts';
 import { answerKey, endKey, startKey } from './tools.ts';
 
-export function turnBegan(place: Place): Told[] {
+export function turnBegan(place: Place): TranscriptEntry[] {
   const turns = (recalled(place, 'turns') ?? 0) + 1;
   note(place, 'turns', turns);
   const turn = word(place.payload.turn_id) ?? `turn-${turns}`;
@@ -17,7 +17,7 @@ export function turnBegan(place: Place): Told[] {
   ];
 }
 
-export function prompted(place: Place, id: string | undefined, prompt: string | undefined): Told[] {
+export function prompted(place: Place, id: string | undefined, prompt: string | undefined): TranscriptEntry[] {
   if (isAside(place)) return [];
   const prompts = (recalled(place, 'prompts') ?? 0) + 1;
   note(place, 'prompts', prompts);
@@ -32,7 +32,7 @@ export function prompted(place: Place, id: string | undefined, prompt: string | 
   ];
 }
 
-export function turnEnded(place: Place): Told[] {
+export function turnEnded(place: Place): TranscriptEntry[] {
   const { payload } = place;
   const turn = word(payload.turn_id) ?? place.turn ?? 'turn-0';
   const at = { ...place, turn };
@@ -66,7 +66,7 @@ export function turnEnded(place: Place): Told[] {
   ];
 }
 
-export function turnAborted(place: Place): Told[] {
+export function turnAborted(place: Place): TranscriptEntry[] {
   const turn = word(place.payload.turn_id) ?? place.turn ?? 'turn-0';
   const at = { ...place, turn };
   if (isAside(place)) return [];
@@ -87,7 +87,7 @@ export function running({ memory }: Place): string[] | undefined {
   return calls.length === 0 ? undefined : calls.slice(-128);
 }
 
-function overs(place: Place, reason: 'completed' | 'error'): Told[] {
+function overs(place: Place, reason: 'completed' | 'error'): TranscriptEntry[] {
   const { file, turn, atMs } = place;
   if (file.subagent === undefined) return [{ over: 'turn', id: turn, atMs }];
   return [
@@ -100,7 +100,7 @@ function overs(place: Place, reason: 'completed' | 'error'): Told[] {
   ];
 }
 
-export function compacted(place: Place): Told[] {
+export function compacted(place: Place): TranscriptEntry[] {
   if (isAside(place)) return [];
   return [
     saying(place, {

@@ -201,7 +201,7 @@ export const SINCE_BEFORE = -1;
  */
 export interface Transcript {
   /** The transcript files that a hook names. The host keeps the first statement about each. */
-  told?(fields: Fields): ToldFiles;
+  namedFiles?(fields: Fields): NamedFiles;
   /**
    * The files of one session, the main file first. The host calls this at each reading, because files appear late.
    * Every path lies in folders that the session or the user's home names; the host checks that each is a plain file.
@@ -233,7 +233,7 @@ export interface UnreadForm {
   installed(places: Places, look: Look): readonly string[];
 }
 
-export interface ToldFiles {
+export interface NamedFiles {
   main?: string | undefined;
   /** The file of the subagent that the hook is about. */
   subagent?: { id: string; path: string } | undefined;
@@ -304,12 +304,12 @@ export interface LineReader {
    * rows (blocks of one response) wait in it. A line above 8 MB comes pruned: long texts are `''`, long lists are cut,
    * the rest is complete.
    */
-  row(row: Fields, memory: Memory, file: ReadFile): Told[];
+  row(row: Fields, memory: Memory, file: ReadFile): TranscriptEntry[];
   /**
    * Returns the readings that still wait in `memory`. It is called when no more rows follow: the turn, the subagent or
    * the session has settled.
    */
-  rest?(memory: Memory, file: ReadFile): Told[];
+  rest?(memory: Memory, file: ReadFile): TranscriptEntry[];
 }
 
 /**
@@ -318,7 +318,7 @@ export interface LineReader {
  */
 export interface DocumentReader {
   readonly format: 'document';
-  document(document: Document, file: ReadFile): Told[];
+  document(document: Document, file: ReadFile): TranscriptEntry[];
 }
 
 export interface ReadFile extends TranscriptFile {
@@ -337,7 +337,7 @@ export interface Document {
 }
 
 /** The yield of a row: readings, and evidence that something is over. */
-export type Told = TranscriptReading | Over;
+export type TranscriptEntry = TranscriptReading | Over;
 
 /**
  * An event from a transcript. Its key is the native id that the hook of this event has too, so both are one event in

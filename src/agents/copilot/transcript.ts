@@ -17,8 +17,8 @@ import type {
   Memory,
   Places,
   ReadFile,
-  Told,
   Transcript,
+  TranscriptEntry,
   TranscriptFile,
   TranscriptReading,
 } from '../contract/contract.ts';
@@ -31,7 +31,7 @@ export const CHAT_LOG = /[\\/]GitHub\.copilot-chat[\\/]transcripts[\\/]([^\\/]+)
 const OWN_NAME = /(?:^|[\\/])([\w.-]{1,128})\.jsonl$/;
 
 export const transcript: Transcript = {
-  told(fields) {
+  namedFiles(fields) {
     const main = word(fields.transcriptPath) ?? word(fields.transcript_path);
     return { main: main !== undefined && (EVENT_LOG.test(main) || CHAT_LOG.test(main)) ? main : undefined };
   },
@@ -47,7 +47,7 @@ export const transcript: Transcript = {
     const isIts = text(data.producer)?.startsWith('copilot') || word(data.copilotVersion) !== undefined;
     // Without the first row, the folder or the file name identifies the session.
     const isRest = rows.some(
-      row => own(tellers, text(row.type) ?? '') !== undefined && word(row.id) && 'parentId' in row,
+      row => own(readers, text(row.type) ?? '') !== undefined && word(row.id) && 'parentId' in row,
     );
     const [, named] = (isRest && (EVENT_LOG.exec(path) ?? CHAT_LOG.exec(path) ?? OWN_NAME.exec(path))) || [];
     const session = isIts ? word(data.sessionId) : named;
@@ -106,7 +106,7 @@ interface Row {
   memory: Memory;
 }
 
-function readRow(fields: Fields, memory: Memory, file: ReadFile): Told[] {
+function readRow(fields: Fields, memory: Memory, file: ReadFile): TranscriptEntry[] {
   const id = word(fields.id);
   if (id === undefined) return [];
   const atMs = Date.parse(text(fields.timestamp) ?? '');
@@ -118,10 +118,10 @@ function readRow(fields: Fields, memory: Memory, file: ReadFile): Told[] {
     isChat: CHAT_LOG.test(file.path),
     memory,
   };
-  return own(tellers, text(fields.type) ?? '')?.(row) ?? [];
+  return own(readers, text(fields.type) ?? '')?.(row) ?? [];
 }
 
-const tellers: Readonly<Record<string, (row: Row) => Told[]>> = {
+const readers: Readonly<Record<string, (row: Row) => TranscriptEntry[]>> = {
   'session.start': row => started(row, 'new'),
   'session.resume': row => started(row, 'resume'),
   'session.model_change': ({ data, memory }) => chosen(data.newModel, memory),
@@ -156,7 +156,7 @@ function says(row: Row, reading: Omit<TranscriptReading, 'key'> & { key?: string
 
 // ---------------------------------------------------------------- sessions, prompts, answers
 
-function started(row: Row, reason: 'new' | 'resume'): Told[] {
+function started(row: Row, reason: 'new' | 'resume'): TranscriptEntry[] {
   chosen(row.data.selectedModel, row.memory);
   const model = row.memory.recall('model', 'chosen');
   return [
@@ -165,13 +165,13 @@ function started(row: Row, reason: 'new' | 'resume'): Told[] {
 }
 
 /** `auto` is no model; the chosen model follows later. */
-function chosen(name: unknown, memory: Memory): Told[] {
+function chosen(name: unknown, memory: Memory): TranscriptEntry[] {
   const model = word(name);
   if (model !== undefined && model !== 'auto') memory.remember('model', 'chosen', model);
   return [];
 }
 
-function prompted(row: Row): Told[] {
+function prompted(row: Row): TranscriptEntry[] {
   asked(row);
   if (row.subagent !== undefined) return [];
   // A text that the user did not write has a source.
@@ -182,12 +182,12 @@ function prompted(row: Row): Told[] {
 }
 
 /** Notes that the model is asked now, for the main agent or a subagent. */
-function asked({ memory, subagent, atMs }: Row): Told[] {
+function asked({ memory, subagent, atMs }: Row): TranscriptEntry[] {
   if (atMs !== undefined) memory.remember('asked', subagent ?? '', String(atMs));
   return [];
 }
 
-function responded(row: Row): Told[] {
+function responded(row: Row): TranscriptEntry[] {
   const { data, memory, subagent } = row;
   const startedMs = number(Number(memory.recall('asked', subagent ?? '') ?? Number.NaN));
   memory.forget('asked', subagent ?? '');
@@ -196,12 +196,12 @@ function responded(row: Row): Told[] {
   // A long response may come in pieces, each with the tokens of the whole.
   const isPiece = (number(data.chunkCount) ?? 1) > 1;
   const key = (isPiece ? word(data.apiCallId) : undefined) ?? word(data.messageId) ?? row.id;
-  const told: Told[] = [];
+  const entries: TranscriptEntry[] = [];
   // A repeated row is not a second response.
   if (memory.recall('responses', key) === undefined) {
     memory.remember('responses', key, '1');
     if (model !== undefined && output !== undefined) addOutput(model, output, memory);
-    told.push(
+    entries.push(
       says(row, {
         event_type: 'Model.Responded',
         key,
@@ -213,12 +213,12 @@ function responded(row: Row): Told[] {
   const response = word(data.content);
   const calls = Array.isArray(data.toolRequests) && data.toolRequests.length > 0;
   const goesOn = calls || (isPiece && (number(data.chunkIndex) ?? 0) + 1 < (number(data.chunkCount) ?? 1));
-  if (response === undefined || goesOn) return told;
+  if (response === undefined || goesOn) return entries;
   if (subagent !== undefined) {
-    return [...told, says(row, { event_type: 'Agent.Response', data: { response, final: true } })];
+    return [...entries, says(row, { event_type: 'Agent.Response', data: { response, final: true } })];
   }
   return [
-    ...told,
+    ...entries,
     says(row, { event_type: 'Agent.Response', data: { response, final: false } }),
     says(row, { event_type: 'Agent.Response', key: `end:${row.id}`, unless: 'hooked', data: { final: true } }),
     { over: 'turn', atMs: row.atMs },
@@ -227,7 +227,7 @@ function responded(row: Row): Told[] {
 
 // ---------------------------------------------------------------- calls
 
-function callStarted(row: Row): Told[] {
+function callStarted(row: Row): TranscriptEntry[] {
   const call = word(row.data.toolCallId);
   if (call === undefined) return [];
   const name = text(row.data.toolName) ?? 'unknown';
@@ -253,13 +253,13 @@ function mcpOf(data: Fields): { server: string | undefined; tool: string | undef
 }
 
 /** A command that the user typed between prompts is no action of the agent. */
-function typedByPerson({ data, memory }: Row): Told[] {
+function typedByPerson({ data, memory }: Row): TranscriptEntry[] {
   const call = word(data.toolCallId);
   if (call !== undefined) memory.remember('typed', call, '1');
   return [];
 }
 
-function callEnded(row: Row): Told[] {
+function callEnded(row: Row): TranscriptEntry[] {
   const { data, memory } = row;
   const call = word(data.toolCallId);
   if (call === undefined || memory.recall('typed', call) !== undefined || data.isUserRequested === true) return [];
@@ -298,7 +298,7 @@ function callEnded(row: Row): Told[] {
 }
 
 /** No hook of VS Code reports a failed call; if hooks know the call by this id, it is at least over. */
-const failedInChat = (row: Row, call: string): Told =>
+const failedInChat = (row: Row, call: string): TranscriptEntry =>
   says(row, {
     event_type: 'vendor.copilot.tool_failed',
     key: call,
@@ -316,7 +316,7 @@ const denials: Readonly<Record<string, { source: DecisionSource; policy?: string
   'denied-no-approval-rule-and-could-not-request-from-user': { source: 'mode', policy: 'no-approval' },
 };
 
-function permissionAsked(row: Row): Told[] {
+function permissionAsked(row: Row): TranscriptEntry[] {
   const { data, memory } = row;
   const call = word(fieldsOf(data.permissionRequest).toolCallId);
   const request = word(data.requestId);
@@ -332,7 +332,7 @@ function permissionAsked(row: Row): Told[] {
   ];
 }
 
-function permissionGiven(row: Row): Told[] {
+function permissionGiven(row: Row): TranscriptEntry[] {
   const { data, memory } = row;
   const kind = text(fieldsOf(data.result).kind) ?? '';
   const denial = own(denials, kind);
@@ -360,7 +360,7 @@ function permissionGiven(row: Row): Told[] {
 
 // ---------------------------------------------------------------- subagents
 
-function subagentStarted(row: Row): Told[] {
+function subagentStarted(row: Row): TranscriptEntry[] {
   const id = word(row.data.toolCallId);
   if (id === undefined) return [];
   return [
@@ -374,7 +374,7 @@ function subagentStarted(row: Row): Told[] {
   ];
 }
 
-function subagentEnded(row: Row, completed: boolean): Told[] {
+function subagentEnded(row: Row, completed: boolean): TranscriptEntry[] {
   const { data } = row;
   const id = word(data.toolCallId);
   if (id === undefined) return [];
@@ -400,7 +400,7 @@ function subagentEnded(row: Row, completed: boolean): Told[] {
 const triggerOf = (data: Fields): 'auto' | 'manual' | undefined =>
   data.trigger === 'auto' || data.trigger === 'manual' ? data.trigger : undefined;
 
-function compactionStarted(row: Row): Told[] {
+function compactionStarted(row: Row): TranscriptEntry[] {
   return [
     says(row, {
       event_type: 'Context.Compaction',
@@ -412,15 +412,15 @@ function compactionStarted(row: Row): Told[] {
   ];
 }
 
-function compacted(row: Row): Told[] {
+function compacted(row: Row): TranscriptEntry[] {
   const { data } = row;
   const used = fieldsOf(data.compactionTokensUsed);
   const model = word(used.model);
-  const told: Told[] = [];
+  const entries: TranscriptEntry[] = [];
   const input = count(used.inputTokens) ?? count(used.input);
   const output = count(used.outputTokens) ?? count(used.output);
   if (input !== undefined || output !== undefined) {
-    told.push(
+    entries.push(
       says(row, {
         event_type: 'Model.Responded',
         data: { model_id: model, input_tokens: input, output_tokens: output, latency_ms: count(used.duration) },
@@ -433,9 +433,9 @@ function compacted(row: Row): Told[] {
       }),
     );
   }
-  if (data.success === false) return told;
+  if (data.success === false) return entries;
   const removed = number(data.tokensRemoved);
-  told.push(
+  entries.push(
     says(row, {
       event_type: 'Context.Compaction',
       actor: 'system',
@@ -449,12 +449,12 @@ function compacted(row: Row): Told[] {
       facts: { phase: 'after' },
     }),
   );
-  return told;
+  return entries;
 }
 
 // ---------------------------------------------------------------- ends
 
-function failed(row: Row): Told[] {
+function failed(row: Row): TranscriptEntry[] {
   const kind = /^[a-z][a-z0-9_-]{0,63}$/.test(text(row.data.errorType) ?? '') ? String(row.data.errorType) : 'unknown';
   const status = number(row.data.statusCode);
   return [
@@ -468,7 +468,7 @@ function failed(row: Row): Told[] {
   ];
 }
 
-function aborted(row: Row): Told[] {
+function aborted(row: Row): TranscriptEntry[] {
   return [
     says(row, { event_type: 'Agent.Response', data: { final: true }, facts: { interrupted: true } }),
     { over: 'turn', atMs: row.atMs },
@@ -478,7 +478,7 @@ function aborted(row: Row): Told[] {
 const CLASSES = ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheWriteTokens', 'reasoningTokens'] as const;
 
 /** The sums of the log by model, less the part that was reported before. */
-function shutDown(row: Row): Told[] {
+function shutDown(row: Row): TranscriptEntry[] {
   const { data, memory } = row;
   const sums = Object.entries(fieldsOf(data.modelMetrics)).flatMap(([model, metrics]) =>
     sumOf(row, model, fieldsOf(fieldsOf(metrics).usage)),
@@ -496,7 +496,7 @@ function shutDown(row: Row): Told[] {
   ];
 }
 
-function sumOf(row: Row, model: string, usage: Fields): Told[] {
+function sumOf(row: Row, model: string, usage: Fields): TranscriptEntry[] {
   const { memory } = row;
   // A sum that the memory cannot hold could not be reduced later.
   if (model.length > 256) return [];

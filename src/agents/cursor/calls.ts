@@ -33,46 +33,46 @@ export function toolCall(fields: Fields): Described {
 }
 
 /** The hooks that reported a call: general before (B) and after (A), special before (b) and after (a). */
-type Telling = 'B' | 'A' | 'b' | 'a';
+type Report = 'B' | 'A' | 'b' | 'a';
 
 interface KnownCall {
   id: string;
   /** The reports so far, including this one. */
-  told: string;
+  reports: string;
 }
 
 /**
  * Returns the call that a hook is about: by its id, otherwise the oldest call alike that this kind of hook has not
  * reported.
  */
-export function callOf(fields: Fields, { kind, subject }: Described, telling: Telling, memory: Memory): KnownCall {
+export function callOf(fields: Fields, { kind, subject }: Described, report: Report, memory: Memory): KnownCall {
   const turn = [text(fields.conversation_id) ?? '', text(fields.generation_id) ?? ''];
   const like = memory.likeness([...turn, kind, subject].join('\0'));
   const id = word(fields.tool_use_id);
   const known = memory.list('calls').map(([call, entry]) => {
-    const [told = '', alike] = entry.split(' ');
-    return { id: call, told, alike: alike === like };
+    const [reports = '', alike] = entry.split(' ');
+    return { id: call, reports, alike: alike === like };
   });
   const native = id === undefined ? undefined : (memory.recall('also', id) ?? id);
-  const fits = known.filter(each => each.alike && !each.told.includes(telling) && maySpeakOf(each.told, telling));
+  const fits = known.filter(each => each.alike && !each.reports.includes(report) && maySpeakOf(each.reports, report));
   // A special end belongs to a special start, if there is one.
-  const begun = telling === 'a' ? fits.find(each => each.told.includes('b')) : undefined;
+  const begun = report === 'a' ? fits.find(each => each.reports.includes('b')) : undefined;
   const call = known.find(each => each.id === native) ?? begun ?? fits[0];
   const found = call?.id ?? native ?? `call-${nextNumber('calls', memory)}`;
   if (id !== undefined && id !== found) memory.remember('also', id, found);
-  const told = `${call?.told ?? ''}${telling}`;
-  memory.remember('calls', found, `${told} ${like}`);
-  return { id: found, told };
+  const reports = `${call?.reports ?? ''}${report}`;
+  memory.remember('calls', found, `${reports} ${like}`);
+  return { id: found, reports };
 }
 
 /** Calls that general hooks reported have an id of their own; the start of a call never follows its end. */
-function maySpeakOf(told: string, telling: Telling): boolean {
-  const over = told.includes('A') || told.includes('a');
-  switch (telling) {
+function maySpeakOf(reports: string, report: Report): boolean {
+  const over = reports.includes('A') || reports.includes('a');
+  switch (report) {
     case 'B':
       return !over;
     case 'A':
-      return !told.includes('B');
+      return !reports.includes('B');
     case 'b':
       return !over;
     case 'a':
@@ -82,8 +82,8 @@ function maySpeakOf(told: string, telling: Telling): boolean {
 
 /** Returns true if the start of the call was reported and its end was not. */
 export function isRunning(call: string, memory: Memory): boolean {
-  const told = memory.recall('calls', call)?.split(' ', 1)[0] ?? '';
-  return told.includes('B') && !told.includes('A');
+  const reports = memory.recall('calls', call)?.split(' ', 1)[0] ?? '';
+  return reports.includes('B') && !reports.includes('A');
 }
 
 interface Special extends Described {
@@ -108,7 +108,7 @@ export function special(moment: 'before' | 'after', describe: (fields: Fields) =
     plain: ['duration', 'sandbox'],
     read(fields, memory) {
       const { name, tool, input, server, success, ...described } = describe(fields);
-      const { id: call, told } = callOf(fields, described, moment === 'before' ? 'b' : 'a', memory);
+      const { id: call, reports } = callOf(fields, described, moment === 'before' ? 'b' : 'a', memory);
       if (server !== undefined) memory.remember('servers', call, server);
       if (fields.sandbox === true) memory.remember('sandboxed', call, '1');
       const known = server ?? memory.recall('servers', call);
@@ -123,7 +123,7 @@ export function special(moment: 'before' | 'after', describe: (fields: Fields) =
           reading(fields, { event_type: 'Action.Before', key: call, data: { action: { name, input } }, facts }, memory),
         ];
       }
-      if (told.includes('B') && !told.includes('A')) {
+      if (reports.includes('B') && !reports.includes('A')) {
         // The general hook follows and states the result. If it does not come, the call is at least known to be over.
         const { call: _call, ...rest } = facts;
         return [

@@ -199,7 +199,7 @@ const events: Record<string, HookEvent> = {
         data: { action: { name: 'read_file', input: { path: fields.file_path } } },
         facts: { tool: 'Read', call: call.id },
       };
-      const general = call.told.includes('B');
+      const general = call.reports.includes('B');
       return [reading(fields, { ...known, event_type: general ? 'Action.Before' : 'Action.After' }, memory)];
     },
   },

@@ -9,7 +9,7 @@
 import { join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, text, word } from '../../lib/read.ts';
-import type { Memory, ReadFile, Told, Transcript, TranscriptFile } from '../contract/contract.ts';
+import type { Memory, ReadFile, Transcript, TranscriptEntry, TranscriptFile } from '../contract/contract.ts';
 import { nextNumber } from '../shared/numbers.ts';
 import { unlessHooked } from '../shared/readings.ts';
 import { actionName, launchedBy, toolFacts } from './tools.ts';
@@ -20,7 +20,7 @@ const OWN_NAME = /(?<![\\/]subagents)[\\/]([\w.-]{1,128})\.jsonl$/;
 const CHILD = /^([\w-]{1,128})\.jsonl$/;
 
 export const transcript: Transcript = {
-  told(fields) {
+  namedFiles(fields) {
     const main = word(fields.transcript_path);
     return { main: main !== undefined && MAIN.test(main) ? main : undefined };
   },
@@ -81,25 +81,25 @@ const isRow = (row: Fields): boolean =>
     Array.isArray(fieldsOf(row.message).content) &&
     Object.keys(row).length === 2);
 
-function row(fields: Fields, memory: Memory, file: ReadFile): Told[] {
+function row(fields: Fields, memory: Memory, file: ReadFile): TranscriptEntry[] {
   const key = `row-${nextNumber('rows', memory)}`;
   if (fields.type === 'turn_ended') return over(memory, file);
   const { content } = fieldsOf(fields.message);
   const items = Array.isArray(content) ? content.map(fieldsOf) : [];
-  const said = text(items.findLast(item => item.type === 'text')?.text);
-  if (fields.role === 'user') return file.subagent === undefined ? prompt(key, said, memory, file) : begun(memory);
+  const words = text(items.findLast(item => item.type === 'text')?.text);
+  if (fields.role === 'user') return file.subagent === undefined ? prompt(key, words, memory, file) : begun(memory);
   if (fields.role !== 'assistant') return [];
-  const told = file.subagent === undefined ? [] : begun(memory);
+  const first = file.subagent === undefined ? [] : begun(memory);
   const calls = items.filter(item => item.type === 'tool_use').slice(0, 128);
   memory.forget('turn', 'answer');
-  if (calls.length === 0 && said !== undefined) {
-    memory.remember('turn', 'answer', JSON.stringify({ key, length: said.length, hash: memory.likeness(said) }));
+  if (calls.length === 0 && words !== undefined) {
+    memory.remember('turn', 'answer', JSON.stringify({ key, length: words.length, hash: memory.likeness(words) }));
   }
-  return [...told, ...calls.flatMap((call, i) => called(`${key}.${i}`, call))];
+  return [...first, ...calls.flatMap((call, i) => called(`${key}.${i}`, call))];
 }
 
-function prompt(key: string, said: string | undefined, memory: Memory, file: ReadFile): Told[] {
-  const asked = /<user_query>\n?([\s\S]*?)\n?<\/user_query>/.exec(said ?? '')?.[1] ?? said;
+function prompt(key: string, words: string | undefined, memory: Memory, file: ReadFile): TranscriptEntry[] {
+  const asked = /<user_query>\n?([\s\S]*?)\n?<\/user_query>/.exec(words ?? '')?.[1] ?? words;
   return [
     ...over(memory, file),
     unlessHooked({ key: key, event_type: 'Prompt.Submitted', actor: 'user', data: { prompt: asked } }),
@@ -107,14 +107,14 @@ function prompt(key: string, said: string | undefined, memory: Memory, file: Rea
 }
 
 /** The first row of a subagent is its start. */
-function begun(memory: Memory): Told[] {
+function begun(memory: Memory): TranscriptEntry[] {
   if (memory.recall('turn', 'begun') !== undefined) return [];
   memory.remember('turn', 'begun', '1');
   return [unlessHooked({ key: 'start', event_type: 'Session.Start', data: { start_reason: 'new' } })];
 }
 
 /** A row reports only that a call was made: its result is not recorded. */
-function called(key: string, { name, input }: Fields): Told[] {
+function called(key: string, { name, input }: Fields): TranscriptEntry[] {
   const fields = { tool_name: name, tool_input: input };
   const action = { name: actionName(fields), input: fieldsOf(input) };
   const facts = { ...toolFacts(fields), call: key, launches: launchedBy(fields) };
@@ -124,11 +124,11 @@ function called(key: string, { name, input }: Fields): Told[] {
   ];
 }
 
-function over(memory: Memory, file: ReadFile): Told[] {
+function over(memory: Memory, file: ReadFile): TranscriptEntry[] {
   const kept = memory.recall('turn', 'answer');
   memory.forget('turn', 'answer');
   const answer = kept === undefined ? undefined : (JSON.parse(kept) as { key: string; length: number; hash: string });
-  const told: Told[] =
+  const entries: TranscriptEntry[] =
     answer === undefined
       ? []
       : [
@@ -138,10 +138,10 @@ function over(memory: Memory, file: ReadFile): Told[] {
             data: { response_length: answer.length, response_hash: answer.hash, final: true },
           }),
         ];
-  if (file.subagent === undefined) return answer === undefined ? [] : [...told, { over: 'turn' }];
+  if (file.subagent === undefined) return answer === undefined ? [] : [...entries, { over: 'turn' }];
   if (answer === undefined) return [];
   return [
-    ...told,
+    ...entries,
     unlessHooked({ key: 'end', event_type: 'Session.End', data: { end_reason: 'completed' } }),
     { over: 'subagent', id: file.subagent },
   ];

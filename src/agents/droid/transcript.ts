@@ -14,8 +14,8 @@ import type {
   Look,
   Memory,
   ReadFile,
-  Told,
   Transcript,
+  TranscriptEntry,
   TranscriptFile,
   TranscriptReading,
 } from '../contract/contract.ts';
@@ -23,7 +23,7 @@ import { timeOf } from '../shared/times.ts';
 import { actionName, toolFacts } from './tools.ts';
 
 export const transcript: Transcript = {
-  told: fields => ({ main: word(fields.transcript_path) }),
+  namedFiles: fields => ({ main: word(fields.transcript_path) }),
   files({ main, home, session }, look) {
     if (main !== undefined) return [fileAt(main)];
     return filesIn(home, look).filter(({ path }) => sessionIn(path) === session);
@@ -53,24 +53,24 @@ function filesIn(home: string, look: Look): TranscriptFile[] {
   return paths.filter(path => path.endsWith('.jsonl')).map(fileAt);
 }
 
-function row(fields: Fields, memory: Memory, file: ReadFile): Told[] {
+function row(fields: Fields, memory: Memory, file: ReadFile): TranscriptEntry[] {
   const key = word(fields.id);
   if (fields.type === 'session_start') memory.remember('session', 'start', 'announced');
   if (fields.type !== 'message' || key === undefined) return [];
   const atMs = timeOf(fields.timestamp);
   const message = fieldsOf(fields.message);
   const blocks = Array.isArray(message.content) ? message.content.map(fieldsOf) : [];
-  const told =
+  const entries =
     message.role === 'assistant'
       ? answered(blocks, key, atMs, memory, settingsIn(file))
       : message.role === 'user'
         ? asked(blocks, key, atMs, memory)
         : [];
-  return [...started(atMs, memory), ...told];
+  return [...started(atMs, memory), ...entries];
 }
 
 /** The row of the start has no time; the first message has one. */
-function started(atMs: number | undefined, memory: Memory): Told[] {
+function started(atMs: number | undefined, memory: Memory): TranscriptEntry[] {
   if (memory.recall('session', 'start') === undefined) return [];
   memory.forget('session', 'start');
   return [
@@ -78,7 +78,7 @@ function started(atMs: number | undefined, memory: Memory): Told[] {
   ];
 }
 
-function asked(blocks: readonly Fields[], key: string, atMs: number | undefined, memory: Memory): Told[] {
+function asked(blocks: readonly Fields[], key: string, atMs: number | undefined, memory: Memory): TranscriptEntry[] {
   const results = blocks.filter(({ type }) => type === 'tool_result');
   if (results.length > 0) return results.flatMap(block => result(block, atMs, memory));
   // The program added everything after the first text: contents of named files.
@@ -95,7 +95,7 @@ function asked(blocks: readonly Fields[], key: string, atMs: number | undefined,
   ];
 }
 
-function result(block: Fields, atMs: number | undefined, memory: Memory): Told[] {
+function result(block: Fields, atMs: number | undefined, memory: Memory): TranscriptEntry[] {
   const call = word(block.tool_use_id);
   if (call === undefined) return [];
   const tool = memory.recall('tool', call) ?? 'unknown';
@@ -120,8 +120,8 @@ function answered(
   atMs: number | undefined,
   memory: Memory,
   { model, provider }: Settings,
-): Told[] {
-  const told: Told[] = [
+): TranscriptEntry[] {
+  const entries: TranscriptEntry[] = [
     {
       event_type: 'Model.Responded',
       key,
@@ -138,7 +138,7 @@ function answered(
     calls += 1;
     const tool = word(name) ?? 'unknown';
     memory.remember('tool', call, tool);
-    told.push({
+    entries.push({
       event_type: 'Action.Before',
       key: call,
       unless: 'hooked',
@@ -152,25 +152,25 @@ function answered(
       },
     });
   }
-  const said = blocks.flatMap(({ type, text: each }) => (type === 'text' ? (text(each) ?? []) : [])).join('\n');
-  if (calls > 0 || said === '') return told;
+  const words = blocks.flatMap(({ type, text: each }) => (type === 'text' ? (text(each) ?? []) : [])).join('\n');
+  if (calls > 0 || words === '') return entries;
   // A response without calls is the answer.
   return [
-    ...told,
+    ...entries,
     {
       event_type: 'Agent.Response',
       key,
       unless: 'hooked',
       atMs,
       actor: 'ai_agent',
-      data: { response: said, final: true },
+      data: { response: words, final: true },
     },
     { over: 'turn', atMs },
   ];
 }
 
 /** Returns the tokens that were added since the previous reading. */
-function rest(memory: Memory, file: ReadFile): Told[] {
+function rest(memory: Memory, file: ReadFile): TranscriptEntry[] {
   const { model, provider, used } = settingsIn(file);
   if (used === undefined) return [];
   const added = { ...noTokens };

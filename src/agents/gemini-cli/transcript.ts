@@ -11,7 +11,14 @@
  */
 import type { Fields } from '../../event/event.ts';
 import { count, fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
-import type { DocumentReader, LineReader, Memory, ReadFile, Told, Transcript } from '../contract/contract.ts';
+import type {
+  DocumentReader,
+  LineReader,
+  Memory,
+  ReadFile,
+  Transcript,
+  TranscriptEntry,
+} from '../contract/contract.ts';
 import { memoryOver } from '../shared/memory.ts';
 import { byAgent } from '../shared/readings.ts';
 import { timeOf } from '../shared/times.ts';
@@ -46,12 +53,12 @@ const whole: DocumentReader = {
     if (word(chat.sessionId) === undefined || !Array.isArray(chat.messages)) return [];
     const memory = memoryOver({}, () => '');
     const messages = chat.messages.filter(isFields).filter(row => word(row.id) !== undefined);
-    const told = [...began(chat, memory, file), ...messages.flatMap(row => message(row, memory, file))];
-    return [...told, ...rest(memory, file)];
+    const entries = [...began(chat, memory, file), ...messages.flatMap(row => message(row, memory, file))];
+    return [...entries, ...rest(memory, file)];
   },
 };
 
-function rest(memory: Memory, file: ReadFile): Told[] {
+function rest(memory: Memory, file: ReadFile): TranscriptEntry[] {
   return [...answered(memory, file), ...ended(memory, file)];
 }
 
@@ -60,7 +67,7 @@ const CHAT = /^session-.+-([0-9a-f]{8})\.jsonl?$/;
 const isWhole = (path: string): boolean => path.endsWith('.json');
 
 export const transcript: Transcript = {
-  told: fields => ({ main: word(fields.transcript_path) }),
+  namedFiles: fields => ({ main: word(fields.transcript_path) }),
   files({ main, session }, look) {
     if (main === undefined) return [];
     const plain = main.replaceAll('\\', '/');
@@ -110,7 +117,7 @@ const OWN_NAME = /(?:^|[\\/])([\w.-]{1,128})\.jsonl$/;
 const isAnswer = (row: Fields): boolean =>
   row.type === 'gemini' && isFields(row.tokens) && word(row.id) !== undefined && word(row.timestamp) !== undefined;
 
-function began(header: Fields, memory: Memory, file: ReadFile): Told[] {
+function began(header: Fields, memory: Memory, file: ReadFile): TranscriptEntry[] {
   const again = memory.recall('place', 'start') !== undefined;
   const atMs = timeOf(again ? header.lastUpdated : header.startTime);
   if (!again) memory.remember('place', 'start', String(atMs ?? 0));
@@ -128,7 +135,7 @@ function began(header: Fields, memory: Memory, file: ReadFile): Told[] {
   ];
 }
 
-function message(row: Fields, memory: Memory, file: ReadFile): Told[] {
+function message(row: Fields, memory: Memory, file: ReadFile): TranscriptEntry[] {
   const atMs = timeOf(row.timestamp);
   if (row.type === 'gemini') return response(row, atMs, memory, file);
   if (row.type === 'user') return asked(row, atMs, memory, file);
@@ -151,7 +158,7 @@ function message(row: Fields, memory: Memory, file: ReadFile): Told[] {
 }
 
 /** A prompt, or the results of calls. The first prompt of a chat is the program's own. */
-function asked(row: Fields, atMs: number | undefined, memory: Memory, file: ReadFile): Told[] {
+function asked(row: Fields, atMs: number | undefined, memory: Memory, file: ReadFile): TranscriptEntry[] {
   const parts = Array.isArray(row.content) ? row.content.map(fieldsOf) : [];
   const texts = typeof row.content === 'string' ? [row.content] : parts.flatMap(part => text(part.text) ?? []);
   const prompt = texts.join('\n');
@@ -175,25 +182,25 @@ function asked(row: Fields, atMs: number | undefined, memory: Memory, file: Read
   ];
 }
 
-function response(row: Fields, atMs: number | undefined, memory: Memory, file: ReadFile): Told[] {
+function response(row: Fields, atMs: number | undefined, memory: Memory, file: ReadFile): TranscriptEntry[] {
   const id = String(row.id);
   const calls = Array.isArray(row.toolCalls) ? row.toolCalls.filter(isFields) : [];
-  const told: Told[] = [];
+  const entries: TranscriptEntry[] = [];
   const [former] = pending(memory);
-  if (former !== undefined && former !== id) told.push(...answered(memory, file));
-  told.push(...paid(row, atMs, memory));
-  for (const call of calls) told.push(...called(call, atMs, memory, file));
+  if (former !== undefined && former !== id) entries.push(...answered(memory, file));
+  entries.push(...paid(row, atMs, memory));
+  for (const call of calls) entries.push(...called(call, atMs, memory, file));
   if (calls.length > 0) {
     memory.forget('place', 'answer');
     // Time 0 settles no turn: this is the answer as it was first written, and its turn may go on.
-    return file.subagent === undefined ? [...told, { over: 'turn', atMs: 0 }] : told;
+    return file.subagent === undefined ? [...entries, { over: 'turn', atMs: 0 }] : entries;
   }
   memory.remember('place', 'answer', JSON.stringify([id, text(row.content)?.length ?? 0, atMs]));
-  return file.subagent === undefined ? [...told, { over: 'turn', atMs }] : told;
+  return file.subagent === undefined ? [...entries, { over: 'turn', atMs }] : entries;
 }
 
 /** The tokens of an answer, once. */
-function paid(row: Fields, atMs: number | undefined, memory: Memory): Told[] {
+function paid(row: Fields, atMs: number | undefined, memory: Memory): TranscriptEntry[] {
   const id = word(row.id);
   if (id === undefined || !isFields(row.tokens) || memory.recall('paid', id) !== undefined) return [];
   memory.remember('paid', id, '1');
@@ -227,7 +234,7 @@ function pending(memory: Memory): [id?: string, length?: number, atMs?: number] 
 }
 
 /** Another row follows: the kept answer ended the turn. */
-function answered(memory: Memory, file: ReadFile): Told[] {
+function answered(memory: Memory, file: ReadFile): TranscriptEntry[] {
   const [id, length, atMs] = pending(memory);
   memory.forget('place', 'answer');
   if (id === undefined) return [];
@@ -244,7 +251,7 @@ function answered(memory: Memory, file: ReadFile): Told[] {
 }
 
 /** The chat of a subagent has no last row: unless a call reports its end, it ends with its last answer. */
-function ended(memory: Memory, { subagent }: ReadFile): Told[] {
+function ended(memory: Memory, { subagent }: ReadFile): TranscriptEntry[] {
   const last = memory.recall('place', 'ended');
   memory.forget('place', 'ended');
   if (subagent === undefined || last === undefined) return [];
@@ -255,7 +262,7 @@ function ended(memory: Memory, { subagent }: ReadFile): Told[] {
   ];
 }
 
-function failed(row: Fields, atMs: number | undefined, file: ReadFile): Told[] {
+function failed(row: Fields, atMs: number | undefined, file: ReadFile): TranscriptEntry[] {
   const content = text(row.content) ?? '';
   const status = /"status":\s*"([A-Z][A-Z_]{0,40})"/.exec(content.slice(0, 4_096))?.[1];
   const facts = { error_type: status?.toLowerCase() ?? 'unknown' };
@@ -279,11 +286,11 @@ function failed(row: Fields, atMs: number | undefined, file: ReadFile): Told[] {
   ];
 }
 
-const overOf = ({ subagent }: ReadFile, atMs: number | undefined): Told =>
+const overOf = ({ subagent }: ReadFile, atMs: number | undefined): TranscriptEntry =>
   subagent === undefined ? { over: 'turn', atMs } : { over: 'subagent', id: subagent, atMs };
 
 /** No hook follows it. */
-const cancelled = (row: Fields, atMs: number | undefined, file: ReadFile): Told[] => [
+const cancelled = (row: Fields, atMs: number | undefined, file: ReadFile): TranscriptEntry[] => [
   byAgent({
     event_type: 'Agent.Response',
     key: String(row.id),
@@ -295,7 +302,7 @@ const cancelled = (row: Fields, atMs: number | undefined, file: ReadFile): Told[
 ];
 
 /** Written when all calls of the answer are done; each has the time of its end. */
-function called(call: Fields, answeredMs: number | undefined, memory: Memory, file: ReadFile): Told[] {
+function called(call: Fields, answeredMs: number | undefined, memory: Memory, file: ReadFile): TranscriptEntry[] {
   const id = word(call.id);
   if (id === undefined) return [];
   const tool = word(call.name) ?? 'unknown';
@@ -313,7 +320,7 @@ function called(call: Fields, answeredMs: number | undefined, memory: Memory, fi
   const exitCode = tool === 'run_shell_command' ? exitCodeOf(outputOf(call)) : undefined;
   const success =
     status === 'success' ? exitCode === undefined || exitCode === 0 : status === 'error' ? false : undefined;
-  const told: Told[] = [
+  const entries: TranscriptEntry[] = [
     byAgent({
       event_type: 'Action.Before',
       key: id,
@@ -323,8 +330,8 @@ function called(call: Fields, answeredMs: number | undefined, memory: Memory, fi
       atMs: answeredMs,
     }),
   ];
-  if (success === undefined && status !== 'cancelled') return told;
-  told.push(
+  if (success === undefined && status !== 'cancelled') return entries;
+  entries.push(
     byAgent({
       event_type: 'Action.After',
       key: id,
@@ -339,9 +346,9 @@ function called(call: Fields, answeredMs: number | undefined, memory: Memory, fi
       atMs: doneMs,
     }),
   );
-  if (tool !== 'complete_task' || file.subagent === undefined) return told;
+  if (tool !== 'complete_task' || file.subagent === undefined) return entries;
   memory.remember('place', 'ended', String(doneMs ?? ''));
-  return [...told, ...ended(memory, file)];
+  return [...entries, ...ended(memory, file)];
 }
 
 function outputOf(call: Fields): string | undefined {

@@ -206,8 +206,8 @@ const callOf = (fields: Fields): Call => ({ tool: toolName(fields), input: field
 
 /** The tool of a completed command succeeds whatever the command returned: the exit status in its text decides. */
 function outcome(fields: Fields): { success?: boolean; exitCode?: number } {
-  const told = reported(fields).toolSuccess;
-  if (typeof told === 'boolean') return { success: told };
+  const reportedSuccess = reported(fields).toolSuccess;
+  if (typeof reportedSuccess === 'boolean') return { success: reportedSuccess };
   const response = fields.tool_response;
   const exitCode = actionName(toolName(fields)) === 'shell' ? exitCodeOf(exitStatus(response)) : undefined;
   if (exitCode !== undefined) return { success: exitCode === 0, exitCode };

@@ -9,7 +9,7 @@
  */
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
-import type { LineReader, Memory, Told } from '../contract/contract.ts';
+import type { LineReader, Memory, TranscriptEntry } from '../contract/contract.ts';
 import { unlessHooked } from '../shared/readings.ts';
 import { actionName, toolFacts } from './tools.ts';
 
@@ -25,7 +25,7 @@ export const later: LineReader = {
   },
 };
 
-const payloads: Readonly<Record<string, (payload: Fields, id: string, memory: Memory) => Told[]>> = {
+const payloads: Readonly<Record<string, (payload: Fields, id: string, memory: Memory) => TranscriptEntry[]>> = {
   user: ({ content }, id) => [
     unlessHooked({ event_type: 'Prompt.Submitted', key: id, data: { prompt: textOf(content) }, actor: 'user' }),
   ],
@@ -81,7 +81,7 @@ const payloads: Readonly<Record<string, (payload: Fields, id: string, memory: Me
     const context = memory.recall('turn', 'context');
     memory.forget('turn', 'answer');
     memory.forget('turn', 'context');
-    const told: Told[] = [
+    const entries: TranscriptEntry[] = [
       unlessHooked({
         event_type: 'Agent.Response',
         key,
@@ -89,9 +89,9 @@ const payloads: Readonly<Record<string, (payload: Fields, id: string, memory: Me
       }),
       { over: 'turn' },
     ];
-    if (context === undefined) return told;
+    if (context === undefined) return entries;
     const data = { percentage_used: Number(context) };
-    return [...told, { event_type: 'Context.UntilCompaction', key, actor: 'ai_agent', data }];
+    return [...entries, { event_type: 'Context.UntilCompaction', key, actor: 'ai_agent', data }];
   },
 };
 

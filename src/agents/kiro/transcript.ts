@@ -10,7 +10,7 @@
 import { join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
 import { count, fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
-import type { LineReader, Look, Memory, ReadFile, Told, Transcript } from '../contract/contract.ts';
+import type { LineReader, Look, Memory, ReadFile, Transcript, TranscriptEntry } from '../contract/contract.ts';
 import { byAgent } from '../shared/readings.ts';
 import { LATER, later } from './later.ts';
 import { actionName, exitCodeOf, toolFacts } from './tools.ts';
@@ -84,7 +84,7 @@ function timeOf(row: Fields): number | undefined {
 const textsOf = (blocks: readonly Fields[]): string =>
   blocks.flatMap(block => (block.kind === 'text' ? (text(block.data) ?? []) : [])).join('\n');
 
-function prompted(id: string, blocks: readonly Fields[], atMs: number | undefined, memory: Memory): Told {
+function prompted(id: string, blocks: readonly Fields[], atMs: number | undefined, memory: Memory): TranscriptEntry {
   if (atMs !== undefined) memory.remember('turn', 'asked', String(atMs));
   return byAgent({
     event_type: 'Prompt.Submitted',
@@ -96,10 +96,10 @@ function prompted(id: string, blocks: readonly Fields[], atMs: number | undefine
   });
 }
 
-function answered(id: string, blocks: readonly Fields[], memory: Memory, file: ReadFile): Told[] {
+function answered(id: string, blocks: readonly Fields[], memory: Memory, file: ReadFile): TranscriptEntry[] {
   memory.remember('answers', id, '1');
   const uses = blocks.filter(block => block.kind === 'toolUse').map(block => fieldsOf(block.data));
-  const calls = uses.flatMap((use): Told[] => {
+  const calls = uses.flatMap((use): TranscriptEntry[] => {
     const call = word(use.toolUseId);
     const tool = word(use.name) ?? 'unknown';
     if (call === undefined) return [];
@@ -127,7 +127,7 @@ function answered(id: string, blocks: readonly Fields[], memory: Memory, file: R
   ];
 }
 
-function returned(result: Fields, memory: Memory): Told[] {
+function returned(result: Fields, memory: Memory): TranscriptEntry[] {
   const call = word(result.toolUseId);
   if (call === undefined) return [];
   const tool = memory.recall('calls', call) ?? 'unknown';
@@ -157,7 +157,7 @@ function returned(result: Fields, memory: Memory): Told[] {
   ];
 }
 
-function compacted(id: string | undefined, memory: Memory): Told {
+function compacted(id: string | undefined, memory: Memory): TranscriptEntry {
   const count = Number(memory.recall('count', 'compactions') ?? '0') + 1;
   memory.remember('count', 'compactions', String(count));
   return byAgent({
@@ -169,7 +169,7 @@ function compacted(id: string | undefined, memory: Memory): Told {
 }
 
 /** A turn is over: its responses, and what the card states about it so far. */
-function responded(memory: Memory, file: ReadFile): Told[] {
+function responded(memory: Memory, file: ReadFile): TranscriptEntry[] {
   const card = cardOf(file);
   const turns = turnsIn(card);
   const info = fieldsOf(fieldsOf(fieldsOf(card.session_state).rts_model_state).model_info);
@@ -184,7 +184,7 @@ function responded(memory: Memory, file: ReadFile): Told[] {
   // A response without a time has the time of the prompt, as all rows of its turn.
   const asked = memory.recall('turn', 'asked');
   const askedMs = asked === undefined ? undefined : Number(asked);
-  const told: Told[] = answers.map(id =>
+  const entries: TranscriptEntry[] = answers.map(id =>
     byAgent({
       event_type: 'Model.Responded',
       key: id,
@@ -197,7 +197,7 @@ function responded(memory: Memory, file: ReadFile): Told[] {
       atMs: (id === last ? atMs : undefined) ?? askedMs,
     }),
   );
-  return turn === undefined || last === undefined ? told : [...told, ...metered(turn, info, last, atMs)];
+  return turn === undefined || last === undefined ? entries : [...entries, ...metered(turn, info, last, atMs)];
 }
 
 function turnsIn(card: Fields): Fields[] {
@@ -222,7 +222,7 @@ function endOf(turn: Fields | undefined): number | undefined {
 const counted = (tokens: unknown): number | undefined => (tokens === 0 ? undefined : count(tokens));
 
 /** Credits state the cost; they are neither tokens nor a currency. */
-function metered(turn: Fields, info: Fields, key: string, atMs: number | undefined): Told[] {
+function metered(turn: Fields, info: Fields, key: string, atMs: number | undefined): TranscriptEntry[] {
   const credits = (Array.isArray(turn.metering_usage) ? turn.metering_usage : [])
     .map(fieldsOf)
     .flatMap(usage => (usage.unit === 'credit' ? (number(usage.value) ?? []) : []));
@@ -233,13 +233,13 @@ function metered(turn: Fields, info: Fields, key: string, atMs: number | undefin
     requests: number(turn.total_request_count),
     duration_ms: seconds === undefined ? undefined : Math.round(seconds * 1_000 + (number(nanos) ?? 0) / 1_000_000),
   };
-  const told: Told[] = [
+  const entries: TranscriptEntry[] = [
     byAgent({ event_type: 'vendor.kiro.TurnMetered', key, data, facts: { fields: Object.keys(data) }, atMs }),
   ];
   const percentage = number(turn.context_usage_percentage);
   const limit = number(info.context_window_tokens);
-  if (percentage === undefined) return told;
-  told.push(
+  if (percentage === undefined) return entries;
+  entries.push(
     byAgent({
       event_type: 'Context.UntilCompaction',
       key,
@@ -247,7 +247,7 @@ function metered(turn: Fields, info: Fields, key: string, atMs: number | undefin
       atMs,
     }),
   );
-  return told;
+  return entries;
 }
 
 function cardOf({ companions }: ReadFile): Fields {

@@ -32,8 +32,8 @@ const actionNames: Readonly<Record<string, string>> = actions;
 
 /** Its provider ids are those of models.dev, where this one is Google's API for developers. */
 export function servedBy(id: unknown): string | undefined {
-  const said = word(id);
-  return said === 'google' ? 'gemini' : said;
+  const provider = word(id);
+  return provider === 'google' ? 'gemini' : provider;
 }
 
 /** A tool of an MCP server is `<server>_<tool>`. The separator is ambiguous, so the tool keeps its whole name. */

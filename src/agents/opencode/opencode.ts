@@ -409,10 +409,10 @@ function shared(fields: Fields, memory: Memory, read: (happened: Happened) => Re
 const withoutUnknown = (facts: NonNullable<Reading['facts']>): NonNullable<Reading['facts']> =>
   Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined));
 
-const thought = (key: string | undefined, said: unknown, atMs?: number): Reading => ({
+const thought = (key: string | undefined, thinking: unknown, atMs?: number): Reading => ({
   event_type: 'Agent.Decision',
   key: key && `thought:${key}`,
-  data: { summary_length: text(said)?.length },
+  data: { summary_length: text(thinking)?.length },
   atMs,
 });
 

@@ -17,8 +17,8 @@ import type {
   Look,
   Places,
   ReadFile,
-  Told,
   Transcript,
+  TranscriptEntry,
   TranscriptFile,
   TranscriptReading,
 } from '../contract/contract.ts';
@@ -189,10 +189,10 @@ function databaseIn(document: Document, log?: Buffer): Database | undefined {
 function sessionsIn(database: Database | undefined): FoundSession[] {
   const rows = [...(database?.rows('session') ?? [])];
   const ids = new Set(rows.map(row => row.id));
-  const told = new Set([...(database?.rows('message') ?? [])].map(row => row.session_id));
+  const withMessages = new Set([...(database?.rows('message') ?? [])].map(row => row.session_id));
   return rows.flatMap(row => {
     const session = word(row.id);
-    if (session === undefined || !told.has(session)) return [];
+    if (session === undefined || !withMessages.has(session)) return [];
     if (word(row.parent_id) !== undefined && ids.has(row.parent_id)) return [];
     return [{ session, cwd: word(row.directory), atMs: number(row.time_updated) }];
   });
@@ -200,10 +200,10 @@ function sessionsIn(database: Database | undefined): FoundSession[] {
 
 const MOST_DEPTH = 8;
 
-function sessionOf(database: Tables, id: string, file: ReadFile, depth = 0): Told[] {
+function sessionOf(database: Tables, id: string, file: ReadFile, depth = 0): TranscriptEntry[] {
   const isChild = id !== file.root;
   const [row] = database.rows('session', { column: 'id', equals: id });
-  const told: Told[] = [
+  const entries: TranscriptEntry[] = [
     {
       event_type: 'Session.Start',
       key: 'start',
@@ -224,25 +224,25 @@ function sessionOf(database: Tables, id: string, file: ReadFile, depth = 0): Tol
   const answers = new Set(new Map(messages.map(message => [word((message as Fields).parentID), message.id])).values());
   let endMs: number | undefined;
   for (const message of messages) {
-    told.push(...messageOf(message, parts.get(message.id ?? '') ?? [], isChild, answers.has(message.id)));
+    entries.push(...messageOf(message, parts.get(message.id ?? '') ?? [], isChild, answers.has(message.id)));
     endMs = number(fieldsOf((message as Fields).time).completed) ?? endMs;
   }
   if (isChild) {
-    if (endMs !== undefined) told.push(ended(endMs));
+    if (endMs !== undefined) entries.push(ended(endMs));
     const agent = messages.map(message => word((message as Fields).agent)).find(known => known !== undefined);
-    for (const each of told) {
+    for (const each of entries) {
       if ('over' in each) continue;
       each.subagent = id;
       each.facts = { agent, ...each.facts };
     }
   }
-  if (depth === MOST_DEPTH) return told;
+  if (depth === MOST_DEPTH) return entries;
   const children = [...database.rows('session', { column: 'parent_id', equals: id })];
   for (const child of children) {
     const own = word(child.id);
-    if (own !== undefined) told.push(...sessionOf(database, own, file, depth + 1));
+    if (own !== undefined) entries.push(...sessionOf(database, own, file, depth + 1));
   }
-  return told.sort((one, other) => (one.atMs ?? 0) - (other.atMs ?? 0));
+  return entries.sort((one, other) => (one.atMs ?? 0) - (other.atMs ?? 0));
 }
 
 const ended = (atMs: number): TranscriptReading => ({
@@ -255,7 +255,7 @@ const ended = (atMs: number): TranscriptReading => ({
 
 const createdMs = (message: Fields): number => number(fieldsOf(message.time).created) ?? 0;
 
-function messageOf(message: Fields, parts: readonly Fields[], isChild: boolean, isLast: boolean): Told[] {
+function messageOf(message: Fields, parts: readonly Fields[], isChild: boolean, isLast: boolean): TranscriptEntry[] {
   const id = word(message.id);
   if (id === undefined) return [];
   if (message.role === 'user') {
@@ -271,11 +271,11 @@ function messageOf(message: Fields, parts: readonly Fields[], isChild: boolean, 
     ];
   }
   const facts = { turn: word(message.parentID) };
-  const said = parts.flatMap(part => actionsOf(part, 0));
+  const readings = parts.flatMap(part => actionsOf(part, 0));
   const response = responseOf(message);
-  if (response !== undefined) said.push(response);
-  const told = said.map(
-    (reading): Told => ({
+  if (response !== undefined) readings.push(response);
+  const entries = readings.map(
+    (reading): TranscriptEntry => ({
       ...reading,
       key: reading.key ?? id,
       actor: 'ai_agent',
@@ -283,9 +283,9 @@ function messageOf(message: Fields, parts: readonly Fields[], isChild: boolean, 
     }),
   );
   const completedMs = number(fieldsOf(message.time).completed);
-  if (completedMs === undefined || !isLast) return told;
+  if (completedMs === undefined || !isLast) return entries;
   const answer = written(parts.filter(part => part.type === 'text'));
-  told.push({
+  entries.push({
     event_type: 'Agent.Response',
     key: id,
     unless: 'hooked',
@@ -294,7 +294,7 @@ function messageOf(message: Fields, parts: readonly Fields[], isChild: boolean, 
     facts,
     atMs: completedMs,
   });
-  return told;
+  return entries;
 }
 
 function parsed(json: unknown): Fields {

@@ -48,8 +48,8 @@ const names: Readonly<Record<string, string>> = {
   copilot: 'github',
 };
 
-export function providerNamed(said: string): string {
-  const lower = said.toLowerCase();
+export function providerNamed(name: string): string {
+  const lower = name.toLowerCase();
   return own(names, lower) ?? lower;
 }
 

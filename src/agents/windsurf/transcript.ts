@@ -9,7 +9,7 @@
 import { join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, number, own, text, word } from '../../lib/read.ts';
-import type { Memory, Told, Transcript } from '../contract/contract.ts';
+import type { Memory, Transcript, TranscriptEntry } from '../contract/contract.ts';
 import { nextNumber } from '../shared/numbers.ts';
 import { unlessHooked } from '../shared/readings.ts';
 
@@ -21,7 +21,7 @@ const isStep = (row: Fields): boolean => word(row.status) !== undefined && isFie
 const folderIn = (home: string): string => join(home, '.windsurf', 'transcripts');
 
 export const transcript: Transcript = {
-  told: fields => ({ main: word(fieldsOf(fields.tool_info).transcript_path) }),
+  namedFiles: fields => ({ main: word(fieldsOf(fields.tool_info).transcript_path) }),
   files({ main, home, session }, look) {
     if (main !== undefined) return [{ path: main }];
     const name = `${session}.jsonl`;
@@ -39,7 +39,7 @@ export const transcript: Transcript = {
   read: { format: 'lines', row, rest: memory => answered(memory) },
 };
 
-function row(fields: Fields, memory: Memory): Told[] {
+function row(fields: Fields, memory: Memory): TranscriptEntry[] {
   const type = text(fields.type) ?? '';
   const step = fieldsOf(fields[type]);
   const key = `row-${nextNumber('rows', memory)}`;
@@ -71,7 +71,7 @@ function row(fields: Fields, memory: Memory): Told[] {
   }
 }
 
-function answered(memory: Memory): Told[] {
+function answered(memory: Memory): TranscriptEntry[] {
   const kept = memory.recall('turn', 'answer');
   if (kept === undefined) return [];
   memory.forget('turn', 'answer');
@@ -93,7 +93,7 @@ const actions: Readonly<Record<string, { name: string; tool: string }>> = {
   run_command: { name: 'shell', tool: 'run_command' },
 };
 
-function action(key: string, type: string, step: Fields, status: unknown): Told[] {
+function action(key: string, type: string, step: Fields, status: unknown): TranscriptEntry[] {
   const { name, tool } = own(actions, type) ?? { name: type, tool: type };
   const input = type === 'run_command' ? { command: step.command, cwd: step.cwd } : { path: step.path };
   const facts = { tool, call: key };

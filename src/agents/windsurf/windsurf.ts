@@ -77,7 +77,7 @@ const responded: HookEvent = {
   ],
 };
 
-const told: Record<string, HookEvent> = {
+const documented: Record<string, HookEvent> = {
   pre_user_prompt: {
     edge: true,
     read: fields => [
@@ -110,7 +110,7 @@ const told: Record<string, HookEvent> = {
 };
 
 const events: Record<string, HookEvent> = Object.fromEntries(
-  Object.entries(told).map(([name, event]) => [
+  Object.entries(documented).map(([name, event]) => [
     name,
     {
       ...event,

@@ -4,9 +4,9 @@
  */
 import type { Fields } from '../../event/event.ts';
 import { word } from '../../lib/read.ts';
-import type { ToldFiles } from '../contract/contract.ts';
+import type { NamedFiles } from '../contract/contract.ts';
 
-export function toldFiles(fields: Fields): ToldFiles {
+export function namedFiles(fields: Fields): NamedFiles {
   const id = word(fields.agent_id);
   const path = word(fields.agent_transcript_path);
   return {
