@@ -54,10 +54,10 @@ function own({ alert = '', expr, for: lasting = '0s', labels, annotations = {} }
     labels,
     annotations: Object.fromEntries(Object.entries(annotations).map(([name, text]) => [name, templated(text)])),
     data: [
-      step('A', SOURCE, { expr: literal(writtenOut(expr, recorded)), instant: true }),
+      step('A', SOURCE, { expr: writtenOut(expr, recorded), instant: true }),
       step('B', '__expr__', { type: 'reduce', expression: 'A', reducer: 'last' }),
-      // The expression compares by itself: whatever is left of it fires, also a zero.
-      step('C', '__expr__', { type: 'math', expression: literal('is_number($B) || is_inf($B)') }),
+      // The expression itself compares, so each value that it returns fires, a zero included.
+      step('C', '__expr__', { type: 'math', expression: 'is_number($B) || is_inf($B)' }),
     ],
   };
 }
@@ -78,6 +78,9 @@ const writtenOut = (expr: string, recorded: ReadonlyMap<string, string>): string
     return range === undefined ? `(${inner})` : `(${inner})${range}:5m`;
   });
 
-/** In a provisioning file a dollar sign begins a variable of the environment. */
-const literal = (text: string): string => text.replaceAll('$', '$$$$');
-const templated = (text: string): string => literal(text.replaceAll('$value', '$values.B.Value'));
+/**
+ * Grafana replaces no variables of the environment in the model and the annotations of a rule, so a dollar sign stays
+ * single there. Without data there is no `$values.B`, and a template that reads its value would fail.
+ */
+const templated = (text: string): string =>
+  text.replace(/\{\{ \$value \| humanize \}\}/g, '{{ with $values.B }}{{ humanize .Value }}{{ end }}');

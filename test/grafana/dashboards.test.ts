@@ -64,7 +64,9 @@ test("units are Grafana's, links lead to dashboards that exist, and data sources
   }
   const sources = readFileSync(join(folder, 'provisioning', 'datasources', 'otel-hooks.yaml'), 'utf8');
   const named = [...sources.matchAll(/(?:datasourceUid|targetUID): (\w+)/g)].map(match => match[1]);
-  expect(new Set(named)).toEqual(new Set(['loki', 'prometheus', 'tempo']));
+  expect(named.length).toBeGreaterThan(0);
+  for (const uid of named) expect(['loki', 'prometheus', 'tempo']).toContain(uid);
+  for (const [, uid] of sources.matchAll(/url: '\/d\/([\w-]+)/g)) expect(written.map(each => each.uid)).toContain(uid);
 });
 
 test('the alert rules for Grafana are those for Prometheus, with what these record written out', async () => {
@@ -80,8 +82,9 @@ test('the alert rules for Grafana are those for Prometheus, with what these reco
     expect(Object.keys(annotations)).toEqual(['summary', 'description']);
   }
   expect(text).not.toMatch(/agents:/);
-  // Each of Grafana's own dollar signs is written twice.
-  expect(text.replaceAll('$$', '')).not.toContain('$');
+  // Grafana does not unescape a doubled dollar sign in rules.
+  expect(text).not.toContain('$$');
+  expect(text).not.toMatch(/\$value\b|\$values\.B\.Value/);
 });
 
 test('each alert says what to do, fires in a case of promtool, and is silent in another', () => {
