@@ -6,7 +6,7 @@ import { AggregationTemporality, DataPointType } from '@opentelemetry/sdk-metric
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base';
 import type { OtlpSignal } from '../config/schema.ts';
 import { VERSION } from '../lib/version.ts';
-import { doctor, stable } from '../telemetry/names.ts';
+import { development, doctor, stable } from '../telemetry/names.ts';
 import { OtlpWriter } from '../telemetry/otlp-writer.ts';
 import { instrumentationScope, resourceOf } from '../telemetry/resource.ts';
 
@@ -54,7 +54,7 @@ export function synthetic(traceId: string, spanId: string, nowMs: number): Synth
     eventName: doctor.event,
     resource,
     instrumentationScope,
-    attributes: { ...attributes, 'event.name': doctor.event },
+    attributes: { ...attributes, [development.eventName]: doctor.event },
     droppedAttributesCount: 0,
   };
   const writer = new OtlpWriter();

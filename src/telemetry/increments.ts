@@ -145,11 +145,11 @@ function widened(
 ): Plain {
   const more: Record<string, string> = {};
   const has = (name: Included, on: string): boolean => include.has(name) && attributes[on] !== undefined;
-  if (include.has('session.id') && session !== undefined) more[development.sessionId] = session;
-  if (include.has('agent_hooks.agent.mode') && mode !== undefined) more[ours.agentMode] = mode;
-  if (tool !== undefined && has('gen_ai.tool.name', development.toolName)) more[development.toolName] = tool;
-  if (agent !== undefined && has('gen_ai.agent.name', development.agentName)) more[development.agentName] = agent;
-  if (server !== undefined && has('agent_hooks.mcp.server', development.toolName)) more[ours.mcpServer] = server;
+  if (include.has(development.sessionId) && session !== undefined) more[development.sessionId] = session;
+  if (include.has(ours.agentMode) && mode !== undefined) more[ours.agentMode] = mode;
+  if (tool !== undefined && has(development.toolName, development.toolName)) more[development.toolName] = tool;
+  if (agent !== undefined && has(development.agentName, development.agentName)) more[development.agentName] = agent;
+  if (server !== undefined && has(ours.mcpServer, development.toolName)) more[ours.mcpServer] = server;
   return { ...attributes, ...more };
 }
 

@@ -1,35 +1,101 @@
 /**
  * Every name on the wire: span attributes, log attributes, event names, metrics.
  *
- * The names of OpenTelemetry are copied, not imported: the GenAI names live in a registry without a release
- * (semantic-conventions-genai, October 2026, all in development), and the package's incubating entry marks them as moved.
+ * Every name that `@opentelemetry/semantic-conventions` defines is imported from it by name, so that esbuild puts the text
+ * into the bundle and nothing else of the package. A comment says where a name stands that is newer than that package: the
+ * GenAI names live in a registry without a release (semantic-conventions-genai, October 2026, all in development).
  * `agent_hooks.*` are our own names, for things that the conventions do not cover yet (decision and risk are proposals).
  */
+import {
+  ATTR_ERROR_TYPE,
+  ATTR_EXCEPTION_MESSAGE,
+  ATTR_EXCEPTION_TYPE,
+  ATTR_SERVICE_INSTANCE_ID,
+  ATTR_SERVICE_NAME,
+  ATTR_SERVICE_VERSION,
+  ATTR_TELEMETRY_DISTRO_NAME,
+  ATTR_TELEMETRY_DISTRO_VERSION,
+  ATTR_TELEMETRY_SDK_LANGUAGE,
+  ATTR_TELEMETRY_SDK_NAME,
+  ATTR_TELEMETRY_SDK_VERSION,
+} from '@opentelemetry/semantic-conventions';
+import {
+  ATTR_EVENT_NAME,
+  ATTR_FILE_PATH,
+  ATTR_GEN_AI_AGENT_NAME,
+  ATTR_GEN_AI_COMPLETION,
+  ATTR_GEN_AI_CONVERSATION_ID,
+  ATTR_GEN_AI_INPUT_MESSAGES,
+  ATTR_GEN_AI_OPERATION_NAME,
+  ATTR_GEN_AI_OUTPUT_MESSAGES,
+  ATTR_GEN_AI_PROMPT,
+  ATTR_GEN_AI_PROVIDER_NAME,
+  ATTR_GEN_AI_REQUEST_MODEL,
+  ATTR_GEN_AI_RESPONSE_FINISH_REASONS,
+  ATTR_GEN_AI_RESPONSE_ID,
+  ATTR_GEN_AI_RESPONSE_MODEL,
+  ATTR_GEN_AI_SYSTEM,
+  ATTR_GEN_AI_TOKEN_TYPE,
+  ATTR_GEN_AI_TOOL_CALL_ARGUMENTS,
+  ATTR_GEN_AI_TOOL_CALL_ID,
+  ATTR_GEN_AI_TOOL_CALL_RESULT,
+  ATTR_GEN_AI_TOOL_NAME,
+  ATTR_GEN_AI_TOOL_TYPE,
+  ATTR_GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS,
+  ATTR_GEN_AI_USAGE_INPUT_TOKENS,
+  ATTR_GEN_AI_USAGE_OUTPUT_TOKENS,
+  ATTR_GEN_AI_USAGE_REASONING_OUTPUT_TOKENS,
+  ATTR_HOST_ID,
+  ATTR_HOST_NAME,
+  ATTR_MCP_METHOD_NAME,
+  ATTR_PROCESS_COMMAND_LINE,
+  ATTR_PROCESS_EXECUTABLE_NAME,
+  ATTR_PROCESS_EXIT_CODE,
+  ATTR_PROCESS_WORKING_DIRECTORY,
+  ATTR_SESSION_ID,
+  ATTR_SESSION_PREVIOUS_ID,
+  ATTR_USER_HASH,
+  ATTR_USER_ID,
+  ATTR_VCS_OWNER_NAME,
+  ATTR_VCS_PROVIDER_NAME,
+  ATTR_VCS_REF_HEAD_NAME,
+  ATTR_VCS_REF_HEAD_REVISION,
+  ATTR_VCS_REF_HEAD_TYPE,
+  ATTR_VCS_REPOSITORY_NAME,
+  ATTR_VCS_REPOSITORY_URL_FULL,
+  EVENT_GEN_AI_CLIENT_OPERATION_EXCEPTION,
+  GEN_AI_OPERATION_NAME_VALUE_CHAT,
+  GEN_AI_OPERATION_NAME_VALUE_EXECUTE_TOOL,
+  GEN_AI_OPERATION_NAME_VALUE_INVOKE_AGENT,
+  METRIC_GEN_AI_CLIENT_OPERATION_DURATION,
+  METRIC_GEN_AI_CLIENT_TOKEN_USAGE,
+  METRIC_MCP_CLIENT_OPERATION_DURATION,
+} from '@opentelemetry/semantic-conventions/incubating';
 import { FILE_WRITE } from '../event/event.ts';
 
 export const SCOPE = 'otel-hooks';
 
-/** Stable, semantic-conventions 1.45.0. */
+/** Stable. */
 export const stable = {
-  errorType: 'error.type',
-  exceptionType: 'exception.type',
-  exceptionMessage: 'exception.message',
-  serviceName: 'service.name',
-  serviceVersion: 'service.version',
-  serviceInstanceId: 'service.instance.id',
-  telemetrySdkName: 'telemetry.sdk.name',
-  telemetrySdkLanguage: 'telemetry.sdk.language',
-  telemetrySdkVersion: 'telemetry.sdk.version',
-  telemetryDistroName: 'telemetry.distro.name',
-  telemetryDistroVersion: 'telemetry.distro.version',
+  errorType: ATTR_ERROR_TYPE,
+  exceptionType: ATTR_EXCEPTION_TYPE,
+  exceptionMessage: ATTR_EXCEPTION_MESSAGE,
+  serviceName: ATTR_SERVICE_NAME,
+  serviceVersion: ATTR_SERVICE_VERSION,
+  serviceInstanceId: ATTR_SERVICE_INSTANCE_ID,
+  telemetrySdkName: ATTR_TELEMETRY_SDK_NAME,
+  telemetrySdkLanguage: ATTR_TELEMETRY_SDK_LANGUAGE,
+  telemetrySdkVersion: ATTR_TELEMETRY_SDK_VERSION,
+  telemetryDistroName: ATTR_TELEMETRY_DISTRO_NAME,
+  telemetryDistroVersion: ATTR_TELEMETRY_DISTRO_VERSION,
 } as const;
 
 /** Names of the Python package otel-hooks, for `compat.span_names`: docs/from-python.md. */
 export const former = {
   sourceTool: 'source_tool',
   turnDuration: 'turn.duration_seconds',
-  prompt: 'gen_ai.prompt',
-  completion: 'gen_ai.completion',
+  prompt: ATTR_GEN_AI_PROMPT,
+  completion: ATTR_GEN_AI_COMPLETION,
   toolName: 'tool.name',
   toolId: 'tool.id',
   toolInput: 'tool.input',
@@ -39,52 +105,52 @@ export const former = {
 
 /** In development, or release candidates, upstream. */
 export const development = {
-  sessionId: 'session.id',
-  previousSessionId: 'session.previous_id',
-  eventName: 'event.name',
-  conversationId: 'gen_ai.conversation.id',
-  conversationCompacted: 'gen_ai.conversation.compacted',
-  repositoryUrl: 'vcs.repository.url.full',
-  repositoryName: 'vcs.repository.name',
-  repositoryOwner: 'vcs.owner.name',
-  repositoryProvider: 'vcs.provider.name',
-  repositoryBranch: 'vcs.ref.head.name',
-  repositoryRevision: 'vcs.ref.head.revision',
-  repositoryRefType: 'vcs.ref.head.type',
-  operationName: 'gen_ai.operation.name',
-  agentName: 'gen_ai.agent.name',
-  providerName: 'gen_ai.provider.name',
+  sessionId: ATTR_SESSION_ID,
+  previousSessionId: ATTR_SESSION_PREVIOUS_ID,
+  eventName: ATTR_EVENT_NAME,
+  conversationId: ATTR_GEN_AI_CONVERSATION_ID,
+  conversationCompacted: 'gen_ai.conversation.compacted', // semantic-conventions-genai, model/gen-ai/registry.yaml
+  repositoryUrl: ATTR_VCS_REPOSITORY_URL_FULL,
+  repositoryName: ATTR_VCS_REPOSITORY_NAME,
+  repositoryOwner: ATTR_VCS_OWNER_NAME,
+  repositoryProvider: ATTR_VCS_PROVIDER_NAME,
+  repositoryBranch: ATTR_VCS_REF_HEAD_NAME,
+  repositoryRevision: ATTR_VCS_REF_HEAD_REVISION,
+  repositoryRefType: ATTR_VCS_REF_HEAD_TYPE,
+  operationName: ATTR_GEN_AI_OPERATION_NAME,
+  agentName: ATTR_GEN_AI_AGENT_NAME,
+  providerName: ATTR_GEN_AI_PROVIDER_NAME,
   /** The name of `gen_ai.provider.name` up to 1.36. */
-  system: 'gen_ai.system',
-  requestModel: 'gen_ai.request.model',
-  responseModel: 'gen_ai.response.model',
-  responseId: 'gen_ai.response.id',
-  finishReasons: 'gen_ai.response.finish_reasons',
-  inputTokens: 'gen_ai.usage.input_tokens',
-  outputTokens: 'gen_ai.usage.output_tokens',
-  cacheReadTokens: 'gen_ai.usage.cache_read.input_tokens',
-  cacheWriteTokens: 'gen_ai.usage.cache_write.input_tokens',
-  reasoningTokens: 'gen_ai.usage.reasoning.output_tokens',
-  tokenModality: 'gen_ai.token.modality',
-  tokenType: 'gen_ai.token.type',
-  toolName: 'gen_ai.tool.name',
-  toolCallId: 'gen_ai.tool.call.id',
-  toolType: 'gen_ai.tool.type',
-  mcpMethodName: 'mcp.method.name',
-  skillName: 'gen_ai.skill.name',
-  processExecutableName: 'process.executable.name',
-  processExitCode: 'process.exit.code',
-  processCommandLine: 'process.command_line',
-  processWorkingDirectory: 'process.working_directory',
-  filePath: 'file.path',
-  inputMessages: 'gen_ai.input.messages',
-  outputMessages: 'gen_ai.output.messages',
-  toolArguments: 'gen_ai.tool.call.arguments',
-  toolResult: 'gen_ai.tool.call.result',
-  userId: 'user.id',
-  userHash: 'user.hash',
-  hostId: 'host.id',
-  hostName: 'host.name',
+  system: ATTR_GEN_AI_SYSTEM,
+  requestModel: ATTR_GEN_AI_REQUEST_MODEL,
+  responseModel: ATTR_GEN_AI_RESPONSE_MODEL,
+  responseId: ATTR_GEN_AI_RESPONSE_ID,
+  finishReasons: ATTR_GEN_AI_RESPONSE_FINISH_REASONS,
+  inputTokens: ATTR_GEN_AI_USAGE_INPUT_TOKENS,
+  outputTokens: ATTR_GEN_AI_USAGE_OUTPUT_TOKENS,
+  cacheReadTokens: ATTR_GEN_AI_USAGE_CACHE_READ_INPUT_TOKENS,
+  cacheWriteTokens: 'gen_ai.usage.cache_write.input_tokens', // semantic-conventions-genai, pull request 440
+  reasoningTokens: ATTR_GEN_AI_USAGE_REASONING_OUTPUT_TOKENS,
+  tokenModality: 'gen_ai.token.modality', // semantic-conventions-genai, pull request 374
+  tokenType: ATTR_GEN_AI_TOKEN_TYPE,
+  toolName: ATTR_GEN_AI_TOOL_NAME,
+  toolCallId: ATTR_GEN_AI_TOOL_CALL_ID,
+  toolType: ATTR_GEN_AI_TOOL_TYPE,
+  mcpMethodName: ATTR_MCP_METHOD_NAME,
+  skillName: 'gen_ai.skill.name', // semantic-conventions-genai, model/gen-ai/registry.yaml
+  processExecutableName: ATTR_PROCESS_EXECUTABLE_NAME,
+  processExitCode: ATTR_PROCESS_EXIT_CODE,
+  processCommandLine: ATTR_PROCESS_COMMAND_LINE,
+  processWorkingDirectory: ATTR_PROCESS_WORKING_DIRECTORY,
+  filePath: ATTR_FILE_PATH,
+  inputMessages: ATTR_GEN_AI_INPUT_MESSAGES,
+  outputMessages: ATTR_GEN_AI_OUTPUT_MESSAGES,
+  toolArguments: ATTR_GEN_AI_TOOL_CALL_ARGUMENTS,
+  toolResult: ATTR_GEN_AI_TOOL_CALL_RESULT,
+  userId: ATTR_USER_ID,
+  userHash: ATTR_USER_HASH,
+  hostId: ATTR_HOST_ID,
+  hostName: ATTR_HOST_NAME,
 } as const;
 
 export const ours = {
@@ -213,17 +279,17 @@ export const doctor = {
 } as const;
 
 export const operations = {
-  invokeAgent: 'invoke_agent',
-  executeTool: 'execute_tool',
-  chat: 'chat',
-  plan: 'plan',
+  invokeAgent: GEN_AI_OPERATION_NAME_VALUE_INVOKE_AGENT,
+  executeTool: GEN_AI_OPERATION_NAME_VALUE_EXECUTE_TOOL,
+  chat: GEN_AI_OPERATION_NAME_VALUE_CHAT,
+  plan: 'plan', // semantic-conventions-genai, operation of gen_ai.plan.internal
 } as const;
 
 /** The event name of vendor and unknown events. The type is an attribute. */
 export const VENDOR_EVENT = 'agent_hooks.vendor';
 
 /** The conventions' record of a model's failure, beside the event's own record. */
-export const EXCEPTION_EVENT = 'gen_ai.client.operation.exception';
+export const EXCEPTION_EVENT = EVENT_GEN_AI_CLIENT_OPERATION_EXCEPTION;
 
 export const FILE_WRITE_EVENT = 'agent_hooks.file.write';
 
@@ -341,39 +407,39 @@ export const metrics = {
     description: 'Sessions whose spans do not leave since the file of their project says so, by the setting.',
   },
   toolDuration: {
-    name: 'gen_ai.execute_tool.duration',
+    name: 'gen_ai.execute_tool.duration', // semantic-conventions-genai, model/gen-ai/metrics.yaml
     unit: 's',
     description: 'Length of actions; equal to their spans.',
     bounds: doubling(0.01, 14),
   },
   agentDuration: {
-    name: 'gen_ai.invoke_agent.duration',
+    name: 'gen_ai.invoke_agent.duration', // semantic-conventions-genai, model/gen-ai/metrics.yaml
     unit: 's',
     description: 'Length of turns and of subagents; equal to their spans.',
     bounds: doubling(0.1, 13),
   },
   inputTokens: {
-    name: 'gen_ai.client.inference.usage.input_tokens',
+    name: 'gen_ai.client.inference.usage.input_tokens', // semantic-conventions-genai, pull request 374
     unit: '{token}',
     description: 'Tokens that models were given, those from caches among them.',
   },
   outputTokens: {
-    name: 'gen_ai.client.inference.usage.output_tokens',
+    name: 'gen_ai.client.inference.usage.output_tokens', // semantic-conventions-genai, pull request 374
     unit: '{token}',
     description: 'Tokens that models gave, reasoning among them.',
   },
   cacheReadTokens: {
-    name: 'gen_ai.client.inference.usage.cache_read.input_tokens',
+    name: 'gen_ai.client.inference.usage.cache_read.input_tokens', // semantic-conventions-genai, pull request 374
     unit: '{token}',
     description: 'Of the input, what was read from a cache.',
   },
   cacheWriteTokens: {
-    name: 'gen_ai.client.inference.usage.cache_write.input_tokens',
+    name: 'gen_ai.client.inference.usage.cache_write.input_tokens', // semantic-conventions-genai, pull request 440
     unit: '{token}',
     description: 'Of the input, what was written to a cache.',
   },
   reasoningTokens: {
-    name: 'gen_ai.client.inference.usage.reasoning.output_tokens',
+    name: 'gen_ai.client.inference.usage.reasoning.output_tokens', // semantic-conventions-genai, pull request 374
     unit: '{token}',
     description: 'Of the output, what was reasoning, where the provider says it.',
   },
@@ -395,43 +461,43 @@ export const metrics = {
     description: 'Tokens of responses that no list has a price for.',
   },
   inferenceDuration: {
-    name: 'gen_ai.client.inference.duration',
+    name: 'gen_ai.client.inference.duration', // semantic-conventions-genai, model/gen-ai/metrics.yaml
     unit: 's',
     description: 'Time from what was asked to the response; equal to their spans, where that is known.',
     bounds: doubling(0.01, 14),
   },
   mcpDuration: {
-    name: 'mcp.client.operation.duration',
+    name: METRIC_MCP_CLIENT_OPERATION_DURATION,
     unit: 's',
     description: 'Length of actions that an MCP server carried out, as the agent saw it.',
     bounds: [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300],
   },
   inputTokensEach: {
-    name: 'gen_ai.client.inference.operation.input_tokens',
+    name: 'gen_ai.client.inference.operation.input_tokens', // semantic-conventions-genai, pull request 374
     unit: '{token}',
     description: 'Tokens that a model was given for one response.',
     bounds: powersOf4,
   },
   outputTokensEach: {
-    name: 'gen_ai.client.inference.operation.output_tokens',
+    name: 'gen_ai.client.inference.operation.output_tokens', // semantic-conventions-genai, pull request 374
     unit: '{token}',
     description: 'Tokens of one response.',
     bounds: powersOf4,
   },
   tokenUsage: {
-    name: 'gen_ai.client.token.usage',
+    name: METRIC_GEN_AI_CLIENT_TOKEN_USAGE,
     unit: '{token}',
     description: 'Tokens of one response, by kind; the name of version 1.36, with `semconv`.',
     bounds: powersOf4,
   },
   operationDuration: {
-    name: 'gen_ai.client.operation.duration',
+    name: METRIC_GEN_AI_CLIENT_OPERATION_DURATION,
     unit: 's',
     description: 'As gen_ai.client.inference.duration; the name of version 1.36, with `semconv`.',
     bounds: doubling(0.01, 14),
   },
   agentInferenceCalls: {
-    name: 'gen_ai.invoke_agent.inference_calls',
+    name: 'gen_ai.invoke_agent.inference_calls', // semantic-conventions-genai, model/gen-ai/metrics.yaml
     unit: '{inference_call}',
     description: 'Responses of models in one turn or one subagent, those of its own subagents apart.',
     bounds: [1, 2, 4, 8, 16, 32, 64, 128],
@@ -475,7 +541,7 @@ export const metrics = {
     description: 'Tokens that compactions took out of the context.',
   },
   agentToolCalls: {
-    name: 'gen_ai.invoke_agent.tool_calls',
+    name: 'gen_ai.invoke_agent.tool_calls', // semantic-conventions-genai, model/gen-ai/metrics.yaml
     unit: '{tool_call}',
     description: 'Actions in one turn or one subagent, those of its own subagents apart.',
     bounds: [1, 2, 4, 8, 16, 32, 64, 128],
