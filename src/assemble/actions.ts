@@ -70,8 +70,8 @@ export function decided(
   { decision }: DataOf<'Action.After'>,
   facts: Partial<Facts>,
 ): FinishedDecision | undefined {
-  const said = decisionOf(decision?.outcome, facts);
-  return said && (said.basis === 'observed' || before?.outcome !== said.outcome) ? said : before;
+  const after = decisionOf(decision?.outcome, facts);
+  return after && (after.basis === 'observed' || before?.outcome !== after.outcome) ? after : before;
 }
 
 /** Opens an action from its first event. */

@@ -15,18 +15,18 @@ export function contentWith(
   event: Event,
   facts: Partial<Facts>,
 ): SpanContent | undefined {
-  const said = saidBy(event, facts);
+  const added = contentOf(event, facts);
   let content = before;
   // A stored state drops parts that are undefined, so both forms mean absent.
-  for (const name in said) {
+  for (const name in added) {
     const part = name as keyof SpanContent;
-    if (said[part] === undefined || (part !== 'reason' && content?.[part] !== undefined)) continue;
-    content = { ...content, [part]: said[part] };
+    if (added[part] === undefined || (part !== 'reason' && content?.[part] !== undefined)) continue;
+    content = { ...content, [part]: added[part] };
   }
   return content;
 }
 
-function saidBy(event: Event, { path, command }: Partial<Facts>): SpanContent {
+function contentOf(event: Event, { path, command }: Partial<Facts>): SpanContent {
   switch (event.event_type) {
     case 'Prompt.Submitted':
       return { prompt: cut(event.data.prompt), reason: cut(event.data.decision?.reason) };

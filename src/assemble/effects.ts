@@ -80,8 +80,8 @@ const effectOf: { readonly [T in EventType]: Effect<T> } = {
     const { phase } = at.facts;
     const known = own(state.compactions, event.session_id);
     // The end of a compaction whose start is known: a response in between was marked already.
-    const isTold = phase === 'after' && known?.phase === 'before' && known.isTold;
-    put(state.compactions, event.session_id, { ms: at.atMs, phase, isTold });
+    const wasMarked = phase === 'after' && known?.phase === 'before' && known.isTold;
+    put(state.compactions, event.session_id, { ms: at.atMs, phase, isTold: wasMarked });
   },
   'Policy.Violation': (state, at, event) => {
     const { budget } = at.facts;

@@ -36,8 +36,8 @@ function completed({ segment }: FoldState, span: FinishedSpan): FinishedSpan {
 export function countedOnce(span: FinishedSpan): FinishedSpan {
   if (span.kind !== 'session' || span.stated === undefined) return span;
   const { calls, input, output } = span.usage;
-  const isTold = calls > 0 || input !== undefined || output !== undefined;
-  return isTold ? { ...span, stated: undefined } : { ...span, usage: span.stated.usage };
+  const hasUsage = calls > 0 || input !== undefined || output !== undefined;
+  return hasUsage ? { ...span, stated: undefined } : { ...span, usage: span.stated.usage };
 }
 
 /** Bytes of a span on the wire beside its own texts and numbers: names, ids, times. */

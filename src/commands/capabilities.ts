@@ -122,10 +122,10 @@ function carriedBy(manifest: Manifest, needs: readonly Need[], target: Target, w
   if (words.flags['--json'])
     io.out(`${JSON.stringify({ v: 1, target: slug, convertible: isConvertible, hooks: outcomes, losses }, null, 2)}\n`);
   else {
-    const said = { keep: 'kept', block: 'replaced by one that blocks', exclude: 'left out' };
+    const words = { keep: 'kept', block: 'replaced by one that blocks', exclude: 'left out' };
     const rows = outcomes.map(({ name, outcome, native }) => [
       asShown(name),
-      said[outcome],
+      words[outcome],
       asShown([...new Set(native)].join(', ')),
     ]);
     io.out(`${needsText(needs)}\n${table([['hook', `at ${title}`, 'events'], ...rows])}`);
@@ -187,17 +187,17 @@ function factsOf(target: Target) {
 }
 
 function one(target: Target, choice: Choice, words: Words): string {
-  const said = factsOf(target);
+  const facts = factsOf(target);
   const registry = choice.registry ?? LATEST;
-  if (words.flags['--json']) return `${JSON.stringify({ v: 1, registry, ...said }, null, 2)}\n`;
+  if (words.flags['--json']) return `${JSON.stringify({ v: 1, registry, ...facts }, null, 2)}\n`;
   const effects = { prevent: 'can be stopped', retry: 'goes on working', observe: 'can be watched' };
   const { split } = target.provider;
-  const named = tools.map(tool => [tool, said.tools[tool] ?? split?.before_tool_execute?.tools[tool] ?? 'none']);
+  const named = tools.map(tool => [tool, facts.tools[tool] ?? split?.before_tool_execute?.tools[tool] ?? 'none']);
   return [
-    `${said.title}, registry ${registry}\n\n`,
-    table(said.layouts.map(({ name, title, file }) => [name, file, title])),
-    `\n${table([['event', 'there', 'by a hook'], ...said.events.map(({ event, native, effect }) => [event, native.join(', '), effects[effect]])])}`,
-    `\n${table([['tool', 'there'], ...named, ['MCP', said.mcp ?? 'none']])}`,
-    `\n${table([['capability', 'there'], ...capabilityNames.map(each => [each, supportWords[said.capabilities[each]]])])}`,
+    `${facts.title}, registry ${registry}\n\n`,
+    table(facts.layouts.map(({ name, title, file }) => [name, file, title])),
+    `\n${table([['event', 'there', 'by a hook'], ...facts.events.map(({ event, native, effect }) => [event, native.join(', '), effects[effect]])])}`,
+    `\n${table([['tool', 'there'], ...named, ['MCP', facts.mcp ?? 'none']])}`,
+    `\n${table([['capability', 'there'], ...capabilityNames.map(each => [each, supportWords[facts.capabilities[each]]])])}`,
   ].join('');
 }

@@ -30,9 +30,9 @@ export function run(words: Words, io: Io): number {
     io.err('  next: name a file or folder of samples: otel-hooks conformance --agent AGENT PATH\n');
     return 1;
   }
-  let told: Conformance[];
+  let results: Conformance[];
   try {
-    told = chosen.map(agent =>
+    results = chosen.map(agent =>
       conformanceOf(
         agent,
         words.rest.length > 0 ? samplesFrom(textsIn(words.rest)) : samplesFrom(Object.entries(shipped[agent.id] ?? {})),
@@ -45,9 +45,12 @@ export function run(words: Words, io: Io): number {
     );
     return 1;
   }
-  io.out(words.flags['--json'] ? `${JSON.stringify({ v: 1, agents: told }, null, 2)}\n` : told.map(textOf).join('\n'));
-  const isShort = told.some(each => each.openhook.level < Number(level ?? 0));
-  return isShort || told.some(each => each.refused.length > 0 || each.findings.some(({ level: of }) => of === 'error'))
+  io.out(
+    words.flags['--json'] ? `${JSON.stringify({ v: 1, agents: results }, null, 2)}\n` : results.map(textOf).join('\n'),
+  );
+  const isShort = results.some(each => each.openhook.level < Number(level ?? 0));
+  return isShort ||
+    results.some(each => each.refused.length > 0 || each.findings.some(({ level: of }) => of === 'error'))
     ? 1
     : 0;
 }
@@ -103,8 +106,8 @@ function read<T>(look: () => T, path: string): T {
  * is expected.
  */
 function payloadsIn(path: string, text: string): Fields[] {
-  const [said = ''] = text.replace(/^\uFEFF/, '').split(/^---- events$/m);
-  const json = said.replace(/^#.*$/gm, '').trim();
+  const [head = ''] = text.replace(/^\uFEFF/, '').split(/^---- events$/m);
+  const json = head.replace(/^#.*$/gm, '').trim();
   const whole = parsed(json);
   const values =
     whole === undefined
@@ -130,13 +133,13 @@ const payloadOf = (value: unknown): unknown =>
 /** Rows, with the session and the file's path as comments before them. */
 function transcriptIn(path: string, text: string): TranscriptSample {
   const [head = ''] = text.split(/^---- told$/m);
-  const said = (name: string): string => new RegExp(`^# ${name}: (.*)$`, 'm').exec(head)?.[1] ?? '';
+  const field = (name: string): string => new RegExp(`^# ${name}: (.*)$`, 'm').exec(head)?.[1] ?? '';
   const rows = head
     .split('\n')
     .filter(line => line.startsWith('{'))
     .map(parsed)
     .filter(isFields);
-  return { name: basename(path), session: said('root'), path: said('path'), rows };
+  return { name: basename(path), session: field('root'), path: field('path'), rows };
 }
 
 function parsed(json: string): unknown {

@@ -105,8 +105,8 @@ function passedOn({ session }: Demonstration, url: string): string {
 }
 
 const attributesOf = (attributes: { [name: string]: string }): string => {
-  const said = Object.entries(attributes).map(([name, value]) => `${name.split('.').slice(-2).join('.')}=${value}`);
-  return said.length > 0 ? `{${said.join(', ')}}` : '';
+  const pairs = Object.entries(attributes).map(([name, value]) => `${name.split('.').slice(-2).join('.')}=${value}`);
+  return pairs.length > 0 ? `{${pairs.join(', ')}}` : '';
 };
 
 const total = (counts: Readonly<Record<string, number>> | undefined): number =>

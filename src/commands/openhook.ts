@@ -80,8 +80,9 @@ function list(place: Place, isOn: boolean, words: Words, io: Io): number {
 
 function revoke(project: Discovery, place: Place, io: Io): number {
   // For an existing file the no is kept, so that the user is not asked again.
-  const said = project.found && project.why === undefined ? { hash: project.hash, answer: 'no' as const } : undefined;
-  consentToCommands(place, project.file, said);
+  const consent =
+    project.found && project.why === undefined ? { hash: project.hash, answer: 'no' as const } : undefined;
+  consentToCommands(place, project.file, consent);
   io.out(`No command of ${project.file} is run any more.\n`);
   return 0;
 }
@@ -125,11 +126,11 @@ async function trust(project: Discovery, place: Place, isOn: boolean, words: Wor
 
 function commandsText(file: string, hooks: readonly Subscription[]): string {
   if (hooks.length === 0) return `${asShown(file)} has no hooks.\n`;
-  const said = hooks.map(
+  const rows = hooks.map(
     ({ number, command, events, isAsync }) =>
       `${number}. ${asShown(command)}\n   for ${events.length === 0 ? 'no event' : events.includes('*') ? 'every event' : asShown(events.join(', '))}, ${isAsync ? 'not waited for, at most 10 min' : 'one after the other, at most 30 s'}\n`,
   );
-  return `${asShown(file)} would run, as you and in this folder:\n\n${said.join('')}\n`;
+  return `${asShown(file)} would run, as you and in this folder:\n\n${rows.join('')}\n`;
 }
 
 /** Files of the project that a command names change without the discovery file changing. */

@@ -205,7 +205,7 @@ function applyAll({ action, folders, io, isJson }: Order, whole: Whole): Planned
     if (!apply(each.plan)) continue;
     if (action === 'disable') forgetPlace(folders.data, place);
     done.push(each);
-    if (!isJson) io.out(said(each, folders));
+    if (!isJson) io.out(doneText(each, folders));
   }
   if (whole.config && !whole.failed) apply(whole.config.plan);
   return done;
@@ -410,7 +410,7 @@ function staleText({ stale }: Standing): string | undefined {
   return first && staleWords[stale.includes('twice') ? 'twice' : first];
 }
 
-function said({ setup, plan }: Planned, folders: Folders): string {
+function doneText({ setup, plan }: Planned, folders: Folders): string {
   const { agent, action } = setup;
   if (!plan.changed) return `${agent.title}: nothing to change in ${plan.file}\n`;
   const where = plan.changes.length > 1 ? `${plan.file} and ${plan.changes.length - 1} more` : plan.file;

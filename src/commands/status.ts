@@ -321,26 +321,28 @@ function limitsText({ counters, fragments, destinations }: Books): string {
   const lost = [fragments, ...accounts].flatMap(({ dropped }) =>
     Object.entries(dropped).flatMap(([reason, count]) => (reason.startsWith('over-') ? [count] : [])),
   );
-  const said = Object.entries(counters).flatMap(([name, count]) => {
+  const parts = Object.entries(counters).flatMap(([name, count]) => {
     const [, place, reason] = /^dropped\.(journal|quarantine)\.(.+)$/.exec(name) ?? [];
     if (place === undefined) return [];
     return [`${count} ${place === 'journal' ? 'journals' : 'files of the quarantine'} ${reason}`];
   });
   const all = lost.reduce((sum, count) => sum + count, 0);
-  if (all > 0) said.unshift(`${all} hooks, spans and records`);
-  return said.length === 0 ? '' : `\ndropped by limits: ${said.join(', ')}\n  next: keep.* in docs/configuration.md\n`;
+  if (all > 0) parts.unshift(`${all} hooks, spans and records`);
+  return parts.length === 0
+    ? ''
+    : `\ndropped by limits: ${parts.join(', ')}\n  next: keep.* in docs/configuration.md\n`;
 }
 
 /** How many sessions the files of projects keep from leaving, by the setting that does it. */
 function silencedText({ counters }: Books): string {
-  const said = Object.entries(counters).flatMap(([name, count]) =>
+  const parts = Object.entries(counters).flatMap(([name, count]) =>
     name.startsWith('silenced.')
       ? [`${count === 1 ? '1 session' : `${count} sessions`} (${name.slice('silenced.'.length)})`]
       : [],
   );
-  return said.length === 0
+  return parts.length === 0
     ? ''
-    : `\nsilenced by project files: ${said.join(', ')}\n  next: projects.may_silence in docs/configuration.md\n`;
+    : `\nsilenced by project files: ${parts.join(', ')}\n  next: projects.may_silence in docs/configuration.md\n`;
 }
 
 /** The folders of sessions whose events go to commands of their projects. */
@@ -352,10 +354,10 @@ const dispatchedIn = (store: Store): string[] =>
  * off by a kill.
  */
 function openHookText({ counters }: Books): string {
-  const said = Object.entries(counters).flatMap(([name, count]) =>
+  const parts = Object.entries(counters).flatMap(([name, count]) =>
     name.startsWith('openhook.') ? [`${count} ${name.slice('openhook.'.length).replace('.', ' ')}`] : [],
   );
-  return said.length === 0 ? '' : `\nopenhook: ${said.join(', ')}\n`;
+  return parts.length === 0 ? '' : `\nopenhook: ${parts.join(', ')}\n`;
 }
 
 /** Why something was set aside, and that it holds what agents said in full. */

@@ -279,11 +279,11 @@ async function stopDelivery({ state, owner }: Uninstallation): Promise<Stopped> 
   const isGone = owner === undefined || owner.pid === process.pid || (await ends(owner));
   if (lock !== undefined && isGone) return { lock };
   lock?.release();
-  const who = owner === undefined ? 'a process on another machine or in another container' : `process ${owner.pid}`;
+  const holder = owner === undefined ? 'a process on another machine or in another container' : `process ${owner.pid}`;
   return {
     isAtWork: {
       path: state,
-      why: `${who} still delivers into it; nothing was removed`,
+      why: `${holder} still delivers into it; nothing was removed`,
       next: 'end it, then run `otel-hooks uninstall` again.',
     },
   };

@@ -118,23 +118,24 @@ export interface CommandsConsent {
 
 export function commandsConsents(place: Place): Map<string, CommandsConsent> {
   const found = new Map<string, CommandsConsent>();
-  for (const [file, said] of Object.entries(consents(trustFile(place), 'openhook'))) {
-    if (!isFields(said) || typeof said.hash !== 'string' || (said.answer !== 'yes' && said.answer !== 'no')) continue;
-    found.set(file, { hash: said.hash, answer: said.answer, ci: said.ci === true ? true : undefined });
+  for (const [file, consent] of Object.entries(consents(trustFile(place), 'openhook'))) {
+    if (!isFields(consent) || typeof consent.hash !== 'string' || (consent.answer !== 'yes' && consent.answer !== 'no'))
+      continue;
+    found.set(file, { hash: consent.hash, answer: consent.answer, ci: consent.ci === true ? true : undefined });
   }
   return found;
 }
 
 /** Undefined removes the answer, so that otel-hooks asks again. */
-export const consentToCommands = (place: Place, file: string, said: CommandsConsent | undefined): void =>
-  noteConsent(place, 'openhook', file, said);
+export const consentToCommands = (place: Place, file: string, consent: CommandsConsent | undefined): void =>
+  noteConsent(place, 'openhook', file, consent);
 
-function noteConsent(place: Place, to: 'projects' | 'openhook', file: string, said: unknown): void {
+function noteConsent(place: Place, to: 'projects' | 'openhook', file: string, consent: unknown): void {
   const list = trustFile(place);
   const all = { projects: consents(list, 'projects'), openhook: consents(list, 'openhook') };
   const entries: Record<string, unknown> = { ...all[to] };
-  if (said === undefined) delete entries[file];
-  else put(entries, file, said);
+  if (consent === undefined) delete entries[file];
+  else put(entries, file, consent);
   replaceConfig(list, `${JSON.stringify({ v: 1, ...all, [to]: entries }, null, 2)}\n`);
 }
 

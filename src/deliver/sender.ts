@@ -43,7 +43,7 @@ export class Sender {
   private passing: Promise<void> | undefined;
   private isFirst = true;
   private tryMs = 0;
-  private toldMs = Number.NEGATIVE_INFINITY;
+  private shownMs = Number.NEGATIVE_INFINITY;
   /** Sizes of the outboxes after a pass. Bodies that are only on their way through an outbox are no backlog. */
   private spool: Increment[] = [];
   private resource: Plain | undefined;
@@ -73,7 +73,7 @@ export class Sender {
   start(): void {
     this.throwFailure();
     if (this.passing !== undefined || performance.now() < this.tryMs || !this.store.canSettle()) return;
-    if (this.options.byHand || performance.now() - this.toldMs > TELL_MS) this.tell();
+    if (this.options.byHand || performance.now() - this.shownMs > TELL_MS) this.tell();
     handOverMetrics(this.store, this.now());
     this.passing = this.pass();
   }
@@ -126,7 +126,7 @@ export class Sender {
 
   /** Losses and backlogs become metrics of the destinations. */
   private tell(): void {
-    this.toldMs = performance.now();
+    this.shownMs = performance.now();
     const installation = this.store.read(documents.installation);
     if (installation === undefined) return;
     this.resource ??= pipelineResource(installation.id);

@@ -74,9 +74,9 @@ function configFindings({ config, named }: Machine): Finding[] {
     .filter(([key, origin]) => origin !== 'default' && /^provider$|endpoint$|base_url$/.test(key))
     .map(([key, origin]) => `${key} from ${origin}`);
   const files = [config.globalFile, ...(config.projectFile === undefined ? [] : [config.projectFile])];
-  const said = `${files.join(', ')}${origins.length > 0 ? ` (${origins.join(', ')})` : ''}`;
+  const text = `${files.join(', ')}${origins.length > 0 ? ` (${origins.join(', ')})` : ''}`;
   if (found.length > 0) return found;
-  if (destinations.length > 0) return [fine('configuration', undefined, said)];
+  if (destinations.length > 0) return [fine('configuration', undefined, text)];
   return [
     {
       check: 'configuration',

@@ -149,7 +149,15 @@ export function watch(memory: Watch, event: Event, alike: Alike, settings: Watch
 function concluded(memory: Watch, event: Event, alike: Alike, settings: WatchSettings): Noted[] {
   if (isVendor(event)) return [];
   const facts: Partial<Facts> = factsOf(event) ?? {};
-  const at: At = { memory, event, facts, alike, atMs: Date.parse(event.timestamp), who: event.session_id, settings };
+  const at: At = {
+    memory,
+    event,
+    facts,
+    alike,
+    atMs: Date.parse(event.timestamp),
+    session: event.session_id,
+    settings,
+  };
   const isMain = event.parent_session_id === undefined;
   switch (event.event_type) {
     case 'Prompt.Submitted':
@@ -195,13 +203,13 @@ interface At {
   facts: Partial<Facts>;
   alike: Alike;
   atMs: number;
-  who: string;
+  session: string;
   settings: WatchSettings;
 }
 
 /** The key of an action: agent, tool and input. */
-const likeOf = ({ who, facts, alike }: At, name: string | undefined): string | undefined =>
-  alike.input === undefined ? undefined : [who, facts.tool ?? name ?? '', alike.input].join(' ');
+const likeOf = ({ session, facts, alike }: At, name: string | undefined): string | undefined =>
+  alike.input === undefined ? undefined : [session, facts.tool ?? name ?? '', alike.input].join(' ');
 
 /** Remembers the start of an action. If the same action failed last, this is a retry. */
 function begun(at: At, name: string | undefined): Noted[] {
@@ -290,7 +298,7 @@ function ended(at: At, { action, decision }: DataOf<'Action.After'>): Noted[] {
   // Of several actions that alternate, one is reported.
   if (circle !== undefined) return noted;
   const { times, firstMs, tokens } = run;
-  const found = { who: at.who, like, action: action.name, times, firstMs, tokens };
+  const found = { who: at.session, like, action: action.name, times, firstMs, tokens };
   memory.circling = [...memory.circling, found].slice(-MOST_CIRCLING);
   return [...noted, circles(at, 'Retry.Loop.Detected', found, isFailing ? 65 : 40)];
 }
@@ -303,7 +311,7 @@ function resultOf({ facts, alike }: At, result: ActionResult | undefined, isDeni
   return `failed ${text}`;
 }
 
-const circleOf = ({ memory, who }: At): Circle | undefined => memory.circling.find(each => each.who === who);
+const circleOf = ({ memory, session }: At): Circle | undefined => memory.circling.find(each => each.who === session);
 
 /** An interrupt or a denial stopped the loop. */
 function aborted(at: At): Noted[] {
@@ -358,11 +366,11 @@ function rememberWindow({ memory, facts, atMs }: At, limit: number | undefined):
 function filled({ memory, facts, atMs }: At, { model_id, input_tokens: used }: ModelCall): Noted[] {
   const { window } = memory;
   if (window === undefined || used === undefined || facts.sum !== undefined) return [];
-  const isTold = window.isFresh || atMs <= window.atMs;
+  const isKnown = window.isFresh || atMs <= window.atMs;
   window.isFresh = false;
   const model = model_id ?? facts.model;
   const isOther = window.model !== undefined && model !== undefined && window.model !== model;
-  if (isTold || isOther || used < 0 || used > window.limit) return [];
+  if (isKnown || isOther || used < 0 || used > window.limit) return [];
   const data = {
     tokens_used: used,
     tokens_limit: window.limit,
@@ -378,7 +386,7 @@ function compacted(at: At, { tokens_before: before, tokens_after: after }: DataO
   memory.idle = after >= before * COMPACTED ? memory.idle + 1 : 0;
   if (settings.loops === undefined || memory.idle !== IDLE_COMPACTIONS) return [];
   const circle = {
-    who: at.who,
+    who: at.session,
     like: '',
     action: 'compaction',
     times: memory.idle,

@@ -46,11 +46,12 @@ export type Keep = (pinned: SessionState['pinned']) => Keeper | undefined;
 /** The cost of an event's tokens. Ids do not depend on it, because prices change. */
 export function priced(state: SessionState, body: Body, facts: Facts, atMs: number, price: PriceOf): Cost | undefined {
   const isResponse = body.event_type === 'Model.Responded';
-  const told: Used | undefined = isResponse ? (body.data as DataOf<'Model.Responded'>) : facts.totals;
-  if (told === undefined || (told.input_tokens === undefined && told.output_tokens === undefined)) return undefined;
+  const stated: Used | undefined = isResponse ? (body.data as DataOf<'Model.Responded'>) : facts.totals;
+  if (stated === undefined || (stated.input_tokens === undefined && stated.output_tokens === undefined))
+    return undefined;
   // The end of a session states a sum over several models. Without the cached tokens it has no price.
-  const isPlainSum = !isResponse && told.cache_read_tokens === undefined;
-  const used = isResponse ? { ...facts.usage, ...told } : isPlainSum ? {} : told;
+  const isPlainSum = !isResponse && stated.cache_read_tokens === undefined;
+  const used = isResponse ? { ...facts.usage, ...stated } : isPlainSum ? {} : stated;
   const model = isResponse ? modelOf(body.data as DataOf<'Model.Responded'>, facts) : facts.model;
   const { provider } = facts;
   return price(state, { model, provider, used, isSum: !isResponse || facts.sum !== undefined, atMs });

@@ -31,9 +31,9 @@ export const boundId = (id: string | undefined): string | undefined =>
  * prompt could be guessed from it.
  */
 export function numberedId(state: SessionState, session: string, body: Body, facts: Facts, seen: Set<string>): string {
-  const { v: _v, seq: _seq, time: _time, ...said } = facts;
+  const { v: _v, seq: _seq, time: _time, ...rest } = facts;
   const { event_type: type, data } = body;
-  const likeness = hexDigest(JSON.stringify(withoutHashes({ event_type: type, data, facts: said }))).slice(0, 16);
+  const likeness = hexDigest(JSON.stringify(withoutHashes({ event_type: type, data, facts: rest }))).slice(0, 16);
   for (let ordinal = state.ordinals[likeness] ?? 0; ; ordinal += 1) {
     const id = eventId(state, session, type, `${likeness}#${ordinal}`);
     if (seen.has(shortOf(id))) continue;

@@ -169,17 +169,17 @@ function actorOf({ actor = 'ai_agent', actorId: id }: Reading & Addition, at: Ci
 }
 
 /** Metadata of vendors stays where the configuration names it. */
-function metadataWith(facts: Facts, said: Addition['metadata'], { keep, odd }: Circumstances): Event['metadata'] {
-  if (keep === undefined || said === undefined) return { [FACTS]: facts };
-  return { [FACTS]: facts, ...enriched('content', odd, () => chosenOf(said, keep)) };
+function metadataWith(facts: Facts, vendor: Addition['metadata'], { keep, odd }: Circumstances): Event['metadata'] {
+  if (keep === undefined || vendor === undefined) return { [FACTS]: facts };
+  return { [FACTS]: facts, ...enriched('content', odd, () => chosenOf(vendor, keep)) };
 }
 
 /** The last version that was checked. Every row of a transcript repeats it, and a cache of one needs no owner. */
-let asked: { said: string; is: string | undefined } | undefined;
+let asked: { stated: string; is: string | undefined } | undefined;
 
-export function versionOf(said: string | undefined): string | undefined {
-  if (said === undefined) return undefined;
-  if (asked?.said !== said) asked = { said, is: token(said) };
+export function versionOf(stated: string | undefined): string | undefined {
+  if (stated === undefined) return undefined;
+  if (asked?.stated !== stated) asked = { stated, is: token(stated) };
   return asked.is;
 }
 
@@ -220,7 +220,7 @@ function withOutput(reading: Reading, keep: Keeper): Body {
 /** A configured key makes hashes of several machines comparable. */
 export function hashOf({ pinned: { content } }: SessionState, hash: Hash): Hash {
   const { hashKey } = content ?? {};
-  return hashKey === undefined ? hash : said => keyedHash(hashKey, said);
+  return hashKey === undefined ? hash : text => keyedHash(hashKey, text);
 }
 
 /** Some payloads state their time as a number, which may be any number. */

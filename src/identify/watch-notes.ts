@@ -47,8 +47,8 @@ const LONGEST_LOOKED_AT = 16_384;
 function outputHash(output: unknown, hash: Hash): string | undefined {
   if (output === undefined) return undefined;
   try {
-    const said = typeof output === 'string' ? output : (JSON.stringify(output) ?? '');
-    return hash(`${said.length} ${said.slice(0, LONGEST_LOOKED_AT)}`);
+    const text = typeof output === 'string' ? output : (JSON.stringify(output) ?? '');
+    return hash(`${text.length} ${text.slice(0, LONGEST_LOOKED_AT)}`);
   } catch {
     // Nested too deeply to be compared.
     return undefined;

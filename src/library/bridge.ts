@@ -325,10 +325,10 @@ class SessionsBridge implements Bridge {
 function fragmentOf(payload: object | string, about: About, nowMs: number): Fragment {
   const bytes = Buffer.from(typeof payload === 'string' ? payload : JSON.stringify(payload));
   const header = { tool: about.tool, event: about.event, cwd: about.cwd, TRACEPARENT: about.traceparent };
-  const said = Object.entries(header).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
+  const stated = Object.entries(header).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
   return {
     name: 'bridge',
-    header: Object.fromEntries(said),
+    header: Object.fromEntries(stated),
     payload: bytes,
     atMs: about.atMs ?? nowMs,
     sizeBytes: bytes.length,

@@ -41,9 +41,9 @@ export function* otlpOf(store: Store, keys: readonly string[], world: PreviewWor
       const spans: FinishedSpan[] = [];
       const records: FinishedRecord[] = [];
       for (const event of events) {
-        const told = step(fold, event);
-        spans.push(...told.spans);
-        records.push(...told.records);
+        const result = step(fold, event);
+        spans.push(...result.spans);
+        records.push(...result.records);
       }
       const output = { state, lines: '', count: 0, events, spans, records };
       const { bodies } = outgoingOf([output], changed, world.nowMs);

@@ -55,7 +55,7 @@ export interface Conformance {
   refused: { name: string; why: string }[];
   openhook: { version: string; level: 0 | 1 | 2 | 3; requirements: Requirement[] };
   /** `concluded`: otel-hooks derives the type from other events. */
-  agentHooks: { version: string; told: Told[]; concluded: EventType[]; untold: EventType[] };
+  agentHooks: { version: string; told: ReportedType[]; concluded: EventType[]; untold: EventType[] };
   /** The agent keeps transcripts but no sample is one, so types of transcripts are missing here. */
   isUnplayed: boolean;
   /** Findings about the resulting events. */
@@ -71,7 +71,7 @@ export interface Requirement {
   how: string;
   by?: { hooks: readonly string[]; transcript: boolean } | undefined;
 }
-interface Told {
+interface ReportedType {
   type: EventType;
   hooks: string[];
   transcript: boolean;
@@ -80,8 +80,8 @@ interface Told {
 export function conformanceOf(agent: Agent, samples: Samples): Conformance {
   const played = play(agent, samples);
   const requirements = requirementsOf(agent, played);
-  const told = eventTypes.flatMap(type => {
-    const by = played.told.get(type);
+  const reported = eventTypes.flatMap(type => {
+    const by = played.reported.get(type);
     return by === undefined ? [] : [{ type, hooks: [...by.hooks].sort(), transcript: by.transcript }];
   });
   return {
@@ -93,9 +93,9 @@ export function conformanceOf(agent: Agent, samples: Samples): Conformance {
     openhook: { version: openHook.version, level: levelOf(requirements), requirements },
     agentHooks: {
       version: agentHooks.version,
-      told,
-      concluded: eventTypes.filter(type => !played.told.has(type) && concluded.has(type)),
-      untold: eventTypes.filter(type => !played.told.has(type) && !concluded.has(type)),
+      told: reported,
+      concluded: eventTypes.filter(type => !played.reported.has(type) && concluded.has(type)),
+      untold: eventTypes.filter(type => !played.reported.has(type) && !concluded.has(type)),
     },
     isUnplayed: !isAbsent(agent.transcript) && samples.transcripts.length === 0,
     findings: [
@@ -120,7 +120,7 @@ interface By {
   transcript: boolean;
 }
 interface Played {
-  told: Map<string, By>;
+  reported: Map<string, By>;
   says: Map<OpenHookType, By>;
   events: Event[];
   envelopes: Envelope[];
@@ -130,7 +130,7 @@ interface Played {
 const START_MS = Date.UTC(2026, 0, 1);
 
 function play(agent: Agent, samples: Samples): Played {
-  const played: Played = { told: new Map(), says: new Map(), events: [], envelopes: [], refused: [] };
+  const played: Played = { reported: new Map(), says: new Map(), events: [], envelopes: [], refused: [] };
   for (const sample of samples.hooks) playHooks(agent, sample, played);
   for (const sample of samples.transcripts) playTranscript(agent, sample, played);
   return played;
@@ -215,7 +215,7 @@ function take(played: Played, events: readonly Event[], from: 'hooks' | 'transcr
   };
   for (const event of events) {
     played.events.push(event);
-    if (!isVendor(event)) note(played.told, event.event_type, factsOf(event)?.native);
+    if (!isVendor(event)) note(played.reported, event.event_type, factsOf(event)?.native);
     say(toOpenHook(state, event));
   }
   say(restOfOpenHook(state));

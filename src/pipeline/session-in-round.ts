@@ -23,10 +23,10 @@ import { boundId, eventId, idElsewhere, idsIn, seenBy, shortOf } from '../identi
 import { amend, type Circumstances, conclude, hashOf, identify } from '../identify/identify.ts';
 import { watched } from '../identify/watch-notes.ts';
 import { sentBefore } from '../python/sent-before.ts';
-import { HOOKS, isToldByAnother, isToldByStandard, nameTurn } from '../receive/foreign.ts';
+import { HOOKS, isReportedByAnother, isReportedByStandard, nameTurn } from '../receive/foreign.ts';
 import type { EventSource } from '../receive/receive.ts';
 import { noteFiles, settleClock } from '../session/arrival.ts';
-import { inPlaceOf, isToldInPlace, MOST_IN_PLACE } from '../session/in-place.ts';
+import { inPlaceOf, isReportedInPlace, MOST_IN_PLACE } from '../session/in-place.ts';
 import type { Pin } from '../session/pin.ts';
 import { movedSince, repositoryAt } from '../session/repository.ts';
 import { noTranscripts, SEEN_IDS, type SessionState, sessionKey } from '../session/session-state.ts';
@@ -155,30 +155,31 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
     return duplicates;
   }
 
-  private noteSource({ who, files, cwd, teller, isEdge }: EventSource, atMs: number): void {
+  private noteSource({ agent: { adapter }, files, cwd, reporter, isEdge }: EventSource, atMs: number): void {
     const { state } = this;
-    if (who.agent === undefined || isAbsent(who.agent.transcript)) return;
+    if (adapter === undefined || isAbsent(adapter.transcript)) return;
     noteFiles(state, files, cwd);
-    if (teller === HOOKS && (state.hookedMs === undefined || atMs < state.hookedMs)) state.hookedMs = atMs;
+    if (reporter === HOOKS && (state.hookedMs === undefined || atMs < state.hookedMs)) state.hookedMs = atMs;
     if (isEdge) this.upTo(atMs);
   }
 
   /** False when the session has the event already, from this source or from another one. */
   private takeReading(reading: ForeignReading, source: EventSource, fragment: Fragment, atMs: number): boolean {
     const { state } = this;
-    const { teller } = source;
-    if (!reading.ours && isToldByAnother(state, reading, teller)) {
-      if (reading.event_type === 'Prompt.Submitted' && teller === HOOKS) nameTurn(state, { name: reading.facts?.turn });
+    const { reporter } = source;
+    if (!reading.ours && isReportedByAnother(state, reading, reporter)) {
+      if (reading.event_type === 'Prompt.Submitted' && reporter === HOOKS)
+        nameTurn(state, { name: reading.facts?.turn });
       return false;
     }
-    if (teller === HOOKS && isToldInPlace(state, reading, seenBy(state))) return false;
+    if (reporter === HOOKS && isReportedInPlace(state, reading, seenBy(state))) return false;
     const id = reading.id ?? source.id;
     const at = {
       native: source.native,
       source: 'native' as const,
       atMs,
       traceparent: fragment.header.TRACEPARENT,
-      id: teller === 'agent-hooks' && UUID.test(id ?? '') ? id?.toLowerCase() : undefined,
+      id: reporter === 'agent-hooks' && UUID.test(id ?? '') ? id?.toLowerCase() : undefined,
       ours: reading.ours,
       cwd: source.cwd,
       address: source.address,
@@ -188,7 +189,7 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
     if (event === undefined) return false;
     this.taken += 1;
     const isUnnamed = event.event_type === 'Prompt.Submitted' && reading.facts?.turn === undefined;
-    if (isUnnamed && teller !== HOOKS) nameTurn(state, { announced: event.event_id });
+    if (isUnnamed && reporter !== HOOKS) nameTurn(state, { announced: event.event_id });
     return true;
   }
 
@@ -433,7 +434,7 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
     const { hookedMs } = state;
     const atMs = reading.atMs ?? context.nowMs;
     if (reading.unless === 'hooked' && hookedMs !== undefined && atMs >= hookedMs - HOOK_LAG_MS) return true;
-    if (isToldByStandard(state, reading)) {
+    if (isReportedByStandard(state, reading)) {
       if (reading.event_type === 'Prompt.Submitted') nameTurn(state, { name: reading.facts?.turn });
       return true;
     }
@@ -523,8 +524,12 @@ const isMilestone = ({ event_type: type, parent_session_id: parent }: Event): bo
   parent === undefined && (type === 'Agent.Response' || type === 'Session.End' || type === 'Session.Abort');
 
 /** An agent's hook outside of an envelope says all there is itself, and hooks are many: they are not copied. */
-function withEnvelope(reading: ForeignReading, { teller, atMs }: EventSource, id: string | undefined): ForeignReading {
+function withEnvelope(
+  reading: ForeignReading,
+  { reporter, atMs }: EventSource,
+  id: string | undefined,
+): ForeignReading {
   if (id === undefined && atMs === undefined) return reading;
-  const key = reading.key ?? (id === undefined ? undefined : `${teller}:${id}`);
+  const key = reading.key ?? (id === undefined ? undefined : `${reporter}:${id}`);
   return { ...reading, atMs: reading.atMs ?? atMs, key };
 }

@@ -175,10 +175,10 @@ export class SessionsOfRound {
   /** The configuration can be read now: the session goes on as if it had begun under it. */
   private decide(state: SessionState, { cwd, header, isUserTold }: NonNullable<Pinned['undecided']>): void {
     const { providers } = state.pinned;
-    const said = providers === undefined ? header : { ...header, provider: providers.join(',') };
+    const original = providers === undefined ? header : { ...header, provider: providers.join(',') };
     // The user of the first event was not kept, and the user who is logged in here may be another.
     const opening = { agent: { id: state.agent }, cwd, user: isUserTold && '' };
-    const made = this.pinned(opening, { header: said }, true);
+    const made = this.pinned(opening, { header: original }, true);
     const { pinned } = made;
     if (pinned.undecided) return;
     this.isDecided = true;

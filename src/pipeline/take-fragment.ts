@@ -30,8 +30,8 @@ export function takeFragment(fragment: Fragment, agents: readonly Agent[], open:
   let duplicates = 0;
   let events = 0;
   for (const source of received.sources) {
-    const { who, session: id, cwd, user } = source;
-    opening = { agent: who, session: id, key: sessionKey(who.id, id), cwd, user };
+    const { agent, session: id, cwd, user } = source;
+    opening = { agent, session: id, key: sessionKey(agent.id, id), cwd, user };
     const session = open(opening, fragment);
     const isFirst = !sessions.has(session);
     sessions.add(session);

@@ -12,15 +12,15 @@ import type { ForeignEvent, ForeignReading } from '../standards/foreign-event.ts
 import { find, recognize, SURE } from './recognize.ts';
 
 /** An unknown agent has hooks only. */
-export type Who = Pick<Agent, 'id' | 'settles'> & { readonly agent?: Agent | undefined };
+export type SourceAgent = Pick<Agent, 'id' | 'settles'> & { readonly adapter?: Agent | undefined };
 
 const unknownAgents: Agent['settles'] = { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' };
 
 /** The agent that an event names, else the agent that the hook was registered for. */
-export function whoTold(event: ForeignEvent, named: string | undefined, agents: readonly Agent[]): Who {
+export function agentOfEvent(event: ForeignEvent, named: string | undefined, agents: readonly Agent[]): SourceAgent {
   const source = event.source === undefined || event.source === 'unknown' ? undefined : idOf(event.source);
   const agent = find(source ?? '', agents) ?? (source === undefined && named ? find(named, agents) : undefined);
-  if (agent) return { id: agent.id, settles: agent.settles, agent };
+  if (agent) return { id: agent.id, settles: agent.settles, adapter: agent };
   return { id: source ?? idOf(named ?? '') ?? event.standard, settles: unknownAgents };
 }
 
@@ -49,88 +49,90 @@ const MCP = /^mcp__(.+?)__(.+)$/s;
 /** The readings of an event of a standard, with names of actions and ids of calls and subagents. */
 export function readingsOf(
   event: ForeignEvent,
-  who: Who,
+  agent: SourceAgent,
   state: SessionState,
   memory: Memory,
 ): (Reading & ForeignReading)[] {
   const isNew = state.seq === 0;
-  return event.readings.flatMap(said => {
-    if (said.onlyFirst && !isNew) return [];
-    const named = event.standard === 'agent-hooks' ? said : withNames(said, who.agent);
-    if (said.event_type === 'Action.Before' || said.event_type === 'Action.After') return [withCall(named, memory)];
-    if (said.pairs === undefined) return [withProvider(named)];
+  return event.readings.flatMap(reading => {
+    if (reading.onlyFirst && !isNew) return [];
+    const named = event.standard === 'agent-hooks' ? reading : withNames(reading, agent.adapter);
+    if (reading.event_type === 'Action.Before' || reading.event_type === 'Action.After')
+      return [withCall(named, memory)];
+    if (reading.pairs === undefined) return [withProvider(named)];
     return [withSubagent(named, event, memory)];
   });
 }
 
 /** Splits `provider/model`. */
-function withProvider(said: ForeignReading): ForeignReading {
-  const { event_type: type, facts } = said;
-  if (type !== 'Model.Requested' && type !== 'Model.Responded' && type !== 'Model.Failed') return said;
-  const [, provider, model] = /^([\w.-]{1,64})\/(.+)$/s.exec(said.data.model_id ?? '') ?? [];
-  if (model === undefined || facts?.provider !== undefined) return said;
-  return { ...said, facts: { ...facts, provider, model } };
+function withProvider(reading: ForeignReading): ForeignReading {
+  const { event_type: type, facts } = reading;
+  if (type !== 'Model.Requested' && type !== 'Model.Responded' && type !== 'Model.Failed') return reading;
+  const [, provider, model] = /^([\w.-]{1,64})\/(.+)$/s.exec(reading.data.model_id ?? '') ?? [];
+  if (model === undefined || facts?.provider !== undefined) return reading;
+  return { ...reading, facts: { ...facts, provider, model } };
 }
 
 /** Maps the native tool names of the other standards. */
-function withNames(said: ForeignReading, agent: Agent | undefined): ForeignReading {
-  const tool = said.facts?.tool;
-  if (tool === undefined || (said.event_type !== 'Action.Before' && said.event_type !== 'Action.After')) return said;
+function withNames(reading: ForeignReading, agent: Agent | undefined): ForeignReading {
+  const tool = reading.facts?.tool;
+  if (tool === undefined || (reading.event_type !== 'Action.Before' && reading.event_type !== 'Action.After'))
+    return reading;
   const mcp = MCP.exec(tool);
   const name = mcp ? `mcp:${mcp[2]}` : (own(agent?.actions ?? {}, tool) ?? tool);
   return {
-    ...said,
-    data: { ...said.data, action: { ...said.data.action, name } },
-    facts: { ...said.facts, ...(mcp ? { tool: mcp[2], mcp: { server: mcp[1] ?? 'unknown' } } : {}) },
+    ...reading,
+    data: { ...reading.data, action: { ...reading.data.action, name } },
+    facts: { ...reading.facts, ...(mcp ? { tool: mcp[2], mcp: { server: mcp[1] ?? 'unknown' } } : {}) },
   };
 }
 
 /** A call without an id is paired with the oldest open call that is alike. */
-function withCall(said: ForeignReading, memory: Memory): ForeignReading {
-  if (said.event_type !== 'Action.Before' && said.event_type !== 'Action.After') return said;
-  const { action } = said.data;
-  const tool = said.facts?.tool ?? action.name ?? 'unknown';
-  const told = { id: said.facts?.call, subagent: said.subagent, tool, input: action.input };
-  const opens = said.event_type === 'Action.Before';
-  if (said.facts?.call !== undefined) {
-    if (opens) openCall(told, memory);
-    else closeCall(told, memory);
-    return said;
+function withCall(reading: ForeignReading, memory: Memory): ForeignReading {
+  if (reading.event_type !== 'Action.Before' && reading.event_type !== 'Action.After') return reading;
+  const { action } = reading.data;
+  const tool = reading.facts?.tool ?? action.name ?? 'unknown';
+  const use = { id: reading.facts?.call, subagent: reading.subagent, tool, input: action.input };
+  const opens = reading.event_type === 'Action.Before';
+  if (reading.facts?.call !== undefined) {
+    if (opens) openCall(use, memory);
+    else closeCall(use, memory);
+    return reading;
   }
-  const denied = said.data.decision?.outcome === 'deny';
+  const denied = reading.data.decision?.outcome === 'deny';
   const failed = denied || action.result?.success === false;
   if (opens) memory.forget('failed', tool);
   const call = opens
-    ? openCall(told, memory)
-    : (closeCall(told, memory, 'oldest of its tool') ?? (failed ? memory.recall('failed', tool) : undefined));
+    ? openCall(use, memory)
+    : (closeCall(use, memory, 'oldest of its tool') ?? (failed ? memory.recall('failed', tool) : undefined));
   // A denied call is over. The next end belongs to another call.
-  if (opens && denied) closeCall({ ...told, id: call }, memory);
+  if (opens && denied) closeCall({ ...use, id: call }, memory);
   // One standard reports a failure twice: as the end of the action and as an error.
   if (failed && call !== undefined) memory.remember('failed', tool, call);
-  return { ...said, key: said.key ?? call, facts: { ...said.facts, call } };
+  return { ...reading, key: reading.key ?? call, facts: { ...reading.facts, call } };
 }
 
-function withSubagent(said: ForeignReading, event: ForeignEvent, memory: Memory): ForeignReading {
-  const told = { tool: `subagent ${said.facts?.agent ?? ''}`, input: undefined };
-  const number = said.pairs === 'opens' ? openCall(told, memory) : closeCall(told, memory);
+function withSubagent(reading: ForeignReading, event: ForeignEvent, memory: Memory): ForeignReading {
+  const use = { tool: `subagent ${reading.facts?.agent ?? ''}`, input: undefined };
+  const number = reading.pairs === 'opens' ? openCall(use, memory) : closeCall(use, memory);
   // The end of a subagent without a known start must not end the session.
   if (number === undefined) return { event_type: `vendor.${event.standard}.${event.native}`, data: {} };
-  return { ...said, pairs: undefined, subagent: `${event.session}.${number}` };
+  return { ...reading, pairs: undefined, subagent: `${event.session}.${number}` };
 }
 
 /** The source name of an agent's own hooks. */
 export const HOOKS = 'hook';
 
 /** Starts and ends of subagents and of the session are separate kinds: a source may report only one of them. */
-const happening = ({ event_type: type, subagent }: Pick<ForeignReading, 'event_type' | 'subagent'>): string =>
+const kindOf = ({ event_type: type, subagent }: Pick<ForeignReading, 'event_type' | 'subagent'>): string =>
   subagent !== undefined && type.startsWith('Session.') ? `${type} of a subagent` : type;
 
 /** Whether a standard reports this type without ids that a transcript could share. */
-export function isToldByStandard(
+export function isReportedByStandard(
   state: SessionState,
   reading: Pick<ForeignReading, 'event_type' | 'subagent'>,
 ): boolean {
-  const first = own(state.tellers ?? {}, happening(reading));
+  const first = own(state.tellers ?? {}, kindOf(reading));
   return first !== undefined && first.by !== HOOKS && !first.keyed;
 }
 
@@ -138,14 +140,14 @@ export function isToldByStandard(
  * Whether another source reports this type of event in this session. With native ids in both sources the answer is no,
  * because equal ids make one event.
  */
-export function isToldByAnother(state: SessionState, reading: ForeignReading, teller: string): boolean {
+export function isReportedByAnother(state: SessionState, reading: ForeignReading, source: string): boolean {
   const { event_type: type, key } = reading;
   if (type.startsWith('vendor.')) return false;
   state.tellers ??= {};
-  const told = happening(reading);
-  const first = own(state.tellers, told);
-  if (first === undefined) state.tellers[told] = { by: teller, keyed: key !== undefined };
-  else if (first.by === teller) first.keyed &&= key !== undefined;
+  const kind = kindOf(reading);
+  const first = own(state.tellers, kind);
+  if (first === undefined) state.tellers[kind] = { by: source, keyed: key !== undefined };
+  else if (first.by === source) first.keyed &&= key !== undefined;
   else return key === undefined || !first.keyed;
   return false;
 }

@@ -9,7 +9,7 @@ import { own } from '../lib/read.ts';
 import { statedEvent, statedMetric } from '../python/payload-fields.ts';
 import type { SessionState } from '../session/session-state.ts';
 import type { ForeignReading } from '../standards/foreign-event.ts';
-import { HOOKS, insideOf, readingsOf, type Who, whoTold } from './foreign.ts';
+import { agentOfEvent, HOOKS, insideOf, readingsOf, type SourceAgent } from './foreign.ts';
 import { type Bad, type Item, itemsIn, textOf, type Unread } from './items.ts';
 import { recognize, SURE } from './recognize.ts';
 
@@ -26,7 +26,7 @@ export interface Opening {
 
 /** The agent and session of an item, and its reader. */
 export interface EventSource {
-  who: Who;
+  agent: SourceAgent;
   session: string;
   native: string;
   cwd: string | undefined;
@@ -35,7 +35,7 @@ export interface EventSource {
   certainty: number;
   odd: readonly string[];
   /** The source: the agent's hooks, or a standard. */
-  teller: string;
+  reporter: string;
   /** Time and id of an envelope. */
   atMs: number | undefined;
   id: string | undefined;
@@ -97,19 +97,19 @@ export function sourceOf(
   if (event !== undefined) {
     const inside = insideOf(event, agents);
     if (!isId(event.session)) return 'bad-session-id';
-    const who = inside
+    const agent = inside
       ? { id: inside.agent.id, settles: inside.agent.settles, agent: inside.agent }
-      : whoTold(event, word.flag ?? word.variable, agents);
+      : agentOfEvent(event, word.flag ?? word.variable, agents);
     const native = inside?.agent.eventName(inside.fields);
     return {
-      who,
+      agent,
       session: event.session,
       native: native ?? event.native,
       cwd: event.cwd ?? header.cwd,
       address: event.address,
       certainty: 1,
       odd: event.odd ?? [],
-      teller: inside && native !== undefined ? HOOKS : event.standard,
+      reporter: inside && native !== undefined ? HOOKS : event.standard,
       atMs: event.atMs ?? wrapped?.atMs,
       id: wrapped?.id,
       user: event.user,
@@ -119,7 +119,7 @@ export function sourceOf(
       read: (state, hash) =>
         inside && native !== undefined
           ? normalize(inside.agent, native, inside.fields, state, hash)
-          : readingsOf(event, who, state, memoryOver(state.memory, hash)),
+          : readingsOf(event, agent, state, memoryOver(state.memory, hash)),
     };
   }
   const recognized = recognize(fields, word, agents);
@@ -133,13 +133,13 @@ export function sourceOf(
     metric?.native ?? agent.eventName(fields) ?? header.event ?? statedEvent(fields) ?? agent.eventByShape?.(fields);
   if (native === undefined) return 'no-event-name';
   return {
-    who: { id: agent.id, settles: agent.settles, agent },
+    agent: { id: agent.id, settles: agent.settles, adapter: agent },
     session,
     native,
     cwd: agent.cwd(fields) ?? header.cwd,
     certainty,
     odd: [],
-    teller: HOOKS,
+    reporter: HOOKS,
     atMs: wrapped?.atMs,
     id: wrapped?.id,
     version: agent.version?.(fields),

@@ -55,8 +55,8 @@ function agentNamedBy(
   agents: readonly Agent[],
 ): Agent | 'unknown' | undefined {
   if (flag !== undefined) return find(flag, agents) ?? 'unknown';
-  const told = statedAgent(fields);
-  return (told === undefined ? undefined : find(told, agents)) ?? (variable ? find(variable, agents) : undefined);
+  const stated = statedAgent(fields);
+  return (stated === undefined ? undefined : find(stated, agents)) ?? (variable ? find(variable, agents) : undefined);
 }
 
 /** By id or alias. */

@@ -12,7 +12,7 @@ export const inPlaceOf = ({ event_type: type, subagent, facts }: Reading): strin
  * without a shared id are matched by subagent or turn. If one side names no turn, they are matched in order, but only if
  * the hooks cover the whole session: other hooks report its continuation.
  */
-export function isToldInPlace(state: SessionState, reading: Reading, seen: ReadonlySet<string>): boolean {
+export function isReportedInPlace(state: SessionState, reading: Reading, seen: ReadonlySet<string>): boolean {
   const { event_type: type, key, data, subagent, facts } = reading;
   const isMain = subagent === undefined;
   if (type === 'Session.Start' && isMain && data.start_reason === 'new') state.isHookedWhole = true;

@@ -114,7 +114,7 @@ function settingsIn(
   const { values } = config;
   const risk = riskSettings(config);
   const content = contentSettings(config);
-  const { user, host } = whoIn(content.settings, where.hashKey, opening.user);
+  const { user, host } = userAndHost(content.settings, where.hashKey, opening.user);
   const { semconv = 'latest', 'logs.level': level = 'debug' } = values;
   const isTurnShaped = values['trace.shape'] === 'turn';
   const unusual: Partial<Pinned> = {
@@ -186,18 +186,18 @@ function sourceOf({ provider }: Destination, config: LoadedConfig, cwd: string):
 /**
  * Who works on which machine, as far as that was asked for: who a standard's event names, else who is logged in here.
  */
-function whoIn(
+function userAndHost(
   content: ContentSettings | undefined,
   key: string,
-  toldUser: string | undefined,
+  statedUser: string | undefined,
 ): { user?: string | undefined; host?: string | undefined } {
   const keeper = keeperOf({ content });
   if (content === undefined || keeper === undefined) return {};
   const { modes, hashKey = key } = content;
-  const said = (mode: ContentMode, text: string): string | undefined =>
+  const shown = (mode: ContentMode, text: string): string | undefined =>
     mode === 'hash' ? keyed(text, each => keyedHash(hashKey, each)) : textInMode(mode, text, keeper);
-  const name = toldUser ?? userName();
-  return { user: name === '' ? undefined : said(modes.user, name), host: said(modes.host, hostname()) };
+  const name = statedUser ?? userName();
+  return { user: name === '' ? undefined : shown(modes.user, name), host: shown(modes.host, hostname()) };
 }
 
 function userName(): string {

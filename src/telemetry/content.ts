@@ -32,16 +32,16 @@ export function userAttributes(user: string | undefined): Attributes {
 }
 
 /** The vendor metadata that the configuration names, by path. */
-export function metadataAttributes(said: Fields | undefined): Attributes {
-  if (said === undefined) return none;
+export function metadataAttributes(metadata: Fields | undefined): Attributes {
+  if (metadata === undefined) return none;
   const named: Attributes = {};
-  nameAll(said, ours.metadataPrefix, named);
+  nameAll(metadata, ours.metadataPrefix, named);
   return named;
 }
 const none: Attributes = {};
 
-function nameAll(said: Fields, prefix: string, named: Attributes): void {
-  for (const [key, value] of Object.entries(said)) {
+function nameAll(fields: Fields, prefix: string, named: Attributes): void {
+  for (const [key, value] of Object.entries(fields)) {
     if (isFields(value)) nameAll(value, `${prefix}${key}.`, named);
     else if (typeof value !== 'object' || Array.isArray(value)) put(named, prefix + key, value as AttributeValue);
   }
@@ -52,25 +52,25 @@ export function contentAttributes(event: Event, facts: Partial<Facts>, content: 
   const { modes, on } = content;
   const hashed = (of: string, hash: string | undefined): string | undefined =>
     modes[of] === 'hash' ? hash : undefined;
-  const said = (text: string | undefined): string | undefined => (on === 'spans' ? undefined : text);
+  const shown = (text: string | undefined): string | undefined => (on === 'spans' ? undefined : text);
   const { content: sizes } = facts;
   if (event.event_type === FILE_WRITE)
-    return [{ [development.filePath]: said(facts.path), [ours.pathHash]: sizes?.path?.hash }];
+    return [{ [development.filePath]: shown(facts.path), [ours.pathHash]: sizes?.path?.hash }];
   if (isVendor(event)) return [];
   switch (event.event_type) {
     case 'Session.Start':
-      return [{ [development.processWorkingDirectory]: said(facts.cwd), [ours.contextUri]: said(facts.context_uri) }];
+      return [{ [development.processWorkingDirectory]: shown(facts.cwd), [ours.contextUri]: shown(facts.context_uri) }];
     case 'Prompt.Submitted':
       return [
         {
           [ours.promptHash]: hashed('prompt', event.data.prompt_hash),
-          [ours.decisionReason]: said(event.data.decision?.reason),
+          [ours.decisionReason]: shown(event.data.decision?.reason),
         },
       ];
     case 'Agent.Response':
       return [{ [ours.responseHash]: hashed('response', event.data.response_hash) }];
     case 'Agent.Decision':
-      return [{ [ours.decisionReason]: said(event.data.decision?.reason) }];
+      return [{ [ours.decisionReason]: shown(event.data.decision?.reason) }];
     case 'Action.Before':
     case 'Action.After':
       return [
@@ -79,10 +79,10 @@ export function contentAttributes(event: Event, facts: Partial<Facts>, content: 
           [ours.resultHash]: hashed('results', sizes?.output?.hash),
           [ours.pathHash]: sizes?.path?.hash,
           [ours.commandHash]: sizes?.command?.hash,
-          [development.filePath]: said(facts.path),
-          [development.processCommandLine]: said(facts.command),
-          [stable.exceptionMessage]: said(event.data.action.result?.error_message),
-          [ours.decisionReason]: said(event.data.decision?.reason),
+          [development.filePath]: shown(facts.path),
+          [development.processCommandLine]: shown(facts.command),
+          [stable.exceptionMessage]: shown(event.data.action.result?.error_message),
+          [ours.decisionReason]: shown(event.data.decision?.reason),
         },
       ];
     case 'Policy.Violation':
@@ -90,17 +90,17 @@ export function contentAttributes(event: Event, facts: Partial<Facts>, content: 
     case 'Policy.Override':
       return [
         {
-          [ours.policyReason]: said(event.data.reason),
+          [ours.policyReason]: shown(event.data.reason),
           [ours.policyOverrideBy]: modes.user === 'off' ? undefined : sizes?.override_by?.hash,
         },
       ];
     case 'Retry.Triggered':
-      return [{ [ours.retryReason]: said(event.data.reason) }];
+      return [{ [ours.retryReason]: shown(event.data.reason) }];
     case 'Agent.Notification':
-      return [{ [ours.notificationMessage]: said(event.data.message) }];
+      return [{ [ours.notificationMessage]: shown(event.data.message) }];
     case 'Agent.Error':
     case 'Model.Failed':
-      return [{ [stable.exceptionMessage]: said(event.data.error_message) }];
+      return [{ [stable.exceptionMessage]: shown(event.data.error_message) }];
     default:
       return [];
   }
@@ -134,24 +134,24 @@ export function contentValues(event: Event, content: ContentFacts = usual, longe
 
 /** JSON text, as attributes of spans hold no objects. */
 export function spanContentAttributes(
-  said: SpanContent | undefined,
+  content: SpanContent | undefined,
   { on }: ContentFacts = usual,
   longest = SPAN_BYTES,
 ): Attributes {
-  if (said === undefined || on === 'events') return {};
+  if (content === undefined || on === 'events') return {};
   const bytes = Math.min(SPAN_BYTES, longest);
   const json = (value: unknown): string | undefined => {
     const fits = value === undefined ? undefined : fitted(value, { bytes });
     return fits === undefined ? undefined : JSON.stringify(fits);
   };
   return {
-    [development.inputMessages]: json(messages('user', said.prompt)),
-    [development.outputMessages]: json(messages('assistant', said.response)),
-    [development.toolArguments]: json(said.input),
-    [development.toolResult]: said.output,
-    [development.filePath]: said.path,
-    [development.processCommandLine]: said.command,
-    [ours.decisionReason]: said.reason,
+    [development.inputMessages]: json(messages('user', content.prompt)),
+    [development.outputMessages]: json(messages('assistant', content.response)),
+    [development.toolArguments]: json(content.input),
+    [development.toolResult]: content.output,
+    [development.filePath]: content.path,
+    [development.processCommandLine]: content.command,
+    [ours.decisionReason]: content.reason,
   };
 }
 

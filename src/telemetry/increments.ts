@@ -128,9 +128,9 @@ const byActor: ReadonlySet<MetricId> = new Set([
 /** Adds mode and actor to a new increment. Changes it. */
 function circumstances({ metric, attributes }: Increment, { mode, actor }: About): void {
   if (byTool.has(metric)) return;
-  const said = attributes as Record<string, string>;
-  if (mode !== undefined) said[ours.agentMode] = mode;
-  if (actor !== undefined && byActor.has(metric)) said[ours.actorType] = actor;
+  const writable = attributes as Record<string, string>;
+  if (mode !== undefined) writable[ours.agentMode] = mode;
+  if (actor !== undefined && byActor.has(metric)) writable[ours.actorType] = actor;
 }
 
 const subagentIn = (span: SubagentSpan | ActionSpan): string | undefined =>

@@ -203,14 +203,14 @@ export function handOver(from: MetricState, to: MetricState, nowMs: number): voi
 }
 
 function seriesKey({ metric, attributes }: Pick<Increment, 'metric' | 'attributes'>): string {
-  let said: string = metric;
-  for (const name in attributes) said += `\0${name}\0${attributes[name]}`;
-  const known = seriesKeys.get(said);
+  let unsorted: string = metric;
+  for (const name in attributes) unsorted += `\0${name}\0${attributes[name]}`;
+  const known = seriesKeys.get(unsorted);
   if (known !== undefined) return known;
   const sorted = Object.entries(attributes).sort(([a], [b]) => (a < b ? -1 : 1));
   const key = `${metric} [${sorted.map(([name, value]) => `[${quoted(name)},${jsonOf(value)}]`).join(',')}]`;
   if (seriesKeys.size >= MOST_SERIES) seriesKeys.clear();
-  seriesKeys.set(said, key);
+  seriesKeys.set(unsorted, key);
   return key;
 }
 

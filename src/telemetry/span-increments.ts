@@ -131,14 +131,14 @@ function fromChat(span: ChatSpan, widening: Widening, error: Plain): Increment[]
   const about = aboutModel(span, widening);
   const { input, output } = span.sum === undefined ? span : { input: undefined, output: undefined };
   const seconds = span.duration === 'none' ? undefined : (span.endMs - span.startMs) / 1000;
-  const told = { ...about, ...error };
+  const attributes = { ...about, ...error };
   const all = tokensOf(span, about, semconv);
   if (semconv !== 'v1.36') {
-    all.push(...measured('inputTokensEach', input, told), ...measured('outputTokensEach', output, told));
-    all.push(...measured('inferenceDuration', seconds, told));
+    all.push(...measured('inputTokensEach', input, attributes), ...measured('outputTokensEach', output, attributes));
+    all.push(...measured('inferenceDuration', seconds, attributes));
   }
   if (semconv !== undefined) {
-    const { [development.providerName]: system = 'unknown', ...rest } = told;
+    const { [development.providerName]: system = 'unknown', ...rest } = attributes;
     const old = { ...rest, [development.system]: formerSystem(system) };
     all.push(...measured('tokenUsage', input, { ...old, [development.tokenType]: 'input' }));
     all.push(...measured('tokenUsage', output, { ...old, [development.tokenType]: 'output' }));

@@ -299,7 +299,7 @@ const tokensOf = ({ input, output }: Sums): number | undefined =>
 
 /** What the responses within it used, as far as they were told. */
 function sums({ usage, complete }: { usage: Sums; complete: boolean }): Attributes {
-  const untold = complete ? undefined : false;
+  const isPartial = complete ? undefined : false;
   return {
     // Sums that the agent drew itself do not say of how many.
     [ours.modelCalls]: usage.calls === 0 ? undefined : usage.calls,
@@ -311,7 +311,7 @@ function sums({ usage, complete }: { usage: Sums; complete: boolean }): Attribut
     [ours.costUsd]: usage.pricedUsd,
     [ours.costReported]: usage.costUsd,
     [ours.costUnpriced]: usage.unpricedTokens,
-    [ours.usageComplete]: untold,
+    [ours.usageComplete]: isPartial,
   };
 }
 

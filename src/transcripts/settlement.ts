@@ -118,7 +118,7 @@ function turnVerdicts(waiting: Waiting): Verdict[] {
   for (const { of, span } of held.toReversed()) {
     if (span.kind === 'session') continue;
     const holder = span.kind === 'action' && after.has(span.subagent) ? span.subagent : undefined;
-    const observed = span.kind === 'action' ? after.get(holder) : isTold(transcripts, span) ? 'read' : undefined;
+    const observed = span.kind === 'action' ? after.get(holder) : isEndStated(transcripts, span) ? 'read' : undefined;
     const reason = observed ?? reasonAfterWait(of, span, waiting);
     if (reason !== undefined) verdicts.unshift({ of, kind: span.kind, reason });
     if (span.kind === 'turn') after.set(undefined, reason);
@@ -172,7 +172,7 @@ const placeOf = (state: SessionState, { home, env }: TranscriptAccess) => ({
 });
 
 /** Whether the transcript states an end within the span. Ends of earlier parts of the same turn lie before it. */
-function isTold(transcripts: TranscriptState, span: FinishedSpan): boolean {
+function isEndStated(transcripts: TranscriptState, span: FinishedSpan): boolean {
   const what =
     span.kind === 'turn' ? `turn:${span.turn}` : span.kind === 'subagent' ? `subagent:${span.id}` : undefined;
   return transcripts.over.some(

@@ -112,9 +112,9 @@ export function drawLine(event: Event, { color, columns, unicode }: Drawing): st
   const what = asShown(lineOf(event, facts)).replace(/ [0-9a-f]{8}$/, '');
   const session = asShown(rootSessionOf(event).slice(0, 8)).padEnd(8);
   // The event gets more columns than agent and session, which `--tool` and `--session` can select.
-  const who = isNarrow ? session : `${asShown(event.source.tool).padEnd(11)} ${session}`;
-  const shown = cutTo(what, { columns: Math.max(20, columns - time.length - who.length - 4), unicode });
-  if (!color) return `${time}  ${who}  ${shown}`;
+  const source = isNarrow ? session : `${asShown(event.source.tool).padEnd(11)} ${session}`;
+  const shown = cutTo(what, { columns: Math.max(20, columns - time.length - source.length - 4), unicode });
+  if (!color) return `${time}  ${source}  ${shown}`;
   const painted = level === 'ERROR' ? styled('red', shown) : level === 'WARN' ? styled('yellow', shown) : shown;
-  return `${styled('dim', `${time}  ${who}`)}  ${painted}`;
+  return `${styled('dim', `${time}  ${source}`)}  ${painted}`;
 }
