@@ -92,7 +92,7 @@ export const eventsFrom = (taken: TakenFragment): Event[] =>
 /** The events that one row of a transcript gives. */
 export function eventsOfRow(state: SessionState, reading: TranscriptReading): Event[] {
   const session = playerOf().session(state);
-  session.tell(reading, { atMs: undefined, subagent: undefined, isAgain: false });
+  session.report(reading, { atMs: undefined, subagent: undefined, isAgain: false });
   return session.events;
 }
 

@@ -12,7 +12,7 @@ import {
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { run } from '../src/commands/preview.ts';
-import { type Leaving, previewOf, previewOfAll } from '../src/deliver/preview-round.ts';
+import { type DestinationPreview, previewOf, previewOfAll } from '../src/deliver/preview-round.ts';
 import { encodeFragment, fragmentName } from '../src/hook/fragment.ts';
 import { fieldsOf } from '../src/lib/read.ts';
 import { otlpOf } from '../src/pipeline/otlp-json.ts';
@@ -114,8 +114,8 @@ const itemsIn = (request: unknown): string[] =>
 
 const bySignal = (each: readonly { signal: string | undefined; body: Uint8Array }[]): string[] =>
   each.map(({ signal, body }) => `${signal} ${Buffer.from(body).toString('base64')}`).sort();
-const previewed = (leaving: readonly Leaving[] | undefined): string[] =>
-  bySignal((leaving ?? []).flatMap(each => each.requests.map(({ signal, bytes }) => ({ signal, body: bytes }))));
+const previewed = (destinations: readonly DestinationPreview[] | undefined): string[] =>
+  bySignal((destinations ?? []).flatMap(each => each.requests.map(({ signal, bytes }) => ({ signal, body: bytes }))));
 
 function filesIn(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -136,15 +136,15 @@ describe.each([
     const [one] = looked(state, (store, world) => previewOf(store, 's-', world));
     const all = looked(state, previewOfAll);
     expect(filesIn(state)).toEqual(before);
-    expect(one).toMatchObject({ session: 's-1', isOpen: false, leaving: [{ isSupposed: false }] });
+    expect(one).toMatchObject({ session: 's-1', isOpen: false, destinations: [{ isAssumed: false }] });
     expect(one?.waiting).toBe(one?.events);
     const requests = await sent(state);
     expect(new Set(requests.map(each => each.signal))).toEqual(new Set(['traces', 'logs', 'metrics']));
     expect(previewed(all)).toEqual(bySignal(requests));
-    expect(previewed(one?.leaving)).toEqual(bySignal(requests));
+    expect(previewed(one?.destinations)).toEqual(bySignal(requests));
     const [after] = looked(state, (store, world) => previewOf(store, 's-1', world));
     expect(after).toMatchObject({ waiting: 0 });
-    expect(previewed(after?.leaving)).toEqual(bySignal(requests));
+    expect(previewed(after?.destinations)).toEqual(bySignal(requests));
     expect(looked(state, previewOfAll)).toEqual([]);
     const exported = looked(state, (store, world) => [...otlpOf(store, store.journals(), world)]);
     expect(exported.flatMap(part => part.requests.flatMap(itemsIn)).sort()).toEqual(
@@ -160,10 +160,10 @@ it('what waits for a collector that is away is previewed with what came since', 
   await deliverHere(state, { now: () => NOW, waitMs: 0 });
   await away.close();
   arrive(state, session('s-2'), exporting(away.url), 10);
-  const [leaving] = looked(state, previewOfAll);
-  const signals = leaving?.requests.map(each => each.signal);
+  const [first] = looked(state, previewOfAll);
+  const signals = first?.requests.map(each => each.signal);
   expect(signals).toEqual(expect.arrayContaining(['traces', 'logs']));
-  const text = Buffer.concat(leaving?.requests.map(each => each.bytes) ?? []).toString('latin1');
+  const text = Buffer.concat(first?.requests.map(each => each.bytes) ?? []).toString('latin1');
   expect(text).toContain('s-1');
   expect(text).toContain('s-2');
 });
@@ -177,8 +177,8 @@ it('a session that came in many rounds is sent as previewed, all at once', async
   }
   const [one] = looked(state, (store, world) => previewOf(store, 's-1', world));
   const all = looked(state, previewOfAll);
-  expect(previewed(one?.leaving).filter(body => !body.startsWith('metrics'))).toHaveLength(2);
-  expect(previewed(one?.leaving)).toEqual(previewed(all));
+  expect(previewed(one?.destinations).filter(body => !body.startsWith('metrics'))).toHaveLength(2);
+  expect(previewed(one?.destinations)).toEqual(previewed(all));
   await away.close();
 });
 
@@ -206,9 +206,9 @@ it('a session that has nowhere to go is shown as it would leave, and a terminal 
   expect(JSON.parse(out)).toMatchObject({ v: 1, session: 's-1', destinations: [{ supposed: true, provider: 'otlp' }] });
   out = '';
   expect(run({ flags: { '--state-dir': state, '--raw': join(state, '..', 'raw') }, rest: ['s-1'] }, io)).toBe(0);
-  const [leaving] = looked(state, (store, world) => previewOf(store, 's-1', world));
+  const [preview] = looked(state, (store, world) => previewOf(store, 's-1', world));
   expect(filesIn(join(state, '..', 'raw')).map(line => line.split(' ')[1])).toEqual(
-    leaving?.leaving.flatMap(each => each.requests.map(({ bytes }) => Buffer.from(bytes).toString('base64'))),
+    preview?.destinations.flatMap(each => each.requests.map(({ bytes }) => Buffer.from(bytes).toString('base64'))),
   );
   out = '';
   expect(run({ flags: { '--state-dir': state }, rest: ['x'] }, io)).toBe(1);

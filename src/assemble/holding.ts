@@ -29,11 +29,11 @@ export function hold(state: FoldState, at: At, held: Held): void {
 /** Completes the agent's version: an action has that of its closing event, all other spans that of their segment. */
 function completed({ segment }: FoldState, span: FinishedSpan): FinishedSpan {
   if (span.kind !== 'action' && segment?.number === span.trace.segment) span.version ??= segment.version;
-  return countedOnce(span);
+  return withOneUsage(span);
 }
 
 /** The stated usage of a session counts only when no response has any. */
-export function countedOnce(span: FinishedSpan): FinishedSpan {
+export function withOneUsage(span: FinishedSpan): FinishedSpan {
   if (span.kind !== 'session' || span.stated === undefined) return span;
   const { calls, input, output } = span.usage;
   const hasUsage = calls > 0 || input !== undefined || output !== undefined;

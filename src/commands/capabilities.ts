@@ -1,6 +1,6 @@
 /** What a manifest needs and which target can carry it; or what the targets have. */
 import { providers } from '../agents/interchange.ts';
-import { encode } from '../interchange/conversion.ts';
+import { convertManifest } from '../interchange/conversion.ts';
 import { capabilitiesOf, levelOf, supportOf } from '../interchange/hook-capabilities.ts';
 import { type Hook, type Manifest, nameOf } from '../interchange/manifest.ts';
 import { effectOf } from '../interchange/native-places.ts';
@@ -94,7 +94,7 @@ function targetsOf(choice: Choice): Target[] {
 }
 
 function carried(manifest: Manifest, target: Target) {
-  const { fit, losses } = encode(manifest, target);
+  const { fit, losses } = convertManifest(manifest, target);
   const count = (outcome: string): number => fit.hooks.filter(each => each.outcome === outcome).length;
   return {
     target: target.provider.slug,
@@ -108,7 +108,7 @@ function carried(manifest: Manifest, target: Target) {
 
 /** True where something that was guarded is not. */
 function carriedBy(manifest: Manifest, needs: readonly Need[], target: Target, words: Words, io: Io): boolean {
-  const encoded = encode(manifest, target);
+  const encoded = convertManifest(manifest, target);
   const { fit, losses } = encoded;
   const outcomes = needs.map(need => ({
     ...need,

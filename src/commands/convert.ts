@@ -2,7 +2,7 @@
 import { chmodSync, existsSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { applyEdits, modify, type ParseError, parse } from 'jsonc-parser';
-import { encode } from '../interchange/conversion.ts';
+import { convertManifest } from '../interchange/conversion.ts';
 import type { Loss } from '../interchange/losses.ts';
 import { type Manifest, nameOf, spelled } from '../interchange/manifest.ts';
 import type { Choice, NativeFile, Target } from '../interchange/provider.ts';
@@ -26,7 +26,7 @@ export async function run(words: Words, io: Io): Promise<number> {
   );
   if (read === undefined) return 1;
   const { manifest } = read;
-  const encoded = target === undefined ? undefined : encode(manifest, target);
+  const encoded = target === undefined ? undefined : convertManifest(manifest, target);
   const losses = [...read.losses, ...(encoded?.losses ?? [])];
   const why = encoded?.ok === false ? encoded.why : undefined;
   const canonical: NativeFile[] = [{ path: `hook.${format}`, text: canonicalText(manifest, format) }];
@@ -73,7 +73,7 @@ function orderOf(words: Words): Order {
   return { file, target: isCanonical ? undefined : targetFor(providerOf(to, '--to'), choice), choice, format };
 }
 
-const outcomesOf = (manifest: Manifest, encoded: ReturnType<typeof encode> | undefined): object[] =>
+const outcomesOf = (manifest: Manifest, encoded: ReturnType<typeof convertManifest> | undefined): object[] =>
   manifest.hooks.map((hook, index) => ({
     hook: index + 1,
     name: nameOf(hook, index),

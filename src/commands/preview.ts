@@ -3,7 +3,13 @@ import { existsSync, lstatSync, renameSync, rmSync, writeFileSync } from 'node:f
 import { join, resolve } from 'node:path';
 import { shownEndpoint } from '../config/config.ts';
 import type { Destination } from '../config/destinations.ts';
-import { type Leaving, type Preview, previewOf, previewOfAll, type Request } from '../deliver/preview-round.ts';
+import {
+  type DestinationPreview,
+  type Preview,
+  previewOf,
+  previewOfAll,
+  type Request,
+} from '../deliver/preview-round.ts';
 import { hexDigestOf } from '../lib/hash.ts';
 import { makePath } from '../lib/make-path.ts';
 import { fieldsOf } from '../lib/read.ts';
@@ -27,16 +33,16 @@ export function run(words: Words, io: Io): number {
     eyes: diskEyes(),
     waits: impatient,
   };
-  const { session, leaving } = lookedAt(state, wanted, world);
+  const { session, destinations } = lookedAt(state, wanted, world);
   const missed = session && wanted !== undefined ? unnamed(session, wanted) : undefined;
   if (missed !== undefined) {
     io.err(`otel-hooks: ${missed}.\n  next: otel-hooks show\n`);
     return 1;
   }
   const raw = flagText(words, '--raw');
-  if (raw !== undefined) write(resolve(io.cwd, raw), leaving, io);
-  else if (words.flags['--json']) io.out(`${JSON.stringify(asJson(session?.[0], leaving), null, 2)}\n`);
-  else io.out(asText(session?.[0], leaving));
+  if (raw !== undefined) write(resolve(io.cwd, raw), destinations, io);
+  else if (words.flags['--json']) io.out(`${JSON.stringify(asJson(session?.[0], destinations), null, 2)}\n`);
+  else io.out(asText(session?.[0], destinations));
   return 0;
 }
 
@@ -44,13 +50,13 @@ function lookedAt(
   folder: string,
   wanted: string | undefined,
   world: PreviewWorld,
-): { session: Preview[] | undefined; leaving: Leaving[] } {
-  if (!existsSync(folder)) return { session: wanted === undefined ? undefined : [], leaving: [] };
+): { session: Preview[] | undefined; destinations: DestinationPreview[] } {
+  if (!existsSync(folder)) return { session: wanted === undefined ? undefined : [], destinations: [] };
   const store = openStore({ folder, access: 'read' });
   try {
-    if (wanted === undefined) return { session: undefined, leaving: previewOfAll(store, world) };
+    if (wanted === undefined) return { session: undefined, destinations: previewOfAll(store, world) };
     const session = named(previewOf(store, wanted, world), wanted);
-    return { session, leaving: session.flatMap(each => each.leaving) };
+    return { session, destinations: session.flatMap(each => each.destinations) };
   } finally {
     store.close();
   }
@@ -74,7 +80,7 @@ function bodyOf(destination: Destination, request: Request): Json {
 const whereOf = ({ signals, endpoint }: Destination, { signal }: Request): string =>
   shownEndpoint(signals[signal]?.url ?? signals[signal]?.path ?? endpoint);
 
-function asJson(session: Preview | undefined, leaving: readonly Leaving[]): object {
+function asJson(session: Preview | undefined, destinations: readonly DestinationPreview[]): object {
   const about =
     session === undefined
       ? {}
@@ -88,10 +94,10 @@ function asJson(session: Preview | undefined, leaving: readonly Leaving[]): obje
   return {
     v: 1,
     ...about,
-    destinations: leaving.map(({ destination, isSupposed, requests }) => ({
+    destinations: destinations.map(({ destination, isAssumed, requests }) => ({
       provider: destination.provider,
       endpoint: shownEndpoint(destination.endpoint),
-      supposed: isSupposed,
+      supposed: isAssumed,
       requests: requests.map(request => ({
         signal: request.signal,
         to: whereOf(destination, request),
@@ -105,9 +111,9 @@ function asJson(session: Preview | undefined, leaving: readonly Leaving[]): obje
   };
 }
 
-function write(folder: string, leaving: readonly Leaving[], io: Io): void {
+function write(folder: string, destinations: readonly DestinationPreview[], io: Io): void {
   ownFolder(folder);
-  for (const { destination, requests } of leaving) {
+  for (const { destination, requests } of destinations) {
     for (const [i, request] of requests.entries()) {
       const ending = request.signal === 'events' ? 'jsonl' : isJson(destination, request) ? 'json' : 'pb';
       const file = join(folder, `${destination.id}-${String(i + 1).padStart(3, '0')}-${request.signal}.${ending}`);
@@ -115,7 +121,7 @@ function write(folder: string, leaving: readonly Leaving[], io: Io): void {
       io.out(`${file}  ${request.bytes.length} bytes\n`);
     }
   }
-  if (leaving.every(({ requests }) => requests.length === 0)) io.out('Nothing would leave.\n');
+  if (destinations.every(({ requests }) => requests.length === 0)) io.out('Nothing would leave.\n');
 }
 
 /**
@@ -147,7 +153,7 @@ function writeAnew(file: string, bytes: Uint8Array): void {
 
 // ---------------------------------------------------------------- for people
 
-function asText(session: Preview | undefined, leaving: readonly Leaving[]): string {
+function asText(session: Preview | undefined, destinations: readonly DestinationPreview[]): string {
   const lines: string[] = [];
   if (session !== undefined) {
     const { agent, events, waiting } = session;
@@ -155,10 +161,10 @@ function asText(session: Preview | undefined, leaving: readonly Leaving[]): stri
     lines.push(`session ${session.session} of ${agent}: ${events} events${unread}`);
     if (session.isOpen) lines.push('What is open still leaves when it is over, and is not shown.');
   }
-  if (leaving.every(({ requests }) => requests.length === 0)) lines.push('Nothing would leave.');
-  for (const { destination, isSupposed, requests } of leaving) {
+  if (destinations.every(({ requests }) => requests.length === 0)) lines.push('Nothing would leave.');
+  for (const { destination, isAssumed, requests } of destinations) {
     if (requests.length === 0) continue;
-    if (isSupposed) {
+    if (isAssumed) {
       lines.push(
         '',
         'This session has no destination and none of this leaves. To where a new one would go, or to a collector here, it would be:',

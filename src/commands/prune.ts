@@ -15,7 +15,7 @@ export async function run(words: Words, io: Io): Promise<number> {
   const isJson = words.flags['--json'] !== undefined;
   const isEmptying = words.flags['--quarantine'] !== undefined;
   if (!existsSync(state)) {
-    say(io, isJson, nothing);
+    printPruned(io, isJson, nothing);
     return 0;
   }
   const lock = await takeLock({ folder: state, version: VERSION, byHand: true, waitMs: WAIT_MS });
@@ -28,7 +28,7 @@ export async function run(words: Words, io: Io): Promise<number> {
   const keep = keepOf(config.values);
   const store = openStore({ folder: state, access: 'own', fsync: config.values.fsync, quarantine: keep.quarantine });
   try {
-    say(io, isJson, prune(store, keep.places, isEmptying));
+    printPruned(io, isJson, prune(store, keep.places, isEmptying));
   } finally {
     store.close();
     lock.release();
@@ -66,7 +66,7 @@ const countsOf = (excess: Excess | undefined): Omit<Pruned, 'quarantine'> => ({
   journals: excess?.journals.length ?? 0,
 });
 
-function say(io: Io, isJson: boolean, { hooks, items, journals, quarantine }: Pruned): void {
+function printPruned(io: Io, isJson: boolean, { hooks, items, journals, quarantine }: Pruned): void {
   if (isJson) {
     io.out(`${JSON.stringify({ v: 1, removed: { hooks, items, journals, quarantine } }, null, 2)}\n`);
     return;

@@ -110,7 +110,7 @@ async function work(delivery: Delivery): Promise<boolean> {
 
 /** Returns false when nothing is left to do. */
 async function rest({ schedule, sender, dispatcher, options }: Delivery, took: Took): Promise<boolean> {
-  const isBusy = (): boolean => schedule.isWatching() || dispatcher.isBusy();
+  const isBusy = (): boolean => schedule.hasVigils() || dispatcher.isBusy();
   if (took.hasWork) {
     // Answers that came in are processed before the next round.
     if (took.isMore || options.gatherMs === undefined) await setImmediate();

@@ -28,9 +28,9 @@ export interface Request {
   bytes: Uint8Array;
 }
 
-export interface Leaving {
+export interface DestinationPreview {
   destination: Destination;
-  isSupposed: boolean;
+  isAssumed: boolean;
   requests: Request[];
 }
 
@@ -42,7 +42,7 @@ export interface Preview {
   events: number;
   /** The number of events that delivery has not read yet. */
   waiting: number;
-  leaving: Leaving[];
+  destinations: DestinationPreview[];
 }
 
 const MOST_FRAGMENTS = { fragments: 2_000, bytes: 64 * 1024 * 1024 };
@@ -57,8 +57,8 @@ export function previewOf(store: Store, wanted: string, world: PreviewWorld): Pr
     if (replayed === undefined || !replayed.session.startsWith(wanted)) return [];
     const now = pinnedNow(replayed, key, whole);
     const state = known ?? newSession(now.opening, now.pinned);
-    const isSupposed = state.pinned.destinations.length === 0;
-    const ids = isSupposed ? now.pinned.destinations : state.pinned.destinations;
+    const isAssumed = state.pinned.destinations.length === 0;
+    const ids = isAssumed ? now.pinned.destinations : state.pinned.destinations;
     const output: SessionOutput = {
       state: { ...state, pinned: { ...state.pinned, destinations: ids } },
       lines: view.journal(key) ?? '',
@@ -76,18 +76,18 @@ export function previewOf(store: Store, wanted: string, world: PreviewWorld): Pr
       isOpen: replayed.open.length > 0,
       events: replayed.events.length,
       waiting: changed.get(key)?.length ?? 0,
-      leaving: ids.flatMap(id => {
+      destinations: ids.flatMap(id => {
         const destination = added.read(documents.destinations.of(id));
         if (destination === undefined) return [];
         const here = bodies.filter(body => body.destination === id);
-        return { destination, isSupposed, requests: requestsOf(destination, here, added, world.nowMs) };
+        return { destination, isAssumed, requests: requestsOf(destination, here, added, world.nowMs) };
       }),
     };
   });
 }
 
 /** Returns the requests that a delivery by hand would send now for all sessions. */
-export function previewOfAll(store: Store, world: PreviewWorld): Leaving[] {
+export function previewOfAll(store: Store, world: PreviewWorld): DestinationPreview[] {
   const { view, bodies } = upcoming(store, world);
   return view.idsOf(documents.destinations).flatMap(id => {
     const destination = view.read(documents.destinations.of(id));
@@ -98,7 +98,7 @@ export function previewOfAll(store: Store, world: PreviewWorld): Leaving[] {
     });
     const here = [...before, ...bodies.filter(body => body.destination === id)];
     const requests = requestsOf(destination, here, view, world.nowMs);
-    return requests.length === 0 ? [] : [{ destination, isSupposed: false, requests }];
+    return requests.length === 0 ? [] : [{ destination, isAssumed: false, requests }];
   });
 }
 

@@ -79,9 +79,9 @@ export class Schedule {
   }
 
   /** Sessions of a round that still wait are looked at again, at once where there is more to read. */
-  watch({ looked, waiting, isMore }: Pick<RoundResult, 'looked' | 'waiting' | 'isMore'>): void {
+  planVigils({ looked, waiting, isMore }: Pick<RoundResult, 'looked' | 'waiting' | 'isMore'>): void {
     const before = new Map(this.vigils);
-    this.unwatch(looked);
+    this.dropVigils(looked);
     for (const key of waiting) {
       const { stepMs } = before.get(key) ?? newVigil;
       const dueMs = isMore ? 0 : performance.now() + stepMs;
@@ -89,11 +89,11 @@ export class Schedule {
     }
   }
 
-  unwatch(keys: readonly string[]): void {
+  dropVigils(keys: readonly string[]): void {
     for (const key of keys) this.vigils.delete(key);
   }
 
-  isWatching(): boolean {
+  hasVigils(): boolean {
     return this.vigils.size > 0;
   }
 

@@ -19,9 +19,9 @@ import { destinationsIn, handOverMetrics, meteredIn } from './known-destinations
 import type { DeliverOptions } from './options.ts';
 import { LOOK_MS, type Schedule } from './schedule.ts';
 import { roundOfOutcome } from './settlement.ts';
-import { pipelineResource, spoolOf, tellPipeline } from './state-limits.ts';
+import { addPipelineMetrics, pipelineResource, spoolOf } from './state-limits.ts';
 
-const TELL_MS = 15_000;
+const REPORT_MS = 15_000;
 const LONGEST_PAUSE_MS = 60_000;
 
 export class Sender {
@@ -73,7 +73,7 @@ export class Sender {
   start(): void {
     this.throwFailure();
     if (this.passing !== undefined || performance.now() < this.tryMs || !this.store.canSettle()) return;
-    if (this.options.byHand || performance.now() - this.shownMs > TELL_MS) this.tell();
+    if (this.options.byHand || performance.now() - this.shownMs > REPORT_MS) this.reportPipeline();
     handOverMetrics(this.store, this.now());
     this.passing = this.pass();
   }
@@ -91,7 +91,7 @@ export class Sender {
 
   /** The last pass of a delivery: metrics are sent, whenever they were sent last. */
   async finish(): Promise<void> {
-    if (this.store.canSettle()) this.tell();
+    if (this.store.canSettle()) this.reportPipeline();
     this.note(await this.shipper.pass({ final: true, leave: () => this.mustLeave() }));
   }
 
@@ -125,12 +125,12 @@ export class Sender {
   }
 
   /** Losses and backlogs become metrics of the destinations. */
-  private tell(): void {
+  private reportPipeline(): void {
     this.shownMs = performance.now();
     const installation = this.store.read(documents.installation);
     if (installation === undefined) return;
     this.resource ??= pipelineResource(installation.id);
-    tellPipeline(this.store, meteredIn(this.store), this.resource, this.spool, this.now());
+    addPipelineMetrics(this.store, meteredIn(this.store), this.resource, this.spool, this.now());
   }
 
   private newShipper(): Shipper {

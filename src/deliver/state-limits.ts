@@ -87,7 +87,7 @@ const HEARS_FOR_MS = 24 * 3_600_000;
  * and what is left to be sent after a pass. How long requests took is no reason for one more: it goes along with other
  * news.
  */
-export function tellPipeline(
+export function addPipelineMetrics(
   store: Store,
   metered: readonly Destination[],
   resource: Plain,
@@ -130,12 +130,14 @@ export function lossesOf(ledger: Ledger, id: string): Increment[] {
   const { fragments, counters } = ledger;
   return [
     ...notAccepted(ledger),
-    ...counted('pipelineDropped', 'fragment', fragments.dropped),
-    ...counted('pipelineQuarantined', 'fragment', ofPrefix(counters, 'quarantined.')),
-    ...counted('pipelineDropped', 'journal', ofPrefix(counters, 'dropped.journal.')),
-    ...counted('pipelineDropped', 'quarantine', ofPrefix(counters, 'dropped.quarantine.')),
+    ...countsAsIncrements('pipelineDropped', 'fragment', fragments.dropped),
+    ...countsAsIncrements('pipelineQuarantined', 'fragment', ofPrefix(counters, 'quarantined.')),
+    ...countsAsIncrements('pipelineDropped', 'journal', ofPrefix(counters, 'dropped.journal.')),
+    ...countsAsIncrements('pipelineDropped', 'quarantine', ofPrefix(counters, 'dropped.quarantine.')),
     // Metrics that could not be sent are part of the next ones.
-    ...bodySignals.flatMap(signal => counted('pipelineFailed', items[signal], ofPrefix(counters, `failed.${signal}.`))),
+    ...bodySignals.flatMap(signal =>
+      countsAsIncrements('pipelineFailed', items[signal], ofPrefix(counters, `failed.${signal}.`)),
+    ),
     ...Object.entries(ofPrefix(counters, 'silenced.')).map(
       ([setting, value]): Increment => ({
         metric: 'pipelineSilenced',
@@ -192,13 +194,17 @@ function ownLosses(ledger: Ledger, id: string): Increment[] {
   return bodySignals.flatMap(signal => {
     const { dropped, rejected }: Account = accounts[signal];
     return [
-      ...counted('pipelineDropped', items[signal], dropped),
-      ...counted('pipelineRejected', items[signal], rejected),
+      ...countsAsIncrements('pipelineDropped', items[signal], dropped),
+      ...countsAsIncrements('pipelineRejected', items[signal], rejected),
     ];
   });
 }
 
-const counted = (metric: Increment['metric'], item: string, counts: Readonly<Record<string, number>>): Increment[] =>
+const countsAsIncrements = (
+  metric: Increment['metric'],
+  item: string,
+  counts: Readonly<Record<string, number>>,
+): Increment[] =>
   Object.entries(counts).map(([reason, value]) => ({
     metric,
     attributes: { [ours.pipelineItem]: item, [ours.pipelineReason]: reason },

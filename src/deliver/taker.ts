@@ -101,7 +101,7 @@ export class Taker {
 
   /** A session that failed alone. Returns true when its state was removed; its journal stays. */
   private giveUp({ waiting = [], excess = [] }: Due): boolean {
-    this.parts.schedule.unwatch(waiting);
+    this.parts.schedule.dropVigils(waiting);
     // A state that cannot be ended would otherwise hold its place for ever.
     if (excess.length === 0) return false;
     this.parts.store.commit({
@@ -117,7 +117,7 @@ export class Taker {
     const nowMs = now();
     const { installation, changes } = installationOf(store);
     const result = roundOf(store, part, part.due, this.world(installation, nowMs));
-    schedule.watch(result);
+    schedule.planVigils(result);
     if (isIdle(part, result)) return false;
     const problems = [...result.problems, ...this.failures(part)];
     const documents = [

@@ -40,24 +40,24 @@ export function withContent(redacted: Body, from: Body, keeper: Keeper, hash: Ha
   const { modes } = keeper;
   const facts: Kept['facts'] = { content: {} };
   const body = { ...redacted, data: { ...redacted.data } } as Body;
-  const say = (of: ContentClass, text: string | undefined): string | undefined => textInMode(modes[of], text, keeper);
+  const kept = (of: ContentClass, text: string | undefined): string | undefined => textInMode(modes[of], text, keeper);
   if (isVendorBody(from) || isVendorBody(body)) {
     if (from.event_type === FILE_WRITE)
       note('path', 'paths', firstText(fieldsOf(fieldsOf(from.data).action).input as Action['input'], pathFields));
     return { body, facts };
   }
   if (body.event_type === 'Prompt.Submitted' && from.event_type === 'Prompt.Submitted') {
-    body.data.prompt = say('prompt', from.data.prompt);
+    body.data.prompt = kept('prompt', from.data.prompt);
   } else if (body.event_type === 'Agent.Response' && from.event_type === 'Agent.Response') {
-    body.data.response = say('response', from.data.response);
+    body.data.response = kept('response', from.data.response);
   } else if (body.event_type === 'Agent.Notification' && from.event_type === 'Agent.Notification') {
-    body.data.message = say('response', from.data.message);
+    body.data.message = kept('response', from.data.message);
   } else if ('error_message' in from.data && from.data.error_message !== undefined) {
-    (body.data as { error_message?: string }).error_message = say('results', from.data.error_message);
+    (body.data as { error_message?: string }).error_message = kept('results', from.data.error_message);
   } else if ('reason' in from.data && from.data.reason !== undefined) {
-    (body.data as { reason?: string }).reason = say('response', from.data.reason);
+    (body.data as { reason?: string }).reason = kept('response', from.data.reason);
   }
-  if ('decision' in from.data) reasoned(body, from.data.decision, reason => say('response', reason));
+  if ('decision' in from.data) reasoned(body, from.data.decision, reason => kept('response', reason));
   if ('action' in from.data && from.data.action !== undefined && 'action' in body.data && body.data.action) {
     body.data.action = actionWith(body.data.action, from.data.action, keeper);
     const { name, input, result } = from.data.action;
@@ -65,14 +65,14 @@ export function withContent(redacted: Body, from: Body, keeper: Keeper, hash: Ha
       facts.content.output = { length: result.output.length, hash: hash(result.output) };
     note('path', 'paths', firstText(input, pathFields));
     note('command', 'commands', name === 'shell' ? commandOf(input) : undefined);
-    facts.skill = say('arguments', skillOf(from.data.action));
+    facts.skill = kept('arguments', skillOf(from.data.action));
   }
   return { body, facts };
 
   function note(field: 'path' | 'command', of: ContentClass, text: string | undefined): void {
     if (text === undefined) return;
     if (modes[of] === 'hash') facts.content[field] = { length: text.length, hash: hash(text) };
-    facts[field] = say(of, text);
+    facts[field] = kept(of, text);
   }
 }
 
@@ -170,10 +170,10 @@ const isVendorBody = (body: Body): body is Extract<Body, { event_type: `vendor.$
 function reasoned(
   body: Body,
   decision: Decision | undefined,
-  say: (text: string | undefined) => string | undefined,
+  kept: (text: string | undefined) => string | undefined,
 ): void {
   const data = body.data as { decision?: Decision | undefined };
-  const reason = say(decision?.reason);
+  const reason = kept(decision?.reason);
   if (reason !== undefined && data.decision !== undefined) data.decision = { ...data.decision, reason };
 }
 

@@ -201,7 +201,7 @@ function secretsIn(text: string, own: OwnSecrets | undefined): Found[] {
     if (isNear !== near) isThere = isNear.test(left);
     near = isNear;
     if (!isThere) continue;
-    const tell = (from: number, before: string, secret: string): void => {
+    const check = (from: number, before: string, secret: string): void => {
       const next = left.slice(from + secret.length, from + secret.length + 2);
       if (HARMLESS.test(secret) || isPlace(before, secret) || isNone?.(secret, next)) return;
       add(from, from + secret.length, id);
@@ -210,10 +210,10 @@ function secretsIn(text: string, own: OwnSecrets | undefined): Found[] {
       const before = match[1] ?? '';
       const secret = match[match.length - 1] ?? '';
       const from = match.index + before.length;
-      if (within === undefined) tell(from, before, secret);
+      if (within === undefined) check(from, before, secret);
       else
         for (const part of secret.matchAll(within))
-          tell(from + part.index + (part[1] ?? '').length, part[1] ?? '', part[2] ?? '');
+          check(from + part.index + (part[1] ?? '').length, part[1] ?? '', part[2] ?? '');
     });
   }
   if (left.includes('@')) look(email, ({ index, 0: whole }) => add(index, index + whole.length, 'email'));

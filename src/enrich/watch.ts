@@ -142,7 +142,7 @@ export const noWatch = (): Watch => ({
 
 const nothingSpent = (): Spent => ({ tokens: 0, usd: 0, told: {} });
 
-export function watch(memory: Watch, event: Event, alike: Alike, settings: WatchSettings): Noted[] {
+export function noteLoopsAndBudgets(memory: Watch, event: Event, alike: Alike, settings: WatchSettings): Noted[] {
   return concluded(memory, event, alike, settings).filter(({ body }) => !memory.others?.includes(body.event_type));
 }
 

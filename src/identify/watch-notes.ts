@@ -1,6 +1,6 @@
 import type { Reading } from '../agents/contract/contract.ts';
 import type { Hash } from '../enrich/redact.ts';
-import { type Alike, type Noted, noWatch, watch } from '../enrich/watch.ts';
+import { type Alike, type Noted, noteLoopsAndBudgets, noWatch } from '../enrich/watch.ts';
 import { type Action, type Body, type Event, FACTS, type Facts, factsOf, SPEC_VERSION } from '../event/event.ts';
 import { usualLoops } from '../event/loop-limits.ts';
 import { canonicalJson } from '../lib/hash.ts';
@@ -21,7 +21,7 @@ export function watched(
   const seen = state.watch;
   const settings = state.pinned.watch ?? { loops: usualLoops };
   const noted = enriched('watch', odd, () =>
-    watch(seen, event, alikeIn(data, output, factsOf(event)?.content, hash), settings),
+    noteLoopsAndBudgets(seen, event, alikeIn(data, output, factsOf(event)?.content, hash), settings),
   );
   return (noted ?? []).flatMap(each => noteOf(state, event, each) ?? []);
 }

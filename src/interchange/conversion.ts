@@ -27,7 +27,7 @@ export type Encoded =
   /** No hook could be written, or reading the written files returned other hooks. */
   | { ok: false; why: string; losses: readonly Loss[]; fit: Fit };
 
-export function encode(manifest: Manifest, target: Target): Encoded {
+export function convertManifest(manifest: Manifest, target: Target): Encoded {
   const fitted = fittedTo(manifest, target);
   const losses = [...fitted.losses];
   const { provider, layout } = target;

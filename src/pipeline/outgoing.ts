@@ -9,7 +9,7 @@ import { wildcards } from '../lib/wildcard.ts';
 import type { SessionState } from '../session/session-state.ts';
 import { accountsOf, type DestinationAccounts, increase, type Ledger } from '../store/ledger.ts';
 import type { Round } from '../store/store.ts';
-import { encode, locator, sliced, type Yield } from '../telemetry/batch.ts';
+import { encodeBatches, locator, sliced, type Yield } from '../telemetry/batch.ts';
 import { type Increment, incrementsOf } from '../telemetry/increments.ts';
 import { isOfWeight } from '../telemetry/logs.ts';
 import { addTo, type MetricState, noMetrics } from '../telemetry/metric-state.ts';
@@ -69,7 +69,7 @@ function addBatches(
   destination: Destination,
   logsSinceMs: number,
 ): void {
-  const { batches, unsampled } = encode(here.map(output => yieldOf(output, destination, logsSinceMs)));
+  const { batches, unsampled } = encodeBatches(here.map(output => yieldOf(output, destination, logsSinceMs)));
   for (const batch of batches) bodies.push({ destination: destination.id, ...batch });
   tallies.push(ledger => {
     const accounts = accountIn(ledger, destination);

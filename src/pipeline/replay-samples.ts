@@ -121,7 +121,7 @@ interface By {
 }
 interface Played {
   reported: Map<string, By>;
-  says: Map<OpenHookType, By>;
+  envelopeTypes: Map<OpenHookType, By>;
   events: Event[];
   envelopes: Envelope[];
   refused: { name: string; why: string }[];
@@ -130,7 +130,7 @@ interface Played {
 const START_MS = Date.UTC(2026, 0, 1);
 
 function play(agent: Agent, samples: Samples): Played {
-  const played: Played = { reported: new Map(), says: new Map(), events: [], envelopes: [], refused: [] };
+  const played: Played = { reported: new Map(), envelopeTypes: new Map(), events: [], envelopes: [], refused: [] };
   for (const sample of samples.hooks) playHooks(agent, sample, played);
   for (const sample of samples.transcripts) playTranscript(agent, sample, played);
   return played;
@@ -181,7 +181,7 @@ function playTranscript(agent: Agent, { name, session: id, path, rows }: Transcr
   const state = newSession({ agent, session: id, key: sessionKey(agent.id, id) }, pinned);
   const events = readingsIn(reader, rows, { path, root: id }).flatMap((reading, i) => {
     const session = new SessionInRound(state, contextAt(START_MS + i));
-    session.tell(reading, { atMs: undefined, subagent: undefined, isAgain: false });
+    session.report(reading, { atMs: undefined, subagent: undefined, isAgain: false });
     return session.events.filter(ofAgent);
   });
   take(played, events, 'transcript');
@@ -207,18 +207,18 @@ function take(played: Played, events: readonly Event[], from: 'hooks' | 'transcr
     else if (hook !== undefined) by.hooks.add(hook);
   };
   const state = noOpenHook();
-  const say = (envelopes: readonly Envelope[]): void => {
+  const addEnvelopes = (envelopes: readonly Envelope[]): void => {
     for (const envelope of envelopes) {
       played.envelopes.push(envelope);
-      note(played.says, envelope.type, envelope.extensions?.['otel-hooks'].native_event);
+      note(played.envelopeTypes, envelope.type, envelope.extensions?.['otel-hooks'].native_event);
     }
   };
   for (const event of events) {
     played.events.push(event);
     if (!isVendor(event)) note(played.reported, event.event_type, factsOf(event)?.native);
-    say(toOpenHook(state, event));
+    addEnvelopes(toOpenHook(state, event));
   }
-  say(restOfOpenHook(state));
+  addEnvelopes(restOfOpenHook(state));
 }
 
 /** Validates each value alone, as samples are no stream. */
@@ -230,9 +230,9 @@ function findingsIn(id: string, standard: Standard, values: readonly object[]): 
   });
 }
 
-function requirementsOf(agent: Agent, { says }: Played): Requirement[] {
+function requirementsOf(agent: Agent, { envelopeTypes }: Played): Requirement[] {
   const asked = (level: 1 | 2, type: OpenHookType): Requirement => {
-    const { hooks = new Set<string>(), transcript = false } = says.get(type) ?? {};
+    const { hooks = new Set<string>(), transcript = false } = envelopeTypes.get(type) ?? {};
     const registered = [...hooks].filter(name => agent.events[name]?.register !== false).sort();
     if (registered.length > 0 || transcript) {
       const how = [...registered, ...(transcript ? ['transcript'] : [])].join(', ');

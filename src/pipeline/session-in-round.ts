@@ -376,7 +376,7 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
   }
 
   /** A row is counted when its fate is known: one that fails has none. */
-  tell(entry: TranscriptEntry, from: Origin): void {
+  report(entry: TranscriptEntry, from: Origin): void {
     if ('over' in entry) {
       const id = entry.id ?? (entry.over === 'subagent' ? from.subagent : undefined);
       noteOver(this.transcriptState(), entry.over, id, entry.atMs ?? from.atMs);

@@ -84,15 +84,15 @@ export function excessOf(limits: Limits, held: Holdings): Excess {
 
   const writtenBy = endOfDay(calendar, limits.inbox.days);
   const isOld = (each: LeftAlone): boolean => isBefore(each.writtenMs, writtenBy);
-  for (const { thing, reason } of over(limits.inbox, held.leftAlone, isOld, byTime))
-    excess.fragments.push({ name: thing.name, reason });
+  for (const { item, reason } of over(limits.inbox, held.leftAlone, isOld, byTime))
+    excess.fragments.push({ name: item.name, reason });
 
   const closedBy = endOfDay(calendar, limits.journal.days);
   const isOver = (each: JournalFile): boolean => isBefore(each.writtenMs, closedBy) && !isKnown(each.key);
   const forgottenFirst = (a: JournalFile, b: JournalFile): number =>
     Number(isKnown(a.key)) - Number(isKnown(b.key)) || byTime(a, b);
-  for (const { thing, reason } of over(limits.journal, [...held.journals.values()], isOver, forgottenFirst))
-    excess.journals.push({ key: thing.key, reason });
+  for (const { item, reason } of over(limits.journal, [...held.journals.values()], isOver, forgottenFirst))
+    excess.journals.push({ key: item.key, reason });
   return excess;
 }
 
@@ -123,23 +123,23 @@ const byTime = (a: { writtenMs: number }, b: { writtenMs: number }): number => a
 /** What is too old, then as many in order as it takes. */
 function over<T extends { sizeBytes: number }>(
   limits: PlaceLimits,
-  things: readonly T[],
-  isOld: (thing: T) => boolean,
+  items: readonly T[],
+  isOld: (item: T) => boolean,
   order: (a: T, b: T) => number,
-): { thing: T; reason: Reason }[] {
-  const gone: { thing: T; reason: Reason }[] = [];
-  let files = things.length;
-  let sizeBytes = things.reduce((sum, thing) => sum + thing.sizeBytes, 0);
-  const go = (thing: T, reason: Reason): void => {
-    gone.push({ thing, reason });
+): { item: T; reason: Reason }[] {
+  const gone: { item: T; reason: Reason }[] = [];
+  let files = items.length;
+  let sizeBytes = items.reduce((sum, item) => sum + item.sizeBytes, 0);
+  const go = (item: T, reason: Reason): void => {
+    gone.push({ item, reason });
     files -= 1;
-    sizeBytes -= thing.sizeBytes;
+    sizeBytes -= item.sizeBytes;
   };
-  for (const thing of things) if (isOld(thing)) go(thing, 'over-age');
+  for (const item of items) if (isOld(item)) go(item, 'over-age');
   if (sizeBytes <= limits.sizeBytes && files <= limits.files) return gone;
-  for (const thing of things.filter(each => !isOld(each)).sort(order)) {
-    if (sizeBytes > limits.sizeBytes) go(thing, 'over-size');
-    else if (files > limits.files) go(thing, 'over-files');
+  for (const item of items.filter(each => !isOld(each)).sort(order)) {
+    if (sizeBytes > limits.sizeBytes) go(item, 'over-size');
+    else if (files > limits.files) go(item, 'over-files');
     else break;
   }
   return gone;

@@ -120,7 +120,7 @@ class Attempt {
   private seen: Seen | undefined;
   private seenSinceMs: number;
   private isAsking = false;
-  private isWatching = false;
+  private isWatcher = false;
   private isLastTry = false;
 
   constructor(disk: Disk, system: LockSystem, own: Owner, options: LockOptions) {
@@ -148,9 +148,9 @@ class Attempt {
       removeStale(disk, now);
       return 'again';
     }
-    if (!isVisible && !this.isWatching && this.options.waitMs < STALE_MS) {
-      this.isWatching = startWatch(disk, system, own);
-      if (!this.isWatching) return this.tryLast();
+    if (!isVisible && !this.isWatcher && this.options.waitMs < STALE_MS) {
+      this.isWatcher = becomeWatcher(disk, system, own);
+      if (!this.isWatcher) return this.tryLast();
     }
     const isNext = isEntitled(this.options, now.owner?.version);
     if (system.clock.monotonicMs() - this.startMs >= this.patienceMs(isVisible, isNext)) return this.tryLast();
@@ -163,7 +163,7 @@ class Attempt {
 
   end(): void {
     if (this.isAsking) withdraw(this.disk, this.own.nonce);
-    if (this.isWatching) unlinkIfThere(this.disk, 'lock.watch');
+    if (this.isWatcher) unlinkIfThere(this.disk, 'lock.watch');
   }
 
   private look(now: Seen): void {
@@ -179,7 +179,7 @@ class Attempt {
 
   private patienceMs(isVisible: boolean, isNext: boolean): number {
     const { waitMs, byHand } = this.options;
-    if (this.isWatching && !isVisible) return Math.max(waitMs, STALE_MS + 2 * LOOK_MS);
+    if (this.isWatcher && !isVisible) return Math.max(waitMs, STALE_MS + 2 * LOOK_MS);
     return isNext && !byHand ? Math.max(waitMs, HANDOVER_MS) : waitMs;
   }
 
@@ -351,7 +351,7 @@ function removeStale(disk: Disk, stale: Seen): void {
 }
 
 /** False when another process of ours watches already. */
-function startWatch(disk: Disk, system: LockSystem, own: Owner): boolean {
+function becomeWatcher(disk: Disk, system: LockSystem, own: Owner): boolean {
   const bytes = Buffer.from(`${own.pid} ${JSON.stringify(own)}\n`);
   if (createOnce(disk, 'lock.watch', bytes)) return true;
   const watcher = readLock(disk, 'lock.watch')?.owner;

@@ -36,11 +36,11 @@ export interface Encoded {
   unsampled: { traces: number; logs: number };
 }
 
-export function encode(yields: readonly Yield[], writer = new OtlpWriter()): Encoded {
+export function encodeBatches(yields: readonly Yield[], writer = new OtlpWriter()): Encoded {
   const resources = new Map<string, ReturnType<typeof versioned>>();
-  const spans: Leaving<FinishedSpan>[] = [];
-  const skeleton: Leaving<FinishedSpan>[] = [];
-  const records: Leaving<FinishedRecord>[] = [];
+  const spans: Unmapped<FinishedSpan>[] = [];
+  const skeleton: Unmapped<FinishedSpan>[] = [];
+  const records: Unmapped<FinishedRecord>[] = [];
   const unsampled = { traces: 0, logs: 0 };
   for (const { facts, sampler, ...each } of yields) {
     const key = JSON.stringify(each.resource);
@@ -79,21 +79,21 @@ const isSkeleton = ({ kind }: FinishedSpan): boolean => frame.has(kind);
  * Items are mapped when their body is written. Mapped values that live for a whole round would be copied by the garbage
  * collector.
  */
-interface Leaving<Item> {
+interface Unmapped<Item> {
   item: Item;
   facts: SpanContextFacts;
   resource: Resource;
 }
 
-const tracesOf = (writer: OtlpWriter, part: readonly Leaving<FinishedSpan>[], isFrame: boolean): Batch =>
+const tracesOf = (writer: OtlpWriter, part: readonly Unmapped<FinishedSpan>[], isFrame: boolean): Batch =>
   batch('traces', part.length, writer.spans(part.map(mapped(mapSpan))), isFrame);
 
-const logsOf = (writer: OtlpWriter, part: readonly Leaving<FinishedRecord>[]): Batch =>
+const logsOf = (writer: OtlpWriter, part: readonly Unmapped<FinishedRecord>[]): Batch =>
   batch('logs', part.length, writer.records(part.map(mapped(mapRecord))), false);
 
 const mapped =
   <Item, Value>(map: (item: Item, facts: SpanContextFacts, resource: Resource) => Value) =>
-  ({ item, facts, resource }: Leaving<Item>): Value =>
+  ({ item, facts, resource }: Unmapped<Item>): Value =>
     map(item, facts, resource);
 
 const batch = (

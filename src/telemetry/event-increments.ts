@@ -12,7 +12,7 @@ import {
 } from '../event/event.ts';
 import { actionOnMetrics, decided } from './action-names.ts';
 import { OTHER } from './cardinality.ts';
-import { counted, type Increment, type Known, one } from './increments.ts';
+import { counterIncrement, type Increment, type Known, one } from './increments.ts';
 import { ours, stable } from './names.ts';
 import type { Plain } from './resource.ts';
 
@@ -65,7 +65,9 @@ const incrementsOfType: { readonly [T in EventType]?: Row<EventOf<T>> } = {
     // A compaction with two events is counted at the first; the second states what it removed. One event does both.
     return [
       ...(phase === 'after' ? [] : [one('compactions', about)]),
-      ...(phase === 'before' ? [] : [...counted('tokensRemoved', data.tokens_removed, about), ...compression(data)]),
+      ...(phase === 'before'
+        ? []
+        : [...counterIncrement('tokensRemoved', data.tokens_removed, about), ...compression(data)]),
     ];
   },
   'Context.UntilCompaction': ({ data }) => {

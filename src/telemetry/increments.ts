@@ -154,11 +154,11 @@ function widened(
 }
 
 /** An increment of a histogram. Zero is a measurement here. */
-export const measured = (metric: MetricId, value: number | undefined, attributes: Plain): Increment[] =>
+export const histogramIncrement = (metric: MetricId, value: number | undefined, attributes: Plain): Increment[] =>
   value === undefined ? [] : [{ metric, attributes, value }];
 
 /** An increment of a counter. Unknown and zero add nothing. */
-export const counted = (metric: MetricId, value: number | undefined, attributes: Plain): Increment[] =>
+export const counterIncrement = (metric: MetricId, value: number | undefined, attributes: Plain): Increment[] =>
   value !== undefined && value > 0 ? [{ metric, attributes, value }] : [];
 
 export const one = (metric: MetricId, attributes: Plain): Increment => ({ metric, attributes, value: 1 });

@@ -40,21 +40,21 @@ function wordsOf<T extends EventType>(event: Event & { event_type: T }, facts: P
 
 const table: { readonly [T in EventType]: (data: DataOf<T>, facts: Partial<Facts>) => Words } = {
   'Session.Start': (data, facts) => [data.start_reason, facts.model],
-  'Session.End': data => [data.end_reason, ...counted(data.usage?.total_tokens, 'tokens')],
+  'Session.End': data => [data.end_reason, ...quantity(data.usage?.total_tokens, 'tokens')],
   'Session.Abort': data => [data.end_reason],
   'Prompt.Submitted': (data, facts) => [
-    ...counted(data.prompt_length, 'characters'),
+    ...quantity(data.prompt_length, 'characters'),
     ...decidedBy(data.decision?.outcome, facts),
   ],
-  'Agent.Plan.Start': data => [data.plan_type, ...counted(data.step_count, 'steps')],
-  'Agent.Plan.End': data => [data.plan_type, ...counted(data.step_count, 'steps')],
+  'Agent.Plan.Start': data => [data.plan_type, ...quantity(data.step_count, 'steps')],
+  'Agent.Plan.End': data => [data.plan_type, ...quantity(data.step_count, 'steps')],
   'Agent.Decision': (data, facts) => [
     facts.tool ?? data.action_name,
     facts.executable,
     ...decidedBy(data.decision?.outcome, facts),
   ],
   'Agent.Response': (data, facts) => [
-    ...counted(data.response_length, 'characters'),
+    ...quantity(data.response_length, 'characters'),
     facts.interrupted ? 'interrupted' : undefined,
     data.final === false ? 'not final' : undefined,
     facts.error_type,
@@ -62,8 +62,8 @@ const table: { readonly [T in EventType]: (data: DataOf<T>, facts: Partial<Facts
   'Model.Requested': (data, facts) => [modelOf(data, facts)],
   'Model.Responded': (data, facts) => [
     modelOf(data, facts),
-    ...counted(data.input_tokens, 'in'),
-    ...counted(data.output_tokens, 'out'),
+    ...quantity(data.input_tokens, 'in'),
+    ...quantity(data.output_tokens, 'out'),
     facts.finish,
   ],
   'Model.Failed': (data, facts) => [modelOf(data, facts), facts.error_type ?? data.error_type],
@@ -81,15 +81,19 @@ const table: { readonly [T in EventType]: (data: DataOf<T>, facts: Partial<Facts
     ...labelled('attempt', data.attempt),
     facts.error_type,
   ],
-  'Retry.Loop.Detected': (data, facts) => [facts.tool ?? data.action_name, ...counted(data.iteration_count, 'times')],
-  'Retry.Loop.Aborted': (data, facts) => [facts.tool ?? data.action_name, ...counted(data.iteration_count, 'times')],
+  'Retry.Loop.Detected': (data, facts) => [facts.tool ?? data.action_name, ...quantity(data.iteration_count, 'times')],
+  'Retry.Loop.Aborted': (data, facts) => [facts.tool ?? data.action_name, ...quantity(data.iteration_count, 'times')],
   'Context.UntilCompaction': data => [
     data.percentage_used === undefined ? undefined : `${Math.round(data.percentage_used)}%`,
     ...(data.tokens_used === undefined || data.tokens_limit === undefined
       ? []
       : [`${data.tokens_used} of ${data.tokens_limit} tokens`]),
   ],
-  'Context.Compaction': (data, facts) => [data.trigger, facts.phase, ...counted(data.tokens_removed, 'tokens removed')],
+  'Context.Compaction': (data, facts) => [
+    data.trigger,
+    facts.phase,
+    ...quantity(data.tokens_removed, 'tokens removed'),
+  ],
   'Policy.Violation': (data, facts) => [
     data.policy_name,
     data.rule,
@@ -118,7 +122,7 @@ const outcomeWord = (success: boolean | undefined): string | undefined =>
 
 const exited = (code: number | undefined): Words => (code === undefined || code === 0 ? [] : ['exit', code]);
 
-const counted = (count: number | undefined, of: string): Words => (count === undefined ? [] : [count, of]);
+const quantity = (count: number | undefined, of: string): Words => (count === undefined ? [] : [count, of]);
 const labelled = (label: string, value: string | number | undefined): Words =>
   value === undefined ? [] : [label, value];
 

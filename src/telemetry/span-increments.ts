@@ -1,6 +1,6 @@
 import type { ActionSpan, ChatSpan, FinishedSpan, Sums } from '../assemble/finished.ts';
 import { type Acted, acted, decided, toolOnMetrics } from './action-names.ts';
-import { counted, type Increment, type Known, measured, type Widening } from './increments.ts';
+import { counterIncrement, histogramIncrement, type Increment, type Known, type Widening } from './increments.ts';
 import { development, operations, ours, stable } from './names.ts';
 import type { Plain } from './resource.ts';
 import { formerSystem, providerFor, toolTypeOf } from './spans.ts';
@@ -20,7 +20,7 @@ export function fromSpan(span: FinishedSpan, agent: string, known: Known, wideni
       return [
         { metric: 'agentDuration', attributes: { [development.agentName]: name, ...error }, value: seconds },
         { metric: 'agentToolCalls', attributes: { [development.agentName]: name }, value: span.actions },
-        ...counted('agentInferenceCalls', span.usage.calls, { [development.agentName]: name }),
+        ...counterIncrement('agentInferenceCalls', span.usage.calls, { [development.agentName]: name }),
       ];
     }
     case 'plan':
@@ -112,15 +112,18 @@ function tokensOf(used: TokenCounts, about: Plain, semconv: Widening['semconv'])
   const newest =
     semconv === 'v1.36'
       ? []
-      : [...counted('inputTokens', used.input, tokens), ...counted('outputTokens', used.output, tokens)];
+      : [
+          ...counterIncrement('inputTokens', used.input, tokens),
+          ...counterIncrement('outputTokens', used.output, tokens),
+        ];
   return [
     ...newest,
-    ...counted('cacheReadTokens', used.cacheRead, tokens),
-    ...counted('cacheWriteTokens', used.cacheWrite, tokens),
-    ...counted('reasoningTokens', used.reasoning, tokens),
-    ...counted('cost', used.pricedUsd, about),
-    ...counted('costReported', used.costUsd, about),
-    ...counted('costUnpriced', used.unpricedTokens, about),
+    ...counterIncrement('cacheReadTokens', used.cacheRead, tokens),
+    ...counterIncrement('cacheWriteTokens', used.cacheWrite, tokens),
+    ...counterIncrement('reasoningTokens', used.reasoning, tokens),
+    ...counterIncrement('cost', used.pricedUsd, about),
+    ...counterIncrement('costReported', used.costUsd, about),
+    ...counterIncrement('costUnpriced', used.unpricedTokens, about),
   ];
 }
 
@@ -134,15 +137,18 @@ function fromChat(span: ChatSpan, widening: Widening, error: Plain): Increment[]
   const attributes = { ...about, ...error };
   const all = tokensOf(span, about, semconv);
   if (semconv !== 'v1.36') {
-    all.push(...measured('inputTokensEach', input, attributes), ...measured('outputTokensEach', output, attributes));
-    all.push(...measured('inferenceDuration', seconds, attributes));
+    all.push(
+      ...histogramIncrement('inputTokensEach', input, attributes),
+      ...histogramIncrement('outputTokensEach', output, attributes),
+    );
+    all.push(...histogramIncrement('inferenceDuration', seconds, attributes));
   }
   if (semconv !== undefined) {
     const { [development.providerName]: system = 'unknown', ...rest } = attributes;
     const old = { ...rest, [development.system]: formerSystem(system) };
-    all.push(...measured('tokenUsage', input, { ...old, [development.tokenType]: 'input' }));
-    all.push(...measured('tokenUsage', output, { ...old, [development.tokenType]: 'output' }));
-    all.push(...measured('operationDuration', seconds, old));
+    all.push(...histogramIncrement('tokenUsage', input, { ...old, [development.tokenType]: 'input' }));
+    all.push(...histogramIncrement('tokenUsage', output, { ...old, [development.tokenType]: 'output' }));
+    all.push(...histogramIncrement('operationDuration', seconds, old));
   }
   return all;
 }

@@ -45,7 +45,7 @@ export interface ReadingOn {
 
 /** Receives the rows. */
 export interface TranscriptListener {
-  tell(entry: TranscriptEntry, from: Origin): void;
+  report(entry: TranscriptEntry, from: Origin): void;
   /** The id of a main file's first row. */
   origin(id: string): void;
   odd(kind: Oddity | 'reader_failed' | 'row_failed' | 'large_document' | 'large_file'): void;
@@ -124,7 +124,7 @@ export function tellRest(readingOn: ReadingOn): void {
       read.rest?.(memoryOver(known.memory, readingOn.hash), opened(readingOn, file)),
     );
     const version = known.agentVersion;
-    for (const each of entries) tell(readingOn, each, { atMs, subagent: file.subagent, isAgain: false, version });
+    for (const each of entries) report(readingOn, each, { atMs, subagent: file.subagent, isAgain: false, version });
   }
 }
 
@@ -158,9 +158,9 @@ function safely<T>(read: () => T): T | undefined {
 }
 
 /** A row that fails is counted and skipped, so that the rows behind it are read. */
-function tell(readingOn: ReadingOn, entry: TranscriptEntry, from: Origin): void {
+function report(readingOn: ReadingOn, entry: TranscriptEntry, from: Origin): void {
   try {
-    readingOn.listener.tell(entry, from);
+    readingOn.listener.report(entry, from);
   } catch (error) {
     // Disk errors are temporary: the row is read again later.
     if (isDiskError(error)) throw error;
@@ -274,7 +274,7 @@ function merge(readingOn: ReadingOn, cursors: Cursor[]): boolean {
     const entries = guarded(readingOn, () => reader.row(row.fields, cursor.memory, file));
     const isAgain = known.again !== undefined;
     const tellingMs = atMs ?? known.lastMs ?? cursor.writtenMs;
-    for (const each of entries) tell(readingOn, each, { atMs: tellingMs, subagent: file.subagent, isAgain, version });
+    for (const each of entries) report(readingOn, each, { atMs: tellingMs, subagent: file.subagent, isAgain, version });
     known.at = row.end;
     if (known.again !== undefined && known.at >= known.again) known.again = undefined;
     cursor.rows.take();
@@ -334,7 +334,7 @@ function readDocument(
       continue;
     }
     known.lastMs = atMs ?? known.lastMs;
-    tell(readingOn, each, {
+    report(readingOn, each, {
       atMs: known.lastMs,
       subagent: file.subagent,
       isAgain: known.at > 0 || known.again !== undefined,

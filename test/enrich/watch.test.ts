@@ -1,6 +1,6 @@
 /** Each rule of docs/loops-and-budgets.md: the events of a session in short form go in, new events come out. */
 import { expect, test } from 'vitest';
-import { noWatch, type WatchSettings, watch } from '../../src/enrich/watch.ts';
+import { noteLoopsAndBudgets, noWatch, type WatchSettings } from '../../src/enrich/watch.ts';
 import { type Event, FACTS, type Facts, SPEC_VERSION } from '../../src/event/event.ts';
 import { usualLoops } from '../../src/event/loop-limits.ts';
 
@@ -33,7 +33,7 @@ function told(steps: readonly Step[], settings: WatchSettings = { loops: usualLo
     } as Event;
     // The state is stored as JSON between two rounds.
     memory = JSON.parse(JSON.stringify(memory)) as typeof memory;
-    return watch(memory, event, { input, result }, settings).map(({ body, risk, facts: more }) => {
+    return noteLoopsAndBudgets(memory, event, { input, result }, settings).map(({ body, risk, facts: more }) => {
       const level = risk?.level === undefined ? '' : ` ${risk.level} ${risk.factors?.join()}`;
       const budget = more?.budget === undefined ? '' : ` ${more.budget.used}/${more.budget.limit}`;
       return `${i} ${body.event_type} ${JSON.stringify(body.data)}${budget}${level}`;
@@ -294,7 +294,7 @@ test('the memory is bounded', () => {
         data: step.data,
         metadata: { [FACTS]: { v: 1, ...step.facts } },
       } as unknown as Event;
-      watch(memory, event, { input: step.input, result: step.result }, { loops: usualLoops });
+      noteLoopsAndBudgets(memory, event, { input: step.input, result: step.result }, { loops: usualLoops });
     }
   }
   expect(JSON.stringify(memory).length).toBeLessThan(20_000);

@@ -10,7 +10,7 @@ import { withoutSecretsOf } from '../../src/enrich/secrets.ts';
 import { type ContentMode, contentClasses, type Modes } from '../../src/event/content-classes.ts';
 import { isFields } from '../../src/lib/read.ts';
 import { validateAgentHooks } from '../../src/standards/agent-hooks/agent-hooks-validator.ts';
-import { encode } from '../../src/telemetry/batch.ts';
+import { encodeBatches } from '../../src/telemetry/batch.ts';
 import { resourceOf } from '../../src/telemetry/resource.ts';
 import { closedFieldsOf, isIdPath, samplesOf, withTexts } from '../agents/samples.ts';
 import { secretsOf } from '../enrich/secret-samples.ts';
@@ -63,7 +63,7 @@ function runWith(agent: string, keep: Keeper | undefined, on: 'both' | 'spans' |
     );
     const facts = { agent, session: 's', provider: undefined, denyAsError: false, limits };
     const content = keep === undefined ? undefined : { modes: keep.modes, on };
-    const { batches } = encode([
+    const { batches } = encodeBatches([
       {
         ...{ spans, records, resource: {} },
         facts: { ...facts, content },

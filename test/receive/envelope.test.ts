@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { Keeper } from '../../src/enrich/content.ts';
 import { withoutSecretsOf } from '../../src/enrich/secrets.ts';
 import { type ContentMode, defaultModes } from '../../src/event/content-classes.ts';
-import { encode } from '../../src/telemetry/batch.ts';
+import { encodeBatches } from '../../src/telemetry/batch.ts';
 import { decodeRequest } from '../../src/telemetry/otlp-decode.ts';
 import { limits, mapped, play, START_MS } from '../play.ts';
 
@@ -30,7 +30,7 @@ const played = (events: object[], keep?: Keeper) => play(told(...events), false,
 
 /** All that leaves, by where it hangs: the resource's and its own attributes. */
 function wire({ spans, records }: ReturnType<typeof played>): { [place: string]: { [name: string]: unknown } } {
-  const { batches } = encode([
+  const { batches } = encodeBatches([
     {
       ...{ spans, records, resource: { 'service.name': AGENT } },
       facts: { agent: AGENT, session: 's', provider: undefined, denyAsError: false, limits },

@@ -67,7 +67,7 @@ test('a row that fails is counted and passed over, and the rows behind it are to
       keepsResults: false,
       budget: { bytes: 1e9 },
       listener: {
-        tell(each) {
+        report(each) {
           if ('event_type' in each && each.event_type === 'Model.Responded') fails();
           if ('event_type' in each) told.push(each.event_type);
         },

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { providers } from '../../src/agents/interchange.ts';
-import { decode, encode, verify } from '../../src/interchange/conversion.ts';
+import { convertManifest, decode, verify } from '../../src/interchange/conversion.ts';
 import { fittedTo } from '../../src/interchange/fit.ts';
 import { capabilitiesOf } from '../../src/interchange/hook-capabilities.ts';
 import type { Loss } from '../../src/interchange/losses.ts';
@@ -95,7 +95,7 @@ function bare(value: unknown): unknown {
   );
 }
 
-function nativeOf(encoded: ReturnType<typeof encode>): unknown {
+function nativeOf(encoded: ReturnType<typeof convertManifest>): unknown {
   if (!encoded.ok) throw new Error(encoded.why);
   return JSON.parse(encoded.files[0]?.text ?? '');
 }
@@ -188,7 +188,7 @@ const checks: Readonly<Record<string, Check>> = {
     if (wanted.kept_hooks) expect(hooks.map(({ index }) => index + 1)).toEqual(wanted.kept_hooks);
   },
   convert({ manifest, target: slug, layout }, wanted) {
-    const encoded = encode(normalized(manifest as Values), target(String(slug), { layout: layout as string }));
+    const encoded = convertManifest(normalized(manifest as Values), target(String(slug), { layout: layout as string }));
     expect(nativeOf(encoded)).toEqual(wanted.native);
     expect(kinds(encoded.losses)).toEqual(expect.arrayContaining((wanted.warning_kinds ?? []) as string[]));
   },
@@ -197,7 +197,7 @@ const checks: Readonly<Record<string, Check>> = {
     const decoded = decode(JSON.stringify(native), there.layout.file, there);
     if (!decoded.ok) throw new Error(decoded.why);
     const { hooks } = decoded.manifest;
-    expect(bare(nativeOf(encode(decoded.manifest, there)))).toEqual(bare(native));
+    expect(bare(nativeOf(convertManifest(decoded.manifest, there)))).toEqual(bare(native));
     if (wanted.canonical_events) expect(hooks.map(({ event }) => event)).toEqual(wanted.canonical_events);
     if (wanted.canonical_matchers) expect(hooks.map(({ matcher }) => matcher)).toEqual(wanted.canonical_matchers);
     if (wanted.canonical_timeouts)
@@ -236,7 +236,7 @@ function published(): void {
       layout: ['gemini-cli', 'cursor'].includes(slug) ? 'published' : 'native',
     });
     const wanted = json(`upstream/hooks-0.1/${path}`) as { _warnings?: string[] };
-    const encoded = encode(normalized(json(`upstream/hooks-0.1/canonical/${file}`)), there);
+    const encoded = convertManifest(normalized(json(`upstream/hooks-0.1/canonical/${file}`)), there);
     const isStub = file === 'degradation-input-rewrite.json';
     const shown = (value: unknown): unknown =>
       JSON.parse(JSON.stringify(bare(value)), (key, each) => (isStub && key === 'command' ? 'stub' : each));
@@ -251,7 +251,7 @@ function published(): void {
     expect(decoded.ok && decoded.manifest).toEqual(
       bare(json('upstream/hooks-0.1/claude-code/roundtrip-canonical.json')),
     );
-    expect(bare(nativeOf(encode((decoded as { manifest: Manifest }).manifest, there)))).toEqual(bare(source));
+    expect(bare(nativeOf(convertManifest((decoded as { manifest: Manifest }).manifest, there)))).toEqual(bare(source));
   });
 
   it.each(all.filter(path => path.startsWith('invalid/') && path.endsWith('.json')))('%s is refused', path => {

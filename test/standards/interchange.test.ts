@@ -9,7 +9,7 @@ import { isAbsent } from '../../src/agents/contract/contract.ts';
 import { agents } from '../../src/agents/index.ts';
 import { interchanges, providers } from '../../src/agents/interchange.ts';
 import { known } from '../../src/commands/interchange.ts';
-import { decode, type Encoded, encode } from '../../src/interchange/conversion.ts';
+import { convertManifest, decode, type Encoded } from '../../src/interchange/conversion.ts';
 import type { Loss } from '../../src/interchange/losses.ts';
 import { type Hook, type Manifest, normalized, SPEC } from '../../src/interchange/manifest.ts';
 import { hookInterchange } from '../../src/interchange/manifest-validator.ts';
@@ -208,10 +208,10 @@ describe('native files', () => {
     if (!read?.decoded.ok) throw new Error(JSON.stringify(read));
     const { manifest, losses } = read.decoded;
     const parts = [said, `hook-interchange\n${jsonText(manifest)}`, `losses\n${losses.map(line).join('')}`];
-    const again = encode(manifest, target(`${slug} 2026.04 ${read.layout}`));
+    const again = convertManifest(manifest, target(`${slug} 2026.04 ${read.layout}`));
     parts.push(`${slug} again\n${shownFiles(again)}`);
     for (const other of ['claude-code', 'cursor'].filter(each => each !== slug)) {
-      const encoded = encode(manifest, target(`${other} 2026.04 native`));
+      const encoded = convertManifest(manifest, target(`${other} 2026.04 native`));
       parts.push(`${other}\n${shownFiles(encoded)}`, `losses\n${encoded.losses.map(line).join('')}`);
     }
     const whole = parts.join('---- ');
@@ -229,7 +229,7 @@ it.each(asItWas)('a file of %s comes back as it was', (slug, native) => {
   for (const name of [`${slug} 2026.04 native`, `${slug} 2026.04 native products`]) {
     const there = target(name);
     const read = decode(JSON.stringify(native), there.layout.file, there);
-    const again = read.ok ? encode(read.manifest, there) : undefined;
+    const again = read.ok ? convertManifest(read.manifest, there) : undefined;
     expect(again?.ok && JSON.parse(again.files[0]?.text ?? '')).toEqual(native);
   }
 });
@@ -240,7 +240,7 @@ it('every-field.txt shows the conversion of every field', () => {
   const parts = [...targets]
     .filter(([name]) => name.includes('2026.04') && !name.includes('products'))
     .map(([name, there]) => {
-      const encoded = encode(manifest, there);
+      const encoded = convertManifest(manifest, there);
       return `==== ${name}\n${shownFiles(encoded)}${encoded.losses.map(line).join('')}`;
     });
   const file = new URL('every-field.txt', folder);
@@ -316,7 +316,7 @@ describe('commands that replace a hook', () => {
       };
       // Whoever can rewrite cannot do this.
       const hooks = [rewriter, { ...rewriter, handler: { ...rewriter.handler, env: { A: '1' } } }];
-      const encoded = encode({ spec: SPEC, hooks }, there);
+      const encoded = convertManifest({ spec: SPEC, hooks }, there);
       const stub = encoded.fit.hooks.find(({ outcome }) => outcome === 'block')?.hook.handler;
       if (there.facts.supports.custom_env === 'yes' && there.facts.supports.input_rewrite === 'yes')
         return expect(stub).toBeUndefined();
@@ -350,7 +350,7 @@ describe('commands that replace a hook', () => {
         timeout: 1.2,
       },
     };
-    const encoded = encode({ spec: SPEC, hooks: [http] }, target('codex 2026.04 native'));
+    const encoded = convertManifest({ spec: SPEC, hooks: [http] }, target('codex 2026.04 native'));
     writeFileSync(join(place, 'curl'), '#!/bin/sh\nprintf "%s\\n" "$@"\n', { mode: 0o755 });
     const command = encoded.fit.hooks[0]?.hook.handler.command ?? '';
     const env = { PATH: `${place}:${process.env.PATH}`, TOKEN: 'a b', OTHER: 'secret' };
@@ -367,7 +367,7 @@ describe('commands that replace a hook', () => {
       event: 'before_tool_execute',
       handler: { type: 'command', command },
     }));
-    const encoded = encode({ spec: SPEC, hooks }, soft);
+    const encoded = convertManifest({ spec: SPEC, hooks }, soft);
     const codes = encoded.fit.hooks.map(
       ({
         hook: {
@@ -397,7 +397,7 @@ describe('commands that replace a hook', () => {
       of('file_edit', say({ decision: 'deny', reason: 'never' })),
       of('search', 'cat > seen', true),
     ];
-    const encoded = encode({ spec: SPEC, hooks }, target('opencode 2026.04 native'));
+    const encoded = convertManifest({ spec: SPEC, hooks }, target('opencode 2026.04 native'));
     const file = join(place, 'hooks.mjs');
     writeFileSync(file, encoded.ok ? (encoded.files[0]?.text ?? '') : '');
     const { default: plugin } = await import(pathToFileURL(file).href);
@@ -486,7 +486,7 @@ describe('whatever a manifest holds', () => {
     fc.assert(
       fc.property(manifests, someTarget, (manifest, name) => {
         const there = target(name);
-        const encoded = encode(manifest, there);
+        const encoded = convertManifest(manifest, there);
         if (!encoded.ok) {
           expect(encoded.why).toContain('can carry no hook');
           return;
@@ -495,7 +495,7 @@ describe('whatever a manifest holds', () => {
           const read = decode(file.text, file.path, there);
           expect(read.ok).toBe(true);
           if (!read.ok) continue;
-          const again = encode(read.manifest, there);
+          const again = convertManifest(read.manifest, there);
           expect(again.ok && again.files.map(each => canonicalText(each.text))).toEqual([canonicalText(file.text)]);
         }
       }),
@@ -506,7 +506,7 @@ describe('whatever a manifest holds', () => {
   it('each hook or field that is not carried over is a loss', () => {
     fc.assert(
       fc.property(manifests, someTarget, (manifest, name) => {
-        const { fit, losses } = encode(manifest, target(name));
+        const { fit, losses } = convertManifest(manifest, target(name));
         for (const [index, given] of manifest.hooks.entries()) {
           const told = losses.filter(loss => loss.hook === index + 1);
           const carried = fit.hooks.find(each => each.index === index);
@@ -587,7 +587,7 @@ describe('nonsense', () => {
           expect(judged(said, file).standard).toBe('hook-interchange');
           const there = target(name);
           const read = decode(said, file, there);
-          if (read.ok) encode(read.manifest, there);
+          if (read.ok) convertManifest(read.manifest, there);
           else expect(read.why).not.toBe('');
         },
       ),
@@ -622,7 +622,7 @@ describe('nonsense', () => {
           };
           const [file] = there.layout.write([native], {});
           const read = decode(file?.text ?? '', file?.path ?? '', there);
-          const again = read.ok ? encode(read.manifest, there) : undefined;
+          const again = read.ok ? convertManifest(read.manifest, there) : undefined;
           // A key of its own has a type of its own.
           const odd = Object.entries(more).some(
             ([key, each]) => there.provider.data?.[key] !== undefined && typeof each !== there.provider.data[key],

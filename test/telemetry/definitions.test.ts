@@ -7,7 +7,7 @@ import { ProtobufLogsSerializer, ProtobufTraceSerializer } from '@opentelemetry/
 import { expect, test } from 'vitest';
 import type { FinishedRecord, FinishedSpan } from '../../src/assemble/finished.ts';
 import type { Event } from '../../src/event/event.ts';
-import { encode } from '../../src/telemetry/batch.ts';
+import { encodeBatches } from '../../src/telemetry/batch.ts';
 import { incrementsOf } from '../../src/telemetry/increments.ts';
 import { mapRecord } from '../../src/telemetry/logs.ts';
 import { encodeMetrics } from '../../src/telemetry/metric-points.ts';
@@ -104,7 +104,7 @@ function bodiesOf(
   if (first === undefined) return [];
   const { agent, session } = first.trace;
   const facts = { agent, session, provider: 'anthropic', denyAsError: false, limits };
-  const { batches } = encode([
+  const { batches } = encodeBatches([
     { spans, records, facts, resource: { 'service.name': agent }, sampler: { kind: 'always_on', ratio: 1 } },
   ]);
   const state = noMetrics();

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
 import { providerNamed } from '../../src/agents/shared/providers.ts';
 import { eventTypes } from '../../src/event/event.ts';
-import { encode } from '../../src/telemetry/batch.ts';
+import { encodeBatches } from '../../src/telemetry/batch.ts';
 import { clean, cleanText } from '../../src/telemetry/clean.ts';
 import { spanIdOf, subMillisecondNanos, traceIdOf } from '../../src/telemetry/ids.ts';
 import { incrementsOf } from '../../src/telemetry/increments.ts';
@@ -104,7 +104,7 @@ describe('ids', () => {
 describe('spans and records', () => {
   test('a session is one trace, decoded as it was meant', () => {
     const played = short();
-    const { batches } = encode([
+    const { batches } = encodeBatches([
       {
         spans: played.spans,
         records: played.records,
@@ -202,7 +202,7 @@ describe('spans and records', () => {
   test('the sampler takes whole traces, and no records', () => {
     const played = short();
     const facts = { agent: 'claude-code', session: 's-1', provider: undefined, denyAsError: false, limits };
-    const { batches, unsampled } = encode([
+    const { batches, unsampled } = encodeBatches([
       { spans: played.spans, records: played.records, facts, resource: {}, sampler: { kind: 'always_off', ratio: 0 } },
     ]);
     expect(unsampled).toEqual({ traces: 3, logs: 0 });

@@ -2,7 +2,7 @@
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, own, text, word } from '../../lib/read.ts';
 import type { TranscriptEntry } from '../contract/contract.ts';
-import { ended, isInterrupt, type Place, saying } from './place.ts';
+import { ended, entryAt, isInterrupt, type Place } from './place.ts';
 import { actionName, launchedBy, toolFacts } from './tools.ts';
 
 export function calls(block: Fields, call: string, at: Place): TranscriptEntry[] {
@@ -10,7 +10,7 @@ export function calls(block: Fields, call: string, at: Place): TranscriptEntry[]
   at.memory.remember('calls', call, fields.tool_name);
   const kind = launchedBy(fields);
   return [
-    saying(at, {
+    entryAt(at, {
       event_type: 'Action.Before',
       key: call,
       data: { action: { name: actionName(fields), input: fields.tool_input } },
@@ -18,7 +18,7 @@ export function calls(block: Fields, call: string, at: Place): TranscriptEntry[]
     }),
     ...(fields.tool_name === 'EnterPlanMode'
       ? [
-          saying(at, {
+          entryAt(at, {
             event_type: 'Agent.Plan.Start',
             key: call,
             data: { plan_type: 'plan' },
@@ -46,7 +46,7 @@ export function result(block: Fields, call: string, row: Fields, at: Place): Tra
   const interrupted = denial === undefined && (response.interrupted === true || isInterrupt(message));
   const subagent = word(response.agentId);
   const entries: TranscriptEntry[] = [
-    saying(at, {
+    entryAt(at, {
       event_type: 'Action.After',
       key: call,
       data: {
@@ -71,7 +71,7 @@ export function result(block: Fields, call: string, row: Fields, at: Place): Tra
     }),
   ];
   if (tool === 'ExitPlanMode' && !failure) {
-    entries.push(saying(at, { event_type: 'Agent.Plan.End', key: call, data: { plan_type: 'plan' } }));
+    entries.push(entryAt(at, { event_type: 'Agent.Plan.End', key: call, data: { plan_type: 'plan' } }));
   }
   // The result of a call that waited for its subagent proves that the subagent is over, whatever its own file shows.
   if (subagent !== undefined && response.status === 'completed') {

@@ -45,7 +45,7 @@ export function placeOf(row: Fields, memory: Memory, file: ReadFile): Place {
   };
 }
 
-export function saying(at: Place, reading: TranscriptReading): TranscriptReading {
+export function entryAt(at: Place, reading: TranscriptReading): TranscriptReading {
   return {
     actor: 'ai_agent',
     ...reading,
@@ -86,7 +86,7 @@ export const isInterrupt = (prompt: string | undefined): boolean =>
   prompt?.startsWith('[Request interrupted by user') === true;
 
 export const ended = (at: Place, subagent: string): TranscriptEntry =>
-  saying(at, { event_type: 'Session.End', key: 'end', unless: 'hooked', subagent, data: { end_reason: 'completed' } });
+  entryAt(at, { event_type: 'Session.End', key: 'end', unless: 'hooked', subagent, data: { end_reason: 'completed' } });
 
 export const overOf = (at: Place): TranscriptEntry =>
   at.subagent === undefined

@@ -4,7 +4,7 @@ import { hexDigest } from '../../lib/hash.ts';
 import { fieldsOf, number, text, word } from '../../lib/read.ts';
 import type { Memory, TranscriptEntry } from '../contract/contract.ts';
 import { calls } from './calls.ts';
-import { ended, overOf, type Place, saying } from './place.ts';
+import { ended, entryAt, overOf, type Place } from './place.ts';
 
 /** A response with the rows read so far; small enough for the memory. */
 interface Pending {
@@ -104,7 +104,7 @@ function answered(at: Place, id: string, response: string | undefined): Transcri
   if (at.aside) return [];
   at.memory.remember('place', 'answered', id);
   return [
-    saying(at, { event_type: 'Agent.Response', key: id, unless: 'hooked', data: { response, final: true } }),
+    entryAt(at, { event_type: 'Agent.Response', key: id, unless: 'hooked', data: { response, final: true } }),
     ...(at.subagent === undefined ? [] : [ended(at, at.subagent)]),
     overOf(at),
   ];
@@ -132,7 +132,7 @@ function closeResponse(at: Place, speaker: string): TranscriptEntry[] {
   const [input, written, read, output, hour, reasoning] = pending.usage.map(known);
   const parts = [input, written, read].filter(count => count !== undefined);
   return [
-    saying(
+    entryAt(
       { ...at, subagent: pending.subagent, turn: pending.turn, atMs: pending.atMs, copyOf: pending.copyOf },
       {
         event_type: 'Model.Responded',
@@ -193,7 +193,7 @@ function failed(row: Fields, at: Place): TranscriptEntry[] {
   if (key === undefined || at.aside) return [];
   at.memory.remember('place', 'answered', key);
   return [
-    saying(at, {
+    entryAt(at, {
       event_type: 'Model.Failed',
       key,
       unless: 'hooked',

@@ -17,7 +17,7 @@ import type { LineReader, Transcript, TranscriptEntry } from '../contract/contra
 import { namedFiles } from '../shared/named-files.ts';
 import { result } from './calls.ts';
 import { filesOf, installedFiles, isConversation, sessionsIn } from './files.ts';
-import { cardOf, isInterrupt, overOf, type Place, placeOf, saying, wordsOf } from './place.ts';
+import { cardOf, entryAt, isInterrupt, overOf, type Place, placeOf, wordsOf } from './place.ts';
 import { assistant, closeResponses } from './responses.ts';
 
 const rows: LineReader = {
@@ -68,7 +68,7 @@ function firstSign(at: Place): TranscriptEntry[] {
   memory.remember('place', 'begun', '1');
   const atMs = Number(memory.recall('place', 'asked') ?? Number.NaN);
   return [
-    saying(at, {
+    entryAt(at, {
       event_type: 'Session.Start',
       key: 'start',
       unless: 'hooked',
@@ -100,7 +100,7 @@ function interruption(row: Fields, at: Place): TranscriptEntry[] {
   at.memory.remember('place', 'answered', key);
   return [
     ...closeResponses(at),
-    saying(at, {
+    entryAt(at, {
       event_type: 'Agent.Response',
       key: `interrupted:${key}`,
       data: { final: true },
@@ -121,7 +121,7 @@ export function prompt(row: Fields, words: string, at: Place): TranscriptEntry[]
   const automatic = kind !== undefined && kind !== 'human';
   return [
     ...closeResponses(at),
-    saying(at, {
+    entryAt(at, {
       event_type: 'Prompt.Submitted',
       key,
       unless: 'hooked',
@@ -147,7 +147,7 @@ function system(row: Fields, at: Place): TranscriptEntry[] {
       const durationMs = number(meta.durationMs);
       return [
         ...closeResponses(at),
-        saying(at, {
+        entryAt(at, {
           event_type: 'Context.Compaction',
           key: `before:${key}`,
           unless: 'hooked',
@@ -156,7 +156,7 @@ function system(row: Fields, at: Place): TranscriptEntry[] {
           actor: 'system',
           facts: { phase: 'before' },
         }),
-        saying(at, {
+        entryAt(at, {
           event_type: 'Context.Compaction',
           key: `after:${key}`,
           data: {
@@ -174,7 +174,7 @@ function system(row: Fields, at: Place): TranscriptEntry[] {
       const error = fieldsOf(row.error);
       const status = number(error.status);
       return [
-        saying(at, {
+        entryAt(at, {
           event_type: 'Retry.Triggered',
           key,
           data: { attempt: number(row.retryAttempt) },
@@ -192,7 +192,7 @@ function turnEnd(key: string, at: Place): TranscriptEntry[] {
   if (at.aside || at.memory.recall('place', 'answered') !== undefined) return [];
   at.memory.remember('place', 'answered', key);
   return [
-    saying(at, { event_type: 'Agent.Response', key: `end:${key}`, unless: 'hooked', data: { final: true } }),
+    entryAt(at, { event_type: 'Agent.Response', key: `end:${key}`, unless: 'hooked', data: { final: true } }),
     overOf(at),
   ];
 }

@@ -2,7 +2,7 @@
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, number, own, text, word } from '../../lib/read.ts';
 import type { TranscriptEntry } from '../contract/contract.ts';
-import { isAside, note, type Place, recalled, saying } from './place.ts';
+import { entryAt, isAside, note, type Place, recalled } from './place.ts';
 import { actionName, hookName, launchedBy, spawnedThread, toolFacts } from './tools.ts';
 import { prompted } from './turns.ts';
 
@@ -58,7 +58,7 @@ function called(place: Place): TranscriptEntry[] {
   const session = tool === 'write_stdin' ? number(input.session_id) : undefined;
   if (session !== undefined) memory.remember('stdin', call, String(session));
   return [
-    saying(place, {
+    entryAt(place, {
       event_type: 'Action.Before',
       key: call,
       data: { action: { name: actionName(tool), input } },
@@ -167,7 +167,7 @@ export function closed(place: Place, call: string | undefined, ending: Ending): 
   const tool = place.memory.recall('call', call) ?? 'unknown';
   const { success, exitCode, durationMs, denied, interrupted, launched } = ending;
   return [
-    saying(place, {
+    entryAt(place, {
       event_type: 'Action.After',
       key: call,
       data: {
@@ -197,7 +197,7 @@ export function searched(place: Place, call: string | undefined): TranscriptEntr
   if (call === undefined || isAside(place)) return [];
   place.memory.remember('call', call, 'web_search');
   return [
-    saying(place, {
+    entryAt(place, {
       event_type: 'Action.Before',
       key: call,
       data: { action: { name: 'web_search' } },
@@ -230,7 +230,7 @@ export function itemCompleted(place: Place): TranscriptEntry[] {
   const after = closed(at, id, { ...ending, ...(done.status === 'declined' ? { denied: true } : {}) });
   if (!nested) return after;
   const startMs = doneMs === undefined || durationMs === undefined ? doneMs : doneMs - durationMs;
-  const before = saying(at, {
+  const before = entryAt(at, {
     event_type: 'Action.Before',
     key: id,
     data: { action: { name: actionName(tool) } },

@@ -38,7 +38,7 @@ export const note = (place: Place, key: string, value: number | string | undefin
   else place.memory.remember('place', key, String(value));
 };
 
-export function saying(place: Place, reading: TranscriptReading): TranscriptReading {
+export function entryAt(place: Place, reading: TranscriptReading): TranscriptReading {
   return {
     actor: 'ai_agent',
     ...reading,

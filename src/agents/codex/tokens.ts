@@ -2,7 +2,7 @@
 import type { Fields } from '../../event/event.ts';
 import { count, fieldsOf, isFields, number, word } from '../../lib/read.ts';
 import type { TranscriptEntry } from '../contract/contract.ts';
-import { isAside, note, type Place, recalled, saying } from './place.ts';
+import { entryAt, isAside, note, type Place, recalled } from './place.ts';
 
 const classes = [
   'input_tokens',
@@ -27,7 +27,7 @@ const usageOf = (usage: unknown): Total | undefined => {
 export const totalOf = (payload: Fields): Total | undefined => usageOf(fieldsOf(payload.info).total_token_usage);
 
 /** The total of the thread after a response, or the previous total again. */
-export function counted(place: Place): TranscriptEntry[] {
+export function readTokenCount(place: Place): TranscriptEntry[] {
   const { payload, memory, file } = place;
   const total = totalOf(payload);
   if (total === undefined || memory.recall('place', 'records') !== undefined) return [];
@@ -67,9 +67,9 @@ export function record(place: Place): TranscriptEntry[] {
 }
 
 /** Classes that are not stated are no part of the total. */
-export const isSame = (usage: Total, counted: string | undefined): boolean => {
-  const known = JSON.parse(counted ?? '{}') as Total;
-  return counted !== undefined && classes.every(name => (usage[name] ?? 0) === (known[name] ?? 0));
+export const isSame = (usage: Total, readTokenCount: string | undefined): boolean => {
+  const known = JSON.parse(readTokenCount ?? '{}') as Total;
+  return readTokenCount !== undefined && classes.every(name => (usage[name] ?? 0) === (known[name] ?? 0));
 };
 
 const sizeOf = (total: Total): number => total.total_tokens ?? (total.input_tokens ?? 0) + (total.output_tokens ?? 0);
@@ -78,7 +78,7 @@ function responded(place: Place, key: string, response: string | undefined, used
   const { memory } = place;
   const asked = recalled(place, 'asked');
   const atMs = recalled(place, 'said') ?? place.atMs;
-  const reading = saying(place, {
+  const reading = entryAt(place, {
     event_type: 'Model.Responded',
     key,
     data: {
@@ -112,7 +112,7 @@ function filled(place: Place, key: string): TranscriptEntry[] {
   const limit = number(info.model_context_window);
   if (used === undefined || limit === undefined || limit <= 0 || used > limit || isAside(place)) return [];
   return [
-    saying(place, {
+    entryAt(place, {
       event_type: 'Context.UntilCompaction',
       key,
       data: {

@@ -17,8 +17,8 @@ import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
 import type { LineReader, Transcript, TranscriptEntry, TranscriptFile } from '../contract/contract.ts';
 import { namedFiles } from '../shared/named-files.ts';
 import { closed, exited, item, itemCompleted, searched, spanMs } from './calls.ts';
-import { isAside, isOldHeader, note, type Place, placeOf, recalled, saying } from './place.ts';
-import { counted, record, totalOf } from './tokens.ts';
+import { entryAt, isAside, isOldHeader, note, type Place, placeOf, recalled } from './place.ts';
+import { readTokenCount, record, totalOf } from './tokens.ts';
 import { compacted, prompted, turnAborted, turnBegan, turnEnded } from './turns.ts';
 
 const reader: LineReader = {
@@ -46,7 +46,7 @@ const messages: Readonly<Record<string, (place: Place) => TranscriptEntry[]>> = 
   task_complete: turnEnded,
   turn_aborted: turnAborted,
   user_message: place => prompted(place, undefined, text(place.payload.message)),
-  token_count: counted,
+  token_count: readTokenCount,
   item_completed: itemCompleted,
   exec_command_end: place =>
     closed(place, word(place.payload.call_id), {
@@ -177,7 +177,7 @@ function began(place: Place): TranscriptEntry[] {
     const isSame = Date.parse(text(payload.timestamp) ?? '') === recalled(place, 'created');
     if (isSame || file.subagent !== undefined || isAside(place)) return [];
     return [
-      saying(place, {
+      entryAt(place, {
         event_type: 'Session.Start',
         key: `resume:${text(payload.timestamp) ?? ''}`,
         unless: 'hooked',
@@ -201,7 +201,7 @@ function began(place: Place): TranscriptEntry[] {
   // A subagent runs from the start to the end of a turn of its own.
   if (isAside(place) || file.subagent !== undefined) return [];
   return [
-    saying(place, {
+    entryAt(place, {
       event_type: 'Session.Start',
       key: 'start',
       unless: 'hooked',

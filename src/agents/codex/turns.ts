@@ -1,7 +1,7 @@
 /** Turns of a rollout: their start, prompts, end and interruption, and compactions. */
 import { fieldsOf, text, word } from '../../lib/read.ts';
 import type { TranscriptEntry } from '../contract/contract.ts';
-import { isAside, note, type Place, recalled, saying } from './place.ts';
+import { entryAt, isAside, note, type Place, recalled } from './place.ts';
 import { answerKey, endKey, startKey } from './tools.ts';
 
 export function turnBegan(place: Place): TranscriptEntry[] {
@@ -13,7 +13,7 @@ export function turnBegan(place: Place): TranscriptEntry[] {
   note(place, 'asked', place.atMs);
   if (place.file.subagent === undefined) return [];
   return [
-    saying({ ...place, turn }, { event_type: 'Session.Start', key: startKey(turn), data: { start_reason: 'new' } }),
+    entryAt({ ...place, turn }, { event_type: 'Session.Start', key: startKey(turn), data: { start_reason: 'new' } }),
   ];
 }
 
@@ -22,7 +22,7 @@ export function prompted(place: Place, id: string | undefined, prompt: string | 
   const prompts = (recalled(place, 'prompts') ?? 0) + 1;
   note(place, 'prompts', prompts);
   return [
-    saying(place, {
+    entryAt(place, {
       event_type: 'Prompt.Submitted',
       key: id ?? `prompt:${place.turn ?? ''}:${prompts}`,
       unless: 'hooked',
@@ -39,7 +39,7 @@ export function turnEnded(place: Place): TranscriptEntry[] {
   if (isAside(place)) return [];
   const error = payload.error === undefined || payload.error === null ? undefined : payload.error;
   if (error === undefined) {
-    const answer = saying(at, {
+    const answer = entryAt(at, {
       event_type: 'Agent.Response',
       key: answerKey(turn),
       data: { response: text(payload.last_agent_message), final: true },
@@ -50,13 +50,13 @@ export function turnEnded(place: Place): TranscriptEntry[] {
   const message = text(error) ?? text(fieldsOf(error).message);
   const facts = { error_type: 'model_error' };
   return [
-    saying(at, {
+    entryAt(at, {
       event_type: 'Model.Failed',
       key: `failed:${turn}`,
       data: { error_type: facts.error_type, error_message: message },
       facts,
     }),
-    saying(at, {
+    entryAt(at, {
       event_type: 'Agent.Error',
       key: `failed:${turn}`,
       data: { error_type: 'ModelError', error_message: message, origin_event: 'Model.Failed' },
@@ -71,7 +71,7 @@ export function turnAborted(place: Place): TranscriptEntry[] {
   const at = { ...place, turn };
   if (isAside(place)) return [];
   return [
-    saying(at, {
+    entryAt(at, {
       event_type: 'Agent.Response',
       key: answerKey(turn),
       data: { final: true },
@@ -91,7 +91,7 @@ function overs(place: Place, reason: 'completed' | 'error'): TranscriptEntry[] {
   const { file, turn, atMs } = place;
   if (file.subagent === undefined) return [{ over: 'turn', id: turn, atMs }];
   return [
-    saying(place, {
+    entryAt(place, {
       event_type: 'Session.End',
       key: endKey(turn ?? ''),
       data: { end_reason: reason },
@@ -103,7 +103,7 @@ function overs(place: Place, reason: 'completed' | 'error'): TranscriptEntry[] {
 export function compacted(place: Place): TranscriptEntry[] {
   if (isAside(place)) return [];
   return [
-    saying(place, {
+    entryAt(place, {
       event_type: 'Context.Compaction',
       key: `compacted:${place.turn ?? ''}:${place.atMs ?? ''}`,
       unless: 'hooked',

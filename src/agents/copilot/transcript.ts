@@ -144,7 +144,7 @@ const readers: Readonly<Record<string, (row: Row) => TranscriptEntry[]>> = {
   'session.shutdown': shutDown,
 };
 
-function says(row: Row, reading: Omit<TranscriptReading, 'key'> & { key?: string }): TranscriptReading {
+function entryOf(row: Row, reading: Omit<TranscriptReading, 'key'> & { key?: string }): TranscriptReading {
   return {
     actor: 'ai_agent',
     key: row.id,
@@ -160,7 +160,7 @@ function started(row: Row, reason: 'new' | 'resume'): TranscriptEntry[] {
   chosen(row.data.selectedModel, row.memory);
   const model = row.memory.recall('model', 'chosen');
   return [
-    says(row, { event_type: 'Session.Start', unless: 'hooked', data: { start_reason: reason }, facts: { model } }),
+    entryOf(row, { event_type: 'Session.Start', unless: 'hooked', data: { start_reason: reason }, facts: { model } }),
   ];
 }
 
@@ -177,7 +177,7 @@ function prompted(row: Row): TranscriptEntry[] {
   // A text that the user did not write has a source.
   const actor = word(row.data.source) === undefined ? 'user' : 'system';
   return [
-    says(row, { event_type: 'Prompt.Submitted', unless: 'hooked', actor, data: { prompt: text(row.data.content) } }),
+    entryOf(row, { event_type: 'Prompt.Submitted', unless: 'hooked', actor, data: { prompt: text(row.data.content) } }),
   ];
 }
 
@@ -202,7 +202,7 @@ function responded(row: Row): TranscriptEntry[] {
     memory.remember('responses', key, '1');
     if (model !== undefined && output !== undefined) addOutput(model, output, memory);
     entries.push(
-      says(row, {
+      entryOf(row, {
         event_type: 'Model.Responded',
         key,
         data: { model_id: model, output_tokens: output },
@@ -215,12 +215,12 @@ function responded(row: Row): TranscriptEntry[] {
   const goesOn = calls || (isPiece && (number(data.chunkIndex) ?? 0) + 1 < (number(data.chunkCount) ?? 1));
   if (response === undefined || goesOn) return entries;
   if (subagent !== undefined) {
-    return [...entries, says(row, { event_type: 'Agent.Response', data: { response, final: true } })];
+    return [...entries, entryOf(row, { event_type: 'Agent.Response', data: { response, final: true } })];
   }
   return [
     ...entries,
-    says(row, { event_type: 'Agent.Response', data: { response, final: false } }),
-    says(row, { event_type: 'Agent.Response', key: `end:${row.id}`, unless: 'hooked', data: { final: true } }),
+    entryOf(row, { event_type: 'Agent.Response', data: { response, final: false } }),
+    entryOf(row, { event_type: 'Agent.Response', key: `end:${row.id}`, unless: 'hooked', data: { final: true } }),
     { over: 'turn', atMs: row.atMs },
   ];
 }
@@ -236,7 +236,7 @@ function callStarted(row: Row): TranscriptEntry[] {
   const launches = launchedBy(action, input);
   row.memory.remember('calls', call, JSON.stringify({ action, facts }));
   return [
-    says(row, {
+    entryOf(row, {
       event_type: 'Action.Before',
       key: call,
       unless: 'hooked',
@@ -275,7 +275,7 @@ function callEnded(row: Row): TranscriptEntry[] {
     typeof data.success === 'boolean' ? data.success : kind === undefined ? undefined : kind === 'success';
   return [
     ...(row.isChat && success === false ? [failedInChat(row, call)] : []),
-    says(row, {
+    entryOf(row, {
       event_type: 'Action.After',
       key: call,
       unless: 'hooked',
@@ -299,7 +299,7 @@ function callEnded(row: Row): TranscriptEntry[] {
 
 /** No hook of VS Code reports a failed call; if hooks know the call by this id, it is at least over. */
 const failedInChat = (row: Row, call: string): TranscriptEntry =>
-  says(row, {
+  entryOf(row, {
     event_type: 'vendor.copilot.tool_failed',
     key: call,
     data: {},
@@ -323,7 +323,7 @@ function permissionAsked(row: Row): TranscriptEntry[] {
   if (call === undefined || request === undefined) return [];
   memory.remember('requests', request, call);
   return [
-    says(row, {
+    entryOf(row, {
       event_type: 'Agent.Decision',
       unless: 'hooked',
       data: { decision: { outcome: 'ask' } },
@@ -339,7 +339,7 @@ function permissionGiven(row: Row): TranscriptEntry[] {
   const call = memory.recall('requests', word(data.requestId) ?? '');
   if (denial === undefined || call === undefined) return [];
   memory.remember('denied', call, kind);
-  const decided = says(row, {
+  const decided = entryOf(row, {
     event_type: 'Agent.Decision',
     unless: 'hooked',
     data: { decision: { outcome: 'deny' } },
@@ -349,7 +349,7 @@ function permissionGiven(row: Row): TranscriptEntry[] {
   return [
     decided,
     // No hook reports it; without the call, which hooks know under another name.
-    says(row, {
+    entryOf(row, {
       event_type: 'Policy.Blocked',
       actor: 'system',
       data: { policy_name: denial.policy },
@@ -364,7 +364,7 @@ function subagentStarted(row: Row): TranscriptEntry[] {
   const id = word(row.data.toolCallId);
   if (id === undefined) return [];
   return [
-    says(row, {
+    entryOf(row, {
       event_type: 'Session.Start',
       key: id,
       subagent: id,
@@ -384,7 +384,7 @@ function subagentEnded(row: Row, completed: boolean): TranscriptEntry[] {
     duration_ms: count(data.durationMs),
   };
   return [
-    says(row, {
+    entryOf(row, {
       event_type: completed ? 'Session.End' : 'Session.Abort',
       key: id,
       subagent: id,
@@ -402,7 +402,7 @@ const triggerOf = (data: Fields): 'auto' | 'manual' | undefined =>
 
 function compactionStarted(row: Row): TranscriptEntry[] {
   return [
-    says(row, {
+    entryOf(row, {
       event_type: 'Context.Compaction',
       unless: 'hooked',
       actor: 'system',
@@ -421,7 +421,7 @@ function compacted(row: Row): TranscriptEntry[] {
   const output = count(used.outputTokens) ?? count(used.output);
   if (input !== undefined || output !== undefined) {
     entries.push(
-      says(row, {
+      entryOf(row, {
         event_type: 'Model.Responded',
         data: { model_id: model, input_tokens: input, output_tokens: output, latency_ms: count(used.duration) },
         facts: {
@@ -436,7 +436,7 @@ function compacted(row: Row): TranscriptEntry[] {
   if (data.success === false) return entries;
   const removed = number(data.tokensRemoved);
   entries.push(
-    says(row, {
+    entryOf(row, {
       event_type: 'Context.Compaction',
       actor: 'system',
       data: {
@@ -458,7 +458,7 @@ function failed(row: Row): TranscriptEntry[] {
   const kind = /^[a-z][a-z0-9_-]{0,63}$/.test(text(row.data.errorType) ?? '') ? String(row.data.errorType) : 'unknown';
   const status = number(row.data.statusCode);
   return [
-    says(row, {
+    entryOf(row, {
       event_type: 'Model.Failed',
       unless: 'hooked',
       data: { error_type: kind, error_message: text(row.data.message) },
@@ -470,7 +470,7 @@ function failed(row: Row): TranscriptEntry[] {
 
 function aborted(row: Row): TranscriptEntry[] {
   return [
-    says(row, { event_type: 'Agent.Response', data: { final: true }, facts: { interrupted: true } }),
+    entryOf(row, { event_type: 'Agent.Response', data: { final: true }, facts: { interrupted: true } }),
     { over: 'turn', atMs: row.atMs },
   ];
 }
@@ -487,7 +487,7 @@ function shutDown(row: Row): TranscriptEntry[] {
   const isError = data.shutdownType === 'error';
   return [
     ...sums,
-    says(row, {
+    entryOf(row, {
       event_type: isError ? 'Session.Abort' : 'Session.End',
       unless: 'hooked',
       data: { end_reason: isError ? 'error' : 'completed' },
@@ -513,7 +513,7 @@ function sumOf(row: Row, model: string, usage: Fields): TranscriptEntry[] {
   const rest = output === undefined ? undefined : Math.max(0, output - known);
   if ([input, rest, read, written, reasoning].every(tokens => (tokens ?? 0) === 0)) return [];
   return [
-    says(row, {
+    entryOf(row, {
       event_type: 'Model.Responded',
       key: `${row.id}:${model}`,
       subagent: undefined,

@@ -190,8 +190,8 @@ function responded(memory: Memory, file: ReadFile): TranscriptEntry[] {
       key: id,
       data: {
         model_id: model,
-        input_tokens: id === last ? counted(turn?.input_token_count) : undefined,
-        output_tokens: id === last ? counted(turn?.output_token_count) : undefined,
+        input_tokens: id === last ? nonZero(turn?.input_token_count) : undefined,
+        output_tokens: id === last ? nonZero(turn?.output_token_count) : undefined,
       },
       facts: { model, response: id },
       atMs: (id === last ? atMs : undefined) ?? askedMs,
@@ -219,7 +219,7 @@ function endOf(turn: Fields | undefined): number | undefined {
   return Number.isNaN(endMs) ? undefined : endMs;
 }
 
-const counted = (tokens: unknown): number | undefined => (tokens === 0 ? undefined : count(tokens));
+const nonZero = (tokens: unknown): number | undefined => (tokens === 0 ? undefined : count(tokens));
 
 /** Credits state the cost; they are neither tokens nor a currency. */
 function metered(turn: Fields, info: Fields, key: string, atMs: number | undefined): TranscriptEntry[] {

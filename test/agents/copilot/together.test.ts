@@ -88,7 +88,7 @@ test('the log alone is a session: every subagent is below the call that started 
   const spans: FinishedSpan[] = [];
   for (const reading of readRows(transcript, rows, session).readings) {
     const row = playerOf().session(state);
-    row.tell(reading, { atMs: undefined, subagent: undefined, isAgain: false });
+    row.report(reading, { atMs: undefined, subagent: undefined, isAgain: false });
     for (const { of } of awaited(state.fold))
       row.conclude({ event_type: SETTLED, data: { of, reason: 'read' } }, of, START_MS);
     spans.push(...row.spans);
