@@ -473,10 +473,10 @@ done`;
       const input = openSync(payload, 'w');
       for (let at = 0; at < variant.payload.length; ) at += writeSync(input, variant.payload, at);
       closeSync(input);
-      let said = '';
-      while (!/\n[0-9]+\n$/.test(said)) said += answer.toString('utf8', 0, readSync(reports, answer));
+      let output = '';
+      while (!/\n[0-9]+\n$/.test(output)) output += answer.toString('utf8', 0, readSync(reports, answer));
       const wallMs = Number(process.hrtime.bigint() - start) / 1e6;
-      if (said !== '\n0\n') throw new Error(`${variant.name} printed, or ended with, ${JSON.stringify(said)}`);
+      if (output !== '\n0\n') throw new Error(`${variant.name} printed, or ended with, ${JSON.stringify(output)}`);
       return wallMs;
     },
     childrenCpuMs() {

@@ -132,12 +132,12 @@ function drainAll(state: string, count: number): Counted {
   return { spans: 0, records };
 }
 
-interface Told {
+interface PlacedReading {
   reading: Reading;
   cwd: string;
 }
 
-function readingsOf(hooks: readonly Fields[]): Told[] {
+function readingsOf(hooks: readonly Fields[]): PlacedReading[] {
   return hooks.flatMap(hook => {
     const event = exampleAgent.events[String(hook.hook_event_name)];
     const read =
@@ -157,7 +157,7 @@ const all: ContentSettings = {
   allow: [],
 };
 
-function inspect(readings: readonly Told[], records: number, isAll: boolean): Counted {
+function inspect(readings: readonly PlacedReading[], records: number, isAll: boolean): Counted {
   const agent = agents.find(({ id }) => id === exampleAgent.id) ?? exampleAgent;
   const state = newSession({ agent, session: 's', key: sessionKey(agent.id, 's') }, pinned(''));
   const hash = (content: string): string => keyedHash('bench', content);

@@ -28,8 +28,8 @@ function main(home: string): number {
   console.log(setting());
   const state = join(home, 'state');
   recorded(state, home);
-  const says = "const { user, system } = process.cpuUsage(); process._rawDebug('cpu ' + (user + system) / 1000);";
-  writeFileSync(join(home, 'counted.cjs'), `process.on('exit', () => { ${says} });`);
+  const printsCpu = "const { user, system } = process.cpuUsage(); process._rawDebug('cpu ' + (user + system) / 1000);";
+  writeFileSync(join(home, 'counted.cjs'), `process.on('exit', () => { ${printsCpu} });`);
   const cases: [what: string, barMs: number, words: string[], shows: RegExp][] = [
     ['show, 10,000 actions', 1_000, ['show', 'long'], /execute_tool Bash/],
     ['report, 1,000 sessions', 2_000, ['report', '--since', '99999d', '--by', 'agent'], /1,001/],
@@ -55,7 +55,7 @@ function costMs(state: string, home: string, command: readonly string[], shows: 
 /** By the real way from hooks to journals; nothing leaves. */
 function recorded(state: string, home: string): void {
   const store = openStore({ folder: state, access: 'own' });
-  let told = 0;
+  let written = 0;
   let waiting: ReturnType<typeof fragmentOf>[] = [];
   const flush = (): void => {
     if (waiting.length === 0) return;
@@ -63,23 +63,23 @@ function recorded(state: string, home: string): void {
     if (store.commit({ ...round, eaten: [] }) !== 'committed') throw new Error('a round was lost');
     waiting = [];
   };
-  const tell = (hooks: ReturnType<typeof hooksOf>, isOver: (payload: string, count: number) => boolean): void => {
+  const writeHooks = (hooks: ReturnType<typeof hooksOf>, isOver: (payload: string, count: number) => boolean): void => {
     for (let count = 1; ; count += 1) {
       const { value } = hooks.next();
       const fragment = fragmentOf(value, undefined);
-      told += 1;
-      waiting.push({ ...fragment, name: `0-0-${told}-bench` });
+      written += 1;
+      waiting.push({ ...fragment, name: `0-0-${written}-bench` });
       if (waiting.length >= ROUND.fragments) flush();
       if (isOver(fragment.payload.toString(), count)) return;
     }
   };
   let actions = 0;
-  tell(hooksOf('long', PAYLOAD_BYTES), payload => {
+  writeHooks(hooksOf('long', PAYLOAD_BYTES), payload => {
     if (payload.includes('"PreToolUse"')) actions += 1;
     return actions >= ACTIONS && payload.includes('"Stop"');
   });
   for (let i = 0; i < SESSIONS; i += 1) {
-    tell(hooksOf(`short-${i}`, PAYLOAD_BYTES), (_, count) => count >= HOOKS_OF_SHORT);
+    writeHooks(hooksOf(`short-${i}`, PAYLOAD_BYTES), (_, count) => count >= HOOKS_OF_SHORT);
   }
   flush();
   store.close();

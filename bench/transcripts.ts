@@ -48,11 +48,11 @@ const isSide = (word: string): word is Side => Object.hasOwn(sides, word);
 if (process.send !== undefined && isSide(role)) {
   const state = mkdtempSync(join(folder, 'state-'));
   const before = process.cpuUsage();
-  const told = sides[role](folder, state);
+  const result = sides[role](folder, state);
   const { user, system } = process.cpuUsage(before);
   const memoryMb = process.resourceUsage().maxRSS / 1024;
   rmSync(state, { recursive: true });
-  process.send({ ...told, cpuMs: (user + system) / 1000, memoryMb }, () => process.disconnect());
+  process.send({ ...result, cpuMs: (user + system) / 1000, memoryMb }, () => process.disconnect());
 } else {
   process.exitCode = await lead();
 }
@@ -162,10 +162,10 @@ function floor(home: string, state: string): Pick<Done, 'lines' | 'events'> {
     journals.clear();
     bytes = 0;
   };
-  const told = parse(home, row => {
+  const parsed = parse(home, row => {
     const content = row.message?.content ?? '';
     const [block] = typeof content === 'string' ? [{ text: content }] : content;
-    const said = block?.text ?? block?.content ?? '';
+    const value = block?.text ?? block?.content ?? '';
     events += 1;
     // As many fields as an event has in the middle.
     const line = JSON.stringify({
@@ -177,15 +177,15 @@ function floor(home: string, state: string): Pick<Done, 'lines' | 'events'> {
       session_id: row.sessionId,
       actor: { type: 'ai_agent' },
       data: { action: { name: 'shell', result: { success: true } } },
-      metadata: { floor: { v: 1, seq: events, time: 'transcript', call: row.uuid, hash: keyedHash('k', said) } },
+      metadata: { floor: { v: 1, seq: events, time: 'transcript', call: row.uuid, hash: keyedHash('k', value) } },
     });
     journals.set(row.sessionId, `${journals.get(row.sessionId) ?? ''}${line}\n`);
-    bytes += said.length;
+    bytes += value.length;
     if (bytes > ROUND_BYTES) commit();
   });
   commit();
   store.close();
-  return { ...told, events };
+  return { ...parsed, events };
 }
 
 function importAll(home: string, state: string): Pick<Done, 'lines' | 'events'> {
@@ -207,10 +207,10 @@ function importAll(home: string, state: string): Pick<Done, 'lines' | 'events'> 
   };
   let events = 0;
   for (let left = found; left.length > 0; ) {
-    const told = importRound(store, left, world, ROUND_BYTES, { metrics: false, logsSinceMs: world.nowMs });
-    if (store.commit(told.round) !== 'committed') throw new Error('the round was lost');
-    events += told.counts.journaled;
-    left = left.slice(told.done);
+    const round = importRound(store, left, world, ROUND_BYTES, { metrics: false, logsSinceMs: world.nowMs });
+    if (store.commit(round.round) !== 'committed') throw new Error('the round was lost');
+    events += round.counts.journaled;
+    left = left.slice(round.done);
   }
   store.close();
   return { lines: 0, events };

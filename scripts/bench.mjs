@@ -34,18 +34,18 @@ async function runAll() {
     console.log(`\n== ${each}`);
     // A benchmark that runs again because of a missed gate says the same line again: the last word counts.
     const verdicts = new Map();
-    const said = line => {
+    const onLine = line => {
       if (/\b(met|missed|MISSED)\b/.test(line) && !line.startsWith('missed in run'))
         verdicts.set(line.slice(0, 22), line);
     };
-    status = Math.max(status, await run(each, [], said));
+    status = Math.max(status, await run(each, [], onLine));
     table.push(`\n${each}`, ...verdicts.values());
   }
   console.log(`\n== all${table.map(line => `\n${line}`).join('')}`);
   return status;
 }
 
-async function run(name, words, said) {
+async function run(name, words, onLine) {
   const outfile = join(root, 'node_modules', '.cache', 'bench', `${name}.mjs`);
   await esbuild.build({
     entryPoints: [join(folder, `${name}.ts`)],
@@ -60,13 +60,13 @@ async function run(name, words, said) {
     plugins: [{ name: 'source-urls', setup: keepSourceUrls }],
     logLevel: 'warning',
   });
-  const stdio = ['inherit', said === undefined ? 'inherit' : 'pipe', 'inherit'];
+  const stdio = ['inherit', onLine === undefined ? 'inherit' : 'pipe', 'inherit'];
   const env = { ...process.env, TMPDIR: process.env.TMPDIR ?? (isWritable(MEMORY) ? MEMORY : tmpdir()) };
   const child = spawn(process.execPath, ['--enable-source-maps', outfile, ...words], { stdio, cwd: root, env });
-  if (said !== undefined) {
+  if (onLine !== undefined) {
     for await (const line of createInterface({ input: child.stdout })) {
       console.log(line);
-      said(line);
+      onLine(line);
     }
   }
   return new Promise(resolve =>

@@ -89,18 +89,18 @@ function licences(tarball) {
 function audit(tarball) {
   const bundled = new Set(JSON.parse(read(tarball, 'dist/sbom.cdx.json')).components.map(({ name }) => name));
   const done = spawnSync('npm', ['audit', '--json'], { cwd: root, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 });
-  let said;
+  let audit;
   try {
-    said = JSON.parse(done.stdout);
+    audit = JSON.parse(done.stdout);
   } catch {
     return `npm audit did not answer in JSON: ${done.stdout}${done.stderr}`;
   }
-  if (said.vulnerabilities === undefined) {
-    const status = Number(said.statusCode ?? /\b([45]\d\d) [A-Z]/.exec(done.stderr)?.[1]);
-    if (![404, 405, 501].includes(status)) return `npm audit got no answer: ${said.message ?? done.stderr}`;
+  if (audit.vulnerabilities === undefined) {
+    const status = Number(audit.statusCode ?? /\b([45]\d\d) [A-Z]/.exec(done.stderr)?.[1]);
+    if (![404, 405, 501].includes(status)) return `npm audit got no answer: ${audit.message ?? done.stderr}`;
     return { notDone: `the registry has no audit endpoint (${status}); nothing is known of advisories` };
   }
-  const found = Object.values(said.vulnerabilities).filter(
+  const found = Object.values(audit.vulnerabilities).filter(
     ({ name, severity }) => bundled.has(name) || severity === 'critical',
   );
   const lines = found.map(

@@ -27,7 +27,7 @@ async function main() {
     'in JSON in JSON': text => `${JSON.stringify({ out: JSON.stringify({ in: `line\n${text}\nline` }) })}\n`,
   };
   const ours = place =>
-    new Set(place.samples.filter(each => withoutSecrets(each.said) !== each.said).map(each => each.file));
+    new Set(place.samples.filter(each => withoutSecrets(each.text) !== each.text).map(each => each.file));
   const tools = [
     ['otel-hooks', ours],
     ['Gitleaks', gitleaks],
@@ -72,9 +72,9 @@ function written(name, samples, encode) {
   mkdirSync(place.folder);
   for (const [i, { text }] of samples.entries()) {
     const file = `${i}.txt`;
-    const said = encode(text);
-    writeFileSync(join(place.folder, file), said);
-    place.samples.push({ file, said });
+    const encoded = encode(text);
+    writeFileSync(join(place.folder, file), encoded);
+    place.samples.push({ file, text: encoded });
   }
   return place;
 }
@@ -98,13 +98,13 @@ function gitleaks(place) {
 
 function detectSecrets(place) {
   try {
-    const said = execFileSync('detect-secrets', ['scan', '--all-files', '--no-verify', '.'], {
+    const report = execFileSync('detect-secrets', ['scan', '--all-files', '--no-verify', '.'], {
       cwd: place.folder,
       encoding: 'utf8',
       maxBuffer: 1e9,
       stdio: ['ignore', 'pipe', 'ignore'],
     });
-    return new Set(Object.keys(JSON.parse(said).results).map(path => basename(path)));
+    return new Set(Object.keys(JSON.parse(report).results).map(path => basename(path)));
   } catch {
     return undefined;
   }

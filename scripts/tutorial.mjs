@@ -124,10 +124,10 @@ async function tryOut(agent, tarball) {
   const words = ['install', '--global', '--offline', '--no-audit', '--no-fund', '--prefix', prefix, tarball];
   await ran('npm', words, project, env);
 
-  const said = [];
+  const typed = [];
   const type = async (command, answers) => {
     const shown = await atTerminal(command, project, env, answers);
-    said.push(`$ ${command}\n${tidy(shown, home)}`);
+    typed.push(`$ ${command}\n${tidy(shown, home)}`);
     return shown;
   };
   await type('otel-hooks enable', { 'Address [local only]: ': '', 'Change this?': 'y' });
@@ -145,7 +145,7 @@ async function tryOut(agent, tarball) {
   for (const [name, text] of Object.entries(before)) {
     if (after[name] !== text) throw new Error(`${agent.id}: ${name} was not given back`);
   }
-  return { agent, folder: relative(home, folder), said };
+  return { agent, folder: relative(home, folder), typed };
 }
 
 /** Every file, but those of otel-hooks itself and of npm. */
@@ -201,8 +201,8 @@ async function play(agent, samples, places) {
     if (entry === undefined) throw new Error(`${agent.id}: no hook is registered for ${event} (${name})`);
     const [program, args] =
       runs.posix === 'itself' ? [entry.file, []] : startedAs(entry.command, runs, process.platform);
-    const said = await ran(program, args, places.project, places.env, JSON.stringify(payload));
-    if (said.trim() !== agent.reply.stdout) throw new Error(`${agent.id}: ${name} printed ${said}`);
+    const output = await ran(program, args, places.project, places.env, JSON.stringify(payload));
+    if (output.trim() !== agent.reply.stdout) throw new Error(`${agent.id}: ${name} printed ${output}`);
     await new Promise(resolve => setTimeout(resolve, 20));
   }
 }
@@ -290,8 +290,8 @@ ${tried.map(({ agent }) => `* [${agent.title}](#${agent.title.toLowerCase().repl
 ${tried.map(sectionOf).join('\n')}`;
 }
 
-function sectionOf({ agent, folder, said }) {
-  const [enable, list, tree, disable] = said;
+function sectionOf({ agent, folder, typed }) {
+  const [enable, list, tree, disable] = typed;
   const fenced = text => `\`\`\`\n${text}\n\`\`\`\n`;
   return `## ${agent.title}
 

@@ -22,10 +22,10 @@ import { addTo, noMetrics } from '../src/telemetry/metric-state.ts';
 import { decodeRequest, type JsonObject } from '../src/telemetry/otlp-decode.ts';
 import { resourceAttributes, resourceOf } from '../src/telemetry/resource.ts';
 import { readableSpanOf, writer } from './otlp.ts';
-import { limits, play, START_MS, type Told } from './play.ts';
+import { limits, type PlayedHook, play, START_MS } from './play.ts';
 
 const session = { session_id: 's-1', transcript_path: '/home/dev/.claude/projects/x/s-1.jsonl', cwd: '/x' };
-const hook = (second: number, name: string, fields: object = {}): Told => ({
+const hook = (second: number, name: string, fields: object = {}): PlayedHook => ({
   atMs: START_MS + second * 1000,
   payload: { ...session, hook_event_name: name, ...fields },
 });
@@ -57,18 +57,18 @@ type Items = JsonObject[];
 function whole(body: JsonObject): Items {
   return (body.resourceSpans as Items).flatMap(({ resource, scopeSpans }) =>
     (scopeSpans as Items).flatMap(({ scope, spans }) =>
-      (spans as Items).map(span => said({ resource, scope, span }) as JsonObject),
+      (spans as Items).map(span => withoutTimes({ resource, scope, span }) as JsonObject),
     ),
   );
 }
 
 /** Empty lists, zero counts and flags that one encoder writes out and another leaves away say the same. */
-function said(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(said);
+function withoutTimes(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutTimes);
   if (typeof value !== 'object' || value === null) return value;
   const kept = Object.entries(value)
     .filter(([name]) => name !== 'flags' && !name.startsWith('dropped') && name !== 'traceState')
-    .map(([name, part]) => [name, name === 'intValue' ? String(part) : said(part)] as const)
+    .map(([name, part]) => [name, name === 'intValue' ? String(part) : withoutTimes(part)] as const)
     .filter(([, part]) => part !== '' && JSON.stringify(part) !== '{"code":0}' && !isNothing(part))
     .sort(([a], [b]) => (a < b ? -1 : 1));
   return Object.fromEntries(kept);
@@ -159,7 +159,7 @@ test('records and measurements go to the providers that are there', async () => 
   expect(JSON.stringify(found.map(({ body, attributes }) => [body, attributes]))).not.toContain('secret words');
 
   await reader.forceFlush();
-  const told = points
+  const sums = points
     .getMetrics()
     .flatMap(({ scopeMetrics }) =>
       scopeMetrics.flatMap(({ metrics }) => metrics.map(({ descriptor }) => descriptor.name)),
@@ -167,7 +167,7 @@ test('records and measurements go to the providers that are there', async () => 
   const state = noMetrics();
   const increments = incrementsOf(played.events, played.spans, 'claude-code', () => true, { provider: 'anthropic' });
   addTo(state, {}, increments, 0);
-  expect(new Set(told).size).toBe(new Set(increments.map(({ metric }) => metric)).size);
+  expect(new Set(sums).size).toBe(new Set(increments.map(({ metric }) => metric)).size);
   await meterProvider.shutdown();
 });
 
@@ -205,7 +205,7 @@ test.each([
   ['hooks-example.mjs', ['execute_tool read_file', 'execute_tool deploy', 'session my-runtime']],
 ])('%s of docs/library.md runs as it stands there', async (file, expected) => {
   const example = join(import.meta.dirname, file);
-  const [, saying = ''] = page.split(readFileSync(example, 'utf8'));
+  const [, after = ''] = page.split(readFileSync(example, 'utf8'));
   const { url, spans, close } = await receiver();
   const env = { ...process.env, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: url };
   const child = spawn(process.execPath, [example], { env, stdio: ['ignore', 'pipe', 'inherit'] });
@@ -216,6 +216,6 @@ test.each([
   const code = await new Promise(done => child.on('close', done));
   close();
   expect(code).toBe(0);
-  expect(saying.split('```')[2]).toBe(`\n${printed}`);
+  expect(after.split('```')[2]).toBe(`\n${printed}`);
   expect(spans().map(({ span }) => (span as JsonObject).name)).toEqual(expected);
 });

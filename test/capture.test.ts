@@ -16,13 +16,13 @@ const state = founded(join(home, 'state'));
 
 let hooks = 0;
 function arrive(session: string): void {
-  const told = [
+  const payloads = [
     { hook_event_name: 'SessionStart', source: 'startup' },
     { hook_event_name: 'PreToolUse', tool_name: 'Bash', tool_use_id: `c-${session}`, tool_input: { command: 'ls' } },
     { hook_event_name: 'PostToolUse', tool_name: 'Bash', tool_use_id: `c-${session}`, tool_input: { command: 'ls' } },
     { hook_event_name: 'SessionEnd', reason: 'logout' },
   ];
-  for (const fields of told) {
+  for (const fields of payloads) {
     hooks += 1;
     const unique = String(hooks).padStart(12, '0');
     const header = { tool: 'claude-code', at: String(1_790_000_000_000 + hooks * 100), ppid: '1' };

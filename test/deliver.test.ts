@@ -78,9 +78,9 @@ test('one fragment that something inside cannot bear costs itself alone', async 
   expect(books && imbalances(books)).toEqual([]);
   const { openStore } = await import('../src/store/store.ts');
   const store = openStore({ folder: state, access: 'read' });
-  const told = problemsIn(store, [], [], state, Date.now());
+  const problems = problemsIn(store, [], [], state, Date.now());
   store.close();
-  expect(told).toEqual([{ code: 'fragment-failed', folder: state, why: 'failed' }]);
+  expect(problems).toEqual([{ code: 'fragment-failed', folder: state, why: 'failed' }]);
 });
 
 test('a bad event in a list costs itself; the list has one fate, and what was cut out of it is kept and counted', async () => {
@@ -192,7 +192,7 @@ test('a provider that is named a round later gets what left before it was', asyn
   const folder = join(home, '.config', 'otel-hooks');
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'config.json'), JSON.stringify({ file: { path: join(home, 'out.jsonl') } }));
-  const told = [
+  const hooks = [
     { hook_event_name: 'SessionStart', source: 'startup' },
     { hook_event_name: 'UserPromptSubmit', prompt_id: 'p', prompt: 'x' },
     { hook_event_name: 'PreToolUse', prompt_id: 'p', tool_name: 'Bash', tool_use_id: 't' },
@@ -200,9 +200,9 @@ test('a provider that is named a round later gets what left before it was', asyn
     { hook_event_name: 'Stop', prompt_id: 'p' },
   ];
   const at = String(Date.now());
-  for (const each of told) hook(each, { provider: 'console', at });
+  for (const each of hooks) hook(each, { provider: 'console', at });
   await run();
-  for (const each of told) hook(each, { provider: 'file', at });
+  for (const each of hooks) hook(each, { provider: 'file', at });
   hook({ hook_event_name: 'SessionEnd', reason: 'other' }, { provider: 'console', at });
   const { books } = await run();
   expect(books?.fragments).toMatchObject({ received: 11, journaled: 6, dropped: { duplicate: 5 } });
@@ -239,16 +239,16 @@ test.each([
   const write = (text: string): void => writeFileSync(join(folder, 'config.json'), text);
   const good = JSON.stringify({ file: { path: join(home, 'out.jsonl') } });
   const now = Date.now();
-  const tell = (source: string, prompt: string, at: string): void => {
+  const send = (source: string, prompt: string, at: string): void => {
     for (const each of wholeSession(source, prompt)) for (const provider of providers) hook(each, { provider, at });
   };
   write(good);
-  tell('startup', 'p', String(now));
+  send('startup', 'p', String(now));
   expect(madeFor(await run(() => now))).toEqual(providers.map(each => [each, 3, 6]));
   const later = now + EIGHT_DAYS_MS;
   await run(() => later);
   if (isBroken) write('{');
-  tell('resume', 'q', String(later));
+  send('resume', 'q', String(later));
   await run(() => later);
   write(good);
   expect(madeFor(await run(() => later))).toEqual(providers.map(each => [each, 6, 12]));
@@ -258,8 +258,8 @@ test('a session of two providers of which one cannot be used leaves once through
   const folder = join(home, '.config', 'otel-hooks');
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'config.json'), JSON.stringify({ file: { path: join(home, 'out.jsonl') } }));
-  const [end = {}, ...told] = wholeSession('startup', 'p').reverse();
-  for (const each of told.reverse()) for (const provider of ['grafana-cloud', 'file']) hook(each, { provider });
+  const [end = {}, ...rest] = wholeSession('startup', 'p').reverse();
+  for (const each of rest.reverse()) for (const provider of ['grafana-cloud', 'file']) hook(each, { provider });
   expect(madeFor(await run())).toEqual([['file', 2, 5]]);
   hook(end, { provider: 'file' });
   expect(madeFor(await run())).toEqual([['file', 3, 6]]);
@@ -342,12 +342,12 @@ describe('a session that begins while the configuration cannot be read', () => {
     collector = await startCollector();
     try {
       write('{');
-      const said = ['Session.Start', 'Session.End'].map((event_type, i) => ({
+      const events = ['Session.Start', 'Session.End'].map((event_type, i) => ({
         ...{ spec_version: '0.1.0', event_id: `00000000-0000-4000-8000-00000000000${i}`, session_id: 's' },
         ...{ timestamp: new Date(1_000_000 + i * 1_000).toISOString(), source: { tool: 'goose' } },
         ...{ event_type, data: {}, user: { id: 'kim@example.com' } },
       }));
-      send(JSON.stringify(said));
+      send(JSON.stringify(events));
       await run();
       expect(
         readdirSync(join(state, 'sessions')).map(name => readFileSync(join(state, 'sessions', name), 'utf8')),
@@ -541,9 +541,9 @@ test('what waits is told to whoever is reached, until it waits no more; and how 
     isAway = false;
     const { books } = await run();
     expect(spans().at(-1)).toBe(0);
-    const told = spans().length;
+    const before = spans().length;
     await run();
-    expect(spans()).toHaveLength(told);
+    expect(spans()).toHaveLength(before);
     expect(JSON.stringify(pipeline('export.duration').at(-1))).toContain('"stringValue":"log"');
     expect(books && imbalances(books)).toEqual([]);
   } finally {
@@ -586,14 +586,14 @@ test("a stranger's session: what leaves of it says who, with which version, for 
     };
     writeFileSync(join(folder, 'config.json'), JSON.stringify(config));
     const metadata = { 'dev.goose': { recipe: 'nightly', host: 'build-7' } };
-    const said: object[] = [
+    const rows: object[] = [
       { event_type: 'Session.Start', data: { start_reason: 'new' }, user: { id: 'kim' }, metadata },
       { event_type: 'Prompt.Submitted', data: { prompt_length: 4 }, actor: { type: 'user', id: 'kim' } },
       { event_type: 'Model.Responded', data: { model_id: 'gpt-5.2', input_tokens: 10, output_tokens: 2 } },
       { event_type: 'Model.Failed', data: { model_id: 'gpt-5.2', error_type: 'Overloaded', error_message: 'not now' } },
       { event_type: 'Session.End', data: { end_reason: 'exit' } },
     ];
-    const events = said.map((event, i) => ({
+    const events = rows.map((event, i) => ({
       ...{ spec_version: '0.1.0', event_id: `00000000-0000-4000-8000-00000000000${i}`, session_id: 's' },
       ...{ timestamp: new Date(1_000_000 + i * 1_000).toISOString(), source: { tool: 'goose', version: '1.9.0' } },
       ...event,
@@ -648,12 +648,12 @@ test('a session that comes whole, in one list, says in which repository it worke
     mkdirSync(join(git, 'refs', 'heads'), { recursive: true });
     writeFileSync(join(git, 'HEAD'), 'ref: refs/heads/main\n');
     writeFileSync(join(git, 'config'), '[remote "origin"]\n\turl = https://git.example/acme/shop.git\n');
-    const said = ['Session.Start', 'Session.End'].map((event_type, i) => ({
+    const events = ['Session.Start', 'Session.End'].map((event_type, i) => ({
       ...{ spec_version: '0.1.0', event_id: `00000000-0000-4000-8000-00000000000${i}`, session_id: 's' },
       ...{ timestamp: new Date(1_000_000 + i * 1_000).toISOString(), source: { tool: 'goose' } },
       ...{ event_type, data: {} },
     }));
-    send(JSON.stringify(said), '', { cwd: join(home, 'shop') });
+    send(JSON.stringify(events), '', { cwd: join(home, 'shop') });
     await run(() => 2_000_000);
     expect(collector.spans().map(({ plain }) => plain['vcs.repository.url.full'])).toEqual([
       'https://git.example/acme/shop',

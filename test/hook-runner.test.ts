@@ -200,8 +200,8 @@ test('what cannot be copied is handed on as it is', async () => {
 
 test('telemetry hears of all eleven points, and a trace shows what hooks did', async () => {
   const hooks = createHookRunner();
-  const told: object[] = [];
-  hooks.observe(event => told.push(event));
+  const heard: object[] = [];
+  hooks.observe(event => heard.push(event));
   hooks.register(
     'PreToolUse',
     ({ tool }) => (tool?.name === 'rm' ? { action: 'block', reason: 'secret reason' } : undefined),
@@ -218,8 +218,8 @@ test('telemetry hears of all eleven points, and a trace shows what hooks did', a
     if (hook === 'PreToolUse')
       await hooks.run({ hook, sessionId: 's', timestamp, tool: { name: 'rm' }, input: 'secret input' });
   }
-  expect(new Set(told.map(event => (event as ObservedEvent).hook))).toEqual(new Set(hookPoints));
-  const { events, spans } = play(told.map(payload => ({ atMs: START_MS, payload })));
+  expect(new Set(heard.map(event => (event as ObservedEvent).hook))).toEqual(new Set(hookPoints));
+  const { events, spans } = play(heard.map(payload => ({ atMs: START_MS, payload })));
   expect(treeOf(spans)).toMatchInlineSnapshot(`
     "session base-coat              +0ms    10.0s  completed
     +- invoke_agent base-coat    +1.00s    9.00s  unfinished

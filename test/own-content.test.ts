@@ -70,12 +70,12 @@ it('is pinned with the session: user and machine in their modes, hashes under a 
     const shared = { content: { ...who.content, hash_key: '0123456789abcdef' } };
     expect(pinned(shared, 'one').user).toBe(pinned(shared, 'two').user);
     // Whom a standard's event names is who works there, whoever is logged in where it arrives.
-    const told = (mode: string) => pinned({ content: { user: mode } }, 'one', 'kim').user;
-    expect([told('off'), told('full')]).toEqual([undefined, 'kim']);
+    const userOf = (mode: string) => pinned({ content: { user: mode } }, 'one', 'kim').user;
+    expect([userOf('off'), userOf('full')]).toEqual([undefined, 'kim']);
     expect(pinned({ content: { user: 'full' } }, 'one', '')).not.toHaveProperty('user');
-    expect(told('hash')).toMatch(/^hmac-sha256:/);
-    expect(told('hash')).not.toBe(pinned(who, 'one').user);
-    expect(pinned(who, 'two', told('hash')).user).toBe(told('hash'));
+    expect(userOf('hash')).toMatch(/^hmac-sha256:/);
+    expect(userOf('hash')).not.toBe(pinned(who, 'one').user);
+    expect(pinned(who, 'two', userOf('hash')).user).toBe(userOf('hash'));
     const named = pinned({ content: { user: 'redacted', host: 'full' } }, 'one');
     expect(named.user).toBeTruthy();
     expect(named.resource['host.name']).toBeTruthy();

@@ -17,7 +17,7 @@ import { nodeOf } from '../src/view/span-node.ts';
 import { drawTree } from '../src/view/tree.ts';
 import { readableSpanOf } from './otlp.ts';
 
-export interface Told {
+export interface PlayedHook {
   atMs: number;
   payload: object | string;
   header?: Record<string, string>;
@@ -101,7 +101,7 @@ export function eventsOfRow(state: SessionState, reading: TranscriptReading): Ev
  * `watch`: loops and budgets. `settles`: what is closed leaves at once, or when all was told, as in one round.
  */
 export function play(
-  told: readonly Told[],
+  hooks: readonly PlayedHook[],
   stored = false,
   shape?: 'turn',
   keep?: Keeper,
@@ -127,7 +127,7 @@ export function play(
     played.records.push(...session.records.splice(0));
     played.states.set(session.state.key, session.state);
   };
-  for (const [i, each] of told.entries()) {
+  for (const [i, each] of hooks.entries()) {
     const taken = player.take(fragmentOf(each, i));
     played.fates.push(taken.fate === 'rejected' ? taken.reason : taken.fate);
     if (taken.fate === 'rejected') continue;
@@ -149,15 +149,15 @@ export function play(
   return played;
 }
 
-export function fragmentOf(told: Told, i = 0): Fragment {
-  const payload = Buffer.from(typeof told.payload === 'string' ? told.payload : JSON.stringify(told.payload));
+export function fragmentOf(hook: PlayedHook, i = 0): Fragment {
+  const payload = Buffer.from(typeof hook.payload === 'string' ? hook.payload : JSON.stringify(hook.payload));
   return {
     name: `0-0-${i}-test`,
-    header: { ppid: '1', ...told.header },
+    header: { ppid: '1', ...hook.header },
     payload,
-    atMs: told.atMs,
+    atMs: hook.atMs,
     sizeBytes: payload.length,
-    ...(told.upMs === undefined ? {} : { upMs: told.upMs, boot: '0000beef' }),
+    ...(hook.upMs === undefined ? {} : { upMs: hook.upMs, boot: '0000beef' }),
   };
 }
 

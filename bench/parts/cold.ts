@@ -45,7 +45,7 @@ interface Side {
   env: Record<string, string>;
 }
 
-interface Said {
+interface FileMeasure {
   cpuMs: number;
   startMs: number;
   endMs: number | null;
@@ -165,10 +165,10 @@ async function startLiving({ state, dist, env }: Side): Promise<ChildProcess> {
 
 async function runWarm(side: Side, living: ChildProcess, mouth: 'sh' | 'node'): Promise<Cost> {
   const cpuOf = async (): Promise<number> => {
-    const before = said(side);
+    const before = measuredFiles(side);
     living.kill('SIGUSR2');
-    await until(() => said(side)[0]?.cpuMs !== before[0]?.cpuMs);
-    return said(side)[0]?.cpuMs ?? 0;
+    await until(() => measuredFiles(side)[0]?.cpuMs !== before[0]?.cpuMs);
+    return measuredFiles(side)[0]?.cpuMs ?? 0;
   };
   const before = await cpuOf();
   const { wallMs, cpuMs } = run(side, mouth);
@@ -180,7 +180,7 @@ async function runWarm(side: Side, living: ChildProcess, mouth: 'sh' | 'node'): 
 async function runCold(side: Side, mouth: 'sh' | 'node'): Promise<Cost> {
   rmSync(join(side.dist, 'said'), { recursive: true, force: true });
   const { wallMs, cpuMs } = run(side, mouth);
-  const all = (): Said[] => said(side);
+  const all = (): FileMeasure[] => measuredFiles(side);
   const isEmpty = (): boolean => readdirSync(join(side.state, 'inbox')).length === 0;
   await until(() => isEmpty() && all().length > 0 && all().every(({ endMs }) => endMs !== null));
   const lives = all();
@@ -220,10 +220,10 @@ function childrenCpuMs(): number {
   return (Number(fields[13]) + Number(fields[14])) * 10;
 }
 
-function said({ dist }: Side): Said[] {
+function measuredFiles({ dist }: Side): FileMeasure[] {
   const folder = join(dist, 'said');
   const names = existsSync(folder) ? readdirSync(folder).filter(name => !name.endsWith('.new')) : [];
-  return names.map(name => JSON.parse(readFileSync(join(folder, name), 'utf8')) as Said);
+  return names.map(name => JSON.parse(readFileSync(join(folder, name), 'utf8')) as FileMeasure);
 }
 
 async function until(holds: () => boolean): Promise<void> {

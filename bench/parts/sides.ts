@@ -116,11 +116,11 @@ const fileSystems: { readonly [type: string]: string } = {
 
 /** How a ratio stands to its bars; `npm run bench` gathers the lines that say so. */
 export function judged(work: string, ratio: number, bars: readonly Bar[]): string {
-  const said = bars.map(({ name, most, least }) => {
+  const lines = bars.map(({ name, most, least }) => {
     const isMet = (most === undefined || ratio <= most) && (least === undefined || ratio >= least);
     return `${name} ${most === undefined ? `>= ${least}x` : `<= ${most}x`} ${isMet ? 'met' : 'missed'}`;
   });
-  return `${work.padEnd(46)} ${ratio.toFixed(3).padStart(7)}   ${said.join(', ')}`;
+  return `${work.padEnd(46)} ${ratio.toFixed(3).padStart(7)}   ${lines.join(', ')}`;
 }
 
 interface Bar {

@@ -71,25 +71,25 @@ for (const agent of agents) {
       for (const { payload, file } of samples) {
         const planted = plant(payload, file, closedFields);
         const { events } = play([{ atMs: START_MS, payload: planted.payload, header: { tool: agent.id } }]);
-        const said = JSON.stringify(events);
-        for (const canary of planted.canaries) expect(said, `${file}: ${canary}`).not.toContain(canary);
+        const json = JSON.stringify(events);
+        for (const canary of planted.canaries) expect(json, `${file}: ${canary}`).not.toContain(canary);
       }
     });
 
     test('only ids and names of the result of a call reach an event, in fields of any name', () => {
       for (const { payload, file } of samples) {
         const canaries = new Map<string, string>();
-        const planted = withTexts(payload, (said, path) => {
+        const planted = withTexts(payload, (text, path) => {
           if (!/response|result|output/i.test(path) || isIdPath(path) || /\.(name|finishReason)$/.test(path))
-            return said;
+            return text;
           // One word: no text is dropped because it is a sentence.
           const canary = `canary-${canaries.size}-sk9xQ`;
           canaries.set(canary, path);
           return canary;
         });
         const { events } = play([{ atMs: START_MS, payload: planted as object, header: { tool: agent.id } }]);
-        const told = JSON.stringify(events);
-        expect([...canaries].filter(([canary]) => told.includes(canary)).map(([, path]) => `${file}: ${path}`)).toEqual(
+        const json = JSON.stringify(events);
+        expect([...canaries].filter(([canary]) => json.includes(canary)).map(([, path]) => `${file}: ${path}`)).toEqual(
           [],
         );
       }

@@ -13,8 +13,8 @@ it.each([
   ['openai-native', 'openai'],
   ['github-copilot', 'github'],
   ['XAI', 'x_ai'],
-])('%s is named %s', (said, name) => {
-  expect(providerNamed(said)).toBe(name);
+])('%s is named %s', (native, name) => {
+  expect(providerNamed(native)).toBe(name);
 });
 
 it('keeps a name that the conventions do not have', () => {

@@ -58,7 +58,7 @@ function scriptIn(path: string): Script {
 function stage(agent: string, folder: string, script: Script) {
   const house = openHouse(agent, script.session);
   const pathOf = (name: string): string => join(house.home, script.files.get(name) ?? name);
-  const said = ({ json, seconds }: Moment): string => {
+  const stamped = ({ json, seconds }: Moment): string => {
     const atMs = START_MS + seconds * 1_000;
     return json
       .replaceAll('"@time"', JSON.stringify(new Date(atMs).toISOString()))
@@ -68,10 +68,10 @@ function stage(agent: string, folder: string, script: Script) {
       .replace(/@(\w+)/g, (whole, name: string) => (script.files.has(name) ? pathOf(name) : whole));
   };
   const aged = new Set<string>();
-  const write = (moment: Moment, text = `${said(moment)}\n`): void => {
+  const write = (moment: Moment, text = `${stamped(moment)}\n`): void => {
     const path = pathOf(moment.to);
     mkdirSync(dirname(path), { recursive: true });
-    if (moment.isWhole) writeFileSync(path, said(moment));
+    if (moment.isWhole) writeFileSync(path, stamped(moment));
     else house.write(path, text);
     aged.add(path);
     // Rows without times have that of the file.
@@ -84,7 +84,7 @@ function stage(agent: string, folder: string, script: Script) {
   const hook = (moment: Moment): void => {
     // Nothing but what stands there: an agent may be known by what it does not send.
     const bare = { session_id: undefined, transcript_path: undefined, cwd: undefined, hook_event_name: undefined };
-    house.hook(moment.seconds, '', { ...bare, ...(JSON.parse(said(moment)) as object) });
+    house.hook(moment.seconds, '', { ...bare, ...(JSON.parse(stamped(moment)) as object) });
   };
   const endMs = START_MS + 1_000 * Math.max(...script.moments.map(({ seconds }) => seconds));
   return {
@@ -92,7 +92,7 @@ function stage(agent: string, folder: string, script: Script) {
     script,
     write,
     hook,
-    said,
+    said: stamped,
     round: () => house.round({ nowMs: endMs + 60_000, due: { waiting: house.store.sessions() } }),
     import: (bytes?: number) => house.import({ nowMs: endMs + 86_400_000, ...(bytes === undefined ? {} : { bytes }) }),
     /** Nothing more comes for so long that it is over. */
@@ -256,10 +256,10 @@ for (const agent of agents) {
         if (IS_SMALL && name === again) continue;
         // Where no id is shared, one of both tells: whoever was there first.
         if (name === imported && !tellable.every(type => script.shares.includes(type))) continue;
-        const told = gist(played(way));
+        const result = gist(played(way));
         // What a call came to may be known too late for a span that has left.
-        const calls = name === last ? wanted.calls : told.calls;
-        expect({ ...told, calls }, name).toEqual(wanted);
+        const calls = name === last ? wanted.calls : result.calls;
+        expect({ ...result, calls }, name).toEqual(wanted);
       }
     });
 
@@ -267,9 +267,9 @@ for (const agent of agents) {
       const wanted = wholeGist();
       for (let number = 1; number <= CUTS; number += 1) {
         const share = (number * 0.618_034) % 1;
-        const told = gist(played(on => cut(on, share), true));
-        expect(told.shared, `cut at ${share}`).toEqual(wanted.shared);
-        expect(told.tokens, `cut at ${share}`).toEqual(wanted.tokens);
+        const result = gist(played(on => cut(on, share), true));
+        expect(result.shared, `cut at ${share}`).toEqual(wanted.shared);
+        expect(result.tokens, `cut at ${share}`).toEqual(wanted.tokens);
       }
     }, 600_000);
   });

@@ -10,12 +10,12 @@ import { agents } from '../../src/agents/index.ts';
 import { newSession, sessionKey } from '../../src/session/session-state.ts';
 import { eventsOfRow, pinned } from '../play.ts';
 import { DAMAGED_COPIES, mutated } from './mutated.ts';
-import { lineOf, planted, readRows } from './told.ts';
+import { lineOf, planted, readRows } from './read-transcript.ts';
 
-const lineOfTold = (told: TranscriptEntry): string =>
-  'over' in told
-    ? `over: ${told.over}${told.id === undefined ? '' : ` ${told.id}`}${told.atMs === undefined ? '' : `, ${new Date(told.atMs).toISOString().slice(11, 23)}`}`
-    : lineOf(told);
+const lineOfEntry = (entry: TranscriptEntry): string =>
+  'over' in entry
+    ? `over: ${entry.over}${entry.id === undefined ? '' : ` ${entry.id}`}${entry.atMs === undefined ? '' : `, ${new Date(entry.atMs).toISOString().slice(11, 23)}`}`
+    : lineOf(entry);
 
 const isSound = ({ key, event_type, data }: TranscriptReading): boolean =>
   typeof key === 'string' &&
@@ -37,7 +37,7 @@ for (const agent of agents) {
     const lines = head.split('\n').filter(line => line.startsWith('{'));
 
     test('has the expected readings', () => {
-      const actual = `${readRows(transcript, lines.join('\n'), root, of).told.map(lineOfTold).join('\n')}\n`;
+      const actual = `${readRows(transcript, lines.join('\n'), root, of).entries.map(lineOfEntry).join('\n')}\n`;
       if (process.env.UPDATE) writeFileSync(path, `${head}---- told\n${actual}`);
       else expect(actual).toBe(expected);
     });
@@ -48,8 +48,8 @@ for (const agent of agents) {
     });
 
     test('has the same readings when the memory goes through JSON between rows', () => {
-      const whole = readRows(transcript, lines.join('\n'), root, of).told;
-      expect(readRows(transcript, lines.join('\n'), root, of, true).told).toEqual(whole);
+      const whole = readRows(transcript, lines.join('\n'), root, of).entries;
+      expect(readRows(transcript, lines.join('\n'), root, of, true).entries).toEqual(whole);
     });
 
     test('damaged copies throw nothing and give no negative number', () => {
@@ -61,13 +61,13 @@ for (const agent of agents) {
     }, 600_000);
 
     test('no text of the rows reaches an event', () => {
-      const told = planted(lines, () => CANARY);
+      const changed = planted(lines, () => CANARY);
       const state = newSession({ agent, session: root, key: sessionKey(id, root) }, pinned);
-      const said = readRows(transcript, told, root, of).readings.map(reading =>
+      const values = readRows(transcript, changed, root, of).readings.map(reading =>
         JSON.stringify(eventsOfRow(state, reading)),
       );
-      expect(told.split(CANARY).length).toBeGreaterThan(5);
-      expect(said.filter(event => event.includes(CANARY))).toEqual([]);
+      expect(changed.split(CANARY).length).toBeGreaterThan(5);
+      expect(values.filter(event => event.includes(CANARY))).toEqual([]);
     });
 
     // Two equal rows without ids are two.

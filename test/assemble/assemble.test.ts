@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { FinishedSpan } from '../../src/assemble/finished.ts';
-import { mapped, play, START_MS, type Told } from '../play.ts';
+import { mapped, type PlayedHook, play, START_MS } from '../play.ts';
 
 const session = { session_id: 's-1', transcript_path: '/home/dev/.claude/projects/x/s-1.jsonl', cwd: '/x' };
 const seed = Number(process.env.OTEL_HOOKS_SEED ?? Date.now() % 100_000);
@@ -37,7 +37,7 @@ const anyHook = fc.record({
   duration: fc.constantFrom(undefined, 0, 12, 90_000),
 });
 
-const toldOf = (hooks: readonly (typeof anyHook extends fc.Arbitrary<infer T> ? T : never)[]): Told[] => {
+const payloadsOf = (hooks: readonly (typeof anyHook extends fc.Arbitrary<infer T> ? T : never)[]): PlayedHook[] => {
   let atMs = START_MS;
   return hooks.map((hook, i) => {
     atMs += hook.gap;
@@ -68,12 +68,12 @@ const idsOf = (spans: readonly FinishedSpan[]): string[] => spans.map(span => JS
 test(`any sequence of hooks: no span twice, none negative, no orphan once the session is over (seed ${seed})`, () => {
   fc.assert(
     fc.property(fc.array(anyHook, { minLength: 1, maxLength: 60 }), hooks => {
-      const told = toldOf(hooks);
+      const payloads = payloadsOf(hooks);
       const end = {
-        atMs: (told.at(-1)?.atMs ?? START_MS) + 5_000,
+        atMs: (payloads.at(-1)?.atMs ?? START_MS) + 5_000,
         payload: { ...session, hook_event_name: 'SessionEnd', reason: 'other' },
       };
-      const played = play([...told, end]);
+      const played = play([...payloads, end]);
       const ids = idsOf(played.spans);
       expect(new Set(ids).size).toBe(ids.length);
       const left = new Set(ids);
@@ -92,9 +92,9 @@ test(`any sequence of hooks: no span twice, none negative, no orphan once the se
 test(`the state survives being written and read between any two events (seed ${seed})`, () => {
   fc.assert(
     fc.property(fc.array(anyHook, { minLength: 1, maxLength: 40 }), hooks => {
-      const told = toldOf(hooks);
-      const once = play(told);
-      const again = play(told, true);
+      const payloads = payloadsOf(hooks);
+      const once = play(payloads);
+      const again = play(payloads, true);
       expect(again.spans).toEqual(once.spans);
       expect(JSON.stringify(mapped(again.spans))).toBe(JSON.stringify(mapped(once.spans)));
     }),
@@ -103,7 +103,7 @@ test(`the state survives being written and read between any two events (seed ${s
 });
 
 test('a repetition of everything adds nothing where hooks have native ids', () => {
-  const told: Told[] = [
+  const payloads: PlayedHook[] = [
     {
       atMs: START_MS,
       payload: {
@@ -127,7 +127,7 @@ test('a repetition of everything adds nothing where hooks have native ids', () =
       },
     },
   ];
-  const played = play([...told, ...told.map(each => ({ ...each, atMs: each.atMs + 60_000 }))]);
+  const played = play([...payloads, ...payloads.map(each => ({ ...each, atMs: each.atMs + 60_000 }))]);
   expect(played.fates).toEqual(['journaled', 'journaled', 'duplicate', 'duplicate']);
   expect(played.spans.length).toBe(1);
 });

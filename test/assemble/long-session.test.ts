@@ -19,7 +19,7 @@ function lived(perTurn: number, chars: number): { spans: FinishedSpan[]; stateBy
   const fold = openFold('claude-code', 's-1', hooks);
   const spans: FinishedSpan[] = [];
   let seq = 0;
-  const tell = (event_type: string, data: object, facts: object = {}): void => {
+  const add = (event_type: string, data: object, facts: object = {}): void => {
     seq += 1;
     const event = {
       spec_version: SPEC_VERSION,
@@ -35,17 +35,17 @@ function lived(perTurn: number, chars: number): { spans: FinishedSpan[]; stateBy
   };
   let most = 0;
   const mcp = chars === 0 ? {} : { mcp: { server: 'x'.repeat(chars) } };
-  tell('Session.Start', { start_reason: 'new' });
+  add('Session.Start', { start_reason: 'new' });
   for (let made = 0; made < actions; made += 1) {
     const turn = `p${Math.floor(made / perTurn)}`;
-    const told = { turn, call: `c${made}`, tool: 'Bash', ...mcp };
-    if (made % perTurn === 0) tell('Prompt.Submitted', {}, { turn });
-    tell('Action.Before', { action: { name: 'shell' } }, told);
-    tell('Action.After', { action: { name: 'shell', result: { success: true } } }, { ...told, duration_ms: 5 });
+    const facts = { turn, call: `c${made}`, tool: 'Bash', ...mcp };
+    if (made % perTurn === 0) add('Prompt.Submitted', {}, { turn });
+    add('Action.Before', { action: { name: 'shell' } }, facts);
+    add('Action.After', { action: { name: 'shell', result: { success: true } } }, { ...facts, duration_ms: 5 });
     if (made % 1_000 === 0) most = Math.max(most, JSON.stringify(fold).length);
-    if ((made + 1) % perTurn === 0) tell('Agent.Response', { final: true }, { turn });
+    if ((made + 1) % perTurn === 0) add('Agent.Response', { final: true }, { turn });
   }
-  tell('Session.End', { end_reason: 'exit' });
+  add('Session.End', { end_reason: 'exit' });
   return { spans, stateBytes: most };
 }
 

@@ -5,12 +5,12 @@ import { expect, test } from 'vitest';
 import { resourceOf } from '../../src/telemetry/resource.ts';
 import { bySize, seed } from '../obligations/size.ts';
 import { readableRecordOf, writer } from '../otlp.ts';
-import { limits, mapped, type Played, play, START_MS, type Told } from '../play.ts';
+import { limits, mapped, type Played, type PlayedHook, play, START_MS } from '../play.ts';
 
 const runs = bySize({ quick: 12, ci: 1_000, full: 5_000 });
 const session = { session_id: 's-1', transcript_path: '/home/dev/.claude/projects/x/s-1.jsonl', cwd: '/x' };
 
-interface Hook extends Told {
+interface Hook extends PlayedHook {
   payload: { hook_event_name: string };
   /** Hooks of one call never overtake each other. */
   call: string | undefined;

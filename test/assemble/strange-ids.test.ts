@@ -1,6 +1,6 @@
 /** Ids and words are strangers' texts: one that every JavaScript object knows must be as good as any other. */
 import { describe, expect, it } from 'vitest';
-import { mapped, play, START_MS, type Told } from '../play.ts';
+import { mapped, type PlayedHook, play, START_MS } from '../play.ts';
 
 const words = Object.getOwnPropertyNames(Object.prototype);
 
@@ -22,12 +22,12 @@ function session(word: string, stored: boolean) {
     ['StopFailure', { error: word }],
     ['SessionEnd', { reason: word }],
   ];
-  const told: Told[] = hooks.map(([name, fields], i) => ({
+  const payloads: PlayedHook[] = hooks.map(([name, fields], i) => ({
     atMs: START_MS + i * 10,
     header: { tool: 'claude-code' },
     payload: { ...base, ...fields, hook_event_name: name },
   }));
-  const { fates, spans, oddities } = play(told, stored);
+  const { fates, spans, oddities } = play(payloads, stored);
   return {
     fates,
     oddities,

@@ -25,22 +25,22 @@ const START = Date.parse('2026-09-20T10:00:00.000Z');
 
 /** A session of one prompt and so many actions. */
 function session(id: string, tool: string, atMs: number, actions = 1): Event[] {
-  const told: object[] = [
+  const payloads: object[] = [
     { event_type: 'Session.Start', data: { start_reason: 'new' } },
     { event_type: 'Prompt.Submitted', data: { prompt_length: 20 } },
   ];
   for (let i = 0; i < actions; i += 1) {
     const metadata = { call: `c${i}`, tool: 'Bash' };
-    told.push({ event_type: 'Action.Before', data: { action: { name: 'shell' } }, metadata });
-    told.push({
+    payloads.push({ event_type: 'Action.Before', data: { action: { name: 'shell' } }, metadata });
+    payloads.push({
       event_type: 'Action.After',
       data: { action: { name: 'shell', result: { success: true } } },
       metadata: { ...metadata, duration_ms: 7 },
     });
   }
-  told.push({ event_type: 'Agent.Response', data: { response_length: 8, final: true } });
-  told.push({ event_type: 'Session.End', data: { end_reason: 'exit' } });
-  return told.map((each, i) => {
+  payloads.push({ event_type: 'Agent.Response', data: { response_length: 8, final: true } });
+  payloads.push({ event_type: 'Session.End', data: { end_reason: 'exit' } });
+  return payloads.map((each, i) => {
     const { metadata, ...rest } = each as { metadata?: object };
     return {
       spec_version: '0.1.0',
@@ -230,18 +230,18 @@ describe('tail', () => {
   ])('says on standard error that it waits, %s', async (_when, events, says) => {
     if (events.length > 0) record({ 'key-1': events });
     const waits = setInterval(() => {
-      if (told !== '') process.emit('SIGINT');
+      if (message !== '') process.emit('SIGINT');
     }, 20);
-    let told = '';
+    let message = '';
     const err = (text: string): void => {
-      told += text;
+      message += text;
     };
     try {
       expect((await ranIn(home, ['tail', '--lines', '0'], { err })).code).toBe(0);
     } finally {
       clearInterval(waits);
     }
-    expect(told).toMatch(says);
+    expect(message).toMatch(says);
   });
 
   it('gives the same lines as they come', async () => {

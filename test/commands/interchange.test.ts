@@ -121,9 +121,9 @@ describe('convert', () => {
     ['YAML for an agent', ['--to', 'cursor', '--format', 'yaml', small]],
     ['a native file of nobody knows whom', ['--to', 'cursor', put('mine.json', '{"hooks":{"Stop":[]}}')]],
   ])('%s is wrong usage', async (_, words) => {
-    const said = await ran('convert', ...words);
-    expect([said.code, said.out]).toEqual([2, '']);
-    expect(said.err).toContain('next: otel-hooks help convert');
+    const result = await ran('convert', ...words);
+    expect([result.code, result.out]).toEqual([2, '']);
+    expect(result.err).toContain('next: otel-hooks help convert');
   });
 
   it('replaces no file unless it is told to, and writes all files of a project', async () => {
@@ -156,12 +156,18 @@ describe('convert', () => {
 
   it('takes the agents by our names too, and prints what a program can read', async () => {
     const { out, code } = await ran('convert', '--json', '--to', 'droid', 'hook.yaml');
-    const said = JSON.parse(out);
+    const result = JSON.parse(out);
     expect(code).toBe(0);
-    expect(said).toMatchObject({ v: 1, ok: true, from: 'hook-interchange', to: 'factory-droid', registry: '2026.04' });
-    expect(said.hooks.map(({ outcome }: { outcome: string }) => outcome)).toEqual(['keep', 'block', 'keep']);
-    expect(said.files[0].path).toBe('.factory/settings.json');
-    expect(said.losses[0]).toMatchObject({
+    expect(result).toMatchObject({
+      v: 1,
+      ok: true,
+      from: 'hook-interchange',
+      to: 'factory-droid',
+      registry: '2026.04',
+    });
+    expect(result.hooks.map(({ outcome }: { outcome: string }) => outcome)).toEqual(['keep', 'block', 'keep']);
+    expect(result.files[0].path).toBe('.factory/settings.json');
+    expect(result.losses[0]).toMatchObject({
       hook: 1,
       name: 'no force push',
       kind: 'capability:custom_env',
@@ -179,10 +185,10 @@ describe('convert', () => {
       handler: { type: 'command', command: '\u001b[1m', cwd: 'x', x: 1 },
     };
     put('escape.json', JSON.stringify({ spec: 'hooks/0.1', hooks: [odd, { ...odd, event: 'before_model\u001b[3m' }] }));
-    const said = await ran('convert', '--to', 'claude-code', 'escape.json');
+    const result = await ran('convert', '--to', 'claude-code', 'escape.json');
     const table = await ran('capabilities', '--to', 'claude-code', 'escape.json');
-    expect(`${said.out}${said.err}${table.out}`).not.toContain('\u001b');
-    expect(said.err).toContain('\\u001b[2J');
+    expect(`${result.out}${result.err}${table.out}`).not.toContain('\u001b');
+    expect(result.err).toContain('\\u001b[2J');
   });
 
   it('takes a manifest for one wherever it lies', async () => {
@@ -262,9 +268,9 @@ describe('capabilities', () => {
     expect((await ran('capabilities', '--policy', 'policy.json', 'hook.yaml')).code).toBe(1);
     expect((await ran('capabilities', '--policy', 'policy.json', '--managed', 'hook.yaml')).code).toBe(0);
     const odd = put('odd.json', '{"event_restrictions":{"before_model":"sometimes"}}');
-    const said = await ran('capabilities', '--policy', odd, 'hook.yaml');
-    expect(said).toMatchObject({ code: 1, out: '' });
-    expect(said.err).toContain('is no policy: event_restrictions.before_model');
+    const result = await ran('capabilities', '--policy', odd, 'hook.yaml');
+    expect(result).toMatchObject({ code: 1, out: '' });
+    expect(result.err).toContain('is no policy: event_restrictions.before_model');
     expect((await ran('capabilities', '--policy', 'policy.json')).code).toBe(2);
     expect((await ran('capabilities', '--policy', 'nothing.json', 'hook.yaml')).code).toBe(1);
   });

@@ -140,10 +140,10 @@ it.each([true, false, undefined])(
 
 it('status says once that content no longer leaves (warned)', async () => {
   fs.mkdirSync(join(home, '.config/otel-hooks/state'), { recursive: true, mode: 0o700 });
-  const told = async () => (await run(['status'])).out.includes('unless content.* asks for it');
-  expect(await told()).toBe(false);
+  const isNoticeShown = async () => (await run(['status'])).out.includes('unless content.* asks for it');
+  expect(await isNoticeShown()).toBe(false);
   fs.writeFileSync(join(home, '.config/otel-hooks/state/otel_hook_state.json'), '{}');
-  expect([await told(), await told()]).toEqual([true, false]);
+  expect([await isNoticeShown(), await isNoticeShown()]).toEqual([true, false]);
 });
 
 it('what hooks name goes where the keys say, though the file names no provider (kept)', async () => {

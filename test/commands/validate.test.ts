@@ -17,11 +17,11 @@ const openhook = (...words: string[]): Promise<Ran> => ran('validate', '--standa
 
 beforeAll(() => {
   mkdirSync(join(home, 'my files'));
-  const said = /```jsonl\n([\s\S]*?)```/.exec(docs)?.[1] ?? '';
-  writeFileSync(stream, said);
+  const example = /```jsonl\n([\s\S]*?)```/.exec(docs)?.[1] ?? '';
+  writeFileSync(stream, example);
   writeFileSync(
     good,
-    said
+    example
       .split('\n')
       .filter(line => !line.includes('tool.end'))
       .join('\n'),
@@ -38,17 +38,17 @@ describe('what docs/conformance.md shows is what is printed', () => {
     ['a stream', 'stream.jsonl', stream, 1],
     ['a discovery file', '.openhook.json', discovery, 0],
   ])('of %s', async (_, name, path, code) => {
-    const said = await openhook(path);
-    expect(said.out.replaceAll('~/', '')).toBe(shown(`validate --standard openhook ${name}`));
-    expect(said.code).toBe(code);
+    const result = await openhook(path);
+    expect(result.out.replaceAll('~/', '')).toBe(shown(`validate --standard openhook ${name}`));
+    expect(result.code).toBe(code);
   });
 
   it('of an agent', async () => {
     const folder = join(root, 'test', 'agents', 'kiro');
     // The folder also holds files that are neither hooks nor transcripts.
     const samples = readdirSync(folder).filter(name => /\.(sample|transcript)$/.test(name));
-    const said = await ran('conformance', '--agent', 'kiro', ...samples.map(name => join(folder, name)));
-    expect(said).toEqual({ code: 0, out: shown('conformance --agent kiro'), err: '' });
+    const result = await ran('conformance', '--agent', 'kiro', ...samples.map(name => join(folder, name)));
+    expect(result).toEqual({ code: 0, out: shown('conformance --agent kiro'), err: '' });
   });
 });
 
@@ -150,13 +150,13 @@ describe('conformance', () => {
       join(folder, 'session.jsonl'),
       `# by hand\n${payload('SessionStart', { source: 'startup' })}\n${payload('SessionEnd', { reason: 'other' })}\n`,
     );
-    const said = await ran('conformance', '--agent', 'claude-code', '--json', folder);
-    expect(said.err).toBe('');
-    const [told] = JSON.parse(said.out).agents;
-    expect(told.samples).toBe(1);
-    expect(told.openhook.level).toBe(1);
-    expect(told.openhook.requirements.filter(({ state }: { state: string }) => state === 'missing')).toHaveLength(3);
-    expect(said.code).toBe(0);
+    const result = await ran('conformance', '--agent', 'claude-code', '--json', folder);
+    expect(result.err).toBe('');
+    const [report] = JSON.parse(result.out).agents;
+    expect(report.samples).toBe(1);
+    expect(report.openhook.level).toBe(1);
+    expect(report.openhook.requirements.filter(({ state }: { state: string }) => state === 'missing')).toHaveLength(3);
+    expect(result.code).toBe(0);
     expect((await ran('conformance', '--agent', 'claude-code', '--level', '2', folder)).code).toBe(1);
   });
 
@@ -171,9 +171,9 @@ describe('conformance', () => {
     ];
     const file = join(home, 'received.json');
     writeFileSync(file, JSON.stringify(recorded));
-    const [told] = JSON.parse((await ran('conformance', '--agent', 'claude-code', '--json', file)).out).agents;
-    expect([told.samples, told.openhook.level, told.refused]).toEqual([1, 1, []]);
-    expect(told.agentHooks.told.map(({ type }: { type: string }) => type)).toEqual(['Session.Start', 'Session.End']);
+    const [report] = JSON.parse((await ran('conformance', '--agent', 'claude-code', '--json', file)).out).agents;
+    expect([report.samples, report.openhook.level, report.refused]).toEqual([1, 1, []]);
+    expect(report.agentHooks.told.map(({ type }: { type: string }) => type)).toEqual(['Session.Start', 'Session.End']);
   });
 
   it('says what it does not take', async () => {
@@ -183,9 +183,9 @@ describe('conformance', () => {
     expect((await ran('conformance', '--agent', 'claude-code', join(home, 'nothing'))).err).toContain('cannot be read');
     const strange = join(home, 'strange.json');
     writeFileSync(strange, '{"hello":"world"}');
-    const said = await ran('conformance', '--agent', 'claude-code', strange);
-    expect(said.code).toBe(1);
-    expect(said.out).toContain('not taken: strange.json: no-session-id');
+    const result = await ran('conformance', '--agent', 'claude-code', strange);
+    expect(result.code).toBe(1);
+    expect(result.out).toContain('not taken: strange.json: no-session-id');
     expect((await ran('conformance', '--agent', 'claude')).code).not.toBe(2);
     expect((await ran('conformance', '--agent', 'claud-code')).err).toContain('did you mean claude-code?');
     expect((await ran('conformance', strange)).code).toBe(2);

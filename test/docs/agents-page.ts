@@ -10,7 +10,7 @@ import { samplesOf } from '../agents/samples.ts';
 const root = join(import.meta.dirname, '..', '..');
 
 export function agentsPage(): string {
-  const told = agents.map(agent => ({ agent, hooks: hooksBecome(agent), rows: rowsBecome(agent) }));
+  const rowsOfAgents = agents.map(agent => ({ agent, hooks: hooksBecome(agent), rows: rowsBecome(agent) }));
   return `${[
     '<!-- Written by `npm run docs`; edits are overwritten. -->',
     '',
@@ -44,13 +44,13 @@ export function agentsPage(): string {
     ...eventTypes.map(type =>
       row(
         code(type),
-        ...told.map(({ hooks, rows }) =>
+        ...rowsOfAgents.map(({ hooks, rows }) =>
           [hooks.has(type) ? 'hook' : '', rows.has(type) ? 'transcript' : ''].filter(Boolean).join(', '),
         ),
       ),
     ),
     '',
-    ...told.flatMap(({ agent, hooks }) => section(agent, hooks)),
+    ...rowsOfAgents.flatMap(({ agent, hooks }) => section(agent, hooks)),
   ]
     .join('\n')
     .trimEnd()}\n`;

@@ -22,7 +22,7 @@ function filled(page: string, asked: readonly string[], cell: (requirement: Requ
   const part = /(<!-- levels: written by `npm run docs` -->\n)[\s\S]*?(<!-- \/levels -->)/;
   if (!part.test(page)) throw new Error('the page has no place for the levels');
   const rows = agents.map(agent => {
-    const { level, requirements } = told(agent).openhook;
+    const { level, requirements } = conformanceFor(agent).openhook;
     const of = (what: string): string =>
       requirements
         .filter(({ asks }) => asks === what)
@@ -37,7 +37,7 @@ function filled(page: string, asked: readonly string[], cell: (requirement: Requ
 
 const known = new Map<string, Conformance>();
 
-function told(agent: Agent): Conformance {
+function conformanceFor(agent: Agent): Conformance {
   const conformance = known.get(agent.id) ?? conformanceOf(agent, samplesFrom(textsOf(agent.id)));
   known.set(agent.id, conformance);
   return conformance;

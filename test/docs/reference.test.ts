@@ -55,8 +55,8 @@ it('what sessions send stands in docs/telemetry.md, with where it is found and o
   };
   const folder = join(root, 'test', 'journeys', 'cases');
   for (const file of readdirSync(folder)) {
-    const { told, shape } = readJourney(readFileSync(join(folder, file), 'utf8'));
-    const { spans, records, events } = play(told, false, shape);
+    const { hooks, shape } = readJourney(readFileSync(join(folder, file), 'utf8'));
+    const { spans, records, events } = play(hooks, false, shape);
     const wire = mapped(spans);
     for (const [i, span] of spans.entries()) check(span.kind, wire[i]?.attributes ?? {});
     const from = { agent: '', session: '', provider: undefined, denyAsError: false, limits };

@@ -590,12 +590,12 @@ function allIncrements(): Increment[] {
   lost.counters['silenced.enabled'] = 1;
   accountsOf(lost, 'd').traces.rejected['400'] = 1;
   const response = { ...spans.chat, sum: undefined };
-  const told = incrementsOf(events, [...finished, response], agent, () => true, { semconv: 'both' });
+  const recorded = incrementsOf(events, [...finished, response], agent, () => true, { semconv: 'both' });
   const over: Increment = { metric: 'pipelineOverflow', attributes: { [ours.pipelineReason]: 'series' }, value: 1 };
   const took: Increment = { metric: 'pipelineExport', attributes: { [ours.pipelineItem]: 'span' }, value: 0.02 };
   const waiting = [{ name: 'b', signal: 'traces', items: 1, sizeBytes: 48_213, isSkeleton: false } as const];
   const spool = spoolOf({ destinations: () => ['d'], next: () => waiting });
-  return [...told, over, took, ...spool, ...lossesOf(lost, 'd')];
+  return [...recorded, over, took, ...spool, ...lossesOf(lost, 'd')];
 }
 
 function metricTable(): string[] {

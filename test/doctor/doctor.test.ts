@@ -364,8 +364,8 @@ it('says which agents are installed in which version, where that is written besi
   fs.symlinkSync(program('share/claude/versions/2.1.300'), join(bin, 'claude'));
   program('bin/opencode');
   const { rows } = await doctor(['--offline', '--no-proof', '--json'], { env: { PATH: bin } });
-  const said = rows.filter(({ check, of }) => check === 'program' && of !== undefined).map(({ says }) => says);
-  expect(said).toEqual([
+  const values = rows.filter(({ check, of }) => check === 'program' && of !== undefined).map(({ says }) => says);
+  expect(values).toEqual([
     'Claude Code 2.1.300, ~/bin/claude',
     'Codex 0.159.0, ~/bin/codex',
     'OpenCode of an unknown version, ~/bin/opencode',

@@ -17,7 +17,7 @@ interface Step {
 const START_MS = Date.parse('2026-03-02T09:00:00.000Z');
 
 /** The new events, each with the number of the step that caused it. */
-function told(steps: readonly Step[], settings: WatchSettings = { loops: usualLoops }): string[] {
+function notesOf(steps: readonly Step[], settings: WatchSettings = { loops: usualLoops }): string[] {
   let memory = noWatch();
   return steps.flatMap(({ type, atS, data = {}, facts, session = 's', input, result }, i) => {
     const event = {
@@ -69,7 +69,7 @@ const responded = (tokens: number, more: Partial<Facts> = {}, session?: string):
 });
 
 test('an action that failed and is repeated is a retry; after a success it is not', () => {
-  expect(told([...call('test', 'failed'), ...call('test', 'ok'), ...call('test', 'ok')])).toEqual([
+  expect(notesOf([...call('test', 'failed'), ...call('test', 'ok'), ...call('test', 'ok')])).toEqual([
     '2 Retry.Triggered {"attempt":2,"action_name":"shell","reason":"failed"}',
   ]);
 });
@@ -100,7 +100,7 @@ test.each([
     order => !isApart || [0, 1].every(i => order.indexOf(sooner[i] as Step) < order.indexOf(later[i] as Step)),
   );
   const tellings = orders.map(order =>
-    told([...before, ...order, ...after])
+    notesOf([...before, ...order, ...after])
       .map(line => line.replace(/^\d+ /, ''))
       .sort(),
   );
@@ -109,43 +109,43 @@ test.each([
 });
 
 test('a denied action that is repeated is a retry', () => {
-  expect(told([...call('push', 'denied'), ...call('push', 'denied')])).toEqual([
+  expect(notesOf([...call('push', 'denied'), ...call('push', 'denied')])).toEqual([
     '2 Retry.Triggered {"attempt":2,"action_name":"shell","reason":"denied"}',
   ]);
 });
 
 test('the third equal failure is a loop, reported once', () => {
   const three = ['one', 'two', 'three', 'four'].flatMap(() => call('test', 'failed', 'off by a cent'));
-  expect(told(three).filter(line => line.includes('Loop'))).toEqual([
+  expect(notesOf(three).filter(line => line.includes('Loop'))).toEqual([
     '5 Retry.Loop.Detected {"iteration_count":3,"action_name":"shell","elapsed_ms":4000} high RETRY_LOOP',
   ]);
 });
 
 test('a loop reports the tokens of the responses that are known so far', () => {
   const one = () => [...call('test', 'failed', 'x'), responded(1_000)];
-  expect(told([...one(), ...one(), ...one()]).filter(line => line.includes('Loop'))).toEqual([
+  expect(notesOf([...one(), ...one(), ...one()]).filter(line => line.includes('Loop'))).toEqual([
     '7 Retry.Loop.Detected {"iteration_count":3,"action_name":"shell","tokens_consumed":2000,"elapsed_ms":6000} high RETRY_LOOP',
   ]);
 });
 
 test('another error message is another failure', () => {
   const steps = ['a', 'b', 'a', 'b', 'c', 'd'].flatMap(words => call('test', 'failed', words));
-  expect(told(steps).filter(line => line.includes('Loop'))).toEqual([]);
+  expect(notesOf(steps).filter(line => line.includes('Loop'))).toEqual([]);
 });
 
 test('a failure without a message is identified by its exit code', () => {
   const steps = [1, 2, 3].flatMap(() => call('test', 'failed'));
-  expect(told(steps).filter(line => line.includes('Loop'))).toHaveLength(1);
+  expect(notesOf(steps).filter(line => line.includes('Loop'))).toHaveLength(1);
 });
 
 test('other actions in between do not hide a loop', () => {
   const steps = [1, 2, 3].flatMap(edit => [...call('test', 'failed', 'x'), ...call(`edit ${edit}`, 'ok', 'done')]);
-  expect(told(steps).filter(line => line.includes('Loop'))).toHaveLength(1);
+  expect(notesOf(steps).filter(line => line.includes('Loop'))).toHaveLength(1);
 });
 
 test('two actions that alternate without progress are one loop', () => {
   const steps = [1, 2, 3, 4].flatMap(() => [...call('a', 'failed', 'x'), ...call('b', 'failed', 'y')]);
-  expect(told(steps).filter(line => line.includes('Loop'))).toHaveLength(1);
+  expect(notesOf(steps).filter(line => line.includes('Loop'))).toHaveLength(1);
 });
 
 test('actions of a subagent and of its parent are not one loop', () => {
@@ -154,23 +154,23 @@ test('actions of a subagent and of its parent are not one loop', () => {
     ...call('test', 'failed', 'x', 'child'),
     ...call('test', 'failed', 'x'),
   ];
-  expect(told(steps).filter(line => line.includes('Loop'))).toEqual([]);
+  expect(notesOf(steps).filter(line => line.includes('Loop'))).toEqual([]);
 });
 
 test('five equal successes are a loop; with unknown outputs they are not', () => {
   const same = [1, 2, 3, 4, 5].flatMap(() => call('status', 'ok', 'nothing new'));
-  expect(told(same)).toEqual([
+  expect(notesOf(same)).toEqual([
     '9 Retry.Loop.Detected {"iteration_count":5,"action_name":"shell","elapsed_ms":8000} medium RETRY_LOOP',
   ]);
   const unknown = [1, 2, 3, 4, 5, 6].flatMap(() => call('status', 'ok'));
-  expect(told(unknown)).toEqual([]);
+  expect(notesOf(unknown)).toEqual([]);
   const changing = [1, 2, 3, 4, 5, 6].flatMap(i => call('status', 'ok', `job ${i}`));
-  expect(told(changing)).toEqual([]);
+  expect(notesOf(changing)).toEqual([]);
 });
 
 test('equal failures a long time apart are not a loop', () => {
   const steps = [0, 1, 2].flatMap(i => call('test', 'failed', 'x').map(step => ({ ...step, atS: i * 1_000 })));
-  expect(told(steps)).toEqual([]);
+  expect(notesOf(steps)).toEqual([]);
 });
 
 test('a denial, or an interruption of the call or the turn, aborts a loop', () => {
@@ -181,7 +181,7 @@ test('a denial, or an interruption of the call or the turn, aborts a loop', () =
     [{ type: 'Agent.Response', data: { final: true }, facts: { interrupted: true } } as Step],
   ];
   for (const stop of stopped) {
-    const lines = told([...loop, ...stop, ...stop]).filter(line => line.includes('Aborted'));
+    const lines = notesOf([...loop, ...stop, ...stop]).filter(line => line.includes('Aborted'));
     expect(lines).toHaveLength(1);
     expect(lines[0]).toMatch(/"iteration_count":3,"action_name":"shell","elapsed_ms":\d+} high RETRY_LOOP$/);
   }
@@ -193,7 +193,7 @@ test('a loop that ends without an intervention is not aborted', () => {
     ...call('test', 'ok', 'y'),
     ...call('z', 'interrupted'),
   ];
-  expect(told(steps).filter(line => line.includes('Aborted'))).toEqual([]);
+  expect(notesOf(steps).filter(line => line.includes('Aborted'))).toEqual([]);
 });
 
 test('compactions that free next to nothing are a loop', () => {
@@ -201,8 +201,8 @@ test('compactions that free next to nothing are a loop', () => {
     type: 'Context.Compaction',
     data: { tokens_before: before, tokens_after: after },
   });
-  expect(told([compaction(100, 95), compaction(100, 20), compaction(100, 95)])).toEqual([]);
-  expect(told([compaction(100, 95), compaction(100, 92), compaction(100, 95)])).toEqual([
+  expect(notesOf([compaction(100, 95), compaction(100, 20), compaction(100, 95)])).toEqual([]);
+  expect(notesOf([compaction(100, 95), compaction(100, 92), compaction(100, 95)])).toEqual([
     '1 Retry.Loop.Detected {"iteration_count":2,"action_name":"compaction"} medium RETRY_LOOP',
   ]);
 });
@@ -210,12 +210,12 @@ test('compactions that free next to nothing are a loop', () => {
 test('loops that the agent itself reports are not reported again', () => {
   const loop = [1, 2, 3].flatMap(() => call('test', 'failed', 'x'));
   const own: Step = { type: 'Retry.Loop.Detected', data: { iteration_count: 2 } };
-  expect(told([own, ...loop]).filter(line => line.includes('Loop'))).toEqual([]);
+  expect(notesOf([own, ...loop]).filter(line => line.includes('Loop'))).toEqual([]);
 });
 
 test('loops can be switched off', () => {
   const loop = [1, 2, 3].flatMap(() => call('test', 'failed', 'x'));
-  expect(told(loop, { loops: { ...usualLoops, failing: 0 } }).filter(line => line.includes('Loop'))).toEqual([]);
+  expect(notesOf(loop, { loops: { ...usualLoops, failing: 0 } }).filter(line => line.includes('Loop'))).toEqual([]);
 });
 
 const window = (used: number, limit: number | undefined, facts?: Partial<Facts>): Step => ({
@@ -225,25 +225,25 @@ const window = (used: number, limit: number | undefined, facts?: Partial<Facts>)
 });
 
 test('after the window was reported, each response gives the used share', () => {
-  expect(told([responded(500), window(1_000, 8_000, { model: 'm' }), responded(1_000), responded(6_000)])).toEqual([
+  expect(notesOf([responded(500), window(1_000, 8_000, { model: 'm' }), responded(1_000), responded(6_000)])).toEqual([
     '3 Context.UntilCompaction {"tokens_used":6000,"tokens_limit":8000,"percentage_used":75,"tokens_remaining":2000}',
   ]);
 });
 
 test('the window is not guessed: without a report, for another model, for a subagent, or if the agent reports the share', () => {
-  expect(told([responded(500), responded(600)])).toEqual([]);
+  expect(notesOf([responded(500), responded(600)])).toEqual([]);
   const other = window(1, 8_000, { model: 'other' });
-  expect(told([other, responded(500), responded(600)])).toEqual([]);
-  expect(told([window(1, 8_000), responded(1), responded(500, {}, 'child')])).toEqual([]);
-  expect(told([window(1, 8_000), responded(1), window(1, 8_000), responded(2)])).toEqual([]);
-  expect(told([window(1, undefined), responded(1), responded(2)])).toEqual([]);
+  expect(notesOf([other, responded(500), responded(600)])).toEqual([]);
+  expect(notesOf([window(1, 8_000), responded(1), responded(500, {}, 'child')])).toEqual([]);
+  expect(notesOf([window(1, 8_000), responded(1), window(1, 8_000), responded(2)])).toEqual([]);
+  expect(notesOf([window(1, undefined), responded(1), responded(2)])).toEqual([]);
 });
 
 test('a budget of tokens is reported at 70 % and at 80 %, once for the session and once for each turn', () => {
   const prompt = (turn: string): Step => ({ type: 'Prompt.Submitted', facts: { turn } });
   const settings = { budget: { sessionTokens: 1_000, turnTokens: 500 } };
   expect(
-    told(
+    notesOf(
       [prompt('1'), responded(360), responded(60), prompt('2'), responded(300), responded(90), responded(900)],
       settings,
     ),
@@ -259,7 +259,9 @@ test('a budget of tokens is reported at 70 % and at 80 %, once for the session a
 
 test('a budget of dollars counts the known costs', () => {
   const settings = { budget: { sessionUsd: 1 } };
-  expect(told([responded(10, { cost_usd: 0.75 }), responded(10), responded(10, { cost_usd: 0.1 })], settings)).toEqual([
+  expect(
+    notesOf([responded(10, { cost_usd: 0.75 }), responded(10), responded(10, { cost_usd: 0.1 })], settings),
+  ).toEqual([
     '0 Policy.Violation {"policy_name":"budget","rule":"session_usd.warning"} 0.75/1',
     '2 Policy.Violation {"policy_name":"budget","rule":"session_usd.exceeded"} 0.85/1 high COST_ANOMALY',
   ]);
@@ -268,17 +270,17 @@ test('a budget of dollars counts the known costs', () => {
 test('a response of at least a dollar that costs ten times as much as the last ones is reported', () => {
   const cost = (usd: number): Step => responded(10, { cost: { usd, prices: 'a list' } });
   const usual = Array.from({ length: 8 }, () => cost(0.1));
-  const said = '{"policy_name":"cost","rule":"response.unusual"} medium COST_ANOMALY';
-  expect(told([...usual, cost(1)])).toEqual([`8 Policy.Violation ${said}`]);
-  expect(told([...usual, cost(0.9)])).toEqual([]);
-  expect(told([...usual.slice(1), cost(5)])).toEqual([]);
-  expect(told([...usual, responded(10, { cost_usd: 5, sum: 'turn' })])).toEqual([]);
+  const details = '{"policy_name":"cost","rule":"response.unusual"} medium COST_ANOMALY';
+  expect(notesOf([...usual, cost(1)])).toEqual([`8 Policy.Violation ${details}`]);
+  expect(notesOf([...usual, cost(0.9)])).toEqual([]);
+  expect(notesOf([...usual.slice(1), cost(5)])).toEqual([]);
+  expect(notesOf([...usual, responded(10, { cost_usd: 5, sum: 'turn' })])).toEqual([]);
   // A usual cost is no longer reported.
-  expect(told([...usual, ...Array.from({ length: 10 }, () => cost(2)), cost(2)])).toHaveLength(8);
+  expect(notesOf([...usual, ...Array.from({ length: 10 }, () => cost(2)), cost(2)])).toHaveLength(8);
 });
 
 test('without a budget nothing is reported', () => {
-  expect(told([responded(1e12), responded(Number.MAX_VALUE)])).toEqual([]);
+  expect(notesOf([responded(1e12), responded(Number.MAX_VALUE)])).toEqual([]);
 });
 
 test('the memory is bounded', () => {

@@ -62,14 +62,14 @@ describe(`readers bear anything (seed ${seed}; npm run fuzz -- --seed ${seed} re
       fc.assert(
         fc.property(fc.array(payload, { minLength: 1, maxLength: 4 }), payloads => {
           unharmed(() => {
-            const told = payloads.map((each, i) => ({
+            const hooks = payloads.map((each, i) => ({
               atMs: START_MS + i,
               payload: jsonOf(each),
               header: { tool: agent },
             }));
             // Once as by default, once with all content that may be kept.
-            const { fates, events } = play(told, true);
-            expect(play(told, true, undefined, keeper).fates).toEqual(fates);
+            const { fates, events } = play(hooks, true);
+            expect(play(hooks, true, undefined, keeper).fates).toEqual(fates);
             expect(fates).toHaveLength(payloads.length);
             for (const event of events)
               expect(JSON.parse(JSON.stringify(event))).toMatchObject({ spec_version: '0.1.0' });
@@ -240,15 +240,15 @@ describe(`readers bear anything (seed ${seed}; npm run fuzz -- --seed ${seed} re
       fc.constantFrom(...events).chain(each => mangled(jsonOf(each))),
     );
     fc.assert(
-      fc.property(text, said => {
+      fc.property(text, word => {
         unharmed(() => {
-          itemsIn(Buffer.from(said));
-          play([{ atMs: START_MS, payload: said }]);
-          const value = parsed(said);
+          itemsIn(Buffer.from(word));
+          play([{ atMs: START_MS, payload: word }]);
+          const value = parsed(word);
           if (value !== undefined) judgeManifest(value);
           for (const standard of Object.values(standards)) {
             const validation = standard.validation('stdin', {});
-            validation.write(said);
+            validation.write(word);
             validation.end();
           }
         });

@@ -156,8 +156,8 @@ export async function kicks(house: House, expected: number): Promise<unknown[]> 
   for (;;) {
     const found = existsSync(house.state) ? readdirSync(house.state).filter(name => name.startsWith('kicked-')) : [];
     const texts = found.map(name => readFileSync(join(house.state, name), 'utf8'));
-    const isSaid = texts.every(text => text.endsWith('}'));
-    if ((expected > 0 && texts.length >= expected && isSaid) || Date.now() > deadline)
+    const isComplete = texts.every(text => text.endsWith('}'));
+    if ((expected > 0 && texts.length >= expected && isComplete) || Date.now() > deadline)
       return texts.map(text => JSON.parse(text));
     await new Promise(resolve => setTimeout(resolve, 20));
   }

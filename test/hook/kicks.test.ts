@@ -55,9 +55,9 @@ const noting = (before = ''): string => `
 const { mkdirSync, writeFileSync } = require('node:fs');
 const lives = __dirname + '/lives';
 mkdirSync(lives, { recursive: true });
-const said = (what, atMs) => writeFileSync(lives + '/' + process.pid + '.' + what, String(atMs));
-said('begun', performance.timeOrigin);
-process.on('exit', () => said('ended', performance.timeOrigin + performance.now()));
+const mark = (what, atMs) => writeFileSync(lives + '/' + process.pid + '.' + what, String(atMs));
+mark('begun', performance.timeOrigin);
+process.on('exit', () => mark('ended', performance.timeOrigin + performance.now()));
 ${before}
 import(${JSON.stringify(program.href)});
 `;

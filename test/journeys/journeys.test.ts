@@ -17,11 +17,11 @@ const summary = (played: Played): string => {
 
 for (const file of readdirSync(folder).sort()) {
   const path = join(folder, file);
-  const { told, shape, watch, head, expected } = readJourney(readFileSync(path, 'utf8'));
+  const { hooks, shape, watch, head, expected } = readJourney(readFileSync(path, 'utf8'));
   const name = /^# (.*)$/m.exec(head)?.[1] ?? file;
 
   test(`${file}: ${name}`, () => {
-    const played = play(told, false, shape, undefined, watch);
+    const played = play(hooks, false, shape, undefined, watch);
     const actual = `${treeOf(played.spans)}--\n${summary(played)}`;
     if (process.env.UPDATE) writeFileSync(path, `${head}---- trace\n${actual}`);
     else expect(actual).toBe(expected);

@@ -1,13 +1,13 @@
 import type { Budget, WatchSettings } from '../../src/enrich/watch.ts';
 import { usualLoops } from '../../src/event/loop-limits.ts';
-import { START_MS, type Told } from '../play.ts';
+import { type PlayedHook, START_MS } from '../play.ts';
 
 /**
  * A case: `base` (fields that all payloads share), lines of `+seconds payload`, then `---- trace` and what is expected.
  * `shape turn`: each turn is a trace. `budget`: what is set of it.
  */
 export function readJourney(text: string): {
-  told: Told[];
+  hooks: PlayedHook[];
   shape: 'turn' | undefined;
   watch: WatchSettings | undefined;
   head: string;
@@ -15,14 +15,14 @@ export function readJourney(text: string): {
 } {
   const [head = '', expected = ''] = text.split(/^---- trace\n/m);
   let base: object = {};
-  const told: Told[] = [];
+  const hooks: PlayedHook[] = [];
   for (const line of head.split('\n')) {
     if (line.startsWith('base ')) base = JSON.parse(line.slice(5)) as object;
     const match = /^\+([\d.]+) (\{.*\})$/.exec(line);
     if (match?.[1] === undefined || match[2] === undefined) continue;
-    told.push({ atMs: START_MS + Number(match[1]) * 1000, payload: { ...base, ...(JSON.parse(match[2]) as object) } });
+    hooks.push({ atMs: START_MS + Number(match[1]) * 1000, payload: { ...base, ...(JSON.parse(match[2]) as object) } });
   }
   const budget = /^budget (\{.*\})$/m.exec(head)?.[1];
   const watch = budget === undefined ? undefined : { loops: usualLoops, budget: JSON.parse(budget) as Budget };
-  return { told, shape: /^shape turn$/m.test(head) ? 'turn' : undefined, watch, head, expected };
+  return { hooks, shape: /^shape turn$/m.test(head) ? 'turn' : undefined, watch, head, expected };
 }

@@ -12,7 +12,7 @@ import { documents } from '../../src/documents/documents.ts';
 import { countItems } from '../../src/ship/otlp-body.ts';
 import { openStore } from '../../src/store/store.ts';
 import { type Collector, type Received as Post, type Reply, startCollector } from '../collector.ts';
-import { inSomeOrder, loadOf, randomOf, type Told } from './load.ts';
+import { type HookCall, inSomeOrder, loadOf, randomOf } from './load.ts';
 import { type Received, receivedIn, takenBy } from './received.ts';
 import { row } from './report.ts';
 import { bySize, seed, size } from './size.ts';
@@ -359,8 +359,8 @@ it(`R8 poison in the inbox costs itself alone (seed ${seed})`, { timeout: TIMEOU
   const poison = poisonIn(session);
   for (const each of poison) {
     // In the middle of its session, where it could spoil most.
-    const from = mixed.findIndex(told => sessionOf(told) === session) + 1;
-    const end = mixed.findLastIndex(told => sessionOf(told) === session);
+    const from = mixed.findIndex(hook => sessionOf(hook) === session) + 1;
+    const end = mixed.findLastIndex(hook => sessionOf(hook) === session);
     mixed.splice(from + Math.floor(random() * (end - from)), 0, each);
   }
   const { state, collector, close } = await filled('poison', mixed);
@@ -401,10 +401,10 @@ const isSlow = /^(no answer|200 and 1 byte)/;
 const SLOW_MS = size === 'quick' ? '2500' : '6000';
 
 /** A state folder with these fragments, whose sessions name this collector. */
-async function filled(name: string, told: readonly Told[], answer?: (post: Post) => Reply) {
+async function filled(name: string, hooks: readonly HookCall[], answer?: (post: Post) => Reply) {
   const collector = await startCollector({ answer });
   const state = founded(join(folder, name.replaceAll(/[^0-9a-z]+/gi, '-')));
-  fill(state, told, {
+  fill(state, hooks, {
     env: exporting(collector.url, { OTEL_EXPORTER_OTLP_TIMEOUT: isSlow.test(name) ? SLOW_MS : '60000' }),
     random: randomOf(seed),
     startMs,
@@ -459,11 +459,11 @@ async function onePasses(state: string, collector: Collector): Promise<void> {
   expect(imbalances(booksOf(state))).toEqual([]);
 }
 
-const sessionOf = (told: Told | undefined): unknown =>
-  typeof told?.payload === 'object' ? told.payload.session_id : undefined;
+const sessionOf = (hook: HookCall | undefined): unknown =>
+  typeof hook?.payload === 'object' ? hook.payload.session_id : undefined;
 
 /** As raw text, because no serializer would write them. */
-function poisonIn(session: unknown): Told[] {
+function poisonIn(session: unknown): HookCall[] {
   const base = (name: string): string =>
     `"session_id":${JSON.stringify(session)},"cwd":"/","hook_event_name":"PreToolUse","tool_name":"Bash","tool_use_id":"poison-${name}"`;
   const deep = `${'{"a":'.repeat(20_000)}1${'}'.repeat(20_000)}`;

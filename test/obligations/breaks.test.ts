@@ -60,13 +60,13 @@ async function runBroken(folder: string, { file, edits, test, named }: Break) {
       env,
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    let said = '';
+    let output = '';
     for (const stream of [child.stdout, child.stderr])
       stream.on('data', part => {
-        said += part;
+        output += part;
       });
     child.on('error', refused);
-    child.on('close', () => settled(said));
+    child.on('close', () => settled(output));
   });
   const { numFailedTests, numPassedTests } = JSON.parse(readFileSync(report, 'utf8')) as Record<string, number>;
   return { failed: numFailedTests ?? 0, passed: numPassedTests ?? 0, text };

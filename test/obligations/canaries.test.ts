@@ -12,8 +12,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { agents } from '../../src/agents/index.ts';
 import type { deliver } from '../../src/deliver/deliver.ts';
 import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
+import { planted as rowsWith } from '../agents/read-transcript.ts';
 import { isIdPath, samplesOf, withTexts } from '../agents/samples.ts';
-import { planted as rowsWith } from '../agents/told.ts';
 import { type Collector, startCollector } from '../collector.ts';
 import { AGENT } from '../wire/house.ts';
 import { randomOf } from './load.ts';
@@ -208,7 +208,7 @@ const inQuarantine = ({ where }: Found): boolean => where.startsWith('quarantine
 const isPlace = ({ field }: Canary, where: string): boolean =>
   /transcript_?path|cwd|workspace|\.directory$|^working folder/i.test(field) && where.startsWith('sessions/');
 
-const told = (found: Found[], canaries: ReadonlyMap<string, Canary>): string[] => [
+const described = (found: Found[], canaries: ReadonlyMap<string, Canary>): string[] => [
   ...new Set(
     found.flatMap(({ where, marks }) =>
       marks.flatMap(mark => {
@@ -229,7 +229,7 @@ describe('S3 secrets', () => {
     const alone = await deliverAll(planted.map(inItsOwnSession), { commands: asked });
     const together = size === 'quick' ? alone : await deliverAll(planted);
     const places = [alone, together].flatMap(({ state, out }) => [...out, ...filesOf(state)]);
-    const leaks = told(findIn(places), canaries);
+    const leaks = described(findIn(places), canaries);
     const { out } = alone;
     row('S3', 'secrets of ten kinds in every text of every event of every agent', {
       faults: canaries.size,
@@ -305,7 +305,7 @@ describe('S3 secrets', () => {
       ]),
     );
     let hooks = 0;
-    const told = (session_id: string, header: Record<string, string>): void => {
+    const write = (session_id: string, header: Record<string, string>): void => {
       for (const hook_event_name of ['SessionStart', 'SessionEnd']) {
         hooks += 1;
         const unique = String(hooks).padStart(12, '0');
@@ -316,9 +316,9 @@ describe('S3 secrets', () => {
       }
     };
     const oneForAll = Object.fromEntries(Object.entries(variables).slice(0, 1));
-    told('by the file', {});
-    told('by a variable', { ...oneForAll, ...exporting(collector.url) });
-    told('by the variables of signals', { ...variables, ...exporting(collector.url) });
+    write('by the file', {});
+    write('by a variable', { ...oneForAll, ...exporting(collector.url) });
+    write('by the variables of signals', { ...variables, ...exporting(collector.url) });
     const first = collector.requests.length;
     const where = { home: folder, env: {}, platform: process.platform, ownVariables: false, configFile: undefined };
     const delivered = await deliverHere(state, { surroundings: where });
@@ -365,7 +365,7 @@ describe('S3 secrets', () => {
     });
     expect(booksOf(state).fragments).toMatchObject({ quarantined: spoiled.length + 1, journaled: 0 });
     expect(found.filter(inQuarantine)).toHaveLength(spoiled.length + 1);
-    expect(told(found, canaries).filter(leak => !leak.includes('in quarantine/'))).toEqual([]);
+    expect(described(found, canaries).filter(leak => !leak.includes('in quarantine/'))).toEqual([]);
   });
 
   it('S3 do not leave with content that was asked for either', { timeout: 60_000 }, async () => {
@@ -374,7 +374,9 @@ describe('S3 secrets', () => {
     const variables = { OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: 'true' };
     const { state, out } = await deliverAll(some.map(inItsOwnSession), { variables });
     // The name of a database is none.
-    const leaks = told(findIn([...out, ...filesOf(state)]), canaries).filter(leak => !leak.startsWith('a database'));
+    const leaks = described(findIn([...out, ...filesOf(state)]), canaries).filter(
+      leak => !leak.startsWith('a database'),
+    );
     row('S3', 'the same with prompts, answers, arguments and results', {
       faults: canaries.size,
       obligations: some.length,

@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 import { imbalances } from '../../src/deliver/status-books.ts';
 import { type Collector, startCollector } from '../collector.ts';
 import { commandsIn, delivered, harmless, runHook, status } from '../wire/house.ts';
-import { sessionOf, told as toldOfSession } from '../wire/session.ts';
+import { counts as countsOfSession, sessionOf } from '../wire/session.ts';
 import { inSomeOrder, loadOf, randomOf } from './load.ts';
 import { notRun, row } from './report.ts';
 import { bySize, seed, size } from './size.ts';
@@ -109,8 +109,8 @@ it.for(size === 'quick' ? jumps.slice(seed % 3, (seed % 3) + 1) : jumps)(
         longestHookMs,
       });
       expect(odd(collector)).toEqual([]);
-      expect(received.spans.size).toBe(toldOfSession.spans);
-      expect(received.records.size).toBe(toldOfSession.records);
+      expect(received.spans.size).toBe(countsOfSession.spans);
+      expect(received.records.size).toBe(countsOfSession.records);
       expect(fragments).toMatchObject({ journaled: hooks.length, waiting: 0, quarantined: 0, dropped: {} });
       expect(balanced).toBe(true);
       expect(readdirSync(join(house.state, 'quarantine'))).toEqual([]);

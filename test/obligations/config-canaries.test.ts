@@ -32,9 +32,9 @@ function configOf(port: number, house: House, change: (key: Key, value: unknown)
   const config: { [name: string]: unknown } = {};
   const put = (key: Key, value: unknown): void => {
     const [group = '', name] = key.split('.');
-    const said = change(key, value);
-    if (name === undefined) config[group] = said;
-    else config[group] = { ...(config[group] as object | undefined), [name]: said };
+    const changed = change(key, value);
+    if (name === undefined) config[group] = changed;
+    else config[group] = { ...(config[group] as object | undefined), [name]: changed };
   };
   put('provider', ['otlp', ...Object.keys(presets)]);
   for (const { needs } of Object.values(presets)) for (const key of needs) put(key, 'x');
@@ -104,10 +104,10 @@ const argumentsSeen = new Set<string>();
 
 beforeAll(async () => {
   server = createServer((request, response) => {
-    const told = JSON.stringify({ message: `no: ${request.url} ${JSON.stringify(request.headers)}` });
+    const answer = JSON.stringify({ message: `no: ${request.url} ${JSON.stringify(request.headers)}` });
     request.resume();
     request.on('end', () =>
-      response.writeHead(status, { 'content-type': 'application/json' }).end(status === 200 ? '{}' : told),
+      response.writeHead(status, { 'content-type': 'application/json' }).end(status === 200 ? '{}' : answer),
     );
   });
   await new Promise<void>(listening => server.listen(0, '127.0.0.1', listening));
@@ -180,7 +180,7 @@ async function runAll(jobs: (() => Promise<Ran>)[]): Promise<Ran[]> {
 
 const someCommands = [['status', '--json'], ['config'], ['doctor', '--offline', '--no-proof'], ['preview']];
 
-const told = (ran: readonly Ran[]): string[] =>
+const outputs = (ran: readonly Ran[]): string[] =>
   ran.flatMap(({ words, out }) => {
     const found = [...new Set(out.match(CANARY) ?? [])];
     return found.length === 0 ? [] : [`${words.join(' ')}: ${found.map(nameOf).join(', ')}`];
@@ -256,7 +256,7 @@ describe('secrets of the configuration', () => {
     try {
       const ran = await everything(house);
       expect(new Set(ran.map(({ words }) => words[0]))).toEqual(new Set(commands.map(({ name }) => name)));
-      expect(told(ran)).toEqual([]);
+      expect(outputs(ran)).toEqual([]);
       expect(argumentsSeen).toEqual(new Set());
       await quiet(house);
       const found = filesWith(house.folder);
@@ -289,7 +289,7 @@ describe('secrets of the configuration', () => {
           ran.push(await run(house, ['hook', '--tool', AGENT, '--event', event], {}, payload));
         for (const words of [['deliver', '--wait', '1s'], ['status', '--json'], ['config']])
           ran.push(await runHere(house, words));
-        expect(told(ran)).toEqual([]);
+        expect(outputs(ran)).toEqual([]);
         await quiet(house);
         expect(filesWith(house.folder).filter(({ isOpen }) => isOpen)).toEqual([]);
       } finally {
@@ -320,7 +320,7 @@ describe('secrets of the configuration', () => {
           ran.push(await run(house, words, { NODE_OPTIONS: `--require=${crash}` }));
       }
       expect(ran.some(({ code }) => code !== 0)).toBe(true);
-      expect(told(ran)).toEqual([]);
+      expect(outputs(ran)).toEqual([]);
     } finally {
       await vacate(house);
     }
@@ -343,7 +343,7 @@ describe('secrets of the configuration', () => {
       ran.push(await run(house, ['deliver', '--wait', '1s'], env));
       for (const words of someCommands) ran.push(await runHere(house, words, env));
       stop();
-      expect(told(ran)).toEqual([]);
+      expect(outputs(ran)).toEqual([]);
       expect(argumentsSeen).toEqual(new Set());
       await quiet(house);
       expect(filesWith(house.folder).filter(({ isOpen }) => isOpen)).toEqual([]);

@@ -50,12 +50,12 @@ it(`R10 ${seeds} times, some fragments are damaged before they are taken (seeds 
     const collector = await startCollector();
     try {
       // Each event is a session of its own, so that it is seen alone what becomes of it.
-      const told = Array.from({ length: EVENTS }, (_, n) => ({
+      const hooks = Array.from({ length: EVENTS }, (_, n) => ({
         event: 'Notification',
         payload: { session_id: `s${n}`, cwd: '/', hook_event_name: 'Notification', message: `m${n}` },
       }));
       const state = founded(join(folder, 'state'));
-      const names = fill(state, told, { env: exporting(collector.url), random, startMs });
+      const names = fill(state, hooks, { env: exporting(collector.url), random, startMs });
       const touched = new Set<number>();
       for (let count = 1 + Math.floor(random() * 8); count > 0; count -= 1) {
         const n = Math.floor(random() * EVENTS);
@@ -66,9 +66,9 @@ it(`R10 ${seeds} times, some fragments are damaged before they are taken (seeds 
       await deliverHere(state, { now: () => nowMs, waitMs: MISLED_MS });
       const books = booksOf(state);
       const arrived = new Set(collector.records().map(record => record.plain['session.id']));
-      const lost = told.filter((_, n) => !touched.has(n) && !arrived.has(`s${n}`));
+      const lost = hooks.filter((_, n) => !touched.has(n) && !arrived.has(`s${n}`));
       sums.touched += touched.size;
-      sums.delivered += told.length - touched.size - lost.length;
+      sums.delivered += hooks.length - touched.size - lost.length;
       sums.lost += lost.length;
       sums.quarantined += books.fragments.quarantined;
       expect(lost, `seed ${seed + i}`).toEqual([]);

@@ -55,7 +55,7 @@ const callsAt = ({ collector }: Stage): string[] =>
 const arrives = (at: Stage, id: string, withinMs: number): Promise<void> =>
   until(() => callsAt(at).includes(id), withinMs);
 
-function tell(at: Stage, fault: string, ids: readonly string[], note: string): void {
+function noteFault(at: Stage, fault: string, ids: readonly string[], note: string): void {
   const arrived = callsAt(at);
   row('R12', fault, {
     obligations: ids.length,
@@ -101,7 +101,7 @@ it(`R12 two pid namespaces on one folder (seed ${seed})`, { timeout: TIMEOUT_MS 
       await arrives(at, 'by-the-next', 60_000);
       expect(ownerOf(house)?.nonce).not.toBe(killed?.nonce);
     }
-    tell(at, fault, ids, 'handed over to one who asks by hand');
+    noteFault(at, fault, ids, 'handed over to one who asks by hand');
   } finally {
     for (const child of children.splice(0)) child.kill('SIGKILL');
     await byHand(house, '60s');
@@ -125,7 +125,7 @@ it(`R12 a dead owner whose pid another process has (seed ${seed})`, { timeout: T
     linger(house, '/usr/bin/env');
     await call(at, 'second');
     await arrives(at, 'second', 10_000);
-    tell(at, fault, ['first', 'second'], 'taken over at once, by the time at which a process began');
+    noteFault(at, fault, ['first', 'second'], 'taken over at once, by the time at which a process began');
   } finally {
     await byHand(house, '60s');
     await at.leave();
@@ -160,7 +160,12 @@ it(`R12 a newer version comes while an older lingers (seed ${seed})`, { timeout:
     await arrives(at, 'by-the-newer', 10_000);
     await pause(300);
     expect(ownerOf(house)?.version).toBe(later);
-    tell(at, 'a newer version while an older lingers', ['by-the-older', 'by-the-newer'], 'handed over within a round');
+    noteFault(
+      at,
+      'a newer version while an older lingers',
+      ['by-the-older', 'by-the-newer'],
+      'handed over within a round',
+    );
   } finally {
     await byHand(house, '60s');
     await delivered(house);

@@ -219,7 +219,7 @@ const payload = JSON.stringify({ session_id: 's', hook_event_name: 'Stop', text:
 
 /** What surrounds a hook, and whether the event can be kept there. */
 interface Surroundings {
-  says: string;
+  name: string;
   needs?: 'root' | 'script';
   /** Why a front end is not judged here. */
   except?: (frontEnd: FrontEnd) => string | undefined;
@@ -238,7 +238,7 @@ const reply = '{"neutral":true}';
 
 const surroundings: Surroundings[] = [
   {
-    says: 'input that dribbles in, byte by byte',
+    name: 'input that dribbles in, byte by byte',
     kept: true,
     run: (at, frontEnd) => {
       const child = start(frontEnd.command(at, {}));
@@ -254,7 +254,7 @@ const surroundings: Surroundings[] = [
   // The wait is what is tried here, so not in the quick size.
   ...bySize({ quick: [], ci: [1_000, 100_000], full: [1_000, 100_000] }).map(
     (bytes): Surroundings => ({
-      says: `${bytes} bytes of an object from a writer that never closes its pipe`,
+      name: `${bytes} bytes of an object from a writer that never closes its pipe`,
       except: frontEnd => (frontEnd === node ? undefined : 'a shell has no clock: the limit of the agent ends it'),
       kept: true,
       run: (at, frontEnd) => {
@@ -266,7 +266,7 @@ const surroundings: Surroundings[] = [
     }),
   ),
   {
-    says: 'an agent that has gone before the answer that it demands',
+    name: 'an agent that has gone before the answer that it demands',
     kept: true,
     run: async (at, frontEnd) => {
       const child = start(frontEnd.command(at, { reply }));
@@ -276,17 +276,17 @@ const surroundings: Surroundings[] = [
     },
   },
   {
-    says: 'a closed output where an answer is demanded',
+    name: 'a closed output where an answer is demanded',
     kept: true,
     run: (at, frontEnd) => run(frontEnd.command(at, { reply }), payload, { redirect: '>&-' }),
   },
   {
-    says: 'a full disk where an answer is demanded',
+    name: 'a full disk where an answer is demanded',
     kept: true,
     run: (at, frontEnd) => run(frontEnd.command(at, { reply }), payload, { redirect: '>/dev/full' }),
   },
   {
-    says: 'a terminal for input',
+    name: 'a terminal for input',
     needs: 'script',
     kept: false,
     run: (at, frontEnd) => {
@@ -298,7 +298,7 @@ const surroundings: Surroundings[] = [
     },
   },
   {
-    says: 'no home, no name and no place that is known',
+    name: 'no home, no name and no place that is known',
     needs: 'root',
     kept: false,
     run: (at, frontEnd) => {
@@ -307,7 +307,7 @@ const surroundings: Surroundings[] = [
     },
   },
   {
-    says: 'a working folder that was removed',
+    name: 'a working folder that was removed',
     except: frontEnd => (frontEnd === node ? undefined : 'a shell says so itself before it reads its command'),
     kept: true,
     run: (at, frontEnd) => {
@@ -317,7 +317,7 @@ const surroundings: Surroundings[] = [
     },
   },
   {
-    says: 'a file system that nobody can write to',
+    name: 'a file system that nobody can write to',
     needs: 'root',
     kept: false,
     run: (at, frontEnd) => {
@@ -330,7 +330,7 @@ const surroundings: Surroundings[] = [
     },
   },
   {
-    says: 'a umask that takes every right',
+    name: 'a umask that takes every right',
     needs: 'root',
     kept: true,
     run: (at, frontEnd) => {
@@ -348,7 +348,7 @@ const surroundings: Surroundings[] = [
     ] as const
   ).map(
     ([limit, bytes]): Surroundings => ({
-      says: `ulimit ${limit}, ${bytes} bytes`,
+      name: `ulimit ${limit}, ${bytes} bytes`,
       except: frontEnd =>
         frontEnd === node && limit === '-f 0' ? 'the signal of this limit ends Node itself' : undefined,
       kept: false,
@@ -357,7 +357,7 @@ const surroundings: Surroundings[] = [
   ),
   ...['-n 4', '-n 8', '-n 11', '-s 64', '-c 0', '-t 1', '-v 20000'].map(
     (limit): Surroundings => ({
-      says: `ulimit ${limit}`,
+      name: `ulimit ${limit}`,
       except(frontEnd) {
         if (frontEnd === node && /-[nsv]/.test(limit)) return 'Node itself does not start so';
         // Each of them fails so with an empty script as well.
@@ -370,7 +370,7 @@ const surroundings: Surroundings[] = [
     }),
   ),
   {
-    says: 'no process that may be started any more',
+    name: 'no process that may be started any more',
     needs: 'root',
     except(frontEnd) {
       if (frontEnd === node) return 'Node itself does not start so';
@@ -400,19 +400,19 @@ function start(words: string[]): ChildProcess {
 }
 
 function ended(child: ChildProcess): Promise<Ran> {
-  const said = { stdout: '', stderr: '' };
+  const output = { stdout: '', stderr: '' };
   for (const stream of ['stdout', 'stderr'] as const)
     child[stream]?.on('data', part => {
-      said[stream] += part;
+      output[stream] += part;
     });
-  return new Promise(settled => child.on('close', status => settled({ status, ...said })));
+  return new Promise(settled => child.on('close', status => settled({ status, ...output })));
 }
 
 describe('H3 surroundings', () => {
   it.for(surroundings)(
     'H3 $says',
     { timeout: TIMEOUT_MS },
-    async ({ says, needs, except, kept, run: put }, context) => {
+    async ({ name: says, needs, except, kept, run: put }, context) => {
       if (needs === 'root' && !isRoot) return notRun(context, 'H3', says, 'only root can arrange it');
       if (needs === 'script' && !isInstalled('script')) return notRun(context, 'H3', says, 'script is not installed');
       const judged = frontEnds.filter(frontEnd => except?.(frontEnd) === undefined);

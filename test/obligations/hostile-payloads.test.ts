@@ -44,12 +44,12 @@ it(`S2 ids of any kind are never part of a path (seed ${seed})`, { timeout: 300_
   try {
     const state = founded(join(folder, 'state'));
     const each = bySize({ quick: 1, ci: ids.length, full: ids.length });
-    const told = samples.flatMap(({ agent, payload }, i) =>
+    const hooks = samples.flatMap(({ agent, payload }, i) =>
       Array.from({ length: each }, (_, n) => ({ agent, payload, id: ids[(i + n + seed) % ids.length] ?? '' })),
     );
-    for (const [i, { agent, payload, id }] of told.entries()) {
+    for (const [i, { agent, payload, id }] of hooks.entries()) {
       const unique = `u${i}`;
-      const text = JSON.stringify(withTexts(payload, (said, path) => (isIdPath(path) ? id : said)));
+      const text = JSON.stringify(withTexts(payload, (value, path) => (isIdPath(path) ? id : value)));
       const path = join(state, 'inbox', fragmentName('abcdef01', `${1_000 + i}.00`, 7, unique));
       const header = { tool: agent.id, at: String(Date.now()), ppid: String(i), ...exporting(collector.url) };
       writeFileSync(path, encodeFragment(unique, header, Buffer.from(text)), { mode: 0o600 });
@@ -58,8 +58,8 @@ it(`S2 ids of any kind are never part of a path (seed ${seed})`, { timeout: 300_
     const { journaled = 0, quarantined = 0, dropped = {}, waiting } = books?.fragments ?? {};
     const names = readdirSync(folder, { recursive: true, encoding: 'utf8' });
     row('S2', 'ids that would be paths', {
-      faults: told.length,
-      obligations: told.length,
+      faults: hooks.length,
+      obligations: hooks.length,
       delivered: journaled,
       quarantined,
       dropped: dropped.duplicate ?? 0,
@@ -70,8 +70,8 @@ it(`S2 ids of any kind are never part of a path (seed ${seed})`, { timeout: 300_
     expect(names.filter(name => /was-here|passwd|proto|\.\./.test(name))).toEqual([]);
     expect(readdirSync('/tmp').filter(name => name.includes('was-here'))).toEqual([]);
     expect(books && imbalances(books)).toEqual([]);
-    expect([waiting, journaled + quarantined + (dropped.duplicate ?? 0)]).toEqual([0, told.length]);
-    expect(journaled).toBeGreaterThan(told.length / 3);
+    expect([waiting, journaled + quarantined + (dropped.duplicate ?? 0)]).toEqual([0, hooks.length]);
+    expect(journaled).toBeGreaterThan(hooks.length / 3);
   } finally {
     await collector.close();
     leave();
@@ -112,8 +112,8 @@ it('S7 a text of a megabyte costs little more than reading it', { timeout: 600_0
     const text = texts[(i + seed) % texts.length]?.(length) ?? '';
     // One at a time, so that the payload stays a megabyte.
     let isPlaced = false;
-    const place = (said: string, path: string): string => {
-      if (isPlaced || isIdPath(path) || /name|event|type|time/i.test(path)) return said;
+    const place = (value: string, path: string): string => {
+      if (isPlaced || isIdPath(path) || /name|event|type|time/i.test(path)) return value;
       isPlaced = true;
       return text;
     };

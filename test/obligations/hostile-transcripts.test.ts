@@ -136,11 +136,11 @@ it('S2 rows that no agent writes cost themselves alone', { timeout: 120_000 }, a
     expect(books?.fragments).toMatchObject({ quarantined: 0, waiting: 0 });
     const store = openStore({ folder: state, access: 'read' });
     const [key = ''] = store.journals();
-    const told = (store.journal(key) ?? '').split('\n').filter(line => line.includes('Model.Responded'));
+    const responses = (store.journal(key) ?? '').split('\n').filter(line => line.includes('Model.Responded'));
     const { counters } = store.books();
     store.close();
     // The response of the last row, and at most what a strange row states as one.
-    expect(told.some(line => line.includes('"output_tokens":7'))).toBe(true);
+    expect(responses.some(line => line.includes('"output_tokens":7'))).toBe(true);
     expect(counters).not.toHaveProperty('odd.transcript_row_failed');
     expect(({} as { x?: unknown }).x).toBeUndefined();
   });

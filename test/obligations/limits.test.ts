@@ -39,7 +39,7 @@ const frameIn = (collector: Collector): string[] =>
     .sort();
 
 /** The newest value of a counter of losses. */
-function lossesTold(collector: Collector, item: string, reason: string): number {
+function lossesIn(collector: Collector, item: string, reason: string): number {
   const points = collector
     .metrics()
     .filter(({ name }) => name === 'agent_hooks.pipeline.dropped')
@@ -118,8 +118,8 @@ it.each(over)(
       expect(dropped).toBeGreaterThan(0);
       expect(received.repeatedItems).toBe(0);
       expect(frameIn(collector)).toEqual(frameIn(healthy));
-      expect(lossesTold(collector, 'span', reason)).toBe(account?.spans.dropped[reason] ?? 0);
-      expect(lossesTold(collector, 'log', reason)).toBe(account?.logs.dropped[reason] ?? 0);
+      expect(lossesIn(collector, 'span', reason)).toBe(account?.spans.dropped[reason] ?? 0);
+      expect(lossesIn(collector, 'log', reason)).toBe(account?.logs.dropped[reason] ?? 0);
     } finally {
       await collector.close();
       await healthy.close();
@@ -166,7 +166,7 @@ it(`R14 the inbox holds hooks of a later version alone, and no more than it may 
       dropped: { 'over-size': 22 },
     });
     expect(receivedBy(collector).records.size).toBe(load.expected.records);
-    expect(lossesTold(collector, 'fragment', 'over-size')).toBe(22);
+    expect(lossesIn(collector, 'fragment', 'over-size')).toBe(22);
   } finally {
     await collector.close();
     leave();

@@ -16,16 +16,16 @@ export function randomOf(seed: number): Random {
   };
 }
 
-export interface Told {
+export interface HookCall {
   event: string;
   payload: Record<string, unknown> | string;
 }
 
-export const textOf = (payload: Told['payload']): string =>
+export const textOf = (payload: HookCall['payload']): string =>
   typeof payload === 'string' ? payload : JSON.stringify(payload);
 
 /** Lanes go side by side, as parallel calls and subagents do; the next phase begins when all have ended. */
-export type Phase = Told[][];
+export type Phase = HookCall[][];
 
 export interface Expected {
   hooks: number;
@@ -61,7 +61,7 @@ export function loadOf(hooks: number, random: Random, tag: string): Load {
 function sessionOf(session: string, hooks: number, random: Random, expected: Expected): Phase[] {
   const trace = traceIdOf({ agent: AGENT, session, segment: 0 });
   const base = { session_id: session, cwd: '/' };
-  const told = (event: string, ...fields: object[]): Told => {
+  const hook = (event: string, ...fields: object[]): HookCall => {
     expected.hooks += 1;
     expected.records += isTwo.has(event) ? 2 : 1;
     return { event, payload: Object.assign({}, base, ...fields, { hook_event_name: event }) };
@@ -75,35 +75,35 @@ function sessionOf(session: string, hooks: number, random: Random, expected: Exp
   const root = span({ kind: 'session', parts: ['0'] }, undefined);
 
   /** One call: two hooks, three when a person is asked. */
-  function call(lane: Told[], turn: object, parent: string, left: number, subagent?: string): void {
+  function call(lane: HookCall[], turn: object, parent: string, left: number, subagent?: string): void {
     calls += 1;
     const id = `${session}-call-${calls}`;
     const fields = { ...turn, tool_use_id: id, tool_name: random() < 0.5 ? 'Bash' : 'Read', tool_input: { n: calls } };
-    lane.push(told('PreToolUse', fields));
-    if (left > 2 && random() < 0.1) lane.push(told('PermissionRequest', fields));
+    lane.push(hook('PreToolUse', fields));
+    if (left > 2 && random() < 0.1) lane.push(hook('PermissionRequest', fields));
     const fails = random() < 0.1;
     const duration_ms = Math.floor(random() * 20);
     lane.push(
       fails
-        ? told('PostToolUseFailure', fields, { error: 'Exit code 1', duration_ms })
-        : told('PostToolUse', fields, { tool_response: { n: calls }, duration_ms }),
+        ? hook('PostToolUseFailure', fields, { error: 'Exit code 1', duration_ms })
+        : hook('PostToolUse', fields, { tool_response: { n: calls }, duration_ms }),
     );
     span({ kind: 'action', parts: [id] }, parent, subagent ?? session);
   }
 
   const turns = Math.max(1, Math.round(hooks / 500));
   const startedAt = expected.hooks;
-  const phases: Phase[] = [[[told('SessionStart', { source: 'startup' })]]];
+  const phases: Phase[] = [[[hook('SessionStart', { source: 'startup' })]]];
   for (let i = 0; i < turns; i += 1) {
     const turn = { prompt_id: `${session}-turn-${i}`, permission_mode: 'default' };
     const parent = span({ kind: 'turn', parts: [turn.prompt_id, '0'] }, root);
-    phases.push([[told('UserPromptSubmit', turn, { prompt: `Number ${i}` })]]);
+    phases.push([[hook('UserPromptSubmit', turn, { prompt: `Number ${i}` })]]);
     // What is left of this turn's share when its end and the session's are taken off.
     const until = startedAt + Math.floor(((hooks - 1) * (i + 1)) / turns) - 1;
     const lanes: Phase = Array.from({ length: LANES }, () => []);
     const closing: (() => void)[] = [];
     const room = (): number => until - expected.hooks - 2 * closing.length;
-    const inner: { lane: Told[]; turn: object; parent: string; subagent?: string }[] = lanes.map((lane, n) => {
+    const inner: { lane: HookCall[]; turn: object; parent: string; subagent?: string }[] = lanes.map((lane, n) => {
       if (n >= SUBAGENT_LANES || room() < 16) return { lane, turn, parent };
       calls += 1;
       const launch = `${session}-call-${calls}`;
@@ -115,13 +115,13 @@ function sessionOf(session: string, hooks: number, random: Random, expected: Exp
         tool_input: { subagent_type: `kind-${n}`, prompt: agent_id },
       };
       const own = { ...turn, agent_id, agent_type: `kind-${n}` };
-      lane.push(told('PreToolUse', fields), told('SubagentStart', own));
+      lane.push(hook('PreToolUse', fields), hook('SubagentStart', own));
       const action = span({ kind: 'action', parts: [launch] }, parent);
       const subagent = span({ kind: 'subagent', parts: [agent_id, '0'] }, action);
       closing.push(() => {
         lane.push(
-          told('SubagentStop', own, { last_assistant_message: 'Done.' }),
-          told('PostToolUse', fields, { tool_response: { agentId: agent_id }, duration_ms: 5 }),
+          hook('SubagentStop', own, { last_assistant_message: 'Done.' }),
+          hook('PostToolUse', fields, { tool_response: { agentId: agent_id }, duration_ms: 5 }),
         );
       });
       return { lane, turn: own, parent: subagent, subagent: agent_id };
@@ -131,20 +131,20 @@ function sessionOf(session: string, hooks: number, random: Random, expected: Exp
       if (at) call(at.lane, at.turn, at.parent, room(), at.subagent);
     }
     if (room() === 1)
-      lanes[LANES - 1]?.push(told('Notification', turn, { message: 'x', notification_type: 'idle_prompt' }));
+      lanes[LANES - 1]?.push(hook('Notification', turn, { message: 'x', notification_type: 'idle_prompt' }));
     for (const close of closing) close();
     phases.push(
       lanes.filter(lane => lane.length > 0),
-      [[told('Stop', turn, { last_assistant_message: `Done ${i}` })]],
+      [[hook('Stop', turn, { last_assistant_message: `Done ${i}` })]],
     );
   }
-  phases.push([[told('SessionEnd', { reason: 'other' })]]);
+  phases.push([[hook('SessionEnd', { reason: 'other' })]]);
   return phases;
 }
 
 /** All hooks in one order that an agent could have caused, sessions and lanes mixed at random. */
-export function inSomeOrder({ sessions }: Load, random: Random): Told[] {
-  const order: Told[] = [];
+export function inSomeOrder({ sessions }: Load, random: Random): HookCall[] {
+  const order: HookCall[] = [];
   const left = sessions.map(phases => phases.map(phase => phase.map(lane => [...lane])));
   while (left.some(phases => phases.length > 0)) {
     const phases = left[Math.floor(random() * left.length)];

@@ -35,7 +35,7 @@ export interface Injector {
   /** What the environment of a process says so that it happens to it. */
   env(injection: Injection): Record<string, string>;
   /** How many calls there were since the last `env`, and the first that failed. */
-  told(): { calls: number; failed: string | undefined };
+  result(): { calls: number; failed: string | undefined };
 }
 
 /** Undefined where there is no compiler. One injection at a time. */
@@ -61,7 +61,7 @@ export function compileInjector(folder: string): Injector | undefined {
         NTH_NOT: from === undefined ? '' : 'deliver.js',
       };
     },
-    told() {
+    result() {
       const bytes = readFileSync(shared);
       const failed = bytes.subarray(12, bytes.indexOf(0, 12)).toString();
       return { calls: bytes.readInt32LE(4), failed: failed === '' ? undefined : failed };

@@ -43,13 +43,13 @@ it('a payload with such a word in any place is journaled or set aside with a rea
   for (const agent of agents) {
     for (const { payload } of samplesOf(agent.id)) {
       const places: string[] = [];
-      withTexts(payload, (said, path) => {
+      withTexts(payload, (value, path) => {
         places.push(path);
-        return said;
+        return value;
       });
       for (const [i, place] of places.entries()) {
         const word = words[i % words.length] ?? '';
-        const changed = JSON.stringify(withTexts(payload, (said, path) => (path === place ? word : said)));
+        const changed = JSON.stringify(withTexts(payload, (value, path) => (path === place ? word : value)));
         const { fates } = play([{ atMs: START_MS, payload: changed, header: { tool: agent.id } }]);
         expect(fates, `${agent.id} ${place}`).toHaveLength(1);
       }

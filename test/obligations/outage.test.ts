@@ -10,7 +10,7 @@ import { type Received as Post, type Reply, startCollector } from '../collector.
 import { skipFor } from '../needs.ts';
 import { books, until } from '../wire/house.ts';
 import { drive, memoryOf, watchMemory } from './drive.ts';
-import { loadOf, randomOf, type Told } from './load.ts';
+import { type HookCall, loadOf, randomOf } from './load.ts';
 import { row } from './report.ts';
 import { bySize, seed, size } from './size.ts';
 import {
@@ -110,26 +110,26 @@ function freeBytes(path: string): number {
 }
 
 /** Sessions of plain actions, 500 events each: little work for us, so that the number is what counts. */
-function* plainSessions(events: number): Generator<Told[]> {
+function* plainSessions(events: number): Generator<HookCall[]> {
   const PER_SESSION = 500;
   for (let s = 0; s * PER_SESSION < events; s += 1) {
     const base = { session_id: `backlog-${seed}-${s}`, cwd: '/' };
-    const told: Told[] = [
+    const hooks: HookCall[] = [
       { event: 'SessionStart', payload: { ...base, hook_event_name: 'SessionStart', source: 'startup' } },
     ];
-    for (let call = 0; told.length < PER_SESSION - 1; call += 1) {
+    for (let call = 0; hooks.length < PER_SESSION - 1; call += 1) {
       const fields = {
         ...base,
         tool_name: 'Bash',
         tool_use_id: `${s}-${call}`,
         tool_input: { command: 'ls -l'.repeat(20) },
       };
-      told.push({ event: 'PreToolUse', payload: { ...fields, hook_event_name: 'PreToolUse' } });
-      told.push({ event: 'PostToolUse', payload: { ...fields, hook_event_name: 'PostToolUse', duration_ms: 3 } });
+      hooks.push({ event: 'PreToolUse', payload: { ...fields, hook_event_name: 'PreToolUse' } });
+      hooks.push({ event: 'PostToolUse', payload: { ...fields, hook_event_name: 'PostToolUse', duration_ms: 3 } });
     }
-    told.length = PER_SESSION - 1;
-    told.push({ event: 'SessionEnd', payload: { ...base, hook_event_name: 'SessionEnd', reason: 'other' } });
-    yield told;
+    hooks.length = PER_SESSION - 1;
+    hooks.push({ event: 'SessionEnd', payload: { ...base, hook_event_name: 'SessionEnd', reason: 'other' } });
+    yield hooks;
   }
 }
 
@@ -151,9 +151,9 @@ it(`R5 ${backlog} events wait, first as fragments, then as bodies (seed ${seed})
   try {
     const state = founded(join(folder, 'state'));
     let written = 0;
-    for (const told of plainSessions(backlog)) {
-      fill(state, told, { env: exporting(collector.url), random: randomOf(seed), after: written });
-      written += told.length;
+    for (const hook of plainSessions(backlog)) {
+      fill(state, hook, { env: exporting(collector.url), random: randomOf(seed), after: written });
+      written += hook.length;
     }
     await collector.stop();
     const taking = await deliverAlone(folder, state, backlog, () => ledgerOf(state).journaled === written);

@@ -39,8 +39,8 @@ it.each([true, false])(
     const { folder, leave } = room(existsSync('/dev/shm') ? '/dev/shm' : tmpdir());
     try {
       const first = founded(join(folder, 'first'));
-      const told = Array.from({ length: EVENTS }, (_, n) => ({ event: 'E', payload: { n } }));
-      fill(first, told, { env: {}, random: randomOf(1) });
+      const hooks = Array.from({ length: EVENTS }, (_, n) => ({ event: 'E', payload: { n } }));
+      fill(first, hooks, { env: {}, random: randomOf(1) });
       for (let i = 0; i < cuts; i += 1) {
         const at = join(folder, String(i));
         cutOnce(first, at, fsync, seed + i, sums);

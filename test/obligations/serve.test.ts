@@ -217,12 +217,12 @@ const stranger = `
 
 function asNobody(program: string, words: readonly string[]): Promise<unknown> {
   const child = spawn(process.execPath, ['-e', program, ...words], { uid: 65_534, gid: 65_534, cwd: '/', env: {} });
-  let said = '';
+  let output = '';
   for (const stream of [child.stdout, child.stderr])
     stream.on('data', part => {
-      said += String(part);
+      output += String(part);
     });
-  return new Promise(resolve => child.on('close', () => resolve(said.startsWith('{') ? JSON.parse(said) : said)));
+  return new Promise(resolve => child.on('close', () => resolve(output.startsWith('{') ? JSON.parse(output) : output)));
 }
 
 const crowd = bySize({

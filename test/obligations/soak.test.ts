@@ -10,7 +10,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import type { Reply } from '../collector.ts';
 import { books, commandsIn, harmless, runHook, status, until } from '../wire/house.ts';
-import { sessionOf, told } from '../wire/session.ts';
+import { counts, sessionOf } from '../wire/session.ts';
 import { delivering, startDeliver } from './drive.ts';
 import { type Random, randomOf } from './load.ts';
 import { row } from './report.ts';
@@ -109,14 +109,14 @@ it(`R16 ${minutes} minutes of random faults (seed ${seed})`, { timeout: minutes 
     for (const span of collector.spans()) of(span.plain['session.id']).spans.add(String(span.spanId));
     for (const record of collector.records())
       of(record.plain['session.id']).records.add(String(record.plain['agent_hooks.event.id']));
-    const whole = promised.filter(id => of(id).records.size === told.records && of(id).spans.size === told.spans);
+    const whole = promised.filter(id => of(id).records.size === counts.records && of(id).spans.size === counts.spans);
     const after = status(house);
     row('R16', `${minutes} minutes: deliveries killed and stopped, hooks killed, a collector with moods`, {
       faults: faults.killed + faults.stopped + faults.hooks + faults.moods,
-      obligations: promised.length * told.records,
-      delivered: whole.length * told.records,
+      obligations: promised.length * counts.records,
+      delivered: whole.length * counts.records,
       duplicated: received.repeatedItems,
-      lost: (promised.length - whole.length) * told.records,
+      lost: (promised.length - whole.length) * counts.records,
       quarantined: after.fragments.quarantined,
       longestHookMs,
       rssMb: Math.max(...memory),

@@ -11,7 +11,7 @@ import { encodeFragment, fragmentName } from '../../src/hook/fragment.ts';
 import { openStore } from '../../src/store/store.ts';
 import { type Collector, type CollectorOptions, startCollector } from '../collector.ts';
 import { AGENT, enable, furnish, type House, type Ran, status, vacate } from '../wire/house.ts';
-import { type Expected, type Random, type Told, textOf } from './load.ts';
+import { type Expected, type HookCall, type Random, textOf } from './load.ts';
 import { type Received, receivedIn, takenBy } from './received.ts';
 import { bySize } from './size.ts';
 
@@ -96,7 +96,11 @@ export interface Filling {
 }
 
 /** Fragments as the Node front end writes them, in the given order; answers with their names. */
-export function fill(folder: string, order: readonly Told[], { env, random, startMs, after = 0 }: Filling): string[] {
+export function fill(
+  folder: string,
+  order: readonly HookCall[],
+  { env, random, startMs, after = 0 }: Filling,
+): string[] {
   const fromMs = startMs ?? Date.now() - 3_600_000;
   let upMs = 1_000_000 + after * 100;
   return order.map(({ event, payload }, place) => {

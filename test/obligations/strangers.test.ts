@@ -216,13 +216,13 @@ function start(
   const startMs = performance.now();
   return new Promise((settled, failed) => {
     const child = spawn(program, words, { cwd: house.project, env: { ...house.env, ...env }, timeout: PATIENCE_MS });
-    const said = { stdout: '', stderr: '' };
+    const output = { stdout: '', stderr: '' };
     for (const stream of ['stdout', 'stderr'] as const)
       child[stream].on('data', part => {
-        said[stream] += part;
+        output[stream] += part;
       });
     child.on('error', failed);
-    child.on('close', status => settled({ ran: { status, ...said }, tookMs: performance.now() - startMs }));
+    child.on('close', status => settled({ ran: { status, ...output }, tookMs: performance.now() - startMs }));
     child.stdin.on('error', () => undefined);
     child.stdin.end(input);
   });

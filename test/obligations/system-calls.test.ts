@@ -100,7 +100,7 @@ for (const frontEnd of judged) {
     const house = build();
     cleanUp.push(() => demolish(house));
     const first = await recorded(house, frontEnd, injector.env({ ...common, call: 0, fault: 'EIO', lasting: false }));
-    const { calls } = injector.told();
+    const { calls } = injector.result();
     expect(calls).toBeGreaterThan(15);
     const injections = injectionsOf(callsOf(calls, most), common);
     const fates = { whole: 0, torn: 0, noted: 0, gone: 0 };
@@ -108,13 +108,13 @@ for (const frontEnd of judged) {
     let longestHookMs = 0;
     for (const injection of injections) {
       const { ran, tookMs, found, noted } = await recorded(house, frontEnd, injector.env(injection));
-      const { failed } = injector.told();
+      const { failed } = injector.result();
       longestHookMs = Math.max(longestHookMs, tookMs);
-      const said = `${sayOf(injection)} (${failed})`;
-      if (JSON.stringify(ran) !== JSON.stringify(harmless)) wrong.push(`${said}: ${JSON.stringify(ran)}`);
-      if (found.length > 1) wrong.push(`${said}: ${found.length} files for one event`);
+      const name = `${sayOf(injection)} (${failed})`;
+      if (JSON.stringify(ran) !== JSON.stringify(harmless)) wrong.push(`${name}: ${JSON.stringify(ran)}`);
+      if (found.length > 1) wrong.push(`${name}: ${found.length} files for one event`);
       const fate = found[0] ?? (noted ? 'noted' : 'gone');
-      if (fate === 'another') wrong.push(`${said}: a whole fragment that is not the event`);
+      if (fate === 'another') wrong.push(`${name}: a whole fragment that is not the event`);
       else fates[fate] += 1;
     }
     const last = await recorded(house, frontEnd, {});
@@ -207,14 +207,14 @@ it(`R4 a call fails in deliver (seed ${seed})`, { timeout: TIMEOUT_MS }, async c
   const work = async ({ deliver }: Station): Promise<void> => {
     for (let each = injections.pop(); each !== undefined; each = injections.pop()) {
       const { ran, failed, books, received } = await deliver(each);
-      const said = `${sayOf(each)} (${failed})`;
+      const name = `${sayOf(each)} (${failed})`;
       // Its own way to end badly is an exit code.
-      if (ran.status !== 0 && ran.status !== 1) wrong.push(`${said}: ${JSON.stringify(ran)}`);
-      if (books === undefined || imbalances(books).length > 0) wrong.push(`${said}: ${JSON.stringify(books)}`);
+      if (ran.status !== 0 && ran.status !== 1) wrong.push(`${name}: ${JSON.stringify(ran)}`);
+      if (books === undefined || imbalances(books).length > 0) wrong.push(`${name}: ${JSON.stringify(books)}`);
       const { expected } = load;
-      if (books?.fragments.journaled !== expected.hooks) wrong.push(`${said}: ${JSON.stringify(books?.fragments)}`);
-      if (received.changed.length + received.fallen.length > 0) wrong.push(`${said}: it was sent again, otherwise`);
-      if (received.repeatedRequests > 1) wrong.push(`${said}: ${received.repeatedRequests} requests were repeated`);
+      if (books?.fragments.journaled !== expected.hooks) wrong.push(`${name}: ${JSON.stringify(books?.fragments)}`);
+      if (received.changed.length + received.fallen.length > 0) wrong.push(`${name}: it was sent again, otherwise`);
+      if (received.repeatedRequests > 1) wrong.push(`${name}: ${received.repeatedRequests} requests were repeated`);
       figures.lost += lostOf(received, expected);
       figures.duplicated += received.repeatedItems;
     }
@@ -254,7 +254,7 @@ async function station(injector: Injector, load: Load): Promise<Station> {
       const start = own.requests.length;
       const words = [process.execPath, program, '--wait', '5s', '--state-dir', state];
       const ran = await run(words, '', { env: injector.env({ ...injection, within: state }) });
-      const { calls, failed } = injector.told();
+      const { calls, failed } = injector.result();
       const { books } = await deliverHere(state);
       const received = receivedIn(takenBy({ requests: own.requests.slice(start) }));
       rmSync(state, { recursive: true });

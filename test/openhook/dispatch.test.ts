@@ -92,9 +92,9 @@ const run = (env: Record<string, string> = {}, more: object = {}): Promise<Deliv
 
 const counters = (): Record<string, number> => {
   const store = openStore({ folder: state, access: 'read' });
-  const said = Object.entries(store.ledger().counters).filter(([name]) => name.startsWith('openhook.'));
+  const counted = Object.entries(store.ledger().counters).filter(([name]) => name.startsWith('openhook.'));
   store.close();
-  return Object.fromEntries(said);
+  return Object.fromEntries(counted);
 };
 const linesOf = (file: string): { type: string }[] =>
   readFileSync(join(work, file), 'utf8')

@@ -21,7 +21,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { removeFolder } from '../../src/lib/remove-folder.ts';
 import { type Collector, startCollector } from '../collector.ts';
 import { commandsIn, type House, harmless, quiet, type Ran, runHook, status, until } from '../wire/house.ts';
-import { sessionOf, told, tree } from '../wire/session.ts';
+import { counts, sessionOf, tree } from '../wire/session.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const npmEnv = { npm_config_update_notifier: 'false', npm_config_audit: 'false', npm_config_fund: 'false' };
@@ -183,7 +183,7 @@ describe('what stays is what docs/upgrade-and-uninstall.md names', () => {
     expect(spanNames()).toEqual(tree.map(name => name.trim()).sort());
     const { balanced, fragments } = status(house);
     // The trial of `enable` is one more.
-    expect([balanced, fragments.received]).toEqual([true, told.hooks + 1]);
+    expect([balanced, fragments.received]).toEqual([true, counts.hooks + 1]);
 
     expect(await typed('otel-hooks', 'uninstall', '--purge', '--yes')).toMatchObject({ status: 0, stderr: '' });
     // The agent runs on, and knows its hooks still.

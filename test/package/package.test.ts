@@ -219,14 +219,14 @@ describe("OpenHook's own example: in an empty home, with nothing set but an endp
   });
 
   it('the end of a session becomes one span of its length, with tokens, model and reason', async () => {
-    const told = {
+    const ending = {
       reason: 'completed',
       model: 'acme-large-2',
       duration_ms: 90_500,
       input_tokens: 4_100,
       output_tokens: 120,
     };
-    await hook(envelope('acme-agent', told));
+    await hook(envelope('acme-agent', ending));
     // Nobody delivers by hand: the hook has started somebody.
     await until(() => collector.spans().length > 0, 25_000);
     expect(await deliver()).toContain('waiting');
@@ -273,7 +273,7 @@ describe("OpenHook's own example: in an empty home, with nothing set but an endp
         usage: { input_tokens: 10, output_tokens: 4, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 },
       },
     });
-    const said = (uuid: string, second: number, content: unknown) => ({
+    const row = (uuid: string, second: number, content: unknown) => ({
       ...common,
       type: 'user',
       uuid,
@@ -282,14 +282,14 @@ describe("OpenHook's own example: in an empty home, with nothing set but an endp
       message: { role: 'user', content },
     });
     const rows = [
-      said('u1', 0, 'Where is it?'),
+      row('u1', 0, 'Where is it?'),
       response('m1', 0.2, 'tool_use', {
         type: 'tool_use',
         id: 'call-1',
         name: 'Read',
         input: { file_path: '/shop/a' },
       }),
-      said('u2', 0.3, [{ type: 'tool_result', tool_use_id: 'call-1', content: 'There.' }]),
+      row('u2', 0.3, [{ type: 'tool_result', tool_use_id: 'call-1', content: 'There.' }]),
       response('m2', 0.5, 'end_turn', { type: 'text', text: 'In a.' }),
     ];
     writeFileSync(file, rows.map(row => `${JSON.stringify(row)}\n`).join(''));
@@ -326,8 +326,13 @@ describe("OpenHook's own example: in an empty home, with nothing set but an endp
     await until(() => Date.now() > began + 1_000, 5_000);
     await hook({ ...common, hook_event_name: 'Stop', prompt_id: 'turn-1', stop_hook_active: false });
     await hook({ ...common, hook_event_name: 'SessionEnd', reason: 'prompt_input_exit' });
-    const told = { transcript_path: common.transcript_path, duration_ms: 95_000, input_tokens: 20, output_tokens: 8 };
-    await hook(envelope('claude-code', told, Date.now()));
+    const payload = {
+      transcript_path: common.transcript_path,
+      duration_ms: 95_000,
+      input_tokens: 20,
+      output_tokens: 8,
+    };
+    await hook(envelope('claude-code', payload, Date.now()));
     await deliver();
     expect(names()).toEqual(tree);
     // Tokens stand on the responses, not once more on what the envelope sums up.

@@ -39,8 +39,8 @@ function planted(agent: string): { payload: object; secret: string }[] {
   const isName = (path: string): boolean => names.test(path) || closed.has(path.slice(path.lastIndexOf('.') + 1));
   return samplesOf(agent).map(({ payload }, i) => {
     const secret = secrets[i % secrets.length]?.secret ?? '';
-    const text = withTexts(payload, (said, path) =>
-      isIdPath(path) || isName(path) ? said : `${said} ${MARK} ${secret} ${MARK}`,
+    const text = withTexts(payload, (value, path) =>
+      isIdPath(path) || isName(path) ? value : `${value} ${MARK} ${secret} ${MARK}`,
     );
     return { payload: text as object, secret };
   });
@@ -201,7 +201,7 @@ describe('content that was asked for', () => {
 
   it('is on spans what was told of it, in whatever rounds', () => {
     const call = { tool_name: 'Bash', tool_use_id: 'a', tool_input: { command: 'ls' }, prompt_id: 'p1' };
-    const told = [
+    const hooks = [
       { hook_event_name: 'UserPromptSubmit', prompt_id: 'p1', prompt: 'look' },
       { hook_event_name: 'PreToolUse', ...call },
       { hook_event_name: 'PostToolUse', ...call, tool_response: { stdout: 'cart.ts' } },
@@ -217,7 +217,7 @@ describe('content that was asked for', () => {
     const content = { modes: keep.modes, on: 'both' as const };
     const facts = { agent: 'claude-code', session: 's', provider: undefined, denyAsError: false, limits, content };
     const left = (stored: boolean) =>
-      play(told, stored, undefined, keep).spans.map(each => readableSpanOf(each, facts, resourceOf({})).attributes);
+      play(hooks, stored, undefined, keep).spans.map(each => readableSpanOf(each, facts, resourceOf({})).attributes);
     expect(left(true)).toEqual(left(false));
     const [listed, refused] = left(false).filter(each => each['gen_ai.operation.name'] === 'execute_tool');
     expect(listed?.['gen_ai.tool.call.result']).toBe('{"stdout":"cart.ts"}');
@@ -227,28 +227,28 @@ describe('content that was asked for', () => {
   it('is a name of a skill, a file of OpenHook and an address only where its class is asked for', () => {
     const hook = { session_id: 's', transcript_path: '/t.jsonl', cwd: '/', hook_event_name: 'PreToolUse' };
     const openHook = { openhook: '0.1', source: 'goose', session_id: 's', context: 'https://docs.example/page/7' };
-    const told = [
+    const hooks = [
       { ...hook, tool_name: 'Skill', tool_use_id: 'a', tool_input: { skill: 'acme-tax' } },
       { ...openHook, type: 'session.start', data: {} },
       { ...openHook, type: 'file.write', data: { path: 'src/cart.ts', operation: 'update', start_line: 3 } },
     ].map((payload, i) => ({ atMs: START_MS + i, payload }));
-    const said = (keep: Keeper | undefined) => {
+    const value = (keep: Keeper | undefined) => {
       const facts = { agent: 'x', session: 's', provider: undefined, denyAsError: false, limits };
       const content = keep && { modes: keep.modes, on: 'both' as const };
-      return play(told, false, undefined, keep).records.map(each => {
+      return play(hooks, false, undefined, keep).records.map(each => {
         const { attributes } = readableRecordOf(each, { ...facts, content }, resourceOf({}));
         return [attributes['gen_ai.skill.name'], attributes['agent_hooks.context_uri'], attributes['file.path']];
       });
     };
     const none = [undefined, undefined, undefined];
-    expect(said(undefined)).toEqual([['custom', undefined, undefined], none, none]);
-    expect(said(keeperIn('full'))).toEqual([
+    expect(value(undefined)).toEqual([['custom', undefined, undefined], none, none]);
+    expect(value(keeperIn('full'))).toEqual([
       ['acme-tax', undefined, undefined],
       [undefined, 'https://docs.example/page/7', undefined],
       [undefined, undefined, 'src/cart.ts'],
     ]);
-    expect(JSON.stringify(play(told).events)).not.toMatch(/acme|docs\.example|cart/);
-    const [, , written] = play(told, false, undefined, modesWith({ paths: 'hash' })).events;
+    expect(JSON.stringify(play(hooks).events)).not.toMatch(/acme|docs\.example|cart/);
+    const [, , written] = play(hooks, false, undefined, modesWith({ paths: 'hash' })).events;
     expect(written?.metadata?.['dev.otel-hooks']?.content?.path?.hash).toMatch(/^hmac-sha256:/);
   });
 

@@ -33,8 +33,8 @@ test('a call without an id of its own gets a number, not a hash of its input', (
 });
 
 test('thousands of equal events cost no more each than the first', () => {
-  const told = Array.from({ length: 3_000 }, (_, i) => prompt('yes', i * 2));
-  const { events } = play(told);
+  const hooks = Array.from({ length: 3_000 }, (_, i) => prompt('yes', i * 2));
+  const { events } = play(hooks);
   expect(new Set(events.map(event => event.event_id)).size).toBe(events.length);
 });
 

@@ -8,7 +8,7 @@ import { decodeRequest } from '../../src/telemetry/otlp-decode.ts';
 import { limits, mapped, play, START_MS } from '../play.ts';
 
 const AGENT = 'goose';
-const told = (...events: object[]) =>
+const eventsOf = (...events: object[]) =>
   events.map((event, i) => ({
     atMs: START_MS + i * 1000,
     payload: {
@@ -26,7 +26,7 @@ const keeper = (user: ContentMode, metadata: string[] = []): Keeper => ({
   longest: 20_000,
   clean: (text, name) => withoutSecretsOf(name, text),
 });
-const played = (events: object[], keep?: Keeper) => play(told(...events), false, undefined, keep);
+const played = (events: object[], keep?: Keeper) => play(eventsOf(...events), false, undefined, keep);
 
 /** All that leaves, by where it hangs: the resource's and its own attributes. */
 function wire({ spans, records }: ReturnType<typeof played>): { [place: string]: { [name: string]: unknown } } {
@@ -96,16 +96,16 @@ describe('who set something going', () => {
   });
 
   test('is the prompt of a turn and the start of a session, though other hooks overtake them', () => {
-    const said = (event: object, seconds: number) => ({
+    const timed = (event: object, seconds: number) => ({
       ...event,
       timestamp: new Date(START_MS + seconds * 1000).toISOString(),
     });
     const turn = { metadata: { 'dev.otel-hooks': { v: 1, turn: 't1' } } };
     const { spans } = played([
-      { ...said(before, 3), ...turn },
-      said(start, 0),
-      { ...said(prompt, 2), ...turn },
-      said(end, 4),
+      { ...timed(before, 3), ...turn },
+      timed(start, 0),
+      { ...timed(prompt, 2), ...turn },
+      timed(end, 4),
     ]);
     expect(spans.filter(({ kind }) => kind === 'turn')).toHaveLength(1);
     const actors = Object.fromEntries(spans.map(span => [span.kind, span.actor?.type]));
@@ -120,8 +120,8 @@ describe('who set something going', () => {
     expect(idIn(keeper('hash'))).toMatch(/^hmac-sha256:/);
     expect(idIn(keeper('full'))).toBe(EMAIL);
     for (const keep of [undefined, keeper('off'), keeper('hash')]) {
-      const said = { ...before, actor: { type: 'ai_agent', id: EMAIL } };
-      const { events, spans } = played([start, prompt, said, end], keep);
+      const event = { ...before, actor: { type: 'ai_agent', id: EMAIL } };
+      const { events, spans } = played([start, prompt, event, end], keep);
       expect(JSON.stringify([events, mapped(spans).map(span => span.attributes)])).not.toContain('example.com');
     }
   });
@@ -183,16 +183,16 @@ describe('what a vendor adds', () => {
   });
 
   test('stays where it stood, in values without secrets, and leaves on its record and on the span that it opened', () => {
-    const told = played(events, keeper('off', names));
-    const said = told.events.find(({ event_type }) => event_type === 'Prompt.Submitted')?.metadata ?? {};
-    expect(said['dev.example']).toEqual({
+    const result = played(events, keeper('off', names));
+    const metadata = result.events.find(({ event_type }) => event_type === 'Prompt.Submitted')?.metadata ?? {};
+    expect(metadata['dev.example']).toEqual({
       workspace: 'shop',
       seats: 3,
       labels: ['a', 'b'],
       nested: { ticket: 'AB-12' },
     });
-    expect(said).toMatchObject({ flat: 'yes', 'dev.otel-hooks': { v: 1 } });
-    const of = wire(told);
+    expect(metadata).toMatchObject({ flat: 'yes', 'dev.otel-hooks': { v: 1 } });
+    const of = wire(result);
     for (const place of ['agent_hooks.prompt.submitted', 'invoke_agent goose']) {
       expect(of[place]).toMatchObject({
         'agent_hooks.metadata.dev.example.workspace': 'shop',
@@ -208,8 +208,8 @@ describe('what a vendor adds', () => {
   test('is a label: long texts and lists are cut', () => {
     const long = { 'dev.example': { workspace: 'é'.repeat(5_000), labels: Array.from({ length: 99 }, () => 'a') } };
     const { events: journaled } = played([{ ...start, metadata: long }], keeper('off', names));
-    const said = journaled[0]?.metadata?.['dev.example'] as { workspace: string; labels: string[] };
-    expect([said.workspace.length, said.labels.length]).toEqual([256, 16]);
+    const metadata = journaled[0]?.metadata?.['dev.example'] as { workspace: string; labels: string[] };
+    expect([metadata.workspace.length, metadata.labels.length]).toEqual([256, 16]);
   });
 });
 
@@ -218,7 +218,9 @@ describe("the agent's version", () => {
 
   test('is told by records and actions as their events say it, by what holds them as it was known', () => {
     const of = wire(played([start, prompt, before, { ...after, source }, session[4] ?? {}, end]));
-    const versions = Object.fromEntries(Object.entries(of).map(([place, said]) => [place, said['service.version']]));
+    const versions = Object.fromEntries(
+      Object.entries(of).map(([place, resource]) => [place, resource['service.version']]),
+    );
     expect(versions).toEqual({
       'agent_hooks.session.start': undefined,
       'agent_hooks.prompt.submitted': undefined,
@@ -250,9 +252,15 @@ describe("the agent's version", () => {
 });
 
 test('what an agent chose is told in numbers and words, never in names of files, sentences or addresses', () => {
-  const said = { decision_type: 'plan', selected: 'option-2', options_count: 3, confidence: 0.5, summary_length: 40 };
+  const decision = {
+    decision_type: 'plan',
+    selected: 'option-2',
+    options_count: 3,
+    confidence: 0.5,
+    summary_length: 40,
+  };
   const decided = (data: object) => played([start, { event_type: 'Agent.Decision', data }]).events.at(-1)?.data;
-  expect(decided({ ...said, summary: 'a thought', options: ['a', 'b'] })).toEqual(said);
+  expect(decided({ ...decision, summary: 'a thought', options: ['a', 'b'] })).toEqual(decision);
   for (const selected of ['src/clock.ts', 'clock.ts', EMAIL, 'two words', 'x'.repeat(33)])
     expect(decided({ selected, confidence: 'high', options_count: '3' })).toEqual({});
 });

@@ -52,7 +52,7 @@ test('a row that fails is counted and passed over, and the rows behind it are to
     );
     const { transcript } = claudeCode;
     if ('absent' in transcript) throw new Error('Claude Code keeps transcripts');
-    const told: string[] = [];
+    const messages: string[] = [];
     const odd: string[] = [];
     const state = { ...noTranscripts(), main: house.main };
     const followed = readOn({
@@ -69,7 +69,7 @@ test('a row that fails is counted and passed over, and the rows behind it are to
       listener: {
         report(each) {
           if ('event_type' in each && each.event_type === 'Model.Responded') fails();
-          if ('event_type' in each) told.push(each.event_type);
+          if ('event_type' in each) messages.push(each.event_type);
         },
         origin: () => undefined,
         odd: kind => odd.push(kind),
@@ -77,7 +77,7 @@ test('a row that fails is counted and passed over, and the rows behind it are to
     });
     expect(followed).toMatchObject({ isMore: false, isThere: true });
     expect(odd).toEqual(['row_failed']);
-    expect(told.filter(type => type === 'Prompt.Submitted')).toHaveLength(2);
+    expect(messages.filter(type => type === 'Prompt.Submitted')).toHaveLength(2);
   } finally {
     house.close();
   }

@@ -61,9 +61,9 @@ overShared('seeds', 'the texts of the standards', () => {
       name,
     ]);
     const table = [...textOf('004').matchAll(/^(\w+) \|\n— \| — \|/gm)].map(([, point]) => [point, '—']);
-    const told = new Map([...rows, ...table].map(([point = '', name]) => [point, name]));
-    expect([...told.keys()].sort()).toEqual([...hookPoints].sort());
-    for (const point of hookPoints) expect(platformName(point, 'hooksFile') ?? '—').toBe(told.get(point));
-    for (const [point, name = '—'] of told) if (name !== '—') expect(hookPointOf(name)).toBe(point);
+    const nameOfPoint = new Map([...rows, ...table].map(([point = '', name]) => [point, name]));
+    expect([...nameOfPoint.keys()].sort()).toEqual([...hookPoints].sort());
+    for (const point of hookPoints) expect(platformName(point, 'hooksFile') ?? '—').toBe(nameOfPoint.get(point));
+    for (const [point, name = '—'] of nameOfPoint) if (name !== '—') expect(hookPointOf(name)).toBe(point);
   });
 });

@@ -7,11 +7,11 @@ import { type Event, eventTypes, factsOf } from '../../src/event/event.ts';
 import { validateAgentHooks } from '../../src/standards/agent-hooks/agent-hooks-validator.ts';
 import { endsTurn, hookPointOf, hookPoints, platformName } from '../../src/standards/base-coat/hook-points.ts';
 import { incrementsOf } from '../../src/telemetry/increments.ts';
-import { mapped, play, START_MS, type Told, treeOf } from '../play.ts';
+import { mapped, type PlayedHook, play, START_MS, treeOf } from '../play.ts';
 import { type House, openHouse, rowsOf, tokensOf } from '../transcripts/house.ts';
 
 const time = (seconds: number): string => new Date(START_MS + seconds * 1000).toISOString();
-const at = (seconds: number, payload: object | string, header = {}): Told => ({
+const at = (seconds: number, payload: object | string, header = {}): PlayedHook => ({
   atMs: START_MS + seconds * 1000,
   payload,
   header,
@@ -161,8 +161,8 @@ describe('OpenHook', () => {
     ['a zone of hours', '2026-03-02T10:00:01+01'],
     ['a zone without a colon', '2026-03-02T07:30:01-0130'],
     ['a comma', '2026-03-02T09:00:01,000Z'],
-  ])('a time with %s is the time that it is', (_, said) => {
-    const { events, odd } = play([at(1, envelope('session.start', 1, {}, { time: said }))]);
+  ])('a time with %s is the time that it is', (_, stated) => {
+    const { events, odd } = play([at(1, envelope('session.start', 1, {}, { time: stated }))]);
     expect([events[0]?.timestamp, odd]).toEqual([time(1), []]);
   });
 
@@ -242,12 +242,12 @@ describe("a standard's events beside the agent's own hooks", () => {
 
   test('whichever comes first, each happening is one event of one session', () => {
     const alone = play(ofHooks);
-    for (const told of [
+    for (const payload of [
       ofHooks.flatMap((hook, i) => [hook, ...(ofOpenHook[i] ?? [])]),
       ofHooks.flatMap((hook, i) => [...(ofOpenHook[i] ?? []), hook]),
       [...ofHooks, ...ofOpenHook.flat()],
     ]) {
-      const { events, spans, states } = play(told);
+      const { events, spans, states } = play(payload);
       expect(states.size).toBe(1);
       expect(typesOf(events)).toEqual(typesOf(alone.events));
       expect(spans.map(span => span.kind).sort()).toEqual(alone.spans.map(span => span.kind).sort());
@@ -272,14 +272,14 @@ describe("a standard's events beside the agent's own hooks", () => {
   });
 
   test('a call has the same event id from both', () => {
-    const calls = (told: Told[]): string[] =>
-      idsOf(play(told).events.filter(event => event.event_type.startsWith('Action.')));
+    const calls = (hooks: PlayedHook[]): string[] =>
+      idsOf(play(hooks).events.filter(event => event.event_type.startsWith('Action.')));
     expect(calls(ofOpenHook.flat())).toEqual(calls(ofHooks));
   });
 });
 
 describe('a session that OpenHook and its transcript tell', () => {
-  const told = (house: House): ((type: string, seconds: number, data?: object) => void) => {
+  const sender = (house: House): ((type: string, seconds: number, data?: object) => void) => {
     const rows = rowsOf(house.session);
     house.write(
       house.main,
@@ -301,7 +301,7 @@ describe('a session that OpenHook and its transcript tell', () => {
   test('its end alone is all that is needed: tokens are those of the responses', () => {
     const house = openHouse();
     try {
-      told(house)('session.end', 20, end(house));
+      sender(house)('session.end', 20, end(house));
       house.round();
       house.round();
       expect(house.tree()).toMatchInlineSnapshot(`
@@ -340,12 +340,12 @@ describe('a session that OpenHook and its transcript tell', () => {
   test('what both tell is there once, in one turn', () => {
     const house = openHouse();
     try {
-      const tell = told(house);
-      tell('session.start', 0.5);
-      tell('prompt.submit', 1.1, { prompt_length: 6 });
-      tell('tool.start', 3.1, { tool_name: 'Bash', tool_call_id: 'c1' });
-      tell('tool.end', 5.1, { tool_name: 'Bash', tool_call_id: 'c1', status: 'success' });
-      tell('session.end', 20, end(house));
+      const send = sender(house);
+      send('session.start', 0.5);
+      send('prompt.submit', 1.1, { prompt_length: 6 });
+      send('tool.start', 3.1, { tool_name: 'Bash', tool_call_id: 'c1' });
+      send('tool.end', 5.1, { tool_name: 'Bash', tool_call_id: 'c1', status: 'success' });
+      send('session.end', 20, end(house));
       house.round();
       house.round();
       expect(house.tree()).toMatchInlineSnapshot(`
@@ -394,10 +394,10 @@ describe('Agent Hooks', () => {
     const lines = play([at(0, stream.map(event => JSON.stringify(event)).join('\n'))]);
     expect(new Set(typesOf(one.events))).toEqual(new Set(stream.map(event => event.event_type)));
     for (const { events, fates } of [one, list, lines]) {
-      const told = events.filter(event => !event.event_type.startsWith('vendor.otel-hooks.'));
+      const standardOnes = events.filter(event => !event.event_type.startsWith('vendor.otel-hooks.'));
       expect(new Set(fates)).toEqual(new Set(['journaled']));
-      expect(idsOf(told)).toEqual(stream.map(event => event.event_id.toLowerCase()).sort());
-      for (const event of told) {
+      expect(idsOf(standardOnes)).toEqual(stream.map(event => event.event_id.toLowerCase()).sort());
+      for (const event of standardOnes) {
         const source = stream.find(each => each.event_id.toLowerCase() === event.event_id);
         expect(Date.parse(event.timestamp)).toBe(Date.parse(source?.timestamp ?? ''));
       }
@@ -421,7 +421,7 @@ describe('Agent Hooks', () => {
   });
 
   test('a journal that is read again adds nothing, and alone gives the same tree', () => {
-    const told = [
+    const hooks = [
       at(0, native({ hook_event_name: 'SessionStart', source: 'startup' })),
       at(1, native({ hook_event_name: 'UserPromptSubmit', prompt_id: 'p1', prompt: 'x' })),
       at(
@@ -477,9 +477,9 @@ describe('Agent Hooks', () => {
       at(9, native({ hook_event_name: 'Stop', prompt_id: 'p1' })),
       at(10, native({ hook_event_name: 'SessionEnd', reason: 'other' })),
     ];
-    const first = play(told);
+    const first = play(hooks);
     const journal = first.events.map(event => JSON.stringify(event)).join('\n');
-    const both = play([...told, at(11, journal)]);
+    const both = play([...hooks, at(11, journal)]);
     expect(typesOf(both.events)).toEqual(typesOf(first.events));
     expect(both.fates.at(-1)).toBe('duplicate');
     const again = play([at(11, journal)]);
@@ -598,7 +598,7 @@ describe('Agent Hooks', () => {
 
 // ---------------------------------------------------------------- Base Coat
 
-const coat = (hook: string, seconds: number, more: object = {}): Told =>
+const coat = (hook: string, seconds: number, more: object = {}): PlayedHook =>
   at(seconds, {
     hook,
     timestamp: time(seconds),

@@ -15,13 +15,13 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 async function serve(...words: string[]): Promise<{ code: number; out: string; err: string }> {
-  const said = { out: '', err: '' };
+  const output = { out: '', err: '' };
   const code = await main(['serve', ...words], {
     out: text => {
-      said.out += text;
+      output.out += text;
     },
     err: text => {
-      said.err += text;
+      output.err += text;
     },
     env: {},
     cwd: folder,
@@ -34,7 +34,7 @@ async function serve(...words: string[]): Promise<{ code: number; out: string; e
     ask: async () => '',
     now: Date.now,
   });
-  return { code, ...said };
+  return { code, ...output };
 }
 
 /** A certificate for a name, signed by itself, also in files. */

@@ -45,21 +45,21 @@ function hooked(session: string, ...events: string[]): void {
   }
 }
 
-interface Told {
+interface Outcome {
   code: number;
-  says: string;
+  stderr: string;
   books: StatusBooks;
 }
 
 /** On a machine that is busy the time of one delivery may be over before it has come to anything. */
-async function delivered(otlp: object, other: object = {}): Promise<Told> {
+async function delivered(otlp: object, other: object = {}): Promise<Outcome> {
   for (let i = 0; ; i += 1) {
-    const told = await deliveredOnce({ provider: 'otlp', otlp, ...other });
-    if (told.code === 0 || told.says !== '' || i === 30) return told;
+    const outcome = await deliveredOnce({ provider: 'otlp', otlp, ...other });
+    if (outcome.code === 0 || outcome.stderr !== '' || i === 30) return outcome;
   }
 }
 
-async function deliveredOnce(config: object): Promise<Told> {
+async function deliveredOnce(config: object): Promise<Outcome> {
   mkdirSync(join(home, '.config', 'otel-hooks'), { recursive: true });
   writeFileSync(join(home, '.config', 'otel-hooks', 'config.json'), JSON.stringify(config));
   // Shorter than the wait before a second try.
@@ -69,7 +69,7 @@ async function deliveredOnce(config: object): Promise<Told> {
   const books = readStatusBooks(store);
   store.close();
   expect(imbalances(books)).toEqual([]);
-  return { code, says: err.replaceAll('\n  next: ', ' => '), books };
+  return { code, stderr: err.replaceAll('\n  next: ', ' => '), books };
 }
 
 async function answering(answer: CollectorOptions['answer'], isSecure = false): Promise<string> {
@@ -106,10 +106,10 @@ test.each<[string, () => Promise<string> | string, RegExp]>([
     /ERR_TLS_EXPECTED.*kept.* => .*https:\/\//,
   ],
   ['a certificate that nobody vouches for', secured, /SELF_SIGNED.*kept.* => .*otlp\.certificate/],
-])('%s', async (_, endpoint, told) => {
-  const { code, says, books } = await delivered({ endpoint: await endpoint() });
+])('%s', async (_, endpoint, expected) => {
+  const { code, stderr: says, books } = await delivered({ endpoint: await endpoint() });
   expect(code).toBe(1);
-  expect(says).toMatch(told);
+  expect(says).toMatch(expected);
   expect(says).toContain('otel-hooks deliver');
   const [wrong] = books.destinations;
   expect(wrong?.spans.produced).toBeGreaterThan(0);
@@ -138,19 +138,19 @@ test('what follows for a place that once took something stays with it when anoth
 });
 
 test('a folder where a file is to be written is told as one', async () => {
-  const { code, says } = await delivered({}, { provider: 'file', file: { path: home } });
+  const { code, stderr: says } = await delivered({}, { provider: 'file', file: { path: home } });
   expect(code).toBe(1);
   expect(says).toMatch(/EISDIR.*kept.* => see that a plain file can be written there\. Then `otel-hooks deliver`/);
 });
 
 test('port 4317 is told, whatever answers there', async () => {
-  expect((await delivered({ endpoint: 'http://127.0.0.1:4317' })).says).toMatch(/OTLP over gRPC.* => .*4318/);
+  expect((await delivered({ endpoint: 'http://127.0.0.1:4317' })).stderr).toMatch(/OTLP over gRPC.* => .*4318/);
 });
 
 test('a path that already ends in /v1/traces works for all signals, and is told', async () => {
   const collector = await startCollector();
   closing.push(() => collector.close());
-  const { code, says, books } = await delivered({ endpoint: `${collector.url}/v1/traces` });
+  const { code, stderr: says, books } = await delivered({ endpoint: `${collector.url}/v1/traces` });
   expect(code).toBe(0);
   expect(says).toContain(`=> set it to ${collector.url}.`);
   expect(new Set(collector.requests.map(({ path }) => path))).toEqual(

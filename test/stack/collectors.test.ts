@@ -114,7 +114,7 @@ test('two gateways ask for their token, keep whole traces of what somebody will 
   const halved = new Machine(stack.program, through(gateway, 'right'));
   machines.push(halved);
   const halves = of(8, randomUUID);
-  const tell = (event: string, agoMs: number, fields: object): void => {
+  const send = (event: string, agoMs: number, fields: object): void => {
     const nowMs = Date.now();
     for (const session_id of halves) {
       const base = { session_id, hook_event_name: event, cwd: halved.home, prompt_id: `p-${session_id}` };
@@ -122,18 +122,18 @@ test('two gateways ask for their token, keep whole traces of what somebody will 
     }
   };
   const bash = { tool_name: 'Bash', tool_input: { command: 'npm test' }, duration_ms: 600 };
-  tell('SessionStart', 9_000, { source: 'startup' });
-  tell('UserPromptSubmit', 8_000, { prompt: 'go on' });
+  send('SessionStart', 9_000, { source: 'startup' });
+  send('UserPromptSubmit', 8_000, { prompt: 'go on' });
   for (let i = 0; i < 3; i += 1) {
-    tell('PreToolUse', 7_000 - 1_000 * i, { ...bash, tool_use_id: `toolu_${i}` });
-    tell('PostToolUse', 6_500 - 1_000 * i, { ...bash, tool_use_id: `toolu_${i}`, tool_response: { stdout: 'ok' } });
+    send('PreToolUse', 7_000 - 1_000 * i, { ...bash, tool_use_id: `toolu_${i}` });
+    send('PostToolUse', 6_500 - 1_000 * i, { ...bash, tool_use_id: `toolu_${i}`, tool_response: { stdout: 'ok' } });
   }
   await halved.deliver();
   halved.configure(through(other, 'right'));
-  tell('PreToolUse', 4_000, { ...bash, tool_use_id: 'toolu_3' });
-  tell('PostToolUseFailure', 3_000, { ...bash, tool_use_id: 'toolu_3', error: 'Exit code 1' });
-  tell('Stop', 2_000, { stop_hook_active: false });
-  tell('SessionEnd', 1_000, { reason: 'other' });
+  send('PreToolUse', 4_000, { ...bash, tool_use_id: 'toolu_3' });
+  send('PostToolUseFailure', 3_000, { ...bash, tool_use_id: 'toolu_3', error: 'Exit code 1' });
+  send('Stop', 2_000, { stop_hook_active: false });
+  send('SessionEnd', 1_000, { reason: 'other' });
   await Promise.all([halved.deliver(), machine.deliver()]);
   /** Its spans in Tempo once they are as many as `show` prints. */
   const whole = async (of: string, from = machine): Promise<StoredSpan[]> => {
@@ -177,11 +177,11 @@ test('the journal of a machine becomes log records without our delivery', async 
   const journal = join(machine.state, 'journal');
   const mount = ['-p', '127.0.0.1::13133', '-v', `${journal}:/journal:ro`];
   await isUp(collector('file-log.yaml', mount, { OTEL_HOOKS_JOURNAL: '/journal/*' }));
-  const told = readdirSync(journal)
+  const events = readdirSync(journal)
     .flatMap(file => readFileSync(join(journal, file), 'utf8').trim().split('\n'))
     .map(line => JSON.parse(line) as { event_id: string; source: { tool: string } });
   for (const [agent, session] of Object.entries(sessions)) {
-    const ids = told.filter(({ source }) => source.tool === agent).map(({ event_id }) => event_id);
+    const ids = events.filter(({ source }) => source.tool === agent).map(({ event_id }) => event_id);
     const found = await eventually(
       () => lines(stack, `{service_name="${agent}"} | session_id="${session}"`),
       all => all.length >= ids.length,

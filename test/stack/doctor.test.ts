@@ -13,11 +13,11 @@ const machine = (config: object): Machine => {
   return made;
 };
 
-interface Told {
+interface Report {
   problems: number;
   findings: { check: string; of?: string; state: string; says: string; code?: string }[];
 }
-const backs = ({ findings }: Told) =>
+const backs = ({ findings }: Report) =>
   findings
     .filter(({ check }) => check === 'read back')
     .map(({ of, state, code }) => [of?.split(' ')[0], code ?? state]);
@@ -30,18 +30,18 @@ test('a trace, a record and a metric come back through the collector', async () 
     read_back: { tempo, loki, prometheus },
   });
   const { code, out, err } = await one.cli('doctor', '--json');
-  const told = JSON.parse(out) as Told;
-  expect(backs(told), `${out}${err}`).toEqual([
+  const report = JSON.parse(out) as Report;
+  expect(backs(report), `${out}${err}`).toEqual([
     ['Tempo', 'fine'],
     ['Loki', 'fine'],
     ['Prometheus', 'fine'],
   ]);
-  expect([code, told.problems]).toEqual([0, 0]);
+  expect([code, report.problems]).toEqual([0, 0]);
 });
 
 test('Jaeger has the trace, and no place for the rest', async () => {
   const one = machine({ provider: 'otlp', otlp: { endpoint: stack.jaegerOtlp }, read_back: { jaeger: stack.jaeger } });
-  const told = JSON.parse((await one.cli('doctor', '--json')).out) as Told;
-  expect(backs(told)).toContainEqual(['Jaeger', 'fine']);
-  expect(told.findings.filter(({ code }) => code === 'delivery-endpoint').length).toBe(2);
+  const report = JSON.parse((await one.cli('doctor', '--json')).out) as Report;
+  expect(backs(report)).toContainEqual(['Jaeger', 'fine']);
+  expect(report.findings.filter(({ code }) => code === 'delivery-endpoint').length).toBe(2);
 });

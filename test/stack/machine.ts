@@ -46,13 +46,13 @@ export class Machine {
   /** A journey that ends now, under a session id that no other test has. */
   journey(file: string): string {
     const text = readFileSync(join(import.meta.dirname, '..', 'journeys', 'cases', file), 'utf8');
-    const { told } = readJourney(text);
-    const first = told[0]?.payload as { session_id: string };
+    const { hooks } = readJourney(text);
+    const first = hooks[0]?.payload as { session_id: string };
     const session = randomUUID();
-    const lastMs = Math.max(...told.map(({ atMs }) => atMs));
+    const lastMs = Math.max(...hooks.map(({ atMs }) => atMs));
     // Looked at once: between two hooks a busy machine may pause, and times would no longer fit into one another.
     const endMs = Date.now() - 1_000;
-    for (const { atMs, payload } of told) {
+    for (const { atMs, payload } of hooks) {
       const own = JSON.parse(JSON.stringify(payload).replaceAll(first.session_id, session)) as object;
       this.hook(own, endMs - (lastMs - atMs));
     }
@@ -103,8 +103,8 @@ export class Machine {
       for (const line of readFileSync(join(folder, file), 'utf8').trim().split('\n')) {
         const { event_type: type } = JSON.parse(line) as { event_type: string };
         if (type.startsWith('vendor.otel-hooks.')) continue;
-        const said = type === FILE_WRITE ? 'file.write' : type.startsWith('vendor.') ? 'other' : type;
-        counts[said] = (counts[said] ?? 0) + 1;
+        const shown = type === FILE_WRITE ? 'file.write' : type.startsWith('vendor.') ? 'other' : type;
+        counts[shown] = (counts[shown] ?? 0) + 1;
       }
     }
     return counts;

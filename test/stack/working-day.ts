@@ -33,7 +33,7 @@ export function worked(machine: Machine, about: Session): string {
   let atMs = Date.now() - agoMs - steps * 1_000;
   const rows: object[] = [];
   const base = { session_id: session, transcript_path: transcript, cwd: machine.home };
-  const told = (event: string, fields: object): void => {
+  const add = (event: string, fields: object): void => {
     atMs += 1_000;
     machine.hook({ ...base, hook_event_name: event, ...fields }, atMs);
   };
@@ -55,34 +55,34 @@ export function worked(machine: Machine, about: Session): string {
     row('assistant', { requestId: `req_${id}`, message });
   };
 
-  told('SessionStart', { source: 'startup', model });
+  add('SessionStart', { source: 'startup', model });
   for (let turn = 0; turn < turns; turn += 1) {
     const prompt = { prompt_id: randomUUID() };
-    told('UserPromptSubmit', { ...prompt, prompt: 'go on' });
+    add('UserPromptSubmit', { ...prompt, prompt: 'go on' });
     row('user', { promptId: prompt.prompt_id, promptSource: 'typed', message: { role: 'user', content: 'go on' } });
     for (let call = 0; call < calls; call += 1) {
       const tool = { tool_name: 'Bash', tool_use_id: `toolu_${randomUUID()}`, tool_input: { command } };
-      told('PreToolUse', { ...prompt, ...tool });
+      add('PreToolUse', { ...prompt, ...tool });
       responds({ type: 'tool_use', id: tool.tool_use_id, name: 'Bash', input: tool.tool_input }, 'tool_use');
       if (isFailing) {
         const end = { error: 'Exit code 1\nexpected 3 to be 4', is_interrupt: false, duration_ms: 600 };
-        told('PostToolUseFailure', { ...prompt, ...tool, ...end });
+        add('PostToolUseFailure', { ...prompt, ...tool, ...end });
       } else {
-        told('PostToolUse', { ...prompt, ...tool, tool_response: { stdout: `${turn} ${call}` }, duration_ms: 600 });
+        add('PostToolUse', { ...prompt, ...tool, tool_response: { stdout: `${turn} ${call}` }, duration_ms: 600 });
       }
       const result = { type: 'tool_result', tool_use_id: tool.tool_use_id, content: 'done', is_error: isFailing };
       row('user', { promptId: prompt.prompt_id, message: { role: 'user', content: [result] } });
     }
-    told('Stop', { ...prompt, stop_hook_active: false });
+    add('Stop', { ...prompt, stop_hook_active: false });
     // What the status line is given as well: how full the window is.
     const current_usage = { input_tokens: 40, cache_creation_input_tokens: 900, cache_read_input_tokens: 24_000 };
     const context_window = { context_window_size: 200_000, used_percentage: 12, current_usage };
-    told('Status', { model: { id: model }, cost: { total_cost_usd: 0 }, context_window });
+    add('Status', { model: { id: model }, cost: { total_cost_usd: 0 }, context_window });
     responds({ type: 'text', text: 'done' }, 'end_turn');
   }
   const compactMetadata = { trigger: 'manual', preTokens: 63_000, postTokens: 9_000, durationMs: 400 };
   row('system', { subtype: 'compact_boundary', content: 'compacted', compactMetadata });
-  told('SessionEnd', { reason: 'other' });
+  add('SessionEnd', { reason: 'other' });
   writeFileSync(transcript, rows.map(each => `${JSON.stringify(each)}\n`).join(''));
   return session;
 }

@@ -9,7 +9,7 @@ const budget = { usedTokens: 131_000, effectiveLimit: 160_000 };
 const shell = { name: 'powershell' };
 
 test('all eleven hook points come out as they went in', () => {
-  const told = [
+  const hooks = [
     { hook: 'SessionStart' },
     { hook: 'UserPromptSubmitted' },
     { hook: 'PreToolUse', tool: shell },
@@ -25,9 +25,9 @@ test('all eleven hook points come out as they went in', () => {
     { hook: 'PostCompact', budget: { usedTokens: 40_000, effectiveLimit: 160_000 } },
     { hook: 'SessionEnd', budget: { usedTokens: 40_000, effectiveLimit: 160_000 } },
   ].map((envelope, i) => ({ sessionId: 'bc-1', agent: 'base-coat', ...envelope, timestamp: time(i) }));
-  const { events } = play(told.map((payload, i) => ({ atMs: Date.parse(time(i)), payload })));
+  const { events } = play(hooks.map((payload, i) => ({ atMs: Date.parse(time(i)), payload })));
   // One failure is one event; both hooks that tell of it come at its time.
-  const back = told.map(envelope =>
+  const back = hooks.map(envelope =>
     envelope.hook === 'OnError' && 'tool' in envelope ? { ...envelope, timestamp: time(7) } : envelope,
   );
   expect(written(events)).toEqual(back);

@@ -149,9 +149,9 @@ const manifestOf = (name: string): Manifest => {
   return normalized(source.value as Record<string, unknown>);
 };
 
-const judged = (said: string, name: string): Report => {
+const judged = (manifest: string, name: string): Report => {
   const validation = hookInterchange.validation(name, { interchange: known });
-  validation.write(said);
+  validation.write(manifest);
   return validation.end();
 };
 
@@ -184,14 +184,14 @@ describe('samples', () => {
   it('are the same in JSON and in YAML', () => {
     const manifest = manifestOf('every-field.yaml');
     expect(manifest.hooks[0]?.handler.env).toEqual({ MODE: 'on', COUNTRY: 'no' });
-    for (const [said, name] of [
+    for (const [message, name] of [
       [jsonText(manifest), 'x.json'],
       [yamlText(manifest), 'x.yaml'],
       [yamlText(manifest), 'standard input'],
     ] as const) {
-      const source = readSource(said, name);
+      const source = readSource(message, name);
       expect(source.ok && normalized(source.value as Record<string, unknown>)).toEqual(manifest);
-      expect(judged(said, name).ok).toBe(true);
+      expect(judged(message, name).ok).toBe(true);
     }
   });
 });
@@ -199,15 +199,15 @@ describe('samples', () => {
 // A file of a provider, and what it is in the words of the format and for others. `UPDATE=1` writes the rest anew.
 describe('native files', () => {
   it.each(files.filter(name => name.endsWith('.case')))('%s', name => {
-    const [said = ''] = text(name).split(/^---- /m);
-    const [, slug = '', path = '', native = ''] = /^#.*\n(\S+) (\S+)\n([\s\S]*)$/.exec(said) ?? [];
+    const [sample = ''] = text(name).split(/^---- /m);
+    const [, slug = '', path = '', native = ''] = /^#.*\n(\S+) (\S+)\n([\s\S]*)$/.exec(sample) ?? [];
     const layouts = Object.keys(providers.find(each => each.slug === slug)?.layouts ?? {});
     const read = layouts
       .map(layout => ({ layout, decoded: decode(native, path, target(`${slug} 2026.04 ${layout}`)) }))
       .find(({ decoded }) => decoded.ok);
     if (!read?.decoded.ok) throw new Error(JSON.stringify(read));
     const { manifest, losses } = read.decoded;
-    const parts = [said, `hook-interchange\n${jsonText(manifest)}`, `losses\n${losses.map(line).join('')}`];
+    const parts = [sample, `hook-interchange\n${jsonText(manifest)}`, `losses\n${losses.map(line).join('')}`];
     const again = convertManifest(manifest, target(`${slug} 2026.04 ${read.layout}`));
     parts.push(`${slug} again\n${shownFiles(again)}`);
     for (const other of ['claude-code', 'cursor'].filter(each => each !== slug)) {
@@ -322,9 +322,9 @@ describe('commands that replace a hook', () => {
         return expect(stub).toBeUndefined();
       const [file] = encoded.ok ? encoded.files : [];
       if (file?.isExecutable) {
-        const said = JSON.parse(execFileSync('sh', ['-c', file.text], { cwd: place, input: '{}', encoding: 'utf8' }));
-        expect(said.cancel).toBe(true);
-        expect(said.errorMessage).toContain('input_rewrite');
+        const answer = JSON.parse(execFileSync('sh', ['-c', file.text], { cwd: place, input: '{}', encoding: 'utf8' }));
+        expect(answer.cancel).toBe(true);
+        expect(answer.errorMessage).toContain('input_rewrite');
       } else {
         const { status, stdout, stderr } = spawnSync('sh', ['-c', stub?.command ?? ''], {
           cwd: place,
@@ -419,11 +419,11 @@ describe('commands that replace a hook', () => {
 });
 
 describe('outcome', () => {
-  const of = (exitCode: number, said: object | string, more: object = {}) =>
+  const of = (exitCode: number, stdout: object | string, more: object = {}) =>
     outcomeOf({
       blocking: true,
       exitCode,
-      stdout: typeof said === 'string' ? said : JSON.stringify(said),
+      stdout: typeof stdout === 'string' ? stdout : JSON.stringify(stdout),
       interactive: true,
       ...more,
     }).result;
@@ -451,7 +451,7 @@ describe('outcome', () => {
   });
 
   it('carries the rest of the answer', () => {
-    const said = {
+    const answer = {
       continue: false,
       reason: 'r',
       context: 'c',
@@ -459,7 +459,7 @@ describe('outcome', () => {
       suppress_output: true,
       system_message: 's',
     };
-    expect(outcomeOf({ blocking: false, exitCode: 0, stdout: JSON.stringify(said) })).toEqual({
+    expect(outcomeOf({ blocking: false, exitCode: 0, stdout: JSON.stringify(answer) })).toEqual({
       ...{ result: 'allow', continue: false, reason: 'r', context: 'c' },
       ...{ updatedInput: { a: 1 }, suppressOutput: true, systemMessage: 's' },
     });
@@ -508,20 +508,20 @@ describe('whatever a manifest holds', () => {
       fc.property(manifests, someTarget, (manifest, name) => {
         const { fit, losses } = convertManifest(manifest, target(name));
         for (const [index, given] of manifest.hooks.entries()) {
-          const told = losses.filter(loss => loss.hook === index + 1);
+          const ofHook = losses.filter(loss => loss.hook === index + 1);
           const carried = fit.hooks.find(each => each.index === index);
           const is = (about: string) =>
-            told.some(
+            ofHook.some(
               ({ kind, field, capability }) => kind === about || field?.startsWith(about) || capability === about,
             );
-          if (carried === undefined) expect(told.some(({ severity }) => severity !== 'info')).toBe(true);
+          if (carried === undefined) expect(ofHook.some(({ severity }) => severity !== 'info')).toBe(true);
           if (carried?.outcome !== 'keep' || given.handler.type !== 'command') continue;
           const { handler: kept } = carried.hook;
           const { command, platform = {} } = given.handler;
           const isOne = platform.linux !== undefined && platform.linux === platform.darwin;
-          const isSaid = isOne || Object.values(platform).every(each => each === command);
+          const isKept = isOne || Object.values(platform).every(each => each === command);
           for (const [field, about] of Object.entries(abilities))
-            if (given.handler[field] && kept[field] === undefined && !(field === 'platform' && isSaid))
+            if (given.handler[field] && kept[field] === undefined && !(field === 'platform' && isKept))
               expect(is(about), `${field} of ${name}`).toBe(true);
           if (given.handler.timeout && kept.timeout !== given.handler.timeout) expect(is('handler.timeout')).toBe(true);
           if (given.handler.timeout_action === 'block') expect(is('handler.timeout_action')).toBe(true);
@@ -583,10 +583,10 @@ describe('nonsense', () => {
         texts,
         someTarget,
         fc.constantFrom('x.json', 'x.yaml', 'PreToolUse', 'config.toml'),
-        (said, name, file) => {
-          expect(judged(said, file).standard).toBe('hook-interchange');
+        (message, name, file) => {
+          expect(judged(message, file).standard).toBe('hook-interchange');
           const there = target(name);
-          const read = decode(said, file, there);
+          const read = decode(message, file, there);
           if (read.ok) convertManifest(read.manifest, there);
           else expect(read.why).not.toBe('');
         },

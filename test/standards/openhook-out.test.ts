@@ -18,7 +18,7 @@ import {
 import type { Asked, Report } from '../../src/standards/validation.ts';
 import { samplesOf } from '../agents/samples.ts';
 import { readJourney } from '../journeys/read.ts';
-import { play, START_MS, type Told, treeOf } from '../play.ts';
+import { type PlayedHook, play, START_MS, treeOf } from '../play.ts';
 
 /** As they are written, the state through JSON between any two events. */
 function written(events: readonly Event[], beyond: Beyond = {}): Envelope[] {
@@ -47,7 +47,7 @@ const linesOf = (envelopes: readonly Envelope[]): string[] =>
   );
 
 const base = { session_id: 's-1', cwd: '/code/a b', permission_mode: 'default' };
-const hook = (seconds: number, name: string, fields: object = {}): Told => ({
+const hook = (seconds: number, name: string, fields: object = {}): PlayedHook => ({
   atMs: START_MS + seconds * 1000,
   payload: { ...base, hook_event_name: name, transcript_path: '/t/s-1.jsonl', ...fields },
 });
@@ -68,7 +68,7 @@ const paths = {
 } as const;
 const keeper = { modes: paths, longest: 1_000, clean: (text: string) => text };
 
-const session: Told[] = [
+const session: PlayedHook[] = [
   hook(0, 'SessionStart', { source: 'startup', model: 'claude-sonnet-4-5' }),
   hook(1, 'UserPromptSubmit', { prompt: 'Fix the clock 🕰' }),
   hook(2, 'PreToolUse', tool('t1', 'Edit', { file_path: '/code/a b/clock.ts' })),
@@ -224,25 +224,27 @@ test.each([
 });
 
 const journeys = join(import.meta.dirname, '..', 'journeys', 'cases');
-const told: [string, Told[]][] = [
-  ...readdirSync(journeys).map((file): [string, Told[]] => [
+const streams: [string, PlayedHook[]][] = [
+  ...readdirSync(journeys).map((file): [string, PlayedHook[]] => [
     file,
-    readJourney(readFileSync(join(journeys, file), 'utf8')).told,
+    readJourney(readFileSync(join(journeys, file), 'utf8')).hooks,
   ]),
-  ...agents.map(({ id }): [string, Told[]] => [
+  ...agents.map(({ id }): [string, PlayedHook[]] => [
     `samples of ${id}`,
     samplesOf(id).map(({ payload }, i) => ({ atMs: START_MS + i * 1000, payload, header: { tool: id } })),
   ]),
 ];
 
-test.each(told)('%s: each envelope is one of the standard, with an id of its own', (_name, hooks) => {
+test.each(streams)('%s: each envelope is one of the standard, with an id of its own', (_name, hooks) => {
   const out = written(play(hooks, false, undefined, keeper).events, { cwd: '/w', transcript: '/t' });
   expect(judged(out, { open: true }).findings.filter(({ level }) => level === 'error')).toEqual([]);
   for (const each of out) {
     const read = readOpenHook({ ...each });
     expect(isUnreadable(read)).toBe(false);
     const isVendorThere = each.type === 'file.write' || each.extensions?.['otel-hooks'].outcome === 'unknown';
-    expect('readings' in read && read.readings.some(said => said.event_type.startsWith('vendor.'))).toBe(isVendorThere);
+    expect('readings' in read && read.readings.some(reading => reading.event_type.startsWith('vendor.'))).toBe(
+      isVendorThere,
+    );
   }
   expect(new Set(out.map(({ id }) => id)).size).toBe(out.length);
 });
@@ -251,7 +253,7 @@ test('envelopes that are read again give the same tree', () => {
   const hooks = session.filter(({ payload }) => !/"t[35]"/.test(JSON.stringify(payload)));
   const first = play(hooks);
   const back = written(first.events, { cwd: '/code/a b' }).map(
-    (payload): Told => ({ atMs: Date.parse(payload.time), payload }),
+    (payload): PlayedHook => ({ atMs: Date.parse(payload.time), payload }),
   );
   const second = play(back);
   const bare = (tree: string): string => tree.replace(/ +/g, ' ');
@@ -261,7 +263,7 @@ test('envelopes that are read again give the same tree', () => {
 test('envelopes add nothing to a session that has its own hooks', () => {
   const first = play(session, false, undefined, keeper);
   const back = written(first.events, { cwd: '/code/a b' }).map(
-    (payload): Told => ({ atMs: START_MS + 21_000, payload }),
+    (payload): PlayedHook => ({ atMs: START_MS + 21_000, payload }),
   );
   const all = play([...session, ...back], false, undefined, keeper);
   const added = all.events.slice(first.events.length);

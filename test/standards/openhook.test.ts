@@ -456,9 +456,9 @@ function exampleIn(row: string): Fields {
   const [, what = '', inside = ''] = /^\| `[^`]+` \| (.*?), data: (.*?);/.exec(row) ?? [];
   const word = (name: string): string | undefined => new RegExp(`\\b${name} \`([^\`]+)\``).exec(what)?.[1];
   const type = /, `([a-z]+\.[a-z]+)`/.exec(what)?.[1];
-  const data = [...inside.matchAll(/(\w+) (?:`([^`]+)`|(\d+))/g)].map(([, name = '', said, digits]) => [
+  const data = [...inside.matchAll(/(\w+) (?:`([^`]+)`|(\d+))/g)].map(([, name = '', quoted, digits]) => [
     name,
-    said ?? Number(digits),
+    quoted ?? Number(digits),
   ]);
   return {
     openhook: '0.1',

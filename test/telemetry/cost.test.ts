@@ -29,7 +29,7 @@ const response = (cost: Cost | undefined, reported?: number): Event =>
     { turn: 'p', cost, cost_usd: reported, provider: 'x' },
   );
 
-function told(...responses: Event[]): { spans: FinishedSpan[]; events: Event[] } {
+function played(...responses: Event[]): { spans: FinishedSpan[]; events: Event[] } {
   const fold = openFold('a', 's', { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' });
   const events = [
     event('Session.Start', { start_reason: 'new' }),
@@ -45,14 +45,16 @@ const costs = (spans: FinishedSpan[]): string[] =>
   spans.map(span => {
     const facts = { agent: 'a', session: 's', provider: undefined, denyAsError: false, limits };
     const { attributes } = readableSpanOf(span, facts, resourceOf({}));
-    const said = Object.entries(attributes).filter(([name]) => name.startsWith('agent_hooks.cost.'));
-    return [span.kind, ...said.map(([name, value]) => `${name.slice('agent_hooks.cost.'.length)}=${value}`)].join(' ');
+    const entries = Object.entries(attributes).filter(([name]) => name.startsWith('agent_hooks.cost.'));
+    return [span.kind, ...entries.map(([name, value]) => `${name.slice('agent_hooks.cost.'.length)}=${value}`)].join(
+      ' ',
+    );
   });
 
 const prices = 'genai-prices 0.1.8';
 
 test('a response says what it costs and by which list, and what holds it says the sum', () => {
-  const { spans } = told(response({ usd: 0.1, prices }), response({ usd: 0.2, prices }, 0.25));
+  const { spans } = played(response({ usd: 0.1, prices }), response({ usd: 0.2, prices }, 0.25));
   expect(costs(spans)).toEqual([
     `chat usd=0.1 prices=${prices}`,
     `chat usd=0.2 prices=${prices} reported_usd=0.25`,
@@ -62,7 +64,7 @@ test('a response says what it costs and by which list, and what holds it says th
 });
 
 test('without a price there is no cost, and the tokens are counted', () => {
-  const { spans, events } = told(response({ prices }), response({ usd: 0.2, prices }), response(undefined));
+  const { spans, events } = played(response({ prices }), response({ usd: 0.2, prices }), response(undefined));
   expect(costs(spans)).toEqual([
     'chat',
     `chat usd=0.2 prices=${prices}`,

@@ -46,8 +46,8 @@ const definitions = {
 
 const folder = join(import.meta.dirname, '..', 'journeys', 'cases');
 const journeys = readdirSync(folder).map(file => {
-  const { told, shape } = readJourney(readFileSync(join(folder, file), 'utf8'));
-  return play(told, false, shape);
+  const { hooks, shape } = readJourney(readFileSync(join(folder, file), 'utf8'));
+  return play(hooks, false, shape);
 });
 
 test('every body of every journey decodes with the official definitions, and holds nothing that they do not know', () => {

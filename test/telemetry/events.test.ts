@@ -11,7 +11,7 @@ import { incrementsOf } from '../../src/telemetry/increments.ts';
 import { metrics } from '../../src/telemetry/names.ts';
 import { resourceOf } from '../../src/telemetry/resource.ts';
 import { readableRecordOf } from '../otlp.ts';
-import { limits, mapped, type Played, play, START_MS, type Told } from '../play.ts';
+import { limits, mapped, type Played, type PlayedHook, play, START_MS } from '../play.ts';
 
 const folder = join(import.meta.dirname, 'events');
 const AGENT = 'goose';
@@ -41,22 +41,22 @@ for (const file of files) {
 /** Lines of JSON; the one that the file is about begins with `>`. */
 function leaves(head: string): string {
   const lines = head.split('\n').filter(line => /^[>{]/.test(line));
-  const told = lines.map((line, i) => toldBy(line.replace(/^> ?/, ''), i));
+  const hooks = lines.map((line, i) => hookOf(line.replace(/^> ?/, ''), i));
   const at = lines.findIndex(line => line.startsWith('>'));
-  const before = play(told.slice(0, at)).events.length;
-  const upTo = play(told.slice(0, at + 1)).events.length;
-  const played = play(told);
+  const before = play(hooks.slice(0, at)).events.length;
+  const upTo = play(hooks.slice(0, at + 1)).events.length;
+  const played = play(hooks);
   const about = played.events.slice(before, upTo).filter(event => !event.event_type.startsWith('vendor.otel-hooks.'));
   return [spansOf(played), recordsOf(played, about), metricsOf(played, about)].join('');
 }
 
-function toldBy(line: string, i: number): Told {
-  const said = JSON.parse(line) as { [name: string]: unknown };
+function hookOf(line: string, i: number): PlayedHook {
+  const stated = JSON.parse(line) as { [name: string]: unknown };
   const time = new Date(START_MS + i * 1_000).toISOString();
   const id = `${String(i).padStart(8, '0')}-0000-4000-8000-000000000000`;
-  const isOpenHook = 'openhook' in said;
+  const isOpenHook = 'openhook' in stated;
   const payload = isOpenHook
-    ? { id, time, session_id: SESSION, ...said }
+    ? { id, time, session_id: SESSION, ...stated }
     : {
         spec_version: '0.1.0',
         event_id: id,
@@ -64,7 +64,7 @@ function toldBy(line: string, i: number): Told {
         source: { tool: AGENT },
         session_id: SESSION,
         actor: { type: 'ai_agent' },
-        ...said,
+        ...stated,
       };
   return { atMs: START_MS + i * 1_000, payload };
 }

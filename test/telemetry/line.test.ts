@@ -73,8 +73,8 @@ const cases: Record<string, [data: object, facts: Partial<Facts>, line: string, 
 };
 
 it.each(eventTypes)('%s', type => {
-  const [data, facts, said, more] = cases[type] ?? [{}, {}, ''];
-  expect(line(type, data, facts, more)).toBe(`${type} ${said} 3f2a9b1c`);
+  const [data, facts, words, more] = cases[type] ?? [{}, {}, ''];
+  expect(line(type, data, facts, more)).toBe(`${type} ${words} 3f2a9b1c`);
   expect(line(type, {} as object, {}, type.startsWith('Action') ? { data: { action: {} } } : {})).toBe(
     `${type} 3f2a9b1c`,
   );

@@ -55,7 +55,7 @@ const took = (call: string, value: number, ms: number): Increment => ({
 });
 
 test('a compaction is counted once, and what it left as soon as that is told', () => {
-  const said = (i: number, phase?: string) => ({
+  const compaction = (i: number, phase?: string) => ({
     atMs: START_MS + i,
     payload: {
       ...{ spec_version: '0.1.0', event_id: `0000000${i}-0000-4000-8000-000000000000`, session_id: 's' },
@@ -65,13 +65,13 @@ test('a compaction is counted once, and what it left as soon as that is told', (
       metadata: { 'dev.otel-hooks': { v: 1, phase } },
     },
   });
-  const counted = (...told: ReturnType<typeof said>[]) =>
-    incrementsOf(play(told).events, [], 'custom', () => false)
+  const counted = (...events: ReturnType<typeof compaction>[]) =>
+    incrementsOf(play(events).events, [], 'custom', () => false)
       .filter(({ metric }) => metric !== 'pipelineEvents')
       .map(({ metric, value }) => `${metric} ${value}`);
   const both = ['compactions 1', 'tokensRemoved 60', 'compression 0.4'];
-  expect(counted(said(1))).toEqual(both);
-  expect(counted(said(1, 'before'), said(2, 'after'))).toEqual(both);
+  expect(counted(compaction(1))).toEqual(both);
+  expect(counted(compaction(1, 'before'), compaction(2, 'after'))).toEqual(both);
 });
 
 describe('exemplars', () => {
@@ -159,12 +159,12 @@ describe('the number of series', () => {
     const state = noMetrics();
     const common = { startMs: 0, endMs: 1_000, duration: 'native', actor: { type: 'ai_agent' } };
     const counted = (span: object, mode: string): void => {
-      const told = { ...common, mode, ...span } as never;
+      const finished = { ...common, mode, ...span } as never;
       const known = { knownSubagent: (kind: string) => agent?.subagents?.includes(kind) ?? false };
       addTo(
         state,
         resource,
-        incrementsOf([], [told], id, () => true, known),
+        incrementsOf([], [finished], id, () => true, known),
         START_MS,
       );
     };
@@ -209,7 +209,7 @@ describe('the number of series', () => {
 });
 
 const session = { session_id: 's-1', transcript_path: '/home/dev/.claude/projects/x/s-1.jsonl', cwd: '/x' };
-const told = () => {
+const points = () => {
   const hooks = [
     { hook_event_name: 'SessionStart', source: 'startup' },
     {
@@ -228,7 +228,7 @@ const told = () => {
   return play(hooks.map((payload, i) => ({ atMs: START_MS + i * 1000, payload: { ...session, ...payload } })));
 };
 const attributesWith = (wide: Widening, metric: string) => {
-  const { events, spans } = told();
+  const { events, spans } = points();
   return incrementsOf(events, spans, 'claude-code', () => false, { session: 's-1', ...wide })
     .filter(each => each.metric === metric)
     .map(each => each.attributes);
@@ -251,7 +251,7 @@ test('metrics say closed sets, and more where that is asked for', () => {
 });
 
 test('the mode stands on all but the histograms of which each tool has one, the actor on counters of what actors do', () => {
-  const { events, spans } = told();
+  const { events, spans } = points();
   const all = incrementsOf(events, spans, 'claude-code', () => false);
   const [turn] = incrementsOf(
     [],
@@ -295,13 +295,13 @@ test('an error is one of a list or what a server answered', () => {
       'a',
       () => true,
     ).flatMap(({ attributes }) => attributes['error.type'] ?? [])[0];
-  const told = ['timeout', '429', '529', '200', 'rate_limit'];
-  expect(told.map(type => kindOn('turn', type))).toEqual(['timeout', '429', '529', '_OTHER', '_OTHER']);
-  expect(told.map(type => kindOn('chat', type))).toEqual(['timeout', '429', '529', 'model_error', 'model_error']);
+  const names = ['timeout', '429', '529', '200', 'rate_limit'];
+  expect(names.map(type => kindOn('turn', type))).toEqual(['timeout', '429', '529', '_OTHER', '_OTHER']);
+  expect(names.map(type => kindOn('chat', type))).toEqual(['timeout', '429', '529', 'model_error', 'model_error']);
 });
 
 test('every event is counted by what became of it', () => {
-  const { events } = told();
+  const { events } = points();
   const accepted = incrementsOf(events, [], 'claude-code', () => false).filter(
     each => each.metric === 'pipelineEvents',
   );

@@ -89,7 +89,7 @@ const spansIn = (body: JsonObject): Items =>
 
 /** Empty lists, zero counts and flags that one side writes out and the other leaves away say the same. */
 function comparable(span: JsonObject): JsonObject {
-  const said = Object.entries(span).filter(([name, value]) => {
+  const stated = Object.entries(span).filter(([name, value]) => {
     if (name === 'flags' || name.startsWith('dropped')) return false;
     return (
       !(Array.isArray(value) && value.length === 0) &&
@@ -99,7 +99,7 @@ function comparable(span: JsonObject): JsonObject {
     );
   });
   return JSON.parse(
-    JSON.stringify(Object.fromEntries(said.sort(([a], [b]) => (a < b ? -1 : 1)))),
+    JSON.stringify(Object.fromEntries(stated.sort(([a], [b]) => (a < b ? -1 : 1)))),
     (key, value: unknown) =>
       key === 'intValue'
         ? String(value)

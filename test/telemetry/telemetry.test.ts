@@ -168,17 +168,17 @@ describe('spans and records', () => {
     const [action, session] = left;
     expect(action?.parentSpanContext?.spanId).toBe(session?.spanContext().spanId);
     const ids = new Set(left.map(span => span.spanContext().spanId));
-    const told = records.map(record => readableRecordOf(record, flat, resourceOf({})).spanContext?.spanId);
-    expect(told.filter(id => !ids.has(id ?? ''))).toEqual([]);
-    expect(new Set(told).size).toBe(2);
+    const spanIds = records.map(record => readableRecordOf(record, flat, resourceOf({})).spanContext?.spanId);
+    expect(spanIds.filter(id => !ids.has(id ?? ''))).toEqual([]);
+    expect(new Set(spanIds).size).toBe(2);
   });
 
   test('what a policy refused is no error unless that is asked for; an exit code alone is none', () => {
-    const said = { spec_version: '0.1.0', source: { tool: 'goose' }, session_id: 's-1' };
+    const envelope = { spec_version: '0.1.0', source: { tool: 'goose' }, session_id: 's-1' };
     const event = (second: number, event_type: string, data: object) => {
       const event_id = `0000000${second}-0000-4000-8000-000000000000`;
       const atMs = START_MS + second * 1_000;
-      return { atMs, payload: { ...said, event_id, timestamp: new Date(atMs).toISOString(), event_type, data } };
+      return { atMs, payload: { ...envelope, event_id, timestamp: new Date(atMs).toISOString(), event_type, data } };
     };
     const { spans } = play([
       event(1, 'Action.Before', { action: { name: 'shell' }, decision: { outcome: 'deny' } }),
@@ -250,7 +250,7 @@ describe('resource', () => {
   });
   test('says the version that people set, whatever the agent tells', () => {
     const own = resourceAttributes({ ...facts, attributes: { 'service.version': '7' } });
-    for (const told of ['2.1.0', undefined]) expect(versioned(own)(told).attributes).toEqual(own);
+    for (const version of ['2.1.0', undefined]) expect(versioned(own)(version).attributes).toEqual(own);
   });
 });
 

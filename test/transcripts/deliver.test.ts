@@ -132,13 +132,13 @@ test('hooks take up a session that was forgotten: its ids go on, and its transcr
 
 /** A person at a terminal that is none, unless what it shows is looked at. */
 function person(env: Io['env'] = {}, look?: (text: string) => void) {
-  const said = { out: '', err: '' };
+  const output = { out: '', err: '' };
   const io: Io = {
     out: text => {
-      said.out += text;
+      output.out += text;
     },
     err: text => {
-      said.err += text;
+      output.err += text;
       look?.(text);
     },
     env,
@@ -153,10 +153,10 @@ function person(env: Io['env'] = {}, look?: (text: string) => void) {
     now: Date.now,
   };
   const otel = async (...words: string[]) => {
-    said.out = '';
-    said.err = '';
+    output.out = '';
+    output.err = '';
     const code = await main([...words, '--state-dir', state], io);
-    return { code, ...said };
+    return { code, ...output };
   };
   return otel;
 }

@@ -63,11 +63,11 @@ describe('lines too long to parse', () => {
 
   test('of a long text its beginning stays, whatever it is made of; all else stays as it is', () => {
     const piece = fc.constantFrom('x', '"', '\\', '\n', 'ü', '€', '😀', '\u0001', ' words and words');
-    const said = fc
+    const rows = fc
       .tuple(fc.array(piece, { maxLength: 12 }), fc.nat(200))
       .map(([parts, n]) => parts.join('').repeat(n));
     fc.assert(
-      fc.property(fc.dictionary(fc.string(), fc.oneof(said, fc.jsonValue()), { noNullPrototype: true }), fields => {
+      fc.property(fc.dictionary(fc.string(), fc.oneof(rows, fc.jsonValue()), { noNullPrototype: true }), fields => {
         const line = JSON.stringify(fields);
         const cut = beginnings(Buffer.from(line));
         const whole = JSON.parse(line, (_, value) => value) as { [key: string]: unknown };
@@ -89,7 +89,7 @@ describe('lines too long to parse', () => {
   });
 
   test('a long result says the same as a short one, a long answer is hashed to its end', () => {
-    const told = (length: number, end: string) => {
+    const linesOf = (length: number, end: string) => {
       const content = [
         { type: 'tool_result', tool_use_id: 'c1', is_error: true, content: `Exit code 3\n${'o'.repeat(length)}` },
       ];
@@ -105,16 +105,16 @@ describe('lines too long to parse', () => {
       const answer = events.find(event => event.event_type === 'Agent.Response');
       return { result: events.find(event => event.event_type === 'Action.After'), answer: answer?.data };
     };
-    const long = told(20_000, 'x');
+    const long = linesOf(20_000, 'x');
     house.close();
     house = openHouse();
     rows = rowsOf(house.session);
-    const short = told(20, 'x');
+    const short = linesOf(20, 'x');
     expect(long.result).toEqual(short.result);
     house.close();
     house = openHouse();
     rows = rowsOf(house.session);
-    const other = told(20_000, 'y');
+    const other = linesOf(20_000, 'y');
     expect(long.answer).toMatchObject({ response_length: 20_001 });
     expect(other.answer).not.toEqual(long.answer);
   });

@@ -72,16 +72,16 @@ export function openHouse(agent = 'claude-code', session = '11111111-2222-4333-8
     },
     round({ nowMs = START_MS + 1_000_000, waits = impatient, due = {}, commit = true } = {}) {
       const fragments = waiting.splice(0);
-      const told = roundOf(store, { fragments, rejects: [] }, due, {
+      const round = roundOf(store, { fragments, rejects: [] }, due, {
         ...worldOf(home, nowMs),
         eyes: diskEyes(),
         waits,
       });
       if (commit) {
         // The fragments never lay in the inbox: only what they became is kept.
-        if (store.commit({ ...told.round, eaten: [] }) !== 'committed') throw new Error('the round was lost');
+        if (store.commit({ ...round.round, eaten: [] }) !== 'committed') throw new Error('the round was lost');
       } else waiting.unshift(...fragments);
-      return told;
+      return round;
     },
     import({
       nowMs = START_MS + 10 * 86_400_000,
@@ -94,13 +94,13 @@ export function openHouse(agent = 'claude-code', session = '11111111-2222-4333-8
       const { found } = findSessions({ agents, paths, places, eyes, sinceMs: 0 });
       const rounds: ImportRound[] = [];
       for (let left = found; left.length > 0 && rounds.length < most; ) {
-        const told = importRound(store, left, { ...worldOf(home, nowMs), eyes }, bytes, {
+        const round = importRound(store, left, { ...worldOf(home, nowMs), eyes }, bytes, {
           metrics: false,
           logsSinceMs: 0,
         });
-        if (store.commit(told.round) !== 'committed') throw new Error('the round was lost');
-        rounds.push(told);
-        left = left.slice(told.done);
+        if (store.commit(round.round) !== 'committed') throw new Error('the round was lost');
+        rounds.push(round);
+        left = left.slice(round.done);
       }
       return rounds;
     },

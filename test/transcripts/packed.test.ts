@@ -45,7 +45,7 @@ function stored(content: Buffer): Buffer {
 const search = (eyes: ReturnType<typeof diskEyes>, paths: string[] = []) =>
   findSessions({ agents, paths, places: { home, project: home, env: {} }, eyes, sinceMs: 0 });
 
-function told(eyes: ReturnType<typeof diskEyes>, paths: string[] = []): string[] {
+function importedLines(eyes: ReturnType<typeof diskEyes>, paths: string[] = []): string[] {
   const { found } = search(eyes, paths);
   const world = { env: {}, home, platform: 'linux' as const, ownVariables: false, configFile: undefined };
   const { outputs } = importRound(
@@ -66,21 +66,21 @@ function laid(bytes: Buffer, name = `${rollout}.zst`): void {
 
 test('a packed rollout tells what it told before it was packed', () => {
   laid(Buffer.from(text), rollout);
-  const plain = told(diskEyes());
+  const plain = importedLines(diskEyes());
   expect(plain.join('')).toContain('"input_tokens":70');
   // Whoever packed it: the host only asks for what unpacks.
   laid(gzipSync(text));
-  expect(told(diskEyes(gunzipSync))).toEqual(plain);
-  expect(told(diskEyes(gunzipSync), [`${rollout}.zst`])).toEqual(plain);
+  expect(importedLines(diskEyes(gunzipSync))).toEqual(plain);
+  expect(importedLines(diskEyes(gunzipSync), [`${rollout}.zst`])).toEqual(plain);
   expect(search(diskEyes(gunzipSync)).passed).toEqual([]);
 });
 
 test('zstd is unpacked by Node itself', context => {
   if (!('zstdDecompressSync' in zlib)) skipFor(context, 'needs Node 22.15');
   laid(Buffer.from(text), rollout);
-  const plain = told(diskEyes());
+  const plain = importedLines(diskEyes());
   laid(stored(Buffer.from(text)));
-  expect(told(diskEyes())).toEqual(plain);
+  expect(importedLines(diskEyes())).toEqual(plain);
 });
 
 test.each([

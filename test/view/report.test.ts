@@ -11,9 +11,9 @@ const cases = join(import.meta.dirname, '..', 'journeys', 'cases');
 const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
 const journeys = readdirSync(cases).flatMap(file => {
-  const { told } = readJourney(readFileSync(join(cases, file), 'utf8'));
+  const { hooks } = readJourney(readFileSync(join(cases, file), 'utf8'));
   const lines = new Map<string, string>();
-  for (const event of play(told).events) {
+  for (const event of play(hooks).events) {
     const key = `${event.source.tool} ${event.metadata?.['dev.otel-hooks']?.root ?? event.session_id}`;
     lines.set(key, `${lines.get(key) ?? ''}${JSON.stringify(event)}\n`);
   }
@@ -32,13 +32,13 @@ const event = (type: string, at: string, data: object, facts: object = {}): stri
     metadata: { 'dev.otel-hooks': { v: 1, seq: 1, time: 'native', ...facts } },
   });
 
-const told = (lines: readonly string[]): Replay => {
+const replayed = (lines: readonly string[]): Replay => {
   const found = replay(lines.join('\n'));
   if (found === undefined) throw new Error('nothing was told');
   return found;
 };
 
-const twoDays = told([
+const twoDays = replayed([
   event('Session.Start', '2026-03-01T23:00:00.000Z', { start_reason: 'new' }, { cwd: '/home/me/shop' }),
   event('Prompt.Submitted', '2026-03-01T23:00:01.000Z', { prompt_length: 3 }),
   event(

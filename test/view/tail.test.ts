@@ -108,8 +108,8 @@ describe('tail', () => {
       data: { action: { result: { success: false } } },
       metadata: {},
     });
-    const told = [event(1), failed, event(3, { event_type: 'Session.End', data: { end_reason: 'exit' } })];
-    expect(ids(told.filter(matcher(wanted)))).toEqual(expected);
+    const events = [event(1), failed, event(3, { event_type: 'Session.End', data: { end_reason: 'exit' } })];
+    expect(ids(events.filter(matcher(wanted)))).toEqual(expected);
   });
 
   it('draws a line that fits, without colours unless they are wanted', () => {

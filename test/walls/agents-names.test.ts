@@ -30,10 +30,10 @@ it.each(elsewhere.map(source => [source.path, source] as const))('%s names no ag
 });
 
 it('every agent of the registry has a word that tells it', () => {
-  const untold = agents
+  const undocumented = agents
     .map(agent => agent.id)
     .filter(id => id !== 'cursor' && !wordsOf(id).some(word => telling.includes(word)));
-  expect(untold).toEqual([]);
+  expect(undocumented).toEqual([]);
   expect(telling).toContain('claude');
 });
 

@@ -42,11 +42,11 @@ function unsafeReads(source: Source): string[] {
       if (table.type !== 'Identifier' || !isNode(key) || !tables.has(String(table.name))) return [];
       if (plain(key).type === 'Literal') return [];
       if (tables.get(String(table.name)) === 'closed' && !/^TS(As|TypeAssertion)/.test(key.type)) return [];
-      const said = source.text.slice(at(node.start), at(node.end));
+      const value = source.text.slice(at(node.start), at(node.end));
       const asked = `Object.hasOwn(${table.name}, ${source.text.slice(at(plain(key).start), at(plain(key).end))})`;
       // The question stands in the same expression, or in a line close above.
       if (source.text.slice(Math.max(0, at(node.start) - 240), at(node.start)).includes(asked)) return [];
-      return [`${source.path}:${source.text.slice(0, at(node.start)).split('\n').length} ${said}`];
+      return [`${source.path}:${source.text.slice(0, at(node.start)).split('\n').length} ${value}`];
     })
     .sort();
 }

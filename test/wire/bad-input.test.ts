@@ -326,8 +326,8 @@ describe('bad input through the real front ends', () => {
       waiting: 0,
       dropped: {},
     });
-    const said = otelHooks(house, ['status']).stdout;
-    for (const [reason, count] of Object.entries(expectedReasons())) expect(said).toContain(`${count} ${reason}`);
+    const shown = otelHooks(house, ['status']).stdout;
+    for (const [reason, count] of Object.entries(expectedReasons())) expect(shown).toContain(`${count} ${reason}`);
   });
 
   it('leaves its neighbours untouched: every action of the good session arrives once, whole', () => {

@@ -95,8 +95,8 @@ describe('a host that runs the OpenHook file of README', () => {
   });
 
   it('is a valid OpenHook file, with one asynchronous hook for session.end', () => {
-    const said = otelHooks(house, ['validate', '--standard', 'openhook', '.openhook.json']);
-    expect(said).toMatchObject({ status: 0, stderr: '' });
+    const result = otelHooks(house, ['validate', '--standard', 'openhook', '.openhook.json']);
+    expect(result).toMatchObject({ status: 0, stderr: '' });
     const { openhook, hooks } = JSON.parse(fileText) as OpenHookFile;
     expect(openhook).toBe('0.1');
     expect(hooks).toEqual([{ command: 'otel-hooks hook --provider otlp', events: ['session.end'], async: true }]);

@@ -15,7 +15,7 @@ export function sessionOf(id: string, cwd: string, mouths: readonly Mouth[] = ['
   };
   const grep = { tool_name: 'Grep', tool_use_id: `${id}-3`, tool_input: { pattern: 'it' } };
   const edit = { tool_name: 'Edit', tool_use_id: `${id}-4`, tool_input: { file_path: `${cwd}/a.ts` } };
-  const told: [event: string, ...fields: object[]][] = [
+  const hooks: [event: string, ...fields: object[]][] = [
     ['SessionStart', { source: 'startup' }],
     ['UserPromptSubmit', first, { prompt: 'Look for it.' }],
     ['PreToolUse', first, bash],
@@ -33,7 +33,7 @@ export function sessionOf(id: string, cwd: string, mouths: readonly Mouth[] = ['
     ['Stop', second, { last_assistant_message: 'I could not.' }],
     ['SessionEnd', { reason: 'other' }],
   ];
-  return told.map(([event, ...fields], i) => ({
+  return hooks.map(([event, ...fields], i) => ({
     event,
     mouth: mouths[i % mouths.length] ?? 'sh',
     payload: payloadOf(Object.assign({}, base, ...fields, { hook_event_name: event })),
@@ -41,7 +41,7 @@ export function sessionOf(id: string, cwd: string, mouths: readonly Mouth[] = ['
 }
 
 /** What it is on the wire. SubagentStop is two events: the answer, and the end. */
-export const told = { hooks: 16, records: 17, spans: 8 };
+export const counts = { hooks: 16, records: 17, spans: 8 };
 
 export const tree = [
   'session claude-code',

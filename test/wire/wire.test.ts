@@ -22,7 +22,7 @@ import {
   until,
   vacate,
 } from './house.ts';
-import { sessionOf, told, tree } from './session.ts';
+import { counts, sessionOf, tree } from './session.ts';
 
 const former = `{
     // mine
@@ -56,7 +56,7 @@ describe('a session through the packed program', () => {
     const spans = collector.spans();
     expect(drawn(spans)).toEqual(tree);
     expect(new Set(spans.map(span => span.traceId)).size).toBe(1);
-    expect(new Set(spans.map(span => span.spanId)).size).toBe(told.spans);
+    expect(new Set(spans.map(span => span.spanId)).size).toBe(counts.spans);
     for (const span of spans) {
       expect(span.traceId).toMatch(/^[0-9a-f]{32}$/);
       expect(span.spanId).toMatch(/^[0-9a-f]{16}$/);
@@ -67,7 +67,7 @@ describe('a session through the packed program', () => {
   it('brings a record for each event, in the context of a span that arrived', () => {
     const records = collector.records();
     const known = new Set(collector.spans().map(span => span.spanId));
-    expect(records).toHaveLength(told.records);
+    expect(records).toHaveLength(counts.records);
     for (const record of records) {
       expect(known).toContain(record.spanId);
       expect(record.traceId).toBe(collector.spans()[0]?.traceId);
@@ -105,7 +105,7 @@ describe('a session through the packed program', () => {
       expect(values.toSorted((a, b) => (a < b ? -1 : a > b ? 1 : 0))).toEqual(values);
     }
     const events = [...seen].filter(([key]) => key.startsWith('agent_hooks.pipeline.events '));
-    expect(events.reduce((sum, [, values]) => sum + (values.at(-1) ?? 0n), 0n)).toBe(BigInt(told.records));
+    expect(events.reduce((sum, [, values]) => sum + (values.at(-1) ?? 0n), 0n)).toBe(BigInt(counts.records));
   });
 
   it('posts protobuf, compressed, with its length', () => {
@@ -127,14 +127,14 @@ describe('a session through the packed program', () => {
       balanced: true,
       delivering: false,
       problems: [],
-      fragments: { received: told.hooks, journaled: told.hooks, waiting: 0, quarantined: 0, dropped: {} },
+      fragments: { received: counts.hooks, journaled: counts.hooks, waiting: 0, quarantined: 0, dropped: {} },
     });
     expect(found.destinations).toMatchObject([
       {
         provider: 'otlp',
         endpoint: collector.url,
-        spans: { produced: told.spans, accepted: told.spans, waiting: 0, rejected: {}, dropped: {} },
-        logs: { produced: told.records, accepted: told.records, waiting: 0, rejected: {}, dropped: {} },
+        spans: { produced: counts.spans, accepted: counts.spans, waiting: 0, rejected: {}, dropped: {} },
+        logs: { produced: counts.records, accepted: counts.records, waiting: 0, rejected: {}, dropped: {} },
         metrics: { waiting: 0, rejected: {} },
       },
     ]);
@@ -170,7 +170,7 @@ describe('a session through the packed program', () => {
       out += part;
     });
     const ended = new Promise<number | null>(resolve => following.on('close', resolve));
-    await until(() => out.split('\n').length > told.records, 20_000);
+    await until(() => out.split('\n').length > counts.records, 20_000);
     following.kill('SIGINT');
     expect(await ended).toBe(0);
     const types = out
@@ -215,7 +215,7 @@ describe('sessions of several projects in one delivery', () => {
       { id: ids.d, env: { OTEL_HOOKS_PROVIDER: 'file', AGENT_HOOKS_LOG: log } },
     ];
     const sessions = projects.map(({ id, env }) => ({ env, hooks: sessionOf(id, house.project) }));
-    for (let i = 0; i < told.hooks; i += 1) {
+    for (let i = 0; i < counts.hooks; i += 1) {
       const now = sessions.flatMap(({ env, hooks }) => hooks.slice(i, i + 1).map(hook => ({ ...hook, env })));
       // The first of all hooks is alone, so it is its project's environment that the delivery starts with.
       if (i === 0) {
@@ -239,7 +239,7 @@ describe('sessions of several projects in one delivery', () => {
     ] as const) {
       expect(drawn(collector.spans())).toEqual(tree);
       const items = [...collector.spans(), ...collector.records()];
-      expect(items).toHaveLength(told.spans + told.records);
+      expect(items).toHaveLength(counts.spans + counts.records);
       for (const item of items) {
         expect(item.plain['session.id']).toBe(id);
         expect(item.resource.project).toBe(project);
@@ -252,7 +252,7 @@ describe('sessions of several projects in one delivery', () => {
   it('what kicked it gives a delivery no endpoint: a session that names none goes nowhere, and is kept', () => {
     const found = status(house);
     expect(found.balanced).toBe(true);
-    expect(found.fragments).toMatchObject({ received: 4 * told.hooks, journaled: 4 * told.hooks });
+    expect(found.fragments).toMatchObject({ received: 4 * counts.hooks, journaled: 4 * counts.hooks });
     expect(found.destinations.map(({ provider }) => provider).toSorted()).toEqual([
       'agent-hooks-log',
       'file',
@@ -268,14 +268,14 @@ describe('sessions of several projects in one delivery', () => {
     expect(kinds).toEqual(new Set(['resourceSpans', 'resourceLogs', 'resourceMetrics']));
     const text = readFileSync(file, 'utf8');
     expect(text.match(/"spanId":"[0-9a-f]{16}","parentSpanId"|"spanId":"[0-9a-f]{16}"/g)?.length).toBeGreaterThan(
-      told.spans,
+      counts.spans,
     );
     for (const id of [ids.a, ids.b, ids.c]) expect(text).not.toContain(id);
   });
 
   it('AGENT_HOOKS_LOG gets every journaled event as a line that the standard accepts', () => {
     const lines = linesOf(log).map(line => JSON.parse(line) as { session_id: string; event_type: string });
-    expect(lines.filter(line => !line.event_type.startsWith('vendor.'))).toHaveLength(told.records);
+    expect(lines.filter(line => !line.event_type.startsWith('vendor.'))).toHaveLength(counts.records);
     expect(new Set(lines.map(line => line.session_id))).toEqual(new Set([ids.d, `${ids.d}-scout`]));
     const { status: code, stdout } = otelHooks(house, ['validate', '--standard', 'agent-hooks', log]);
     expect({ code, stdout }).toMatchObject({ code: 0 });

@@ -7,7 +7,7 @@ import { FACTS, type Fields } from '../../../src/event/event.ts';
 import { play, START_MS } from '../../play.ts';
 import { overShared, sharedPath } from '../../shared.ts';
 import { openHouse } from '../../transcripts/house.ts';
-import { readRows, textOf } from '../told.ts';
+import { readRows, textOf } from '../read-transcript.ts';
 
 const sample = textOf(join(import.meta.dirname, 'commands.transcript'))
   .split('\n')
@@ -154,11 +154,11 @@ overShared(recordings, 'recorded', () => {
     const lines = readFileSync(join(folder, 'hook-payloads', 'constructed.jsonl'), 'utf8')
       .trim()
       .split('\n');
-    const told = lines.map((line, i) => {
+    const timed = lines.map((line, i) => {
       const { event, stdin } = JSON.parse(line) as { event: string; stdin: object };
       return { atMs: START_MS + i * 1000, payload: stdin, header: { event, ppid: String(i) } };
     });
-    const { events, fates } = play(told);
+    const { events, fates } = play(timed);
     expect(new Set(fates)).toEqual(new Set(['journaled']));
     expect(events.map(event => event.event_type).filter(type => !type.startsWith('vendor.'))).toEqual([
       'Prompt.Submitted',

@@ -7,7 +7,7 @@ import { play, START_MS } from '../../play.ts';
 import { overShared, sharedPath } from '../../shared.ts';
 import { openHouse } from '../../transcripts/house.ts';
 import { DAMAGED_COPIES, mutated } from '../mutated.ts';
-import { documentOf, lineOf, readDocument, total } from '../told.ts';
+import { documentOf, lineOf, readDocument, total } from '../read-transcript.ts';
 
 const at = (seconds: number): number => Date.UTC(2026, 10, 2, 9, 0, seconds);
 const used = (
@@ -215,14 +215,14 @@ test('subagents of the SDK are below the calls that launched them, with their to
 });
 
 test('a task of the extension has the tokens of each request, with the model of that time', () => {
-  const { told, readings } = readDocument(transcript, bytes(task), 's', { companions: [bytes(metadata)] });
+  const { entries, readings } = readDocument(transcript, bytes(task), 's', { companions: [bytes(metadata)] });
   expect(readings.map(lineOf)).toMatchInlineSnapshot(`
     [
       "Model.Responded [request-1793610001000, 09:00:01.000] {"model_id":"claude-sonnet-4.5","input_tokens":157,"output_tokens":20} {"provider":"anthropic","usage":{"cache_read_tokens":50,"cache_write_tokens":7},"cost_usd":0.002}",
       "Model.Responded [request-1793610005000, 09:00:05.000] {"model_id":"claude-haiku-4.5","input_tokens":10,"output_tokens":4} {"provider":"anthropic","cost_usd":0.0001}",
     ]
   `);
-  expect(told.filter(each => 'over' in each)).toEqual([{ over: 'turn', atMs: at(8) }]);
+  expect(entries.filter(each => 'over' in each)).toEqual([{ over: 'turn', atMs: at(8) }]);
   expect(total(readings)).toEqual({ responses: 2, input: 167, output: 24, cacheRead: 50, cacheWrite: 7, reasoning: 0 });
 });
 
@@ -270,17 +270,17 @@ test('hook and file give a call the same id', () => {
 });
 
 test('damaged copies are read without a throw, and no count is negative', () => {
-  let told = 0;
+  let before = 0;
   for (const source of [JSON.stringify(session, null, 1), JSON.stringify(task, null, 1)]) {
     for (const text of mutated(source, DAMAGED_COPIES / 2)) {
       const { readings } = readDocument(transcript, Buffer.from(text), 's', { companions: [bytes(metadata)] });
-      told += readings.length;
+      before += readings.length;
       for (const { data } of readings) {
         if ('input_tokens' in data && typeof data.input_tokens === 'number' && data.input_tokens < 0) expect.fail(text);
       }
     }
   }
-  expect(told).toBeGreaterThan(DAMAGED_COPIES / 2);
+  expect(before).toBeGreaterThan(DAMAGED_COPIES / 2);
 }, 600_000);
 
 test('with hooks, responses are in their turn with their tokens, and calls count once', () => {
@@ -366,12 +366,12 @@ overShared(recordings, 'recorded', () => {
     const lines = readFileSync(join(folder, 'hook-payloads', 'extension.constructed.jsonl'), 'utf8')
       .trim()
       .split('\n');
-    const told = lines.map((line, i) => ({
+    const timed = lines.map((line, i) => ({
       atMs: START_MS + i * 1000,
       payload: (JSON.parse(line) as { stdin: object }).stdin,
       header: { ppid: String(i) },
     }));
-    const { events, fates } = play(told);
+    const { events, fates } = play(timed);
     expect(new Set(fates)).toEqual(new Set(['journaled']));
     expect(events.map(event => event.event_type).filter(type => !type.startsWith('vendor.'))).toEqual([
       'Session.Start',

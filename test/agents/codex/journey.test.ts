@@ -25,11 +25,12 @@ const row = (seconds: number, type: string, payload: object): object => ({
   type,
   payload,
 });
-const said = (seconds: number, type: string, more: object = {}): object => row(seconds, 'event_msg', { type, ...more });
+const messageRow = (seconds: number, type: string, more: object = {}): object =>
+  row(seconds, 'event_msg', { type, ...more });
 const began = (seconds: number, turn: string): object =>
-  said(seconds, 'task_started', { turn_id: turn, started_at: START_MS / 1_000 + Math.floor(seconds) });
+  messageRow(seconds, 'task_started', { turn_id: turn, started_at: START_MS / 1_000 + Math.floor(seconds) });
 const counted = (seconds: number, input: number, output: number): object =>
-  said(seconds, 'token_count', {
+  messageRow(seconds, 'token_count', {
     info: { total_token_usage: { input_tokens: input, output_tokens: output, total_tokens: input + output } },
   });
 const called = (seconds: number, call: string, name: string, args: object): object =>
@@ -56,7 +57,7 @@ const mainRows = (): object[] => [
   counted(7.1, 28_000, 180),
   gave(9, 'c3', 'exec_command failed: CreateProcess { message: "Rejected(\\"no\\")" }'),
   counted(12, 38_000, 200),
-  said(12.1, 'task_complete', { turn_id: 't1', last_agent_message: 'done' }),
+  messageRow(12.1, 'task_complete', { turn_id: 't1', last_agent_message: 'done' }),
 ];
 const childRows = (): object[] => [
   row(6.2, 'session_meta', {
@@ -71,7 +72,7 @@ const childRows = (): object[] => [
   counted(8.1, 500, 5),
   gave(8.4, 'c4', 'Wall time: 0.1000 seconds\nProcess exited with code 0\nOutput:\n'),
   counted(10, 1_100, 11),
-  said(10.1, 'task_complete', { turn_id: 't1c', last_agent_message: 'seen' }),
+  messageRow(10.1, 'task_complete', { turn_id: 't1c', last_agent_message: 'seen' }),
 ];
 
 const hookOf = (seconds: number, event: string, fields: object = {}): [number, string, object] => [
@@ -79,7 +80,7 @@ const hookOf = (seconds: number, event: string, fields: object = {}): [number, s
   event,
   { transcript_path: main, model: 'gpt-5.5', permission_mode: 'default', ...fields },
 ];
-const hook = (...told: Parameters<typeof hookOf>): void => house.hook(...hookOf(...told));
+const hook = (...fields: Parameters<typeof hookOf>): void => house.hook(...hookOf(...fields));
 const turn = { turn_id: 't1' };
 const shell = (id: string, command: string): object => ({
   tool_name: 'Bash',

@@ -6,7 +6,7 @@ import { codex } from '../../../src/agents/codex/codex.ts';
 import { isAbsent } from '../../../src/agents/contract/contract.ts';
 import { play, START_MS } from '../../play.ts';
 import { needsShared, overShared, sharedPath } from '../../shared.ts';
-import { readRows, sums, textOf, total } from '../told.ts';
+import { readRows, sums, textOf, total } from '../read-transcript.ts';
 
 const recordings = 'fixtures/codex';
 const folder = sharedPath(recordings);
@@ -48,7 +48,7 @@ overShared(recordings, 'recorded rollouts', () => {
   });
 
   test.each(expected)('%s: calls and turns', (name, wanted) => {
-    const { readings, told } = readRows(transcript, textOf(join(rollouts, name)), 'root');
+    const { readings, entries } = readRows(transcript, textOf(join(rollouts, name)), 'root');
     const count = (type: string): number => readings.filter(each => each.event_type === type).length;
     const calls = readings.filter(each => each.event_type === 'Action.Before' && each.facts?.tool !== 'web_search');
     const inherited = name.endsWith('/fork.jsonl') ? 2 : 0;
@@ -56,7 +56,7 @@ overShared(recordings, 'recorded rollouts', () => {
     expect(count('Agent.Response') + count('Model.Failed')).toBe(
       wanted.task_complete + wanted.turn_aborted - inherited,
     );
-    expect(told.filter(each => 'over' in each).length).toBe(wanted.task_complete + wanted.turn_aborted - inherited);
+    expect(entries.filter(each => 'over' in each).length).toBe(wanted.task_complete + wanted.turn_aborted - inherited);
     const open = new Set(calls.map(each => each.key));
     for (const each of readings) if (each.event_type === 'Action.After') open.delete(each.key);
     expect(open.size).toBeLessThanOrEqual(wanted.calls - wanted.outputs);
@@ -86,19 +86,19 @@ overShared(recordings, 'recorded payloads', () => {
     const value = JSON.parse(textOf(join(folder, 'payloads', name))) as
       | object
       | { received_at: string; payload: object }[];
-    const told = Array.isArray(value)
+    const stated = Array.isArray(value)
       ? value.map(each => ({ atMs: Date.parse(each.received_at), payload: each.payload }))
       : [{ atMs: START_MS, payload: value }];
-    const { fates, events, spans } = play(told);
+    const { fates, events, spans } = play(stated);
     expect(new Set(fates)).toEqual(new Set(['journaled']));
     expect(new Set(events.map(event => event.source.tool))).toEqual(new Set(['codex']));
     expect(events.filter(event => event.event_type.startsWith('vendor.codex.'))).toEqual([]);
     const count = (event: string): number =>
-      told.filter(({ payload }) => 'hook_event_name' in payload && payload.hook_event_name === event).length;
+      stated.filter(({ payload }) => 'hook_event_name' in payload && payload.hook_event_name === event).length;
     if (!Array.isArray(value)) return;
     expect(spans.filter(span => span.kind === 'action')).toHaveLength(count('PreToolUse'));
     expect(spans.filter(span => span.kind === 'turn')).toHaveLength(
-      new Set(told.flatMap(({ payload }) => ('turn_id' in payload ? [payload.turn_id] : []))).size,
+      new Set(stated.flatMap(({ payload }) => ('turn_id' in payload ? [payload.turn_id] : []))).size,
     );
   });
 });

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { codex } from '../../../src/agents/codex/codex.ts';
 import { isAbsent, type Look } from '../../../src/agents/contract/contract.ts';
-import { lineOf, readRows, sums, total } from '../told.ts';
+import { lineOf, readRows, sums, total } from '../read-transcript.ts';
 
 const { transcript } = codex;
 if (isAbsent(transcript)) throw new Error('Codex keeps rollouts');
@@ -14,7 +14,7 @@ const start = Date.parse('2026-10-20T09:14:02.000Z');
 
 const at = (ms: number): string => new Date(start + ms).toISOString();
 const row = (ms: number, type: string, payload: object): string => JSON.stringify({ timestamp: at(ms), type, payload });
-const said = (ms: number, type: string, more: object = {}): string => row(ms, 'event_msg', { type, ...more });
+const messageRow = (ms: number, type: string, more: object = {}): string => row(ms, 'event_msg', { type, ...more });
 const item = (ms: number, type: string, more: object = {}): string => row(ms, 'response_item', { type, ...more });
 const meta = (ms: number, more: object = {}): string =>
   row(ms, 'session_meta', {
@@ -26,7 +26,7 @@ const meta = (ms: number, more: object = {}): string =>
     ...more,
   });
 const began = (ms: number, turn: string): string =>
-  said(ms, 'task_started', { turn_id: turn, started_at: Math.floor((start + ms) / 1000) });
+  messageRow(ms, 'task_started', { turn_id: turn, started_at: Math.floor((start + ms) / 1000) });
 const model = (ms: number, name: string): string => row(ms, 'turn_context', { turn_id: 't', model: name });
 const usage = (input: number, cached: number, output: number, reasoning: number): object => ({
   input_tokens: input,
@@ -36,26 +36,28 @@ const usage = (input: number, cached: number, output: number, reasoning: number)
   total_tokens: input + output,
 });
 const counted = (ms: number, all: object, last: object = all): string =>
-  said(ms, 'token_count', { info: { total_token_usage: all, last_token_usage: last, model_context_window: 200_000 } });
+  messageRow(ms, 'token_count', {
+    info: { total_token_usage: all, last_token_usage: last, model_context_window: 200_000 },
+  });
 const shell = (ms: number, call: string, cmd: string): string =>
   item(ms, 'function_call', { name: 'exec_command', arguments: JSON.stringify({ cmd }), call_id: call });
 const output = (ms: number, call: string, text: string): string =>
   item(ms, 'function_call_output', { call_id: call, output: text });
 const ended = (ms: number, turn: string, message: string): string =>
-  said(ms, 'task_complete', { turn_id: turn, last_agent_message: message, duration_ms: ms });
+  messageRow(ms, 'task_complete', { turn_id: turn, last_agent_message: message, duration_ms: ms });
 
 const turn = [
   meta(0),
   began(1_000, 't1'),
   model(1_001, 'gpt-5.5'),
-  said(1_002, 'user_message', { message: 'canary-prompt' }),
-  said(1_200, 'token_count', { info: null }),
+  messageRow(1_002, 'user_message', { message: 'canary-prompt' }),
+  messageRow(1_200, 'token_count', { info: null }),
   item(3_000, 'reasoning'),
   shell(3_100, 'c1', 'npm test'),
   counted(3_150, usage(9_000, 6_000, 120, 40)),
   output(5_000, 'c1', 'Chunk ID: 1\nWall time: 1.5000 seconds\nProcess exited with code 2\nOutput:\ncanary-output'),
   counted(5_050, usage(9_000, 6_000, 120, 40)),
-  said(6_900, 'agent_message', { message: 'canary-answer' }),
+  messageRow(6_900, 'agent_message', { message: 'canary-answer' }),
   item(6_901, 'message', { role: 'assistant', content: [{ type: 'output_text', text: 'canary-answer' }] }),
   counted(6_950, usage(18_500, 15_000, 150, 40), usage(9_500, 9_000, 30, 0)),
   ended(7_000, 't1', 'canary-answer'),
@@ -66,8 +68,8 @@ const read = (lines: readonly string[], of = {}) => readRows(transcript, lines.j
 describe('a rollout', () => {
   test('has the output of a call, whichever row reports its end', () => {
     const command = { type: 'CommandExecution', id: 'c1', exit_code: 2, aggregated_output: 'canary-item' };
-    const done = said(4_900, 'item_completed', { item: command, completed_at_ms: start + 4_900 });
-    const old = said(4_900, 'exec_command_end', { call_id: 'c1', exit_code: 2, aggregated_output: 'canary-end' });
+    const done = messageRow(4_900, 'item_completed', { item: command, completed_at_ms: start + 4_900 });
+    const old = messageRow(4_900, 'exec_command_end', { call_id: 'c1', exit_code: 2, aggregated_output: 'canary-end' });
     const of = (rows: readonly string[]): unknown =>
       read(rows).readings.find(each => each.event_type === 'Action.After')?.output;
     expect(of(turn)).toContain('canary-output');
@@ -158,10 +160,10 @@ describe('a rollout', () => {
       output(31_100, 'c2', 'Process exited with code 0\nOutput:\n'),
       ended(32_000, 't2', 'ok'),
     ];
-    const { readings, told } = read(fork);
+    const { readings, entries } = read(fork);
     expect(total(readings)).toMatchObject({ responses: 1, input: 10_000, output: 20, cacheRead: 9_000, reasoning: 5 });
     expect(readings.map(each => each.facts?.turn).filter(each => each === 't1')).toEqual([]);
-    expect(told.filter(each => 'over' in each)).toEqual([{ over: 'turn', id: 't2', atMs: start + 32_000 }]);
+    expect(entries.filter(each => 'over' in each)).toEqual([{ over: 'turn', id: 't2', atMs: start + 32_000 }]);
   });
 
   test('of a fork that states the end of its history starts there', () => {
@@ -197,10 +199,10 @@ describe('a rollout', () => {
     const lines = [
       meta(0),
       began(1_000, 't1'),
-      said(2_000, 'turn_aborted', { turn_id: 't1', reason: 'interrupted' }),
+      messageRow(2_000, 'turn_aborted', { turn_id: 't1', reason: 'interrupted' }),
       meta(60_000, { timestamp: at(60_000) }),
       began(61_000, 't2'),
-      said(62_000, 'task_complete', { turn_id: 't2', error: { message: 'canary-error' } }),
+      messageRow(62_000, 'task_complete', { turn_id: 't2', error: { message: 'canary-error' } }),
     ];
     expect(read(lines).readings.map(each => `${each.event_type} ${each.key} ${each.facts?.interrupted ?? ''}`)).toEqual(
       [
@@ -261,7 +263,7 @@ describe('a rollout', () => {
         input: 'await tools.exec_command({cmd: "canary"})',
         call_id: 'c1',
       }),
-      said(1_900, 'item_completed', {
+      messageRow(1_900, 'item_completed', {
         turn_id: 't1',
         completed_at_ms: start + 1_800,
         item: { type: 'CommandExecution', id: 'n1', status: 'failed', exit_code: 2, duration: { secs: 0, nanos: 5e8 } },
@@ -284,11 +286,11 @@ describe('a rollout', () => {
   test('of a subagent begins and ends with its turn, and knows its kind', () => {
     const source = { subagent: { thread_spawn: { parent_thread_id: ROOT, depth: 1, agent_role: 'explorer' } } };
     const lines = [meta(0, { id: CHILD, session_id: ROOT, source }), ...turn.slice(1)];
-    const { readings, told } = read(lines, { subagent: CHILD });
+    const { readings, entries } = read(lines, { subagent: CHILD });
     expect(readings.map(each => each.facts?.agent)).toEqual(readings.map(() => 'explorer'));
     expect(readings[0]).toMatchObject({ event_type: 'Session.Start', key: 'start:t1' });
     expect(readings.at(-1)).toMatchObject({ event_type: 'Session.End', key: 'end:t1' });
-    expect(told.at(-1)).toEqual({ over: 'subagent', id: CHILD, atMs: start + 7_000 });
+    expect(entries.at(-1)).toEqual({ over: 'subagent', id: CHILD, atMs: start + 7_000 });
   });
 
   test('of an internal thread reports only tokens', () => {
@@ -296,7 +298,7 @@ describe('a rollout', () => {
       meta(0, { id: CHILD, session_id: ROOT, source: { subagent: { other: 'guardian' } } }),
       ...turn.slice(1),
     ];
-    expect(read(lines).told.map(each => ('over' in each ? 'over' : each.event_type))).toEqual([
+    expect(read(lines).entries.map(each => ('over' in each ? 'over' : each.event_type))).toEqual([
       'Model.Responded',
       'Model.Responded',
     ]);

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { TranscriptReading } from '../../../src/agents/contract/contract.ts';
 import { transcript } from '../../../src/agents/copilot/transcript.ts';
-import { play, START_MS, type Told } from '../../play.ts';
+import { type PlayedHook, play, START_MS } from '../../play.ts';
 import { overShared, sharedPath } from '../../shared.ts';
-import { readRows, sums, textOf } from '../told.ts';
+import { readRows, sums, textOf } from '../read-transcript.ts';
 
 const recordings = 'fixtures/copilot';
 const folder = sharedPath(recordings);
@@ -105,7 +105,7 @@ overShared(recordings, 'recorded payloads', () => {
   test('lie beside the repository', () => expect(files.length).toBeGreaterThan(0));
 
   test.each(files)('%s are recognized without a name, and none is lost', file => {
-    const told: Told[] = textOf(join(folder, 'hook-payloads', file))
+    const hooks: PlayedHook[] = textOf(join(folder, 'hook-payloads', file))
       .split('\n')
       .filter(line => line.trim() !== '')
       .map((line, i) => {
@@ -113,7 +113,7 @@ overShared(recordings, 'recorded payloads', () => {
         const header: Record<string, string> = value.event === undefined ? {} : { event: value.event };
         return { atMs: START_MS + i * 1_000, payload: value.stdin ?? value, header };
       });
-    const { fates, events, states } = play(told);
+    const { fates, events, states } = play(hooks);
     expect(fates.filter(fate => fate !== 'journaled' && fate !== 'duplicate')).toEqual([]);
     expect([...states.values()].map(state => state.agent)).toEqual([...states].map(() => 'copilot'));
     const unknown = events.filter(

@@ -10,7 +10,7 @@ import { SETTLED } from '../../../src/event/event.ts';
 import { newSession, sessionKey } from '../../../src/session/session-state.ts';
 import { pinned, playerOf, START_MS, treeOf } from '../../play.ts';
 import { at, type House, openHouse, tokensOf } from '../../transcripts/house.ts';
-import { readRows } from '../told.ts';
+import { readRows } from '../read-transcript.ts';
 
 const session = '3e9a7c10-54d2-4f6b-b1e8-0c7a2d9f4e61';
 let house: House;
@@ -75,10 +75,10 @@ test('events of both sources count once, and the log adds responses, subagents a
   expect(tokensOf(house.spans())).toMatchObject({ input: 5_000, output: 170 });
   const counted = house.spans().flatMap(span => (span.kind === 'session' ? [span.usage] : []));
   expect(counted).toMatchObject([{ calls: 3, input: 5_000, output: 170, cacheRead: 4_000 }]);
-  const told = house.events().length;
+  const before = house.events().length;
   hook(20, 'SessionStart', { source: 'resume' });
   house.round();
-  expect(house.events().length).toBe(told + 1);
+  expect(house.events().length).toBe(before + 1);
 });
 
 test('the log alone is a session: every subagent is below the call that started it', () => {

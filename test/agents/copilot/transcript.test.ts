@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest';
 import { isAbsent } from '../../../src/agents/contract/contract.ts';
 import { copilot } from '../../../src/agents/copilot/copilot.ts';
-import { readRows, total } from '../told.ts';
+import { readRows, total } from '../read-transcript.ts';
 
 const { transcript } = copilot;
 if (isAbsent(transcript)) throw new Error('Copilot keeps event logs');

@@ -1,6 +1,6 @@
 /** What the two families of hooks know of one call comes together in its span. */
 import { expect, test } from 'vitest';
-import { play, START_MS, type Told } from '../../play.ts';
+import { type PlayedHook, play, START_MS } from '../../play.ts';
 
 const base = { conversation_id: 'c', generation_id: 'g', cursor_version: '3.18.25', workspace_roots: ['/w'] };
 const input = { query: 'harbour' };
@@ -16,8 +16,8 @@ test.each([
   ['the special ones first', [server, before, after, result]],
   ['the special ones alone', [server, result]],
 ])('%s: one call, its server, its length', (_, payloads) => {
-  const told: Told[] = payloads.map((payload, i) => ({ atMs: START_MS + i * 500, payload }));
-  const { spans } = play(told);
+  const hooks: PlayedHook[] = payloads.map((payload, i) => ({ atMs: START_MS + i * 500, payload }));
+  const { spans } = play(hooks);
   const calls = spans.filter(span => span.kind === 'action');
   expect(calls).toMatchObject([{ name: 'mcp:find', tool: 'find', mcpServer: 'stations.test', outcome: 'success' }]);
   expect(calls.map(span => span.duration)).toEqual(['native']);

@@ -3,15 +3,15 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { transcript } from '../../../src/agents/cursor/transcript.ts';
-import { play, START_MS, type Told } from '../../play.ts';
+import { type PlayedHook, play, START_MS } from '../../play.ts';
 import { needsShared, overShared, sharedPath } from '../../shared.ts';
-import { readRows, textOf } from '../told.ts';
+import { readRows, textOf } from '../read-transcript.ts';
 
 const recordings = 'fixtures/cursor';
 const folder = sharedPath(recordings);
 const payloads = join(folder, 'hook-payloads');
 
-function toldIn(file: string): Told[] {
+function hooksIn(file: string): PlayedHook[] {
   const text = textOf(join(payloads, file));
   const values = file.endsWith('.json') ? [text] : text.split('\n').filter(line => line.trim() !== '');
   return values.map((line, i) => {
@@ -25,7 +25,7 @@ overShared(recordings, 'payloads', () => {
   test('lie beside the repository', () => expect(files.length).toBeGreaterThan(0));
 
   test.each(files)('%s are recognized without a name, and none is lost', file => {
-    const { fates, events, states } = play(toldIn(file));
+    const { fates, events, states } = play(hooksIn(file));
     expect(fates.filter(fate => fate !== 'journaled' && fate !== 'duplicate')).toEqual([]);
     expect([...states.values()].map(state => state.agent)).toEqual([...states].map(() => 'cursor'));
     const vendor = events.map(event => event.event_type).filter(type => type.startsWith('vendor.cursor.'));
@@ -40,7 +40,7 @@ overShared(recordings, 'payloads', () => {
    * that the special family tells from its beginning, after that; an inline edit.
    */
   test('one turn of each event: tokens once, calls once', () => {
-    const { events } = play(toldIn('constructed-all-events.jsonl'));
+    const { events } = play(hooksIn('constructed-all-events.jsonl'));
     const responses = events.filter(event => event.event_type === 'Model.Responded');
     expect(responses.map(event => [event.data, event.metadata?.['dev.otel-hooks']?.usage])).toEqual([
       [

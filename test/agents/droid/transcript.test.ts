@@ -8,7 +8,7 @@ import type { Fields } from '../../../src/event/event.ts';
 import { play, START_MS, treeOf } from '../../play.ts';
 import { overShared, sharedPath } from '../../shared.ts';
 import { type House, openHouse } from '../../transcripts/house.ts';
-import { readRows, textOf, total } from '../told.ts';
+import { readRows, textOf, total } from '../read-transcript.ts';
 
 const rows = textOf(join(import.meta.dirname, 'session.transcript'))
   .split('\n')
@@ -141,14 +141,14 @@ describe('a session with hooks and files', () => {
       const startMs = Date.parse('2026-02-03T08:00:00.000Z');
       const seconds = (after: number): number => (startMs - START_MS) / 1_000 + after;
       const path = write(house);
-      const told = { transcript_path: path, permission_mode: 'auto-low' };
-      const call = { ...told, tool_name: 'Execute', tool_input: { command: 'cargo test' } };
-      house.hook(seconds(0), 'SessionStart', { ...told, source: 'startup' });
-      house.hook(seconds(0.1), 'UserPromptSubmit', { ...told, prompt: 'Prune the tree' });
+      const shared = { transcript_path: path, permission_mode: 'auto-low' };
+      const call = { ...shared, tool_name: 'Execute', tool_input: { command: 'cargo test' } };
+      house.hook(seconds(0), 'SessionStart', { ...shared, source: 'startup' });
+      house.hook(seconds(0.1), 'UserPromptSubmit', { ...shared, prompt: 'Prune the tree' });
       house.hook(seconds(4.1), 'PreToolUse', call);
       house.hook(seconds(9), 'PostToolUse', { ...call, tool_response: { exitCode: 0 } });
-      house.hook(seconds(13), 'Stop', { ...told, stop_hook_active: false });
-      house.hook(seconds(20), 'SessionEnd', { ...told, reason: 'other' });
+      house.hook(seconds(13), 'Stop', { ...shared, stop_hook_active: false });
+      house.hook(seconds(20), 'SessionEnd', { ...shared, reason: 'other' });
       house.round({ nowMs: startMs + 60_000 });
       house.round({ nowMs: startMs + 120_000 });
       expect(house.tree()).toMatchInlineSnapshot(`
@@ -220,12 +220,12 @@ overShared(recordings, 'recorded', () => {
     const lines = readFileSync(join(folder, 'hook-payloads', 'constructed.jsonl'), 'utf8')
       .trim()
       .split('\n');
-    const told = lines.map((line, i) => ({
+    const timed = lines.map((line, i) => ({
       atMs: START_MS + i * 1_000,
       payload: (JSON.parse(line) as { stdin: object }).stdin,
       header: { ppid: String(i) },
     }));
-    const { events, fates } = play(told);
+    const { events, fates } = play(timed);
     expect(new Set(fates)).toEqual(new Set(['journaled']));
     expect(events.map(event => event.event_type).filter(type => !type.startsWith('vendor.otel-hooks.'))).toEqual([
       'Session.Start',

@@ -17,7 +17,7 @@ afterEach(() => house.close());
 
 const at = (seconds: number): string => new Date(START_MS + seconds * 1_000).toISOString();
 const header = { sessionId: ROOT, projectHash: 'p', startTime: at(0), lastUpdated: at(0), kind: 'main' };
-const said = (seconds: number, id: string, type: string, content: unknown, more: object = {}): object => ({
+const messageRow = (seconds: number, id: string, type: string, content: unknown, more: object = {}): object => ({
   id,
   timestamp: at(seconds),
   type,
@@ -37,11 +37,11 @@ const call = {
 };
 const rows = (): object[] => [
   header,
-  said(1, 'u1', 'user', [{ text: 'go' }]),
-  said(3, 'g1', 'gemini', '', tokens(100, 8)),
-  said(3, 'g1', 'gemini', '', { ...tokens(100, 8), toolCalls: [call] }),
-  said(5.1, 'u2', 'user', [{ functionResponse: {} }]),
-  said(8, 'g2', 'gemini', 'done', tokens(120, 3)),
+  messageRow(1, 'u1', 'user', [{ text: 'go' }]),
+  messageRow(3, 'g1', 'gemini', '', tokens(100, 8)),
+  messageRow(3, 'g1', 'gemini', '', { ...tokens(100, 8), toolCalls: [call] }),
+  messageRow(5.1, 'u2', 'user', [{ functionResponse: {} }]),
+  messageRow(8, 'g2', 'gemini', 'done', tokens(120, 3)),
 ];
 
 const hook = (seconds: number, event: string, fields: object = {}): void =>
@@ -86,12 +86,17 @@ test('delivery waits for an answer that is not written yet', () => {
 
 test('only its own file reports a subagent, under the call that ran then', () => {
   const agents = join(main, '..', ROOT, 'agent-7.jsonl');
-  house.write(main, header, said(1, 'u1', 'user', [{ text: 'go' }]), said(9, 'g2', 'gemini', 'done', tokens(120, 3)));
+  house.write(
+    main,
+    header,
+    messageRow(1, 'u1', 'user', [{ text: 'go' }]),
+    messageRow(9, 'g2', 'gemini', 'done', tokens(120, 3)),
+  );
   house.write(
     agents,
     { ...header, startTime: at(3.2), lastUpdated: at(3.2), kind: 'subagent' },
-    said(3.3, 's1', 'user', [{ text: 'look' }]),
-    said(4, 's2', 'gemini', '', {
+    messageRow(3.3, 's1', 'user', [{ text: 'look' }]),
+    messageRow(4, 's2', 'gemini', '', {
       ...tokens(50, 5),
       toolCalls: [{ ...call, name: 'complete_task', timestamp: at(4.5) }],
     }),

@@ -7,7 +7,7 @@ import { isAbsent } from '../../../src/agents/contract/contract.ts';
 import { geminiCli } from '../../../src/agents/gemini-cli/gemini-cli.ts';
 import { play, START_MS } from '../../play.ts';
 import { overShared, sharedPath } from '../../shared.ts';
-import { readDocument, readRows, sums, textOf, total } from '../told.ts';
+import { readDocument, readRows, sums, textOf, total } from '../read-transcript.ts';
 
 const recordings = 'fixtures/gemini-cli';
 const folder = sharedPath(recordings);

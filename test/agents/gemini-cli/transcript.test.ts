@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { isAbsent, type Look } from '../../../src/agents/contract/contract.ts';
 import { geminiCli } from '../../../src/agents/gemini-cli/gemini-cli.ts';
 import { DAMAGED_COPIES, mutated } from '../mutated.ts';
-import { documentOf, lineOf, readDocument, readRows, total } from '../told.ts';
+import { documentOf, lineOf, readDocument, readRows, total } from '../read-transcript.ts';
 
 const { transcript } = geminiCli;
 if (isAbsent(transcript)) throw new Error('Gemini CLI keeps chats');
@@ -110,8 +110,8 @@ describe('a chat', () => {
   });
 
   test('is over after an answer, unless the answer gets calls later', () => {
-    const { told } = read(chat);
-    expect(told.flatMap(each => ('over' in each ? (each.atMs ?? 0) && (each.atMs ?? 0) - start : []))).toEqual([
+    const { entries } = read(chat);
+    expect(entries.flatMap(each => ('over' in each ? (each.atMs ?? 0) && (each.atMs ?? 0) - start : []))).toEqual([
       4_000, 0, 8_000,
     ]);
   });
@@ -157,10 +157,12 @@ describe('a chat', () => {
   });
 
   test('of a subagent begins with its file and ends with its last answer', () => {
-    const { readings, told } = read([{ ...header, kind: 'subagent' }, ...chat.slice(2)], { subagent: 'agent-7' });
+    const { readings, entries } = read([{ ...header, kind: 'subagent' }, ...chat.slice(2)], {
+      subagent: 'agent-7',
+    });
     expect(readings[0]).toMatchObject({ event_type: 'Session.Start', unless: undefined });
     expect(readings.at(-1)).toMatchObject({ event_type: 'Session.End', atMs: start + 8_000 });
-    expect(told.at(-1)).toEqual({ over: 'subagent', id: 'agent-7', atMs: start + 8_000 });
+    expect(entries.at(-1)).toEqual({ over: 'subagent', id: 'agent-7', atMs: start + 8_000 });
   });
 });
 
@@ -182,7 +184,7 @@ describe('a chat of an older version, one JSON object', () => {
     expect(transcript.sessions(older, start(JSON.stringify(object)))).toMatchObject([{ session: ROOT }]);
     for (const text of ['', '{', '[]', 'null', JSON.stringify({ ...object, kind: 'subagent' }), '{"sessionId":"x"}'])
       expect(transcript.sessions(older, start(text))).toEqual([]);
-    expect(readObject('{"sessionId":"x"}').told).toEqual([]);
+    expect(readObject('{"sessionId":"x"}').entries).toEqual([]);
   });
 
   test('throws nothing when it is damaged', () => {

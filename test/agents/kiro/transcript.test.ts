@@ -8,7 +8,7 @@ import { kiro } from '../../../src/agents/kiro/kiro.ts';
 import { play, START_MS } from '../../play.ts';
 import { overShared, sharedPath } from '../../shared.ts';
 import { openHouse } from '../../transcripts/house.ts';
-import { lineOf, readRows, textOf } from '../told.ts';
+import { lineOf, readRows, textOf } from '../read-transcript.ts';
 
 const { transcript } = kiro;
 if (isAbsent(transcript)) throw new Error('Kiro keeps sessions');

@@ -67,9 +67,9 @@ const types = () => received().map(({ payload }) => payload.type);
 
 describe('V1', () => {
   const session = 'ses_root';
-  const told = (type: string, properties: object) => ({ event: { id: 'evt_1', type, properties } });
+  const eventOf = (type: string, properties: object) => ({ event: { id: 'evt_1', type, properties } });
   const part = (status: string, extra: object = {}) =>
-    told('message.part.updated', {
+    eventOf('message.part.updated', {
       part: {
         id: 'prt_1',
         sessionID: 'ses_child',
@@ -85,9 +85,9 @@ describe('V1', () => {
     const hooks = await plugin.server({ directory: home });
     const hear = (event: object) => hooks.event?.(event);
     await hear(
-      told('session.created', { sessionID: session, info: { id: session, version: '1.18.18', directory: home } }),
+      eventOf('session.created', { sessionID: session, info: { id: session, version: '1.18.18', directory: home } }),
     );
-    await hear(told('session.updated', { sessionID: 'ses_child', info: { id: 'ses_child', parentID: session } }));
+    await hear(eventOf('session.updated', { sessionID: 'ses_child', info: { id: 'ses_child', parentID: session } }));
     const output = { message: { id: 'msg_1' }, parts: [{ type: 'text', text: 'hi' }] };
     const before = structuredClone(output);
     await hooks['chat.message']?.({ sessionID: session, agent: 'build' }, output);
@@ -98,7 +98,7 @@ describe('V1', () => {
     );
     for (const status of ['pending', 'running', 'running', 'completed'])
       await hear(part(status, { time: { start: 1, end: 2 } }));
-    await hear(told('message.part.delta', { sessionID: session, delta: 'x' }));
+    await hear(eventOf('message.part.delta', { sessionID: session, delta: 'x' }));
     const message = {
       id: 'msg_2',
       role: 'assistant',
@@ -107,10 +107,10 @@ describe('V1', () => {
       modelID: 'm',
       tokens: { input: 5, output: 2 },
     };
-    await hear(told('message.updated', { info: { ...message, time: { created: 1 } } }));
-    await hear(told('message.updated', { info: { ...message, time: { created: 1, completed: 2 } } }));
-    await hear(told('message.updated', { info: { ...message, time: { created: 1, completed: 2 } } }));
-    await hear(told('session.idle', { sessionID: session }));
+    await hear(eventOf('message.updated', { info: { ...message, time: { created: 1 } } }));
+    await hear(eventOf('message.updated', { info: { ...message, time: { created: 1, completed: 2 } } }));
+    await hear(eventOf('message.updated', { info: { ...message, time: { created: 1, completed: 2 } } }));
+    await hear(eventOf('session.idle', { sessionID: session }));
     await hooks.dispose?.();
 
     expect(types()).toEqual([
@@ -154,14 +154,16 @@ describe('V1', () => {
       {},
       { event: null },
       { event: { type: 7 } },
-      told('session.created', {}),
-      told('session.idle', { sessionID: {} }),
+      eventOf('session.created', {}),
+      eventOf('session.idle', { sessionID: {} }),
     ];
     for (const hook of Object.values(hooks)) for (const value of odd) await hook(value, value);
-    await (await plugin.server({ directory: '/nowhere/at/all' })).event?.(told('session.idle', { sessionID: session }));
+    await (await plugin.server({ directory: '/nowhere/at/all' })).event?.(
+      eventOf('session.idle', { sessionID: session }),
+    );
     const cyclic: Record<string, unknown> = { sessionID: session };
     cyclic.self = cyclic;
-    await hooks.event?.(told('session.idle', cyclic));
+    await hooks.event?.(eventOf('session.idle', cyclic));
     await hooks.dispose?.();
   });
 });

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { factsOf } from '../../../src/event/event.ts';
 import { play, START_MS, treeOf } from '../../play.ts';
 import { overShared, sharedPath } from '../../shared.ts';
-import { textOf } from '../told.ts';
+import { textOf } from '../read-transcript.ts';
 
 const recordings = 'fixtures/opencode';
 const folder = sharedPath(recordings);
@@ -24,9 +24,9 @@ overShared(recordings, 'recorded events of V2', () => {
   // reasoning. The session's own running total has 29, 6, 85 and 512 more: those of the request for its title. Two events
   // name no session: the end of a shell's process, and the project's own news.
   test('a turn', () => {
-    const { fates, events: told, spans } = events('turn.jsonl');
+    const { fates, events: recorded, spans } = events('turn.jsonl');
     expect(fates.filter(fate => fate !== 'journaled')).toEqual(['no-session-id', 'no-session-id']);
-    const responses = told.flatMap(event => (event.event_type === 'Model.Responded' ? [event] : []));
+    const responses = recorded.flatMap(event => (event.event_type === 'Model.Responded' ? [event] : []));
     expect(responses.map(event => [event.data.input_tokens, event.data.output_tokens])).toEqual([
       [3_643 + 3_328, 19 + 47],
       [3_737 + 3_328, 4 + 19],
@@ -43,11 +43,11 @@ overShared(recordings, 'recorded events of V2', () => {
   });
 
   test('a call that the user refused', () => {
-    const { spans, events: told } = events('permission-rejected-tail.jsonl');
+    const { spans, events: recorded } = events('permission-rejected-tail.jsonl');
     expect(spans.filter(span => span.kind === 'action')).toMatchObject([
       { outcome: 'denied', decision: { outcome: 'deny', source: 'user' } },
     ]);
-    expect(told.filter(event => event.event_type === 'Model.Responded')).toMatchObject([
+    expect(recorded.filter(event => event.event_type === 'Model.Responded')).toMatchObject([
       { data: { input_tokens: 46 + 7_040, output_tokens: 18 + 43 } },
     ]);
   });
@@ -200,13 +200,13 @@ test('V2: input during a turn belongs to it, and waiting input begins the next t
 });
 
 test('a failed response names the model that was asked', () => {
-  const { events: told } = playEvents([
+  const { events: recorded } = playEvents([
     v2(1, 'session.inbox.enqueued', { inboxID: 'm1', item: { type: 'user', payload: { text: 'go' } } }),
     v2(2, 'session.step.started', { assistantMessageID: 'a1', model: { id: 'gpt-5', providerID: 'openai' } }),
     v2(3, 'session.step.failed', { assistantMessageID: 'a1', error: { type: 'provider.invalid-request' } }),
     v2(4, 'session.execution.failed', { error: { type: 'provider.invalid-request', message: 'no' } }),
   ]);
-  const failed = told.find(event => event.event_type === 'Model.Failed');
+  const failed = recorded.find(event => event.event_type === 'Model.Failed');
   expect(failed?.data).toMatchObject({ model_id: 'gpt-5', error_type: 'provider_invalid_request' });
   expect(failed && factsOf(failed)).toMatchObject({ model: 'gpt-5', provider: 'openai' });
 });

@@ -13,7 +13,7 @@ import { diskEyes } from '../../../src/transcripts/eyes.ts';
 import { needsShared, sharedPath } from '../../shared.ts';
 import { openHouse } from '../../transcripts/house.ts';
 import { DAMAGED_COPIES, mutated } from '../mutated.ts';
-import { documentOf, lineOf, readDocument, total } from '../told.ts';
+import { documentOf, lineOf, readDocument, total } from '../read-transcript.ts';
 
 const { transcript } = openCode;
 if (isAbsent(transcript)) throw new Error('OpenCode keeps a database');
@@ -93,17 +93,17 @@ test('another file or a damaged one gives no reading that is not in it', () => {
 test('damaged copies are read without a throw, and no count is negative', () => {
   // Bytes, not characters: a database is no text.
   const text = bytes.toString('latin1');
-  let told = 0;
+  let before = 0;
   for (const copy of mutated(text, DAMAGED_COPIES < 10_000 ? DAMAGED_COPIES / 5 : DAMAGED_COPIES)) {
     const damaged = Buffer.from(copy, 'latin1');
     transcript.sessions({ path: 'x' }, { rows: [], document: documentOf(damaged) });
     const readings = read('ses_a', damaged);
-    told += readings.length;
+    before += readings.length;
     for (const { data } of readings)
       if ('input_tokens' in data && typeof data.input_tokens === 'number')
         expect(data.input_tokens).toBeGreaterThanOrEqual(0);
   }
-  expect(told).toBeGreaterThan(DAMAGED_COPIES / 5);
+  expect(before).toBeGreaterThan(DAMAGED_COPIES / 5);
 }, 600_000);
 
 test('single files of versions before 1.1 give the readings of the tables', () => {
@@ -133,10 +133,10 @@ test('single files of versions before 1.1 give the readings of the tables', () =
     const { readings } = readDocument(transcript, readFileSync(main), 'ses_a', of);
     expect(readings.map(lineOf)).toEqual(read('ses_a').map(lineOf));
     house.import({ nowMs: Date.UTC(2027, 0, 1) });
-    const told = house.events().length;
+    const before = house.events().length;
     expect(house.spans().filter(span => span.kind === 'chat').length).toBeGreaterThan(2);
     house.import({ nowMs: Date.UTC(2027, 0, 1) });
-    expect(house.events().length).toBe(told);
+    expect(house.events().length).toBe(before);
   } finally {
     house.close();
   }

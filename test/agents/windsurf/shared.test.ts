@@ -5,7 +5,7 @@ import { transcript } from '../../../src/agents/windsurf/transcript.ts';
 import type { Fields } from '../../../src/event/event.ts';
 import { play } from '../../play.ts';
 import { needsShared, sharedPath } from '../../shared.ts';
-import { readRows, textOf } from '../told.ts';
+import { readRows, textOf } from '../read-transcript.ts';
 
 const recordings = 'fixtures/windsurf';
 const folder = sharedPath(recordings);

@@ -12,7 +12,7 @@ import { memoryOver, type Remembered } from '../../src/agents/shared/memory.ts';
 import { isFields } from '../../src/lib/read.ts';
 
 export interface Read {
-  told: TranscriptEntry[];
+  entries: TranscriptEntry[];
   readings: TranscriptReading[];
 }
 
@@ -37,7 +37,7 @@ export function readRows(
   const file: ReadFile = { path, root, companions, ...of };
   let remembered: Remembered = {};
   const memory = () => memoryOver(remembered, content => content.slice(0, 8));
-  const told: TranscriptEntry[] = [];
+  const entries: TranscriptEntry[] = [];
   for (const line of text.split('\n')) {
     if (line.trim() === '') continue;
     let value: unknown;
@@ -46,19 +46,19 @@ export function readRows(
     } catch {
       continue;
     }
-    if (isFields(value)) told.push(...row(value, memory(), file));
+    if (isFields(value)) entries.push(...row(value, memory(), file));
     if (stored) remembered = JSON.parse(JSON.stringify(remembered)) as Remembered;
   }
-  if (rest) told.push(...rest(memory(), file));
-  return { told, readings: once(told) };
+  if (rest) entries.push(...rest(memory(), file));
+  return { entries, readings: once(entries) };
 }
 
 export function readDocument(transcript: Transcript, bytes: Buffer, root: string, of: Of = {}): Read {
   const { path = '', companions = [], ...rest } = of;
   const reader = readerFor(transcript, path);
   if (reader.format !== 'document') throw new Error('not read as a document');
-  const told = reader.document(documentOf(bytes), { path, root, companions, ...rest });
-  return { told, readings: once(told) };
+  const entries = reader.document(documentOf(bytes), { path, root, companions, ...rest });
+  return { entries, readings: once(entries) };
 }
 
 /** Ids, times, closed sets, names of models, tools, servers and agents. Everything else is content. */
@@ -90,9 +90,9 @@ export const documentOf = (bytes: Buffer): Document => ({
 });
 
 /** One event for each type and key, as the session takes them. */
-function once(told: readonly TranscriptEntry[]): TranscriptReading[] {
+function once(entries: readonly TranscriptEntry[]): TranscriptReading[] {
   const seen = new Set<string>();
-  return told.filter((each): each is TranscriptReading => {
+  return entries.filter((each): each is TranscriptReading => {
     if ('over' in each) return false;
     const id = [each.subagent ?? '', each.event_type, each.key].join('\0');
     return !seen.has(id) && seen.add(id) !== undefined;
