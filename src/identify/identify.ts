@@ -37,14 +37,8 @@ export function amend(state: SessionState, reading: TranscriptReading, of: strin
       actor: 'system',
       facts,
     } as TranscriptReading,
-    {
-      native: undefined,
-      source: 'transcript',
-      atMs: atMs ?? 0,
-      seen: seenBy(state),
-      hash: String,
-      traceparent: undefined,
-    },
+    { native: undefined, source: 'transcript', atMs: atMs ?? 0, traceparent: undefined },
+    { seen: seenBy(state), hash: String },
   );
 }
 
@@ -73,43 +67,53 @@ export interface Circumstances {
   /** The source of a time that the reading states. */
   source: TimeSource;
   atMs: number;
-  seen: Set<string>;
-  hash: Hash;
   traceparent: string | undefined;
   /** The id that came with the event, and whether otel-hooks computed it. */
   id?: string | undefined;
   ours?: true | undefined;
+  cwd?: string | undefined;
+  address?: string | undefined;
+  version?: string | undefined;
+}
+
+/** The session's part in an event: ids that it remembers, keys, enrichments. */
+export interface Means {
+  seen: Set<string>;
+  hash: Hash;
   risk?: Risk | undefined;
   odd?: Odd | undefined;
   price?: PriceOf | undefined;
   keep?: Keeper | undefined;
-  cwd?: string | undefined;
-  address?: string | undefined;
-  version?: string | undefined;
 }
 
 /** Parts of a reading that only standards have. */
 type Addition = Pick<ForeignReading, 'actorId' | 'metadata'>;
 
 /** Gives a reading its envelope and its id. Undefined when the session has the event already. */
-export function identify(state: SessionState, reading: Reading & Addition, at: Circumstances): Event | undefined {
+export function identify(
+  state: SessionState,
+  reading: Reading & Addition,
+  at: Circumstances,
+  means: Means,
+): Event | undefined {
   const atMs = isTime(reading.atMs) ? reading.atMs : undefined;
   const subagent = boundId(reading.subagent);
   const session = subagent ?? state.session;
-  const { body, content } = redact(reading, at.hash);
+  const { body, content } = redact(reading, means.hash);
   const action = 'action' in reading.data && isFields(reading.data.action) ? reading.data.action : {};
   const facts = factsAbout(state, reading, at, { atMs, subagent });
   facts.executable = executableOf(action);
   facts.content = content;
-  const id = newId(state, session, { body, facts, key: reading.key }, at);
+  const id = newId(state, session, { body, facts, key: reading.key }, at, means.seen);
   if (id === undefined) return undefined;
   state.seq += 1;
-  const { price, keep } = at;
-  facts.cost ??= price && enriched('cost', at.odd, () => priced(state, body, facts, atMs ?? at.atMs, price));
+  const { price, keep, odd } = means;
+  facts.cost ??= price && enriched('cost', odd, () => priced(state, body, facts, atMs ?? at.atMs, price));
   facts.traceparent = state.seq === 1 ? at.traceparent?.slice(0, 64) : undefined;
   if (skillOf(action) !== undefined) facts.skill = 'custom';
   // After the id was made, so that no id is made of content.
-  const kept = (keep && enriched('content', at.odd, () => keepContent(reading, body, facts, keep, at))) ?? body;
+  const kept =
+    (keep && enriched('content', odd, () => keepContent(reading, body, facts, at, { keep, hash: means.hash }))) ?? body;
   const version = versionOf(at.version);
   return {
     spec_version: SPEC_VERSION,
@@ -119,12 +123,12 @@ export function identify(state: SessionState, reading: Reading & Addition, at: C
     source: version === undefined ? { tool: state.agent } : { tool: state.agent, version },
     session_id: session,
     parent_session_id: subagent === undefined ? undefined : state.session,
-    actor: actorOf(reading, at),
+    actor: actorOf(reading, means),
     agent_mode: reading.mode,
-    risk: at.risk,
+    risk: means.risk,
     user: state.pinned.user === undefined ? undefined : { id: state.pinned.user },
     data: kept.data,
-    metadata: metadataWith(facts, reading.metadata, at),
+    metadata: metadataWith(facts, reading.metadata, means),
   } as Event;
 }
 
@@ -153,23 +157,24 @@ function newId(
   session: string,
   { body, facts, key }: { body: Body; facts: Facts; key: string | undefined },
   at: Circumstances,
+  seen: Set<string>,
 ): string | undefined {
   const stated = at.id ?? (key === undefined ? undefined : eventId(state, session, body.event_type, key));
   // Ids from other programs may share a prefix: a time, or zeros.
   const isForeign = at.id !== undefined && !at.ours;
   const known = stated && (isForeign ? hexDigest(stated).slice(0, 16) : shortOf(stated));
-  if (known !== undefined && at.seen.has(known)) return undefined;
-  const id = stated ?? numberedId(state, session, body, facts, at.seen);
-  remember(state, at.seen, known ?? shortOf(id));
+  if (known !== undefined && seen.has(known)) return undefined;
+  const id = stated ?? numberedId(state, session, body, facts, seen);
+  remember(state, seen, known ?? shortOf(id));
   return id;
 }
 
-function actorOf({ actor = 'ai_agent', actorId: id }: Reading & Addition, at: Circumstances): Actor {
-  return id === undefined ? { type: actor } : { type: actor, id: actorId(actor, id, at) };
+function actorOf({ actor = 'ai_agent', actorId: id }: Reading & Addition, means: Means): Actor {
+  return id === undefined ? { type: actor } : { type: actor, id: actorId(actor, id, means) };
 }
 
 /** Metadata of vendors stays where the configuration names it. */
-function metadataWith(facts: Facts, vendor: Addition['metadata'], { keep, odd }: Circumstances): Event['metadata'] {
+function metadataWith(facts: Facts, vendor: Addition['metadata'], { keep, odd }: Means): Event['metadata'] {
   if (keep === undefined || vendor === undefined) return { [FACTS]: facts };
   return { [FACTS]: facts, ...enriched('content', odd, () => chosenOf(vendor, keep)) };
 }
@@ -184,7 +189,7 @@ export function versionOf(stated: string | undefined): string | undefined {
 }
 
 /** The id of a person follows the mode of `content.user`. The id of another actor is a word. */
-function actorId(actor: Actor['type'], id: string, { keep, hash }: Circumstances): string | undefined {
+function actorId(actor: Actor['type'], id: string, { keep, hash }: Means): string | undefined {
   if (actor !== 'user') return token(id);
   const { modes } = keep ?? { modes: defaultModes };
   return modes.user === 'hash' ? keyed(id, hash) : keep && textInMode(modes.user, id, keep);
@@ -194,8 +199,8 @@ function keepContent(
   reading: Reading,
   redacted: Body,
   facts: Facts,
-  keep: Keeper,
-  { hash, cwd, address }: Circumstances,
+  { cwd, address }: Circumstances,
+  { keep, hash }: { keep: Keeper; hash: Hash },
 ): Body {
   const kept = withContent(redacted, keep.modes.results === 'off' ? reading : withOutput(reading, keep), keep, hash);
   facts.path = kept.facts.path;

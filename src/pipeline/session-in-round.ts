@@ -198,22 +198,16 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
   /** Undefined when the session has the event already. `fragment`: the hook that it comes from. */
   private record(
     reading: ForeignReading | TranscriptReading,
-    at: Omit<Circumstances, 'seen' | 'hash' | 'risk' | 'odd' | 'price' | 'keep'>,
+    at: Circumstances,
     fragment?: Fragment,
   ): Event | undefined {
     const { state, context } = this;
     const hash = hashOf(state, context.hash);
     const odd = (kind: string): void => this.countOddity(kind);
     const risk = ('risk' in reading ? reading.risk : undefined) ?? judged(state, reading, context.risk, at.cwd, odd);
-    const event = identify(state, reading, {
-      ...at,
-      seen: seenBy(state),
-      hash,
-      risk,
-      odd,
-      price: context.price,
-      keep: context.keep?.(state.pinned),
-    });
+    const { price } = context;
+    const means = { seen: seenBy(state), hash, risk, odd, price, keep: context.keep?.(state.pinned) };
+    const event = identify(state, reading, at, means);
     if (event === undefined) return undefined;
     if (fragment !== undefined) this.beforeHook(event, fragment);
     const notes = watched(state, event, reading, hash, odd);
@@ -413,8 +407,16 @@ export class SessionInRound implements SessionOutput, TranscriptListener {
     const id = eventId(state, boundId(reading.subagent) ?? state.session, reading.event_type, reading.key);
     const atMs = context.nowMs;
     if (!this.isKnownRow(reading, id, from)) {
-      const at = { native: undefined, source: 'transcript', atMs, traceparent: undefined, id, ours: true } as const;
-      const event = this.record(reading, { ...at, version: from.version });
+      const { version } = from;
+      const event = this.record(reading, {
+        native: undefined,
+        source: 'transcript',
+        atMs,
+        traceparent: undefined,
+        id,
+        ours: true,
+        version,
+      });
       if (event !== undefined) {
         if (reading.unless === 'hooked')
           state.inPlace = [...(state.inPlace ?? []), inPlaceOf(reading)].slice(-MOST_IN_PLACE);

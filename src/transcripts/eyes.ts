@@ -86,7 +86,7 @@ export function diskEyes(unpack: Unpack | null = zstdDecompressSync): Eyes {
   return {
     unread,
     names(folder) {
-      if (!isAbsolute(folder)) return [];
+      if (!isThere(folder)) return [];
       try {
         return [...new Set(readdirSync(folder).map(plainName))].sort().slice(0, MOST_NAMES);
       } catch {
@@ -126,8 +126,18 @@ function statOf(file: number): FileStat {
   return isTrustedOwner(uid) ? stat : { ...stat, isForeign: true };
 }
 
+/** Most paths that are looked at do not exist, and an error of the system costs ten times as much as this. */
+function isThere(path: string): boolean {
+  try {
+    return isAbsolute(path) && statSync(path, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    // Not reachable, or no path at all.
+    return false;
+  }
+}
+
 function withFile<T>(path: string, use: (file: number) => T): T | undefined {
-  if (!isAbsolute(path) || path.includes('\0')) return undefined;
+  if (!isThere(path)) return undefined;
   try {
     return withRegularFile(path, use);
   } catch {

@@ -9,8 +9,7 @@
  */
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, number, text, word } from '../../lib/read.ts';
-import { type Agent, absent, type HookEvent } from '../contract/contract.ts';
-import { byAgent } from '../shared/readings.ts';
+import { type Agent, absent, type HookEvent, type Reading } from '../contract/contract.ts';
 import { settings } from './settings.ts';
 import { actionName, actions, inputOf, launchedBy, toolFacts } from './tools.ts';
 import { transcript } from './transcript.ts';
@@ -19,20 +18,20 @@ import { truth } from './truth.ts';
 const events: Record<string, HookEvent> = {
   SessionStart: {
     edge: true,
-    read: () => [byAgent({ event_type: 'Session.Start', data: { start_reason: 'new' } })],
+    read: () => [{ event_type: 'Session.Start', data: { start_reason: 'new' } }],
   },
   PreInvocation: {
     // Sent before each request to the model. No hook announces a prompt: the first request after a stop answers one.
     edge: true,
     read(_fields, memory) {
-      const requested = byAgent({ event_type: 'Model.Requested', data: {} });
+      const requested: Reading = { event_type: 'Model.Requested', data: {} };
       if (memory.recall('turn', 'runs') !== undefined) return [requested];
       memory.remember('turn', 'runs', '1');
-      return [byAgent({ event_type: 'Prompt.Submitted', data: {}, actor: 'user' }), requested];
+      return [{ event_type: 'Prompt.Submitted', data: {}, actor: 'user' }, requested];
     },
   },
   PostInvocation: {
-    read: () => [byAgent({ event_type: 'Model.Responded', data: {} })],
+    read: () => [{ event_type: 'Model.Responded', data: {} }],
   },
   PreToolUse: {
     // A silent hook denies the call: the answer must be a decision, and otel-hooks takes none.
@@ -43,12 +42,12 @@ const events: Record<string, HookEvent> = {
       const tool = word(name) ?? 'unknown';
       memory.remember('tool', call, tool);
       return [
-        byAgent({
+        {
           event_type: 'Action.Before',
           key: call,
           data: { action: { name: actionName(tool), input: inputOf(args) } },
           facts: { ...toolFacts(tool), call, launches: launchedBy(tool, args) },
-        }),
+        },
       ];
     },
   },
@@ -62,7 +61,7 @@ const events: Record<string, HookEvent> = {
       const error = word(fields.error);
       const exitCode = /\b(?:exit|exited with) code:? (\d{1,3})\b/.exec(error ?? '')?.[1];
       return [
-        byAgent({
+        {
           event_type: 'Action.After',
           key: call,
           data: {
@@ -82,7 +81,7 @@ const events: Record<string, HookEvent> = {
             error_type: error === undefined ? undefined : exitCode === undefined ? 'tool_error' : 'exit_code',
             launches: launchedBy(tool, args),
           },
-        }),
+        },
       ];
     },
   },
@@ -93,18 +92,18 @@ const events: Record<string, HookEvent> = {
       const reason = word(fields.terminationReason);
       const error = text(fields.error);
       const failed = error !== undefined || /error|fail/i.test(reason ?? '');
-      const response = byAgent({
+      const response: Reading = {
         event_type: 'Agent.Response',
         data: { final: true },
         facts: { error_type: failed ? 'agent_error' : undefined },
-      });
+      };
       if (!failed) return [response];
       return [
-        byAgent({
+        {
           event_type: 'Agent.Error',
           data: { error_type: 'UnhandledException', error_message: error },
           facts: { error_type: 'agent_error' },
-        }),
+        },
         response,
       ];
     },

@@ -108,7 +108,6 @@ function response(
     key,
     unless: 'hooked',
     atMs,
-    actor: 'ai_agent',
     data: { model_id: memory.recall('model', 'selected') },
   };
   // A response without text and calls is an error of the model, which is asked again.
@@ -120,7 +119,6 @@ function response(
       key,
       unless: 'hooked',
       atMs,
-      actor: 'ai_agent',
       data: { response: content, final: true },
     },
     { over: 'turn', atMs },
@@ -152,7 +150,6 @@ function action(
     event_type: 'Action.Before',
     key,
     atMs: timeOf(began) ?? atMs,
-    actor: 'ai_agent',
     data: { action: { name: actionName(tool) } },
     facts,
   };
@@ -166,7 +163,6 @@ function action(
       event_type: 'Action.After',
       key,
       atMs: timeOf(ended) ?? atMs,
-      actor: 'ai_agent',
       data: {
         action: {
           name: actionName(tool),

@@ -29,21 +29,24 @@ interface AgentFile {
   path: string;
 }
 
-const agentFilesIn = (folder: string, look: Look): AgentFile[] =>
-  look.names(folder).flatMap(name => {
+const agentFilesIn = (folder: string, look: Look): AgentFile[] => agentFilesAmong(look.names(folder), folder);
+
+const agentFilesAmong = (names: readonly string[], folder: string): AgentFile[] =>
+  names.flatMap(name => {
     const id = AGENT_FILE.exec(name)?.[1];
     return id === undefined ? [] : [{ id, path: `${folder}/${name}` }];
   });
 
 /** Old versions kept the files of all sessions in one folder. The first row of such a file names its session. */
 function agentFilesBeside(folder: string, session: string, look: Look): AgentFile[] {
-  const mains = look.names(folder).filter(name => name.endsWith('.jsonl') && !AGENT_FILE.test(name));
-  return [folder, `${folder}/subagents`].flatMap(beside =>
-    agentFilesIn(beside, look).filter(({ path }) => {
-      const named = /"sessionId"\s*:\s*"([^"]{1,256})"/.exec(look.head(path))?.[1];
-      return named === session || (named === undefined && mains.length === 1 && beside !== folder);
-    }),
-  );
+  const names = look.names(folder);
+  const isOnly = names.filter(name => name.endsWith('.jsonl') && !AGENT_FILE.test(name)).length === 1;
+  const named = ({ path }: AgentFile): string | undefined =>
+    /"sessionId"\s*:\s*"([^"]{1,256})"/.exec(look.head(path))?.[1];
+  return [
+    ...agentFilesAmong(names, folder).filter(file => named(file) === session),
+    ...agentFilesIn(`${folder}/subagents`, look).filter(file => (named(file) ?? (isOnly && session)) === session),
+  ];
 }
 
 export function installedFiles({ home, env }: Places, look: Look): TranscriptFile[] {

@@ -47,7 +47,6 @@ export function placeOf(row: Fields, memory: Memory, file: ReadFile): Place {
 
 export function entryAt(at: Place, reading: TranscriptReading): TranscriptReading {
   return {
-    actor: 'ai_agent',
     ...reading,
     subagent: reading.subagent ?? at.subagent,
     atMs: reading.atMs ?? at.atMs,

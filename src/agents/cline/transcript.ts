@@ -217,7 +217,6 @@ function result(block: Fields, atMs: number | undefined, calls: Calls): Transcri
       event_type: 'Action.After',
       key: call,
       atMs,
-      actor: 'ai_agent',
       data: { action: { name: action, result: { success: !failed } } },
       output: block.content,
       facts: { call, tool, mcp, error_type: failed ? 'tool_error' : undefined },
@@ -263,7 +262,6 @@ function answered(
       event_type: 'Action.Before',
       key: call,
       atMs,
-      actor: 'ai_agent',
       data: { action: { name: action, input: oneCommand(fieldsOf(input)) } },
       facts: { call, tool, mcp, launches: action === 'agent' ? {} : undefined },
     });
@@ -277,7 +275,6 @@ function answered(
       key,
       unless: 'hooked',
       atMs,
-      actor: 'ai_agent',
       data: { response: textIn(message.content, blocks), final: true },
     },
     { over: 'turn', atMs },
@@ -369,7 +366,6 @@ function responded(
     event_type: 'Model.Responded',
     key,
     atMs,
-    actor: 'ai_agent',
     data: {
       model_id: model,
       input_tokens: input === undefined || isWhole ? input : input + (read ?? 0) + (write ?? 0),

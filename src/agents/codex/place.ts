@@ -40,7 +40,6 @@ export const note = (place: Place, key: string, value: number | string | undefin
 
 export function entryAt(place: Place, reading: TranscriptReading): TranscriptReading {
   return {
-    actor: 'ai_agent',
     ...reading,
     atMs: reading.atMs ?? place.atMs,
     facts: {

@@ -146,7 +146,6 @@ const readers: Readonly<Record<string, (row: Row) => TranscriptEntry[]>> = {
 
 function entryOf(row: Row, reading: Omit<TranscriptReading, 'key'> & { key?: string }): TranscriptReading {
   return {
-    actor: 'ai_agent',
     key: row.id,
     atMs: row.atMs,
     subagent: row.subagent,

@@ -106,7 +106,6 @@ function result(block: Fields, atMs: number | undefined, memory: Memory): Transc
       key: call,
       unless: 'hooked',
       atMs,
-      actor: 'ai_agent',
       data: { action: { name: actionName(tool), result: { success } } },
       output: block.content,
       facts: { ...toolFacts(tool), call, error_type: success ? undefined : 'tool_error' },
@@ -126,7 +125,6 @@ function answered(
       event_type: 'Model.Responded',
       key,
       atMs,
-      actor: 'ai_agent',
       data: { model_id: model },
       facts: { provider },
     },
@@ -143,7 +141,6 @@ function answered(
       key: call,
       unless: 'hooked',
       atMs,
-      actor: 'ai_agent',
       data: { action: { name: actionName(tool), input: fieldsOf(input) } },
       facts: {
         ...toolFacts(tool),
@@ -162,7 +159,6 @@ function answered(
       key,
       unless: 'hooked',
       atMs,
-      actor: 'ai_agent',
       data: { response: words, final: true },
     },
     { over: 'turn', atMs },
@@ -186,7 +182,6 @@ function rest(memory: Memory, file: ReadFile): TranscriptEntry[] {
   const sum: TranscriptReading = {
     event_type: 'Model.Responded',
     key: `used-${parts.map(part => memory.recall('used', part) ?? '').join('-')}`,
-    actor: 'ai_agent',
     data: {
       model_id: model,
       input_tokens: input === undefined ? undefined : input + (cacheRead ?? 0) + (cacheWrite ?? 0),

@@ -20,7 +20,6 @@ import type {
   TranscriptEntry,
 } from '../contract/contract.ts';
 import { memoryOver } from '../shared/memory.ts';
-import { byAgent } from '../shared/readings.ts';
 import { timeOf } from '../shared/times.ts';
 import { actionName, exitCodeOf } from './tools.ts';
 
@@ -124,14 +123,14 @@ function began(header: Fields, memory: Memory, file: ReadFile): TranscriptEntry[
   // Written again when the session is resumed.
   if (again && (file.subagent !== undefined || header.lastUpdated === header.startTime)) return [];
   return [
-    byAgent({
+    {
       event_type: 'Session.Start',
       key: again ? `resume:${text(header.lastUpdated) ?? ''}` : 'start',
       // No hook reports the start of a subagent.
       unless: file.subagent === undefined ? 'hooked' : undefined,
       data: { start_reason: again ? 'resume' : 'new' },
       atMs,
-    }),
+    },
   ];
 }
 
@@ -146,14 +145,14 @@ function message(row: Fields, memory: Memory, file: ReadFile): TranscriptEntry[]
   memory.forget('place', 'replaced');
   if (!compressed) return [];
   return [
-    byAgent({
+    {
       event_type: 'Context.Compaction',
       key: String(row.id),
       unless: 'hooked',
       data: {},
       actor: 'system',
       atMs,
-    }),
+    },
   ];
 }
 
@@ -171,14 +170,14 @@ function asked(row: Fields, atMs: number | undefined, memory: Memory, file: Read
   }
   return [
     ...answered(memory, file),
-    byAgent({
+    {
       event_type: 'Prompt.Submitted',
       key: String(row.id),
       unless: 'hooked',
       data: { prompt },
       actor: file.subagent === undefined ? 'user' : 'ai_agent',
       atMs,
-    }),
+    },
   ];
 }
 
@@ -207,7 +206,7 @@ function paid(row: Fields, atMs: number | undefined, memory: Memory): Transcript
   const { input, output, cached, thoughts } = row.tokens;
   const askedMs = Number(memory.recall('place', 'asked') ?? Number.NaN);
   return [
-    byAgent({
+    {
       event_type: 'Model.Responded',
       key: id,
       data: {
@@ -222,7 +221,7 @@ function paid(row: Fields, atMs: number | undefined, memory: Memory): Transcript
         usage: { cache_read_tokens: count(cached), reasoning_tokens: count(thoughts) },
       },
       atMs,
-    }),
+    },
   ];
 }
 
@@ -240,13 +239,13 @@ function answered(memory: Memory, file: ReadFile): TranscriptEntry[] {
   if (id === undefined) return [];
   memory.remember('place', 'ended', String(atMs ?? ''));
   return [
-    byAgent({
+    {
       event_type: 'Agent.Response',
       key: id,
       unless: file.subagent === undefined ? 'hooked' : undefined,
       data: { response_length: length, final: true },
       atMs,
-    }),
+    },
   ];
 }
 
@@ -257,7 +256,7 @@ function ended(memory: Memory, { subagent }: ReadFile): TranscriptEntry[] {
   if (subagent === undefined || last === undefined) return [];
   const atMs = last === '' ? undefined : Number(last);
   return [
-    byAgent({ event_type: 'Session.End', key: 'end', data: { end_reason: 'completed' }, atMs }),
+    { event_type: 'Session.End', key: 'end', data: { end_reason: 'completed' }, atMs },
     { over: 'subagent', id: subagent, atMs },
   ];
 }
@@ -268,20 +267,20 @@ function failed(row: Fields, atMs: number | undefined, file: ReadFile): Transcri
   const facts = { error_type: status?.toLowerCase() ?? 'unknown' };
   const key = String(row.id);
   return [
-    byAgent({
+    {
       event_type: 'Model.Failed',
       key,
       data: { error_type: facts.error_type, error_message: content },
       facts,
       atMs,
-    }),
-    byAgent({
+    },
+    {
       event_type: 'Agent.Error',
       key,
       data: { error_type: 'ModelError', error_message: content, origin_event: 'Model.Failed' },
       facts,
       atMs,
-    }),
+    },
     overOf(file, atMs),
   ];
 }
@@ -291,13 +290,13 @@ const overOf = ({ subagent }: ReadFile, atMs: number | undefined): TranscriptEnt
 
 /** No hook follows it. */
 const cancelled = (row: Fields, atMs: number | undefined, file: ReadFile): TranscriptEntry[] => [
-  byAgent({
+  {
     event_type: 'Agent.Response',
     key: String(row.id),
     data: { final: true },
     facts: { interrupted: true },
     atMs,
-  }),
+  },
   overOf(file, atMs),
 ];
 
@@ -321,31 +320,29 @@ function called(call: Fields, answeredMs: number | undefined, memory: Memory, fi
   const success =
     status === 'success' ? exitCode === undefined || exitCode === 0 : status === 'error' ? false : undefined;
   const entries: TranscriptEntry[] = [
-    byAgent({
+    {
       event_type: 'Action.Before',
       key: id,
       unless: 'hooked',
       data: { action: { name, input } },
       facts,
       atMs: answeredMs,
-    }),
+    },
   ];
   if (success === undefined && status !== 'cancelled') return entries;
-  entries.push(
-    byAgent({
-      event_type: 'Action.After',
-      key: id,
-      unless: 'hooked',
-      output: outputOf(call),
-      data: { action: { name, input, result: success === undefined ? undefined : { success, exit_code: exitCode } } },
-      facts: {
-        ...facts,
-        interrupted: status === 'cancelled' || undefined,
-        error_type: success === false ? (exitCode === undefined ? 'tool_error' : 'exit_code') : undefined,
-      },
-      atMs: doneMs,
-    }),
-  );
+  entries.push({
+    event_type: 'Action.After',
+    key: id,
+    unless: 'hooked',
+    output: outputOf(call),
+    data: { action: { name, input, result: success === undefined ? undefined : { success, exit_code: exitCode } } },
+    facts: {
+      ...facts,
+      interrupted: status === 'cancelled' || undefined,
+      error_type: success === false ? (exitCode === undefined ? 'tool_error' : 'exit_code') : undefined,
+    },
+    atMs: doneMs,
+  });
   if (tool !== 'complete_task' || file.subagent === undefined) return entries;
   memory.remember('place', 'ended', String(doneMs ?? ''));
   return [...entries, ...ended(memory, file)];

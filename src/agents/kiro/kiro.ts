@@ -15,7 +15,6 @@ import { hexDigest } from '../../lib/hash.ts';
 import { fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
 import { type Agent, absent, type HookEvent, type Memory } from '../contract/contract.ts';
 import { type Call, closeCall, openCall } from '../shared/pairing.ts';
-import { byAgent } from '../shared/readings.ts';
 import { settings } from './settings.ts';
 import { actionName, actions, exitCodeOf, isExitStatus, toolFacts } from './tools.ts';
 import { transcript } from './transcript.ts';
@@ -24,20 +23,18 @@ import { truth } from './truth.ts';
 const prompted: HookEvent = {
   edge: true,
   read: fields => [
-    byAgent({
+    {
       event_type: 'Prompt.Submitted',
       // Some builds of the IDE send an empty prompt.
       data: { prompt: word(fields.prompt), prompt_length: number(fields.prompt_length) },
       actor: 'user',
-    }),
+    },
   ],
 };
 
 const stopped: HookEvent = {
   edge: true,
-  read: fields => [
-    byAgent({ event_type: 'Agent.Response', data: { response: text(fields.assistant_response), final: true } }),
-  ],
+  read: fields => [{ event_type: 'Agent.Response', data: { response: text(fields.assistant_response), final: true } }],
 };
 
 const before: HookEvent = {
@@ -46,12 +43,12 @@ const before: HookEvent = {
     if (fields.tool_name === undefined) return [];
     const call = openCall(callOf(fields), memory);
     return [
-      byAgent({
+      {
         event_type: 'Action.Before',
         key: call,
         data: { action: { name: actionName(toolName(fields)), input: fieldsOf(fields.tool_input) } },
         facts: { ...toolFacts(toolName(fields)), call },
-      }),
+      },
     ];
   },
 };
@@ -61,7 +58,7 @@ const after: HookEvent = {
     const call = fields.tool_name === undefined ? undefined : closeCall(callOf(fields), memory, 'oldest of its tool');
     const { success, exitCode } = outcome(fields);
     return [
-      byAgent({
+      {
         event_type: 'Action.After',
         key: call,
         data: {
@@ -77,7 +74,7 @@ const after: HookEvent = {
           call,
           error_type: success === false ? (exitCode === undefined ? 'tool_error' : 'exit_code') : undefined,
         },
-      }),
+      },
     ];
   },
 };
@@ -87,7 +84,7 @@ const events: Record<string, HookEvent> = {
   agentSpawn: {
     // Sent again whenever the user selects another agent.
     edge: true,
-    read: () => [byAgent({ event_type: 'Session.Start', key: 'start', data: {} })],
+    read: () => [{ event_type: 'Session.Start', key: 'start', data: {} }],
   },
   userPromptSubmit: prompted,
   preToolUse: before,
@@ -98,15 +95,15 @@ const events: Record<string, HookEvent> = {
     // Sent at the start and when a session is resumed, without telling the two apart.
     edge: true,
     read: (_, memory) => [
-      byAgent({ event_type: 'Session.Start', data: { start_reason: isFirst('start', memory) ? undefined : 'resume' } }),
+      { event_type: 'Session.Start', data: { start_reason: isFirst('start', memory) ? undefined : 'resume' } },
     ],
   },
   UserPromptSubmit: prompted,
   PreToolUse: before,
   PostToolUse: after,
   Stop: stopped,
-  PreTaskExec: { read: () => [byAgent({ event_type: 'Agent.Plan.Start', data: {} })] },
-  PostTaskExec: { read: () => [byAgent({ event_type: 'Agent.Plan.End', data: {} })] },
+  PreTaskExec: { read: () => [{ event_type: 'Agent.Plan.Start', data: {} }] },
+  PostTaskExec: { read: () => [{ event_type: 'Agent.Plan.End', data: {} }] },
   PostFileCreate: changed('FileCreated'),
   PostFileSave: changed('FileSaved'),
   PostFileDelete: changed('FileDeleted'),
@@ -188,7 +185,7 @@ export const kiro: Agent = {
 
 /** A file changed, by the agent or by the user. */
 function changed(name: 'FileCreated' | 'FileSaved' | 'FileDeleted'): HookEvent {
-  return { register: false, read: () => [byAgent({ event_type: `vendor.kiro.${name}`, data: {}, actor: 'system' })] };
+  return { register: false, read: () => [{ event_type: `vendor.kiro.${name}`, data: {}, actor: 'system' }] };
 }
 
 function isFirst(what: string, memory: Memory): boolean {

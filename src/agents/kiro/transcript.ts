@@ -11,7 +11,6 @@ import { join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
 import { count, fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
 import type { LineReader, Look, Memory, ReadFile, Transcript, TranscriptEntry } from '../contract/contract.ts';
-import { byAgent } from '../shared/readings.ts';
 import { LATER, later } from './later.ts';
 import { actionName, exitCodeOf, toolFacts } from './tools.ts';
 
@@ -86,14 +85,14 @@ const textsOf = (blocks: readonly Fields[]): string =>
 
 function prompted(id: string, blocks: readonly Fields[], atMs: number | undefined, memory: Memory): TranscriptEntry {
   if (atMs !== undefined) memory.remember('turn', 'asked', String(atMs));
-  return byAgent({
+  return {
     event_type: 'Prompt.Submitted',
     key: id,
     unless: 'hooked',
     data: { prompt: textsOf(blocks) },
     actor: 'user',
     atMs,
-  });
+  };
 }
 
 function answered(id: string, blocks: readonly Fields[], memory: Memory, file: ReadFile): TranscriptEntry[] {
@@ -105,25 +104,25 @@ function answered(id: string, blocks: readonly Fields[], memory: Memory, file: R
     if (call === undefined) return [];
     memory.remember('calls', call, tool);
     return [
-      byAgent({
+      {
         event_type: 'Action.Before',
         key: call,
         unless: 'hooked',
         data: { action: { name: actionName(tool), input: fieldsOf(use.input) } },
         facts: { ...toolFacts(tool), call },
-      }),
+      },
     ];
   });
   if (uses.length > 0) return calls;
   return [
-    byAgent({
+    {
       event_type: 'Agent.Response',
       key: id,
       unless: 'hooked',
       data: { response: textsOf(blocks), final: true },
       // The row has no time; the card has the end of its turn, if it is written already.
       atMs: endOf(turnOf(turnsIn(cardOf(file)), id, memory)),
-    }),
+    },
   ];
 }
 
@@ -137,7 +136,7 @@ function returned(result: Fields, memory: Memory): TranscriptEntry[] {
   const ran = result.status === 'success' ? true : result.status === 'error' ? false : undefined;
   const success = exitCode === undefined ? ran : exitCode === 0;
   return [
-    byAgent({
+    {
       event_type: 'Action.After',
       key: call,
       unless: 'hooked',
@@ -153,19 +152,19 @@ function returned(result: Fields, memory: Memory): TranscriptEntry[] {
         call,
         error_type: success === false ? (exitCode === undefined ? 'tool_error' : 'exit_code') : undefined,
       },
-    }),
+    },
   ];
 }
 
 function compacted(id: string | undefined, memory: Memory): TranscriptEntry {
   const count = Number(memory.recall('count', 'compactions') ?? '0') + 1;
   memory.remember('count', 'compactions', String(count));
-  return byAgent({
+  return {
     event_type: 'Context.Compaction',
     key: id ?? `compaction:${count}`,
     data: {},
     actor: 'system',
-  });
+  };
 }
 
 /** A turn is over: its responses, and what the card states about it so far. */
@@ -184,19 +183,17 @@ function responded(memory: Memory, file: ReadFile): TranscriptEntry[] {
   // A response without a time has the time of the prompt, as all rows of its turn.
   const asked = memory.recall('turn', 'asked');
   const askedMs = asked === undefined ? undefined : Number(asked);
-  const entries: TranscriptEntry[] = answers.map(id =>
-    byAgent({
-      event_type: 'Model.Responded',
-      key: id,
-      data: {
-        model_id: model,
-        input_tokens: id === last ? nonZero(turn?.input_token_count) : undefined,
-        output_tokens: id === last ? nonZero(turn?.output_token_count) : undefined,
-      },
-      facts: { model, response: id },
-      atMs: (id === last ? atMs : undefined) ?? askedMs,
-    }),
-  );
+  const entries: TranscriptEntry[] = answers.map(id => ({
+    event_type: 'Model.Responded',
+    key: id,
+    data: {
+      model_id: model,
+      input_tokens: id === last ? nonZero(turn?.input_token_count) : undefined,
+      output_tokens: id === last ? nonZero(turn?.output_token_count) : undefined,
+    },
+    facts: { model, response: id },
+    atMs: (id === last ? atMs : undefined) ?? askedMs,
+  }));
   return turn === undefined || last === undefined ? entries : [...entries, ...metered(turn, info, last, atMs)];
 }
 
@@ -234,19 +231,17 @@ function metered(turn: Fields, info: Fields, key: string, atMs: number | undefin
     duration_ms: seconds === undefined ? undefined : Math.round(seconds * 1_000 + (number(nanos) ?? 0) / 1_000_000),
   };
   const entries: TranscriptEntry[] = [
-    byAgent({ event_type: 'vendor.kiro.TurnMetered', key, data, facts: { fields: Object.keys(data) }, atMs }),
+    { event_type: 'vendor.kiro.TurnMetered', key, data, facts: { fields: Object.keys(data) }, atMs },
   ];
   const percentage = number(turn.context_usage_percentage);
   const limit = number(info.context_window_tokens);
   if (percentage === undefined) return entries;
-  entries.push(
-    byAgent({
-      event_type: 'Context.UntilCompaction',
-      key,
-      data: { tokens_limit: limit, percentage_used: Math.round(percentage * 10) / 10 },
-      atMs,
-    }),
-  );
+  entries.push({
+    event_type: 'Context.UntilCompaction',
+    key,
+    data: { tokens_limit: limit, percentage_used: Math.round(percentage * 10) / 10 },
+    atMs,
+  });
   return entries;
 }
 

@@ -393,7 +393,6 @@ function shared(fields: Fields, memory: Memory, read: (happened: Happened) => Re
   const readings = read({ data: dataOf(fields), session, isChild, atMs, memory });
   const agent = memory.recall('agent', session);
   return readings.map(reading => ({
-    actor: 'ai_agent',
     ...reading,
     facts: {
       turn: memory.recall('turn', session) ?? turn,

@@ -207,7 +207,6 @@ function sessionOf(database: Tables, id: string, file: ReadFile, depth = 0): Tra
     {
       event_type: 'Session.Start',
       key: 'start',
-      actor: 'ai_agent',
       data: { start_reason: 'new' },
       atMs: number(row?.time_created),
     },
@@ -248,7 +247,6 @@ function sessionOf(database: Tables, id: string, file: ReadFile, depth = 0): Tra
 const ended = (atMs: number): TranscriptReading => ({
   event_type: 'Session.End',
   key: 'end',
-  actor: 'ai_agent',
   data: { end_reason: 'completed' },
   atMs,
 });
@@ -278,7 +276,6 @@ function messageOf(message: Fields, parts: readonly Fields[], isChild: boolean, 
     (reading): TranscriptEntry => ({
       ...reading,
       key: reading.key ?? id,
-      actor: 'ai_agent',
       facts: { ...facts, ...reading.facts },
     }),
   );
@@ -289,7 +286,6 @@ function messageOf(message: Fields, parts: readonly Fields[], isChild: boolean, 
     event_type: 'Agent.Response',
     key: id,
     unless: 'hooked',
-    actor: 'ai_agent',
     data: { response: answer, final: true },
     facts,
     atMs: completedMs,

@@ -29,11 +29,15 @@ export function openCall(call: Call, memory: Memory): string {
  * hook that carries it.
  */
 export function closeCall(call: Call, memory: Memory, otherwise?: 'oldest of its tool'): string | undefined {
+  if (call.id !== undefined) {
+    memory.forget('open', call.id);
+    return call.id;
+  }
   const entry = entryOf(call, memory);
   const alike = (known: string): boolean => known === entry;
   const ofTool = (known: string): boolean => otherwise !== undefined && toolOf(known) === toolOf(entry);
   const numbered = (fits: typeof alike) => oldest(memory, (known, id) => NUMBERED.test(id) && fits(known));
-  const id = call.id ?? numbered(alike) ?? numbered(ofTool) ?? oldest(memory, alike) ?? oldest(memory, ofTool);
+  const id = numbered(alike) ?? numbered(ofTool) ?? oldest(memory, alike) ?? oldest(memory, ofTool);
   if (id !== undefined) memory.forget('open', id);
   return id;
 }

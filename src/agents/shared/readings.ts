@@ -2,35 +2,32 @@
 import type { Fields } from '../../event/event.ts';
 import type { Memory, Reading, TranscriptReading } from '../contract/contract.ts';
 
-/** The agent acts, unless the reading names another actor. */
-export function byAgent(reading: TranscriptReading): TranscriptReading;
-export function byAgent(reading: Reading): Reading;
-export function byAgent(reading: Reading): Reading {
-  return { actor: 'ai_agent', ...reading };
-}
-
 /**
  * A reading of a row that shares no id with a hook. It counts only in a session without hooks, so that nothing is counted
  * twice.
  */
-export const unlessHooked = (reading: TranscriptReading): TranscriptReading =>
-  byAgent({ unless: 'hooked', ...reading });
+export const unlessHooked = (reading: TranscriptReading): TranscriptReading => ({ unless: 'hooked', ...reading });
 
 export type Shared = Pick<Reading, 'facts' | 'subagent' | 'mode' | 'atMs'>;
 
 /**
  * Returns a function that completes a reading of one hook with what `sharedOf` takes from the fields of that hook. Values of
- * the reading itself win.
+ * the reading itself win. `sharedOf` makes a new object of facts for each call. Each result has all properties, because
+ * V8 is slow with objects of many shapes.
  */
 export const readingsWith =
   (sharedOf: (fields: Fields, memory: Memory | undefined) => Shared) =>
   (fields: Fields, reading: Reading, memory?: Memory): Reading => {
     const shared = sharedOf(fields, memory);
     return {
-      ...byAgent(reading),
-      facts: { ...shared.facts, ...reading.facts },
+      event_type: reading.event_type,
+      data: reading.data,
+      key: reading.key,
+      actor: reading.actor,
+      output: reading.output,
+      facts: shared.facts === undefined ? reading.facts : Object.assign(shared.facts, reading.facts),
       subagent: reading.subagent ?? shared.subagent,
       mode: reading.mode ?? shared.mode,
       atMs: reading.atMs ?? shared.atMs,
-    };
+    } as Reading;
   };
