@@ -1,6 +1,6 @@
 /**
- * What every hook needs of Node, asked for in one place: in the bundle each file's own import would be a `require` of
- * its own, and be paid for.
+ * The functions of Node that every hook needs, imported in one place. In the bundle, an import in each file would be a
+ * `require` of its own, which costs time.
  */
 export {
   existsSync,

@@ -1,9 +1,10 @@
 /**
- * The variables that travel with a fragment, because a session is pinned to its configuration at its first event and
- * deliver, a process started by somebody else, must not use its own. Both front ends read this one list: a variable
- * that is not here reaches nobody. An empty value means unset, as OpenTelemetry says.
+ * The variables that a fragment carries. A session is pinned to its configuration at its first event, and deliver,
+ * which another project's hook may have started, must not use its own environment. Both front ends read this one list;
+ * a variable that is not listed here is not carried. An empty value means unset, as OpenTelemetry defines it.
  *
- * Short texts instead of a list, because a hook reads all of its own program each time and seldom needs the names.
+ * The names are short texts instead of a list, because a hook reads its whole program each time and seldom needs the
+ * names.
  */
 const others =
   'TRACEPARENT TRACESTATE BAGGAGE AGENT_HOOKS_LOG LANGFUSE_PUBLIC_KEY LANGFUSE_SECRET_KEY LANGFUSE_BASE_URL DD_SERVICE DD_ENV DD_AGENT_HOST';
@@ -32,7 +33,10 @@ export function travelling(): string[] {
   return names;
 }
 
-/** How names of ours begin, by their first letters. A pattern would cost more to make than all else here. */
+/**
+ * The beginnings of our variable names, by their first letters. A pattern would cost more to build than the rest of
+ * this function.
+ */
 const starts: ReadonlyMap<string, string> = new Map([
   ['O', 'OTEL_'],
   ['T', 'TRACE'],
@@ -45,8 +49,8 @@ const starts: ReadonlyMap<string, string> = new Map([
 export function travellingFrom(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
   const found: Record<string, string> = {};
   let listed: string[] | undefined;
-  // From what there is: an environment holds some dozens of variables, each question for one that is missing costs as
-  // much.
+  // Loops over the variables that exist. An environment holds some dozens of them, and asking for a missing one costs
+  // as much as reading one.
   for (const name of Object.keys(env)) {
     const start = starts.get(name[0] ?? '');
     const value = start !== undefined && name.startsWith(start) ? env[name] : undefined;

@@ -2,9 +2,9 @@
  * The fragment: one hook as it lies in the inbox, one file per event. It is the only thing that the front ends and
  * deliver share.
  *
- * Constraints. A writer may be killed between any two bytes; a shell with nothing but builtins must be able to write
- * the format without a second process; no payload, however hostile, may pass for the end of a header or for a trailer;
- * nobody may have to parse the payload to find its bounds.
+ * Constraints. A writer may be killed between any two bytes. A shell with nothing but builtins must be able to write
+ * the format without a second process. No payload, however hostile, may look like the end of a header or like a
+ * trailer. A reader must find the bounds of the payload without parsing it.
  *
  * Format 1.
  *
@@ -13,14 +13,15 @@
  *                 <payload>\n
  *                 <unique>\n
  *
- * boot is the first group of the kernel's boot id and uptime its clock in seconds, both `0` where there is no /proc:
- * a clock that neither jumps nor runs backwards, so fragments have an order that the wall clock cannot spoil. unique
- * is a random UUID, or parent and counter where the kernel offers none. The trailer repeats it: a payload cannot know it, so
- * a torn file never looks complete. Values say their length in bytes and may hold any byte, newlines included.
+ * boot is the first group of the kernel's boot id and uptime its clock in seconds, both `0` where there is no /proc.
+ * This clock neither jumps nor runs backwards, so a jump of the wall clock does not change the order of fragments.
+ * unique is a random UUID, or parent and counter where the kernel offers none. The trailer repeats it: a payload cannot
+ * know it, so a torn file never looks complete. Each value has its length in bytes before it and may hold any byte,
+ * newlines included.
  *
  * Keys: tool, event, provider, cwd, at (arrival in Unix ms; absent where the front end has no clock, then the file's
- * time counts), ppid, and variables of environment.ts under their own names. Unknown keys are kept. A version that is
- * not ours is left for the program that knows it.
+ * time is used), ppid, and variables of environment.ts under their own names. Unknown keys are kept. A fragment of
+ * another version is left for the program that knows it.
  */
 
 export interface Fragment {
@@ -40,7 +41,7 @@ export type FragmentFault = 'torn' | 'header' | 'newer';
 
 export type Decoded = { ok: true; fragment: Fragment } | { ok: false; why: FragmentFault };
 
-/** Nobody stores more than this of one event, and nobody reads more. */
+/** The largest payload of one event that a writer stores and a reader reads. */
 export const maxFragmentBytes = 64 * 1024 * 1024;
 
 const magic = 'otel-hooks/';
@@ -77,8 +78,8 @@ export function encodeFragment(unique: string, header: Readonly<Record<string, s
 }
 
 /**
- * The header line, to be written as UTF-8. Keys are ours; a value of `''` says nothing and is left out. `isPlain`: all
- * of it is ASCII, so characters are bytes and nothing needs to be measured.
+ * Returns the header line, to be written as UTF-8. An empty value is left out. `isPlain`: all values are ASCII, so
+ * characters are bytes and nothing has to be measured.
  */
 export function encodeHeader(header: Readonly<Record<string, string>>, isPlain = false): string {
   let line = `${magic}${version}`;
@@ -98,7 +99,10 @@ export interface FragmentPlace {
   unique: string;
 }
 
-/** What a name says about when and by whom, or undefined for a file that no front end of this version wrote. */
+/**
+ * Returns the boot, the uptime and the pid in a file name; undefined for a file that no front end of this version
+ * wrote.
+ */
 export function readFragmentName(name: string): FragmentPlace | undefined {
   const parts = /^([0-9A-Za-z]{1,16})-([0-9]{1,12}(?:\.[0-9]{1,9})?)-([0-9]{1,10})-([0-9A-Za-z.-]{1,64})$/.exec(name);
   if (parts === null) return undefined;
@@ -124,7 +128,7 @@ function readHeader(bytes: Buffer, limit: number): { header: Record<string, stri
   const header: Record<string, string> = Object.create(null);
   let at = magic.length + String(version).length;
   while (at < limit && bytes[at] === space) {
-    // `key=length:` is short; a damaged length must not make us search the payload for a colon.
+    // `key=length:` is short. A damaged length must not make this function search the payload for a colon.
     const field = /^([A-Za-z_][A-Za-z0-9_]{0,99})=([0-9]{1,8}):/.exec(bytes.toString('latin1', at + 1, at + 120));
     if (field === null) return undefined;
     const [start, key = '', length = ''] = field;
@@ -133,6 +137,6 @@ function readHeader(bytes: Buffer, limit: number): { header: Record<string, stri
     if (at >= limit) return undefined;
     header[key] = bytes.toString('utf8', from, at);
   }
-  // At `limit` the trailer begins, with a newline of its own: a header must have ended before it.
+  // The trailer begins at `limit` with a newline of its own, so a header must have ended before it.
   return at < limit && bytes[at] === newline ? { header, end: at + 1 } : undefined;
 }

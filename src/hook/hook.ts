@@ -1,8 +1,8 @@
 /**
- * The Node front end: standard input into the inbox, then a look whether somebody delivers it.
+ * The Node front end: writes standard input into the inbox, then starts delivery if none runs.
  *
- * Whatever happens, the agent sees a process that printed nothing (or the one answer it was told to print) and ended
- * with 0: a hook that fails must not be able to stop or to steer an agent. What went wrong is noted beside the inbox.
+ * In every case the agent sees a process that printed nothing (or the one answer that the agent requires) and ended
+ * with 0, because a hook that fails must neither stop nor steer an agent. Failures are noted in the folder `problems`.
  *
  * This is all that a hook runs, and every event of every session pays for it. A function that is called once costs more
  * to compile than to run, so the common case has few functions, and rare cases are in the files beside this one.
@@ -18,7 +18,10 @@ import { codeOf, copyLarge, endsInBrace, isJson, readPatiently, unblockedStdin }
 /** Most events fit; a larger one costs a system call and a page fault for every 4 KB. */
 const bufferBytes = 64 * 1024;
 
-/** `deliver` is the program that a kick starts. Never returns to a caller that could print: it ends the process. */
+/**
+ * `deliver` is the program that a kick starts. This function ends the process instead of returning, because its caller
+ * could print.
+ */
 export function hook(argv: readonly string[], deliver: string): void {
   let stateFolder: string | undefined;
   let step = 'stdin';
@@ -31,17 +34,18 @@ export function hook(argv: readonly string[], deliver: string): void {
     if (named) env.OTEL_HOOKS_CONFIG = named;
     stateFolder = locateStateFolder(stateDir, { env, platform, home, cwd: process.cwd, named }, readText);
 
-    // A person at a keyboard is no agent, and would wait for ever. /dev/null is a character device as well; only then
-    // is the module worth its time.
+    // A person at a keyboard is no agent, and the read would never end. /dev/null is a character device as well; only
+    // then is the module worth its time.
     if (fstatSync(0).isCharacterDevice() && (require('node:tty') as typeof import('node:tty')).isatty(0)) leave();
 
-    // Modes are narrow by themselves; this is for a umask that would take the owner's own rights.
+    // Only the owner gets rights. The umask is replaced, because one that removes the rights of the owner would make
+    // them unusable.
     process.umask(0o077);
     step = 'folder';
     const inbox = `${stateFolder}/inbox`;
     if (!areOurs(stateFolder, inbox)) leave();
 
-    // An upgrade is replacing the package. Without a program to deliver events they would pile up.
+    // An upgrade is replacing the package. Without a program to deliver them, events would pile up.
     if (!existsSync(deliver)) {
       noteProblem(stateFolder, 'kick-missing');
       leave();
@@ -62,12 +66,12 @@ export function hook(argv: readonly string[], deliver: string): void {
     };
     copyInput(fd, fields, encodeTrailer(unique));
 
-    // The event is kept. Is a process there to deliver it?
+    // The event is kept. Start deliver unless it runs.
     step = 'kick';
     if (flushMs !== undefined) {
       if (flush(stateFolder, deliver, flushMs)) return;
     } else if (isEdge || !isDelivering(stateFolder)) {
-      // The payload may have been long in coming, so the time is read again.
+      // The payload may have arrived slowly, so the time is read again.
       kickOnce({ deliver, stateFolder, args: ['--kicked'], from: here() }, isEdge, boot, firstWord('/proc/uptime'));
     }
   } catch (error) {
@@ -85,14 +89,14 @@ function areOurs(stateFolder: string, inbox: string): boolean {
       if (isOfAnother(stateFolder, home())) return false;
       makeFolders(stateFolder);
     }
-    // Looked at again: another user may have been quicker than we.
+    // Checked again, because another user may have made it in the meantime.
     const now = found ?? lstatSync(folder);
     if (!now.isDirectory() || (process.geteuid !== undefined && now.uid !== process.geteuid())) return false;
   }
   return true;
 }
 
-/** A new file under a name that no other process can have. */
+/** Creates a file under a name that no other process can have. */
 function newFragment(inbox: string, boot: string): { fd: number; unique: string } {
   const { pid, ppid } = process;
   const uptime = firstWord('/proc/uptime');
@@ -145,8 +149,8 @@ function copyInput(fd: number, fields: Parameters<typeof encodeHeader>[0], trail
 }
 
 /**
- * Waits for deliver, bounded; false when it could not be started. It is not killed when the time is up: what it holds
- * stays on disk, and it may still finish.
+ * Waits for deliver, up to a limit; false when it could not be started. Deliver is not killed when the time is up: its
+ * fragments stay on the disk, and it may still finish.
  */
 function flush(stateFolder: string, deliver: string, flushMs: number): boolean {
   const started = kick({ deliver, stateFolder, args: ['--wait', `${flushMs}ms`], from: here() }, leave);
@@ -161,13 +165,13 @@ interface Flags {
   provider: string;
   stateDir: string;
   config: string;
-  /** What this agent requires on standard output; never a decision. */
+  /** Writes the text that this agent requires on standard output. It is never a decision. */
   reply: string;
   flushMs: number | undefined;
   isEdge: boolean;
 }
 
-/** Unknown flags are ignored: an older front end must not fail over a newer setting. */
+/** Unknown flags are ignored: an older front end must not fail because of a newer setting. */
 function readFlags(argv: readonly string[]): Flags {
   const flags: Flags = {
     tool: '',
@@ -189,7 +193,7 @@ function readFlags(argv: readonly string[]): Flags {
   return flags;
 }
 
-/** False when the flag is unknown, and its value is a word of its own. */
+/** Returns false for an unknown flag; its value is then read as the next word. */
 function setFlag(flags: Flags, flag: string, value: string): boolean {
   if (flag === '--tool') flags.tool = value;
   else if (flag === '--event') flags.event = value;
@@ -197,13 +201,13 @@ function setFlag(flags: Flags, flag: string, value: string): boolean {
   else if (flag === '--config') flags.config = value;
   else if (flag === '--reply') flags.reply = value;
   else if (flag === '--flush') flags.flushMs = readDurationMs(value);
-  // Several providers may be named one by one.
+  // Several providers may be given, each with its own flag.
   else if (flag === '--provider') flags.provider = flags.provider ? `${flags.provider},${value}` : value;
   else return false;
   return true;
 }
 
-/** `5s`, `500ms`, `1m`; a bare number is seconds. What cannot be read is 5 s, and nothing waits longer than 5 min. */
+/** Reads `5s`, `500ms`, `1m`, or a number of seconds. An unreadable value is 5 s; the maximum is 5 min. */
 function readDurationMs(text: string): number {
   const [, amount, unit] = /^([0-9]+(?:\.[0-9]+)?)(ms|s|m)?$/.exec(text) ?? [];
   if (amount === undefined) return 5_000;
@@ -215,7 +219,7 @@ function answer(text: string): void {
   try {
     writeSync(1, `${text}\n`);
   } catch {
-    // The agent does not listen; the event is kept all the same.
+    // The agent does not read the answer. The event is kept.
   }
 }
 
@@ -223,29 +227,29 @@ function here(): string {
   try {
     return process.cwd();
   } catch {
-    // The folder was removed under the agent.
+    // The folder was removed while the agent worked in it.
     return '';
   }
 }
 
 function firstWord(file: string): string {
   try {
-    // Read as UTF-8, Node takes a short cut through all its layers.
+    // Node reads UTF-8 text on a faster path.
     const text = readFileSync(file, 'utf8');
     const end = text.indexOf(' ');
     return text.slice(0, end < 0 ? text.length - 1 : end);
   } catch {
-    // Not Linux, or a container without /proc: names do without.
+    // Not Linux, or a container without /proc. The file name then has 0 in this place.
     return '';
   }
 }
 
-/** Looked at first: a pipe or a device that a variable names would be read for ever. */
+/** The type is checked first: the read of a pipe or a device that a variable names would not end. */
 const readText = (path: string): string =>
   statSync(path, { throwIfNoEntry: false })?.isFile() ? readFileSync(path, 'utf8') : '';
 
 function home(): string {
-  // Node would ask the same variable, but loading its module costs more than the question.
+  // Node would read the same variable, but loading its module costs more than reading it here.
   if (process.env.HOME) return process.env.HOME;
   try {
     const { homedir, userInfo } = require('node:os') as typeof import('node:os');
@@ -256,7 +260,7 @@ function home(): string {
   }
 }
 
-/** At once, without Node's own farewell: listeners and handles of a preloaded module must not keep an agent waiting. */
+/** Exits without Node's normal shutdown: listeners and handles of a preloaded module must not keep an agent waiting. */
 function leave(): never {
   const { reallyExit } = process as { reallyExit?: (code: number) => never };
   if (reallyExit !== undefined) reallyExit.call(process, 0);

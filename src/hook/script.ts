@@ -62,7 +62,7 @@ export function shellHook({ stateFolder, node, bin, deliver, cat, setsid }: Shel
     .map(name => `\${${name}-}`)
     .join('');
   return `# The otel-hooks front end for shells. Written by \`otel-hooks enable\`; changes are overwritten. The command in the
-# agent's settings says whose event this is and sources this file. Where none does any more, it may go.
+# agent's settings names the event and sources this file. The file may be removed when no settings source it.
 unset -f trap exec unset set umask exit eval break continue [ printf read kill cd rm date 2>/dev/null || :
 trap 'exit 0' 0
 trap '' XFSZ
@@ -73,7 +73,7 @@ set -C
 umask 077
 LC_ALL=C
 IFS=' '
-# Read to its end before any of it runs: who cannot read on would run the half of a command.
+# The braces make the shell read the whole script before it runs any of it: a truncated read runs nothing.
 {
 [ -t 0 ] && exit 0
 
@@ -87,7 +87,7 @@ esac
 while case $oh_state in ?*/) ;; *) ! : ;; esac do oh_state=\${oh_state%/}; done
 oh_inbox=$oh_state/inbox
 
-# Looks for a program that is gone from its place, as Node is after an upgrade by a version manager. Folders of PATH that
+# Looks for a program that is missing at its path, as Node is after an upgrade by a version manager. Folders of PATH that
 # are relative or in the project of the working folder are passed over: the project's author would choose what runs.
 # The project is found as lib/project-top.ts finds it. No process is started.
 oh_search() {
@@ -126,8 +126,8 @@ oh_cat=${quote(cat)}
 [ -x "$oh_cat" ] || { oh_search cat; oh_cat=$oh_found; }
 oh_deliver=${quote(deliver)}
 
-# Leaves a sign in the folder problems; its time is the file's, its text the number of times. Whatever lies in its place
-# is removed: a redirection would follow a link.
+# Leaves a sign in the folder problems; its time is the time of the file, its text the number of times. Another entry
+# of this name is removed: a redirection would follow a link.
 oh_note() {
   oh_sign=$oh_state/problems/$1
   oh_times=
@@ -200,12 +200,12 @@ if [ -z "$oh_done" ]; then
   exit 0
 fi
 
-# The event is kept. Is a process there to deliver it? An edge does not look: the process that it starts finds out.
+# The event is kept. Start deliver unless it runs. An edge does not look at the lock: the process that it starts does.
 case \${3-} in
 edge) ;;
 *)
   oh_pid=
-  # A pipe in its place would be waited for.
+  # The read of a pipe in its place would not end.
   [ -f "$oh_state/lock" ] && read -r oh_pid oh_rest <"$oh_state/lock"
   case $oh_pid in
   '' | 0* | *[!0-9]*) ;;
@@ -215,7 +215,7 @@ edge) ;;
 esac
 
 # Of the hooks of one burst, the one that creates the marker starts deliver (kick.ts has the rules). Only a system without
-# /proc needs a process to know the time. The payload may have been long in coming, so the time is read again.
+# /proc needs a process to know the time. The payload may have arrived slowly, so the time is read again.
 oh_up=
 read -r oh_up oh_rest </proc/uptime
 case $oh_up in '') oh_up=$(PATH=/bin:/usr/bin date +%s) ;; esac
@@ -227,19 +227,19 @@ case $oh_up in
 esac
 oh_mark=$oh_state/kick.\${oh_boot:-0}-$oh_step
 case $oh_step/\${3-} in
-# A marker without a time would last for ever.
+# A marker without a time would never expire.
 /edge) ;;
 *)
   if [ -e "$oh_mark" ] || [ -L "$oh_mark" ]; then exit 0; fi
   if printf '' >"$oh_mark"; then :
   elif [ -e "$oh_mark" ]; then exit 0
-  # No marker can be created: edges alone are few enough.
+  # No marker can be created: only edges start deliver.
   else case \${3-} in edge) ;; *) exit 0 ;; esac
   fi
   ;;
 esac
 (
-  # Markers of processes that never came to removing them. The one of the step before may still hold back slow hooks.
+  # Removes markers that killed processes left. The marker of the step before may still hold back slow hooks.
   set +f
   for oh_old in "$oh_state"/kick.*; do
     case $oh_old in

@@ -1,6 +1,6 @@
 /**
- * What the Node front end seldom does to the disk: folders made, short writes finished, a sign left where something
- * failed. Nothing is removed.
+ * Rare disk operations of the Node front end: makes folders, finishes short writes, and leaves a sign when a step
+ * failed. It removes nothing.
  */
 import { fstatSync, lstatSync, mkdirSync, openSync, statSync, writeSync } from './builtins.ts';
 
@@ -8,15 +8,16 @@ import { fstatSync, lstatSync, mkdirSync, openSync, statSync, writeSync } from '
 export function makeFolders(stateFolder: string): void {
   makePath(stateFolder);
   for (const folder of ['inbox', 'problems']) {
-    // In a shared folder another user may have put a link here a moment ago, and what follows would go where it leads.
+    // In a shared folder another user may have put a link here a moment ago, and the following writes would go to its
+    // target.
     if (!lstatSync(stateFolder).isDirectory()) throw new Error('the state folder is a link');
     makePath(`${stateFolder}/${folder}`);
   }
 }
 
 /**
- * Root at work in the home of a user would leave folders there that the user's own hooks cannot write to. Nothing is made
- * in a home that the effective user does not own, and by root nothing below a folder of another user.
+ * Root that works in the home of a user would leave folders there that the user's own hooks cannot write to. So nothing
+ * is made in a home that the effective user does not own, and root makes nothing below a folder of another user.
  */
 export function isOfAnother(stateFolder: string, home: string): boolean {
   const user = process.geteuid?.();
@@ -28,7 +29,7 @@ export function isOfAnother(stateFolder: string, home: string): boolean {
   return false;
 }
 
-/** Node's own way never ends below a folder that is there and takes none, as /proc. */
+/** Node's own recursive `mkdir` never ends below a folder that exists and accepts no entries, such as /proc. */
 function makePath(path: string): void {
   const isThere = () => statSync(path, { throwIfNoEntry: false })?.isDirectory();
   if (isThere()) return;
@@ -37,12 +38,12 @@ function makePath(path: string): void {
   try {
     mkdirSync(path, 0o700);
   } catch (error) {
-    // Another hook may have been quicker.
+    // Another hook was quicker.
     if (!isThere()) throw error;
   }
 }
 
-/** A write may take less than it is given; giving up leaves a file without a trailer, which is counted as torn. */
+/** A write may be short. Without a retry the file would have no trailer and would count as torn. */
 export function writeAll(fd: number, bytes: Uint8Array, length: number): void {
   for (let at = writeSync(fd, bytes, 0, length); at < length; ) {
     surviveFileSizeLimit();
@@ -51,16 +52,17 @@ export function writeAll(fd: number, bytes: Uint8Array, length: number): void {
 }
 
 /**
- * The write that reaches a limit on the size of files is short; it is the next one whose signal ends a process that does
- * not listen. To listen costs too much for the common event, which is one write.
+ * The write that reaches a limit on file size is short; the next one raises a signal, which ends a process without a
+ * listener. A listener is too expensive for the common event, which is one write.
  */
 export function surviveFileSizeLimit(): void {
   if (process.listenerCount('SIGXFSZ') === 0) process.on('SIGXFSZ', () => {});
 }
 
 /**
- * Leaves a sign in `problems` for whoever looks next; its time is the file's. Names are few, so the folder stays small.
- * Something else may lie in its place: a link is not followed, a pipe not waited for, a file with another name not touched.
+ * Leaves a sign in `problems` for `status`. The time of the file is the time of the problem. The number of names is
+ * limited, so the folder stays small. The name may belong to something else: a link is not followed, a pipe is not
+ * waited for, and a file with another name is not changed.
  */
 export function noteProblem(stateFolder: string, code: string): void {
   try {
@@ -72,6 +74,6 @@ export function noteProblem(stateFolder: string, code: string): void {
     const now = Date.now() / 1_000;
     if (fstatSync(fd).nlink === 1) futimesSync(fd, now, now);
   } catch {
-    // Where not even this can be written nobody can be told; the agent must not be disturbed.
+    // Where even this write fails, the problem cannot be recorded. The agent must not be disturbed.
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Where the state folder is, for a front end that nobody told. The order is the one of every other setting: flag,
+ * Finds the state folder for a front end without the flag `--state`. The order is that of every setting: flag,
  * environment, config file, default. The config file is read for this one key, because the events of a user who moved
  * the folder must lie where `status` looks.
  */
@@ -25,20 +25,20 @@ export function locateStateFolder(
   for (const file of chosen ? [] : configFiles(at)) {
     try {
       const config = readText(file);
-      // Few move the folder, and every event would pay for the parser.
+      // Few users move the folder, and every event would pay for the parser.
       if (config.includes('state_dir')) chosen = configured(config, file, at);
       if (config !== '') break;
     } catch {
-      // There is none, or none that can be read, about which `config` complains.
+      // There is no config file, or it cannot be read; `otel-hooks config` reports this.
     }
   }
   chosen ||= defaultFolder('state', at);
-  // With a slash behind it a link would be its target.
+  // With a slash behind it, a link would be followed.
   while (chosen.length > 1 && chosen.endsWith('/')) chosen = chosen.slice(0, -1);
   return isAbsolute(chosen) ? chosen : `${at.cwd()}/${chosen}`;
 }
 
-/** The first that is there counts: the Python package of this name has one place on all systems. */
+/** The first file that exists is used. The Python package of the same name has one place on all systems. */
 function configFiles(at: Surroundings): string[] {
   const { OTEL_HOOKS_CONFIG: named, XDG_CONFIG_HOME: xdg } = at.env;
   if (at.named) return [at.named];
@@ -50,7 +50,7 @@ function configFiles(at: Surroundings): string[] {
 
 /**
  * Settings of agents that come with a clone can set variables, so a relative path and a file of the project are not the
- * user's choice (the configuration refuses them too, and says so).
+ * user's choice. The configuration refuses and reports them too.
  */
 function isUsers(file: string, at: Surroundings): boolean {
   if (!isAbsolute(file)) return false;
@@ -59,7 +59,7 @@ function isUsers(file: string, at: Surroundings): boolean {
     try {
       return realpathSync(path).replaceAll('\\', '/');
     } catch {
-      // There is no such file: nothing is read from it.
+      // The file does not exist.
       return path;
     }
   };
@@ -75,7 +75,7 @@ function isUsers(file: string, at: Surroundings): boolean {
   return isInside(home, top) || !isInside(real(file), top);
 }
 
-/** As for the configuration: a `.git` of another user makes no project. */
+/** The same rule as in the configuration: a `.git` of another user makes no project. */
 const isTrusted = (uid: number | undefined): boolean =>
   uid !== undefined && (uid === 0 || uid === (process.geteuid?.() ?? uid));
 
@@ -101,12 +101,12 @@ function configured(text: string, file: string, at: Surroundings): string | unde
     const path = fromHome(config.state_dir, at.home);
     return isAbsolute(path) ? path : file.replace(/[^/\\]*$/, () => path);
   } catch {
-    // `config` complains about such a file; the default is what it then says is used.
+    // `otel-hooks config` reports such a file; the default applies.
     return undefined;
   }
 }
 
-/** Comments and trailing commas, outside of strings. */
+/** Removes comments and trailing commas outside of strings. */
 const withoutComments = (text: string): string =>
   text
     .replace(/^\uFEFF/, '')

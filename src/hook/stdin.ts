@@ -1,43 +1,44 @@
 /**
- * Standard input beyond the common case, in which a payload is there at once and fits into the first buffer. It is read
- * synchronously: an asynchronous stream costs a quarter of a Node start.
+ * Reads standard input beyond the common case, in which a payload is complete at once and fits into the first buffer.
+ * The read is synchronous, because an asynchronous stream costs a quarter of a Node start.
  */
 import { fstatSync, openSync, readSync } from './builtins.ts';
 import { maxFragmentBytes } from './fragment.ts';
 import { surviveFileSizeLimit, writeAll } from './state-files.ts';
 
 const patienceMs = 5_000;
-/** Each 4 KB of it that is written to costs a page fault. */
+/** Each 4 KB of it that is written costs a page fault. */
 const largeBufferBytes = 512 * 1024;
 
 /**
- * Standard input for who has to read again: a blocking read has no timer, and a writer may stop in the middle and close
- * nothing. A pipe can be opened once more, for us alone, so that the agent's own end stays as it is; a socket cannot.
+ * Returns a descriptor for further reads. A blocking read has no timer, and a writer may stop in the middle without
+ * closing. A pipe can be opened once more as non-blocking for this process alone, so that the agent's own end stays as
+ * it is; a socket cannot.
  */
 export function unblockedStdin(): number {
   try {
     const { O_RDONLY, O_NONBLOCK } = (require('node:fs') as typeof import('node:fs')).constants;
     return fstatSync(0).isFIFO() ? openSync('/proc/self/fd/0', O_RDONLY | O_NONBLOCK) : 0;
   } catch {
-    // No Linux: it blocks, and the agent's own limit ends us.
+    // Not Linux: the read blocks, and the agent's own time limit ends this process.
     return 0;
   }
 }
 
 /**
- * Reads on after an error: 0 when the payload is over, or when a writer neither writes nor closes for longer than
- * anybody waits.
+ * Continues after an error. Returns 0 when the payload is complete, or when a writer neither writes nor closes within
+ * the limit.
  */
 export function readPatiently(error: unknown, input: number, into: Buffer, at: number): number {
   let failure = error;
   for (let waitedMs = 0; ; ) {
     const code = codeOf(failure);
-    // Windows says EOF where others return 0.
+    // On Windows this is an error EOF, elsewhere a return value of 0.
     if (code === 'EOF') return 0;
     if (code === 'EAGAIN') {
       if (waitedMs >= patienceMs) return 0;
-      // The descriptor is somebody's non-blocking pipe: sleep, for a loop would burn what the agent needs.
-      // A writer at work fills the pipe again within a moment.
+      // The pipe is non-blocking: sleep, because a loop would take CPU time from the agent. A writer at work fills the
+      // pipe again within a moment.
       const sleepMs = waitedMs < 1 ? 0.05 : waitedMs < 20 ? 1 : 10;
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, sleepMs);
       waitedMs += sleepMs;
@@ -51,9 +52,9 @@ export function readPatiently(error: unknown, input: number, into: Buffer, at: n
 }
 
 /**
- * Goes on where the first buffer is full. What comes is written as it comes, so that memory does not grow with the
- * payload. The end of one beyond any limit is not waited for: the file stays without a trailer and too large, for
- * deliver to count.
+ * Continues where the first buffer is full. Bytes are written as they arrive, so memory does not grow with the payload.
+ * The end of a payload above the limit is not waited for: the file stays without a trailer and too large, and deliver
+ * counts it.
  */
 export function copyLarge(fd: number, first: Buffer, start: number, trailer: string): void {
   surviveFileSizeLimit();
@@ -84,20 +85,20 @@ export function copyLarge(fd: number, first: Buffer, start: number, trailer: str
   writeAll(fd, buffer, filled);
 }
 
-/** White space after it does not count. */
+/** White space behind the payload is ignored. */
 export function endsInBrace(bytes: Buffer, to: number): boolean {
   let last = to - 1;
   for (let byte = bytes[last]; byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09; ) byte = bytes[--last];
   return bytes[last] === 0x7d;
 }
 
-/** Bytes are read as Latin-1: every byte is a character then, and JSON's own signs are ASCII. */
+/** Bytes are read as Latin-1: every byte is then one character, and JSON's own signs are ASCII. */
 export function isJson(bytes: Buffer, from: number, to: number): boolean {
   try {
     JSON.parse(bytes.toString('latin1', from, to));
     return true;
   } catch {
-    // Only the middle of something larger, or no JSON at all: then the end of the input decides.
+    // A part of a larger value, or no JSON: the end of the input decides.
     return false;
   }
 }
