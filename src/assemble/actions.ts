@@ -1,9 +1,9 @@
-import type { Action, DataOf, Facts } from '../event/event.ts';
+import { type Action, type DataOf, type Facts, metadataOf } from '../event/event.ts';
 import { own, put } from '../lib/read.ts';
 import { type Closing, endOf, waitedFor, withError } from './action-outcome.ts';
 import { correct } from './amendments.ts';
 import { contentWith } from './content.ts';
-import { type At, begunBy, ends, higher, LONGEST_ACTION_MS, odd, originOf } from './current-event.ts';
+import { type At, higher, LONGEST_ACTION_MS, odd } from './current-event.ts';
 import type { ActionSpan, FinishedDecision } from './finished.ts';
 import { heldTurn, hold } from './holding.ts';
 import { segmentTrace } from './keys.ts';
@@ -55,8 +55,11 @@ export function afterAction(state: FoldState, at: At, data: DataOf<'Action.After
   const launched = facts.launches?.id;
   if (launched !== undefined && facts.call !== undefined)
     linkLaunch(state, at, facts.call, launched, facts.launches?.agent, action);
+  const { outcome, exitCode, errorType } = endOf(data, facts);
   closeAction(state, at, call, action, {
-    ...endOf(data, facts),
+    outcome,
+    exitCode,
+    errorType,
     endMs: at.atMs,
     durationMs: facts.duration_ms,
     time: facts.time ?? 'arrival',
@@ -94,7 +97,9 @@ function actionOf(state: FoldState, at: At, { name }: Action, decision: Finished
     askedMs: undefined,
     decision,
     risk: event.risk,
-    ...originOf(event),
+    mode: event.agent_mode,
+    actor: event.actor,
+    metadata: metadataOf(event),
     launches: facts.launches,
     overMs: undefined,
     traceRecord: facts.trace_record,
@@ -124,11 +129,15 @@ function closeAction(state: FoldState, at: At, call: string, action: OpenAction,
       trace: action.trace ?? segmentTrace(state),
       key: { kind: 'action', session: action.subagent ?? state.session, parts: [call] },
       parent: action.parent,
-      ...ends(startMs, endMs),
+      startMs: Math.min(startMs, endMs),
+      endMs,
+      clamped: endMs < startMs,
       duration: native ? 'native' : durationSource(action, closing),
       links: [],
       errorType: closing.errorType,
-      ...begunBy(action),
+      mode: action.mode,
+      actor: action.actor,
+      metadata: action.metadata,
       risk: action.risk,
       closedBy: at.event.event_id,
       call: action.call,
@@ -203,8 +212,11 @@ function countAction(
 const leftSets = new WeakMap<FoldState, Set<string>>();
 
 export function leftBy(state: FoldState): Set<string> {
-  const known = leftSets.get(state) ?? new Set(state.leftCalls);
-  leftSets.set(state, known);
+  let known = leftSets.get(state);
+  if (known === undefined) {
+    known = new Set(state.leftCalls);
+    leftSets.set(state, known);
+  }
   return known;
 }
 

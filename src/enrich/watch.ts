@@ -248,7 +248,8 @@ function againLate(at: At, call: string, like: string, name: string | undefined,
   if (begun === undefined || begun.isAgain) return [];
   const { id, ms, turn } = begun;
   const noted = again(at, like, name, ms);
-  if (noted.length > 0) begun.isAgain = true;
+  if (noted.length === 0) return noted;
+  begun.isAgain = true;
   const from = { id, timestamp: new Date(ms).toISOString() };
   return noted.map(each => ({ ...each, from, facts: { call, turn } }));
 }

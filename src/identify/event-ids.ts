@@ -72,8 +72,11 @@ export const eventId = (state: SessionState, session: string, type: string, key:
 const seenSets = new WeakMap<SessionState, Set<string>>();
 
 export function seenBy(state: SessionState): Set<string> {
-  const known = seenSets.get(state) ?? new Set(state.seen);
-  seenSets.set(state, known);
+  let known = seenSets.get(state);
+  if (known === undefined) {
+    known = new Set(state.seen);
+    seenSets.set(state, known);
+  }
   return known;
 }
 

@@ -15,8 +15,11 @@ export const judgeRisk: Judge = ({ pinned: { risk } }, looked, odd) => {
   if (risk?.enabled === false) return undefined;
   const sets = risk === undefined ? shipped : setsOf(risk);
   const key = likeness(looked);
-  const known = judged.get(sets) ?? new Map<string, Risk | undefined>();
-  judged.set(sets, known);
+  let known = judged.get(sets);
+  if (known === undefined) {
+    known = new Map();
+    judged.set(sets, known);
+  }
   if (key !== undefined && known.has(key)) return known.get(key);
   const work = newWork();
   const found = riskOf(looked, risk === undefined ? undefined : sets, work);

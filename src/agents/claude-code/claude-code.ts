@@ -66,11 +66,12 @@ const events: Record<string, HookEvent> = {
   PreToolUse: {
     read(fields, memory) {
       const call = openCall(callOf(fields), memory);
+      const { tool, mcp } = toolFacts(fields);
       const before = reading(fields, {
         event_type: 'Action.Before',
         key: call,
         data: { action: { name: actionName(fields), input: fieldsOf(fields.tool_input) } },
-        facts: { ...toolFacts(fields), call, launches: launchedBy(fields) },
+        facts: { tool, mcp, call, launches: launchedBy(fields) },
       });
       if (fields.tool_name !== 'EnterPlanMode') return [before];
       return [before, reading(fields, { event_type: 'Agent.Plan.Start', key: call, data: { plan_type: 'plan' } })];
@@ -79,6 +80,7 @@ const events: Record<string, HookEvent> = {
   PostToolUse: {
     read(fields, memory) {
       const call = closeCall(callOf(fields), memory);
+      const { tool, mcp } = toolFacts(fields);
       const response = fieldsOf(fields.tool_response);
       const interrupted = response.interrupted === true;
       const after = reading(fields, {
@@ -90,7 +92,8 @@ const events: Record<string, HookEvent> = {
         },
         output: fields.tool_response,
         facts: {
-          ...toolFacts(fields),
+          tool,
+          mcp,
           call,
           decision: permitted(wasAsked(call, memory), isLetPass(fields)),
           duration_ms: number(fields.duration_ms),
@@ -105,6 +108,7 @@ const events: Record<string, HookEvent> = {
   PostToolUseFailure: {
     read(fields, memory) {
       const call = closeCall(callOf(fields), memory);
+      const { tool, mcp } = toolFacts(fields);
       const error = text(fields.error) ?? '';
       const exitCode = /^Exit code (\d{1,3})\b/.exec(error)?.[1];
       const interrupted = fields.is_interrupt === true;
@@ -125,7 +129,8 @@ const events: Record<string, HookEvent> = {
             decision: { outcome: 'allow' },
           },
           facts: {
-            ...toolFacts(fields),
+            tool,
+            mcp,
             call,
             decision: permitted(wasAsked(call, memory), isLetPass(fields)),
             duration_ms: number(fields.duration_ms),

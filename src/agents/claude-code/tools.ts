@@ -2,9 +2,8 @@
  * The tools of Claude Code with their Agent Hooks names, and the facts of a call. Hooks and rows both have `tool_name`
  * and `tool_input`.
  */
-import type { Fields } from '../../event/event.ts';
+import type { Facts, Fields } from '../../event/event.ts';
 import { fieldsOf, own, text, word } from '../../lib/read.ts';
-import type { Reading } from '../contract/contract.ts';
 
 /**
  * Built-in tools with their Agent Hooks names: one of the five standard names if it fits, otherwise the tool's own name
@@ -54,10 +53,10 @@ export function actionName(fields: Fields): string {
   return own(actionNames, tool) ?? tool;
 }
 
-export function toolFacts(fields: Fields): NonNullable<Reading['facts']> {
+export function toolFacts(fields: Fields): Pick<Facts, 'tool' | 'mcp'> {
   const tool = text(fields.tool_name) ?? 'unknown';
   const mcp = MCP.exec(tool);
-  if (!mcp) return { tool };
+  if (!mcp) return { tool, mcp: undefined };
   return { tool: mcp[2], mcp: { server: word(fieldsOf(fields.mcp_server).name) ?? mcp[1] ?? 'unknown' } };
 }
 
