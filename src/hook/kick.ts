@@ -65,8 +65,8 @@ export function isDelivering(stateFolder: string): boolean {
 export const ROOM = '--max-semi-space-size=32';
 
 /**
- * Longer than a process takes to reach the lock on a busy machine. A process that was killed holds hooks back for at
- * most twice this time.
+ * Longer than a process takes to reach the lock on a busy machine. The marker of a killed process holds hooks back until
+ * its step is over.
  */
 export const KICK_STEP_S = 15;
 

@@ -7,10 +7,10 @@ import { type Manifest, readPending, roundFolder } from './rounds.ts';
 
 export type AccountWithWaiting = Account & { waiting: number };
 
-/** The ledger and what waits, of one instant. */
+/** The ledger and the counts of waiting files at one instant. */
 export interface Books {
   round: number;
-  /** `received` are those that a round took in and those that wait. */
+  /** `received` counts the fragments that a round took in and those that wait. */
   fragments: Ledger['fragments'] & { waiting: number };
   transcripts: Ledger['transcripts'];
   destinations: Record<string, { provider: string; endpoint: string } & Record<Signal, AccountWithWaiting>>;
@@ -19,8 +19,8 @@ export interface Books {
 }
 
 /**
- * Of one instant, though owners may be at work: the commit of a round counts as its whole effect, applied or not, and
- * when a round was committed or applied while we looked we look again.
+ * Returns the books of one instant, even while owners work. The commit of a round counts as its whole effect, applied
+ * or not. If a round was committed or applied during the reading, the reading starts again.
  */
 export function readBooks(disk: Disk): Books {
   for (;;) {

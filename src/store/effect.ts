@@ -21,7 +21,7 @@ export interface View {
 }
 
 /**
- * Undefined when the round names things that are no longer there. Makes the next ledger out of the given one, because a
+ * Undefined when the round names files that are no longer there. Makes the next ledger out of the given one, because a
  * copy of all accounts for each answer of a destination would cost the square of their number. Unless the round is
  * committed, the caller must read the ledger again.
  */
@@ -42,7 +42,7 @@ export function effectOf(view: View, round: Round): Effect | undefined {
   return effect;
 }
 
-/** A thing that is named twice would be counted twice. */
+/** A file that is named twice would be counted twice. */
 function checkOnce(names: string[]): void {
   if (new Set(names).size !== names.length) throw new TypeError('a round names the same thing twice');
 }

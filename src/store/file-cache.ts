@@ -1,7 +1,7 @@
 /**
- * The texts and parsed values of sessions and documents, for as long as the owner's view lasts. Each file is read once
- * and each document parsed once, until a commit replaces it. Values come from the text, never from the objects that
- * callers commit, so they are the values that the next process would read.
+ * Caches the texts and parsed values of sessions and documents for as long as the owner's view lives. Each file is read
+ * once and each document parsed once, until a commit replaces it. Values come from the text, never from the objects
+ * that callers commit, so they are the values that the next process would read.
  */
 
 const MOST_FILES = 512;
@@ -10,7 +10,7 @@ const MOST_CHARACTERS = 16 * 1024 * 1024;
 
 interface CachedFile {
   text: string | undefined;
-  /** Of a document that was read: by the parse function that made it. */
+  /** For a document that was read: the parse function that made the value. */
   parsed?: { by: unknown; value: unknown } | undefined;
 }
 

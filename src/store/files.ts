@@ -1,6 +1,6 @@
 import * as fs from 'node:fs';
 
-/** All that the store does to a disk goes through these calls, so that a test can stop or kill it between any two. */
+/** All disk operations of the store go through these calls, so that a test can stop or kill it between any two. */
 export type StoreFs = Pick<
   typeof fs,
   | 'openSync'
@@ -22,7 +22,7 @@ export type StoreFs = Pick<
 export interface Clock {
   nowMs(): number;
   monotonicMs(): number;
-  /** The kernel's clock, by which fragments are named: no jump of the wall clock moves it. */
+  /** The kernel's clock, which names fragments. A jump of the wall clock does not change it. */
   sinceBoot?(): { boot: string; upMs: number } | undefined;
 }
 
@@ -32,11 +32,11 @@ export interface Disk {
   readonly folder: string;
   readonly fsync: boolean;
   readonly clock: Clock;
-  /** 16 hex characters that no other call ever returned. */
+  /** Returns 16 hex characters that no other call ever returns. */
   readonly nonce: () => string;
 }
 
-// Windows has neither flag; there a link or a pipe cannot be made without rights that make this check moot.
+// Windows has neither flag. On Windows, only a user with special rights can make a link or a pipe here.
 const NO_FOLLOW = (fs.constants.O_NOFOLLOW ?? 0) | (fs.constants.O_NONBLOCK ?? 0);
 export const READ = fs.constants.O_RDONLY | NO_FOLLOW;
 export const UPDATE = fs.constants.O_RDWR | NO_FOLLOW;
@@ -52,15 +52,15 @@ export const codeOf = (error: unknown): string | undefined =>
 export const isMissing = (error: unknown): boolean => codeOf(error) === 'ENOENT';
 
 /**
- * Not by way of `join`, which takes a path apart and puts it together again: two are made for each fragment. Nothing
- * ends with a slash, because behind one a link would be followed.
+ * Does not use `join`, which splits a path and joins it again: two paths are made for each fragment. No path ends with
+ * a slash, because a slash makes the system follow a link.
  */
 export const at = (disk: Disk, ...path: string[]): string => {
   const within = path.join('/');
   return within === '' ? disk.folder : `${disk.folder}/${within}`;
 };
 
-/** A link to a folder is none. */
+/** A link to a folder does not count as a folder. */
 export function isFolder(disk: Disk, path: string): boolean {
   try {
     return disk.fs.lstatSync(at(disk, path)).isDirectory();
@@ -70,14 +70,11 @@ export function isFolder(disk: Disk, path: string): boolean {
   }
 }
 
-/**
- * Calls back for each entry, without a list of them in memory; a missing folder has none, nor what is no folder of
- * ours.
- */
+/** Calls back for each entry, so that no list of them is in memory. A missing folder, and a link, have no entries. */
 export function eachEntry(disk: Disk, folder: string, visit: (name: string, isFile: boolean) => void): void {
   let entries: fs.Dir;
   try {
-    // What a link leads to is not ours to read.
+    // The target of a link is not part of the state folder, so it is not read.
     if (!isFolder(disk, folder)) return;
     entries = disk.fs.opendirSync(at(disk, folder), { bufferSize: 256 });
   } catch (error) {
@@ -97,15 +94,12 @@ export function names(disk: Disk, folder: string): string[] {
   return found.sort();
 }
 
-/** The bytes of a regular file; undefined where there is none, be it missing or of another kind. */
+/** Returns the bytes of a regular file; undefined if the file is missing or of another kind. */
 export function readBytes(disk: Disk, path: string): Buffer | undefined {
   return withFile(disk, path, READ, file => readAll(disk, file, 0, disk.fs.fstatSync(file).size));
 }
 
-/**
- * Opens, calls, closes. Undefined where no regular file is to be had: missing, a link, a folder, a pipe. Never blocks
- * on such.
- */
+/** Opens, calls, closes. Undefined without a regular file: missing, a link, a folder, a pipe. Never blocks. */
 export function withFile<T>(disk: Disk, path: string, flags: number, use: (file: number) => T): T | undefined {
   let file: number;
   try {
@@ -121,7 +115,7 @@ export function withFile<T>(disk: Disk, path: string, flags: number, use: (file:
   }
 }
 
-/** `length` bytes from `position`, fewer where the file ends before. */
+/** `length` bytes from `position`, fewer at the end of the file. */
 export function readAll(disk: Disk, file: number, position: number, length: number): Buffer {
   const bytes = Buffer.allocUnsafe(length);
   let filled = 0;
@@ -133,7 +127,7 @@ export function readAll(disk: Disk, file: number, position: number, length: numb
   return bytes.subarray(0, filled);
 }
 
-/** A write may be short (a signal, a full disk): what is left is tried again, and then it is the error that comes. */
+/** A write may be short (a signal, a full disk). The rest is tried again; a full disk then gives an error. */
 export function writeAll(disk: Disk, file: number, bytes: Uint8Array, position: number): void {
   let written = 0;
   while (written < bytes.length)
@@ -150,7 +144,7 @@ export function createFile(disk: Disk, path: string, bytes: Uint8Array): void {
   }
 }
 
-/** Where files came to or went from a folder: makes that durable, when the user asked for it. */
+/** Makes additions to and removals from a folder durable, if the user asked for it. */
 export function syncFolder(disk: Disk, folder: string): void {
   if (!disk.fsync || process.platform === 'win32') return;
   const file = disk.fs.openSync(at(disk, folder), fs.constants.O_RDONLY);
@@ -172,7 +166,7 @@ export function unlinkIfThere(disk: Disk, path: string): boolean {
   }
 }
 
-/** False when either end of the way is gone. */
+/** False when the source or the target folder is missing. */
 export function renameIfThere(disk: Disk, from: string, to: string): boolean {
   try {
     disk.fs.renameSync(at(disk, from), at(disk, to));
@@ -193,7 +187,7 @@ export function exists(disk: Disk, path: string): boolean {
   }
 }
 
-/** JSON with a version, or undefined where it is missing; 'damaged' where it cannot be read as such. */
+/** Returns JSON with a version; undefined if it is missing; 'damaged' if it cannot be read. */
 export function readVersioned(disk: Disk, path: string): { [key: string]: unknown } | 'damaged' | undefined {
   const bytes = readBytes(disk, path);
   if (bytes === undefined) return undefined;
@@ -202,7 +196,7 @@ export function readVersioned(disk: Disk, path: string): { [key: string]: unknow
     if (typeof value !== 'object' || value === null || Array.isArray(value) || !('v' in value)) return 'damaged';
     return { ...value };
   } catch {
-    // A power cut left the file empty or half written: the caller counts it.
+    // A power cut left the file empty or half written; the caller counts it.
     return 'damaged';
   }
 }

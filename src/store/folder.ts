@@ -45,7 +45,7 @@ export function openFolder(disk: Disk, access: 'own' | 'read'): void {
     const stats = checkFolder(disk, '');
     if (stats === undefined && access === 'read') throw new StateRefused(whyMissing(disk.folder));
     const children = FOLDERS.map(name => ({ name, stats: stats && checkFolder(disk, name) }));
-    // Bodies are renamed into these, so a link would lead them away.
+    // Bodies are renamed into these folders, so a link would move them elsewhere.
     for (const id of stats === undefined ? [] : names(disk, 'outbox'))
       if (NAME.test(id)) checkFolder(disk, `outbox/${id}`);
     checkVersion(disk);
@@ -70,7 +70,7 @@ export function openFolder(disk: Disk, access: 'own' | 'read'): void {
   }
 }
 
-/** The folder was never made, or no hook can make it: then only this problem shows it. */
+/** The folder was never made, or no hook can make it. Only this problem then reports it. */
 function whyMissing(folder: string): StateProblem {
   let above = dirname(folder);
   while (!existsSync(above) && above !== dirname(above)) above = dirname(above);
@@ -82,7 +82,7 @@ function whyMissing(folder: string): StateProblem {
   }
 }
 
-/** Names come from computed keys; whatever else arrives here is a mistake that must not become a path. */
+/** Names come from computed keys. Any other text is a programming error and must not become a path. */
 export function checkName(name: string): string {
   if (!NAME.test(name)) throw new TypeError(`not a name of the store: ${JSON.stringify(name.slice(0, 80))}`);
   return name;
@@ -96,7 +96,7 @@ export function makeFolder(disk: Disk, name: string): void {
   }
 }
 
-/** The folder's facts when it is ours and no link; undefined when it is missing. */
+/** Returns the folder's facts if it belongs to this user and is no link; undefined if it is missing. */
 function checkFolder(disk: Disk, name: string): Stats | undefined {
   const folder = at(disk, name);
   let stats: Stats;
@@ -108,7 +108,7 @@ function checkFolder(disk: Disk, name: string): Stats | undefined {
   }
   if (stats.isSymbolicLink()) throw new StateRefused({ code: 'state-symlink', folder });
   if (!stats.isDirectory()) throw new StateRefused({ code: 'state-not-a-folder', folder });
-  // Windows has no such ids; there the profile folder's rights do this work.
+  // Windows has no such ids; the rights of the profile folder protect it.
   const user = process.geteuid?.();
   if (user !== undefined && stats.uid !== user)
     throw new StateRefused({ code: 'state-foreign', folder, owner: stats.uid });
@@ -118,7 +118,7 @@ function checkFolder(disk: Disk, name: string): Stats | undefined {
 const isTooOpen = (stats: Stats): boolean => process.platform !== 'win32' && (stats.mode & 0o077) !== 0;
 
 function checkVersion(disk: Disk): void {
-  // It could be neither read nor written anew.
+  // The file could be neither read nor written anew.
   if (isFolder(disk, 'version'))
     throw new StateRefused({ code: 'state-unusable', folder: disk.folder, error: 'EISDIR' });
   const ledger = readVersioned(disk, 'ledger.json');
@@ -127,7 +127,7 @@ function checkVersion(disk: Disk): void {
     throw new StateRefused({ code: 'state-newer', folder: disk.folder, found, known: STATE_VERSION });
 }
 
-/** Undefined where there is none, or one that a power cut left empty. */
+/** Undefined if the file is missing or empty after a power cut. */
 const writtenVersion = (disk: Disk): number | undefined => {
   const text = readBytes(disk, 'version')?.toString().trim();
   return text === undefined || !/^\d{1,9}$/.test(text) ? undefined : Number(text);

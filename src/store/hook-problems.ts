@@ -1,4 +1,4 @@
-/** Signs that hooks leave of what they could not do: one file for each code. */
+/** Signs that hooks leave when a step failed: one file for each code. */
 import { at, type Disk, names, readBytes } from './files.ts';
 
 export function readHookProblems(disk: Disk): { code: string; atMs: number; times?: number }[] {

@@ -1,11 +1,11 @@
 /**
- * Reading the inbox: complete fragments, in order, a bounded number of them at a time.
+ * Reads the inbox: complete fragments, in order, a bounded number at a time.
  *
- * An outage may leave a million files here, so nothing is read before it is wanted, names are listed once and
- * not once for each round, and of a listing only the first HELD of each boot are kept in memory.
+ * An outage may leave a million files here. So a file is read only when a round needs it, names are listed once and not
+ * once for each round, and only the first HELD names of each boot are kept in memory.
  *
- * Order: boots by the time of their first file, within a boot the kernel's clock, then pid, then name. Where the kernel
- * offers no such clock, the file's time, then name.
+ * Order: boots by the time of their first file; within a boot the kernel's clock, then pid, then name. Without such a
+ * clock: the file's time, then name.
  */
 import type { Stats } from 'node:fs';
 import { decodeFragment, type Fragment, maxFragmentBytes, readFragmentName } from '../hook/fragment.ts';
@@ -16,25 +16,28 @@ import { eachTorn } from './quarantine.ts';
 export interface Reject {
   name: string;
   /**
-   * crashed: two processes died over it. torn: without its end for a minute. header: damaged. name, not-a-file: no
-   * front end wrote that. unreadable: for a while.
+   * crashed: two processes died while they processed it. torn: without its trailer for a minute. header: damaged. name,
+   * not-a-file: no front end wrote it. unreadable: for a while.
    */
   reason: 'torn' | 'header' | 'name' | 'not-a-file' | 'unreadable' | 'too-large' | 'crashed';
 }
 
 export interface Taken {
   fragments: Fragment[];
-  /** To be quarantined by the same round. */
+  /** Files that the same round puts into quarantine. */
   rejects: Reject[];
-  /** There are others in line. */
+  /** More fragments wait. */
   more: boolean;
-  /** Without their end, but young: their writers may be at work; or not to be read just now. Left alone. */
+  /**
+   * Fragments without a trailer that are young, because their writers may be at work, and files that cannot be read at
+   * the moment. They stay.
+   */
   young: number;
-  /** Written by a later version of otel-hooks. Left alone. */
+  /** Fragments of a later version of otel-hooks. They stay. */
   newer: number;
 }
 
-/** Where something lies that was taken. `isOdd`: it is no plain file of ours, and may refuse to be moved. */
+/** The place of a file that was taken. `isOdd`: it is no plain file of ours, and moving it may fail. */
 export interface Place {
   path: string;
   isQuarantined: boolean;
@@ -48,11 +51,12 @@ export interface LeftAlone {
 }
 
 /**
- * A clock that was set back makes a file seem to come from the future; so far in it, it is no writer at work either.
+ * After a clock was set back, a file seems to come from the future. Beyond this limit it does not belong to a writer at
+ * work either.
  */
 const TORN_AFTER_MS = 60_000;
 const LOOK_AGAIN_MS = 10_000;
-/** A disk may have a bad moment. */
+/** How long a file may be unreadable before it is quarantined: an error of the disk may pass. */
 const UNREADABLE_AFTER_MS = 10_000;
 const HELD = 25_000;
 
@@ -99,7 +103,7 @@ export class Inbox {
         continue;
       }
       if (this.processing?.fits(candidate.name, fragments[0]?.name, fragments.length) === false) break;
-      // The first fragment is taken whatever its size. Otherwise it would stop the inbox for ever.
+      // The first fragment is taken regardless of its size. Otherwise it would block the inbox for ever.
       const mostBytes = fragments.length === 0 ? Number.POSITIVE_INFINITY : bytesLeft;
       const found = look(this.disk, candidate, mostBytes, this.torn.get(candidate.path));
       if (found === 'over') break;
@@ -110,7 +114,7 @@ export class Inbox {
     return taken;
   }
 
-  /** Undefined for a file that was not taken, or not since the last restart. */
+  /** Undefined for a file that was not taken since the last restart. */
   placeOf(name: string): Place | undefined {
     const left = this.newer.has(name) ? { path: `inbox/${name}`, isQuarantined: false, isOdd: false } : undefined;
     return this.taken.get(name) ?? left;
@@ -121,7 +125,7 @@ export class Inbox {
     return [...this.newer.values()];
   }
 
-  /** A round was committed with these. */
+  /** A round was committed that took these files. */
   settle(names: readonly string[]): void {
     for (const name of names) {
       if (this.taken.get(name)?.isOdd) this.stuck.add(name);
@@ -214,7 +218,7 @@ export class Inbox {
   }
 }
 
-/** The number of files that wait, those included that another owner took. */
+/** The number of waiting files, including those that another owner took. */
 export function countWaiting(disk: Disk, isTaken: (name: string) => boolean): number {
   let count = 0;
   eachEntry(disk, 'inbox', name => {
@@ -238,7 +242,7 @@ interface Entry {
 function listInbox(disk: Disk, held: number, skip: (name: string) => boolean): Listing {
   const odd: string[] = [];
   const boots = new Map<string, Entry[]>();
-  /** Of a boot that was cut the last that was kept: what comes behind it waits for another listing. */
+  /** Returns the last kept name of a boot whose list was cut. The names behind it wait for another listing. */
   const ends = new Map<string, Entry>();
   eachEntry(disk, 'inbox', (name, isFile) => {
     if (isHidden(name) || skip(name)) return;
@@ -268,7 +272,7 @@ function listInbox(disk: Disk, held: number, skip: (name: string) => boolean): L
     const firstMs = new Map(inOrder.map(([boot, entries]) => [boot, timeOf(disk, entries[0]?.name ?? '')]));
     inOrder.sort(([a], [b]) => (firstMs.get(a) ?? 0) - (firstMs.get(b) ?? 0));
   }
-  // Behind the end of a boot that was cut others of it come first, so the later boots wait for another listing.
+  // More names of the cut boot come before those of later boots, so the later boots wait for another listing.
   const cutAt = inOrder.findIndex(([boot]) => ends.has(boot));
   const whole = cutAt < 0 ? inOrder : inOrder.slice(0, cutAt + 1);
   return { odd, fragments: whole.flatMap(([, entries]) => entries.map(({ name }) => name)), isCut: cutAt >= 0 };
@@ -277,8 +281,7 @@ function listInbox(disk: Disk, held: number, skip: (name: string) => boolean): L
 const byOrder = (a: Entry, b: Entry): number =>
   a.atMs - b.atMs || a.pid - b.pid || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
 
-// Desktops and network file systems put such files anywhere. A name that is no UTF-8 cannot be opened by the string we
-// got.
+// Desktops and network file systems put such files anywhere. A name that is not UTF-8 cannot be opened by its text.
 const isHidden = (name: string): boolean => name.startsWith('.') || name.includes('\ufffd');
 
 function timeOf(disk: Disk, name: string): number {
@@ -345,7 +348,7 @@ function lookInto(disk: Disk, { name, isQuarantined }: Candidate, open: OpenFile
   return isYoung || isQuarantined ? tornNow : rejected('torn');
 }
 
-/** By the kernel's clock, which does not jump with the other one. */
+/** Uses the kernel's clock, which does not jump with the wall clock. */
 function isJustBegun({ clock }: Disk, name: string): boolean {
   const begun = readFragmentName(name);
   const now = begun?.upMs === undefined ? undefined : clock.sinceBoot?.();

@@ -1,8 +1,6 @@
 import { at, type Disk, eachEntry, isMissing, READ, readAll, readBytes, withFile } from './files.ts';
 
-/**
- * Where the next lines of a journal go: behind what is committed, or, with all that is still good of it, to a new file.
- */
+/** Where the next lines of a journal go: behind the committed part or, with its intact lines, to a new file. */
 export type Append = { offset: number } | { offset: number; rewrite: Buffer };
 
 export const journalPath = (key: string): string => `journal/${key}.jsonl`;
@@ -26,9 +24,9 @@ export function listJournals(disk: Disk): Map<string, JournalFile> {
 }
 
 /**
- * `committedBytes` is what the session's file says; without one, all of the file is committed, because only rounds
- * write here. A journal that somebody linked elsewhere or cut short begins anew with what is left of it: what lies at
- * the other end of a link is not ours to write, and behind a torn line the next one would be lost as well.
+ * `committedBytes` is the length in the session's file. Without one, the whole file is committed, because only rounds
+ * write here. A journal that is a link, or shorter than its committed part, begins anew with its intact lines: the
+ * target of a link is not written to, and a line behind a torn line would be lost as well.
  */
 export function placeToAppend(disk: Disk, key: string, committedBytes: number | undefined): Append {
   const path = journalPath(key);
@@ -53,7 +51,7 @@ export function readJournal(disk: Disk, key: string, committedBytes: number | un
   );
 }
 
-/** What was committed behind `from`, at most so much of it, up to the end of a line. */
+/** Returns the committed lines behind `from`, up to a number of bytes and the end of a line. */
 export function readJournalFrom(
   disk: Disk,
   key: string,
@@ -64,7 +62,7 @@ export function readJournalFrom(
   return withFile(disk, journalPath(key), READ, file => {
     const { size } = disk.fs.fstatSync(file);
     const end = Math.min(size, committedBytes ?? Number.POSITIVE_INFINITY);
-    // A file that is shorter than it was began anew.
+    // A file that became shorter began anew.
     const start = from > size ? 0 : Math.min(from, end);
     const bytes = readAll(disk, file, start, Math.min(end - start, mostBytes));
     const whole = bytes.subarray(0, bytes.lastIndexOf(0x0a) + 1);
@@ -94,7 +92,7 @@ export function readJournalTail(
   });
 }
 
-/** Where the last so many lines begin, once a newline before them was seen. */
+/** Returns the start of the last lines, of a given number. */
 function startOfLast(bytes: Buffer, lines: number): number | undefined {
   let newline = bytes.length;
   for (let seen = 0; seen <= lines; seen++) {

@@ -16,11 +16,14 @@ export interface Account {
 export type DestinationAccounts = {
   provider: string;
   endpoint: string;
-  /** How long requests took that were taken: a histogram, in seconds, since this destination is known. */
+  /** A histogram of the seconds that accepted requests took, since this destination is known. */
   took?: { [signal in Signal]?: { sum: number; count: number; buckets?: number[] } };
 } & Record<Signal, Account>;
 
-/** The books as of round n. Every number is counted where it happens; what waits is not here but lies on the disk. */
+/**
+ * The books as of round n. Every number is counted where it happens. Waiting files are not counted here, because the
+ * disk shows their number.
+ */
 export interface Ledger {
   v: 1;
   n: number;
@@ -51,7 +54,7 @@ export function accountsOf(ledger: Ledger, id: string, shown = { provider: '', e
   const { provider, endpoint } = shown;
   const known = ledger.destinations[id];
   if (known !== undefined) {
-    // One that was made again from its bodies has no name yet.
+    // A destination that was made again from its bodies has no name yet.
     known.provider ||= provider;
     known.endpoint ||= endpoint;
     return known;
@@ -63,13 +66,13 @@ export function accountsOf(ledger: Ledger, id: string, shown = { provider: '', e
 
 const account = (): Account => ({ produced: 0, accepted: 0, rejected: {}, dropped: {} });
 
-/** The checksum finds a digit that changed at rest, which would look like any other number. */
+/** The checksum finds a digit that changed on the disk, which would look like any other number. */
 export function serializeLedger(ledger: Ledger): Buffer {
   const json = JSON.stringify(ledger);
   return Buffer.from(`${json.slice(0, -1)},"sum":"${checksum(json)}"}`);
 }
 
-/** Undefined when the bytes are not those that a round wrote. */
+/** Undefined if the bytes are not those that a round wrote. */
 export function parseLedger(bytes: Buffer): Ledger | undefined {
   try {
     const text = bytes.toString();
@@ -92,7 +95,7 @@ export function readLedger(disk: Disk): Ledger {
   const bytes = readBytes(disk, 'ledger.json');
   if (bytes !== undefined) return parseLedger(bytes) ?? rebuiltLedger(disk);
   const rebuilt = rebuiltLedger(disk);
-  // The first round of another owner may have been applied while we looked; then its ledger lies there.
+  // The first round of another owner may have been applied in the meantime; then its ledger exists.
   const later = readBytes(disk, 'ledger.json');
   if (later !== undefined) return parseLedger(later) ?? rebuiltLedger(disk);
   return rebuilt.n === 0 ? emptyLedger() : rebuilt;
@@ -101,7 +104,7 @@ export function readLedger(disk: Disk): Ledger {
 type RoundId = Pick<Ledger, 'n' | 'nonce'>;
 
 /**
- * The last ledgers that this process staged. A ledger has an account for each destination, so parsing it has a price.
+ * The last ledgers that this process staged. A ledger has an account for each destination, so parsing it takes time.
  */
 const staged = new WeakMap<Disk, { bytes: Buffer; roundId: RoundId }[]>();
 const MOST_STAGED = 2;
@@ -119,9 +122,10 @@ export function readRoundId(disk: Disk): RoundId {
 }
 
 /**
- * A power cut without the fsync option can leave an empty ledger, bytes change at rest, and people remove files.
- * Deliver must start all the same: the number goes on above every number that a file knows, the counts begin anew with
- * what waits, and a counter says so. Nothing is written: the next round's ledger replaces the damaged one.
+ * A power cut without the fsync option can leave an empty ledger, bytes change on the disk, and people remove files.
+ * Deliver must start nevertheless: the number continues above every number that a file names, the counts begin anew
+ * with the waiting files, and a counter records the damage. Nothing is written: the next round's ledger replaces the
+ * damaged one.
  */
 function rebuiltLedger(disk: Disk): Ledger {
   const ledger = emptyLedger();
@@ -137,7 +141,8 @@ function rebuiltLedger(disk: Disk): Ledger {
       ledger.n = Math.max(ledger.n, body.round);
       accountsOf(ledger, id)[body.signal].produced += body.items;
     }
-  // A committed round knows best: while its ledger lies staged it waits to be applied, whatever parts of it are.
+  // A committed round has the true ledger: its staged ledger waits to be applied, even if other parts were applied
+  // already.
   const waiting = names(disk, 'rounds')
     .filter(name => /^\d{1,15}$/.test(name) && names(disk, `rounds/${name}`).some(file => file.endsWith('.ledger')))
     .map(Number);

@@ -1,19 +1,20 @@
 /**
- * What goes when the state folder holds more than it may, and in which order.
+ * Chooses what to remove when the state folder is larger than its limits, and in which order.
  *
  * Constraints
- * - What was recorded is kept as long as there is a choice. So a fragment that can be drained is never thrown out:
- *   draining it frees its place nearly as fast as deleting it would, and what comes of it is smaller. The inbox's
- *   limits concern what no round of ours can take: fragments of a later version.
- * - The newest is worth most, and a session whose frame is there can still be read. So the oldest content goes first
- *   (actions, records, events), and the frame (sessions, turns, subagents) when nothing else is left.
- * - One destination that is away must not cost another its data: the one with the largest backlog gives.
- * - What is just being sent stays, or it would be counted as dropped and arrive all the same.
- * - The journal is a copy for people. Journals of sessions that are over and forgotten go first; of a session that is
- *   still known the journal alone goes, never its state, so that what leaves is the same with it and without it.
- * - A clock that jumps throws nothing out. Age is counted in days that passed while somebody delivered: the document
- *   `calendar` has the round and the time at which each began, and however far the clock jumped, one look begins one
- *   day. A body is as old as the days since its round; a file without a round as the days since its time.
+ * - Recorded data is kept as long as possible. So a fragment that can be processed is never removed: processing frees
+ *   its space nearly as fast as deleting it would, and the result is smaller. The limits of the inbox apply to
+ *   fragments of a later version, which no round of this version can take.
+ * - The newest data is worth most, and a session whose frame exists can still be read. So the oldest content is removed
+ *   first (actions, records, events), and the frame (sessions, turns, subagents) last.
+ * - A destination that does not answer must not cost another one its data: bodies of the largest backlog are removed.
+ * - A body that is just being sent stays, because it would be counted as dropped and arrive nevertheless.
+ * - The journal is a copy for people. Journals of sessions that are over and forgotten are removed first. Of a session
+ *   that is still known only the journal is removed, never its state, so that the sent data does not depend on it.
+ * - A jump of the clock removes nothing. Age is counted in days on which delivery ran: the document `calendar` has the
+ *   round and the time at which each day began, and one look begins at most one day, however far the clock jumped. The
+ *   age of a body is the number of days since its round; the age of a file without a round is the number of days since
+ *   its time.
  */
 
 import { number } from '../lib/read.ts';
@@ -34,7 +35,7 @@ export type Limits = Record<'inbox' | 'outbox' | 'journal', PlaceLimits>;
 
 export type Reason = 'over-age' | 'over-size' | 'over-files';
 
-/** What goes. */
+/** The files to remove. */
 export interface Excess {
   bodies: { destination: string; name: string; signal: Signal; items: number; reason: Reason }[];
   fragments: { name: string; reason: Reason }[];
@@ -55,24 +56,24 @@ export interface Holdings {
 /** Whether a body is just being sent. */
 export type IsUnderWay = (destination: string, name: string) => boolean;
 
-/** The round that was the last, and the time, when a day began. */
+/** The last round and the time when a day began. */
 export type Calendar = readonly (readonly [round: number, atMs: number])[];
 
 export const calendarDocument = documentNamed<Calendar>('calendar', 1, value =>
   Array.isArray(value) ? value : undefined,
 );
-/** The number of fragments of a later version, for `status`, which takes none. */
+/** The number of fragments of a later version. `status` shows it and takes none of them. */
 export const leftAloneDocument = documentNamed('left-alone', 1, number);
 
 const DAY_MS = 24 * 3_600_000;
-/** No setting asks for more. */
+/** No setting allows more. */
 const MOST_DAYS = 3_660;
 
-/** The calendar as of now, or undefined when nothing changes in it. */
+/** Returns the calendar as of now, or undefined if it stays the same. */
 export function turnPage(calendar: Calendar, round: number, nowMs: number): Calendar | undefined {
   const last = calendar.at(-1);
   if (last === undefined) return [[round, nowMs]];
-  // Set back: what came from the future is as late as now, and the day begins once more.
+  // The clock was set back: a time in the future counts as now, and the day begins once more.
   if (nowMs < last[1]) return calendar.map(([n, atMs]) => [n, Math.min(atMs, nowMs)]);
   return nowMs - last[1] < DAY_MS ? undefined : [...calendar, [round, nowMs] as const].slice(-MOST_DAYS);
 }
@@ -96,7 +97,7 @@ export function excessOf(limits: Limits, held: Holdings): Excess {
   return excess;
 }
 
-/** The books of what goes. */
+/** Adds the removed files to the ledger. */
 export function bookExcess(ledger: Ledger, { fragments, journals, bodies }: Excess): void {
   for (const { reason } of fragments) increase(ledger.fragments.dropped, reason);
   for (const { reason } of journals) increase(ledger.counters, `dropped.journal.${reason}`);
@@ -106,12 +107,12 @@ export function bookExcess(ledger: Ledger, { fragments, journals, bodies }: Exce
   }
 }
 
-/** The last instant, as a round and as a time, that is so many whole days ago. */
+/** Returns the round and the time of a given number of whole days ago. */
 function endOfDay(calendar: Calendar, days: number): readonly [round: number, atMs: number] | undefined {
   return calendar[calendar.length - 1 - days];
 }
 
-/** Before this there was nothing like us: such a time was written by a clock that had not been set. */
+/** otel-hooks did not exist before this time: the clock that wrote an earlier one had not been set. */
 const FIRST_MS = Date.UTC(2020, 0);
 
 /** A file's time has parts of a millisecond, a day has none. */
@@ -120,7 +121,7 @@ const isBefore = (writtenMs: number, day: readonly [number, number] | undefined)
 
 const byTime = (a: { writtenMs: number }, b: { writtenMs: number }): number => a.writtenMs - b.writtenMs;
 
-/** What is too old, then as many in order as it takes. */
+/** Returns files over the age limit, then files in the given order until the rest is within the limits. */
 function over<T extends { sizeBytes: number }>(
   limits: PlaceLimits,
   items: readonly T[],
@@ -167,7 +168,9 @@ function overOutbox(limits: PlaceLimits, { outbox, isUnderWay, calendar }: Holdi
   takeLargest(lines, 'files', limits.files, (destination, body) => note(excess, destination, body, 'over-files'));
 }
 
-/** The destination with the largest backlog gives its next body, until all backlogs together are within the limit. */
+/**
+ * Removes the next body of the destination with the largest backlog, until all backlogs together are within the limit.
+ */
 function takeLargest(
   lines: readonly Line[],
   measure: 'files' | 'sizeBytes',
@@ -192,7 +195,7 @@ interface Line {
   destination: string;
   files: number;
   sizeBytes: number;
-  /** The last body goes first. */
+  /** The body at the end of the list is removed first. */
   inOrder: BodyFile[];
 }
 

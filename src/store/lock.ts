@@ -1,21 +1,22 @@
 /**
- * Who delivers. The lock is economy: two owners would do the work twice, and rounds (rounds.ts) make sure that it
- * counts once. So nothing here has to be exact; it has to end well without a person.
+ * The lock of the process that delivers. The lock saves work but does not protect data: two owners would do the work
+ * twice, and rounds (rounds.ts) make sure that it counts once. So the lock does not have to be exact, but it must
+ * recover without a person.
  *
  * Constraints: an owner may be killed; its pid may be given to another process; the folder may be shared by containers
  * that cannot see each other's processes, and by machines whose clocks differ. Clocks of two machines are never
  * compared.
  *
  * Format: `lock` is `<pid> <json>\n`, made with O_EXCL, so that a shell reads the pid with `read -r pid rest`. The
- * owner gives it a new time every 2 s. `lock.wanted` is the JSON of one who asks for it. It is for the owner of that
- * moment: the next one removes it, and who waits still asks again, so that nobody leaves for one who was killed while
- * it asked. `lock.watch` belongs to one who waits for an owner that cannot be seen, so that not each of many kicked
- * processes waits. `kick.*` are markers of front ends that started a process (hook/kick.ts). The process that takes the
- * lock removes them, and a process that does not get it removes them before its last try: a hook that a marker held
- * back counts on one of the two.
+ * owner updates the file's time every 2 s. `lock.wanted` is the JSON of a process that asks for the lock. It is meant
+ * for the present owner: the next owner removes it, and a process that still waits asks again, so that no owner leaves
+ * for a process that was killed while it asked. `lock.watch` belongs to a process that waits for an owner that it
+ * cannot see, so that only one of many started processes waits. `kick.*` are markers of front ends that started a
+ * process (hook/kick.ts). The process that takes the lock removes them, and a process that does not get it removes them
+ * before its last try: a hook that a marker held back relies on one of the two.
  *
- * A lock is taken over at once when its owner lived in this boot and pid namespace and is no more; else when it stayed
- * as it is for 30 s of the watcher's own clock.
+ * A lock is taken over at once when its owner lived in this boot and pid namespace and has ended. Otherwise it is taken
+ * over when it did not change for 30 s of the watcher's own clock.
  */
 import { randomBytes } from 'node:crypto';
 import * as nodeFs from 'node:fs';
@@ -44,11 +45,11 @@ import { openFolder } from './folder.ts';
 import { isFull, spendReserve } from './reserve.ts';
 
 export interface Lock {
-  /** Says that we are alive, when it is time to. False: another has the lock. */
+  /** Updates the lock's time when it is due. False: another process has the lock. */
   touch(): boolean;
   /**
-   * Somebody asks for it who should have it: a person, or a newer version. To be looked at every 200 ms or after each
-   * round.
+   * True when a process with precedence asks for the lock: a person started it, or it is a newer version. To be checked
+   * every 200 ms or after each round.
    */
   wanted(): boolean;
   release(): void;
@@ -60,14 +61,15 @@ export interface LockOptions {
   /** A person started this process: it asks the owner for the lock. */
   byHand: boolean;
   /**
-   * How long an owner that is alive is waited for. One of an older version is asked to leave, and waited for until it
-   * can have done so. One that cannot be seen is watched as long as it takes to know, but by one process at a time.
+   * How long to wait for an owner that is alive. An owner of an older version is asked to leave, and gets enough time
+   * for that. An owner that this process cannot see is watched until it is known to live or not, but by one process at
+   * a time.
    */
   waitMs: number;
   system?: LockSystem;
 }
 
-/** What a lock needs to know of the machine. */
+/** The facts about the machine that a lock needs. */
 export interface LockSystem {
   fs: StoreFs;
   clock: Clock;
@@ -89,7 +91,7 @@ export interface ProcessId {
 const TOUCH_MS = 2_000;
 const STALE_MS = 30_000;
 const LOOK_MS = 100;
-/** An owner that is asked leaves after its round, and after the request that is under way. */
+/** An owner that is asked to leave does so after its round and its present request. */
 const HANDOVER_MS = 15_000;
 
 /** Undefined when another process keeps the lock. Throws StateRefused when the folder belongs to another user. */
@@ -183,7 +185,9 @@ class Attempt {
     return isNext && !byHand ? Math.max(waitMs, HANDOVER_MS) : waitMs;
   }
 
-  /** The markers go first: a hook that comes after the last try then starts a process of its own (src/hook/kick.ts). */
+  /**
+   * The markers are removed first, so that a hook after the last try starts a process of its own (src/hook/kick.ts).
+   */
   private tryLast(): 'kept' | 'again' {
     if (this.isLastTry) return 'kept';
     this.isLastTry = true;
@@ -281,7 +285,7 @@ function removeKickMarkers(disk: Disk): void {
       }
     }
   } catch {
-    // A marker that stays holds hooks back for some seconds, no longer.
+    // A marker that stays holds hooks back for some seconds only.
   }
 }
 
@@ -301,9 +305,9 @@ function createOnce(disk: Disk, name: string, bytes: Buffer): boolean {
     writeAll(disk, file, bytes, 0);
     return true;
   } catch (error) {
-    // An empty lock would keep everybody out for 30 s.
+    // An empty lock would keep every process out for 30 s.
     unlinkIfThere(disk, name);
-    // Only a delivery can make room on a full disk.
+    // Only a delivery can free space on a full disk.
     if (!isFull(error) || !spendReserve(disk)) throw error;
   } finally {
     disk.fs.closeSync(file);
@@ -320,7 +324,7 @@ function readLock(disk: Disk, name = 'lock'): Seen | undefined {
   return { ...seen, owner: parse<Owner>(seen.text.slice(seen.text.indexOf(' ') + 1)) };
 }
 
-/** Something is there that is no file. What has just been made, after nothing was there to be read, is a lock. */
+/** The entry is no regular file. An entry that was made just after a failed read counts as a lock. */
 function isNoFile(disk: Disk, name: string): boolean {
   return exists(disk, name) && !disk.fs.lstatSync(at(disk, name)).isFile();
 }
@@ -336,7 +340,7 @@ function parse<T extends { v: 1; nonce: string }>(text: string | undefined): T |
   }
 }
 
-/** Whether the absence of its pid would mean anything to us. */
+/** Whether a missing pid proves that the process has ended. */
 const canSee = (self: ProcessId, owner: ProcessId): boolean =>
   self.boot === owner.boot && self.pidns === owner.pidns && (self.boot !== '' || self.host === owner.host);
 
@@ -346,11 +350,11 @@ function removeStale(disk: Disk, stale: Seen): void {
   if (!renameIfThere(disk, 'lock', moved)) return;
   const found = readLock(disk, moved) ?? noLock;
   if (found.text !== stale.text) renameIfThere(disk, moved, 'lock');
-  // Somebody's folder is out of the way where it is now.
+  // A folder that another program put here is now out of the way.
   else if (found !== noLock || !disk.fs.lstatSync(at(disk, moved)).isDirectory()) unlinkIfThere(disk, moved);
 }
 
-/** False when another process of ours watches already. */
+/** False when another process of this user watches already. */
 function becomeWatcher(disk: Disk, system: LockSystem, own: Owner): boolean {
   const bytes = Buffer.from(`${own.pid} ${JSON.stringify(own)}\n`);
   if (createOnce(disk, 'lock.watch', bytes)) return true;
@@ -391,11 +395,11 @@ export function isAlive({ pid, start }: ProcessId): boolean {
   try {
     process.kill(pid, 0);
   } catch (error) {
-    // EPERM: there is one, of another user.
+    // EPERM: the process exists and belongs to another user.
     if (codeOf(error) === 'ESRCH') return false;
   }
   const stat = statOf(pid);
-  // A killed process whose parent has not waited for it: it accepts signals, and never runs again.
+  // A killed process whose parent has not waited for it yet accepts signals, but never runs again.
   if (stat[0] === 'Z' || stat[0] === 'X') return false;
   // The pid may have been given to another process since.
   const found = stat[19] ?? '';
@@ -405,7 +409,7 @@ export function isAlive({ pid, start }: ProcessId): boolean {
 /** In clock ticks since boot. */
 const startOf = (pid: number): string => statOf(pid)[19] ?? '';
 
-/** From field 3, the state, on: counted behind the name, which may hold anything. */
+/** Fields from number 3, the state. The parse starts behind the name, which may contain any character. */
 const statOf = (pid: number): string[] =>
   fromProc(() => {
     const stat = nodeFs.readFileSync(`/proc/${pid}/stat`, 'utf8');
@@ -416,7 +420,7 @@ function fromProc(read: () => string): string {
   try {
     return read();
   } catch {
-    // No Linux, or no such process any more.
+    // Not Linux, or the process has ended.
     return '';
   }
 }

@@ -2,22 +2,22 @@ import { type Disk, eachEntry, readBytes } from './files.ts';
 import { checkName } from './folder.ts';
 import type { Signal } from './ledger.ts';
 
-/** A body that waits. Its name holds all facts about it, so that a backlog is listed without opening a file. */
+/** A waiting body. Its name holds all facts about it, so that a backlog is listed without opening a file. */
 export interface BodyFile {
   name: string;
   signal: Signal;
   items: number;
   sizeBytes: number;
-  /** What a limit takes last: the spans that hold a session together. */
+  /** Limits remove these last: the spans that hold a session together. */
   isSkeleton: boolean;
 }
 
 const NAME = /^(\d{12}-\d{5})(?:\.(\d{12})-\d{5})?-(traces|logs|metrics|events)-(\d{1,12})-(\d{1,12})(-skeleton)?$/;
 
 /**
- * `<round>-<index>-<signal>-<items>-<bytes>`, and `-skeleton` behind it where that is so: sorted by name is oldest
- * first. A part cut from another body keeps that body's place (`<round>-<index>.<round>-<index>-...`) and kind. A round
- * is applied once, so no name ever comes twice.
+ * `<round>-<index>-<signal>-<items>-<bytes>`, with `-skeleton` at the end for a frame. Sorting by name puts the oldest
+ * first. A part of a divided body keeps the place of that body (`<round>-<index>.<round>-<index>-...`) and its kind. A
+ * round is applied once, so no name is used twice.
  */
 export function bodyName(
   body: {
@@ -36,7 +36,7 @@ export function bodyName(
   return `${whole === null ? own : `${whole[1]}.${own}`}-${body.signal}-${body.items}-${body.sizeBytes}${mark}`;
 }
 
-/** `round` made the file; `born`, for a part, the whole. */
+/** `round` made the file; `born` is the round of the whole body, for a part. */
 export function parseBodyName(name: string): (BodyFile & { round: number; born: number }) | undefined {
   const match = NAME.exec(name);
   if (match === null) return undefined;
@@ -62,7 +62,7 @@ export function listBodies(disk: Disk, destination: string): BodyFile[] {
   return bodies.sort(byName);
 }
 
-/** As a listing has it. */
+/** The fields as in a listing. */
 export function bodyFile(name: string): BodyFile | undefined {
   const body = parseBodyName(name);
   if (body === undefined) return undefined;
@@ -73,12 +73,12 @@ export function bodyFile(name: string): BodyFile | undefined {
 export const byName = (a: { name: string }, b: { name: string }): number =>
   a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
 
-/** Undefined when the name is not one of a body. */
+/** Undefined if the name is not that of a body. */
 export function bodyPath(destination: string, name: string): string | undefined {
   return parseBodyName(name) === undefined ? undefined : `outbox/${checkName(destination)}/${name}`;
 }
 
-/** Undefined when the body is gone or damaged. */
+/** Undefined if the body is missing or damaged. */
 export function readBody(disk: Disk, destination: string, name: string): Buffer | undefined {
   const path = bodyPath(destination, name);
   const bytes = path === undefined ? undefined : readBytes(disk, path);

@@ -2,7 +2,8 @@
  * The store of the process that delivers.
  *
  * Its view begins with a ledger. All that it reads and decides belongs to the number of that ledger until a commit
- * replaces it. When a commit is lost, or throws, the view is dropped, and so must be all that was computed from it.
+ * replaces it. When a commit is lost, or throws, the view is dropped, and everything that was computed from it must be
+ * dropped too.
  */
 import { type Books, readBooks } from './books.ts';
 import { changeOf, type Document, type DocumentChange, type DocumentFamily } from './document.ts';
@@ -326,7 +327,8 @@ export class OwnStore implements Store {
   }
 
   private write(effect: Effect, isUrgent: boolean): ReturnType<typeof commitRound> {
-    // When the first try committed and then ran out of room, the second finds its round and is lost: the disk has it.
+    // If the first try was committed and then found no space, the second try finds its round and is lost: the disk has
+    // the round.
     return isUrgent ? this.reserve.spend(() => commitRound(this.disk, effect)) : commitRound(this.disk, effect);
   }
 

@@ -1,23 +1,23 @@
 /**
- * Fragments whose processing ends the process: out of memory, or killed because it took too long. No code of ours runs
- * then, so the file `processing` names the fragments before a round is computed from them, and is removed before the
- * round is committed. A file that is still there tells the next owner which fragments were being processed when its
- * predecessor died.
+ * Finds fragments whose processing ends the process: out of memory, or killed because it took too long. No code can run
+ * at that moment. So the file `processing` names the fragments before a round is computed from them, and is removed
+ * before the round is committed. If the file exists at the start of the next owner, it names the fragments that were
+ * processed when its predecessor died.
  *
  * - A death alone proves nothing: any process may be killed at any moment, and a recorded event must survive that. So
  *   the fragments of a death are processed in small groups, at last one by one, in their order.
  * - A fragment is set aside (`crashed`) when it was being processed at two deaths and, at the last one, alone and for
- *   longer than any fragment takes. How long is told by the time of the file, which a thread of its own keeps up to
- *   date, because the main thread is busy. Deaths that come faster have to come more often.
+ *   longer than any fragment takes. The time of the file shows how long. A separate thread updates it, because the main
+ *   thread is busy. If the time was shorter, more deaths are needed.
  * - The file is never synced: it is about processes that die, not about machines. If it cannot be written, or is torn,
- *   everything is as it was without it.
+ *   the behavior is the same as without it.
  */
 import { constants } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { at, type Disk, FILE_MODE, readBytes, unlinkIfThere } from './files.ts';
 
 const FILE = 'processing';
-/** So many are processed together that one group after a death is seldom more. */
+/** The size of a group after a death. One such group is usually enough. */
 const ONE_BY_ONE = 64;
 const LONG_MS = 250;
 const BEAT_MS = 50;
@@ -25,24 +25,24 @@ const MOST_FAST_DEATHS = 16;
 
 interface Suspect {
   deaths: number;
-  /** Deaths while it was processed alone. */
+  /** The number of deaths while it was processed alone. */
   alone: number;
-  /** It was processed alone for long when the process died. */
+  /** At the death, it had been processed alone for a long time. */
   isSlow: boolean;
-  /** At most so many are processed together. */
+  /** The largest number of fragments that are processed together. */
   group: number;
 }
 
 export interface Processing {
   /**
-   * These are about to be processed. True when one of them was processed at a death: then nothing else belongs into
-   * that round.
+   * Call this before the fragments are processed. True when one of them was processed at a death: the round then holds
+   * no other fragments.
    */
   begin(names: readonly string[]): boolean;
-  /** A round is about to be committed that settles these; without names the view was dropped. */
+  /** Call this before a round that settles these fragments is committed; without names the view was dropped. */
   end(settled?: readonly string[]): void;
   isCrashed(name: string): boolean;
-  /** Whether a fragment may be taken into the round that begins with `first` and has so many already. */
+  /** Whether a fragment may join the round that begins with `first` and has a number of fragments already. */
   fits(name: string, first: string | undefined, count: number): boolean;
 }
 
@@ -81,7 +81,7 @@ export function createProcessing(disk: Disk): Processing {
       void beat?.terminate();
       beat = undefined;
       const gone = new Set(settled);
-      // Of a round that failed, parts are committed one after the other.
+      // The parts of a failed round are committed one after the other.
       open = settled === undefined ? [] : open.filter(name => !gone.has(name));
       for (const name of gone) suspects.delete(name);
       if (suspects.size + open.length > 0) write();
@@ -121,7 +121,7 @@ function suspectsIn(disk: Disk): Map<string, Suspect> {
     }
     return suspects;
   } catch {
-    // Torn, or not ours: nothing is known of a death.
+    // The file is torn or not ours: no death is known.
     return new Map();
   }
 }

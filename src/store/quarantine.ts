@@ -4,7 +4,10 @@ import { readFragmentName } from '../hook/fragment.ts';
 import { at, codeOf, type Disk, eachEntry, isMissing, unlinkIfThere } from './files.ts';
 import { checkName } from './folder.ts';
 
-/** Raw payloads lie here, so it is small and short-lived. What is thrown out stays counted: `quarantined` is a fate. */
+/**
+ * Raw payloads are here, so the quarantine is small and short-lived. A removed file stays counted: `quarantined` is a
+ * fate.
+ */
 export interface QuarantineLimits {
   ageMs: number;
   sizeBytes: number;
@@ -24,12 +27,12 @@ export interface QuarantineSize {
   sizeBytes: number;
 }
 
-/** `<reason>.<name>`. A reason has no dot, so both can be read off again. */
+/** `<reason>.<name>`. A reason has no dot, so both parts can be separated again. */
 export function quarantinePath(reason: string, name: string): string {
   return `quarantine/${checkName(reason)}.${safeName(name)}`;
 }
 
-/** The fragments that were quarantined for want of their end: a suspended writer may have finished them since. */
+/** Fragments that were quarantined without a trailer. A suspended writer may have finished them since. */
 export function eachTorn(disk: Disk, visit: (fragment: string, path: string) => void): void {
   eachEntry(disk, 'quarantine', (name, isFile) => {
     if (isFile && name.startsWith('torn.')) visit(name.slice('torn.'.length), `quarantine/${name}`);
@@ -41,7 +44,7 @@ export function sizeOfQuarantine(disk: Disk): QuarantineSize {
   return { files: files.length, sizeBytes: files.reduce((sum, { stats }) => sum + stats.size, 0) };
 }
 
-/** Removes what is over the limits, oldest first. Safe beside any round: a name that is gone counts as moved. */
+/** Removes files over the limits, oldest first. It is safe beside any round: a missing file counts as moved. */
 export function limitQuarantine(disk: Disk, limits: QuarantineLimits, purged: Purged): QuarantineSize {
   const removed = { files: 0, sizeBytes: 0 };
   const oldestFirst = listQuarantine(disk).sort((a, b) => a.stats.ctimeMs - b.stats.ctimeMs);
@@ -55,8 +58,8 @@ export function limitQuarantine(disk: Disk, limits: QuarantineLimits, purged: Pu
     removed.sizeBytes += stats.size;
     purged[reason] = (purged[reason] ?? 0) + 1;
   };
-  // ctime is when it was moved here. One far in the future was moved under a clock that has been set back since: nobody
-  // can tell its age, and what lies here are raw payloads.
+  // ctime is the time of the move. A ctime far in the future means that the clock has been set back since. The age of
+  // such a file is unknown, and it holds raw payloads.
   const isExpired = ({ stats }: Entry): boolean => Math.abs(disk.clock.nowMs() - stats.ctimeMs) >= limits.ageMs;
   for (const entry of oldestFirst) if (isExpired(entry)) remove(entry, 'over-age');
   for (const entry of oldestFirst.filter(each => !isExpired(each))) {
@@ -77,7 +80,8 @@ export function emptyQuarantine(disk: Disk, purged: Purged): QuarantineSize {
   return removed;
 }
 
-// A stranger's file in the inbox may have any name; what we make of it is a plain one, and the same each time.
+// A file in the inbox that another program wrote may have any name. Its name in the quarantine is plain, and the same
+// each time.
 const safeName = (name: string): string =>
   readFragmentName(name) !== undefined || /^[0-9a-z-]{1,64}$/.test(name)
     ? name

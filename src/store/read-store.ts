@@ -26,7 +26,7 @@ export function readStore(disk: Disk): Store {
   };
   const text = (path: string): string => readBytes(disk, path)?.toString() ?? '';
   const session = (key: string): Session | undefined => parseSession(text(sessionPath(key)));
-  // A journal without a session's file is committed as a whole, but for what a round is adding just now.
+  // A journal without a session's file is committed as a whole, except for lines that a round is just adding.
   const committedBytes = (key: string): number | undefined => {
     const pending = readPending(disk, readLedger(disk).n + 1);
     const adding =
@@ -36,7 +36,7 @@ export function readStore(disk: Disk): Store {
   return {
     folder: disk.folder,
     epoch: 0,
-    // Looks alone: nothing is moved, and the next owner is offered the same.
+    // Only reads: no fragment is moved, and the next owner gets the same ones.
     take: limit => inbox.take(limit),
     process: refuse,
     session,

@@ -1,6 +1,6 @@
 /**
- * Removing a state folder. The folder may be one that a person named, with other things in it: only what otel-hooks
- * makes is removed, and the folder itself when nothing else is left.
+ * Removes a state folder. A person may have named a folder that holds other files. So only the files of otel-hooks are
+ * removed, and the folder itself only if it is empty then.
  */
 import { lstatSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,14 +12,14 @@ const FILES = /^(version|ledger\.json|reserve|lock|lock\.[\w.-]+|kick[\w.-]*)([.
 
 const isOfState = (name: string): boolean => FOLDERS.includes(name) || FILES.test(name);
 
-/** Something that is still there. `isForeign`: otel-hooks did not make it; another try would not remove it either. */
+/** An entry that remains. `isForeign`: otel-hooks did not make it, so another try would not remove it either. */
 export interface LeftThere {
   path: string;
   why: string;
   isForeign: boolean;
 }
 
-/** Empty when the folder is gone. Never follows a link. */
+/** Returns an empty list when the folder is gone. Never follows a link. */
 export function removeState(folder: string): LeftThere[] {
   const left: LeftThere[] = [];
   const attempt = (path: string, work: () => void): void => {

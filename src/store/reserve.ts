@@ -3,18 +3,21 @@ import type { Stats } from 'node:fs';
 import { at, CREATE, codeOf, type Disk, FILE_MODE, isMissing, unlinkIfThere, writeAll } from './files.ts';
 
 /**
- * A little room that is ours even when the disk is full. Nothing is sent without it: what a destination took has to be
- * noted in a round, or it would be sent again. It is spent when a round finds no room, and laid by again as soon as
- * there is some.
+ * A small file that reserves space on a full disk. Nothing is sent without it: an accepted body must be noted in a
+ * round, or it would be sent again. The reserve is freed when a round finds no space, and made again as soon as there
+ * is some.
  */
 export interface Reserve {
-  /** Makes sure of it, as far as the disk has room. */
+  /** Makes the reserve, as far as the disk has space. */
   isThere(): boolean;
-  /** Does it; finding no room, once more with the reserve's. It must be such that doing it twice does no harm. */
+  /**
+   * Runs an action. If it finds no space, it runs once more with the reserve's space, so running it twice must do no
+   * harm.
+   */
   spend<T>(change: () => T): T;
 }
 
-/** The largest that a round of one fragment has to stage is the state of its session, some 100 KB as a rule. */
+/** The largest file of a round with one fragment is the state of its session, usually some 100 KB. */
 const RESERVE_BYTES = 1024 * 1024;
 const FILE = 'reserve';
 
@@ -37,7 +40,7 @@ export function createReserve(disk: Disk, sizeBytes = RESERVE_BYTES): Reserve {
   };
 }
 
-/** True when there was one. */
+/** True when there was a reserve. */
 export function spendReserve(disk: Disk): boolean {
   try {
     return unlinkIfThere(disk, FILE);
@@ -47,7 +50,7 @@ export function spendReserve(disk: Disk): boolean {
   }
 }
 
-/** Somebody's folder lies in its place. */
+/** A folder of another program has this name. */
 const isFolder = (error: unknown): boolean => ['EISDIR', 'EPERM'].includes(codeOf(error) ?? '');
 
 export const isFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(codeOf(error) ?? '');
@@ -58,18 +61,17 @@ function layBy(disk: Disk, sizeBytes: number): boolean {
   try {
     spendReserve(disk);
     file = disk.fs.openSync(at(disk, FILE), CREATE, FILE_MODE);
-    // Bytes that do not repeat: some file systems keep what does in next to nothing.
+    // The bytes do not repeat, because some file systems store repeated bytes in almost no space.
     writeAll(disk, file, randomBytes(sizeBytes), 0);
     return true;
   } catch (error) {
-    // Another owner lays it by just now, and the next look finds it. A folder will stay: then it goes without a
-    // reserve.
+    // Another owner makes it at this moment, and the next look finds it. If a folder has its name, there is no reserve.
     if (codeOf(error) === 'EEXIST') return isForeign(disk);
     if (!isFull(error)) throw error;
   } finally {
     if (file !== undefined) disk.fs.closeSync(file);
   }
-  // Half of it is enough for most, and better than nothing at all being sent.
+  // Half of it is enough for most rounds, and better than sending nothing.
   if (sizeOf(disk) >= sizeBytes / 2) return true;
   spendReserve(disk);
   return false;

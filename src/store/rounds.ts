@@ -1,15 +1,15 @@
 /**
- * Rounds: how the state folder changes. Everything that deliver decides about a handful of fragments or about an answer
- * of a collector takes effect as one round, wholly or not at all.
+ * Rounds: how the state folder changes. Each decision of deliver about some fragments or about an answer of a collector
+ * takes effect as one round, completely or not at all.
  *
  * Constraints
  * - Any process may be killed between two system calls, or in the middle of a write.
- * - Any process may be stopped at any point for any time, and go on as if nothing had been. The lock makes two owners
- *   rare; it does not make them impossible. So nothing here relies on it.
- * - A call may fail (disk full, I/O error). What was promised before stays promised.
- * - Nobody can compare and swap. What a file system offers: rename is atomic, a folder cannot be renamed onto one that
- *   holds something, a name that is gone cannot be renamed, an open file stays the file that was opened.
- * - Readers hold no lock and must see books that balance at every instant.
+ * - Any process may be suspended at any point for any time, and then continue. The lock makes two owners rare, but not
+ *   impossible. So no step here relies on the lock.
+ * - A call may fail (disk full, I/O error). Rounds that were committed before stay committed.
+ * - A file system has no compare-and-swap. It guarantees this: rename is atomic; a folder cannot be renamed onto one that
+ *   is not empty; a missing name cannot be renamed; an open file stays the file that was opened.
+ * - Readers hold no lock, and the books that they see must balance at every instant.
  *
  * Format (version 1)
  *
@@ -18,60 +18,61 @@
  *     rounds/<n+1>/                   a committed round, until it is applied
  *         manifest.json               first line: `otel-hooks-round 1 <sha256 of the rest>`; then one JSON object
  *         <nonce>.lines               all bytes for journals
- *         <nonce>.<i>                 a file that comes to be: a body, a session's state, a document, a poison item,
- *                                     a journal that has to begin as a new file
+ *         <nonce>.<i>                 a new file: a body, a session's state, a document, a poison item, a journal that
+ *                                     has to begin as a new file
  *         <nonce>.ledger              the next ledger
- *         <nonce>.gone/               where files go whose names may come again; only when there are such
- *     rounds/gone.<nonce>/            litter, on its way out
+ *         <nonce>.gone/               removed files whose names may be used again; exists only if there are any
+ *     rounds/gone.<nonce>/            a discarded round that is being removed
  *
- * A nonce is 16 random hex characters, one for each attempt. Numbers count up by one and none is used twice.
+ * A nonce is 16 random hex characters, one for each attempt. Numbers count up by one and are never used twice.
  *
  * Operations
- * - stage: write everything to rounds/<n+1>.<nonce>/, manifest last, where n is the number of the ledger from which the
- *   maker's whole view of the folder began.
- * - commit: rename it to rounds/<n+1>. ENOTEMPTY: another owner's round has that number; ENOENT: a starting owner swept
- *   our staging away. Either way the round is lost and the maker begins again from the disk. Then read the ledger: if
- *   it has passed n, our rename came too late into a free name; discard, lost.
- * - apply: (1) write the journals' bytes at their offsets, (2) rename the staged files to their places, (3) rename what
- *   goes to <nonce>.gone/, (4) rename fragments to the quarantine, (5) unlink settled bodies, (6) unlink eaten fragments,
- *   (7) rename the ledger, (8) discard rounds/<n+1>. "Not there" means "done" in 2 to 7.
+ * - stage: write everything to rounds/<n+1>.<nonce>/, manifest last, where n is the number of the ledger with which the
+ *   maker's view of the folder began.
+ * - commit: rename it to rounds/<n+1>. ENOTEMPTY: another owner's round has that number. ENOENT: a starting owner removed
+ *   our staging folder. In both cases the round is lost and the maker begins again from the disk. Then read the ledger:
+ *   if it has passed n, our rename came too late, into a free name; discard the round, it is lost.
+ * - apply: (1) write the journals' bytes at their offsets, (2) rename the staged files to their places, (3) rename the
+ *   removed files to <nonce>.gone/, (4) rename fragments to the quarantine, (5) unlink settled bodies, (6) unlink eaten
+ *   fragments, (7) rename the ledger, (8) discard rounds/<n+1>. In steps 2 to 7 a missing file counts as done.
  * - discard: rename rounds/<m> to rounds/gone.<nonce>, then remove that.
- * - adopt (at start, and after a loss): read the ledger, n. If rounds/<n+1> is there: read it, read the ledger again,
- *   and if it is still n apply it and begin anew. Else discard rounds/<n> and what other numbers lie about. A
- *   starting owner also sweeps what is being staged.
+ * - adopt (at start, and after a loss): read the ledger, n. If rounds/<n+1> exists: read it, read the ledger again, and
+ *   if it is still n, apply the round and begin anew. Otherwise discard rounds/<n> and other numbers that are left. A
+ *   starting owner also removes staging folders.
  *
  * Why every crash is harmless
- * - While staging: no process reads a staging folder. It is litter.
- * - After the rename: the round is there with all it needs, and the next adopter applies it. Applying twice, or the
- *   rest after a part, does the same as once: the same bytes at the same offsets, and names that are gone stay gone.
- * - Between ledger and discard: the number has passed, so it is not applied again; the next adopter discards it.
- * - In the middle of a journal's bytes: they lie beyond the committed length until the session's file (2) says
- *   otherwise, and the round, still there, writes them again.
+ * - While staging: no process reads a staging folder. It is removed later.
+ * - After the rename: the round is complete, and the next adopter applies it. Applying it twice, or the rest after a
+ *   part, has the same result as once: the same bytes at the same offsets, and removed names stay removed.
+ * - Between ledger and discard: the number has passed, so the round is not applied again; the next adopter discards it.
+ * - In the middle of a journal's bytes: they are beyond the committed length until the session's file (2) has the new
+ *   length, and the round still exists and writes them again.
  *
- * Why a stopped owner that wakes late is harmless, wherever it stopped
- * - Before its rename. Another owner committed n+1. While that lies in rounds/<n+1> the rename fails. When it was applied
- *   and discarded the rename succeeds, but applied means that the ledger had reached n+1 before the name became free,
- *   and the ledger never goes back: the check sees it. Others cannot take the late round for theirs: they read
- *   the manifest first and the ledger afterwards, so a manifest is only applied if it lay there while the ledger
- *   was below its number, which is before the name could have become free.
- * - Between rename and check. If the name was free too early, see above. Else the round is committed; another owner applies
- *   it; we find the ledger at n+1 with our nonce, or further on. In the latter case we cannot tell, and say lost: it means no
- *   more than "begin again from the disk", and the disk has the round.
- * - Before applying, or in the middle of it. Number n+1 is applied by another and many rounds follow.
- *   (1) A journal is opened, then the ledger is read, then bytes are written. If the ledger has passed we stop. If it had
+ * Why a suspended owner that continues late is harmless, at each point
+ * - Before its rename. Another owner committed n+1. While that round is in rounds/<n+1>, the rename fails. After it was
+ *   applied and discarded, the rename succeeds. But "applied" means that the ledger had reached n+1 before the name
+ *   became free, and the ledger never goes back: the check finds this. Other owners cannot mistake the late round for
+ *   theirs: they read the manifest first and the ledger afterwards. So a manifest is only applied if it existed while the
+ *   ledger was below its number, which is before the name could have become free.
+ * - Between rename and check. If the name became free too early, see above. Otherwise the round is committed, another
+ *   owner applies it, and we find the ledger at n+1 with our nonce, or further on. In the latter case we cannot know, and
+ *   report a loss: this means only "begin again from the disk", and the disk has the round.
+ * - Before applying, or in the middle of it. Another owner applies number n+1, and many rounds follow.
+ *   (1) A journal is opened, then the ledger is read, then bytes are written. If the ledger has passed, we stop. If it had
  *   not, the open file is the one that the round meant, and its bytes at that place are these bytes for ever: a journal
- *   grows only, and one that is pruned or replaced is another file, which this descriptor does not lead to.
+ *   only grows, and a pruned or replaced journal is another file, to which this descriptor does not lead.
  *   (2) and (7) Sources carry our nonce inside rounds/<n+1>, and were renamed before the ledger passed.
- *   (3) The target folder is inside rounds/<n+1> and carries our nonce; it is gone before any later round can exist,
- *   because each adopter of n+1 discards rounds/<n+1> first. So we cannot carry off a session's newer file.
- *   (4), (5), (6) Names of fragments and bodies never come twice.
- *   (8) A number that has passed has passed; what we carry off is ours or a round that came too late.
- * - Before a discard or a sweep. Numbers that passed: as (8). A staging folder goes in one rename, so its maker loses the
- *   whole round (ENOENT at its commit), never a part of it.
+ *   (3) The target folder is inside rounds/<n+1> and carries our nonce. It is gone before any later round can exist,
+ *   because each adopter of n+1 discards rounds/<n+1> first. So we cannot move a session's newer file.
+ *   (4), (5), (6) Names of fragments and bodies are never used twice.
+ *   (8) The ledger never returns to a number. So the folder that we discard is ours or a round that came too late.
+ * - Before a discard or a sweep. For numbers that passed, see (8). A staging folder is removed with one rename, so its
+ *   maker loses the whole round (ENOENT at its commit), never a part of it.
  *
- * Why the books balance at every instant: the commit is the instant. A reader that finds rounds/<n+1> reckons as if it were
- * applied: the staged ledger, the listing less what the round removes and plus what it brings (books.ts). And since all
- * comes and goes before the ledger does, without such a folder the listing is that of the ledger.
+ * Why the books balance at every instant: the commit is that instant. A reader that finds rounds/<n+1> computes the books
+ * as if it were applied: the staged ledger, and the listing without the files that the round removes and with those that
+ * it adds (books.ts). All files are added and removed before the ledger changes, so without such a folder the listing is
+ * that of the ledger.
  *
  * Not covered: a power cut without the fsync option may leave committed rounds without content. Such a round is closed as
  * an empty one under its number (`damaged.round` counts it), by a ledger renamed from inside its folder, so the argument
@@ -101,20 +102,20 @@ import { makeFolder } from './folder.ts';
 import { increase, type Ledger, noteStaged, parseLedger, readLedger, readRoundId, serializeLedger } from './ledger.ts';
 import { quarantinePath } from './quarantine.ts';
 
-/** What a round does to the folder; all paths are relative to it. */
+/** The effect of a round on the folder. All paths are relative to it. */
 export interface Effect {
   ledger: Ledger;
-  /** `offset` is where the bytes go in the journal; a journal that is not there is made only for offset 0. */
+  /** `offset` is the place of the bytes in the journal. A missing journal is created only for offset 0. */
   lines: { path: string; offset: number; bytes: Uint8Array }[];
   files: { path: string; bytes: Uint8Array }[];
-  /** Files whose names may come again. */
+  /** Removed files whose names may be used again. */
   gone: string[];
   quarantine: Move[];
   settled: string[];
   eaten: string[];
 }
 
-/** `isOdd`: something that is no fragment lies there, and it may refuse to be moved. */
+/** `isOdd`: the entry is no fragment, and moving it may fail. */
 export interface Move {
   from: string;
   to: string;
@@ -134,12 +135,10 @@ export interface Manifest {
   eaten: string[];
 }
 
-/** done: ours, applied by us. overtaken: committed, and another owner is at work here too. lost: begin again. */
+/** done: we applied our round. overtaken: committed, and another owner works here too. lost: begin again. */
 export type Outcome = 'done' | 'overtaken' | 'lost';
 
-/**
- * The effect's ledger carries the number that the round asks for: one more than the ledger that the maker began from.
- */
+/** The effect's ledger has the number that the round asks for: one more than the ledger of the maker's view. */
 export function commitRound(disk: Disk, effect: Effect): Outcome {
   const { n, nonce } = effect.ledger;
   const staged = `rounds/${n}.${nonce}`;
@@ -148,7 +147,7 @@ export function commitRound(disk: Disk, effect: Effect): Outcome {
     disk.fs.renameSync(at(disk, staged), at(disk, roundFolder(n)));
   } catch (error) {
     const isTaken = ['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(codeOf(error) ?? '');
-    // Windows says EPERM where others say ENOTEMPTY.
+    // Windows returns EPERM where other systems return ENOTEMPTY.
     if (!isTaken && !(process.platform === 'win32' && exists(disk, roundFolder(n)))) throw error;
     discard(disk, staged);
     return 'lost';
@@ -162,10 +161,11 @@ export function commitRound(disk: Disk, effect: Effect): Outcome {
   return apply(disk, manifest, Buffer.concat(effect.lines.map(journal => journal.bytes)));
 }
 
-/** The ledger from which everything begins: no round before it is left to apply. */
+/** Returns the ledger of the view. No round before it is left to apply. */
 export function adoptLedger(disk: Disk, isStart: boolean): Ledger {
   for (;;) {
-    // Listed before the ledger is read: a number above the next one can then only be a leftover of a lost ledger.
+    // The rounds are listed before the ledger is read: a number above the next one can then only be the rest of a lost
+    // ledger.
     const found = names(disk, 'rounds');
     const ledger = readLedger(disk);
     const pending = readPending(disk, ledger.n + 1);
@@ -175,7 +175,7 @@ export function adoptLedger(disk: Disk, isStart: boolean): Ledger {
       else apply(disk, pending.manifest, pending.lines);
       continue;
     }
-    // By name, not by the listing: it may have come between. No later round may begin before it is gone.
+    // By name, not by the listing: it may be newer than the listing. No later round may begin before it is gone.
     discard(disk, roundFolder(ledger.n));
     for (const name of found)
       if (isLitter(name, ledger.n, isStart) || !isFolder(disk, `rounds/${name}`)) discard(disk, `rounds/${name}`);
@@ -183,7 +183,7 @@ export function adoptLedger(disk: Disk, isStart: boolean): Ledger {
   }
 }
 
-/** A committed round, as far as it is needed to apply it or to reckon with it. */
+/** The parts of a committed round that applying it and computing the books need. */
 export interface Pending {
   manifest: Manifest;
   lines: Buffer;
@@ -191,12 +191,12 @@ export interface Pending {
 }
 
 /**
- * The round of that number, if one is committed. The caller reads the ledger after it: if that has passed, the round is
- * another's work in progress or a late one, and what was read means nothing.
+ * Returns the round of a number, if one is committed. The caller reads the ledger afterwards: if it has passed, the
+ * round belongs to another owner or came too late, and the result is invalid.
  */
 export function readPending(disk: Disk, n: number): Pending | 'damaged' | undefined {
   const folder = roundFolder(n);
-  // In this order: a folder that comes between two looks comes with its manifest.
+  // In this order: a folder that is made between the two reads already has its manifest.
   if (!isFolder(disk, folder)) return undefined;
   const manifest = parseManifest(readBytes(disk, `${folder}/manifest.json`));
   if (manifest?.n !== n) return 'damaged';
@@ -233,9 +233,9 @@ function stage(disk: Disk, folder: string, effect: Effect): Manifest {
     createFile(disk, `${folder}/manifest.json`, serializeManifest(manifest));
     syncFolder(disk, folder);
   } catch (error) {
-    // Swept away under our hands: the commit will find it gone, too, and say so.
+    // Another owner removed the folder; the commit finds this and reports it.
     if (isMissing(error) && !exists(disk, folder)) return manifest;
-    // A full disk must not fill further with attempts.
+    // A failed attempt must not use more space of a full disk.
     removeIfPossible(disk, folder);
     throw error;
   }
@@ -281,7 +281,7 @@ function apply(disk: Disk, manifest: Manifest, lines: Uint8Array): 'done' | 'ove
 
 /** False when another owner is further on. */
 function writeLines(disk: Disk, n: number, path: string, offset: number, bytes: Uint8Array): boolean {
-  // Without a file there is nothing to go on with: pruned, and what was committed of it went with it.
+  // The file was pruned, and its committed part with it.
   const written = withFile(disk, path, offset === 0 ? UPDATE_OR_CREATE : UPDATE, file => {
     if (readRoundId(disk).n !== n - 1) return false;
     writeAll(disk, file, bytes, offset);
@@ -291,7 +291,7 @@ function writeLines(disk: Disk, n: number, path: string, offset: number, bytes: 
   return written ?? true;
 }
 
-/** A staged file that is gone was placed before; one whose target folder is missing was not. */
+/** A missing staged file was placed before. A staged file with a missing target folder was not. */
 function place(disk: Disk, from: string, to: string): void {
   while (!renameOver(disk, from, to) && exists(disk, from)) makeFolder(disk, parent(to));
 }
@@ -311,7 +311,7 @@ function setAside(disk: Disk, { from, to, isOdd }: Move): void {
   try {
     renameIfThere(disk, from, to);
   } catch (error) {
-    // A folder without write permission, a mount point: it stays, and must not stop everything behind it.
+    // A folder without write permission, or a mount point. It stays, and must not block the files behind it.
     if (!isOdd) throw error;
   }
 }
@@ -346,7 +346,7 @@ function isLitter(name: string, n: number, isStart: boolean): boolean {
   return isStart;
 }
 
-/** Gone at once as far as anybody can see, which is what counts; then its content is removed. */
+/** The rename hides it at once from all readers; then its content is removed. */
 function discard(disk: Disk, folder: string): void {
   const litter = `rounds/gone.${disk.nonce()}`;
   if (renameIfThere(disk, folder, litter)) removeIfPossible(disk, litter);
@@ -354,7 +354,7 @@ function discard(disk: Disk, folder: string): void {
 
 function removeIfPossible(disk: Disk, folder: string): void {
   try {
-    // A link goes itself; nothing that lies at its other end is ours.
+    // A link is removed itself, not its target.
     if (!isFolder(disk, folder)) {
       disk.fs.unlinkSync(at(disk, folder));
       return;
@@ -366,7 +366,7 @@ function removeIfPossible(disk: Disk, folder: string): void {
     }
     disk.fs.rmdirSync(at(disk, folder));
   } catch {
-    // Another owner removes it as well, or something that is not ours lies in it. Nobody reads it, and every start
-    // tries again.
+    // Another owner removes it too, or it holds a file of another program. No process reads it, and every start tries
+    // again.
   }
 }

@@ -1,21 +1,22 @@
 /**
- * The one owner of the state folder. What lies where:
+ * The only module that writes the state folder. Its content:
  *
- *     version                       format of all this
+ *     version                       format of the whole folder
  *     inbox/                        fragments (inbox.ts)
- *     quarantine/<reason>.<name>    what could not be read, for a day (quarantine.ts)
- *     rounds/  ledger.json          how it changes (rounds.ts)
+ *     quarantine/<reason>.<name>    unreadable fragments and items, for a day (quarantine.ts)
+ *     rounds/  ledger.json          rounds and counts (rounds.ts)
  *     journal/<key>.jsonl           events of a root session; only the committed part counts (journal.ts)
  *     sessions/<key>.json           { v, n, journalBytes, state }
- *     documents/<name>.json         { v, n, value }: whatever else must survive
+ *     documents/<name>.json         { v, n, value }: other data that must survive
  *     outbox/<destination>/         bodies that wait for a collector (outbox.ts)
  *     lock  lock.wanted             the process that delivers (lock.ts)
- *     reserve                       room for the next round on a full disk (reserve.ts)
+ *     reserve                       space for the next round on a full disk (reserve.ts)
  *     problems/                     signs of the front ends
  *     processing                    fragments that a round is being computed from (processing.ts)
  *
- * An owner's view begins with a ledger; all that it reads and decides belongs to that ledger's number until a commit
- * replaces it. When a commit is lost, or throws, the view is dropped, and so must be all that was computed from it.
+ * The view of an owner begins with a ledger. All that it reads and decides belongs to the number of that ledger until a
+ * commit replaces it. When a commit is lost, or throws, the view is dropped, and everything that was computed from it
+ * must be dropped too.
  */
 import { randomBytes } from 'node:crypto';
 import * as nodeFs from 'node:fs';
@@ -34,12 +35,12 @@ import type { Session } from './state-files.ts';
 
 export interface StoreOptions {
   folder: string;
-  /** `read` changes nothing, not even what a killed owner left half applied. */
+  /** `read` changes nothing, not even a round that a killed owner applied in part. */
   access: 'own' | 'read';
   fsync?: boolean;
   quarantine?: QuarantineLimits;
   clock?: Clock;
-  /** 16 hex characters that never come twice. */
+  /** Returns 16 hex characters that are never used twice. */
   nonce?: () => string;
   reserveBytes?: number;
   fs?: StoreFs;
@@ -47,15 +48,16 @@ export interface StoreOptions {
 
 export interface Store {
   readonly folder: string;
-  /** Grows each time the view was dropped. What was computed under another epoch must not be committed. */
+  /** Grows each time the view was dropped. Results of another epoch must not be committed. */
   readonly epoch: number;
   /**
-   * Complete fragments in order. Each must be `eaten` or quarantined by a round, or is offered again to the next owner.
+   * Complete fragments in order. A round must settle each as `eaten` or put it into quarantine; otherwise the next
+   * owner gets it again.
    */
   take(limit: { fragments: number; bytes: number }): Taken;
   /**
-   * These fragments are about to be processed: if the process dies over one of them, the next owner knows. A commit
-   * ends it. True when one of them was processed at a death: then nothing else belongs into that round.
+   * Notes the fragments that are about to be processed: if the process dies, the next owner knows them. A commit ends
+   * the note. True when one of them was processed at a death: the round then holds no other fragments.
    */
   process(names: readonly string[]): boolean;
   /** The state is a copy: changing it changes nothing. */
@@ -71,48 +73,48 @@ export interface Store {
   journalTail(key: string, lines: number): string | undefined;
   /** Whole lines from its beginning, those included that are not committed yet. Reads no session file. */
   journalHead(key: string, mostBytes: number): string | undefined;
-  /** What came behind `from`, whole lines, and where the next ones begin. */
+  /** Returns the whole lines behind `from`, and where the next ones begin. */
   journalFrom(key: string, from: number, mostBytes: number): { lines: string; endBytes: number } | undefined;
   journals(): string[];
   /** Bytes of each journal's file, which may hold more than is committed. */
   journalSizes(): Map<string, number>;
-  /** `lost`: another owner's round took effect instead; begin again from the disk. So, too, after an error. */
+  /** `lost`: another owner's round took effect instead; begin again from the disk. After an error, begin again too. */
   commit(round: Round): 'committed' | 'lost';
   /** Oldest first. */
   next(destination: string): readonly BodyFile[];
-  /** Undefined when it is gone or damaged; then it is to be settled as dropped. */
+  /** Undefined if it is missing or damaged; the caller then settles it as dropped. */
   body(destination: string, name: string): Buffer | undefined;
-  /** Whether there is room to note what a destination takes; without it nothing is to be sent. */
+  /** Whether there is space to note that a destination accepted a body. Without it nothing may be sent. */
   canSettle(): boolean;
-  /** Those that have, or once had, bodies. */
+  /** The destinations that have or had bodies. */
   destinations(): string[];
   ledger(): Ledger;
   books(): Books;
   emptyQuarantine(): QuarantineSize;
   /**
-   * What brings inbox, outbox and journal within their limits, and the round that does it; undefined when there is
-   * nothing to do. What `isUnderWay` stays. The quarantine is kept within its own by each commit that adds to it, and
-   * here.
+   * The files to remove so that inbox, outbox and journal are within their limits, and the round that removes them;
+   * undefined if there are none. A body for which `isUnderWay` is true stays. The quarantine is limited by each commit
+   * that adds to it, and here.
    */
   within(limits: Limits, isUnderWay?: IsUnderWay): { excess: Excess; round: Round } | undefined;
   /** The page of the calendar that begins a day, for the next round. Empty while the day lasts. */
   newDay(): DocumentChange[];
-  /** What front ends could not do, when that was last, and how often where it is known. */
+  /** The failures of front ends, with the time of the last one and their number where it is known. */
   hookProblems(): { code: string; atMs: number; times?: number }[];
-  /** Drops the view and whatever was taken and not committed. */
+  /** Drops the view, and the fragments that were taken and not committed. */
   restart(): void;
   close(): void;
 }
 
 export interface Round {
-  /** What the round was computed under; given, a commit under another epoch is lost. */
+  /** The epoch of the round's computation. If given, a commit under another epoch is lost. */
   epoch?: number | undefined;
   /** Whole lines. */
   journal?: { key: string; lines: string }[];
   /** `undefined` removes it; the journal stays. */
   sessions?: { key: string; state: unknown }[];
   documents?: DocumentChange[];
-  /** `inPlaceOf`: a part of a body that this round settles keeps its place in line. */
+  /** `inPlaceOf`: a part of a body that this round settles keeps the place of the body in the outbox. */
   bodies?: {
     destination: string;
     signal: Signal;
@@ -121,14 +123,14 @@ export interface Round {
     isSkeleton?: boolean | undefined;
     inPlaceOf?: string | undefined;
   }[];
-  /** Fragments that the round settles; the tally counts how. */
+  /** Fragments that the round settles. The tally counts them by fate. */
   eaten?: string[];
   /** Fragments to set aside, and items cut out of a body. */
   quarantine?: ({ name: string; reason: string } | { bytes: Uint8Array; reason: string; label: string })[];
   settled?: { destination: string; name: string }[];
-  /** Journals that go; sessions that are known stay so. */
+  /** Journals to remove. Their sessions stay known. */
   prune?: string[];
-  /** It makes room, or notes what a destination took: it may spend the reserve. */
+  /** The round frees space or notes the answer of a destination, so it may use the reserve. */
   isUrgent?: boolean | undefined;
   /** The caller's increments. `fragments.received` and `fragments.quarantined` are the store's. */
   tally?: (ledger: Ledger) => void;
@@ -148,7 +150,7 @@ export function openStore(options: StoreOptions): Store {
 
 const systemClock: Clock = { nowMs: () => Date.now(), monotonicMs: () => performance.now(), sinceBoot };
 
-/** Undefined where the kernel tells no such thing; there no fragment's name does either. */
+/** Undefined where the kernel has no boot id. Names of fragments have none there either. */
 function sinceBoot(): { boot: string; upMs: number } | undefined {
   try {
     const read = (name: string): string => nodeFs.readFileSync(`/proc/${name}`, 'latin1');
