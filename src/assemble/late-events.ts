@@ -17,12 +17,20 @@ export function lateness(state: FoldState, at: At): At['late'] {
   )
     return undefined;
   const turn = facts.turn === undefined ? turnAround(state, atMs) : partOf(state, facts.turn, atMs);
+  if (isAfterEnd(state, at)) return { turn: turn ?? state.turns.at(-1) };
   const isOver =
     (state.endedMs !== undefined && atMs <= state.endedMs) ||
     (turn?.endMs !== undefined && (event.event_type === 'Prompt.Submitted' ? atMs < turn.endMs : atMs <= turn.endMs)) ||
     (facts.turn !== undefined && state.turn !== undefined && atMs < state.turn.startMs);
   return isOver ? { turn } : undefined;
 }
+
+/**
+ * Some agents write rows shortly after their last hook. Such a row belongs to the session that has ended; only a prompt
+ * or the start of the session opens it again.
+ */
+const isAfterEnd = ({ endedMs }: FoldState, { event: { event_type: type }, atMs }: At): boolean =>
+  endedMs !== undefined && atMs > endedMs && type !== 'Prompt.Submitted' && type !== 'Session.Start';
 
 /**
  * A hook that arrived after a later one. It belongs to the turn that the later hook closed. Without such a turn it opens

@@ -17,10 +17,13 @@ export function launchOf(
   state: FoldState,
   id: string,
   { facts: { agent, launched_by: call }, atMs }: At,
-): { launch: Launch; sure: boolean } | undefined {
+): { launch: Launch; sure: boolean; agent?: string | undefined } | undefined {
   const named = state.launches.findLast(launch => launch.subagent === id);
   if (named !== undefined) return { launch: named, sure: true };
-  if (call !== undefined) return { launch: launchAt(state, call, own(state.actions, call)), sure: true };
+  if (call !== undefined) {
+    const launching = own(state.actions, call);
+    return { launch: launchAt(state, call, launching), sure: true, agent: launching?.launches?.agent };
+  }
   const taken = new Set(Object.values(state.subagents).map(subagent => subagent.launch?.call));
   for (const held of state.held) if (held.span.kind === 'subagent') taken.add(held.span.launchedBy);
   const open = Object.values(state.actions).find(

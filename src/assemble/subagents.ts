@@ -26,7 +26,7 @@ export function subagentOf(state: FoldState, at: At): OpenSubagent | undefined {
   const launched = launchOf(state, id, at);
   const subagent: OpenSubagent = {
     id,
-    agent: at.facts.agent,
+    agent: at.facts.agent ?? launched?.agent,
     ordinal: runs,
     startMs: at.atMs,
     time: clockOf(at),

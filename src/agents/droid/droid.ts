@@ -1,9 +1,12 @@
 /**
- * Factory Droid. Facts: Factory's hooks reference and telemetry documentation of 2026-07-24, a session file and its
- * side file of January 2026; checked 2026-11-18.
+ * Factory Droid. Facts: Factory's hooks reference and telemetry documentation of 2026-07-24, recordings of version 0.215;
+ * checked 2026-11-19.
  *
- * Its hooks have the form of Claude Code's, but calls have no ids, so they pair first in, first out. Only the end of a
- * subagent is reported: it began with the `Task` call that launched it.
+ * Its hooks have the form of Claude Code's, but calls have no ids, a failing call has no closing hook, and `droid exec`
+ * announces no prompt. Its transcript has all of that, with ids. So in a session with a transcript the hooks tell only
+ * its start and end, and when to read the transcript. Without one, calls pair first in, first out.
+ *
+ * The hooks of a subagent carry the id of its own session; only its SessionStart names the session that launched it.
  */
 import type { EndReason, Fields, StartReason } from '../../event/event.ts';
 import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
@@ -11,7 +14,7 @@ import { type Agent, absent, type HookEvent, type Memory, type Reading } from '.
 import { closeCall, openCall } from '../shared/pairing.ts';
 import { readingsWith } from '../shared/readings.ts';
 import { settings } from './settings.ts';
-import { actionName, actions, toolFacts } from './tools.ts';
+import { actionName, actions, endingOf, toolFacts } from './tools.ts';
 import { transcript } from './transcript.ts';
 import { truth } from './truth.ts';
 
@@ -22,31 +25,41 @@ const endReasons: Record<string, EndReason> = { clear: 'manual_reset', logout: '
 const events: Record<string, HookEvent> = {
   SessionStart: {
     edge: true,
-    read(fields) {
+    read(fields, memory) {
+      if (word(fields.calling_session_id) !== undefined) {
+        memory.remember('session', 'is', 'subagent');
+        return [];
+      }
       // `compact` continues the running session: nothing starts.
       if (fields.source === 'compact') return [];
       const reason = own(startReasons, text(fields.source) ?? 'startup');
-      const facts = fields.source === 'clear' ? { previous: {} } : {};
+      const previous = word(fields.previous_session_id);
+      const facts = previous === undefined && fields.source !== 'clear' ? {} : { previous: { session: previous } };
       return [reading(fields, { event_type: 'Session.Start', data: { start_reason: reason }, facts })];
     },
   },
   SessionEnd: {
     edge: true,
-    read: fields => [
-      reading(fields, {
-        event_type: 'Session.End',
-        data: { end_reason: own(endReasons, text(fields.reason) ?? '') },
-      }),
-    ],
+    read(fields, memory) {
+      if (isSubagent(memory)) return [];
+      return [
+        reading(fields, {
+          event_type: 'Session.End',
+          data: { end_reason: own(endReasons, text(fields.reason) ?? '') },
+        }),
+      ];
+    },
   },
   UserPromptSubmit: {
     edge: true,
-    read: fields => [
-      reading(fields, { event_type: 'Prompt.Submitted', data: { prompt: text(fields.prompt) }, actor: 'user' }),
-    ],
+    read: fields =>
+      hasTranscript(fields)
+        ? []
+        : [reading(fields, { event_type: 'Prompt.Submitted', data: { prompt: text(fields.prompt) }, actor: 'user' })],
   },
   PreToolUse: {
     read(fields, memory) {
+      if (hasTranscript(fields)) return [];
       const tool = toolOf(fields);
       const input = fieldsOf(fields.tool_input);
       const call = openCall({ id: word(fields.tool_use_id), tool, input }, memory);
@@ -64,11 +77,13 @@ const events: Record<string, HookEvent> = {
   },
   PostToolUse: {
     read(fields, memory) {
+      if (hasTranscript(fields)) return [];
       const tool = toolOf(fields);
       const input = fieldsOf(fields.tool_input);
       const call = closeCall({ id: word(fields.tool_use_id), tool, input }, memory, 'oldest of its tool');
       const response = fieldsOf(fields.tool_response);
-      const exitCode = number(response.exitCode);
+      const stated = endingOf(tool, { content: fields.tool_response }).result;
+      const exitCode = number(response.exitCode) ?? stated.exit_code;
       // Sent when a tool has completed; a failure shows in its response.
       const success = response.success !== false && (exitCode ?? 0) === 0;
       const child = tool === 'Task' && call !== undefined ? childOf(fields, call) : undefined;
@@ -89,17 +104,26 @@ const events: Record<string, HookEvent> = {
     },
   },
   Notification: {
-    read: fields => [
-      reading(fields, { event_type: 'Agent.Notification', data: { message: text(fields.message) }, actor: 'system' }),
-    ],
+    read: (fields, memory) =>
+      isSubagent(memory)
+        ? []
+        : [
+            reading(fields, {
+              event_type: 'Agent.Notification',
+              data: { message: text(fields.message) },
+              actor: 'system',
+            }),
+          ],
   },
   Stop: {
     edge: true,
-    read: fields => [reading(fields, { event_type: 'Agent.Response', data: { final: true } })],
+    read: fields =>
+      hasTranscript(fields) ? [] : [reading(fields, { event_type: 'Agent.Response', data: { final: true } })],
   },
   SubagentStop: {
     edge: true,
     read(fields, memory) {
+      if (hasTranscript(fields)) return [];
       const [oldest] = memory.list('children');
       if (oldest !== undefined) return endChild(fields, oldest[0], memory);
       return [reading(fields, { event_type: 'vendor.droid.SubagentStop', data: {} })];
@@ -126,7 +150,7 @@ const modes = ['off', 'spec', 'auto-low', 'auto-medium', 'auto-high'];
 export const droid: Agent = {
   id: 'droid',
   title: 'Factory Droid',
-  source: { docs: 'https://docs.factory.ai/reference/hooks-reference', version: '2026-07', checked: '2026-11-18' },
+  source: { docs: 'https://docs.factory.ai/reference/hooks-reference', version: '0.215.0', checked: '2026-11-19' },
 
   signs(fields) {
     const name = text(fields.hook_event_name);
@@ -142,7 +166,7 @@ export const droid: Agent = {
   events,
   actions,
   truth,
-  settles: { action: 'hook', turn: 'transcript', subagent: 'hook', session: 'transcript' },
+  settles: { action: 'transcript', turn: 'transcript', subagent: 'transcript', session: 'transcript' },
   transcript,
   // The output of SessionStart and UserPromptSubmit is sent to the model.
   reply: { stdout: '' },
@@ -160,6 +184,10 @@ const reading = readingsWith(({ permission_mode }) => {
 });
 
 const toolOf = (fields: Fields): string => text(fields.tool_name) ?? 'unknown';
+
+const hasTranscript = (fields: Fields): boolean => word(fields.transcript_path) !== undefined;
+
+const isSubagent = (memory: Memory): boolean => memory.recall('session', 'is') === 'subagent';
 
 /** A subagent has no id in hooks; the call that launched it identifies it. */
 const childOf = (fields: Fields, call: string): string => `${word(fields.session_id) ?? ''}.${call}`;

@@ -1,20 +1,18 @@
 /**
- * Droid's hooks (hooks reference of July 2026, checked 2026-11-18): `hooks.json`, or without it the member `hooks` of
- * `settings.json`. A new `hooks.json` would disable the user's hooks in the other file, so our hooks are added to that
- * one. Handlers run in parallel; the timeout is in seconds.
+ * Droid's hooks (observed with 0.215, checked 2026-11-19): events are members of `hooks.json` itself, or of `hooks` in
+ * `settings.json`. Droid reads an event from `settings.json` only if `hooks.json` lacks it. So our hook goes into
+ * `hooks.json` for the events that this file has, and into `settings.json` for the others: it disables no hook of the
+ * user, now or later. Handlers run in parallel; the timeout is in seconds.
  */
 import { join } from 'node:path';
-import type { Settings } from '../contract/contract.ts';
+import type { Settings, SettingsFile } from '../contract/contract.ts';
 import { members, readJson } from '../files/json-edit.ts';
 import { jsonHooks, type Shape } from '../files/json-hooks.ts';
 
-const shape: Shape = {
-  root: 'hooks',
-  entry: ({ posix, windows }, event) => ({
-    ...(/ToolUse$/.test(event) ? { matcher: '*' } : {}),
-    hooks: [{ type: 'command', command: posix ?? windows, timeout: 5 }],
-  }),
-};
+const entry: Shape['entry'] = ({ posix, windows }, event) => ({
+  ...(/ToolUse$/.test(event) ? { matcher: '*' } : {}),
+  hooks: [{ type: 'command', command: posix ?? windows, timeout: 5 }],
+});
 
 export const settings: Settings = {
   scopes: ['global', 'project'],
@@ -22,10 +20,13 @@ export const settings: Settings = {
   runs: { posix: 'sh', windows: 'either' },
   files(scope, { home, project }, read) {
     const folder = join(scope === 'global' ? home : project, '.factory');
-    const own = jsonHooks(join(folder, 'hooks.json'), shape);
-    const shared = jsonHooks(join(folder, 'settings.json'), shape);
-    const isShared = read(own.path) === undefined && hasHooks(read(shared.path) ?? '');
-    return isShared ? [{ ...own, add: undefined }, shared] : [own, { ...shared, add: undefined }];
+    const own = join(folder, 'hooks.json');
+    const inOwn = eventsIn(read(own) ?? '');
+    const inFile = ownFile(own, { entry, isFor: event => inOwn.includes(event) });
+    return [
+      inOwn.length === 0 ? { ...inFile, add: undefined } : inFile,
+      jsonHooks(join(folder, 'settings.json'), { root: 'hooks', entry, isFor: event => !inOwn.includes(event) }),
+    ];
   },
   afterwards:
     'Restart Droid: it reads its hooks when it starts; /hooks lists them. An organization can allow only its own hooks.',
@@ -42,7 +43,30 @@ export const settings: Settings = {
   }),
 };
 
-function hasHooks(text: string): boolean {
+/** `hooks.json`. Versions of otel-hooks before 0.2 wrote their entries below a member `hooks`, which Droid ignores. */
+function ownFile(path: string, shape: Shape): SettingsFile {
+  const file = jsonHooks(path, shape);
+  const former = jsonHooks(path, { root: 'hooks', entry });
+  return {
+    ...file,
+    add(text, commands) {
+      const cleared = text === undefined ? undefined : former.remove(text);
+      if (cleared?.ok === false) return cleared;
+      const kept = cleared?.text;
+      const edit = file.add(kept, commands);
+      return edit.ok ? { ...edit, changed: edit.text !== text } : edit;
+    },
+    remove(text) {
+      const cleared = former.remove(text);
+      if (!cleared.ok || cleared.text === undefined) return cleared;
+      const edit = file.remove(cleared.text);
+      if (!edit.ok) return edit;
+      return { ...edit, changed: cleared.changed || edit.changed, events: [...cleared.events, ...edit.events] };
+    },
+  };
+}
+
+function eventsIn(text: string): string[] {
   const read = readJson(text);
-  return read.ok && members(read.root).some(([key]) => key === 'hooks');
+  return read.ok ? members(read.root).flatMap(([event, list]) => (list.type === 'array' ? [event] : [])) : [];
 }

@@ -1,5 +1,6 @@
 /** The tools of Droid, by the names that hooks and transcripts share. */
-import { own } from '../../lib/read.ts';
+import type { Fields } from '../../event/event.ts';
+import { fieldsOf, own, text } from '../../lib/read.ts';
 import type { Reading } from '../contract/contract.ts';
 
 /** Built-in tools with their Agent Hooks names. */
@@ -32,4 +33,38 @@ export function actionName(tool: string): string {
 export function toolFacts(tool: string): NonNullable<Reading['facts']> {
   const mcp = MCP.exec(tool);
   return mcp ? { tool: mcp[2], mcp: { server: mcp[1] ?? 'unknown' } } : { tool };
+}
+
+/** How a call ended, as the block of its result states it. */
+export interface Ending {
+  readonly result: { readonly success: boolean; readonly exit_code: number | undefined };
+  readonly errorType: string | undefined;
+  readonly denied: boolean;
+  readonly interrupted: true | undefined;
+}
+
+/** Droid's own sentences about a call that its level of autonomy does not permit. */
+const REFUSED = /^Error: (?:Tool \S{1,128} is not permitted in this|Exec ended early: insufficient permission)/;
+const SIGNALLED = /^Error: Command terminated by signal: SIG/;
+/** The line that Droid appends to the output of a command. */
+const EXITED = /(?:^|\n)\[Process exited with code (-?\d{1,10})\]\s*$/;
+
+export function endingOf(tool: string, block: Fields): Ending {
+  const said = outputOf(block);
+  const exited = tool === 'Execute' ? EXITED.exec(said.slice(-200))?.[1] : undefined;
+  const exitCode = exited === undefined ? undefined : Number(exited);
+  const success = block.is_error !== true && (exitCode ?? 0) === 0;
+  const denied = !success && REFUSED.test(said);
+  const interrupted = !success && SIGNALLED.test(said) ? true : undefined;
+  return {
+    result: { success, exit_code: exitCode },
+    errorType: success || denied || interrupted ? undefined : exitCode === undefined ? 'tool_error' : 'exit_code',
+    denied,
+    interrupted,
+  };
+}
+
+export function outputOf({ content }: Fields): string {
+  if (!Array.isArray(content)) return text(content) ?? '';
+  return content.flatMap(block => text(fieldsOf(block).text) ?? []).join('\n');
 }

@@ -1,15 +1,19 @@
 /**
  * `~/.factory/sessions/<folder>/<session>.jsonl`: one row per message, with blocks in the form of Anthropic's API, and
- * beside it `<session>.settings.json` with the model and the tokens of the whole session. Facts: files of January 2026;
- * checked 2026-11-18.
+ * beside it `<session>.settings.json` with the model and the tokens of the whole session. Facts: files of January 2026
+ * and of version 0.215; checked 2026-11-19.
  *
- * Hooks and rows share no id of a call, so hooks alone report what both contain. Tokens are known only for the session
- * as a whole; each reading reports the tokens that were added since the previous one. Input tokens are counted without
- * the cache.
+ * Hooks carry no id of a call, and a call that fails has no closing hook. So the rows report prompts, calls and answers,
+ * and hooks say when to read them. Rows of hooks tell when a call really ended: the row of a result waits for the
+ * slowest call of its response. A subagent is a session of its own, whose first row names the call that launched it.
+ * A fork begins with copies of the rows of its parent.
+ *
+ * Tokens are known only for the session as a whole, without its subagents; each reading reports the tokens that were
+ * added since the previous one. Input tokens are counted without the cache.
  */
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Fields } from '../../event/event.ts';
-import { fieldsOf, isFields, text, word } from '../../lib/read.ts';
+import { fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
 import type {
   Look,
   Memory,
@@ -20,13 +24,13 @@ import type {
   TranscriptReading,
 } from '../contract/contract.ts';
 import { timeOf } from '../shared/times.ts';
-import { actionName, toolFacts } from './tools.ts';
+import { actionName, endingOf, outputOf, toolFacts } from './tools.ts';
 
 export const transcript: Transcript = {
   namedFiles: fields => ({ main: word(fields.transcript_path) }),
   files({ main, home, session }, look) {
-    if (main !== undefined) return [fileAt(main)];
-    return filesIn(home, look).filter(({ path }) => sessionIn(path) === session);
+    const own = main === undefined ? filesIn(home, look).find(({ path }) => sessionIn(path) === session) : fileAt(main);
+    return own === undefined ? [] : [own, ...subagentsOf(own.path, session, look)];
   },
   installed: ({ home }, look) => filesIn(home, look),
   sessions({ path }, { rows }) {
@@ -34,6 +38,7 @@ export const transcript: Transcript = {
     // The row of the start may be missing or damaged: then the path identifies the session.
     if (first === undefined && !/[\\/]\.factory[\\/]/.test(path)) return [];
     const session = word(first?.id) ?? sessionIn(path);
+    if (word(first?.callingSessionId) !== undefined) return [];
     return session === undefined ? [] : [{ session, cwd: word(first?.cwd) }];
   },
   read: { format: 'lines', row, rest },
@@ -53,82 +58,216 @@ function filesIn(home: string, look: Look): TranscriptFile[] {
   return paths.filter(path => path.endsWith('.jsonl')).map(fileAt);
 }
 
+/** The files of subagents, and of their subagents: they stand beside the file of the session. */
+function subagentsOf(main: string, session: string, look: Look): TranscriptFile[] {
+  const folder = dirname(main);
+  const parents = new Map<string, string>();
+  for (const name of look.names(folder)) {
+    const id = name.endsWith('.jsonl') ? sessionIn(name) : undefined;
+    const parent = id === undefined ? undefined : CALLING.exec(look.head(join(folder, name)))?.[1];
+    if (id !== undefined && parent !== undefined) parents.set(id, parent);
+  }
+  const family = new Set([session]);
+  for (const known of family) for (const [id, parent] of parents) if (parent === known) family.add(id);
+  family.delete(session);
+  return [...family].map(id => ({ ...fileAt(join(folder, `${id}.jsonl`)), subagent: id }));
+}
+
+const CALLING = /^[^\n]*"callingSessionId"\s*:\s*"([^"]{1,128})"/;
+
+/** A row with its place: its session or subagent, its turn, and its original if a fork copied it. */
+interface Row {
+  fields: Fields;
+  message: Fields;
+  blocks: readonly Fields[];
+  key: string;
+  atMs: number | undefined;
+  memory: Memory;
+  file: ReadFile;
+}
+
 function row(fields: Fields, memory: Memory, file: ReadFile): TranscriptEntry[] {
-  const key = word(fields.id);
-  if (fields.type === 'session_start') memory.remember('session', 'start', 'announced');
-  if (fields.type !== 'message' || key === undefined) return [];
-  const atMs = timeOf(fields.timestamp);
+  if (fields.type === 'session_start') return opened(fields, memory, file);
+  // The hooks of a subagent carry its own session id; its rows belong to the session that launched it.
+  if (memory.recall('session', 'is') === 'subagent' && file.subagent === undefined) return [];
   const message = fieldsOf(fields.message);
+  const key = word(fields.id);
+  if (fields.type === 'agent_turn_outcome') return turnEnded(fields, memory, file);
+  if (key === undefined) return [];
   const blocks = Array.isArray(message.content) ? message.content.map(fieldsOf) : [];
-  const entries =
-    message.role === 'assistant'
-      ? answered(blocks, key, atMs, memory, settingsIn(file))
-      : message.role === 'user'
-        ? asked(blocks, key, atMs, memory)
-        : [];
-  return [...started(atMs, memory), ...entries];
+  const at: Row = { fields, message, blocks, key, atMs: timeOf(fields.timestamp), memory, file };
+  leaveCopies(at);
+  return fields.type === 'message' ? entriesOf(at) : fields.type === 'compaction_state' ? compacted(at) : [];
 }
 
-/** The row of the start has no time; the first message has one. */
-function started(atMs: number | undefined, memory: Memory): TranscriptEntry[] {
-  if (memory.recall('session', 'start') === undefined) return [];
+/** The copies of a fork end with the row that it was made at, and the rows of hooks after it. */
+function leaveCopies({ key, message, memory }: Row): void {
+  const forkedAt = memory.recall('session', 'forkedAt');
+  if (forkedAt === undefined) return;
+  if (forkedAt === key) memory.remember('session', 'forkedAt', '');
+  const isHook = message.hookEventName !== undefined;
+  if (forkedAt !== '' || (isHook && message.hookEventName !== 'SessionStart')) return;
+  memory.forget('session', 'forkedAt');
+  memory.forget('session', 'copies');
+}
+
+function opened(fields: Fields, memory: Memory, file: ReadFile): TranscriptEntry[] {
+  const parent = word(fields.parent);
+  const forkedAt = word(fields.forkedAtMessageId);
+  if (parent !== undefined && forkedAt !== undefined) {
+    memory.remember('session', 'parent', parent);
+    memory.remember('session', 'copies', parent);
+    memory.remember('session', 'forkedAt', forkedAt);
+  }
+  if (word(fields.callingSessionId) !== undefined && file.subagent === undefined)
+    memory.remember('session', 'is', 'subagent');
+  memory.remember('session', 'start', word(fields.callingToolUseId) ?? '');
+  return [];
+}
+
+function entriesOf(at: Row): TranscriptEntry[] {
+  const { message, memory, fields } = at;
+  const { role, hookEventName } = message;
+  const hook = word(hookEventName);
+  // A fork begins with its first own row.
+  const entries = memory.recall('session', 'copies') === undefined ? started(at, hook) : [];
+  if (hook !== undefined) return [...entries, ...hookRan(at, hook)];
+  if (role === 'assistant') return [...entries, ...answered(at)];
+  // The program adds rows for the model (context) and for the user (errors).
+  if (role !== 'user' || message.visibility === 'user_only' || word(fields.id)?.startsWith('context-')) {
+    if (message.visibility === 'user_only' && at.atMs !== undefined)
+      memory.remember('turn', 'noticed', String(at.atMs));
+    return entries;
+  }
+  return [...entries, ...asked(at)];
+}
+
+const says = ({ atMs, memory, file }: Row, reading: TranscriptReading): TranscriptReading => ({
+  atMs,
+  copyOf: memory.recall('session', 'copies'),
+  ...reading,
+  facts: {
+    turn: file.subagent === undefined ? memory.recall('turn', 'id') : undefined,
+    agent: file.subagent === undefined ? undefined : memory.recall('session', 'kind'),
+    ...reading.facts,
+  },
+});
+
+/** The row of the start has no time; the first message has one, and the row of its hook an earlier one. */
+function started(at: Row, hook: string | undefined): TranscriptEntry[] {
+  const { memory, file, message } = at;
+  const launchedBy = memory.recall('session', 'start');
+  const isAgain = launchedBy === undefined && hook === 'SessionStart' && file.subagent === undefined;
+  if (launchedBy === undefined && !isAgain) return [];
   memory.forget('session', 'start');
-  return [
-    { event_type: 'Session.Start', key: 'start', unless: 'hooked', atMs, actor: 'user', data: { start_reason: 'new' } },
-  ];
+  const parent = memory.recall('session', 'parent');
+  const start: TranscriptReading = {
+    event_type: 'Session.Start',
+    key: isAgain ? at.key : 'start',
+    atMs: number(message.hookStartTime) ?? at.atMs,
+    actor: file.subagent === undefined ? 'user' : undefined,
+    data: { start_reason: isAgain || parent !== undefined ? 'resume' : 'new' },
+    facts: { turn: undefined, previous: parent === undefined || isAgain ? undefined : { session: parent } },
+  };
+  if (file.subagent === undefined) return [says(at, { ...start, unless: 'hooked' })];
+  return [says(at, { ...start, facts: { launched_by: launchedBy === '' ? undefined : launchedBy } })];
 }
 
-function asked(blocks: readonly Fields[], key: string, atMs: number | undefined, memory: Memory): TranscriptEntry[] {
+/** A row that the program wrote after a hook. It tells when a call or a session ended. */
+function hookRan(at: Row, hook: string): TranscriptEntry[] {
+  const { message, memory, file } = at;
+  const beganMs = number(message.hookStartTime);
+  const call = word(message.hookToolCallId);
+  if (hook === 'PostToolUse' && call !== undefined && beganMs !== undefined)
+    memory.remember('ended', call, String(beganMs));
+  if (hook !== 'SessionEnd' || memory.recall('session', 'copies') !== undefined) return [];
+  if (file.subagent !== undefined) return [];
+  const end: TranscriptReading = {
+    event_type: 'Session.End',
+    key: at.key,
+    unless: 'hooked',
+    atMs: beganMs ?? at.atMs,
+    data: {},
+    facts: { turn: undefined },
+  };
+  return [says(at, end)];
+}
+
+function asked(at: Row): TranscriptEntry[] {
+  const { blocks, key, atMs, memory, file } = at;
+  if (atMs !== undefined) memory.remember('turn', 'requested', String(atMs));
   const results = blocks.filter(({ type }) => type === 'tool_result');
-  if (results.length > 0) return results.flatMap(block => result(block, atMs, memory));
+  if (results.length > 0) return results.flatMap(block => result(at, block));
   // The program added everything after the first text: contents of named files.
   const prompt = blocks.find(({ type }) => type === 'text');
+  if (file.subagent !== undefined) return [];
+  memory.remember('turn', 'id', key);
   return [
-    {
+    says(at, {
       event_type: 'Prompt.Submitted',
       key,
-      unless: 'hooked',
-      atMs,
-      actor: 'user',
+      // The end of a task in the background starts a turn.
+      actor: key.startsWith('task-completion:') ? 'system' : 'user',
       data: { prompt: text(prompt?.text) },
-    },
+    }),
   ];
 }
 
-function result(block: Fields, atMs: number | undefined, memory: Memory): TranscriptEntry[] {
+function result(at: Row, block: Fields): TranscriptEntry[] {
+  const { memory } = at;
   const call = word(block.tool_use_id);
   if (call === undefined) return [];
   const tool = memory.recall('tool', call) ?? 'unknown';
-  const success = block.is_error !== true;
+  const ending = endingOf(tool, block);
+  const endedMs = Number(memory.recall('ended', call) ?? Number.NaN);
+  memory.forget('ended', call);
+  const launched = tool === 'Task' ? LAUNCHED.exec(outputOf(block))?.[1] : undefined;
   return [
-    {
+    says(at, {
       event_type: 'Action.After',
       key: call,
-      unless: 'hooked',
-      atMs,
-      data: { action: { name: actionName(tool), result: { success } } },
+      atMs: Number.isNaN(endedMs) ? at.atMs : Math.min(endedMs, at.atMs ?? endedMs),
+      data: {
+        action: { name: actionName(tool), result: ending.denied ? undefined : { ...ending.result } },
+        decision: ending.denied ? { outcome: 'deny' } : undefined,
+      },
       output: block.content,
-      facts: { ...toolFacts(tool), call, error_type: success ? undefined : 'tool_error' },
-    },
+      facts: {
+        ...toolFacts(tool),
+        call,
+        launches: launched === undefined ? undefined : { id: launched, agent: memory.recall('kind', call) },
+        interrupted: ending.interrupted,
+        error_type: ending.errorType,
+        decision: ending.denied ? { source: 'mode', basis: 'observed' } : undefined,
+      },
+    }),
   ];
 }
 
-function answered(
-  blocks: readonly Fields[],
-  key: string,
-  atMs: number | undefined,
-  memory: Memory,
-  { model, provider }: Settings,
-): TranscriptEntry[] {
-  const entries: TranscriptEntry[] = [
-    {
-      event_type: 'Model.Responded',
-      key,
-      atMs,
-      data: { model_id: model },
-      facts: { provider },
-    },
-  ];
+const LAUNCHED = /^session_id: ([\w-]{1,128})$/m;
+
+function answered(at: Row): TranscriptEntry[] {
+  const { blocks, key, memory, message, file } = at;
+  const model = word(message.modelId);
+  if (model !== undefined) memory.remember('session', 'model', model);
+  const settings = settingsIn(file);
+  const requested = memory.recall('turn', 'requested');
+  // Text of the program itself names no model, unlike the responses of the same version.
+  const isResponse = model !== undefined || memory.recall('session', 'model') === undefined;
+  const entries: TranscriptEntry[] = isResponse
+    ? [
+        says(at, {
+          event_type: 'Model.Responded',
+          key,
+          data: { model_id: model ?? settings.model },
+          facts: {
+            provider: settings.provider,
+            response: word(message.openaiMessageId),
+            started_ms: requested === undefined ? undefined : Number(requested),
+          },
+        }),
+      ]
+    : [];
   let calls = 0;
   for (const { type, id, name, input } of blocks) {
     const call = word(id);
@@ -136,34 +275,64 @@ function answered(
     calls += 1;
     const tool = word(name) ?? 'unknown';
     memory.remember('tool', call, tool);
-    entries.push({
-      event_type: 'Action.Before',
-      key: call,
-      unless: 'hooked',
-      atMs,
-      data: { action: { name: actionName(tool), input: fieldsOf(input) } },
-      facts: {
-        ...toolFacts(tool),
-        call,
-        launches: tool === 'Task' ? { agent: word(fieldsOf(input).subagent_type) } : undefined,
-      },
-    });
+    const kind = tool === 'Task' ? word(fieldsOf(input).subagent_type) : undefined;
+    if (kind !== undefined) memory.remember('kind', call, kind);
+    entries.push(
+      says(at, {
+        event_type: 'Action.Before',
+        key: call,
+        data: { action: { name: actionName(tool), input: fieldsOf(input) } },
+        facts: {
+          ...toolFacts(tool),
+          call,
+          launches: tool === 'Task' ? { agent: kind } : undefined,
+        },
+      }),
+    );
   }
-  const words = blocks.flatMap(({ type, text: each }) => (type === 'text' ? (text(each) ?? []) : [])).join('\n');
-  if (calls > 0 || words === '') return entries;
+  const said = blocks.flatMap(({ type, text: each }) => (type === 'text' ? (text(each) ?? []) : [])).join('\n');
+  if (calls > 0 || said === '') return entries;
   // A response without calls is the answer.
-  return [
-    ...entries,
-    {
-      event_type: 'Agent.Response',
-      key,
-      unless: 'hooked',
-      atMs,
-      data: { response: words, final: true },
-    },
-    { over: 'turn', atMs },
-  ];
+  const final = says(at, { event_type: 'Agent.Response', key, data: { response: said, final: true } });
+  if (file.subagent === undefined) return [...entries, final, { over: 'turn', atMs: at.atMs }];
+  const end = says(at, { event_type: 'Session.End', key: 'end', data: { end_reason: 'completed' } });
+  return [...entries, end, { over: 'subagent', id: file.subagent, atMs: at.atMs }];
 }
+
+/** The program's own record of the end of a turn. Only it tells that the model refused the request. */
+function turnEnded(fields: Fields, memory: Memory, file: ReadFile): TranscriptEntry[] {
+  const turn = word(fields.turnId);
+  const reason = word(fields.reason);
+  const noticed = memory.recall('turn', 'noticed');
+  const requested = memory.recall('turn', 'requested');
+  if (turn === undefined || reason === undefined || reason === 'completed' || noticed === undefined) return [];
+  const atMs = Number(noticed);
+  const { model, provider } = settingsIn(file);
+  const failed: TranscriptReading = {
+    event_type: 'Model.Failed',
+    key: turn,
+    atMs,
+    copyOf: memory.recall('session', 'copies'),
+    data: { model_id: model, error_type: /^[a-z_]{1,64}$/.test(reason) ? reason : 'model_error' },
+    facts: {
+      turn: file.subagent === undefined ? turn : undefined,
+      provider,
+      started_ms: requested === undefined ? undefined : Number(requested),
+    },
+  };
+  return [failed, file.subagent === undefined ? { over: 'turn', id: turn, atMs } : { over: 'subagent', atMs }];
+}
+
+/** The context was replaced by a summary. The row does not say whether the user asked for it. */
+const compacted = (at: Row): TranscriptEntry[] => [
+  says(at, {
+    event_type: 'Context.Compaction',
+    key: at.key,
+    actor: 'system',
+    data: {},
+    facts: { phase: 'after' },
+  }),
+];
 
 /** Returns the tokens that were added since the previous reading. */
 function rest(memory: Memory, file: ReadFile): TranscriptEntry[] {

@@ -1,4 +1,4 @@
-/** The knowledge about its sessions. Checked 2026-11-18 against the sources of the readers in this folder. */
+/** The knowledge about its sessions. Checked 2026-11-19 against the sources of the readers in this folder. */
 import { derived, exact, type Truth, unknown } from '../shared/truth.ts';
 
 export const truth: Truth = {
@@ -8,10 +8,10 @@ export const truth: Truth = {
   output: exact('for the session as a whole, in the file beside its transcript'),
   reasoning: exact('for the session as a whole, in the file beside its transcript'),
   cost: unknown('neither hooks nor files state a price'),
-  latency: unknown('only one end of a response has a time'),
-  decisions: unknown('no hook reports questions or answers'),
-  subagents: derived(
-    'from the launching call to its end; the actions of a subagent are reported as actions of the session',
+  latency: derived('from the row before the request to the row of the response'),
+  decisions: derived(
+    'the transcript quotes what Droid said when its level of autonomy refused a call; a person is not named',
   ),
-  context: unknown('a compaction is announced without its size'),
+  subagents: exact('the file of a subagent names the session and the call that launched it'),
+  context: unknown('a compaction is recorded without its size'),
 };

@@ -25,12 +25,14 @@ import {
 import { commandOf, isOurHandler } from './our-command.ts';
 
 export interface Shape {
-  /** The member that holds the events; no other member of the file has hooks. */
-  readonly root: string;
+  /** The member that holds the events; no other member of the file has hooks. Without it, the file itself holds them. */
+  readonly root?: string;
   /** Returns our entry for an event. */
   entry(command: HookCommand, event: string): Fields;
   /** The events that this file supports; all if omitted. */
   readonly events?: readonly string[];
+  /** Whether an event belongs into this file; every event if omitted. */
+  isFor?(event: string): boolean;
   /** Members that the agent requires beside the hooks. */
   readonly version?: string | number;
   /** The hooks are one array; the event is a field of each entry. */
@@ -61,8 +63,8 @@ export function jsonHooks(path: string, shape: Shape): SettingsFile & Required<P
   };
 }
 
-function wanted({ events }: Shape, commands: Commands): Commands {
-  return events ? new Map([...commands].filter(([event]) => events.includes(event))) : commands;
+function wanted({ events, isFor }: Shape, commands: Commands): Commands {
+  return new Map([...commands].filter(([event]) => (events?.includes(event) ?? true) && (isFor?.(event) ?? true)));
 }
 
 function add(shape: Shape, text: string | undefined, commands: Commands): Edit {
@@ -88,8 +90,14 @@ function remove(shape: Shape, text: string): Edit {
   return { ok: true, text: removeOurs(shape, text), changed: true, events };
 }
 
-const pathOf = ({ root, eventField }: Shape, event: string): string[] =>
-  eventField === undefined ? [root, event] : [root];
+const pathOf = ({ root, eventField }: Shape, event: string): string[] => [
+  ...(root === undefined ? [] : [root]),
+  ...(eventField === undefined ? [event] : []),
+];
+
+/** Returns the object or array that holds the hooks. */
+const hooksNode = (shape: Shape, file: Node | undefined): Node | undefined =>
+  shape.root === undefined ? file : members(file).find(([key]) => key === shape.root)?.[1];
 
 /** A handler of ours with its place, and the path of what is removed with it. */
 interface Ours {
@@ -117,27 +125,28 @@ function hooksIn(shape: Shape, text: string, events: readonly string[]): Hooks {
   const read = readJson(text);
   if (!read.ok) return read;
   if (!read.root) return { ok: true, handlers: [] };
-  for (const name of [shape.root, ...(shape.version === undefined ? [] : ['version'])]) {
+  const named = shape.root === undefined ? [] : [shape.root];
+  for (const name of [...named, ...(shape.version === undefined ? [] : ['version'])]) {
     const second = members(read.root).filter(([key]) => key === name)[1];
     if (second) return refusal(text, second[1].parent?.offset ?? 0, `"${name}" stands twice`);
   }
-  const root = members(read.root).find(([key]) => key === shape.root)?.[1];
+  const root = hooksNode(shape, read.root);
   if (!root) return { ok: true, handlers: [] };
+  const place = shape.root === undefined ? 'the file' : `"${shape.root}"`;
   const kind = shape.eventField === undefined ? 'object' : 'array';
-  if (root.type !== kind) {
-    return refusal(text, root.offset, `"${shape.root}" is ${kindOf(root)}, not an ${kind}`);
-  }
-  if (shape.eventField !== undefined) return handlersIn(text, root, [shape.root], shape.eventField, '');
+  if (root.type !== kind) return refusal(text, root.offset, `${place} is ${kindOf(root)}, not an ${kind}`);
+  if (shape.eventField !== undefined) return handlersIn(text, root, named, shape.eventField, '');
 
   const twice = duplicateKey(root);
-  if (twice) return refusal(text, twice.offset, `"${twice.children?.[0]?.value}" stands twice in "${shape.root}"`);
+  if (twice) return refusal(text, twice.offset, `"${twice.children?.[0]?.value}" stands twice in ${place}`);
   const handlers: Ours[] = [];
   for (const [event, list] of members(root)) {
     if (list.type !== 'array') {
       if (!events.includes(event)) continue;
-      return refusal(text, list.offset, `"${shape.root}"."${event}" is ${kindOf(list)}, not an array`);
+      const path = pathOf(shape, event).map(name => `"${name}"`);
+      return refusal(text, list.offset, `${path.join('.')} is ${kindOf(list)}, not an array`);
     }
-    const found = handlersIn(text, list, [shape.root, event], undefined, event);
+    const found = handlersIn(text, list, pathOf(shape, event), undefined, event);
     if (!found.ok) return found;
     handlers.push(...found.handlers);
   }
@@ -188,9 +197,9 @@ function groupOf(item: Node): Node[] | undefined {
 }
 
 /** Returns the number of all handlers in a file that `readHooks` accepts. */
-function handlersInFile({ root: name }: Shape, text: string): number {
+function handlersInFile(shape: Shape, text: string): number {
   const read = readJson(text);
-  const root = read.ok ? members(read.root).find(([key]) => key === name)?.[1] : undefined;
+  const root = read.ok ? hooksNode(shape, read.root) : undefined;
   const lists = root?.type === 'array' ? [root] : members(root).map(([, list]) => list);
   const items = lists.flatMap(list => (list.type === 'array' ? (list.children ?? []) : []));
   return items.reduce((sum, item) => sum + (groupOf(item)?.length ?? 1), 0);
@@ -212,9 +221,9 @@ function needsVersion(shape: Shape, text: string | undefined): boolean {
   return !members(read.root).some(([key]) => key === 'version') && !hasOthers(shape, text ?? '');
 }
 
-function hasOthers({ root: name }: Shape, text: string): boolean {
+function hasOthers(shape: Shape, text: string): boolean {
   const read = readJson(text);
-  const root = read.ok ? members(read.root).find(([key]) => key === name)?.[1] : undefined;
+  const root = read.ok ? hooksNode(shape, read.root) : undefined;
   if (root?.type === 'array') return root.children?.length !== 0;
   return members(root).some(([, list]) => list.type !== 'array' || list.children?.length !== 0);
 }

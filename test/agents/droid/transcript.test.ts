@@ -134,7 +134,7 @@ describe('a session with hooks and files', () => {
   const tokens = (house: House) =>
     house.spans().flatMap(span => (span.kind === 'session' ? [[span.usage.input, span.usage.output]] : []));
 
-  test('actions come from the hooks, tokens from the file, each once', () => {
+  test('prompts, calls and tokens come from the file, each once', () => {
     const house = openHouse('droid', session);
     try {
       // Hooks at the times of the rows, which are of another day.
@@ -153,14 +153,119 @@ describe('a session with hooks and files', () => {
       house.round({ nowMs: startMs + 120_000 });
       expect(house.tree()).toMatchInlineSnapshot(`
         "session droid                           +0ms    20.0s  completed
-        +- invoke_agent droid                 +100ms    12.9s
-           +- chat glm-5                      +4.00s      0ms  length unknown
-           +- execute_tool Execute (cargo)    +4.10s    4.90s
-           +- chat glm-5                      +12.5s      0ms  length unknown
+        +- invoke_agent droid                 +100ms    12.4s
+           +- chat glm-5                      +100ms    3.90s
+           +- execute_tool Task               +4.00s    5.00s  ERROR tool_error
+           +- execute_tool Execute (cargo)    +4.00s    5.00s
+           +- chat glm-5                      +9.00s    3.50s
         +- chat glm-5                         +13.0s      0ms  length unknown
         "
       `);
       expect(tokens(house)).toEqual([[1_000, 40]]);
+    } finally {
+      house.close();
+    }
+  });
+
+  const child = '5a1d8b52-90aa-4c1e-8d77-5be0a1c2d3e4';
+  /** Droid 0.215: a call launches a subagent, whose file names the call. */
+  const writeFamily = (house: House): string => {
+    const folder = join(house.home, '.factory', 'sessions', '-w');
+    const path = join(folder, `${session}.jsonl`);
+    const row = (id: string, second: number, role: string, content: object[], more: object = {}): object => ({
+      type: 'message',
+      id,
+      timestamp: new Date(START_MS + second * 1_000).toISOString(),
+      message: { role, content, ...(role === 'assistant' ? { modelId: 'm' } : {}), ...more },
+    });
+    const ran = (id: string, second: number, name: string, call: string): object =>
+      row(id, second + 0.2, 'user', [], {
+        visibility: 'user_only',
+        hookEventName: name,
+        hookToolCallId: call,
+        hookStartTime: START_MS + second * 1_000,
+      });
+    const use = (id: string, name: string, input: object): object => ({ type: 'tool_use', id, name, input });
+    const result = (id: string, content: string, failed = false): object => ({
+      type: 'tool_result',
+      tool_use_id: id,
+      content,
+      is_error: failed,
+    });
+    const said = (words: string): object => ({ type: 'text', text: words });
+    house.write(
+      path,
+      { type: 'session_start', id: session, version: 2, cwd: '/w' },
+      row('context-p1', 0.9, 'user', [said('tools')]),
+      row('p1', 1, 'user', [said('Go')]),
+      row('r1', 2, 'assistant', [
+        use('c1', 'Task', { subagent_type: 'worker', prompt: 'x' }),
+        use('c2', 'Execute', { command: 'exit 3' }),
+      ]),
+      ran('h1', 8, 'PostToolUse', 'c1'),
+      row('u1', 9, 'user', [
+        result('c1', `session_id: ${child}\ndone`),
+        result('c2', 'Error: Command failed (exit code: 3)\n\n[Process exited with code 3]', true),
+      ]),
+      row('r2', 10, 'assistant', [said('All done')]),
+    );
+    house.write(
+      join(folder, `${child}.jsonl`),
+      { type: 'session_start', id: child, callingSessionId: session, callingToolUseId: 'c1', version: 2 },
+      row('q1', 3, 'user', [said('Task')]),
+      row('s1', 4, 'assistant', [use('d1', 'Execute', { command: 'exit 0' })]),
+      row('v1', 5, 'user', [result('d1', '[Process exited with code 7]\n\n[Process exited with code 0]')]),
+      row('s2', 6, 'assistant', [said('done')]),
+    );
+    return path;
+  };
+  const family = `session droid
++- invoke_agent droid
+   +- chat m
+   +- execute_tool Task
+      +- invoke_agent worker
+         +- chat m
+         +- execute_tool Execute (exit)
+         +- chat m
+   +- execute_tool Execute (exit)  ERROR exit_code, exit 3
+   +- chat m
+`;
+  const shape = (house: House): string =>
+    house
+      .tree()
+      .replace(/ +\+[\d.]+m?s +[\d.]+m?s/g, '')
+      .replace(/ {2}(completed|idle_timeout)$/gm, '');
+
+  test('the hooks of a subagent open no session, and its actions hang below the call that launched it', () => {
+    const house = openHouse('droid', session);
+    try {
+      const transcript_path = writeFamily(house);
+      const own = { transcript_path, permission_mode: 'auto-high' };
+      const its = { ...own, session_id: child, transcript_path: transcript_path.replace(session, child) };
+      house.hook(0.5, 'SessionStart', { ...own, source: 'startup' });
+      house.hook(2.1, 'PreToolUse', { ...own, tool_name: 'Task', tool_input: { subagent_type: 'worker' } });
+      house.hook(2.9, 'SessionStart', { ...its, source: 'startup', calling_session_id: session });
+      house.hook(3, 'UserPromptSubmit', { ...its, prompt: 'x' });
+      house.hook(4.1, 'PreToolUse', { ...its, tool_name: 'Execute', tool_input: {} });
+      house.hook(6.1, 'Stop', { ...its, message_id: 's2' });
+      house.hook(6.2, 'SessionEnd', { ...its, reason: 'other' });
+      house.hook(7, 'SubagentStop', { ...own, task_name: 'x' });
+      house.hook(10.1, 'Stop', { ...own, message_id: 'r2' });
+      house.hook(11, 'SessionEnd', { ...own, reason: 'other' });
+      house.round({ nowMs: START_MS + 60_000 });
+      house.round({ nowMs: START_MS + 120_000 });
+      expect(shape(house)).toBe(family);
+    } finally {
+      house.close();
+    }
+  });
+
+  test('an import gives the same tree, and a subagent is no session of its own', () => {
+    const house = openHouse('droid', session);
+    try {
+      writeFamily(house);
+      expect(house.import().length).toBeGreaterThan(0);
+      expect(shape(house)).toBe(family);
     } finally {
       house.close();
     }
@@ -174,10 +279,10 @@ describe('a session with hooks and files', () => {
       expect(house.tree()).toMatchInlineSnapshot(`
         "session droid                           +0ms    12.9s  idle_timeout
         +- invoke_agent droid                   +0ms    12.4s
-           +- chat glm-5                      +3.90s      0ms  length unknown
+           +- chat glm-5                        +0ms    3.90s
            +- execute_tool Task               +3.90s    5.00s  ERROR tool_error
            +- execute_tool Execute (cargo)    +3.90s    5.00s
-           +- chat glm-5                      +12.4s      0ms  length unknown
+           +- chat glm-5                      +8.90s    3.50s
         +- chat glm-5                         +12.9s      0ms  length unknown
         "
       `);
@@ -216,13 +321,13 @@ overShared(recordings, 'recorded', () => {
     );
   });
 
-  test('its payloads become the expected events', () => {
+  test('payloads of a session without a transcript become the expected events', () => {
     const lines = readFileSync(join(folder, 'hook-payloads', 'constructed.jsonl'), 'utf8')
       .trim()
       .split('\n');
     const timed = lines.map((line, i) => ({
       atMs: START_MS + i * 1_000,
-      payload: (JSON.parse(line) as { stdin: object }).stdin,
+      payload: { ...(JSON.parse(line) as { stdin: object }).stdin, transcript_path: '' },
       header: { ppid: String(i) },
     }));
     const { events, fates } = play(timed);
