@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { claudeCode } from '../src/agents/claude-code/claude-code.ts';
-import { problemsIn } from '../src/commands/status.ts';
+import { problemsNow } from '../src/commands/problems-now.ts';
 import type { Destination } from '../src/config/destinations.ts';
 import { loadConfig } from '../src/config/files.ts';
 import { type Delivered, deliver } from '../src/deliver/deliver.ts';
@@ -78,7 +78,12 @@ test('one fragment that something inside cannot bear costs itself alone', async 
   expect(books && imbalances(books)).toEqual([]);
   const { openStore } = await import('../src/store/store.ts');
   const store = openStore({ folder: state, access: 'read' });
-  const problems = problemsIn(store, [], [], state, Date.now());
+  const config = loadConfig({ env: {}, home: state, platform: 'linux', cwd: state });
+  const problems = problemsNow(store, {
+    folders: { state, config },
+    now: [],
+    io: { now: Date.now, home: state, platform: 'linux' },
+  });
   store.close();
   expect(problems).toEqual([{ code: 'fragment-failed', folder: state, why: 'failed' }]);
 });

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { destinationsInUse } from '../config/destinations.ts';
-import { destinationsIn } from '../deliver/known-destinations.ts';
 import { imbalances, readStatusBooks } from '../deliver/status-books.ts';
 import { findingsOfAgents, findingsOfPrograms } from '../doctor/agents.ts';
 import { sendTo } from '../doctor/endpoints.ts';
@@ -16,9 +15,9 @@ import { StateRefused } from '../store/folder.ts';
 import { openStore } from '../store/store.ts';
 import { type Io, NoTerminal, type Words } from './command.ts';
 import { distFolder, type Folders, foldersOf } from './place.ts';
+import { problemsNow } from './problems-now.ts';
 import { hookRunOf, prove } from './proof.ts';
 import { agentsNamed, standingsNamed, surroundingsOf } from './setup.ts';
-import { problemsIn } from './status.ts';
 import { problemText, table } from './text.ts';
 
 const PATIENCE_MS = 15_000;
@@ -184,7 +183,7 @@ function deliveryFindings({ state, config }: Folders, io: Io): Finding[] {
     try {
       const books = readStatusBooks(store);
       const known = config.problems.map(each => JSON.stringify(each));
-      const told = problemsIn(store, destinationsIn(store), config.problems, state, io.now());
+      const told = problemsNow(store, { folders: { state, config }, now: config.problems, io });
       const findings = merged(told)
         .filter(each => !known.includes(JSON.stringify(each)))
         .map(each => problem('delivery', undefined, each));

@@ -21,6 +21,7 @@ import {
 import { emptyStore, type ImportRound, importRound } from '../pipeline/import-round.ts';
 import { unreadProblems } from '../pipeline/round-problems.ts';
 import type { Problem } from '../problems/problem.ts';
+import { configuredIn } from '../session/pin.ts';
 import { takeLock } from '../store/lock.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { diskEyes, type Eyes } from '../transcripts/eyes.ts';
@@ -134,6 +135,7 @@ async function importAndDeliver(order: Order): Promise<number> {
     surroundings,
     fsync: config.values.fsync,
     keep: keepOf(config.values),
+    configured: configuredIn(config, io.cwd).destinations,
     print: isJson ? undefined : io.out,
     now: io.now,
   };

@@ -1,39 +1,36 @@
 import { existsSync } from 'node:fs';
 import { keepOf } from '../deliver/state-limits.ts';
-import { VERSION } from '../lib/version.ts';
+import { documents } from '../documents/documents.ts';
+import { changeOf } from '../store/document.ts';
 import type { Excess } from '../store/limits.ts';
-import { takeLock } from '../store/lock.ts';
-import { openStore, type Store } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
 import type { Io, Words } from './command.ts';
+import { withOwnState } from './own-state.ts';
 import { foldersOf } from './place.ts';
 import { table } from './text.ts';
-
-const WAIT_MS = 10_000;
 
 export async function run(words: Words, io: Io): Promise<number> {
   const { state, config } = foldersOf(words, io);
   const isJson = words.flags['--json'] !== undefined;
   const isEmptying = words.flags['--quarantine'] !== undefined;
+  const isForgetting = words.flags['--problems'] !== undefined;
   if (!existsSync(state)) {
     printPruned(io, isJson, nothing);
     return 0;
   }
-  const lock = await takeLock({ folder: state, version: VERSION, byHand: true, waitMs: WAIT_MS });
-  if (lock === undefined) {
-    io.err(
-      'otel-hooks: a delivery is at work and did not hand over in time; nothing was removed.\n  next: otel-hooks prune\n',
-    );
-    return 1;
-  }
   const keep = keepOf(config.values);
-  const store = openStore({ folder: state, access: 'own', fsync: config.values.fsync, quarantine: keep.quarantine });
-  try {
-    printPruned(io, isJson, prune(store, keep.places, isEmptying));
-  } finally {
-    store.close();
-    lock.release();
-  }
+  const pruned = await withOwnState({ state, config }, io, 'prune', store => {
+    if (isForgetting) forgetProblems(store);
+    return prune(store, keep.places, isEmptying);
+  });
+  if (pruned === undefined) return 1;
+  printPruned(io, isJson, pruned);
   return 0;
+}
+
+function forgetProblems(store: Store): void {
+  store.forgetHookProblems();
+  while (store.commit({ documents: [changeOf(documents.problems, undefined)] }) !== 'committed');
 }
 
 interface Pruned {

@@ -58,6 +58,23 @@ export const commands: Command[] = [
     load: () => import('./status.ts'),
   },
   {
+    name: 'destinations',
+    summary: 'list destinations and the data that waits for each; move it, give it up or send it again',
+    usage: 'otel-hooks destinations [list | redirect A B | drop A | resend A [--session SESSION]] [--yes] [--json]',
+    notes: [
+      'A and B are names of the list, ids, addresses, or a provider with one destination. redirect moves the data that waits for A',
+      'to B. drop gives it up. resend sends again what A refused, from the quarantine, or one session of the journal; ids stay the',
+      'same. Each shows what it will do, asks, and counts what it did in `otel-hooks status`. docs/waiting-data.md has examples.',
+    ],
+    flags: [
+      { name: '--session', value: 'SESSION', summary: 'with resend: all spans and records of this session' },
+      { name: '--yes', short: '-y', summary: 'ask nothing; needs no terminal' },
+    ],
+    mostWords: 3,
+    example: 'otel-hooks destinations redirect otlp-old.example:4318 otlp-127.0.0.1:4318',
+    load: () => import('./destinations.ts'),
+  },
+  {
     name: 'doctor',
     summary: 'check everything from the agents to the back ends, and repair the setup',
     usage:
@@ -499,12 +516,18 @@ export const commands: Command[] = [
   {
     name: 'prune',
     summary: 'apply the limits of the state folder now, or empty the quarantine',
-    usage: 'otel-hooks prune [--quarantine]',
+    usage: 'otel-hooks prune [--quarantine] [--problems]',
     notes: [
       'Delivery does this after every round; by hand it is for limits that were just lowered. What goes first stands in',
       'docs/limits.md, how much may stay in the keys keep.* of the configuration. What goes is counted.',
     ],
-    flags: [{ name: '--quarantine', summary: 'remove all that was set aside, raw payloads included' }],
+    flags: [
+      { name: '--quarantine', summary: 'remove all that was set aside, raw payloads included' },
+      {
+        name: '--problems',
+        summary: 'forget past problems that `status` shows; those that still exist are shown again',
+      },
+    ],
     example: 'otel-hooks prune --quarantine',
     load: () => import('./prune.ts'),
   },

@@ -1,24 +1,22 @@
-import { statfsSync } from 'node:fs';
 import { shownValue } from '../config/config.ts';
 import { addressKeys, type Destination, destinationsInUse, type Provider } from '../config/destinations.ts';
 import type { LoadedConfig } from '../config/files.ts';
 import type { Key } from '../config/schema.ts';
-import { destinationsIn } from '../deliver/known-destinations.ts';
 import { imbalances, readStatusBooks, type StatusBooks } from '../deliver/status-books.ts';
 import { documents } from '../documents/documents.ts';
 import { unansweredIn } from '../openhook/project.ts';
 import { isNote, merged, type Problem, type StateProblem } from '../problems/problem.ts';
 import { contentNotice } from '../python/content-notice.ts';
 import { type Found, filesText, providersNamed } from '../setup/standing.ts';
-import { noStanding, shipProblems } from '../ship/standing.ts';
 import type { Books } from '../store/books.ts';
 import { StateRefused } from '../store/folder.ts';
 import { isDelivering } from '../store/lock.ts';
 import { openStore, type Store } from '../store/store.ts';
 import type { Io, Words } from './command.ts';
 import { type Folders, foldersOf } from './place.ts';
+import { problemsNow } from './problems-now.ts';
 import { standingsNamed } from './setup.ts';
-import { problemText, table } from './text.ts';
+import { countOf, problemText, table } from './text.ts';
 
 export function run(words: Words, io: Io): number {
   const isJson = words.flags['--json'] !== undefined;
@@ -85,7 +83,7 @@ function withState(setUp: SetUp, store: Store, isJson: boolean, io: Io): number 
   const books = readStatusBooks(store);
   const place = { env: io.env, home: io.home, platform: io.platform, cwd: io.cwd };
   const unanswered = config.values['openhook.enabled'] ? unansweredIn(dispatchedIn(store), place) : [];
-  const problems = [...problemsIn(store, destinationsIn(store), setUp.problems, state, io.now()), ...unanswered];
+  const problems = [...problemsNow(store, { folders, now: setUp.problems, io }), ...unanswered];
   const unbalanced = imbalances(books);
   const delivering = isDelivering(state);
   const last = lastsIn(store);
@@ -197,52 +195,6 @@ const emptyBooks: StatusBooks = {
   destinations: [],
 };
 
-/** A problem that did not occur for a week is not shown any more. */
-const NEWS_MS = 7 * 86_400_000;
-
-/**
- * The sign that hooks leave while the package is missing. An upgrade leaves it as well, so it is old news after a week.
- */
-const PROGRAM_MISSING = 'hook-kick-missing';
-
-/** What the configuration says now, what sessions ran into, what destinations answer, what front ends could not do. */
-export function problemsIn(
-  store: Store,
-  destinations: readonly Destination[],
-  now: readonly Problem[],
-  state: string,
-  nowMs: number,
-): Problem[] {
-  const noted = Object.values(store.read(documents.problems) ?? {});
-  const recent = noted.filter(({ lastMs }) => nowMs - lastMs < NEWS_MS);
-  const all: Problem[] = [
-    ...now,
-    ...recent.map(each => each.problem),
-    ...shipProblems(store.read(documents.ship) ?? noStanding, destinations),
-    ...store
-      .hookProblems()
-      .filter(({ code, atMs }) => code !== PROGRAM_MISSING || nowMs - atMs < NEWS_MS)
-      .map(
-        ({ code, atMs, times }): Problem =>
-          code === PROGRAM_MISSING
-            ? { code: 'program-missing', folder: state, hooks: times, lastMs: atMs }
-            : { code: 'hook-failed', folder: state, why: code, lastMs: atMs },
-      ),
-  ];
-  const newer = store.read(documents.leftAlone) ?? 0;
-  if (newer > 0) all.push({ code: 'fragments-newer', folder: state, fragments: newer });
-  if (isDiskFull(state)) all.push({ code: 'state-unusable', folder: state, error: 'ENOSPC' });
-  return [...new Map(all.map(problem => [JSON.stringify(problem), problem])).values()];
-}
-
-/** So little that neither a hook of some size nor a round finds room. */
-const LEAST_BYTES = 64 * 1024;
-
-function isDiskFull(folder: string): boolean {
-  const { bavail, bsize } = statfsSync(folder);
-  return bavail * bsize < LEAST_BYTES;
-}
-
 interface Shown {
   books: StatusBooks;
   state: string;
@@ -324,10 +276,12 @@ function limitsText({ counters, fragments, destinations }: Books): string {
   const parts = Object.entries(counters).flatMap(([name, count]) => {
     const [, place, reason] = /^dropped\.(journal|quarantine)\.(.+)$/.exec(name) ?? [];
     if (place === undefined) return [];
-    return [`${count} ${place === 'journal' ? 'journals' : 'files of the quarantine'} ${reason}`];
+    return [
+      `${place === 'journal' ? countOf(count, 'journal', 'journals') : countOf(count, 'file of the quarantine', 'files of the quarantine')} ${reason}`,
+    ];
   });
   const all = lost.reduce((sum, count) => sum + count, 0);
-  if (all > 0) parts.unshift(`${all} hooks, spans and records`);
+  if (all > 0) parts.unshift(all === 1 ? '1 hook, span or record' : `${all} hooks, spans and records`);
   return parts.length === 0
     ? ''
     : `\ndropped by limits: ${parts.join(', ')}\n  next: keep.* in docs/configuration.md\n`;
@@ -369,6 +323,6 @@ function quarantineText({ counters, quarantine }: Books): string {
   const kept =
     quarantine.files === 0
       ? ''
-      : `; ${quarantine.files} of them still there, as they came, until keep.quarantine_hours are over`;
+      : `; ${countOf(quarantine.files, 'file is', 'files are')} still in quarantine, until keep.quarantine_hours are over`;
   return `\nset aside: ${reasons.join(', ')}${kept}\n`;
 }

@@ -9,6 +9,9 @@ export const problemText = (problem: Problem): string => {
   return `otel-hooks: ${asShown(withPaths(what))}\n  next: ${asShown(withPaths(next))}\n`;
 };
 
+/** A number with its word in the singular or plural. */
+export const countOf = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
+
 /** A path as a person writes it: `~` for the home folder. */
 export const shownPath = (path: string, home: string): string =>
   home !== '/' && path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path;

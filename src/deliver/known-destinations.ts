@@ -7,7 +7,7 @@ import { ChangedDocuments } from '../documents/changed-documents.ts';
 import { documents } from '../documents/documents.ts';
 import type { SessionState } from '../session/session-state.ts';
 import { heirsIn, noStanding, type Standing, stuckIn, withoutDestinations } from '../ship/standing.ts';
-import { accountsOf, increase, type Ledger } from '../store/ledger.ts';
+import { accountsOf, increase, type Ledger, REDIRECTED } from '../store/ledger.ts';
 import type { Store } from '../store/store.ts';
 import { handOver, noMetrics } from '../telemetry/metric-state.ts';
 
@@ -46,16 +46,16 @@ export function handOverMetrics(store: Store, nowMs: number): void {
   const changed = new ChangedDocuments(store);
   const tallies: ((ledger: Ledger) => void)[] = [];
   for (const [of, heir] of heirsIn(standingIn(store), destinationsIn(store))) {
-    const [left, taking] = [documents.metrics.of(of.id), documents.metrics.of(heir.id)];
-    const from = changed.own(left);
+    const [leaving, taking] = [documents.metrics.of(of.id), documents.metrics.of(heir.id)];
+    const from = changed.own(leaving);
     if (from === undefined || from.accepted >= from.version) continue;
     const to = changed.own(taking) ?? noMetrics();
-    const superseded = from.version - from.accepted;
+    const left = from.version - from.accepted;
     handOver(from, to, nowMs);
-    changed.write(left, from);
+    changed.write(leaving, from);
     changed.write(taking, to);
     tallies.push(ledger => {
-      increase(accountsOf(ledger, of.id, of).metrics.dropped, 'superseded', superseded);
+      increase(accountsOf(ledger, of.id, of).metrics.dropped, REDIRECTED, left);
       accountsOf(ledger, heir.id, heir).metrics.produced += 1;
     });
   }

@@ -123,7 +123,7 @@ export class Taker {
     const documents = [
       ...(result.round.documents ?? []),
       ...changes,
-      ...noted(store, problems, nowMs),
+      ...noted(store, problems, nowMs, result.pinnings),
       ...store.newDay(),
     ];
     if (store.commit({ ...result.round, documents, isUrgent }) === 'committed') {

@@ -6,6 +6,7 @@ import { agents } from '../agents/index.ts';
 import { awaited, isOpen } from '../assemble/assemble.ts';
 import { documents } from '../documents/documents.ts';
 import type { Fragment } from '../hook/fragment.ts';
+import type { Pinning } from '../problems/noted-problems.ts';
 import type { Problem } from '../problems/problem.ts';
 import type { Bad } from '../receive/items.ts';
 import { increase, type Ledger } from '../store/ledger.ts';
@@ -25,6 +26,8 @@ export interface TakenFromInbox {
 export interface RoundResult {
   round: Round;
   problems: Problem[];
+  /** The problems of each session that was pinned in this round. */
+  pinnings: readonly Pinning[];
   journaled: number;
   /** Sessions of this round that wait for their transcripts. */
   waiting: string[];
@@ -59,6 +62,7 @@ export function roundOf(store: Store, taken: TakenFromInbox, due: Due, world: Ro
       ...failureProblems(counts.oddities, counts.failing),
       ...(world.eyes ? unreadProblems(world.eyes) : []),
     ],
+    pinnings: sessions.pinnings,
     journaled: fates.journaled,
     waiting: all.flatMap(({ state, isMore }) => (awaited(state.fold).length > 0 || isMore ? [state.key] : [])),
     looked: all.map(({ state }) => state.key),

@@ -5,6 +5,7 @@ import { documents } from '../documents/documents.ts';
 import type { Fragment } from '../hook/fragment.ts';
 import { keyedHash } from '../lib/hash.ts';
 import { newMark } from '../openhook/mark.ts';
+import type { Pinning } from '../problems/noted-problems.ts';
 import type { Problem } from '../problems/problem.ts';
 import type { Opening } from '../receive/receive.ts';
 import { keeperOf } from '../session/own-content.ts';
@@ -53,6 +54,8 @@ export function ownerIn(changed: ChangedDocuments, agent: string, origin: string
 export class SessionsOfRound {
   readonly counts = noCounts();
   readonly problems: Problem[] = [];
+  /** The problems of each session that was pinned. */
+  readonly pinnings: Pinning[] = [];
   readonly documents: ChangedDocuments;
   /** What sessions journaled before they had their present destinations, for those destinations alone. */
   readonly earlier: Outgoing = { bodies: [], tallies: [] };
@@ -152,6 +155,10 @@ export class SessionsOfRound {
   private pinned(opening: Parameters<typeof pin>[0], fragment: Parameters<typeof pin>[1], wasUndecided?: boolean): Pin {
     const made = pin(opening, fragment, this.world, wasUndecided);
     this.problems.push(...made.problems);
+    this.pinnings.push({
+      from: keyedHash(this.world.hashKey, opening.cwd ?? '').slice(0, 16),
+      problems: made.problems,
+    });
     for (const destination of made.destinations) {
       if (this.admits(destination.id))
         this.documents.write(documents.destinations.of(destination.id), { ...destination, pinnedMs: this.world.nowMs });

@@ -102,6 +102,15 @@ export function merged(problems: readonly Problem[]): Problem[] {
   });
 }
 
+/** The problems that a session may have with its configuration. */
+const ofPin: ReadonlySet<Problem['code']> = new Set([
+  ...(['config-unreadable', 'config-json', 'config-value', 'config-key', 'config-keys', 'config-untrusted'] as const),
+  ...(['config-place', 'config-owner', 'session-silenced', 'variable-unsupported', 'variable-unknown'] as const),
+  ...(['provider-unknown', 'provider-not-configured', 'provider-incomplete', 'credentials-withheld'] as const),
+  ...(['endpoint-signal-path', 'endpoint-grpc-port', 'endpoint-missing'] as const),
+]);
+export const isOfPin = ({ code }: Problem): boolean => ofPin.has(code);
+
 /** Notes need no action by the user. */
 export const isNote = ({ code }: Problem): boolean => code === 'endpoint-signal-path' || code === 'session-silenced';
 
@@ -141,6 +150,11 @@ const transcriptWords: Readonly<Record<'row' | 'file', (agent: string) => string
   file: agent => `otel-hooks could not import a session of ${agent}; nothing of that session was imported`,
 };
 
+/** For problems of the past that nothing in the present can prove to be over. */
+const FORGET = '`otel-hooks prune --problems` removes this message.';
+
+const REPORT = `${UPDATE}; if it happens again, report it with the output of \`otel-hooks status --json\`. ${FORGET}`;
+
 const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code: C }>) => Explanation } = {
   'config-unreadable': ({ file, why }) => ({
     what: `${file} cannot be read (${why}); nothing in it was used.`,
@@ -160,8 +174,8 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
       nearest === undefined ? 'remove it; `otel-hooks config --schema` lists the keys.' : `did you mean ${nearest}?`,
   }),
   'config-keys': ({ file, more }) => ({
-    what: `${file}: ${more} further keys do not exist; they were ignored.`,
-    next: `remove them from ${file}; \`otel-hooks config --schema\` lists the keys.`,
+    what: `${file}: ${more === 1 ? '1 further key does not exist; it was' : `${more} further keys do not exist; they were`} ignored.`,
+    next: `remove ${more === 1 ? 'it' : 'them'} from ${file}; \`otel-hooks config --schema\` lists the keys.`,
   }),
   'config-untrusted': ({ used, ...setting }) => ({
     what: `${placeOf(setting)}: a project's file may not set this without your consent; ${used} is used instead.`,
@@ -197,7 +211,7 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   }),
   'sessions-full': () => ({
     what: 'too many sessions are open, so those that were silent the longest were ended; their journals are kept.',
-    next: 'look at `otel-hooks show` for sessions that a program starts without end; a session that was ended goes on when its hooks resume.',
+    next: `look at \`otel-hooks show\` for sessions that a program starts without end; a session that was ended goes on when its hooks resume. ${FORGET}`,
   }),
   'provider-not-configured': ({ provider }) => ({
     what: `--provider ${provider} was asked for, but no such provider is configured; nothing is sent to it.`,
@@ -233,11 +247,14 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   }),
   'delivery-endpoint': ({ endpoint, signal, status }) => ({
     what: `${endpoint} has no place for ${signal} (${status}); they are kept. Redirects are not followed.`,
-    next: `correct the endpoint, or set OTEL_${signal.toUpperCase()}_EXPORTER=none, then \`otel-hooks deliver\`.`,
+    next: `correct the endpoint, then \`otel-hooks deliver\`; or set OTEL_${signal.toUpperCase()}_EXPORTER=none, then \`otel-hooks destinations drop ${endpoint}\` for what waits.`,
   }),
   'delivery-rejected': ({ endpoint, signal, reason, items }) => ({
-    what: `${endpoint} rejected ${items} of the ${signal} (${reason}); ${signal === 'metrics' ? 'what they count comes again with the next ones' : 'they lie in quarantine and are not sent again'}.`,
-    next: 'see the limits of the collector; `otel-hooks status` counts them.',
+    what: `${endpoint} rejected ${items === 1 ? `one item of the ${signal}` : `${items} items of the ${signal}`} (${reason}); ${signal === 'metrics' ? 'the next metrics contain their values' : `${items === 1 ? 'it lies' : 'they lie'} in quarantine for 24 hours`}.`,
+    next:
+      signal === 'metrics'
+        ? 'see the limits of the collector, then `otel-hooks deliver`.'
+        : `see the limits of the collector, then \`otel-hooks destinations resend ${endpoint}\`.`,
   }),
   'delivery-all-refused': ({ endpoint, signal, reason, items }) => ({
     what: `${endpoint} refused the last ${items} ${signal} one by one (${reason}), so the rest is kept and not tried for a while.`,
@@ -285,29 +302,29 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   }),
   'hook-failed': ({ folder, why, lastMs }) => ({
     what: `a hook could not leave its event in ${folder} (${why}, last at ${new Date(lastMs).toISOString()}); that event is lost.`,
-    next: `look at its mode and at the disk: ls -ld ${folder}; df ${folder}`,
+    next: `look at its mode and at the disk: ls -ld ${folder}; df ${folder}. The next hook that is recorded removes this message, and so does \`otel-hooks prune --problems\`.`,
   }),
   'fragment-failed': ({ folder, why }) => ({
     what:
       why === 'failed'
         ? `otel-hooks could not process a hook event; the event lies in ${folder}/quarantine for 24 hours and is not sent.`
         : `two deliveries ended abruptly while they processed the same hook event; the event lies in ${folder}/quarantine for 24 hours and is not sent.`,
-    next: `${UPDATE}; if it happens again, report it with the output of \`otel-hooks status --json\`.`,
+    next: REPORT,
   }),
   'enrichment-failed': ({ enrichment }) => ({
     what: `computing ${own(enrichmentWords, enrichment) ?? enrichment} of an event failed; the event was recorded without it.`,
-    next: `${UPDATE}; if it happens again, report it with the output of \`otel-hooks status --json\`.`,
+    next: REPORT,
   }),
   'transcript-failed': ({ agent, why }) => ({
     what: `${transcriptWords[why](agent)}.`,
-    next: `${UPDATE}; if it happens again, report it with the output of \`otel-hooks status --json\`.`,
+    next: REPORT,
   }),
   'program-missing': ({ hooks, lastMs }) => ({
     what: `${hooks === undefined ? 'hooks' : hooks === 1 ? '1 hook' : `${hooks} hooks`} ran while the package was missing (last at ${new Date(lastMs).toISOString()}); ${hooks === 1 ? 'its event was' : 'their events were'} not recorded.`,
-    next: 'during an upgrade this is expected; otherwise install the package where it was, or run `otel-hooks enable` to register its new place.',
+    next: 'during an upgrade this is expected; otherwise install the package where it was, or run `otel-hooks enable` to register its new place. The next hook that is recorded removes this message, and so does `otel-hooks prune --problems`.',
   }),
   'fragments-newer': ({ folder, fragments }) => ({
-    what: `${fragments} hooks in ${folder}/inbox were written by a later otel-hooks; they are left alone.`,
+    what: `${fragments === 1 ? '1 hook' : `${fragments} hooks`} in ${folder}/inbox ${fragments === 1 ? 'was' : 'were'} written by a later otel-hooks; ${fragments === 1 ? 'it is' : 'they are'} left alone.`,
     next: 'update otel-hooks, or run the newer one: `otel-hooks deliver`.',
   }),
   'transcripts-packed': ({ file, why }) => ({
@@ -405,11 +422,11 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   }),
   'openhook-failed': ({ file, hook, why }) => ({
     what: `hook ${hook} of ${file} ${why}; the event is not given to it again.`,
-    next: 'run its command by hand with an envelope on standard input; docs/openhook.md has one.',
+    next: `run its command by hand with an envelope on standard input; docs/openhook.md has one. ${FORGET}`,
   }),
   'delivery-partial': ({ endpoint, signal, items, message }) => ({
-    what: `${endpoint} took a request but rejected ${items} of its ${signal}${message === '' ? '' : ` ("${message}")`}; they are not sent again.`,
-    next: 'see the limits of the collector; `otel-hooks status` counts them.',
+    what: `${endpoint} took a request but rejected ${items === 1 ? `one item of its ${signal}` : `${items} items of its ${signal}`}${message === '' ? '' : ` ("${message}")`}; ${items === 1 ? 'it is' : 'they are'} lost there and not sent again.`,
+    next: `see the limits of the collector, then \`otel-hooks destinations resend ${endpoint} --session SESSION\` for a session that matters. ${FORGET}`,
   }),
 };
 

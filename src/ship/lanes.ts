@@ -41,6 +41,8 @@ export interface Group {
 export interface Outcome {
   destination: Destination;
   signal: Signal;
+  /** The destination that answered, where it took over the bodies. */
+  heir?: Destination | undefined;
   /** Bodies that leave the outbox. */
   settled: string[];
   /** Parts of the first of them that stay, in its place. */
@@ -159,16 +161,34 @@ export function settledOutcome(sent: Sent, verdict: Settled, standing: Standing,
   const next = withLane(noted, sent, refused === 0 ? undefined : refusedLane(refused, reason, nowMs));
   return {
     ...nothingOf(sent),
+    heir,
     settled: group.bodies.map(body => body.name),
     parts: (group.cut?.slice(1) ?? []).map(part => ({ items: itemsOf(signal, part) ?? 1, bytes: part })),
     accepted,
     // A negative duration: the clock was set back meanwhile.
     tookMs: accepted > 0 && tookMs >= 0 ? tookMs : undefined,
     rejected: rejected === 0 ? {} : { [reason]: rejected },
-    quarantine: isRefused ? [{ reason, label: signal, bytes }] : [],
+    quarantine: isRefused ? [{ reason, label: refusedLabel(heir ?? destination, signal), bytes }] : [],
     standing: next === standing ? undefined : next,
     problems: answerProblems(sent, verdict, rejected),
   };
+}
+
+/** Says in the name of a quarantined file which destination refused it, so that it can be sent there again. */
+const refusedLabel = ({ id }: Destination, signal: Signal): string => `${id}-${signal}`;
+
+export interface RefusedFile {
+  name: string;
+  reason: string;
+  destination: string;
+  signal: Exclude<Signal, 'metrics'>;
+}
+
+/** Undefined when the file in quarantine is not of a request that a destination refused. */
+export function refusedFile(name: string): RefusedFile | undefined {
+  const [, reason, destination, signal] = /^([^.]+)\.([0-9a-f]{16})-(traces|logs|events)-\d+-\d+$/.exec(name) ?? [];
+  if (reason === undefined || destination === undefined || signal === undefined) return undefined;
+  return { name, reason, destination, signal: signal as RefusedFile['signal'] };
 }
 
 /** Each try of a server that refuses everything costs an item, so its tries become rare. */
@@ -237,7 +257,13 @@ export function metricsOutcome(
     accepted: refused === undefined ? 1 : 0,
     rejected: refused === undefined ? {} : { [refused]: 1 },
     dropped: superseded === 0 ? {} : { superseded },
-    standing: withLane(refused === undefined ? withTaken(sent, destination, nowMs) : sent, of, undefined),
+    standing:
+      refused === undefined
+        ? withLane(withTaken(sent, destination, nowMs), of, undefined)
+        : withLane(sent, of, {
+            ...{ failures: 0, why: refused, untilMs: 0 },
+            refused: (laneOf(standing, of)?.refused ?? 0) + 1,
+          }),
     documents,
     problems,
   };

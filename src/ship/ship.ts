@@ -33,7 +33,7 @@ import {
   waitOutcome,
 } from './lanes.ts';
 import { countItems } from './otlp-body.ts';
-import { heirOf, type LaneOf, type Standing, shipProblems, signalsOf, waitMs } from './standing.ts';
+import { heirOf, isRefusingMetrics, type LaneOf, type Standing, shipProblems, signalsOf, waitMs } from './standing.ts';
 import type { Transport } from './transport.ts';
 import { type Verdict, verdictOf } from './verdict.ts';
 
@@ -119,11 +119,13 @@ export function createShipper(parts: ShipperParts): Shipper {
       }),
     );
     const standing = store.standing();
+    const isWaiting = (each: Destination): boolean =>
+      store.next(each.id).length > 0 || parts.metrics?.isWaiting(each) === true || isRefusingMetrics(standing, each);
     return {
       sent: sent.reduce((sum, each) => sum + each, 0),
       waiting: all.reduce((sum, { id }) => sum + itemsIn(store.next(id)), 0),
       nextTryMs: nextTryMs(parts, all),
-      problems: [...problems, ...shipProblems(standing, all)],
+      problems: [...problems, ...shipProblems(standing, all, isWaiting)],
     };
   }
 
@@ -300,7 +302,8 @@ class Line {
       if (verdict.kind === 'refused') refused = verdict.reason;
       else if (verdict.rejected > 0) refused ??= 'partial';
       const rejected = verdict.kind === 'refused' ? items : verdict.rejected;
-      problems.push(...answerProblems({ destination, signal, items }, verdict, rejected));
+      // The standing says that metrics are refused, until they are taken.
+      if (verdict.kind === 'taken') problems.push(...answerProblems({ destination, signal, items }, verdict, rejected));
     }
     const { superseded } = metrics;
     const answers = { refused, superseded, problems, documents: metrics.settled() };

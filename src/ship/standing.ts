@@ -187,9 +187,13 @@ export function heirsIn(
 
 // ------------------------------------------------------------ problems
 
-/** What a person should repair, by the standing. */
-export function shipProblems(standing: Standing, destinations: readonly Destination[]): Problem[] {
-  return destinations.flatMap(destination => {
+/** What a person should repair, by the standing. A destination for which nothing waits has nothing to repair. */
+export function shipProblems(
+  standing: Standing,
+  destinations: readonly Destination[],
+  isWaiting: (destination: Destination) => boolean = () => true,
+): Problem[] {
+  return destinations.filter(isWaiting).flatMap(destination => {
     const pause = standing.pauses[destination.id];
     const heir = heirOf(destination, destinations, standing);
     const { endpoint } = heir ?? destination;
@@ -205,7 +209,13 @@ export function shipProblems(standing: Standing, destinations: readonly Destinat
   });
 }
 
+export const isRefusingMetrics = (standing: Standing, destination: Destination): boolean =>
+  (laneOf(standing, { destination, signal: 'metrics' })?.refused ?? 0) > 0;
+
 function laneProblems({ failures, refused, why }: Lane, endpoint: string, signal: Signal): Problem[] {
+  // Refused metrics are part of the next ones, so they are refused until the lane has no such entry any more.
+  if (signal === 'metrics' && refused > 0)
+    return [{ code: 'delivery-rejected', endpoint, signal, reason: why, items: refused }];
   if (refused >= MOST_REFUSED_IN_A_ROW)
     return [{ code: 'delivery-all-refused', endpoint, signal, reason: why, items: refused }];
   if (failures === 0) return [];

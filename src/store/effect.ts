@@ -36,6 +36,7 @@ export function effectOf(view: View, round: Round): Effect | undefined {
   const isThere =
     addEaten(view, round, effect) && addQuarantine(view, round, effect) && addSettled(view, round, effect);
   if (!isThere) return undefined;
+  if (!addReleased(view, round, effect)) return undefined;
   addSessions(view, round, effect);
   addFiles(round, effect);
   round.tally?.(ledger);
@@ -82,6 +83,16 @@ function addSettled({ disk }: View, { settled = [] }: Round, effect: Effect): bo
     const path = bodyPath(destination, name);
     if (path === undefined || !exists(disk, path)) return false;
     effect.settled.push(path);
+  }
+  return true;
+}
+
+/** A file of the quarantine may have the name of a fragment that comes again, so it goes like such files. */
+function addReleased({ disk }: View, { released = [] }: Round, effect: Effect): boolean {
+  for (const name of released) {
+    const path = `quarantine/${name}`;
+    if (name.includes('/') || !exists(disk, path)) return false;
+    effect.gone.push(path);
   }
   return true;
 }

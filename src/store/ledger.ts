@@ -48,6 +48,10 @@ export function increase(counts: Counts, key: string, by = 1): void {
   counts[key] = (counts[key] ?? 0) + by;
 }
 
+/** Why items leave an account before a destination answered: they moved to another one, or a person gave them up. */
+export const REDIRECTED = 'redirected';
+export const BY_USER = 'by_user';
+
 /** The accounts of a destination, opened when it has none yet. */
 export function accountsOf(ledger: Ledger, id: string, shown = { provider: '', endpoint: '' }): DestinationAccounts {
   // Only these two fields: the caller may pass a destination with its credentials.

@@ -11,7 +11,7 @@ import { effectOf, type View } from './effect.ts';
 import { FileCache } from './file-cache.ts';
 import { type Disk, names, readBytes } from './files.ts';
 import { checkName } from './folder.ts';
-import { readHookProblems } from './hook-problems.ts';
+import { forgetHookProblems, readHookProblems } from './hook-problems.ts';
 import { Inbox, type Taken } from './inbox.ts';
 import {
   type JournalFile,
@@ -38,6 +38,7 @@ import { createProcessing, type Processing } from './processing.ts';
 import {
   emptyQuarantine,
   limitQuarantine,
+  namesInQuarantine,
   type Purged,
   type QuarantineLimits,
   type QuarantineSize,
@@ -177,6 +178,10 @@ export class OwnStore implements Store {
     return readHookProblems(this.disk);
   }
 
+  forgetHookProblems(): void {
+    forgetHookProblems(this.disk);
+  }
+
   canSettle(): boolean {
     return this.reserve.isThere();
   }
@@ -220,6 +225,14 @@ export class OwnStore implements Store {
 
   emptyQuarantine(): QuarantineSize {
     return emptyQuarantine(this.disk, this.purged);
+  }
+
+  quarantined(): string[] {
+    return namesInQuarantine(this.disk);
+  }
+
+  quarantinedBytes(name: string): Buffer | undefined {
+    return readBytes(this.disk, `quarantine/${name}`);
   }
 
   newDay(): DocumentChange[] {

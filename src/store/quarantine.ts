@@ -44,6 +44,15 @@ export function sizeOfQuarantine(disk: Disk): QuarantineSize {
   return { files: files.length, sizeBytes: files.reduce((sum, { stats }) => sum + stats.size, 0) };
 }
 
+/** The names of the files in quarantine. */
+export function namesInQuarantine(disk: Disk): string[] {
+  const found: string[] = [];
+  eachEntry(disk, 'quarantine', (name, isFile) => {
+    if (isFile) found.push(name);
+  });
+  return found.sort();
+}
+
 /** Removes files over the limits, oldest first. It is safe beside any round: a missing file counts as moved. */
 export function limitQuarantine(disk: Disk, limits: QuarantineLimits, purged: Purged): QuarantineSize {
   const removed = { files: 0, sizeBytes: 0 };

@@ -7,6 +7,7 @@ import { Inbox } from './inbox.ts';
 import { journalPath, listJournals, readJournal, readJournalFrom, readJournalTail, sizesOf } from './journal.ts';
 import { readLedger } from './ledger.ts';
 import { listBodies, readBody } from './outbox.ts';
+import { namesInQuarantine } from './quarantine.ts';
 import { readPending } from './rounds.ts';
 import {
   documentPath,
@@ -58,9 +59,12 @@ export function readStore(disk: Disk): Store {
     ledger: () => readLedger(disk),
     books: () => readBooks(disk),
     emptyQuarantine: refuse,
+    quarantined: () => namesInQuarantine(disk),
+    quarantinedBytes: name => readBytes(disk, `quarantine/${name}`),
     within: refuse,
     newDay: refuse,
     hookProblems: () => readHookProblems(disk),
+    forgetHookProblems: refuse,
     restart() {},
     close() {},
   };

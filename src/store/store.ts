@@ -91,6 +91,10 @@ export interface Store {
   ledger(): Ledger;
   books(): Books;
   emptyQuarantine(): QuarantineSize;
+  /** Names of the files in quarantine. */
+  quarantined(): string[];
+  /** Undefined when the file is gone. */
+  quarantinedBytes(name: string): Buffer | undefined;
   /**
    * The files to remove so that inbox, outbox and journal are within their limits, and the round that removes them;
    * undefined if there are none. A body for which `isUnderWay` is true stays. The quarantine is limited by each commit
@@ -101,6 +105,7 @@ export interface Store {
   newDay(): DocumentChange[];
   /** The failures of front ends, with the time of the last one and their number where it is known. */
   hookProblems(): { code: string; atMs: number; times?: number }[];
+  forgetHookProblems(): void;
   /** Drops the view, and the fragments that were taken and not committed. */
   restart(): void;
   close(): void;
@@ -128,6 +133,8 @@ export interface Round {
   /** Fragments to set aside, and items cut out of a body. */
   quarantine?: ({ name: string; reason: string } | { bytes: Uint8Array; reason: string; label: string })[];
   settled?: { destination: string; name: string }[];
+  /** Files that leave the quarantine, by name. The tally counts why. */
+  released?: string[];
   /** Journals to remove. Their sessions stay known. */
   prune?: string[];
   /** The round frees space or notes the answer of a destination, so it may use the reserve. */

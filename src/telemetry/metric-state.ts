@@ -202,6 +202,15 @@ export function handOver(from: MetricState, to: MetricState, nowMs: number): voi
   to.version += 1;
 }
 
+/** Gives up the values that the destination has not accepted. Returns the number of versions. The caller owns the state. */
+export function giveUp(state: MetricState): number {
+  const versions = state.version - state.accepted;
+  for (const { series } of Object.values(state.resources))
+    for (const each of Object.values(series)) each.sent = structuredClone(each.now);
+  state.accepted = state.version;
+  return versions;
+}
+
 function seriesKey({ metric, attributes }: Pick<Increment, 'metric' | 'attributes'>): string {
   let unsorted: string = metric;
   for (const name in attributes) unsorted += `\0${name}\0${attributes[name]}`;

@@ -158,6 +158,7 @@ const words: { readonly [command: string]: string[][] } = {
     ['--listen', '127.0.0.1:0', '--cert', BAD, '--key', BAD],
     ['--print-unit', 'systemd', '--state-dir', NAME],
   ],
+  destinations: [[], [BAD], ['drop', BAD], ['redirect', BAD, BAD], ['resend', 'file', '--session', BAD, '--yes']],
   show: [[], ['x'], ['j'], [''], [BAD]],
   preview: [[], ['x'], ['j'], [''], [BAD], ['x', '--raw', `raw ${NAME}`]],
   tail: [

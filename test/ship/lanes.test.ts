@@ -90,7 +90,7 @@ describe('the outcome of an answer', () => {
     const sent = sentOf(1, { group: { bodies: [body('b1', 3)], cut: parts }, bytes: first });
     const outcome = settledOutcome(sent, { kind: 'refused', reason: '400' }, noStanding, nowMs);
     expect(outcome).toMatchObject({ settled: ['b1'], accepted: 0, rejected: { '400': 1 }, parts: [{ items: 2 }] });
-    expect(outcome.quarantine).toMatchObject([{ reason: '400', label: 'traces' }]);
+    expect(outcome.quarantine).toMatchObject([{ reason: '400', label: '0123456789abcdef-traces' }]);
     expect(outcome.tookMs).toBeUndefined();
   });
 

@@ -1,0 +1,155 @@
+/**
+ * The problems that are true now. Problems of sessions and deliveries are noted when they occur, because no person reads
+ * the output of a detached process. Here each noted problem is compared with the present: one that was solved is not
+ * shown, and one that cannot be compared is shown for a week, or until `otel-hooks prune --problems`.
+ */
+import { existsSync, statfsSync, statSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
+import { destinationsOf, MOST_DESTINATIONS } from '../config/destinations.ts';
+import { type LoadedConfig, loadConfig, PROJECT_FILE } from '../config/files.ts';
+import { destinationsIn } from '../deliver/known-destinations.ts';
+import { documents } from '../documents/documents.ts';
+import type { NotedProblem } from '../problems/noted-problems.ts';
+import { isOfPin, type Problem } from '../problems/problem.ts';
+import type { SessionState } from '../session/session-state.ts';
+import { refusedFile } from '../ship/lanes.ts';
+import { isRefusingMetrics, noStanding, shipProblems } from '../ship/standing.ts';
+import type { Store } from '../store/store.ts';
+import type { Io } from './command.ts';
+
+const NEWS_MS = 7 * 86_400_000;
+
+/** The sign that hooks leave while the package is missing. */
+const PROGRAM_MISSING = 'hook-kick-missing';
+
+export interface Present {
+  folders: { state: string; config: LoadedConfig };
+  /** The problems of the present configuration. */
+  now: readonly Problem[];
+  io: Pick<Io, 'now' | 'home' | 'platform'>;
+}
+
+/** What the configuration says now, what sessions ran into, what destinations answer, what front ends could not do. */
+export function problemsNow(store: Store, present: Present): Problem[] {
+  const { folders, now } = present;
+  const noted = Object.values(store.read(documents.problems) ?? {});
+  const all: Problem[] = [
+    ...now,
+    ...noted.filter(each => isTrueNow(each, store, present)).map(({ problem }) => problem),
+    ...refusedInQuarantine(store),
+    ...waitingProblems(store),
+    ...hookProblems(store, present),
+  ];
+  const { state } = folders;
+  const newer = store.read(documents.leftAlone) ?? 0;
+  if (newer > 0) all.push({ code: 'fragments-newer', folder: state, fragments: newer });
+  if (isDiskFull(state)) all.push({ code: 'state-unusable', folder: state, error: 'ENOSPC' });
+  return [...new Map(all.map(problem => [JSON.stringify(problem), problem])).values()];
+}
+
+// ---------------------------------------------------------------- noted problems
+
+function isTrueNow({ problem, lastMs }: NotedProblem, store: Store, present: Present): boolean {
+  if (present.io.now() - lastMs >= NEWS_MS) return false;
+  if (isOfPin(problem)) return isStillConfigured(problem, lastMs, present);
+  switch (problem.code) {
+    // The files in quarantine and the standing of the metrics say it as long as it is true.
+    case 'delivery-rejected':
+      return false;
+    case 'fragment-failed':
+      return store.quarantined().some(name => name.startsWith(`${problem.why}.`));
+    case 'transcripts-packed':
+      return problem.file === undefined || (existsSync(`${problem.file}.zst`) && !existsSync(problem.file));
+    case 'destinations-full':
+      return store.idsOf(documents.destinations).length >= MOST_DESTINATIONS;
+    default:
+      return true;
+  }
+}
+
+/**
+ * A problem that a session had with its configuration. Where a file is named, the file is read again. A variable of a
+ * hook cannot be read here: the next session from the same folder removes its problem. Anything else may be over once
+ * the user's file was changed.
+ */
+function isStillConfigured(problem: Problem, lastMs: number, { folders, now, io }: Present): boolean {
+  const { config } = folders;
+  const isSame = (other: Problem): boolean =>
+    other.code === problem.code && keyOf(other) === keyOf(problem) && fileOf(other) === fileOf(problem);
+  if (now.some(isSame)) return false;
+  if ('variable' in problem && problem.variable !== undefined) return true;
+  if ('from' in problem && /^(environment|flag|--)/.test(problem.from)) return true;
+  const file = fileOf(problem);
+  if (file === undefined) return changedMs(config.globalFile) <= lastMs;
+  if (file === config.globalFile || !existsSync(file)) return false;
+  const isOfProject = basename(file) === PROJECT_FILE;
+  const { home, platform } = io;
+  const place = { env: {}, home, platform, cwd: isOfProject ? dirname(file) : home };
+  const read = loadConfig({ ...place, project: isOfProject, file: isOfProject ? config.globalFile : file });
+  return [...read.problems, ...destinationsOf(read).problems].some(isSame);
+}
+
+const keyOf = (problem: Problem): unknown => ('key' in problem ? problem.key : undefined);
+const fileOf = (problem: Problem): string | undefined => ('file' in problem ? problem.file : undefined);
+
+const changedMs = (file: string): number =>
+  statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? Number.POSITIVE_INFINITY;
+
+// ---------------------------------------------------------------- destinations
+
+/** What destinations refused, as long as it lies in quarantine and can be sent again. */
+function refusedInQuarantine(store: Store): Problem[] {
+  const endpoints = new Map(destinationsIn(store).map(({ id, endpoint }) => [id, endpoint]));
+  const counts = new Map<string, Extract<Problem, { code: 'delivery-rejected' }>>();
+  for (const name of store.quarantined()) {
+    const file = refusedFile(name);
+    const endpoint = file && endpoints.get(file.destination);
+    if (file === undefined || endpoint === undefined) continue;
+    const { destination, signal, reason } = file;
+    const key = `${destination} ${signal} ${reason}`;
+    const known = counts.get(key) ?? { code: 'delivery-rejected', endpoint, signal, reason, items: 0 };
+    counts.set(key, { ...known, items: known.items + 1 });
+  }
+  return [...counts.values()];
+}
+
+/** What keeps data waiting. Where nothing waits, a failure of the past is no problem any more. */
+function waitingProblems(store: Store): Problem[] {
+  const all = destinationsIn(store);
+  const standing = store.read(documents.ship) ?? noStanding;
+  const isWaiting = (id: string): boolean => {
+    const metrics = store.read(documents.metrics.of(id));
+    return store.next(id).length > 0 || (metrics !== undefined && metrics.accepted < metrics.version);
+  };
+  const ids = new Set(all.map(({ id }) => id).filter(isWaiting));
+  return shipProblems(standing, all, each => ids.has(each.id) || isRefusingMetrics(standing, each));
+}
+
+// ---------------------------------------------------------------- hooks
+
+/** A hook that came later was recorded, so what kept the earlier one from it is over. */
+function hookProblems(store: Store, { folders, io }: Present): Problem[] {
+  const signs = store.hookProblems();
+  if (signs.length === 0) return [];
+  const lastMs = Math.max(0, ...store.sessions().map(key => arrivedMs(store, key)));
+  const folder = folders.state;
+  return signs
+    .filter(({ atMs }) => io.now() - atMs < NEWS_MS && lastMs <= atMs)
+    .map(
+      ({ code, atMs, times }): Problem =>
+        code === PROGRAM_MISSING
+          ? { code: 'program-missing', folder, hooks: times, lastMs: atMs }
+          : { code: 'hook-failed', folder, why: code, lastMs: atMs },
+    );
+}
+
+const arrivedMs = (store: Store, key: string): number =>
+  (store.session(key)?.state as SessionState | undefined)?.arrivedMs ?? 0;
+
+/** So little that neither a hook of some size nor a round finds room. */
+const LEAST_BYTES = 64 * 1024;
+
+function isDiskFull(folder: string): boolean {
+  const { bavail, bsize } = statfsSync(folder);
+  return bavail * bsize < LEAST_BYTES;
+}
