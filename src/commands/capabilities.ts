@@ -1,4 +1,4 @@
-/** What a manifest needs and which target can carry it; or what the targets have. */
+/** Lists the capabilities that a manifest needs and the targets that have them, or the capabilities of targets. */
 import { providers } from '../agents/interchange.ts';
 import { convertManifest } from '../interchange/conversion.ts';
 import { capabilitiesOf, levelOf, supportOf } from '../interchange/hook-capabilities.ts';
@@ -106,7 +106,7 @@ function carried(manifest: Manifest, target: Target) {
   };
 }
 
-/** True where something that was guarded is not. */
+/** True if a guarded action would not be guarded any more. */
 function carriedBy(manifest: Manifest, needs: readonly Need[], target: Target, words: Words, io: Io): boolean {
   const encoded = convertManifest(manifest, target);
   const { fit, losses } = encoded;
@@ -181,7 +181,7 @@ function factsOf(target: Target) {
     tools: facts.tools,
     mcp: facts.mcp && `${facts.mcp.before}<server>${facts.mcp.between}<tool>`,
     capabilities: facts.supports,
-    /** What of them the layout has a place for. */
+    /** The capabilities for which the layout has a place. */
     carried: Object.fromEntries(capabilityNames.map(capability => [capability, supportOf(capability, target)])),
   };
 }

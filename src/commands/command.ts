@@ -4,7 +4,7 @@ import { own } from '../lib/read.ts';
 
 export interface Flag {
   name: string;
-  /** What its value is called in the help; a flag without one is a switch. */
+  /** The name of its value in the help; a flag without one is a switch. */
   value?: string;
   short?: string;
   summary: string;
@@ -19,7 +19,7 @@ export interface Command {
   /** Further text of the help. */
   notes?: string[];
   flags: Flag[];
-  /** How many words it takes beside its flags; none by default. */
+  /** The number of words beside its flags; none by default. */
   mostWords?: number;
   /** Its output is the content of a file, also without `--json` and `--format`. */
   printsDocument?: true;
@@ -37,7 +37,10 @@ export interface Io {
   out(text: string): void;
   /** Waits for a slow reader of `out`, so that large output does not fill the memory. */
   drained?(): Promise<void>;
-  /** Calls `then` when `out` has lost its reader, as far as that shows without a write. Returns what ends the watch. */
+  /**
+   * Calls `then` when `out` has lost its reader, if that can be seen without a write. Returns a function that ends the
+   * watch.
+   */
   onReaderGone?(then: () => void): () => void;
   err(text: string): void;
   env: Readonly<Record<string, string | undefined>>;

@@ -51,7 +51,7 @@ export async function run(words: Words, io: Io): Promise<number> {
   return problems.length > 0 ? 1 : 0;
 }
 
-/** Shows what the project's file would be allowed, and asks. The text that was shown is the one that is agreed to. */
+/** Shows the rights that the project's file asks for, and asks the user. The user agrees to the text that was shown. */
 async function trust(config: LoadedConfig, words: Words, io: Io): Promise<number> {
   const { projectFile: file, projectText: text, beyond } = config;
   if (file === undefined || text === undefined) {
@@ -84,7 +84,7 @@ async function trust(config: LoadedConfig, words: Words, io: Io): Promise<number
   return 0;
 }
 
-/** A path with what it really leads to. */
+/** A path, and the target if it is a link. */
 function reachOf({ value, path }: Beyond): string {
   if (path === undefined) return value;
   const real = realPathOf(path);

@@ -15,7 +15,7 @@ import {
 import { flagText, type Io, UsageError, type Words } from './command.ts';
 import { table } from './text.ts';
 
-/** Where the project's own samples lie: put in by the build. */
+/** The place of the project's own samples, which the build adds. */
 declare const __SAMPLES__: readonly string[] | undefined;
 
 export function run(words: Words, io: Io): number {
@@ -72,7 +72,7 @@ function shippedSamples(): Readonly<Record<string, Readonly<Record<string, strin
 
 class UnreadSamples extends Error {}
 
-/** Files, and those of folders whose names say that they hold samples. */
+/** The given files, and files in the given folders whose names mark them as samples. */
 const textsIn = (paths: readonly string[]): [path: string, text: string][] =>
   paths.flatMap(filesIn).map(path => [path, read(() => readFileSync(path, 'utf8'), path)]);
 
@@ -102,8 +102,8 @@ function read<T>(look: () => T, path: string): T {
 }
 
 /**
- * One payload, an array of them, or one on each line; `#` begins a line of comment, and below `---- events` stands what
- * is expected.
+ * One payload, an array of them, or one on each line. `#` begins a comment, and below `---- events` are the expected
+ * events.
  */
 function payloadsIn(path: string, text: string): Fields[] {
   const [head = ''] = text.replace(/^\uFEFF/, '').split(/^---- events$/m);
@@ -124,7 +124,7 @@ function payloadsIn(path: string, text: string): Fields[] {
   return payloads;
 }
 
-/** A recording may say beside each payload when it was received. */
+/** A recording may state the time of arrival beside each payload. */
 const payloadOf = (value: unknown): unknown =>
   isFields(value) && 'payload' in value && Object.keys(value).every(key => key === 'payload' || key === 'received_at')
     ? value.payload
@@ -146,7 +146,7 @@ function parsed(json: string): unknown {
   try {
     return JSON.parse(json);
   } catch {
-    // No JSON as a whole: then perhaps line by line, and if not, the caller says so.
+    // Not one JSON value. The text may be JSON lines; otherwise the caller reports it.
     return undefined;
   }
 }

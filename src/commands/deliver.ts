@@ -52,21 +52,21 @@ export async function run(words: Words, io: Io): Promise<number> {
     );
     for (const problem of merged(problems)) io.err(problemText(problem));
   }
-  // A mistake in an address keeps data from leaving, even when nothing waits for it.
+  // A mistake in an address keeps data on the machine, so it is reported even if nothing waits for that address.
   return waiting > 0 || problems.some(keepsFromDestinations) ? 1 : 0;
 }
 
-/** What takes less time needs no progress. */
+/** A shorter delivery shows no progress. */
 const SHOWN_AFTER_MS = 700;
 
 interface ProgressLine {
   show: ((progress: Progress) => void) | undefined;
-  /** Prints something else in between. */
+  /** Prints another line between two updates. */
   beside(print: () => void): void;
   end(): void;
 }
 
-/** One line on standard error, drawn over itself, and only where a person sees it. */
+/** One line on standard error that overwrites itself, only at a terminal. */
 function progressOn(io: Io, isJson: boolean): ProgressLine {
   if (isJson || io.isErrTerminal !== true) return { show: undefined, beside: print => print(), end: () => undefined };
   const startMs = performance.now();

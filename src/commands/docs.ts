@@ -1,9 +1,9 @@
-/** The documents that come with the package. Texts name them by their place in it, as `docs/serve.md`. */
+/** The documents in the package. Texts name them by their path in it, such as `docs/serve.md`. */
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { distFolder } from './place.ts';
 
-/** The same text with the paths that a person at this machine can open. */
+/** Replaces these names with absolute paths on this machine. */
 export function withPaths(text: string): string {
   return text.replace(/(?<![\w/.~-])(?:docs|collector-config)\/[\w./-]*\w\.(?:md|yaml)\b/g, name => {
     const path = join(packageFolder(), name);
@@ -11,7 +11,7 @@ export function withPaths(text: string): string {
   });
 }
 
-/** The folder of the documents; undefined where the program was copied without them. */
+/** The folder of the documents; undefined if the program was copied without them. */
 export function docsFolder(): string | undefined {
   const folder = join(packageFolder(), 'docs');
   return existsSync(folder) ? folder : undefined;

@@ -25,7 +25,7 @@ const PATIENCE_MS = 15_000;
 export async function run(words: Words, io: Io): Promise<number> {
   const json = words.flags['--json'] !== undefined;
   const isAgreed = words.flags['--yes'] !== undefined;
-  // Who agrees beforehand wants it done.
+  // `--yes` without `--fix` means the repair, too.
   const fixes = isAgreed || words.flags['--fix'] !== undefined;
   const folders = foldersOf(words, io);
   if (fixes && !isAgreed && (json || !io.isTerminal)) {
@@ -33,7 +33,7 @@ export async function run(words: Words, io: Io): Promise<number> {
   }
   const findings: Finding[] = [];
   const told = new Set<string>();
-  /** One problem may be found in the configuration and again in what sessions ran into. */
+  /** The same problem may be found in the configuration and in the problems of sessions. */
   const isNew = (found: Finding): boolean => {
     const key = found.state === 'problem' ? JSON.stringify(found.problem) : '';
     return key === '' || (!told.has(key) && told.add(key) !== undefined);
@@ -69,7 +69,7 @@ export async function run(words: Words, io: Io): Promise<number> {
   const delivery = deliveryFindings(folders, io);
   const wire = words.flags['--offline'] === undefined ? await wireFindings(folders, standings, io, busy) : [];
   const unreachable = new Set(wire.flatMap(each => failureOf(each) ?? []));
-  // An endpoint that cannot be reached now is one problem, however many deliveries failed for the same reason before.
+  // An unreachable endpoint is one problem, even if earlier deliveries failed for the same reason.
   show(delivery.filter(each => !unreachable.has(failureOf(each) ?? '')));
   show(wire);
 
@@ -102,7 +102,7 @@ function localFindings(words: Words, io: Io, folders: Folders, found: readonly F
   ];
 }
 
-/** How many were mended. */
+/** Returns the number of repaired problems. */
 async function mend(mends: readonly Mend[], io: Io, isAgreed: boolean, json: boolean): Promise<number> {
   if (!json) for (const diff of new Set(mends.flatMap(each => each.diffs))) io.out(diff);
   if (!isAgreed) {
@@ -123,8 +123,8 @@ async function mend(mends: readonly Mend[], io: Io, isAgreed: boolean, json: boo
 }
 
 /**
- * Of each agent one scope whose entries are what this version writes. Those of a project's file run only after a person has
- * seen them and said yes: the file came with a clone.
+ * For each agent, one scope whose entries are those that this version writes. Entries in a project's file run only
+ * after a person has seen them and agreed, because the file came with a clone.
  */
 async function agreedTo(
   standings: readonly Found[],
@@ -202,7 +202,7 @@ function deliveryFindings({ state, config }: Folders, io: Io): Finding[] {
   }
 }
 
-/** Which endpoint cannot be reached, and why. */
+/** Returns the unreachable endpoints, with the reasons. */
 function failureOf(finding: Finding): string | undefined {
   if (finding.state !== 'problem') return undefined;
   const { problem: found } = finding;

@@ -56,7 +56,7 @@ interface Wanted {
   sessions: readonly string[];
   agent: string | undefined;
   sinceMs: number;
-  /** Also what only tried the hooks; a session that is named is meant in any case. */
+  /** Also exports trials of the hooks. A session that is named is exported in any case. */
   trials: boolean;
 }
 
@@ -86,7 +86,7 @@ function chosen(store: Store, { sessions, agent, sinceMs, trials }: Wanted): Rec
   );
 }
 
-/** Lines of the output, and how many they are. */
+/** The lines of the output, and their number. */
 interface Part {
   count: number;
   lines: string;
@@ -122,8 +122,8 @@ function* partsOf(
 }
 
 /**
- * Where the transcript of a session lies, which OpenHook asks for at the end of a session. The session's state is kept for a
- * week; after that the transcript is looked for where the agent keeps such files, under a name that holds the session's id.
+ * The path of a session's transcript, which OpenHook requires at the end of a session. The session's state is kept for
+ * a week. After that, the transcript is looked for in the agent's folder, under a name that contains the session's id.
  */
 function transcripts(store: Store, { home, cwd, env }: Io): (session: Recorded) => Beyond {
   const eyes = diskEyes();
@@ -152,7 +152,7 @@ async function stream(parts: Iterable<Part>, found: readonly Recorded[], io: Io)
   return isWhole ? 0 : 1;
 }
 
-/** Takes its place when it is whole; until then nothing changes there. */
+/** The new file replaces the old one when it is complete. */
 async function writeTo(
   output: string,
   unit: string,
@@ -202,7 +202,7 @@ async function passed(
       if (part.lines !== '') write(part.lines);
       count += part.count;
       if (isShown) io.err(`${LINE_START}${count} lines `);
-      // Ctrl-C, and a reader that has left, are heard of between two parts.
+      // Ctrl-C, and a reader that has left, are noticed between two parts.
       await stop.pause(0);
       await io.drained?.();
       if (!stop.isAsked()) continue;

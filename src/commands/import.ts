@@ -32,7 +32,7 @@ import { problemText, table } from './text.ts';
 
 /** Back ends refuse older log records (Loki takes a week). */
 const LOGS_MS = 7 * 24 * 3_600_000;
-/** Between two looks at Ctrl-C, and what a kill can cost of order. */
+/** The bytes between two checks for Ctrl-C. After a kill, at most these bytes are read again. */
 const ROUND_BYTES = 4 * 1024 * 1024;
 /** Not infinity, because the bytes that a round has read are computed as limit minus rest. */
 const NO_LIMIT_BYTES = Number.MAX_SAFE_INTEGER;

@@ -1,5 +1,6 @@
 /**
- * What the commands about the Hook Interchange Format share: manifests from files, and what lies outside of the format.
+ * Shared functions of the commands about the Hook Interchange Format: reading manifests from files, and data outside of
+ * the format.
  */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -35,7 +36,7 @@ export const known: Known = {
   },
 };
 
-/** A manifest or a native file is small; what is larger is something else. */
+/** A manifest or a native file is small. A larger file is something else. */
 const LARGEST_BYTES = 32 * 1024 * 1024;
 
 /** The format itself among the formats. */
@@ -47,11 +48,13 @@ export interface Hooks {
   manifest: Manifest;
   losses: readonly Loss[];
   from: string;
-  /** How many entries call otel-hooks itself. They are left out: they name this agent, and `enable` writes others. */
+  /**
+   * The number of entries that call otel-hooks. They are left out: they name this agent, and `enable` writes others.
+   */
   leftOut: number;
 }
 
-/** The hooks of a file, whosever it is; undefined when it was said why there are none. */
+/** The hooks of a file in any format; undefined after the reason was printed. */
 export async function hooksIn(
   file: string,
   from: string | undefined,
@@ -85,7 +88,7 @@ const onlyOursText = (name: string): string =>
 
 const ENABLE = '  next: otel-hooks enable --tool AGENT writes those of another agent.\n';
 
-/** Undefined when it was said why not. */
+/** Undefined after the reason was printed. */
 export async function read(file: string, io: Io): Promise<string | undefined> {
   try {
     return await textOf(file, io);
@@ -104,7 +107,7 @@ function sourceOf(said: string | undefined, text: string, name: string): Provide
   if (isObject(value) && 'spec' in value) return CANONICAL;
   const native = providers.find(({ layouts }) => Object.values(layouts).some(({ isFile }) => isFile.test(name)));
   if (native !== undefined) return native;
-  // Without a provider's name there is nothing else that it could be meant as.
+  // A text that names no provider can only be a manifest.
   if (!isObject(value) || !('hooks' in value)) return CANONICAL;
   throw new UsageError(`it has no spec, so it is a native file; --from says whose: ${formats()}`);
 }
@@ -138,7 +141,7 @@ async function textOf(file: string, io: Io): Promise<string> {
   return text;
 }
 
-/** Says what keeps a text from being a manifest. */
+/** Prints why a text is no manifest. */
 function manifestIn(text: string, name: string, io: Io): Manifest | undefined {
   const validation = hookInterchange.validation(name, { interchange: known });
   validation.write(text);
@@ -180,7 +183,7 @@ export function targetFor(provider: Provider, choice: Choice): Target {
   return target;
 }
 
-/** Names and commands are strangers' words: harmless to a terminal. */
+/** Names and commands come from unknown authors: they are escaped for the terminal. */
 export const asShown = (text: string): string => plain(text, 400);
 
 export function lossesText(losses: readonly Loss[]): string {

@@ -79,7 +79,7 @@ function list(place: Place, isOn: boolean, words: Words, io: Io): number {
 }
 
 function revoke(project: Discovery, place: Place, io: Io): number {
-  // For an existing file the no is kept, so that the user is not asked again.
+  // The refusal of an existing file is kept, so that the user is not asked again.
   const consent =
     project.found && project.why === undefined ? { hash: project.hash, answer: 'no' as const } : undefined;
   consentToCommands(place, project.file, consent);

@@ -19,7 +19,7 @@ export function foldersOf(words: Words, io: Io): Folders {
   return { state: resolve(io.cwd, named || stateFolder(where)), data: dataFolder(where), config };
 }
 
-/** The surroundings of all sessions: they share the configuration file of the command, whatever their folder is. */
+/** The surroundings of all sessions. They share the configuration file of the command, in any folder. */
 export const surroundingsOf = (words: Words, io: Io, { globalFile }: LoadedConfig) => ({
   env: io.env.OTEL_HOOKS_CONFIG ? { ...io.env, OTEL_HOOKS_CONFIG: globalFile } : io.env,
   home: io.home,
@@ -28,7 +28,7 @@ export const surroundingsOf = (words: Words, io: Io, { globalFile }: LoadedConfi
   configFile: flagText(words, '--config') === undefined ? undefined : globalFile,
 });
 
-/** The folder of the built program: this file lies in it, in a chunk below it, or among the sources beside it. */
+/** The folder of the built program. This file is in it, in a chunk below it, or among the sources beside it. */
 export function distFolder(): string {
   const here = dirname(fileURLToPath(import.meta.url));
   const places = [here, dirname(here), resolve(here, '../../dist')];

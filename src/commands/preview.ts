@@ -65,7 +65,7 @@ function lookedAt(
 const isJson = ({ signals }: Destination, { signal }: Request): boolean =>
   signal === 'events' || signals[signal]?.protocol === 'http/json';
 
-/** OTLP/JSON of these very bytes; of the events' log its lines. */
+/** The bytes of the body as OTLP/JSON; the lines of the events' log. */
 function bodyOf(destination: Destination, request: Request): Json {
   const text = () => Buffer.from(request.bytes).toString();
   if (request.signal === 'events') {
@@ -76,7 +76,7 @@ function bodyOf(destination: Destination, request: Request): Json {
   return decodeRequest(request.signal, request.bytes) ?? {};
 }
 
-/** Without what may be a key: user, password, query and fragment of an address. */
+/** Removes the parts of an address that may hold a key: user, password, query and fragment. */
 const whereOf = ({ signals, endpoint }: Destination, { signal }: Request): string =>
   shownEndpoint(signals[signal]?.url ?? signals[signal]?.path ?? endpoint);
 
@@ -125,8 +125,8 @@ function write(folder: string, destinations: readonly DestinationPreview[], io: 
 }
 
 /**
- * Bodies may hold content. A new folder is made for the user alone; one that is there must be the user's own, and no link. Its
- * mode stays, because it may hold more than these files, each of which is closed to others.
+ * Bodies may hold content. A new folder is made for the user only; an existing one must belong to the user and be no
+ * link. Its mode stays, because it may hold more than these files, and each of these files is closed to other users.
  */
 function ownFolder(folder: string): void {
   if (lstatSync(folder, { throwIfNoEntry: false }) === undefined) makePath(folder);
@@ -139,7 +139,7 @@ function ownFolder(folder: string): void {
   if (why !== undefined) throw new UsageError(`--raw takes a folder of your own, not ${folder}: ${why}`);
 }
 
-/** A file of a former preview is replaced, never written through: it could be a link, or readable by others. */
+/** A file of an earlier preview is replaced, never written into: it could be a link, or readable by other users. */
 function writeAnew(file: string, bytes: Uint8Array): void {
   const beside = `${file}.${randomBytes(6).toString('hex')}`;
   try {
@@ -195,7 +195,7 @@ function itemsOf(signal: Request['signal'], body: Json): string[] {
   let before = '';
   for (const part of listOf(resourceSpans ?? resourceLogs ?? resourceMetrics)) {
     const resource = attributesOf(fieldsOf(part.resource).attributes);
-    // Joined bodies name it each for itself.
+    // Each of the joined bodies names it.
     if (resource.join() !== before) lines.push('  resource', ...resource);
     before = resource.join();
     for (const scope of listOf(part.scopeSpans ?? part.scopeLogs ?? part.scopeMetrics)) {
@@ -245,7 +245,7 @@ function metricLines(metric: Fields): string[] {
 const attributesOf = (attributes: unknown): string[] =>
   listOf(attributes).map(({ key, value }) => `      ${harmless(String(key))} = ${shown(value)}`);
 
-/** A value of OTLP/JSON as JSON alone; a text on one line, without quotes and without what a terminal would obey. */
+/** A value of OTLP/JSON as plain JSON; a text on one line, without quotes and control characters. */
 function shown(value: unknown): string {
   const plain = plainOf(value);
   return typeof plain === 'string' ? harmless(plain) : harmless(JSON.stringify(plain));

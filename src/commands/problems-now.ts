@@ -29,7 +29,7 @@ export interface Present {
   io: Pick<Io, 'now' | 'home' | 'platform'>;
 }
 
-/** What the configuration says now, what sessions ran into, what destinations answer, what front ends could not do. */
+/** The problems of the configuration, of sessions, of destinations and of front ends. */
 export function problemsNow(store: Store, present: Present): Problem[] {
   const { folders, now } = present;
   const noted = Object.values(store.read(documents.problems) ?? {});
@@ -53,7 +53,7 @@ function isTrueNow({ problem, lastMs }: NotedProblem, store: Store, present: Pre
   if (present.io.now() - lastMs >= NEWS_MS) return false;
   if (isOfPin(problem)) return isStillConfigured(problem, lastMs, present);
   switch (problem.code) {
-    // The files in quarantine and the standing of the metrics say it as long as it is true.
+    // The files in quarantine and the metric states show it as long as it is true.
     case 'delivery-rejected':
       return false;
     case 'fragment-failed':
@@ -97,7 +97,7 @@ const changedMs = (file: string): number =>
 
 // ---------------------------------------------------------------- destinations
 
-/** What destinations refused, as long as it lies in quarantine and can be sent again. */
+/** Data that destinations refused, as long as it is in quarantine and can be sent again. */
 function refusedInQuarantine(store: Store): Problem[] {
   const endpoints = new Map(destinationsIn(store).map(({ id, endpoint }) => [id, endpoint]));
   const counts = new Map<string, Extract<Problem, { code: 'delivery-rejected' }>>();
@@ -113,7 +113,7 @@ function refusedInQuarantine(store: Store): Problem[] {
   return [...counts.values()];
 }
 
-/** What keeps data waiting. Where nothing waits, a failure of the past is no problem any more. */
+/** The reasons why data waits. If no data waits, a failure of the past is no problem any more. */
 function waitingProblems(store: Store): Problem[] {
   const all = destinationsIn(store);
   const standing = store.read(documents.ship) ?? noStanding;
@@ -127,7 +127,7 @@ function waitingProblems(store: Store): Problem[] {
 
 // ---------------------------------------------------------------- hooks
 
-/** A hook that came later was recorded, so what kept the earlier one from it is over. */
+/** A later hook was recorded, so the reason of the failure is gone. */
 function hookProblems(store: Store, { folders, io }: Present): Problem[] {
   const signs = store.hookProblems();
   if (signs.length === 0) return [];
@@ -146,7 +146,7 @@ function hookProblems(store: Store, { folders, io }: Present): Problem[] {
 const arrivedMs = (store: Store, key: string): number =>
   (store.session(key)?.state as SessionState | undefined)?.arrivedMs ?? 0;
 
-/** So little that neither a hook of some size nor a round finds room. */
+/** Too little space for a large hook and for a round. */
 const LEAST_BYTES = 64 * 1024;
 
 function isDiskFull(folder: string): boolean {

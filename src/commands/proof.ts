@@ -1,11 +1,11 @@
 /**
- * Tries the hook of an agent: the command that stands in its file is run as the agent would run it, with the first event of
- * a session of its own, and the process that hooks start takes the event to the journal. Nothing is sent: the session is
- * pinned to a configuration that sends nothing.
+ * Tries the hook of an agent: runs the command of its settings file as the agent would, with the first event of a
+ * session of its own. The process that hooks start then takes the event to the journal. Nothing is sent: the session is
+ * pinned to a configuration without destinations.
  *
- * Constraint: settings of a project come with a clone, and its author may have written anything into them that looks like
- * an entry of ours. So the text that runs is computed, never taken from the file: where the file differs from what this
- * version would write for this machine, nothing runs. PATH holds no folder of the project then (`searchPath`).
+ * Constraint: settings of a project come with a clone, and its author may have written any text that looks like an
+ * entry of ours. So the text that runs is computed, never read from the file: if the file differs from the text that
+ * this version would write for this machine, nothing runs. PATH then holds no folder of the project (`searchPath`).
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -24,13 +24,13 @@ import { trialSession } from '../view/trial-sessions.ts';
 
 export type Proof =
   | { ok: true; event: string; type: string; session: string; tookMs: number }
-  /** `isTried` false: the files are right, and this machine cannot run what they name. */
+  /** `isTried` false: the files are right, but this machine cannot run the program that they name. */
   | { ok: false; isTried?: false; why: string; next: string };
 
 const PATIENCE_MS = 15_000;
 const LOOK_EVERY_MS = 40;
 
-/** What would be run to try a hook. */
+/** The command that a trial would run. */
 export interface HookRun {
   file: string;
   event: string;
@@ -45,7 +45,7 @@ export interface HookRun {
 type Failed = Extract<Proof, { ok: false }>;
 const failed = (why: string, next: string): Failed => ({ ok: false, why, next });
 
-/** Runs nothing. A file that differs from what this version writes here fails. */
+/** Runs nothing. Fails if a file differs from the text that this version writes here. */
 export function hookRunOf(setup: Setup, cwd: string, env: NodeJS.ProcessEnv, nowMs: number): HookRun | Failed {
   const { agent, platform, scope, places } = setup;
   const { settings } = agent;
@@ -72,7 +72,7 @@ export function hookRunOf(setup: Setup, cwd: string, env: NodeJS.ProcessEnv, now
   if (inFile.join('\0') !== args.join('\0')) return differs;
   const command = args.at(-1) ?? '';
   const common = { file: entry.file, event, command, payload, env: safe };
-  // Its whole text is what this version writes: else it would be stale.
+  // Its whole text is the text that this version writes; otherwise it would be stale.
   const isItself = settings.runs.posix === 'itself' && platform !== 'win32';
   return isItself ? { ...common, program: entry.file, args: [] } : { ...common, program, args };
 }

@@ -43,13 +43,13 @@ const nothing: Pruned = { hooks: 0, items: 0, journals: 0, quarantine: { files: 
 
 function prune(store: Store, places: Parameters<Store['within']>[0], isEmptying: boolean): Pruned {
   const before = store.books().quarantine;
-  // Read, so that what only a later version can read is known; nothing is eaten.
+  // The inbox is read, so that the number of fragments of later versions is known. No fragment is taken.
   while (store.take({ fragments: 1_000, bytes: 32 * 1024 * 1024 }).more);
   if (isEmptying) store.emptyQuarantine();
   for (;;) {
     const over = store.within(places);
     if (over !== undefined && store.commit(over.round) !== 'committed') continue;
-    // Counts of the quarantine that no other round took along.
+    // Counts of the quarantine that no other round committed.
     if (over === undefined && isEmptying && store.commit({}) !== 'committed') continue;
     const { files, sizeBytes } = store.books().quarantine;
     const quarantine = { files: before.files - files, sizeBytes: before.sizeBytes - sizeBytes };

@@ -2,7 +2,7 @@
 import { exampleAgent } from '../agents/index.ts';
 import type { Command, Flag } from './command.ts';
 
-// The command itself checks how many words it takes.
+// The command itself checks the number of words.
 const ANY = Number.POSITIVE_INFINITY;
 
 const scopes = (what: string): Flag[] => [

@@ -25,7 +25,8 @@ export function run(words: Words, io: Io): number {
 }
 
 /**
- * One after the other, so that memory holds one; those whose last line is older, and trials of the hooks, are not read.
+ * Reads one journal after the other, to save memory. Journals whose last line is older, and trials of the hooks, are
+ * not read.
  */
 function* sessionsIn(state: string, sinceMs: number): Generator<Replay> {
   if (!existsSync(state)) return;
@@ -126,15 +127,16 @@ function written({ rows, total }: Report, by: readonly Grouping[], format: Forma
   return table([heads, ...lines].map(right), io);
 }
 
-/** A text that a spreadsheet would take for a formula is only a text. */
+/** Prevents that a spreadsheet takes the text for a formula. */
 const quoted = (cell: string | number): string => {
   const text = typeof cell === 'string' && /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : String(cell);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 };
 
 /**
- * Names come from strangers and the page is often pasted where Markdown and HTML are drawn. Signs that begin an image, a link,
- * HTML, a mention or emphasis become character references, which no renderer takes for markup; addresses lose their link.
+ * Names come from unknown authors, and the page is often pasted where Markdown and HTML are rendered. Signs that begin
+ * an image, a link, HTML, a mention or emphasis become character references, which no renderer takes for markup;
+ * addresses lose their link.
  */
 const plainMarkdown = (cell: string): string =>
   cell

@@ -14,7 +14,7 @@ import { flagText, type Io, UsageError, type Words } from './command.ts';
 import { distFolder, foldersOf } from './place.ts';
 import { problemText } from './text.ts';
 
-/** What a stop waits for, so that a service manager need not kill. */
+/** How long a stop waits for requests. Service managers kill later than this. */
 const ANSWERS_MS = 5_000;
 const ROUND_MS = 10_000;
 
@@ -58,7 +58,7 @@ async function serve({ host, port, rate, tls, file, isJson }: Serving, words: Wo
   const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   if (tls === undefined && !isLoopback(host)) throw new Refused({ code: 'serve-open', address });
   const { state, config } = foldersOf(words, io);
-  // Made where there is none, and looked at: it must be ours.
+  // Makes the state folder if it is missing, and checks that it belongs to this user.
   openStore({ folder: state, access: 'own' }).close();
   const token = openToken(file);
   const unsafe = token.problem();
@@ -98,7 +98,7 @@ async function serve({ host, port, rate, tls, file, isJson }: Serving, words: Wo
   return 0;
 }
 
-/** Why it did not start. */
+/** The reason why the server did not start. */
 class Refused extends Error {
   readonly problem: Problem;
   constructor(problem: Problem) {
@@ -150,7 +150,7 @@ function readPem(file: string, read: (file: string) => Buffer): Buffer {
   }
 }
 
-/** The words that a service manager starts this very program with. */
+/** The command line with which a service manager starts this program. */
 function commandOf(words: Words, cwd: string): string[] {
   const given = (names: readonly string[], as: (value: string) => string): string[] =>
     names.flatMap(name => {

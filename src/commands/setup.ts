@@ -26,7 +26,7 @@ import { type Trial, trialText, tryDestinations } from './trial.ts';
 interface Planned {
   setup: Setup;
   plan: Plan;
-  /** Before the change. */
+  /** The state before the change. */
   standing: Standing | undefined;
   proof?: Proof;
 }
@@ -224,7 +224,7 @@ async function tryAll(
     if (stop.isAsked()) return [];
     each.proof = await prove(each.setup, io.cwd, { ...io.env }, io.now(), stop.isAsked);
     if (stop.isAsked()) return [];
-    // A file for everyone who works here may be written where otel-hooks itself is not installed.
+    // A file that the whole project shares may be written on a machine where otel-hooks itself is not installed.
     if (!each.proof.ok && each.proof.isTried !== false) whole.failed = true;
     if (!isJson) (each.proof.ok ? io.out : io.err)(proofText(each.setup.agent, each.proof));
   }
@@ -291,7 +291,7 @@ function rowOf({ setup, plan, standing, proof }: Planned): object {
   };
 }
 
-/** What setting up any agent here has in common. */
+/** The settings that are the same for all agents. */
 export const surroundingsOf = (
   folders: Folders,
   io: Io,
@@ -302,7 +302,7 @@ export const surroundingsOf = (
   folders,
 });
 
-/** Where ours are registered, as far as `--tool` and a scope's flag ask for. */
+/** The places where our hooks are registered, among those that `--tool` and the scope's flag select. */
 export function standingsNamed(words: Words, folders: Folders, io: Io): Found[] {
   const scope = scopeNamed(words);
   return foundStandings(agentsNamed(words), surroundingsOf(folders, io)).filter(
@@ -321,7 +321,7 @@ function scopeNamed(words: Words): Scope | undefined {
   return given[0];
 }
 
-/** By name; else those that are installed, or those that have our hooks. Undefined: the person wants none of them. */
+/** The named agents; otherwise the installed ones, or those that have our hooks. Undefined: the person chose none. */
 async function chosenAgents(order: Order): Promise<readonly Agent[] | undefined> {
   const { action, words, io, scope, asks, isJson } = order;
   const named = flagText(words, '--tool');
@@ -363,8 +363,8 @@ function endpointIn(words: Words): string | undefined {
 }
 
 /**
- * OpenHook is switched as asked for. The endpoint is written as it is named; the provider with it, or where the
- * configuration has none.
+ * Switches OpenHook on or off. Writes the named endpoint, and the provider if it is named or the configuration has
+ * none.
  */
 function configChange(action: Setup['action'], { words, folders, endpoint, provider }: Order) {
   const isMissing = folders.config.values.provider === undefined;

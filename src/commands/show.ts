@@ -31,7 +31,7 @@ export async function run(words: Words, io: Io): Promise<number> {
       return 0;
     }
     const meant = named(all, wanted);
-    // A trial is meant only when its whole id, or nothing but trials, fits the word.
+    // A trial is only shown if the word is its whole id, or fits trials only.
     const own = meant.filter(({ session }) => !isTrial(session));
     const found = own.length > 0 && words.flags['--all'] === undefined ? own : meant;
     const missed = unnamed(found, wanted);
@@ -50,7 +50,7 @@ export async function run(words: Words, io: Io): Promise<number> {
 /** Enough for one screen. */
 const USUAL_LIMIT = 20;
 
-/** Programs get every session unless they ask for fewer. */
+/** Without --limit, programs get every session. */
 function limitOf(words: Words): number {
   const limit = flagText(words, '--limit');
   if (limit === undefined) return words.flags['--json'] ? Number.POSITIVE_INFINITY : USUAL_LIMIT;
@@ -68,13 +68,13 @@ interface Asked {
 interface Listed {
   /** The newest first. */
   sessions: Replay[];
-  /** How many fit `--since`, listed or not. */
+  /** The number of sessions that fit `--since`, listed or not. */
   all: number;
-  /** How many were left out because they only tried the hooks. */
+  /** The number of omitted trials of the hooks. */
   trials: number;
 }
 
-/** Only sessions that are listed are read as a whole; of the others the last line says enough. */
+/** Only listed sessions are read completely. For the others the last line is enough. */
 function listed(store: Store | undefined, all: readonly Recorded[], { limit, sinceMs, trials }: Asked): Listed {
   if (store === undefined) return { sessions: [], all: 0, trials: 0 };
   const own = trials ? all : all.filter(({ session }) => !isTrial(session));
@@ -116,7 +116,7 @@ function listText({ sessions, all, trials }: Listed, words: Words, io: Io): stri
   if (words.flags['--json']) return `${JSON.stringify({ v: 1, sessions: rows, more: all - rows.length }, null, 2)}\n`;
   if (rows.length === 0) return emptyText(trials, words);
   const cells = rows.map(row => [
-    // So much of an id is enough for `show`.
+    // `show` accepts this beginning of an id.
     io.columns < NARROW ? row.session.slice(0, 13) : row.session,
     row.agent,
     localMinute(Date.parse(row.start)),

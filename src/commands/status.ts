@@ -104,7 +104,7 @@ function withState(setUp: SetUp, store: Store, isJson: boolean, io: Io): number 
   return problems.every(isNote) && unbalanced.length === 0 ? 0 : 1;
 }
 
-/** Without an agent that is set up, the step before has been named already. */
+/** If no agent is set up, the step before is shown already. */
 const newText = (state: string, isSetUp: boolean): string =>
   `\nNothing has been received yet: there is no ${state}.\n${isSetUp ? '  next: start a session of the agent\n' : ''}`;
 
@@ -112,7 +112,7 @@ interface AgentRow {
   agent: string;
   scope: string;
   files: string[];
-  /** How many of its events ours are registered for; absent where the file cannot be read surely. */
+  /** The number of its events for which our hooks are registered; absent if the file cannot be read. */
   events?: number;
   provider?: string | undefined;
   stale?: readonly string[];
@@ -131,7 +131,7 @@ interface ProviderRow {
   provider: Provider;
   endpoint: string;
   signals: string[];
-  /** Where it is and what opens it, secrets masked. */
+  /** The address and the credentials of a destination, secrets masked. */
   settings: { [K in Key]?: string };
 }
 
@@ -146,7 +146,7 @@ const providerRow = ({ provider, endpoint, signals }: Destination, config: Loade
   ),
 });
 
-/** What is set up: the agents that call us, and where it goes. */
+/** The setup: the agents that call otel-hooks, and the destinations. */
 function setText(found: readonly Found[], providers: readonly ProviderRow[]): string {
   const rows = found.map(each => {
     const { agent, scope, files } = each;
@@ -174,7 +174,7 @@ const eventsText = (events: number): string => (events === 1 ? '1 event' : `${ev
 const staleText = (stale: readonly string[]): string => (stale.length === 0 ? '' : ' (stale: otel-hooks doctor --fix)');
 
 interface Lasts {
-  /** When each destination last took something, by its id. */
+  /** The time of the last accepted request of each destination, by its id. */
   lastDelivery: Readonly<Record<string, string>>;
   lastProblem?: { at: string; problem: Problem };
 }
@@ -256,7 +256,7 @@ function reasonsText(counts: Readonly<Record<string, number>>): string {
 const tookText = (at: string | undefined, nowMs: number): string =>
   at === undefined ? '' : `, last took something ${agoOf(at, nowMs)}`;
 
-/** How long ago, as a person would say it. */
+/** A duration in words. */
 function agoOf(at: string, nowMs: number): string {
   const seconds = Math.round((nowMs - Date.parse(at)) / 1_000);
   if (seconds < 0) return `at ${at}`;
@@ -265,9 +265,7 @@ function agoOf(at: string, nowMs: number): string {
   return seconds < 172_800 ? `${Math.round(seconds / 3_600)} h ago` : `${Math.round(seconds / 86_400)} days ago`;
 }
 
-/**
- * What went because a place was full or because it was old; what went on its way out stands in the tables, by reason.
- */
+/** Data that limits removed, by place and reason. The tables show losses of destinations. */
 function limitsText({ counters, fragments, destinations }: Books): string {
   const accounts = Object.values(destinations).flatMap(each => [each.traces, each.logs, each.events]);
   const lost = [fragments, ...accounts].flatMap(({ dropped }) =>
@@ -287,7 +285,7 @@ function limitsText({ counters, fragments, destinations }: Books): string {
     : `\ndropped by limits: ${parts.join(', ')}\n  next: keep.* in docs/configuration.md\n`;
 }
 
-/** How many sessions the files of projects keep from leaving, by the setting that does it. */
+/** The number of sessions whose spans a project's file keeps on the machine, by its setting. */
 function silencedText({ counters }: Books): string {
   const parts = Object.entries(counters).flatMap(([name, count]) =>
     name.startsWith('silenced.')
@@ -303,10 +301,7 @@ function silencedText({ counters }: Books): string {
 const dispatchedIn = (store: Store): string[] =>
   store.idsOf(documents.openhook).flatMap(key => store.read(documents.openhook.of(key))?.cwd ?? []);
 
-/**
- * What became of envelopes for commands of projects; what was started and is not said to have ended runs, or was cut
- * off by a kill.
- */
+/** The results of commands of projects. A command that started without an end still runs, or was killed. */
 function openHookText({ counters }: Books): string {
   const parts = Object.entries(counters).flatMap(([name, count]) =>
     name.startsWith('openhook.') ? [`${count} ${name.slice('openhook.'.length).replace('.', ' ')}`] : [],
@@ -314,7 +309,7 @@ function openHookText({ counters }: Books): string {
   return parts.length === 0 ? '' : `\nopenhook: ${parts.join(', ')}\n`;
 }
 
-/** Why something was set aside, and that it holds what agents said in full. */
+/** The reasons of the quarantine, with a warning that it holds full payloads. */
 function quarantineText({ counters, quarantine }: Books): string {
   const reasons = Object.entries(counters).flatMap(([name, count]) =>
     name.startsWith('quarantined.') ? [`${count} ${name.slice('quarantined.'.length)}`] : [],

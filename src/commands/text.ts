@@ -12,13 +12,11 @@ export const problemText = (problem: Problem): string => {
 /** A number with its word in the singular or plural. */
 export const countOf = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
 
-/** A path as a person writes it: `~` for the home folder. */
+/** A path with `~` for the home folder. */
 export const shownPath = (path: string, home: string): string =>
   home !== '/' && path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path;
 
-/**
- * Rows with their columns under each other; the last column is as long as it likes, or as the terminal has room for.
- */
+/** Rows with aligned columns; the last column is cut only by the width of the terminal. */
 export function table(cells: readonly (readonly string[])[], drawing?: Pick<Drawing, 'columns' | 'unicode'>): string {
   const rows = cells.map(row => row.map(asShown));
   const widths: number[] = [];

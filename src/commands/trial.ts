@@ -1,4 +1,4 @@
-/** Whether destinations take data, as `enable` finds out: one empty request to each, which leaves nothing there. */
+/** Tries destinations for `enable`: one empty request to each, which stores nothing there. */
 import type { Destination } from '../config/destinations.ts';
 import { tryEndpoint } from '../doctor/endpoints.ts';
 import { asShown } from '../lib/shown.ts';
@@ -21,7 +21,7 @@ export async function tryDestinations(destinations: readonly Destination[], nowM
   return tried.flat();
 }
 
-/** A destination that does not answer is no failure of the set-up: nothing is lost meanwhile. */
+/** A destination that does not answer does not fail the set-up, because no data is lost. */
 export function trialText(trial: Trial): string {
   if (trial.ok) return `Tried ${trial.endpoint}: it takes what is sent.\n`;
   const { what, next } = explain(trial.problem);

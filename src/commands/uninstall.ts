@@ -1,9 +1,9 @@
 /**
- * `uninstall`: shows what goes, asks, ends the processes that deliver, restores all settings, removes the scripts, and with
- * `--purge` the folders.
+ * `uninstall`: shows the planned removal, asks, ends the processes that deliver, restores all settings, removes the
+ * scripts, and with `--purge` the folders.
  *
- * The order matters. The lock is taken first and held to the end, so that hooks that still fire start no delivery. Settings
- * and scripts go before the state folder, so that hooks have stopped writing when it is removed.
+ * The order matters. The lock is taken first and held to the end, so that hooks that still run start no delivery.
+ * Settings and scripts are removed before the state folder, so that no hook writes into it any more.
  */
 import { lstatSync, readdirSync, rmdirSync, rmSync, unlinkSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -31,7 +31,7 @@ import { problemText, shownPath, table } from './text.ts';
 const HANDOVER_MS = 15_000;
 /** A delivery that has handed over ends at once. */
 const DELIVERY_MS = 1_000;
-/** A server answers what it has begun, and ends its round. */
+/** A server answers its present requests and ends its round. */
 const SERVER_MS = 20_000;
 const LOOK_MS = 50;
 /** How long a process that hooks have just started may take until it makes its folder. */
@@ -57,12 +57,12 @@ interface Uninstallation {
   plan: () => Restorations;
   scripts: string[];
   folders: Folder[];
-  /** What waits in the state folder; undefined when it cannot be read. */
+  /** The number of waiting items in the state folder; undefined if it cannot be read. */
   waiting: { hooks: number; items: number } | undefined;
   owner: ProcessId | undefined;
 }
 
-/** What could not be done, as a sentence and a next step. */
+/** A step that failed, as a sentence and a next step. */
 interface Left {
   path: string;
   why: string;
@@ -131,7 +131,7 @@ function lookAt(words: Words, io: Io, isPurge: boolean): Uninstallation {
   };
 }
 
-/** A link counts as the link that it is: what it leads to is not removed. */
+/** A link counts with its own size, because its target is not removed. */
 function isThere(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
@@ -146,7 +146,7 @@ function contentsOf(folder: string): { files: number; sizeBytes: number } {
       sum.sizeBytes += lstatSync(join(entry.parentPath, entry.name), { throwIfNoEntry: false })?.size ?? 0;
     }
   } catch {
-    // A part of it cannot be read, or goes away just now. The sum is for the person to look at.
+    // A part of it cannot be read, or was removed meanwhile. The sum is only shown to the person.
   }
   return sum;
 }
@@ -240,13 +240,13 @@ async function remove(whole: Uninstallation): Promise<Left[]> {
     return left;
   } finally {
     stopped.lock?.release();
-    // Where all three folders lie in one, that one goes with the last of them. rmdir takes none that holds anything.
+    // If all three folders are inside one, that one is removed last. rmdir removes only an empty folder.
     for (const { path } of folders)
       if (basename(dirname(path)) === 'otel-hooks') attempt(() => rmdirSync(dirname(path)));
   }
 }
 
-/** A file that a killed change left away comes back first, and is restored with the others. */
+/** A file that a killed change left is restored first, and then with the others. */
 function settledSettings({ data, settings, plan }: Uninstallation): Restorations {
   return settleInterrupted(data) ? plan() : settings;
 }
@@ -289,7 +289,7 @@ async function stopDelivery({ state, owner }: Uninstallation): Promise<Stopped> 
   };
 }
 
-/** A delivery ends when it has handed over the lock. A server would take it back, and is told to end. */
+/** A delivery ends after it handed over the lock. A server would take the lock back, so it gets a signal. */
 async function ends(owner: ProcessId): Promise<boolean> {
   if (await isGoneWithin(owner, DELIVERY_MS)) return true;
   if (attempt(() => process.kill(owner.pid, 'SIGTERM')) !== undefined) return !isAlive(owner);
@@ -303,8 +303,8 @@ async function isGoneWithin(owner: ProcessId, ms: number): Promise<boolean> {
 }
 
 /**
- * Hooks that had begun before their script went still write an event, and may start a delivery, which makes the folder anew:
- * they get a moment to end, and what they made goes in the next try.
+ * Hooks that began before their script was removed still write an event, and may start a delivery, which makes the
+ * folder again. They get a moment to end, and the next try removes their files.
  */
 async function removeStateFolder(state: string): Promise<Left[]> {
   for (let tries = 1; ; tries += 1) {
@@ -328,7 +328,7 @@ async function removeStateFolder(state: string): Promise<Left[]> {
   }
 }
 
-/** A folder with all that is in it, or the link that leads to one. */
+/** Removes a folder with its content, or the link. */
 function removed(path: string): Left[] {
   const why = attempt(() => (lstatSync(path).isSymbolicLink() ? unlinkSync(path) : rmSync(path, { recursive: true })));
   return why === undefined || !isThere(path) ? [] : [{ path, why, next: `look at its owner and mode: ls -ld ${path}` }];

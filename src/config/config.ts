@@ -1,9 +1,11 @@
 /**
  * Layers of settings, lowest first: defaults, global file, project file, environment (the standard's variables, then
- * ours), flags. Texts come in, values with their origins go out, and one problem for each value that could not be used.
+ * ours), flags. Texts are the input; values with their origins are the output, with one problem for each value that
+ * could not be used.
  *
- * A project's file comes with a clone, so its author is a stranger: without consent it may narrow what leaves and label
- * it, never say where it goes or what is read. Credentials stay with the hosts they were set for (`bound`).
+ * A project's file comes with a clone, so its author is a stranger. Without consent it may reduce and label the data
+ * that leaves, but never decide where data goes or what is read. Credentials are sent only to the hosts for which they
+ * were set (`bound`).
  */
 import { dirname, isAbsolute, join, resolve as resolvePath } from 'node:path';
 import { getNodeValue, type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
@@ -28,7 +30,7 @@ export type Origin = 'default' | 'global file' | 'project file' | `environment $
 
 export interface Config {
   values: Values;
-  /** Of the keys that have a value. */
+  /** The origins of the keys that have a value. */
   origins: { [K in Key]?: Origin };
   sampler: Sampler;
   limits: Limits;
@@ -36,7 +38,7 @@ export interface Config {
   attributes: Readonly<Record<string, string>>;
   /** For each credential: scheme, host and port of the endpoints that its layer or a lower one named. Empty: any. */
   bound: { [K in Key]?: readonly string[] };
-  /** What a project's file sets beyond the rights that it has without consent, whether or not consent was given. */
+  /** The settings of a project's file that need consent, whether or not consent was given. */
   beyond: Beyond[];
   /** The key of the project's file that keeps spans from leaving. */
   silencedBy: Key | undefined;
@@ -47,13 +49,13 @@ export interface Beyond {
   /** `attributes.NAME` for a single attribute. */
   key: string;
   line: number | undefined;
-  /** As it may be shown. */
+  /** The value without secrets. */
   value: string;
-  /** Of a path: absolute, as the file means it. */
+  /** A path as an absolute path, relative to the place of the file. */
   path?: string | undefined;
 }
 
-/** Which share of traces leaves; parents of others' traces are not known here, so `parentbased_` changes nothing. */
+/** The share of traces that is sent. Parents of other traces are not known here, so `parentbased_` changes nothing. */
 export interface Sampler {
   kind: 'always_on' | 'always_off' | 'traceidratio';
   ratio: number;
@@ -91,7 +93,7 @@ export function resolve(input: ConfigInput): Config {
   };
 }
 
-/** The values of the layers that were taken so far, over the defaults. */
+/** The values of the layers so far, over the defaults. */
 class TakenValues {
   readonly values: { [key: string]: unknown } = {};
   readonly origins: { [K in Key]?: Origin } = {};
@@ -136,7 +138,7 @@ class TakenValues {
   }
 }
 
-/** Datadog's names for what OpenTelemetry calls otherwise; what is said in OpenTelemetry's words wins. */
+/** Datadog's names of attributes of OpenTelemetry. The names of OpenTelemetry win. */
 function labelForDatadog(values: Values, origins: Config['origins'], attributes: Record<string, string>): void {
   const { 'datadog.service': service, 'datadog.env': environment } = values;
   if (service !== undefined && values.service_name === undefined) {
@@ -165,8 +167,8 @@ export const shownJson = (key: Key, value: unknown): unknown =>
   typeof value === 'string' || factsOf(key).secret ? shownValue(key, value) : value;
 
 /**
- * The last characters tell one long key from another. A short secret shows nothing, because each character narrows it
- * down.
+ * The last characters distinguish long keys. A short secret shows nothing, because each character makes it easier to
+ * guess.
  */
 const masked = (text: string): string => (text.length < SHORTEST_SHOWN ? '***' : `***${text.slice(-4)}`);
 const SHORTEST_SHOWN = 24;
@@ -175,14 +177,14 @@ const SHORTEST_SHOWN = 24;
 export function shownEndpoint(endpoint: string): string {
   if (!URL.canParse(endpoint)) return endpoint;
   const { protocol, host, pathname } = new URL(endpoint);
-  // A path of Windows reads as an address of the scheme `c:`.
+  // A path of Windows would be read as an address with the scheme `c:`.
   return host === '' ? endpoint : `${protocol}//${host}${pathname === '/' ? '' : pathname}`;
 }
 
 interface Entry {
   key: Key;
   value: unknown;
-  /** What could not be read as text. */
+  /** A value that is no text. */
   unreadable?: string | undefined;
   file?: string | undefined;
   line?: number | undefined;
@@ -193,7 +195,7 @@ type BadValue = Entry & { why: string };
 
 interface Layer {
   origin: 'global file' | 'project file' | 'environment' | 'flag';
-  /** Relative paths are seen from here. */
+  /** Relative paths start here. */
   base: string;
   entries: Entry[];
 }
@@ -244,7 +246,7 @@ function layersOf(input: ConfigInput, problems: Problem[], beyond: Beyond[]): La
   return layers;
 }
 
-/** What a project's file may set without consent, over the values of the layers below. */
+/** The settings that a project's file may set without consent, over the values of the layers below. */
 function rightsOver(below: ReadonlyMap<Key, unknown>, read: readonly Entry[]): (entry: Entry) => boolean {
   const settingOf = (key: Key): unknown => below.get(key) ?? factsOf(key).default;
   const isSilent = new Map(read.map(({ key, value }) => [key, value]));
@@ -272,11 +274,11 @@ function shareOf(sampler: unknown, ratio: unknown): number {
   return kind === 'traceidratio' && typeof ratio === 'number' ? ratio : 1;
 }
 
-/** Who works where with which program: no label of a project says that. */
+/** The person, the place and the program: no label of a project may set them. */
 const IDENTITY =
   /^(service\.(name|instance\.id)$|(enduser|user|host|os|device|process|telemetry|otel|otel_hooks|agent_hooks|gen_ai)\.)/;
 
-/** The attributes that a project's file adds; those that it would replace are refused one by one. */
+/** The attributes that a project's file adds. One that would replace an existing attribute is refused. */
 function withoutTaken(
   entry: Entry,
   below: ReadonlyMap<Key, unknown>,
@@ -308,7 +310,7 @@ function silencedBy(values: Values, origins: Config['origins'], { kind, ratio }:
   return isOff && origins['trace.sampler'] === 'project file' ? 'trace.sampler' : undefined;
 }
 
-/** A project may switch itself off, never on again; it may let less out, never more. */
+/** A project may switch itself off, but not on again; it may reduce the data that leaves, never add to it. */
 function isHarmless({ key, value }: Entry, own: unknown): boolean {
   const { project } = factsOf(key);
   // A value that does not fit is a problem of its own, and sets nothing.
@@ -317,8 +319,8 @@ function isHarmless({ key, value }: Entry, own: unknown): boolean {
 }
 
 /**
- * A file comes with a clone, so a stranger may have written it: it is bounded before the parser, which recurses, reads
- * it.
+ * The file comes with a clone, so its author is a stranger: its size and depth are limited before the recursive parser
+ * reads it.
  */
 const BOUNDS = { depth: 32, parts: 10_000 };
 /** Each unknown key is a problem with a suggestion; of more keys only the number is a problem. */
@@ -326,7 +328,7 @@ const MOST_UNKNOWN_KEYS = 20;
 const LONGEST_KEY = 100;
 
 /**
- * The file's settings, each with its line; comments and trailing commas are let through. Of a repeated key the last one
+ * The file's settings, each with its line. Comments and trailing commas are allowed. Of a repeated key the last one
  * counts.
  */
 function readFile({ file, text }: { file: string; text: string }, problems: Problem[]): Entry[] {
@@ -393,7 +395,7 @@ const groups = [
   ),
 ];
 
-/** The key or group of keys that was meant: a typing error, or a key that was written without its group. */
+/** The key or group that was probably meant: a typing error, or a key without its group. */
 function nearestKey(key: string): string | undefined {
   const meant = nearest(
     key,
@@ -505,7 +507,7 @@ export function limitsOf(values: Values): Limits {
   };
 }
 
-/** Which of a signal's exporters were named; undefined: none, so every provider gets it. */
+/** The named exporters of a signal; undefined: none is named, so every provider gets the signal. */
 export function exportersOf(values: Values, signal: OtlpSignal): string[] | undefined {
   const named = values[`exporters.${signal}`];
   return named === undefined ? undefined : wordsOf(named);

@@ -8,14 +8,14 @@ import { decoded, parsePairs } from './pairs.ts';
 import { isPreset, type PresetName, presetNamed, presetNames } from './presets.ts';
 import { type Key, type OtlpSignal, signals, type Values, wordsOf } from './schema.ts';
 
-/** What an outbox holds: OTLP requests by signal, or events as lines. */
+/** The content of an outbox: OTLP requests by signal, or events as lines. */
 export type Signal = OtlpSignal | 'events';
-/** How something is sent. */
+/** The protocol of a signal. */
 export type Way = 'otlp' | 'console' | 'file' | 'agent-hooks-log' | 'agent-hooks-http';
 export type Provider = Way | PresetName;
 export const wayOf = (provider: Provider): Way => (isPreset(provider) ? 'otlp' : provider);
 
-/** Each costs a folder, metrics and a line of every account, which each request writes again. */
+/** Each destination costs a folder, metrics and a line in every account, and each request writes the accounts again. */
 export const MOST_DESTINATIONS = 256;
 
 export interface Destination {
@@ -23,15 +23,16 @@ export interface Destination {
   /** Folder name of its outbox: the same for the same provider, addresses, credentials and temporality. */
   id: string;
   provider: Provider;
-  /** For people: holds no credential. */
+  /** The address for people, without credentials. */
   endpoint: string;
-  /** What it takes; a signal that is missing does not go there. */
+  /** The signals that it takes; a missing signal is not sent to it. */
   signals: { readonly [S in Signal]?: Target };
   temporality: 'cumulative' | 'delta';
   /** Shortest time between two sends of metrics. */
   metricIntervalMs: number;
   /**
-   * Where its address and its credentials stand: the same for those that were read off there before and after a change.
+   * The places of its address and its credentials in the configuration. A change of their values does not change these
+   * places.
    */
   source?: string | undefined;
   /** When a session was last pinned to it. */
@@ -39,15 +40,15 @@ export interface Destination {
 }
 
 export interface Target {
-  /** Of provider otlp and agent-hooks-http. */
+  /** For the providers otlp and agent-hooks-http. */
   url?: string | undefined;
-  /** Of file and agent-hooks-log. */
+  /** For file and agent-hooks-log. */
   path?: string | undefined;
   headers: Readonly<Record<string, string>>;
   timeoutMs: number;
   gzip: boolean;
   protocol: 'http/protobuf' | 'http/json';
-  /** Of events: which types, where it is not all. */
+  /** The types of events, if not all. */
   types?: readonly string[] | undefined;
   /** The file of the key with which requests are signed. */
   sign?: string | undefined;
@@ -91,7 +92,7 @@ export function destinationsOf(config: Config): { destinations: Destination[]; p
   if (log !== undefined) add('agent-hooks-log', log, { events: { ...local, path: log } });
   const { 'hooks.output': output, 'hooks.endpoint': hook } = values;
   const types = typesOf(values);
-  // Events that all go to this file already are not written to it twice.
+  // Events that this file gets already are not written to it twice.
   if (output !== undefined && output !== log)
     add('agent-hooks-log', output, { events: { ...local, ...types, path: output } });
   if (hook !== undefined)
@@ -104,7 +105,7 @@ function typesOf(values: Values): Pick<Target, 'types'> {
   return types.includes('*') ? {} : { types };
 }
 
-/** The settings that say where a provider's data goes, and with which credentials. */
+/** The settings with the address and the credentials of a provider. */
 export function addressKeys(provider: Provider): Key[] {
   if (isPreset(provider)) {
     const { endpoint, needs, secrets } = presetNamed(provider);
@@ -118,7 +119,7 @@ export function addressKeys(provider: Provider): Key[] {
   ];
 }
 
-/** Whether a mistake may be why there is no destination. */
+/** Whether a mistake may be the reason why there is no destination. */
 export function keepsFromDestinations(problem: Problem): boolean {
   switch (problem.code) {
     case 'config-json':
@@ -153,8 +154,8 @@ export function openingKeys(provider: Provider): Key[] {
 }
 
 /**
- * `--provider`: those of the configured that were named. A configuration that names no provider leaves the choice to
- * the hooks, as that of the Python package of this name does. The events' file is no provider and stays.
+ * `--provider`: the configured providers that were named. A configuration without a provider leaves the choice to the
+ * hooks, like that of the Python package of the same name. The events' file is no provider and stays.
  */
 export function destinationsFor(
   config: Config,
@@ -180,7 +181,7 @@ export function destinationsFor(
   };
 }
 
-/** Those of the configuration and those that hooks name: all that sessions from here may go to. */
+/** The providers of the configuration and of the hooks: all destinations that sessions of this machine may have. */
 export function destinationsInUse(
   config: Config,
   named: readonly (string | undefined)[],
@@ -205,7 +206,7 @@ function namedProviders(config: Config, problems: Problem[]): Set<string> {
     else problems.push(unknownProvider(word, origins.provider ?? 'provider'));
   }
   if (values.provider === undefined && hasEndpoint(values)) named.add('otlp');
-  // An exporter that is asked for by name is a provider asked for.
+  // An exporter that is named counts as a named provider.
   for (const signal of signals) {
     for (const word of exportersOf(values, signal) ?? []) if (word !== 'none') named.add(word);
   }
@@ -236,8 +237,8 @@ function otlpTargets(config: Config, problems: Problem[]): Targets {
     const exporters = exportersOf(values, signal);
     if (exporters !== undefined && !exporters.includes('otlp')) continue;
     const own = values[`otlp.${signal}_endpoint`];
-    // With one signal's address alone the standard sends the others to localhost. There they would wait for ever, so
-    // they need to be asked for. And an address that cannot be read was meant to be another.
+    // If only one signal has an address, the standard sends the others to localhost. There they would wait for ever, so
+    // they must be named. An address that cannot be read was meant to be another one.
     const isMeant = hasEndpoint(values) && exporters === undefined;
     const fallback = isMeant || isMistaken ? undefined : LOCALHOST;
     const base = general?.base ?? fallback;
@@ -263,7 +264,7 @@ function presetTargets(config: Config, name: PresetName, problems: Problem[]): T
     const exporters = exportersOf(values, signal);
     const url = exporters === undefined || exporters.includes('otlp') ? preset.url(values, signal) : undefined;
     if (url === undefined) continue;
-    // Without its key it would be refused, so the whole signal stays here.
+    // Without its key the back end would refuse the signal, so the whole signal stays on this machine.
     if (!preset.secrets.every(key => isAllowed(config, key, new URL(url), problems, true))) continue;
     const headers = Object.entries(preset.headers(values, signal)).flatMap(([header, text]): [string, string][] => {
       if (text === undefined) return [];
@@ -278,7 +279,7 @@ function presetTargets(config: Config, name: PresetName, problems: Problem[]): T
       headers: Object.fromEntries(headers),
       timeoutMs: values[`otlp.${signal}_timeout_ms`] ?? values['otlp.timeout_ms'] ?? 10_000,
       gzip: (values[`otlp.${signal}_compression`] ?? values['otlp.compression']) !== 'none',
-      // Not all of them read JSON.
+      // Not all receivers read JSON.
       protocol: 'http/protobuf',
       tls: {},
     };
@@ -286,7 +287,9 @@ function presetTargets(config: Config, name: PresetName, problems: Problem[]): T
   return targets;
 }
 
-/** The base of all signals. The Python package wrote one signal's address there, so such a path is taken off. */
+/**
+ * The base address of all signals. The Python package wrote the address of one signal there, so such a path is removed.
+ */
 function baseOf(values: Values): { base: string; signalPath: boolean } | undefined {
   const endpoint = values['otlp.endpoint'];
   if (endpoint === undefined) return undefined;
@@ -352,7 +355,7 @@ function bare(url: URL): string {
   return named.href;
 }
 
-/** A credential goes to the hosts that its layer or a lower one named, so that no higher layer can redirect it. */
+/** A credential is sent to the hosts that its layer or a lower one named, so that no higher layer can redirect it. */
 function isAllowed(
   { values, origins, bound }: Config,
   key: Key,
@@ -368,7 +371,7 @@ function isAllowed(
   return false;
 }
 
-/** User name and password in an address leave as the header that they stand for. */
+/** User name and password in an address are sent as a header. */
 function authorizationOf(url: URL): Record<string, string> {
   if (url.username === '' && url.password === '') return {};
   const pair = `${decoded(url.username) ?? url.username}:${decoded(url.password) ?? url.password}`;
@@ -399,7 +402,10 @@ function headersOf({ values, origins }: Config, key: Key, problems: Problem[]): 
   return headers;
 }
 
-/** Headers that say how the body is framed are ours; a line break in a value would begin a header of its own. */
+/**
+ * otel-hooks sets the headers about the length and the form of the body. A line break in a value would begin another
+ * header.
+ */
 const ownHeaders = ['host', 'content-length', 'content-type', 'content-encoding', 'transfer-encoding', 'connection'];
 
 function badHeader(name: string, value: string): string | undefined {
@@ -409,7 +415,7 @@ function badHeader(name: string, value: string): string | undefined {
     validateHeaderValue(name, value);
     return undefined;
   } catch {
-    // Both throw to say no; what they say repeats the value.
+    // Both throw for an invalid header. Their messages repeat the value, so they are not shown.
     return 'HTTP does not allow';
   }
 }
@@ -427,7 +433,7 @@ function localTargets(values: Values, provider: 'console' | 'file', where: { pat
   return targets;
 }
 
-/** The standard's words know no file: it gets what is not `none`. */
+/** The standard has no word for a file: it gets all signals that are not `none`. */
 function goesLocal(exporters: readonly string[], provider: 'console' | 'file', isNamed: boolean): boolean {
   return provider === 'file' ? isNamed && !exporters.includes('none') : exporters.includes('console');
 }

@@ -1,5 +1,5 @@
 /**
- * Finding and reading the config files, and the consent to a project's. The only file of config/ that touches the disk.
+ * Finds and reads the config files, and the consent to a project's file. The only file of config/ that uses the disk.
  */
 import { renameSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve as resolvePath } from 'node:path';
@@ -19,24 +19,24 @@ import { configFolder, type Surroundings } from './folders.ts';
 export const PROJECT_FILE = '.otel-hooks.json';
 
 export interface Place extends Surroundings {
-  /** Where the session runs; the project's file is the nearest from here upwards. */
+  /** The folder of the session. The project's file is the nearest one from here upwards. */
   cwd: string;
-  /** Where its hook ran. It may be another folder than the one that the session names. */
+  /** The folder in which its hook ran. It may differ from the folder that the session names. */
   hookCwd?: string | undefined;
   flags?: ConfigInput['flags'];
   /** False: the project's file is not read. */
   project?: boolean | undefined;
-  /** Of `--config`. */
+  /** The file of `--config`. */
   file?: string | undefined;
 }
 
 export interface LoadedConfig extends Config {
   globalFile: string;
-  /** Of the project that the folder belongs to, where it has one. */
+  /** The file of the folder's project, if there is one. */
   projectFile: string | undefined;
   /** The text of that file as it was read. */
   projectText: string | undefined;
-  /** Consent was given to this very text. */
+  /** The user agreed to exactly this text. */
   projectTrusted: boolean;
 }
 
@@ -139,7 +139,7 @@ function noteConsent(place: Place, to: 'projects' | 'openhook', file: string, co
   replaceConfig(list, `${JSON.stringify({ v: 1, ...all, [to]: entries }, null, 2)}\n`);
 }
 
-/** A file of the configuration folder, whole or not at all. */
+/** Replaces a file of the configuration folder in one step. */
 export function replaceConfig(file: string, text: string): void {
   makeOwnPath(dirname(file));
   const beside = `${file}.${process.pid}`;
@@ -167,8 +167,8 @@ export const contentHash = (text: string): string => digest('otel-hooks/trust/1'
 const LARGEST_LIST_BYTES = 16 * 1024 * 1024;
 
 /**
- * Upwards from the folder; the home folder's own file would be every project's, so the search ends below it. A file of
- * another user is skipped: every user can put one into a shared folder above, such as /tmp.
+ * Searches from the folder upwards. The file of the home folder would belong to every project, so the search ends below
+ * it. A file of another user is skipped: every user can put one into a shared folder, such as /tmp.
  */
 function findProjectFile({ cwd, home }: Place, globalFile: string, problems: Problem[]): string | undefined {
   if (!isAbsolute(cwd)) return undefined;
@@ -187,7 +187,7 @@ function isFile(path: string): boolean {
   try {
     return statSync(path).isFile();
   } catch {
-    // Missing, behind a folder that we may not enter, or a path that no disk could hold: there is no file for us.
+    // The file is missing, is in a folder without access, or has an impossible path: it counts as missing.
     return false;
   }
 }

@@ -1,4 +1,7 @@
-/** Where our folders are: XDG on Linux and wherever its variables are set, else as customary on macOS and Windows. */
+/**
+ * The folders of otel-hooks: XDG on Linux and wherever its variables are set, otherwise the usual places of macOS and
+ * Windows.
+ */
 import { homedir, userInfo } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 
@@ -28,7 +31,7 @@ export const stateFolder = (where: Surroundings): string =>
 export const dataFolder = (where: Surroundings): string =>
   folder(where, 'XDG_DATA_HOME', '.local/share', 'LOCALAPPDATA', 'data');
 
-/** `part` keeps the three apart on systems that have one place for all of them. */
+/** `part` separates the three folders on systems with one place for all of them. */
 function folder(
   { env, home, platform }: Surroundings,
   xdg: string,
@@ -37,7 +40,7 @@ function folder(
   part: 'config' | 'state' | 'data',
 ): string {
   const set = env[xdg];
-  // The XDG specification has relative values ignored.
+  // The XDG specification says that relative values are ignored.
   if (set !== undefined && isAbsolute(set)) return join(set, 'otel-hooks');
   if (platform === 'win32') {
     const base = env[windows] || join(home, 'AppData', windows === 'APPDATA' ? 'Roaming' : 'Local');

@@ -1,8 +1,9 @@
 /**
- * Lists as the OpenTelemetry variables write them: `name=value,name=value`, percent-encoded, like a W3C baggage header.
+ * Parses lists in the form of the OpenTelemetry variables: `name=value,name=value`, percent-encoded, like a W3C baggage
+ * header.
  */
 
-/** Undefined when any part is malformed: half a list of headers or attributes is worse than none. */
+/** Undefined if any part is malformed: half a list of headers or attributes is worse than none. */
 export function parsePairs(text: string): Record<string, string> | undefined {
   const found: [string, string][] = [];
   for (const part of text.split(',')) {
@@ -21,7 +22,7 @@ export function decoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text);
   } catch {
-    // A lone percent sign: the text is not percent-encoded.
+    // A percent sign without digits: the text is not percent-encoded.
     return undefined;
   }
 }

@@ -1,20 +1,20 @@
 /**
- * Back ends that take OTLP themselves, each with what it asks for besides: where its door is, what opens it, and which
- * signals go through. They are the provider `otlp` with its settings made; docs/providers.md says whence each fact is.
+ * Back ends that take OTLP. Each has its settings: the address, the credentials and the signals. A preset is the
+ * provider `otlp` with these settings; docs/providers.md names the source of each fact.
  */
 import type { Key, OtlpSignal, Values } from './schema.ts';
 
 export interface Preset {
-  /** Without these nothing is sent. */
+  /** Nothing is sent unless these are set. */
   needs: readonly Key[];
-  /** Sent along as credentials; they go to the hosts that their own layer or a lower one named. */
+  /** Sent as credentials, to the hosts that their own layer or a lower one named. */
   secrets: readonly Key[];
-  /** What people set to say where it is. */
+  /** The settings that decide the address. */
   endpoint: Key;
-  /** Undefined: this signal does not go there. */
+  /** Undefined: this signal is not sent there. */
   url(values: Values, signal: OtlpSignal): string | undefined;
   headers(values: Values, signal: OtlpSignal): Readonly<Record<string, string | undefined>>;
-  /** Where cumulative metrics are refused or misread. */
+  /** For back ends that refuse or misread cumulative metrics. */
   temporality?: 'delta';
 }
 
@@ -56,7 +56,7 @@ export const presets = {
     needs: [],
     secrets: ['datadog.api_key'],
     endpoint: 'datadog.endpoint',
-    // With a key straight to the intake; without one to the Agent, whose OTLP receiver needs none.
+    // With a key: directly to the intake. Without one: to the Agent, whose OTLP receiver needs none.
     url: (values, signal) =>
       all(
         values['datadog.endpoint'] ??
@@ -82,7 +82,7 @@ export const presets = {
     url: (values, signal) => all(values['honeycomb.endpoint'], signal),
     headers: (values, signal) => ({
       'x-honeycomb-team': values['honeycomb.api_key'],
-      // Spans and records go by their service; metrics have none to go by.
+      // Spans and records are sorted by their service; metrics have no such rule.
       ...(signal === 'metrics' ? { 'x-honeycomb-dataset': values['honeycomb.metrics_dataset'] } : {}),
     }),
   },

@@ -1,8 +1,8 @@
 /**
- * Every setting: its shape, what it is for, its default, and the variables and flags that also set it.
+ * Every setting: its shape, its purpose, its default, and the variables and flags that also set it.
  *
- * One flat table. The nested file, the JSON Schema, docs/configuration.md, the layers and their origins are all read
- * off it, so a setting is added by adding one entry here.
+ * One flat table. The nested file, the JSON Schema, docs/configuration.md, the layers and their origins are derived
+ * from it, so one new entry here adds a setting.
  */
 import * as z from 'zod';
 import {
@@ -16,7 +16,7 @@ import { usualLoops } from '../event/loop-limits.ts';
 import { fields, type SubjectKind, subjectKinds } from '../event/risk-words.ts';
 import { parsePairs } from './pairs.ts';
 
-/** How a variable's text becomes a value; files and flags bring values of their own. */
+/** Converts the text of a variable to a value; files and flags have typed values. */
 type Text = 'text' | 'word' | 'boolean' | 'number' | 'list' | 'path' | 'pairs';
 
 export interface Facts<T> {
@@ -27,11 +27,11 @@ export interface Facts<T> {
   /** Lowest first: a later one overrides. */
   variables?: readonly string[];
   flag?: string;
-  /** Never shown, never in a problem. */
+  /** The value is secret: it is never shown and never part of a problem. */
   secret?: true;
   /**
-   * A project's file may set it without consent: it only labels what leaves; or go down this list, since it narrows it; or
-   * take a part of what the layers below have.
+   * A project's file may set it without consent. `true`: the setting only labels the data that leaves. A list: the
+   * project may choose a value that comes earlier in it. `part`: the project may choose a part of the value below.
    */
   project?: true | readonly unknown[] | 'part';
 }
@@ -95,7 +95,7 @@ const included = [
   'agent_hooks.agent.mode',
 ] as const;
 export type Included = (typeof included)[number];
-/** The narrowest first. */
+/** The narrowest value first. */
 const levels = ['error', 'warn', 'info', 'debug'] as const;
 export type LogLevel = (typeof levels)[number];
 const temporalities = ['cumulative', 'delta', 'lowmemory'] as const;
@@ -174,11 +174,11 @@ const budget = (about: string, schema: z.ZodType<number>) =>
     project: true,
   });
 
-/** Of the state folder: files only, since a folder holds more than one session's. */
+/** For the state folder: a folder holds the data of more than one session, so only files are named. */
 const keep = (most: number, value: number, about: string) =>
   setting(z.int().min(0).max(most), { about, text: 'number', default: value });
 
-/** Of a back end that `provider` may name (presets.ts). */
+/** A setting of a back end that `provider` may name (presets.ts). */
 const text = (about: string, ...variables: string[]) =>
   setting(z.string().min(1).max(1_000), { about, text: 'text', ...(variables.length > 0 ? { variables } : {}) });
 const secret = (about: string, ...variables: string[]) => ({ ...text(about, ...variables), secret: true as const });
@@ -361,7 +361,7 @@ export const settings = {
   'langfuse.secret_key': secret('Secret key of the project.', 'LANGFUSE_SECRET_KEY'),
   'datadog.api_key': secret("With it to Datadog's intake, without it to the Agent's OTLP receiver."),
   'datadog.site': setting(
-    // The key goes to this host, so it can be none but theirs.
+    // The key is sent to this host, so only hosts of Datadog are allowed.
     z.string().regex(/^([a-z0-9-]+\.)?(datadoghq\.(com|eu)|ddog-gov\.com)$/, "is not one of Datadog's sites"),
     { about: 'Site of the account. Unset: `datadoghq.com`.', text: 'text' },
   ),
@@ -679,10 +679,10 @@ export type Values = { [K in Key]?: Value<K> };
 
 export const keys = Object.keys(settings) as Key[];
 export const isKey = (text: string): text is Key => Object.hasOwn(settings, text);
-/** The same entry, with the shape of its value forgotten. */
+/** The same entry without the type of its value. */
 export const factsOf = (key: Key): Facts<unknown> => settings[key] as unknown as Facts<unknown>;
 
-/** Its value names a place on the network; user, password and query of that are never shown. */
+/** Its value is an address; user, password and query of it are never shown. */
 export const isAddress = (key: Key): boolean => factsOf(key).schema === address;
 
 /** JSON Schema of a config file, for `config --schema` and for editors. */

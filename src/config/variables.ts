@@ -1,6 +1,7 @@
 /**
- * Every variable that people set for OpenTelemetry, and what becomes of it: a setting, or a sentence that says why not.
- * Parsing follows the specification: empty is unset, enumerations ignore case, what cannot be read is said and ignored.
+ * Every variable that people set for OpenTelemetry, with its effect: a setting, or a sentence that explains why it is
+ * ignored. The parsing follows the specification: empty is unset, enumerations ignore case, and a value that cannot be
+ * read is reported and ignored.
  */
 import { nearest } from '../lib/nearest.ts';
 import { own } from '../lib/read.ts';
@@ -8,7 +9,7 @@ import type { Problem } from '../problems/problem.ts';
 import { parsePairs } from './pairs.ts';
 import { factsOf, type Key, keys } from './schema.ts';
 
-/** A setting's value as a variable states it, or why it states none. */
+/** The value of a setting from a variable, or the reason why there is none. */
 type Reading = { value: unknown } | { bad: string };
 
 export interface VariableSetting {
@@ -26,7 +27,7 @@ export function readVariables(env: Readonly<Record<string, string | undefined>>)
     const text = env[variable]?.trim();
     if (text === undefined || text === '') continue;
     const reading = own(special, variable)?.(text, key) ?? plain(key)(text);
-    // One that sets several keys is wrong once.
+    // A bad variable that sets several keys gives one problem.
     if ('bad' in reading && settings.some(each => each.variable === variable && 'bad' in each.reading)) continue;
     settings.push({ key, variable, reading });
   }
@@ -70,10 +71,10 @@ const plain =
     }
   };
 
-/** Variables whose words are not those of the key they set. */
+/** Variables whose values differ from those of the key that they set. */
 const special: { [variable: string]: (text: string, key: Key) => Reading } = {
   OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT: messageContent,
-  // Only the word true disables.
+  // Only the word `true` disables.
   OTEL_SDK_DISABLED: text =>
     /^(true|false)$/i.test(text) ? { value: text.toLowerCase() !== 'true' } : { bad: 'is not true or false' },
   OTEL_LOG_LEVEL: text =>
@@ -102,7 +103,7 @@ const special: { [variable: string]: (text: string, key: Key) => Reading } = {
   OTEL_LOGS_EXPORTER: exporter,
 };
 
-/** Accepts the values of instrumentations of models: true, false or a place. The content is redacted. */
+/** Accepts the values that instrumentations of models use: true, false or a place. The content is redacted. */
 function messageContent(text: string, key: Key): Reading {
   const places: { [word: string]: string } = { span_only: 'spans', event_only: 'events', span_and_event: 'both' };
   const word = text.toLowerCase();
@@ -120,7 +121,7 @@ function protocol(text: string): Reading {
 
 function exporter(text: string): Reading {
   const words = text.split(',').map(word => word.trim().toLowerCase());
-  // What provider `console` prints is what the specification's otlp/stdout asks for.
+  // The output of the provider `console` is the format that the specification calls otlp/stdout.
   const value = words.map(word => (word === 'otlp/stdout' ? 'console' : word));
   const foreign = value.filter(word => !['otlp', 'console', 'none'].includes(word));
   return foreign.length > 0 ? { bad: `names ${foreign.join(', ')}; there are otlp, console and none` } : { value };
@@ -129,7 +130,7 @@ function exporter(text: string): Reading {
 interface Answer {
   why: string;
   instead: string;
-  /** Values that ask for the default behaviour. */
+  /** Values that mean the default behaviour. */
   fine?: readonly string[];
 }
 
@@ -163,7 +164,7 @@ const answered: { readonly [variable: string]: Answer } = {
   },
 };
 
-/** Variables that are read, and those that are answered; for the documents and for the front ends' allow-list. */
+/** All variables that have an effect or a message, for the documents and for the allow-list of the front ends. */
 export const honouredVariables: readonly string[] = [...new Set(settable.map(([variable]) => variable))];
 export const answeredVariables: readonly string[] = Object.keys(answered);
 export const answerOf = (variable: string): Answer | undefined => own(answered, variable);
@@ -178,7 +179,9 @@ function unsupported(env: Readonly<Record<string, string | undefined>>): Problem
   return found;
 }
 
-/** Of the standard's variables many are meant for others; a name that begins with ours is meant for us. */
+/**
+ * Many variables of the standard are meant for other programs. Every variable with our prefix is meant for otel-hooks.
+ */
 function unknown(env: Readonly<Record<string, string | undefined>>): Problem[] {
   const known = [...honouredVariables.filter(isOurs), ...elsewhere];
   return Object.keys(env)
