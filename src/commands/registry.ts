@@ -234,6 +234,13 @@ export const commands: Command[] = [
     ],
     flags: [
       { name: '--listen', value: 'HOST:PORT', summary: 'where to listen (default 127.0.0.1:4319); others need --cert' },
+      {
+        name: '--allow-host',
+        value: 'NAME',
+        summary: 'a name that a Host header may have, such as a service; repeatable',
+      },
+      { name: '--tls-elsewhere', summary: 'speak plain HTTP at any address: a proxy or a mesh does TLS' },
+      { name: '--token-file', value: 'FILE', summary: 'the token, such as a mounted secret; root may own it' },
       { name: '--cert', value: 'FILE', summary: 'the certificate chain (PEM), for TLS' },
       { name: '--key', value: 'FILE', summary: 'its key (PEM)' },
       { name: '--client-ca', value: 'FILE', summary: 'only senders with a certificate of this authority (PEM)' },

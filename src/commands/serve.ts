@@ -7,7 +7,7 @@ import type { Problem } from '../problems/problem.ts';
 import { startDelivery } from '../serve/delivery.ts';
 import { isLoopback } from '../serve/door.ts';
 import { openEventServer, type Tls } from '../serve/server.ts';
-import { openToken, rotateToken, tokenFile } from '../serve/token.ts';
+import { openGivenToken, openToken, rotateToken, tokenFile } from '../serve/token.ts';
 import { units } from '../serve/unit.ts';
 import { openStore } from '../store/store.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
@@ -19,9 +19,11 @@ const ANSWERS_MS = 5_000;
 const ROUND_MS = 10_000;
 
 export async function run(words: Words, io: Io): Promise<number> {
-  const file = tokenFile(io);
+  const given = flagText(words, '--token-file');
+  const file = given === undefined ? tokenFile(io) : resolve(io.cwd, given);
   const isJson = words.flags['--json'] !== undefined;
   if (words.flags['--rotate-token'] !== undefined) {
+    if (given !== undefined) throw new UsageError('--rotate-token changes the file in the configuration folder only');
     rotateToken(file);
     io.out(isJson ? `${JSON.stringify({ v: 1, token: file })}\n` : `A new token lies in ${file}.\n`);
     return 0;
@@ -36,7 +38,8 @@ export async function run(words: Words, io: Io): Promise<number> {
     return 0;
   }
   try {
-    return await serve({ ...listen, rate, tls: tlsOf(words), file, isJson }, words, io);
+    const token = { file, isGiven: given !== undefined };
+    return await serve({ ...listen, rate, tls: tlsOf(words), ...token, isJson }, words, io);
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     io.err(problemText(error.problem));
@@ -49,18 +52,22 @@ interface Serving {
   port: number;
   rate: number;
   tls: Tls | undefined;
+  /** The token's file. */
   file: string;
+  isGiven: boolean;
   isJson: boolean;
 }
 
-async function serve({ host, port, rate, tls, file, isJson }: Serving, words: Words, io: Io): Promise<number> {
+async function serve(serving: Serving, words: Words, io: Io): Promise<number> {
+  const { host, port, rate, tls, file, isGiven, isJson } = serving;
   collectAlone();
   const address = `${host.includes(':') ? `[${host}]` : host}:${port}`;
-  if (tls === undefined && !isLoopback(host)) throw new Refused({ code: 'serve-open', address });
+  const isPlain = tls === undefined && words.flags['--tls-elsewhere'] === undefined;
+  if (isPlain && !isLoopback(host)) throw new Refused({ code: 'serve-open', address });
   const { state, config } = foldersOf(words, io);
   // Makes the state folder if it is missing, and checks that it belongs to this user.
   openStore({ folder: state, access: 'own' }).close();
-  const token = openToken(file);
+  const token = isGiven ? openGivenToken(file) : openToken(file);
   const unsafe = token.problem();
   if (unsafe !== undefined) throw new Refused(unsafe);
   const stopped = new Promise<void>(resolve => {
@@ -72,6 +79,7 @@ async function serve({ host, port, rate, tls, file, isJson }: Serving, words: Wo
     host,
     port,
     tls,
+    allowedHosts: allowedHostsOf(words),
     stateFolder: state,
     token,
     env,
@@ -115,9 +123,18 @@ function listenOf(text: string): { host: string; port: number } {
   return { host, port: Number(port) };
 }
 
+function allowedHostsOf(words: Words): string[] {
+  const names = (flagText(words, '--allow-host') ?? '').split(',').filter(name => name !== '');
+  for (const name of names)
+    if (!/^[A-Za-z0-9._-]+$/.test(name)) throw new UsageError(`--allow-host takes names without a port, not ${name}`);
+  return names;
+}
+
 function tlsOf(words: Words): Tls | undefined {
   const [cert, key, ca] = ['--cert', '--key', '--client-ca'].map(name => flagText(words, name));
   if (cert === undefined && key === undefined && ca === undefined) return undefined;
+  if (words.flags['--tls-elsewhere'] !== undefined)
+    throw new UsageError('--tls-elsewhere and --cert exclude each other: one of them does TLS');
   if (cert === undefined || key === undefined)
     throw new UsageError('--cert and --key go together, and --client-ca needs both');
   const tls: Tls = {
@@ -157,7 +174,9 @@ function commandOf(words: Words, cwd: string): string[] {
       const value = flagText(words, name);
       return value === undefined ? [] : [name, as(value)];
     });
-  const files = given(['--cert', '--key', '--client-ca', '--state-dir', '--config'], value => resolve(cwd, value));
-  const flags = [...given(['--listen', '--rate'], value => value), ...files];
+  const fileFlags = ['--cert', '--key', '--client-ca', '--token-file', '--state-dir', '--config'];
+  const files = given(fileFlags, value => resolve(cwd, value));
+  const plain = words.flags['--tls-elsewhere'] === undefined ? [] : ['--tls-elsewhere'];
+  const flags = [...given(['--listen', '--rate', '--allow-host'], value => value), ...plain, ...files];
   return [process.execPath, `${distFolder()}/otel-hooks.cjs`, 'serve', ...flags];
 }

@@ -400,7 +400,7 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   }),
   'serve-open': ({ address }) => ({
     what: `${address} can be reached from other machines, and a token would travel there in the clear; nothing was opened.`,
-    next: 'name a certificate and its key with --cert and --key, or listen at 127.0.0.1.',
+    next: 'name a certificate and its key with --cert and --key, or listen at 127.0.0.1; where a proxy or a mesh does TLS: --tls-elsewhere.',
   }),
   'serve-tls': ({ file, why }) => ({
     what: `${file} cannot be used for TLS (${why}); nothing was opened.`,
@@ -410,7 +410,7 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   }),
   'token-unsafe': ({ file, why }) => ({
     what: `${file} cannot be used as the token of \`otel-hooks serve\` (${why}); no sender is accepted.`,
-    next: 'make a new one: `otel-hooks serve --rotate-token`.',
+    next: 'make a new one: `otel-hooks serve --rotate-token`; a file of --token-file belongs to you or root, mode 0400 or 0440.',
   }),
   'openhook-unanswered': ({ file, folder, isChanged, hooks }) => ({
     what: `${file} ${isChanged ? 'has changed since you agreed to it' : 'was not agreed to'}; ${hooks === 1 ? 'its command is' : `its ${hooks} commands are`} not run.`,

@@ -36,14 +36,23 @@ export const refusals = {
   token: refusal(401, 'door/token', 'Authorization: Bearer with the token is needed', { 'www-authenticate': 'Bearer' }),
   protocol: refusal(400, 'door/protocol', 'only HTTP/1.0 and HTTP/1.1 are answered'),
   path: refusal(404, 'path', 'there are /v1/events, /hooks/<agent>, /metrics, /healthz and /readyz'),
+  otlp: refusal(
+    404,
+    'path/otlp',
+    'this is `otel-hooks serve`, which takes events of agents (POST /v1/events, /hooks/<agent>) and makes traces of them. ' +
+      'It takes no OTLP: send traces, logs and metrics to a collector, whose OTLP/HTTP port is usually 4318.',
+  ),
   stopping: refusal(503, 'stopping', 'this server is going away', { 'retry-after': '2', connection: 'close' }),
-  encoding: refusal(415, 'type/encoding', 'bodies are read as they are', { 'accept-encoding': 'identity' }),
+  encoding: refusal(415, 'type/encoding', 'a body is sent as it is, or with Content-Encoding: gzip', {
+    'accept-encoding': 'gzip, identity',
+  }),
+  gzip: refusal(400, 'body/gzip', 'the body is not complete gzip, as its Content-Encoding says'),
   type: refusal(415, 'type', 'application/json in UTF-8, or a type that docs/serve.md lists, is needed'),
   bodies: tooMuch('held', 'too many bodies are on their way', 1),
 };
 
 export const tooLarge = (route: Route): Answer =>
-  refusal(413, 'limit/body', `a body has at most ${mostBytesOf(route)} bytes here`);
+  refusal(413, 'limit/body', `a body has at most ${mostBytesOf(route)} bytes here, also when it is unpacked`);
 
 export const faulty = (fault: Fault): Answer => ({ status: 400, body: resultOf([fault]) });
 

@@ -1,9 +1,22 @@
-/** The bodies of requests that are being read. All together hold at most MOST_HELD_BYTES. */
+/**
+ * The bodies of requests that are being read. All together hold at most MOST_HELD_BYTES.
+ *
+ * A gzip body is unpacked while it arrives, and the limits count its unpacked bytes. So a small body that unpacks to a huge
+ * one is refused as soon as it exceeds the limit, and never held.
+ */
 import type { IncomingMessage } from 'node:http';
+import { createGunzip } from 'node:zlib';
 
 const MOST_HELD_BYTES = 64 * 1024 * 1024;
 
-export type ReadBody = { body: Buffer } | { refused: 'body-too-large' | 'too-many-bodies' };
+export type ReadBody = { body: Buffer } | { refused: 'body-too-large' | 'too-many-bodies' | 'broken-gzip' };
+
+/** Undefined for an encoding that is not read. */
+export function packingOf(encoding = 'identity'): 'none' | 'gzip' | undefined {
+  const name = encoding.trim().toLowerCase();
+  if (name === 'identity') return 'none';
+  return name === 'gzip' || name === 'x-gzip' ? 'gzip' : undefined;
+}
 
 export class Bodies {
   heldBytes = 0;
@@ -20,22 +33,39 @@ export class Bodies {
     const parts: Buffer[] = [];
     let sizeBytes = 0;
     let isOver = false;
+    const gunzip = packingOf(request.headers['content-encoding']) === 'gzip' ? createGunzip() : undefined;
     const release = (): void => {
       this.heldBytes -= isOver ? 0 : sizeBytes;
       isOver = true;
+      if (gunzip === undefined) return;
+      request.unpipe(gunzip);
+      gunzip.destroy();
     };
-    request.on('data', (part: Buffer) => {
+    const refuse = (refused: 'body-too-large' | 'too-many-bodies' | 'broken-gzip'): void => {
+      if (isOver) return;
+      release();
+      parts.length = 0;
+      done({ refused });
+    };
+    const unpacked = gunzip === undefined ? request : request.pipe(gunzip);
+    if (gunzip !== undefined) {
+      let packedBytes = 0;
+      // Empty blocks unpack to nothing, so the packed bytes have the same limit.
+      request.on('data', (part: Buffer) => {
+        packedBytes += part.length;
+        if (packedBytes > mostBytes) refuse('body-too-large');
+      });
+      gunzip.on('error', () => refuse('broken-gzip'));
+    }
+    unpacked.on('data', (part: Buffer) => {
       if (isOver) return;
       sizeBytes += part.length;
       this.heldBytes += part.length;
       parts.push(part);
-      const isTooLarge = sizeBytes > mostBytes;
-      if (!isTooLarge && this.hasRoomFor(0)) return;
-      release();
-      parts.length = 0;
-      done({ refused: isTooLarge ? 'body-too-large' : 'too-many-bodies' });
+      if (sizeBytes > mostBytes) refuse('body-too-large');
+      else if (!this.hasRoomFor(0)) refuse('too-many-bodies');
     });
-    request.once('end', () => {
+    unpacked.once('end', () => {
       if (isOver) return;
       release();
       done({ body: parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts) });

@@ -8,7 +8,13 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
 
 /** Which names of this server a sender may use. */
-export type Names = { loopback: true } | { loopback: false; certificate: X509Certificate };
+export interface Names {
+  /** Only this machine reaches the server, so only the addresses and the name of the loopback interface are accepted. */
+  isLoopback: boolean;
+  certificate?: X509Certificate | undefined;
+  /** Names that the user allows, in lower case. */
+  allowed: readonly string[];
+}
 
 export function isLoopback(host: string): boolean {
   const address = host.replace(/^::ffff:/, '');
@@ -35,9 +41,10 @@ function isOurs(header: string | undefined, names: Names): boolean {
   const [, bracketed, bare] = /^(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9._-]+))(?::[0-9]{1,5})?$/.exec(header ?? '') ?? [];
   const host = (bracketed ?? bare)?.toLowerCase();
   if (host === undefined) return false;
-  if (names.loopback) return isLoopback(host);
+  if (names.allowed.includes(host)) return true;
+  if (names.isLoopback) return isLoopback(host);
   // An address is accepted, because no DNS server decides what it means.
-  return isIP(host) !== 0 || names.certificate.checkHost(host) !== undefined;
+  return isIP(host) !== 0 || names.certificate?.checkHost(host) !== undefined;
 }
 
 /** Requests per second that a client may send, and as many at once. */

@@ -1,7 +1,7 @@
 /** The metrics of the server, in the text format of Prometheus. Labels come from closed sets, never from senders. */
 import { VERSION } from '../lib/version.ts';
 
-export type Route = 'events' | 'hooks' | 'health' | 'metrics' | 'none';
+export type Route = 'events' | 'hooks' | 'health' | 'metrics' | 'otlp' | 'none';
 
 export interface Gauges {
   connections: number;

@@ -30,7 +30,7 @@ import {
   tooLarge,
   tooMuch,
 } from './answers.ts';
-import { Bodies } from './bodies.ts';
+import { Bodies, packingOf } from './bodies.ts';
 import { Connections, MOST_CONNECTIONS } from './connections.ts';
 import { clientOf, doorFor, isLoopback, type Names, type Rates, ratesOf } from './door.ts';
 import { type Inbox, openInbox } from './fragment-writer.ts';
@@ -43,6 +43,8 @@ export interface EventServerOptions {
   host: string;
   port: number;
   tls?: Tls | undefined;
+  /** Names that a Host header may carry beside the server's own ones. */
+  allowedHosts?: readonly string[];
   stateFolder: string;
   token: Token;
   /** The variables that a hook's fragment would carry are added to these fragments, too: they decide where sessions are sent. */
@@ -153,9 +155,12 @@ class EventRequests {
   #drained: (() => void) | undefined;
 
   constructor(options: EventServerOptions) {
-    const { host, tls, stateFolder, fsync, requestsPerSecond } = options;
-    const names: Names =
-      tls && !isLoopback(host) ? { loopback: false, certificate: new X509Certificate(tls.cert) } : { loopback: true };
+    const { host, tls, stateFolder, fsync, requestsPerSecond, allowedHosts = [] } = options;
+    const names: Names = {
+      isLoopback: isLoopback(host),
+      certificate: tls && new X509Certificate(tls.cert),
+      allowed: allowedHosts.map(name => name.toLowerCase()),
+    };
     this.#options = options;
     this.#breachOf = doorFor(names);
     this.#rates = ratesOf(requestsPerSecond || Number.POSITIVE_INFINITY);
@@ -217,7 +222,7 @@ class EventRequests {
     if (request.headers.expect !== undefined) response.writeContinue();
     releaseBody = this.#bodies.read(request, mostBytesOf(route), read => {
       if ('body' in read) this.#receive(read.body, accepted, reply);
-      else reply(read.refused === 'body-too-large' ? tooLarge(route) : refusals.bodies);
+      else reply(answersToBody[read.refused](route));
     });
   }
 
@@ -234,9 +239,13 @@ class EventRequests {
     const { headers, socket, method = '' } = request;
     // A request line without a version: Node reads it as HTTP/0.9, and a proxy before it may read it otherwise.
     if (request.httpVersionMajor !== 1) return refusals.protocol;
-    const breach = comesTwice('host', request) ? 'host' : this.#breachOf(headers);
-    if (breach !== undefined) return refusals[breach];
+    if (comesTwice('host', request)) return refusals.host;
+    const breach = this.#breachOf(headers);
     const isOpen = route === 'health';
+    // Probes of a proxy or an orchestrator use names of their own, and an answer about health tells a page nothing.
+    if (breach !== undefined && !(isOpen && breach === 'host')) return refusals[breach];
+    // An exporter that is sent here by mistake has no token, and shows this sentence in its log.
+    if (route === 'otlp') return refusals.otlp;
     if (!isOpen) {
       const isShown = !comesTwice('authorization', request) && this.#options.token.isShownIn(headers.authorization);
       if (!isShown) return refusals.token;
@@ -261,8 +270,7 @@ class EventRequests {
     const declaredBytes = Number(headers['content-length'] ?? 0);
     if (declaredBytes > mostBytesOf(route)) return tooLarge(route);
     if (!this.#bodies.hasRoomFor(declaredBytes)) return refusals.bodies;
-    const encoding = headers['content-encoding'];
-    return encoding === undefined || encoding === 'identity' ? undefined : refusals.encoding;
+    return packingOf(headers['content-encoding']) === undefined ? refusals.encoding : undefined;
   }
 
   #receive(body: Buffer, request: AcceptedRequest, reply: Reply): void {
@@ -324,8 +332,15 @@ function routeOf(path: string): Route {
   if (path === '/v1/events') return 'events';
   if (path.startsWith('/hooks/')) return 'hooks';
   if (path === '/healthz' || path === '/readyz') return 'health';
+  if (/^\/v1\/(traces|logs|metrics)$/.test(path)) return 'otlp';
   return path === '/metrics' ? 'metrics' : 'none';
 }
+
+const answersToBody = {
+  'body-too-large': tooLarge,
+  'too-many-bodies': () => refusals.bodies,
+  'broken-gzip': () => refusals.gzip,
+} as const satisfies Record<string, (route: Route) => Answer>;
 
 /** An event of a standard names its agent in its own fields. */
 const noHeader: RequestFacts['header'] = {};

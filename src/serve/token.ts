@@ -4,11 +4,11 @@
  * accepted.
  */
 import { randomBytes, timingSafeEqual } from 'node:crypto';
-import { lstatSync } from 'node:fs';
+import { lstatSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { replaceConfig } from '../config/files.ts';
 import { configFolder, type Surroundings } from '../config/folders.ts';
-import { readPrivate } from '../lib/private-file.ts';
+import { readKey, readPrivate } from '../lib/private-file.ts';
 import type { Problem } from '../problems/problem.ts';
 
 export interface Token {
@@ -26,18 +26,35 @@ export function rotateToken(file: string): void {
   replaceConfig(file, `${randomBytes(32).toString('base64url')}\n`);
 }
 
-/** Opens the token file, and makes it if it does not exist. */
+/** Opens the token file in the configuration folder, and makes it if it does not exist. */
 export function openToken(file: string): Token {
   if (lstatSync(file, { throwIfNoEntry: false }) === undefined) rotateToken(file);
+  return tokenIn(file, { facts: lstatSync, read: readPrivate });
+}
+
+/**
+ * Opens a token file that a service manager or an orchestrator provides. It may be a link, belong to root, and be readable
+ * by its group, because they provide secrets in this way.
+ */
+export const openGivenToken = (file: string): Token =>
+  tokenIn(file, { facts: statSync, read: path => readKey(path).toString('utf8') });
+
+interface TokenAccess {
+  facts: typeof lstatSync | typeof statSync;
+  /** Throws an error that states the problem. */
+  read: (file: string) => string;
+}
+
+function tokenIn(file: string, access: TokenAccess): Token {
   let seen: string | undefined;
   let shown: Buffer | undefined;
   let problem: Problem | undefined;
   const refresh = (): void => {
-    const facts = lstatSync(file, { throwIfNoEntry: false, bigint: true });
+    const facts = access.facts(file, { throwIfNoEntry: false, bigint: true });
     const state = facts === undefined ? '' : `${facts.ino} ${facts.mtimeNs} ${facts.ctimeNs} ${facts.mode}`;
     if (state === seen) return;
     seen = state;
-    const read = facts === undefined ? { why: 'it is not there' } : readToken(file);
+    const read = facts === undefined ? { why: 'it is not there' } : readToken(file, access);
     shown = 'text' in read ? Buffer.from(`Bearer ${read.text}`) : undefined;
     problem = 'text' in read ? undefined : { code: 'token-unsafe', file, why: read.why };
   };
@@ -54,9 +71,9 @@ export function openToken(file: string): Token {
   };
 }
 
-function readToken(file: string): { text: string } | { why: string } {
+function readToken(file: string, { read }: TokenAccess): { text: string } | { why: string } {
   try {
-    const text = readPrivate(file).trim();
+    const text = read(file).trim();
     return /^[A-Za-z0-9._~+/=-]{32,512}$/.test(text) ? { text } : { why: 'it holds no token' };
   } catch (error) {
     return { why: error instanceof Error ? error.message : String(error) };

@@ -252,7 +252,7 @@ const attacks: { readonly [kind: string]: Attack[] } = {
         const bomb = gzipSync(Buffer.alloc(50 * 1024 * 1024, 0x20));
         return request([HOST, right, JSON_TYPE, 'Content-Encoding: gzip', length(bomb), 'Connection: close'], bomb);
       },
-      [415],
+      [413],
     ],
     ['a coding of a coding', added('Content-Encoding: gzip, gzip'), [415]],
     [

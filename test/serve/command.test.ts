@@ -62,6 +62,9 @@ it('refuses to be open to other machines without TLS, and what is no certificate
     ['--listen', 'nowhere'],
     ['--listen', '1.2.3.4:70000'],
     ['--rate', 'x'],
+    ['--allow-host', 'hooks:4319'],
+    ['--tls-elsewhere', '--cert', cert, '--key', key],
+    ['--rotate-token', '--token-file', key],
     ['--print-unit', 'x'],
   ])
     expect((await serve(...wrong)).code).toBe(2);
@@ -80,6 +83,25 @@ it.skipIf(process.platform === 'win32')('refuses a key that others can read, and
   const taken = await serve('--cert', cert, '--key', key, '--listen', '192.0.2.1:1');
   expect(taken.err).toContain('192.0.2.1:1');
   expect(taken.err).not.toContain('cannot be used for TLS');
+});
+
+it('listens without TLS at any address when a proxy does TLS, with a token from a given file', async () => {
+  const missing = join(folder, 'mounted');
+  const words = ['--tls-elsewhere', '--listen', '192.0.2.1:1', '--token-file', missing];
+  expect((await serve(...words)).err).toContain(`${missing} cannot be used as the token`);
+  writeFileSync(missing, 't'.repeat(43), { mode: 0o440 });
+  // It gets as far as the address.
+  expect((await serve(...words)).err).toContain('nothing can be received at 192.0.2.1:1');
+  const { out } = await serve(
+    ...words,
+    '--allow-host',
+    'hooks',
+    '--allow-host',
+    'hooks.svc',
+    '--print-unit',
+    'systemd',
+  );
+  expect(out).toMatch(/--allow-host hooks,hooks\.svc --tls-elsewhere --token-file \S+mounted\n/);
 });
 
 it('makes another token on command, for its owner alone', async () => {

@@ -1,4 +1,5 @@
 /** The collector files beside local.yaml, run with data: the gateway for many machines, and the reader of journals. */
+import { execFileSync } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -175,7 +176,10 @@ test('the journal of a machine becomes log records without our delivery', async 
   const sessions = { 'claude-code': machine.journey('subagents.journey'), opencode: statedCost(machine) };
   await machine.deliver();
   const journal = join(machine.state, 'journal');
-  const mount = ['-p', '127.0.0.1::13133', '-v', `${journal}:/journal:ro`];
+  // The journal belongs to another user, so the collector reads it by its only capability.
+  execFileSync('chown', ['-R', '1000:1000', journal]);
+  const least = ['--cap-drop', 'ALL', '--cap-add', 'DAC_READ_SEARCH'];
+  const mount = [...least, '-p', '127.0.0.1::13133', '-v', `${journal}:/journal:ro`];
   await isUp(collector('file-log.yaml', mount, { OTEL_HOOKS_JOURNAL: '/journal/*' }));
   const events = readdirSync(journal)
     .flatMap(file => readFileSync(join(journal, file), 'utf8').trim().split('\n'))
