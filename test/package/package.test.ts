@@ -110,8 +110,9 @@ describe('the packed tarball', () => {
     const known = [
       /^dist\/(otel-hooks\.cjs|cli\.js|deliver\.js|index\.js|(re2|prices)\.cjs|samples\.json|sbom\.cdx\.json|THIRD-PARTY-LICENSES\.txt|chunks\/[\w-]+\.js|types\/[\w/-]+\.d\.ts)$/,
       /^((README|CHANGELOG|SECURITY|ARCHITECTURE|CONTRIBUTING)\.md|LICENSE|package\.json)$/,
+      /^grafana\/provisioning\/\w+\/\.gitkeep$/,
       /^docs\/([\w/-]+\.md|images\/[\w-]+\.svg)$/,
-      /^(docker-compose\.yml|collector-config\/[\w/-]+\.yaml|grafana\/[\w/-]+(\.test)?\.(yaml|json))$/,
+      /^(Dockerfile|docker-compose\.yml|kubernetes\/[\w-]+\.yaml|collector-config\/[\w/-]+\.yaml|grafana\/[\w/-]+(\.test)?\.(yaml|json))$/,
     ];
     expect(files.filter(file => !known.some(each => each.test(file)))).toEqual([]);
     expect(files).toEqual(
