@@ -29,6 +29,17 @@ export function endOf(
   };
 }
 
+/** Whether a person answered an open question by an interruption: the closing event names the user, but no outcome. */
+export const isRefusal = (
+  outcome: Closing['outcome'],
+  { askedMs, decision }: Partial<Pick<OpenAction, 'askedMs' | 'decision'>>,
+  facts: Partial<Facts>,
+): boolean =>
+  outcome === 'interrupted' &&
+  askedMs !== undefined &&
+  decision?.outcome === 'ask' &&
+  facts.decision?.source === 'user';
+
 /** The outcome of an action, as far as the facts of an event imply it. */
 export function endByFacts({
   interrupted,

@@ -1,6 +1,6 @@
 import { type Action, type DataOf, type Facts, metadataOf } from '../event/event.ts';
 import { own, put } from '../lib/read.ts';
-import { type Closing, endOf, waitedFor, withError } from './action-outcome.ts';
+import { type Closing, endOf, isRefusal, waitedFor, withError } from './action-outcome.ts';
 import { correct } from './amendments.ts';
 import { contentWith } from './content.ts';
 import { type At, higher, LONGEST_ACTION_MS, odd } from './current-event.ts';
@@ -56,10 +56,12 @@ export function afterAction(state: FoldState, at: At, data: DataOf<'Action.After
   if (launched !== undefined && facts.call !== undefined)
     linkLaunch(state, at, facts.call, launched, facts.launches?.agent, action);
   const { outcome, exitCode, errorType } = endOf(data, facts);
+  const isRefused = isRefusal(outcome, action, facts);
+  if (isRefused) action.decision = decisionOf('deny', facts);
   closeAction(state, at, call, action, {
-    outcome,
+    outcome: isRefused ? 'denied' : outcome,
     exitCode,
-    errorType,
+    errorType: isRefused ? undefined : errorType,
     endMs: at.atMs,
     durationMs: facts.duration_ms,
     time: facts.time ?? 'arrival',

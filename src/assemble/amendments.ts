@@ -1,6 +1,6 @@
 import type { DataOf } from '../event/event.ts';
 import { own } from '../lib/read.ts';
-import { endByFacts, endOf, waitedFor } from './action-outcome.ts';
+import { endByFacts, endOf, isRefusal, waitedFor } from './action-outcome.ts';
 import { decided, decisionOf } from './actions.ts';
 import { AMENDED } from './assemble.ts';
 import { contentWith } from './content.ts';
@@ -8,8 +8,9 @@ import { type At, ends, higher, LONGEST_ACTION_MS } from './current-event.ts';
 import type { ActionSpan } from './finished.ts';
 import { heldSpan, heldTurn, release } from './holding.ts';
 import { sameKey, sessionKey, turnKey } from './keys.ts';
+import { linkLaunch } from './launches.ts';
 import { record } from './records.ts';
-import type { FoldState } from './state.ts';
+import type { FoldState, OpenAction } from './state.ts';
 
 /** The transcript's version of a known event. It changes an action that is open or held. */
 export function amend(state: FoldState, at: At): void {
@@ -20,8 +21,18 @@ export function amend(state: FoldState, at: At): void {
     open.time = facts.time ?? open.time;
     return;
   }
+  linkNamed(state, at, open);
   if (facts.call !== undefined && correct(state, at, facts.call)) release(state, at.out);
   else record(state, at);
+}
+
+/** A transcript may name the subagent of a call that a hook closed without naming it. */
+function linkNamed(state: FoldState, at: At, open: OpenAction | undefined): void {
+  const { launches, call } = at.facts;
+  const span = open ?? state.held.find(each => each.of === `action:${call}`)?.span;
+  if (launches?.id === undefined || call === undefined || span === undefined) return;
+  if ('kind' in span && span.kind !== 'action') return;
+  linkLaunch(state, at, call, launches.id, launches.agent, span);
 }
 
 /** Changes the held span of an action by a later event about it. False when no span is held. */
@@ -53,7 +64,9 @@ export function correct(state: FoldState, at: At, call: string): boolean {
 function correctOutcome(state: FoldState, span: ActionSpan, at: At, data: DataOf<'Action.After'>): void {
   const { event, facts, atMs } = at;
   const { outcome: supposed } = span;
-  Object.assign(span, endOf(data, facts));
+  const end = endOf(data, facts);
+  const isRefused = isRefusal(end.outcome, span, facts);
+  Object.assign(span, isRefused ? { ...end, outcome: 'denied', errorType: undefined } : end);
   recount(state, span, supposed);
   span.content = contentWith(span.content, event, facts);
   span.risk = higher(span.risk, event.risk);
@@ -78,12 +91,20 @@ function completeOutcome(state: FoldState, span: ActionSpan, facts: At['facts'])
   recount(state, span, 'unknown');
 }
 
-function correctTimes(state: FoldState, span: ActionSpan, { facts, atMs }: At): void {
+/**
+ * A transcript may write the end of a call late. So the end that the span has already bounds it: the earlier one counts.
+ * If no event stated it, it is the end of the turn, and the duration says when the call began.
+ */
+function correctTimes(state: FoldState, span: ActionSpan, { event, facts, atMs }: At): void {
   const { duration_ms: durationMs } = facts;
+  const wasOpen = event.event_type === 'Action.After';
   const native = durationMs !== undefined && durationMs >= 0 && durationMs <= LONGEST_ACTION_MS;
-  const startMs = native ? atMs - durationMs : Math.min(span.startMs, atMs);
-  Object.assign(span, ends(startMs, atMs));
-  span.duration = native ? 'native' : facts.time === 'transcript' ? 'transcript' : span.duration;
+  const endMs = Math.min(span.endMs, atMs);
+  const ownMs = native ? (wasOpen ? atMs : endMs) - durationMs : span.startMs;
+  const startMs = Math.min(ownMs, endMs);
+  Object.assign(span, ends(startMs, endMs));
+  const isWhole = native && endMs - startMs === durationMs;
+  span.duration = isWhole ? 'native' : facts.time === 'transcript' ? 'transcript' : span.duration;
   if (!native || span.askedMs === undefined || span.decision?.outcome !== 'allow') return;
   const waitMs = Math.max(0, startMs - span.askedMs);
   const turn = span.parent && heldTurn(state, span.parent);

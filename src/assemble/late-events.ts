@@ -9,7 +9,9 @@ export function lateness(state: FoldState, at: At): At['late'] {
   const { event, facts, atMs } = at;
   if (state.segment === undefined || !opensWork(event)) return undefined;
   if (facts.time !== 'transcript') return overtaken(state, at);
-  if (at.subagent !== undefined) return isSubagentOver(state, at.subagent, atMs) ? { turn: undefined } : undefined;
+  const isLeft = isEndOfLeft(state, at);
+  if (at.subagent !== undefined)
+    return isLeft || isSubagentOver(state, at.subagent, atMs) ? { turn: undefined } : undefined;
   if (
     facts.turn !== undefined &&
     facts.turn === state.turn?.key &&
@@ -19,11 +21,16 @@ export function lateness(state: FoldState, at: At): At['late'] {
   const turn = facts.turn === undefined ? turnAround(state, atMs) : partOf(state, facts.turn, atMs);
   if (isAfterEnd(state, at)) return { turn: turn ?? state.turns.at(-1) };
   const isOver =
+    isLeft ||
     (state.endedMs !== undefined && atMs <= state.endedMs) ||
     (turn?.endMs !== undefined && (event.event_type === 'Prompt.Submitted' ? atMs < turn.endMs : atMs <= turn.endMs)) ||
     (facts.turn !== undefined && state.turn !== undefined && atMs < state.turn.startMs);
   return isOver ? { turn } : undefined;
 }
+
+/** Whether the event ends an action that ended with its turn or subagent. Such an event opens nothing. */
+const isEndOfLeft = (state: FoldState, { event, facts }: At): boolean =>
+  event.event_type === 'Action.After' && leftBy(state).has(facts.call ?? event.event_id);
 
 /**
  * Some agents write rows shortly after their last hook. Such a row belongs to the session that has ended; only a prompt
@@ -44,7 +51,7 @@ function overtaken(state: FoldState, at: At): At['late'] {
       ? !hasEnded && (facts.turn === undefined || facts.turn === state.turn?.key)
       : own(state.subagents, subagent) !== undefined;
   if (isRunning) return undefined;
-  const isLeft = event.event_type === 'Action.After' && leftBy(state).has(facts.call ?? event.event_id);
+  const isLeft = isEndOfLeft(state, at);
   if (subagent !== undefined) return isLeft ? { turn: undefined } : undefined;
   const turn = facts.turn === undefined ? turnAround(state, atMs) : partOf(state, facts.turn, atMs);
   if (isLeft) return { turn };

@@ -74,7 +74,7 @@ export function linkLaunch(
   call: string,
   id: string,
   kind: string | undefined,
-  action: OpenAction,
+  action: Pick<OpenAction, 'subagent' | 'trace'>,
 ): void {
   if (id === action.subagent) return;
   const launching = own(state.actions, call);

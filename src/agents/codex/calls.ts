@@ -1,9 +1,10 @@
 /** Calls of a rollout, their results, and rows that hold single items of a response. */
-import type { Fields } from '../../event/event.ts';
+import type { Decision, DecisionSource, Fields } from '../../event/event.ts';
 import { fieldsOf, isFields, number, own, text, word } from '../../lib/read.ts';
-import type { TranscriptEntry } from '../contract/contract.ts';
+import type { Reading, TranscriptEntry } from '../contract/contract.ts';
+import { permitted } from '../shared/permitted.ts';
 import { entryAt, isAside, note, type Place, recalled } from './place.ts';
-import { actionName, hookName, launchedBy, spawnedThread, toolFacts } from './tools.ts';
+import { actionName, hookName, isOwnTool, isUnasked, launchedBy, spawnedThread, toolFacts } from './tools.ts';
 import { prompted } from './turns.ts';
 
 export function item(place: Place): TranscriptEntry[] {
@@ -55,6 +56,9 @@ function called(place: Place): TranscriptEntry[] {
   const tool = payload.type === 'local_shell_call' ? 'Bash' : hookName(payload);
   const input = inputOf(payload, tool);
   memory.remember('call', call, tool);
+  if (place.atMs !== undefined) memory.remember('began', call, String(place.atMs));
+  const { sandbox_permissions: permissions } = parsed(text(payload.arguments)) ?? {};
+  if (permissions === 'require_escalated') memory.remember('escalated', call, '1');
   const session = tool === 'write_stdin' ? number(input.session_id) : undefined;
   if (session !== undefined) memory.remember('stdin', call, String(session));
   return [
@@ -74,9 +78,7 @@ function inputOf(payload: Fields, tool: string): Fields {
   if (tool === 'apply_patch' && given === undefined) return { command: written };
   if (tool !== 'Bash') return given ?? {};
   const command = given?.cmd ?? given?.command;
-  if (!Array.isArray(command)) return { command };
-  const words = command.filter(part => typeof part === 'string');
-  return { command: /^-l?c$/.test(words[1] ?? '') ? words[2] : words.join(' ') };
+  return { command: Array.isArray(command) ? lineOf(command) : command };
 }
 
 function parsed(json: string | undefined): Fields | undefined {
@@ -90,12 +92,15 @@ function parsed(json: string | undefined): Fields | undefined {
 }
 
 interface Ending {
+  /** The stated time of the call, which some tools round to tenths of a second. */
+  wallMs?: number | undefined;
   /** The output, as far as the row has it. */
   output?: unknown;
   success?: boolean | undefined;
   exitCode?: number | undefined;
   durationMs?: number | undefined;
-  denied?: true;
+  /** The source that refused the call. */
+  denied?: DecisionSource;
   interrupted?: true;
   launched?: string | undefined;
 }
@@ -113,7 +118,7 @@ function returned(place: Place): TranscriptEntry[] {
     memory.forget('stdin', call);
     // Input for a running command: the end of that command is the end of this call.
     const original = memory.recall('process', stdin);
-    const entries = closed(place, call, {});
+    const entries = closed(place, call, { success: /^Wall time/m.test(headOf(output)) || undefined });
     if (process !== undefined || original === undefined) return entries;
     memory.forget('process', stdin);
     return [
@@ -127,7 +132,29 @@ function returned(place: Place): TranscriptEntry[] {
   }
   const launched = tool === 'spawn_agent' ? spawnedThread(output) : undefined;
   const ending = { ...endingOf(output), output: payload.output };
-  return closed(place, call, launched === undefined ? ending : { ...ending, success: true, launched });
+  const at = { ...place, atMs: readyMs(place, call, ending.wallMs) };
+  if (launched !== undefined) return closed(at, call, { ...ending, success: true, launched });
+  return closed(at, call, isAnswer(tool, output, ending) ? { ...ending, success: true } : ending);
+}
+
+/**
+ * Outputs are written in the order of their calls. An output that waited behind the output of an earlier call was ready
+ * when the stated time of its call was over.
+ */
+function readyMs(place: Place, call: string, wallMs: number | undefined): number | undefined {
+  const { memory, atMs } = place;
+  const begunMs = memory.recall('began', call);
+  const previousMs = recalled(place, 'output');
+  note(place, 'output', atMs);
+  if (atMs === undefined || begunMs === undefined || wallMs === undefined) return atMs;
+  const hasWaited = previousMs !== undefined && previousMs > Number(begunMs);
+  return hasWaited ? Math.min(atMs, Number(begunMs) + wallMs) : atMs;
+}
+
+/** Returns true for the answer of a tool of Codex itself: JSON, while errors are plain texts. */
+function isAnswer(tool: string, output: string, { success, denied, interrupted }: Ending): boolean {
+  if (success !== undefined || denied !== undefined || interrupted) return false;
+  return isOwnTool(tool) && /^\s*[{[]/.test(output);
 }
 
 function headOf(output: string): string {
@@ -135,18 +162,35 @@ function headOf(output: string): string {
   return output.slice(0, end < 0 ? 400 : Math.min(end, 400));
 }
 
+/** The texts of refusals, with the source that refused. */
+const refusals: readonly (readonly [RegExp, DecisionSource])[] = [
+  [/^[\w ]{1,32} blocked by \w{1,32} hook\b/, 'hook'],
+  [/^patch rejected: .*\bsandbox\b/, 'sandbox'],
+  [/^approval policy is Never; reject command/, 'mode'],
+  [/^(?:exec command|patch) rejected by user(?! approval)/, 'user'],
+  [/rejected by user approval settings/, 'mode'],
+  [/^exec_command failed.*Rejected\(.*policy forbids /s, 'config'],
+  [/^exec_command failed.*Rejected\(.*\bNever\b/s, 'mode'],
+  [/^exec_command failed.*Rejected\(/s, 'unknown'],
+];
+
+const failures =
+  /^(?:(?:exec_command|apply_patch|spawn_agent|collab \w+)(?: \w+)? failed|unsupported call: |failed to parse )/;
+
 function endingOf(output: string): Ending {
   const head = headOf(output);
-  if (/^exec_command failed.*Rejected\(|^exec command rejected by user|rejected by user approval settings/s.test(head))
-    return { denied: true };
-  if (/^aborted by user/.test(head)) return { interrupted: true };
-  if (/^(?:exec_command|apply_patch|spawn_agent|collab \w+)(?: \w+)? failed/.test(head)) return { success: false };
+  const denied = refusals.find(([words]) => words.test(head))?.[1];
+  if (denied !== undefined) return { denied };
+  if (failures.test(head)) return { success: false };
   const seconds = /^Wall time:? ([\d.]{1,16}) seconds/m.exec(head)?.[1];
-  const durationMs = seconds === undefined ? undefined : Math.round(Number(seconds) * 1_000);
+  const wallMs = seconds === undefined ? undefined : Math.round(Number(seconds) * 1_000);
+  // The times of the rows are better than a rounded duration, and than none.
+  const durationMs = /\.\d{3}/.test(seconds ?? '') && wallMs !== 0 ? wallMs : undefined;
+  if (/^(?:Wall time:? [\d.]{1,16} seconds\n)?aborted by user/.test(head)) return { interrupted: true, wallMs };
   const script = /^Script (completed|failed)/.exec(head)?.[1];
-  if (script !== undefined) return { success: script === 'completed', durationMs };
+  if (script !== undefined) return { success: script === 'completed', durationMs, wallMs };
   const code = /^(?:Process exited with code|Exit code:) (-?\d{1,6})/m.exec(head)?.[1];
-  if (code !== undefined) return exited(Number(code), durationMs);
+  if (code !== undefined) return { ...exited(Number(code), durationMs), wallMs };
   const tail = /"metadata":\s*\{"exit_code":\s*(-?\d{1,6})(?:,\s*"duration_seconds":\s*([\d.]{1,16}))?\}\s*\}\s*$/.exec(
     output.slice(-200),
   );
@@ -165,7 +209,8 @@ export function closed(place: Place, call: string | undefined, ending: Ending): 
   if (call === undefined || isAside(place) || place.memory.recall('done', call) !== undefined) return [];
   place.memory.remember('done', call, '1');
   const tool = place.memory.recall('call', call) ?? 'unknown';
-  const { success, exitCode, durationMs, denied, interrupted, launched } = ending;
+  const { success, exitCode, durationMs, interrupted, launched } = ending;
+  const decision = decisionOn(place, call, tool, ending);
   return [
     entryAt(place, {
       event_type: 'Action.After',
@@ -175,7 +220,7 @@ export function closed(place: Place, call: string | undefined, ending: Ending): 
           name: actionName(tool),
           result: success === undefined ? undefined : { success, exit_code: exitCode },
         },
-        decision: denied ? { outcome: 'deny' } : undefined,
+        decision: decision?.outcome,
       },
       output: ending.output,
       facts: {
@@ -186,10 +231,31 @@ export function closed(place: Place, call: string | undefined, ending: Ending): 
         launches: launched === undefined ? undefined : launchedBy(tool, {}, launched),
         exit_code: exitCode,
         error_type: success === false ? (exitCode === undefined ? 'tool_error' : 'exit_code') : undefined,
-        decision: denied ? { source: 'unknown', basis: 'observed' } : undefined,
+        decision: decision?.source,
       },
     }),
   ];
+}
+
+interface Decided {
+  outcome?: Decision | undefined;
+  source: NonNullable<Reading['facts']>['decision'];
+}
+
+/**
+ * The decision about a call that ended. As hooks do, a rollout allows each command that ran, and other calls that
+ * succeeded. An interruption is the user's answer to a question that is open; a command that leaves the sandbox asks one.
+ */
+function decisionOn({ memory }: Place, call: string, tool: string, ending: Ending): Decided | undefined {
+  const { denied, interrupted, success } = ending;
+  if (denied) return { outcome: { outcome: 'deny' }, source: { source: denied, basis: 'observed' } };
+  const policy = memory.recall('place', 'policy');
+  const isAsked = policy !== 'never' && memory.recall('escalated', call) !== undefined;
+  if (interrupted)
+    return { outcome: isAsked ? { outcome: 'deny' } : undefined, source: { source: 'user', basis: 'inferred' } };
+  const ran = success === true || (tool === 'Bash' && success === false);
+  if (!ran || isUnasked(tool) || (policy !== 'never' && policy !== 'on-request')) return undefined;
+  return { outcome: { outcome: 'allow' }, source: permitted(isAsked, policy === 'never') };
 }
 
 /** A search by the provider: no hook reports it, and the rollout only reports its end. */
@@ -207,43 +273,78 @@ export function searched(place: Place, call: string | undefined): TranscriptEntr
   ];
 }
 
+/** The form of the ids that calls nested in a script have, in hooks and rollout alike. */
+const NESTED = /^exec-[0-9a-f]{8}-[0-9a-f-]{27}$/;
+
 /** Items of the paginated mode: prompts, and the ends of calls by their ids. */
 export function itemCompleted(place: Place): TranscriptEntry[] {
   const { payload, memory } = place;
   const done = fieldsOf(payload.item);
   const id = word(done.id);
-  const doneMs = number(payload.completed_at_ms) ?? place.atMs;
   if (done.type === 'UserMessage') return prompted(place, id, textOf(done.content));
   if (id === undefined) return [];
   if (done.type === 'WebSearch') return searched(place, id);
   const tool = own(itemTools, String(done.type))?.(done);
   if (tool === undefined) return [];
-  const durationMs = spanMs(done.duration);
-  const ending =
-    done.type === 'CommandExecution'
-      ? { ...exited(number(done.exit_code), durationMs), output: done.aggregated_output }
-      : { success: done.status === 'completed', durationMs, output: done.result };
-  // A call nested in a script: hooks report it under an id that no rollout has.
-  const nested = memory.recall('call', id) === undefined;
-  if (nested) memory.remember('call', id, tool);
-  const at = { ...place, atMs: doneMs };
-  const after = closed(at, id, { ...ending, ...(done.status === 'declined' ? { denied: true } : {}) });
-  if (!nested) return after;
-  const startMs = doneMs === undefined || durationMs === undefined ? doneMs : doneMs - durationMs;
-  const before = entryAt(at, {
-    event_type: 'Action.Before',
-    key: id,
-    data: { action: { name: actionName(tool) } },
-    facts: { ...toolFacts(tool), call: id },
-    atMs: startMs,
-  });
-  return [before, ...after].map(entry => ('over' in entry ? entry : { ...entry, unless: 'hooked' as const }));
+  const isNested = memory.recall('call', id) === undefined;
+  if (isNested) memory.remember('call', id, tool);
+  const at = { ...place, atMs: number(payload.completed_at_ms) ?? place.atMs };
+  const ending = endingOfItem(done);
+  const after = closed(at, id, ending);
+  if (!isNested) return after;
+  const { durationMs } = ending;
+  const entries = [
+    entryAt(at, {
+      event_type: 'Action.Before',
+      key: id,
+      data: { action: { name: actionName(tool), input: inputOfItem(done) } },
+      facts: { ...toolFacts(tool), call: id },
+      atMs: number(payload.started_at_ms) ?? (at.atMs === undefined ? undefined : at.atMs - (durationMs ?? 0)),
+    }),
+    ...after,
+  ];
+  // Older versions give such a call another id in hooks.
+  return NESTED.test(id) ? entries : entries.map(entry => ('over' in entry ? entry : { ...entry, unless: 'hooked' }));
 }
 
-const itemTools: Readonly<Record<string, (done: Fields) => string>> = {
+function endingOfItem(done: Fields): Ending {
+  // Codex measures short commands from a moment when they are over: the times of the rows are better.
+  const durationMs = spanMs(done.duration) || undefined;
+  if (done.status === 'declined') return { denied: 'unknown' };
+  if (done.type === 'CommandExecution')
+    return { ...exited(number(done.exit_code), durationMs), output: done.aggregated_output };
+  const launched = done.type === 'SubAgentActivity' ? word(done.agent_thread_id) : spawnedBy(done);
+  const success = done.type === 'SubAgentActivity' || done.status === 'completed';
+  return { success, durationMs, output: done.result, launched };
+}
+
+const spawnedBy = ({ tool, receiver_thread_ids: threads }: Fields): string | undefined =>
+  tool === 'spawn_agent' && Array.isArray(threads) ? word(threads[0]) : undefined;
+
+/** Returns the input of a nested call as its hook has it, as far as the item states it. */
+function inputOfItem({ command, changes }: Fields): Fields | undefined {
+  if (Array.isArray(command)) return { command: lineOf(command) };
+  if (!isFields(changes)) return undefined;
+  const parts = Object.entries(changes).map(([path, change]) => {
+    const kind = text(fieldsOf(change).type);
+    return `*** ${kind === 'add' ? 'Add' : kind === 'delete' ? 'Delete' : 'Update'} File: ${path}`;
+  });
+  return { command: ['*** Begin Patch', ...parts, '*** End Patch'].join('\n') };
+}
+
+/** Returns the line that a shell ran, or the words of another command. */
+function lineOf(command: readonly unknown[]): string {
+  const words = command.filter(part => typeof part === 'string');
+  return (/^-l?c$/.test(words[1] ?? '') ? words[2] : undefined) ?? words.join(' ');
+}
+
+/** The tools of the items that end a call. */
+const itemTools: Readonly<Record<string, (done: Fields) => string | undefined>> = {
   CommandExecution: () => 'Bash',
   FileChange: () => 'apply_patch',
   McpToolCall: done => `mcp__${word(done.server) ?? 'unknown'}__${word(done.tool) ?? 'unknown'}`,
+  CollabAgentToolCall: done => (done.tool === 'wait' ? 'wait_agent' : word(done.tool)),
+  SubAgentActivity: done => (done.kind === 'started' ? 'spawn_agent' : undefined),
 };
 
 export function spanMs(duration: unknown): number | undefined {

@@ -1,11 +1,11 @@
 /**
  * Codex CLI. Facts: the hook layer's source of August 2026 (0.149) and the published input schemas of 0.159.2, with
- * captures of 0.147.0, 0.154.0 and 0.160.0; checked 2026-11-18.
+ * captures of 0.147.0, 0.154.0 and 0.160.0; runs of 0.169.0. Checked 2026-11-19.
  *
  * A subagent's hooks carry the session id of the root and its own thread id as `agent_id`; `turn_id` names the turn. A
  * shell command counts as completed whatever it returned, and a call that failed, was refused or was aborted has no
- * closing hook: the rollout states how a call ended. In code mode a hook's call id (`exec-…`) is in no rollout, which
- * has only the script.
+ * closing hook: the rollout states how a call ended. In code mode hooks report the calls of a script (`exec-…`), and the
+ * rollout reports the script as well.
  */
 import type { AgentMode, Fields, StartReason } from '../../event/event.ts';
 import { fieldsOf, own, text, word } from '../../lib/read.ts';
@@ -14,7 +14,17 @@ import { askedCall, type Call, closeCall, openCall, wasAsked } from '../shared/p
 import { permitted } from '../shared/permitted.ts';
 import { readingsWith } from '../shared/readings.ts';
 import { settings } from './settings.ts';
-import { actionName, actions, answerKey, endKey, launchedBy, spawnedThread, startKey, toolFacts } from './tools.ts';
+import {
+  actionName,
+  actions,
+  answerKey,
+  endKey,
+  launchedBy,
+  plainTool,
+  spawnedThread,
+  startKey,
+  toolFacts,
+} from './tools.ts';
 import { transcript } from './transcript.ts';
 import { truth } from './truth.ts';
 
@@ -167,7 +177,7 @@ export const codex: Agent = {
   id: 'codex',
   title: 'Codex',
   provider: 'openai',
-  source: { docs: 'https://developers.openai.com/codex/hooks', version: '0.160.0', checked: '2026-11-18' },
+  source: { docs: 'https://developers.openai.com/codex/hooks', version: '0.169.0', checked: '2026-11-19' },
 
   signs(fields) {
     if (fields.type === 'agent-turn-complete' && word(fields['thread-id']) !== undefined) return 1;
@@ -271,7 +281,7 @@ function turnKey(fields: Fields, keyOf: (turn: string) => string): string | unde
   return turn === undefined || fields.stop_hook_active === true ? undefined : keyOf(turn);
 }
 
-const toolOf = (fields: Fields): string => word(fields.tool_name) ?? 'unknown';
+const toolOf = (fields: Fields): string => plainTool(word(fields.tool_name) ?? 'unknown');
 
 function callOf(fields: Fields): Call {
   const { description: _description, ...input } = fieldsOf(fields.tool_input);

@@ -38,11 +38,24 @@ export const note = (place: Place, key: string, value: number | string | undefin
   else place.memory.remember('place', key, String(value));
 };
 
+/** Events that hooks report as well, with the mode of the agent. */
+const withMode: ReadonlySet<string> = new Set([
+  'Session.Start',
+  'Session.End',
+  'Prompt.Submitted',
+  'Action.Before',
+  'Action.After',
+  'Agent.Response',
+]);
+
 export function entryAt(place: Place, reading: TranscriptReading): TranscriptReading {
+  const policy = withMode.has(reading.event_type) ? place.memory.recall('place', 'policy') : undefined;
   return {
     ...reading,
+    mode: policy === undefined ? reading.mode : 'agent',
     atMs: reading.atMs ?? place.atMs,
     facts: {
+      permission_mode: policy === undefined ? undefined : policy === 'never' ? 'bypassPermissions' : 'default',
       turn: place.turn,
       agent: place.file.subagent === undefined ? undefined : (place.memory.recall('place', 'kind') ?? 'default'),
       ...reading.facts,

@@ -32,6 +32,15 @@ const actionNames: Readonly<Record<string, string>> = actions;
 /** The model's names for a shell, over the versions; hooks name all of them Bash. */
 const shells = new Set(['exec_command', 'shell', 'shell_command', 'local_shell', 'container.exec']);
 
+/** Tools of subagents have a namespace, which hooks since 0.169 put in front of the name. */
+const NAMESPACE = /^(?:multi_agent_v\d+|collaboration)_*(?=[a-z])/;
+
+/** Returns the plain name of a tool that a hook names. */
+export function plainTool(name: string): string {
+  const rest = name.replace(NAMESPACE, '');
+  return Object.hasOwn(actions, rest) ? rest : name;
+}
+
 /** Returns the name in hooks for a tool of the rollout. */
 export function hookName(call: Fields): string {
   const name = word(call.name) ?? 'unknown';
@@ -39,6 +48,13 @@ export function hookName(call: Fields): string {
   if (namespace?.startsWith('mcp__')) return `${namespace.replace(/_+$/, '')}__${name}`;
   return shells.has(name) ? 'Bash' : name;
 }
+
+/** Returns true for a tool that Codex itself answers, except for commands, patches and scripts. */
+export const isOwnTool = (tool: string): boolean =>
+  Object.hasOwn(actions, tool) && tool !== 'Bash' && tool !== 'apply_patch' && !isUnasked(tool);
+
+/** Returns true for a tool that nothing has to permit, and that no hook reports. */
+export const isUnasked = (tool: string): boolean => ['exec', 'web_search', 'write_stdin'].includes(tool);
 
 const MCP = /^mcp__(.+?)__(.+)$/s;
 

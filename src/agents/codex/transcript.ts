@@ -9,13 +9,12 @@
  * A forked thread begins with a copy of its parent's rows under new times. The copy is skipped up to the first own
  * turn, and the total there is the base.
  *
- * Calls have the ids of the hooks. In code mode the rollout has the script, and hooks report the commands in it under
- * other ids.
+ * Calls have the ids of the hooks. In code mode the rollout has the script, and since 0.169 the commands in it under the
+ * ids of the hooks.
  */
 import type { Fields } from '../../event/event.ts';
 import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
-import type { LineReader, Transcript, TranscriptEntry, TranscriptFile } from '../contract/contract.ts';
-import { namedFiles } from '../shared/named-files.ts';
+import type { LineReader, NamedFiles, Transcript, TranscriptEntry, TranscriptFile } from '../contract/contract.ts';
 import { closed, exited, item, itemCompleted, searched, spanMs } from './calls.ts';
 import { entryAt, isAside, isOldHeader, note, type Place, placeOf, recalled } from './place.ts';
 import { readTokenCount, record, totalOf } from './tokens.ts';
@@ -27,18 +26,41 @@ const reader: LineReader = {
   version: (row, known) => known ?? word((isOldHeader(row) ? row : fieldsOf(row.payload)).cli_version),
   row(row, memory, file) {
     const place = placeOf(row, memory, file);
-    const { type, payload } = place;
-    if (type === 'session_meta') return began(place);
+    if (place.type === 'session_meta') return began(place);
     if (isCopied(place)) return copied(place);
-    if (type === 'turn_context') return context(place);
-    if (type === 'response_item') return item(place);
-    if (type === 'token_usage_record') return record(place);
-    if (type === 'compacted') return compacted(place);
-    if (type !== 'event_msg') return [];
-    const read = own(messages, String(payload.type));
-    return read ? read(place) : [];
+    const entries = entriesOf(place);
+    if (place.type !== 'turn_context' && entries.length === 0) return [];
+    return [...opening(place), ...entries];
   },
 };
+
+function entriesOf(place: Place): TranscriptEntry[] {
+  const { type, payload } = place;
+  if (type === 'turn_context') return context(place);
+  if (type === 'response_item') return item(place);
+  if (type === 'token_usage_record') return record(place);
+  if (type === 'compacted') return compacted(place);
+  if (type !== 'event_msg') return [];
+  const read = own(messages, String(payload.type));
+  return read ? read(place) : [];
+}
+
+/** The start of the session waits for the first row of its work, since the header does not state the mode. */
+function opening(place: Place): TranscriptEntry[] {
+  const startMs = recalled(place, 'opening');
+  if (startMs === undefined) return [];
+  note(place, 'opening', undefined);
+  return [
+    entryAt(place, {
+      event_type: 'Session.Start',
+      key: 'start',
+      unless: 'hooked',
+      data: { start_reason: 'new' },
+      atMs: startMs,
+      facts: { turn: undefined },
+    }),
+  ];
+}
 
 /** The events of the thread itself, by their type. */
 const messages: Readonly<Record<string, (place: Place) => TranscriptEntry[]>> = {
@@ -71,6 +93,18 @@ const messages: Readonly<Record<string, (place: Place) => TranscriptEntry[]>> = 
 
 /** The time is the user's local time. */
 const DATED = /^rollout-\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}-([0-9a-zA-Z-]{36})(?:_[0-9a-zA-Z-]+)?\.jsonl$/;
+
+/** Since 0.169 the hooks inside a subagent name its own rollout, and its end names that of the thread which spawned it. */
+function namedFiles(fields: Fields): NamedFiles {
+  const path = word(fields.transcript_path);
+  const id = word(fields.agent_id);
+  const thread = path === undefined ? undefined : DATED.exec(splitPath(path)[1])?.[1];
+  const own = word(fields.agent_transcript_path) ?? (thread === id ? path : undefined);
+  return {
+    main: thread === undefined || thread === word(fields.session_id) ? path : undefined,
+    subagent: id === undefined || own === undefined ? undefined : { id, path: own },
+  };
+}
 
 export const transcript: Transcript = {
   namedFiles,
@@ -199,17 +233,9 @@ function began(place: Place): TranscriptEntry[] {
     note(place, 'forked', 1);
   }
   // A subagent runs from the start to the end of a turn of its own.
-  if (isAside(place) || file.subagent !== undefined) return [];
-  return [
-    entryAt(place, {
-      event_type: 'Session.Start',
-      key: 'start',
-      unless: 'hooked',
-      data: { start_reason: 'new' },
-      atMs: Number.isNaN(createdMs) ? place.atMs : createdMs,
-      facts: { turn: undefined },
-    }),
-  ];
+  if (!isAside(place) && file.subagent === undefined)
+    note(place, 'opening', Number.isNaN(createdMs) ? place.atMs : createdMs);
+  return [];
 }
 
 /**
@@ -244,5 +270,7 @@ function copied(place: Place): TranscriptEntry[] {
 function context(place: Place): TranscriptEntry[] {
   const model = word(place.payload.model);
   if (model !== undefined) note(place, 'model', model);
+  const policy = place.payload.approval_policy;
+  if (policy !== undefined) note(place, 'policy', word(policy) ?? 'other');
   return [];
 }

@@ -11,10 +11,26 @@ export function turnBegan(place: Place): TranscriptEntry[] {
   note(place, 'turn', turn);
   note(place, 'prompts', 0);
   note(place, 'asked', place.atMs);
-  if (place.file.subagent === undefined) return [];
+  note(place, 'said', undefined);
+  note(place, 'heard', undefined);
+  if (place.file.subagent === undefined) return [...leftOver(place), ...resumed(place, turn)];
   return [
     entryAt({ ...place, turn }, { event_type: 'Session.Start', key: startKey(turn), data: { start_reason: 'new' } }),
   ];
+}
+
+/** The end of a turn that no row states, because its program was killed: the next turn has begun. */
+function leftOver(place: Place): TranscriptEntry[] {
+  const { turn, memory, atMs } = place;
+  return turn === undefined || memory.recall('place', 'over') === turn ? [] : [{ over: 'turn', id: turn, atMs }];
+}
+
+/** A headless program runs one turn: each later one resumes the session. In a terminal no row states a resume. */
+function resumed(place: Place, turn: string): TranscriptEntry[] {
+  const { turn_trigger: trigger } = fieldsOf(place.payload.turn_attribution);
+  if (isAside(place) || trigger !== 'exec' || recalled(place, 'turns') === 1) return [];
+  const start = { event_type: 'Session.Start', data: { start_reason: 'resume' } } as const;
+  return [entryAt({ ...place, turn: undefined }, { ...start, key: `resume:${turn}`, unless: 'hooked' })];
 }
 
 export function prompted(place: Place, id: string | undefined, prompt: string | undefined): TranscriptEntry[] {
@@ -48,7 +64,13 @@ export function turnEnded(place: Place): TranscriptEntry[] {
     return [answer, ...overs(at, 'completed')];
   }
   const message = text(error) ?? text(fieldsOf(error).message);
-  const facts = { error_type: 'model_error' };
+  const asked = recalled(place, 'asked');
+  const facts = {
+    error_type: 'model_error',
+    model: place.memory.recall('place', 'model'),
+    provider: place.memory.recall('place', 'provider'),
+    started_ms: asked !== undefined && place.atMs !== undefined && asked <= place.atMs ? asked : undefined,
+  };
   return [
     entryAt(at, {
       event_type: 'Model.Failed',
@@ -89,6 +111,7 @@ export function running({ memory }: Place): string[] | undefined {
 
 function overs(place: Place, reason: 'completed' | 'error'): TranscriptEntry[] {
   const { file, turn, atMs } = place;
+  note(place, 'over', turn);
   if (file.subagent === undefined) return [{ over: 'turn', id: turn, atMs }];
   return [
     entryAt(place, {
@@ -101,6 +124,7 @@ function overs(place: Place, reason: 'completed' | 'error'): TranscriptEntry[] {
 }
 
 export function compacted(place: Place): TranscriptEntry[] {
+  note(place, 'asked', place.atMs);
   if (isAside(place)) return [];
   return [
     entryAt(place, {
