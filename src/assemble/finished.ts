@@ -230,6 +230,8 @@ export interface FinishedRecord {
   as?: 'exception' | undefined;
   trace: TraceKey;
   span: SpanKey;
+  /** The repository of the segment in which the event happened. */
+  repository?: Repository | undefined;
 }
 
 export interface Finished {

@@ -8,7 +8,7 @@ import type { FoldState } from './state.ts';
 
 export function record(state: FoldState, at: At): void {
   if (!at.isRecorded) return;
-  const context = contextOf(state, at);
+  const context = { ...contextOf(state, at), repository: state.segment?.repository };
   at.out.records.push({ event: at.event, ...context });
   if (isException(at)) at.out.records.push({ event: at.event, as: 'exception', ...context });
 }

@@ -93,6 +93,9 @@ const included = [
   'gen_ai.agent.name',
   'agent_hooks.mcp.server',
   'agent_hooks.agent.mode',
+  'vcs.repository.name',
+  'vcs.ref.head.name',
+  'user.id',
 ] as const;
 export type Included = (typeof included)[number];
 /** The narrowest value first. */
@@ -316,7 +319,8 @@ export const settings = {
     about:
       'What metrics say beside closed sets: `session.id`, the names of tools, subagents and MCP servers as they are ' +
       "(`gen_ai.tool.name`, `gen_ai.agent.name`, `agent_hooks.mcp.server`), the agent's mode on histograms of tools as well " +
-      '(`agent_hooks.agent.mode`), within `metrics.series`.',
+      '(`agent_hooks.agent.mode`), repository, branch and user of the session (`vcs.repository.name`, `vcs.ref.head.name`, ' +
+      '`user.id` in the form of `content.user`), within `metrics.series`.',
     text: 'list',
   }),
   'metrics.series': setting(z.int().min(500).max(1_000_000), {

@@ -131,6 +131,8 @@ export const incrementsIn = ({
       semconv: state.pinned.semconv,
       include: state.pinned.metrics?.include,
       session: state.session,
+      repository: state.fold.repository,
+      user: state.pinned.user,
       knownSubagent: kind => agentNamed(state.agent)?.subagents?.includes(kind) ?? false,
       records,
     },

@@ -2,6 +2,7 @@ import type {
   ActionSpan,
   FinishedRecord,
   FinishedSpan,
+  Repository,
   SpanKey,
   SubagentSpan,
   TraceKey,
@@ -35,7 +36,10 @@ type Included =
   | typeof development.toolName
   | typeof development.agentName
   | typeof ours.mcpServer
-  | typeof ours.agentMode;
+  | typeof ours.agentMode
+  | typeof development.repositoryName
+  | typeof development.repositoryBranch
+  | typeof development.userId;
 
 /** Additions to the closed sets, and the version of the names. */
 export interface Widening {
@@ -44,6 +48,9 @@ export interface Widening {
   semconv?: 'v1.36' | 'both' | undefined;
   include?: readonly Included[] | undefined;
   session?: string | undefined;
+  repository?: Repository | undefined;
+  /** The user in the configured form, a hash included. */
+  user?: string | undefined;
   /** Whether a kind of subagent may appear on metrics unchanged. */
   knownSubagent?: Known | undefined;
   /** Records with the places of the events. */
@@ -57,7 +64,7 @@ export function incrementsOf(
   known: Known,
   widening: Widening = {},
 ): Increment[] {
-  const { include = [], session, records = [] } = widening;
+  const { include = [], records = [] } = widening;
   const all: Increment[] = [];
   const contexts = new Map(records.map(record => [record.event, record]));
   const wide = new Set(include);
@@ -68,7 +75,7 @@ export function incrementsOf(
         increment.place = place;
         circumstances(increment, about);
       }
-      if (wide.size > 0) increment.attributes = widened(increment.attributes, wide, session, about);
+      if (wide.size > 0) increment.attributes = widened(increment.attributes, wide, widening, about);
       all.push(increment);
     }
   };
@@ -140,12 +147,18 @@ const subagentIn = (span: SubagentSpan | ActionSpan): string | undefined =>
 function widened(
   attributes: Plain,
   include: ReadonlySet<Included>,
-  session: string | undefined,
+  { session, repository, user }: Widening,
   { tool, server, agent, mode }: About,
 ): Plain {
   const more: Record<string, string> = {};
   const has = (name: Included, on: string): boolean => include.has(name) && attributes[on] !== undefined;
-  if (include.has(development.sessionId) && session !== undefined) more[development.sessionId] = session;
+  const ofSession: readonly (readonly [Included, string | undefined])[] = [
+    [development.sessionId, session],
+    [development.repositoryName, repository?.name],
+    [development.repositoryBranch, repository?.branch],
+    [development.userId, user],
+  ];
+  for (const [name, value] of ofSession) if (value !== undefined && include.has(name)) more[name] = value;
   if (include.has(ours.agentMode) && mode !== undefined) more[ours.agentMode] = mode;
   if (tool !== undefined && has(development.toolName, development.toolName)) more[development.toolName] = tool;
   if (agent !== undefined && has(development.agentName, development.agentName)) more[development.agentName] = agent;

@@ -78,7 +78,7 @@ export function mapRecord(record: FinishedRecord, from: SpanContextFacts, resour
   const parts = [common(record, name, facts, agent)];
   for (const part of dataAttributes(event, facts, from)) parts.push(part);
   for (const part of contentAttributes(event, facts, from.content)) parts.push(part);
-  parts.push(userAttributes(event.user?.id), metadataAttributes(metadataOf(event)));
+  parts.push(repositoryOf(record), userAttributes(event.user?.id), metadataAttributes(metadataOf(event)));
   if (isException) parts.push({ [stable.exceptionType]: exceptionType(event, facts) });
   return {
     hrTime: time,
@@ -99,6 +99,12 @@ export function mapRecord(record: FinishedRecord, from: SpanContextFacts, resour
     instrumentationScope,
   };
 }
+
+/** Repository and branch, so that records can be filtered by them. The session span has the other facts. */
+const repositoryOf = ({ repository }: FinishedRecord): Attributes => ({
+  [development.repositoryName]: repository?.name,
+  [development.repositoryBranch]: repository?.branch,
+});
 
 function common(
   { event, trace: { session } }: FinishedRecord,

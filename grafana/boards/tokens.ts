@@ -1,0 +1,182 @@
+import { type Board, bars, levels, numbers, ranking, recordedRanking } from '../panels.ts';
+import {
+  added,
+  aWeekBefore,
+  CACHE_READ,
+  CACHE_WRITE,
+  COST,
+  countsVariable,
+  INPUT,
+  MODEL,
+  modelVariable,
+  OUTPUT,
+  over,
+  quantile,
+  REASONING,
+  RESPONDED,
+  whole,
+} from '../queries.ts';
+
+const NO_TOKENS = 'No agent stated tokens in this range.';
+const NO_PRICE = 'No response had a price in this range.';
+const OF_MODEL = `${RESPONDED} | gen_ai_request_model=~"$model"`;
+
+export const tokens: Board = {
+  uid: 'otel-hooks-tokens',
+  title: 'Agents: tokens and cost',
+  description:
+    'What models read and wrote, and what that costs. Tokens come from the transcripts of the agents or from their hooks. Cost is by a list of prices (docs/cost.md).',
+  variables: [modelVariable, countsVariable],
+  rows: [
+    {
+      title: 'In this range',
+      panels: [
+        numbers(
+          {
+            title: 'Cost',
+            question: 'What did the responses of models cost?',
+            note: 'By a list of prices.',
+            unit: 'currencyUSD',
+          },
+          { expr: whole(COST, '', MODEL) },
+        ),
+        numbers(
+          { title: 'A week before', question: 'What did the same range cost a week before?', unit: 'currencyUSD' },
+          { expr: aWeekBefore(COST, '', MODEL) },
+        ),
+        numbers(
+          {
+            title: 'Stated cost',
+            question: 'What did the agents themselves say that it cost?',
+            empty: 'Not stated',
+            unit: 'currencyUSD',
+          },
+          { expr: whole('agent_hooks_cost_reported_USD_total', '', MODEL) },
+        ),
+        numbers(
+          { title: 'Input', question: 'How many tokens did the models read?', note: 'Cached tokens included.' },
+          { expr: whole(INPUT, '', MODEL) },
+        ),
+        numbers(
+          { title: 'Output', question: 'How many tokens did the models write?', note: 'Reasoning included.' },
+          { expr: whole(OUTPUT, '', MODEL) },
+        ),
+        numbers(
+          { title: 'From cache', question: 'Which share of the input came from a cache?', unit: 'percentunit' },
+          { expr: `${whole(CACHE_READ, '', MODEL)} / ${whole(INPUT, '', MODEL)}` },
+        ),
+      ],
+    },
+    {
+      title: 'Cost',
+      panels: [
+        bars(
+          {
+            title: 'Cost by model',
+            question: 'When did which model cost how much?',
+            empty: NO_PRICE,
+            unit: 'currencyUSD',
+          },
+          { expr: over(COST, 'gen_ai_request_model', MODEL), legend: '{{gen_ai_request_model}}' },
+        ),
+        ranking(
+          {
+            title: 'Cost by agent and model',
+            question: 'Which agent spends how much on which model, and a week before?',
+            empty: NO_PRICE,
+            unit: 'currencyUSD',
+          },
+          { expr: whole(COST, 'job, gen_ai_request_model', MODEL), name: 'Cost' },
+          { expr: aWeekBefore(COST, 'job, gen_ai_request_model', MODEL), name: 'A week before' },
+        ),
+        recordedRanking(
+          {
+            title: 'Most expensive sessions',
+            question: 'Which sessions cost most?',
+            note: 'Running sessions are included.',
+            empty: NO_PRICE,
+          },
+          {
+            expr: `topk(20, ${added('agent_hooks_cost_usd', OF_MODEL, 'session_id, service_name')})`,
+            name: 'Cost',
+            unit: 'currencyUSD',
+          },
+        ),
+        recordedRanking(
+          {
+            title: 'Cost by subagent',
+            question: 'What do subagents cost beside the agent itself?',
+            note: 'The name is that of the agent or of the kind of subagent.',
+            empty: NO_PRICE,
+          },
+          {
+            expr: added('agent_hooks_cost_usd', OF_MODEL, 'service_name, gen_ai_agent_name'),
+            name: 'Cost',
+            unit: 'currencyUSD',
+          },
+        ),
+        ranking(
+          {
+            title: 'Tokens without a price',
+            question: 'Which models need a price in `cost.prices`?',
+            note: 'The cost is without these tokens.',
+            empty: 'Each model has a price.',
+            width: 24,
+            height: 6,
+          },
+          {
+            expr: `${whole('agent_hooks_cost_unpriced_total', 'gen_ai_provider_name, gen_ai_request_model', MODEL)} > 0`,
+            name: 'Tokens',
+          },
+        ),
+      ],
+    },
+    {
+      title: 'Tokens',
+      panels: [
+        bars(
+          { title: 'Input by model', question: 'When did which model read how much?', empty: NO_TOKENS },
+          { expr: over(INPUT, 'gen_ai_request_model', MODEL), legend: '{{gen_ai_request_model}}' },
+        ),
+        bars(
+          { title: 'Output by model', question: 'When did which model write how much?', empty: NO_TOKENS },
+          { expr: over(OUTPUT, 'gen_ai_request_model', MODEL), legend: '{{gen_ai_request_model}}' },
+        ),
+        bars(
+          {
+            title: 'Cache and reasoning',
+            question: 'How much came from caches, went into them, and was reasoning?',
+            empty: NO_TOKENS,
+          },
+          { expr: over(CACHE_READ, '', MODEL), legend: 'read from a cache' },
+          { expr: over(CACHE_WRITE, '', MODEL), legend: 'written to a cache' },
+          { expr: over(REASONING, '', MODEL), legend: 'reasoning' },
+        ),
+        levels(
+          {
+            title: 'Length of responses',
+            question: 'How long does a model take to answer?',
+            note: '95 of 100 responses were faster.',
+            empty: NO_TOKENS,
+            unit: 's',
+          },
+          {
+            expr: quantile(0.95, 'gen_ai_client_inference_duration_seconds', 'interval', 'gen_ai_request_model', MODEL),
+            legend: '{{gen_ai_request_model}}',
+          },
+        ),
+        ranking(
+          {
+            title: 'Tokens by agent and model',
+            question: 'Which agent uses which model how much?',
+            empty: NO_TOKENS,
+            width: 24,
+          },
+          { expr: whole(OUTPUT, 'job, gen_ai_request_model', MODEL), name: 'Output' },
+          { expr: whole(INPUT, 'job, gen_ai_request_model', MODEL), name: 'Input' },
+          { expr: whole(CACHE_READ, 'job, gen_ai_request_model', MODEL), name: 'From cache' },
+        ),
+      ],
+    },
+  ],
+};
