@@ -86,6 +86,7 @@ function isStillConfigured(problem: Problem, lastMs: number, { folders, now, io 
   const { home, platform } = io;
   const place = { env: {}, home, platform, cwd: isOfProject ? dirname(file) : home };
   const read = loadConfig({ ...place, project: isOfProject, file: isOfProject ? config.globalFile : file });
+  if (problem.code === 'session-silenced') return read.silencedBy === problem.key;
   return [...read.problems, ...destinationsOf(read).problems].some(isSame);
 }
 
