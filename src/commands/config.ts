@@ -68,7 +68,7 @@ async function trust(config: LoadedConfig, words: Words, io: Io): Promise<number
   else {
     io.out(`${shown} would set, for every session in ${asShown(dirname(file))}:\n\n`);
     io.out(`${table(beyond.map(each => [`line ${each.line ?? '?'}`, asShown(each.key), asShown(reachOf(each))]))}\n`);
-    io.out('It decides where data of these sessions goes, or what is read and run, with what you may do.\n');
+    io.out('It decides where the data of these sessions goes, or which files are read and run, with your rights.\n');
   }
   if (beyond.length > 0 && !words.flags['--yes']) {
     if (!io.isTerminal) throw new UsageError('No TTY detected. Use --yes to agree to what is printed above.');

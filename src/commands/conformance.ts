@@ -21,7 +21,8 @@ declare const __SAMPLES__: readonly string[] | undefined;
 export function run(words: Words, io: Io): number {
   const name = flagText(words, '--agent');
   const chosen = name === undefined ? agents : [agentCalled(name)];
-  if (name === undefined && words.rest.length > 0) throw new UsageError('samples need --agent: whose are they?');
+  if (name === undefined && words.rest.length > 0)
+    throw new UsageError('samples need --agent: name the agent that wrote them');
   const level = flagText(words, '--level');
   if (level !== undefined && !/^[1-3]$/.test(level)) throw new UsageError(`--level is 1, 2 or 3, not ${level}`);
   const shipped = words.rest.length === 0 ? shippedSamples() : {};
@@ -176,7 +177,7 @@ function textOf({
         ]),
       ),
     ),
-    `Agent Hooks ${agentHooks.version}: ${agentHooks.told.length} of ${eventTypes.length} types told\n`,
+    `Agent Hooks ${agentHooks.version}: ${agentHooks.told.length} of ${eventTypes.length} types reported\n`,
     indented(
       table(
         agentHooks.told.map(({ type, hooks, transcript }) => [

@@ -164,7 +164,7 @@ async function importAndDeliver(order: Order): Promise<number> {
   const texts = new Set([...unread, ...done.problems, ...delivered.problems].map(problemText));
   for (const text of texts) io.err(text);
   if (done.isInterrupted)
-    io.err('otel-hooks: stopped; what was read is kept.\n  next: the same command goes on from here\n');
+    io.err('otel-hooks: stopped; the sessions read so far are kept.\n  next: run the same command again to continue\n');
   return done.isInterrupted || waiting > 0 || order.isLess ? 1 : 0;
 }
 
@@ -317,7 +317,7 @@ function whichOf(words: Words, io: Io) {
   const one = named === undefined ? undefined : agentOf(named);
   if (one && isAbsent(one.transcript)) throw new UsageError(`${one.title} keeps none: ${one.transcript.absent}`);
   const isAll = words.flags['--all'] !== undefined;
-  if (!isAll && words.rest.length === 0) throw new UsageError('name files or folders, or say --all');
+  if (!isAll && words.rest.length === 0) throw new UsageError('name files or folders, or use --all');
   if (isAll && words.rest.length > 0) throw new UsageError('--all looks everywhere; with it no paths are named');
   return {
     agents: one ? [one] : agents,

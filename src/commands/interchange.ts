@@ -109,7 +109,7 @@ function sourceOf(said: string | undefined, text: string, name: string): Provide
   if (native !== undefined) return native;
   // A text that names no provider can only be a manifest.
   if (!isObject(value) || !('hooks' in value)) return CANONICAL;
-  throw new UsageError(`it has no spec, so it is a native file; --from says whose: ${formats()}`);
+  throw new UsageError(`it has no spec, so it is a native file; name its provider with --from: ${formats()}`);
 }
 
 function decoded(provider: Provider, text: string, name: string, choice: Choice, io: Io): Hooks | undefined {

@@ -42,7 +42,7 @@ function show(project: Discovery, isOn: boolean, areKept: boolean, words: Words,
     io.out(commandsText(project.file, project.hooks));
     const answers = {
       yes: isOn ? 'They are run' : 'You agreed to them',
-      no: 'You said no: they are not run',
+      no: 'You refused them: they are not run',
       new: 'You did not agree to them yet: they are not run',
       changed: 'The file has changed since you agreed to it: they are not run',
     };

@@ -159,7 +159,7 @@ function asText(session: Preview | undefined, destinations: readonly Destination
     const { agent, events, waiting } = session;
     const unread = waiting === 0 ? '' : `, ${waiting} of them not read yet`;
     lines.push(`session ${session.session} of ${agent}: ${events} events${unread}`);
-    if (session.isOpen) lines.push('What is open still leaves when it is over, and is not shown.');
+    if (session.isOpen) lines.push('Open turns and actions are sent when they are closed; they are not shown.');
   }
   if (destinations.every(({ requests }) => requests.length === 0)) lines.push('Nothing would leave.');
   for (const { destination, isAssumed, requests } of destinations) {
@@ -172,7 +172,7 @@ function asText(session: Preview | undefined, destinations: readonly Destination
     }
     for (const request of requests) {
       const { signal, items, bytes } = request;
-      const adds = signal === 'metrics' && session !== undefined ? ', what this session adds to counters' : '';
+      const adds = signal === 'metrics' && session !== undefined ? ', the increase of counters by this session' : '';
       lines.push(
         '',
         `${destination.provider} ${whereOf(destination, request)}: ${items} ${wordFor[signal]}, ${bytes.length} bytes${adds}`,

@@ -62,7 +62,7 @@ export function hookRunOf(setup: Setup, cwd: string, env: NodeJS.ProcessEnv, now
     return failed(`no hook for ${event} was found`, 'look at the file, then run it again.');
   }
   const differs = failed(
-    `${entry.file} differs from what this version writes, so nothing was run`,
+    `${entry.file} differs from the text that this version writes, so nothing was run`,
     'otel-hooks doctor --fix',
   );
   if (!('events' in standing) || standing.stale.length > 0) return differs;

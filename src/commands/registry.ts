@@ -7,7 +7,7 @@ const ANY = Number.POSITIVE_INFINITY;
 
 const scopes = (what: string): Flag[] => [
   { name: '--global', summary: `${what} for all projects of this user` },
-  { name: '--project', summary: `${what} for everyone who works in this folder` },
+  { name: '--project', summary: `${what} for all users of this folder` },
   { name: '--local', summary: `${what} for this user in this folder` },
 ];
 
@@ -17,15 +17,15 @@ export const commands: Command[] = [
     summary: 'record one hook from standard input; agents call this',
     usage: 'otel-hooks hook [--tool AGENT] [--event NAME] [--provider NAME] [--flush 5s]',
     notes: [
-      'Always exits 0 and prints nothing (or the one neutral answer that its agent demands). Without --tool otel-hooks recognizes',
+      'Always exits 0 and prints nothing (or the one neutral answer that its agent requires). Without --tool otel-hooks recognizes',
       'the agent by the payload. It writes one file and ends; another process sends the data.',
     ],
     flags: [
       { name: '--tool', value: 'AGENT', summary: `the agent that calls, such as ${exampleAgent.id}` },
-      { name: '--event', value: 'NAME', summary: "the agent's name of the event, where the payload has none" },
+      { name: '--event', value: 'NAME', summary: "the agent's name of the event, if the payload has none" },
       { name: '--edge', summary: 'start delivery in any case: a session, prompt or turn begins or ends' },
       { name: '--provider', value: 'NAME', summary: 'send this session to these destinations only' },
-      { name: '--reply', value: 'TEXT', summary: 'print this, where an agent demands an answer; never a decision' },
+      { name: '--reply', value: 'TEXT', summary: 'print this, if the agent requires an answer; never a decision' },
       { name: '--flush', value: 'TIME', summary: 'wait at most this long until everything is delivered (5s, 500ms)' },
     ],
     mostWords: ANY,
@@ -47,12 +47,12 @@ export const commands: Command[] = [
   },
   {
     name: 'status',
-    summary: 'show what is set up, and count what was received, where it is, what was lost and why',
+    summary: 'show the setup and its problems, and count received, waiting, sent and lost data',
     usage: 'otel-hooks status [--tool AGENT] [--global|--project|--local] [--json]',
     notes: ['The flags limit the list of agents. The counts are always those of all agents.'],
     flags: [
       { name: '--tool', value: 'AGENT', summary: `only this agent, such as ${exampleAgent.id}; several with commas` },
-      ...scopes('only what is registered'),
+      ...scopes('only hooks that are registered'),
     ],
     example: 'otel-hooks status --json',
     load: () => import('./status.ts'),
@@ -80,12 +80,12 @@ export const commands: Command[] = [
     usage:
       'otel-hooks doctor [--fix] [--yes] [--offline] [--no-proof] [--tool AGENT] [--global|--project|--local] [--json]',
     notes: [
-      'A trace, a record and a metric that are marked as synthetic go to each destination and are read back where read_back.* or a',
-      'local stack says so. Hooks that are what this version writes are run as their agents would; one in a file of the project',
-      'is shown first and runs after a yes. docs/doctor.md says what is checked. Exits 1 when it finds a problem.',
+      'It sends a trace, a record and a metric, marked as synthetic, to each destination, and reads them back if read_back.* or a',
+      'local stack has an address for it. It runs the hooks as their agents would, if they are those that this version writes. One in',
+      'a file of the project is shown first and runs after a yes. docs/doctor.md lists the checks. Exits 1 when it finds a problem.',
     ],
     flags: [
-      { name: '--fix', summary: 'show what can be repaired as a diff, ask, repair it' },
+      { name: '--fix', summary: 'show the possible repairs as a diff, ask, and make them' },
       {
         name: '--yes',
         short: '-y',
@@ -94,7 +94,7 @@ export const commands: Command[] = [
       { name: '--offline', summary: 'send nothing and connect to nothing: check this machine only' },
       { name: '--no-proof', summary: 'do not run the hooks' },
       { name: '--tool', value: 'AGENT', summary: `only this agent, such as ${exampleAgent.id}; several with commas` },
-      ...scopes('only what is registered'),
+      ...scopes('only hooks that are registered'),
     ],
     example: 'otel-hooks doctor --fix',
     load: () => import('./doctor.ts'),
@@ -119,39 +119,39 @@ export const commands: Command[] = [
       { name: '--global', summary: 'for all projects of this user (the default)' },
       {
         name: '--project',
-        summary: 'for everyone who works in this folder: the file is shared, and finds otel-hooks in PATH',
+        summary: 'for all users of this folder: the file is shared, and finds otel-hooks in PATH',
       },
-      { name: '--local', summary: 'for this user in this folder, where the agent has that' },
+      { name: '--local', summary: 'for this user in this folder, if the agent has such a file' },
       {
         name: '--provider',
         value: 'NAME',
         summary:
-          'send what these hooks tell to this provider only, or to several; written into our configuration, if it has none',
+          'send the events of these hooks only to this provider, or to several; also written into a configuration without one',
         takesSeveral: true,
       },
       { name: '--endpoint', value: 'URL', summary: 'write the OTLP endpoint into our configuration' },
-      { name: '--diff', summary: 'show the lines that change, too' },
+      { name: '--diff', summary: 'also show the lines that change' },
       { name: '--dry-run', summary: 'show the change, change nothing' },
       { name: '--yes', short: '-y', summary: 'ask nothing; needs no terminal' },
       { name: '--no-proof', summary: 'try neither the hooks nor the destination afterwards' },
       {
         name: '--openhook',
         summary:
-          'give events to the commands of .openhook.json, after your yes to each file; without --tool nothing else',
+          'give events to the commands of .openhook.json, after your consent to each file; without --tool nothing else',
       },
-      { name: '--attribution', summary: 'of the Python package: accepted and ignored' },
-      { name: '--no-attribution', summary: 'likewise' },
+      { name: '--attribution', summary: 'a flag of the Python package: accepted and ignored' },
+      { name: '--no-attribution', summary: 'accepted and ignored too' },
     ],
     example: `otel-hooks enable --tool ${exampleAgent.id} --global --endpoint http://127.0.0.1:4318`,
     load: () => import('./enable.ts'),
   },
   {
     name: 'disable',
-    summary: "take our hooks out of agents' settings again",
+    summary: "remove our hooks from agents' settings",
     usage: 'otel-hooks disable [--tool AGENT] [--global|--project|--local] [--openhook] [--diff] [--dry-run] [--yes]',
     notes: [
-      'Without --tool it takes the agents that have our hooks. The files become what they were, byte for byte, and keep what you',
-      'changed since. `otel-hooks uninstall` does this for all agents, scopes and projects at once.',
+      'Without --tool it takes the agents that have our hooks. It restores the files byte for byte, except for changes that you made',
+      'since. `otel-hooks uninstall` does this for all agents, scopes and projects at once.',
     ],
     flags: [
       {
@@ -160,10 +160,10 @@ export const commands: Command[] = [
         summary: `the agent, such as ${exampleAgent.id}; several with commas, all for every known one`,
       },
       { name: '--global', summary: 'for all projects of this user (the default)' },
-      { name: '--project', summary: 'for everyone who works in this folder: the file is shared' },
+      { name: '--project', summary: 'for all users of this folder: the file is shared' },
       { name: '--local', summary: 'for this user in this folder' },
       { name: '--openhook', summary: 'run no command of .openhook.json any more; without --tool nothing else' },
-      { name: '--diff', summary: 'show the lines that change, too' },
+      { name: '--diff', summary: 'also show the lines that change' },
       { name: '--dry-run', summary: 'show the change, change nothing' },
       { name: '--yes', short: '-y', summary: 'ask nothing; needs no terminal' },
     ],
@@ -172,18 +172,18 @@ export const commands: Command[] = [
   },
   {
     name: 'uninstall',
-    summary: "restore every agent's settings and remove the scripts; with --purge all data as well",
+    summary: "restore every agent's settings and remove the scripts; with --purge also all data",
     usage: 'otel-hooks uninstall [--purge] [--diff] [--dry-run] [--yes]',
     notes: [
-      'It finds the hooks of all agents and scopes, and those of other projects that `enable` noted. It shows what it will remove',
-      'before it removes anything, and ends deliveries and servers of otel-hooks that run. The package itself goes with',
-      '`npm uninstall -g otel-hooks`. docs/upgrade-and-uninstall.md says what each way leaves on the machine. Exits 1 when it could',
+      'It finds the hooks of all agents and scopes, and those of other projects that `enable` noted. It shows its plan',
+      'first, and ends deliveries and servers of otel-hooks that run. Remove the package itself with',
+      '`npm uninstall -g otel-hooks`. docs/upgrade-and-uninstall.md lists the files that each way leaves. Exits 1 when it could',
       'not restore or remove everything.',
     ],
     flags: [
-      { name: '--purge', summary: 'remove recorded sessions, undelivered events and the configuration, too' },
-      { name: '--diff', summary: 'show the lines that change, too' },
-      { name: '--dry-run', summary: 'show what would be removed, remove nothing' },
+      { name: '--purge', summary: 'also remove recorded sessions, undelivered events and the configuration' },
+      { name: '--diff', summary: 'also show the lines that change' },
+      { name: '--dry-run', summary: 'show the plan, remove nothing' },
       { name: '--yes', short: '-y', summary: 'ask nothing; needs no terminal' },
     ],
     example: 'otel-hooks uninstall --purge --dry-run',
@@ -191,14 +191,14 @@ export const commands: Command[] = [
   },
   {
     name: 'demo',
-    summary: 'play a session through the whole real way and show what comes out',
+    summary: 'play a session through the real program and show the resulting trace, logs and metrics',
     usage: 'otel-hooks demo [--otlp URL]',
     notes: [
-      'Real hook processes write into a temporary folder, a real delivery sends to a receiver inside this process. Nothing is',
+      'Real hook processes write into a temporary folder, and a real delivery sends to a receiver inside this process. Nothing is',
       'written elsewhere, nothing needs to be installed.',
     ],
     flags: [
-      { name: '--otlp', value: 'URL', summary: 'send it to this collector as well, to see it in Grafana or Jaeger' },
+      { name: '--otlp', value: 'URL', summary: 'also send it to this collector, to see it in Grafana or Jaeger' },
     ],
     example: 'otel-hooks demo --otlp http://127.0.0.1:4318',
     load: () => import('./demo.ts'),
@@ -230,7 +230,7 @@ export const commands: Command[] = [
     notes: [
       'POST /v1/events takes events of Agent Hooks, OpenHook and Base Coat and CloudEvents; POST /hooks/AGENT the hooks that an',
       'agent posts itself. Every sender needs the token in the configuration folder: Authorization: Bearer TOKEN.',
-      'Events that were answered with 200 are on the disk. docs/serve.md has examples.',
+      'After the answer 200 the events are on the disk. docs/serve.md has examples.',
     ],
     flags: [
       { name: '--listen', value: 'HOST:PORT', summary: 'where to listen (default 127.0.0.1:4319); others need --cert' },
@@ -245,8 +245,8 @@ export const commands: Command[] = [
       { name: '--key', value: 'FILE', summary: 'its key (PEM)' },
       { name: '--client-ca', value: 'FILE', summary: 'only senders with a certificate of this authority (PEM)' },
       { name: '--rate', value: 'N', summary: 'requests per second of one client (default 20000; 0 for any number)' },
-      { name: '--rotate-token', summary: 'make a new token and end; the former one is refused within a second' },
-      { name: '--print-unit', value: 'KIND', summary: 'print a service file and end: systemd or launchd' },
+      { name: '--rotate-token', summary: 'make a new token and exit; the former one is refused within a second' },
+      { name: '--print-unit', value: 'KIND', summary: 'print a service file and exit: systemd or launchd' },
     ],
     example: 'otel-hooks serve --print-unit systemd > ~/.config/systemd/user/otel-hooks.service',
     load: () => import('./serve.ts'),
@@ -262,8 +262,8 @@ export const commands: Command[] = [
     ],
     flags: [
       { name: '--limit', value: 'N', summary: 'list at most N sessions (default 20; 0 for all)' },
-      { name: '--since', value: 'TIME', summary: 'only sessions that did something since then (12h, 30d, 4w)' },
-      { name: '--all', summary: 'also the sessions that `enable` and `doctor` tried the hooks with' },
+      { name: '--since', value: 'TIME', summary: 'only sessions with events since then (12h, 30d, 4w)' },
+      { name: '--all', summary: 'also the sessions with which `enable` and `doctor` tried the hooks' },
       { name: '--no-pager', summary: 'print directly, also on a terminal' },
     ],
     mostWords: 1,
@@ -275,29 +275,29 @@ export const commands: Command[] = [
     summary: 'show the data that would be sent, byte for byte, without sending or changing anything',
     usage: 'otel-hooks preview [SESSION] [--raw DIR]',
     notes: [
-      'With the first letters of a session: all of it, whether it has left, waits, or has nowhere to go yet. Without: all that',
-      'waits now. Each request as its destination gets it before compression; of the counters what the session adds to them.',
+      'With the first letters of a session: all its data, sent or waiting, also without a destination. Without: all data that',
+      'waits now. Each request is shown as its destination gets it, before compression; counters show the increase by this session.',
     ],
-    flags: [{ name: '--raw', value: 'DIR', summary: 'write the bodies themselves there, one file for each request' }],
+    flags: [{ name: '--raw', value: 'DIR', summary: 'write the bodies into this folder, one file for each request' }],
     mostWords: 1,
     example: 'otel-hooks preview 3f2a --json',
     load: () => import('./preview.ts'),
   },
   {
     name: 'tail',
-    summary: 'show what agents do, as it is recorded, until Ctrl-C',
+    summary: 'show events as they are recorded, until Ctrl-C',
     usage:
       'otel-hooks tail [--tool AGENT] [--session ID] [--type TYPES] [--level LEVEL] [--lines 10] [--format NAME] [--all]',
     notes: [
       'Prints a line for each event of every session on this machine, with the time of your time zone; --json prints the events',
-      'themselves, one a line, with times in UTC. Internal events (vendor.otel-hooks.*) are shown only with --all, --type or --format.',
+      'themselves, one per line, with times in UTC. Internal events (vendor.otel-hooks.*) are shown only with --all, --type or --format.',
     ],
     flags: [
       { name: '--tool', value: 'AGENT', summary: `only this agent's, such as ${exampleAgent.id}` },
       {
         name: '--session',
         value: 'ID',
-        summary: 'only the session with this id, or whose id begins so; its subagents included',
+        summary: 'only the session with this id or beginning of an id, including its subagents',
       },
       { name: '--type', value: 'TYPES', summary: 'only events of these types, such as Action.After,Policy.*' },
       { name: '--level', value: 'LEVEL', summary: 'only from this level on: debug, info, warn or error' },
@@ -307,7 +307,7 @@ export const commands: Command[] = [
         summary: 'JSON lines: agent-hooks (as --json), openhook, base-coat or cloudevents',
       },
       { name: '--lines', value: 'N', summary: 'begin with this many past events (default 10)' },
-      { name: '--all', summary: 'also the sessions that the hooks were tried with, and internal events' },
+      { name: '--all', summary: 'also sessions that only tried the hooks, and internal events' },
     ],
     example: 'otel-hooks tail --type Action.*,Agent.Decision --level warn',
     load: () => import('./tail.ts'),
@@ -317,7 +317,7 @@ export const commands: Command[] = [
     summary: 'write recorded sessions as a stream in a public format',
     usage: 'otel-hooks export [--format agent-hooks] [SESSION...] [--since 7d] [--tool AGENT] [--all] [--output FILE]',
     notes: [
-      'One JSON object a line, sessions in the order in which they began, each whole. otlp-json is what of them leaves, with',
+      'One JSON object per line; complete sessions, in the order of their starts. otlp-json is the data that is sent for them, with',
       'the same ids: requests for /v1/traces, /v1/logs and /v1/metrics. docs/exporting.md has each format.',
     ],
     flags: [
@@ -326,14 +326,14 @@ export const commands: Command[] = [
         value: 'NAME',
         summary: 'agent-hooks (the default), openhook, base-coat, cloudevents or otlp-json',
       },
-      { name: '--all', summary: 'also the sessions that the hooks were tried with' },
-      { name: '--since', value: 'TIME', summary: 'sessions that did something since then (12h, 30d, 4w)' },
+      { name: '--all', summary: 'also sessions that only tried the hooks' },
+      { name: '--since', value: 'TIME', summary: 'sessions with events since then (12h, 30d, 4w)' },
       { name: '--tool', value: 'AGENT', summary: `only this agent's, such as ${exampleAgent.id}` },
       {
         name: '--output',
         short: '-o',
         value: 'FILE',
-        summary: 'write it there, for you alone (0600), once it is whole',
+        summary: 'write into this file, for you alone (0600), when the output is complete',
       },
     ],
     mostWords: ANY,
@@ -369,11 +369,11 @@ export const commands: Command[] = [
     flags: [
       { name: '--standard', value: 'NAME', summary: 'agent-hooks, openhook, hook-interchange or base-coat' },
       { name: '--strict', summary: 'warnings are errors' },
-      { name: '--open', summary: 'the stream is not complete: sessions and actions that have not ended are no fault' },
+      { name: '--open', summary: 'the stream is not complete: open sessions and actions are no error' },
       {
         name: '--level',
         value: 'N',
-        summary: 'the level that every emitter in the stream must reach, where there are levels',
+        summary: 'the level that every emitter in the stream must reach, if the standard has levels',
       },
       { name: '--format', value: 'NAME', summary: 'text, json (as --json) or sarif (2.1.0, which code hosts show)' },
     ],
@@ -387,27 +387,31 @@ export const commands: Command[] = [
     usage:
       'otel-hooks convert [--from PROVIDER] --to PROVIDER [--out FOLDER [--force]] [--strict] [--soften] [--registry V] [--products] [--layout NAME] [--format json|yaml] FILE',
     notes: [
-      'PROVIDER is an agent or hook-interchange, the format itself; without --from the file shows whose it is. Prints the file of the',
-      'other and says on standard error what was lost; - is standard input. What is written was read again and compared. Exits 1',
-      'when nothing could be carried over, or a hook that blocks is lost. docs/hook-interchange.md has the rules.',
+      'PROVIDER is an agent or hook-interchange, the format itself; without --from the file decides. Prints the file of the',
+      'other provider, and the losses on standard error; - is standard input. The result is read again and compared. Exits 1',
+      'when no hook could be converted, or a hook that blocks is lost. docs/hook-interchange.md has the rules.',
     ],
     flags: [
-      { name: '--from', value: 'PROVIDER', summary: 'whose file it is, where neither it nor its place says so' },
+      {
+        name: '--from',
+        value: 'PROVIDER',
+        summary: 'the provider of the file, if its content and its path do not show it',
+      },
       { name: '--to', value: 'PROVIDER', summary: `an agent, such as ${exampleAgent.id}, or hook-interchange` },
       {
         name: '--out',
         value: 'FOLDER',
-        summary: 'write into this project, where the agent looks for it; nothing is replaced',
+        summary: 'write into this project, at the place that the agent reads; nothing is replaced',
       },
       {
         name: '--force',
-        summary: 'with --out: replace the hooks of a file that is there, and keep what else it holds',
+        summary: 'with --out: replace the hooks of an existing file, and keep the rest of it',
       },
       { name: '--strict', summary: 'exit 1 for every warning' },
-      { name: '--soften', summary: 'hooks that are not to block cannot: exit code 2 becomes 1 there' },
+      { name: '--soften', summary: 'hooks that must not block cannot: their exit code 2 becomes 1' },
       { name: '--registry', value: 'V', summary: 'names and abilities as of 2026.03 or 2026.04 (the default)' },
-      { name: '--products', summary: 'beside the registry, what the products of today are known to do' },
-      { name: '--layout', value: 'NAME', summary: 'another shape of the file, where there are several' },
+      { name: '--products', summary: 'in addition to the registry, use known abilities of the products of today' },
+      { name: '--layout', value: 'NAME', summary: 'another form of the file, if there are several' },
       { name: '--format', value: 'NAME', summary: 'with --to hook-interchange: json or yaml' },
     ],
     mostWords: 1,
@@ -417,7 +421,7 @@ export const commands: Command[] = [
   },
   {
     name: 'capabilities',
-    summary: 'list what the hooks of a manifest need, and which agents support it; or what agents support',
+    summary: 'list the capabilities that the hooks of a manifest need, or those that agents support',
     usage:
       'otel-hooks capabilities [--from PROVIDER] [--to PROVIDER] [--policy FILE [--managed]] [--registry V] [--products] [--layout NAME] [FILE]',
     notes: [
@@ -425,17 +429,21 @@ export const commands: Command[] = [
       'FILE: the tables of the format, or those of one agent. Exits 1 when a hook that blocks is lost, or a policy refuses one.',
     ],
     flags: [
-      { name: '--from', value: 'PROVIDER', summary: 'whose file it is, where neither it nor its place says so' },
+      {
+        name: '--from',
+        value: 'PROVIDER',
+        summary: 'the provider of the file, if its content and its path do not show it',
+      },
       {
         name: '--to',
         value: 'PROVIDER',
-        summary: `only this agent, such as ${exampleAgent.id}, and all that would be lost`,
+        summary: `only this agent, such as ${exampleAgent.id}, with all losses`,
       },
-      { name: '--policy', value: 'FILE', summary: 'whether this policy lets the hooks run' },
-      { name: '--managed', summary: 'with --policy: they come from where managed hooks do' },
+      { name: '--policy', value: 'FILE', summary: 'check whether this policy allows the hooks' },
+      { name: '--managed', summary: 'with --policy: the hooks count as managed ones' },
       { name: '--registry', value: 'V', summary: 'names and abilities as of 2026.03 or 2026.04 (the default)' },
-      { name: '--products', summary: 'beside the registry, what the products of today are known to do' },
-      { name: '--layout', value: 'NAME', summary: 'with --to: another shape of the file' },
+      { name: '--products', summary: 'in addition to the registry, use known abilities of the products of today' },
+      { name: '--layout', value: 'NAME', summary: 'with --to: another form of the file' },
     ],
     mostWords: 1,
     example: `otel-hooks capabilities --to ${exampleAgent.id} hook.json`,
@@ -443,11 +451,11 @@ export const commands: Command[] = [
   },
   {
     name: 'signing-key',
-    summary: 'make a key that signs events, unless there is one, and print its public half',
+    summary: 'make a key that signs events, if there is none, and print its public part',
     usage: 'otel-hooks signing-key [FILE...]',
     notes: [
-      'Prints a JWKS for the receivers that verify: of the key that hooks.sign_key names, else of signing-key.pem in the configuration',
-      'folder, or of those named here. A file that is not there is made (0600). docs/exporting.md says how keys are changed.',
+      'Prints a JWKS for receivers: of the key that hooks.sign_key names, otherwise of signing-key.pem in the configuration',
+      'folder, or of the named files. A missing file is made (0600). docs/exporting.md describes the change of keys.',
     ],
     flags: [],
     mostWords: ANY,
@@ -458,9 +466,9 @@ export const commands: Command[] = [
     name: 'verify',
     summary: 'verify the signature of a body of events',
     usage: 'otel-hooks verify --signature JWS --keys FILE BODY',
-    notes: ['BODY is the body of a request as it came, - is standard input. Exits 1 when the signature does not hold.'],
+    notes: ['BODY is the unchanged body of a request, - is standard input. Exits 1 when the signature is not valid.'],
     flags: [
-      { name: '--signature', value: 'JWS', summary: 'what the header agent-hooks-signature of the request holds' },
+      { name: '--signature', value: 'JWS', summary: 'the header agent-hooks-signature of the request' },
       { name: '--keys', value: 'FILE', summary: 'public keys that you trust: a JWKS, a JWK or PEM' },
     ],
     mostWords: ANY,
@@ -472,9 +480,9 @@ export const commands: Command[] = [
     summary: 'show how far an agent conforms to OpenHook and Agent Hooks through otel-hooks',
     usage: 'otel-hooks conformance [--agent AGENT [SAMPLES...]] [--level N] [--json]',
     notes: [
-      "Replays samples of the agent's payloads through the real way: those that come with otel-hooks, or files and folders of",
-      'your own (.json, .jsonl, .sample). Exits 1 when what comes out breaks a standard, a sample is not taken, or a level is',
-      'not reached. docs/conformance.md says what the levels ask.',
+      "Replays samples of the agent's payloads through the real program: those in the package, or files and folders of",
+      'your own (.json, .jsonl, .sample). Exits 1 when a result breaks a standard, a sample is refused, or a level is',
+      'not reached. docs/conformance.md describes the levels.',
     ],
     flags: [
       { name: '--agent', value: 'AGENT', summary: `only this agent, such as ${exampleAgent.id}` },
@@ -486,17 +494,17 @@ export const commands: Command[] = [
   },
   {
     name: 'config',
-    summary: 'show the configuration in force, and where each value comes from',
+    summary: 'show the present configuration and the origin of each value',
     usage: 'otel-hooks config [--schema | --trust [--yes]]',
     notes: [
-      'A project may narrow and label what leaves. --trust shows each setting of its .otel-hooks.json that needs your consent, with',
-      'real paths and hosts, and asks; the consent is for this text, and a change of the file asks again.',
+      'A project may reduce and label the data that leaves. --trust shows each setting of its .otel-hooks.json that needs your consent, with',
+      'real paths and hosts, and asks. The consent is for this text: after a change of the file you are asked again.',
     ],
     flags: [
       { name: '--schema', summary: 'print the JSON Schema of the configuration file' },
       {
         name: '--trust',
-        summary: "accept this project's .otel-hooks.json as it stands now, after showing what that allows",
+        summary: "accept the present text of this project's .otel-hooks.json, after showing its effects",
       },
       { name: '--yes', short: '-y', summary: 'with --trust: do not ask' },
     ],
@@ -505,15 +513,15 @@ export const commands: Command[] = [
   },
   {
     name: 'openhook',
-    summary: "show what a project's .openhook.json would run, and agree to it or not",
+    summary: "show the commands of a project's .openhook.json, and agree to them or not",
     usage: 'otel-hooks openhook [list | trust | revoke] [DIR] [--ci] [--yes] [--json]',
     notes: [
-      'Without a word: the commands of the project here, and whether they are run. list: all that you agreed to. trust shows the',
-      'commands and asks; it is for this text of this file: a change asks again. revoke takes it back and asks no more until',
-      'the file changes. docs/openhook.md has the rules, and how the whole is switched on.',
+      'Without a word: the commands of this project, and whether they are run. list: all files that you agreed to. trust shows the',
+      'commands and asks; the consent is for this text of this file. revoke withdraws it, and you are not asked again until',
+      'the file changes. docs/openhook.md has the rules, and the setting that switches OpenHook on.',
     ],
     flags: [
-      { name: '--ci', summary: 'with trust: run them where CI is set, too' },
+      { name: '--ci', summary: 'with trust: also run them where CI is set' },
       { name: '--yes', short: '-y', summary: 'with trust: do not ask' },
     ],
     mostWords: ANY,
@@ -525,11 +533,11 @@ export const commands: Command[] = [
     summary: 'apply the limits of the state folder now, or empty the quarantine',
     usage: 'otel-hooks prune [--quarantine] [--problems]',
     notes: [
-      'Delivery does this after every round; by hand it is for limits that were just lowered. What goes first stands in',
-      'docs/limits.md, how much may stay in the keys keep.* of the configuration. What goes is counted.',
+      'Delivery does this after every round; run it by hand after you lowered a limit. docs/limits.md has the order of removal,',
+      'and the keys keep.* of the configuration have the limits. Removed data is counted.',
     ],
     flags: [
-      { name: '--quarantine', summary: 'remove all that was set aside, raw payloads included' },
+      { name: '--quarantine', summary: 'remove all files of the quarantine, including raw payloads' },
       {
         name: '--problems',
         summary: 'forget past problems that `status` shows; those that still exist are shown again',

@@ -396,7 +396,7 @@ function openHookText(action: Setup['action'], io: Io): string {
   if (action === 'disable') return 'OpenHook is off: no command of any .openhook.json is run any more.\n';
   const project = discover(io.cwd, { env: io.env, home: io.home, platform: io.platform, cwd: io.cwd });
   const asks = project?.found && project.why === undefined && project.answer !== 'yes';
-  return `OpenHook is on for sessions that begin from now on.\n${asks ? `  next: see what ${project.file} would run: otel-hooks openhook trust\n` : ''}`;
+  return `OpenHook is on for sessions that begin from now on.\n${asks ? `  next: see the commands of ${project.file}: otel-hooks openhook trust\n` : ''}`;
 }
 
 const staleWords = {
@@ -438,7 +438,7 @@ function whatNext(done: readonly Planned[], folders: Folders): string {
   const agentsText = titles.length < 2 ? last : `${titles.slice(0, -1).join(', ')} or ${last}`;
   const goes =
     destinations.length > 0
-      ? `It arrives at ${destinations.map(each => each.endpoint).join(' and ')} after each turn; \`otel-hooks status\` says what was sent.`
+      ? `It arrives at ${destinations.map(each => each.endpoint).join(' and ')} after each turn; \`otel-hooks status\` shows what was sent.`
       : 'Everything stays on this machine. To send it: otel-hooks enable --endpoint http://127.0.0.1:4318';
   return `${reviews.join('')}${problems.map(problemText).join('')}
 See your first session:

@@ -15,9 +15,7 @@ export function run(words: Words, io: Io): number {
     try {
       if (lstatSync(file, { throwIfNoEntry: false }) === undefined) {
         replaceConfig(file, newSigningKey());
-        io.err(
-          `${file} is a new key. Whoever reads it can sign in your name; what is printed here is its public half.\n`,
-        );
+        io.err(`${file} is a new key. Keep it secret: it signs in your name. The output here is its public part.\n`);
       }
       keys.push(publicJwk(signingKey(readPrivate(file))));
     } catch (error) {

@@ -23,7 +23,7 @@ export async function tryDestinations(destinations: readonly Destination[], nowM
 
 /** A destination that does not answer does not fail the set-up, because no data is lost. */
 export function trialText(trial: Trial): string {
-  if (trial.ok) return `Tried ${trial.endpoint}: it takes what is sent.\n`;
+  if (trial.ok) return `Tried ${trial.endpoint}: it accepts data.\n`;
   const { what, next } = explain(trial.problem);
-  return `otel-hooks: ${asShown(what)} Data waits on this machine and is sent when the destination takes it.\n  next: ${asShown(next)}\n`;
+  return `otel-hooks: ${asShown(what)} Data waits on this machine until the destination accepts it.\n  next: ${asShown(next)}\n`;
 }

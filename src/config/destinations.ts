@@ -271,7 +271,12 @@ function presetTargets(config: Config, name: PresetName, problems: Problem[]): T
       const why = badHeader(header, text);
       if (why === undefined) return [[header, text]];
       const key = preset.secrets[0] ?? preset.endpoint;
-      problems.push({ code: 'config-value', key, why: 'holds what no HTTP header may', used: 'nothing' });
+      problems.push({
+        code: 'config-value',
+        key,
+        why: 'holds characters that no HTTP header may hold',
+        used: 'nothing',
+      });
       return [];
     });
     targets[signal] = {

@@ -116,7 +116,7 @@ const samplers = [
 const of = (signal: OtlpSignal): string => `OTEL_EXPORTER_OTLP_${signal.toUpperCase()}_`;
 const endpointOf = (signal: OtlpSignal) =>
   setting(address, {
-    about: `Address for ${signal}, used as it stands (nothing is appended).`,
+    about: `Address for ${signal}, used unchanged (nothing is appended).`,
     text: 'text',
     variables: [`${of(signal)}ENDPOINT`],
   });
@@ -163,7 +163,7 @@ const limit = (about: string, variables: string[], value?: number) =>
 const MESSAGES = 'OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT';
 const content = (of: ContentClass, variables: readonly string[] = []) =>
   setting<ContentMode>(z.enum(contentModes), {
-    about: `What stays of ${contentClasses[of]}: \`off\`, a keyed \`hash\`, \`redacted\` (without secrets) or \`full\`.`,
+    about: `Recorded form of ${contentClasses[of]}: \`off\`, a keyed \`hash\`, \`redacted\` (without secrets) or \`full\`.`,
     text: 'word',
     default: defaultModes[of],
     variables,
@@ -172,7 +172,7 @@ const content = (of: ContentClass, variables: readonly string[] = []) =>
 
 const budget = (about: string, schema: z.ZodType<number>) =>
   setting(schema, {
-    about: `${about}: at 70 % and at 80 % of it a \`Policy.Violation\` is told. Nothing is stopped.`,
+    about: `${about}: at 70 % and at 80 % of it a \`Policy.Violation\` is recorded. Nothing is stopped.`,
     text: 'number',
     project: true,
   });
@@ -196,14 +196,13 @@ const door = (about: string, value?: string, ...variables: string[]) =>
 export const settings = {
   provider: setting(words, {
     about:
-      'Where data goes: one provider or several of `otlp`, `console`, `file` and those of docs/providers.md. ' +
-      'Unset: `otlp` as soon as an endpoint is set, else nowhere.',
+      'The providers that get the data: one or several of `otlp`, `console`, `file` and those of docs/providers.md. ' +
+      'Unset: `otlp` as soon as an endpoint is set, otherwise none.',
     text: 'list',
     variables: ['OTEL_HOOKS_PROVIDER'],
   }),
   enabled: setting(z.boolean(), {
-    about:
-      'False: sessions have no destination; what they record stays on this machine. A project may set it to false only.',
+    about: 'False: sessions have no destination; their data stays on this machine. A project may only set it to false.',
     text: 'boolean',
     default: true,
     variables: ['OTEL_SDK_DISABLED', 'OTEL_HOOKS_ENABLED'],
@@ -212,7 +211,7 @@ export const settings = {
   'projects.may_silence': setting(z.boolean(), {
     about:
       "False: a project's file may not switch its sessions off (`enabled`) or lower their share of traces (`trace.sampler`) " +
-      'without your consent. `status` names the sessions that a project has silenced.',
+      'without your consent. `status` counts the sessions that a project has silenced.',
     text: 'boolean',
     default: true,
   }),
@@ -224,8 +223,8 @@ export const settings = {
   }),
   attributes: setting(pairs, {
     about:
-      'Attributes of the resource. Those of several layers are put together; the later layer wins. A project may add some, ' +
-      'and replace none; it may not say which person, machine or program it is.',
+      'Attributes of the resource. Those of several layers are merged; the later layer wins. A project may add some, ' +
+      'but replace none; it may not name the person, the machine or the program.',
     text: 'pairs',
     variables: ['OTEL_RESOURCE_ATTRIBUTES'],
     project: true,
@@ -238,7 +237,7 @@ export const settings = {
     variables: ['OTEL_EXPORTER_OTLP_ENDPOINT'],
   }),
   'otlp.headers': setting(pairs, {
-    about: 'Headers sent along, as `name=value,name=value` with percent-encoding, or as an object.',
+    about: 'Headers of the requests, as `name=value,name=value` with percent-encoding, or as an object.',
     text: 'pairs',
     secret: true,
     variables: ['OTEL_EXPORTER_OTLP_HEADERS'],
@@ -262,7 +261,8 @@ export const settings = {
     variables: ['OTEL_EXPORTER_OTLP_TIMEOUT'],
   }),
   'otlp.certificate': setting(path, {
-    about: 'PEM file of the certificate authority that the server must be signed by, instead of the public ones.',
+    about:
+      'PEM file of the certificate authority that must have signed the server certificate, instead of the public ones.',
     text: 'path',
     variables: ['OTEL_EXPORTER_OTLP_CERTIFICATE'],
   }),
@@ -277,7 +277,8 @@ export const settings = {
     variables: ['OTEL_EXPORTER_OTLP_CLIENT_KEY'],
   }),
   'otlp.temporality': setting(z.enum(temporalities), {
-    about: 'Of metrics: `cumulative` for Prometheus, `delta` for back ends that sum up (`lowmemory` means the same).',
+    about:
+      'Temporality of metrics: `cumulative` for Prometheus, `delta` for back ends that add values up (`lowmemory` means the same).',
     text: 'word',
     default: 'cumulative',
     variables: ['OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE'],
@@ -317,35 +318,35 @@ export const settings = {
   }),
   'metrics.include': setting(z.array(z.enum(included)), {
     about:
-      'What metrics say beside closed sets: `session.id`, the names of tools, subagents and MCP servers as they are ' +
-      "(`gen_ai.tool.name`, `gen_ai.agent.name`, `agent_hooks.mcp.server`), the agent's mode on histograms of tools as well " +
+      'Attributes of metrics with open values: `session.id`, the unchanged names of tools, subagents and MCP servers ' +
+      "(`gen_ai.tool.name`, `gen_ai.agent.name`, `agent_hooks.mcp.server`), the agent's mode also on histograms of tools " +
       '(`agent_hooks.agent.mode`), repository, branch and user of the session (`vcs.repository.name`, `vcs.ref.head.name`, ' +
       '`user.id` in the form of `content.user`), within `metrics.series`.',
     text: 'list',
   }),
   'metrics.series': setting(z.int().min(500).max(1_000_000), {
     about:
-      'Most series of one agent at one destination, as Prometheus counts them. What is beyond is counted under `other`.',
+      'Most series of one agent at one destination, as Prometheus counts them. Further series are counted under `other`.',
     text: 'number',
     default: 2_000,
   }),
   'metrics.exemplars': setting(z.boolean(), {
-    about: 'False: measurements do not say in which trace they were taken.',
+    about: 'False: measurements have no exemplars, which name their traces.',
     text: 'boolean',
     default: true,
     variables: ['OTEL_METRICS_EXEMPLAR_FILTER'],
   }),
   'compat.span_names': setting(z.enum(['latest', 'v0']), {
     about:
-      'Names of spans: those of the GenAI conventions, or `v0`, those of the Python package of this name, with the attributes ' +
-      'that it gave them beside the newest: docs/from-python.md.',
+      'Names of spans: those of the GenAI conventions, or `v0`, those of the Python package of the same name, with its attributes ' +
+      'in addition to the newest: docs/from-python.md.',
     text: 'word',
     default: 'latest',
     project: true,
   }),
   semconv: setting<Semconv>(z.enum(semconvs), {
     about:
-      'Names of the GenAI conventions: the newest, those of version 1.36 that many dashboards still ask for, or both, ' +
+      'Names of the GenAI conventions: the newest, those of version 1.36, which many dashboards still use, or both, ' +
       'where they differ.',
     text: 'word',
     default: 'latest',
@@ -363,25 +364,25 @@ export const settings = {
   ),
   'langfuse.public_key': text('Public key of the project.', 'LANGFUSE_PUBLIC_KEY'),
   'langfuse.secret_key': secret('Secret key of the project.', 'LANGFUSE_SECRET_KEY'),
-  'datadog.api_key': secret("With it to Datadog's intake, without it to the Agent's OTLP receiver."),
+  'datadog.api_key': secret("API key for Datadog's intake. Unset: data is sent to the Agent's OTLP receiver."),
   'datadog.site': setting(
     // The key is sent to this host, so only hosts of Datadog are allowed.
     z.string().regex(/^([a-z0-9-]+\.)?(datadoghq\.(com|eu)|ddog-gov\.com)$/, "is not one of Datadog's sites"),
     { about: 'Site of the account. Unset: `datadoghq.com`.', text: 'text' },
   ),
   'datadog.agent_host': text('Host of the Agent; its OTLP port is 4318. Unset: `localhost`.', 'DD_AGENT_HOST'),
-  'datadog.endpoint': door('Base address instead of what site, key and host make.'),
+  'datadog.endpoint': door('Base address, instead of the one that site, key and host give.'),
   'datadog.otlp_source': setting(z.string().min(1).max(200), {
-    about: 'What the traces intake takes them for: `llmobs`, or the name that Datadog gave you.',
+    about: 'The source that the intake of traces is told: `llmobs`, or the name that Datadog gave you.',
     text: 'text',
     default: 'llmobs',
   }),
-  'datadog.service': text('`service.name`, where `service_name` is unset and the provider is Datadog.', 'DD_SERVICE'),
-  'datadog.env': text('`deployment.environment.name`, likewise.', 'DD_ENV'),
+  'datadog.service': text('`service.name`, if `service_name` is unset and the provider is Datadog.', 'DD_SERVICE'),
+  'datadog.env': text('`deployment.environment.name`, if the provider is Datadog.', 'DD_ENV'),
   'honeycomb.api_key': secret('An ingest key.'),
   'honeycomb.endpoint': door('In Europe `https://api.eu1.honeycomb.io`.', 'https://api.honeycomb.io'),
   'honeycomb.metrics_dataset': setting(z.string().min(1).max(200), {
-    about: 'Dataset of metrics; spans and records go by their service.',
+    about: 'Dataset of metrics; spans and records are sorted by their service.',
     text: 'text',
     default: 'otel-hooks-metrics',
   }),
@@ -390,11 +391,11 @@ export const settings = {
   'dynatrace.endpoint': door('`https://<environment>.live.dynatrace.com/api/v2/otlp`, or that of an ActiveGate.'),
   'dynatrace.token': secret('A token with `openTelemetryTrace.ingest`, `metrics.ingest` and `logs.ingest`.'),
   'axiom.token': secret('An API token that may ingest.'),
-  'axiom.endpoint': door("Or the domain of your dataset's region.", 'https://api.axiom.co'),
+  'axiom.endpoint': door('Address of Axiom; another region has its own domain.', 'https://api.axiom.co'),
   'axiom.traces_dataset': text('Dataset of traces; each signal has its own.'),
   'axiom.logs_dataset': text('Dataset of logs. Unset: they are not sent.'),
   'axiom.metrics_dataset': text('Dataset of metrics. Unset: they are not sent.'),
-  'signoz.endpoint': door('Of your region, or your own collector.', 'https://ingest.us.signoz.cloud'),
+  'signoz.endpoint': door('Address of your region, or of your own collector.', 'https://ingest.us.signoz.cloud'),
   'signoz.ingestion_key': secret('Ingestion key; a collector of your own needs none.'),
   'langsmith.api_key': secret('An API key of the workspace.'),
   'langsmith.endpoint': door(
@@ -406,38 +407,39 @@ export const settings = {
     'Base address of Phoenix; in the cloud with the space, `https://app.phoenix.arize.com/s/<space>`.',
     'http://localhost:6006',
   ),
-  'phoenix.api_key': secret('Where authentication is switched on.'),
+  'phoenix.api_key': secret('API key, if authentication is switched on.'),
   'azure_monitor.endpoint': door(
     'The collector that runs collector-config/azure-monitor.yaml.',
     'http://localhost:4318',
   ),
   'file.path': setting(path, {
-    about: 'File that provider `file` appends to: one OTLP/JSON request a line.',
+    about: 'File to which the provider `file` appends one OTLP/JSON request per line.',
     text: 'path',
   }),
   'read_back.tempo': door(
-    'Where Tempo answers queries, for `doctor` to read a trace back. Unset: tried on port 3200 here.',
+    'Address at which Tempo answers queries, so that `doctor` can read a trace back. Unset: port 3200 of this machine is tried.',
   ),
-  'read_back.jaeger': door('The same of Jaeger (16686).'),
-  'read_back.loki': door('Where Loki answers queries, for a log record (3100).'),
-  'read_back.prometheus': door('Where Prometheus answers queries, for a metric (9090).'),
+  'read_back.jaeger': door('The same for Jaeger (port 16686).'),
+  'read_back.loki': door('The same for Loki and a log record (port 3100).'),
+  'read_back.prometheus': door('The same for Prometheus and a metric (port 9090).'),
   agent_hooks_log: setting(path, {
-    about: 'File that gets every event as one line of Agent Hooks 0.1, besides what the providers get.',
+    about: 'File to which every event is appended as one line of Agent Hooks 0.1. Providers get their data as usual.',
     text: 'path',
     variables: ['AGENT_HOOKS_LOG'],
   }),
   'hooks.event': setting(words, {
     about:
-      'Which events `hooks.output` and `hooks.endpoint` get: `*` for all, or types of Agent Hooks such as `Action.*, Policy.*`.',
+      'Events for `hooks.output` and `hooks.endpoint`: `*` for all, or types of Agent Hooks such as `Action.*, Policy.*`.',
     text: 'list',
     default: '*',
   }),
   'hooks.output': setting(path, {
-    about: 'File that gets these events, one a line, as `agent_hooks_log` gets all: docs/exporting.md.',
+    about:
+      'File to which these events are appended, one per line, in the form of `agent_hooks_log`: docs/exporting.md.',
     text: 'path',
   }),
   'hooks.endpoint': setting(address, {
-    about: 'Address that gets these events by POST, one a line (`application/vnd.agent-hooks.stream+jsonl`).',
+    about: 'Address to which these events are posted, one per line (`application/vnd.agent-hooks.stream+jsonl`).',
     text: 'text',
   }),
   'hooks.headers': setting(pairs, {
@@ -446,22 +448,22 @@ export const settings = {
     secret: true,
   }),
   'hooks.certificate': setting(path, {
-    about: 'PEM file of the authorities that may vouch for that address.',
+    about: 'PEM file of the certificate authorities for that address.',
     text: 'path',
   }),
   'hooks.sign_key': setting(path, {
-    about: 'Ed25519 key with which these requests are signed, as `otel-hooks signing-key` makes it.',
+    about: 'Ed25519 key that signs these requests; `otel-hooks signing-key` makes one.',
     text: 'path',
   }),
   'trace.deny_as_error': setting(z.boolean(), {
-    about: 'True: a denied action has status ERROR. Otherwise it has none, since the policy worked.',
+    about: 'True: a denied action has the status ERROR. False: it has none, because the policy worked.',
     text: 'boolean',
     default: false,
     project: true,
   }),
   'trace.shape': setting(z.enum(['session', 'turn']), {
     about:
-      'What one trace holds: a `session`, in linked segments where it is long, or a `turn`, linked to the turn before. ' +
+      'Content of one trace: a `session`, in linked segments if it is long, or a `turn`, linked to the turn before. ' +
       'Both carry `session.id`.',
     text: 'word',
     default: 'session',
@@ -469,30 +471,30 @@ export const settings = {
   }),
   'trace.turns': setting(z.enum(['on', 'off']), {
     about:
-      '`off`: turns have no span, and what is in one hangs under the session. Metrics and logs of turns stay. ' +
-      'Without effect where each turn is a trace.',
+      '`off`: turns have no span, and their spans become children of the session. Metrics and logs of turns stay. ' +
+      'It has no effect if each turn is a trace.',
     text: 'word',
     default: 'on',
     project: true,
   }),
   'trace.repository': setting(z.boolean(), {
     about:
-      "False: the session's span does not say in which repository, on which branch and at which commit it worked. " +
-      'A project may set it to false only.',
+      "False: the session's span does not name the repository, the branch and the commit. " +
+      'A project may only set it to false.',
     text: 'boolean',
     default: true,
     project: [false, true],
   }),
   'openhook.enabled': setting(z.boolean(), {
     about:
-      'True: events of sessions that begin from then on go as OpenHook envelopes to the commands of their `.openhook.json`, ' +
-      'after your consent to each. See [openhook.md](openhook.md). A project may set it to false only.',
+      'True: the commands of `.openhook.json` get the events of new sessions as OpenHook envelopes, ' +
+      'after your consent to each file. See [openhook.md](openhook.md). A project may only set it to false.',
     text: 'boolean',
     default: false,
     project: [false, true],
   }),
   'trace.sampler': setting(z.enum(samplers), {
-    about: 'Which traces leave. Logs and metrics are not sampled. A project may lower the share only.',
+    about: 'Which traces are sent. Logs and metrics are not sampled. A project may only lower the share.',
     text: 'word',
     default: 'parentbased_always_on',
     variables: ['OTEL_TRACES_SAMPLER'],
@@ -506,7 +508,7 @@ export const settings = {
     project: true,
   }),
   'trace.traceparent': setting(z.enum(['link', 'parent', 'ignore']), {
-    about: "What a TRACEPARENT in the hook's environment becomes: a link, the session's parent, or nothing.",
+    about: "Use of a TRACEPARENT in the hook's environment: as a link, as the session's parent, or not at all.",
     text: 'word',
     default: 'link',
     variables: ['OTEL_PROPAGATORS'],
@@ -521,85 +523,87 @@ export const settings = {
   'content.user': content('user'),
   'content.host': content('host'),
   'content.on': setting<ContentPlaces>(z.enum(contentPlaces), {
-    about: 'What carries content that was asked for: spans (2,048 bytes of each), log records (24,000), or both.',
+    about: 'Place of recorded content: spans (2,048 bytes of each), log records (24,000), or both.',
     text: 'word',
     default: 'both',
     variables: [MESSAGES],
     project: true,
   }),
   'content.hash_key': setting(z.string().min(16).max(256), {
-    about: 'Key of hashes, where those of several machines are to be compared. Unset: one of this installation alone.',
+    about: 'Key of hashes, so that hashes of several machines can be compared. Unset: a key of this installation only.',
     text: 'text',
     secret: true,
   }),
   'metadata.include': setting(z.array(z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}$/)).max(32), {
     about:
-      "Which of vendors' metadata stays and leaves, by their names as paths with points: `dev.cursor.workspace_id`. Texts are " +
-      'without secrets, 256 characters long. A project may take names away only.',
+      'Metadata of vendors to record and send, named by paths with points: `dev.cursor.workspace_id`. Texts are ' +
+      'without secrets and at most 256 characters long. A project may only remove names.',
     text: 'list',
     project: 'part',
   }),
   'logs.level': setting<LogLevel>(z.enum(levels), {
-    about: 'Records of less weight do not leave. Spans and metrics do not change by it. A project may only raise it.',
+    about:
+      'Log records below this level are not sent. Spans and metrics do not depend on it. A project may only raise it.',
     text: 'word',
     default: 'debug',
     project: levels,
   }),
   'redaction.patterns': setting(z.array(ownPattern).max(200), {
-    about: 'What else is a secret, as RE2 patterns: it is taken out of content in mode `redacted`.',
+    about: 'RE2 patterns of further secrets, which are removed from content in mode `redacted`.',
     text: 'list',
   }),
   'redaction.allow': setting(z.array(ownPattern).max(200), {
-    about: 'What is none although it looks like one, as RE2 patterns that the whole of it fits.',
+    about:
+      'RE2 patterns of texts that are no secrets although they look like secrets. A pattern must match the whole text.',
     text: 'list',
   }),
   'risk.enabled': setting(z.boolean(), {
-    about: 'False: no risk of actions is computed. What others state of it still counts.',
+    about: 'False: no risk of actions is computed. Risk that an event states is kept.',
     text: 'boolean',
     default: true,
   }),
   'risk.rules': setting(z.array(ownRule).max(500), {
-    about: 'Rules of your own, beside those that ship; docs/risk.md says how one is written. Patterns are RE2.',
+    about: 'Your own rules, in addition to the built-in ones; docs/risk.md describes their form. Patterns are RE2.',
     text: 'list',
   }),
   'risk.overrides': setting(z.record(z.string(), z.union([z.int().min(0).max(100), z.literal('off')])), {
-    about: 'Other scores for rules that ship, by their ids; `off` takes one away.',
+    about: 'Other scores for built-in rules, by their ids; `off` removes a rule.',
     text: 'pairs',
   }),
   'cost.enabled': setting(z.boolean(), {
-    about: 'False: no cost of responses is computed. What the agent itself states of it still leaves.',
+    about: 'False: no cost of responses is computed. Cost that the agent states is still sent.',
     text: 'boolean',
     default: true,
   }),
   'cost.prices': setting(z.record(z.string().min(1).max(256), z.union([z.string().min(1).max(64), rates])), {
     about:
-      'Prices of your own, by `provider/model` or `model`, with `*` at the end for any that begin so: US dollars for a ' +
-      'million tokens, or the name of the provider whose listed prices hold. docs/cost.md says more.',
+      'Your own prices, by `provider/model` or `model`, with `*` at the end for a prefix: US dollars for a ' +
+      'million tokens, or the name of the provider whose listed prices apply. See docs/cost.md.',
     text: 'pairs',
   }),
   'loops.failing': setting(z.int().min(0).max(100), {
     about:
-      'So many equal actions that end alike without success are a loop; docs/loops-and-budgets.md has the rules. 0: none are.',
+      'Number of equal actions with the same failure that make a loop; docs/loops-and-budgets.md has the rules. 0: no check.',
     text: 'number',
     default: usualLoops.failing,
     project: true,
   }),
   'loops.unchanged': setting(z.int().min(0).max(100), {
-    about: 'So many equal actions that succeed with the same output are one. 0: none are.',
+    about: 'Number of equal actions that succeed with the same output and make a loop. 0: no check.',
     text: 'number',
     default: usualLoops.unchanged,
     project: true,
   }),
   'loops.minutes': setting(z.int().min(1).max(1_440), {
-    about: 'Two equal actions further apart have nothing to do with each other.',
+    about: 'Longest time between two equal actions of the same loop, in minutes.',
     text: 'number',
     default: usualLoops.minutes,
     project: true,
   }),
   'budget.session_tokens': budget('Tokens of one session, input and output, subagents included', z.int().min(1)),
-  'budget.turn_tokens': budget('The same of one turn', z.int().min(1)),
+  'budget.turn_tokens': budget('The same for one turn', z.int().min(1)),
   'budget.session_usd': budget('US dollars of one session, if its cost is known', z.number().positive()),
-  'budget.turn_usd': budget('The same of one turn', z.number().positive()),
+  'budget.turn_usd': budget('The same for one turn', z.number().positive()),
   'limits.attribute_count': limit('Most attributes of a span or record.', ['OTEL_ATTRIBUTE_COUNT_LIMIT'], 128),
   'limits.attribute_value_length': limit('Longest text of an attribute, in characters. Unset: 2,048 bytes.', [
     'OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT',
@@ -609,7 +613,7 @@ export const settings = {
     'OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT',
   ]),
   'limits.span_event_count': limit(
-    'Most events of a span; none are sent, occurrences are log records.',
+    'Most events of a span. None are sent: they are log records instead.',
     ['OTEL_SPAN_EVENT_COUNT_LIMIT'],
     128,
   ),
@@ -633,13 +637,13 @@ export const settings = {
   'keep.inbox_mb': keep(
     1_000_000,
     1_024,
-    'Most MB of hooks in the inbox that only a later version can read. 0: no limit, here and below.',
+    'Most MB of hooks in the inbox that only a later version can read. 0: no limit, also for the settings below.',
   ),
-  'keep.inbox_files': keep(100_000_000, 200_000, 'Most such hooks.'),
-  'keep.inbox_days': keep(3_650, 30, 'Days for which they are kept.'),
-  'keep.outbox_mb': keep(1_000_000, 1_024, 'Most MB of what waits for destinations, all together.'),
-  'keep.outbox_files': keep(100_000_000, 100_000, 'Most files of it.'),
-  'keep.outbox_days': keep(3_650, 30, 'Days for which something waits.'),
+  'keep.inbox_files': keep(100_000_000, 200_000, 'Most hooks that only a later version can read.'),
+  'keep.inbox_days': keep(3_650, 30, 'Days for which these hooks are kept.'),
+  'keep.outbox_mb': keep(1_000_000, 1_024, 'Most MB that wait for all destinations together.'),
+  'keep.outbox_files': keep(100_000_000, 100_000, 'Most files that wait for destinations.'),
+  'keep.outbox_days': keep(3_650, 30, 'Days for which data waits for a destination.'),
   'keep.journal_mb': keep(1_000_000, 1_024, 'Most MB of journals.'),
   'keep.journal_files': keep(100_000_000, 20_000, 'Most journals; each session has one.'),
   'keep.journal_days': keep(3_650, 90, 'Days for which the journal of a session that is over is kept.'),
@@ -647,30 +651,31 @@ export const settings = {
   'keep.quarantine_files': keep(100_000_000, 10_000, 'Most files in the quarantine.'),
   'keep.quarantine_hours': keep(87_600, 24, 'Hours for which data stays in the quarantine.'),
   max_chars: setting(z.int().min(0).max(10_000_000), {
-    about: 'Longest text of content that was asked for, in characters.',
+    about: 'Longest text of recorded content, in characters.',
     text: 'number',
     default: 20_000,
     variables: ['OTEL_HOOKS_MAX_CHARS'],
   }),
   state_dir: setting(path, {
-    about: 'Folder of everything that otel-hooks keeps.',
+    about: 'Folder for all data of otel-hooks.',
     text: 'path',
     variables: ['OTEL_HOOKS_STATE_DIR'],
     flag: '--state-dir',
   }),
   fsync: setting(z.boolean(), {
-    about: 'True: what is recorded also survives a power cut, at the price of slower writes.',
+    about: 'True: recorded data also survives a power cut, but writes are slower.',
     text: 'boolean',
     default: false,
     variables: ['OTEL_HOOKS_FSYNC'],
   }),
   'attribution.enabled': setting(z.boolean(), {
-    about: 'Of the Python package of this name, so that its files stay valid; nothing comes of it here.',
+    about:
+      'A setting of the Python package of the same name. It is accepted, so that its files stay valid, and has no effect.',
     text: 'boolean',
     project: true,
   }),
   debug: setting(z.boolean(), {
-    about: 'Known to earlier configurations. `OTEL_HOOKS_DEBUG=true` prints where an unexpected error came from.',
+    about: 'Accepted for earlier configurations. `OTEL_HOOKS_DEBUG=true` prints the place of an unexpected error.',
     text: 'boolean',
     default: false,
     variables: ['OTEL_LOG_LEVEL', 'OTEL_HOOKS_DEBUG'],

@@ -2,13 +2,13 @@
 
 /** The classes with their descriptions. */
 export const contentClasses = {
-  prompt: 'what people ask',
-  response: 'what the agent answers, its messages, and reasons of decisions',
-  arguments: 'what actions are given, commands and paths in it included',
-  results: 'what actions give back, and messages of errors',
+  prompt: 'prompts of people',
+  response: 'answers and messages of the agent, and reasons of decisions',
+  arguments: 'input of actions, including commands and paths in it',
+  results: 'output of actions, and messages of errors',
   paths: 'the file that an action is about, and the working folder',
   commands: 'the line that a shell is given',
-  user: 'who works with the agent',
+  user: 'the user of the agent',
   host: 'the name of the machine',
 } as const;
 

@@ -140,7 +140,7 @@ export const problemCodes = (): string[] => Object.keys(explanations);
 const enrichmentWords: Readonly<Record<string, string>> = {
   risk: 'the risk',
   cost: 'the cost',
-  content: 'the content that is to stay',
+  content: 'the content',
   watch: 'loops and budgets',
 };
 
@@ -162,11 +162,11 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   }),
   'config-json': ({ file, line, column, why }) => ({
     what: `${file} is not valid JSON (line ${line}, column ${column}: ${why}); nothing in it was used.`,
-    next: `fix line ${line}, then \`otel-hooks deliver\` for what it kept back; \`otel-hooks config\` shows what is in force.`,
+    next: `fix line ${line}, then run \`otel-hooks deliver\` to send the data that waited; \`otel-hooks config\` shows the present configuration.`,
   }),
   'config-value': ({ value, why, used, ...setting }) => ({
     what: `${placeOf(setting)}: ${value === undefined ? 'its value' : `the value ${value}`} ${why}; ${used} is used instead.`,
-    next: 'correct it; `otel-hooks config --schema` says what each key takes.',
+    next: 'correct it; `otel-hooks config --schema` lists the values of each key.',
   }),
   'config-key': ({ nearest, ...setting }) => ({
     what: `${placeOf(setting)}: there is no such key; it was ignored.`,
@@ -191,7 +191,7 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   }),
   'session-silenced': ({ key, file }) => ({
     what: `${file} sets ${key}, so no spans of its sessions leave.`,
-    next: 'where projects may not do that, set projects.may_silence to false in your own file.',
+    next: 'to forbid this, set projects.may_silence to false in your own file.',
   }),
   'variable-unsupported': ({ variable, why, instead }) => ({
     what: `${variable} is set, but ${why}; it was ignored.`,
@@ -206,16 +206,16 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
     next: `${nearest === undefined ? '' : `did you mean ${nearest}? `}Providers: ${known.join(', ')}.`,
   }),
   'destinations-full': ({ endpoint, most }) => ({
-    what: `${most} destinations are remembered, so ${endpoint} was not added; sessions that go nowhere else are kept on this machine.`,
-    next: 'let sessions share endpoints; a destination that no session used for a week is forgotten, and `otel-hooks deliver` then sends what was kept.',
+    what: `${most} destinations are remembered, so ${endpoint} was not added; sessions without another destination are kept on this machine.`,
+    next: 'let sessions share endpoints; a destination that no session used for a week is forgotten, and `otel-hooks deliver` then sends the data that was kept.',
   }),
   'sessions-full': () => ({
     what: 'too many sessions are open, so those that were silent the longest were ended; their journals are kept.',
     next: `look at \`otel-hooks show\` for sessions that a program starts without end; a session that was ended goes on when its hooks resume. ${FORGET}`,
   }),
   'provider-not-configured': ({ provider }) => ({
-    what: `--provider ${provider} was asked for, but no such provider is configured; nothing is sent to it.`,
-    next: `add "${provider}" to "provider" in the config file, or take --provider out of the hook's command.`,
+    what: `--provider ${provider} is set in the hook, but no such provider is configured; nothing is sent to it.`,
+    next: `add "${provider}" to "provider" in the config file, or remove --provider from the hook's command.`,
   }),
   'provider-incomplete': ({ provider, key }) => ({
     what: `provider ${provider} needs ${key}, which is not set; nothing is sent to it.`,
@@ -226,7 +226,7 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
     next: `set it to ${used}.`,
   }),
   'endpoint-grpc-port': ({ endpoint, from }) => ({
-    what: `${from}: ${endpoint} has the port of OTLP over gRPC, which otel-hooks does not speak; it posts there all the same.`,
+    what: `${from}: ${endpoint} has the port of OTLP over gRPC, which otel-hooks does not support; it sends there nevertheless.`,
     next: 'use the HTTP port, usually 4318.',
   }),
   'endpoint-missing': ({ signals, key }) => ({
@@ -238,7 +238,7 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
     next: `set ${key} in the same place as the endpoint.`,
   }),
   'delivery-failing': ({ endpoint, signal, why, failures }) => ({
-    what: `${endpoint} has not taken ${signal} in ${failures} ${failures === 1 ? 'try' : 'tries'} (${why}); they are kept and tried again.`,
+    what: `${endpoint} has not accepted ${signal} in ${failures} ${failures === 1 ? 'try' : 'tries'} (${why}); they are kept and tried again.`,
     next: `${mendPlace(endpoint) ?? mendAddress(why) ?? 'see that the address is right and the collector runs.'} Then \`otel-hooks deliver\`.`,
   }),
   'delivery-refused': ({ endpoint, status, keys }) => ({
@@ -262,7 +262,7 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   }),
   'settings-absent': ({ agent, why }) => ({
     what: `${agent} cannot be set up (${why}); nothing was changed.`,
-    next: '`otel-hooks help enable` lists what can be.',
+    next: '`otel-hooks help enable` shows the possible agents.',
   }),
   'settings-refused': ({ file, line, column, why }) => ({
     what: `${file}: ${why} (line ${line}, column ${column}); nothing was changed.`,
@@ -297,7 +297,7 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
     next: `move it away; the next hook makes the folder.`,
   }),
   'state-unusable': ({ folder, error }) => ({
-    what: `${folder} cannot be used (${error}); hooks leave without a trace until it can.`,
+    what: `${folder} cannot be used (${error}); until then, hooks are not recorded.`,
     next: `look at its mode and at the disk: ls -ld ${folder}; df ${folder}`,
   }),
   'hook-failed': ({ folder, why, lastMs }) => ({
@@ -328,7 +328,7 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
     next: 'update otel-hooks, or run the newer one: `otel-hooks deliver`.',
   }),
   'transcripts-packed': ({ file, why }) => ({
-    what: `${file === undefined ? 'packed transcripts (.jsonl.zst)' : `${file}.zst`} cannot be read (${why}); nothing in ${file === undefined ? 'them' : 'it'} is told.`,
+    what: `${file === undefined ? 'packed transcripts (.jsonl.zst)' : `${file}.zst`} cannot be read (${why}); ${file === undefined ? 'their' : 'its'} content is not recorded.`,
     next: `unpack ${file === undefined ? 'them' : 'it'} beside, zstd -d ${file === undefined ? 'FILE' : `${file}.zst`}, then \`otel-hooks import\` with its folder.`,
   }),
   'program-twice': ({ path, isPython, own }) => ({
@@ -351,7 +351,7 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
       .filter(each => each !== 'script' || !stale.includes('entries'))
       .map(each => own(staleWords, each) ?? each)
       .join('; ')} (${file}).`,
-    next: '`otel-hooks doctor --fix` writes what this version would.',
+    next: '`otel-hooks doctor --fix` writes the hooks of this version.',
   }),
   'hooks-twice': ({ agent, id, files, scopes }) => ({
     what: `${agent} calls otel-hooks from ${files.join(' and ')}, so each hook runs more than once.`,
@@ -380,10 +380,10 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   }),
   'endpoint-refuses': ({ endpoint, signal, status }) => ({
     what: `${endpoint} refuses ${signal} (${status}).`,
-    next: 'see what listens there, and its log; OTLP receivers answer 200.',
+    next: 'find the program that listens there, and read its log; OTLP receivers answer 200.',
   }),
   'clock-skew': ({ endpoint, seconds }) => ({
-    what: `the clock here is ${Math.abs(seconds)} s ${seconds > 0 ? 'ahead of' : 'behind'} that of ${endpoint}; back ends hide or refuse what is far from their now.`,
+    what: `the clock here is ${Math.abs(seconds)} s ${seconds > 0 ? 'ahead of' : 'behind'} that of ${endpoint}; back ends hide or refuse data whose time is far from theirs.`,
     next: 'set the clock of the machine that is wrong: timedatectl set-ntp true.',
   }),
   'read-back-unreachable': ({ key, address, why }) => ({
@@ -391,12 +391,12 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
     next: `correct ${key}, or take it out.`,
   }),
   'not-read-back': ({ name, address, signal, waitedS }) => ({
-    what: `${name} at ${address} did not have the ${signal} that were taken within ${waitedS} s.`,
+    what: `${name} at ${address} did not have the accepted ${signal} within ${waitedS} s.`,
     next: `see the collector's log for errors of its exporter to ${name}.`,
   }),
   'serve-address': ({ address, why }) => ({
     what: `nothing can be received at ${address} (${why}).`,
-    next: 'see who listens there, or choose another with --listen.',
+    next: 'find the program that listens there, or choose another address with --listen.',
   }),
   'serve-open': ({ address }) => ({
     what: `${address} can be reached from other machines, and a token would travel there in the clear; nothing was opened.`,
@@ -414,7 +414,7 @@ const explanations: { [C in Problem['code']]: (problem: Extract<Problem, { code:
   }),
   'openhook-unanswered': ({ file, folder, isChanged, hooks }) => ({
     what: `${file} ${isChanged ? 'has changed since you agreed to it' : 'was not agreed to'}; ${hooks === 1 ? 'its command is' : `its ${hooks} commands are`} not run.`,
-    next: `see them, and say yes or no: otel-hooks openhook trust ${folder}`,
+    next: `see them, and agree or refuse: otel-hooks openhook trust ${folder}`,
   }),
   'openhook-invalid': ({ file, why }) => ({
     what: `${file} cannot be used (${why}); none of its commands is run.`,

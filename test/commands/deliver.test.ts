@@ -71,8 +71,8 @@ it('names an endpoint that takes no signal once, with all signals', async () => 
   writeFileSync(join(config, 'config.json'), JSON.stringify({ otlp: { endpoint: 'http://127.0.0.1:9' } }));
   const { code, err } = await ranIn(home, ['deliver', '--wait', '1s'], { now: Date.now });
   expect(code).toBe(1);
-  expect(err).toMatch(/has not taken [a-z]+, [a-z]+ and [a-z]+ in \d+ tr/);
-  expect(err.match(/has not taken/g)).toHaveLength(1);
+  expect(err).toMatch(/has not accepted [a-z]+, [a-z]+ and [a-z]+ in \d+ tr/);
+  expect(err.match(/has not accepted/g)).toHaveLength(1);
   // For programs each signal is a problem of its own.
   const json = JSON.parse((await ranIn(home, ['status', '--json'], { now: Date.now })).out) as { problems: object[] };
   expect(json.problems).toHaveLength(3);

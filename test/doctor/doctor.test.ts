@@ -168,7 +168,7 @@ describe('an endpoint', () => {
     const ofEndpoint = ({ rows }: Checked) => rows.filter(({ says }) => says.includes('ECONNREFUSED'));
     expect(ofEndpoint(await doctor(['--json']))).toMatchObject([{ code: 'endpoint-unreachable' }]);
     expect(ofEndpoint(await doctor(['--json', '--offline']))).toMatchObject([
-      { code: 'delivery-failing', says: expect.stringMatching(/has not taken \w+(, \w+)* and \w+ in/) },
+      { code: 'delivery-failing', says: expect.stringMatching(/has not accepted \w+(, \w+)* and \w+ in/) },
     ]);
   });
 

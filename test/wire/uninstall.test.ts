@@ -158,5 +158,5 @@ it('enable succeeds while the destination is away, and says that data waits', as
   const again = await called(['enable', '--tool', 'cursor', '--yes']);
   expect(again.status).toBe(0);
   expect(again.stderr).toContain('http://127.0.0.1:9 does not answer (ECONNREFUSED)');
-  expect(again.stderr).toContain('Data waits on this machine and is sent when the destination takes it.');
+  expect(again.stderr).toContain('Data waits on this machine until the destination accepts it.');
 });
