@@ -57,5 +57,5 @@ it('says what was dropped and what is left alone, and drops by hand what a lower
   expect(readdirSync(join(house.state, 'journal'))).toHaveLength(1);
   const { stdout, stderr } = otelHooks(house, ['status']);
   expect(stdout).toMatch(/dropped by limits: \d+ hooks, spans and records, 1 journal over-files, 1 file /);
-  expect(stderr).toContain('1 hooks in');
+  expect(stderr).toContain('1 hook in');
 });
