@@ -28,7 +28,7 @@ import { diskEyes, type Eyes } from '../transcripts/eyes.ts';
 import { agentOf } from './agent-word.ts';
 import { flagText, type Io, interruptible, sinceOf, UsageError, type Words } from './command.ts';
 import { foldersOf, surroundingsOf } from './place.ts';
-import { problemText, table } from './text.ts';
+import { countOf, problemText, table } from './text.ts';
 
 /** Back ends refuse older log records (Loki takes a week). */
 const LOGS_MS = 7 * 24 * 3_600_000;
@@ -201,6 +201,8 @@ interface Done {
   lines: Line[];
   read: number;
   duplicate: number;
+  /** Sessions that were left out because a person erased them. */
+  erased: number;
   problems: Problem[];
   isInterrupted: boolean;
 }
@@ -244,7 +246,7 @@ function dryRun(order: Order, progress: Progress): Done {
   return done;
 }
 
-const nothing = (): Done => ({ lines: [], read: 0, duplicate: 0, problems: [], isInterrupted: false });
+const nothing = (): Done => ({ lines: [], read: 0, duplicate: 0, erased: 0, problems: [], isInterrupted: false });
 
 const worldOf = ({ io, surroundings, eyes }: Order, { id, key }: { id: string; key: string }) => ({
   ...surroundings,
@@ -258,6 +260,7 @@ const worldOf = ({ io, surroundings, eyes }: Order, { id, key }: { id: string; k
 function note(done: Done, imported: ImportRound, found: readonly Found[]): void {
   done.read += imported.counts.read;
   done.duplicate += imported.counts.duplicate;
+  done.erased += imported.erased;
   done.problems.push(...imported.problems);
   for (const { state, count, spans } of imported.outputs) {
     const path = found.find(each => each.agent.id === state.agent && each.session === state.session)?.file.path ?? '';
@@ -294,10 +297,10 @@ function note(done: Done, imported: ImportRound, found: readonly Found[]): void 
 const plus = (sum: number | undefined, more: number | undefined): number | undefined =>
   more === undefined ? sum : (sum ?? 0) + more;
 
-const jsonOf = ({ lines, read, duplicate, isInterrupted }: Done, more: object): string =>
-  `${JSON.stringify({ v: 1, ...more, sessions: lines, read, duplicate, interrupted: isInterrupted }, null, 2)}\n`;
+const jsonOf = ({ lines, read, duplicate, erased, isInterrupted }: Done, more: object): string =>
+  `${JSON.stringify({ v: 1, ...more, sessions: lines, read, duplicate, erased, interrupted: isInterrupted }, null, 2)}\n`;
 
-function linesOf({ lines, read, duplicate }: Done): string {
+function linesOf({ lines, read, duplicate, erased }: Done): string {
   const fresh = lines.filter(line => line.events > 0);
   const rows = fresh.map(line => [
     line.agent,
@@ -307,7 +310,7 @@ function linesOf({ lines, read, duplicate }: Done): string {
     `${line.responses} responses`,
     line.input_tokens === undefined ? 'tokens unknown' : `${line.input_tokens} in, ${line.output_tokens ?? 0} out`,
   ]);
-  return `${table(rows)}${fresh.length} of ${lines.length} sessions had something new; ${read} events read, ${duplicate} of them known already.\n`;
+  return `${table(rows)}${fresh.length} of ${lines.length} sessions had something new; ${read} events read, ${duplicate} of them known already.\n${erased === 0 ? '' : `${countOf(erased, 'session was', 'sessions were')} erased and not imported again.\n`}`;
 }
 
 // ---------------------------------------------------------------- words

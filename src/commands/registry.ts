@@ -529,6 +529,20 @@ export const commands: Command[] = [
     load: () => import('./openhook.ts'),
   },
   {
+    name: 'erase',
+    summary: 'remove one session from this machine: journal, state, waiting data, quarantine and logs',
+    usage: 'otel-hooks erase SESSION [--yes] [--json]',
+    notes: [
+      'SESSION is an id or its first letters. It shows what it will remove, and asks. Requests that wait and hold several sessions',
+      'are rewritten. Data that was sent stays where it was sent, and so does the transcript that the agent keeps. Later hooks and',
+      'imports do not bring the session back. After a kill, the next delivery or the same command does the rest.',
+    ],
+    flags: [{ name: '--yes', short: '-y', summary: 'ask nothing; needs no terminal' }],
+    mostWords: 1,
+    example: 'otel-hooks erase 3f2a',
+    load: () => import('./erase.ts'),
+  },
+  {
     name: 'prune',
     summary: 'apply the limits of the state folder now, or empty the quarantine',
     usage: 'otel-hooks prune [--quarantine] [--problems]',

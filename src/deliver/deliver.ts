@@ -8,6 +8,7 @@ import { VERSION } from '../lib/version.ts';
 import type { Dispatcher } from '../openhook/dispatch.ts';
 import { type Lock, takeLock } from '../store/lock.ts';
 import { openStore, type Store } from '../store/store.ts';
+import { finishErasures } from './erasure.ts';
 import { dispatcherOver, endDispatch, hasCompleteFragment, problemsOf } from './hand-over.ts';
 import { forgetDestinations, noteCorrections } from './known-destinations.ts';
 import type { Delivered, DeliverOptions } from './options.ts';
@@ -133,6 +134,7 @@ async function rest({ schedule, sender, dispatcher, options }: Delivery, took: T
 }
 
 function repair(store: Store, { configured = [] }: DeliverOptions, nowMs: number): void {
+  finishErasures(store);
   const reconciled = reconciliation(store);
   if (reconciled !== undefined) store.commit(reconciled);
   noteCorrections(store, configured, nowMs);

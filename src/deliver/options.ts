@@ -15,6 +15,8 @@ export interface DeliverOptions {
   surroundings: Omit<Surroundings, 'installation' | 'hashKey'>;
   /** Prints for `console` destinations. Without it they wait. */
   print?: ((lines: string) => void) | undefined;
+  /** Fragments become events and bodies; nothing is sent. */
+  sendsNothing?: true | undefined;
   fsync?: boolean | undefined;
   /** Destinations of the present configuration, which may correct those that sessions were pinned to. */
   configured?: readonly Destination[] | undefined;

@@ -11,6 +11,7 @@
  *     processes             receive/previous.ts                  the session that each agent process began last
  *     origins-<agent>       transcripts/origins.ts               the session that each transcript file began with
  *     openhook-<session>    openhook/mark.ts                     how far a journal was dispatched to project commands
+ *     erased                receive/erased.ts                    the sessions that a person erased
  *     calendar, left-alone  store/limits.ts                      days of delivery, and fragments of later versions
  *
  * Other versions of the program read these files as well, so a parse function accepts all that its schema allows and
@@ -20,6 +21,7 @@ import type { Destination } from '../config/destinations.ts';
 import { fieldsOf, isFields, number, text } from '../lib/read.ts';
 import { type Mark, parseMark } from '../openhook/mark.ts';
 import { type NotedProblems, parseNoted } from '../problems/noted-problems.ts';
+import { type Erased, parseErased } from '../receive/erased.ts';
 import type { Processes } from '../receive/previous.ts';
 import { parseStanding, type Standing } from '../ship/standing.ts';
 import { documentFamily, documentNamed } from '../store/document.ts';
@@ -48,6 +50,7 @@ export const documents = {
   processes: documentNamed('processes', 1, value => (Array.isArray(value) ? (value as Processes) : undefined)),
   origins: documentFamily('origins', 1, value => (isFields(value) ? (value as Owners) : undefined)),
   openhook: documentFamily<Mark>('openhook', 1, parseMark),
+  erased: documentNamed<Erased>('erased', 1, parseErased),
   calendar: calendarDocument,
   leftAlone: leftAloneDocument,
 } as const;

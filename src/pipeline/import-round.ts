@@ -8,6 +8,7 @@ import { ChangedDocuments } from '../documents/changed-documents.ts';
 import { documents } from '../documents/documents.ts';
 import { isDiskError } from '../lib/disk-error.ts';
 import type { Problem } from '../problems/problem.ts';
+import { isErased, noneErased } from '../receive/erased.ts';
 import { pin } from '../session/pin.ts';
 import { newSession, noTranscripts, type SessionState, sessionKey } from '../session/session-state.ts';
 import type { Round, Store } from '../store/store.ts';
@@ -48,6 +49,8 @@ export interface ImportRound {
   /** How many of the sessions are done. The next round begins with the one after them. */
   done: number;
   bytes: number;
+  /** Sessions that were left out because a person erased them. */
+  erased: number;
 }
 
 /** Reads on in these sessions, one after the other, until so many bytes are read. */
@@ -73,6 +76,7 @@ export function importRound(
     counts: counts.transcripts,
     done,
     bytes: bytes - round.budget.bytes,
+    erased: round.erased,
     round: {
       epoch: store.epoch,
       journal: journalLines(sessions),
@@ -92,6 +96,8 @@ class ImportedSessions {
   readonly problems: Problem[] = [];
   readonly documents: ChangedDocuments;
   readonly counts = noCounts();
+  /** Sessions that were left out because a person erased them. */
+  erased = 0;
   readonly budget: { bytes: number };
   private readonly store: ImportStore;
   private readonly world: RoundWorld;
@@ -129,6 +135,10 @@ class ImportedSessions {
 
   /** Reads on in one session. False: there is more than this round may read. A session that fails stays as it was. */
   read(found: FoundTranscript): boolean {
+    if (isErased(this.documents.read(documents.erased) ?? noneErased, sessionKey(found.agent.id, found.session))) {
+      this.erased += 1;
+      return true;
+    }
     const before = { ...this.counts.transcripts };
     const silenced = { ...this.counts.silenced };
     const many = this.sessions.length;

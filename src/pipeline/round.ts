@@ -9,7 +9,7 @@ import type { Fragment } from '../hook/fragment.ts';
 import type { Pinning } from '../problems/noted-problems.ts';
 import type { Problem } from '../problems/problem.ts';
 import type { Bad } from '../receive/items.ts';
-import { increase, type Ledger } from '../store/ledger.ts';
+import { ERASED, increase, type Ledger } from '../store/ledger.ts';
 import type { Round, Store } from '../store/store.ts';
 import { type Due, isForgotten } from './due-sessions.ts';
 import { outgoingOf } from './outgoing.ts';
@@ -90,6 +90,7 @@ export function roundOf(store: Store, taken: TakenFromInbox, due: Due, world: Ro
 interface Fates {
   journaled: number;
   duplicates: number;
+  erased: number;
   eaten: string[];
   rejects: { name: string; reason: string }[];
   /** Bad items of lists whose other items could be read. */
@@ -101,6 +102,7 @@ function takeAll({ fragments, rejects }: TakenFromInbox, sessions: SessionsOfRou
   const fates: Fates = {
     journaled: 0,
     duplicates: 0,
+    erased: 0,
     eaten: [],
     rejects: rejects.map(({ name, reason }) => ({ name, reason })),
     cut: [],
@@ -108,6 +110,11 @@ function takeAll({ fragments, rejects }: TakenFromInbox, sessions: SessionsOfRou
   };
   for (const fragment of fragments) {
     const taken = takeFragment(fragment, agents, (opening, from) => sessions.open(opening, from));
+    if (taken.fate === 'rejected' && taken.reason === 'erased') {
+      fates.eaten.push(fragment.name);
+      fates.erased += 1;
+      continue;
+    }
     if (taken.fate === 'rejected') {
       fates.rejects.push({ name: fragment.name, reason: taken.reason });
       continue;
@@ -186,9 +193,10 @@ function keptStates(
   };
 }
 
-function countFates(ledger: Ledger, { journaled, duplicates, rejects, badEvents }: Fates): void {
+function countFates(ledger: Ledger, { journaled, duplicates, erased, rejects, badEvents }: Fates): void {
   ledger.fragments.journaled += journaled;
   if (duplicates > 0) increase(ledger.fragments.dropped, 'duplicate', duplicates);
+  if (erased > 0) increase(ledger.fragments.dropped, ERASED, erased);
   for (const { reason } of rejects) increase(ledger.counters, `quarantined.${reason}`);
   for (const [reason, count] of Object.entries(badEvents)) increase(ledger.counters, `bad-events.${reason}`, count);
 }

@@ -7,6 +7,7 @@ import { keyedHash } from '../lib/hash.ts';
 import { newMark } from '../openhook/mark.ts';
 import type { Pinning } from '../problems/noted-problems.ts';
 import type { Problem } from '../problems/problem.ts';
+import { isErased, noneErased } from '../receive/erased.ts';
 import type { Opening } from '../receive/receive.ts';
 import { keeperOf } from '../session/own-content.ts';
 import { judgeRisk } from '../session/own-rules.ts';
@@ -102,8 +103,9 @@ export class SessionsOfRound {
     return state && this.add(state);
   }
 
-  /** The session that a source belongs to. A new one is pinned to its configuration. */
-  open(opening: Opening, fragment: Fragment): SessionInRound {
+  /** The session that a source belongs to, or undefined if it was erased. A new one is pinned to its configuration. */
+  open(opening: Opening, fragment: Fragment): SessionInRound | undefined {
+    if (isErased(this.documents.read(documents.erased) ?? noneErased, opening.key)) return undefined;
     const known = this.known(opening.key);
     if (known !== undefined) return known;
     const made = this.pinned(opening, fragment);

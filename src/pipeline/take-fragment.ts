@@ -9,7 +9,8 @@ import { sessionKey } from '../session/session-state.ts';
 import type { SessionInRound } from './session-in-round.ts';
 
 export type TakenFragment =
-  | { fate: 'rejected'; reason: Reject }
+  /** `erased`: all of it belongs to sessions that a person erased. */
+  | { fate: 'rejected'; reason: Reject | 'erased' }
   | { fate: 'duplicate'; sessions: readonly SessionInRound[]; opening: Opening | undefined }
   | {
       fate: 'journaled';
@@ -19,8 +20,8 @@ export type TakenFragment =
       oddities: readonly string[];
     };
 
-/** Finds the session that a source belongs to, or begins it. */
-export type OpenSession = (opening: Opening, fragment: Fragment) => SessionInRound;
+/** Finds the session that a source belongs to, or begins it. Undefined: the session was erased. */
+export type OpenSession = (opening: Opening, fragment: Fragment) => SessionInRound | undefined;
 
 export function takeFragment(fragment: Fragment, agents: readonly Agent[], open: OpenSession): TakenFragment {
   const received = receive(fragment, agents);
@@ -33,6 +34,7 @@ export function takeFragment(fragment: Fragment, agents: readonly Agent[], open:
     const { agent, session: id, cwd, user } = source;
     opening = { agent, session: id, key: sessionKey(agent.id, id), cwd, user };
     const session = open(opening, fragment);
+    if (session === undefined) continue;
     const isFirst = !sessions.has(session);
     sessions.add(session);
     if (isFirst && isRepetition(session.state, hexDigestOf(fragment.payload), fragment)) {
@@ -45,6 +47,8 @@ export function takeFragment(fragment: Fragment, agents: readonly Agent[], open:
   }
   const { bad, oddities } = received;
   const all = [...sessions];
+  if (all.length === 0 && received.sources.length > 0 && bad.length === 0)
+    return { fate: 'rejected', reason: 'erased' };
   if (duplicates > 0 && bad.length === 0 && events === 0) return { fate: 'duplicate', sessions: all, opening };
   return { fate: 'journaled', sessions: all, bad, oddities };
 }

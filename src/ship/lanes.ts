@@ -5,7 +5,8 @@
 import type { Destination, Signal } from '../config/destinations.ts';
 import type { Problem } from '../problems/problem.ts';
 import type { DocumentChange } from '../store/document.ts';
-import { countItems, cutBody, joinBodies } from './otlp-body.ts';
+import { isLineOfSession, sessionOfItem } from '../telemetry/session-of-item.ts';
+import { bodyWithout, countItems, cutBody, joinBodies } from './otlp-body.ts';
 import {
   type Lane,
   type LaneOf,
@@ -125,6 +126,24 @@ export function cutInHalf(signal: Signal, bytes: Uint8Array, items: number): [Ui
   let at = 0;
   for (let i = 0; i < half; i += 1) at = bytes.indexOf(0x0a, at) + 1;
   return [bytes.subarray(0, at), bytes.subarray(at)];
+}
+
+/** The request without the items that belong to a session; undefined when the bytes are no request. */
+export function withoutSession(
+  signal: Exclude<Signal, 'metrics'>,
+  bytes: Uint8Array,
+  session: string,
+): { bytes: Uint8Array; items: number } | undefined {
+  if (signal === 'events') {
+    const lines = Buffer.from(bytes)
+      .toString()
+      .split(/(?<=\n)/);
+    const kept = lines.filter(line => line !== '' && !isLineOfSession(line, session));
+    return { bytes: Buffer.from(kept.join('')), items: kept.length };
+  }
+  if (countItems(bytes) === undefined) return undefined;
+  const rest = bodyWithout(bytes, item => sessionOfItem(signal, bytes, item) === session);
+  return { bytes: rest, items: countItems(rest) ?? 0 };
 }
 
 /**

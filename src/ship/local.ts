@@ -1,5 +1,18 @@
 /** Destinations on this machine: a file that grows by whole lines, and the terminal. */
-import { closeSync, constants, fstatSync, fsyncSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  lstatSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import type { Signal } from '../config/destinations.ts';
 import { makePath } from '../lib/make-path.ts';
@@ -89,4 +102,51 @@ function missingOf(lines: Buffer, last: Buffer): Buffer {
   }
   // Another writer's half line must not swallow our first one.
   return Buffer.concat([NEWLINE, lines]);
+}
+
+/**
+ * Removes lines from a file of events. True when the file has such lines. `look`: changes nothing. The rest is written
+ * beside the file and renamed over it, so a kill leaves the file as it was; the next call writes the same name again.
+ * Lines that another program appends meanwhile are copied as well, up to the rename.
+ */
+export function withoutLines(path: string, isLeftOut: (line: string) => boolean, look?: 'look'): boolean {
+  const facts = lstatSync(path, { throwIfNoEntry: false });
+  if (facts === undefined || !facts.isFile()) return false;
+  if (![...linesIn(path)].some(line => isLeftOut(line.toString()))) return false;
+  if (look !== undefined) return true;
+  const beside = `${path}.otel-hooks-erase`;
+  rmSync(beside, { force: true });
+  const file = openSync(beside, 'wx', 0o600);
+  try {
+    for (const line of linesIn(path)) if (!isLeftOut(line.toString())) writeSync(file, line);
+    fchmodSync(file, facts.mode & 0o777);
+  } finally {
+    closeSync(file);
+  }
+  renameSync(beside, path);
+  return true;
+}
+
+const CHUNK_BYTES = 1024 * 1024;
+
+/** The lines of a file with their newlines, as bytes. What was appended meanwhile is included. */
+function* linesIn(path: string): Generator<Buffer> {
+  const file = openSync(path, constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0));
+  try {
+    let rest = Buffer.alloc(0);
+    for (;;) {
+      const chunk = Buffer.alloc(CHUNK_BYTES);
+      const count = readSync(file, chunk);
+      if (count === 0) break;
+      let bytes = Buffer.concat([rest, chunk.subarray(0, count)]);
+      for (let end = bytes.indexOf(0x0a); end >= 0; end = bytes.indexOf(0x0a)) {
+        yield bytes.subarray(0, end + 1);
+        bytes = bytes.subarray(end + 1);
+      }
+      rest = bytes;
+    }
+    if (rest.length > 0) yield rest;
+  } finally {
+    closeSync(file);
+  }
 }

@@ -87,8 +87,15 @@ const framed = (part: Uint8Array | Frame): Piece =>
   part instanceof Uint8Array ? part : wrap(part.field, [part.head, ...part.inside.map(framed), part.tail]);
 
 /** Items [from, to) of a request, as a request. `bytes` must be one, as `countItems` tells. */
-export function cutBody(bytes: Uint8Array, from: number, to: number): Buffer {
-  const cut: Cut = { bytes, from, to, passed: 0 };
+export const cutBody = (bytes: Uint8Array, from: number, to: number): Buffer =>
+  chosenOf({ bytes, passed: 0, isChosen: at => at >= from && at < to });
+
+/** The request without the items that the function names. `bytes` must be a request, as `countItems` tells. */
+export const bodyWithout = (bytes: Uint8Array, isLeftOut: (item: Field) => boolean): Buffer =>
+  chosenOf({ bytes, passed: 0, isChosen: (_, item) => item === undefined || !isLeftOut(item) });
+
+function chosenOf(cut: Cut): Buffer {
+  const { bytes } = cut;
   const resources: Piece[] = [];
   for (const resource of fieldsIn(bytes, 0, bytes.length)) {
     if (resource.number !== RESOURCE || resource.wire !== 2) continue;
@@ -100,15 +107,15 @@ export function cutBody(bytes: Uint8Array, from: number, to: number): Buffer {
 
 interface Cut {
   bytes: Uint8Array;
-  from: number;
-  to: number;
   /** Items that were passed so far. */
   passed: number;
+  /** Whether the part contains the item with this number. Without an item: whether it contains an empty scope there. */
+  isChosen(at: number, item?: Field): boolean;
 }
 
 /** A resource with the chosen items of its scopes. Undefined when none of its items is chosen. */
 function scopesOf(cut: Cut, resource: Field): Piece[] | undefined {
-  const { bytes, from, to } = cut;
+  const { bytes } = cut;
   const inside: Piece[] = [];
   let hasItems = false;
   for (const scope of fieldsIn(bytes, resource.from, resource.end)) {
@@ -119,7 +126,7 @@ function scopesOf(cut: Cut, resource: Field): Piece[] | undefined {
     const before = cut.passed;
     const { pieces, chosen } = chosenIn(cut, scope);
     // A scope without items keeps its place when all is chosen, so that the whole is the bytes it was.
-    if (chosen === 0 && !(cut.passed === before && from <= before && before < to)) continue;
+    if (chosen === 0 && !(cut.passed === before && cut.isChosen(before))) continue;
     hasItems ||= chosen > 0;
     inside.push(wrap(SCOPE, pieces));
   }
@@ -128,12 +135,12 @@ function scopesOf(cut: Cut, resource: Field): Piece[] | undefined {
 
 /** The chosen items of a scope, and all of its fields that are no items. */
 function chosenIn(cut: Cut, scope: Field): { pieces: Piece[]; chosen: number } {
-  const { bytes, from, to } = cut;
+  const { bytes } = cut;
   const pieces: Piece[] = [];
   let chosen = 0;
   for (const item of fieldsIn(bytes, scope.from, scope.end)) {
     const isItem = item.number === ITEM && item.wire === 2;
-    const isChosen = !isItem || (cut.passed >= from && cut.passed < to);
+    const isChosen = !isItem || cut.isChosen(cut.passed, item);
     if (isItem) cut.passed += 1;
     if (!isChosen) continue;
     if (isItem) chosen += 1;

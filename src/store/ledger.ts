@@ -51,6 +51,8 @@ export function increase(counts: Counts, key: string, by = 1): void {
 /** Why items leave an account before a destination answered: they moved to another one, or a person gave them up. */
 export const REDIRECTED = 'redirected';
 export const BY_USER = 'by_user';
+/** A person erased the session. */
+export const ERASED = 'erased';
 
 /** The accounts of a destination, opened when it has none yet. */
 export function accountsOf(ledger: Ledger, id: string, shown = { provider: '', endpoint: '' }): DestinationAccounts {

@@ -9,7 +9,7 @@ import { dollars } from '../lib/dollars.ts';
 import { quoted } from '../lib/quoted.ts';
 import { admit, bounded, type Census, censusOf, MOST_SERIES } from './cardinality.ts';
 import { type Increment, one, type Place } from './increments.ts';
-import { type MetricId, type MetricName, metrics, ours } from './names.ts';
+import { development, type MetricId, type MetricName, metrics, ours } from './names.ts';
 import { metricResource, type Plain } from './resource.ts';
 
 export interface MetricState {
@@ -209,6 +209,18 @@ export function giveUp(state: MetricState): number {
     for (const each of Object.values(series)) each.sent = structuredClone(each.now);
   state.accepted = state.version;
   return versions;
+}
+
+/** Removes the series of a session. False when there is none. The caller owns the state. */
+export function forgetSession(state: MetricState, session: string): boolean {
+  let isChanged = false;
+  for (const { series } of Object.values(state.resources))
+    for (const [key, { attributes }] of Object.entries(series)) {
+      if (attributes[development.sessionId] !== session) continue;
+      delete series[key];
+      isChanged = true;
+    }
+  return isChanged;
 }
 
 function seriesKey({ metric, attributes }: Pick<Increment, 'metric' | 'attributes'>): string {
