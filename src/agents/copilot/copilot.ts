@@ -88,8 +88,8 @@ const afterAction: HookEvent = {
     const kind = text(result.resultType) ?? text(result.result_type) ?? 'success';
     // Older builds reported failures and refusals here too.
     const denied = kind === 'denied';
-    const success = denied ? undefined : kind === 'success';
     const exitCode = exitCodeOf(action, result.textResultForLlm ?? result.text_result_for_llm ?? fields.tool_response);
+    const success = denied ? undefined : kind === 'success' && (exitCode ?? 0) === 0;
     return [
       reading(fields, {
         event_type: 'Action.After',
@@ -103,7 +103,7 @@ const afterAction: HookEvent = {
           ...facts,
           call,
           launches: launchedBy(action, input),
-          error_type: success === false ? 'tool_error' : undefined,
+          error_type: success === false ? ((exitCode ?? 0) === 0 ? 'tool_error' : 'exit_code') : undefined,
           decision: denied ? { source: 'unknown', basis: 'observed' } : judged,
         },
       }),
@@ -271,38 +271,47 @@ const notified: HookEvent = {
 /** The prompt again, as it is sent. */
 const transformed: HookEvent = { register: false, read: () => [] };
 
+/**
+ * The CLI writes an event log that states ids, outcomes and decisions, none of which its hooks have. So in its sessions
+ * the log reports these events, and the hook only says when to read it.
+ */
+const unlessLogged = (event: HookEvent): HookEvent => ({
+  ...event,
+  read: (fields, memory) => (isLogged(fields) ? [] : event.read(fields, memory)),
+});
+
 /** A payload under a camelCase name does not name its event, so hooks are registered under the other spelling. */
 const unnamed = (event: HookEvent): HookEvent => ({ ...event, register: false });
 
 const events: Record<string, HookEvent> = {
   sessionStart: unnamed(sessionStart),
   sessionEnd: unnamed(sessionEnd),
-  userPromptSubmitted: unnamed(prompted),
+  userPromptSubmitted: unnamed(unlessLogged(prompted)),
   userPromptTransformed: transformed,
-  preToolUse: unnamed(beforeAction),
-  permissionRequest: unnamed(permissionRequest),
-  postToolUse: unnamed(afterAction),
-  postToolUseFailure: unnamed(failedAction),
+  preToolUse: unnamed(unlessLogged(beforeAction)),
+  permissionRequest: unnamed(unlessLogged(permissionRequest)),
+  postToolUse: unnamed(unlessLogged(afterAction)),
+  postToolUseFailure: unnamed(unlessLogged(failedAction)),
   // From older descriptions.
   preToolUseFailure: unnamed(failedAction),
-  agentStop: unnamed(stopped),
+  agentStop: unnamed(unlessLogged(stopped)),
   // It has only this name.
-  subagentStart: subagentStarted,
-  subagentStop: unnamed(subagentStopped),
-  errorOccurred: unnamed(errorOccurred),
-  preCompact: unnamed(preCompact),
+  subagentStart: unlessLogged(subagentStarted),
+  subagentStop: unnamed(unlessLogged(subagentStopped)),
+  errorOccurred: unnamed(unlessLogged(errorOccurred)),
+  preCompact: unnamed(unlessLogged(preCompact)),
   SessionStart: sessionStart,
   SessionEnd: sessionEnd,
-  UserPromptSubmit: prompted,
-  PreToolUse: beforeAction,
-  PermissionRequest: permissionRequest,
-  PostToolUse: afterAction,
-  PostToolUseFailure: failedAction,
-  Stop: stopped,
-  SubagentStart: { ...subagentStarted, register: false },
-  SubagentStop: subagentStopped,
-  ErrorOccurred: errorOccurred,
-  PreCompact: preCompact,
+  UserPromptSubmit: unlessLogged(prompted),
+  PreToolUse: unlessLogged(beforeAction),
+  PermissionRequest: unlessLogged(permissionRequest),
+  PostToolUse: unlessLogged(afterAction),
+  PostToolUseFailure: unlessLogged(failedAction),
+  Stop: unlessLogged(stopped),
+  SubagentStart: { ...unlessLogged(subagentStarted), register: false },
+  SubagentStop: unlessLogged(subagentStopped),
+  ErrorOccurred: unlessLogged(errorOccurred),
+  PreCompact: unlessLogged(preCompact),
   Notification: notified,
 };
 
@@ -339,16 +348,20 @@ export const copilot: Agent = {
   provider: 'github',
   source: {
     docs: 'https://docs.github.com/en/copilot/reference/hooks-configuration',
-    version: 'CLI 1.0.78, VS Code 1.109',
-    checked: '2026-11-18',
+    version: 'CLI 1.0.102, VS Code 1.109',
+    checked: '2026-11-19',
   },
 
   signs,
   eventName,
   eventByShape,
   session(fields, sender) {
+    // Hooks inside a subagent carry its own id.
+    const logged = EVENT_LOG.exec(text(fields.transcriptPath) ?? text(fields.transcript_path) ?? '')?.[1];
+    if (logged !== undefined) return logged;
     const id = word(fields.sessionId) ?? word(fields.session_id);
-    if (id !== undefined) return conversationOf(id);
+    const agent = word(fields.agent_id) ?? word(fields.agentId);
+    if (id !== undefined) return conversationOf(id === agent ? (word(fields.parent_agent_id) ?? id) : id);
     if (sender.ppid === undefined) return undefined;
     return `job-${hexDigest(sender.boot ?? '', sender.ppid, text(fields.cwd) ?? sender.cwd ?? '').slice(0, 24)}`;
   },
@@ -358,7 +371,7 @@ export const copilot: Agent = {
   actions,
   subagents: ['general-purpose', 'explore', 'task'],
   truth,
-  settles: { action: 'hook', turn: 'transcript', subagent: 'transcript', session: 'transcript' },
+  settles: { action: 'transcript', turn: 'transcript', subagent: 'transcript', session: 'transcript' },
   transcript,
   // `{}` would work too. Any decision would skip the question to the user.
   reply: { stdout: '' },
@@ -378,6 +391,16 @@ const VSCODE_ID = '__vscode-';
 
 const isLog = (path: string | undefined): boolean =>
   path !== undefined && (EVENT_LOG.test(path) || CHAT_LOG.test(path));
+
+/** Hooks of the CLI name the event log, or no transcript; those of VS Code name a transcript or a call. */
+function isLogged(fields: Fields): boolean {
+  const id = text(fields.sessionId) ?? text(fields.session_id) ?? '';
+  if (!SESSION_ID.test(id) || fields.tool_use_id !== undefined || fields.hookEventName !== undefined) return false;
+  const path = text(fields.transcriptPath) ?? text(fields.transcript_path);
+  return path === undefined || EVENT_LOG.test(path);
+}
+
+const SESSION_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 function eventName(fields: Fields): string | undefined {
   return word(fields.hook_event_name) ?? word(fields.hookEventName);

@@ -3,14 +3,17 @@
  * the transcript of the chat agent in VS Code, with the same envelope and fewer rows. Facts: the vendor's published
  * event types of 2026-08, recordings of CLI 1.0.45, 1.0.77 and 1.0.78 and of VS Code 1.109; checked 2026-11-18.
  *
- * For a response, the log states the model and the output tokens. The input tokens come at the end of the program, as
- * the sum of the whole session for each model. That sum, less the known part, is reported as one; a resumed session
- * continues it. A compaction is a response of its own, which the sum leaves out. A killed session has no sum.
+ * Since 1.0.102 a row states the exact tokens of each response. Before, the log stated the model and the output tokens,
+ * and at the end of the program the sum of the whole session for each model. That sum, less the known part, is reported
+ * as one; a resumed session continues it. A killed session has no sum.
  *
- * Hooks name neither turns nor calls. In a session with hooks, only the hooks report prompts, calls and answers.
+ * Hooks of the CLI name neither turns nor calls, and those of a subagent carry its own session id. So the log reports
+ * prompts, calls and answers; hooks report the start and the end of a session. The chat agent in VS Code differs: its
+ * hooks have ids, so there the hooks report what both contain.
  */
+
 import { join } from 'node:path';
-import type { DecisionSource, Fields } from '../../event/event.ts';
+import type { Fields } from '../../event/event.ts';
 import { count, fieldsOf, number, own, text, word } from '../../lib/read.ts';
 import type {
   Look,
@@ -20,12 +23,13 @@ import type {
   Transcript,
   TranscriptEntry,
   TranscriptFile,
-  TranscriptReading,
 } from '../contract/contract.ts';
-import { exitCodeOf, inputOf, launchedBy, toolOf } from './tools.ts';
+import { callEnded, callStarted, permissionAsked, permissionGiven, typedByPerson } from './calls.ts';
+import { entryOf, type Row, sharedEntry } from './row.ts';
 
 /** The file of the CLI, and that of the chat agent in VS Code. */
 export const EVENT_LOG = /[\\/]session-state[\\/]([^\\/]+)[\\/]events\.jsonl$/;
+
 export const CHAT_LOG = /[\\/]GitHub\.copilot-chat[\\/]transcripts[\\/]([^\\/]+)\.jsonl$/;
 
 const OWN_NAME = /(?:^|[\\/])([\w.-]{1,128})\.jsonl$/;
@@ -95,17 +99,6 @@ function chatLogs({ home, env }: Places, look: Look): TranscriptFile[] {
   );
 }
 
-interface Row {
-  id: string;
-  atMs: number | undefined;
-  data: Fields;
-  /** The subagent of the row: the call that launched it. */
-  subagent: string | undefined;
-  /** A row of the chat agent in VS Code. */
-  isChat: boolean;
-  memory: Memory;
-}
-
 function readRow(fields: Fields, memory: Memory, file: ReadFile): TranscriptEntry[] {
   const id = word(fields.id);
   if (id === undefined) return [];
@@ -115,10 +108,18 @@ function readRow(fields: Fields, memory: Memory, file: ReadFile): TranscriptEntr
     atMs: Number.isNaN(atMs) ? undefined : atMs,
     data: fieldsOf(fields.data),
     subagent: word(fields.agentId),
+    turn: word(fields.agentId) === undefined ? turnOf(fields, memory) : undefined,
     isChat: CHAT_LOG.test(file.path),
     memory,
   };
   return own(readers, text(fields.type) ?? '')?.(row) ?? [];
+}
+
+/** A prompt begins a turn, which the CLI calls an interaction. */
+function turnOf({ type, data }: Fields, memory: Memory): string | undefined {
+  const named = type === 'user.message' ? word(fieldsOf(data).interactionId) : undefined;
+  if (named !== undefined) memory.remember('turn', 'running', named);
+  return memory.recall('turn', 'running');
 }
 
 const readers: Readonly<Record<string, (row: Row) => TranscriptEntry[]>> = {
@@ -128,6 +129,7 @@ const readers: Readonly<Record<string, (row: Row) => TranscriptEntry[]>> = {
   'session.auto_mode_resolved': ({ data, memory }) => chosen(data.chosenModel, memory),
   'user.message': prompted,
   'assistant.turn_start': asked,
+  'session.usage_record': paid,
   'assistant.message': responded,
   'tool.user_requested': typedByPerson,
   'tool.execution_start': callStarted,
@@ -137,6 +139,7 @@ const readers: Readonly<Record<string, (row: Row) => TranscriptEntry[]>> = {
   'subagent.started': subagentStarted,
   'subagent.completed': row => subagentEnded(row, true),
   'subagent.failed': row => subagentEnded(row, false),
+  'hook.start': hookBegan,
   'session.compaction_start': compactionStarted,
   'session.compaction_complete': compacted,
   'session.error': failed,
@@ -144,23 +147,16 @@ const readers: Readonly<Record<string, (row: Row) => TranscriptEntry[]>> = {
   'session.shutdown': shutDown,
 };
 
-function entryOf(row: Row, reading: Omit<TranscriptReading, 'key'> & { key?: string }): TranscriptReading {
-  return {
-    key: row.id,
-    atMs: row.atMs,
-    subagent: row.subagent,
-    ...reading,
-  } as TranscriptReading;
-}
-
-// ---------------------------------------------------------------- sessions, prompts, answers
-
 function started(row: Row, reason: 'new' | 'resume'): TranscriptEntry[] {
-  chosen(row.data.selectedModel, row.memory);
-  const model = row.memory.recall('model', 'chosen');
-  return [
-    entryOf(row, { event_type: 'Session.Start', unless: 'hooked', data: { start_reason: reason }, facts: { model } }),
-  ];
+  const { data, memory } = row;
+  chosen(data.selectedModel, memory);
+  // The sums of a new start begin at zero; those of a resumed session go on.
+  if (reason === 'new' && memory.recall('starts', row.id) === undefined) {
+    memory.remember('starts', row.id, '1');
+    for (const kind of ['sums', 'known']) for (const [of] of memory.list(kind)) memory.forget(kind, of);
+  }
+  const facts = { turn: undefined, model: memory.recall('model', 'chosen') };
+  return [entryOf(row, { event_type: 'Session.Start', unless: 'hooked', data: { start_reason: reason }, facts })];
 }
 
 /** `auto` is no model; the chosen model follows later. */
@@ -175,15 +171,59 @@ function prompted(row: Row): TranscriptEntry[] {
   if (row.subagent !== undefined) return [];
   // A text that the user did not write has a source.
   const actor = word(row.data.source) === undefined ? 'user' : 'system';
-  return [
-    entryOf(row, { event_type: 'Prompt.Submitted', unless: 'hooked', actor, data: { prompt: text(row.data.content) } }),
-  ];
+  return [sharedEntry(row, { event_type: 'Prompt.Submitted', actor, data: { prompt: text(row.data.content) } })];
 }
 
 /** Notes that the model is asked now, for the main agent or a subagent. */
-function asked({ memory, subagent, atMs }: Row): TranscriptEntry[] {
+export function asked({ memory, subagent, atMs }: Row): TranscriptEntry[] {
   if (atMs !== undefined) memory.remember('asked', subagent ?? '', String(atMs));
   return [];
+}
+
+/** The exact tokens of one response. The row of its text follows, with the same id of the request. */
+function paid(row: Row): TranscriptEntry[] {
+  const usage = fieldsOf(row.data.usage);
+  const { memory, atMs, subagent } = row;
+  const request = word(usage.apiCallId) ?? row.id;
+  const model = word(usage.model) ?? memory.recall('model', 'chosen');
+  if (memory.recall('responses', request) !== undefined) return [];
+  memory.remember('responses', request, 'paid');
+  memory.forget('asked', subagent ?? '');
+  const [input, output, read, written, reasoning] = CLASSES.map(name => count(usage[name]));
+  if (model !== undefined) addKnown(model, [input, output, read, written, reasoning], memory);
+  const durationMs = count(usage.duration);
+  const finish = word(usage.finishReason);
+  return [
+    ...retried(row),
+    entryOf(row, {
+      event_type: 'Model.Responded',
+      key: request,
+      data: { model_id: model, input_tokens: input, output_tokens: output },
+      facts: {
+        response: word(usage.apiCallId),
+        finish: finish !== undefined && /^[a-z_]{1,32}$/.test(finish) ? finish : undefined,
+        started_ms: atMs === undefined || durationMs === undefined ? undefined : atMs - durationMs,
+        usage: { cache_read_tokens: read, cache_write_tokens: written, reasoning_tokens: reasoning },
+      },
+    }),
+  ];
+}
+
+/** Rows of hooks are written where hooks are registered. The one about an error is the only trace of a retry. */
+function hookBegan(row: Row): TranscriptEntry[] {
+  const input = fieldsOf(row.data.input);
+  if (row.data.hookType !== 'errorOccurred' || input.errorContext !== 'model_call') return [];
+  row.memory.remember('error', row.subagent ?? '', JSON.stringify([row.id, row.atMs]));
+  return [];
+}
+
+/** The error before this response: the request was repeated. */
+function retried(row: Row): TranscriptEntry[] {
+  const error = row.memory.recall('error', row.subagent ?? '');
+  if (error === undefined) return [];
+  row.memory.forget('error', row.subagent ?? '');
+  const [key, atMs] = JSON.parse(error) as [string, number | undefined];
+  return [entryOf(row, { event_type: 'Retry.Triggered', key, atMs: atMs ?? row.atMs, actor: 'system', data: {} })];
 }
 
 function responded(row: Row): TranscriptEntry[] {
@@ -197,9 +237,10 @@ function responded(row: Row): TranscriptEntry[] {
   const key = (isPiece ? word(data.apiCallId) : undefined) ?? word(data.messageId) ?? row.id;
   const entries: TranscriptEntry[] = [];
   // A repeated row is not a second response.
-  if (memory.recall('responses', key) === undefined) {
+  const isPaid = memory.recall('responses', word(data.apiCallId) ?? key) === 'paid';
+  if (!isPaid && memory.recall('responses', key) === undefined) {
     memory.remember('responses', key, '1');
-    if (model !== undefined && output !== undefined) addOutput(model, output, memory);
+    if (model !== undefined && output !== undefined) addKnown(model, [undefined, output], memory);
     entries.push(
       entryOf(row, {
         event_type: 'Model.Responded',
@@ -213,154 +254,23 @@ function responded(row: Row): TranscriptEntry[] {
   const calls = Array.isArray(data.toolRequests) && data.toolRequests.length > 0;
   const goesOn = calls || (isPiece && (number(data.chunkIndex) ?? 0) + 1 < (number(data.chunkCount) ?? 1));
   if (response === undefined || goesOn) return entries;
+  if (subagent === undefined) memory.forget('turn', 'running');
   if (subagent !== undefined) {
     return [...entries, entryOf(row, { event_type: 'Agent.Response', data: { response, final: true } })];
   }
   return [
     ...entries,
     entryOf(row, { event_type: 'Agent.Response', data: { response, final: false } }),
-    entryOf(row, { event_type: 'Agent.Response', key: `end:${row.id}`, unless: 'hooked', data: { final: true } }),
-    { over: 'turn', atMs: row.atMs },
+    sharedEntry(row, { event_type: 'Agent.Response', key: `end:${row.id}`, data: { final: true } }),
+    { over: 'turn', id: row.turn, atMs: row.atMs },
   ];
 }
 
-// ---------------------------------------------------------------- calls
-
-function callStarted(row: Row): TranscriptEntry[] {
-  const call = word(row.data.toolCallId);
-  if (call === undefined) return [];
-  const name = text(row.data.toolName) ?? 'unknown';
-  const { action, facts } = toolOf(name, mcpOf(row.data));
-  const input = inputOf(row.data.arguments);
-  const launches = launchedBy(action, input);
-  row.memory.remember('calls', call, JSON.stringify({ action, facts }));
-  return [
-    entryOf(row, {
-      event_type: 'Action.Before',
-      key: call,
-      unless: 'hooked',
-      data: { action: { name: action, input } },
-      // The id of a subagent is that of its call.
-      facts: { ...facts, call, launches: launches && { ...launches, id: call } },
-    }),
-  ];
-}
-
-function mcpOf(data: Fields): { server: string | undefined; tool: string | undefined } | undefined {
-  const tool = word(data.mcpToolName);
-  return tool === undefined ? undefined : { server: word(data.mcpServerName), tool };
-}
-
-/** A command that the user typed between prompts is no action of the agent. */
-function typedByPerson({ data, memory }: Row): TranscriptEntry[] {
-  const call = word(data.toolCallId);
-  if (call !== undefined) memory.remember('typed', call, '1');
-  return [];
-}
-
-function callEnded(row: Row): TranscriptEntry[] {
-  const { data, memory } = row;
-  const call = word(data.toolCallId);
-  if (call === undefined || memory.recall('typed', call) !== undefined || data.isUserRequested === true) return [];
-  asked(row);
-  const known = memory.recall('calls', call);
-  const { action, facts } = known === undefined ? toolOf('unknown') : (JSON.parse(known) as ReturnType<typeof toolOf>);
-  const denial = own(denials, memory.recall('denied', call) ?? '');
-  memory.forget('calls', call);
-  memory.forget('denied', call);
-  const result = fieldsOf(data.result);
-  const kind = text(result.result_type);
-  const success =
-    typeof data.success === 'boolean' ? data.success : kind === undefined ? undefined : kind === 'success';
-  return [
-    ...(row.isChat && success === false ? [failedInChat(row, call)] : []),
-    entryOf(row, {
-      event_type: 'Action.After',
-      key: call,
-      unless: 'hooked',
-      data: {
-        action: {
-          name: action,
-          result: denial ? undefined : { success, exit_code: exitCodeOf(action, result.content) },
-        },
-        decision: denial && { outcome: 'deny' },
-      },
-      output: result.content,
-      facts: {
-        ...facts,
-        call,
-        error_type: success === false && denial === undefined ? 'tool_error' : undefined,
-        decision: denial && { source: denial.source, basis: 'observed' },
-      },
-    }),
-  ];
-}
-
-/** No hook of VS Code reports a failed call; if hooks know the call by this id, it is at least over. */
-const failedInChat = (row: Row, call: string): TranscriptEntry =>
-  entryOf(row, {
-    event_type: 'vendor.copilot.tool_failed',
-    key: call,
-    data: {},
-    facts: { over: [call] },
-  });
-
-// ---------------------------------------------------------------- permissions
-
-/** The kinds of refusals, with the source of the refusal and its policy. */
-const denials: Readonly<Record<string, { source: DecisionSource; policy?: string }>> = {
-  'denied-by-rules': { source: 'config', policy: 'rules' },
-  'denied-by-content-exclusion-policy': { source: 'policy', policy: 'content-exclusion' },
-  'denied-interactively-by-user': { source: 'user' },
-  'denied-no-approval-rule-and-could-not-request-from-user': { source: 'mode', policy: 'no-approval' },
-};
-
-function permissionAsked(row: Row): TranscriptEntry[] {
-  const { data, memory } = row;
-  const call = word(fieldsOf(data.permissionRequest).toolCallId);
-  const request = word(data.requestId);
-  if (call === undefined || request === undefined) return [];
-  memory.remember('requests', request, call);
-  return [
-    entryOf(row, {
-      event_type: 'Agent.Decision',
-      unless: 'hooked',
-      data: { decision: { outcome: 'ask' } },
-      facts: { call, decision: { source: 'unknown', basis: 'observed' } },
-    }),
-  ];
-}
-
-function permissionGiven(row: Row): TranscriptEntry[] {
-  const { data, memory } = row;
-  const kind = text(fieldsOf(data.result).kind) ?? '';
-  const denial = own(denials, kind);
-  const call = memory.recall('requests', word(data.requestId) ?? '');
-  if (denial === undefined || call === undefined) return [];
-  memory.remember('denied', call, kind);
-  const decided = entryOf(row, {
-    event_type: 'Agent.Decision',
-    unless: 'hooked',
-    data: { decision: { outcome: 'deny' } },
-    facts: { call, decision: { source: denial.source, basis: 'observed' } },
-  });
-  if (denial.policy === undefined) return [decided];
-  return [
-    decided,
-    // No hook reports it; without the call, which hooks know under another name.
-    entryOf(row, {
-      event_type: 'Policy.Blocked',
-      actor: 'system',
-      data: { policy_name: denial.policy },
-      facts: { decision: { source: denial.source, basis: 'observed' } },
-    }),
-  ];
-}
-
-// ---------------------------------------------------------------- subagents
+/** Older versions name a subagent by its call. */
+const subagentOf = ({ subagent, data }: Row): string | undefined => subagent ?? word(data.toolCallId);
 
 function subagentStarted(row: Row): TranscriptEntry[] {
-  const id = word(row.data.toolCallId);
+  const id = subagentOf(row);
   if (id === undefined) return [];
   return [
     entryOf(row, {
@@ -368,14 +278,14 @@ function subagentStarted(row: Row): TranscriptEntry[] {
       key: id,
       subagent: id,
       data: { start_reason: 'new' },
-      facts: { agent: word(row.data.agentName), model: word(row.data.model) },
+      facts: { agent: word(row.data.agentName), model: word(row.data.model), launched_by: word(row.data.toolCallId) },
     }),
   ];
 }
 
 function subagentEnded(row: Row, completed: boolean): TranscriptEntry[] {
   const { data } = row;
-  const id = word(data.toolCallId);
+  const id = subagentOf(row);
   if (id === undefined) return [];
   const usage = {
     total_tokens: count(data.totalTokens),
@@ -394,16 +304,13 @@ function subagentEnded(row: Row, completed: boolean): TranscriptEntry[] {
   ];
 }
 
-// ---------------------------------------------------------------- compactions
-
 const triggerOf = (data: Fields): 'auto' | 'manual' | undefined =>
   data.trigger === 'auto' || data.trigger === 'manual' ? data.trigger : undefined;
 
 function compactionStarted(row: Row): TranscriptEntry[] {
   return [
-    entryOf(row, {
+    sharedEntry(row, {
       event_type: 'Context.Compaction',
-      unless: 'hooked',
       actor: 'system',
       data: { trigger: triggerOf(row.data), tokens_before: count(row.data.currentTokens) },
       facts: { phase: 'before' },
@@ -451,26 +358,34 @@ function compacted(row: Row): TranscriptEntry[] {
   return entries;
 }
 
-// ---------------------------------------------------------------- ends
-
 function failed(row: Row): TranscriptEntry[] {
+  const startedMs = Number(row.memory.recall('asked', row.subagent ?? '') ?? Number.NaN);
+  row.memory.forget('error', row.subagent ?? '');
+  row.memory.forget('turn', 'running');
   const kind = /^[a-z][a-z0-9_-]{0,63}$/.test(text(row.data.errorType) ?? '') ? String(row.data.errorType) : 'unknown';
   const status = number(row.data.statusCode);
   return [
-    entryOf(row, {
+    sharedEntry(row, {
       event_type: 'Model.Failed',
-      unless: 'hooked',
-      data: { error_type: kind, error_message: text(row.data.message) },
-      facts: { error_type: status === undefined ? kind : String(status) },
+      data: {
+        model_id: row.memory.recall('model', 'chosen'),
+        error_type: kind,
+        error_message: text(row.data.message),
+      },
+      facts: {
+        error_type: status === undefined ? kind : String(status),
+        started_ms: Number.isNaN(startedMs) ? undefined : startedMs,
+      },
     }),
-    { over: 'turn', atMs: row.atMs },
+    { over: 'turn', id: row.turn, atMs: row.atMs },
   ];
 }
 
 function aborted(row: Row): TranscriptEntry[] {
+  row.memory.forget('turn', 'running');
   return [
     entryOf(row, { event_type: 'Agent.Response', data: { final: true }, facts: { interrupted: true } }),
-    { over: 'turn', atMs: row.atMs },
+    { over: 'turn', id: row.turn, atMs: row.atMs },
   ];
 }
 
@@ -479,8 +394,9 @@ const CLASSES = ['inputTokens', 'outputTokens', 'cacheReadTokens', 'cacheWriteTo
 /** The sums of the log by model, less the part that was reported before. */
 function shutDown(row: Row): TranscriptEntry[] {
   const { data, memory } = row;
-  const sums = Object.entries(fieldsOf(data.modelMetrics)).flatMap(([model, metrics]) =>
-    sumOf(row, model, fieldsOf(fieldsOf(metrics).usage)),
+  const metrics = data.modelMetrics ?? fieldsOf(data.accountingSnapshot).modelMetrics;
+  const sums = Object.entries(fieldsOf(metrics)).flatMap(([model, of]) =>
+    sumOf(row, model, fieldsOf(fieldsOf(of).usage)),
   );
   memory.forget('asked', '');
   const isError = data.shutdownType === 'error';
@@ -490,6 +406,7 @@ function shutDown(row: Row): TranscriptEntry[] {
       event_type: isError ? 'Session.Abort' : 'Session.End',
       unless: 'hooked',
       data: { end_reason: isError ? 'error' : 'completed' },
+      facts: { turn: undefined },
     }),
     { over: 'session', atMs: row.atMs },
   ];
@@ -504,20 +421,20 @@ function sumOf(row: Row, model: string, usage: Fields): TranscriptEntry[] {
   memory.remember('sums', model, JSON.stringify(now));
   // Some builds restart the sum after a compaction: then no part of it was reported before.
   const again = now.some((tokens, i) => (tokens ?? 0) < (before[i] ?? 0));
+  const known = JSON.parse(memory.recall('known', model) ?? '[]') as (number | null)[];
+  memory.forget('known', model);
   const [input, output, read, written, reasoning] = now.map((tokens, i) =>
-    tokens === undefined ? undefined : tokens - (again ? 0 : (before[i] ?? 0)),
+    tokens === undefined ? undefined : Math.max(0, tokens - (again ? 0 : (before[i] ?? 0)) - (known[i] ?? 0)),
   );
-  const known = Number(memory.recall('output', model) ?? '0');
-  memory.forget('output', model);
-  const rest = output === undefined ? undefined : Math.max(0, output - known);
-  if ([input, rest, read, written, reasoning].every(tokens => (tokens ?? 0) === 0)) return [];
+  if ([input, output, read, written, reasoning].every(tokens => (tokens ?? 0) === 0)) return [];
   return [
     entryOf(row, {
       event_type: 'Model.Responded',
       key: `${row.id}:${model}`,
       subagent: undefined,
-      data: { model_id: model, input_tokens: input, output_tokens: rest === 0 ? undefined : rest },
+      data: { model_id: model, input_tokens: input, output_tokens: output === 0 ? undefined : output },
       facts: {
+        turn: undefined,
         sum: 'session',
         usage: { cache_read_tokens: read, cache_write_tokens: written, reasoning_tokens: reasoning },
       },
@@ -525,6 +442,8 @@ function sumOf(row: Row, model: string, usage: Fields): TranscriptEntry[] {
   ];
 }
 
-function addOutput(model: string, tokens: number, memory: Memory): void {
-  memory.remember('output', model, String(Number(memory.recall('output', model) ?? '0') + tokens));
+/** Adds the tokens of a response to those that a later sum contains. */
+function addKnown(model: string, tokens: readonly (number | undefined)[], memory: Memory): void {
+  const known = JSON.parse(memory.recall('known', model) ?? '[]') as (number | null)[];
+  memory.remember('known', model, JSON.stringify(CLASSES.map((_, i) => (known[i] ?? 0) + (tokens[i] ?? 0))));
 }

@@ -1,21 +1,19 @@
-/** The knowledge about its sessions. Checked 2026-11-18 against the sources of the readers in this folder. */
+/** The knowledge about its sessions. Checked 2026-11-19 against the sources of the readers in this folder. */
 import { derived, exact, type Truth, unknown } from '../shared/truth.ts';
 
 export const truth: Truth = {
   input: exact(
-    'for each model when the program ends, and for each compaction; the chat agent of VS Code counts nothing',
+    'for each response; before 1.0.102 for each model when the program ends; the chat agent of VS Code counts nothing',
   ),
-  cacheRead: exact('for each model when the program ends, and for each compaction'),
-  cacheWrite: exact('for each model when the program ends, and for each compaction'),
+  cacheRead: exact('for each response; before 1.0.102 for each model when the program ends'),
+  cacheWrite: exact('for each response; before 1.0.102 for each model when the program ends'),
   output: exact('for each response'),
-  reasoning: exact('for each model when the program ends'),
+  reasoning: exact('for each response; before 1.0.102 for each model when the program ends'),
   cost: unknown('it counts units of its own, which are no currency'),
-  latency: derived('from the row that a response answers to the response'),
+  latency: exact('the duration of each request; before 1.0.102 from the row that a response answers to the response'),
   decisions: derived(
-    'hooks report questions; the event log reports refusals by rules (`config`), by a content policy (`policy`), by a user, and where no user could be asked (`mode`); a call that ran was allowed, but by an unknown source, because rules apply before a user is asked; in a session with hooks, a refusal by a user is concluded when nothing follows a question',
+    'the event log reports questions, and refusals by rules (`config`), by a content policy (`policy`), by a user, and where no user could be asked (`mode`); a call that ran was allowed, but by an unknown source, because rules apply before a user is asked',
   ),
-  subagents: derived(
-    'the event log names the call; hooks carry no ids, so in a session with hooks the call is found by kind and time',
-  ),
+  subagents: exact('the event log names the call that launched it'),
   context: exact('before and after a compaction, and at no other time'),
 };

@@ -63,9 +63,9 @@ test('events of both sources count once, and the log adds responses, subagents a
   house.round();
   expect(house.tree()).toMatchInlineSnapshot(`
     "session copilot                    +0ms    12.0s  completed
-    +- invoke_agent copilot          +1.00s    9.50s
+    +- invoke_agent copilot          +1.00s    9.00s
        +- chat gpt-5-mini            +1.50s    2.50s
-       +- execute_tool Agent         +4.10s    3.90s
+       +- execute_tool task          +4.10s    3.90s
           +- invoke_agent explore    +4.20s    3.30s
              +- chat gpt-5-mini      +4.30s    2.70s
        +- chat gpt-5-mini            +8.50s    1.50s
@@ -97,7 +97,7 @@ test('the log alone is a session: every subagent is below the call that started 
     "session copilot                    +0ms    40.0s  completed
     +- invoke_agent copilot          +1.10s    16.1s
        +- chat gpt-5-mini            +1.20s    3.00s
-       +- execute_tool bash (npm)    +4.30s    4.70s  exit 1
+       +- execute_tool bash (npm)    +4.30s    4.70s  ERROR exit_code, exit 1
        +- execute_tool find          +4.40s    600ms  ERROR tool_error
        +- chat gpt-5-mini            +9.20s    2.80s
        +- execute_tool task          +12.2s    1.40s
@@ -110,7 +110,7 @@ test('the log alone is a session: every subagent is below the call that started 
     --
     session copilot                  +0ms    15.0s  completed, link previous_segment
     +- invoke_agent copilot        +1.00s    1.00s  ERROR 429
-       +- chat                     +2.00s      0ms  ERROR 429, length unknown
+       +- chat claude-haiku-4.5    +1.10s    900ms  ERROR 429
     +- invoke_agent copilot        +10.0s    3.00s  ERROR interrupted
        +- chat claude-haiku-4.5    +10.1s    2.00s
        +- execute_tool view        +12.2s    800ms  ERROR abandoned
