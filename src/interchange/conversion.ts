@@ -330,7 +330,7 @@ export function verify(
   const read: Hook[] = [];
   for (const file of files) {
     const decoded = decode(file.text, file.path, target);
-    if (!decoded.ok) return `what was written cannot be read again: ${decoded.why}`;
+    if (!decoded.ok) return `the result cannot be read again: ${decoded.why}`;
     read.push(...decoded.manifest.hooks);
   }
   const meant = hooks.flatMap(({ hook, places }) =>

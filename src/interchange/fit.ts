@@ -45,7 +45,7 @@ function pathLoss(hooks: readonly Fitted[], { provider }: Target): Loss | undefi
     handler.command !== undefined && /^\.{1,2}\/\S*$/.test(handler.command) ? [handler.command] : [],
   );
   if (scripts.length === 0) return undefined;
-  const message = `${[...new Set(scripts)].join(', ')}: seen from the folder of the manifest, while ${provider.title} has a folder of its own for what it runs`;
+  const message = `${[...new Set(scripts)].join(', ')}: relative to the folder of the manifest, while ${provider.title} runs hooks in a folder of its own`;
   const suggestion = 'Put absolute paths there, or the variable that it has for the project.';
   return { kind: 'semantic_approximation', severity: 'info', field: 'handler.command', message, suggestion };
 }
@@ -131,7 +131,7 @@ const isUnknownType = (type: string): boolean => !['command', 'http', 'prompt', 
 
 const gaps: Readonly<Record<Capability, string>> = {
   structured_output: 'its answer in JSON is not read',
-  input_rewrite: 'what it rewrites is run as it was',
+  input_rewrite: 'its changes of the input have no effect',
   llm_evaluated: 'no model is asked',
   http_handler: 'a command makes the request',
   async_execution: 'it is waited for, which may slow the agent down',
@@ -373,7 +373,7 @@ function addFieldLosses(hook: Hook, target: Target, addLoss: AddLoss): void {
         kind: 'field_dropped',
         severity: 'info',
         field: `degradation.${word}`,
-        message: `${word} is a capability that is not known: what is to be done without it was not looked at`,
+        message: `${word} is an unknown capability: its fallback was not checked`,
       });
 }
 
@@ -447,7 +447,7 @@ function whyUnwritten(
   isNativeType: boolean,
 ): string | undefined {
   if (wanted === undefined)
-    return !isNativeType && guarded.test(key) ? 'it would change what is run or allowed' : undefined;
+    return !isNativeType && guarded.test(key) ? 'it would change the action or the decision' : undefined;
   const type = wanted === 'path' || wanted === 'command' ? 'string' : wanted;
   return value !== null && typeof value !== type ? `it is no ${type}` : undefined;
 }

@@ -93,7 +93,7 @@ function nativeMatchers(hook: Hook, native: string, own: Values, target: Target,
       addLoss({
         kind: 'matcher_not_honoured',
         severity: 'info',
-        message: `${hook.event} is no event of a tool: its matcher says nothing`,
+        message: `${hook.event} is no event of a tool: its matcher has no meaning`,
       });
     const everything = typeof spelling === 'string' && isEverything(spelling) ? spelling : undefined;
     return [{ matcher: spelled ?? filter ?? everything, elements: undefined }];

@@ -22,14 +22,14 @@ export const rules = {
   },
   'manifest/newer': {
     level: 'warning',
-    asks: 'spec is a version that is known: what a later one has beside it is passed over',
+    asks: 'spec is a known version: additions of a later one are ignored',
     clause: '2',
   },
   'hook/required': { level: 'error', asks: 'a hook has an event and a handler', clause: '2' },
   'hook/type': { level: 'error', asks: 'fields of a hook have the types of its table', clause: '2' },
   'hook/event': {
     level: 'warning',
-    asks: 'an event is one of a registry: any other is carried to nobody',
+    asks: 'an event is in a registry: no provider gets any other',
     clause: '6',
   },
   'hook/blocking': {
@@ -37,7 +37,7 @@ export const rules = {
     asks: 'a hook that blocks listens to an event that can be stopped',
     clause: '6',
   },
-  'hook/degradation': { level: 'error', asks: 'what is to become of a hook is block, warn or exclude', clause: '9' },
+  'hook/degradation': { level: 'error', asks: 'the strategy of a hook is block, warn or exclude', clause: '9' },
   'hook/capability': { level: 'note', asks: 'capabilities are those of the registry', clause: '8' },
   'hook/provider': { level: 'note', asks: 'provider_data is keyed by providers that are known', clause: '2' },
   'handler/required': {
@@ -52,7 +52,7 @@ export const rules = {
   },
   'handler/unknown': {
     level: 'warning',
-    asks: 'the type of a handler is command, http, prompt or agent: any other is run by nobody',
+    asks: 'the type of a handler is command, http, prompt or agent: no provider runs any other',
     clause: '2',
   },
   'handler/expected': { level: 'warning', asks: 'an http handler has a url, one of a model a prompt', clause: '2' },
@@ -64,17 +64,17 @@ export const rules = {
   },
   'handler/async': {
     level: 'warning',
-    asks: 'nobody waits for a hook that is asynchronous, so that it does not block',
+    asks: 'an asynchronous hook does not block, because no agent waits for it',
     clause: '2, 8',
   },
   'handler/variables': {
     level: 'note',
-    asks: 'headers that take something from the environment send it to whoever has the address',
+    asks: 'headers with variables of the environment send their values to the owner of the address',
     clause: '8',
   },
   'handler/model': {
     level: 'note',
-    asks: 'a hook that asks a model costs, and reads what strangers wrote',
+    asks: 'a hook that asks a model costs money, and the model reads text of strangers',
     clause: '8',
   },
   'handler/platform': {

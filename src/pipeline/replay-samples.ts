@@ -243,11 +243,13 @@ function requirementsOf(agent: Agent, { envelopeTypes }: Played): Requirement[] 
         level,
         asks: type,
         state: 'concluded',
-        how: 'no hook tells it: after an hour of silence, reason timeout',
+        how: 'no hook reports it: after an hour of silence, reason timeout',
       };
     const silent = [...hooks].sort();
     const how =
-      silent.length > 0 ? `${silent.join(', ')}: understood, not registered` : 'no hook and no transcript of it tells';
+      silent.length > 0
+        ? `${silent.join(', ')}: understood, not registered`
+        : 'no hook and no transcript of it reports';
     return { level, asks: type, state: 'missing', how };
   };
   return [

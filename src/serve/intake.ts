@@ -263,13 +263,16 @@ const reasons: Readonly<Record<Reject, [rule: string, why: string]>> = {
   empty: ['body/empty', 'there is no event'],
   'not-json': ['json/syntax', 'the event is no JSON'],
   'not-an-object': ['event/object', 'an event is an object'],
-  'invalid-event': ['event/envelope', 'lacks what its standard asks of every event, or has it in another form'],
-  'no-session-id': ['event/session', 'does not say which session it belongs to'],
+  'invalid-event': [
+    'event/envelope',
+    'lacks a field that its standard requires of every event, or has it in another form',
+  ],
+  'no-session-id': ['event/session', 'does not name its session'],
   'bad-session-id': [
     'event/session',
     'the id of its session is longer than 256 characters or holds control characters',
   ],
-  'no-event-name': ['event/name', 'does not say what happened'],
+  'no-event-name': ['event/name', 'has no event name'],
   'too-many-events': ['limit/events', `more than ${MOST_EVENTS} events in one request`],
   'too-many-values': ['limit/values', 'the event holds more values than are kept'],
   'unknown-agent': [

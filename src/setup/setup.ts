@@ -1,5 +1,5 @@
 /**
- * Setting an agent up, and taking that back: first a plan that can be shown, then its execution. A plan holds the whole
+ * Setting an agent up, and undoing that: first a plan that can be shown, then its execution. A plan holds the whole
  * effect, on one file or several; making one writes nothing. Where one of its files cannot be changed, those before it
  * are put back.
  *

@@ -24,7 +24,7 @@ export function valueAt(value: unknown, path: Path): unknown {
 export function wanted(issue: Issue): string {
   const expected =
     issue.code === 'invalid_type' ? issue.expected : issue.code === 'custom' ? issue.params?.wants : undefined;
-  return article(typeof expected === 'string' ? expected : 'what the schema asks for');
+  return article(typeof expected === 'string' ? expected : 'the value that the schema requires');
 }
 
 /** For values that are neither missing nor from a list. */

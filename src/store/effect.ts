@@ -45,7 +45,7 @@ export function effectOf(view: View, round: Round): Effect | undefined {
 
 /** A file that is named twice would be counted twice. */
 function checkOnce(names: string[]): void {
-  if (new Set(names).size !== names.length) throw new TypeError('a round names the same thing twice');
+  if (new Set(names).size !== names.length) throw new TypeError('a round names the same file twice');
 }
 
 function addEaten({ inbox }: View, { eaten = [] }: Round, effect: Effect): boolean {

@@ -102,12 +102,12 @@ function called(words: string[]): Promise<Ran> {
   });
 }
 
-it('enable asks the destination with one empty request, and says that it takes what is sent', async () => {
+it('enable asks the destination with one empty request, and says that it accepts data', async () => {
   const collector: Collector = await startCollector();
   try {
     const ran = await called(['enable', '--tool', 'cursor', '--yes', '--endpoint', collector.url]);
     expect(ran.status).toBe(0);
-    expect(ran.stdout).toContain(`Tried ${collector.url}: it takes what is sent.`);
+    expect(ran.stdout).toContain(`Tried ${collector.url}: it accepts data.`);
     expect(collector.spans()).toEqual([]);
     expect(collector.requests.length).toBe(1);
   } finally {

@@ -10,8 +10,8 @@ export const facts = {
   reasoning: 'of them reasoning',
   cost: 'cost',
   latency: 'latency of a response',
-  decisions: 'who allowed or refused',
-  subagents: 'subagents and what launched them',
+  decisions: 'the source of permissions and refusals',
+  subagents: 'subagents and the actions that launched them',
   context: 'how full the context is',
 } as const;
 

@@ -33,7 +33,7 @@ export const rules = {
     clause: '6.1',
   },
   'envelope/range': { level: 'error', asks: 'risk.score is an integer from 0 to 100', clause: '6.1 risk' },
-  'envelope/empty': { level: 'warning', asks: 'session_id and source.tool say something', clause: '6.1' },
+  'envelope/empty': { level: 'warning', asks: 'session_id and source.tool are not empty', clause: '6.1' },
   'event-type/unknown': {
     level: 'warning',
     asks: 'event_type is one of the 23 types of the taxonomy or starts with vendor.',
@@ -53,7 +53,7 @@ export const rules = {
   'data/range': { level: 'error', asks: 'percentage_used is from 0 to 100', clause: '6.1 $defs/context' },
   'data/placeholder': {
     level: 'error',
-    asks: "a field holds one word; 'a | b' in the standard's text means that one of them is to be chosen",
+    asks: "a field holds one word; 'a | b' in the standard's text means a choice of one",
     clause: '7',
   },
   'data/listed': {
@@ -74,7 +74,7 @@ export const rules = {
   },
   'data/convention': {
     level: 'warning',
-    asks: 'fields that the standard leaves open hold what otel-hooks puts there',
+    asks: 'fields that the standard leaves open hold the values that otel-hooks writes',
     clause: 'docs/agent-hooks.md',
   },
   'metadata/key': { level: 'warning', asks: 'keys of metadata are reverse domain names', clause: '10.2' },
@@ -86,12 +86,12 @@ export const rules = {
   'privacy/name': { level: 'warning', asks: 'people are not named', clause: '9' },
   'privacy/prompt': {
     level: 'warning',
-    asks: 'a prompt is told by its hash and its length, not by its text',
+    asks: 'a prompt is recorded by its hash and its length, not by its text',
     clause: '7.2, 9',
   },
   'privacy/reasoning': {
     level: 'warning',
-    asks: 'responses and reasoning are told by lengths, hashes and summaries, not by their text',
+    asks: 'responses and reasoning are recorded by lengths, hashes and summaries, not by their text',
     clause: '7.3',
   },
   'privacy/output': {
@@ -99,42 +99,42 @@ export const rules = {
     asks: 'the output of an action is summarized or cut (to 1,024 characters here), not given in full',
     clause: '9',
   },
-  'privacy/email': { level: 'warning', asks: 'no e-mail address stands in data, risk or metadata', clause: '9' },
-  'privacy/secret': { level: 'warning', asks: 'no credential stands in data, risk or metadata', clause: '9' },
+  'privacy/email': { level: 'warning', asks: 'data, risk and metadata contain no e-mail address', clause: '9' },
+  'privacy/secret': { level: 'warning', asks: 'data, risk and metadata contain no credential', clause: '9' },
   'action/name': {
     level: 'note',
-    asks: 'an action has a standard name, where there is one for it; each other name is told once',
+    asks: 'an action has a standard name, if there is one for it; each other name is reported once',
     clause: '7.5',
   },
   'model/id': {
     level: 'note',
-    asks: 'model_id has the form provider/model; each other one is told once',
+    asks: 'model_id has the form provider/model; each other one is reported once',
     clause: '6.1 $defs/model',
   },
   'stream/context': {
     level: 'note',
-    asks: 'a stream with responses of models says how full the context is',
+    asks: 'a stream with responses of models has events about the use of the context',
     clause: '7.6',
   },
   'sequence/without-start': {
     level: 'warning',
-    asks: 'Action.After and Agent.Plan.End follow what began (in sessions whose start the stream holds)',
+    asks: 'Action.After and Agent.Plan.End follow their start (in sessions whose start is in the stream)',
     clause: '7.3, 7.5',
   },
   'sequence/start-unseen': {
     level: 'note',
-    asks: 'of a session whose start the stream does not hold, what ends may have begun before it; told once',
+    asks: 'in a session without its start, an end may have its start before the stream; reported once',
     clause: '7.3, 7.5',
   },
   'sequence/unfinished': {
     level: 'warning',
-    asks: 'an action that was not denied has its Action.After before the session ends',
+    asks: 'an action that was not denied has an Action.After before the session ends',
     clause: '7.5',
   },
   'sequence/start-late': { level: 'warning', asks: 'Session.Start of a new session is its first event', clause: '7.1' },
   'sequence/after-end': {
     level: 'warning',
-    asks: 'nothing happens in a session more than a second after its end, unless it starts again',
+    asks: 'a session has no event more than a second after its end, unless it starts again',
     clause: '7.1',
   },
   'sequence/source': { level: 'warning', asks: 'all events of a session have one source.tool', clause: '6.1 source' },

@@ -79,7 +79,7 @@ export function judgeSequences(): {
         found.push({ rule: 'sequence/parent', path: ['parent_session_id'], at, why });
       }
       if (responded && !tellsContext) {
-        const why = 'models respond, and no Context.UntilCompaction says how full the context is';
+        const why = 'models respond, but no Context.UntilCompaction reports the use of the context';
         found.push({ rule: 'stream/context', path: ['event_type'], at: responded, why });
       }
       return found;

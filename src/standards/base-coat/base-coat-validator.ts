@@ -119,7 +119,7 @@ function judgeResponse(value: Values, at: readonly string[]): Remark[] {
       remarks.push({ rule: 'response/modified', path: [...at, key], why: `${key} in a response of ${shown(action)}` });
   const lacks =
     action === 'modify' && modified.length === 0
-      ? 'what is modified'
+      ? 'the changed value'
       : action === 'injectContext' && !(Array.isArray(additionalContext) && additionalContext.length > 0)
         ? 'additionalContext'
         : action === 'block' && reason === undefined

@@ -16,7 +16,7 @@ export const rules = {
   },
   'event/type': {
     level: 'error',
-    asks: 'fields of an event have the types of its example; texts say something and counts are not negative',
+    asks: 'fields of an event have the types of its example; texts are not empty and counts not negative',
     clause: '4',
   },
   'event/hook': { level: 'error', asks: 'hook is one of the eleven hook points', clause: '2' },
@@ -24,12 +24,12 @@ export const rules = {
   'event/repository': { level: 'error', asks: 'repository has the form owner/name', clause: '4' },
   'event/expected': {
     level: 'warning',
-    asks: 'PreToolUse and PostToolUse name their tool, PostToolUse says whether it succeeded, OnBudgetExceeded has its budget',
+    asks: 'PreToolUse and PostToolUse name their tool, PostToolUse has its success, OnBudgetExceeded its budget',
     clause: '2, 4',
   },
   'event/privacy': {
     level: 'warning',
-    asks: 'an event that is told to others holds no prompt, no input or output, and nothing of a person',
+    asks: 'an event for other programs contains no prompt, no input or output, and no personal data',
     clause: '6',
   },
   'response/required': { level: 'error', asks: 'a response has an action', clause: '4' },
@@ -37,12 +37,12 @@ export const rules = {
   'response/action': { level: 'error', asks: 'action is passThrough, injectContext, block or modify', clause: '3' },
   'response/modified': {
     level: 'error',
-    asks: 'modifiedInput and modifiedOutput stand in responses that modify, and nowhere else',
+    asks: 'only responses that modify have modifiedInput or modifiedOutput',
     clause: '3, 4',
   },
   'response/expected': {
     level: 'warning',
-    asks: 'injectContext brings additionalContext, modify what is modified, block a reason',
+    asks: 'injectContext has additionalContext, modify the changed value, block a reason',
     clause: '3',
   },
   'file/required': {
@@ -53,12 +53,12 @@ export const rules = {
   'file/type': { level: 'error', asks: 'fields of a registration have the types of the examples', clause: '5' },
   'file/part': {
     level: 'warning',
-    asks: 'hook points stand under hooks: as they are, they are a part of a file',
+    asks: 'hook points are below the key hooks: without it, the text is only a part of a file',
     clause: '5',
   },
   'file/extension': {
     level: 'error',
-    asks: 'PostCompact and OnBudgetExceeded are told by no platform: a middleware has to',
+    asks: 'no platform reports PostCompact and OnBudgetExceeded: a middleware must do it',
     clause: '2',
   },
   'file/unknown-event': { level: 'warning', asks: 'hooks are registered for hook points', clause: '2' },
@@ -69,7 +69,7 @@ export const rules = {
   },
   'file/bash': {
     level: 'warning',
-    asks: 'an entry has bash, or command as a fallback: where only bash is honored, others are ignored',
+    asks: 'an entry has bash, or command as a fallback: a platform that reads only bash ignores the rest',
     clause: '5',
   },
   'file/tool': { level: 'warning', asks: 'a tool of mcp.json has the form server.tool', clause: '5' },

@@ -190,7 +190,7 @@ export function judgeOpenHook(value: unknown): Remark[] {
     if (Object.hasOwn(envelopeSchema.shape, key)) continue;
     remarks.push(
       key === 'cwd'
-        ? { rule: 'envelope/cwd', path: [key], why: 'cwd is what an older 0.1 had in the place of context' }
+        ? { rule: 'envelope/cwd', path: [key], why: 'cwd is the field of drafts of 0.1; use context' }
         : { rule: 'envelope/extra', path: [key], why: `${shown(key)} is no field of the envelope` },
     );
   }

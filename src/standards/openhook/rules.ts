@@ -41,7 +41,7 @@ export const rules = {
   'envelope/context': { level: 'warning', asks: 'context is a URI', clause: 'Envelope Format' },
   'envelope/cwd': {
     level: 'warning',
-    asks: 'context says where the agent works; cwd did before 0.1 was published as it is',
+    asks: 'context names the place of the work; cwd did so in drafts of 0.1',
     clause: 'Envelope Format',
   },
   'data/required': { level: 'error', asks: 'file.write has its path', clause: 'Data Schemas, file.write' },
@@ -96,7 +96,7 @@ export const rules = {
   },
   'session/transcript': {
     level: 'note',
-    asks: 'session.end names the transcript, or says that there is none',
+    asks: 'session.end names the transcript, or states that there is none',
     clause: 'Conformance Levels, Level 2',
   },
   'tool/end-without-start': {
