@@ -53,7 +53,7 @@ beforeAll(() => {
   // The suites above start no process of the program, so nothing has to be built.
   writeFileSync(
     join(copy, 'vitest.config.ts'),
-    `export default { define: { __VERSION__: '"0"' }, test: { pool: 'forks', maxWorkers: 2, isolate: false } };\n`,
+    `export default { define: { __VERSION__: '"0"' }, test: { pool: 'forks', maxWorkers: 1, isolate: false, experimental: { fsModuleCache: true } } };\n`,
   );
 });
 afterAll(() => rmSync(copy, { recursive: true, force: true }));

@@ -4,6 +4,7 @@
  */
 import { execFileSync, spawn } from 'node:child_process';
 import {
+  cpSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -28,12 +29,20 @@ const npmEnv = { npm_config_update_notifier: 'false', npm_config_audit: 'false',
 
 let place: string;
 let tarball: string;
+/** npm's global folder with the package, as npm installed it; each machine gets a copy. */
+let globalFolder: string;
 beforeAll(() => {
   place = realpathSync(mkdtempSync(join(tmpdir(), 'otel-hooks-life-')));
   // The build has just been done for all tests; `prepack` would do it again.
   const words = ['pack', '--ignore-scripts', '--silent', '--pack-destination', place];
   execFileSync('npm', words, { cwd: root, env: { PATH: process.env.PATH, HOME: join(place, 'npm-home'), ...npmEnv } });
   tarball = join(place, readdirSync(place).find(name => name.endsWith('.tgz')) ?? '');
+  globalFolder = join(place, 'global');
+  const install = ['install', '--global', '--offline', '--silent', '--prefix', globalFolder, tarball];
+  execFileSync('npm', install, {
+    cwd: place,
+    env: { PATH: process.env.PATH, HOME: join(place, 'npm-home'), ...npmEnv },
+  });
 }, 60_000);
 afterAll(() => removeFolder(place));
 
@@ -50,7 +59,8 @@ beforeEach(async () => {
     string,
     string,
   ];
-  for (const each of [home, project, prefix]) mkdirSync(each);
+  for (const each of [home, project]) mkdirSync(each);
+  cpSync(globalFolder, prefix, { recursive: true, verbatimSymlinks: true });
   const dist = join(prefix, 'lib', 'node_modules', 'otel-hooks', 'dist');
   const env = {
     HOME: home,
@@ -70,7 +80,6 @@ beforeEach(async () => {
     deliver: join(dist, 'deliver.js'),
     env,
   };
-  expect(await typed('npm', 'install', '--global', '--offline', '--silent', tarball)).toMatchObject({ status: 0 });
   mkdirSync(dirname(house.settings));
   writeFileSync(house.settings, settings);
 }, 60_000);
