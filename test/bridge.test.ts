@@ -102,7 +102,7 @@ const feed = (bridge: ReturnType<typeof createBridge>): void => {
 
 const inOrder = (spans: Items): string[] => spans.map(span => JSON.stringify(span)).sort();
 
-test('spans through processors and exporters of an SDK are on the wire what otel-hooks sends', async () => {
+test('spans through processors and exporters of an SDK have the bytes that otel-hooks sends', async () => {
   const ways = {
     'a batch processor, JSON': (url: string) => ({
       spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter({ url }))],
@@ -123,7 +123,7 @@ test('spans through processors and exporters of an SDK are on the wire what otel
   }
 });
 
-test('a journal gives the same spans, and a session that goes on is ended by shutdown as abandoned', async () => {
+test('a journal gives the same spans, and shutdown ends an open session as abandoned', async () => {
   const exporter = new InMemorySpanExporter();
   const bridge = createBridge({ spanExporters: [exporter], installation });
   const { events, spans } = play(hooks);
@@ -171,7 +171,7 @@ test('records and measurements go to the providers that are there', async () => 
   await meterProvider.shutdown();
 });
 
-test('more spans at once than its queue holds: an SDK that drops what its queue cannot hold is waited for', async () => {
+test('more spans than the queue of an SDK holds: the bridge waits, so that the SDK drops none', async () => {
   const exporter = new InMemorySpanExporter();
   const bridge = createBridge({ spanProcessors: [new BatchSpanProcessor(exporter)] });
   for (let i = 0; i < 2_200; i += 1) {
@@ -184,7 +184,7 @@ test('more spans at once than its queue holds: an SDK that drops what its queue 
   await bridge.shutdown();
 });
 
-test('what cannot be read is answered, and an exporter that fails is told of by flush', async () => {
+test('an unreadable payload gets an answer, and flush reports a failed exporter', async () => {
   const exporter = {
     export: (_spans: object[], done: (result: { code: number; error?: Error }) => void) =>
       done({ code: 1, error: new Error('no room') }),
@@ -203,7 +203,7 @@ const page = readFileSync(join(import.meta.dirname, '..', 'docs', 'library.md'),
 test.each([
   ['example.mjs', ['execute_tool Bash', 'invoke_agent claude-code', 'session claude-code']],
   ['hooks-example.mjs', ['execute_tool read_file', 'execute_tool deploy', 'session my-runtime']],
-])('%s of docs/library.md runs as it stands there', async (file, expected) => {
+])('%s of docs/library.md runs unchanged', async (file, expected) => {
   const example = join(import.meta.dirname, file);
   const [, after = ''] = page.split(readFileSync(example, 'utf8'));
   const { url, spans, close } = await receiver();

@@ -51,7 +51,7 @@ function journaled(): string[] {
 }
 const typesIn = (lines: readonly string[]): string[] => lines.map(line => JSON.parse(line).event_type);
 
-it('goes to the file that is named, once, and to another machine, signed', async () => {
+it('goes once to the named file, and signed to another machine', async () => {
   const collector = await startCollector();
   const key = join(home, 'key.pem');
   writeFileSync(key, newSigningKey(), { mode: 0o600 });

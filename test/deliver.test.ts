@@ -62,7 +62,7 @@ const run = (now?: () => number, configured?: Destination[]): Promise<Delivered>
     ...(now ? { now } : {}),
   });
 
-test('one fragment that something inside cannot bear costs itself alone', async () => {
+test('a fragment whose processing fails does not affect the others', async () => {
   const { Stop } = claudeCode.events;
   if (Stop === undefined) throw new Error('Claude Code has a Stop hook');
   const { read } = Stop;
@@ -88,7 +88,7 @@ test('one fragment that something inside cannot bear costs itself alone', async 
   expect(problems).toEqual([{ code: 'fragment-failed', folder: state, why: 'failed' }]);
 });
 
-test('a bad event in a list costs itself; the list has one fate, and what was cut out of it is kept and counted', async () => {
+test('a bad event in a list affects only itself; the list has one fate, and the removed event is kept and counted', async () => {
   const event = (id: string, session_id: string): string =>
     JSON.stringify({
       openhook: '0.1',
@@ -129,7 +129,7 @@ test('a bad event in a list costs itself; the list has one fate, and what was cu
   ).toHaveLength(2);
 });
 
-test('a silent session is ended by the drain, at its last sign of life', async () => {
+test('a round ends a silent session, at the time of its last event', async () => {
   hook({ hook_event_name: 'SessionStart', source: 'startup' });
   hook({ hook_event_name: 'UserPromptSubmit', prompt_id: 'p1', prompt: 'x' });
   await run();
@@ -152,7 +152,7 @@ test('a silent session is ended by the drain, at its last sign of life', async (
 test.each([
   ['cannot be ended', (fold: { [name: string]: unknown }) => ({ ...fold, subagents: { a: null } })],
   ['has lost half of itself', ({ held: _held, actions: _actions, ...fold }: { [name: string]: unknown }) => fold],
-])('a silent session whose state %s costs nobody else anything', async (_, damaged) => {
+])('a silent session whose state %s does not affect other sessions', async (_, damaged) => {
   hook({ hook_event_name: 'SessionStart', source: 'startup' });
   hook({ hook_event_name: 'UserPromptSubmit', prompt_id: 'p1', prompt: 'x' });
   await run();
@@ -175,7 +175,7 @@ test('nothing to do: leaves at once, with balanced books', async () => {
   expect(books?.fragments.received).toBe(0);
 });
 
-test('the same hook from commands for two providers goes to both, as the Python package of this name meant it', async () => {
+test('the same hook from commands for two providers goes to both, as with the Python package of the same name', async () => {
   const folder = join(home, '.config', 'otel-hooks');
   mkdirSync(folder, { recursive: true });
   // It names no provider there; its commands do.
@@ -193,7 +193,7 @@ test('the same hook from commands for two providers goes to both, as the Python 
   expect(books && imbalances(books)).toEqual([]);
 });
 
-test('a provider that is named a round later gets what left before it was', async () => {
+test('a provider that is named a round later also gets the data that was sent before', async () => {
   const folder = join(home, '.config', 'otel-hooks');
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'config.json'), JSON.stringify({ file: { path: join(home, 'out.jsonl') } }));
@@ -317,7 +317,7 @@ describe('a session that begins while the configuration cannot be read', () => {
     }
   });
 
-  test('goes on under the mended one, in its shape', async () => {
+  test('continues under the repaired configuration, with its shape of traces', async () => {
     collector = await startCollector();
     try {
       const mended = { provider: 'otlp', otlp: { endpoint: collector.url }, trace: { shape: 'turn' } };
@@ -343,7 +343,7 @@ describe('a session that begins while the configuration cannot be read', () => {
     }
   });
 
-  test('is not said to be of whoever is logged in here, where its first event named somebody else', async () => {
+  test('keeps the user of its first event, not the user who is logged in', async () => {
     collector = await startCollector();
     try {
       write('{');
@@ -367,7 +367,7 @@ describe('a session that begins while the configuration cannot be read', () => {
     }
   });
 
-  test('stays here where the mended one says that nothing leaves, then and later', async () => {
+  test('stays on this machine if the repaired configuration sends no data', async () => {
     collector = await startCollector();
     try {
       write('{');
@@ -384,7 +384,7 @@ describe('a session that begins while the configuration cannot be read', () => {
   });
 });
 
-test('a session stays with what it was pinned to, however often a hook of it comes and whatever is configured by then', async () => {
+test('a session keeps its pinned configuration after changes of the configuration and further hooks', async () => {
   const folder = join(home, '.config', 'otel-hooks');
   mkdirSync(folder, { recursive: true });
   const names = (path: string): void => writeFileSync(join(folder, 'config.json'), JSON.stringify({ file: { path } }));
@@ -418,7 +418,7 @@ const aSession = (session_id: string, header: Record<string, string> = {}): void
   hook({ session_id, hook_event_name: 'SessionEnd', reason: 'other' }, header);
 };
 
-test('what waited for a refused key goes with the one that took its place, metrics with it', async () => {
+test('data and metrics that waited for a refused key are sent with its replacement', async () => {
   await guarded();
   try {
     configure('wrong');
@@ -468,7 +468,7 @@ test('a corrected key counts at once when a person delivers, and one that is wro
   }
 });
 
-test('nothing goes with the key of another folder, to the same address or not', async () => {
+test('no data is sent with the key of another folder, even to the same address', async () => {
   await guarded();
   try {
     const given = (key: string) => ({
@@ -516,7 +516,7 @@ test('a destination is forgotten a week after its last session, and its metrics 
   }
 });
 
-test('what waits is told to whoever is reached, until it waits no more; and how long requests took', async () => {
+test('reachable destinations get metrics about waiting data, until none waits, and about the duration of requests', async () => {
   let isAway = true;
   const collector = await startCollector({
     answer: ({ signal }) => ({ status: isAway && signal === 'traces' ? 503 : 200 }),
@@ -556,7 +556,7 @@ test('what waits is told to whoever is reached, until it waits no more; and how 
   }
 });
 
-test('a session that a process begins with nothing of the former one links to that', async () => {
+test('a session that continues in a new process links to its earlier trace', async () => {
   const collector = await startCollector();
   try {
     const to = { OTEL_HOOKS_PROVIDER: 'otlp', OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
@@ -580,7 +580,7 @@ test('a session that a process begins with nothing of the former one links to th
   }
 });
 
-test("a stranger's session: what leaves of it says who, with which version, for whom, as far as that was asked for", async () => {
+test('a session of a foreign event names its agent, version and user, as configured', async () => {
   collector = await startCollector();
   try {
     const folder = join(home, '.config', 'otel-hooks');
@@ -644,7 +644,7 @@ test("a stranger's session: what leaves of it says who, with which version, for 
   }
 });
 
-test('a session that comes whole, in one list, says in which repository it worked', async () => {
+test('a complete session in one list names its repository', async () => {
   collector = await startCollector();
   try {
     configure('any');

@@ -48,7 +48,7 @@ describe.each(words)('%s', word => {
   });
 });
 
-it('a length that cannot be true is no length: the hooks themselves say how long it took', () => {
+it('an impossible duration is ignored: the times of the hooks give the duration', () => {
   for (const duration of [1e300, 1e15, -5]) {
     const call = { session_id: 's', prompt_id: 'p', permission_mode: 'default', tool_use_id: 'c', tool_name: 'Bash' };
     const { spans } = play([

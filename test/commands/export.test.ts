@@ -85,7 +85,7 @@ describe('export', () => {
     expect(refusals(out, 'lines')).toEqual([]);
   });
 
-  it('takes the sessions that it is told', async () => {
+  it('exports the named sessions', async () => {
     record({ 'key-1': late, 'key-2': early });
     const sessionsOf = async (...words: string[]) =>
       new Set(linesOf((await exported(...words)).out).map(each => isFields(each) && each.session_id));
@@ -101,7 +101,7 @@ describe('export', () => {
     expect(await sessionsOf(trial.slice(0, 9))).toEqual(new Set([trial]));
   });
 
-  it('writes CloudEvents that an SDK of theirs and our own bridge accept', async () => {
+  it('writes CloudEvents that the SDK of CloudEvents and our own bridge accept', async () => {
     record({ 'key-1': late });
     const { out } = await exported('--format', 'cloudevents');
     const events = linesOf(out);
@@ -125,7 +125,7 @@ describe('export', () => {
     expect(refusals(coat.out, 'lines')).toEqual([]);
   });
 
-  it('writes what leaves as OTLP, one request a line', async () => {
+  it('writes the data that is sent as OTLP, one request per line', async () => {
     record({ 'key-1': late, 'key-2': early });
     const requests = linesOf((await exported('--format', 'otlp-json')).out).filter(isFields);
     expect(new Set(requests.flatMap(Object.keys))).toEqual(
@@ -192,7 +192,7 @@ describe('export', () => {
     expect(fs.readdirSync(home)).toEqual(['.local']);
   });
 
-  it('says what it cannot find, and what it does not know', async () => {
+  it('names a missing session and an unknown format', async () => {
     expect(await exported()).toMatchObject({ code: 0, out: '' });
     record({ 'key-1': late });
     expect(await exported('zz')).toMatchObject({ code: 1, out: '' });
@@ -203,7 +203,7 @@ describe('export', () => {
   });
 });
 
-it('into a folder that does not exist says which one, and writes nothing', async () => {
+it('into a missing folder names the folder, and writes nothing', async () => {
   record({ a: late });
   expect(await exported('--output', 'none/events.jsonl')).toMatchObject({
     code: 2,
@@ -227,7 +227,7 @@ describe('tail', () => {
   it.each([
     ['before the first hook', [], /^otel-hooks: no hook has run yet; waiting for the first\. Ctrl-C ends\.\n$/],
     ['after the last events', late, /^otel-hooks: waiting for events\. Ctrl-C ends\.\n$/],
-  ])('says on standard error that it waits, %s', async (_when, events, says) => {
+  ])('reports on standard error that it waits, %s', async (_when, events, says) => {
     if (events.length > 0) record({ 'key-1': events });
     const waits = setInterval(() => {
       if (message !== '') process.emit('SIGINT');
@@ -264,7 +264,7 @@ describe('an export as OpenHook', () => {
     return [String(ran.code), ran.out];
   };
 
-  it('says how many envelopes it wrote', async () => {
+  it('prints the number of envelopes', async () => {
     record({ key: session(id, 'claude-code', START, 4) });
     const file = join(home, 'out.jsonl');
     const { out } = await exported('--format', 'openhook', '--output', file);
@@ -284,7 +284,7 @@ describe('an export as OpenHook', () => {
     expect(fs.readFileSync(join(home, 'out.jsonl'), 'utf8')).toContain(`"transcript_path":"${transcript()}"`);
   });
 
-  it('says that there is no transcript where none is found, and reaches the level', async () => {
+  it('states that there is no transcript if none is found, and reaches the level', async () => {
     record({ key: session(id, 'claude-code', START) });
     const [code, out] = await levelOf();
     expect(out).toContain('claude-code reaches level 2');

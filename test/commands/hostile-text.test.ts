@@ -249,7 +249,7 @@ it.each(lines.map(line => [JSON.stringify(line.join(' ')), line] as const))(
 const isDocument = ([name, ...flags]: readonly string[]): boolean =>
   name === 'convert' || name === 'export' || flags.includes('--format');
 
-it('what was planted is really shown', async () => {
+it('the planted text is shown by at least one command', async () => {
   const shown = [
     await run(['show']),
     await run(['show', 'j']),

@@ -59,7 +59,7 @@ describe('a file of a subagent', () => {
     return { ...ran, ...(JSON.parse(ran.out) as { sessions: { session: string; responses: number }[] }) };
   };
 
-  it('is read with the session that it belongs to, which is said', async () => {
+  it('is read with its session, and the output names it', async () => {
     const { own } = files();
     const { code, out, err } = await ranIn(home, ['import', own, '--dry-run']);
     expect({ code, err }).toEqual({ code: 0, err: '' });
@@ -79,7 +79,7 @@ describe('a file of a subagent', () => {
     }
   });
 
-  it('without its session is no transcript of a session', async () => {
+  it('without its session is not the transcript of a session', async () => {
     const { main, own } = files();
     rmSync(main);
     const { code, err, sessions } = await imported(own);

@@ -25,7 +25,7 @@ const ran = (...words: string[]): Promise<Ran> => ranIn(home, words);
 const shown = /```\n\$ otel-hooks (.*)\n([\s\S]*?)```/g;
 
 /** As a terminal shows it; `UPDATE=1` writes it anew. */
-it('what docs/hook-interchange.md shows is what is printed', async () => {
+it('docs/hook-interchange.md shows the printed output', async () => {
   const printed = new Map<string, string>();
   for (const [, command = ''] of docs.matchAll(shown)) {
     // Of all commands this one alone opens what it is given where the process is.
@@ -44,7 +44,7 @@ it('what docs/hook-interchange.md shows is what is printed', async () => {
   expect(anew).toBe(readFileSync(page, 'utf8'));
 });
 
-it('what docs/library.md shows of an outcome is what comes', () => {
+it('docs/library.md shows the returned outcome', () => {
   const run = { blocking: true, exitCode: 0, stdout: '{"decision":"ask","reason":"It pushes."}', interactive: false };
   expect(hookInterchangeOutcome(run)).toEqual({ result: 'block', continue: true, reason: 'It pushes.' });
 });
@@ -59,7 +59,7 @@ describe('convert', () => {
     '{"spec":"hooks/0.1","hooks":[{"event":"before_model","blocking":true,"handler":{"type":"command","command":"x"}},{"event":"session_start","handler":{"type":"command","command":"x"}}]}',
   );
 
-  it('says with its exit code what came of it', async () => {
+  it('shows its result in the exit code', async () => {
     expect((await ran('convert', '--to', 'claude-code', small)).code).toBe(0);
     expect((await ran('convert', '--to', 'claude-code', guard)).code).toBe(1);
     const none = await ran('convert', '--to', 'windsurf', small);
@@ -77,7 +77,7 @@ describe('convert', () => {
     const theirs = { type: 'command', command: 'make lint' };
     const settings = (...handlers: object[]): string => JSON.stringify({ hooks: { Stop: [{ hooks: handlers }] } });
 
-    it('are left out, which is said', async () => {
+    it('are left out, and the output counts them', async () => {
       const file = put('both/.claude/settings.json', settings(ours, theirs));
       const { code, out, err } = await ran('convert', '--to', 'cursor', file);
       expect(code).toBe(0);
@@ -104,7 +104,7 @@ describe('convert', () => {
         'ours.json',
         JSON.stringify({ spec: 'hooks/0.1', hooks: [{ event: 'agent_stop', handler: ours }] }),
       ],
-    ])('leave nothing of %s that holds no others', async (_, name, text) => {
+    ])('leave no file of %s without other hooks', async (_, name, text) => {
       const { code, out, err } = await ran('convert', '--to', 'cursor', put(name, text));
       expect({ code, out }).toEqual({ code: 1, out: '' });
       expect(err).toContain('holds only hooks that call otel-hooks itself; nothing was converted');
@@ -126,7 +126,7 @@ describe('convert', () => {
     expect(result.err).toContain('next: otel-hooks help convert');
   });
 
-  it('replaces no file unless it is told to, and writes all files of a project', async () => {
+  it('replaces a file only with --force, and writes all files of a project', async () => {
     const file = put('shop/.cursor/hooks.json', '{"version":1,"hooks":{"stop":[{"command":"mine"}]}}\n');
     const before = readFileSync(file, 'utf8');
     const refused = await ran('convert', '--to', 'cursor', '--out', join(home, 'shop'), small);
@@ -154,7 +154,7 @@ describe('convert', () => {
     expect(existsSync(join(home, 'shop', '.clinerules', 'hooks', 'TaskStart'))).toBe(true);
   });
 
-  it('takes the agents by our names too, and prints what a program can read', async () => {
+  it('accepts our names of agents too, and prints JSON for programs', async () => {
     const { out, code } = await ran('convert', '--json', '--to', 'droid', 'hook.yaml');
     const result = JSON.parse(out);
     expect(code).toBe(0);
@@ -211,7 +211,7 @@ describe('convert', () => {
     expect(await native('--to', 'gemini-cli', '--layout', 'published')).toHaveLength(3);
   });
 
-  it('reads what another program writes into its standard input', () => {
+  it('reads standard input from another program', () => {
     const program = join(root, 'dist', 'otel-hooks.cjs');
     const out = execFileSync(process.execPath, [program, 'convert', '--from', 'windsurf', '--to', 'claude-code', '-'], {
       input: '{"hooks":{"pre_run_command":[{"command":"x"}]}}',
@@ -276,7 +276,7 @@ describe('capabilities', () => {
   });
 });
 
-it('validate reads JSON and YAML alike', async () => {
+it('validate reads JSON and YAML', async () => {
   const validate = (...words: string[]) =>
     ran(
       'validate',

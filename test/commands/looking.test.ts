@@ -51,7 +51,7 @@ function recordedWith(tool: string, ...sessions: string[]): void {
 const run = (words: string[], change: Partial<Io> = {}) =>
   ranIn(home, words, { now: () => AT + 60_000, columns: Number.POSITIVE_INFINITY, ...change });
 
-it('trials of the hooks are nobody’s sessions, and are there for who asks', async () => {
+it('trials of the hooks are shown only with --all', async () => {
   recorded(own, trial);
   const { out } = await run(['show']);
   expect(out).toContain(own);
@@ -65,13 +65,13 @@ it('trials of the hooks are nobody’s sessions, and are there for who asks', as
   expect(total.sessions).toBe(1);
 });
 
-it('where there are but trials, it says what to do', async () => {
+it('with trials only, it prints the next step', async () => {
   recorded(trial);
   expect((await run(['show'])).out).toContain('next: start a session of the agent');
   expect((await run(['report'])).out).toContain('Nothing happened in that time.');
 });
 
-it('no terminal obeys what others wrote into names, and no reader is misled by it', async () => {
+it('control characters in names do not reach the terminal, and do not mislead a reader', async () => {
   // Colours, a title, a line that is wiped out, letters that turn around, a line of its own.
   const hostile = 'x\u001b[31m\u001b]0;t\u0007\u009b2K\r\u202eab\u2066\u200f\u061c\nfine';
   recordedWith(hostile, `${own}${hostile}`);
@@ -164,7 +164,7 @@ describe('show', () => {
   const listed = async (...words: string[]) =>
     [...(await run(['show', ...words])).out.matchAll(/^day-(\d+) /gm)].map(([, age]) => Number(age));
 
-  it('lists the newest 20 first, and says that there are more', async () => {
+  it('lists the newest 20 first, and states that there are more', async () => {
     aged(...Array.from({ length: 25 }, (_, age) => age + 1));
     expect(await listed()).toEqual(Array.from({ length: 20 }, (_, age) => age + 1));
     expect((await run(['show'])).out).toContain('The newest 20 of 25; --limit 0 lists all.\n');
@@ -173,7 +173,7 @@ describe('show', () => {
     expect((await run(['show', '--limit', '0'])).out).not.toContain('--limit');
   });
 
-  it('lists only sessions that did something since the named time', async () => {
+  it('lists only sessions with events since the named time', async () => {
     aged(1, 3, 10);
     expect(await listed('--since', '4d')).toEqual([1, 3]);
     expect((await run(['show', '--since', '1m'])).out).toContain('No session did anything since then.');
@@ -219,7 +219,7 @@ describe('show', () => {
     const shown = () => fs.readFileSync(join(home, 'paged'), 'utf8');
     const env = () => ({ PATH: process.env.PATH, PAGER: `cat > '${join(home, 'paged')}'` });
 
-    it('pages what is longer than the screen', async () => {
+    it('pages output that is longer than the screen', async () => {
       aged(...Array.from({ length: 60 }, (_, age) => age + 1));
       const { out, code } = await run(['show', '--limit', '0'], { ...terminal, env: env() });
       expect({ out, code }).toEqual({ out: '', code: 0 });
@@ -246,7 +246,7 @@ describe('show', () => {
       expect(fs.existsSync(join(home, 'paged'))).toBe(false);
     });
 
-    it('goes on when the reader quits early', async () => {
+    it('continues when the reader quits early', async () => {
       // More than a pipe holds.
       recordedWith('x'.repeat(300_000), own);
       const quits = { PATH: process.env.PATH, PAGER: 'head -n 1 > /dev/null' };

@@ -128,7 +128,7 @@ it.each(commandRows)('%s (%s)', async (_, _of, before, words, code, says) => {
 });
 
 it.each([true, false, undefined])(
-  'status says nothing about file attribution, set to %s: there is none here',
+  'status does not mention file attribution, set to %s: otel-hooks has none',
   async asked => {
     fs.mkdirSync(join(home, '.config/otel-hooks'), { recursive: true, mode: 0o700 });
     const file = join(home, '.config/otel-hooks/config.json');
@@ -138,7 +138,7 @@ it.each([true, false, undefined])(
   },
 );
 
-it('status says once that content no longer leaves (warned)', async () => {
+it('status reports once that content is no longer sent (warned)', async () => {
   fs.mkdirSync(join(home, '.config/otel-hooks/state'), { recursive: true, mode: 0o700 });
   const isNoticeShown = async () => (await run(['status'])).out.includes('unless content.* asks for it');
   expect(await isNoticeShown()).toBe(false);
@@ -146,7 +146,7 @@ it('status says once that content no longer leaves (warned)', async () => {
   expect([await isNoticeShown(), await isNoticeShown()]).toEqual([true, false]);
 });
 
-it('what hooks name goes where the keys say, though the file names no provider (kept)', async () => {
+it('providers in hooks use the keys of the file, although the file names no provider (kept)', async () => {
   const keys = { langfuse: { public_key: 'pk-lf-1234', secret_key: 'sk-lf-123456' } };
   const write = (path: string, value: unknown) => {
     fs.mkdirSync(join(home, path, '..'), { recursive: true, mode: 0o700 });
@@ -166,7 +166,7 @@ it('what hooks name goes where the keys say, though the file names no provider (
   expect(written).not.toContain('otel-hooks hook --provider');
 });
 
-it('doctor counts what it finds and says when it is mended (kept)', async () => {
+it('doctor counts its findings and reports repairs (kept)', async () => {
   await run(['enable', '--tool', 'claude', '--yes', '--no-proof']);
   fs.writeFileSync(join(home, '.local/share/otel-hooks/hook.sh'), '');
   const words = ['doctor', '--offline', '--no-proof'];

@@ -53,7 +53,7 @@ describe('without a terminal', () => {
       expect([agent, changed, diff.startsWith('---')]).toEqual([agent, true, true]);
   });
 
-  it('does it for all of a scope and says who has none', async () => {
+  it('does it for all agents of a scope and names those without the scope', async () => {
     const ran = await run(['enable', '--tool', 'all', '--local', '--yes', '--no-proof']);
     expect(ran.code).toBe(0);
     expect(ran.out).toContain('Cursor: it has no settings of the scope local.');
@@ -85,7 +85,7 @@ describe('without a terminal, agents that are installed', () => {
     for (const folder of ['.claude', '.cursor']) fs.mkdirSync(join(home, folder));
   });
 
-  it('without --yes are listed with what would change, and nothing is changed', async () => {
+  it('without --yes lists agents and changes, and changes nothing', async () => {
     const ran = await run(['enable']);
     expect([ran.code, ran.asked, exists('.cursor/hooks.json'), exists('data')]).toEqual([2, [], false, false]);
     expect(ran.out).toContain('Cursor       ~/.cursor/hooks.json     new file with 12 hooks');
@@ -115,7 +115,7 @@ describe('without a terminal, agents that are installed', () => {
   });
 });
 
-it('the summary says how many hooks of others a file keeps, and --diff shows the lines', async () => {
+it('the summary counts hooks of other programs that a file keeps, and --diff shows the lines', async () => {
   fs.mkdirSync(join(home, '.claude'));
   const mine = '{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"./a"},{"type":"command","command":"./b"}]}]}}';
   fs.writeFileSync(join(home, '.claude/settings.json'), mine);
@@ -184,7 +184,7 @@ describe('at a terminal', () => {
     expect(await run(['enable', '--no-proof'], 'y')).toMatchObject({ code: 0, asked: [] });
   });
 
-  it.each(['', 'n', 'no', 'what?'])('%j is no', async answer => {
+  it.each(['', 'n', 'no', 'what?'])('%j means no', async answer => {
     fs.mkdirSync(join(home, '.claude'));
     const ran = await run(['enable', '--no-proof'], ['', answer]);
     expect([ran.code, ran.out.endsWith('Nothing was changed.\n'), exists('.claude/settings.json')]).toEqual([
@@ -208,14 +208,14 @@ describe('at a terminal', () => {
     expect(fs.readdirSync(home, { recursive: true })).toEqual(before);
   });
 
-  it('says so where there is nobody', async () => {
+  it('reports that no agent is installed', async () => {
     expect(await run(['enable'], 'y')).toMatchObject({
       code: 2,
       err: expect.stringContaining('no agent was found here'),
     });
   });
 
-  it('has nothing to disable where no agent calls otel-hooks, and that is no failure', async () => {
+  it('succeeds if no agent calls otel-hooks', async () => {
     expect(await run(['disable'], 'y')).toMatchObject({
       code: 0,
       err: '',
@@ -226,7 +226,7 @@ describe('at a terminal', () => {
     expect(fs.readdirSync(home)).toEqual([]);
   });
 
-  it('says that entries of an older make are replaced', async () => {
+  it('reports that entries of an older version are replaced', async () => {
     fs.mkdirSync(join(home, '.cursor'));
     const old = { version: 1, hooks: { stop: [{ command: 'otel-hooks hook --tool cursor' }] } };
     fs.writeFileSync(join(home, '.cursor/hooks.json'), JSON.stringify(old));
@@ -285,14 +285,14 @@ describe('our own configuration', () => {
     ['{ "otlp": "x" }', /"otlp" is a string, not an object \(line 1, column 11\)/],
     ['{ "otlp": {}, "otlp": {} }', /"otlp" stands twice/],
     ['{ "provider": "file", "provider": "otlp" }', /"provider" stands twice/],
-  ])('that is broken stays as it is: %s', async (text, why) => {
+  ])('that is broken is not changed: %s', async (text, why) => {
     written(text);
     const ran = await run(enable);
     expect([ran.code, ran.err]).toEqual([1, expect.stringMatching(why)]);
     expect(fs.readFileSync(file(), 'utf8')).toBe(text);
   });
 
-  it('that is no file stays as it is', async () => {
+  it('that is not a file is not changed', async () => {
     fs.mkdirSync(file(), { recursive: true });
     expect(await run(enable)).toMatchObject({ code: 1, err: expect.stringContaining('not a regular file') });
   });

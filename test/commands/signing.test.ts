@@ -29,7 +29,7 @@ it('makes a key once, and prints its public half', async () => {
   expect(await run('signing-key')).toMatchObject({ code: 1, out: '' });
 });
 
-it('says whether a signature holds', async () => {
+it('reports whether a signature is valid', async () => {
   fs.writeFileSync(join(home, 'jwks.json'), (await run('signing-key', 'key.pem')).out);
   fs.writeFileSync(join(home, 'body.jsonl'), '{"a":1}\n');
   const key = signingKey(fs.readFileSync(join(home, 'key.pem')));

@@ -52,13 +52,13 @@ it('lists agents with their scopes, and providers with their secrets masked', as
   expect(narrowed.agents).toMatchObject([{ agent: 'claude-code', scope: 'project' }]);
 });
 
-it.each(['status', 'config', 'deliver'])('%s says what is wrong with where data is to go', async command => {
+it.each(['status', 'config', 'deliver'])('%s reports mistakes in destinations', async command => {
   const { code, err } = await ranIn(home, [command], { env: { PATH: '', OTEL_HOOKS_PROVIDER: 'zipkin' } });
   expect(err).toMatch(/^otel-hooks: .*zipkin.*\n {2}next: /);
   expect(code).toBe(1);
 });
 
-it('deliver fails for an endpoint that is no address, and names it', async () => {
+it('deliver fails for an endpoint that is not an address, and names it', async () => {
   const env = { PATH: '', OTEL_EXPORTER_OTLP_ENDPOINT: 'not an address' };
   const { code, err } = await ranIn(home, ['deliver'], { env });
   expect(err).toMatch(/^otel-hooks: .*OTEL_EXPORTER_OTLP_ENDPOINT.*\n {2}next: /);
@@ -72,7 +72,7 @@ it('names the first step once where nothing is set up', async () => {
   expect(out).toContain('Nothing has been received yet');
 });
 
-it('says what is stale and what cannot be read', async () => {
+it('reports stale hooks and unreadable files', async () => {
   await run('enable', '--tool', 'claude', '--yes', '--no-proof');
   fs.writeFileSync(join(home, '.local/share/otel-hooks/hook.sh'), '# of another version\n');
   write('.cursor/hooks.json', '{ "version": 1, ');

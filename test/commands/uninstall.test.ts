@@ -82,7 +82,7 @@ it('settings of all scopes, of projects elsewhere and of places that a variable 
   expect(after).toEqual(before);
 });
 
-it('--purge takes configuration and data along, after showing what is lost', async () => {
+it('--purge also removes configuration and data, after showing them', async () => {
   const before = await setUpEverywhere();
   await enable('cursor', {}, '--endpoint', 'http://127.0.0.1:9');
   write('.local/state/otel-hooks/inbox/a', 'otel-hooks/1 not whole');
@@ -115,7 +115,7 @@ describe('shows, and changes nothing,', () => {
   });
 });
 
-it('says so where nothing is set up, and keeps what it was not asked to remove', async () => {
+it('reports that no agent is set up, and keeps data without --purge', async () => {
   expect(await run(['uninstall'])).toMatchObject({ code: 0, out: 'Nothing is set up on this machine.\n', err: '' });
   expect(await run(['uninstall', '--purge', '--yes'])).toMatchObject({ code: 0, err: '' });
   write('.config/otel-hooks/config.json', '{}');
@@ -155,14 +155,14 @@ it('a program that hooks of a file which is left still start stays, and does not
   expect(fs.existsSync(join(home, '.local/state/otel-hooks'))).toBe(false);
 });
 
-it('files of other programs that are broken are none of its business', async () => {
+it('ignores broken files of other programs', async () => {
   write('.cursor/hooks.json', '{ "hooks": ');
   fs.mkdirSync(join(home, '.factory/hooks.json'), { recursive: true });
   await enable('claude-code');
   expect(await run(['uninstall', '--yes'])).toMatchObject({ code: 0, err: '' });
 });
 
-it('of a state folder with other files it removes its own, and says what is left', async () => {
+it('in a state folder with other files it removes its own files, and lists the others', async () => {
   const env = { OTEL_HOOKS_STATE_DIR: join(home, 'mine') };
   write('mine/letter.txt', 'dear');
   await enable('cursor', { env });
@@ -192,7 +192,7 @@ it('a state folder that is a link stays, with the reason', async () => {
   expect(fs.existsSync(join(home, '.cursor/hooks.json'))).toBe(false);
 });
 
-it('a copy that a killed change left beside a settings file goes, and a file that it took away comes back', async () => {
+it('removes the copy of a killed change, and restores a file that was missing', async () => {
   await enable('cursor,gemini-cli');
   const [stale, last] = ['.cursor/.hooks.json.otel-hooks-1', '.gemini/.settings.json.otel-hooks-2'];
   write(stale, 'former');
@@ -208,7 +208,7 @@ it('a copy that a killed change left beside a settings file goes, and a file tha
   expect(files()).toEqual({});
 });
 
-it('--json says what was done', async () => {
+it('--json lists the changes', async () => {
   await enable('cursor');
   const ran = await run(['uninstall', '--purge', '--yes', '--json']);
   const found = JSON.parse(ran.out) as Record<string, unknown>;

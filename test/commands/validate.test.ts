@@ -33,7 +33,7 @@ afterAll(() => rmSync(home, { recursive: true }));
 /** What docs/conformance.md shows below a command. */
 const shown = (command: string): string => docs.split(`$ otel-hooks ${command}\n`)[1]?.split('```')[0] ?? '';
 
-describe('what docs/conformance.md shows is what is printed', () => {
+describe('docs/conformance.md shows the printed output', () => {
   it.each([
     ['a stream', 'stream.jsonl', stream, 1],
     ['a discovery file', '.openhook.json', discovery, 0],
@@ -53,7 +53,7 @@ describe('what docs/conformance.md shows is what is printed', () => {
 });
 
 describe('validate', () => {
-  it('says with its exit code what it found', async () => {
+  it('shows its findings in the exit code', async () => {
     expect((await openhook(good)).code).toBe(0);
     expect((await openhook(good, stream)).code).toBe(1);
     expect((await openhook('--strict', discovery)).code).toBe(1);
@@ -72,7 +72,7 @@ describe('validate', () => {
     expect(two.map((report: { ok: boolean }) => report.ok)).toEqual([true, false]);
   });
 
-  it('reads what another program writes into its standard input, faster or slower', () => {
+  it('reads standard input from a fast or a slow program', () => {
     const program = join(root, 'dist', 'otel-hooks.cjs');
     const line = JSON.stringify(readFileSync(good, 'utf8').split('\n')[0]);
     const writes = `const w = n => n > 0 && process.stdout.write(${line} + '\\n', () => w(n - 1)); w(2000)`;
@@ -160,7 +160,7 @@ describe('conformance', () => {
     expect((await ran('conformance', '--agent', 'claude-code', '--level', '2', folder)).code).toBe(1);
   });
 
-  it('takes a recording that says when each payload was received', async () => {
+  it('accepts a recording with the time of each payload', async () => {
     const session = { session_id: 'own-2', cwd: '/home/ada/shop', transcript_path: '/home/ada/t.jsonl' };
     const recorded = [
       { payload: { hook_event_name: 'SessionStart', source: 'startup', ...session } },
@@ -176,7 +176,7 @@ describe('conformance', () => {
     expect(report.agentHooks.told.map(({ type }: { type: string }) => type)).toEqual(['Session.Start', 'Session.End']);
   });
 
-  it('says what it does not take', async () => {
+  it('names the samples that it refuses', async () => {
     const broken = join(home, 'broken.json');
     writeFileSync(broken, '[1, 2]');
     expect((await ran('conformance', '--agent', 'claude-code', broken)).code).toBe(1);

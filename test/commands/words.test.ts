@@ -13,7 +13,7 @@ beforeEach(() => {
 afterEach(() => fs.rmSync(home, { recursive: true, force: true }));
 const run = (...words: string[]) => ranIn(home, words);
 
-it('flags that every command understands may stand before it', async () => {
+it('common flags may be before the command', async () => {
   for (const words of [
     ['--json', '--state-dir', 'kept', 'status'],
     ['--state-dir=kept', 'status', '--json'],
@@ -36,7 +36,7 @@ test.each(wordless)('%s takes no words, and does nothing when it gets one', asyn
 });
 
 const looking = ['status', 'show', 'report', 'export --format openhook', 'preview', 'deliver', 'prune'];
-test.each(looking)('%s says why it cannot use a state folder, and what to do', async words => {
+test.each(looking)('%s names the reason why a state folder cannot be used, and the next step', async words => {
   fs.mkdirSync(join(home, 'elsewhere'));
   fs.symlinkSync(join(home, 'elsewhere'), join(home, 'link'));
   const { code, err } = await run(...words.split(' '), '--state-dir', 'link');

@@ -99,7 +99,7 @@ describe("a project's file", () => {
     exporters: { traces: 'otlp' },
   });
 
-  it('may not redirect anything without consent, and says so for each key', () => {
+  it('cannot redirect data without consent, and each key is a problem', () => {
     const globalText = '{"enabled": false, "otlp": {"endpoint": "https://mine.example"}}';
     const { values, problems } = from({ globalText, projectText: redirecting });
     const alone = from({ globalText });
@@ -173,7 +173,7 @@ describe("a project's file", () => {
   });
 });
 
-describe('what is wrong in a file', () => {
+describe('mistakes in a file', () => {
   it.each<[string, string, Partial<Problem>[]]>([
     ['a missing comma', '{\n  "debug": true\n  "fsync": true\n}', [{ code: 'config-json', line: 3, column: 3 }]],
     ['text after the end', '{}\nx', [{ code: 'config-json', line: 2, column: 1 }]],
@@ -254,21 +254,21 @@ describe('what is wrong in a file', () => {
     for (const problem of problems) expect(explain(problem).what).toContain('/home/me/.config/otel-hooks/config.json');
   });
 
-  it('leaves what is right in force', () => {
+  it('leave the correct values valid', () => {
     expect(from({ globalText: '{"max_chars": "x", "debug": true}' }).values).toMatchObject({
       max_chars: 20_000,
       debug: true,
     });
   });
 
-  it('names the value of the layer below as what is used', () => {
+  it('name the value of the layer below, which is used', () => {
     const { problems } = from({ globalText: '{"max_chars": 7}', env: { OTEL_HOOKS_MAX_CHARS: 'lots' } });
     expect(problems).toMatchObject([
       { code: 'config-value', variable: 'OTEL_HOOKS_MAX_CHARS', value: '"lots"', used: '7' },
     ]);
   });
 
-  it('is no comment, trailing comma, byte order mark or $schema', () => {
+  it('comments, trailing commas, a byte order mark and $schema are no mistakes', () => {
     const { problems, values } = from({ globalText: '\uFEFF// mine\n{"$schema": "x", "debug": true,}' });
     expect(problems).toEqual([]);
     expect(values.debug).toBe(true);
@@ -312,7 +312,7 @@ it('survives files of any shape', () => {
   }
 });
 
-it('publishes a JSON Schema with every key and what it is for', () => {
+it('publishes a JSON Schema with every key and its description', () => {
   const text = JSON.stringify(jsonSchema());
   for (const key of keys) expect(text).toContain(`"${key.split('.').at(-1)}"`);
   expect(jsonSchema()).toMatchObject({

@@ -194,7 +194,7 @@ describe('destinations', () => {
     });
   });
 
-  it('send a password in the address as the header that it stands for', () => {
+  it('send a password in the address as a header', () => {
     const { destinations } = from({ otlp: { endpoint: 'https://me:p%40ss@h' } });
     expect(destinations[0]?.signals.traces).toMatchObject({
       url: 'https://h/v1/traces',
@@ -203,7 +203,7 @@ describe('destinations', () => {
   });
 
   it.each(['a=b%0d%0ax-c:%20d', 'a%0d=b', 'content-length=3', 'host=evil', 'transfer-encoding=chunked'])(
-    'send no such header: %s',
+    'do not send this header: %s',
     text => {
       const { destinations, problems } = from({ otlp: { endpoint: 'http://h' } }, { OTEL_EXPORTER_OTLP_HEADERS: text });
       expect(destinations[0]?.signals.traces?.headers).toEqual({});
@@ -268,7 +268,7 @@ describe('credentials', () => {
     expect(destinations[0]?.signals.traces?.headers).toEqual({ token: 'x' });
   });
 
-  it('set below any endpoint go where the layer above says', () => {
+  it('set in a layer below all endpoints go to the endpoint of a higher layer', () => {
     const { destinations } = from({ otlp: { headers: 'token=x' } }, { OTEL_EXPORTER_OTLP_ENDPOINT: 'https://h' });
     expect(destinations[0]?.signals.traces?.headers).toEqual({ token: 'x' });
   });
@@ -347,7 +347,7 @@ describe('--provider', () => {
     expect(destinationsFor(config, 'otlp,file').problems).toEqual([]);
   });
 
-  it('says which it does not know and which is not configured', () => {
+  it('reports unknown providers and providers that are not configured', () => {
     expect(destinationsFor(config, 'console datadg').problems).toMatchObject([
       { code: 'provider-not-configured', provider: 'console' },
       { code: 'provider-unknown', provider: 'datadg', from: '--provider' },

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { resolve } from '../../src/config/config.ts';
 import { destinationsOf } from '../../src/config/destinations.ts';
 
-it('docs/configuration.md says what the settings say', () => {
+it('docs/configuration.md contains the text of every setting', () => {
   const script = fileURLToPath(new URL('../../scripts/docs.mjs', import.meta.url));
   const { status, stderr } = spawnSync(process.execPath, [script, '--check'], { encoding: 'utf8' });
   expect(stderr).toBe('');

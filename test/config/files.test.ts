@@ -90,7 +90,7 @@ describe('files', () => {
     ]);
   });
 
-  it('that are pipes hold up nobody', context => {
+  it('that are pipes do not block', context => {
     if (process.platform === 'win32') cannotRun(context, 'needs named pipes of POSIX');
     mkdirSync(join(root, 'home/app'), { recursive: true });
     execFileSync('mkfifo', [join(root, 'home/app/.otel-hooks.json'), join(root, 'pipe')]);

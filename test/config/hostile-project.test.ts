@@ -43,7 +43,7 @@ function resolved(global: object, project: object, trusted = false) {
 }
 
 describe('without consent a project’s file', () => {
-  it('adds attributes and replaces none, and says nothing about person, machine and program', () => {
+  it('adds attributes and replaces none, and cannot name the person, the machine or the program', () => {
     const theirs = {
       team: 'theirs',
       area: 'payments',
@@ -132,7 +132,7 @@ describe('OTEL_HOOKS_CONFIG', () => {
 describe.skipIf(process.geteuid?.() !== 0)('files of another user (needs root, which can make some)', () => {
   const give = (path: string): void => fs.lchownSync(join(root, path), 4321, 4321);
 
-  it('a project’s file is passed over, with a problem, and the search goes on above it', () => {
+  it('a project’s file is skipped, with a problem, and the search continues above it', () => {
     write('home/clone/.otel-hooks.json', { enabled: false });
     give('home/clone/.otel-hooks.json');
     write('home/.git/HEAD', '');
@@ -144,7 +144,7 @@ describe.skipIf(process.geteuid?.() !== 0)('files of another user (needs root, w
     expect(load({}, join(root, 'shared/app')).values.service_name).toBe('shared');
   });
 
-  it('a link of theirs to a file of the user is passed over', () => {
+  it('a link of another user to a file of the user is skipped', () => {
     write('home/own.json', { enabled: false });
     fs.symlinkSync('../own.json', join(clone, '.otel-hooks.json'));
     give('home/clone/.otel-hooks.json');

@@ -225,7 +225,7 @@ it("prefers a span's own limits to the general ones", () => {
   expect([limits.span.attributes, limits.log.attributes]).toEqual([20, 30]);
 });
 
-it('says of each variable that it cannot honour what to do instead', () => {
+it('names an alternative for each variable without effect', () => {
   for (const variable of answeredVariables) {
     const { problems } = from({ [variable]: 'x' });
     expect(problems.map(problem => explain(problem).next)).toEqual([answerOf(variable)?.instead]);

@@ -27,7 +27,7 @@ it('a session that fails alone is left out', () => {
   expect(smallerParts({ fragments: [], rejects: [], due: { waiting: ['w'] } })).toEqual([]);
 });
 
-it('fragments are halved in their order, and what was rejected stays with the first half', () => {
+it('fragments are halved in their order, and rejected files stay with the first half', () => {
   expect(shown(smallerParts({ fragments: fragments('a', 'b', 'c'), rejects: [reject], due: {} }))).toEqual([
     { fragments: 'ab', rejects: 'torn-one torn', due: '{}' },
     { fragments: 'c', rejects: '', due: '{}' },

@@ -12,7 +12,7 @@ import { contentClasses, defaultModes } from '../../src/event/content-classes.ts
 const root = join(import.meta.dirname, '..', '..');
 const read = (file: string): string => readFileSync(join(root, file), 'utf8');
 
-it('ARCHITECTURE.md says of every dependency what it is for', () => {
+it('ARCHITECTURE.md gives the purpose of every dependency', () => {
   const text = read('ARCHITECTURE.md');
   const section = text.slice(text.indexOf('## Dependencies'), text.indexOf('## Where to change what'));
   const named = [...section.matchAll(/`([@\w/-]+)`(?=[^|\n]*\|)/g)].map(match => match[1] ?? '');

@@ -35,11 +35,11 @@ it.each([
   ['docs/openhook.md', () => withLevels(openhook)],
   ['docs/setting-up.md', () => withSettings(settingUp)],
   ['docs/who-decided.md', () => withDecisions(whoDecided)],
-])('%s is what `npm run docs` writes', async (file, written) => {
+])('%s is the output of `npm run docs`', async (file, written) => {
   await expect(wrapped(written())).toMatchFileSnapshot(join(root, file));
 });
 
-it('what sessions send stands in docs/telemetry.md, with where it is found and of which type it is', () => {
+it('docs/telemetry.md lists all data that sessions send, with its place and type', () => {
   const known = new Map(allAttributes().map(attribute => [attribute.name, attribute]));
   const seen = new Set<string>();
   const check = (place: string, attributes: object): void => {

@@ -50,7 +50,7 @@ function textOf(name: Syntax): string {
   return (name.quasis as { value: { cooked: string } }[]).map(({ value }) => value.cooked).join(' ');
 }
 
-it('every attack names what stops it, and a test', () => {
+it('every attack names its defence and a test', () => {
   const all = page.split('\n').filter(line => /^\| (?!---|attack |asset )/.test(line));
   const assets = 4;
   expect(rows.length).toBe(all.length - assets);

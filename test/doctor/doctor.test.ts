@@ -89,7 +89,7 @@ async function backEnd(from: Collector, answers: boolean): Promise<string> {
 }
 
 describe('from end to end', () => {
-  it('sends a trace, a record and a metric that say what they are, and reads them back from all four', async () => {
+  it('sends a trace, a record and a metric marked as synthetic, and reads them back from all four', async () => {
     const took = await collector();
     const url = await backEnd(took, true);
     const read_back = { tempo: url, jaeger: url, loki: url, prometheus: url };
@@ -172,7 +172,7 @@ describe('an endpoint', () => {
     ]);
   });
 
-  it('whose clock is another says so', async () => {
+  it('with another clock is reported', async () => {
     const took = await collector();
     configured({ provider: 'otlp', otlp: { endpoint: took.url } });
     const ran = await doctor(['--json'], { now: () => Date.now() + 600_000 });
@@ -192,7 +192,7 @@ describe('on this machine', () => {
   const script = () => join(home, '.local/share/otel-hooks/hook.sh');
   const settings = () => join(home, '.claude/settings.json');
 
-  it.skipIf(process.platform === 'win32')('finds and mends credentials that others could read', async () => {
+  it.skipIf(process.platform === 'win32')('finds and repairs credentials that other users could read', async () => {
     const key = join(home, 'client.key');
     fs.writeFileSync(key, 'x', { mode: 0o600 });
     const file = join(home, '.config/otel-hooks/config.json');
@@ -213,7 +213,7 @@ describe('on this machine', () => {
     }
   });
 
-  it('finds and mends what is stale and what others could read, after showing it', async () => {
+  it('finds and repairs stale hooks and readable files, after showing them', async () => {
     await enable();
     fs.writeFileSync(script(), '# of a Node that has moved\n');
     fs.chmodSync(join(home, '.local/state/otel-hooks'), 0o755);
@@ -267,7 +267,7 @@ describe('on this machine', () => {
     const ours = (command: string) => ({ hooks: { Stop: [{ hooks: [{ type: 'command', command }] }] } });
     const hook = 'otel-hooks hook --tool claude-code --event Stop';
 
-    it('from a plugin that is switched on, whatever its name is', async () => {
+    it('from a plugin with any name that is switched on', async () => {
       await enable();
       write('.claude/plugins/installed_plugins.json', {
         plugins: { 'watch@team': [{ installPath: join(home, 'cache/watch') }] },
@@ -312,7 +312,7 @@ describe('on this machine', () => {
     });
   });
 
-  it('the Python package of the same name is told from another copy', async () => {
+  it('the Python package of the same name is distinguished from another copy', async () => {
     const folder = join(home, 'bin');
     fs.mkdirSync(folder);
     fs.writeFileSync(join(folder, 'otel-hooks'), '#!/usr/bin/env python3\n', { mode: 0o755 });
@@ -333,7 +333,7 @@ describe('on this machine', () => {
   });
 });
 
-it('docs/doctor.md shows what it prints', async () => {
+it('docs/doctor.md shows the printed output', async () => {
   const page = fs.readFileSync(new URL('../../docs/doctor.md', import.meta.url), 'utf8');
   const [, shown = ''] = /```\n(ok {7}program[\s\S]*?)```/.exec(page) ?? [];
   configured({ provider: 'otlp', otlp: { endpoint: 'http://127.0.0.1:1' } });
@@ -350,7 +350,7 @@ it('docs/doctor.md shows what it prints', async () => {
   expect(plain(out)).toEqual(plain(shown));
 });
 
-it('says which agents are installed in which version, where that is written beside them', async () => {
+it('lists installed agents, with versions that are stored beside them', async () => {
   const program = (path: string) => {
     const file = join(home, path);
     fs.mkdirSync(join(file, '..'), { recursive: true });
@@ -372,7 +372,7 @@ it('says which agents are installed in which version, where that is written besi
   ]);
 });
 
-it('a script that is another is shown as a change, once for all who run it', async () => {
+it('a changed script is shown as one change for all agents that run it', async () => {
   await doctor(['enable', '--tool', 'claude,cursor', '--yes', '--no-proof']);
   const script = join(home, '.local/share/otel-hooks/hook.sh');
   fs.appendFileSync(script, '# theirs\n');

@@ -116,7 +116,7 @@ describe('doctor runs no command of a clone', () => {
     expect(marks()).toEqual([]);
   });
 
-  it('a file that is ours but for its first line', async () => {
+  it('our file with another first line', async () => {
     plant();
     await run(['enable', '--tool', 'all', '--project', '--yes', '--no-proof']);
     for (const name of fs.readdirSync(join(clone, '.clinerules/hooks'))) {
@@ -163,7 +163,7 @@ describe('the hook of a project’s file', () => {
   };
   beforeEach(() => run(['enable', '--tool', 'claude', '--project', '--yes', '--no-proof']));
 
-  it('is shown, asked about and run after a yes, where it is what this version writes', async () => {
+  it('is shown and run after a yes, if it is the text that this version writes', async () => {
     const ran = await doctor([], 'y');
     expect(asked).toEqual([expect.stringContaining('Run it?')]);
     expect(ran.out).toContain('~/src/clone/.claude/settings.json');
@@ -177,7 +177,7 @@ describe('the hook of a project’s file', () => {
     [[], undefined],
     [['--json'], undefined],
   ] as [string[], string | undefined][])(
-    'is not run with %j and the answer %j, and the finding says how to run it',
+    'is not run with %j and the answer %j, and the finding has the command that runs it',
     async (words, answer) => {
       const ran = await doctor(words, answer);
       expect(ran.out).toContain('was not run');

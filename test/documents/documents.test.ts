@@ -65,7 +65,7 @@ describe('a document', () => {
     }).toThrow(TypeError);
   });
 
-  it('is what the next process reads, whatever the caller does with the value that it committed', () => {
+  it('is the committed value, even if the caller changes its object afterwards', () => {
     const store = open();
     const value = { ...noMetrics(), version: 3 };
     store.commit({ documents: [changeOf(metrics, value)] });
@@ -132,7 +132,7 @@ describe('the changes of a round', () => {
   });
 });
 
-describe('a parse function accepts what earlier versions wrote', () => {
+describe('a parse function accepts documents of earlier versions', () => {
   it.each([
     [documents.installation, { id: 'a', key: 'b' }],
     [documents.ship, { v: 1, lanes: {}, pauses: {}, metrics: {}, taken: { d1: 5 } }],

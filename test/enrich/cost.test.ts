@@ -48,7 +48,7 @@ describe('the cost of a response', () => {
     expect(costOf({ input_tokens: 5, output_tokens: 5 }, { input_mtok: 0, output_mtok: 0 }, false)).toBe(0);
   });
 
-  it('is known for a sum of requests if none of them can have reached a tier', () => {
+  it('is known for a sum of requests if no request can have reached a tier', () => {
     expect(costOf({ input_tokens: 200_000, output_tokens: 10 }, rates, true)).toBe(0.60015);
     expect(costOf({ input_tokens: 200_001, output_tokens: 10 }, rates, true)).toBeUndefined();
     expect(costOf({ input_tokens: 900_000, output_tokens: 0 }, { input_mtok: 1, output_mtok: 1 }, true)).toBe(0.9);
@@ -73,7 +73,7 @@ describe('the cost of a response', () => {
     ['x-ai', 'grok-4'],
     ['deepseek', 'deepseek-chat'],
     ['aws', 'anthropic.claude-sonnet-4-5-20250929-v1:0'],
-  ])('is what the table itself says of %s %s', (providerId, model) => {
+  ])('equals the price in the table for %s %s', (providerId, model) => {
     const timestamp = new Date('2026-10-01T00:00:00Z');
     const some = fc.nat(400_000);
     fc.assert(

@@ -83,7 +83,7 @@ const entities: { [sign: string]: string } = { '<': '&lt;', '>': '&gt;', '&': '&
 const samples = [...samplesOf(21), ...samplesOf(22)];
 
 describe.each(places)('secrets $name', ({ name, of, json = 0 }) => {
-  it('are found, of each kind, and leave what is around them as it was', () => {
+  it('of each kind are found, and the text around them is unchanged', () => {
     const wrong: string[] = [];
     for (const { id, like, text, parts } of samples) {
       const whole = of(text);

@@ -144,7 +144,7 @@ describe('secrets in texts', () => {
     'kind: ConfigMap\ndata:\n  user: ana',
     'grep "BEGIN RSA PRIVATE KEY" -r src; echo "-----BEGIN RSA PRIVATE KEY-----"',
     'login page, password reset; the password is required; the token is valid-ish',
-  ])('leaves what is none: %s', text => {
+  ])('keeps a text without secrets: %s', text => {
     expect(withoutSecrets(text)).toBe(text);
   });
 

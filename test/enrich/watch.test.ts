@@ -88,7 +88,7 @@ test.each([
   [0, 30],
   [0, 500],
   [500, 0],
-])('of two equal calls at once the same is told, however their hooks overtake each other (%i, %i ms)', (one, two) => {
+])('two equal parallel calls give the same result in each order of their hooks (%i, %i ms)', (one, two) => {
   const at = (ms: number, steps: Step[]): Step[] =>
     steps.map((step, i) => ({ ...step, atS: 10 + (ms + i * 40) / 1_000 }));
   const before = call('test', 'failed', 'a').map((step, i) => ({ ...step, atS: i }));

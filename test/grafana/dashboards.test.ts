@@ -25,7 +25,7 @@ interface Dashboard {
 }
 const boards = written.map(({ json }) => JSON.parse(json) as Dashboard);
 
-test.each(written)('$file is what the code writes', async ({ file, json }) => {
+test.each(written)('$file is the output of the code', async ({ file, json }) => {
   await expect(json).toMatchFileSnapshot(join(folder, 'dashboards', file));
 });
 
@@ -69,7 +69,7 @@ test("units are Grafana's, links lead to dashboards that exist, and data sources
   for (const [, uid] of sources.matchAll(/url: '\/d\/([\w-]+)/g)) expect(written.map(each => each.uid)).toContain(uid);
 });
 
-test('the alert rules for Grafana are those for Prometheus, with what these record written out', async () => {
+test('the alert rules for Grafana are those for Prometheus, with recorded expressions written out', async () => {
   const text = alerting();
   await expect(text).toMatchFileSnapshot(join(folder, 'alerting', 'otel-hooks.yaml'));
   const { groups } = parse(text) as { groups: { rules: { uid: string; title: string; annotations: object }[] }[] };
@@ -87,7 +87,7 @@ test('the alert rules for Grafana are those for Prometheus, with what these reco
   expect(text).not.toMatch(/\$value\b|\$values\.B\.Value/);
 });
 
-test('each alert says what to do, fires in a case of promtool, and is silent in another', () => {
+test('each alert names the next step, fires in one case of promtool, and is silent in another', () => {
   interface Case {
     alert_rule_test?: { alertname: string; exp_alerts: unknown[] }[];
     promql_expr_test?: { expr: string }[];

@@ -21,7 +21,7 @@ const locate = (
   flag?: string,
 ) => locateStateFolder(flag, { env, platform, home: () => '/home/u', cwd: () => '/work dir' }, readText);
 
-test('every variable that sets something travels with a fragment', () => {
+test('a fragment carries every variable of a setting', () => {
   // Where the folder lies is already decided when a fragment lies in it.
   const needed = keys.flatMap(key => factsOf(key).variables ?? []).filter(name => name !== 'OTEL_HOOKS_STATE_DIR');
   expect(needed.filter(name => !travelling().includes(name))).toEqual([]);

@@ -14,7 +14,7 @@ const bytes = (text: string): Buffer => Buffer.from(text);
 const decode = (content: Buffer) => decodeFragment(name, content, 1_700_000_000_123);
 
 describe('a fragment', () => {
-  test('comes back as it was written, whatever its values and its payload hold', () => {
+  test('is read back unchanged for all values and payloads', () => {
     const key = fc.stringMatching(/^[A-Za-z_][A-Za-z0-9_]{0,30}$/);
     const value = fc.string({ unit: 'binary', minLength: 1, maxLength: 300 });
     fc.assert(
@@ -36,7 +36,7 @@ describe('a fragment', () => {
     }
   });
 
-  test('changed in any one byte is refused or loses nothing of its payload', () => {
+  test('with any one byte changed is refused or keeps its payload', () => {
     const payload = bytes('{"a":1}');
     const whole = encodeFragment(unique, { tool: 'a-tool', event: 'b' }, payload);
     const headEnd = whole.indexOf('\n') + 1;
@@ -75,7 +75,7 @@ describe('a fragment', () => {
     expect(({} as Record<string, unknown>).x).toBeUndefined();
   });
 
-  test('tells when it arrived by its own clock, else by the time of its file', () => {
+  test('has its arrival from its own clock, otherwise from the time of its file', () => {
     const at = (header: Record<string, string>) => {
       const decoded = decode(encodeFragment(unique, header, bytes('{}')));
       return decoded.ok && decoded.fragment.atMs;
@@ -91,10 +91,10 @@ describe('a fragment', () => {
 });
 
 describe('a fragment’s name', () => {
-  test('holds boot, kernel clock, process and what makes it unique', () => {
+  test('holds boot, kernel clock, process and a unique part', () => {
     expect(readFragmentName(name)).toEqual({ boot: '81b9e0a2', upMs: 4_099_490, pid: 11203, unique });
   });
-  test('says nothing of a clock where there is no /proc', () => {
+  test('has no clock without /proc', () => {
     expect(readFragmentName(fragmentName('', '', 7, '6.0'))).toEqual({ pid: 7, unique: '6.0' });
   });
   test.each(['', '.', '..', 'a', '../x-1-2-3', 'a-b-c-d', `${name}\n`, 'x'.repeat(300)])('%j is none', other => {

@@ -101,7 +101,7 @@ for (const { name, missing, command } of frontEnds) {
       expect((await bytesOf(content))?.payload.equals(content)).toBe(true);
     });
 
-    test('writes files that only their user can read, whatever the umask', async () => {
+    test('writes files that only their user can read, with any umask', async () => {
       for (const umask of ['000', '777']) {
         const at = house({ prepared: false });
         const words = ['/bin/sh', '-c', `umask ${umask}; exec "$@"`, 'sh', ...command(at, {})];
@@ -112,7 +112,7 @@ for (const { name, missing, command } of frontEnds) {
       }
     });
 
-    test('takes the variables of its list along, whatever they hold, and no others', async () => {
+    test('carries the variables of its list with any value, and no others', async () => {
       const values = [
         'a=b,c=d e',
         `it's "quoted" $HOME \`id\` \\ *`,
@@ -134,7 +134,7 @@ for (const { name, missing, command } of frontEnds) {
       expect(others).toEqual(expected);
     });
 
-    test('works in a folder, and from a folder, whose name holds anything', async () => {
+    test('works in and from folders with any characters in their names', async () => {
       const at = house({ name: `a 'b' "c"\n$(d) \`e\` é *` });
       const cwd = join(at.folder, `w 'x'\n"y" é`);
       mkdirSync(cwd);
@@ -206,7 +206,7 @@ for (const { name, missing, command } of frontEnds) {
       for (const path of [at.state, at.inbox]) chmodSync(path, 0o700);
     });
 
-    test('on a full disk leaves at most a torn file, and goes on when there is room', async context => {
+    test('on a full disk leaves at most a torn file, and works again when there is space', async context => {
       const at = house({ prepared: false });
       mkdirSync(at.state, { mode: 0o700 });
       const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=256k,mode=700', 'tmpfs', at.state]);
@@ -224,7 +224,7 @@ for (const { name, missing, command } of frontEnds) {
       expect(fragments(at)).toHaveLength(1);
     });
 
-    test('starts deliver at an edge, in a session of its own, with none of the agent’s things', async () => {
+    test('starts deliver at an edge, in a session of its own, without open files and variables of the agent', async () => {
       const at = house();
       const env = { NODE_OPTIONS: name === 'node' ? '--no-warnings' : '--require=/nonexistent' };
       expect(await run(command(at, { edge: true }), payload, { env })).toEqual(harmless);
@@ -321,7 +321,7 @@ describe('the front ends together', () => {
     }
   });
 
-  test('agree on which folder and which file variables name, and deliver hears of the same', async () => {
+  test('find the same folder and file by variables, and so does deliver', async () => {
     const seen = frontEnds
       .filter(each => each.missing === undefined)
       .map(async each => {
@@ -366,7 +366,7 @@ describe('a shell', () => {
   });
 
   test.each(shells.filter(each => each.missing === undefined))(
-    '$name does nothing where the script is gone',
+    '$name does nothing if the script is missing',
     async shell => {
       const at = house();
       const words = shell.command({ ...at, script: join(at.folder, 'gone.sh') }, {});
@@ -376,7 +376,7 @@ describe('a shell', () => {
   );
 
   test.each(shells.filter(each => each.missing === undefined))(
-    '$name runs nothing of a script that it could read in part alone',
+    '$name runs no part of a script whose read was truncated',
     async shell => {
       const at = house();
       const text = readFileSync(at.script, 'utf8');
@@ -391,7 +391,7 @@ describe('a shell', () => {
     },
   );
 
-  test('finds Node and cat elsewhere when those it was told are gone', async () => {
+  test('finds Node and cat elsewhere when their known paths are missing', async () => {
     for (const shell of shells.filter(each => each.missing === undefined)) {
       const at = house();
       const text = readFileSync(at.script, 'utf8')
@@ -406,7 +406,7 @@ describe('a shell', () => {
   });
 
   test.each(shells.filter(each => each.missing === undefined))(
-    '$name runs no program of a project when Node and cat are gone',
+    '$name runs no program of a project when Node and cat are missing',
     async shell => {
       const at = house();
       const text = readFileSync(at.script, 'utf8')
@@ -461,7 +461,7 @@ describe('node', () => {
     expect(fragments(at).map(each => each.payload.toString())).toEqual([payload]);
   });
 
-  test('stops waiting for a writer that says nothing for 5 s, where the pipe lets it', async () => {
+  test('stops waiting for a writer that is silent for 5 s, if the pipe allows it', async () => {
     const at = house();
     const pipe = join(at.folder, 'pipe');
     spawnSync('mkfifo', [pipe]);

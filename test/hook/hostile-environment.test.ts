@@ -67,7 +67,7 @@ describe.each(here.map(each => [each.name, each] as const))('%s', (_, frontEnd) 
       'names of its own variables',
       { oh_state: '/nowhere', oh_cat: './cat', oh_node: './node', oh_head: 'x', otel_hooks: 'x' },
     ],
-  ])('keeps the event whatever the environment says: %s', async (_name, env) => {
+  ])('keeps the event with a hostile environment: %s', async (_name, env) => {
     const at = house();
     for (const name of ['cat', 'node', 'rm', 'date', 'setsid'])
       fs.writeFileSync(join(at.folder, name), '#!/bin/sh\n: >ran\n', { mode: 0o755 });

@@ -287,7 +287,7 @@ for (const front of frontEnds) {
       expect(fragments(at)).toHaveLength(1);
     });
 
-    it('neither follow nor wait for anything else that has their name', async () => {
+    it('do not follow or wait for another kind of file with their name', async () => {
       const outside = (at: House): string => join(at.folder, 'outside');
       const kinds: ((path: string, at: House) => void)[] = [
         path => mkdirSync(path),

@@ -19,7 +19,7 @@ it('any value becomes JSON of at most so many bytes, or nothing', () => {
   );
 });
 
-it('what fits is left as it is, a text is cut as late as it can be', () => {
+it('a value that fits is unchanged, a text is cut as late as possible', () => {
   const value = { a: [1, 'two', { three: true }], b: null };
   expect(fitted(value, { bytes: 1_000 })).toEqual(value);
   expect(fitted('漢'.repeat(100), { bytes: 32 })).toBe(`${'漢'.repeat(9)}…`);

@@ -38,7 +38,7 @@ test('canonical JSON does not depend on the order of keys', () => {
   );
 });
 
-test('canonical JSON of a value deeper than anyone means ends with its kind', () => {
+test('canonical JSON of a very deep value ends with the kind of the value', () => {
   let deep: unknown = 'end';
   for (let level = 0; level < 100_000; level += 1) deep = level % 2 === 0 ? { in: deep } : [deep];
   expect(canonicalJson(deep)).toMatch(/^\[\{"in":\[.*"…".*\]\}\]$/);

@@ -35,7 +35,7 @@ describe.skipIf(process.platform === 'win32')('a file that is read', () => {
     if (process.platform === 'linux') expect(() => readRegularFile('/proc/self/status', 16)).toThrow(FileRefused);
   });
 
-  it('is not a FIFO, a device, a socket or a folder, and none of them is waited for', () => {
+  it('does not open or wait for a FIFO, a device, a socket or a folder', () => {
     execFileSync('mkfifo', [path('fifo')]);
     fs.mkdirSync(path('folder'));
     fs.symlinkSync('/dev/zero', path('zero'));
@@ -50,7 +50,7 @@ describe.skipIf(process.platform === 'win32')('a file that is read', () => {
     expect(() => read('none', false)).toThrow(/ENOENT/);
   });
 
-  it('stays what it was checked to be while another process swaps the path for a link and a FIFO', async () => {
+  it('remains the checked file while another process swaps the path for a link and a FIFO', async () => {
     fs.writeFileSync(path('secret'), 'secret');
     fs.writeFileSync(path('own'), 'own');
     const swapping = `

@@ -32,7 +32,7 @@ describe('a database', () => {
     expect(database.columns('keyed')).toEqual([]);
   });
 
-  test('gives every row of a table, whatever is in it', () => {
+  test('gives every row of a table with any values', () => {
     const rows = [...database.rows('book')];
     expect(rows).toEqual(
       Array.from({ length: 150 }, (_, i) => ({
@@ -70,7 +70,7 @@ describe('a database', () => {
     expect(looked - opened).toBeLessThan(5);
   });
 
-  test('has the row id where a column stands for it', () => {
+  test('has the row id for a column that is an alias of it', () => {
     expect([...database.rows('counted')].map(row => [row.n, row.word])).toEqual([
       [-3, 'minus three'],
       [5, 'five'],
@@ -87,7 +87,7 @@ describe('a database', () => {
     expect([...cut.rows('book')]).toEqual([...database.rows('book')]);
   });
 
-  test('is none when it is something else', () => {
+  test('is undefined for other files', () => {
     expect(openDatabase(bytesOf(Buffer.from('{"sessionId":1}')))).toBeUndefined();
     expect(openDatabase(bytesOf(Buffer.alloc(4_096)))).toBeUndefined();
   });

@@ -66,7 +66,7 @@ const turn = [
 const read = (lines: readonly string[], of = {}) => readRows(transcript, lines.join('\n'), ROOT, of);
 
 describe('a rollout', () => {
-  test('has the output of a call, whichever row reports its end', () => {
+  test('has the output of a call, in each of the rows that report its end', () => {
     const command = { type: 'CommandExecution', id: 'c1', exit_code: 2, aggregated_output: 'canary-item' };
     const done = messageRow(4_900, 'item_completed', { item: command, completed_at_ms: start + 4_900 });
     const old = messageRow(4_900, 'exec_command_end', { call_id: 'c1', exit_code: 2, aggregated_output: 'canary-end' });
@@ -93,7 +93,7 @@ describe('a rollout', () => {
     `);
   });
 
-  test('repeats nothing when the memory goes through JSON between rows', () => {
+  test('repeats no event when the memory goes through JSON between rows', () => {
     expect(readRows(transcript, turn.join('\n'), ROOT, {}, true)).toEqual(read(turn));
   });
 
@@ -344,7 +344,7 @@ describe('the files of a session', () => {
   };
   const main = `${day}/${name('09-14-02', ROOT)}`;
 
-  test('are those of its threads, of theirs, and of what the program runs beside it', () => {
+  test("are those of its threads, of their threads, and of the program's own agents", () => {
     const place = { session: ROOT, cwd: undefined, main, subagents: [], home: '/home/dev', env: {} };
     expect(transcript.files(place, look)).toEqual([
       { path: main },
@@ -369,7 +369,7 @@ describe('the files of a session', () => {
     expect(files).toEqual([{ path: main }, { path: child, subagent: CHILD }]);
   });
 
-  test('are found for an import, and a thread that another spawned is no session', () => {
+  test('are found for an import, and a spawned thread is not a session', () => {
     const tree: Record<string, string[]> = {
       '/home/dev/.codex/sessions': ['2026'],
       '/home/dev/.codex/sessions/2026': ['10'],
@@ -412,7 +412,7 @@ test('a part of a rollout has the responses of the whole', () => {
   expect(keys(lines.slice(1))).toEqual(keys([meta(0), ...lines]).slice(1));
 });
 
-test('a record after the total that contains it is no second response', () => {
+test('a record after the total that contains it adds no response', () => {
   const record = (ms: number, id: string, used: object): string =>
     row(ms, 'token_usage_record', { response_id: id, turn_id: 't1', usage: used });
   const lines = [

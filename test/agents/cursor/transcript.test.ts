@@ -10,7 +10,7 @@ const message = (role: string) => ({ role, message: { content: [{ type: 'text', 
 const sessions = (path: string, ...rows: Record<string, unknown>[]) =>
   transcript.sessions({ path }, { rows, document: undefined });
 
-test('a copy is recognized by its rows, its session by its name; a subagent is no session', () => {
+test('a copy is recognized by its rows, its session by its name; a subagent is not a session', () => {
   const rows = [message('user'), message('assistant'), { type: 'turn_ended', status: 'completed' }];
   expect(sessions('/copies/quay-4.jsonl', ...rows)).toEqual([{ session: 'quay-4' }]);
   expect(sessions('/copies/subagents/quay-5.jsonl', ...rows)).toEqual([]);

@@ -111,7 +111,7 @@ test.each([
   ]);
 });
 
-test('calls that look alike are paired in order, and never twice', () => {
+test('equal calls are paired in order, and never twice', () => {
   const call = { tool_name: 'Read', tool_input: { file_path: '/x/a' } };
   const { spans } = play([
     hook(0, 'UserPromptSubmit', { prompt: 'x' }),
@@ -260,7 +260,7 @@ describe('a session with hooks and files', () => {
     }
   });
 
-  test('an import gives the same tree, and a subagent is no session of its own', () => {
+  test('an import gives the same tree, and a subagent is not a session of its own', () => {
     const house = openHouse('droid', session);
     try {
       writeFamily(house);

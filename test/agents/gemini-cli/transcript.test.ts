@@ -267,7 +267,7 @@ test('damaged, reordered or partial chats are read to the end', () => {
   );
 });
 
-test('a chat resumed in a new file is read from all its files, whichever is named', () => {
+test('a chat resumed in a new file is read from all its files, if any of them is named', () => {
   const folder = '/home/dev/.gemini/tmp/p/chats';
   const id = ROOT.slice(0, 8);
   const names = ['a1b2c3d4', id].map(each => `session-2026-10-21T08-31-${each}.jsonl`);

@@ -21,7 +21,7 @@ if (isAbsent(transcript)) throw new Error('OpenCode keeps a database');
 const bytes = readFileSync(join(import.meta.dirname, 'sessions.db'));
 const read = (session: string, from = bytes) => readDocument(transcript, from, session, { session }).readings;
 
-test('a database names its sessions, and children are part of theirs', () => {
+test('a database names its sessions, and children belong to the session of their parent', () => {
   const found = transcript.sessions({ path: 'x' }, { rows: [], document: documentOf(bytes) });
   expect(found.map(each => [each.session, each.cwd])).toEqual([
     ['ses_a', '/home/dev/shop'],

@@ -65,7 +65,7 @@ const cases: [line: string, drawn: string][] = [
 describe('the reader of shell texts', () => {
   it.each(cases)('%s', (line, drawn) => expect(draw(readShell(line))).toBe(drawn));
 
-  it('keeps the number of the output that goes to a file', () => {
+  it('keeps the number of a redirected output', () => {
     const [[command] = []] = readShell('a > b 2> c 2>> d').pipelines;
     expect(command?.redirections.map(({ from, operator }) => from + operator)).toEqual(['>', '2>', '2>>']);
   });
