@@ -1263,7 +1263,8 @@ export const rules: readonly Rule[] = [
     when: {
       line: [
         '/^git (?:\\S+ )*?push (?:.* )?(?:(?:https?|git|ssh|ftp):\\/\\/|[\\w.-]+@(?!(?:github|gitlab|bitbucket|ssh\\.dev\\.azure)\\.)[\\w.-]+:)/',
-        '/^git (?:\\S+ )*?push (?!origin|upstream|(?:.* )?(?:origin|upstream)(?: |$))(?:\\S+ )*?[a-z]\\S* (?:.* )?--mirror(?: |$)/',
+        // Atomic steps: after the last `origin`, the first `push`, then the first name.
+        '/^git (?=(?<last>(?:(?:\\S+ )*(?:origin|upstream) )?))\\k<last>(?=(?<push>(?:\\S+ )*?push (?!origin|upstream)))\\k<push>(?!(?:.* )?(?:origin|upstream)(?: |$))(?=(?<to>(?:\\S+ )*?[a-z]\\S* ))\\k<to>(?:.* )?--mirror(?: |$)/',
       ],
     },
     score: 65,
