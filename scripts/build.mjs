@@ -5,7 +5,8 @@
  *   dist/cli.js, chunks/  the commands, each loaded when it is called
  *   dist/deliver.js       the process that hooks start: takes the lock, then loads chunks/kicked-program-<hash>.js, one file
  *                         named by its contents, so that an upgrade cannot mix two versions under it
- *   dist/index.js, types/ the library
+ *   dist/index.js, .cjs   the library, and `otel-hooks/sdk` as sdk.js, .cjs: small files over library.js, .cjs, with
+ *                         source maps and declarations (types/) for ESM and CommonJS
  *   dist/prices.cjs       what models cost, loaded where something is to be priced
  *   dist/re2.cjs          the engine for people's own patterns, loaded where there are some
  *   dist/samples.json     the agents' payloads that `conformance` replays
@@ -80,6 +81,36 @@ const withoutInterchange = {
   },
 };
 
+/** Price list and engine are files beside the library as well, which the bundler of an application follows. */
+const contained = {
+  name: 'contained',
+  setup(build) {
+    const paths = { '@pydantic/genai-prices': './prices.cjs', re2js: './re2.cjs' };
+    build.onResolve({ filter: /^(@pydantic\/genai-prices|re2js)$/ }, args => ({
+      path: paths[args.path],
+      external: true,
+    }));
+  },
+};
+
+/** The CommonJS copy of the file that loads the packages of an SDK. */
+const withRequire = {
+  name: 'with-require',
+  setup(build) {
+    build.onLoad({ filter: /[\\/]sdk-packages\.ts$/ }, ({ path }) => ({
+      contents: readFileSync(path, 'utf8')
+        .replaceAll('await import(', 'require(')
+        .replace(/\basync |\bawait /g, ''),
+      loader: 'ts',
+    }));
+  },
+};
+
+/** A relative import of a declaration. */
+const RELATIVE = /((?:\bfrom|\bimport)[\s(]*["']\.[^"']+)\.js(["'])/g;
+
+const URL_OF_FILE = "const __url = require('node:url').pathToFileURL(__filename).href;";
+
 const bundles = [
   {
     entryPoints: { 'otel-hooks': 'src/bin.ts' },
@@ -107,7 +138,8 @@ const bundles = [
     format: 'esm',
     plugins: [stays({ 'src/deliver/kicked-program.ts': programPath })],
   },
-  { entryPoints: { index: 'src/index.ts' }, format: 'esm', plugins: [withoutInterchange] },
+  ...libraryIn('esm'),
+  ...libraryIn('cjs'),
   { entryPoints: { re2: 're2js' }, outExtension: { '.js': '.cjs' }, format: 'cjs', minify: true },
   { entryPoints: { prices: '@pydantic/genai-prices' }, outExtension: { '.js': '.cjs' }, format: 'cjs', minify: true },
 ];
@@ -139,6 +171,69 @@ async function inlined(contents) {
     format: { comments: false, shebang: true },
   });
   return new TextEncoder().encode(code);
+}
+
+/**
+ * The bundles of the library in one format. The entries contain only what they alone need; everything else is in one file,
+ * which they share: two copies of it in a process would be two bridges. Lines are kept, so that an error of an application
+ * shows a line of code, not the whole file.
+ */
+function libraryIn(format) {
+  const extension = format === 'esm' ? '.js' : '.cjs';
+  const settings = { format, minifyWhitespace: false, sourcemap: 'linked', outExtension: { '.js': extension } };
+  const shared = new Set();
+  const entry = name => ({
+    ...settings,
+    entryPoints: { [name]: `src/${name}.ts` },
+    external: ['@opentelemetry/*'],
+    plugins: [sharesWith(`./library${extension}`, shared), ...(format === 'cjs' ? [withRequire] : [])],
+  });
+  return [
+    entry('index'),
+    entry('sdk'),
+    {
+      ...settings,
+      entryPoints: { library: 'shared-by-the-entries' },
+      plugins: [withoutInterchange, allOf(shared), contained],
+      ...(format === 'cjs'
+        ? { define: { ...common.define, 'import.meta.url': '__url' }, banner: { js: URL_OF_FILE } }
+        : {}),
+    },
+  ];
+}
+
+/** Makes the imports of an entry those of the shared file, and collects them. */
+function sharesWith(path, shared) {
+  const own = ['src/index.ts', 'src/sdk.ts', 'src/library/agent-telemetry.ts', 'src/library/sdk-packages.ts'];
+  return {
+    name: 'shares-with',
+    setup(build) {
+      build.onResolve({ filter: /^\.{1,2}\// }, args => {
+        const source = relative(root, resolve(args.resolveDir, args.path)).replaceAll('\\', '/');
+        if (own.includes(source)) return undefined;
+        shared.add(source);
+        return { path, external: true, sideEffects: false };
+      });
+    },
+  };
+}
+
+/** The entry of the shared file: the exports of all files that the entries import. */
+function allOf(shared) {
+  return {
+    name: 'all-of',
+    setup(build) {
+      build.onResolve({ filter: /^shared-by-the-entries$/ }, () => ({ path: 'library', namespace: 'shared' }));
+      build.onLoad({ filter: /.*/, namespace: 'shared' }, () => ({
+        contents: [...shared]
+          .sort()
+          .map(source => `export * from './${source}';`)
+          .join('\n'),
+        resolveDir: root,
+        loader: 'ts',
+      }));
+    },
+  };
 }
 
 /** By agent and file, without what they are expected to become. */
@@ -174,7 +269,7 @@ function stays(entries) {
   };
 }
 
-/** The declarations that index.d.ts reaches. They may name nothing that an application would have to install. */
+/** The declarations that the entries reach, for ESM and for CommonJS. They may name nothing that an application would have to install. */
 function declarations() {
   const found = new Map();
   const folder = mkdtempSync(join(tmpdir(), 'otel-hooks-types-'));
@@ -186,14 +281,16 @@ function declarations() {
       { encoding: 'utf8' },
     );
     if (tsc.status !== 0) fail(`the declarations were not written:\n${tsc.stdout}${tsc.stderr}`);
-    const queue = ['index.d.ts'];
+    const queue = ['index.d.ts', 'sdk.d.ts'];
     for (let name = queue.pop(); name !== undefined; name = queue.pop()) {
       if (found.has(name)) continue;
       const written = readFileSync(join(folder, name), 'utf8');
       // The compiler leaves `.ts` in declarations; there is no such file in the package.
       const text = written.replace(/((?:\bfrom|\bimport)[\s(]*["']\.[^"']+)\.ts(["'])/g, '$1.js$2');
       found.set(name, Buffer.from(text));
-      for (const [, from] of text.matchAll(/(?:\bfrom|\bimport)[\s(]*["']([^"']+)["']/g)) {
+      found.set(name.replace(/\.d\.ts$/, '.d.cts'), Buffer.from(text.replace(RELATIVE, '$1.cjs$2')));
+      const code = text.replace(/\/\*[\s\S]*?\*\//g, '');
+      for (const [, from] of code.matchAll(/(?:\bfrom|\bimport)[\s(]*["']([^"']+)["']/g)) {
         if (from.startsWith('node:')) continue;
         if (!from.startsWith('.')) fail(`types/${name} names the package ${from}, which applications need not have`);
         queue.push(join(dirname(name), from.replace(/\.js$/, '.d.ts')));

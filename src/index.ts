@@ -3,6 +3,7 @@
  * Coat's hooks, and what comes of a hook that has run.
  */
 
+export type { AgentId } from './agents/agent-id.ts';
 export {
   type Body,
   type DataOf,
@@ -22,18 +23,21 @@ export {
 } from './interchange/outcome.ts';
 export { VERSION } from './lib/version.ts';
 export {
-  type About,
   type Bridge,
-  type BridgeBooks,
-  type BridgeLoggerProvider,
-  type BridgeMeterProvider,
-  type BridgeOptions,
-  type BridgeSpan,
-  type BridgeSpanExporter,
-  type BridgeSpanProcessor,
   createBridge,
-  type Handled,
+  type FlushOptions,
+  type FlushResult,
+  type JournalResult,
+  type JournalSource,
 } from './library/bridge.ts';
+export {
+  BridgeError,
+  type BridgeErrorCode,
+  type BridgeLimits,
+  type BridgeOptions,
+  type ContentOptions,
+  type Late,
+} from './library/bridge-options.ts';
 export {
   createHookRunner,
   type HookContext,
@@ -47,6 +51,45 @@ export {
   type HookRunnerOptions,
   type ObservedEvent,
 } from './library/hook-runner.ts';
+export type {
+  AgentHooksEvent,
+  BridgeInput,
+  CloudEventOf,
+  HookPayload,
+  IngestMeta,
+  IngestResult,
+  OpenHookEvent,
+  Refusal,
+  RefusalReason,
+  StandardEvent,
+} from './library/input-types.ts';
+export type {
+  BridgeAttributes,
+  BridgeAttributeValue,
+  BridgeLink,
+  BridgeLoggerProvider,
+  BridgeMeterProvider,
+  BridgeResource,
+  BridgeSampler,
+  BridgeSpan,
+  BridgeSpanContext,
+  BridgeSpanExporter,
+  BridgeSpanProcessor,
+  BridgeTime,
+  BridgeTracer,
+  BridgeTracerProvider,
+  BridgeTracerSpan,
+} from './library/otel-interfaces.ts';
+export { type IdGenerator, SessionIdGenerator } from './library/session-id-generator.ts';
+export type {
+  BridgeStats,
+  DropReason,
+  InputStats,
+  MeasurementStats,
+  RecordStats,
+  SessionStats,
+  SpanStats,
+} from './library/stats.ts';
 export { validateAgentHooks } from './standards/agent-hooks/agent-hooks-validator.ts';
 export type { BaseCoatEvent, BaseCoatResponse } from './standards/base-coat/envelope.ts';
 export type { HookPoint } from './standards/base-coat/hook-points.ts';

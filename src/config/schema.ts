@@ -15,6 +15,7 @@ import {
 import { usualLoops } from '../event/loop-limits.ts';
 import { fields, type SubjectKind, subjectKinds } from '../event/risk-words.ts';
 import { parsePairs } from './pairs.ts';
+import { type ContentPlaces, contentPlaces, included, type LogLevel, levels, type Semconv, semconvs } from './words.ts';
 
 /** Converts the text of a variable to a value; files and flags have typed values. */
 type Text = 'text' | 'word' | 'boolean' | 'number' | 'list' | 'path' | 'pairs';
@@ -80,30 +81,12 @@ const rates = z.strictObject({
 export const signals = ['traces', 'metrics', 'logs'] as const;
 export type OtlpSignal = (typeof signals)[number];
 
-const contentPlaces = ['both', 'spans', 'events'] as const;
-export type ContentPlaces = (typeof contentPlaces)[number];
 const ownPattern = z.string().min(1).max(2_000);
 
 const protocols = ['http/protobuf', 'http/json'] as const;
 type Protocol = (typeof protocols)[number];
 const compressions = ['gzip', 'none'] as const;
-const included = [
-  'session.id',
-  'gen_ai.tool.name',
-  'gen_ai.agent.name',
-  'agent_hooks.mcp.server',
-  'agent_hooks.agent.mode',
-  'vcs.repository.name',
-  'vcs.ref.head.name',
-  'user.id',
-] as const;
-export type Included = (typeof included)[number];
-/** The narrowest value first. */
-const levels = ['error', 'warn', 'info', 'debug'] as const;
-export type LogLevel = (typeof levels)[number];
 const temporalities = ['cumulative', 'delta', 'lowmemory'] as const;
-const semconvs = ['latest', 'v1.36', 'both'] as const;
-export type Semconv = (typeof semconvs)[number];
 const samplers = [
   'always_on',
   'always_off',

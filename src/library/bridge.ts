@@ -1,19 +1,15 @@
 /**
  * The bridge into an application's own OpenTelemetry SDK. It makes the same spans, records and measurements of hooks that
- * otel-hooks sends, and gives them to that SDK through its public interfaces. It uses no disk and no network.
- *
- * The interfaces list only the methods that the bridge calls, so that SDKs of any version fit and none has to be installed.
+ * otel-hooks sends, and gives them to that SDK through its public interfaces. It uses no network, and no disk unless
+ * transcripts or repositories are asked for. It never throws and never rejects, except for bad options.
  */
 import { randomBytes } from 'node:crypto';
-import { ROOT_CONTEXT, type SpanContext, trace } from '@opentelemetry/api';
+import { homedir } from 'node:os';
 import { agentNamed, agents } from '../agents/index.ts';
-import { isOpen } from '../assemble/assemble.ts';
-import { limitsOf } from '../config/config.ts';
+import { awaited, isOpen } from '../assemble/assemble.ts';
 import { type Event, rootSessionOf } from '../event/event.ts';
-import type { Fragment } from '../hook/fragment.ts';
 import { keyedHash } from '../lib/hash.ts';
 import { isFields } from '../lib/read.ts';
-import { VERSION } from '../lib/version.ts';
 import { incrementsIn, spanFactsOf } from '../pipeline/outgoing.ts';
 import {
   noCounts,
@@ -21,318 +17,537 @@ import {
   type RoundContext,
   SessionInRound,
   type SessionOutput,
-  SILENCE_MS,
 } from '../pipeline/session-in-round.ts';
 import { takeFragment } from '../pipeline/take-fragment.ts';
+import { keeperOf } from '../session/own-content.ts';
 import { judgeRisk } from '../session/own-rules.ts';
 import { callerOf } from '../session/pin.ts';
 import { priceOf } from '../session/prices.ts';
 import { newSession, type Pinned, sessionKey } from '../session/session-state.ts';
-import { mapRecord } from '../telemetry/logs.ts';
-import { type MetricId, type MetricName, metrics, SCOPE } from '../telemetry/names.ts';
-import { resourceAttributes, versioned } from '../telemetry/resource.ts';
-import { readableRecord, readableSpan } from '../telemetry/sdk-values.ts';
-import { mapSpan, spansToSend } from '../telemetry/spans.ts';
-import { SpanOutlet } from './span-outlet.ts';
+import { isOfWeight } from '../telemetry/logs.ts';
+import { versioned } from '../telemetry/resource.ts';
+import { type SpanContextFacts, spansToSend } from '../telemetry/spans.ts';
+import { diskEyes } from '../transcripts/eyes.ts';
+import { patient } from '../transcripts/settlement.ts';
+import type { Report } from './bridge-options.ts';
+import { BridgeError, type BridgeOptions, type Late } from './bridge-options.ts';
+import { useContained } from './contained.ts';
+import {
+  activeSpanContext,
+  globalLoggerProvider,
+  globalMeterProvider,
+  globalTracerProvider,
+  warn,
+} from './global-api.ts';
+import { check, refusal } from './input.ts';
+import type { BridgeInput, HookPayload, IngestMeta, IngestResult } from './input-types.ts';
+import { Instruments } from './instruments.ts';
+import { LiveSessions } from './live-sessions.ts';
+import { isDisabled, pinnedOf, settingsOf } from './options.ts';
+import { Outlet, rootStartOf } from './outlet.ts';
+import { RecordTarget } from './record-target.ts';
+import { Sampling } from './sampling.ts';
+import { type ExportResults, SpanAccounts } from './span-accounts.ts';
+import { ExporterTarget, failure, ProcessorTarget, type SpanTarget } from './span-targets.ts';
+import type { BridgeStats, InputStats } from './stats.ts';
+import { TimeoutError, within } from './time-limit.ts';
+import { behindProxy, isNoop, TracerTarget } from './tracer-target.ts';
 
-/** A finished span, in the form of an SDK. */
-export interface BridgeSpan {
-  readonly name: string;
-  readonly kind: number;
-  spanContext(): { traceId: string; spanId: string; traceFlags: number };
-  readonly parentSpanContext?: { traceId: string; spanId: string; traceFlags: number } | undefined;
-  readonly startTime: [number, number];
-  readonly endTime: [number, number];
-  readonly status: { code: number };
-  readonly attributes: object;
-}
-
-export interface BridgeSpanProcessor {
-  onEnd(span: BridgeSpan): void;
-  forceFlush(): Promise<void>;
-}
-
-export interface BridgeSpanExporter {
-  export(spans: BridgeSpan[], done: (result: { code: number; error?: Error }) => void): void;
-  forceFlush?(): Promise<void>;
-}
-
-export interface BridgeLoggerProvider {
-  getLogger(name: string, version?: string): { emit(record: object): void };
-}
-
-export interface BridgeMeterProvider {
-  getMeter(
-    name: string,
-    version?: string,
-  ): {
-    createCounter(name: string, options?: object): { add(value: number, attributes?: object): void };
-    createHistogram(name: string, options?: object): { record(value: number, attributes?: object): void };
-  };
-}
-
-export interface BridgeOptions {
-  spanProcessors?: readonly BridgeSpanProcessor[] | undefined;
-  spanExporters?: readonly BridgeSpanExporter[] | undefined;
-  /** Records and measurements carry the resource of their providers. */
-  loggerProvider?: BridgeLoggerProvider | undefined;
-  meterProvider?: BridgeMeterProvider | undefined;
-  /** `service.name` on spans; without it the name of the agent. */
-  serviceName?: string | undefined;
-  /** Further attributes of the resource of spans. */
-  attributes?: { readonly [name: string]: string } | undefined;
-  /** Identifies the installation, for `service.instance.id`. By default each bridge makes one. */
-  installation?: string | undefined;
-  /** The key under which content is hashed. By default each bridge makes one. */
-  hashKey?: string | undefined;
-  /** What one trace holds: a session (the default) or a turn. */
-  shape?: 'session' | 'turn' | undefined;
-  /** `off`: turns have no spans. */
-  turns?: 'on' | 'off' | undefined;
-  /** A denied action has status ERROR. */
-  denyAsError?: boolean | undefined;
-  semconv?: 'latest' | 'v1.36' | 'both' | undefined;
-}
-
-/** Facts about a payload that the payload itself may lack. */
-export interface About {
-  /** The agent that sent the payload; without it the payload is recognized by its fields. */
-  tool?: string | undefined;
-  /** The name of the event, where the payload has none. */
-  event?: string | undefined;
-  cwd?: string | undefined;
-  /** When the event happened, in Unix ms; now by default. */
-  atMs?: number | undefined;
-  /** A W3C traceparent with the first event of a session. The root span links to it or, with `parent`, becomes its child. */
-  traceparent?: string | undefined;
-  traceparentIs?: 'link' | 'parent' | undefined;
-}
-
-export interface Handled {
-  fate: 'journaled' | 'duplicate' | 'rejected';
-  /** Why it was rejected. */
-  reason?: string;
-}
-
-/** Each number is counted where the thing happens. */
-export interface BridgeBooks {
-  /** Payloads and lines of journals. */
-  received: number;
-  journaled: number;
-  duplicate: number;
-  rejected: number;
-  spans: number;
-  records: number;
-  /** Spans that an exporter refused, or that found the queue full. */
+/** What became of `forceFlush` or `shutdown`. */
+export interface FlushResult {
+  /** True: everything that was finished was exported in time. */
+  ok: boolean;
+  timedOut: boolean;
+  /** Spans that failed during this call. */
   failed: number;
-  dropped: number;
+  /** Spans that were not exported when the time was over. */
+  waiting: number;
+  /** The errors during this call. Earlier errors were given to `onError`. */
+  errors: readonly BridgeError[];
 }
 
-export interface Bridge {
-  /** One payload of an agent's hook, or one event of an open standard, as an object or as its text. */
-  handle(payload: object | string, about?: About): Handled;
-  /** Lines of a journal of otel-hooks. They become the spans that otel-hooks sends for that journal. */
-  journal(lines: string): void;
-  /** Resolves when processors and exporters have all finished spans. Open sessions stay open. */
-  flush(): Promise<void>;
-  /** Ends open sessions as abandoned, and flushes. It does not shut down processors, exporters or providers. */
-  shutdown(): Promise<void>;
-  books(): BridgeBooks;
+export interface FlushOptions {
+  /** Default 30,000. */
+  timeoutMs?: number | undefined;
 }
 
-/** The bridge remembers at most this many ended sessions, for events that come late. */
-const MOST_ENDED = 1_000;
-const SWEEP_MS = 60_000;
+/** What became of the lines of a journal. */
+export interface JournalResult {
+  accepted: number;
+  refused: number;
+}
 
+/** Text of a journal: as a whole, or in parts such as a file stream gives. Parts may end within a line. */
+export type JournalSource = string | Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>;
+
+/** A bridge of `createBridge`. */
+export interface Bridge extends AsyncDisposable {
+  /**
+   * Takes one event of an open standard, or its text, or the text of several events.
+   *
+   * @example
+   * ```ts
+   * const result = bridge.ingest(event);
+   * if (result.status === 'refused') console.warn(result.reason, result.rule, result.message);
+   * await bridge.ready;
+   * ```
+   */
+  ingest(event: BridgeInput, meta?: IngestMeta): IngestResult;
+  /** Takes the payload of an agent's own hook. */
+  ingest(payload: HookPayload, meta: IngestMeta & { tool: NonNullable<IngestMeta['tool']> }): IngestResult;
+  /** Resolves when the queue has room. While it has none, `ingest` refuses events with the reason `queue-full`. */
+  readonly ready: Promise<void>;
+  /** Reads a journal of otel-hooks, and waits when the queue is full. The spans are those that otel-hooks sends for it. */
+  journal(lines: JournalSource): Promise<JournalResult>;
+  /** Hands over everything that is finished, and flushes. Open sessions stay open. Never rejects. */
+  forceFlush(options?: FlushOptions): Promise<FlushResult>;
+  /**
+   * Ends open sessions as abandoned, hands everything over, and flushes. What was not exported in time is counted as
+   * dropped or failed. It does not shut down processors, exporters and providers. Never rejects.
+   */
+  shutdown(options?: FlushOptions): Promise<FlushResult>;
+  stats(): BridgeStats;
+}
+
+/** What `otel-hooks/sdk` knows beyond the options. */
+export interface InternalOptions {
+  results?: ExportResults | undefined;
+  env?: Readonly<Record<string, string | undefined>> | undefined;
+}
+
+const DEFAULTS = {
+  queue: 32_768,
+  openSessions: 10_000,
+  silenceMs: 3_600_000,
+  endedMs: 60_000,
+  exportTimeoutMs: 30_000,
+};
+const FLUSH_MS = 30_000;
+/** Lines of a journal that are read before other work of the application comes. */
+const LINES_IN_A_ROW = 256;
+/** Bytes of transcripts that one reading may take. */
+const TRANSCRIPT_BYTES = 16 * 1024 * 1024;
+const TRANSCRIPT_TICK_MS = 1_000;
+
+/**
+ * Makes a bridge from the hooks of agents into the application's own OpenTelemetry SDK.
+ *
+ * @example
+ * ```ts
+ * import { createBridge } from 'otel-hooks';
+ * const bridge = createBridge({ spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())] });
+ * bridge.ingest(payload, { tool: 'claude-code' });
+ * await bridge.shutdown();
+ * ```
+ *
+ * @throws TypeError when an option is unknown or has a bad value.
+ */
 export const createBridge = (options: BridgeOptions = {}): Bridge => new SessionsBridge(options);
 
-class SessionsBridge implements Bridge {
+export class SessionsBridge implements Bridge {
   readonly #options: BridgeOptions;
-  readonly #installation: string;
+  readonly #isDisabled: boolean;
+  readonly #limits: typeof DEFAULTS;
+  readonly #pinnedFor: (agent: string) => Pinned;
   readonly #context: RoundContext;
-  readonly #outlet: SpanOutlet;
-  readonly #logger: ReturnType<BridgeLoggerProvider['getLogger']> | undefined;
-  readonly #measure: Measure | undefined;
-  readonly #sessions = new Map<string, SessionInRound>();
-  readonly #books: BridgeBooks = {
-    received: 0,
-    journaled: 0,
-    duplicate: 0,
-    rejected: 0,
-    spans: 0,
-    records: 0,
-    failed: 0,
-    dropped: 0,
+  readonly #accounts = new SpanAccounts();
+  readonly #outlet: Outlet;
+  readonly #records: RecordTarget;
+  readonly #instruments: Instruments;
+  readonly #sessions: LiveSessions;
+  readonly #inputs: InputStats = {
+    ...{ received: 0, accepted: 0, duplicate: 0, refused: 0 },
+    refusedBy: {},
+    refusedInLists: 0,
   };
-  #sweptMs = Date.now();
+  /** The errors of each running flush. */
+  readonly #flushErrors = new Set<BridgeError[]>();
+  #transcriptTimer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+  #shutdown: Promise<FlushResult> | undefined;
 
-  constructor(options: BridgeOptions) {
-    const { hashKey = randomBytes(32).toString('hex'), loggerProvider, meterProvider } = options;
+  constructor(options: BridgeOptions, { results, env = process.env }: InternalOptions = {}) {
+    useContained();
+    const values = settingsOf(options);
     this.#options = options;
-    this.#installation = options.installation ?? randomBytes(16).toString('hex');
-    this.#outlet = new SpanOutlet(options, this.#books);
-    this.#logger = loggerProvider?.getLogger(SCOPE, VERSION);
-    this.#measure = meterProvider && instrumentsOf(meterProvider);
-    this.#context = {
-      hash: content => keyedHash(hashKey, content),
-      risk: judgeRisk,
-      price: priceOf,
-      nowMs: 0,
-      counts: noCounts(),
-      settles: 'never waiting',
+    this.#isDisabled = isDisabled(env);
+    this.#limits = { ...DEFAULTS, ...withoutUndefined(options.limits ?? {}) };
+    const installation = options.installation ?? randomBytes(16).toString('hex');
+    const hashKey = options.content?.hashKey ?? randomBytes(32).toString('hex');
+    const { pinnedFor, problems } = pinnedOf(options, values, { installation, hashKey, env });
+    this.#pinnedFor = pinnedFor;
+    this.#context = contextFor(options, hashKey, key => this.#sessions.has(key));
+    const report = this.#report;
+    const { exportTimeoutMs: timeoutMs } = this.#limits;
+    const { spanProcessors = [], spanExporters = [], tracerProvider, loggerProvider, meterProvider } = options;
+    const isTraced = spanProcessors.length + spanExporters.length === 0 || tracerProvider !== undefined;
+    const findTracers = finder(tracerProvider, () => behindProxy(globalTracerProvider()));
+    this.#records = new RecordTarget(finder(loggerProvider, globalLoggerProvider), timeoutMs, report);
+    this.#instruments = new Instruments(finder(meterProvider, globalMeterProvider), report);
+    const targets: SpanTarget[] = [
+      ...spanProcessors.map(each => new ProcessorTarget(each, timeoutMs, report)),
+      ...spanExporters.map(each => new ExporterTarget(each, timeoutMs, report)),
+    ];
+    this.#outlet = new Outlet({
+      tracer: isTraced ? new TracerTarget(() => behindProxy(findTracers()), { results, timeoutMs, report }) : undefined,
+      targets,
+      records: loggerProvider === false ? undefined : this.#records,
+      accounts: this.#accounts,
+      sampling: new Sampling(options.sampler),
+      onSpan: options.onSpan,
+      most: this.#limits.queue,
+      report,
+    });
+    this.#sessions = new LiveSessions(
+      this.#limits,
+      (session, nowMs) => this.#end(session, nowMs),
+      () => this.#outlet.hasRoom,
+    );
+    for (const problem of problems) report(new BridgeError('content-pattern', `an option has no effect: ${problem}`));
+  }
+
+  get ready(): Promise<void> {
+    return this.#outlet.ready;
+  }
+
+  ingest(input: BridgeInput | HookPayload, meta: IngestMeta = {}): IngestResult {
+    this.#inputs.received += 1;
+    const result = this.#ingest(input, meta);
+    this.#inputs[result.status] += 1;
+    if (result.status === 'refused')
+      this.#inputs.refusedBy[result.reason] = (this.#inputs.refusedBy[result.reason] ?? 0) + 1;
+    return result;
+  }
+
+  async journal(lines: JournalSource): Promise<JournalResult> {
+    const result: JournalResult = { accepted: 0, refused: 0 };
+    try {
+      let count = 0;
+      for await (const line of linesIn(lines)) {
+        if (line.trim() === '') continue;
+        if (!this.#outlet.hasRoom) await this.#outlet.ready;
+        count += 1;
+        if (count % LINES_IN_A_ROW === 0) await new Promise(setImmediate);
+        result[this.#replay(line)] += 1;
+      }
+    } catch (error) {
+      this.#report(failure('ingest-failed', 'a journal could not be read to its end', error));
+    }
+    return result;
+  }
+
+  forceFlush({ timeoutMs = FLUSH_MS }: FlushOptions = {}): Promise<FlushResult> {
+    return this.#flush(timeoutMs, async () => {
+      await this.#outlet.flush();
+      await this.#instruments.flush(this.#limits.exportTimeoutMs);
+    });
+  }
+
+  shutdown({ timeoutMs = FLUSH_MS }: FlushOptions = {}): Promise<FlushResult> {
+    this.#shutdown ??= this.#close(timeoutMs);
+    return this.#shutdown;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.shutdown();
+  }
+
+  stats(): BridgeStats {
+    return {
+      inputs: { ...this.#inputs, refusedBy: { ...this.#inputs.refusedBy } },
+      sessions: this.#sessions.stats(),
+      spans: this.#accounts.read(),
+      records: { ...this.#records.stats },
+      measurements: { ...this.#instruments.stats },
     };
   }
 
-  handle(payload: object | string, about: About = {}): Handled {
-    this.#books.received += 1;
+  // ------------------------------------------------------------ input
+
+  #ingest(input: unknown, meta: IngestMeta): IngestResult {
+    if (this.#isClosed) return refusal('shut-down', 'the bridge is shut down');
+    if (this.#isDisabled) return refusal('disabled', 'OTEL_SDK_DISABLED is true');
+    if (!this.#outlet.hasRoom) return refusal('queue-full', 'the queue is full: wait for `ready`');
     try {
-      return this.#take(payload, about);
-    } catch {
-      // An application must not fail because of an agent's payload. A payload that cannot be processed is counted.
-      this.#books.rejected += 1;
-      return { fate: 'rejected', reason: 'failed' };
+      const nowMs = Date.now();
+      const checked = check(input, isFields(meta) ? meta : {}, nowMs);
+      return 'refusal' in checked ? checked.refusal : this.#take(checked, meta, nowMs);
+    } catch (error) {
+      this.#report(failure('ingest-failed', 'an input could not be processed', error));
+      return refusal('failed', 'the input could not be processed');
     }
   }
 
-  journal(lines: string): void {
-    for (const line of lines.split('\n')) {
-      if (line === '') continue;
-      this.#books.received += 1;
-      this.#books[this.#replayLine(line)] += 1;
-    }
-  }
-
-  flush(): Promise<void> {
-    return this.#outlet.flush();
-  }
-
-  async shutdown(): Promise<void> {
-    for (const session of this.#sessions.values()) if (isOpen(session.state.fold)) this.#end(session);
-    await this.#outlet.flush();
-  }
-
-  books(): BridgeBooks {
-    return { ...this.#books };
-  }
-
-  #take(payload: object | string, about: About): Handled {
-    const nowMs = Date.now();
-    this.#context.nowMs = nowMs;
-    const taken = takeFragment(fragmentOf(payload, about, nowMs), agents, ({ agent, session }) =>
-      this.#sessionOf(agent, session, about),
-    );
-    if (taken.fate === 'rejected') {
-      this.#books.rejected += 1;
-      return { fate: 'rejected', reason: taken.reason };
-    }
+  #take(
+    { fragment, refused }: Exclude<ReturnType<typeof check>, { refusal: unknown }>,
+    meta: IngestMeta,
+    nowMs: number,
+  ): IngestResult {
+    this.#prepareContext(nowMs);
+    const begun = new Set<SessionInRound>();
+    const taken = takeFragment(fragment, agents, ({ agent, session, cwd }) => {
+      const known = this.#sessions.get(sessionKey(agent.id, session));
+      if (known !== undefined) return known;
+      const made = this.#begin(agent, session, this.#callerFor(meta), cwd);
+      begun.add(made);
+      return made;
+    });
+    if (taken.fate === 'rejected') return refusal(taken.reason, `the input was not accepted: ${taken.reason}`);
     for (const session of taken.sessions) {
-      session.state.arrivedMs = Math.max(session.state.arrivedMs, nowMs);
+      if (begun.has(session)) this.#scopeIds(session);
+      else if (meta.traceparent !== undefined) this.#noteLateCaller(session, meta);
       this.#send(session);
+      this.#sessions.touch(session, nowMs);
     }
-    this.#sweep(nowMs);
-    this.#books[taken.fate] += 1;
-    return { fate: taken.fate };
+    this.#watchTranscripts();
+    if (taken.fate === 'duplicate') return { status: 'duplicate' };
+    this.#inputs.refusedInLists += refused.length;
+    return { status: 'accepted', refused };
   }
 
-  #replayLine(line: string): 'journaled' | 'rejected' {
-    const event = eventIn(line);
-    if (event === undefined) return 'rejected';
-    const id = event.source.tool;
-    const settles = agentNamed(id)?.settles ?? { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' };
-    const session = this.#sessionOf({ id, settles }, rootSessionOf(event), {});
-    session.state.arrivedMs = Date.now();
+  #replay(line: string): 'accepted' | 'refused' {
+    const event = this.#isClosed || this.#isDisabled ? undefined : eventIn(line);
+    if (event === undefined) return 'refused';
+    const nowMs = Date.now();
+    this.#prepareContext(nowMs);
     try {
+      const id = event.source.tool;
+      const settles = agentNamed(id)?.settles ?? { action: 'hook', turn: 'hook', subagent: 'hook', session: 'hook' };
+      const key = sessionKey(id, rootSessionOf(event));
+      const session =
+        this.#sessions.get(key) ?? this.#begin({ id, settles }, rootSessionOf(event), undefined, undefined);
       session.replay(event);
       this.#send(session);
-      return 'journaled';
+      this.#sessions.touch(session, nowMs);
+      return 'accepted';
     } catch {
       // The line looks like an event and is not one. The lines after it are read.
-      return 'rejected';
+      return 'refused';
     }
   }
 
-  #sessionOf(agent: Parameters<typeof newSession>[0]['agent'], session: string, about: About): SessionInRound {
+  // ------------------------------------------------------------ sessions
+
+  #begin(
+    agent: Parameters<typeof newSession>[0]['agent'],
+    session: string,
+    caller: Pinned['caller'],
+    cwd: string | undefined,
+  ): SessionInRound {
     const key = sessionKey(agent.id, session);
-    const known = this.#sessions.get(key);
-    if (known) return known;
-    const state = newSession({ agent, session, key }, this.#pinnedFor(agent.id, about));
-    const made = new SessionInRound(state, this.#context);
-    this.#sessions.set(key, made);
-    return made;
+    const state = newSession({ agent, session, key }, { ...this.#pinnedFor(agent.id), caller });
+    return new SessionInRound(state, this.#context, this.#options.repository === true ? cwd : undefined);
   }
 
-  #pinnedFor(agent: string, about: About): Pinned {
-    const { serviceName, attributes = {}, denyAsError = false, shape, turns, semconv = 'latest' } = this.#options;
-    return {
-      destinations: [],
-      resource: resourceAttributes({ agent, serviceName, attributes, installation: this.#installation }),
-      denyAsError,
-      shape: shape === 'turn' ? 'turn' : undefined,
-      turns: turns === 'off' && shape !== 'turn' ? 'off' : undefined,
-      caller: callerOf(about.traceparent, about.traceparentIs),
-      sampler: { kind: 'always_on', ratio: 1 },
-      limits: limitsOf({}),
-      semconv: semconv === 'latest' ? undefined : semconv,
-    };
+  #callerFor({ traceparent }: IngestMeta): Pinned['caller'] {
+    const { parent = 'link' } = this.#options;
+    if (parent === 'none') return undefined;
+    if (traceparent !== undefined) {
+      const caller = callerOf(traceparent, parent);
+      if (caller === undefined) {
+        this.#report(new BridgeError('traceparent', `the traceparent is malformed: ${JSON.stringify(traceparent)}`));
+        return undefined;
+      }
+      return { ...caller, flags: Number.parseInt(traceparent.slice(-2), 16) & 1 };
+    }
+    const active = activeSpanContext();
+    if (active === undefined || !/[1-9a-f]/.test(active.traceId)) return undefined;
+    return { policy: parent, traceId: active.traceId, spanId: active.spanId, flags: active.traceFlags & 1 };
   }
 
-  /** Hands the output of a session over to the application's SDK. */
+  #noteLateCaller({ state: { pinned, session } }: SessionInRound, { traceparent = '' }: IngestMeta): void {
+    const { caller } = pinned;
+    if (this.#options.parent === 'none' || (caller && traceparent.includes(`${caller.traceId}-${caller.spanId}`)))
+      return;
+    const message = `the traceparent of a later event of session ${session} has no effect: that of the first event counts`;
+    this.#report(new BridgeError('traceparent', message));
+  }
+
+  /** A session whose start another process got has ids of its own, and a link to the trace of its start. */
+  #scopeIds({ state }: SessionInRound): void {
+    const isStarted = state.fold.segment?.startReason === 'new';
+    if (this.#options.idScope !== 'session' && !isStarted) this.#scopes.set(state, randomBytes(8).toString('hex'));
+  }
+
+  readonly #scopes = new WeakMap<SessionInRound['state'], string>();
+
+  #factsOf(state: SessionInRound['state']): SpanContextFacts {
+    return { ...spanFactsOf(state), idScope: this.#scopes.get(state) };
+  }
+
+  /** Queues the output of a session. */
   #send(output: SessionOutput): void {
     const { state, spans, records } = output;
-    const resource = versioned(state.pinned.resource);
-    const facts = spanFactsOf(state);
-    if (this.#measure)
-      for (const { metric, attributes, value } of incrementsIn(output)) this.#measure(metric, value, attributes);
-    const finished = spansToSend(spans, facts);
-    this.#books.spans += finished.length;
-    this.#outlet.put(finished.map(span => readableSpan(mapSpan(span, facts, resource(span.version)))));
-    for (const record of this.#logger ? records : []) {
-      this.#emit(mapRecord(record, facts, resource(record.event.source.version)));
-      this.#books.records += 1;
+    for (const increment of incrementsIn(output)) this.#instruments.measure(increment);
+    const finished = spansToSend(spans, { turns: state.pinned.turns });
+    if (finished.length + records.length > 0) {
+      const facts = this.#factsOf(state);
+      const resource = versioned(state.pinned.resource);
+      const { level } = state.pinned;
+      const sent = level === undefined ? records : records.filter(record => isOfWeight(record, level));
+      this.#outlet.put([
+        ...sent.map(record => ({
+          ...{ item: { record }, facts, resource },
+          rootStartMs: rootStartOf(state.fold, record.trace),
+        })),
+        ...finished.map(span => ({
+          ...{ item: { span }, facts, resource },
+          rootStartMs: rootStartOf(state.fold, span.trace),
+        })),
+      ]);
     }
     Object.assign(output, noOutput());
   }
 
-  #emit(record: ReturnType<typeof mapRecord>): void {
-    const { hrTime, hrTimeObserved, spanContext, eventName, severityNumber, severityText, body, attributes } =
-      readableRecord(record);
-    this.#logger?.emit({
-      ...{ eventName, severityNumber, severityText, body, attributes },
-      timestamp: hrTime,
-      observedTimestamp: hrTimeObserved,
-      context: trace.setSpanContext(ROOT_CONTEXT, spanContext as SpanContext),
-    });
-  }
-
-  #end(session: SessionInRound): void {
-    session.abort(Math.max(session.state.fold.lastMs, 0));
-    this.#send(session);
-  }
-
-  /** Ends sessions that were silent for long, and forgets the oldest of the ended ones. */
-  #sweep(nowMs: number): void {
-    if (nowMs - this.#sweptMs < SWEEP_MS) return;
-    this.#sweptMs = nowMs;
-    for (const session of this.#sessions.values()) {
-      const { state } = session;
-      if (isOpen(state.fold) && nowMs - state.arrivedMs > SILENCE_MS) this.#end(session);
+  /** Ends a session whose end was not observed, and settles all of its spans. */
+  #end(session: SessionInRound, nowMs: number): void {
+    this.#prepareContext(nowMs);
+    try {
+      while (!session.letGo()) this.#prepareContext(nowMs);
+      this.#send(session);
+    } catch (error) {
+      this.#report(failure('ingest-failed', 'a session could not be ended', error));
     }
-    const ended = [...this.#sessions].filter(([, { state }]) => !isOpen(state.fold));
-    for (const [key] of ended.slice(0, Math.max(0, ended.length - MOST_ENDED))) this.#sessions.delete(key);
   }
+
+  #prepareContext(nowMs: number): void {
+    this.#context.nowMs = nowMs;
+    const { transcripts } = this.#context;
+    if (transcripts === undefined) return;
+    transcripts.nowMs = nowMs;
+    transcripts.budget.bytes = TRANSCRIPT_BYTES;
+  }
+
+  /** While closed spans wait for their transcripts, the transcripts are read again. */
+  #watchTranscripts(): void {
+    if (this.#context.transcripts === undefined || this.#transcriptTimer !== undefined || this.#isClosed) return;
+    const waiting = this.#sessions.all().filter(({ state }) => awaited(state.fold).length > 0);
+    if (waiting.length === 0) return;
+    this.#transcriptTimer = setTimeout(() => {
+      this.#transcriptTimer = undefined;
+      for (const session of waiting) this.#settle(session);
+      this.#watchTranscripts();
+    }, TRANSCRIPT_TICK_MS).unref();
+  }
+
+  #settle(session: SessionInRound): void {
+    this.#prepareContext(Date.now());
+    try {
+      session.settle();
+      this.#send(session);
+    } catch (error) {
+      this.#report(failure('ingest-failed', 'a transcript could not be read', error));
+    }
+  }
+
+  // ------------------------------------------------------------ end
+
+  async #close(timeoutMs: number): Promise<FlushResult> {
+    this.#isClosed = true;
+    this.#sessions.stop();
+    clearTimeout(this.#transcriptTimer);
+    const result = await this.#flush(timeoutMs, async isOver => {
+      for (const session of this.#sessions.drain()) {
+        if (isOpen(session.state.fold) || awaited(session.state.fold).length > 0) this.#end(session, Date.now());
+        if (!this.#outlet.hasRoom) await this.#outlet.ready;
+        if (isOver()) return;
+      }
+      await this.#outlet.flush();
+      await this.#instruments.flush(this.#limits.exportTimeoutMs);
+    });
+    // After a timeout: what is left is counted.
+    for (const session of this.#sessions.drain()) if (isOpen(session.state.fold)) this.#end(session, Date.now());
+    this.#outlet.close();
+    return { ...result, waiting: this.#accounts.waiting };
+  }
+
+  async #flush(timeoutMs: number, run: (isOver: () => boolean) => Promise<void>): Promise<FlushResult> {
+    const errors: BridgeError[] = [];
+    this.#flushErrors.add(errors);
+    const failedBefore = this.#accounts.failed;
+    let timedOut = false;
+    try {
+      await within(timeoutMs, () => run(() => timedOut));
+    } catch (error) {
+      timedOut = error instanceof TimeoutError;
+      if (!timedOut) this.#report(failure('export-failed', 'the flush failed', error));
+    }
+    this.#flushErrors.delete(errors);
+    const failed = this.#accounts.failed - failedBefore;
+    const { waiting } = this.#accounts;
+    return { ok: !timedOut && failed === 0 && errors.length === 0, timedOut, failed, waiting, errors };
+  }
+
+  readonly #report: Report = error => {
+    for (const errors of this.#flushErrors) if (errors.length < MOST_ERRORS) errors.push(error);
+    try {
+      if (this.#options.onError === undefined) warn(`otel-hooks: ${error.message}`);
+      else this.#options.onError(error);
+    } catch {
+      // An error of `onError` itself has no other place to go.
+    }
+  };
 }
 
-function fragmentOf(payload: object | string, about: About, nowMs: number): Fragment {
-  const bytes = Buffer.from(typeof payload === 'string' ? payload : JSON.stringify(payload));
-  const header = { tool: about.tool, event: about.event, cwd: about.cwd, TRACEPARENT: about.traceparent };
-  const stated = Object.entries(header).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
-  return {
-    name: 'bridge',
-    header: Object.fromEntries(stated),
-    payload: bytes,
-    atMs: about.atMs ?? nowMs,
-    sizeBytes: bytes.length,
+const MOST_ERRORS = 100;
+
+/** Finds a provider: the given one, or the one that is registered with the API. */
+function finder<T extends object>(
+  given: Late<T> | false | undefined,
+  registered: () => T | undefined,
+): () => T | undefined {
+  if (given === false) return () => undefined;
+  if (given === undefined) return registered;
+  if (typeof given === 'function') return given as () => T | undefined;
+  // The API hands out a provider without effect while none is registered.
+  return isNoop(given) ? registered : () => given;
+}
+
+function contextFor(options: BridgeOptions, hashKey: string, knows: (key: string) => boolean): RoundContext {
+  const eyes = options.transcripts === true || options.repository === true ? diskEyes() : undefined;
+  const context: RoundContext = {
+    hash: content => keyedHash(hashKey, content),
+    risk: judgeRisk,
+    price: priceOf,
+    keep: keeperOf,
+    nowMs: 0,
+    counts: noCounts(),
+    eyes: options.repository === true ? eyes : undefined,
   };
+  if (options.transcripts !== true || eyes === undefined) return { ...context, settles: 'never waiting' };
+  const transcripts = {
+    ...{
+      eyes,
+      home: homedir(),
+      env: process.env,
+      nowMs: 0,
+      waits: patient,
+      budget: { bytes: TRANSCRIPT_BYTES },
+      knows,
+    },
+    journal: () => undefined,
+    owner: (_agent: string, _origin: string, of: { key: string; session: string }) => of,
+  };
+  return { ...context, transcripts };
+}
+
+const withoutUndefined = <T extends object>(values: T): Partial<T> =>
+  Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Partial<T>;
+
+async function* linesIn(source: JournalSource): AsyncGenerator<string, undefined> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  const parts = typeof source === 'string' ? [source] : source;
+  for await (const part of parts) {
+    rest += typeof part === 'string' ? part : decoder.decode(part, { stream: true });
+    let from = 0;
+    for (let end = rest.indexOf('\n'); end >= 0; end = rest.indexOf('\n', from)) {
+      yield rest.slice(from, end);
+      from = end + 1;
+    }
+    rest = rest.slice(from);
+  }
+  if (rest !== '') yield rest;
 }
 
 function eventIn(line: string): Event | undefined {
@@ -350,27 +565,4 @@ function eventIn(line: string): Event | undefined {
     // Not JSON.
     return undefined;
   }
-}
-
-type Measure = (metric: MetricId, value: number, attributes: object) => void;
-
-/** One instrument for each of our metrics, made at its first measurement. */
-function instrumentsOf(provider: BridgeMeterProvider): Measure {
-  const meter = provider.getMeter(SCOPE, VERSION);
-  const made = new Map<MetricId, (value: number, attributes: object) => void>();
-  const make = (metric: MetricId): ((value: number, attributes: object) => void) => {
-    const { name, unit, description, bounds }: MetricName = metrics[metric];
-    if (bounds === undefined) {
-      const counter = meter.createCounter(name, { unit, description });
-      return (value, attributes) => counter.add(value, attributes);
-    }
-    const advice = { explicitBucketBoundaries: [...bounds] };
-    const histogram = meter.createHistogram(name, { unit, description, advice });
-    return (value, attributes) => histogram.record(value, attributes);
-  };
-  return (metric, value, attributes) => {
-    const instrument = made.get(metric) ?? make(metric);
-    made.set(metric, instrument);
-    instrument(value, attributes);
-  };
 }

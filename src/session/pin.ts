@@ -147,7 +147,7 @@ function settingsIn(
   return { settings, problems: [...risk.problems, ...content.problems] };
 }
 
-const watchSettings = ({ values }: Pick<Config, 'values'>): NonNullable<Pinned['watch']> => ({
+export const watchSettings = ({ values }: Pick<Config, 'values'>): NonNullable<Pinned['watch']> => ({
   loops: {
     failing: values['loops.failing'] ?? usualLoops.failing,
     unchanged: values['loops.unchanged'] ?? usualLoops.unchanged,
@@ -186,7 +186,7 @@ function sourceOf({ provider }: Destination, config: LoadedConfig, cwd: string):
 /**
  * Who works on which machine, as far as that was asked for: who a standard's event names, else who is logged in here.
  */
-function userAndHost(
+export function userAndHost(
   content: ContentSettings | undefined,
   key: string,
   statedUser: string | undefined,

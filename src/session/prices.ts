@@ -95,10 +95,19 @@ function lookUp(model: string, providerId: string | undefined, timestamp: Date):
   }
 }
 
-let table: { calcPrice: typeof calcPrice } | undefined | 'asked';
+interface PriceTable {
+  calcPrice: typeof calcPrice;
+}
+
+let table: PriceTable | undefined | 'asked';
+
+/** Sets the table, for programs that contain it. A bundler of an application does not find a file beside the program. */
+export function usePriceTable(given: PriceTable): void {
+  table = given;
+}
 
 /** Undefined when the table is missing: then nothing has a price. */
-function tableThere(): { calcPrice: typeof calcPrice } | undefined {
+function tableThere(): PriceTable | undefined {
   if (table === 'asked') return undefined;
   const places = typeof __PRICES__ === 'undefined' ? ['@pydantic/genai-prices'] : __PRICES__;
   table ??= besideUs(places) ?? 'asked';

@@ -19,6 +19,11 @@ interface Engine {
 }
 let engine: Engine | undefined;
 
+/** Sets the engine, for programs that contain it. A bundler of an application does not find a file beside the program. */
+export function useEngine(given: Engine): void {
+  engine = given;
+}
+
 function loaded(): Engine {
   engine ??= besideUs<Engine>(typeof __RE2__ === 'undefined' ? ['re2js'] : __RE2__);
   if (engine === undefined) throw new Error('the engine for patterns is not there');

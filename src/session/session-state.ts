@@ -4,7 +4,7 @@ import type { Agent } from '../agents/contract/contract.ts';
 import type { Remembered } from '../agents/shared/memory.ts';
 import { type FoldState, openFold } from '../assemble/state.ts';
 import type { Limits, Sampler } from '../config/config.ts';
-import type { ContentPlaces, Included, LogLevel, Semconv } from '../config/schema.ts';
+import type { ContentPlaces, Included, LogLevel, Semconv } from '../config/words.ts';
 import type { Rates } from '../enrich/cost.ts';
 import type { Rule } from '../enrich/risk/rules.ts';
 import type { Watch, WatchSettings } from '../enrich/watch.ts';
@@ -32,7 +32,7 @@ export interface Pinned {
   /** False: repository facts are not recorded. */
   repository?: false | undefined;
   /** The valid TRACEPARENT of the first hook, and its use. */
-  caller: { policy: 'link' | 'parent'; traceId: string; spanId: string } | undefined;
+  caller: { policy: 'link' | 'parent'; traceId: string; spanId: string; flags?: number | undefined } | undefined;
   /** The share of traces that are sent, by trace id. */
   sampler: Sampler;
   limits: Limits;

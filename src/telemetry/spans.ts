@@ -31,12 +31,23 @@ export interface SpanContextFacts {
   formerName?: string | undefined;
   /** Turns have no spans: what hangs under one hangs under its session. */
   turns?: 'off' | undefined;
-  caller?: { policy: 'link' | 'parent'; traceId: string; spanId: string } | undefined;
+  caller?: Caller | undefined;
+  /** Part of the ids, for a session whose start another process got. Absent: ids depend on the session only. */
+  idScope?: string | undefined;
   limits: Limits;
   /** Absent: as it comes, with hashes of prompts and answers alone. */
   content?: ContentFacts | undefined;
   /** Who works here, where that was asked for. */
   user?: string | undefined;
+}
+
+/** The trace that a session was started in. */
+export interface Caller {
+  policy: 'link' | 'parent';
+  traceId: string;
+  spanId: string;
+  /** Absent: sampled. */
+  flags?: number | undefined;
 }
 
 /** A span as it leaves; its attributes are in parts, which the writer joins. */
@@ -45,7 +56,7 @@ export interface MappedSpan extends Omit<ReadableSpan, 'attributes' | 'droppedAt
 export function mapSpan(span: FinishedSpan, facts: SpanContextFacts, resource: Resource): MappedSpan {
   const traceId = wireTraceId(span.trace, facts);
   const parent = parentOf(span, facts);
-  const identity = { traceId, spanId: spanIdOf(facts.agent, span.key), traceFlags: TraceFlags.SAMPLED };
+  const identity = { traceId, spanId: scopedSpanId(span.key, facts), traceFlags: TraceFlags.SAMPLED };
   const context = (trace: TraceKey, spanId: string) => ({
     traceId: wireTraceId(trace, facts),
     spanId,
@@ -64,12 +75,13 @@ export function mapSpan(span: FinishedSpan, facts: SpanContextFacts, resource: R
       attributes: { [ours.linkType]: link.type },
     })),
     ...callerLink(span, facts),
+    ...startLink(span, facts),
   ];
   return {
     name: (facts.formerName && formerSpanName(span, facts.formerName)) ?? nameOf(span, facts),
     kind: span.kind === 'chat' ? SpanKind.CLIENT : SpanKind.INTERNAL,
     spanContext: () => identity,
-    parentSpanContext: parent ? { traceId, spanId: parent, traceFlags: TraceFlags.SAMPLED } : undefined,
+    parentSpanContext: parent && { traceId, ...parent },
     startTime: hrTime(span.startMs),
     endTime: hrTime(span.endMs),
     duration: hrTime(span.endMs - span.startMs),
@@ -326,13 +338,23 @@ function decision(span: { decision: { outcome: string; source: string; basis: st
 /** The trace of whoever started the agent, where it is only linked to. */
 function callerLink(span: FinishedSpan, { caller }: SpanContextFacts): ReadableSpan['links'] {
   if (span.parent !== undefined || span.trace.segment !== 0 || caller?.policy !== 'link') return [];
-  const { traceId, spanId } = caller;
+  const { traceId, spanId, flags: traceFlags = TraceFlags.SAMPLED } = caller;
   return [
     {
-      context: { traceId, spanId, traceFlags: TraceFlags.SAMPLED, isRemote: true },
+      context: { traceId, spanId, traceFlags, isRemote: true },
       attributes: { [ours.linkType]: 'caller' },
     },
   ];
+}
+
+/** The trace in which the session started, of a session that has ids of its own in this process. */
+function startLink(span: FinishedSpan, { agent, idScope }: SpanContextFacts): ReadableSpan['links'] {
+  const { session, segment } = span.trace;
+  if (idScope === undefined || span.kind !== 'session' || segment !== 0) return [];
+  const traceId = traceIdOf({ agent, session, segment });
+  const spanId = spanIdOf(agent, span.key);
+  const type = 'previous_segment' satisfies FinishedSpan['links'][number]['type'];
+  return [{ context: { traceId, spanId, traceFlags: TraceFlags.SAMPLED }, attributes: { [ours.linkType]: type } }];
 }
 
 /** The spans that are sent: with `trace.turns: off` those of turns are left out. */
@@ -345,18 +367,30 @@ export const spansToSend = (
 export function wireSpanId(
   key: SpanKey,
   { session, segment }: TraceKey,
-  { agent, turns }: Pick<SpanContextFacts, 'agent' | 'turns'>,
+  facts: Pick<SpanContextFacts, 'agent' | 'turns' | 'idScope'>,
 ): string {
-  const isLeftOut = turns === 'off' && key.kind === 'turn';
-  return spanIdOf(agent, isLeftOut ? { kind: 'session', session, parts: [String(segment)] } : key);
+  const isLeftOut = facts.turns === 'off' && key.kind === 'turn';
+  return scopedSpanId(isLeftOut ? { kind: 'session', session, parts: [String(segment)] } : key, facts);
 }
+
+const scoped = (agent: string, scope: string | undefined): string =>
+  scope === undefined ? agent : `${agent}\0${scope}`;
+
+const scopedSpanId = (key: SpanKey, { agent, idScope }: Pick<SpanContextFacts, 'agent' | 'idScope'>): string =>
+  spanIdOf(scoped(agent, idScope), key);
 
 /** The id of a trace on the wire: ours, or that of the caller whose part the session is. */
-export function wireTraceId(trace: TraceKey, { caller }: Pick<SpanContextFacts, 'caller'>): string {
-  return caller?.policy === 'parent' && trace.segment === 0 ? caller.traceId : traceIdOf(trace);
+export function wireTraceId(
+  trace: TraceKey,
+  { caller, idScope }: Pick<SpanContextFacts, 'caller' | 'idScope'>,
+): string {
+  if (caller?.policy === 'parent' && trace.segment === 0) return caller.traceId;
+  return traceIdOf(idScope === undefined ? trace : { ...trace, agent: scoped(trace.agent, idScope) });
 }
 
-function parentOf(span: FinishedSpan, facts: SpanContextFacts): string | undefined {
-  if (span.parent) return wireSpanId(span.parent, span.trace, facts);
-  return facts.caller?.policy === 'parent' && span.trace.segment === 0 ? facts.caller.spanId : undefined;
+function parentOf(span: FinishedSpan, facts: SpanContextFacts): { spanId: string; traceFlags: number } | undefined {
+  const { caller } = facts;
+  if (span.parent) return { spanId: wireSpanId(span.parent, span.trace, facts), traceFlags: TraceFlags.SAMPLED };
+  if (caller?.policy !== 'parent' || span.trace.segment !== 0) return undefined;
+  return { spanId: caller.spanId, traceFlags: caller.flags ?? TraceFlags.SAMPLED };
 }

@@ -98,10 +98,11 @@ it('the bridge never throws for a payload', () => {
   cyclic.self = cyclic;
   for (const word of words) {
     const bash = { hook_event_name: 'PreToolUse', session_id: word, tool_name: 'Bash', tool_use_id: word };
-    expect(bridge.handle({ ...bash, tool_input: { command: `sudo ${word}` } }).fate).toBe('journaled');
+    const payload = { ...bash, tool_input: { command: `sudo ${word}` } };
+    expect(bridge.ingest(payload, { tool: 'claude-code' }).status).toBe('accepted');
   }
-  expect(bridge.handle(cyclic)).toEqual({ fate: 'rejected', reason: 'failed' });
-  expect(bridge.handle({ n: 1n })).toEqual({ fate: 'rejected', reason: 'failed' });
-  const { received, journaled, duplicate, rejected } = bridge.books();
-  expect(journaled + duplicate + rejected).toBe(received);
+  expect(bridge.ingest(cyclic, { tool: 'claude-code' })).toMatchObject({ reason: 'invalid-value' });
+  expect(bridge.ingest({ n: 1n }, { tool: 'claude-code' })).toMatchObject({ reason: 'invalid-value' });
+  const { received, accepted, duplicate, refused } = bridge.stats().inputs;
+  expect(accepted + duplicate + refused).toBe(received);
 });

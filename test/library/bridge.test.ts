@@ -16,13 +16,13 @@ import {
 } from '@opentelemetry/sdk-metrics';
 import { BatchSpanProcessor, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-node';
 import { expect, test } from 'vitest';
-import { createBridge } from '../src/index.ts';
-import { incrementsOf } from '../src/telemetry/increments.ts';
-import { addTo, noMetrics } from '../src/telemetry/metric-state.ts';
-import { decodeRequest, type JsonObject } from '../src/telemetry/otlp-decode.ts';
-import { resourceAttributes, resourceOf } from '../src/telemetry/resource.ts';
-import { readableSpanOf, writer } from './otlp.ts';
-import { limits, type PlayedHook, play, START_MS } from './play.ts';
+import { createBridge, type HookPayload } from '../../src/index.ts';
+import { incrementsOf } from '../../src/telemetry/increments.ts';
+import { addTo, noMetrics } from '../../src/telemetry/metric-state.ts';
+import { decodeRequest, type JsonObject } from '../../src/telemetry/otlp-decode.ts';
+import { resourceAttributes, resourceOf } from '../../src/telemetry/resource.ts';
+import { readableSpanOf, writer } from '../otlp.ts';
+import { limits, type PlayedHook, play, START_MS } from '../play.ts';
 
 const session = { session_id: 's-1', transcript_path: '/home/dev/.claude/projects/x/s-1.jsonl', cwd: '/x' };
 const hook = (second: number, name: string, fields: object = {}): PlayedHook => ({
@@ -96,8 +96,11 @@ async function receiver(): Promise<{ url: string; spans(): Items; close(): void 
   return { url, spans: () => found, close: () => server.close() };
 }
 
+const accepted = { status: 'accepted', refused: [] };
+
 const feed = (bridge: ReturnType<typeof createBridge>): void => {
-  for (const { payload, atMs } of hooks) expect(bridge.handle(payload, { atMs })).toEqual({ fate: 'journaled' });
+  for (const { payload, atMs } of hooks)
+    expect(bridge.ingest(payload as HookPayload, { tool: 'claude-code', timeMs: atMs })).toEqual(accepted);
 };
 
 const inOrder = (spans: Items): string[] => spans.map(span => JSON.stringify(span)).sort();
@@ -119,7 +122,10 @@ test('spans through processors and exporters of an SDK have the bytes that otel-
     await bridge.shutdown();
     close();
     expect(inOrder(spans()), name).toEqual(inOrder(ours()));
-    expect(bridge.books()).toMatchObject({ received: 8, journaled: 8, spans: 4, failed: 0, dropped: 0 });
+    expect(bridge.stats()).toMatchObject({
+      inputs: { received: 8, accepted: 8 },
+      spans: { produced: 4, exported: 4, failed: 0, dropped: 0, waiting: 0 },
+    });
   }
 });
 
@@ -127,10 +133,13 @@ test('a journal gives the same spans, and shutdown ends an open session as aband
   const exporter = new InMemorySpanExporter();
   const bridge = createBridge({ spanExporters: [exporter], installation });
   const { events, spans } = play(hooks);
-  bridge.journal(`${events.map(event => JSON.stringify(event)).join('\n')}\nnot a line\n`);
+  const journal = await bridge.journal(`${events.map(event => JSON.stringify(event)).join('\n')}\nnot a line\n`);
   expect(
-    bridge.handle({ ...session, session_id: 's-2', hook_event_name: 'SessionStart', source: 'startup' }).fate,
-  ).toBe('journaled');
+    bridge.ingest(
+      { ...session, session_id: 's-2', hook_event_name: 'SessionStart', source: 'startup' },
+      { tool: 'claude-code' },
+    ),
+  ).toEqual(accepted);
   await bridge.shutdown();
   const [last, ...rest] = exporter.getFinishedSpans().toReversed();
   expect(rest.length).toBe(spans.length);
@@ -138,7 +147,7 @@ test('a journal gives the same spans, and shutdown ends an open session as aband
     new Set(['session claude-code', 'invoke_agent claude-code', 'execute_tool Bash']),
   );
   expect(last?.attributes).toMatchObject({ 'session.id': 's-2', 'error.type': 'abandoned' });
-  expect(bridge.books().rejected).toBe(1);
+  expect(journal).toEqual({ accepted: events.length, refused: 1 });
 });
 
 test('records and measurements go to the providers that are there', async () => {
@@ -176,10 +185,10 @@ test('more spans than the queue of an SDK holds: the bridge waits, so that the S
   const bridge = createBridge({ spanProcessors: [new BatchSpanProcessor(exporter)] });
   for (let i = 0; i < 2_200; i += 1) {
     const one = { ...session, session_id: `s-${i}` };
-    bridge.handle({ ...one, hook_event_name: 'SessionStart', source: 'startup' }, { tool: 'claude-code' });
-    bridge.handle({ ...one, hook_event_name: 'SessionEnd', reason: 'other' }, { tool: 'claude-code' });
+    bridge.ingest({ ...one, hook_event_name: 'SessionStart', source: 'startup' }, { tool: 'claude-code' });
+    bridge.ingest({ ...one, hook_event_name: 'SessionEnd', reason: 'other' }, { tool: 'claude-code' });
   }
-  await bridge.flush();
+  await bridge.forceFlush();
   expect(exporter.getFinishedSpans().length).toBe(2_200);
   await bridge.shutdown();
 });
@@ -190,15 +199,15 @@ test('an unreadable payload gets an answer, and flush reports a failed exporter'
       done({ code: 1, error: new Error('no room') }),
   };
   const bridge = createBridge({ spanExporters: [exporter] });
-  expect(bridge.handle('{')).toMatchObject({ fate: 'rejected' });
+  expect(bridge.ingest('{')).toMatchObject({ status: 'refused', reason: 'not-json' });
   feed(bridge);
-  expect(bridge.handle(hooks[2]?.payload ?? '').fate).toBe('duplicate');
-  await expect(bridge.flush()).rejects.toThrow('no room');
-  await expect(bridge.flush()).resolves.toBeUndefined();
-  expect(bridge.books().failed).toBe(4);
+  expect(bridge.ingest((hooks[2]?.payload ?? {}) as HookPayload, { tool: 'claude-code' }).status).toBe('duplicate');
+  expect(await bridge.forceFlush()).toMatchObject({ ok: false, failed: 4, errors: [{ code: 'export-failed' }] });
+  expect(await bridge.forceFlush()).toMatchObject({ ok: true, failed: 0, errors: [] });
+  expect(bridge.stats().spans).toMatchObject({ produced: 4, failed: 4, exported: 0, waiting: 0 });
 });
 
-const page = readFileSync(join(import.meta.dirname, '..', 'docs', 'library.md'), 'utf8');
+const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'library.md'), 'utf8');
 
 test.each([
   ['example.mjs', ['execute_tool Bash', 'invoke_agent claude-code', 'session claude-code']],

@@ -17,8 +17,8 @@ const payloads = [
   { hook_event_name: 'Stop', prompt_id: 'p1' },
   { hook_event_name: 'SessionEnd', reason: 'other' },
 ];
-for (const payload of payloads) bridge.handle({ ...session, ...payload }, { tool: 'claude-code' });
+for (const payload of payloads) bridge.ingest({ ...session, ...payload }, { tool: 'claude-code' });
 
 await bridge.shutdown();
-const { journaled, spans } = bridge.books();
-console.log(`${journaled} events, ${spans} spans`);
+const { inputs, spans } = bridge.stats();
+console.log(`${inputs.accepted} events, ${spans.exported} spans`);

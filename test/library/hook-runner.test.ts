@@ -1,8 +1,8 @@
 /** Base Coat's hooks in a runtime of one's own: whatever handlers do, there is one answer, in one order. */
 import { expect, test } from 'vitest';
-import { createHookRunner, type HookEvent, type HookHandler, type ObservedEvent } from '../src/index.ts';
-import { type HookPoint, hookPoints } from '../src/standards/base-coat/hook-points.ts';
-import { play, START_MS, treeOf } from './play.ts';
+import { createHookRunner, type HookEvent, type HookHandler, type ObservedEvent } from '../../src/index.ts';
+import { type HookPoint, hookPoints } from '../../src/standards/base-coat/hook-points.ts';
+import { play, START_MS, treeOf } from '../play.ts';
 
 const before: HookEvent = { hook: 'PreToolUse', sessionId: 's', tool: { name: 'shell' }, input: { command: 'ls' } };
 const inject =

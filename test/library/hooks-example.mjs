@@ -11,7 +11,7 @@ const noDeploys = ({ tool }) =>
 const redact = ({ output }) => ({ action: 'modify', modifiedOutput: output.replace(/token=\w+/g, 'token=...') });
 hooks.register('PreToolUse', noDeploys, { priority: 10 });
 hooks.register('PostToolUse', redact);
-hooks.observe(event => bridge.handle(event, { tool: 'my-runtime' }));
+hooks.observe(event => bridge.ingest(event, { tool: 'my-runtime' }));
 
 // In the runtime: what a hook point is told, and what comes of it.
 const session = { sessionId: 'run-1', agent: 'backend-dev' };

@@ -1,0 +1,22 @@
+/** The words of settings that the options of the library have as well. They name no package, for its declarations. */
+
+export const contentPlaces = ['both', 'spans', 'events'] as const;
+export type ContentPlaces = (typeof contentPlaces)[number];
+
+export const included = [
+  'session.id',
+  'gen_ai.tool.name',
+  'gen_ai.agent.name',
+  'agent_hooks.mcp.server',
+  'agent_hooks.agent.mode',
+  'vcs.repository.name',
+  'vcs.ref.head.name',
+  'user.id',
+] as const;
+export type Included = (typeof included)[number];
+/** The narrowest value first. */
+export const levels = ['error', 'warn', 'info', 'debug'] as const;
+export type LogLevel = (typeof levels)[number];
+
+export const semconvs = ['latest', 'v1.36', 'both'] as const;
+export type Semconv = (typeof semconvs)[number];

@@ -1,0 +1,100 @@
+/** The types of the input of the bridge, and of what becomes of it. */
+import type { AgentId } from '../agents/agent-id.ts';
+import type { Event } from '../event/event.ts';
+import type { BaseCoatEvent } from '../standards/base-coat/envelope.ts';
+
+/** An event of Agent Hooks 0.1. */
+export type AgentHooksEvent = Event;
+
+/** An event of OpenHook 0.1. */
+export interface OpenHookEvent {
+  openhook: string;
+  id: string;
+  source: string;
+  type: string;
+  /** RFC 3339. */
+  time: string;
+  session_id: string;
+  data?: object | undefined;
+  context?: string | undefined;
+  extensions?: object | undefined;
+}
+
+/** A CloudEvent whose data is one of the other events. */
+export interface CloudEventOf<Data = AgentHooksEvent | OpenHookEvent | BaseCoatEvent> {
+  specversion: '1.0';
+  id: string;
+  source: string;
+  type: string;
+  time?: string | undefined;
+  subject?: string | undefined;
+  datacontenttype?: string | undefined;
+  dataschema?: string | undefined;
+  data: Data;
+}
+
+/** An event of an open standard. */
+export type StandardEvent = AgentHooksEvent | OpenHookEvent | BaseCoatEvent | CloudEventOf;
+
+/** An event of an open standard, its text, or the text of several events: a list, or one event per line. */
+export type BridgeInput = StandardEvent | string;
+
+/** The payload of an agent's own hook. */
+export type HookPayload = { readonly [field: string]: unknown };
+
+/** Facts that the input itself does not state. */
+export interface IngestMeta {
+  /** The agent. Without it, a payload is recognized by its fields. */
+  tool?: AgentId | (string & Record<never, never>) | undefined;
+  /** The name of the event, for payloads without one. */
+  event?: string | undefined;
+  /** The working folder. */
+  cwd?: string | undefined;
+  /** When the event happened, in Unix ms. Now by default. */
+  timeMs?: number | undefined;
+  /** A W3C traceparent. That of the first event of a session counts; without it, the active span counts. */
+  traceparent?: string | undefined;
+}
+
+/** Why an input was refused. */
+export type RefusalReason =
+  | 'bad-session-id'
+  | 'empty'
+  | 'invalid-event'
+  | 'no-event-name'
+  | 'no-session-id'
+  | 'not-an-object'
+  | 'not-json'
+  | 'too-many-events'
+  | 'too-many-values'
+  | 'unknown-agent'
+  | 'disabled'
+  | 'failed'
+  | 'invalid-time'
+  | 'invalid-value'
+  | 'queue-full'
+  | 'shut-down'
+  | 'too-large';
+
+/** An input, or one event of a list, that was refused. */
+export interface Refusal {
+  reason: RefusalReason;
+  /** The rule that the input breaks, for example `agent-hooks/required`. */
+  rule?: string | undefined;
+  message: string;
+  /** Position in the text of the input, from 1. */
+  line?: number | undefined;
+  column?: number | undefined;
+  /** JSON pointer to the field. */
+  field?: string | undefined;
+}
+
+/** What became of an input. */
+export type IngestResult =
+  | {
+      status: 'accepted';
+      /** Events of a list that were refused, while others were accepted. */
+      refused: readonly Refusal[];
+    }
+  | { status: 'duplicate' }
+  | ({ status: 'refused' } & Refusal);

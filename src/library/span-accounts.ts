@@ -1,0 +1,74 @@
+/**
+ * The accounts of spans. Each span is counted once when it is produced and once when its fate is known, so that
+ * `produced = exported + dropped + failed + waiting` at any time.
+ */
+
+import type { DropReason, SpanStats } from './stats.ts';
+
+export type SpanFate = 'exported' | 'failed' | DropReason;
+
+export class SpanAccounts {
+  readonly #stats: SpanStats = { produced: 0, exported: 0, dropped: 0, failed: 0, waiting: 0, droppedBy: {} };
+
+  produce(count: number): void {
+    this.#stats.produced += count;
+    this.#stats.waiting += count;
+  }
+
+  settle(fate: SpanFate): void {
+    const stats = this.#stats;
+    stats.waiting -= 1;
+    if (fate === 'exported' || fate === 'failed') {
+      stats[fate] += 1;
+      return;
+    }
+    stats.dropped += 1;
+    stats.droppedBy[fate] = (stats.droppedBy[fate] ?? 0) + 1;
+  }
+
+  get failed(): number {
+    return this.#stats.failed;
+  }
+
+  get waiting(): number {
+    return this.#stats.waiting;
+  }
+
+  read(): SpanStats {
+    return { ...this.#stats, droppedBy: { ...this.#stats.droppedBy } };
+  }
+}
+
+/** One span on its way to several targets. Its fate is the worst of its fates there. */
+export class Ticket {
+  readonly #accounts: SpanAccounts;
+  #targets: number;
+  #worst: SpanFate = 'exported';
+
+  constructor(accounts: SpanAccounts, targets: number) {
+    this.#accounts = accounts;
+    this.#targets = targets;
+  }
+
+  settle(fate: SpanFate): void {
+    if (this.#targets === 0) return;
+    if (fate === 'failed' || this.#worst === 'exported') this.#worst = fate;
+    this.#targets -= 1;
+    if (this.#targets === 0) this.#accounts.settle(this.#worst);
+  }
+
+  /** Settles at once, whatever the targets that are left will say. */
+  close(fate: SpanFate): void {
+    if (this.#targets === 0) return;
+    this.#targets = 0;
+    this.#accounts.settle(fate);
+  }
+}
+
+/** What an exporter said of the spans of a bridge, where the exporter is known. */
+export interface ExportResults {
+  /** Undefined: the exporter did not get the span. The answer is given once. */
+  take(spanId: string): 'exported' | 'failed' | undefined;
+  /** Resolves when no export is running. */
+  settled(): Promise<void>;
+}

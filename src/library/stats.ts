@@ -1,0 +1,77 @@
+/** The numbers of a bridge. Each is counted where the thing happens. */
+
+/** Numbers of inputs. `received = accepted + duplicate + refused`. */
+export interface InputStats {
+  received: number;
+  accepted: number;
+  duplicate: number;
+  refused: number;
+  /** `refused` by reason. */
+  refusedBy: { [reason: string]: number };
+  /** Events of accepted lists that were refused. They are not part of the other numbers. */
+  refusedInLists: number;
+}
+
+/** Numbers of sessions. */
+export interface SessionStats {
+  open: number;
+  /** Ended, and still known for late events. */
+  ended: number;
+  /** Ended by the bridge because no event came. */
+  silenced: number;
+  /** Ended by the bridge because too many sessions were open. */
+  evicted: number;
+}
+
+/** Why a span was not handed on. */
+export type DropReason =
+  | 'sampled'
+  | 'on_span'
+  | 'no_receiver'
+  /** The queue of a processor was full, also after a flush. */
+  | 'processor_full'
+  /** The processor did not pass the span to its exporter. */
+  | 'processor'
+  /** The time for the shutdown was over. */
+  | 'shutdown';
+
+/** Numbers of spans. `produced = exported + dropped + failed + waiting`. */
+export interface SpanStats {
+  produced: number;
+  /** Exporters accepted it; or a processor took it, and its flush reported no error. */
+  exported: number;
+  dropped: number;
+  /** An exporter or a processor reported an error, or did not answer in time. */
+  failed: number;
+  /** Not yet exported. */
+  waiting: number;
+  /** `dropped` by reason. */
+  droppedBy: { [reason in DropReason]?: number };
+}
+
+/** Numbers of log records: `produced = emitted + dropped + failed`. */
+export interface RecordStats {
+  produced: number;
+  emitted: number;
+  /** There was no logger provider, or the time for the shutdown was over. */
+  dropped: number;
+  failed: number;
+}
+
+/** Numbers of measurements: `produced = recorded + dropped + failed`. */
+export interface MeasurementStats {
+  produced: number;
+  recorded: number;
+  /** There was no meter provider. */
+  dropped: number;
+  failed: number;
+}
+
+/** The numbers of a bridge since it was made. Each is counted where the thing happens. */
+export interface BridgeStats {
+  inputs: InputStats;
+  sessions: SessionStats;
+  spans: SpanStats;
+  records: RecordStats;
+  measurements: MeasurementStats;
+}
