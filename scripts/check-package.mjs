@@ -17,8 +17,8 @@ try {
   const gates = {
     knip: () => tool('knip', ['--no-progress']),
     publint: () => tool('publint', ['run', tarball, '--strict']),
-    // CommonJS callers are told so by Node itself; the bin is the only CommonJS here.
-    types: () => tool('attw', [tarball, '--profile', 'esm-only', '--format', 'ascii', '--no-color']),
+    // `node10` knows no `exports`: it finds the main entry only.
+    types: () => tool('attw', [tarball, '--profile', 'node16', '--format', 'ascii', '--no-color']),
     dependencies: () => dependencies(tarball),
     licences: () => licences(tarball),
     audit: () => audit(tarball),
@@ -111,13 +111,11 @@ function audit(tarball) {
 
 function dependencies(tarball) {
   const packed = JSON.parse(read(tarball, 'package.json'));
-  const kinds = [
-    'dependencies',
-    'peerDependencies',
-    'optionalDependencies',
-    'bundledDependencies',
-    'bundleDependencies',
-  ];
+  const peers = Object.keys(packed.peerDependencies ?? {}).filter(
+    name => packed.peerDependenciesMeta?.[name]?.optional !== true,
+  );
+  const kinds = ['dependencies', 'optionalDependencies', 'bundledDependencies', 'bundleDependencies'];
   const named = kinds.flatMap(kind => Object.keys(packed[kind] ?? {}).map(name => `${kind}: ${name}`));
+  named.push(...peers.map(name => `peerDependencies: ${name} is not optional`));
   return named.length === 0 ? undefined : named.join('\n');
 }

@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 /**
  * The bridge into an application's own OpenTelemetry SDK. It makes the same spans, records and measurements of hooks that
  * otel-hooks sends, and gives them to that SDK through its public interfaces. It uses no network, and no disk unless

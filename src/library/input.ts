@@ -2,7 +2,7 @@
 import { agents } from '../agents/index.ts';
 import type { Fields } from '../event/event.ts';
 import type { Fragment } from '../hook/fragment.ts';
-import { isFields } from '../lib/read.ts';
+import { isFields, own } from '../lib/read.ts';
 import { recognize } from '../receive/recognize.ts';
 import { type Fault, type Form, intakeOf } from '../serve/intake.ts';
 import { isAgentHooks } from '../standards/agent-hooks/agent-hooks.ts';
@@ -83,6 +83,6 @@ const reasonOfRule: { readonly [rule: string]: RefusalReason } = {
 };
 
 function refusalBy({ rule, line, column, field, why }: Fault): Refusal {
-  const reason = reasonOfRule[rule] ?? (rule.startsWith('limit/') ? 'too-large' : 'invalid-event');
+  const reason = own(reasonOfRule, rule) ?? (rule.startsWith('limit/') ? 'too-large' : 'invalid-event');
   return { reason, rule, message: why, line, column, ...(field === undefined ? {} : { field }) };
 }

@@ -6,7 +6,7 @@ import { limitsOf } from '../config/config.ts';
 import { parsePairs } from '../config/pairs.ts';
 import { factsOf, type Key, type Values } from '../config/schema.ts';
 import { nearest } from '../lib/nearest.ts';
-import { isFields } from '../lib/read.ts';
+import { isFields, own } from '../lib/read.ts';
 import { contentSettings } from '../session/own-content.ts';
 import { riskSettings } from '../session/own-rules.ts';
 import { userAndHost, watchSettings } from '../session/pin.ts';
@@ -97,12 +97,12 @@ export function settingsOf(options: BridgeOptions): Values {
   if (!isFields(options)) throw new TypeError('otel-hooks: the options of createBridge are an object');
   const values: { [key: string]: unknown } = {};
   for (const [name, value] of entriesOf(options)) {
-    const own = ownOptions[name];
-    if (own !== undefined) {
-      if (!own[0](value)) throw new TypeError(`otel-hooks: the option ${name} is ${own[1]}`);
+    const check = own(ownOptions, name);
+    if (check !== undefined) {
+      if (!check[0](value)) throw new TypeError(`otel-hooks: the option ${name} is ${check[1]}`);
       continue;
     }
-    const key = settingOf[name as keyof typeof settingOf] as Key | undefined;
+    const key = own<Key>(settingOf, name);
     if (key === undefined) throw unknownOption(name);
     const checked = factsOf(key).schema.safeParse(value);
     if (!checked.success) throw new TypeError(`otel-hooks: the option ${name}: ${checked.error.issues[0]?.message}`);

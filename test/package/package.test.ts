@@ -59,10 +59,15 @@ describe('the packed tarball', () => {
     expect(readdirSync(join(app, 'node_modules')).filter(name => !name.startsWith('.'))).toEqual(['otel-hooks']);
   });
 
-  it('needs nothing: no dependency of any kind, no script that runs at installation', () => {
+  it('needs nothing: no dependency but optional peers, no script that runs at installation', () => {
     const packed = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'));
-    for (const kind of ['dependencies', 'peerDependencies', 'optionalDependencies', 'bundledDependencies']) {
+    for (const kind of ['dependencies', 'optionalDependencies', 'bundledDependencies']) {
       expect(packed).not.toHaveProperty(kind);
+    }
+    // An upper bound would refuse the next major of the SDK.
+    for (const [name, range] of Object.entries(packed.peerDependencies)) {
+      expect(range).toMatch(/^>=\d+\.\d+\.\d+$/);
+      expect(packed.peerDependenciesMeta[name]).toEqual({ optional: true });
     }
     expect(Object.keys(packed.scripts).filter(name => /^(pre|post)?install$|^prepare$/.test(name))).toEqual([]);
   });
@@ -93,12 +98,13 @@ describe('the packed tarball', () => {
     }
   });
 
-  it('names no folder of the machine that built it, and has no source maps', () => {
+  it('names no folder of the machine that built it, and has source maps of the library alone', () => {
     for (const entry of readdirSync(installed, { recursive: true, withFileTypes: true })) {
       if (!entry.isFile()) continue;
       const text = readFileSync(join(entry.parentPath, entry.name), 'utf8');
-      expect(entry.name).not.toMatch(/\.map$|\.test\.[jt]s$/);
-      for (const foreign of [root, process.env.HOME ?? root, 'sourceMappingURL='])
+      const isLibrary = /^(index|sdk|library)\.c?js(\.map)?$/.test(entry.name);
+      if (!isLibrary) expect(entry.name).not.toMatch(/\.map$|\.test\.[jt]s$/);
+      for (const foreign of [root, process.env.HOME ?? root, ...(isLibrary ? [] : ['sourceMappingURL='])])
         if (foreign.length > 6) expect(text.includes(foreign), `${entry.name} has ${foreign}`).toBe(false);
     }
   });
@@ -108,7 +114,7 @@ describe('the packed tarball', () => {
       .filter(entry => entry.isFile())
       .map(entry => join(entry.parentPath, entry.name).slice(installed.length + 1));
     const known = [
-      /^dist\/(otel-hooks\.cjs|cli\.js|deliver\.js|index\.js|(re2|prices)\.cjs|samples\.json|sbom\.cdx\.json|THIRD-PARTY-LICENSES\.txt|chunks\/[\w-]+\.js|types\/[\w/-]+\.d\.ts)$/,
+      /^dist\/(otel-hooks\.cjs|cli\.js|deliver\.js|(index|sdk|library)\.c?js(\.map)?|(re2|prices)\.cjs|samples\.json|sbom\.cdx\.json|THIRD-PARTY-LICENSES\.txt|chunks\/[\w-]+\.js|types\/[\w/-]+\.d\.c?ts)$/,
       /^((README|CHANGELOG|SECURITY|ARCHITECTURE|CONTRIBUTING)\.md|LICENSE|package\.json)$/,
       /^grafana\/provisioning\/\w+\/\.gitkeep$/,
       /^docs\/([\w/-]+\.md|images\/[\w-]+\.svg)$/,
@@ -126,6 +132,10 @@ describe('the packed tarball', () => {
         'dist/cli.js',
         'dist/deliver.js',
         'dist/index.js',
+        'dist/index.cjs',
+        'dist/sdk.js',
+        'dist/sdk.cjs',
+        'dist/library.js.map',
         'dist/re2.cjs',
         'dist/prices.cjs',
         'dist/samples.json',
@@ -152,6 +162,21 @@ describe('the packed tarball', () => {
     expect(run('help')).toMatch(/\bhook\b[\s\S]*\bdeliver\b[\s\S]*\bstatus\b/);
   });
 
+  it('can be required', () => {
+    const code = "console.log(typeof require('otel-hooks').createBridge)";
+    expect(execFileSync(process.execPath, ['-e', code], { cwd: app, env, encoding: 'utf8' })).toBe('function\n');
+  });
+
+  it('names the packages that `otel-hooks/sdk` needs, when they are missing', () => {
+    for (const code of ["await import('otel-hooks/sdk')", "require('otel-hooks/sdk')"]) {
+      const type = code.startsWith('await') ? ['--input-type=module'] : [];
+      const found = spawnSync(process.execPath, [...type, '-e', code], { cwd: app, env, encoding: 'utf8' });
+      expect(found.stderr).toMatch(
+        /otel-hooks\/sdk needs these packages, or newer versions: @opentelemetry\/api 1\.9,/,
+      );
+    }
+  });
+
   it('can be imported', () => {
     const text = execFileSync(
       process.execPath,
@@ -162,11 +187,18 @@ describe('the packed tarball', () => {
   });
 
   it('has types that stand alone, under the strictest settings of an application', () => {
-    const file = "import * as otelHooks from 'otel-hooks';\nexport const names: string[] = Object.keys(otelHooks);\n";
+    const file =
+      "import * as otelHooks from 'otel-hooks';\nimport * as sdk from 'otel-hooks/sdk';\n" +
+      'export const names: string[] = [...Object.keys(otelHooks), ...Object.keys(sdk)];\n';
     writeFileSync(join(app, 'uses.mts'), file);
+    writeFileSync(join(app, 'uses-require.cts'), file);
     const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
     const settings = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', '--types', ''];
-    const found = spawnSync(process.execPath, [tsc, ...settings, 'uses.mts'], { cwd: app, env, encoding: 'utf8' });
+    const found = spawnSync(process.execPath, [tsc, ...settings, 'uses.mts', 'uses-require.cts'], {
+      cwd: app,
+      env,
+      encoding: 'utf8',
+    });
     expect(found.stdout).toBe('');
     expect(found.status).toBe(0);
   });

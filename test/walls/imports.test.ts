@@ -156,7 +156,10 @@ const rooms: Readonly<Record<string, Room>> = {
   },
   // Delivery runs in a process of its own, or in a worker thread of `serve`.
   deliver: { sees: 'all', packages: [/^node:(fs|path|os|timers\/promises|worker_threads)$/] },
-  library: { sees: 'all', packages: [/^node:(crypto|async_hooks)$/, openTelemetry] },
+  library: {
+    sees: 'all',
+    packages: [/^node:(crypto|os|async_hooks)$/, /^(re2js|@pydantic\/genai-prices)$/, openTelemetry],
+  },
   demo: { sees: ['lib', 'agents', 'setup', 'deliver', 'telemetry'], packages: [node] },
   doctor: {
     sees: ['lib', 'agents', 'config', 'problems', 'python/program.ts', 'setup', 'ship', 'telemetry'],
@@ -166,6 +169,7 @@ const rooms: Readonly<Record<string, Room>> = {
   'kicked.ts': { sees: 'all', packages: [node] },
   'cli.ts': { sees: 'all', packages: 'all' },
   'index.ts': { sees: 'all', packages: 'all' },
+  'sdk.ts': { sees: ['library'], packages: [] },
   'bin.ts': { sees: ['hook', 'cli.ts'], packages: [] },
 };
 
