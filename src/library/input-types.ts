@@ -59,6 +59,7 @@ export interface IngestMeta {
 /** Why an input was refused. */
 export type RefusalReason =
   | 'bad-session-id'
+  | 'erased'
   | 'empty'
   | 'invalid-event'
   | 'no-event-name'
