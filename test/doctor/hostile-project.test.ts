@@ -111,7 +111,7 @@ describe('doctor runs no command of a clone', () => {
   it.each(evil)('%s', async (_, text) => {
     plant();
     settle(text.replaceAll('CLONE', clone).replaceAll('MARK', mark()));
-    for (const words of [['--offline'], ['--offline', '--json']]) await run(['doctor', ...words]);
+    await run(['doctor', '--offline', '--json']);
     await run(['doctor', '--offline'], { isTerminal: true, ask: async () => 'y' });
     expect(marks()).toEqual([]);
   });
@@ -135,13 +135,16 @@ describe('doctor runs no command of a clone', () => {
       fs.copyFileSync(join(clone, 'node_modules/.bin/otel-hooks'), join(clone, 'otel-hooks-copy'));
       fs.rmSync(join(clone, 'otel-hooks'), { recursive: true });
       fs.renameSync(join(clone, 'otel-hooks-copy'), join(clone, 'otel-hooks'));
-      for (const first of [folder, join(clone, folder)]) {
-        const env = { PATH: [first, bin, '/usr/bin', '/bin'].join(delimiter), HOME: home, OTEL_HOOKS_LINGER: '0s' };
-        // The search for the program is the same for every agent, and each agent's trial waits for its event.
+      const envWith = (first: string) => ({
+        PATH: [first, bin, '/usr/bin', '/bin'].join(delimiter),
+        HOME: home,
+        OTEL_HOOKS_LINGER: '0s',
+      });
+      // The search for the program is the same for every agent, and each agent's trial waits for its event.
+      for (const env of [envWith(folder), envWith(join(clone, folder))])
         await run(['doctor', '--offline', '--tool', 'claude'], { env, isTerminal: true, ask: async () => 'y' });
-        await run(['enable', '--tool', 'claude', '--project', '--yes'], { env });
-        await run(['enable', '--tool', 'claude', '--yes'], { env });
-      }
+      await run(['enable', '--tool', 'claude', '--project', '--yes'], { env: envWith(folder) });
+      await run(['enable', '--tool', 'claude', '--yes'], { env: envWith(join(clone, folder)) });
       expect(marks()).toEqual([]);
     },
   );
