@@ -104,6 +104,8 @@ export interface Expectation {
   output?: Record<string, string>;
   /** The run without hooks cannot be compared: the reason. */
   notCompared?: string;
+  /** Actions that no response calls by their id, such as the tools that a script calls: the reason. The tree names them. */
+  nested?: string;
   /** Vendor events that are expected, beside those of the driver. */
   vendor?: string[];
 }
@@ -133,6 +135,8 @@ export interface Driver {
   plain?(line: string): string;
   /** As `importDiffers` of a scenario, for all scenarios of the agent. */
   importDiffers?: Record<string, string>;
+  /** What `doctor` finds in every scenario that does not say otherwise. */
+  doctor?: string[];
   /** Names of vendor events that the agent sends in any run. */
   vendor?: string[];
   /** The id of the newest session, for `$PREVIOUS`. */

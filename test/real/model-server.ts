@@ -246,11 +246,16 @@ function tokensOf(n: number, { thinking, tokens }: Reply): Tokens {
   };
 }
 
-/** A text `$match:<pattern>` in a call becomes the last match of the pattern's group in the request: an id from a result. */
+/**
+ * A text `$match:<pattern>` in a call becomes the last match of the pattern's group in the request: an id from a result.
+ * `$number:<pattern>` becomes it as a number.
+ */
 function filledIn(input: unknown, request: string): unknown {
   if (typeof input === 'string') {
-    const pattern = /^\$match:(.*)$/s.exec(input)?.[1];
-    return pattern === undefined ? input : ([...request.matchAll(new RegExp(pattern, 'g'))].at(-1)?.[1] ?? input);
+    const [, kind, pattern] = /^\$(match|number):(.*)$/s.exec(input) ?? [];
+    if (pattern === undefined) return input;
+    const found = [...request.matchAll(new RegExp(pattern, 'g'))].at(-1)?.[1] ?? input;
+    return kind === 'number' ? Number(found) : found;
   }
   if (Array.isArray(input)) return input.map(each => filledIn(each, request));
   if (typeof input !== 'object' || input === null) return input;

@@ -76,7 +76,7 @@ export async function perform(agent: string, version: string, scenario: { path: 
   const asUser = process.geteuid?.() === 0 ? [] : ['-r'];
   const child = spawn('unshare', [...asUser, ...words], {
     stdio: ['ignore', 'inherit', 'pipe'],
-    env: { PATH: process.env.PATH, HOME: folder, REAL_AGENTS_PTY: join(here, 'pty.py') },
+    env: { PATH: process.env.PATH, HOME: folder, REAL_AGENTS_PTY: join(here, 'in-terminal.py') },
   });
   let stderr = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {

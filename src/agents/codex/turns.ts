@@ -99,7 +99,7 @@ export function turnAborted(place: Place): TranscriptEntry[] {
       data: { final: true },
       facts: { interrupted: true, over: running(place) },
     }),
-    ...overs(at, 'error'),
+    ...overs(at, 'error', 'Session.Abort'),
   ];
 }
 
@@ -109,13 +109,17 @@ export function running({ memory }: Place): string[] | undefined {
   return calls.length === 0 ? undefined : calls.slice(-128);
 }
 
-function overs(place: Place, reason: 'completed' | 'error'): TranscriptEntry[] {
+function overs(
+  place: Place,
+  reason: 'completed' | 'error',
+  type: 'Session.End' | 'Session.Abort' = 'Session.End',
+): TranscriptEntry[] {
   const { file, turn, atMs } = place;
   note(place, 'over', turn);
   if (file.subagent === undefined) return [{ over: 'turn', id: turn, atMs }];
   return [
     entryAt(place, {
-      event_type: 'Session.End',
+      event_type: type,
       key: endKey(turn ?? ''),
       data: { end_reason: reason },
     }),

@@ -253,6 +253,14 @@ describe('a subagent', () => {
     expect(house.ledger().counters).toEqual({});
   });
 
+  test('whose turn was aborted is abandoned', () => {
+    const rows = childRows().slice(0, 4);
+    const aborted = message(4.2, 'turn_aborted', { turn_id: 't1c', reason: 'interrupted' });
+    const ofMain = mainRows(v1[0], v1[1], v1[2]).slice(0, 6);
+    const spans = imported([() => main, [...ofMain, ended(4, 't1')]], [() => childs, [...rows, aborted]]);
+    expect(spans.find(span => span.kind === 'subagent')).toMatchObject({ outcome: 'abandoned' });
+  });
+
   test('is linked to its call by the rollout if the hook comes first', () => {
     const rows = mainRows(v2[0], v2[1], v2[2]);
     house.write(main, ...rows.slice(0, 3));

@@ -19,7 +19,9 @@ export const responses: Dialect = {
       if (isModel && !inResponse) for (const prompt of prompts) prompt.turnsAfter += 1;
       inResponse = isModel;
       if (item.role === 'user' || item.type === 'agent_message') {
-        prompts.push({ text: textOf(item.content) || JSON.stringify(item), turnsAfter: 0 });
+        // The task of a subagent is not a text.
+        const text = item.type === 'agent_message' ? '' : textOf(item.content);
+        prompts.push({ text: text || JSON.stringify(item), turnsAfter: 0 });
       }
     }
     const metadata = parsed(headers['x-codex-turn-metadata']);

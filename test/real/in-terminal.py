@@ -9,8 +9,8 @@ import termios
 
 pid, terminal = pty.fork()
 if pid == 0:
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 55, 170, 0, 0))
     os.execvp(sys.argv[1], sys.argv[1:])
-fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 55, 170, 0, 0))
 watched = [terminal, 0]
 while True:
     ready, _, _ = select.select(watched, [], [])
