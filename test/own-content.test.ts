@@ -26,7 +26,7 @@ it("vendors' metadata that is asked for is looked through with people's own patt
   expect(keeperOf({ content: settings })?.clean('ACME-1')).toBe('[redacted:own]');
 });
 
-it("people's own patterns take out more, and allow what fits as a whole", () => {
+it("users' own patterns remove more, and allow texts that they match as a whole", () => {
   const { settings, problems } = from({
     content: { prompt: 'redacted' },
     redaction: { patterns: ['ACME-[0-9]+'], allow: ['.*@example\\.org', 'ACME-7'] },

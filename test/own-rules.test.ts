@@ -84,7 +84,7 @@ describe('risk by settings', () => {
     ['no text', '{"command":{"toString":1}}'],
     ['a list of anything', '{"command":["bash",{"toString":1},null,7]}'],
     ['nested deeply', `{"command":"ls","x":${'['.repeat(20_000)}${']'.repeat(20_000)}}`],
-  ])('finds nothing in an input that is %s, and goes on', (_what, text) => {
+  ])('finds no match in an input that is %s, and continues', (_what, text) => {
     const state = { pinned: {} } as unknown as SessionState;
     expect(judgeRisk(state, { action: { name: 'shell', input: JSON.parse(text) } })).toBeUndefined();
   });

@@ -130,7 +130,7 @@ describe.each([
   ['with content', { [MESSAGES]: 'true' }],
   ['as JSON', { [MESSAGES]: 'true', OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' }],
 ])('a session %s', (_, more) => {
-  it('is previewed while it waits, sent as previewed, and previewed alike afterwards', async () => {
+  it('has a preview while it waits, the same requests when it is sent, and the same preview afterwards', async () => {
     const state = waiting(session('s-1'), exporting(collector.url, more));
     const before = filesIn(state);
     const [one] = looked(state, (store, world) => previewOf(store, 's-', world));
@@ -154,7 +154,7 @@ describe.each([
   });
 });
 
-it('what waits for a collector that is away is previewed with what came since', async () => {
+it('the preview shows data that waits for an unreachable collector together with newer data', async () => {
   const away = await startCollector({ answer: () => ({ status: 503 }) });
   const state = waiting(session('s-1'), exporting(away.url));
   await deliverHere(state, { now: () => NOW, waitMs: 0 });
@@ -182,7 +182,7 @@ it('a session that came in many rounds is sent as previewed, all at once', async
   await away.close();
 });
 
-it('a session that has nowhere to go is shown as it would leave, and a terminal is told nothing that it obeys', async () => {
+it('a session without a destination is shown as it would be sent, without control characters', async () => {
   const state = waiting(session('s-1'), { [MESSAGES]: 'true' });
   await deliverHere(state, { now: () => NOW });
   let out = '';
@@ -215,7 +215,7 @@ it('a session that has nowhere to go is shown as it would leave, and a terminal 
   expect(out).toContain('no session begins with x');
 });
 
-describe('what preview prints and writes is for its user alone', () => {
+describe('only its user can read the files of preview', () => {
   const key = 'api_key=sk-0123456789';
   const session1 = (): string =>
     waiting(session('s-1'), {
@@ -228,7 +228,7 @@ describe('what preview prints and writes is for its user alone', () => {
   });
 
   it.each<Record<string, true>>([{}, { '--json': true }])(
-    'addresses stand there without user, password and query %j',
+    'addresses are shown without user, password and query %j',
     flags => {
       const state = session1();
       let out = '';

@@ -56,13 +56,13 @@ describe('prices', () => {
     expect(costWith({}, { model, provider })?.usd).toBeGreaterThan(0);
   });
 
-  it('are asked of whoever serves the agent, and else of whose name the model bears', () => {
+  it('come from the provider that serves the agent, otherwise from the maker of the model', () => {
     expect(costWith({}, { model: 'opus', agent: 'claude-code' })).toEqual({ prices: TABLE });
     expect(costWith({}, { model: 'gpt-5.1', agent: 'codex' })?.usd).toBe(1.25);
     expect(costWith({}, { model: 'gpt-5.1' })?.usd).toBe(1.25);
   });
 
-  it('are not guessed: without one there is no amount', () => {
+  it('are not guessed: without a price there is no amount', () => {
     for (const model of [undefined, '', 'nobody-1', 'constructor', '__proto__'])
       expect(costWith({}, { model, provider: 'openai' })).toEqual({ prices: TABLE });
     expect(costWith({}, { model: 'gpt-5.1', provider: 'my-proxy' })).toEqual({ prices: TABLE });
@@ -86,7 +86,7 @@ describe('prices', () => {
     expect(costWith({ prices }, { model: 'gpt-4' })?.prices).toMatch(/^config [0-9a-f]{8}$/);
   });
 
-  it('of another provider hold where a setting says so', () => {
+  it('of another provider apply if a setting names it', () => {
     const prices = { 'my-proxy/*': 'openai' };
     expect(costWith({ prices }, { model: 'gpt-5.1', provider: 'my-proxy' })).toEqual({ usd: 1.25, prices: TABLE });
   });

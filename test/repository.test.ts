@@ -48,7 +48,7 @@ describe.each([
     expect(repositoryAt(folder, eyes)).toEqual({ ...known, branch: undefined, revision: first });
   });
 
-  test('what was committed since is read off the log: commits alone, oldest first, and no names of people', () => {
+  test('new commits come from the log: commits only, oldest first, without names of people', () => {
     const folder = made(by, 'moving');
     const before = by.commit(folder);
     expect(movedSince(folder, before, eyes)).toBeUndefined();
@@ -100,7 +100,7 @@ describe('addresses', () => {
   });
 });
 
-test('no repository, and hostile ones: what does not look as it should is not known', () => {
+test('a missing or hostile repository is unknown', () => {
   expect(repositoryAt(join(root, 'nowhere'), eyes)).toBeUndefined();
   expect(repositoryAt('relative', eyes)).toBeUndefined();
   const hostile = (head: string, more: Record<string, string> = {}): string => {
@@ -124,7 +124,7 @@ test('no repository, and hostile ones: what does not look as it should is not kn
   expect(repositoryAt(linked, eyes)).toBeUndefined();
 });
 
-test("a session's span says where it worked, and what was committed meanwhile", () => {
+test("a session's span names its repository and the commits made meanwhile", () => {
   const folder = made(byHand, 'session', 'git@github.com:acme/shop.git');
   const start = byHand.commit(folder);
   const house = openHouse();

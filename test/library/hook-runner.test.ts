@@ -27,7 +27,7 @@ test('the lowest priority is asked first, equal ones as they were registered, an
   });
 });
 
-test('a block ends the chain; who only observes hears of it all the same, and decides nothing', async () => {
+test('a block ends the chain; observers get the event nevertheless, and decide nothing', async () => {
   const hooks = createHookRunner();
   const asked: string[] = [];
   const seen: ObservedEvent[] = [];
@@ -47,7 +47,7 @@ test('a block ends the chain; who only observes hears of it all the same, and de
   expect(seen[0]).not.toHaveProperty('input');
 });
 
-test('what one changes the next one gets, and what a handler does to its own event nobody', async () => {
+test('a handler gets the modified event of its predecessor, but no change that a handler made to its own copy', async () => {
   const hooks = createHookRunner();
   const got: unknown[] = [];
   hooks.register('PostToolUse', event => {
@@ -80,7 +80,7 @@ test('what one changes the next one gets, and what a handler does to its own eve
   });
 });
 
-test('a handler that throws, overruns or answers nonsense is passed over with a warning, and telemetry hears of it', async () => {
+test('a handler that throws, overruns or gives an invalid response is skipped with a warning, and telemetry records it', async () => {
   const hooks = createHookRunner({ timeoutMs: 60_000 });
   const seen: ObservedEvent[] = [];
   let aborted = false;
@@ -135,7 +135,7 @@ test('a block holds even where the rest of the answer is wrong', async () => {
   expect(await hooks.run(before)).toMatchObject({ action: 'block', reason: 'blocked by hook guard' });
 });
 
-test('hooks within a hook are refused, in what it starts as well; beside it and after it they run', async () => {
+test('hooks within a hook and in its asynchronous work are refused; beside it and after it they run', async () => {
   const hooks = createHookRunner();
   let inner: unknown;
   let afterwards: Promise<unknown> | undefined;
@@ -167,7 +167,7 @@ test('hooks within a hook are refused, in what it starts as well; beside it and 
   expect(ends).toBe(2);
 });
 
-test('what is registered wrongly is refused at once, and what is taken away is not asked', async () => {
+test('a wrong registration is refused at once, and a removed handler is not called', async () => {
   const hooks = createHookRunner();
   expect(() => hooks.register('preToolUse' as HookPoint, inject('x'))).toThrow("a platform's name of PreToolUse");
   expect(() => hooks.register('Never' as HookPoint, inject('x'))).toThrow('there are SessionStart');
@@ -189,7 +189,7 @@ test('what is registered wrongly is refused at once, and what is taken away is n
   expect(heard).toBe(0);
 });
 
-test('what cannot be copied is handed on as it is', async () => {
+test('a value that cannot be copied is passed on itself', async () => {
   const hooks = createHookRunner();
   hooks.register('PreToolUse', event => ({
     action: 'injectContext',
@@ -198,7 +198,7 @@ test('what cannot be copied is handed on as it is', async () => {
   expect((await hooks.run({ ...before, input: () => 'called' })).additionalContext).toEqual(['called']);
 });
 
-test('telemetry hears of all eleven points, and a trace shows what hooks did', async () => {
+test('telemetry records all eleven points, and a trace shows the work of hooks', async () => {
   const hooks = createHookRunner();
   const heard: object[] = [];
   hooks.observe(event => heard.push(event));

@@ -212,7 +212,7 @@ it.concurrent.each(tried)(`R6 %s (seed ${seed})`, { timeout: TIMEOUT_MS }, async
   }
 });
 
-it(`R6 a collector that nobody reaches (seed ${seed})`, { timeout: TIMEOUT_MS }, async () => {
+it(`R6 an unreachable collector (seed ${seed})`, { timeout: TIMEOUT_MS }, async () => {
   const { state, collector, close } = await filled('refused', order);
   try {
     await collector.stop();

@@ -224,7 +224,7 @@ const described = (found: Found[], canaries: ReadonlyMap<string, Canary>): strin
 describe('S3 secrets', () => {
   const { planted, canaries } = plantAll();
 
-  it(`S3 in all that agents say neither leave nor stay (seed ${seed})`, { timeout: 120_000 }, async () => {
+  it(`S3 in all payloads of agents neither leave nor stay (seed ${seed})`, { timeout: 120_000 }, async () => {
     // One after the other they are sessions; but some samples tell the same event, so each has one of its own as well.
     const alone = await deliverAll(planted.map(inItsOwnSession), { commands: asked });
     const together = size === 'quick' ? alone : await deliverAll(planted);
@@ -347,7 +347,7 @@ describe('S3 secrets', () => {
       expect(fs.statSync(join(state, 'documents', name)).mode & 0o777, name).toBe(0o600);
   });
 
-  it('S3 in events that nobody can read lie in the quarantine, and nowhere else', { timeout: 60_000 }, async () => {
+  it('S3 in unreadable events are in the quarantine only', { timeout: 60_000 }, async () => {
     const ways: ((each: Planted) => Planted)[] = [
       each => ({ ...each, payload: each.payload.slice(0, -1) }),
       each => ({ ...each, payload: `[${each.payload}]` }),

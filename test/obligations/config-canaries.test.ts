@@ -250,7 +250,7 @@ describe('secrets of the configuration', () => {
     expect(keys.filter(isAddress).length).toBeGreaterThanOrEqual(10);
   });
 
-  it('stay in their files, whatever command runs while a server says back what it was told', async () => {
+  it('stay in their files for every command, while a server repeats the requests in its answers', async () => {
     status = 401;
     const house = settled();
     try {
@@ -298,7 +298,7 @@ describe('secrets of the configuration', () => {
     }
   }, 240_000);
 
-  it('stay out of what a crash prints', async () => {
+  it('are not in the output of a crash', async () => {
     status = 200;
     const house = settled();
     try {

@@ -91,7 +91,7 @@ it(`R10 ${seeds} times, some fragments are damaged before they are taken (seeds 
   });
 });
 
-it(`R10 ${seeds} times, something in the state folder is damaged while bodies wait (seeds from ${seed})`, {
+it(`R10 ${seeds} times, a file in the state folder is damaged while bodies wait (seeds from ${seed})`, {
   timeout: TIMEOUT_MS,
 }, async () => {
   const sums = { faults: 0, obligations: 0, delivered: 0, dropped: 0 };

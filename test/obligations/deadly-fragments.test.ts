@@ -20,7 +20,7 @@ JSON.parse = function (text, ...more) {
   return parse.call(this, text, ...more);
 };`;
 
-it('S3 what two processes died over is set aside with a problem, and nothing else is', {
+it('S3 a fragment over which two processes died is set aside with a problem, and no other is', {
   timeout: 120_000,
 }, async () => {
   const { house, leave } = await stage();

@@ -152,7 +152,7 @@ describe('R11', () => {
   it.each([
     ['the mark', { version: '2\n' }],
     ['the ledger', { version: '1\n', 'ledger.json': '{"v":2,"n":9,"of":"a later version"}' }],
-  ])(`R11 a folder of a later format is left alone, said by %s (seed ${seed})`, async (_, files) => {
+  ])(`R11 a folder of a later format is not changed, as %s reports (seed ${seed})`, async (_, files) => {
     const house = furnish('built', 'otel-hooks-formats-');
     try {
       const url = 'http://127.0.0.1:9';

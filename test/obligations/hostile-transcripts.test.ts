@@ -58,7 +58,7 @@ const turn = (session: string, transcript_path: string): object[] => {
   ];
 };
 
-it('S2 a path of a transcript that names something else costs the session nothing and shows nothing', {
+it('S2 a path of a transcript that names another kind of file does not harm the session and reveals no content', {
   timeout: 120_000,
 }, async context => {
   if (process.platform === 'win32') cannotRun(context, 'needs devices, links and pipes of POSIX');

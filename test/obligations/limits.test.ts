@@ -173,7 +173,7 @@ it(`R14 the inbox holds hooks of a later version alone, and no more than it may 
   }
 });
 
-it(`R14 journal and quarantine stay within their limits while what leaves is the same (seed ${seed})`, {
+it(`R14 journal and quarantine stay within their limits, and the sent data stays the same (seed ${seed})`, {
   timeout: TIMEOUT_MS,
 }, async () => {
   const { folder, leave } = room();

@@ -67,7 +67,7 @@ it('a payload with such a word in any place is journaled or set aside with a rea
   expect(({} as { at?: unknown }).at).toBeUndefined();
 });
 
-it('a session whose transcript holds such words goes through hooks, transcript and import', () => {
+it('a session whose transcript holds such words passes hooks, transcript and import', () => {
   for (const word of words) {
     const house = openHouse();
     try {

@@ -64,7 +64,7 @@ it(`R5 a collector that is away for ${hooks} hooks (seed ${seed})`, { timeout: T
   }
 });
 
-it(`R5 taking goes on while the collector hangs (seed ${seed})`, { timeout: TIMEOUT_MS }, async () => {
+it(`R5 rounds continue while the collector hangs (seed ${seed})`, { timeout: TIMEOUT_MS }, async () => {
   let isWell = false;
   const { house, collector, leave } = await stage({ answer: () => (isWell ? { status: 200 } : 'hang') });
   try {

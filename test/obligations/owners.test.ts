@@ -56,7 +56,7 @@ it(`R12 deliveries without number on one folder (seed ${seed})`, { timeout: TIME
   }
 });
 
-it(`R12 an owner is stopped for ${stopS} s and goes on (seed ${seed})`, {
+it(`R12 an owner is suspended for ${stopS} s and continues (seed ${seed})`, {
   timeout: TIMEOUT_MS,
 }, async context => {
   if (stopS === 0) skipFor(context, 'not at size quick');

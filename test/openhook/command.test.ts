@@ -81,7 +81,7 @@ test('a file that subscribes to file.write gets a note that paths are not kept',
   expect((await run('openhook')).out).not.toContain('paths are not kept');
 });
 
-test('no answer is no, and a no is kept until the file changes', async () => {
+test('no answer means no, and a no is kept until the file changes', async () => {
   hooks({ command: 'cat' });
   expect((await run('openhook trust', '')).out).toContain('They are not run');
   expect((await run('openhook')).out).toContain('You said no');
@@ -110,7 +110,7 @@ test('a yes is taken back, and the consent to a configuration stays', async () =
   expect(JSON.parse((await run('config --json')).out)).toMatchObject({ files: { projectTrusted: true } });
 });
 
-test('nothing of a command can hide from its reader', async () => {
+test('no part of a command is hidden from its reader', async () => {
   hooks({ command: 'cat\u001b[2K\r# \u202eok\u200b\nrm -rf ~' });
   const { out } = await run('openhook');
   expect(out).toContain('cat\\u{1b}[2K\\u{d}# \\u{202e}ok\\u{200b}\\u{a}rm -rf ~');
@@ -133,7 +133,7 @@ test.each([
   ['{"openhook":"0.1","hooks":[{"command":"a","events":"*"}]}', 'hook 1 has events that are no list of types'],
   ['{"openhook":"0.1","hooks":[{"command":"a","async":1}]}', 'hook 1 has an async that is neither true nor false'],
   [JSON.stringify({ openhook: '0.1', hooks: Array(65).fill({ command: 'a' }) }), 'it has more than 64 hooks'],
-])('the file %s is agreed to by nobody', async (text, why) => {
+])('the file %s cannot be agreed to', async (text, why) => {
   file(text);
   const { code, err } = await run('openhook trust --yes');
   expect([code, err]).toEqual([1, expect.stringContaining(why)]);

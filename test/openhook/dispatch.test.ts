@@ -169,7 +169,7 @@ describe('nothing is run', () => {
   const ran = (): boolean => existsSync(join(work, 'ran'));
   beforeEach(() => hooks({ command: 'touch ran' }));
 
-  test('that nobody agreed to, and what happened before the yes is not made up for', async () => {
+  test('without consent get no event, and get no earlier events after the consent', async () => {
     session();
     await run();
     expect(ran()).toBe(false);
@@ -325,7 +325,7 @@ test('one that hangs costs itself alone', async () => {
   expect(counters()).toEqual({ 'openhook.started': 4, 'openhook.done': 3, 'openhook.timeout': 1 });
 });
 
-test('one that is ended is ended with all that it started', async () => {
+test('a command that is ended ends with all its child processes', async () => {
   const command = 'sleep 600 & echo $! > child.part; mv child.part child; sleep 600';
   const env = { PATH: process.env.PATH };
   const running = runCommand({ command, folder: work, env, platform: 'linux', input: '', limitMs: 60_000 });
@@ -383,7 +383,7 @@ test('on a hand-over, a running command is ended and its envelope is not dispatc
   expect(readFileSync(join(work, 'begun'), 'utf8')).toBe('x\n');
 });
 
-test('when a person delivers meanwhile, each envelope is given once: what runs goes on, the rest is for who came', async () => {
+test('when a person delivers meanwhile, each envelope is given once: running commands finish, and the new process gives the rest', async () => {
   const waits = 'while [ ! -e ../go ]; do sleep 0.05; done';
   hooks(
     { command: `cat >> begun.jsonl; ${waits}; echo >> ended`, events: ['session.start'], async: true },

@@ -127,7 +127,7 @@ function leftovers(): string[] {
     .sort();
 }
 
-describe('what stays is what docs/upgrade-and-uninstall.md names', () => {
+describe('the remaining files are those of docs/upgrade-and-uninstall.md', () => {
   const page = readFileSync(join(root, 'docs/upgrade-and-uninstall.md'), 'utf8');
   const section = /<!-- what-stays:.*?-->([\s\S]*?)<!-- \/what-stays -->/.exec(page)?.[1] ?? '';
   const cells = section

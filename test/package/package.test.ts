@@ -72,7 +72,7 @@ describe('the packed tarball', () => {
     expect(Object.keys(packed.scripts).filter(name => /^(pre|post)?install$|^prepare$/.test(name))).toEqual([]);
   });
 
-  it('names in its bill of materials what is bundled, and nothing else', () => {
+  it('names exactly the bundled packages in its bill of materials', () => {
     const { bomFormat, metadata, components } = JSON.parse(
       readFileSync(join(installed, 'dist', 'sbom.cdx.json'), 'utf8'),
     ) as {
@@ -109,7 +109,7 @@ describe('the packed tarball', () => {
     }
   });
 
-  it('holds what is run, what is read and nothing else', () => {
+  it('holds only files that are run or read', () => {
     const files = readdirSync(installed, { recursive: true, withFileTypes: true })
       .filter(entry => entry.isFile())
       .map(entry => join(entry.parentPath, entry.name).slice(installed.length + 1));
@@ -154,11 +154,11 @@ describe('the packed tarball', () => {
     expect(licences).toMatch(/^zod [\d.]+ \(MIT\)$/m);
   });
 
-  it('tells its version', () => {
+  it('prints its version', () => {
     expect(run('version')).toContain(manifest.version);
   });
 
-  it('tells what it can do', () => {
+  it('prints its commands', () => {
     expect(run('help')).toMatch(/\bhook\b[\s\S]*\bdeliver\b[\s\S]*\bstatus\b/);
   });
 
@@ -186,7 +186,7 @@ describe('the packed tarball', () => {
     expect(Number(text)).toBeGreaterThan(0);
   });
 
-  it('has types that stand alone, under the strictest settings of an application', () => {
+  it('has complete types, under the strictest settings of an application', () => {
     const file =
       "import * as otelHooks from 'otel-hooks';\nimport * as sdk from 'otel-hooks/sdk';\n" +
       'export const names: string[] = [...Object.keys(otelHooks), ...Object.keys(sdk)];\n';
@@ -203,7 +203,7 @@ describe('the packed tarball', () => {
     expect(found.status).toBe(0);
   });
 
-  it('writes nothing into the home of someone who only looks', () => {
+  it('writes no file into the home of a user who only reads the help', () => {
     expect(readdirSync(dirname(join(place, 'home', 'x'))).filter(name => name !== '.npm')).toEqual([]);
     expect(existsSync(join(app, 'dist'))).toBe(false);
   });
@@ -341,7 +341,7 @@ describe("OpenHook's own example: in an empty home, with nothing set but an endp
     expect(child('invoke_agent claude-code')).toBe('session claude-code');
   });
 
-  it('nothing is doubled where the hooks of that agent told of the session before', async () => {
+  it('adds no event that the hooks of that agent reported before', async () => {
     const common = { session_id: session, transcript_path: transcriptFile(), cwd: '/shop', permission_mode: 'default' };
     const call = {
       prompt_id: 'turn-1',

@@ -172,7 +172,7 @@ describe('states of sessions', () => {
 });
 
 describe('an open session whose state has to go', () => {
-  test('is ended, is told in full and once, and goes on with its ids when its hooks resume', async () => {
+  test('is ended, sends all its spans once, and continues with the same ids when its hooks resume', async () => {
     for (const session of ['silent', 'busy']) begin(session);
     await run();
     begin('third');
@@ -193,7 +193,7 @@ describe('an open session whose state has to go', () => {
     expect(collector.spans().length).toBeGreaterThan(before.length);
   });
 
-  test('tells nothing again of what its hooks repeat', async () => {
+  test('records no event again that its hooks repeat', async () => {
     begin('silent');
     begin('busy');
     await run({ files: 1, sizeBytes: 1e9 });

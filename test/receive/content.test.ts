@@ -78,7 +78,7 @@ function runWith(agent: string, keep: Keeper | undefined, on: 'both' | 'spans' |
 }
 
 describe.each(agents.map(({ id }) => id))('content of %s', id => {
-  it('is not there by default, nor when it is off or hashed', () => {
+  it('is absent by default, and in the modes off and hash', () => {
     for (const keep of [undefined, keeperIn('off'), keeperIn('hash')])
       expect(runWith(id, keep), keep?.modes.prompt).toEqual({ words: 0, secrets: [] });
   });
@@ -123,7 +123,7 @@ const modesWith = (modes: Partial<Modes>): Keeper => ({
   modes: { ...keeperIn('off').modes, ...modes },
 });
 
-it('what actions gave back is read of every agent that tells it', () => {
+it('the output of actions is read for every agent that reports it', () => {
   const silent = agents.filter(({ id }) =>
     samplesOf(id).every(({ payload }) =>
       play([{ atMs: START_MS, payload, header: { tool: id } }], false, undefined, keeperIn('full')).events.every(
@@ -151,7 +151,7 @@ describe('content that was asked for', () => {
     for (const mode of ['hash', 'redacted', 'full'] as const) expect(frame(keeperIn(mode))).toEqual(frame(undefined));
   });
 
-  it('stands in the journal where Agent Hooks has a place for it, by its own class alone', () => {
+  it('is in the journal at the place of Agent Hooks, by its own class only', () => {
     const data = (modes: Partial<Modes>) => journaled(modesWith(modes)).map(event => event.data);
     expect(data({ prompt: 'redacted' })[0]).toMatchObject({ prompt: 'Fix the cart. The key is in ~/.env' });
     expect(data({ prompt: 'full' })[0]).toMatchObject({ prompt: PROMPT });
@@ -169,7 +169,7 @@ describe('content that was asked for', () => {
     expect(facts[1]).toMatchObject({ command: 'curl -u ada:[redacted:password] https://shop.example' });
   });
 
-  it('is valid Agent Hooks, whatever it is', () => {
+  it('is valid Agent Hooks for any value', () => {
     const lines = journaled(keeperIn('full')).map(event => JSON.stringify(event));
     expect(validateAgentHooks(lines.join('\n'), 'journal').findings.filter(each => each.level === 'error')).toEqual([]);
   });
@@ -199,7 +199,7 @@ describe('content that was asked for', () => {
     expect(JSON.stringify(attributes('events').spans)).not.toContain(text);
   });
 
-  it('is on spans what was told of it, in whatever rounds', () => {
+  it('is the same on spans for every division into rounds', () => {
     const call = { tool_name: 'Bash', tool_use_id: 'a', tool_input: { command: 'ls' }, prompt_id: 'p1' };
     const hooks = [
       { hook_event_name: 'UserPromptSubmit', prompt_id: 'p1', prompt: 'look' },
@@ -252,7 +252,7 @@ describe('content that was asked for', () => {
     expect(written?.metadata?.['dev.otel-hooks']?.content?.path?.hash).toMatch(/^hmac-sha256:/);
   });
 
-  it('fits what Loki and Tempo take, whatever it is', () => {
+  it('is within the limits of Loki and Tempo for any value', () => {
     const input = Object.fromEntries(
       Array.from({ length: 400 }, (_, i) => [
         `field ${i} ${'n'.repeat(300)}`,

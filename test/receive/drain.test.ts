@@ -9,7 +9,7 @@ const prompt = (text: string, second = 0) => ({
   payload: { ...session, hook_event_name: 'UserPromptSubmit', prompt_id: 'p1', prompt: text },
 });
 
-test('the id of an event says nothing of its content', () => {
+test('the id of an event does not depend on its content', () => {
   const [yes] = play([prompt('yes')]).events;
   const [nay] = play([prompt('nay')]).events;
   expect(yes?.event_id).toBe(nay?.event_id);
@@ -86,7 +86,7 @@ test('a clock that jumps bends nothing within a session', () => {
 test.each([
   [12.5, 13],
   [-3, undefined],
-])('a session that an agent says lasted %d ms has a length that the standard knows', (stated, kept) => {
+])('a session with a stated length of %d ms has a length that the standard allows', (stated, kept) => {
   const ending = { hook_event_name: 'sessionEnd', conversation_id: 'c-1', reason: 'user_close', duration_ms: stated };
   const { events } = play([{ atMs: START_MS, header: { tool: 'cursor' }, payload: ending }]);
   const [end] = events;

@@ -80,8 +80,8 @@ const after = {
 const end = { event_type: 'Session.End', data: {}, actor: { type: 'user', id: EMAIL } };
 const session = [start, prompt, before, after, { event_type: 'Agent.Response', data: { final: true } }, end];
 
-describe('who set something going', () => {
-  test('stands on each record, and on a span as the event says it that opened it', () => {
+describe('the actor of an event', () => {
+  test('is on each record, and on a span as in the event that opened it', () => {
     const of = wire(played(session));
     expect(of['execute_tool shell']).toMatchObject({
       'agent_hooks.actor.type': 'ai_agent',
@@ -112,7 +112,7 @@ describe('who set something going', () => {
     expect(actors).toMatchObject({ session: 'system', turn: 'user' });
   });
 
-  test("is a person by id only where the mode of users lets it; another's id that is no word does not leave", () => {
+  test('has the id of a person only if the mode of users allows it; another id that is not a word is not sent', () => {
     const idIn = (keep?: Keeper) =>
       wire(played(session, keep))['agent_hooks.prompt.submitted']?.['agent_hooks.actor.id'];
     expect(idIn()).toBeUndefined();
@@ -132,7 +132,7 @@ describe('who set something going', () => {
     expect(JSON.stringify(events)).not.toContain('kim');
   });
 
-  test('is known again by its hash, where somebody else made it under the same key', () => {
+  test('is recognized by its hash, if another program made it with the same key', () => {
     const { events } = played(session, keeper('hash'));
     const again = play(
       [{ atMs: START_MS, payload: events.map(event => JSON.stringify(event)).join('\n') }],
@@ -146,7 +146,7 @@ describe('who set something going', () => {
   });
 });
 
-describe('what a vendor adds', () => {
+describe('metadata of a vendor', () => {
   const metadata = {
     'dev.example': {
       workspace: 'shop',
@@ -216,7 +216,7 @@ describe('what a vendor adds', () => {
 describe("the agent's version", () => {
   const source = { tool: AGENT, version: '2.3.41' };
 
-  test('is told by records and actions as their events say it, by what holds them as it was known', () => {
+  test('is on records and actions as in their events, on turns and sessions as known then', () => {
     const of = wire(played([start, prompt, before, { ...after, source }, session[4] ?? {}, end]));
     const versions = Object.fromEntries(
       Object.entries(of).map(([place, resource]) => [place, resource['service.version']]),
@@ -234,7 +234,7 @@ describe("the agent's version", () => {
     });
   });
 
-  test('stays what it was for a part of a session that ran before an upgrade', () => {
+  test('stays the same for the part of a session before an upgrade', () => {
     const newer = { source: { tool: AGENT, version: '2.4.0' } };
     const resumed = { ...start, data: { start_reason: 'resume' }, ...newer };
     const { spans } = played([{ ...start, source }, { ...prompt, source }, resumed, { ...end, ...newer }]);
@@ -251,7 +251,7 @@ describe("the agent's version", () => {
   });
 });
 
-test('what an agent chose is told in numbers and words, never in names of files, sentences or addresses', () => {
+test('the choice of an agent is recorded in numbers and words, never in names of files, sentences or addresses', () => {
   const decision = {
     decision_type: 'plan',
     selected: 'option-2',

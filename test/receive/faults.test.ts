@@ -40,7 +40,7 @@ test('an event whose content cannot be kept is journaled without it, and that is
   expect([...out.player.sessions.values()].map(({ lines }) => lines).join('')).not.toContain('canary-5b1c');
 });
 
-test('a row that fails is counted and passed over, and the rows behind it are told', () => {
+test('a row that fails is counted and skipped, and the rows behind it are recorded', () => {
   const house = openHouse();
   try {
     const rows = rowsOf(house.session);
@@ -83,7 +83,7 @@ test('a row that fails is counted and passed over, and the rows behind it are to
   }
 });
 
-test('a transcript that cannot be read at all costs its own session: an import takes in all others', () => {
+test('an unreadable transcript affects only its own session: an import reads all others', () => {
   const bad = openHouse();
   try {
     const good = '22222222-2222-4333-8444-555555555555';

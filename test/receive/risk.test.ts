@@ -37,7 +37,7 @@ function played(commands: readonly string[]) {
   return { events, spans, state };
 }
 
-test('an action is judged before anything of it is left out, and only the judgement stays', () => {
+test('the risk of an action is computed before redaction, and only the result stays', () => {
   const { events } = played([`rm -rf /srv/${CANARY}`, `ls ${CANARY}`]);
   const risks = events.filter(event => event.event_type === 'Action.Before').map(event => event.risk);
   expect(risks).toEqual([{ score: 90, level: 'critical', factors: ['DESTRUCTIVE_OP'] }, undefined]);

@@ -28,7 +28,7 @@ function objectsIn(text: string): Record<string, unknown>[] {
 }
 
 overShared('seeds', 'the texts of the standards', () => {
-  test('every full event of Agent Hooks 0.1 comes in as what it is', () => {
+  test('every full event of Agent Hooks 0.1 keeps its type', () => {
     const events = objectsIn(textOf('000')).filter(each => 'spec_version' in each);
     expect(events).toHaveLength(6);
     for (const event of events) {
@@ -55,7 +55,7 @@ overShared('seeds', 'the texts of the standards', () => {
     expect(spans.map(span => span.endMs - span.startMs)).toEqual([6_422]);
   });
 
-  test("Base Coat's table of platform names is ours", () => {
+  test("Base Coat's table of platform names equals ours", () => {
     const rows = [...textOf('004').matchAll(/^(\w+) \|\n(\w+|—) \|\n(?:✅|❌|—) \|/gm)].map(([, point, name]) => [
       point,
       name,

@@ -38,7 +38,7 @@ const envelope = (type: string, seconds: number, data: object = {}, more: object
 };
 
 describe('OpenHook', () => {
-  test('an end without an id is that of a start without one, whatever else runs', () => {
+  test('an end without an id belongs to a start without one, also beside other actions', () => {
     const bash = { tool_name: 'Bash' };
     const { spans } = play([
       at(1, envelope('session.start', 1)),
@@ -134,7 +134,7 @@ describe('OpenHook', () => {
     ]);
   });
 
-  test('what otel-hooks adds is read: a decision, a turn, the session above', () => {
+  test('the additions of otel-hooks are read: a decision, a turn, the parent session', () => {
     const added = {
       'otel-hooks': { decision: 'deny', turn_id: 't7', parent_session_id: 'root', agent_type: 'Reader' },
     };
@@ -161,7 +161,7 @@ describe('OpenHook', () => {
     ['a zone of hours', '2026-03-02T10:00:01+01'],
     ['a zone without a colon', '2026-03-02T07:30:01-0130'],
     ['a comma', '2026-03-02T09:00:01,000Z'],
-  ])('a time with %s is the time that it is', (_, stated) => {
+  ])('a time with %s is read correctly', (_, stated) => {
     const { events, odd } = play([at(1, envelope('session.start', 1, {}, { time: stated }))]);
     expect([events[0]?.timestamp, odd]).toEqual([time(1), []]);
   });
@@ -176,14 +176,14 @@ describe('OpenHook', () => {
     expect(play([at(1, envelope('session.start', 1, {}, more))]).fates).toEqual([reason]);
   });
 
-  test('its key alone decides, whatever stands beside it', () => {
+  test('its key alone decides, with any other fields', () => {
     const { events } = play([
       at(1, { ...envelope('prompt.submit', 1), hook_event_name: 'Stop', spec_version: '0.1.0' }),
     ]);
     expect(typesOf(events)).toEqual(['Prompt.Submitted']);
   });
 
-  test('an unknown type is kept by name, without what it holds', () => {
+  test('an unknown type is kept by name, without its data', () => {
     const { events } = play([at(1, envelope('doc.write', 1, { title: 'a secret' }))]);
     expect(typesOf(events)).toEqual(['vendor.openhook.doc.write']);
     expect(events[0]?.data).toEqual({});
@@ -240,7 +240,7 @@ describe("a standard's events beside the agent's own hooks", () => {
     [at(9, envelope('session.end', 9, { duration_ms: 9_000 }, same))],
   ];
 
-  test('whichever comes first, each happening is one event of one session', () => {
+  test('in either order, each event is recorded once in one session', () => {
     const alone = play(ofHooks);
     for (const payload of [
       ofHooks.flatMap((hook, i) => [hook, ...(ofOpenHook[i] ?? [])]),
@@ -254,7 +254,7 @@ describe("a standard's events beside the agent's own hooks", () => {
     }
   });
 
-  test('that hooks tell the end of a subagent does not make the end of the session theirs', () => {
+  test('hooks that report the end of a subagent do not become the source for the end of the session', () => {
     const subagent = { agent_id: 'a1', agent_type: 'Explore' };
     const { events, spans, fates } = play([
       ...ofHooks.slice(0, 2),
@@ -278,7 +278,7 @@ describe("a standard's events beside the agent's own hooks", () => {
   });
 });
 
-describe('a session that OpenHook and its transcript tell', () => {
+describe('a session that OpenHook and its transcript report', () => {
   const sender = (house: House): ((type: string, seconds: number, data?: object) => void) => {
     const rows = rowsOf(house.session);
     house.write(
@@ -321,7 +321,7 @@ describe('a session that OpenHook and its transcript tell', () => {
     }
   });
 
-  test('what a sum of a session costs nobody knows: it tells neither of caches nor of other models', () => {
+  test('a sum of a session without caches and models has no cost', () => {
     const house = openHouse();
     try {
       const end = { model: 'claude-opus-4-7', duration_ms: 9_000, input_tokens: 50_000, output_tokens: 1_200 };
@@ -337,7 +337,7 @@ describe('a session that OpenHook and its transcript tell', () => {
     }
   });
 
-  test('what both tell is there once, in one turn', () => {
+  test('events of both sources are recorded once, in one turn', () => {
     const house = openHouse();
     try {
       const send = sender(house);
@@ -404,7 +404,7 @@ describe('Agent Hooks', () => {
     }
   });
 
-  test('what comes together is told in the order of time, however it was gathered', () => {
+  test('events of one request are recorded in the order of time, in every arrangement', () => {
     const action = { action: { name: 'shell', input: { command: 'ls' } } };
     const stream = [
       agentHook('Session.Start', 1, {}),
@@ -487,7 +487,7 @@ describe('Agent Hooks', () => {
     expect(treeOf(again.spans)).toBe(treeOf(first.spans));
   });
 
-  test('actions of somebody who gives no ids find each other', () => {
+  test('actions of a source without ids are paired', () => {
     const shell = (command: string, result?: object) => ({ action: { name: 'shell', input: { command }, ...result } });
     const { spans, events } = play([
       at(0, agentHook('Prompt.Submitted', 0, { prompt: 'a secret wish' })),
@@ -507,7 +507,7 @@ describe('Agent Hooks', () => {
     expect(events[0]).toMatchObject({ source: { tool: 'acme-agent' }, session_id: 'run-2' });
   });
 
-  test('what breaks the schema is left out, and the rest stays', () => {
+  test('fields that break the schema are dropped, and the rest stays', () => {
     const { events } = play([
       at(
         0,
@@ -553,13 +553,13 @@ describe('Agent Hooks', () => {
     expect(events[1]).toMatchObject({ session_id: 'kid', parent_session_id: 'run-2' });
   });
 
-  test('nobody settles or amends our spans from outside', () => {
+  test('events of other sources cannot settle or amend spans', () => {
     const { events, fates } = play([at(0, agentHook('vendor.otel-hooks.Settled', 0, { of: 'turn:x' }))]);
     expect(events).toEqual([]);
     expect(fates).toEqual(['journaled']);
   });
 
-  test('no text of a stranger is kept that is no name', () => {
+  test('text of a foreign event is kept only if it is a name', () => {
     const canary = 'canary sk9xQ says a sentence';
     const plant = (value: unknown): unknown =>
       typeof value === 'string'
@@ -663,7 +663,7 @@ describe('Base Coat', () => {
     expect(started?.source.tool).toBe('copilot');
   });
 
-  test('names of platforms are understood, and the end of a turn is no end of the session', () => {
+  test('names of platforms are understood, and the end of a turn does not end the session', () => {
     const { events } = play([
       coat('UserPromptSubmit', 0),
       coat('preToolUse', 1, { tool: { name: 'bash' } }),
@@ -680,7 +680,7 @@ describe('Base Coat', () => {
     ]);
   });
 
-  test('every name of a hook point leads back to it, and what a platform lacks it has no name for', () => {
+  test('every name of a hook point leads back to it, and a platform has no name for a missing point', () => {
     for (const point of hookPoints) {
       expect(hookPointOf(point)).toBe(point);
       for (const platform of ['hooksFile', 'settingsFile'] as const) {
@@ -706,7 +706,7 @@ describe('Base Coat', () => {
     expect(['Stop', 'agentStop', 'SessionEnd'].map(endsTurn)).toEqual([true, true, false]);
   });
 
-  test('the end of a subagent that nobody saw begin does not end the session', () => {
+  test('the end of a subagent without a known start does not end the session', () => {
     const { events } = play([coat('UserPromptSubmitted', 0), coat('SubagentStop', 1)]);
     expect(typesOf(events)).toEqual(['Prompt.Submitted', 'vendor.base-coat.SubagentStop']);
   });
@@ -797,7 +797,7 @@ describe('a list', () => {
     expect(play([at(1, event.replace('"x":0', `"x":${deep}`))]).fates).toEqual(['invalid-event']);
   });
 
-  test('items of several sessions go to theirs', () => {
+  test('items of several sessions go to their own session', () => {
     const { states } = play([at(1, [good(), envelope('prompt.submit', 2, {}, { session_id: 'run-9' })])]);
     expect([...states.values()].map(state => state.session).sort()).toEqual(['run-1', 'run-9']);
   });
@@ -816,12 +816,12 @@ describe('a list', () => {
     expect(play([at(1, payload)]).fates).toEqual([reason]);
   });
 
-  test('lines that are no events are no list', () => {
+  test('lines that are not events are not a list', () => {
     expect(play([at(1, 'command not found\nsecond line\n')]).fates).toEqual(['not-json']);
   });
 });
 
-test('whatever is changed in them, nothing throws, and what is journaled is valid', () => {
+test('with any change in them, no function throws, and journaled events are valid', () => {
   const seeds = [
     ...sampleStream(),
     envelope('session.end', 1, { duration_ms: 5, input_tokens: 1 }),

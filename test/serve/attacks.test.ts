@@ -272,7 +272,7 @@ const attacks: { readonly [kind: string]: Attack[] } = {
 };
 
 describe.each(Object.entries(attacks))('%s', (_, all) => {
-  it.each(all)('%s is refused, keeps nothing, and shuts nobody out', async (_, bytes, answers) => {
+  it.each(all)('%s is refused, keeps nothing, and does not block other senders', async (_, bytes, answers) => {
     const before = at.fragments().length;
     const found = await send(bytes());
     expect(answers).toContain(found[0]);
@@ -309,7 +309,7 @@ describe('several requests on one connection', () => {
     expect(at.fragments().length).toBe(before + 1);
   });
 
-  it('end with one whose body is refused: what follows is not taken for a request', async () => {
+  it('end with one whose body is refused: the bytes behind it are not read as a request', async () => {
     const before = at.fragments().length;
     const refused = request([HOST, JSON_TYPE, `Content-Length: ${event.length + 5_000}`], event);
     const found = await send(Buffer.concat([refused, request(whole())]));
@@ -318,7 +318,7 @@ describe('several requests on one connection', () => {
   });
 });
 
-it('600 senders that connect at the same moment are all heard', { timeout: 60_000 }, async () => {
+it('600 senders that connect at the same moment all get an answer', { timeout: 60_000 }, async () => {
   const { hostname, port } = new URL(at.server.url);
   const one = (): Promise<string> =>
     new Promise(resolve => {

@@ -46,7 +46,7 @@ async function certified(name: string): Promise<{ cert: Buffer; key: Buffer; fil
   return { cert: Buffer.from(cert), key: Buffer.from(key), files };
 }
 
-it('refuses to be open to other machines without TLS, and what is no certificate', async () => {
+it('refuses other machines without TLS, and a file that is not a certificate', async () => {
   const open = await serve('--listen', '0.0.0.0:0');
   expect([open.code, open.err]).toEqual([1, expect.stringContaining('0.0.0.0:0 can be reached from other machines')]);
   const [cert = '', key = ''] = (await certified('hooks.example')).files;

@@ -73,7 +73,7 @@ afterAll(async () => {
 
 const arrived = (): string[] => collector.records().map(({ plain }) => String(plain['agent_hooks.event.type']));
 
-it('the lines for a shell run, and answer as they say', () => {
+it('the lines for a shell run and give the documented answers', () => {
   const [one = '', lines = '', partly = '', watch = '', , ...more] = blocks('sh');
   expect(more).toEqual([]);
   expect(sh(one)).toBe('{"accepted":1,"rejected":0}');

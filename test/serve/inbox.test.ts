@@ -35,14 +35,14 @@ function keep(payload: string, isLine = true): Promise<unknown> {
   return new Promise(resolve => inbox.keep({ header: {}, payload: Buffer.from(payload), isLine, settled: resolve }));
 }
 
-it('a sender that is alone waits for nobody', () => {
+it('a single sender does not wait', () => {
   void keep('a');
   expect(files()).toEqual(['a']);
   void keep('b');
   expect(files()).toEqual(['a', 'b']);
 });
 
-it('what senders bring together goes into one file, and no answer comes before it', async () => {
+it('events of simultaneous senders go into one file, and answers come after it', async () => {
   senders = 3;
   const answers: string[] = [];
   const all = ['a', 'b', 'c'].map(each => keep(each).then(() => answers.push(each)));
@@ -51,7 +51,7 @@ it('what senders bring together goes into one file, and no answer comes before i
   expect(answers).toEqual(['a', 'b', 'c']);
 });
 
-it('nobody waits long for senders that bring nothing', async () => {
+it('senders do not wait long for silent connections', async () => {
   senders = 3;
   const kept = keep('a');
   expect(files()).toEqual([]);
@@ -59,14 +59,14 @@ it('nobody waits long for senders that bring nothing', async () => {
   expect(files()).toEqual(['a']);
 });
 
-it('what is no line lies by itself, after what came before it', () => {
+it('an event that is not one line has a file of its own, after earlier events', () => {
   senders = 3;
   void keep('a');
   void keep('{\n}', false);
   expect(files()).toEqual(['a', '{\n}']);
 });
 
-it('all who share a file hear that it could not be written', async () => {
+it('all senders of a file get the error when it cannot be written', async () => {
   senders = 2;
   inbox = openInbox({ stateFolder: `${stateFolder}\0`, nonce: '0'.repeat(32), fsync: false, senders: () => senders });
   expect(await Promise.all([keep('a'), keep('b')])).toEqual([expect.any(Error), expect.any(Error)]);

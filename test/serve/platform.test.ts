@@ -150,7 +150,7 @@ describe('gzip bodies', () => {
     expect(drained(standing).types).toEqual(['Prompt.Submitted']);
   });
 
-  it('that unpack to more than the limit are refused, and nothing of them stays in memory', async () => {
+  it('that unpack to more than the limit are refused, and leave memory', async () => {
     standing = await stand();
     const bomb = gzipSync(Buffer.alloc(64 * 1024 * 1024, ' '));
     expect(bomb.length).toBeLessThan(128 * 1024);
@@ -189,7 +189,7 @@ describe('gzip bodies', () => {
 });
 
 describe('OTLP that is sent here by mistake', () => {
-  it.each(['/v1/traces', '/v1/logs', '/v1/metrics'])('%s says what this server is, without a token', async path => {
+  it.each(['/v1/traces', '/v1/logs', '/v1/metrics'])('%s describes this server without a token', async path => {
     standing = await stand();
     const { status, text } = await send(standing, {
       path,

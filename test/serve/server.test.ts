@@ -177,7 +177,7 @@ it('keeps the bytes of a valid body as they came', async () => {
   expect(standing.fragments()[0]?.payload.toString()).toBe(body);
 });
 
-it('gives what a CloudEvent in binary mode says in its headers to the drain', async () => {
+it('passes the headers of a CloudEvent in binary mode to the drain', async () => {
   standing = await stand();
   const headers = {
     'ce-specversion': '1.0',
@@ -318,7 +318,7 @@ describe('answers with rule and place', () => {
   });
 });
 
-it('keeps what is good of a batch, says what is not, and where', async () => {
+it('keeps the valid events of a batch, and names the faults of the others with their place', async () => {
   standing = await stand();
   const body = `[\n ${JSON.stringify(agentHooks(1))},\n {"spec_version": 7},\n ${JSON.stringify(openHook(2))}\n]`;
   const answer = await post(standing, '/v1/events', body);
@@ -335,7 +335,7 @@ it('keeps what is good of a batch, says what is not, and where', async () => {
   expect(drained(standing)).toEqual({ types: ['Action.Before', 'Session.Start'], bad: [] });
 });
 
-it('keeps what is good of a stream, with the line of what is not', async () => {
+it('keeps the valid events of a stream, and names the lines of the others', async () => {
   standing = await stand();
   const body = `${jsonl(agentHooks(1))}\n\n{"half\n${jsonl(agentHooks(2, { risk: { score: 101 } }))}\n`;
   const answer = await post(standing, '/v1/events', body, { 'content-type': 'application/x-ndjson' });
@@ -367,7 +367,7 @@ describe("an agent's own hooks", () => {
     expect(drained(standing).bad).toEqual([]);
   });
 
-  it('are refused where nobody could read them', async () => {
+  it('are refused if no reader could read them', async () => {
     standing = await stand();
     const [agent] = agents;
     const answers = [
@@ -394,21 +394,21 @@ describe("an agent's own hooks", () => {
   });
 });
 
-it('the variables that it was started with travel with what it takes, and those of nobody else', async () => {
+it('its fragments carry the variables of its own environment, and no others', async () => {
   standing = await stand({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9', SECRET: 'x' } });
   await post(standing, '/v1/events', agentHooks(1), { 'otel-exporter-otlp-endpoint': 'http://evil.example' });
   expect(standing.fragments()[0]?.header).toMatchObject({ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' });
   expect(Object.keys(standing.fragments()[0]?.header ?? {}).sort()).toEqual(['OTEL_EXPORTER_OTLP_ENDPOINT', 'at']);
 });
 
-it('what comes first lies first, however fast it comes', async () => {
+it('fragments keep the order of arrival at any speed', async () => {
   standing = await stand();
   for (let n = 0; n < 50; n += 1) await post(standing, '/v1/events', agentHooks(n));
   const ids = standing.fragments().map(({ payload }) => JSON.parse(payload.toString()).event_id);
   expect(ids).toEqual(Array.from({ length: 50 }, (_, n) => agentHooks(n).event_id));
 });
 
-it('makes the inbox again where somebody emptied the state folder', async () => {
+it('makes the inbox again after the state folder was emptied', async () => {
   standing = await stand();
   rmSync(standing.state, { recursive: true });
   expect((await post(standing, '/v1/events', agentHooks(1))).status).toBe(200);
@@ -424,7 +424,7 @@ it('with fsync on nothing else changes', async () => {
   expect(drained(at).types).toHaveLength(20);
 });
 
-it('asks a client that sends too much to wait, and hears it again afterwards', async () => {
+it('asks a client that sends too much to wait, and accepts it again afterwards', async () => {
   standing = await stand({ requestsPerSecond: 5 });
   const answers: Answer[] = [];
   for (let n = 0; n < 12; n += 1) answers.push(await post(standing, '/v1/events', agentHooks(n)));
@@ -434,7 +434,7 @@ it('asks a client that sends too much to wait, and hears it again afterwards', a
   expect(standing.fragments()).toHaveLength(answers.length - refused.length);
 });
 
-it('while it goes away it sends new senders off, and answers those that it has begun to hear', async () => {
+it('while it stops it refuses new senders, and answers requests in progress', async () => {
   const at = await stand();
   standing = at;
   const body = JSON.stringify(agentHooks(1));
@@ -463,7 +463,7 @@ it('while it goes away it sends new senders off, and answers those that it has b
   expect(at.fragments()).toHaveLength(1);
 });
 
-it('says that it cannot write, and leaves no half of it', async () => {
+it('reports that it cannot write, and leaves no partial file', async () => {
   standing = await stand();
   const { state } = standing;
   rmSync(join(state, 'inbox'), { recursive: true });
@@ -486,7 +486,7 @@ async function withFileInPlace<T>(path: string, run: () => Promise<T>): Promise<
   }
 }
 
-it('tells of itself in the words of Prometheus, and nothing that a sender said', async () => {
+it('has metrics in the format of Prometheus, without texts of senders', async () => {
   standing = await stand();
   await post(standing, '/v1/events', [agentHooks(1), { secret: 'canary' }]);
   await post(standing, '/hooks/canary?event=canary', {});

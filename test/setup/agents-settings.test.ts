@@ -84,7 +84,7 @@ for (const each of enabled) {
       }
     });
 
-    it.each(written)('%s: made for ours, it goes with them', (_, file) => {
+    it.each(written)('%s: a file that was made for our hooks is removed with them', (_, file) => {
       const text = added(file, undefined, commands);
       expect(removed(file, text)).toBe(undefined);
       expect(file.add?.(text, commands)).toMatchObject({ ok: true, changed: false, text });
@@ -117,7 +117,7 @@ for (const each of enabled) {
       }
     });
 
-    it('what it is tried with is its own payload', () => {
+    it('it is tried with a payload of its own', () => {
       const session = '019a97d0-6c00-7000-8000-000000000001';
       const { event, payload } = settings.proof(session, '/shop', 1_790_000_000_000);
       expect(agent.signs(payload)).toBeGreaterThan(0);
@@ -126,7 +126,7 @@ for (const each of enabled) {
       expect([...commands.keys()]).toContain(event);
     });
 
-    it('says what a person has to do', () => {
+    it('names the step that a person has to take', () => {
       expect(settings.afterwards).toMatch(/[.]$/);
     });
 
@@ -189,7 +189,7 @@ for (const each of enabled) {
           );
         });
 
-        it('what a person adds meanwhile stays as if we had never been there', () => {
+        it('changes of a person stay as if our hooks had never existed', () => {
           fc.assert(
             fc.property(anyFile, text => {
               fc.pre(parse(text) !== undefined);
@@ -200,7 +200,7 @@ for (const each of enabled) {
           );
         });
 
-        it('what a person writes right behind ours is read as it was, also after a comment', () => {
+        it('text that a person writes right behind our hooks stays, also after a comment', () => {
           const behind = (each: string) => applyEdits(each, modify(each, ['new'], 1, {}));
           fc.assert(
             fc.property(anyFile, text => {

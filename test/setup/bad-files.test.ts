@@ -75,7 +75,7 @@ const states: [name: string, make: (file: string) => void, why: RegExp][] = [
 ];
 
 describe.each(ids)('%s', id => {
-  it.each(states)('%s is left as it is, and said why', (name, make, why) => {
+  it.each(states)('%s is not changed, and the reason is printed', (name, make, why) => {
     const file = mainFile(id);
     make(file);
     const before = fs.lstatSync(file);
@@ -155,7 +155,7 @@ function programIsThere(): void {
 }
 
 describe.each(ids)('%s', id => {
-  it('runs from a home with blanks and apostrophes, whatever is set for Node, and prints its neutral answer alone', () => {
+  it('runs from a home with blanks and apostrophes, with any settings for Node, and prints only its neutral answer', () => {
     const made = setup(id);
     const { settings, reply } = made.agent;
     if (isAbsent(settings)) throw new Error('absent');
@@ -178,7 +178,7 @@ describe.each(ids)('%s', id => {
 });
 
 describe.each(ways)('%s', id => {
-  it('finds no otel-hooks where a project’s file is used without it, and says nothing', () => {
+  it('prints nothing if a project’s file is used without otel-hooks', () => {
     const made = setup(id, { scope: 'project' });
     const { settings, reply } = made.agent;
     if (isAbsent(settings)) throw new Error('absent');
@@ -194,7 +194,7 @@ describe.each(ways)('%s', id => {
   });
 });
 
-it('what cannot be written puts back what was written before it', () => {
+it('a failed write restores the files that were written before it', () => {
   fs.mkdirSync(join(home, '.kiro/agents'), { recursive: true });
   fs.writeFileSync(join(home, '.kiro/agents/a.json'), '{}');
   // Nobody can make a file there.

@@ -85,7 +85,7 @@ describe('text in, text out', () => {
     expect(settings.add(once, commands)).toMatchObject({ ok: true, changed: false, text: once });
   });
 
-  it.each(files)('says what Claude Code must read: %s', (_, text) => {
+  it.each(files)('names the file that Claude Code must read: %s', (_, text) => {
     const before = parse(text ?? '{}') ?? {};
     const hooks = { ...before.hooks };
     for (const [event, { posix: command }] of commands) {
@@ -143,7 +143,7 @@ describe('text in, text out', () => {
   });
 });
 
-describe('what a person did in between', () => {
+describe('changes of a person in between', () => {
   const edits: [name: string, before: string | undefined, edit: (text: string) => string, after: string | undefined][] =
     [
       [
@@ -260,7 +260,7 @@ describe('refuses, with the place, and changes nothing', () => {
   it('counts the column behind a byte order mark', () => {
     expect(settings.remove('\ufeff[]')).toMatchObject({ ok: false, line: 1, column: 1 });
   });
-  it('does not mind what is not on its way', () => {
+  it('ignores parts of the file that it does not need', () => {
     const text = '{"hooks":{"Other":"odd","Stop":[1,null,{"hooks":"x"},{"hooks":[7,{"command":3}]}]},"a":1,"a":2}';
     expect(remove(add(text))).toBe(text);
   });

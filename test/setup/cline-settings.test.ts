@@ -17,7 +17,7 @@ const writtenWith = (texts: Record<string, string>) =>
 
 describe('where a name is taken', () => {
   const own = '#!/bin/bash\n# mine\njq . >> log; echo \'{"cancel":false}\'\n';
-  it('ours goes into the other folder, and the person’s own stays', () => {
+  it('our hook goes into the other folder, and the person’s own stays', () => {
     const taken = '/home/me/Documents/Cline/Hooks/PreToolUse';
     const written = writtenWith({ [taken]: own });
     expect(written).toContain('/home/me/.cline/hooks/PreToolUse');
@@ -42,7 +42,7 @@ describe('where a name is taken', () => {
   });
 });
 
-it('what the Python package left is ours', () => {
+it('entries of the Python package count as ours', () => {
   const [file] = filesWith({});
   for (const text of [
     '#!/bin/sh\notel-hooks hook --provider langfuse\n',

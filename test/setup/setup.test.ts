@@ -97,7 +97,7 @@ describe('a plan', () => {
     `);
   });
 
-  it('registers what the agent lets us, never what it does not', () => {
+  it('registers only events that the agent allows', () => {
     const { events } = plan('enable');
     expect(events).toEqual(
       Object.entries(claudeCode.events)
@@ -116,7 +116,7 @@ describe('a plan', () => {
     });
   });
 
-  it('refuses what is no text file', () => {
+  it('refuses a file that is not text', () => {
     const refused = (why: RegExp) =>
       expect(planSetup(setup('enable'))).toEqual({
         ok: false,
@@ -136,7 +136,7 @@ describe('a plan', () => {
     refused(/circle/);
   });
 
-  it('says when an agent has no settings, or not of that scope', () => {
+  it('reports an agent without settings, or without that scope', () => {
     const other = { ...claudeCode, settings: absent('it has none') };
     expect(planSetup(setup('enable', { agent: other }))).toMatchObject({
       ok: false,
@@ -172,13 +172,13 @@ describe('the command', () => {
       `[Environment]::SetEnvironmentVariable('NODE_OPTIONS',''); & 'C:\\Program Files\\nodejs\\node.exe' 'C:\\x\\otel-hooks.cjs' hook --tool claude-code --event SessionStart --edge; exit 0`,
     );
   });
-  it('is recognised as ours in every form', () => {
+  it('is recognized as ours in every form', () => {
     for (const change of [{}, { provider: 'otlp' }, { scope: 'project' as const }, { platform: 'win32' }]) {
       for (const [, command] of commandsIn(plan('enable', change).changes[0]?.after ?? ''))
         expect(isOurCommand(command)).toBe(true);
     }
   });
-  it('does nothing and says nothing where otel-hooks is not installed', () => {
+  it('does nothing and prints nothing if otel-hooks is not installed', () => {
     for (const change of [{}, { scope: 'project' as const }]) {
       const run = spawnSync('/bin/sh', ['-c', first(change) ?? ''], {
         input: '{}',
@@ -206,7 +206,7 @@ describe('the command', () => {
 
 describe('its execution', () => {
   it.each(['{\n  "model": "x"\n}\n', '{}', '', '{\r\n\t"hooks": {}\r\n}', undefined])(
-    'enable and disable give back what was there: %j',
+    'enable and disable restore the former text: %j',
     text => {
       if (text !== undefined) write(text, 0o640);
       const before = fs.existsSync(file) ? fs.readFileSync(file) : undefined;
@@ -287,7 +287,7 @@ describe('its execution', () => {
     expect([read(), fs.readdirSync(join(home, '.claude'))]).toEqual(['{}', ['settings.json']]);
   });
 
-  it('says what stands in its way', () => {
+  it('names the obstacle', () => {
     write('{}');
     fs.writeFileSync(join(home, 'state'), 'a file');
     expect(applySetup(plan('enable'))).toMatchObject({

@@ -55,7 +55,7 @@ describe.each(agents.map(({ id }) => id))('%s', id => {
 
 /** One for each way of running hooks. */
 describe.each(['codex', 'cursor', 'opencode', 'cline', 'antigravity'])('%s', id => {
-  it('is stale when Node or the package moved, and enabling again mends it', () => {
+  it('is stale when Node or the package moved, and enabling again repairs it', () => {
     enable(setup(id));
     const moved = setup(id, { program: programAt(join(home, 'elsewhere'), '/opt/node', []) });
     expect(standingOf(moved)).toMatchObject({ stale: ['script'] });
@@ -71,7 +71,7 @@ describe.each(['codex', 'cursor', 'opencode', 'cline', 'antigravity'])('%s', id 
   });
 });
 
-describe('what the Python package wrote', () => {
+describe('entries of the Python package', () => {
   const command = 'otel-hooks hook --provider langfuse';
   const cases: [id: string, path: string, text: string, without: string | undefined][] = [
     [
@@ -152,7 +152,7 @@ describe('which agents are installed', () => {
     expect(installed('linux', { PATH: `relative:${bin}` })).toEqual(['codex', 'antigravity']);
     expect(installed('win32', { PATH: bin })).toEqual(['copilot']);
   });
-  it('none where nobody may look', () => {
+  it('there are none in a folder without access', () => {
     const loop = join(home, 'loop');
     fs.symlinkSync(loop, loop);
     expect(installed('linux', { PATH: `${loop}:/${'x'.repeat(5_000)}` })).toEqual([]);

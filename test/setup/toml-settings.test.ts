@@ -85,7 +85,7 @@ describe('text in, text out', () => {
   it.each(corpus)('adding twice is adding once: %s', (_, text) => {
     expect(file.add(added(text), commands)).toMatchObject({ ok: true, changed: false, text: added(text) });
   });
-  it.each(corpus)('says what the agent must read: %s', (_, text) => {
+  it.each(corpus)('names the file that the agent must read: %s', (_, text) => {
     const before = parse((text ?? '').replace('\ufeff', '')) as { hooks?: Record<string, unknown[]> };
     const hooks = { ...before.hooks };
     for (const [event, { posix }] of commands) {
@@ -97,7 +97,7 @@ describe('text in, text out', () => {
     for (const { command } of file.entries(added(text))) expect(isOurCommand(command.posix)).toBe(true);
   });
 
-  it('what a person and the agent write behind ours stays', () => {
+  it('text that a person or the agent writes behind our hooks stays', () => {
     const state = '\n[hooks.state."x:stop:0:0"]\ntrusted_hash = "sha256:1"\n';
     expect(removed(`${added('a = 1\n')}# mine\n${state}`)).toBe(`a = 1\n# mine\n${state}`);
     expect(removed(`model = "x"\n\n${added(undefined)}`)).toBe('model = "x"\n');
@@ -105,7 +105,7 @@ describe('text in, text out', () => {
     expect(removed(moved)).toBe('\n[own]\nb = 2\n');
   });
 
-  it('ours stand where hooks stand already, and are looked for in both files', () => {
+  it('our hooks go to the file with hooks, and are searched in both files', () => {
     const filesFor = (texts: Record<string, string>) =>
       settings
         .files(
@@ -132,7 +132,7 @@ describe('text in, text out', () => {
     expect(filesFor({ 'config.toml': 'not [ toml' })).toEqual(inJson);
   });
 
-  it('the table of the Python package goes, a person’s own stays', () => {
+  it('the table of the Python package is removed, a person’s own stays', () => {
     const its =
       '[otel]\nexporter = { otlp-http = { endpoint = "https://x/api/public/otel/v1/traces", protocol = "json", headers = { "Authorization" = "Basic x" } } }\n';
     expect(removed(`a = 1\n\n${its}`)).toBe('a = 1\n');

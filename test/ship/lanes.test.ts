@@ -50,7 +50,7 @@ describe('the bodies of a request', () => {
     expect(halvesOf('traces', sentOf(4).group, Buffer.from('no request'), 4)).toBeUndefined();
   });
 
-  it('go on as the groups that replace theirs, in its place', () => {
+  it('continue as the groups that replace their group, in its place', () => {
     const [a, b, c, d]: Group[] = ['a', 'b', 'c', 'd'].map(name => ({ bodies: [body(name, 1)] }));
     if (a === undefined || b === undefined || c === undefined || d === undefined) throw new Error('four groups');
     expect(replaced([a, b], b, [c, d])).toEqual([a, c, d]);
@@ -158,7 +158,7 @@ describe('the outcome of metrics', () => {
     });
   });
 
-  it('that were refused notes when they were sent, and not that anything was accepted', () => {
+  it('that were refused count as sent, but not as accepted', () => {
     const outcome = metricsOutcome(destination, { ...answers, refused: '400' }, noStanding, nowMs);
     expect(outcome).toMatchObject({ accepted: 0, rejected: { '400': 1 } });
     expect(outcome.standing).toMatchObject({ metrics: { [destination.id]: nowMs }, taken: {} });

@@ -55,7 +55,7 @@ describe('a file', () => {
     expect(readFileSync(path, 'utf8')).toBe('{"half":\n{"a":1}\n');
   });
 
-  it('gets what is written again after a kill once, whatever came behind it meanwhile', async () => {
+  it('gets a repeated write after a kill once, also with later writes behind it', async () => {
     const path = join(folder, 'log.jsonl');
     const lines = ['{"id":1}\n', '{"id":2}\n', '{"id":3}\n'].join('');
     for (let there = 0; there <= lines.length; there += 1) {
@@ -68,7 +68,7 @@ describe('a file', () => {
     expect(readFileSync(path, 'utf8')).toBe(`${lines}{"id":4}\n`);
   });
 
-  it('is not what a link leads to', async () => {
+  it('is not the target of a link', async () => {
     const aim = join(folder, 'aim');
     writeFileSync(aim, '');
     symlinkSync(aim, join(folder, 'link'));
@@ -85,12 +85,12 @@ describe('a file', () => {
     expect(await appendToFile()(into('/dev/null'), 'events', Buffer.from('x\n'))).toEqual({ failure: 'not a file' });
   });
 
-  it('on a full disk says so', async context => {
+  it('on a full disk reports it', async context => {
     if (!existsSync('/dev/full')) cannotRun(context, 'needs /dev/full');
     expect(await appendToFile()(into('/dev/full'), 'events', Buffer.from('x\n'))).toHaveProperty('failure');
   });
 
-  it('refuses what is no request', async () => {
+  it('refuses bytes that are not a request', async () => {
     expect(await appendToFile()(into(join(folder, 'x')), 'traces', Buffer.from('rubbish'))).toMatchObject({
       status: 400,
     });

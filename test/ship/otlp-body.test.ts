@@ -59,7 +59,7 @@ describe('cutting and joining requests', () => {
     );
   });
 
-  it('joins what has something unknown between its items as it is', () => {
+  it('joins bodies with unknown fields between their items unchanged', () => {
     const body = traces(namedSpans(1));
     const odd = Buffer.from([0x0a, 0x0a, 0x12, 0x02, 0x12, 0x00, 0x18, 0x01, 0x12, 0x02, 0x12, 0x00]);
     expect(countItems(odd)).toBe(2);
@@ -111,7 +111,7 @@ describe('cutting and joining requests', () => {
     expect(cutBody(grown, 1, 2).includes(extra)).toBe(true);
   });
 
-  it('says of any other bytes that they are no request', () => {
+  it('reports that other bytes are not a request', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), bytes => {
         const count = countItems(bytes);

@@ -126,7 +126,7 @@ describe.each(presetNames)('%s', name => {
   });
   afterAll(() => collector.close());
 
-  it('goes where its makers say', () => {
+  it('is sent to the documented address', () => {
     const { destinations, problems } = from({ provider: name, ...settings });
     expect(problems).toEqual([]);
     const [destination] = destinations;
@@ -135,7 +135,7 @@ describe.each(presetNames)('%s', name => {
     expect(destination?.endpoint).not.toContain('secret');
   });
 
-  it('is posted with what opens its door, and nothing of it elsewhere', async () => {
+  it('is sent with its credentials, which are sent to no other host', async () => {
     const { destinations } = from({ provider: [name, 'otlp'], ...placed(name, collector.url) });
     const bodies = {
       traces: traces(namedSpans(1)),
@@ -167,7 +167,7 @@ describe.each(presetNames)('%s', name => {
     transport.close();
   });
 
-  it('is not asked without what it needs, and says what that is', () => {
+  it('is not used without its required settings, and the problem names them', () => {
     for (const needed of presets[name].needs) {
       const without = structuredClone(settings);
       const [group = '', key = ''] = needed.split('.');
@@ -208,7 +208,7 @@ describe('axiom', () => {
 });
 
 describe('datadog', () => {
-  it('goes through its Agent when there is no key', () => {
+  it('is sent to its Agent without a key', () => {
     const { destinations } = from({ provider: 'datadog' }, { env: { DD_AGENT_HOST: 'agent.local' } });
     expect(Object.values(destinations[0]?.signals ?? {}).map(({ url, headers }) => [url, headers])).toEqual(
       three('http://agent.local:4318').map(url => [url, {}]),
@@ -221,7 +221,7 @@ describe('datadog', () => {
     expect(problems).toMatchObject([{ code: 'config-value', key: 'datadog.site' }]);
   });
 
-  it('labels in its own words, where OpenTelemetry said nothing', () => {
+  it("uses its own names of attributes, if OpenTelemetry's are not set", () => {
     const labels = (file: object, env: Record<string, string>) => {
       const { values } = resolve({ global: { file: '/g', text: JSON.stringify(file) }, env, home: '/h', cwd: '/w' });
       return [values.service_name, values.attributes];

@@ -96,14 +96,14 @@ describe('requests', () => {
     expect(sent.map(({ signal }) => signal)).toEqual(['traces', 'logs', 'traces', 'traces']);
   });
 
-  it('hold what lies in the outbox, in its order', async () => {
+  it('hold the bodies of the outbox, in its order', async () => {
     const { store, destination, sent, pass } = shipping(() => ok);
     produce(store, destination, 2, 5);
     await pass();
     expect(sent[0]?.body.equals(joinBodies([traces(namedSpans(5)), traces(namedSpans(5, 5))]))).toBe(true);
   });
 
-  it('are not made when somebody wants to leave', async () => {
+  it('are not made when the process is asked to stop', async () => {
     const { store, destination, sent, pass } = shipping(() => ok);
     produce(store, destination, 4, 512);
     let asked = 0;
@@ -151,7 +151,7 @@ describe('a refused request', () => {
     expect(store.account(destination, 'traces')).toMatchObject({ accepted: 98, rejected: { '400': 2 } });
   });
 
-  it('delivers each span once, whatever is poisonous and however the bodies lie', async () => {
+  it('delivers each span once, for all poisonous items and orders of bodies', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 8 }),
@@ -180,7 +180,7 @@ describe('a refused request', () => {
     );
   });
 
-  it('that is too large as a whole goes in parts', async () => {
+  it('that is too large is sent in parts', async () => {
     const { store, destination, pass } = shipping((_, body) => ((countItems(body) ?? 0) > 100 ? status(413) : ok));
     produce(store, destination, 1, 512);
     await pass();
@@ -339,7 +339,7 @@ describe('a destination that will not have us', () => {
   });
 });
 
-it('counts what a partial success rejects and never sends it again', async () => {
+it('counts the items that a partial success rejects, and never sends them again', async () => {
   const body = Buffer.from(JSON.stringify({ partialSuccess: { rejectedSpans: '100', errorMessage: 'too old' } }));
   const { store, destination, sent, pass } = shipping(() => ({ status: 200, isJson: true, body }));
   produce(store, destination, 1, 512);
@@ -368,7 +368,7 @@ it('drops a body that the disk has damaged, counts it, and sends its neighbours'
   expect(store.account(destination, 'traces')).toMatchObject({ accepted: 10, dropped: { damaged: 5 } });
 });
 
-it('leaves bodies alone for which nobody can be asked now', async () => {
+it('keeps bodies whose destination may not be tried now', async () => {
   const destination = destinationAt('stdout', { provider: 'console' });
   const { store, sent, pass } = shipping(() => ok, { destination });
   produce(store, destination, 1, 5);
@@ -518,14 +518,14 @@ describe('metrics', () => {
     expect(account).toMatchObject({ accepted: 1, rejected: {}, dropped: { superseded: 4 } });
   });
 
-  it('stay unsent when the second body finds nobody', async () => {
+  it('stay when the second body reaches no server', async () => {
     const { account, state, passed } = await books((_, __, index) => (index === 0 ? ok : { failure: 'ECONNRESET' }));
     expect(account).toMatchObject({ accepted: 0, dropped: {} });
     expect(state.accepted).toBe(0);
     expect(passed.nextTryMs).toBe(1_000);
   });
 
-  it('that are refused are not searched for poison: the next state says it all again', async () => {
+  it('that are refused are not divided: the next state contains all values', async () => {
     const { account, sent, state } = await books(() => status(400));
     expect(account).toMatchObject({ accepted: 0, rejected: { '400': 1 } });
     expect(sent).toEqual([2, 2]);
@@ -538,7 +538,7 @@ describe('metrics', () => {
     expect(account).toMatchObject({ accepted: 1, rejected: {} });
   });
 
-  it('count as rejected when a partial success says so', async () => {
+  it('count as rejected after a partial success', async () => {
     const body = Buffer.from(JSON.stringify({ partialSuccess: { rejectedDataPoints: 1 } }));
     const { account } = await books(() => ({ status: 200, isJson: true, body }));
     expect(account).toMatchObject({ accepted: 0, rejected: { partial: 1 } });

@@ -144,7 +144,7 @@ describe('a request', () => {
     });
   });
 
-  it('goes out over a connection that is kept', async () => {
+  it('uses a connection that is kept', async () => {
     const ports = new Set<unknown>();
     const { url, requests } = await collector();
     const { send: sendOn } = transport();
@@ -178,7 +178,7 @@ describe('a request', () => {
 });
 
 describe('an answer', () => {
-  it('never comes from where nobody listens', async () => {
+  it('does not come from a port without a listener', async () => {
     const { url, close } = await startCollector();
     await close();
     expect(await send(at(url))).toEqual({ failure: 'ECONNREFUSED' });
@@ -221,7 +221,7 @@ describe('an answer', () => {
     expect(await send(at(url, { timeoutMs: 300, gzip: false }), large)).toEqual({ failure: 'timeout' });
   });
 
-  it('that is no HTTP is none', async () => {
+  it('that is not HTTP is no answer', async () => {
     const url = await raw(socket => {
       socket.on('data', () => socket.end('SSH-2.0-OpenSSH_9.6\r\n'));
     });
@@ -325,7 +325,7 @@ describe('TLS', () => {
     expect(requests).toHaveLength(1);
   });
 
-  it('sends nothing to a server that nobody known signed', async () => {
+  it('sends nothing to a server with an unknown authority', async () => {
     const { url, requests } = await tlsCollector();
     expect(await send(at(url))).toMatchObject({ failure: expect.stringMatching(/CERT|SIGN|VERIFY/) });
     expect(requests).toHaveLength(0);

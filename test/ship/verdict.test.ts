@@ -7,7 +7,7 @@ const empty = new Uint8Array();
 const taken: Verdict = { kind: 'taken', rejected: 0, message: '' };
 const retry = (why: string): Verdict => ({ kind: 'retry', why, afterMs: undefined });
 
-describe('what an answer means', () => {
+describe('the meaning of an answer', () => {
   it.each<[number, Verdict]>([
     [200, taken],
     [202, taken],
@@ -36,12 +36,12 @@ describe('what an answer means', () => {
     expect(verdictOf({ failure: 'ECONNREFUSED' }, nowMs)).toEqual({ kind: 'retry', why: 'ECONNREFUSED' });
   });
 
-  it('takes a 200 as taken whatever stands below it', () => {
+  it('takes a 200 as accepted with any body', () => {
     expect(verdictOf({ status: 200, body: Buffer.from('<html>') }, nowMs)).toEqual(taken);
     expect(verdictOf({ status: 200, body: undefined }, nowMs)).toEqual(taken);
   });
 
-  it('cuts what a server says to a length that a person reads', () => {
+  it('cuts the message of a server to a readable length', () => {
     const body = Buffer.from(
       JSON.stringify({ partialSuccess: { rejectedSpans: 1, errorMessage: 'x'.repeat(10_000) } }),
     );

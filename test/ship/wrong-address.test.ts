@@ -124,7 +124,7 @@ test.each<[string, () => Promise<string> | string, RegExp]>([
   expect(collector.metrics().length).toBeGreaterThan(0);
 });
 
-test('what follows for a place that once took something stays with it when another is named', async () => {
+test('the state of a former address stays with it when another one is configured', async () => {
   const former = await startCollector();
   closing.push(() => former.close());
   await delivered({ endpoint: former.url });
@@ -137,17 +137,17 @@ test('what follows for a place that once took something stays with it when anoth
   expect(other.requests).toEqual([]);
 });
 
-test('a folder where a file is to be written is told as one', async () => {
+test('a folder in place of a file is reported', async () => {
   const { code, stderr: says } = await delivered({}, { provider: 'file', file: { path: home } });
   expect(code).toBe(1);
   expect(says).toMatch(/EISDIR.*kept.* => see that a plain file can be written there\. Then `otel-hooks deliver`/);
 });
 
-test('port 4317 is told, whatever answers there', async () => {
+test('port 4317 is reported for every answer', async () => {
   expect((await delivered({ endpoint: 'http://127.0.0.1:4317' })).stderr).toMatch(/OTLP over gRPC.* => .*4318/);
 });
 
-test('a path that already ends in /v1/traces works for all signals, and is told', async () => {
+test('a path that ends in /v1/traces works for all signals, and is reported', async () => {
   const collector = await startCollector();
   closing.push(() => collector.close());
   const { code, stderr: says, books } = await delivered({ endpoint: `${collector.url}/v1/traces` });

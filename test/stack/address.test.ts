@@ -7,7 +7,7 @@ const stack = inject('stack');
 const machine = new Machine(stack.program, { provider: 'otlp', otlp: { endpoint: stack.collectorGrpc } });
 afterAll(() => machine.remove());
 
-test('the port of gRPC is told as such, and all arrives once the port is right', async () => {
+test('the port of gRPC is reported, and all data arrives after the correction', async () => {
   const session = machine.journey('plain-session.journey');
   const { code, err } = await machine.cli('deliver', '--wait', '5s');
   expect(code).toBe(1);

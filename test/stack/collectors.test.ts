@@ -51,7 +51,7 @@ const isUp = (id: string): Promise<unknown> =>
     ({ ok }) => ok,
   );
 
-test('two gateways ask for their token, keep whole traces of what somebody will ask about, and sample neither logs nor metrics', async () => {
+test('two gateways require their token, keep whole traces that match a policy, and sample neither logs nor metrics', async () => {
   const { key, cert } = await selfSigned('localhost', '127.0.0.1');
   writeFileSync(join(folder, 'key.pem'), key);
   writeFileSync(join(folder, 'cert.pem'), cert);

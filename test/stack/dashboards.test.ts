@@ -136,7 +136,7 @@ test.each(queries)('$uid, $title', async ({ title, source, text }) => {
   if (text.includes('$counts')) await inPrometheus(filled(text, 'offset 0s'));
 });
 
-test('numbers on dashboards are those of what happened, also of a short session and after a silence', async () => {
+test('numbers on dashboards are correct, also for a short session and after a silence', async () => {
   const of = 'counted-day';
   const counted = new Machine(stack.program, { provider: 'otlp', service_name: of, otlp: { endpoint } });
   machines.push(counted);

@@ -61,7 +61,7 @@ test('a session that is sent twice, from a restored backup, is there once', asyn
   expect((await ofSession()).length).toBe(records);
 });
 
-test('two notifications that are alike, in one millisecond, are two lines', async () => {
+test('two equal notifications in one millisecond are two lines', async () => {
   const machine = newMachine();
   const session = machine.journey('plain-session.journey');
   const atMs = Date.now() - 500;

@@ -59,7 +59,7 @@ test('counters are true after several deliveries, and on two machines at once', 
   expect(books).toEqual([{}, {}]);
 });
 
-test('an outage costs no count: the newest state is what arrives', async () => {
+test('an outage loses no count: the newest state arrives', async () => {
   const machine = newMachine('http://127.0.0.1:9');
   let session = '';
   for (let i = 0; i < 3; i += 1) {
