@@ -9,6 +9,7 @@
  *                         source maps and declarations (types/) for ESM and CommonJS
  *   dist/prices.cjs       what models cost, loaded where something is to be priced
  *   dist/re2.cjs          the engine for people's own patterns, loaded where there are some
+ *   dist/otel-hooks.1     the man page; npm links it with the program
  *   dist/samples.json     the agents' payloads that `conformance` replays
  *   dist/THIRD-PARTY-LICENSES.txt
  *   dist/sbom.cdx.json    the bill of materials (CycloneDX): the packages that are bundled, as npm knows them
@@ -34,7 +35,7 @@ import {
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, relative, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import * as esbuild from 'esbuild';
 import { minify } from 'terser';
 
@@ -111,6 +112,16 @@ const RELATIVE = /((?:\bfrom|\bimport)[\s(]*["']\.[^"']+)\.js(["'])/g;
 
 const URL_OF_FILE = "const __url = require('node:url').pathToFileURL(__filename).href;";
 
+/** Commands are loaded when they run, so the table alone needs none of them. */
+const withoutCommands = {
+  name: 'without-commands',
+  setup(build) {
+    build.onResolve({ filter: /^\.\/[\w-]+\.ts$/ }, ({ kind, path }) =>
+      kind === 'dynamic-import' ? { path, external: true } : undefined,
+    );
+  },
+};
+
 const bundles = [
   {
     entryPoints: { 'otel-hooks': 'src/bin.ts' },
@@ -160,6 +171,7 @@ for (const [name, text] of declarations()) outputs.set(join('types', name), text
 const bundled = packagesOf(inputs);
 outputs.set('THIRD-PARTY-LICENSES.txt', licences(bundled));
 outputs.set('sbom.cdx.json', sbom(bundled));
+outputs.set('otel-hooks.1', Buffer.from(await manPage()));
 replaceFolder(dist, outputs, name => (name === 'otel-hooks.cjs' ? 0o755 : 0o644));
 
 /** The bin with functions put where they are called once: in a hook, compiling each costs more than running it. */
@@ -234,6 +246,31 @@ function allOf(shared) {
       }));
     },
   };
+}
+
+/** From the table of commands, without the modules that a command loads when it runs. */
+async function manPage() {
+  const folder = mkdtempSync(join(tmpdir(), 'otel-hooks-man-'));
+  try {
+    const outfile = join(folder, 'man.mjs');
+    await esbuild.build({
+      ...common,
+      write: true,
+      metafile: false,
+      outfile,
+      format: 'esm',
+      stdin: {
+        contents: `import { manPage } from './src/commands/man-page.ts';
+          import { commands } from './src/commands/registry.ts';
+          export default manPage(commands);`,
+        resolveDir: root,
+      },
+      plugins: [withoutInterchange, withoutCommands],
+    });
+    return (await import(pathToFileURL(outfile).href)).default;
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 /** By agent and file, without what they are expected to become. */

@@ -15,6 +15,7 @@ import {
   type Words,
 } from './commands/command.ts';
 import { docsFolder, withPaths } from './commands/docs.ts';
+import { manPage } from './commands/man-page.ts';
 import { onReaderGone } from './commands/reader.ts';
 import { commands } from './commands/registry.ts';
 import { problemText } from './commands/text.ts';
@@ -104,6 +105,10 @@ function overview(io: Io, code: number): number {
 
 function help(name: string | undefined, io: Io): number {
   if (name === undefined) return overview(io, 0);
+  if (name === '--man') {
+    io.out(manPage(commands));
+    return 0;
+  }
   const command = commands.find(each => each.name === name);
   if (command === undefined) return unknown(name, io);
   io.out(withPaths(helpOf(command)));

@@ -8,6 +8,8 @@ export interface Flag {
   value?: string;
   short?: string;
   summary: string;
+  /** The values that it takes, for completions. */
+  choices?: readonly string[];
   /** Further words without a dash are further values, as in the Python package. */
   takesSeveral?: true;
 }
@@ -19,6 +21,8 @@ export interface Command {
   /** Further text of the help. */
   notes?: string[];
   flags: Flag[];
+  /** The candidates of each word behind the command, for completions: a list, or the word of the help (SESSION, FILE). */
+  words?: readonly (string | readonly string[])[];
   /** The number of words beside its flags; none by default. */
   mostWords?: number;
   /** Its output is the content of a file, also without `--json` and `--format`. */

@@ -7,10 +7,16 @@ import { realPathOf } from '../lib/real-path.ts';
 import { asShown } from '../lib/shown.ts';
 import type { Problem } from '../problems/problem.ts';
 import { flagText, type Io, UsageError, type Words } from './command.ts';
+import { getKey, setKey, unsetKey } from './config-edit.ts';
 import { foldersOf } from './place.ts';
 import { problemText, table } from './text.ts';
 
 export async function run(words: Words, io: Io): Promise<number> {
+  const [action] = words.rest;
+  if (action === 'get') return getKey(words, io);
+  if (action === 'set') return setKey(words, io);
+  if (action === 'unset') return unsetKey(words, io);
+  if (action !== undefined) throw new UsageError(`takes get, set or unset, not ${action}`);
   if (words.flags['--schema']) {
     io.out(`${JSON.stringify(jsonSchema(), null, 2)}\n`);
     return 0;

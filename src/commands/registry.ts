@@ -1,6 +1,7 @@
 /** Every command: its help text is here, and its code is loaded when it is called. */
 import { exampleAgent } from '../agents/index.ts';
 import type { Command, Flag } from './command.ts';
+import { commandsOfMachine } from './registry-machine.ts';
 
 // The command itself checks the number of words.
 const ANY = Number.POSITIVE_INFINITY;
@@ -56,23 +57,6 @@ export const commands: Command[] = [
     ],
     example: 'otel-hooks status --json',
     load: () => import('./status.ts'),
-  },
-  {
-    name: 'destinations',
-    summary: 'list destinations and the data that waits for each; move it, give it up or send it again',
-    usage: 'otel-hooks destinations [list | redirect A B | drop A | resend A [--session SESSION]] [--yes] [--json]',
-    notes: [
-      'A and B are names of the list, ids, addresses, or a provider with one destination. redirect moves the data that waits for A',
-      'to B. drop gives it up. resend sends again what A refused, from the quarantine, or one session of the journal; ids stay the',
-      'same. Each shows what it will do, asks, and counts what it did in `otel-hooks status`. docs/waiting-data.md has examples.',
-    ],
-    flags: [
-      { name: '--session', value: 'SESSION', summary: 'with resend: all spans and records of this session' },
-      { name: '--yes', short: '-y', summary: 'ask nothing; needs no terminal' },
-    ],
-    mostWords: 3,
-    example: 'otel-hooks destinations redirect otlp-old.example:4318 otlp-127.0.0.1:4318',
-    load: () => import('./destinations.ts'),
   },
   {
     name: 'doctor',
@@ -219,6 +203,7 @@ export const commands: Command[] = [
       { name: '--dry-run', summary: 'list sessions, spans and tokens; keep and send nothing' },
       { name: '--wait', value: 'TIME', summary: 'send for at most this long (default 30s); the rest is sent later' },
     ],
+    words: ['PATH'],
     mostWords: ANY,
     example: 'otel-hooks import --all --since 30d --dry-run',
     load: () => import('./import.ts'),
@@ -266,6 +251,7 @@ export const commands: Command[] = [
       { name: '--all', summary: 'also the sessions with which `enable` and `doctor` tried the hooks' },
       { name: '--no-pager', summary: 'print directly, also on a terminal' },
     ],
+    words: ['SESSION'],
     mostWords: 1,
     example: 'otel-hooks show 3f2a',
     load: () => import('./show.ts'),
@@ -279,6 +265,7 @@ export const commands: Command[] = [
       'waits now. Each request is shown as its destination gets it, before compression; counters show the increase by this session.',
     ],
     flags: [{ name: '--raw', value: 'DIR', summary: 'write the bodies into this folder, one file for each request' }],
+    words: ['SESSION'],
     mostWords: 1,
     example: 'otel-hooks preview 3f2a --json',
     load: () => import('./preview.ts'),
@@ -336,6 +323,7 @@ export const commands: Command[] = [
         summary: 'write into this file, for you alone (0600), when the output is complete',
       },
     ],
+    words: ['SESSION'],
     mostWords: ANY,
     printsDocument: true,
     example: 'otel-hooks export --format cloudevents --since 1d > events.jsonl',
@@ -377,6 +365,7 @@ export const commands: Command[] = [
       },
       { name: '--format', value: 'NAME', summary: 'text, json (as --json) or sarif (2.1.0, which code hosts show)' },
     ],
+    words: ['FILE'],
     mostWords: ANY,
     example: 'otel-hooks validate --standard agent-hooks session.jsonl',
     load: () => import('./validate.ts'),
@@ -414,6 +403,7 @@ export const commands: Command[] = [
       { name: '--layout', value: 'NAME', summary: 'another form of the file, if there are several' },
       { name: '--format', value: 'NAME', summary: 'with --to hook-interchange: json or yaml' },
     ],
+    words: ['FILE'],
     mostWords: 1,
     printsDocument: true,
     example: `otel-hooks convert --to ${exampleAgent.id} hook.json`,
@@ -445,6 +435,7 @@ export const commands: Command[] = [
       { name: '--products', summary: 'in addition to the registry, use known abilities of the products of today' },
       { name: '--layout', value: 'NAME', summary: 'with --to: another form of the file' },
     ],
+    words: ['FILE'],
     mostWords: 1,
     example: `otel-hooks capabilities --to ${exampleAgent.id} hook.json`,
     load: () => import('./capabilities.ts'),
@@ -493,25 +484,6 @@ export const commands: Command[] = [
     load: () => import('./conformance.ts'),
   },
   {
-    name: 'config',
-    summary: 'show the present configuration and the origin of each value',
-    usage: 'otel-hooks config [--schema | --trust [--yes]]',
-    notes: [
-      'A project may reduce and label the data that leaves. --trust shows each setting of its .otel-hooks.json that needs your consent, with',
-      'real paths and hosts, and asks. The consent is for this text: after a change of the file you are asked again.',
-    ],
-    flags: [
-      { name: '--schema', summary: 'print the JSON Schema of the configuration file' },
-      {
-        name: '--trust',
-        summary: "accept the present text of this project's .otel-hooks.json, after showing its effects",
-      },
-      { name: '--yes', short: '-y', summary: 'with --trust: do not ask' },
-    ],
-    example: 'otel-hooks config --json',
-    load: () => import('./config.ts'),
-  },
-  {
     name: 'openhook',
     summary: "show the commands of a project's .openhook.json, and agree to them or not",
     usage: 'otel-hooks openhook [list | trust | revoke] [DIR] [--ci] [--yes] [--json]',
@@ -524,48 +496,10 @@ export const commands: Command[] = [
       { name: '--ci', summary: 'with trust: also run them where CI is set' },
       { name: '--yes', short: '-y', summary: 'with trust: do not ask' },
     ],
+    words: [['list', 'trust', 'revoke'], 'DIR'],
     mostWords: ANY,
     example: 'otel-hooks openhook trust',
     load: () => import('./openhook.ts'),
   },
-  {
-    name: 'erase',
-    summary: 'remove one session from this machine: journal, state, waiting data, quarantine and logs',
-    usage: 'otel-hooks erase SESSION [--yes] [--json]',
-    notes: [
-      'SESSION is an id or its first letters. It shows what it will remove, and asks. Requests that wait and hold several sessions',
-      'are rewritten. Data that was sent stays where it was sent, and so does the transcript that the agent keeps. Later hooks and',
-      'imports do not bring the session back. After a kill, the next delivery or the same command does the rest.',
-    ],
-    flags: [{ name: '--yes', short: '-y', summary: 'ask nothing; needs no terminal' }],
-    mostWords: 1,
-    example: 'otel-hooks erase 3f2a',
-    load: () => import('./erase.ts'),
-  },
-  {
-    name: 'prune',
-    summary: 'apply the limits of the state folder now, or empty the quarantine',
-    usage: 'otel-hooks prune [--quarantine] [--problems]',
-    notes: [
-      'Delivery does this after every round; run it by hand after you lowered a limit. docs/limits.md has the order of removal,',
-      'and the keys keep.* of the configuration have the limits. Removed data is counted.',
-    ],
-    flags: [
-      { name: '--quarantine', summary: 'remove all files of the quarantine, including raw payloads' },
-      {
-        name: '--problems',
-        summary: 'forget past problems that `status` shows; those that still exist are shown again',
-      },
-    ],
-    example: 'otel-hooks prune --quarantine',
-    load: () => import('./prune.ts'),
-  },
-  {
-    name: 'version',
-    summary: 'print the version',
-    usage: 'otel-hooks version',
-    flags: [],
-    example: 'otel-hooks version',
-    load: () => import('./version.ts'),
-  },
+  ...commandsOfMachine,
 ];

@@ -192,6 +192,7 @@ const words: { readonly [command: string]: string[][] } = {
   ],
   config: [[], ['--schema']],
   openhook: [[], ['list'], ['trust'], ['trust', '--yes'], ['revoke']],
+  completion: [[BAD], ['bash'], ['--values', 'sessions'], ['--values', 'destinations']],
   erase: [['x'], [BAD], ['j']],
   prune: [[]],
   version: [[]],

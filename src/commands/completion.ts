@@ -1,0 +1,62 @@
+import { existsSync } from 'node:fs';
+import { agents } from '../agents/index.ts';
+import { keys } from '../config/schema.ts';
+import { namesOf } from '../deliver/destination-names.ts';
+import { destinationsIn } from '../deliver/known-destinations.ts';
+import { recorded } from '../journal/journal-events.ts';
+import { openStore, type Store } from '../store/store.ts';
+import { isTrial } from '../view/trial-sessions.ts';
+import { flagText, type Io, UsageError, type Words } from './command.ts';
+import { type Candidates, completionFor, isShell, shells } from './completion-scripts.ts';
+import { configuredHere } from './destinations.ts';
+import { foldersOf } from './place.ts';
+import { commands } from './registry.ts';
+
+export function run(words: Words, io: Io): number {
+  const values = flagText(words, '--values');
+  if (values !== undefined) return printValues(values, words, io);
+  const [shell, ...more] = words.rest;
+  if (shell === undefined || more.length > 0 || !isShell(shell))
+    throw new UsageError(`takes a shell: ${shells.join(', ')}`);
+  const lists: Candidates = { AGENT: agents.map(({ id }) => id), KEY: keys, SHELL: shells };
+  io.out(completionFor(shell, commands, lists));
+  return 0;
+}
+
+/** For the scripts: candidates that are on this machine, one a line. Nothing when they cannot be read. */
+function printValues(kind: string, words: Words, io: Io): number {
+  const folders = foldersOf(words, io);
+  const store = existsSync(folders.state) ? openStore({ folder: folders.state, access: 'read' }) : undefined;
+  try {
+    const found = valuesOf(kind, store, words, io);
+    io.out(
+      found
+        .filter(each => PLAIN.test(each))
+        .map(each => `${each}\n`)
+        .join(''),
+    );
+    return 0;
+  } finally {
+    store?.close();
+  }
+}
+
+/** A shell may expand candidates, and senders of hooks choose the ids of sessions: only harmless characters are printed. */
+const PLAIN = /^[\w@+][\w.:@+-]{0,127}$/;
+
+function valuesOf(kind: string, store: Store | undefined, words: Words, io: Io): string[] {
+  if (kind === 'sessions') return sessionsIn(store);
+  if (kind !== 'destinations') throw new UsageError(`--values takes destinations or sessions, not ${kind}`);
+  const known = [...destinationsIn(store ?? noDocuments), ...configuredHere(words, io, foldersOf(words, io))];
+  return [...namesOf([...new Map(known.map(each => [each.id, each])).values()]).values()];
+}
+
+const noDocuments = { read: () => undefined, idsOf: () => [] };
+
+/** The newest first, and not more than a person wants to see. */
+const sessionsIn = (store: Store | undefined): string[] =>
+  (store === undefined ? [] : recorded(store))
+    .map(({ session }) => session)
+    .filter(session => !isTrial(session))
+    .reverse()
+    .slice(0, 50);
