@@ -19,7 +19,7 @@ export function launchOf(
   { facts: { agent, launched_by: call }, atMs }: At,
 ): { launch: Launch; sure: boolean; agent?: string | undefined } | undefined {
   const named = state.launches.findLast(launch => launch.subagent === id);
-  if (named !== undefined) return { launch: named, sure: true };
+  if (named !== undefined) return { launch: named, sure: true, agent: named.agent };
   if (call !== undefined) {
     const launching = own(state.actions, call);
     return { launch: launchAt(state, call, launching), sure: true, agent: launching?.launches?.agent };
@@ -80,7 +80,7 @@ export function linkLaunch(
   const launching = own(state.actions, call);
   if (launching) launching.launched = true;
   const launch = launchAt(state, call, action);
-  state.launches.push({ subagent: id, ...launch });
+  state.launches.push({ subagent: id, ...launch, agent: kind });
   if (state.launches.length > OPEN_SUBAGENTS) state.launches.shift();
   for (const other of Object.values(state.subagents)) {
     if (other.id !== id && other.launch?.call === call) {

@@ -41,7 +41,7 @@ export interface FoldState {
   /** Calls whose span was emitted, newest last. */
   leftCalls: string[];
   /** Launching calls by their subagent, as far as known, newest last. */
-  launches: (Launch & { subagent: string })[];
+  launches: (Launch & { subagent: string; agent?: string | undefined })[];
   /** Ended calls that launched a subagent of which no event has come. */
   endedLaunches?: (Launch & { agent: string | undefined; startMs: number; endMs: number })[];
   /** Closed spans that wait for the transcript or for a link. */

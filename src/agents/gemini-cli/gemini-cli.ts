@@ -1,15 +1,15 @@
 /**
  * Gemini CLI. Facts: its source of August 2026 (0.56, 0.57 preview) and recordings of June 2026; checked 2026-11-18.
  *
- * Every hook states its time, and none an id of the turn or the call. Calls pair by tool and input in order, or by tool
- * alone, because another hook may have changed the input. Actions of a subagent look like actions of the session; only
- * the subagents' own files tell them apart. A call that was refused, cancelled or blocked has no closing hook. A
- * lasting change of the model changes the session id silently: this gives two sessions, of which the first keeps the
- * transcript.
+ * Every hook states its time, and none an id of the turn or the call. Actions of a subagent look like actions of the
+ * session, and a call that was refused, cancelled or blocked has no closing hook. So in a session with a chat, the chat
+ * reports calls, and hooks report prompts, answers, and the start and end of the session. Without a chat, calls pair by
+ * tool and input in order, or by tool alone, because another hook may have changed the input. A lasting change of the
+ * model changes the session id silently: this gives two sessions, of which the first keeps the transcript.
  */
 import type { EndReason, Fields, StartReason } from '../../event/event.ts';
 import { fieldsOf, number, own, text, word } from '../../lib/read.ts';
-import { type Agent, absent, type HookEvent, type Reading } from '../contract/contract.ts';
+import { type Agent, absent, type HookEvent, type Memory, type Reading } from '../contract/contract.ts';
 import { askedCall, type Call, closeCall, openCall } from '../shared/pairing.ts';
 import { readingsWith } from '../shared/readings.ts';
 import { timeOf } from '../shared/times.ts';
@@ -40,7 +40,8 @@ const events: Record<string, HookEvent> = {
   },
   SessionEnd: {
     edge: true,
-    read: fields => [
+    read: (fields, memory) => [
+      ...leftRunning(fields, memory),
       reading(fields, {
         event_type: 'Session.End',
         data: { end_reason: own(endReasons, text(fields.reason) ?? '') },
@@ -57,7 +58,8 @@ const events: Record<string, HookEvent> = {
   },
   AfterAgent: {
     edge: true,
-    read(fields) {
+    read(fields, memory) {
+      for (const [call] of memory.list('running')) memory.forget('running', call);
       const response = text(fields.prompt_response);
       return [
         reading(fields, {
@@ -70,6 +72,14 @@ const events: Record<string, HookEvent> = {
   BeforeTool: {
     read(fields, memory) {
       const call = openCall(callOf(fields), memory);
+      if (hasChat(fields)) {
+        memory.remember(
+          'running',
+          call,
+          JSON.stringify([text(fields.tool_name) ?? 'unknown', timeOf(fields.timestamp)]),
+        );
+        return [];
+      }
       const before = reading(fields, {
         event_type: 'Action.Before',
         key: call,
@@ -83,6 +93,10 @@ const events: Record<string, HookEvent> = {
   AfterTool: {
     read(fields, memory) {
       const call = closeCall(callOf(fields), memory, 'oldest of its tool');
+      if (hasChat(fields)) {
+        memory.forget('running', call ?? '');
+        return [];
+      }
       const { error, exitCode } = outcome(fields);
       const failed = error !== undefined || (exitCode !== undefined && exitCode !== 0);
       const after = reading(fields, {
@@ -112,7 +126,8 @@ const events: Record<string, HookEvent> = {
     // The user is asked. The answer is not reported, and only the kind of the dialog shows which call it is about.
     read(fields, memory) {
       const kind = text(fieldsOf(fields.details).type) ?? '';
-      const call = askedCall({ tools: own(askedTools, kind) ?? [] }, memory);
+      // The chat has another id for the call.
+      const call = hasChat(fields) ? undefined : askedCall({ tools: own(askedTools, kind) ?? [] }, memory);
       const type = word(fields.notification_type);
       const facts = { call, decision: { source: 'unknown', basis: 'observed' } as const };
       const notified = reading(fields, {
@@ -128,20 +143,8 @@ const events: Record<string, HookEvent> = {
       ];
     },
   },
-  PreCompress: {
-    // Its end is not reported.
-    read(fields) {
-      const trigger = text(fields.trigger);
-      return [
-        reading(fields, {
-          event_type: 'Context.Compaction',
-          data: { trigger: trigger === 'auto' || trigger === 'manual' ? trigger : undefined },
-          actor: 'system',
-          facts: { phase: 'before' },
-        }),
-      ];
-    },
-  },
+  // Sent before every request, whether or not the context is compressed. The chat shows a compression.
+  PreCompress: { register: false, read: () => [] },
   // The agent waits for each of the following hooks before it asks the model; AfterModel runs for every piece of a
   // streamed answer.
   BeforeModel: {
@@ -171,7 +174,7 @@ export const geminiCli: Agent = {
   aliases: ['gemini'],
   title: 'Gemini CLI',
   provider: 'gcp.gemini',
-  source: { docs: 'https://geminicli.com/docs/hooks/reference/', version: '0.57.0', checked: '2026-11-18' },
+  source: { docs: 'https://geminicli.com/docs/hooks/reference/', version: '0.61.0', checked: '2026-11-19' },
 
   signs(fields) {
     const name = text(fields.hook_event_name);
@@ -190,7 +193,7 @@ export const geminiCli: Agent = {
   events,
   actions,
   truth,
-  settles: { action: 'hook', turn: 'transcript', subagent: 'transcript', session: 'transcript' },
+  settles: { action: 'transcript', turn: 'transcript', subagent: 'transcript', session: 'transcript' },
   transcript,
   // Any other output, on stderr too, would be shown to the user.
   reply: { stdout: '' },
@@ -217,6 +220,24 @@ function toolFacts(fields: Fields): NonNullable<Reading['facts']> {
   return { tool, mcp: { server: word(mcp.server_name) ?? 'unknown' } };
 }
 
+const hasChat = (fields: Fields): boolean => word(fields.transcript_path) !== undefined;
+
+/** The chat has the calls of an answer when all of them are over, so it lacks those that a signal interrupted. */
+function leftRunning(fields: Fields, memory: Memory): Reading[] {
+  return memory.list('running').map(([call, value]) => {
+    memory.forget('running', call);
+    const [tool, atMs] = JSON.parse(value) as [string, number | undefined];
+    const name = actionName(tool);
+    return reading(fields, {
+      event_type: 'Action.Before',
+      key: call,
+      atMs,
+      data: { action: { name, input: {} } },
+      facts: { tool, call },
+    });
+  });
+}
+
 const callOf = (fields: Fields): Call => ({ tool: text(fields.tool_name) ?? 'unknown', input: fields.tool_input });
 
 function launchedBy(fields: Fields): NonNullable<Reading['facts']>['launches'] {
@@ -229,7 +250,10 @@ function outcome(fields: Fields): { error: Fields | undefined; exitCode: number 
   const response = fieldsOf(fields.tool_response);
   const error = response.error === undefined || response.error === null ? undefined : fieldsOf(response.error);
   const isCommand = fields.tool_name === 'run_shell_command' && error === undefined;
-  return { error, exitCode: isCommand ? exitCodeOf(text(response.llmContent)) : undefined };
+  return {
+    error,
+    exitCode: isCommand ? exitCodeOf(text(response.llmContent), text(response.returnDisplay)) : undefined,
+  };
 }
 
 /** The kinds are a closed set of the program; any other text is none. */

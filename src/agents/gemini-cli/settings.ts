@@ -25,7 +25,7 @@ export const settings: Settings = {
   runs: { posix: 'sh', windows: 'powershell' },
   files: (scope, places) => [jsonHooks(fileOf(scope, places), shape)],
   afterwards:
-    'Start a new session; /hooks lists the hooks that run. No hook runs in an untrusted folder. Hooks of a project are shown once, for review. Releases before spring 2026 need "tools": { "enableHooks": true }.',
+    'Start a new session; /hooks lists the hooks that run. No hook runs in an untrusted folder. Hooks of a project are shown once, for review. Releases before spring 2026 need "tools": { "enableHooks": true }. The status line names each hook while it runs; "hooksConfig": { "notifications": false } in settings.json hides that.',
   obstacles,
   runsToo(places, _, names) {
     const extensions = join(userFolder(places), 'extensions');

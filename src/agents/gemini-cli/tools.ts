@@ -32,8 +32,14 @@ const actionNames: Readonly<Record<string, string>> = actions;
 export const actionName = (tool: unknown): string =>
   own(actionNames, word(tool) ?? 'unknown') ?? word(tool) ?? 'unknown';
 
-/** Reads how a command ended: the output names the exit code only if it is not 0. */
-export function exitCodeOf(output: string | undefined): number | undefined {
-  const code = /^Exit Code: (\d{1,3})$/m.exec(output ?? '')?.[1];
-  return code === undefined ? undefined : Number(code);
+/**
+ * Reads how a command ended: Gemini CLI adds a line with the exit code after the output, but only if the code is not 0.
+ * `shown` is the output alone, as the user saw it. With it, no line of the output can be taken for the code.
+ */
+export function exitCodeOf(output: string | undefined, shown?: string): number | undefined {
+  const text = output ?? '';
+  const at = shown === undefined || shown === '' ? -1 : text.indexOf(shown);
+  const added = at < 0 ? text : text.slice(at + (shown ?? '').length);
+  const code = added.match(/^Exit Code: \d{1,3}$/gm)?.at(-1);
+  return code === undefined ? undefined : Number(code.slice('Exit Code: '.length));
 }

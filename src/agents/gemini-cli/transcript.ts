@@ -6,8 +6,8 @@
  *
  * A message is repeated under its id: an answer with calls is written as given, and again with their results. Its
  * tokens count when they are first stated, because a compression, a cleared or a rewound chat drops messages that were
- * paid for. Only the following rows show whether an answer ended its turn. Hooks have no ids: in a session with hooks,
- * only the hooks report prompts, calls and answers.
+ * * paid for. Only the following rows show whether an answer ended its turn. Hooks have no ids: the chat reports calls, and
+ * in a session with hooks only the hooks report prompts and answers.
  */
 import type { Fields } from '../../event/event.ts';
 import { count, fieldsOf, isFields, number, text, word } from '../../lib/read.ts';
@@ -148,7 +148,6 @@ function message(row: Fields, memory: Memory, file: ReadFile): TranscriptEntry[]
     {
       event_type: 'Context.Compaction',
       key: String(row.id),
-      unless: 'hooked',
       data: {},
       actor: 'system',
       atMs,
@@ -315,40 +314,60 @@ function called(call: Fields, answeredMs: number | undefined, memory: Memory, fi
     launches: tool === 'invoke_agent' ? { id: child, agent: word(input.agent_name) } : undefined,
   };
   const name = actionName(tool);
-  const status = text(call.status);
-  const exitCode = tool === 'run_shell_command' ? exitCodeOf(outputOf(call)) : undefined;
-  const success =
-    status === 'success' ? exitCode === undefined || exitCode === 0 : status === 'error' ? false : undefined;
   const entries: TranscriptEntry[] = [
-    {
-      event_type: 'Action.Before',
-      key: id,
-      unless: 'hooked',
-      data: { action: { name, input } },
-      facts,
-      atMs: answeredMs,
-    },
+    { event_type: 'Action.Before', key: id, data: { action: { name, input } }, facts, atMs: answeredMs },
   ];
-  if (success === undefined && status !== 'cancelled') return entries;
+  if (tool === 'enter_plan_mode')
+    entries.push({ event_type: 'Agent.Plan.Start', key: id, data: { plan_type: 'plan' }, atMs: answeredMs });
+  const end = endOf(call, tool);
+  if (end === undefined) return entries;
+  const { success, exitCode, denied, interrupted } = end;
   entries.push({
     event_type: 'Action.After',
     key: id,
-    unless: 'hooked',
     output: outputOf(call),
-    data: { action: { name, input, result: success === undefined ? undefined : { success, exit_code: exitCode } } },
+    data: {
+      action: { name, input, result: success === undefined ? undefined : { success, exit_code: exitCode } },
+      decision: denied ? { outcome: 'deny' } : undefined,
+    },
     facts: {
       ...facts,
-      interrupted: status === 'cancelled' || undefined,
+      interrupted,
       error_type: success === false ? (exitCode === undefined ? 'tool_error' : 'exit_code') : undefined,
+      decision: denied ? { source: 'config', basis: 'observed' } : undefined,
     },
     atMs: doneMs,
   });
+  if (tool === 'exit_plan_mode')
+    entries.push({ event_type: 'Agent.Plan.End', key: id, data: { plan_type: 'plan' }, atMs: doneMs });
   if (tool !== 'complete_task' || file.subagent === undefined) return entries;
   memory.remember('place', 'ended', String(doneMs ?? ''));
   return [...entries, ...ended(memory, file)];
 }
 
-function outputOf(call: Fields): string | undefined {
-  const [result] = Array.isArray(call.result) ? call.result : [];
-  return text(fieldsOf(fieldsOf(fieldsOf(result).functionResponse).response).output);
+interface End {
+  success: boolean | undefined;
+  exitCode?: number | undefined;
+  denied?: true;
+  interrupted?: true;
 }
+
+/** Undefined while the call runs. */
+function endOf(call: Fields, tool: string): End | undefined {
+  const { status } = call;
+  if (status === 'cancelled') return { success: undefined, interrupted: true };
+  if (status !== 'success' && status !== 'error') return undefined;
+  const exitCode = tool === 'run_shell_command' ? exitCodeOf(outputOf(call), text(call.resultDisplay)) : undefined;
+  if (status === 'success') return { success: (exitCode ?? 0) === 0, exitCode };
+  // Gemini CLI's own words about a rule of its policies.
+  if (/^Tool execution denied by policy/.test(text(responseOf(call).error) ?? ''))
+    return { success: undefined, denied: true };
+  return { success: false, exitCode };
+}
+
+function responseOf(call: Fields): Fields {
+  const [result] = Array.isArray(call.result) ? call.result : [];
+  return fieldsOf(fieldsOf(fieldsOf(result).functionResponse).response);
+}
+
+const outputOf = (call: Fields): string | undefined => text(responseOf(call).output) ?? text(responseOf(call).error);

@@ -1,4 +1,4 @@
-/** The knowledge about its sessions. Checked 2026-11-18 against the sources of the readers in this folder. */
+/** The knowledge about its sessions. Checked 2026-11-19 against the sources of the readers in this folder. */
 import { derived, exact, type Truth, unknown } from '../shared/truth.ts';
 
 export const truth: Truth = {
@@ -10,8 +10,8 @@ export const truth: Truth = {
   cost: unknown('its chats state no price'),
   latency: derived('from the message before an answer to the answer'),
   decisions: derived(
-    'hooks report questions, but not their answers; a call that ran after a question was allowed by the user; a call without an end was refused, cancelled or blocked',
+    'hooks report questions, but not their answers; the chat quotes the refusal by a policy (`config`) and marks a call that a person cancelled',
   ),
-  subagents: derived('each has a chat of its own; in a session with hooks, its call is found by kind and time'),
+  subagents: exact('the chat names the chat of the subagent that a call launched'),
   context: unknown('a compression is reported without its size'),
 };

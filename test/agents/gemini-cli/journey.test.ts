@@ -1,4 +1,4 @@
-/** Hooks of Gemini CLI and its chats together: hooks tell prompts, calls and answers, the chat what they cost. */
+/** Hooks of Gemini CLI and its chats together: hooks report prompts and answers, the chat calls and tokens. */
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { patient } from '../../../src/transcripts/settlement.ts';
@@ -32,9 +32,12 @@ const call = {
   id: 'run_shell_command__x',
   name: 'run_shell_command',
   args: { command: 'npm test' },
+  result: [{ functionResponse: { response: { output: 'Output: Exit Code: 9\nExit Code: 1\nProcess Group PGID: 7' } } }],
+  resultDisplay: 'Exit Code: 9',
   status: 'success',
   timestamp: at(5),
 };
+const launch = { name: 'invoke_agent', args: { agent_name: 'scout' }, status: 'success', timestamp: at(5) };
 const rows = (): object[] => [
   header,
   messageRow(1, 'u1', 'user', [{ text: 'go' }]),
@@ -65,7 +68,7 @@ test('hooks and a chat make one tree, and every answer counts once', () => {
     "session gemini-cli                              +0ms    9.00s  exit
     +- invoke_agent gemini-cli                    +1.00s    7.10s
        +- chat gemini-3-pro                       +1.00s    2.00s
-       +- execute_tool run_shell_command (npm)    +3.10s    1.90s  ERROR exit_code, exit 1
+       +- execute_tool run_shell_command (npm)    +3.00s    2.00s  ERROR exit_code, exit 1
        +- chat gemini-3-pro                       +5.10s    2.90s
     "
   `);
@@ -84,12 +87,54 @@ test('delivery waits for an answer that is not written yet', () => {
   expect(house.spans().find(span => span.kind === 'turn')).toMatchObject({ complete: true, usage: { calls: 2 } });
 });
 
-test('only its own file reports a subagent, under the call that ran then', () => {
+test('a call that a policy refused is denied, and one that a person stopped is interrupted', () => {
+  const refused = { functionResponse: { response: { error: 'Tool execution denied by policy.' } } };
+  house.write(
+    main,
+    ...rows().slice(0, 3),
+    messageRow(3, 'g1', 'gemini', '', {
+      ...tokens(100, 8),
+      toolCalls: [
+        { ...call, id: 'c1', status: 'error', result: [refused], resultDisplay: 'Tool execution denied by policy.' },
+        { ...call, id: 'c2', status: 'cancelled', result: [] },
+      ],
+    }),
+    messageRow(8, 'g2', 'gemini', 'done', tokens(120, 3)),
+  );
+  hook(1, 'BeforeAgent', { prompt: 'go' });
+  hook(3.1, 'BeforeTool', shell);
+  hook(3.2, 'BeforeTool', shell);
+  hook(8.1, 'AfterAgent', { prompt: 'go', prompt_response: 'done', stop_hook_active: false });
+  hook(9, 'SessionEnd', { reason: 'exit' });
+  house.round();
+  const outcomes = house.spans().flatMap(span => (span.kind === 'action' ? [span.outcome] : []));
+  expect(outcomes.sort()).toEqual(['denied', 'interrupted']);
+});
+
+test('a call that runs when a signal ends the program is recorded, although the chat lacks it', () => {
+  house.write(main, ...rows().slice(0, 3));
+  hook(1, 'BeforeAgent', { prompt: 'go' });
+  hook(3.1, 'BeforeTool', shell);
+  hook(5, 'SessionEnd', { reason: 'exit' });
+  house.round();
+  expect(house.spans().flatMap(span => (span.kind === 'action' ? [[span.tool, span.outcome]] : []))).toEqual([
+    ['run_shell_command', 'abandoned'],
+  ]);
+});
+
+test('only its own file reports a subagent, under the call that the chat names', () => {
   const agents = join(main, '..', ROOT, 'agent-7.jsonl');
   house.write(
     main,
     header,
     messageRow(1, 'u1', 'user', [{ text: 'go' }]),
+    messageRow(3, 'g1', 'gemini', '', {
+      ...tokens(10, 1),
+      toolCalls: [
+        { ...launch, id: 'l1' },
+        { ...launch, id: 'l2', agentId: 'agent-7' },
+      ],
+    }),
     messageRow(9, 'g2', 'gemini', 'done', tokens(120, 3)),
   );
   house.write(
@@ -112,13 +157,16 @@ test('only its own file reports a subagent, under the call that ran then', () =>
   hook(20, 'SessionEnd', { reason: 'exit' });
   house.round();
   expect(house.tree()).toMatchInlineSnapshot(`
-    "session gemini-cli                   +0ms    19.0s  exit
-    +- invoke_agent gemini-cli           +0ms    8.10s
-       +- chat gemini-3-pro              +0ms    8.00s
-       +- execute_tool invoke_agent    +2.10s    1.90s
-          +- invoke_agent              +2.20s    1.30s
-             +- chat gemini-3-pro      +2.30s    700ms
+    "session gemini-cli                          +0ms    19.0s  exit
+    +- invoke_agent gemini-cli                  +0ms    8.10s
+       +- chat gemini-3-pro                     +0ms    2.00s
+       +- execute_tool invoke_agent           +2.00s    2.00s
+          +- invoke_agent scout               +2.20s    1.30s
+             +- chat gemini-3-pro             +2.30s    700ms
+             +- execute_tool complete_task    +3.00s    500ms
+       +- execute_tool invoke_agent           +2.00s    2.00s
+       +- chat gemini-3-pro                   +4.00s    4.00s
     "
   `);
-  expect(tokensOf(house.spans())).toEqual({ calls: 2, input: 170, output: 12 });
+  expect(tokensOf(house.spans())).toEqual({ calls: 3, input: 180, output: 15 });
 });

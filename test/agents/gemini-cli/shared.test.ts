@@ -95,7 +95,9 @@ overShared(recordings, 'payloads', () => {
       | object
       | { payload: { hook_event_name: string } }[];
     const payloads = Array.isArray(value) ? value.map(each => each.payload) : [value];
-    const { fates, events, spans } = play(payloads.map(payload => ({ atMs: START_MS, payload })));
+    // Without a chat, hooks report the calls.
+    const alone = payloads.map(payload => ({ ...payload, transcript_path: '' }));
+    const { fates, events, spans } = play(alone.map(payload => ({ atMs: START_MS, payload })));
     expect(new Set(fates)).toEqual(new Set(['journaled']));
     expect(events.filter(event => event.source.tool !== 'gemini-cli')).toEqual([]);
     expect(events.filter(event => event.event_type.startsWith('vendor.gemini-cli.'))).toEqual([]);

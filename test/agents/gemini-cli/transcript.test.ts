@@ -67,8 +67,8 @@ describe('a chat', () => {
         "Session.Start [start, unless hooked, 08:31:00.000] {"start_reason":"new"} {}",
         "Prompt.Submitted [u1, unless hooked, 08:31:01.000] {"prompt":"canary-prompt"} {}",
         "Model.Responded [g1, 08:31:04.000] {"model_id":"gemini-3-pro","input_tokens":9000,"output_tokens":65} {"model":"gemini-3-pro","response":"g1","started_ms":1792571461000,"usage":{"cache_read_tokens":6000,"reasoning_tokens":25}}",
-        "Action.Before [run_shell_command__1, unless hooked, 08:31:04.000] {"action":{"name":"shell","input":{"command":"npm test","agent_name":"investigator"}}} {"call":"run_shell_command__1","tool":"run_shell_command"}",
-        "Action.After [run_shell_command__1, unless hooked, 08:31:06.000] {"action":{"name":"shell","input":{"command":"npm test","agent_name":"investigator"},"result":{"success":false,"exit_code":2}}} {"call":"run_shell_command__1","tool":"run_shell_command","error_type":"exit_code"}",
+        "Action.Before [run_shell_command__1, 08:31:04.000] {"action":{"name":"shell","input":{"command":"npm test","agent_name":"investigator"}}} {"call":"run_shell_command__1","tool":"run_shell_command"}",
+        "Action.After [run_shell_command__1, 08:31:06.000] {"action":{"name":"shell","input":{"command":"npm test","agent_name":"investigator"},"result":{"success":false,"exit_code":2}}} {"call":"run_shell_command__1","tool":"run_shell_command","error_type":"exit_code"}",
         "Model.Responded [g2, 08:31:08.000] {"model_id":"gemini-3-pro","input_tokens":9300,"output_tokens":6} {"model":"gemini-3-pro","response":"g2","started_ms":1792571466001,"usage":{"cache_read_tokens":9000,"reasoning_tokens":0}}",
         "Agent.Response [g2, unless hooked, 08:31:08.000] {"response_length":13,"final":true} {}",
       ]
