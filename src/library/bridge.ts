@@ -271,8 +271,9 @@ export class SessionsBridge implements Bridge {
     if (!this.#outlet.hasRoom) return refusal('queue-full', 'the queue is full: wait for `ready`');
     try {
       const nowMs = Date.now();
-      const checked = check(input, isFields(meta) ? meta : {}, nowMs);
-      return 'refusal' in checked ? checked.refusal : this.#take(checked, meta, nowMs);
+      const known = isFields(meta) ? meta : {};
+      const checked = check(input, known, nowMs);
+      return 'refusal' in checked ? checked.refusal : this.#take(checked, known, nowMs);
     } catch (error) {
       this.#report(failure('ingest-failed', 'an input could not be processed', error));
       return refusal('failed', 'the input could not be processed');
@@ -447,6 +448,7 @@ export class SessionsBridge implements Bridge {
     this.#isClosed = true;
     this.#sessions.stop();
     clearTimeout(this.#transcriptTimer);
+    const failedBefore = this.#accounts.failed;
     const result = await this.#flush(timeoutMs, async isOver => {
       for (const session of this.#sessions.drain()) {
         if (isOpen(session.state.fold) || awaited(session.state.fold).length > 0) this.#end(session, Date.now());
@@ -459,7 +461,7 @@ export class SessionsBridge implements Bridge {
     // After a timeout: what is left is counted.
     for (const session of this.#sessions.drain()) if (isOpen(session.state.fold)) this.#end(session, Date.now());
     this.#outlet.close();
-    return { ...result, waiting: this.#accounts.waiting };
+    return { ...result, failed: this.#accounts.failed - failedBefore, waiting: 0 };
   }
 
   async #flush(timeoutMs: number, run: (isOver: () => boolean) => Promise<void>): Promise<FlushResult> {

@@ -47,8 +47,8 @@ export class Instruments {
     const provider = this.#find();
     if (provider === undefined) return undefined;
     if (provider !== this.#provider) {
-      this.#provider = provider;
       this.#meter = provider.getMeter(SCOPE, VERSION);
+      this.#provider = provider;
       this.#made.clear();
     }
     const known = this.#made.get(metric) ?? this.#make(metric);

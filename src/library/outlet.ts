@@ -116,6 +116,7 @@ export class Outlet {
     }
     this.#waiting = [];
     this.#next = 0;
+    accounts.close();
     this.#signal();
   }
 

@@ -34,8 +34,8 @@ export class RecordTarget {
         return;
       }
       if (provider !== this.#provider) {
-        this.#provider = provider;
         this.#logger = provider.getLogger(SCOPE, VERSION);
+        this.#provider = provider;
       }
       const { hrTime, hrTimeObserved, spanContext, eventName, severityNumber, severityText, body, attributes } =
         readableRecord(record);

@@ -10,12 +10,22 @@ export type SpanFate = 'exported' | 'failed' | DropReason;
 export class SpanAccounts {
   readonly #stats: SpanStats = { produced: 0, exported: 0, dropped: 0, failed: 0, waiting: 0, droppedBy: {} };
 
+  #isClosed = false;
+
   produce(count: number): void {
     this.#stats.produced += count;
     this.#stats.waiting += count;
   }
 
+  /** Counts what still waits as failed. Fates that become known later are ignored. */
+  close(): void {
+    this.#isClosed = true;
+    this.#stats.failed += this.#stats.waiting;
+    this.#stats.waiting = 0;
+  }
+
   settle(fate: SpanFate): void {
+    if (this.#isClosed) return;
     const stats = this.#stats;
     stats.waiting -= 1;
     if (fate === 'exported' || fate === 'failed') {
@@ -55,13 +65,6 @@ export class Ticket {
     if (fate === 'failed' || this.#worst === 'exported') this.#worst = fate;
     this.#targets -= 1;
     if (this.#targets === 0) this.#accounts.settle(this.#worst);
-  }
-
-  /** Settles at once, whatever the targets that are left will say. */
-  close(fate: SpanFate): void {
-    if (this.#targets === 0) return;
-    this.#targets = 0;
-    this.#accounts.settle(fate);
   }
 }
 

@@ -74,7 +74,8 @@ export class TracerTarget implements SpanTarget<TracedSpan> {
 
   async send(items: readonly TracedSpan[]): Promise<void> {
     for (const item of items) {
-      const tracer = this.#currentTracer();
+      const tracer = this.#tracerFor(item);
+      if (tracer === 'failed') continue;
       if (tracer === undefined) {
         item.ticket.settle('no_receiver');
         this.#once('no-receiver', 'no tracer provider is registered, so spans are dropped');
@@ -114,6 +115,17 @@ export class TracerTarget implements SpanTarget<TracedSpan> {
       );
   }
 
+  /** `failed`: the provider threw, and the span is counted. */
+  #tracerFor({ ticket }: TracedSpan): BridgeTracer | undefined | 'failed' {
+    try {
+      return this.#currentTracer();
+    } catch (error) {
+      ticket.settle('failed');
+      this.#report(failure('processor-failed', 'the tracer provider failed', error));
+      return 'failed';
+    }
+  }
+
   #emit(tracer: BridgeTracer, { span, root, rootStart, ticket }: TracedSpan): void {
     const { traceId, spanId } = span.spanContext();
     try {
@@ -139,6 +151,7 @@ export class TracerTarget implements SpanTarget<TracedSpan> {
     }
     open.updateName(span.name);
     open.setAttributes(span.attributes as never);
+    setStart(open, span.startTime);
     (open as { addLinks?: (links: object) => void }).addLinks?.(span.links);
     if (span.status.code !== 0) open.setStatus(span.status);
     return open;
@@ -183,8 +196,8 @@ export class TracerTarget implements SpanTarget<TracedSpan> {
     const provider = this.#find();
     if (provider === undefined) return undefined;
     if (provider !== this.#provider) {
-      this.#provider = provider;
       this.#tracer = withComputedIds(provider.getTracer(SCOPE, VERSION));
+      this.#provider = provider;
     }
     return this.#tracer;
   }
@@ -203,6 +216,12 @@ export class TracerTarget implements SpanTarget<TracedSpan> {
     this.#told.add(code);
     this.#report(new BridgeError(code, message));
   }
+}
+
+/** An action may turn out to have begun before the first event of its session, and the session with it. */
+function setStart(open: BridgeTracerSpan, startTime: BridgeTime): void {
+  const span = open as { startTime?: BridgeTime };
+  if (Array.isArray(span.startTime)) span.startTime = startTime;
 }
 
 /**
