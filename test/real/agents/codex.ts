@@ -71,13 +71,17 @@ export const driver: Driver = {
     line
       // Its fields come in any order.
       .replace(/"client_metadata":\{.*$/s, '')
+      // The ids of the model server contain the number of the response.
+      .replaceAll(/((?:resp|call)_[a-z]\w*?)(?:_\d+)+(?!\w)/g, '$1')
       .replaceAll(/Chunk ID: [0-9a-f]{6}/g, 'Chunk ID: <id>')
-      .replaceAll(/(session ID|session_id\\?":|cell ID|process_id\\?":) ?"?\w+/g, '$1 <id>')
-      .replaceAll(/("?chunk_id\\?":\\?")[0-9a-f]{6}/g, '$1<id>')
-      .replaceAll(/(wall_time_seconds\\?":)[\d.e-]+/g, '$1<duration>')
+      .replaceAll(/(session ID|session_id\\*":|cell ID|process_id\\*":) ?"?\w+/g, '$1 <id>')
+      .replaceAll(/(chunk_id\\*":\\*")[0-9a-f]{6}/g, '$1<id>')
+      .replaceAll(/(wall_time_seconds\\*":)[\d.e-]+/g, '$1<duration>')
       .replaceAll(/Wall time:? [\d.]+/g, 'Wall time <duration>')
       .replaceAll(/(nickname\\*":\\*")[^"\\]+/g, '$1<name>')
-      .replaceAll(/ in [\d.]+m?s:?$/g, ' in <duration>'),
+      .replaceAll(/ in [\d.]+m?s:?$/g, ' in <duration>')
+      // The sum of tokens depends on the order of parallel requests.
+      .replace(/^[\d,]+$/, '<tokens>'),
   newestSession({ home }: Place) {
     const sessions = join(home, '.codex', 'sessions');
     const files = readdirSync(sessions, { recursive: true, encoding: 'utf8' })
