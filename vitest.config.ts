@@ -7,6 +7,13 @@ export default defineConfig({
   // Tests write nothing into the clone.
   cacheDir: join(tmpdir(), `otel-hooks-vitest-${process.getuid?.() ?? ''}`),
   define: { __VERSION__: JSON.stringify(manifest.version) },
+  // The examples import the package by its name, as applications do.
+  resolve: {
+    alias: [
+      { find: /^otel-hooks$/, replacement: join(import.meta.dirname, 'dist', 'index.js') },
+      { find: /^otel-hooks\/sdk$/, replacement: join(import.meta.dirname, 'dist', 'sdk.js') },
+    ],
+  },
   test: {
     reporters: ['default', './test/skipped.ts'],
     globalSetup: ['test/build.ts'],

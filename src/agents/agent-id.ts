@@ -13,5 +13,12 @@ export const agentIds = [
   'droid',
 ] as const;
 
-/** An agent that otel-hooks knows. */
+/**
+ * An agent that otel-hooks knows.
+ *
+ * @example
+ * ```ts
+ * const agent: AgentId = 'claude-code';
+ * ```
+ */
 export type AgentId = (typeof agentIds)[number];

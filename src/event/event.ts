@@ -6,8 +6,24 @@
  */
 import { put } from '../lib/read.ts';
 
+/**
+ * The version of Agent Hooks that the events have.
+ *
+ * @example
+ * ```ts
+ * const head = { spec_version: SPEC_VERSION };
+ * ```
+ */
 export const SPEC_VERSION = '0.1.0';
 
+/**
+ * All types of events that Agent Hooks 0.1 defines.
+ *
+ * @example
+ * ```ts
+ * const isKnown = (type: string): boolean => (eventTypes as readonly string[]).includes(type);
+ * ```
+ */
 export const eventTypes = [
   'Session.Start',
   'Session.End',
@@ -34,6 +50,14 @@ export const eventTypes = [
   'Agent.Error',
 ] as const;
 
+/**
+ * The types of events that Agent Hooks 0.1 defines.
+ *
+ * @example
+ * ```ts
+ * const type: EventType = 'Action.Before';
+ * ```
+ */
 export type EventType = (typeof eventTypes)[number];
 
 /** A JSON object of unknown content. */
@@ -102,6 +126,14 @@ export interface Policy {
   override_by?: string | undefined;
 }
 
+/**
+ * The part of an event that depends on its type.
+ *
+ * @example
+ * ```ts
+ * const body: Body = { event_type: 'Session.End', data: { end_reason: 'exit' } };
+ * ```
+ */
 export type Body =
   | { event_type: 'Session.Start'; data: { start_reason?: StartReason | undefined } }
   | {
@@ -194,6 +226,11 @@ export type TimeSource = 'native' | 'transcript' | 'arrival';
  * Facts beyond the standard, at `metadata["dev.otel-hooks"]`. The set of fields is closed; content is included only if
  * the configuration asks for its class. `v` is the version of this object; a reader that does not know the version
  * ignores the object.
+ *
+ * @example
+ * ```ts
+ * const positionOf = ({ seq }: Facts): number => seq;
+ * ```
  */
 export interface Facts {
   v: 1;
@@ -306,6 +343,14 @@ export const FILE_WRITE = 'vendor.openhook.file.write';
 /** The transcript of `data.of` is read to its end, or otel-hooks no longer waits for it. */
 export const SETTLED = 'vendor.otel-hooks.Settled';
 
+/**
+ * The fields that every event has.
+ *
+ * @example
+ * ```ts
+ * const sessionOf = ({ session_id }: Envelope): string => session_id;
+ * ```
+ */
 export interface Envelope {
   spec_version: string;
   event_id: string;
@@ -320,6 +365,14 @@ export interface Envelope {
   metadata?: { [FACTS]?: Facts | undefined; [key: string]: unknown } | undefined;
 }
 
+/**
+ * An event of Agent Hooks 0.1: the model that otel-hooks makes of every hook.
+ *
+ * @example
+ * ```ts
+ * const isEnd = (event: Event): boolean => event.event_type === 'Session.End';
+ * ```
+ */
 export type Event = Envelope & Body;
 
 /** The events of these types. Some members of the union have more than one type. */
@@ -329,7 +382,14 @@ export type EventOf<T extends EventType, E = Event> = E extends { event_type: in
     : E
   : never;
 
-/** The data of one type of event. */
+/**
+ * The data of one type of event.
+ *
+ * @example
+ * ```ts
+ * const data: DataOf<'Session.Start'> = { start_reason: 'resume' };
+ * ```
+ */
 export type DataOf<T extends EventType> = Body extends infer B
   ? B extends { event_type: infer E; data: infer D }
     ? T extends E
@@ -338,7 +398,14 @@ export type DataOf<T extends EventType> = Body extends infer B
     : never
   : never;
 
-/** Returns our facts of an event; undefined for events of other writers. */
+/**
+ * Returns our facts of an event; undefined for events of other writers.
+ *
+ * @example
+ * ```ts
+ * const native = factsOf(event)?.native;
+ * ```
+ */
 export function factsOf(event: Event): Facts | undefined {
   const facts = event.metadata?.[FACTS];
   return facts?.v === 1 ? facts : undefined;
@@ -359,7 +426,14 @@ export function metadataOf({ metadata }: Pick<Envelope, 'metadata'>): Fields | u
 export const modelOf = ({ model_id }: ModelCall, { model }: Partial<Facts>): string | undefined =>
   model_id === undefined || (model !== undefined && model_id.endsWith(`/${model}`)) ? model : model_id;
 
-/** Returns the id of the session whose trace holds the event: the root session, also for events of subagents. */
+/**
+ * Returns the id of the session whose trace holds the event: the root session, also for events of subagents.
+ *
+ * @example
+ * ```ts
+ * const session = rootSessionOf(event);
+ * ```
+ */
 export function rootSessionOf(event: Event): string {
   return factsOf(event)?.root ?? event.parent_session_id ?? event.session_id;
 }

@@ -1,6 +1,14 @@
 /** Computes the result of a hook from its exit code, its output, and whether it timed out. */
 import { isObject } from '../standards/wording.ts';
 
+/**
+ * A hook that has run: its exit code, its output, and whether it was stopped.
+ *
+ * @example
+ * ```ts
+ * const run: HookRun = { blocking: true, timedOut: true, timeoutAction: 'block' };
+ * ```
+ */
 export interface Run {
   /** The manifest allows the hook to block. */
   readonly blocking: boolean;
@@ -13,6 +21,14 @@ export interface Run {
   readonly timeoutAction?: 'warn' | 'block' | undefined;
 }
 
+/**
+ * The result of a hook that has run.
+ *
+ * @example
+ * ```ts
+ * const stops = ({ result }: HookResult): boolean => result === 'block';
+ * ```
+ */
 export interface HookResult {
   /** `warn_allow`: the hook failed, and the action continues. */
   readonly result: 'allow' | 'block' | 'ask' | 'warn_allow';
@@ -28,6 +44,14 @@ export interface HookResult {
 const failed: HookResult = { result: 'warn_allow', continue: true };
 const BLOCKS = 2;
 
+/**
+ * Returns the result of a hook of the Hook Interchange Format.
+ *
+ * @example
+ * ```ts
+ * const { result } = hookInterchangeOutcome({ blocking: true, exitCode: 0, stdout: '{"decision":"ask"}' });
+ * ```
+ */
 export function outcomeOf(run: Run): HookResult {
   const code = run.timedOut === true ? (run.timeoutAction === 'block' ? BLOCKS : 1) : (run.exitCode ?? 1);
   if (code === BLOCKS) return run.blocking ? { result: 'block', continue: true } : failed;

@@ -18,13 +18,27 @@ import { loadErrors, packages } from './sdk-packages.ts';
 import { SessionIdGenerator } from './session-id-generator.ts';
 import { within } from './time-limit.ts';
 
-/** What the providers of an SDK have beside their interfaces of the API. */
+/**
+ * What the providers of an SDK have beside their interfaces of the API.
+ *
+ * @example
+ * ```ts
+ * const close = (provider: ShutDown): Promise<void> => provider.shutdown();
+ * ```
+ */
 export interface Disposable {
   forceFlush(): Promise<void>;
   shutdown(): Promise<void>;
 }
 
-/** Options of `startAgentTelemetry`. Those of `createBridge` that name providers are made here. */
+/**
+ * Options of `startAgentTelemetry`. Those of `createBridge` that name providers are made here.
+ *
+ * @example
+ * ```ts
+ * const options: AgentTelemetryOptions = { endpoint: 'http://127.0.0.1:4318', resource: { 'service.name': 'shop' } };
+ * ```
+ */
 export interface AgentTelemetryOptions
   extends Omit<
     BridgeOptions,
@@ -44,7 +58,15 @@ export interface AgentTelemetryOptions
   metricIntervalMs?: number | undefined;
 }
 
-/** A bridge with its providers. `shutdown` shuts them down as well. */
+/**
+ * A bridge with its providers. `shutdown` shuts them down as well.
+ *
+ * @example
+ * ```ts
+ * const telemetry: AgentTelemetry = startAgentTelemetry();
+ * const tracer = telemetry.tracerProvider.getTracer('shop');
+ * ```
+ */
 export interface AgentTelemetry extends Bridge {
   readonly tracerProvider: BridgeTracerProvider & Disposable;
   readonly loggerProvider: BridgeLoggerProvider & Disposable;

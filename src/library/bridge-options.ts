@@ -14,10 +14,24 @@ import type {
   BridgeTracerProvider,
 } from './otel-interfaces.ts';
 
-/** An object, or a function that returns it at its first use. */
+/**
+ * An object, or a function that returns it at its first use.
+ *
+ * @example
+ * ```ts
+ * const provider: Late<BridgeTracerProvider> = () => tracerProvider;
+ * ```
+ */
 export type Late<T> = T | (() => T | undefined);
 
-/** What of the content is kept. All classes are `off`, except for hashes of prompts and responses. */
+/**
+ * What of the content is kept. All classes are `off`, except for hashes of prompts and responses.
+ *
+ * @example
+ * ```ts
+ * const content: ContentOptions = { prompt: 'redacted', commands: 'redacted', maxChars: 4_000 };
+ * ```
+ */
 export interface ContentOptions {
   /** What people ask. */
   prompt?: ContentMode | undefined;
@@ -47,6 +61,14 @@ export interface ContentOptions {
   allow?: readonly string[] | undefined;
 }
 
+/**
+ * Limits of memory and time. They keep a bridge small when its receiver is slow.
+ *
+ * @example
+ * ```ts
+ * const limits: BridgeLimits = { queue: 100_000, openSessions: 1_000, silenceMs: 600_000 };
+ * ```
+ */
 export interface BridgeLimits {
   /** Most spans and records that wait. An event that finds the queue full is refused. Default 32,768. */
   queue?: number | undefined;
@@ -66,7 +88,14 @@ export interface BridgeLimits {
   linkCount?: number | undefined;
 }
 
-/** The code of a `BridgeError`. docs/library.md lists them. */
+/**
+ * The code of a `BridgeError`. docs/library.md lists them.
+ *
+ * @example
+ * ```ts
+ * const isOfExport = (code: BridgeErrorCode): boolean => code.startsWith('export-');
+ * ```
+ */
 export type BridgeErrorCode =
   | 'content-pattern'
   | 'emit-failed'
@@ -81,7 +110,14 @@ export type BridgeErrorCode =
   | 'span-ids'
   | 'traceparent';
 
-/** An error that the bridge met. It is given to `onError`, never thrown. */
+/**
+ * An error that the bridge met. It is given to `onError`, never thrown.
+ *
+ * @example
+ * ```ts
+ * const onError = (error: BridgeError): void => console.warn(error.code, error.message);
+ * ```
+ */
 export class BridgeError extends Error {
   override readonly name = 'BridgeError';
   readonly code: BridgeErrorCode;
@@ -98,6 +134,11 @@ export class BridgeError extends Error {
  * Signals without an option go to the providers that the application registered with `@opentelemetry/api`; `false` sends
  * them nowhere. A provider may be a function, which is called at each first use, so that a bridge may be made before the
  * SDK is started.
+ *
+ * @example
+ * ```ts
+ * const options: BridgeOptions = { parent: 'parent', content: { prompt: 'redacted' }, denyAsError: true };
+ * ```
  */
 export interface BridgeOptions {
   /**

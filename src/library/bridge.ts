@@ -54,7 +54,13 @@ import type { BridgeStats, InputStats } from './stats.ts';
 import { TimeoutError, within } from './time-limit.ts';
 import { behindProxy, isNoop, TracerTarget } from './tracer-target.ts';
 
-/** What became of `forceFlush` or `shutdown`. */
+/**
+ * What became of `forceFlush` or `shutdown`.
+ * @example
+ * ```ts
+ * const { ok, waiting }: FlushResult = await bridge.forceFlush();
+ * ```
+ */
 export interface FlushResult {
   /** True: everything that was finished was exported in time. */
   ok: boolean;
@@ -67,21 +73,46 @@ export interface FlushResult {
   errors: readonly BridgeError[];
 }
 
+/**
+ * Options of `forceFlush` and `shutdown`.
+ * @example
+ * ```ts
+ * const options: FlushOptions = { timeoutMs: 5_000 };
+ * ```
+ */
 export interface FlushOptions {
   /** Default 30,000. */
   timeoutMs?: number | undefined;
 }
 
-/** What became of the lines of a journal. */
+/**
+ * What became of the lines of a journal.
+ * @example
+ * ```ts
+ * const { accepted, refused }: JournalResult = await bridge.journal(text);
+ * ```
+ */
 export interface JournalResult {
   accepted: number;
   refused: number;
 }
 
-/** Text of a journal: as a whole, or in parts such as a file stream gives. Parts may end within a line. */
+/**
+ * Text of a journal: as a whole, or in parts such as a file stream gives. Parts may end within a line.
+ * @example
+ * ```ts
+ * const lines: JournalSource = createReadStream('session.jsonl');
+ * ```
+ */
 export type JournalSource = string | Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>;
 
-/** A bridge of `createBridge`. */
+/**
+ * A bridge of `createBridge`.
+ * @example
+ * ```ts
+ * await using bridge: Bridge = createBridge();
+ * ```
+ */
 export interface Bridge extends AsyncDisposable {
   /**
    * Takes one event of an open standard, or its text, or the text of several events.

@@ -12,7 +12,14 @@ import type { BaseCoatEvent, BaseCoatResponse } from '../standards/base-coat/env
 import { type HookPoint, hookPointOf, hookPoints } from '../standards/base-coat/hook-points.ts';
 import { responseSchema } from '../standards/base-coat/schema.ts';
 
-/** An event of the runtime: an envelope, and the values that `modify` may change. */
+/**
+ * An event of the runtime: an envelope, and the values that `modify` may change.
+ *
+ * @example
+ * ```ts
+ * const event: HookEvent = { hook: 'PreToolUse', sessionId: 'run-1', tool: { name: 'deploy' }, input: { to: 'prod' } };
+ * ```
+ */
 export interface HookEvent extends Omit<BaseCoatEvent, 'timestamp'> {
   /** Now, without it. */
   timestamp?: string | undefined;
@@ -20,7 +27,14 @@ export interface HookEvent extends Omit<BaseCoatEvent, 'timestamp'> {
   output?: unknown;
 }
 
-/** Of all handlers together. */
+/**
+ * Of all handlers together.
+ *
+ * @example
+ * ```ts
+ * const outcome: HookOutcome = await hooks.run({ hook: 'SessionStart', sessionId: 'run-1' });
+ * ```
+ */
 export interface HookOutcome extends BaseCoatResponse {
   additionalContext: string[];
   warnings: string[];
@@ -34,28 +48,78 @@ export interface HookOutcome extends BaseCoatResponse {
   };
 }
 
+/**
+ * A handler that failed, and how.
+ *
+ * @example
+ * ```ts
+ * const textOf = ({ hookId, why }: HookFailure): string => `${hookId}: ${why}`;
+ * ```
+ */
 export interface HookFailure {
   hookId: string;
   why: 'threw' | 'overran' | 'invalid' | 'recursed';
 }
 
-/** The event that an observer gets, without input and output. */
+/**
+ * The event that an observer gets, without input and output.
+ *
+ * @example
+ * ```ts
+ * const wasBlocked = ({ response }: ObservedEvent): boolean => response.action === 'block';
+ * ```
+ */
 export interface ObservedEvent extends BaseCoatEvent {
   response: Omit<HookOutcome, 'modifiedInput' | 'modifiedOutput'>;
 }
 
+/**
+ * The second argument of a handler.
+ *
+ * @example
+ * ```ts
+ * const handler: HookHandler = async (_event, { signal }: HookContext) => {
+ *   await fetch('http://127.0.0.1:9000/policy', { signal });
+ *   return undefined;
+ * };
+ * ```
+ */
 export interface HookContext {
   /** Aborted when the handler's time is up. */
   signal: AbortSignal;
 }
 
+/**
+ * A function that is asked at a hook point. It returns nothing, or a response.
+ *
+ * @example
+ * ```ts
+ * const handler: HookHandler = ({ tool }) => (tool?.name === 'deploy' ? { action: 'block', reason: 'by hand' } : undefined);
+ * ```
+ */
 export type HookHandler = (
   event: HookEvent & BaseCoatEvent,
   context: HookContext,
 ) => BaseCoatResponse | undefined | Promise<BaseCoatResponse | undefined>;
 
+/**
+ * A function that gets every event with its response, and answers nothing.
+ *
+ * @example
+ * ```ts
+ * const observer: HookObserver = event => bridge.ingest(event, { tool: 'my-runtime' });
+ * ```
+ */
 export type HookObserver = (event: ObservedEvent, context: HookContext) => unknown;
 
+/**
+ * Options of a handler or an observer.
+ *
+ * @example
+ * ```ts
+ * const options: HookOptions = { priority: 10, id: 'no-deploys', timeoutMs: 500 };
+ * ```
+ */
 export interface HookOptions {
   /** The lowest comes first: 50 without it, 90 for observers. */
   priority?: number | undefined;
@@ -65,11 +129,28 @@ export interface HookOptions {
   timeoutMs?: number | undefined;
 }
 
+/**
+ * Options of `createHookRunner`.
+ *
+ * @example
+ * ```ts
+ * const options: HookRunnerOptions = { timeoutMs: 500 };
+ * ```
+ */
 export interface HookRunnerOptions {
   /** How long each handler may take: 2,000 without it. */
   timeoutMs?: number | undefined;
 }
 
+/**
+ * A runner of `createHookRunner`.
+ *
+ * @example
+ * ```ts
+ * const hooks: HookRunner = createHookRunner();
+ * hooks.observe(event => bridge.ingest(event, { tool: 'my-runtime' }));
+ * ```
+ */
 export interface HookRunner {
   /** Returns what takes it away again. */
   register(hook: HookPoint, handler: HookHandler, options?: HookOptions): () => void;
@@ -95,6 +176,15 @@ interface Chain {
   asked: string | undefined;
 }
 
+/**
+ * Makes a runner of Base Coat's hooks.
+ *
+ * @example
+ * ```ts
+ * const hooks = createHookRunner({ timeoutMs: 500 });
+ * hooks.register('PreToolUse', ({ tool }) => (tool?.name === 'deploy' ? { action: 'block', reason: 'by hand' } : undefined));
+ * ```
+ */
 export function createHookRunner({ timeoutMs: mostMs = 2_000 }: HookRunnerOptions = {}): HookRunner {
   const registered = new Map<HookPoint, readonly Registered[]>();
   const within = new AsyncLocalStorage<Chain>();

@@ -3,10 +3,39 @@ import type { AgentId } from '../agents/agent-id.ts';
 import type { Event } from '../event/event.ts';
 import type { BaseCoatEvent } from '../standards/base-coat/envelope.ts';
 
-/** An event of Agent Hooks 0.1. */
+/**
+ * An event of Agent Hooks 0.1.
+ *
+ * @example
+ * ```ts
+ * const event: AgentHooksEvent = {
+ *   spec_version: SPEC_VERSION,
+ *   event_id: '5f0c62a4-93d1-4a3e-8b57-0d2f6c1e9b70',
+ *   event_type: 'Session.Start',
+ *   timestamp: '2026-11-18T09:00:00.000Z',
+ *   source: { tool: 'my-agent' },
+ *   session_id: 'first',
+ *   data: { start_reason: 'new' },
+ * };
+ * ```
+ */
 export type AgentHooksEvent = Event;
 
-/** An event of OpenHook 0.1. */
+/**
+ * An event of OpenHook 0.1.
+ *
+ * @example
+ * ```ts
+ * const started: OpenHookEvent = {
+ *   openhook: '0.1',
+ *   id: '1',
+ *   source: 'my-agent',
+ *   type: 'session.start',
+ *   time: '2026-11-18T09:00:00Z',
+ *   session_id: 'first',
+ * };
+ * ```
+ */
 export interface OpenHookEvent {
   openhook: string;
   id: string;
@@ -20,7 +49,14 @@ export interface OpenHookEvent {
   extensions?: object | undefined;
 }
 
-/** A CloudEvent whose data is one of the other events. */
+/**
+ * A CloudEvent whose data is one of the other events.
+ *
+ * @example
+ * ```ts
+ * const sent: CloudEventOf<AgentHooksEvent> = { specversion: '1.0', id: '1', source: '/me', type: 'dev.agent-hooks.event', data: event };
+ * ```
+ */
 export interface CloudEventOf<Data = AgentHooksEvent | OpenHookEvent | BaseCoatEvent> {
   specversion: '1.0';
   id: string;
@@ -33,16 +69,44 @@ export interface CloudEventOf<Data = AgentHooksEvent | OpenHookEvent | BaseCoatE
   data: Data;
 }
 
-/** An event of an open standard. */
+/**
+ * An event of an open standard.
+ *
+ * @example
+ * ```ts
+ * const take = (input: StandardEvent): IngestResult => bridge.ingest(input);
+ * ```
+ */
 export type StandardEvent = AgentHooksEvent | OpenHookEvent | BaseCoatEvent | CloudEventOf;
 
-/** An event of an open standard, its text, or the text of several events: a list, or one event per line. */
+/**
+ * An event of an open standard, its text, or the text of several events: a list, or one event per line.
+ *
+ * @example
+ * ```ts
+ * const input: BridgeInput = '{"openhook":"0.1","id":"1","source":"me","type":"session.start","time":"2026-11-18T09:00:00Z","session_id":"s"}';
+ * ```
+ */
 export type BridgeInput = StandardEvent | string;
 
-/** The payload of an agent's own hook. */
+/**
+ * The payload of an agent's own hook.
+ *
+ * @example
+ * ```ts
+ * const payload: HookPayload = { hook_event_name: 'Stop', session_id: 'first' };
+ * ```
+ */
 export type HookPayload = { readonly [field: string]: unknown };
 
-/** Facts that the input itself does not state. */
+/**
+ * Facts that the input itself does not state.
+ *
+ * @example
+ * ```ts
+ * const meta: IngestMeta = { tool: 'claude-code', timeMs: Date.now() };
+ * ```
+ */
 export interface IngestMeta {
   /** The agent. Without it, a payload is recognized by its fields. */
   tool?: AgentId | (string & Record<never, never>) | undefined;
@@ -56,7 +120,14 @@ export interface IngestMeta {
   traceparent?: string | undefined;
 }
 
-/** Why an input was refused. */
+/**
+ * Why an input was refused.
+ *
+ * @example
+ * ```ts
+ * const isBusy = (reason: RefusalReason): boolean => reason === 'queue-full';
+ * ```
+ */
 export type RefusalReason =
   | 'bad-session-id'
   | 'erased'
@@ -77,7 +148,14 @@ export type RefusalReason =
   | 'shut-down'
   | 'too-large';
 
-/** An input, or one event of a list, that was refused. */
+/**
+ * An input, or one event of a list, that was refused.
+ *
+ * @example
+ * ```ts
+ * const textOf = ({ reason, rule, line }: Refusal): string => `${line ?? 1}: ${rule ?? reason}`;
+ * ```
+ */
 export interface Refusal {
   reason: RefusalReason;
   /** The rule that the input breaks, for example `agent-hooks/required`. */
@@ -90,7 +168,15 @@ export interface Refusal {
   field?: string | undefined;
 }
 
-/** What became of an input. */
+/**
+ * What became of an input.
+ *
+ * @example
+ * ```ts
+ * const result: IngestResult = bridge.ingest(event);
+ * if (result.status === 'refused') console.warn(result.message);
+ * ```
+ */
 export type IngestResult =
   | {
       status: 'accepted';

@@ -3,7 +3,14 @@
  * SDK 1, 2 and 3 fit, and no OpenTelemetry package has to be installed for the types.
  */
 
-/** An attribute value, as OpenTelemetry defines it. */
+/**
+ * An attribute value, as OpenTelemetry defines it.
+ *
+ * @example
+ * ```ts
+ * const value: BridgeAttributeValue = ['a', 'b'];
+ * ```
+ */
 export type BridgeAttributeValue =
   | string
   | number
@@ -12,13 +19,36 @@ export type BridgeAttributeValue =
   | readonly (number | null | undefined)[]
   | readonly (boolean | null | undefined)[];
 
+/**
+ * Attributes of a span or a link.
+ *
+ * @example
+ * ```ts
+ * const attributes: BridgeAttributes = { team: 'checkout' };
+ * ```
+ */
 export interface BridgeAttributes {
   [name: string]: BridgeAttributeValue | undefined;
 }
 
-/** Seconds since 1970, and nanoseconds. */
+/**
+ * Seconds since 1970, and nanoseconds.
+ *
+ * @example
+ * ```ts
+ * const msOf = ([seconds, nanoseconds]: BridgeTime): number => seconds * 1000 + nanoseconds / 1e6;
+ * ```
+ */
 export type BridgeTime = [seconds: number, nanoseconds: number];
 
+/**
+ * The ids of a span.
+ *
+ * @example
+ * ```ts
+ * const isSampled = ({ traceFlags }: BridgeSpanContext): boolean => (traceFlags & 1) === 1;
+ * ```
+ */
 export interface BridgeSpanContext {
   readonly traceId: string;
   readonly spanId: string;
@@ -26,12 +56,29 @@ export interface BridgeSpanContext {
   readonly traceFlags: number;
 }
 
+/**
+ * A link of a span to another span.
+ *
+ * @example
+ * ```ts
+ * const traceOf = ({ context }: BridgeLink): string => context.traceId;
+ * ```
+ */
 export interface BridgeLink {
   context: BridgeSpanContext;
   attributes?: BridgeAttributes | undefined;
 }
 
-/** A finished span. `onSpan` may change its name, attributes, links and status. */
+/**
+ * A finished span. `onSpan` may change its name, attributes, links and status.
+ *
+ * @example
+ * ```ts
+ * const onSpan = (span: BridgeSpan): void => {
+ *   span.attributes.team = 'checkout';
+ * };
+ * ```
+ */
 export interface BridgeSpan {
   name: string;
   readonly kind: number;
@@ -44,17 +91,39 @@ export interface BridgeSpan {
   links: BridgeLink[];
 }
 
-/** A tracer provider: `NodeTracerProvider`, `TracerProvider` of SDK 3, or the provider of `trace.getTracerProvider()`. */
+/**
+ * A tracer provider: `NodeTracerProvider`, `TracerProvider` of SDK 3, or the provider of `trace.getTracerProvider()`.
+ *
+ * @example
+ * ```ts
+ * const provider: BridgeTracerProvider = new NodeTracerProvider({ idGenerator: new SessionIdGenerator() });
+ * ```
+ */
 export interface BridgeTracerProvider {
   getTracer(name: string, version?: string): BridgeTracer;
   forceFlush?(): Promise<void>;
 }
 
+/**
+ * A tracer of any SDK.
+ *
+ * @example
+ * ```ts
+ * const tracer: BridgeTracer = new NodeTracerProvider().getTracer('shop');
+ * ```
+ */
 export interface BridgeTracer {
   startSpan(name: string, options?: object, context?: never): BridgeTracerSpan;
 }
 
-/** A span of a tracer. */
+/**
+ * A span of a tracer.
+ *
+ * @example
+ * ```ts
+ * const rename = (span: BridgeTracerSpan): void => void span.updateName('checkout');
+ * ```
+ */
 export interface BridgeTracerSpan {
   spanContext(): BridgeSpanContext;
   isRecording(): boolean;
@@ -64,26 +133,54 @@ export interface BridgeTracerSpan {
   end(endTime?: BridgeTime): void;
 }
 
-/** A span processor of any SDK. */
+/**
+ * A span processor of any SDK.
+ *
+ * @example
+ * ```ts
+ * const processor: BridgeSpanProcessor = new SimpleSpanProcessor(new ConsoleSpanExporter());
+ * ```
+ */
 export interface BridgeSpanProcessor {
   onStart?(span: never, parentContext: never): void;
   onEnd(span: never): void;
   forceFlush(): Promise<void>;
 }
 
-/** A span exporter of any SDK. */
+/**
+ * A span exporter of any SDK.
+ *
+ * @example
+ * ```ts
+ * const exporter: BridgeSpanExporter = new InMemorySpanExporter();
+ * ```
+ */
 export interface BridgeSpanExporter {
   export(spans: never, done: (result: { code: number; error?: Error }) => void): void;
   forceFlush?(): Promise<void>;
 }
 
-/** A logger provider of any SDK. */
+/**
+ * A logger provider of any SDK.
+ *
+ * @example
+ * ```ts
+ * const loggerProvider: BridgeLoggerProvider = new LoggerProvider();
+ * ```
+ */
 export interface BridgeLoggerProvider {
   getLogger(name: string, version?: string): { emit(record: object): void };
   forceFlush?(): Promise<void>;
 }
 
-/** A meter provider of any SDK. */
+/**
+ * A meter provider of any SDK.
+ *
+ * @example
+ * ```ts
+ * const meterProvider: BridgeMeterProvider = new MeterProvider();
+ * ```
+ */
 export interface BridgeMeterProvider {
   getMeter(
     name: string,
@@ -95,7 +192,14 @@ export interface BridgeMeterProvider {
   forceFlush?(): Promise<void>;
 }
 
-/** A sampler of any SDK. */
+/**
+ * A sampler of any SDK.
+ *
+ * @example
+ * ```ts
+ * const sampler: BridgeSampler = new TraceIdRatioBasedSampler(0.1);
+ * ```
+ */
 export interface BridgeSampler {
   shouldSample(
     context: never,
@@ -107,7 +211,14 @@ export interface BridgeSampler {
   ): { decision: number; attributes?: object };
 }
 
-/** A resource of any SDK, or its attributes. */
+/**
+ * A resource of any SDK, or its attributes.
+ *
+ * @example
+ * ```ts
+ * const resource: BridgeResource = { attributes: { 'service.name': 'shop' } };
+ * ```
+ */
 export interface BridgeResource {
   readonly attributes: { readonly [name: string]: unknown };
 }

@@ -10,7 +10,14 @@ interface Ids {
 const NEXT = Symbol.for('dev.otel-hooks.next-ids');
 const shared = globalThis as { [NEXT]?: Ids | undefined };
 
-/** An id generator of an SDK. */
+/**
+ * An id generator of an SDK.
+ *
+ * @example
+ * ```ts
+ * const ids: IdGenerator = new SessionIdGenerator(new RandomIdGenerator());
+ * ```
+ */
 export interface IdGenerator {
   generateTraceId(): string;
   generateSpanId(): string;

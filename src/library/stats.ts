@@ -1,6 +1,13 @@
 /** The numbers of a bridge. Each is counted where the thing happens. */
 
-/** Numbers of inputs. `received = accepted + duplicate + refused`. */
+/**
+ * Numbers of inputs. `received = accepted + duplicate + refused`.
+ *
+ * @example
+ * ```ts
+ * const { received, accepted, duplicate, refused }: InputStats = bridge.stats().inputs;
+ * ```
+ */
 export interface InputStats {
   received: number;
   accepted: number;
@@ -12,7 +19,14 @@ export interface InputStats {
   refusedInLists: number;
 }
 
-/** Numbers of sessions. */
+/**
+ * Numbers of sessions.
+ *
+ * @example
+ * ```ts
+ * const { open, ended }: SessionStats = bridge.stats().sessions;
+ * ```
+ */
 export interface SessionStats {
   open: number;
   /** Ended, and still known for late events. */
@@ -23,7 +37,14 @@ export interface SessionStats {
   evicted: number;
 }
 
-/** Why a span was not handed on. */
+/**
+ * Why a span was not handed on.
+ *
+ * @example
+ * ```ts
+ * const lost = (reason: DropReason): number => bridge.stats().spans.droppedBy[reason] ?? 0;
+ * ```
+ */
 export type DropReason =
   | 'sampled'
   | 'on_span'
@@ -35,7 +56,14 @@ export type DropReason =
   /** The time for the shutdown was over. */
   | 'shutdown';
 
-/** Numbers of spans. `produced = exported + dropped + failed + waiting`. */
+/**
+ * Numbers of spans. `produced = exported + dropped + failed + waiting`.
+ *
+ * @example
+ * ```ts
+ * const { produced, exported, dropped, failed, waiting }: SpanStats = bridge.stats().spans;
+ * ```
+ */
 export interface SpanStats {
   produced: number;
   /** Exporters accepted it; or a processor took it, and its flush reported no error. */
@@ -49,7 +77,14 @@ export interface SpanStats {
   droppedBy: { [reason in DropReason]?: number };
 }
 
-/** Numbers of log records: `produced = emitted + dropped + failed`. */
+/**
+ * Numbers of log records: `produced = emitted + dropped + failed`.
+ *
+ * @example
+ * ```ts
+ * const { produced, emitted }: RecordStats = bridge.stats().records;
+ * ```
+ */
 export interface RecordStats {
   produced: number;
   emitted: number;
@@ -58,7 +93,14 @@ export interface RecordStats {
   failed: number;
 }
 
-/** Numbers of measurements: `produced = recorded + dropped + failed`. */
+/**
+ * Numbers of measurements: `produced = recorded + dropped + failed`.
+ *
+ * @example
+ * ```ts
+ * const { produced, recorded }: MeasurementStats = bridge.stats().measurements;
+ * ```
+ */
 export interface MeasurementStats {
   produced: number;
   recorded: number;
@@ -67,7 +109,14 @@ export interface MeasurementStats {
   failed: number;
 }
 
-/** The numbers of a bridge since it was made. Each is counted where the thing happens. */
+/**
+ * The numbers of a bridge since it was made. Each is counted where the thing happens.
+ *
+ * @example
+ * ```ts
+ * const { spans, inputs }: BridgeStats = bridge.stats();
+ * ```
+ */
 export interface BridgeStats {
   inputs: InputStats;
   sessions: SessionStats;

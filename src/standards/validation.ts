@@ -1,6 +1,13 @@
 import type { Known } from '../interchange/vocabulary.ts';
 
-/** The report of a validator about a text; all standards share its shape. */
+/**
+ * The report of a validator about a text; all standards share its shape.
+ *
+ * @example
+ * ```ts
+ * const report: Report = validateAgentHooks('[]', 'events.json');
+ * ```
+ */
 export interface Report {
   standard: string;
   /** The version of the standard. */
@@ -25,6 +32,14 @@ export interface Report {
   levels?: Reached[] | undefined;
 }
 
+/**
+ * One finding of a validator, with its place.
+ *
+ * @example
+ * ```ts
+ * const textOf = ({ line, rule, why }: Finding): string => `${line}: ${rule}: ${why}`;
+ * ```
+ */
 export interface Finding {
   level: Level;
   /** Stable id of the rule, such as `envelope/required`. */

@@ -12,6 +12,7 @@ import { limits, mapped, play } from '../play.ts';
 import { agentsPage } from './agents-page.ts';
 import { withDecisions, withSettings } from './agents-tables.ts';
 import { withChecks } from './checks.ts';
+import { libraryPage } from './library-page.ts';
 import { withLevels } from './openhook-page.ts';
 import { withProviders } from './providers-page.ts';
 import { allAttributes, commandsPage, signalOf, telemetryPage, typeOf } from './reference.ts';
@@ -29,6 +30,7 @@ it.each([
   ['docs/agents.md', agentsPage],
   ['docs/commands.md', commandsPage],
   ['docs/telemetry.md', telemetryPage],
+  ['docs/reference/library.md', libraryPage],
   ['docs/risk.md', riskPage],
   ['docs/conformance.md', () => withChecks(conformance)],
   ['docs/hook-interchange.md', () => withProviders(interchange)],

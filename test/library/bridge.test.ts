@@ -15,6 +15,7 @@ import {
   PeriodicExportingMetricReader,
 } from '@opentelemetry/sdk-metrics';
 import { BatchSpanProcessor, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-node';
+import { transformSync } from 'esbuild';
 import { expect, test } from 'vitest';
 import { createBridge, type HookPayload } from '../../src/index.ts';
 import { incrementsOf } from '../../src/telemetry/increments.ts';
@@ -210,14 +211,18 @@ test('an unreadable payload gets an answer, and flush reports a failed exporter'
 const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'library.md'), 'utf8');
 
 test.each([
-  ['example.mjs', ['execute_tool Bash', 'invoke_agent claude-code', 'session claude-code']],
-  ['hooks-example.mjs', ['execute_tool read_file', 'execute_tool deploy', 'session my-runtime']],
+  ['bridge.ts', ['execute_tool Bash', 'invoke_agent claude-code', 'session claude-code']],
+  ['hook-runner.ts', ['execute_tool read_file', 'execute_tool deploy', 'session my-runtime']],
 ])('%s of docs/library.md runs unchanged', async (file, expected) => {
-  const example = join(import.meta.dirname, file);
-  const [, after = ''] = page.split(readFileSync(example, 'utf8'));
+  const example = readFileSync(join(import.meta.dirname, '..', '..', 'examples', file), 'utf8');
+  const [, after = ''] = page.split(example);
+  const { code: script } = transformSync(example, { loader: 'ts' });
   const { url, spans, close } = await receiver();
   const env = { ...process.env, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: url };
-  const child = spawn(process.execPath, [example], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   let printed = '';
   child.stdout.on('data', part => {
     printed += String(part);

@@ -78,7 +78,7 @@ function copyInto(folder: string, from: string, to: string): void {
 
 beforeAll(() => {
   place = mkdtempSync(join(tmpdir(), 'otel-hooks-image-'));
-  built = docker('build', '--quiet', '--tag', tag, ...chooseBase(), '.');
+  built = docker('build', '--quiet', '--force-rm', '--tag', tag, ...chooseBase(), '.');
   // As an orchestrator mounts a secret: owned by root, readable by the group of the container.
   mkdirSync(join(place, 'token'), { mode: 0o755 });
   writeFileSync(join(place, 'token', 'token'), `${TOKEN}\n`, { mode: 0o440 });

@@ -42,7 +42,9 @@ describe.each(documents)('%s', file => {
   it('calls only commands that exist, with flags that they have', () => {
     // Lines of a change that is shown are somebody's file.
     const calls = codeIn(text).flatMap(code => [
-      ...code.replace(/^[+-].*$/gm, '').matchAll(/(?<![\w/.-])otel-hooks ([a-z][a-z-]*)([^|;&#\n]*)/g),
+      ...withoutComments(code)
+        .replace(/^[+-].*$/gm, '')
+        .matchAll(/(?<![\w/.-])otel-hooks ([a-z][a-z-]*)([^|;&#\n]*)/g),
     ]);
     const wrong = calls.flatMap(([, name = '', rest = '']) => {
       const command = commands.find(({ name: known }) => known === name);
@@ -126,4 +128,9 @@ function codeIn(text: string): string[] {
   const blocks = [...text.matchAll(/^```[^\n]*\n([\s\S]*?)^```/gm)].map(match => match[1] ?? '');
   const pieces = [...text.replace(/^```[\s\S]*?^```/gm, '').matchAll(/`([^`\n]+)`/g)].map(match => match[1] ?? '');
   return [...blocks, ...pieces];
+}
+
+/** Comments of a program are prose. */
+function withoutComments(code: string): string {
+  return code.replace(/\/\*\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '');
 }

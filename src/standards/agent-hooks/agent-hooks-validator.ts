@@ -17,7 +17,14 @@ export const agentHooks: Standard = {
   validation: (name, asked) => eventsValidation({ id: 'agent-hooks', ...agentHooks }, name, asked, judge()),
 };
 
-/** `name` is shown in the report. The endings `.jsonl` and `.ndjson` set the format to one event per line. */
+/**
+ * `name` is shown in the report. The endings `.jsonl` and `.ndjson` set the format to one event per line.
+ *
+ * @example
+ * ```ts
+ * const { ok, findings } = validateAgentHooks(readFileSync('session.jsonl', 'utf8'), 'session.jsonl');
+ * ```
+ */
 export function validateAgentHooks(text: string, name: string): Report {
   const validation = agentHooks.validation(name, {});
   validation.write(text);

@@ -4,6 +4,14 @@
  */
 import type { HookPoint } from './hook-points.ts';
 
+/**
+ * An event of Base Coat, without input and output.
+ *
+ * @example
+ * ```ts
+ * const event: BaseCoatEvent = { hook: 'SessionStart', timestamp: '2026-11-18T09:00:00Z', sessionId: 'run-1' };
+ * ```
+ */
 export interface BaseCoatEvent {
   hook: HookPoint;
   /** ISO 8601. */
@@ -34,6 +42,14 @@ export interface CoatTool {
 
 export type ResponseAction = 'passThrough' | 'injectContext' | 'block' | 'modify';
 
+/**
+ * The answer of a handler to an event of Base Coat.
+ *
+ * @example
+ * ```ts
+ * const response: BaseCoatResponse = { action: 'block', reason: 'Deploys are done by hand.' };
+ * ```
+ */
 export interface BaseCoatResponse {
   action: ResponseAction;
   /** The order among the answers to one event. The runner uses the order in which handlers are registered. */

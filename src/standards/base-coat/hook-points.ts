@@ -19,6 +19,14 @@ export const hookPoints = [
   'OnBudgetExceeded',
 ] as const;
 
+/**
+ * A hook point of Base Coat.
+ *
+ * @example
+ * ```ts
+ * const point: HookPoint = 'PreToolUse';
+ * ```
+ */
 export type HookPoint = (typeof hookPoints)[number];
 
 export type Platform = 'hooksFile' | 'settingsFile';

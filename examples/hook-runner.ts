@@ -1,19 +1,22 @@
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { BatchSpanProcessor } from '@opentelemetry/sdk-trace-node';
-import { createBridge, createHookRunner } from 'otel-hooks';
+import { createBridge, createHookRunner, type HookHandler } from 'otel-hooks';
 
 const bridge = createBridge({ spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())] });
 const hooks = createHookRunner();
 
 // Policy first, at 10; what has no priority is asked at 50; telemetry is this one line, at 90.
-const noDeploys = ({ tool }) =>
-  tool.name === 'deploy' ? { action: 'block', reason: 'Deploys are done by hand.' } : undefined;
-const redact = ({ output }) => ({ action: 'modify', modifiedOutput: output.replace(/token=\w+/g, 'token=...') });
+const noDeploys: HookHandler = ({ tool }) =>
+  tool?.name === 'deploy' ? { action: 'block', reason: 'Deploys are done by hand.' } : undefined;
+const redact: HookHandler = ({ output }) => ({
+  action: 'modify',
+  modifiedOutput: String(output).replace(/token=\w+/g, 'token=...'),
+});
 hooks.register('PreToolUse', noDeploys, { priority: 10 });
 hooks.register('PostToolUse', redact);
 hooks.observe(event => bridge.ingest(event, { tool: 'my-runtime' }));
 
-// In the runtime: what a hook point is told, and what comes of it.
+// In the runtime: the event of a hook point, and the answer to it.
 const session = { sessionId: 'run-1', agent: 'backend-dev' };
 await hooks.run({ hook: 'SessionStart', ...session });
 for (const name of ['read_file', 'deploy']) {
