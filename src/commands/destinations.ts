@@ -192,7 +192,7 @@ async function askRedirect(asked: Asked): Promise<number> {
   const [from, to] = twoWords(rest, 'redirect takes two destinations: redirect A B');
   return await change(asked, async store => {
     const rows = rowsIn(store, asked);
-    const [leaving, taking] = [rowNamed(rows, from, io), rowNamed(rows, to, io)];
+    const [leaving, taking] = [rowNamed(rows, from, io, hasWaiting), rowNamed(rows, to, io, row => row.isConfigured)];
     if (leaving === undefined || taking === undefined) return 1;
     const { destination, name } = taking;
     if (leaving === taking) throw new UsageError(`${name} cannot be redirected to itself`);
@@ -222,7 +222,7 @@ async function askDrop(asked: Asked): Promise<number> {
   const { io, rest } = asked;
   const [word] = oneWord(rest, 'drop takes one destination: drop A');
   return await change(asked, async store => {
-    const row = rowNamed(rowsIn(store, asked), word, io);
+    const row = rowNamed(rowsIn(store, asked), word, io, hasWaiting);
     if (row === undefined) return 1;
     const leaving = leavingOf(row, asked);
     const { items } = row.waiting;
@@ -248,7 +248,7 @@ async function askResend(asked: Asked): Promise<number> {
   const [word] = oneWord(rest, 'resend takes one destination: resend A [--session SESSION]');
   const session = flagText(asked.words, '--session');
   return await change(asked, async store => {
-    const row = rowNamed(rowsIn(store, asked), word, io);
+    const row = rowNamed(rowsIn(store, asked), word, io, session === undefined ? hasRefused : row => row.isConfigured);
     if (row === undefined) return 1;
     const { destination, name, waiting } = row;
     if (!isWhole(destination)) {
@@ -300,23 +300,30 @@ async function change(asked: Asked, work: (store: Store) => Promise<number>): Pr
   return (await withOwnState(folders, io, command, work)) ?? 1;
 }
 
-function rowNamed(rows: readonly Row[], word: string, io: Io): Row | undefined {
-  const found = destinationsNamed(
+/**
+ * The destination that a word names. Of several with one address, the one that is preferred: after a correction, the
+ * former destination has the same address as the present one.
+ */
+function rowNamed(rows: readonly Row[], word: string, io: Io, isPreferred: (row: Row) => boolean): Row | undefined {
+  const all = destinationsNamed(
     rows.map(({ destination }) => destination),
     word,
   );
-  const row = found.length === 1 ? rows.find(each => each.destination === found[0]) : undefined;
-  if (row === undefined) {
-    const names = rows.filter(({ destination }) => found.length === 0 || found.includes(destination));
-    const list = names.map(({ name }) => name).join(', ');
-    io.err(
-      found.length === 0
-        ? `otel-hooks: there is no destination ${asShown(word)}. Destinations: ${asShown(list) || 'none'}.\n  next: otel-hooks destinations\n`
-        : `otel-hooks: ${asShown(word)} names ${found.length} destinations: ${asShown(list)}.\n  next: otel-hooks destinations\n`,
-    );
-  }
-  return row;
+  const found = rows.filter(({ destination }) => all.includes(destination));
+  const preferred = found.filter(isPreferred);
+  const [row, ...others] = preferred.length === 1 ? preferred : found;
+  if (row !== undefined && others.length === 0) return row;
+  const list = (found.length === 0 ? rows : found).map(({ name }) => name).join(', ');
+  io.err(
+    found.length === 0
+      ? `otel-hooks: there is no destination ${asShown(word)}. Destinations: ${asShown(list) || 'none'}.\n  next: otel-hooks destinations\n`
+      : `otel-hooks: ${asShown(word)} names ${found.length} destinations: ${asShown(list)}.\n  next: otel-hooks destinations\n`,
+  );
+  return undefined;
 }
+
+const hasWaiting = ({ waiting }: Row): boolean => sum(waiting.items) > 0;
+const hasRefused = ({ waiting }: Row): boolean => waiting.refused.length > 0;
 
 const isWhole = (destination: Known): destination is Destination =>
   destination.signals !== undefined && signalsOf(destination as Destination).length > 0;

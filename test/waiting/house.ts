@@ -1,5 +1,14 @@
 /** A home with hooks in its inbox, a configuration, and collectors: for tests of data that waits. */
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from 'vitest';
@@ -47,6 +56,8 @@ export function newHouse(): House {
     configure(config) {
       mkdirSync(join(configFile, '..'), { recursive: true, mode: 0o700 });
       writeFileSync(configFile, JSON.stringify(config), { mode: 0o600 });
+      // By the clock of the commands.
+      utimesSync(configFile, house.nowMs / 1_000, house.nowMs / 1_000);
     },
     hooked(session, ...events) {
       for (const event of events) {

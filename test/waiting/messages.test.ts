@@ -1,0 +1,304 @@
+/**
+ * The messages of `status`, `doctor` and `deliver`: each is provoked, its advice is followed to the letter, and after
+ * that the message must be gone.
+ */
+import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { noted } from '../../src/documents/problem-notes.ts';
+import { explain, type Problem } from '../../src/problems/problem.ts';
+import { openStore } from '../../src/store/store.ts';
+import type { CollectorOptions } from '../collector.ts';
+import { type House, newHouse } from './house.ts';
+
+let house: House;
+beforeEach(() => {
+  house = newHouse();
+});
+afterEach(() => house.close());
+
+const OWN = 'http://127.0.0.1:9';
+
+interface Case {
+  /** The words of the advice that are followed. */
+  advice: RegExp;
+  provoke(): unknown;
+  follow(): unknown;
+}
+
+const problemsOf = async (...words: string[]): Promise<Problem[]> => {
+  const { out } = await house.run(...words, '--json');
+  const { problems, findings } = JSON.parse(out);
+  return findings === undefined
+    ? problems
+    : findings.flatMap((each: { problem?: Problem }) => (each.problem === undefined ? [] : [each.problem]));
+};
+
+const otlp = (more: object = {}, others: object = {}) => ({
+  provider: 'otlp',
+  otlp: { endpoint: OWN, ...more },
+  ...others,
+});
+
+/** A session that meets the configuration, and is delivered with it. */
+async function met(config: object | string): Promise<void> {
+  if (typeof config === 'string') {
+    house.configure({});
+    writeFileSync(house.configFile, config);
+  } else house.configure(config);
+  house.hooked('m-1', 'SessionStart', 'SessionEnd');
+  await house.deliver();
+}
+
+/** A destination that answers so, and then accepts everything. */
+function answering(answer: NonNullable<CollectorOptions['answer']>) {
+  let isMended = false;
+  return {
+    async provoke(events = 1): Promise<void> {
+      const { url } = await house.collector((...asked) => (isMended ? { status: 200 } : answer(...asked)));
+      house.configure({ provider: 'otlp', otlp: { endpoint: url } });
+      for (let i = 0; i < events; i += 1) house.hooked(`m-${i}`, 'SessionStart', 'SessionEnd');
+      for (let i = 0; i < Math.min(events, 3); i += 1) await house.deliver();
+    },
+    mend: (): void => {
+      isMended = true;
+    },
+  };
+}
+
+const deliver = () => house.deliver();
+const corrected = (config: object) => async (): Promise<void> => {
+  house.configure(config);
+  await house.deliver();
+};
+
+/** Problems of the past that the present cannot prove to be over. */
+const past: { readonly [code: string]: Problem } = {
+  'fragment-failed': { code: 'fragment-failed', folder: 'F', why: 'failed' },
+  'enrichment-failed': { code: 'enrichment-failed', enrichment: 'risk' },
+  'transcript-failed': { code: 'transcript-failed', agent: 'A', why: 'row' },
+  'sessions-full': { code: 'sessions-full' },
+  'delivery-partial': { code: 'delivery-partial', endpoint: OWN, signal: 'traces', items: 1, message: '' },
+  'openhook-failed': { code: 'openhook-failed', file: 'F', hook: 1, why: 'exited with 3' },
+};
+
+const project = (): string => join(house.home, 'project');
+
+/** A session in a project with a file of its own. */
+async function inProject(file: object): Promise<void> {
+  mkdirSync(project(), { recursive: true });
+  writeFileSync(join(project(), '.otel-hooks.json'), JSON.stringify(file));
+  house.hooked('m-1', { hook_event_name: 'SessionStart', cwd: project() });
+  await house.deliver();
+}
+
+const cases: { readonly [code: string]: () => Case } = {
+  'config-json': () => ({
+    advice: /fix line 1, then run `otel-hooks deliver`/,
+    provoke: () => met('{ "provider": '),
+    follow: corrected({}),
+  }),
+  'config-value': () => ({
+    advice: /correct it/,
+    provoke: () => met(otlp({ timeout_ms: 'soon' })),
+    follow: () => house.run('config', 'set', 'otlp.timeout_ms', '5000'),
+  }),
+  'config-key': () => ({
+    advice: /did you mean otlp\.endpoint/,
+    provoke: () => met({ otlp: { enpoint: OWN } }),
+    follow: () => house.configure({ otlp: { endpoint: OWN } }),
+  }),
+  'config-keys': () => ({
+    advice: /remove them from/,
+    provoke: () => met(Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`unknown_${i}`, 1]))),
+    follow: () => house.configure({}),
+  }),
+  'config-untrusted': () => ({
+    advice: /then run `otel-hooks config --trust` in that project/,
+    provoke: () => inProject({ otlp: { endpoint: OWN } }),
+    follow: () => house.runWith({ cwd: project() }, 'config', '--trust', '--yes'),
+  }),
+  'session-silenced': () => ({
+    advice: /projects\.may_silence/,
+    provoke: () => inProject({ enabled: false }),
+    follow: () => house.run('config', 'set', 'projects.may_silence', 'false'),
+  }),
+  'credentials-withheld': () => ({
+    advice: /in the same place as the endpoint/,
+    async provoke() {
+      house.configure(otlp({ headers: 'authorization=x' }));
+      const env = { PATH: '', OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:19' };
+      house.hooked('m-1', 'SessionStart', 'SessionEnd');
+      await house.runWith({ env }, 'deliver', '--wait', '300ms');
+    },
+    follow: () => house.configure(otlp({ endpoint: 'http://127.0.0.1:19', headers: 'authorization=x' })),
+  }),
+  'provider-unknown': () => ({
+    advice: /did you mean otlp/,
+    provoke: () => met({ provider: 'oltp' }),
+    follow: corrected({ provider: 'console' }),
+  }),
+  'provider-incomplete': () => ({
+    advice: /set file\.path in the config file/,
+    provoke: () => met({ provider: 'file' }),
+    follow: () => house.run('config', 'set', 'file.path', join(house.home, 'out.jsonl')),
+  }),
+  'endpoint-missing': () => ({
+    advice: /set otlp\.endpoint/,
+    provoke: () => met({ provider: 'otlp', otlp: { traces_endpoint: `${OWN}/v1/traces` } }),
+    follow: () => house.run('config', 'set', 'otlp.endpoint', OWN),
+  }),
+  'endpoint-grpc-port': () => ({
+    advice: /use the HTTP port, usually 4318/,
+    provoke: () => met(otlp({ endpoint: 'http://127.0.0.1:4317' })),
+    follow: () => house.run('config', 'set', 'otlp.endpoint', 'http://127.0.0.1:4318'),
+  }),
+  'endpoint-signal-path': () => ({
+    advice: /set it to http:\/\/127\.0\.0\.1:9/,
+    provoke: () => met(otlp({ endpoint: `${OWN}/v1/traces` })),
+    follow: () => house.run('config', 'set', 'otlp.endpoint', OWN),
+  }),
+  'delivery-failing': () => {
+    const { provoke, mend } = answering(() => ({ status: 503 }));
+    return { advice: /Then `otel-hooks deliver`/, provoke, follow: async () => [mend(), await deliver()] };
+  },
+  'delivery-refused': () => {
+    const { provoke, mend } = answering(() => ({ status: 401 }));
+    return {
+      advice: /correct otlp\.headers, then `otel-hooks deliver`/,
+      provoke,
+      follow: async () => [mend(), await deliver()],
+    };
+  },
+  'delivery-endpoint': () => {
+    const { provoke } = answering(({ signal }) => ({ status: signal === 'logs' ? 404 : 200 }));
+    return {
+      advice: /or set OTEL_LOGS_EXPORTER=none, then `otel-hooks destinations drop http/,
+      provoke,
+      async follow() {
+        const [problem] = await problemsOf('status');
+        const endpoint = problem !== undefined && 'endpoint' in problem ? problem.endpoint : '';
+        const env = { PATH: '', OTEL_LOGS_EXPORTER: 'none' };
+        expect(await house.runWith({ env }, 'destinations', 'drop', endpoint, '--yes')).toMatchObject({ code: 0 });
+      },
+    };
+  },
+  'delivery-rejected': () => {
+    const { provoke, mend } = answering(({ signal }) => ({ status: signal === 'traces' ? 413 : 200 }));
+    return {
+      advice: /limits of the collector, then `otel-hooks destinations resend http/,
+      provoke,
+      follow: async () => [mend(), await house.run('destinations', 'resend', 'otlp', '--yes'), await deliver()],
+    };
+  },
+  'delivery-all-refused': () => {
+    const { provoke, mend } = answering(({ signal }) => ({ status: signal === 'traces' ? 400 : 200 }));
+    return {
+      advice: /then `otel-hooks deliver`/,
+      provoke: () => provoke(24),
+      follow: async () => [mend(), await deliver(), await deliver()],
+    };
+  },
+  'hook-failed': () => ({
+    advice: /The next hook that is recorded removes this message/,
+    provoke: () => sign('hook-write-sh'),
+    follow: laterHook,
+  }),
+  'program-missing': () => ({
+    advice: /The next hook that is recorded removes this message/,
+    provoke: () => sign('hook-kick-missing'),
+    follow: laterHook,
+  }),
+  'fragments-newer': () => ({
+    advice: /run the newer one: `otel-hooks deliver`/,
+    async provoke() {
+      writeFileSync(join(house.state, 'inbox', '0-0-1-newer'), 'otel-hooks/9 a\n\nnewer\n', { mode: 0o600 });
+      await deliver();
+    },
+    // The newer version takes it.
+    follow: async () => [rmSync(join(house.state, 'inbox', '0-0-1-newer')), await deliver()],
+  }),
+  'state-not-a-folder': () => ({
+    advice: /move it away/,
+    provoke() {
+      rmSync(house.state, { recursive: true });
+      writeFileSync(house.state, '');
+    },
+    follow: () => renameSync(house.state, `${house.state}.away`),
+  }),
+  'state-symlink': () => ({
+    advice: /put a folder in its place/,
+    provoke() {
+      renameSync(house.state, `${house.state}.real`);
+      symlinkSync(`${house.state}.real`, house.state);
+    },
+    follow: () => [rmSync(house.state), renameSync(`${house.state}.real`, house.state)],
+  }),
+  'mode-open': () => ({
+    advice: /or `otel-hooks doctor --fix`/,
+    provoke: () => chmodSync(house.state, 0o755),
+    follow: () => house.run('doctor', '--offline', '--no-proof', '--yes'),
+  }),
+  ...Object.fromEntries(
+    Object.entries(past).map(([code, problem]): [string, () => Case] => [
+      code,
+      () => ({
+        advice: /`otel-hooks prune --problems` removes this message/,
+        provoke: () => notedNow(problem),
+        follow: () => house.run('prune', '--problems'),
+      }),
+    ]),
+  ),
+};
+
+/** A sign that a front end left. */
+function sign(code: string): void {
+  const file = join(house.state, 'problems', code);
+  mkdirSync(join(file, '..'), { recursive: true, mode: 0o700 });
+  writeFileSync(file, '');
+  utimesSync(file, house.nowMs / 1_000, house.nowMs / 1_000);
+}
+
+async function laterHook(): Promise<void> {
+  const file = join(house.state, 'problems');
+  const before = house.nowMs / 1_000 - 86_400;
+  for (const code of ['hook-write-sh', 'hook-kick-missing'])
+    if (existsSync(join(file, code))) utimesSync(join(file, code), before, before);
+  house.hooked('m-9', 'SessionStart');
+  await deliver();
+}
+
+function notedNow(problem: Problem): void {
+  if (problem.code === 'fragment-failed') {
+    mkdirSync(join(house.state, 'quarantine'), { recursive: true, mode: 0o700 });
+    writeFileSync(join(house.state, 'quarantine', 'failed.0-0-1-x'), '');
+  }
+  const store = openStore({ folder: house.state, access: 'own' });
+  store.commit({ documents: noted(store, [problem], house.nowMs) });
+  store.close();
+}
+
+describe('a message disappears when its advice is followed', () => {
+  it.each(Object.keys(cases))('%s', async code => {
+    const { advice, provoke, follow } = (cases[code] as () => Case)();
+    const command = code === 'mode-open' ? ['doctor', '--offline', '--no-proof'] : ['status'];
+    await provoke();
+    const found = (await problemsOf(...command)).filter(each => each.code === code);
+    expect(found).not.toEqual([]);
+    expect(found.map(each => explain(each).next).join('\n')).toMatch(advice);
+    await follow();
+    expect((await problemsOf(...command)).filter(each => each.code === code)).toEqual([]);
+  });
+});
+
+describe('the words of messages', () => {
+  it.each<[Problem, string]>([
+    [{ code: 'fragments-newer', folder: 'F', fragments: 1 }, '1 hook in F/inbox was written'],
+    [{ code: 'fragments-newer', folder: 'F', fragments: 2 }, '2 hooks in F/inbox were written'],
+    [{ code: 'config-keys', file: 'F', more: 1 }, '1 further key does not exist; it was'],
+    [{ code: 'delivery-rejected', endpoint: 'E', signal: 'traces', reason: '400', items: 1 }, 'one item of the traces'],
+    [{ code: 'delivery-rejected', endpoint: 'E', signal: 'traces', reason: '400', items: 2 }, '2 items of the traces'],
+  ])('%j has the right number', (problem, words) => {
+    expect(explain(problem).what).toContain(words);
+  });
+});
